@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// One request's right to stop early: cancelled by its owner or by its deadline. Thread-safe; cheap to poll.
+class CancelToken {
+ public:
+  explicit CancelToken(const Clock& clock = Clock::Real()) : clock_(clock) {}
+  CancelToken(const Clock& clock, Nanoseconds deadline) : clock_(clock), deadline_(deadline) {}
+
+  void Cancel() { cancelled_.store(true, std::memory_order_release); }
+
+  /// OK, or kCancelled / kDeadlineExceeded.
+  absl::Status Check() const {
+    if (cancelled_.load(std::memory_order_acquire)) return Cancelled("request cancelled");
+    if (deadline_ && clock_.Now() >= *deadline_) return DeadlineExceeded("request deadline passed");
+    return absl::OkStatus();
+  }
+
+  /// Time left before the deadline; nullopt without one. Never negative.
+  std::optional<Nanoseconds> Remaining() const {
+    if (!deadline_) return std::nullopt;
+    Nanoseconds left = *deadline_ - clock_.Now();
+    return left.count() > 0 ? left : Nanoseconds(0);
+  }
+
+ private:
+  const Clock& clock_;
+  std::optional<Nanoseconds> deadline_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace fusion

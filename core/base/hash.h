@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace fusion {
+
+/// A SHA-256 digest: the name of everything that crosses a trust border (plans, kernels, sources).
+struct Digest {
+  std::array<uint8_t, 32> bytes{};
+
+  /// 64 lower-case hex digits.
+  std::string ToHex() const;
+  /// Inverse of ToHex; false if `hex` is not 64 lower-case hex digits.
+  static bool FromHex(std::string_view hex, Digest* out);
+
+  auto operator<=>(const Digest&) const = default;
+};
+
+/// SHA-256 of `bytes`.
+Digest Sha256(std::string_view bytes);
+
+/// SHA-256 over pieces. Each Add is framed by its length and label, so that ("ab","c") and ("a","bc") differ.
+///
+///   FieldHasher h;  h.Add("graph", canonical).Add("threads", 2);  Digest key = h.Finish();
+///
+/// Not thread-safe. Also keeps the framed bytes when asked, because stores compare full keys, not digests alone.
+class FieldHasher {
+ public:
+  FieldHasher& Add(std::string_view label, std::string_view value);
+  FieldHasher& Add(std::string_view label, int64_t value);
+
+  /// The framed bytes so far: the full key.
+  const std::string& bytes() const { return bytes_; }
+  Digest Finish() const { return Sha256(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace fusion

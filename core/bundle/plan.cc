@@ -1,0 +1,89 @@
+#include "core/bundle/plan.h"
+
+namespace fusion {
+namespace {
+
+// Bytes from the first to behind the last element; strides are non-negative.
+absl::StatusOr<int64_t> Span(const PlanTensor& t) {
+  if (t.strides.size() != t.dims.size()) {
+    return InvalidArgument(t.strides.size(), " strides for rank ", t.dims.size());
+  }
+  RETURN_IF_ERROR(CheckedNumElements(t.dims, DTypeBytes(t.dtype)).status());
+  constexpr int64_t kLimit = int64_t{1} << 56;
+  int64_t last = 0;
+  for (size_t d = 0; d < t.dims.size(); ++d) {
+    if (t.dims[d] == 0) return int64_t{0};
+    if (t.strides[d] < 0 || (t.dims[d] > 1 && t.strides[d] > kLimit / t.dims[d])) {
+      return InvalidArgument("stride ", t.strides[d], " of dim ", d);
+    }
+    if (t.dims[d] > 1) last += (t.dims[d] - 1) * t.strides[d];
+    if (last > kLimit) return InvalidArgument("more than 2^56 elements apart");
+  }
+  return (last + 1) * DTypeBytes(t.dtype);
+}
+
+absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
+  ASSIGN_OR_RETURN(int64_t span, Span(t));
+  if (t.bytes < span) return InvalidArgument(t.bytes, " bytes declared, ", span, " needed");
+  auto in = [&](size_t count) { return t.index >= 0 && static_cast<size_t>(t.index) < count; };
+  bool ok = true;
+  switch (t.space) {
+    case Space::kInput: ok = in(plan.inputs.size()); break;
+    case Space::kOutput: ok = in(plan.outputs.size()); break;
+    case Space::kWeight: ok = in(plan.weights.size()); break;
+    case Space::kConstant:
+      ok = in(plan.constants.size()) &&
+           plan.constants[static_cast<size_t>(t.index)]->byte_size() >= span;
+      break;
+    case Space::kPrepared:
+      ok = t.offset >= 0 && t.offset <= plan.prepared_bytes && t.bytes <= plan.prepared_bytes - t.offset;
+      break;
+    case Space::kArena:
+      ok = t.offset >= 0 && t.offset <= plan.arena_bytes && t.bytes <= plan.arena_bytes - t.offset;
+      break;
+  }
+  return ok ? absl::OkStatus() : InvalidArgument("outside its space");
+}
+
+}  // namespace
+
+absl::Status Verify(const Plan& plan) {
+  if (plan.arena_bytes < 0 || plan.prepared_bytes < 0 || plan.threads < 1) {
+    return InvalidArgument("plan: negative sizes or no threads");
+  }
+  auto tensors = static_cast<int>(plan.tensors.size());
+  for (int i = 0; i < tensors; ++i) {
+    absl::Status status = CheckTensor(plan, plan.tensors[static_cast<size_t>(i)]);
+    if (!status.ok()) return Annotate(status, StrCat("plan tensor ", i));
+  }
+  auto check_list = [&](const std::vector<int>& list, int low, std::string_view what) {
+    for (int id : list) {
+      if (id < low || id >= tensors) return InvalidArgument("plan ", what, " names tensor ", id);
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(check_list(plan.inputs, -1, "inputs"));
+  RETURN_IF_ERROR(check_list(plan.outputs, 0, "outputs"));
+  RETURN_IF_ERROR(check_list(plan.weights, -1, "weights"));
+  for (const auto& launches : {plan.prepare, plan.launches}) {
+    for (const PlanLaunch& launch : launches) {
+      if (launch.kernel < 0 || static_cast<size_t>(launch.kernel) >= plan.kernels.size() ||
+          launch.group < 0 || static_cast<size_t>(launch.group) >= plan.groups.size()) {
+        return InvalidArgument("a plan launch names kernel ", launch.kernel, " and group ",
+                               launch.group);
+      }
+      RETURN_IF_ERROR(check_list(launch.tensors, 0, "launch"));
+    }
+  }
+  for (const PlanGroup& group : plan.groups) {
+    for (int node : group.nodes) {
+      if (node < 0 || node >= plan.nodes) return InvalidArgument("a plan group names node ", node);
+    }
+    if (group.kernel < 0 || static_cast<size_t>(group.kernel) >= plan.kernels.size()) {
+      return InvalidArgument("a plan group names kernel ", group.kernel);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

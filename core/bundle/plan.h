@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/bundle/options.h"
+#include "core/tensor/host_tensor.h"
+
+namespace fusion {
+
+/// Where a plan tensor lives at run time.
+enum class Space : uint8_t {
+  kInput,     // the caller's, by graph input
+  kOutput,    // the caller's, by graph output
+  kWeight,    // the client's constants, by canonical weight position
+  kConstant,  // bytes carried by the plan (folded, not scalar)
+  kPrepared,  // written once by the prepare launches, then read-only
+  kArena,     // scratch between kernels of one run
+};
+
+struct PlanTensor {
+  DType dtype = DType::kF32;
+  Dims dims;
+  Dims strides;  // elements
+  Space space = Space::kArena;
+  int index = 0;       // kInput, kOutput, kWeight, kConstant: which one
+  int64_t offset = 0;  // kPrepared, kArena: bytes from the start of the space
+  int64_t bytes = 0;   // occupied, padding included
+};
+
+/// What the benefit model expects of one kernel, every term kept. Times in microseconds, sizes in bytes.
+struct Estimate {
+  double time_us = 0;  // max(compute, memory) + launch + tiling loss
+  double compute_us = 0;
+  double memory_us = 0;
+  double launch_us = 0;
+  double tiling_loss_us = 0;
+  double flops = 0;              // multiply-add counts 2
+  int64_t activation_bytes = 0;  // off chip: each distinct activation once in, once out
+  int64_t recompute_bytes = 0;   // activation bytes read again because blocks recompute
+  int64_t weight_bytes = 0;      // distinct weights, read once
+  int64_t on_chip_bytes = 0;     // scratch of one block
+  int64_t tasks = 0;             // parallel blocks over all phases
+  double waves = 0;              // tasks / threads
+};
+
+enum class KernelState : uint8_t { kPending, kReady, kFailed };
+
+/// Outcome of running a kernel against the evaluator before it was published.
+struct CheckReport {
+  bool verified = false;
+  std::string reason;  // why not, if not verified ("needs avx512, this machine has avx2")
+  double max_abs = 0;
+  double max_rel = 0;  // max|a-b| / max|b|
+  int64_t elements = 0;
+  int64_t outside = 0;  // elements outside atol + rtol * max|b|
+};
+
+struct PlanKernel {
+  Digest key;           // known at plan time: schedule, target, compiler, flags, ABI, codegen version
+  std::string symbol;   // "fk_<first 16 hex digits of key>"
+  std::string label;    // op types, for people
+  std::string backend;  // "cpu"
+  std::string isa;
+  int phases = 1;
+};
+
+enum class GroupKind : uint8_t { kInner, kCrossOperator, kPipeline, kAllInOne, kPrepare };
+
+struct PlanGroup {
+  GroupKind kind = GroupKind::kInner;
+  std::vector<int> nodes;  // canonical node positions, ascending
+  std::string label;       // op types in order
+  int kernel = 0;
+  Estimate estimate;
+};
+
+/// One call of a kernel: params in the order of its schedule.
+struct PlanLaunch {
+  int group = 0;
+  int kernel = 0;
+  std::vector<int> tensors;
+};
+
+/// A candidate the planner looked at and what became of it.
+struct PlanDecision {
+  std::vector<int> nodes;  // canonical node positions of both sides
+  bool chosen = false;
+  std::string reason;  // why not, with numbers
+  double benefit_us = 0;
+};
+
+struct PlanFallback {
+  int node = 0;
+  std::string reason;
+};
+
+struct PlanTotals {
+  int64_t kernels = 0;  // phases executed per inference, prepare excluded
+  int64_t launches = 0;
+  int64_t activation_bytes = 0;
+  int64_t weight_bytes = 0;
+  double estimated_us = 0;
+};
+
+/// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client are in it, so equal
+/// graphs share it. Positions (inputs, outputs, weights, nodes) are canonical: see CanonicalGraph.
+struct Plan {
+  std::string target;  // device spec name
+  std::string isa;
+  int threads = 1;
+  Numerics numerics = Numerics::kFp32Accumulate;
+  FusionMode fusion = FusionMode::kFused;
+
+  std::vector<PlanTensor> tensors;
+  std::vector<std::shared_ptr<const HostTensor>> constants;
+  std::vector<PlanKernel> kernels;
+  std::vector<PlanGroup> groups;
+  std::vector<PlanLaunch> prepare;   // run once per set of weights, in order
+  std::vector<PlanLaunch> launches;  // run per inference, in order
+  std::vector<int> inputs;           // plan tensor of each graph input; -1 if the graph does not read it
+  std::vector<int> outputs;
+  std::vector<int> weights;
+  int64_t arena_bytes = 0;
+  int64_t prepared_bytes = 0;
+
+  int nodes = 0;  // nodes of the canonical graph
+  PlanTotals totals;
+  PlanTotals op_by_op;  // the same graph, one kernel per node
+  std::vector<PlanFallback> fallbacks;
+  std::vector<PlanDecision> decisions;
+};
+
+/// A compiled kernel and how it came to be.
+struct KernelArtifact {
+  Digest key;
+  std::string full_key;  // the bytes whose SHA-256 is `key`; compared on every read
+  Digest content;        // SHA-256 of `binary`
+  std::string binary;    // shared object
+  std::string source;
+  std::string schedule;  // text form
+  std::string compiler;  // command line, without paths of the machine
+  double compile_ms = 0;
+  double check_ms = 0;
+  CheckReport check;
+};
+
+/// Checks that every position and offset of a plan stays in range, so that an executor may trust it. `plan` may come
+/// from the network or from disk.
+absl::Status Verify(const Plan& plan);
+
+}  // namespace fusion

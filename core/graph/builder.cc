@@ -1,0 +1,205 @@
+#include "core/graph/builder.h"
+
+#include "core/graph/evaluate.h"
+#include "core/op/derive.h"
+
+namespace fusion {
+
+GraphBuilder::GraphBuilder(std::string name, BuilderOptions options) : options_(options) {
+  graph_.name_ = std::move(name);
+}
+
+SymbolId GraphBuilder::AddSymbol(SymbolDecl symbol) {
+  graph_.symbols_.push_back(std::move(symbol));
+  return static_cast<SymbolId>(graph_.symbols_.size()) - 1;
+}
+
+TensorId GraphBuilder::AddTensor(Tensor tensor) {
+  graph_.tensors_.push_back(std::move(tensor));
+  return static_cast<TensorId>(graph_.tensors_.size()) - 1;
+}
+
+TensorId GraphBuilder::AddInput(std::string name, TensorType type) {
+  TensorId id = AddTensor(
+      {.name = std::move(name), .type = std::move(type), .kind = TensorKind::kInput, .value = {}});
+  graph_.inputs_.push_back(id);
+  return id;
+}
+
+TensorId GraphBuilder::AddWeight(std::string name, TensorType type) {
+  return AddTensor({.name = std::move(name),
+                    .type = std::move(type),
+                    .kind = TensorKind::kWeight,
+                    .value = {},
+                    .client_has_bytes = true});
+}
+
+TensorId GraphBuilder::AddConstant(std::string name, HostTensor value, bool client_has_bytes) {
+  TensorType type{value.dtype(), Shape(value.dims())};
+  return AddTensor({.name = std::move(name),
+                    .type = std::move(type),
+                    .kind = TensorKind::kConstant,
+                    .value = std::make_shared<const HostTensor>(std::move(value)),
+                    .client_has_bytes = client_has_bytes});
+}
+
+absl::StatusOr<TensorId> GraphBuilder::AddNode(std::string_view op, std::vector<TensorId> inputs,
+                                               AttrMap attrs, std::string name,
+                                               std::string output_name) {
+  const OpDef* def = FindOp(op);
+  if (def == nullptr) {
+    return Unimplemented(DescribeNode(name, op), ": this op is not supported; supported: ",
+                         StrJoin(AllOps(), ", ", [](const OpDef* d) { return d->name; }));
+  }
+  ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
+                   AddMultiNode(*def, std::move(inputs), std::move(attrs), std::move(name),
+                                {std::move(output_name)}));
+  return outputs[0];
+}
+
+bool GraphBuilder::CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
+                           const std::vector<TensorType>& outputs) const {
+  int64_t bytes = 0;
+  for (const TensorType& type : outputs) {
+    if (!type.shape.is_static()) return false;
+    auto elements = CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype));
+    if (!elements.ok() || *elements > options_.fold_limit_bytes) return false;
+    bytes += *elements * DTypeBytes(type.dtype);
+  }
+  if (bytes > options_.fold_limit_bytes) return false;
+  if (def.value_of_types) return true;
+  for (TensorId id : inputs) {
+    if (id != kNoTensor && graph_.tensor(id).kind != TensorKind::kConstant) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(
+    const OpDef& def, const OpCall& call, const std::vector<TensorId>& inputs) const {
+  if (def.value_of_types) {
+    ASSIGN_OR_RETURN(HostTensor value, def.value_of_types(call));
+    std::vector<HostTensor> values;
+    values.push_back(std::move(value));
+    return values;
+  }
+  std::vector<const HostTensor*> values;
+  for (TensorId id : inputs) {
+    values.push_back(id == kNoTensor ? nullptr : graph_.tensor(id).value.get());
+  }
+  return EvaluateCall(call, values);
+}
+
+absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
+    const OpDef& def, std::vector<TensorId> inputs, AttrMap attrs, std::string name,
+    const std::vector<std::string>& output_names) {
+  while (!inputs.empty() && inputs.back() == kNoTensor) inputs.pop_back();
+  std::vector<std::optional<TensorType>> types;
+  for (TensorId id : inputs) {
+    types.push_back(id == kNoTensor ? std::nullopt : std::optional(graph_.tensor(id).type));
+  }
+  OpCall call(def, std::move(types), attrs, static_cast<int>(output_names.size()));
+  auto inferred = InferOutputTypes(call);
+  if (!inferred.ok()) return Annotate(inferred.status(), DescribeNode(name, def.name));
+  for (const TensorType& type : *inferred) {
+    if (!type.shape.is_static()) continue;
+    absl::Status size =
+        CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype)).status();
+    if (!size.ok()) return Annotate(size, DescribeNode(name, def.name));
+  }
+
+  std::vector<TensorId> outputs;
+  if (options_.fold_limit_bytes > 0 && CanFold(def, inputs, *inferred)) {
+    auto values = Fold(def, call, inputs);
+    if (!values.ok()) return Annotate(values.status(), DescribeNode(name, def.name));
+    for (size_t i = 0; i < values->size(); ++i) {
+      outputs.push_back(AddConstant(output_names[i], std::move((*values)[i])));
+    }
+    return outputs;
+  }
+  auto node_id = static_cast<NodeId>(graph_.nodes_.size());
+  for (size_t i = 0; i < inferred->size(); ++i) {
+    outputs.push_back(AddTensor({.name = output_names[i],
+                                 .type = (*inferred)[i],
+                                 .kind = TensorKind::kIntermediate,
+                                 .value = {},
+                                 .producer = node_id}));
+  }
+  graph_.nodes_.push_back({.name = std::move(name),
+                           .def = &def,
+                           .inputs = std::move(inputs),
+                           .outputs = outputs,
+                           .attrs = std::move(attrs)});
+  return outputs;
+}
+
+void GraphBuilder::MarkOutput(TensorId id) { graph_.outputs_.push_back(id); }
+
+absl::StatusOr<Graph> GraphBuilder::Build() {
+  if (graph_.outputs_.empty()) return InvalidArgument("the graph has no output");
+  Graph out = std::move(graph_);
+  graph_ = Graph();
+  return out;
+}
+
+absl::StatusOr<Graph> BindSymbols(const Graph& graph, const std::vector<int64_t>& values) {
+  std::vector<int64_t> padded = values;
+  padded.resize(graph.symbols().size(), -1);
+  GraphBuilder builder(graph.name());
+  std::vector<Dim> replacement;
+  for (size_t i = 0; i < padded.size(); ++i) {
+    const SymbolDecl& symbol = graph.symbols()[i];
+    if (padded[i] < 0) {
+      replacement.push_back(Dim::Symbol(builder.AddSymbol(symbol)));
+      continue;
+    }
+    bool low = padded[i] < symbol.min;
+    bool high = symbol.max > 0 && padded[i] > symbol.max;
+    if (low || high || padded[i] % symbol.multiple_of != 0) {
+      return InvalidArgument("dim ", Quote(symbol.name), " is bound to ", padded[i],
+                             ", declared with min ", symbol.min, ", max ", symbol.max,
+                             " (0: none), multiple of ", symbol.multiple_of);
+    }
+    replacement.emplace_back(padded[i]);
+  }
+  auto bind = [&](const TensorType& type) {
+    std::vector<Dim> dims;
+    for (const Dim& dim : type.shape.dims()) {
+      Dim bound(dim.constant());
+      for (const Dim::Term& t : dim.terms()) {
+        bound = bound + replacement[static_cast<size_t>(t.symbol)] * t.coefficient;
+      }
+      dims.push_back(bound);
+    }
+    return TensorType{type.dtype, Shape(std::move(dims))};
+  };
+  std::vector<TensorId> moved(graph.tensors().size(), kNoTensor);
+  // Inputs first and in their order; weights and constants as they come.
+  for (TensorId id : graph.inputs()) {
+    const Tensor& t = graph.tensor(id);
+    moved[static_cast<size_t>(id)] = builder.AddInput(t.name, bind(t.type));
+  }
+  for (size_t i = 0; i < graph.tensors().size(); ++i) {
+    const Tensor& t = graph.tensors()[i];
+    if (t.kind == TensorKind::kWeight) moved[i] = builder.AddWeight(t.name, bind(t.type));
+    if (t.kind == TensorKind::kConstant) {
+      moved[i] = builder.AddConstant(t.name, *t.value, t.client_has_bytes);
+    }
+  }
+  for (const Node& node : graph.nodes()) {
+    std::vector<TensorId> inputs;
+    for (TensorId id : node.inputs) {
+      inputs.push_back(id == kNoTensor ? kNoTensor : moved[static_cast<size_t>(id)]);
+    }
+    std::vector<std::string> names;
+    for (TensorId id : node.outputs) names.push_back(graph.tensor(id).name);
+    ASSIGN_OR_RETURN(auto outputs, builder.AddMultiNode(*node.def, std::move(inputs), node.attrs,
+                                                        node.name, names));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      moved[static_cast<size_t>(node.outputs[i])] = outputs[i];
+    }
+  }
+  for (TensorId id : graph.outputs()) builder.MarkOutput(moved[static_cast<size_t>(id)]);
+  return builder.Build();
+}
+
+}  // namespace fusion

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+struct BuilderOptions {
+  /// Nodes whose inputs are all constants are evaluated at once if their outputs take no more bytes than this, so that
+  /// exporters' shape arithmetic never reaches the graph. 0: never fold.
+  int64_t fold_limit_bytes = int64_t{2} << 20;
+};
+
+/// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are added.
+///
+///   GraphBuilder b("mlp");
+///   TensorId x = b.AddInput("x", {DType::kF32, Shape{8, 64}});
+///   TensorId w = b.AddWeight("w", {DType::kF32, Shape{64, 64}});
+///   ASSIGN_OR_RETURN(TensorId y, b.AddNode("MatMul", {x, w}, {}, "fc"));
+///   b.MarkOutput(y, "y");
+///   ASSIGN_OR_RETURN(Graph graph, b.Build());
+///
+/// Not thread-safe. Errors name the node and what was expected.
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::string name = "", BuilderOptions options = {});
+
+  SymbolId AddSymbol(SymbolDecl symbol);
+  TensorId AddInput(std::string name, TensorType type);
+  TensorId AddWeight(std::string name, TensorType type);
+  /// `client_has_bytes`: the constant is an initialiser of the client's model under this name.
+  TensorId AddConstant(std::string name, HostTensor value, bool client_has_bytes = false);
+
+  /// Adds a node with one output. kNoTensor marks an absent optional input.
+  absl::StatusOr<TensorId> AddNode(std::string_view op, std::vector<TensorId> inputs,
+                                   AttrMap attrs = {}, std::string name = "",
+                                   std::string output_name = "");
+  /// Adds a node with as many outputs as there are names.
+  absl::StatusOr<std::vector<TensorId>> AddMultiNode(const OpDef& def, std::vector<TensorId> inputs,
+                                                     AttrMap attrs, std::string name,
+                                                     const std::vector<std::string>& output_names);
+
+  /// Outputs keep the order of the calls. Naming an output renames its tensor only if it has no name yet.
+  void MarkOutput(TensorId id);
+
+  const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  /// The constant behind a tensor, or nullptr if it is not one.
+  const HostTensor* ConstantValue(TensorId id) const { return graph_.tensor(id).value.get(); }
+
+  /// The graph; the builder is empty afterwards. InvalidArgument if there is no output.
+  absl::StatusOr<Graph> Build();
+
+ private:
+  TensorId AddTensor(Tensor tensor);
+  absl::StatusOr<std::vector<HostTensor>> Fold(const OpDef& def, const OpCall& call,
+                                               const std::vector<TensorId>& inputs) const;
+  bool CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
+               const std::vector<TensorType>& outputs) const;
+
+  Graph graph_;
+  BuilderOptions options_;
+};
+
+/// The same graph with symbol i replaced by values[i]; types are inferred anew. -1 leaves a symbol open.
+absl::StatusOr<Graph> BindSymbols(const Graph& graph, const std::vector<int64_t>& values);
+
+}  // namespace fusion

@@ -1,0 +1,638 @@
+#include "core/graph/evaluate_loop.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/base/parallel.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kRun = 512;  // elements evaluated at once: fits L1 with a few temporaries
+constexpr int64_t kParallelPoints = 1 << 16;
+
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+// The coordinates of every axis that computing `box` visits.
+std::vector<Range> AxisRanges(const LoopBody& body, const Box& box) {
+  std::vector<Range> ranges;
+  for (const LoopAxis& axis : body.axes) ranges.push_back({0, axis.extent.value()});
+  for (size_t d = 0; d < body.write.size(); ++d) {
+    const IndexExpr& e = body.write[d];
+    if (e.IsPlainAxis()) {
+      ranges[static_cast<size_t>(e.terms()[0].axis)] = {box.begin[d], box.end[d]};
+    }
+  }
+  return ranges;
+}
+
+// Where element `index` of a value lies in its box: base + sum over axes of step * coordinate.
+struct Address {
+  int64_t base = 0;
+  std::vector<int64_t> step;  // per axis
+  // Indirect dims add stride * (value of another input).
+  struct Indirect {
+    int input;
+    int64_t stride;
+    int64_t begin;   // of the box
+    int64_t size;    // of the box
+    int64_t extent;  // negative indices count from here; unknown extents equal the box
+  };
+  std::vector<Indirect> indirect;
+};
+
+Address MakeAddress(const IndexMap& map, const Box& box, size_t axes) {
+  Address a;
+  a.step.assign(axes, 0);
+  int64_t stride = 1;
+  Dims extents = box.Extents();
+  for (size_t d = map.size(); d-- > 0;) {
+    const IndexExpr& e = map[d];
+    if (e.indirect() >= 0) {
+      a.indirect.push_back({e.indirect(), stride, box.begin[d], extents[d], box.end[d]});
+    } else {
+      a.base += (e.constant() - box.begin[d]) * stride;
+      for (const IndexExpr::Term& t : e.terms()) {
+        a.step[static_cast<size_t>(t.axis)] += t.coefficient * stride;
+      }
+    }
+    stride *= std::max<int64_t>(extents[d], 1);
+  }
+  return a;
+}
+
+// One thread's evaluation of part of a loop.
+class LoopRunner {
+ public:
+  LoopRunner(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
+             const std::vector<Range>& ranges, EvaluatedValue* out)
+      : body_(body), inputs_(inputs), ranges_(ranges), out_(out), value_(body.value) {
+    for (int axis : body.ReducedAxes()) {
+      // A reduced axis without a monoid has extent 1 (LoopBody::Verify).
+      if (body.reduce) reduced_.push_back(axis);
+    }
+    for (size_t a = 0; a < body.axes.size(); ++a) {
+      if (std::find(reduced_.begin(), reduced_.end(), static_cast<int>(a)) == reduced_.end()) {
+        written_.push_back(static_cast<int>(a));
+      }
+    }
+    // Threads share out the first written axis: let it be the longest of those that are not the run axis.
+    for (size_t i = 1; i + 1 < written_.size(); ++i) {
+      if (ranges[static_cast<size_t>(written_[i])].size() >
+          ranges[static_cast<size_t>(written_[0])].size()) {
+        std::swap(written_[0], written_[i]);
+      }
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      reads_.push_back(MakeAddress(body.reads[i].index, inputs[i]->box, body.axes.size()));
+      buffers_.emplace_back();
+    }
+    write_ = MakeAddress(body.write, out->box, body.axes.size());
+    at_.assign(body.axes.size(), 0);
+    axis_runs_.resize(body.axes.size());
+    if (body.reduce) {
+      for (const Expr& e : body.reduce->merge()) merge_.emplace_back(e);
+      for (const Expr& e : body.reduce->lift()) lift_.emplace_back(e);
+    }
+  }
+
+  const std::vector<int>& written() const { return written_; }
+
+  /// Runs with the first written axis restricted to [begin, end).
+  absl::Status Run(int64_t begin, int64_t end) {
+    if (!written_.empty()) {
+      ranges_[static_cast<size_t>(written_[0])].begin = begin;
+      ranges_[static_cast<size_t>(written_[0])].end = end;
+    }
+    for (const Range& r : ranges_) {
+      bool is_reduced = false;
+      for (int a : reduced_) is_reduced |= &r == &ranges_[static_cast<size_t>(a)];
+      if (r.size() <= 0 && !is_reduced) return absl::OkStatus();
+    }
+    return body_.reduce ? RunReduction() : RunMap();
+  }
+
+ private:
+  // Steps `axes` (last fastest) to the next point; false after the last one.
+  bool Next(const std::vector<int>& axes, size_t count) {
+    for (size_t i = count; i-- > 0;) {
+      auto a = static_cast<size_t>(axes[i]);
+      if (++at_[a] < ranges_[a].end) return true;
+      at_[a] = ranges_[a].begin;
+    }
+    return false;
+  }
+  void Reset(const std::vector<int>& axes) {
+    for (int a : axes) at_[static_cast<size_t>(a)] = ranges_[static_cast<size_t>(a)].begin;
+  }
+
+  int64_t Offset(const Address& address) const {
+    int64_t offset = address.base;
+    for (size_t a = 0; a < at_.size(); ++a) offset += address.step[a] * at_[a];
+    return offset;
+  }
+
+  // Elements of input i along `run_axis` (-1: none) for n points from the current one, into buffers_[i].
+  absl::Status Fetch(size_t i, int run_axis, int64_t n) {
+    const EvaluatedValue& in = *inputs_[i];
+    const Address& address = reads_[i];
+    int64_t step = run_axis >= 0 ? address.step[static_cast<size_t>(run_axis)] : 0;
+    int64_t first = 0;
+    int64_t last = n;
+    for (const Guard& g : body_.reads[i].guards) {
+      int64_t at = at_[static_cast<size_t>(g.axis)];
+      if (g.axis == run_axis) {
+        first = std::max(first, g.begin - at);
+        last = std::min(last, g.end - at);
+      } else if (at < g.begin || at >= g.end) {
+        last = 0;
+      }
+    }
+    ValueRun& buffer = buffers_[i];
+    bool real = IsFloat(in.dtype);
+    if (real) {
+      buffer.reals.assign(static_cast<size_t>(n), 0);
+    } else {
+      buffer.integers.assign(static_cast<size_t>(n), 0);
+    }
+    int64_t offset = Offset(address);
+    for (int64_t k = first; k < last; ++k) {
+      int64_t at = offset + k * step;
+      for (const Address::Indirect& indirect : address.indirect) {
+        int64_t index = buffers_[static_cast<size_t>(indirect.input)].integers[static_cast<size_t>(k)];
+        if (index < 0) index += indirect.extent;
+        if (index < indirect.begin || index >= indirect.begin + indirect.size) {
+          return InvalidArgument("index ", index, " out of range; expected 0..",
+                                 indirect.extent - 1);
+        }
+        at += (index - indirect.begin) * indirect.stride;
+      }
+      if (real) {
+        buffer.reals[static_cast<size_t>(k)] = in.reals[static_cast<size_t>(at)];
+      } else {
+        buffer.integers[static_cast<size_t>(k)] = in.integers[static_cast<size_t>(at)];
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Values of the expression for n points along run_axis.
+  absl::StatusOr<CompiledExpr::Operand> Values(int run_axis, int64_t n) {
+    // Index inputs before the inputs that they index.
+    for (int pass = 0; pass < 2; ++pass) {
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (reads_[i].indirect.empty() == (pass == 0)) RETURN_IF_ERROR(Fetch(i, run_axis, n));
+      }
+    }
+    std::vector<CompiledExpr::Operand> operands;
+    for (const ValueRun& b : buffers_) {
+      bool real = IsFloat(inputs_[operands.size()]->dtype);
+      operands.push_back({real ? b.reals.data() : nullptr, real ? nullptr : b.integers.data()});
+    }
+    std::vector<CompiledExpr::Operand> axes(at_.size());
+    for (size_t a = 0; a < at_.size(); ++a) {
+      std::vector<int64_t>& run = axis_runs_[a];
+      run.resize(static_cast<size_t>(n));
+      for (int64_t k = 0; k < n; ++k) {
+        run[static_cast<size_t>(k)] = at_[a] + (static_cast<int>(a) == run_axis ? k : 0);
+      }
+      axes[a] = {nullptr, run.data()};
+    }
+    return value_.Evaluate(n, operands, axes);
+  }
+
+  absl::Status RunMap() {
+    Reset(written_);
+    int run_axis = written_.empty() ? -1 : written_.back();
+    Range run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : Range{0, 1};
+    int64_t step = run_axis >= 0 ? write_.step[static_cast<size_t>(run_axis)] : 0;
+    do {
+      for (int64_t at = run.begin; at < run.end; at += kRun) {
+        if (run_axis >= 0) at_[static_cast<size_t>(run_axis)] = at;
+        int64_t n = std::min(kRun, run.end - at);
+        ASSIGN_OR_RETURN(CompiledExpr::Operand values, Values(run_axis, n));
+        int64_t offset = Offset(write_);
+        for (int64_t k = 0; k < n; ++k) {
+          auto to = static_cast<size_t>(offset + k * step);
+          if (values.reals != nullptr) {
+            out_->reals[to] = values.reals[k];
+          } else {
+            out_->integers[to] = values.integers[k];
+          }
+        }
+      }
+      if (run_axis >= 0) at_[static_cast<size_t>(run_axis)] = run.begin;
+    } while (!written_.empty() && Next(written_, written_.size() - 1));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunReduction() {
+    Reset(written_);
+    int run_axis = reduced_.empty() ? -1 : reduced_.back();
+    Range run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : Range{0, 1};
+    bool empty = false;
+    for (int a : reduced_) empty |= ranges_[static_cast<size_t>(a)].size() <= 0;
+    do {
+      Start();
+      if (!empty) {
+        Reset(reduced_);
+        do {
+          for (int64_t at = run.begin; at < run.end; at += kRun) {
+            if (run_axis >= 0) at_[static_cast<size_t>(run_axis)] = at;
+            int64_t n = std::min(kRun, run.end - at);
+            ASSIGN_OR_RETURN(CompiledExpr::Operand values, Values(run_axis, n));
+            Accumulate(values, at, n);
+          }
+          if (run_axis >= 0) at_[static_cast<size_t>(run_axis)] = run.begin;
+        } while (!reduced_.empty() && Next(reduced_, reduced_.size() - 1));
+      }
+      for (int a : reduced_) at_[static_cast<size_t>(a)] = 0;
+      Finish(static_cast<size_t>(Offset(write_)));
+    } while (Next(written_, written_.size()));
+    return absl::OkStatus();
+  }
+
+  void Start() {
+    const Monoid& m = *body_.reduce;
+    state_.assign(static_cast<size_t>(m.width()), {});
+    for (size_t s = 0; s < state_.size(); ++s) {
+      const Expr& e = m.identity()[s];
+      if (IsFloat(e.type())) {
+        state_[s].real = e.value();
+      } else {
+        state_[s].integer = e.integer();
+      }
+    }
+  }
+
+  struct Scalar {
+    double real = 0;
+    int64_t integer = 0;
+  };
+
+  static CompiledExpr::Operand OperandOf(const Scalar& s, DType type) {
+    if (IsFloat(type)) return {.reals = &s.real};
+    return {.integers = &s.integer};
+  }
+
+  void Accumulate(const CompiledExpr::Operand& values, int64_t at, int64_t n) {
+    const Monoid& m = *body_.reduce;
+    if (m.IsScalar() && m.name() == "sum" && values.reals != nullptr) {
+      double sum = state_[0].real;
+      for (int64_t k = 0; k < n; ++k) sum += values.reals[k];
+      state_[0].real = sum;
+      return;
+    }
+    const Expr& first_merge = m.merge()[0];
+    if (m.IsScalar() && values.reals != nullptr && first_merge.args().size() == 2) {
+      for (int64_t k = 0; k < n; ++k) {
+        state_[0].real = EvaluateReal(first_merge.op(), state_[0].real, values.reals[k]);
+      }
+      return;
+    }
+    for (int64_t k = 0; k < n; ++k) {
+      Scalar element;
+      if (values.reals != nullptr) {
+        element.real = values.reals[k];
+      } else {
+        element.integer = values.integers[k];
+      }
+      int64_t coordinate = at + k;
+      std::vector<Scalar> lifted;
+      for (size_t s = 0; s < state_.size(); ++s) {
+        CompiledExpr::Operand r = lift_[s].Evaluate(
+            1, {OperandOf(element, m.type())}, {CompiledExpr::Operand{nullptr, &coordinate}});
+        lifted.push_back({r.reals != nullptr ? r.reals[0] : 0,
+                          r.integers != nullptr ? r.integers[0] : 0});
+      }
+      std::vector<CompiledExpr::Operand> operands;
+      for (size_t s = 0; s < state_.size(); ++s) {
+        operands.push_back(OperandOf(state_[s], m.identity()[s].type()));
+      }
+      for (size_t s = 0; s < state_.size(); ++s) {
+        operands.push_back(OperandOf(lifted[s], m.identity()[s].type()));
+      }
+      std::vector<Scalar> merged;
+      for (CompiledExpr& merge : merge_) {
+        CompiledExpr::Operand r = merge.Evaluate(1, operands, {});
+        merged.push_back({r.reals != nullptr ? r.reals[0] : 0,
+                          r.integers != nullptr ? r.integers[0] : 0});
+      }
+      state_ = std::move(merged);
+    }
+  }
+
+  void Finish(size_t to) {
+    const Monoid& m = *body_.reduce;
+    CompiledExpr finish(m.finish());
+    std::vector<CompiledExpr::Operand> operands;
+    for (size_t s = 0; s < state_.size(); ++s) {
+      operands.push_back(OperandOf(state_[s], m.identity()[s].type()));
+    }
+    CompiledExpr::Operand r = finish.Evaluate(1, operands, {});
+    if (r.reals != nullptr) {
+      out_->reals[to] = r.reals[0];
+    } else {
+      out_->integers[to] = r.integers[0];
+    }
+  }
+
+  const LoopBody& body_;
+  const std::vector<const EvaluatedValue*>& inputs_;
+  std::vector<Range> ranges_;
+  EvaluatedValue* out_;
+  CompiledExpr value_;
+  std::vector<CompiledExpr> merge_;
+  std::vector<CompiledExpr> lift_;
+  std::vector<int> reduced_;
+  std::vector<int> written_;
+  std::vector<Address> reads_;
+  Address write_;
+  std::vector<int64_t> at_;
+  std::vector<ValueRun> buffers_;
+  std::vector<std::vector<int64_t>> axis_runs_;
+  std::vector<Scalar> state_;
+};
+
+// ---- sums of products, the one form worth a loop of its own ----
+
+// acc[r][j] += a[r * a_row + k * a_k] * b[k * b_k + j] for 4 rows.
+template <typename Tag>
+__attribute__((always_inline)) inline void ProductRows(const double* a, int64_t a_row, int64_t a_k,
+                                                       const double* b, int64_t b_k, int64_t depth,
+                                                       int64_t n, double* acc) {
+  double* acc1 = acc + n;
+  double* acc2 = acc1 + n;
+  double* acc3 = acc2 + n;
+  for (int64_t k = 0; k < depth; ++k) {
+    double x0 = a[k * a_k];
+    double x1 = a[a_row + k * a_k];
+    double x2 = a[2 * a_row + k * a_k];
+    double x3 = a[3 * a_row + k * a_k];
+    const double* row = b + k * b_k;
+    for (int64_t j = 0; j < n; ++j) {
+      acc[j] += x0 * row[j];
+      acc1[j] += x1 * row[j];
+      acc2[j] += x2 * row[j];
+      acc3[j] += x3 * row[j];
+    }
+  }
+}
+
+using ProductRowsFn = void (*)(const double*, int64_t, int64_t, const double*, int64_t, int64_t,
+                               int64_t, double*);
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"), optimize("O3"))) void ProductRowsAvx2(
+    const double* a, int64_t a_row, int64_t a_k, const double* b, int64_t b_k, int64_t depth,
+    int64_t n, double* acc) {
+  ProductRows<int>(a, a_row, a_k, b, b_k, depth, n, acc);
+}
+#endif
+void ProductRowsBase(const double* a, int64_t a_row, int64_t a_k, const double* b, int64_t b_k,
+                     int64_t depth, int64_t n, double* acc) {
+  ProductRows<char>(a, a_row, a_k, b, b_k, depth, n, acc);
+}
+
+ProductRowsFn ChooseProductRows() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return ProductRowsAvx2;
+#endif
+  return ProductRowsBase;
+}
+
+// A sum of products where one written axis (`n`) moves only b, with stride 1, and one reduced axis (`k`) moves both.
+// Another written axis (`m`) may move only a.
+struct ProductForm {
+  int a = 0;
+  int b = 1;
+  int n = -1;
+  int m = -1;
+  int k = -1;
+};
+
+bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
+                     ProductForm* form) {
+  if (!body.reduce || body.reduce->name() != "sum" || !IsFloat(body.dtype())) return false;
+  const Expr& e = body.value;
+  if (e.op() != ScalarOp::kMul || e.arg(0).op() != ScalarOp::kInput ||
+      e.arg(1).op() != ScalarOp::kInput || body.reads.size() != 2) {
+    return false;
+  }
+  for (const Read& read : body.reads) {
+    if (!read.guards.empty()) return false;
+    for (const IndexExpr& index : read.index) {
+      if (index.indirect() >= 0) return false;
+    }
+  }
+  std::vector<int> reduced = body.ReducedAxes();
+  Address address[2];
+  for (size_t i = 0; i < 2; ++i) {
+    address[i] = MakeAddress(body.reads[i].index, inputs[i]->box, body.axes.size());
+  }
+  form->k = reduced.back();
+  int64_t best = 0;
+  for (int swap = 0; swap < 2; ++swap) {
+    const Address& a = address[swap];
+    const Address& b = address[1 - swap];
+    for (size_t axis = 0; axis < body.axes.size(); ++axis) {
+      if (std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end()) continue;
+      int64_t extent = body.axes[axis].extent.value();
+      if (a.step[axis] == 0 && b.step[axis] == 1 && extent > best) {
+        best = extent;
+        form->n = static_cast<int>(axis);
+        form->a = swap;
+        form->b = 1 - swap;
+      }
+    }
+  }
+  if (form->n < 0) return false;
+  for (size_t axis = 0; axis < body.axes.size(); ++axis) {
+    bool is_reduced =
+        std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
+    if (!is_reduced && static_cast<int>(axis) != form->n &&
+        address[form->b].step[axis] == 0 && address[form->a].step[axis] != 0) {
+      form->m = static_cast<int>(axis);
+    }
+  }
+  return true;
+}
+
+void RunProduct(const LoopBody& body, const ProductForm& form,
+                const std::vector<const EvaluatedValue*>& inputs, const std::vector<Range>& ranges,
+                int threads, EvaluatedValue* out) {
+  static const ProductRowsFn kRows = ChooseProductRows();
+  const double* a_data = inputs[static_cast<size_t>(form.a)]->reals.data();
+  const double* b_data = inputs[static_cast<size_t>(form.b)]->reals.data();
+  Address a = MakeAddress(body.reads[static_cast<size_t>(form.a)].index,
+                          inputs[static_cast<size_t>(form.a)]->box, body.axes.size());
+  Address b = MakeAddress(body.reads[static_cast<size_t>(form.b)].index,
+                          inputs[static_cast<size_t>(form.b)]->box, body.axes.size());
+  Address w = MakeAddress(body.write, out->box, body.axes.size());
+  auto k = static_cast<size_t>(form.k);
+  auto n = static_cast<size_t>(form.n);
+  std::vector<int> reduced = body.ReducedAxes();
+  reduced.pop_back();
+  std::vector<int> outer;  // written axes other than n and m
+  for (size_t axis = 0; axis < body.axes.size(); ++axis) {
+    bool inner = axis == k || axis == n || static_cast<int>(axis) == form.m;
+    bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
+    if (!inner && !is_reduced) outer.push_back(static_cast<int>(axis));
+  }
+  int64_t outer_points = 1;
+  for (int axis : outer) outer_points *= ranges[static_cast<size_t>(axis)].size();
+  Range rows = form.m >= 0 ? ranges[static_cast<size_t>(form.m)] : Range{0, 1};
+  int64_t row_groups = (rows.size() + 3) / 4;
+  int64_t reduced_points = 1;
+  for (int axis : reduced) reduced_points *= ranges[static_cast<size_t>(axis)].size();
+  int64_t a_row = form.m >= 0 ? a.step[static_cast<size_t>(form.m)] : 0;
+  int64_t w_row = form.m >= 0 ? w.step[static_cast<size_t>(form.m)] : 0;
+  int64_t width = ranges[n].size();
+  ParallelFor(threads, outer_points * row_groups, [&](int64_t begin, int64_t end) {
+    std::vector<double> acc(static_cast<size_t>(4 * width));
+    for (int64_t task = begin; task < end; ++task) {
+      int64_t a_at = a.base + a.step[n] * ranges[n].begin;
+      int64_t b_at = b.base + b.step[n] * ranges[n].begin;
+      int64_t w_at = w.base + w.step[n] * ranges[n].begin;
+      int64_t rest = task / row_groups;
+      for (size_t i = outer.size(); i-- > 0;) {
+        auto axis = static_cast<size_t>(outer[i]);
+        int64_t at = ranges[axis].begin + rest % ranges[axis].size();
+        rest /= ranges[axis].size();
+        a_at += a.step[axis] * at;
+        b_at += b.step[axis] * at;
+        w_at += w.step[axis] * at;
+      }
+      int64_t row = rows.begin + task % row_groups * 4;
+      int64_t count = std::min<int64_t>(4, rows.end - row);
+      a_at += a_row * row;
+      w_at += w_row * row;
+      std::fill(acc.begin(), acc.end(), 0.0);
+      for (int64_t point = 0; point < reduced_points; ++point) {
+        int64_t a_k = a_at + a.step[k] * ranges[k].begin;
+        int64_t b_k = b_at + b.step[k] * ranges[k].begin;
+        int64_t left = point;
+        for (size_t i = reduced.size(); i-- > 0;) {
+          auto axis = static_cast<size_t>(reduced[i]);
+          int64_t at = ranges[axis].begin + left % ranges[axis].size();
+          left /= ranges[axis].size();
+          a_k += a.step[axis] * at;
+          b_k += b.step[axis] * at;
+        }
+        // The last group may have fewer rows: row 0 again is computed and thrown away.
+        int64_t row_step = count == 4 ? a_row : 0;
+        if (count == 4) {
+          kRows(a_data + a_k, row_step, a.step[k], b_data + b_k, b.step[k], ranges[k].size(), width,
+                acc.data());
+        } else {
+          for (int64_t r = 0; r < count; ++r) {
+            for (int64_t i = 0; i < ranges[k].size(); ++i) {
+              double x = a_data[a_k + r * a_row + i * a.step[k]];
+              const double* y = b_data + b_k + i * b.step[k];
+              for (int64_t j = 0; j < width; ++j) acc[static_cast<size_t>(r * width + j)] += x * y[j];
+            }
+          }
+        }
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        for (int64_t j = 0; j < width; ++j) {
+          out->reals[static_cast<size_t>(w_at + r * w_row + j * w.step[n])] =
+              acc[static_cast<size_t>(r * width + j)];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Box ComputedBox(const LoopBody& body, const Box& box) {
+  Box out = box;
+  Dims extents = body.OutputType().shape.ToDims();
+  for (size_t d = 0; d < body.write.size(); ++d) {
+    if (!body.write[d].IsPlainAxis()) {
+      out.begin[d] = 0;
+      out.end[d] = extents[d];
+    }
+  }
+  return out;
+}
+
+Box NeededBox(const LoopBody& body, int input, const Dims& extents, const Box& box) {
+  std::vector<Range> ranges = AxisRanges(body, box);
+  const Read& read = body.reads[static_cast<size_t>(input)];
+  for (const Guard& g : read.guards) {
+    Range& r = ranges[static_cast<size_t>(g.axis)];
+    r.begin = std::max(r.begin, g.begin);
+    r.end = std::min(r.end, g.end);
+  }
+  Box need{Dims(extents.size(), 0), extents};
+  bool empty = false;
+  for (const Range& r : ranges) empty |= r.size() <= 0;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const IndexExpr& e = read.index[d];
+    if (empty) {
+      need.end[d] = 0;
+      continue;
+    }
+    if (e.indirect() >= 0) continue;
+    int64_t low = e.constant();
+    int64_t high = e.constant();
+    for (const IndexExpr::Term& t : e.terms()) {
+      const Range& r = ranges[static_cast<size_t>(t.axis)];
+      int64_t first = t.coefficient * r.begin;
+      int64_t last = t.coefficient * (r.end - 1);
+      low += std::min(first, last);
+      high += std::max(first, last);
+    }
+    need.begin[d] = std::clamp<int64_t>(low, 0, extents[d]);
+    need.end[d] = std::clamp<int64_t>(high + 1, need.begin[d], extents[d]);
+  }
+  return need;
+}
+
+absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
+                          int threads, EvaluatedValue* out) {
+  int64_t elements = NumElements(out->box.Extents());
+  out->dtype = body.dtype();
+  if (IsFloat(body.dtype())) {
+    out->reals.assign(static_cast<size_t>(elements), 0);
+  } else {
+    out->integers.assign(static_cast<size_t>(elements), 0);
+  }
+  if (elements == 0) return absl::OkStatus();
+  std::vector<Range> ranges = AxisRanges(body, out->box);
+  bool empty = false;
+  int64_t points = 1;
+  for (const Range& r : ranges) {
+    empty |= r.size() <= 0;
+    points *= std::max<int64_t>(r.size(), 1);
+  }
+  if (points < kParallelPoints) threads = 1;
+  ProductForm form;
+  if (!empty && FindProductForm(body, inputs, &form)) {
+    RunProduct(body, form, inputs, ranges, threads, out);
+    return absl::OkStatus();
+  }
+  LoopRunner first(body, inputs, ranges, out);
+  if (first.written().empty() || threads <= 1) {
+    Range all = first.written().empty() ? Range{0, 1}
+                                        : ranges[static_cast<size_t>(first.written()[0])];
+    return first.Run(all.begin, all.end);
+  }
+  Range all = ranges[static_cast<size_t>(first.written()[0])];
+  std::vector<absl::Status> statuses(static_cast<size_t>(threads), absl::OkStatus());
+  std::atomic<size_t> next{0};
+  ParallelFor(threads, all.size(), [&](int64_t begin, int64_t end) {
+    LoopRunner runner(body, inputs, ranges, out);
+    statuses[next.fetch_add(1)] = runner.Run(all.begin + begin, all.begin + end);
+  });
+  for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/op/op_def.h"
+#include "core/tensor/host_tensor.h"
+
+namespace fusion {
+
+using TensorId = int32_t;
+using NodeId = int32_t;
+inline constexpr TensorId kNoTensor = -1;
+inline constexpr NodeId kNoNode = -1;
+
+enum class TensorKind : uint8_t {
+  kInput,         // given at every run
+  kWeight,        // constant of the client: known by name, type and shape, bytes never seen here
+  kConstant,      // constant whose bytes are part of the graph (scalars, folded shape arithmetic, masks)
+  kIntermediate,  // written by a node
+};
+
+struct Tensor {
+  std::string name;  // the client's; may be empty, is never unique by promise
+  TensorType type;
+  TensorKind kind = TensorKind::kIntermediate;
+  std::shared_ptr<const HostTensor> value;  // kConstant
+  /// The client holds these bytes under `name` (an initialiser), so a constant may become a kernel argument.
+  bool client_has_bytes = false;
+  NodeId producer = kNoNode;
+};
+
+struct Node {
+  std::string name;
+  const OpDef* def = nullptr;
+  std::vector<TensorId> inputs;  // kNoTensor where an optional input is absent
+  std::vector<TensorId> outputs;
+  AttrMap attrs;
+};
+
+/// An operator graph in SSA form: immutable, topologically ordered, every type known. Made by GraphBuilder.
+/// Copying is cheap in bytes (constants are shared). Safe to read from any thread.
+class Graph {
+ public:
+  const std::string& name() const { return name_; }
+  const std::vector<SymbolDecl>& symbols() const { return symbols_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<TensorId>& inputs() const { return inputs_; }
+  const std::vector<TensorId>& outputs() const { return outputs_; }
+
+  const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
+
+  /// The op call of a node, for the derived properties.
+  OpCall Call(NodeId id) const;
+
+  /// 'node "attn/softmax_3" (Softmax)': how messages name a node.
+  std::string Describe(NodeId id) const;
+
+ private:
+  friend class GraphBuilder;
+  std::string name_;
+  std::vector<SymbolDecl> symbols_;
+  std::vector<Tensor> tensors_;
+  std::vector<Node> nodes_;
+  std::vector<TensorId> inputs_;
+  std::vector<TensorId> outputs_;
+};
+
+/// Describes a node that is not in a graph (yet).
+std::string DescribeNode(std::string_view name, std::string_view op);
+
+/// Checks every invariant of a Graph: ids in range, single assignment, topological order, types as the ops infer them.
+/// A graph from GraphBuilder passes; this guards passes and parsers of ours.
+absl::Status Verify(const Graph& graph);
+
+}  // namespace fusion

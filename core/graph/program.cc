@@ -1,0 +1,363 @@
+#include "core/graph/program.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/graph/compose.h"
+#include "core/graph/program_builder.h"
+#include "core/op/derive.h"
+#include "core/op/simplify.h"
+
+namespace fusion {
+namespace {
+
+// Axes without use vanish, so that a body has one form whatever it came through.
+bool IsIdentityView(const LoopBody& body) {
+  if (!body.IsView()) return false;
+  const IndexMap& read = body.reads[0].index;
+  if (read.size() != body.write.size()) return false;
+  return read == body.write;
+}
+
+// If `body` reads its input with the output's axes merely in another order: that order (storage order of the input
+// that makes the output row-major). Empty otherwise.
+std::vector<int> PermutationOf(const LoopBody& body) {
+  std::vector<int> dim_of_axis(body.axes.size(), -1);
+  const IndexMap& read = body.reads[0].index;
+  if (read.size() != body.write.size()) return {};
+  for (size_t d = 0; d < read.size(); ++d) {
+    if (!read[d].IsPlainAxis()) return {};
+    dim_of_axis[static_cast<size_t>(read[d].terms()[0].axis)] = static_cast<int>(d);
+  }
+  std::vector<int> order;
+  for (const IndexExpr& e : body.write) {
+    if (!e.IsPlainAxis()) return {};
+    order.push_back(dim_of_axis[static_cast<size_t>(e.terms()[0].axis)]);
+  }
+  return order;
+}
+
+bool IsScalarConstant(const Value& value) {
+  return value.kind == TensorKind::kConstant && value.value->elements() == 1;
+}
+
+Expr ScalarOf(const HostTensor& tensor) {
+  return IsFloat(tensor.dtype()) ? Expr::Const(tensor.dtype(), tensor.GetDouble(0))
+                                 : Expr::ConstInt(tensor.dtype(), tensor.GetInt(0));
+}
+
+// Puts scalar constants into the expression and reads each (value, index) once.
+void NormaliseInputs(const Program& program, LoopBody* body, std::vector<ValueId>* inputs) {
+  bool indirect = false;
+  for (const Read& read : body->reads) {
+    for (const IndexExpr& e : read.index) indirect |= e.indirect() >= 0;
+  }
+  std::vector<Expr> replacement(inputs->size());
+  LoopBody out = *body;
+  out.reads.clear();
+  std::vector<ValueId> kept;
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    const Value& value = program.value((*inputs)[i]);
+    // Input numbers inside indirect indices are not renumbered: such bodies keep their inputs.
+    if (!indirect && IsScalarConstant(value)) {
+      replacement[i] = ScalarOf(*value.value);
+      continue;
+    }
+    size_t same = kept.size();
+    for (size_t k = 0; k < kept.size() && !indirect; ++k) {
+      if (kept[k] == (*inputs)[i] && out.reads[k] == body->reads[i]) same = k;
+    }
+    if (same == kept.size()) {
+      kept.push_back((*inputs)[i]);
+      out.reads.push_back(body->reads[i]);
+    }
+    replacement[i] = Expr::Input(static_cast<int>(same), value.type.dtype);
+  }
+  out.value = Simplify(body->value.MapLeaves([&](const Expr& leaf) {
+    return leaf.op() == ScalarOp::kInput ? replacement[static_cast<size_t>(leaf.index())] : leaf;
+  }));
+  *body = std::move(out);
+  *inputs = std::move(kept);
+}
+
+}  // namespace
+
+ValueId ProgramBuilder::AddValue(Value value) {
+  program_.values.push_back(std::move(value));
+  direct_uses_.emplace_back();
+  return static_cast<ValueId>(program_.values.size()) - 1;
+}
+
+void ProgramBuilder::NoteDirectUse(ValueId value, const LoopBody& body, size_t input) {
+  DirectUse& use = direct_uses_[static_cast<size_t>(value)];
+  std::vector<int> permutation;
+  if (body.IsView() && input == 0) permutation = PermutationOf(body);
+  if (permutation.empty() || (use.any && use.permutation != permutation)) use.mixed = true;
+  use.any = true;
+  use.permutation = std::move(permutation);
+}
+
+ValueId ProgramBuilder::Materialise(const Handle& handle) {
+  if (!handle.view) return handle.base;
+  Value out{.type = handle.view->OutputType(),
+            .kind = TensorKind::kIntermediate,
+            .value = {},
+            .producer = static_cast<LoopId>(program_.ops.size()),
+            .order = {}};
+  ValueId id = AddValue(std::move(out));
+  LoopBody body = *handle.view;
+  std::vector<ValueId> inputs = {handle.base};
+  NormaliseInputs(program_, &body, &inputs);
+  program_.ops.push_back({.kind = LoopOp::kLoop,
+                          .label = "Copy",
+                          .origin = handle.origin,
+                          .body = std::move(body),
+                          .inputs = std::move(inputs),
+                          .output = id});
+  return id;
+}
+
+absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label, LoopBody body,
+                                                               std::vector<Handle> inputs,
+                                                               NodeId origin) {
+  bool view = body.IsView();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].view) {
+      NoteDirectUse(inputs[i].base, body, i);
+      continue;
+    }
+    auto through = ReadThroughView(body, static_cast<int>(i), *inputs[i].view);
+    if (through) {
+      body = *std::move(through);
+    } else {
+      inputs[i] = Handle{.base = Materialise(inputs[i]), .view = {}, .origin = inputs[i].origin};
+    }
+  }
+  if (view && options_.absorb_views) {
+    const Value& base = program_.value(inputs[0].base);
+    if (IsIdentityView(body) && body.OutputType() == base.type) {
+      return Handle{.base = inputs[0].base, .view = {}, .origin = origin};
+    }
+    return Handle{.base = inputs[0].base, .view = std::move(body), .origin = origin};
+  }
+  std::vector<ValueId> values;
+  for (const Handle& h : inputs) values.push_back(h.base);
+  NormaliseInputs(program_, &body, &values);
+  Value out{.type = body.OutputType(),
+            .kind = TensorKind::kIntermediate,
+            .value = {},
+            .producer = static_cast<LoopId>(program_.ops.size()),
+            .order = {}};
+  ValueId id = AddValue(std::move(out));
+  program_.ops.push_back({.kind = LoopOp::kLoop,
+                          .label = std::move(label),
+                          .origin = origin,
+                          .body = std::move(body),
+                          .inputs = std::move(values),
+                          .output = id});
+  return Handle{.base = id, .view = {}, .origin = origin};
+}
+
+absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddReinterpret(const OpCall& call,
+                                                                      const Handle& input,
+                                                                      NodeId origin) {
+  ASSIGN_OR_RETURN(TensorType type, call.def().reinterpret(call));
+  ValueId base = Materialise(input);
+  direct_uses_[static_cast<size_t>(base)].mixed = true;
+  Value out{.type = std::move(type),
+            .kind = TensorKind::kIntermediate,
+            .value = {},
+            .producer = static_cast<LoopId>(program_.ops.size()),
+            .order = {}};
+  ValueId id = AddValue(std::move(out));
+  program_.ops.push_back({.kind = LoopOp::kReinterpret,
+                          .label = call.def().name,
+                          .origin = origin,
+                          .body = {},
+                          .inputs = {base},
+                          .output = id});
+  return Handle{.base = id, .view = {}, .origin = origin};
+}
+
+absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposition(
+    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
+  Decomposition steps(call);
+  ASSIGN_OR_RETURN(Decomposition::Value result, call.def().decompose(steps));
+  std::vector<Handle> handles = inputs;
+  for (const Decomposition::Step& step : steps.steps()) {
+    if (step.def == nullptr) {
+      Value constant{.type = {step.constant->dtype(), Shape(step.constant->dims())},
+                     .kind = TensorKind::kConstant,
+                     .value = std::make_shared<const HostTensor>(*step.constant),
+                     .order = {}};
+      handles.push_back({.base = AddValue(std::move(constant)), .view = {}, .origin = origin});
+      continue;
+    }
+    std::vector<std::optional<TensorType>> types;
+    std::vector<Handle> operands;
+    for (Decomposition::Value v : step.inputs) {
+      types.emplace_back(steps.type(v));
+      operands.push_back(handles[static_cast<size_t>(v)]);
+    }
+    OpCall inner(*step.def, std::move(types), step.attrs);
+    ASSIGN_OR_RETURN(std::vector<Handle> out, AddCall(inner, operands, origin));
+    handles.push_back(std::move(out[0]));
+  }
+  std::vector<Handle> outputs;
+  outputs.push_back(std::move(handles[static_cast<size_t>(result)]));
+  return outputs;
+}
+
+absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
+    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
+  const OpDef& def = call.def();
+  if (def.decompose) return AddDecomposition(call, inputs, origin);
+  if (!def.body) return Unimplemented("its input shape is not known before run time");
+  std::vector<Handle> outputs;
+  for (int i = 0; i < call.outputs(); ++i) {
+    auto body = def.body(call, i);
+    if (!body.ok() && absl::IsUnimplemented(body.status()) && def.reinterpret) {
+      ASSIGN_OR_RETURN(Handle handle, AddReinterpret(call, inputs[0], origin));
+      outputs.push_back(std::move(handle));
+      continue;
+    }
+    RETURN_IF_ERROR(body.status());
+    ASSIGN_OR_RETURN(Handle handle, AddLoop(def.name, *std::move(body), inputs, origin));
+    outputs.push_back(std::move(handle));
+  }
+  return outputs;
+}
+
+void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
+  Value& value = program_.values[static_cast<size_t>(handle.base)];
+  if (!handle.view && value.tensor == kNoTensor) value.tensor = tensor;
+}
+
+Program ProgramBuilder::Finish() && {
+  std::vector<bool> is_output(program_.values.size(), false);
+  for (ValueId id : program_.outputs) is_output[static_cast<size_t>(id)] = true;
+  for (size_t i = 0; i < program_.values.size(); ++i) {
+    Value& value = program_.values[i];
+    const DirectUse& use = direct_uses_[i];
+    bool stored_freely = value.kind == TensorKind::kIntermediate && !is_output[i];
+    if (stored_freely && use.any && !use.mixed) value.order = use.permutation;
+  }
+  return std::move(program_);
+}
+
+absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options) {
+  ProgramBuilder builder(options);
+  std::vector<ProgramBuilder::Handle> handles(graph.tensors().size());
+  std::vector<bool> known(graph.tensors().size(), false);
+  auto leaf = [&](TensorId id) {
+    const Tensor& t = graph.tensor(id);
+    Value value{.type = t.type, .kind = t.kind, .value = t.value, .order = {}, .tensor = id};
+    Program& program = builder.program();
+    if (t.kind == TensorKind::kInput) value.index = static_cast<int>(program.inputs.size());
+    if (t.kind == TensorKind::kWeight) value.index = static_cast<int>(program.weights.size());
+    ValueId v = builder.AddValue(std::move(value));
+    if (t.kind == TensorKind::kInput) builder.program().inputs.push_back(v);
+    if (t.kind == TensorKind::kWeight) builder.program().weights.push_back(v);
+    handles[static_cast<size_t>(id)] = {.base = v, .view = {}, .origin = kNoNode};
+    known[static_cast<size_t>(id)] = true;
+  };
+  for (TensorId id : graph.inputs()) leaf(id);
+  for (NodeId n = 0; n < static_cast<NodeId>(graph.nodes().size()); ++n) {
+    const Node& node = graph.node(n);
+    std::vector<ProgramBuilder::Handle> inputs;
+    for (TensorId id : node.inputs) {
+      if (id == kNoTensor) {
+        inputs.emplace_back();
+        continue;
+      }
+      if (!graph.tensor(id).type.shape.is_static()) {
+        return Unimplemented(graph.Describe(n), ": input shape ",
+                             graph.tensor(id).type.shape.ToString(),
+                             " is symbolic; bind its dims to plan this graph");
+      }
+      if (!known[static_cast<size_t>(id)]) leaf(id);
+      inputs.push_back(handles[static_cast<size_t>(id)]);
+    }
+    auto outputs = builder.AddCall(graph.Call(n), inputs, n);
+    if (!outputs.ok()) return Annotate(outputs.status(), graph.Describe(n));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      auto id = static_cast<size_t>(node.outputs[i]);
+      handles[id] = std::move((*outputs)[i]);
+      known[id] = true;
+      builder.Name(handles[id], node.outputs[i]);
+    }
+  }
+  for (TensorId id : graph.outputs()) {
+    if (!known[static_cast<size_t>(id)]) leaf(id);
+    ProgramBuilder::Handle& handle = handles[static_cast<size_t>(id)];
+    const Value& base = builder.program().value(handle.base);
+    // An output must be written by us: an input or constant passed through is copied.
+    if (!handle.view && base.kind != TensorKind::kIntermediate) {
+      LoopBody copy;
+      for (int d = 0; d < base.type.shape.rank(); ++d) {
+        copy.axes.push_back({StrCat("d", d), base.type.shape.dim(d)});
+        copy.write.push_back(IndexExpr::Axis(d));
+      }
+      copy.reads = {Read{.index = copy.write, .guards = {}}};
+      copy.value = Expr::Input(0, base.type.dtype);
+      handle.view = std::move(copy);
+    }
+    ValueId value = builder.Materialise(handle);
+    handle = {.base = value, .view = {}, .origin = handle.origin};
+    builder.Name(handle, id);
+    builder.program().outputs.push_back(value);
+  }
+  return std::move(builder).Finish();
+}
+
+Dims StorageStrides(const Value& value) {
+  Dims dims = value.type.shape.ToDims();
+  if (value.order.empty()) return RowMajorStrides(dims);
+  Dims ordered;
+  for (int d : value.order) ordered.push_back(dims[static_cast<size_t>(d)]);
+  Dims inner = RowMajorStrides(ordered);
+  Dims strides(dims.size());
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    strides[static_cast<size_t>(value.order[i])] = inner[i];
+  }
+  return strides;
+}
+
+Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
+                       const std::vector<ValueId>& outputs, std::vector<ValueId>* outer) {
+  Program out;
+  std::unordered_map<ValueId, ValueId> moved;
+  auto move = [&](ValueId id, TensorKind kind) {
+    Value value = program.value(id);
+    value.kind = kind;
+    value.producer = kNoLoop;
+    auto to = static_cast<ValueId>(out.values.size());
+    if (kind == TensorKind::kInput) {
+      value.index = static_cast<int>(out.inputs.size());
+      out.inputs.push_back(to);
+      outer->push_back(id);
+    }
+    out.values.push_back(std::move(value));
+    moved[id] = to;
+    return to;
+  };
+  for (LoopId id : ops) {
+    LoopOp op = program.op(id);
+    for (ValueId& input : op.inputs) {
+      auto it = moved.find(input);
+      if (it != moved.end()) {
+        input = it->second;
+      } else {
+        bool constant = program.value(input).kind == TensorKind::kConstant;
+        input = move(input, constant ? TensorKind::kConstant : TensorKind::kInput);
+      }
+    }
+    op.output = move(op.output, TensorKind::kIntermediate);
+    out.values[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(out.ops.size());
+    out.ops.push_back(std::move(op));
+  }
+  for (ValueId id : outputs) out.outputs.push_back(moved.at(id));
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+using ValueId = int32_t;
+using LoopId = int32_t;
+inline constexpr LoopId kNoLoop = -1;
+
+/// A tensor of a Program.
+struct Value {
+  TensorType type;
+  TensorKind kind = TensorKind::kIntermediate;
+  /// kInput: position among the graph's inputs. kWeight: position among the program's weights.
+  int index = 0;
+  std::shared_ptr<const HostTensor> value;  // kConstant
+  LoopId producer = kNoLoop;
+  /// Storage order: order[0] is the outermost dim in memory. Empty: row-major as the dims stand.
+  std::vector<int> order;
+  /// The graph tensor this is (kNoTensor inside a composite).
+  TensorId tensor = kNoTensor;
+};
+
+struct LoopOp {
+  enum Kind : uint8_t {
+    kLoop,         // `body`
+    kReinterpret,  // the input's elements in row-major order under the output's shape; no arithmetic, no copy
+  };
+  Kind kind = kLoop;
+  /// Primitive op type ("MatMul", "Exp", "Copy").
+  std::string label;
+  /// The graph node it came from.
+  NodeId origin = kNoNode;
+  LoopBody body;
+  std::vector<ValueId> inputs;
+  ValueId output = 0;
+};
+
+/// A graph as loop ops only: composites taken apart, views turned into index maps, scalar constants inside the
+/// expressions. What the SMG is built from. Immutable; ops in topological order; safe to read from any thread.
+struct Program {
+  std::vector<Value> values;
+  std::vector<LoopOp> ops;
+  std::vector<ValueId> inputs;   // by graph input
+  std::vector<ValueId> weights;  // by first use
+  std::vector<ValueId> outputs;  // by graph output; may repeat
+
+  const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
+  const LoopOp& op(LoopId id) const { return ops[static_cast<size_t>(id)]; }
+};
+
+struct ProgramOptions {
+  /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every view is an op of
+  /// its own, as the evaluator wants it.
+  bool absorb_views = true;
+};
+
+/// Takes a graph of static shapes apart. Fails with Unimplemented, naming the node, where a symbolic dim is left.
+absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options = {});
+
+/// Strides in elements of a value as it is stored.
+Dims StorageStrides(const Value& value);
+
+/// Text form of a program, one loop op a line:
+///
+///   program {
+///     %0 = input 0 : f32[128,768]
+///     %1 = weight 0 : f32[768,768]
+///     %2 = MatMul @3 : f32[128,768] = for m:128 n:768 k:768 [m, n] = sum %0[m, k], %1[k, n] : mul(in0, in1)
+///     output %2
+///   }
+std::string ToString(const Program& program);
+absl::StatusOr<Program> ParseProgram(std::string_view text);
+
+/// The ops in `ops` (ascending) as a program of their own: values from outside become inputs (constants stay), values
+/// in `outputs` become outputs. `outer` receives, for each input of the result, the value it was.
+Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
+                       const std::vector<ValueId>& outputs, std::vector<ValueId>* outer);
+
+}  // namespace fusion

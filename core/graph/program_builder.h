@@ -1,0 +1,57 @@
+#pragma once
+
+#include <vector>
+
+#include "core/graph/program.h"
+
+namespace fusion {
+
+/// Takes op calls apart into the loop ops of a Program. Internal to the graph layer: BuildProgram and EvaluateCall
+/// share it.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(ProgramOptions options) : options_(options) {}
+
+  /// A tensor under construction: `base`, or a view of it.
+  struct Handle {
+    ValueId base = 0;
+    /// Empty axes and reads: the base itself. Else reads[0] indexes the base, write is this tensor.
+    std::optional<LoopBody> view;
+    NodeId origin = kNoNode;
+  };
+
+  ValueId AddValue(Value value);
+  const TensorType& TypeOf(const Handle& handle) const;
+
+  /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns one handle an output.
+  absl::StatusOr<std::vector<Handle>> AddCall(const OpCall& call, const std::vector<Handle>& inputs,
+                                              NodeId origin);
+  /// The value behind a handle; a view is written to memory by a "Copy".
+  ValueId Materialise(const Handle& handle);
+  /// Declares the graph tensor a handle holds, where it is a value of its own.
+  void Name(const Handle& handle, TensorId tensor);
+
+  Program Finish() &&;
+  Program& program() { return program_; }
+
+ private:
+  absl::StatusOr<Handle> AddLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
+                                 NodeId origin);
+  absl::StatusOr<std::vector<Handle>> AddDecomposition(const OpCall& call,
+                                                       const std::vector<Handle>& inputs,
+                                                       NodeId origin);
+  absl::StatusOr<Handle> AddReinterpret(const OpCall& call, const Handle& input, NodeId origin);
+  void NoteDirectUse(ValueId value, const LoopBody& body, size_t input);
+
+  ProgramOptions options_;
+  Program program_;
+  // How a value is looked at by the ops that use it directly: all through one permutation, or otherwise.
+  struct DirectUse {
+    bool any = false;
+    bool mixed = false;
+    std::vector<int> permutation;
+  };
+  std::vector<DirectUse> direct_uses_;
+};
+
+}  // namespace fusion

@@ -1,0 +1,254 @@
+#include <functional>
+#include <unordered_map>
+
+#include "core/graph/program.h"
+
+namespace fusion {
+namespace {
+
+std::string GuardsToString(const LoopBody& body, const Read& read) {
+  if (read.guards.empty()) return "";
+  return StrCat(" where ", StrJoin(read.guards, " and ", [&](const Guard& g) {
+                  return StrCat(body.axes[static_cast<size_t>(g.axis)].name, " in [", g.begin, ", ",
+                                g.end, "]");
+                }));
+}
+
+std::string OrderToString(const Value& value) {
+  if (value.order.empty()) return "";
+  return StrCat(" order [", StrJoin(value.order, ", "), "]");
+}
+
+std::string OpToString(const Program& program, const LoopOp& op) {
+  const Value& out = program.value(op.output);
+  std::string head =
+      StrCat("  %", op.output, " = ", op.label, " @", op.origin,
+             out.tensor == kNoTensor ? " inner" : "", " : ", out.type.ToString(), OrderToString(out));
+  if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
+  const LoopBody& body = op.body;
+  auto name = [&](int axis) { return body.axes[static_cast<size_t>(axis)].name; };
+  std::string text = StrCat(head, " = for");
+  for (const LoopAxis& axis : body.axes) text += StrCat(" ", axis.name, ":", axis.extent.value());
+  text += StrCat(" ", IndexMapToString(body.write, name), " = ",
+                 body.reduce ? body.reduce->name() : "map", "(");
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    text += StrCat(i == 0 ? "" : ", ", "%", op.inputs[i],
+                   IndexMapToString(body.reads[i].index, name), GuardsToString(body, body.reads[i]));
+  }
+  return StrCat(text, ") : ", body.value.ToString(), "\n");
+}
+
+class ProgramParser {
+ public:
+  explicit ProgramParser(std::string_view text) : in_(text) {}
+
+  absl::StatusOr<Program> Parse() {
+    RETURN_IF_ERROR(in_.Expect("program"));
+    RETURN_IF_ERROR(in_.Expect("{"));
+    while (!in_.Accept("}")) {
+      if (in_.Accept("output")) {
+        ASSIGN_OR_RETURN(ValueId id, Use());
+        program_.outputs.push_back(id);
+        continue;
+      }
+      ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
+      if (id != static_cast<int64_t>(program_.values.size())) {
+        return in_.Error(StrCat("%", program_.values.size(), " before this"));
+      }
+      RETURN_IF_ERROR(in_.Expect("="));
+      RETURN_IF_ERROR(Definition());
+    }
+    if (!in_.AtEnd()) return in_.Error("the end");
+    return std::move(program_);
+  }
+
+ private:
+  absl::StatusOr<ValueId> Use() {
+    absl::Status undefined = in_.Error("the id of a value defined above");
+    ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
+    if (id < 0 || id >= static_cast<int64_t>(program_.values.size())) return undefined;
+    return static_cast<ValueId>(id);
+  }
+
+  absl::StatusOr<TensorType> Type() {
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    auto dtype = ParseDType(name);
+    if (!dtype) return in_.Error("an element type before this");
+    ASSIGN_OR_RETURN(std::string_view inner, in_.Until(']'));
+    RETURN_IF_ERROR(in_.Expect("]"));
+    ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));
+    if (!shape.is_static()) return in_.Error("a static shape before this");
+    RETURN_IF_ERROR(CheckedNumElements(shape.ToDims(), DTypeBytes(*dtype)).status());
+    return TensorType{*dtype, std::move(shape)};
+  }
+
+  absl::Status Definition() {
+    bool input = in_.Peek("input");
+    if (input || in_.Peek("weight")) {
+      RETURN_IF_ERROR(in_.Expect(input ? "input" : "weight"));
+      auto& list = input ? program_.inputs : program_.weights;
+      ASSIGN_OR_RETURN(int64_t index, in_.Integer());
+      if (index != static_cast<int64_t>(list.size())) {
+        return in_.Error(StrCat(list.size(), " before this"));
+      }
+      RETURN_IF_ERROR(in_.Expect(":"));
+      ASSIGN_OR_RETURN(TensorType type, Type());
+      Value value{.type = std::move(type),
+                  .kind = input ? TensorKind::kInput : TensorKind::kWeight,
+                  .index = static_cast<int>(index),
+                  .value = {},
+                  .order = {}};
+      RETURN_IF_ERROR(Order(&value));
+      list.push_back(static_cast<ValueId>(program_.values.size()));
+      program_.values.push_back(std::move(value));
+      return absl::OkStatus();
+    }
+    if (in_.Accept("const")) {
+      RETURN_IF_ERROR(in_.Expect(":"));
+      ASSIGN_OR_RETURN(HostTensor tensor, ParseTensorText(in_));
+      program_.values.push_back({.type = {tensor.dtype(), Shape(tensor.dims())},
+                                 .kind = TensorKind::kConstant,
+                                 .value = std::make_shared<const HostTensor>(std::move(tensor)),
+                                 .order = {}});
+      return absl::OkStatus();
+    }
+    return Op();
+  }
+
+  absl::Status Order(Value* value) {
+    if (!in_.Accept("order")) return absl::OkStatus();
+    RETURN_IF_ERROR(in_.Expect("["));
+    std::vector<bool> seen(static_cast<size_t>(value->type.shape.rank()), false);
+    while (!in_.Accept("]")) {
+      if (!value->order.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(int64_t d, in_.Integer());
+      if (d < 0 || d >= value->type.shape.rank() || seen[static_cast<size_t>(d)]) {
+        return in_.Error("a permutation of the dims before this");
+      }
+      seen[static_cast<size_t>(d)] = true;
+      value->order.push_back(static_cast<int>(d));
+    }
+    if (value->order.size() != seen.size()) return in_.Error("every dim in the order before this");
+    return absl::OkStatus();
+  }
+
+  absl::Status Op() {
+    LoopOp op;
+    Value out;
+    ASSIGN_OR_RETURN(op.label, in_.Identifier());
+    RETURN_IF_ERROR(in_.Expect("@"));
+    ASSIGN_OR_RETURN(int64_t origin, in_.Integer());
+    op.origin = static_cast<NodeId>(origin);
+    bool inner = in_.Accept("inner");
+    RETURN_IF_ERROR(in_.Expect(":"));
+    ASSIGN_OR_RETURN(out.type, Type());
+    RETURN_IF_ERROR(Order(&out));
+    RETURN_IF_ERROR(in_.Expect("="));
+    op.output = static_cast<ValueId>(program_.values.size());
+    out.producer = static_cast<LoopId>(program_.ops.size());
+    // The program stands alone: which graph tensor it was does not matter, that it was one does.
+    out.tensor = inner ? kNoTensor : op.output;
+    if (in_.Accept("reinterpret")) {
+      op.kind = LoopOp::kReinterpret;
+      ASSIGN_OR_RETURN(ValueId input, Use());
+      op.inputs = {input};
+      if (NumElements(program_.value(input).type.shape.ToDims()) !=
+          NumElements(out.type.shape.ToDims())) {
+        return in_.Error("as many elements on both sides before this");
+      }
+    } else {
+      RETURN_IF_ERROR(Body(&op));
+      std::vector<TensorType> types;
+      for (ValueId id : op.inputs) types.push_back(program_.value(id).type);
+      RETURN_IF_ERROR(op.body.Verify(types));
+      if (op.body.OutputType() != out.type) {
+        return in_.Error(StrCat("type ", op.body.OutputType().ToString(), " for %", op.output));
+      }
+    }
+    program_.values.push_back(std::move(out));
+    program_.ops.push_back(std::move(op));
+    return absl::OkStatus();
+  }
+
+  absl::Status Body(LoopOp* op) {
+    LoopBody& body = op->body;
+    RETURN_IF_ERROR(in_.Expect("for"));
+    std::unordered_map<std::string, int> axes;
+    while (in_.PeekIdentifier()) {
+      ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+      RETURN_IF_ERROR(in_.Expect(":"));
+      ASSIGN_OR_RETURN(int64_t extent, in_.Integer());
+      if (extent < 0 || !axes.emplace(name, static_cast<int>(body.axes.size())).second) {
+        return in_.Error("a new axis of a non-negative extent before this");
+      }
+      body.axes.push_back({name, Dim(extent)});
+    }
+    auto find = [&](std::string_view name) {
+      auto it = axes.find(std::string(name));
+      return it == axes.end() ? -1 : it->second;
+    };
+    ASSIGN_OR_RETURN(body.write, ParseIndexMap(in_, find));
+    RETURN_IF_ERROR(in_.Expect("="));
+    ASSIGN_OR_RETURN(std::string monoid, in_.Identifier());
+    RETURN_IF_ERROR(in_.Expect("("));
+    std::vector<DType> types;
+    while (!in_.Accept(")")) {
+      if (!op->inputs.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(ValueId input, Use());
+      op->inputs.push_back(input);
+      types.push_back(program_.value(input).type.dtype);
+      Read read;
+      ASSIGN_OR_RETURN(read.index, ParseIndexMap(in_, find));
+      if (in_.Accept("where")) {
+        do {
+          Guard guard;
+          ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+          guard.axis = find(name);
+          if (guard.axis < 0) return in_.Error("the name of an axis before this");
+          RETURN_IF_ERROR(in_.Expect("in"));
+          RETURN_IF_ERROR(in_.Expect("["));
+          ASSIGN_OR_RETURN(guard.begin, in_.Integer());
+          RETURN_IF_ERROR(in_.Expect(","));
+          ASSIGN_OR_RETURN(guard.end, in_.Integer());
+          RETURN_IF_ERROR(in_.Expect("]"));
+          read.guards.push_back(guard);
+        } while (in_.Accept("and"));
+      }
+      body.reads.push_back(std::move(read));
+    }
+    RETURN_IF_ERROR(in_.Expect(":"));
+    ASSIGN_OR_RETURN(body.value, Expr::Parse(in_, types));
+    if (monoid != "map") {
+      auto named = Monoid::Named(monoid, body.value.type());
+      if (!named) return in_.Error(StrCat("a known monoid instead of ", monoid));
+      body.reduce = *named;
+    }
+    return absl::OkStatus();
+  }
+
+  Lexer in_;
+  Program program_;
+};
+
+}  // namespace
+
+std::string ToString(const Program& program) {
+  std::string out = "program {\n";
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    const Value& v = program.values[i];
+    if (v.kind == TensorKind::kConstant) {
+      out += StrCat("  %", i, " = const : ", TensorToText(*v.value), "\n");
+    } else if (v.kind != TensorKind::kIntermediate) {
+      out += StrCat("  %", i, " = ", v.kind == TensorKind::kInput ? "input " : "weight ", v.index,
+                    " : ", v.type.ToString(), OrderToString(v), "\n");
+    } else {
+      out += OpToString(program, program.op(v.producer));
+    }
+  }
+  for (ValueId id : program.outputs) out += StrCat("  output %", id, "\n");
+  return out + "}\n";
+}
+
+absl::StatusOr<Program> ParseProgram(std::string_view text) { return ProgramParser(text).Parse(); }
+
+}  // namespace fusion

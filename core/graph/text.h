@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+/// The text form of a graph; ParseGraph(ToString(g)) prints the same text again.
+///
+///   graph "mlp" {
+///     %0 = input "x" : f32[8,64]
+///     %1 = weight "w" : f32[64,64]
+///     %2 = const "half" : f32[] {0x1p-1}
+///     %3 = MatMul(%0, %1) : f32[8,64]  "y" @ "fc"
+///     %4, %5 = Split(%3) {axis=1} : f32[8,32], f32[8,32]  "a", "b" @ "split"
+///     output %3
+///   }
+///
+/// A symbol is declared before its use: symbol s0 "seq" min 1 max 512 multiple 1 likely [128]. `-` is an absent input.
+std::string ToString(const Graph& graph);
+
+/// Fails with line and column. The result satisfies Verify.
+absl::StatusOr<Graph> ParseGraph(std::string_view text);
+
+}  // namespace fusion

@@ -1,0 +1,8 @@
+#include "core/op/forms.h"
+
+namespace fusion {
+
+/// c = a <= b
+OpDef DefineLessOrEqual() { return BinaryOp("LessOrEqual", ScalarOp::kLe); }
+
+}  // namespace fusion

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <limits>
+#include "core/op/forms.h"
+
+namespace fusion {
+
+namespace {
+
+struct Range {
+  int64_t start = 0;
+  int64_t step = 1;
+  int64_t count = 0;
+};
+
+// ONNX: negative bounds count from the end, then bounds are clamped; with a negative step the end may be "before 0".
+absl::StatusOr<Range> Resolve(int64_t start, int64_t end, int64_t step, int64_t extent) {
+  if (step == 0) return InvalidArgument("step 0");
+  if (step == std::numeric_limits<int64_t>::min()) return InvalidArgument("step ", step);
+  if (start < 0) start += extent;
+  if (end < 0 && end >= -extent) {
+    end += extent;
+  } else if (end < 0) {
+    end = step > 0 ? 0 : -1;
+  }
+  Range range{.start = 0, .step = step, .count = 0};
+  if (step > 0) {
+    range.start = std::clamp<int64_t>(start, 0, extent);
+    end = std::clamp<int64_t>(end, 0, extent);
+    if (end > range.start) range.count = (end - range.start - 1) / step + 1;
+  } else {
+    range.start = std::clamp<int64_t>(start, -1, extent - 1);
+    end = std::clamp<int64_t>(end, -1, extent - 1);
+    if (range.start > end) range.count = (range.start - end - 1) / -step + 1;
+  }
+  return range;
+}
+
+}  // namespace
+
+/// y = x[start:end:step] along each of `axes`
+OpDef DefineSlice() {
+  return {
+      .name = "Slice",
+      .params = {{.name = "starts", .kind = ParamSpec::kInts, .onnx_input = 1, .required = true},
+                 {.name = "ends", .kind = ParamSpec::kInts, .onnx_input = 2, .required = true},
+                 {.name = "axes", .kind = ParamSpec::kInts, .onnx_input = 3},
+                 {.name = "steps", .kind = ParamSpec::kInts, .onnx_input = 4}},
+      .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
+        int rank = call.shape(0).rank();
+        std::vector<int64_t> starts = call.attrs().Ints("starts");
+        std::vector<int64_t> ends = call.attrs().Ints("ends");
+        std::vector<int64_t> axes = call.attrs().Ints("axes");
+        std::vector<int64_t> steps = call.attrs().Ints("steps");
+        if (!call.attrs().Has("axes")) {
+          for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+        }
+        if (!call.attrs().Has("steps")) steps.assign(starts.size(), 1);
+        if (ends.size() != starts.size() || axes.size() != starts.size() ||
+            steps.size() != starts.size()) {
+          return InvalidArgument("starts, ends, axes and steps have ", starts.size(), ", ",
+                                 ends.size(), ", ", axes.size(), " and ", steps.size(), " entries");
+        }
+        std::vector<Dim> extents = call.shape(0).dims();
+        IndexMap index;
+        for (int d = 0; d < rank; ++d) index.push_back(IndexExpr::Axis(d));
+        for (size_t i = 0; i < axes.size(); ++i) {
+          ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(axes[i], rank));
+          auto d = static_cast<size_t>(axis);
+          if (!extents[d].is_static()) {
+            return Unimplemented("slice of the symbolic dim ", extents[d].ToString());
+          }
+          ASSIGN_OR_RETURN(Range range, Resolve(starts[i], ends[i], steps[i], extents[d].value()));
+          extents[d] = range.count;
+          index[d] = IndexExpr::Axis(axis, range.step) + IndexExpr(range.start);
+        }
+        return ViewBody(call, extents, std::move(index));
+      }};
+}
+
+}  // namespace fusion

@@ -1,0 +1,8 @@
+#include "core/op/forms.h"
+
+namespace fusion {
+
+/// y = tanh x
+OpDef DefineTanh() { return UnaryOp("Tanh", ScalarOp::kTanh); }
+
+}  // namespace fusion

@@ -1,0 +1,106 @@
+#include "core/op/derive.h"
+
+namespace fusion {
+namespace {
+
+bool KindMatches(ParamSpec::Kind kind, const AttrValue& value) {
+  switch (kind) {
+    case ParamSpec::kInt: return std::holds_alternative<int64_t>(value);
+    case ParamSpec::kInts: return std::holds_alternative<std::vector<int64_t>>(value);
+    case ParamSpec::kFloat: return std::holds_alternative<double>(value);
+    case ParamSpec::kFloats: return std::holds_alternative<std::vector<double>>(value);
+    case ParamSpec::kString: return std::holds_alternative<std::string>(value);
+    case ParamSpec::kTensor:
+      return std::holds_alternative<std::shared_ptr<const HostTensor>>(value);
+  }
+  return false;
+}
+
+absl::Status CheckOutputCount(const OpCall& call) {
+  int expected = 1;
+  if (call.def().outputs) {
+    ASSIGN_OR_RETURN(expected, call.def().outputs(call));
+  }
+  if (call.outputs() != expected) {
+    return InvalidArgument("has ", call.outputs(), " outputs, expected ", expected);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckCall(const OpCall& call) {
+  const OpDef& def = call.def();
+  if (call.inputs() < def.min_inputs || call.inputs() > def.max_inputs) {
+    return InvalidArgument("has ", call.inputs(), " inputs, expected ", def.min_inputs,
+                           def.max_inputs > def.min_inputs ? StrCat("..", def.max_inputs) : "");
+  }
+  for (int i = 0; i < def.min_inputs; ++i) {
+    if (!call.has_input(i)) return InvalidArgument("input ", i, " is absent but required");
+  }
+  for (const auto& [name, value] : call.attrs()) {
+    const ParamSpec* spec = nullptr;
+    for (const ParamSpec& p : def.params) {
+      if (p.name == name) spec = &p;
+    }
+    if (spec == nullptr) return InvalidArgument("unknown attribute ", Quote(name));
+    if (!KindMatches(spec->kind, value)) {
+      return InvalidArgument("attribute ", Quote(name), " has another kind than expected");
+    }
+  }
+  for (const ParamSpec& p : def.params) {
+    if (p.required && !call.attrs().Has(p.name)) {
+      return InvalidArgument("attribute ", Quote(p.name), " is missing");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call) {
+  RETURN_IF_ERROR(CheckCall(call));
+  RETURN_IF_ERROR(CheckOutputCount(call));
+  const OpDef& def = call.def();
+  if (def.value_of_types) {
+    ASSIGN_OR_RETURN(HostTensor value, def.value_of_types(call));
+    return std::vector<TensorType>{{value.dtype(), Shape(value.dims())}};
+  }
+  if (def.decompose) {
+    Decomposition steps(call);
+    ASSIGN_OR_RETURN(Decomposition::Value out, def.decompose(steps));
+    return std::vector<TensorType>{steps.type(out)};
+  }
+  std::vector<TensorType> types;
+  for (int i = 0; i < call.outputs(); ++i) {
+    auto body = def.body(call, i);
+    if (!body.ok() && absl::IsUnimplemented(body.status()) && def.reinterpret) {
+      ASSIGN_OR_RETURN(TensorType type, def.reinterpret(call));
+      types.push_back(type);
+      continue;
+    }
+    RETURN_IF_ERROR(body.status());
+    types.push_back(body->OutputType());
+  }
+  return types;
+}
+
+LoopCost DeriveCost(const LoopBody& body) {
+  LoopCost cost;
+  cost.points = 1;
+  for (const LoopAxis& axis : body.axes) cost.points *= axis.extent.value();
+  double per_point = 0;
+  body.value.VisitOnce([&](const Expr& e) {
+    bool arithmetic = GetScalarInfo(e.op()).typing == ScalarTyping::kNumeric ||
+                      GetScalarInfo(e.op()).typing == ScalarTyping::kReal;
+    if (arithmetic) per_point += 1;
+  });
+  double merge = 0;
+  if (body.reduce) {
+    per_point += body.reduce->width();
+    for (const Expr& m : body.reduce->merge()) merge += m.Cost();
+  }
+  cost.flops = per_point * static_cast<double>(cost.points);
+  cost.scalar_cost = (body.value.Cost() + merge) * static_cast<double>(cost.points);
+  return cost;
+}
+
+}  // namespace fusion

@@ -1,0 +1,241 @@
+#include "core/op/forms.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fusion {
+namespace {
+
+constexpr int kMaxVariadicInputs = 4096;
+
+// Extent of an output dim from the extents of the inputs that have it: equal, or 1.
+absl::StatusOr<Dim> BroadcastExtent(const OpCall& call, int rank, int d) {
+  Dim extent(1);
+  for (int i = 0; i < call.inputs(); ++i) {
+    int offset = rank - call.shape(i).rank();
+    if (d < offset) continue;
+    const Dim& here = call.shape(i).dim(d - offset);
+    if (here == Dim(1) || here == extent) continue;
+    if (extent != Dim(1)) {
+      return InvalidArgument("inputs do not broadcast: dim ", d - offset, " of input ", i, " ",
+                             call.in(i).ToString(), " is ", here.ToString(),
+                             " where an earlier input has ", extent.ToString());
+    }
+    extent = here;
+  }
+  return extent;
+}
+
+}  // namespace
+
+std::vector<LoopAxis> NumberedAxes(const std::vector<Dim>& extents) {
+  std::vector<LoopAxis> axes;
+  for (size_t i = 0; i < extents.size(); ++i) axes.push_back({StrCat("d", i), extents[i]});
+  return axes;
+}
+
+absl::StatusOr<LoopBody> ElementwiseBody(
+    const OpCall& call, const std::function<Expr(const std::vector<Expr>&)>& value) {
+  int rank = 0;
+  for (int i = 0; i < call.inputs(); ++i) rank = std::max(rank, call.shape(i).rank());
+  std::vector<Dim> extents;
+  for (int d = 0; d < rank; ++d) {
+    ASSIGN_OR_RETURN(Dim extent, BroadcastExtent(call, rank, d));
+    extents.push_back(extent);
+  }
+  LoopBody body;
+  body.axes = NumberedAxes(extents);
+  std::vector<Expr> elements;
+  for (int i = 0; i < call.inputs(); ++i) {
+    Read read;
+    int offset = rank - call.shape(i).rank();
+    for (int d = offset; d < rank; ++d) {
+      bool repeated = call.shape(i).dim(d - offset) == Dim(1) &&
+                      extents[static_cast<size_t>(d)] != Dim(1);
+      read.index.push_back(repeated ? IndexExpr(0) : IndexExpr::Axis(d));
+    }
+    body.reads.push_back(std::move(read));
+    elements.push_back(call.In(i));
+  }
+  for (int d = 0; d < rank; ++d) body.write.push_back(IndexExpr::Axis(d));
+  body.value = value(elements);
+  return body;
+}
+
+OpDef UnaryOp(std::string name, ScalarOp op) {
+  return {.name = std::move(name), .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
+            bool real_only = GetScalarInfo(op).typing == ScalarTyping::kReal;
+            if (real_only && !IsFloat(call.dtype(0))) {
+              return InvalidArgument("input 0 is ", DTypeName(call.dtype(0)),
+                                     ", expected a float type");
+            }
+            if (call.dtype(0) == DType::kBool) {
+              return InvalidArgument("input 0 is bool, expected a numeric type");
+            }
+            return ElementwiseBody(
+                call, [op](const std::vector<Expr>& in) { return Expr::Unary(op, in[0]); });
+          }};
+}
+
+OpDef BinaryOp(std::string name, ScalarOp op) {
+  return {.name = std::move(name),
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .min_opset = 7,
+          .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
+            RETURN_IF_ERROR(call.CheckSameType(0, 1));
+            bool logic = GetScalarInfo(op).typing == ScalarTyping::kLogic;
+            bool numeric = GetScalarInfo(op).typing == ScalarTyping::kNumeric;
+            if ((logic && call.dtype(0) != DType::kBool) ||
+                (numeric && call.dtype(0) == DType::kBool)) {
+              return InvalidArgument("inputs are ", DTypeName(call.dtype(0)), ", expected ",
+                                     logic ? "bool" : "a numeric type");
+            }
+            return ElementwiseBody(
+                call, [op](const std::vector<Expr>& in) { return Expr::Binary(op, in[0], in[1]); });
+          }};
+}
+
+OpDef VariadicOp(std::string name, ScalarOp op) {
+  return {.name = std::move(name),
+          .max_inputs = kMaxVariadicInputs,
+          .min_opset = 8,
+          .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
+            for (int i = 1; i < call.inputs(); ++i) RETURN_IF_ERROR(call.CheckSameType(0, i));
+            if (call.dtype(0) == DType::kBool) {
+              return InvalidArgument("inputs are bool, expected a numeric type");
+            }
+            return ElementwiseBody(call, [op](const std::vector<Expr>& in) {
+              Expr value = in[0];
+              for (size_t i = 1; i < in.size(); ++i) value = Expr::Binary(op, value, in[i]);
+              return value;
+            });
+          }};
+}
+
+std::vector<ParamSpec> ReduceParams() {
+  return {{.name = "axes", .kind = ParamSpec::kInts, .onnx_input = 1},
+          {.name = "keepdims", .kind = ParamSpec::kInt},
+          {.name = "noop_with_empty_axes", .kind = ParamSpec::kInt}};
+}
+
+absl::StatusOr<std::vector<int>> ReduceAxes(const OpCall& call) {
+  int rank = call.shape(0).rank();
+  std::vector<int64_t> named = call.attrs().Ints("axes");
+  if (named.empty() && call.attrs().Int("noop_with_empty_axes", 0) == 0) {
+    for (int i = 0; i < rank; ++i) named.push_back(i);
+  }
+  return call.NormaliseAxes(named, rank);
+}
+
+absl::StatusOr<LoopBody> ReduceBody(const OpCall& call, const Expr& value,
+                                    std::string_view monoid) {
+  ASSIGN_OR_RETURN(std::vector<int> axes, ReduceAxes(call));
+  bool keep = call.attrs().Int("keepdims", 1) != 0;
+  LoopBody body;
+  body.axes = NumberedAxes(call.shape(0).dims());
+  Read read;
+  for (int d = 0; d < call.shape(0).rank(); ++d) {
+    read.index.push_back(IndexExpr::Axis(d));
+    bool reduced = std::binary_search(axes.begin(), axes.end(), d);
+    if (!reduced) {
+      body.write.push_back(IndexExpr::Axis(d));
+    } else if (keep) {
+      body.write.push_back(IndexExpr(0));
+    }
+  }
+  body.reads = {read};
+  body.value = value;
+  if (!axes.empty()) {
+    auto named = Monoid::Named(monoid, value.type());
+    if (!named) return InvalidArgument("input 0 is ", DTypeName(value.type()), ", expected a numeric type");
+    body.reduce = *named;
+  }
+  return body;
+}
+
+OpDef ReduceOp(std::string name, std::string_view monoid) {
+  return {.name = std::move(name),
+          .params = ReduceParams(),
+          .body = [monoid](const OpCall& call, int) { return ReduceBody(call, call.In(0), monoid); }};
+}
+
+LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index) {
+  LoopBody body;
+  body.axes = NumberedAxes(extents);
+  body.reads = {Read{.index = std::move(index), .guards = {}}};
+  for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
+    body.write.push_back(IndexExpr::Axis(d));
+  }
+  body.value = call.In(0);
+  return body;
+}
+
+absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape) {
+  const Shape& from = call.shape(0);
+  // Symbolic extents are only passed through where both shapes name the same dim at the same place from the front.
+  LoopBody body;
+  Read read;
+  int lead = 0;
+  while (lead < from.rank() && lead < shape.rank() && from.dim(lead) == shape.dim(lead)) {
+    body.axes.push_back({StrCat("d", lead), from.dim(lead)});
+    read.index.push_back(IndexExpr::Axis(lead));
+    body.write.push_back(IndexExpr::Axis(lead));
+    ++lead;
+  }
+  auto rest = [lead](const Shape& s) -> absl::StatusOr<Dims> {
+    Dims out;
+    for (int d = lead; d < s.rank(); ++d) {
+      if (!s.dim(d).is_static()) {
+        return Unimplemented("reshape splits or merges a symbolic dim in ", s.ToString());
+      }
+      out.push_back(s.dim(d).value());
+    }
+    return out;
+  };
+  ASSIGN_OR_RETURN(Dims in_dims, rest(from));
+  ASSIGN_OR_RETURN(Dims out_dims, rest(shape));
+  if (NumElements(in_dims) == 0) return Unimplemented("reshape of an empty tensor");
+
+  // Walk both shapes from the minor end, cutting the longer remaining factor by the shorter one. Atoms are collected
+  // minor first as (extent, input dim, output dim).
+  struct Atom {
+    int64_t extent;
+    size_t in_dim;
+    size_t out_dim;
+  };
+  std::vector<Atom> atoms;
+  size_t i = in_dims.size();
+  size_t j = out_dims.size();
+  int64_t left_in = 1;
+  int64_t left_out = 1;
+  for (;;) {
+    while (left_in == 1 && i > 0) left_in = in_dims[--i];
+    while (left_out == 1 && j > 0) left_out = out_dims[--j];
+    if (left_in == 1 && left_out == 1) break;
+    int64_t cut = std::min(left_in, left_out);
+    if (cut == 1 || left_in % cut != 0 || left_out % cut != 0) {
+      return Unimplemented("reshape ", from.ToString(), " to ", shape.ToString(),
+                           " has no common refinement");
+    }
+    atoms.push_back({cut, i, j});
+    left_in /= cut;
+    left_out /= cut;
+  }
+  std::reverse(atoms.begin(), atoms.end());
+  std::vector<IndexExpr> in_index(in_dims.size());
+  std::vector<IndexExpr> out_index(out_dims.size());
+  for (const Atom& atom : atoms) {
+    int axis = static_cast<int>(body.axes.size());
+    body.axes.push_back({StrCat("d", axis), Dim(atom.extent)});
+    in_index[atom.in_dim] = in_index[atom.in_dim] * atom.extent + IndexExpr::Axis(axis);
+    out_index[atom.out_dim] = out_index[atom.out_dim] * atom.extent + IndexExpr::Axis(axis);
+  }
+  read.index.insert(read.index.end(), in_index.begin(), in_index.end());
+  body.write.insert(body.write.end(), out_index.begin(), out_index.end());
+  body.reads = {std::move(read)};
+  body.value = call.In(0);
+  return body;
+}
+
+}  // namespace fusion

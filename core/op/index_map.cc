@@ -1,0 +1,129 @@
+#include "core/op/index_map.h"
+
+namespace fusion {
+
+IndexExpr IndexExpr::Axis(int axis, int64_t coefficient) {
+  IndexExpr e;
+  if (coefficient != 0) e.terms_.push_back({axis, coefficient});
+  return e;
+}
+
+IndexExpr IndexExpr::Indirect(int input) {
+  IndexExpr e;
+  e.indirect_ = input;
+  return e;
+}
+
+int64_t IndexExpr::CoefficientOf(int axis) const {
+  for (const Term& t : terms_) {
+    if (t.axis == axis) return t.coefficient;
+  }
+  return 0;
+}
+
+IndexExpr operator+(const IndexExpr& a, const IndexExpr& b) {
+  FUSION_CHECK(a.indirect_ < 0 || b.indirect_ < 0, "one indirect index per tensor dim");
+  IndexExpr sum(a.constant_ + b.constant_);
+  sum.indirect_ = a.indirect_ >= 0 ? a.indirect_ : b.indirect_;
+  size_t i = 0;
+  size_t j = 0;
+  while (i < a.terms_.size() || j < b.terms_.size()) {
+    bool take_a = j >= b.terms_.size() ||
+                  (i < a.terms_.size() && a.terms_[i].axis <= b.terms_[j].axis);
+    bool take_b = i >= a.terms_.size() ||
+                  (j < b.terms_.size() && b.terms_[j].axis <= a.terms_[i].axis);
+    IndexExpr::Term term{take_a ? a.terms_[i].axis : b.terms_[j].axis, 0};
+    if (take_a) term.coefficient += a.terms_[i++].coefficient;
+    if (take_b) term.coefficient += b.terms_[j++].coefficient;
+    if (term.coefficient != 0) sum.terms_.push_back(term);
+  }
+  return sum;
+}
+
+IndexExpr operator*(const IndexExpr& a, int64_t factor) {
+  FUSION_CHECK(a.indirect_ < 0 || factor == 1, "an indirect index is not scaled");
+  IndexExpr product(a.constant_ * factor);
+  product.indirect_ = a.indirect_;
+  if (factor == 0) return product;
+  for (const IndexExpr::Term& t : a.terms_) {
+    product.terms_.push_back({t.axis, t.coefficient * factor});
+  }
+  return product;
+}
+
+IndexExpr IndexExpr::Substitute(const std::function<IndexExpr(int)>& axis) const {
+  IndexExpr out(constant_);
+  out.indirect_ = indirect_;
+  for (const Term& t : terms_) out = out + axis(t.axis) * t.coefficient;
+  return out;
+}
+
+int64_t IndexExpr::At(const std::vector<int64_t>& point) const {
+  int64_t value = constant_;
+  for (const Term& t : terms_) value += t.coefficient * point[static_cast<size_t>(t.axis)];
+  return value;
+}
+
+std::string IndexExpr::ToString(const std::function<std::string(int)>& name) const {
+  std::string out;
+  auto add = [&](std::string_view piece) {
+    if (!out.empty()) out += " + ";
+    out += piece;
+  };
+  for (const Term& t : terms_) {
+    add(t.coefficient == 1 ? name(t.axis) : StrCat(t.coefficient, "*", name(t.axis)));
+  }
+  if (indirect_ >= 0) add(StrCat("@in", indirect_));
+  if (constant_ != 0 || out.empty()) add(StrCat(constant_));
+  return out;
+}
+
+absl::StatusOr<IndexExpr> IndexExpr::Parse(Lexer& in,
+                                           const std::function<int(std::string_view)>& find) {
+  IndexExpr sum;
+  do {
+    int64_t coefficient = 1;
+    bool number = in.PeekNumber() && !in.PeekIdentifier();
+    if (number) {
+      ASSIGN_OR_RETURN(coefficient, in.Integer());
+      if (!in.Accept("*")) {
+        sum = sum + IndexExpr(coefficient);
+        continue;
+      }
+    }
+    if (in.Accept("@")) {
+      ASSIGN_OR_RETURN(std::string word, in.Identifier());
+      if (word.size() < 3 || word.size() > 6 || word.compare(0, 2, "in") != 0 ||
+          word.find_first_not_of("0123456789", 2) != std::string::npos || sum.indirect() >= 0) {
+        return in.Error("@in<i>, at most once, before this");
+      }
+      sum = sum + Indirect(std::stoi(word.substr(2)));
+      continue;
+    }
+    absl::Status unknown = in.Error("the name of a declared axis");
+    ASSIGN_OR_RETURN(std::string word, in.Identifier());
+    int axis = find(word);
+    if (axis < 0) return unknown;
+    sum = sum + Axis(axis, coefficient);
+  } while (in.Accept("+"));
+  return sum;
+}
+
+std::string IndexMapToString(const IndexMap& map, const std::function<std::string(int)>& name) {
+  return StrCat("[", StrJoin(map, ", ", [&](const IndexExpr& e) { return e.ToString(name); }), "]");
+}
+
+absl::StatusOr<IndexMap> ParseIndexMap(Lexer& in,
+                                       const std::function<int(std::string_view)>& find) {
+  IndexMap map;
+  RETURN_IF_ERROR(in.Expect("["));
+  if (in.Accept("]")) return map;
+  do {
+    ASSIGN_OR_RETURN(IndexExpr e, IndexExpr::Parse(in, find));
+    map.push_back(e);
+  } while (in.Accept(","));
+  RETURN_IF_ERROR(in.Expect("]"));
+  return map;
+}
+
+}  // namespace fusion

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/lexer.h"
+
+namespace fusion {
+
+/// constant + sum of coefficient * axis (+ the value of an index input): where one tensor dim is read or written.
+/// What an axis number means is the owner's business: an op's loop axes (LoopBody) or unified dims (SMG, schedule).
+class IndexExpr {
+ public:
+  struct Term {
+    int axis;
+    int64_t coefficient;
+    bool operator==(const Term&) const = default;
+  };
+
+  IndexExpr() = default;
+  IndexExpr(int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
+  static IndexExpr Axis(int axis, int64_t coefficient = 1);
+  /// The integer element of input `input`, read where that input's own index map says.
+  static IndexExpr Indirect(int input);
+
+  int64_t constant() const { return constant_; }
+  const std::vector<Term>& terms() const { return terms_; }  // by ascending axis, no zero coefficients
+  int indirect() const { return indirect_; }                 // -1: none
+
+  /// True for "1 * axis + 0".
+  bool IsPlainAxis() const {
+    return constant_ == 0 && indirect_ < 0 && terms_.size() == 1 && terms_[0].coefficient == 1;
+  }
+  bool IsConstant() const { return terms_.empty() && indirect_ < 0; }
+  int64_t CoefficientOf(int axis) const;
+
+  friend IndexExpr operator+(const IndexExpr& a, const IndexExpr& b);
+  friend IndexExpr operator*(const IndexExpr& a, int64_t factor);
+  bool operator==(const IndexExpr&) const = default;
+
+  /// Every axis replaced by an expression.
+  IndexExpr Substitute(const std::function<IndexExpr(int axis)>& axis) const;
+  /// Value at a point (ignores `indirect`).
+  int64_t At(const std::vector<int64_t>& point) const;
+
+  /// "64*h + d + 32", "[in1]" for an indirect index. `name(axis)` prints an axis.
+  std::string ToString(const std::function<std::string(int)>& name) const;
+  /// Inverse of ToString. `find(name)` gives the axis, or -1.
+  static absl::StatusOr<IndexExpr> Parse(Lexer& in,
+                                         const std::function<int(std::string_view)>& find);
+
+ private:
+  int64_t constant_ = 0;
+  int indirect_ = -1;
+  std::vector<Term> terms_;
+};
+
+/// One IndexExpr per tensor dim.
+using IndexMap = std::vector<IndexExpr>;
+
+/// "[b, 64*h + d]"
+std::string IndexMapToString(const IndexMap& map, const std::function<std::string(int)>& name);
+absl::StatusOr<IndexMap> ParseIndexMap(Lexer& in,
+                                       const std::function<int(std::string_view)>& find);
+
+}  // namespace fusion

@@ -1,0 +1,104 @@
+#include "core/op/op_def.h"
+
+#include <algorithm>
+
+#include "core/op/derive.h"
+
+namespace fusion {
+
+// op_list.inc is written by core/CMakeLists.txt from the files of op/defs: FUSION_OP(Add) FUSION_OP(Softmax) ...
+#define FUSION_OP(name) OpDef Define##name();
+#include "op_list.inc"
+#undef FUSION_OP
+
+absl::StatusOr<int> OpCall::NormaliseAxis(int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank) {
+    return InvalidArgument("axis ", axis, " out of range for rank ", rank, "; expected ", -rank,
+                           "..", rank - 1);
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+absl::StatusOr<std::vector<int>> OpCall::NormaliseAxes(const std::vector<int64_t>& axes,
+                                                       int rank) const {
+  std::vector<int> out;
+  for (int64_t axis : axes) {
+    ASSIGN_OR_RETURN(int a, NormaliseAxis(axis, rank));
+    out.push_back(a);
+  }
+  std::sort(out.begin(), out.end());
+  if (std::adjacent_find(out.begin(), out.end()) != out.end()) {
+    return InvalidArgument("axes [", StrJoin(axes, ","), "] name one axis twice");
+  }
+  return out;
+}
+
+absl::Status OpCall::CheckSameExtent(int a, int i, int b, int j) const {
+  if (shape(a).dim(i) == shape(b).dim(j)) return absl::OkStatus();
+  return InvalidArgument("dim ", i, " of input ", a, " ", in(a).ToString(), " is ",
+                         shape(a).dim(i).ToString(), " but dim ", j, " of input ", b, " ",
+                         in(b).ToString(), " is ", shape(b).dim(j).ToString());
+}
+
+absl::Status OpCall::CheckSameType(int a, int b) const {
+  if (dtype(a) == dtype(b)) return absl::OkStatus();
+  return InvalidArgument("input ", a, " is ", DTypeName(dtype(a)), " but input ", b, " is ",
+                         DTypeName(dtype(b)), "; expected equal element types");
+}
+
+absl::Status OpCall::CheckRankAtLeast(int input, int rank) const {
+  if (shape(input).rank() >= rank) return absl::OkStatus();
+  return InvalidArgument("input ", input, " ", in(input).ToString(), " has rank ",
+                         shape(input).rank(), ", expected at least ", rank);
+}
+
+Decomposition::Decomposition(const OpCall& call) : call_(&call) {
+  for (int i = 0; i < call.inputs(); ++i) {
+    types_.push_back(call.has_input(i) ? std::optional(call.in(i)) : std::nullopt);
+  }
+}
+
+Decomposition::Value Decomposition::Scalar(DType type, double value) {
+  HostTensor constant(type, {});
+  constant.SetDouble(0, value);
+  types_.push_back(TensorType{type, Shape()});
+  steps_.push_back(Step{.inputs = {}, .attrs = {}, .constant = std::move(constant)});
+  return static_cast<Value>(types_.size()) - 1;
+}
+
+absl::StatusOr<Decomposition::Value> Decomposition::Apply(std::string_view op,
+                                                          std::vector<Value> inputs,
+                                                          AttrMap attrs) {
+  const OpDef* def = FindOp(op);
+  FUSION_CHECK(def != nullptr, StrCat("a decomposition names a known op, not ", op));
+  std::vector<std::optional<TensorType>> types;
+  for (Value v : inputs) types.push_back(types_[static_cast<size_t>(v)]);
+  OpCall step_call(*def, std::move(types), attrs);
+  ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferOutputTypes(step_call));
+  types_.push_back(outputs[0]);
+  steps_.push_back(Step{
+      .def = def, .inputs = std::move(inputs), .attrs = std::move(attrs), .constant = std::nullopt});
+  return static_cast<Value>(types_.size()) - 1;
+}
+
+const std::vector<const OpDef*>& AllOps() {
+  static const auto* const kOps = [] {
+    auto* ops = new std::vector<const OpDef*>;  // lives for ever
+#define FUSION_OP(name) ops->push_back(new OpDef(Define##name()));
+#include "op_list.inc"
+#undef FUSION_OP
+    std::sort(ops->begin(), ops->end(),
+              [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+    return ops;
+  }();
+  return *kOps;
+}
+
+const OpDef* FindOp(std::string_view name) {
+  const auto& ops = AllOps();
+  auto it = std::lower_bound(ops.begin(), ops.end(), name,
+                             [](const OpDef* def, std::string_view n) { return def->name < n; });
+  return it != ops.end() && (*it)->name == name ? *it : nullptr;
+}
+
+}  // namespace fusion

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/op/attr.h"
+#include "core/op/loop_body.h"
+
+namespace fusion {
+
+struct OpDef;
+
+/// One use of an op: its input types and attributes. What op definitions look at. Absent optional inputs have no type.
+class OpCall {
+ public:
+  OpCall(const OpDef& def, std::vector<std::optional<TensorType>> inputs, AttrMap attrs,
+         int outputs = 1)
+      : def_(&def), inputs_(std::move(inputs)), attrs_(std::move(attrs)), outputs_(outputs) {}
+
+  const OpDef& def() const { return *def_; }
+  int inputs() const { return static_cast<int>(inputs_.size()); }
+  bool has_input(int i) const {
+    return i < inputs() && inputs_[static_cast<size_t>(i)].has_value();
+  }
+  /// Type of a present input.
+  const TensorType& in(int i) const { return *inputs_[static_cast<size_t>(i)]; }
+  const Shape& shape(int i) const { return in(i).shape; }
+  DType dtype(int i) const { return in(i).dtype; }
+  const AttrMap& attrs() const { return attrs_; }
+  /// Number of outputs the node names.
+  int outputs() const { return outputs_; }
+
+  /// Element of input i as an expression leaf.
+  Expr In(int i) const { return Expr::Input(i, dtype(i)); }
+
+  /// `axis` in [0, rank) from one in [-rank, rank), or InvalidArgument.
+  absl::StatusOr<int> NormaliseAxis(int64_t axis, int rank) const;
+  /// The same for a list, sorted; refuses duplicates.
+  absl::StatusOr<std::vector<int>> NormaliseAxes(const std::vector<int64_t>& axes, int rank) const;
+  /// InvalidArgument unless input a's dim i equals input b's dim j.
+  absl::Status CheckSameExtent(int a, int i, int b, int j) const;
+  /// InvalidArgument unless the inputs a and b have one element type.
+  absl::Status CheckSameType(int a, int b) const;
+  absl::Status CheckRankAtLeast(int input, int rank) const;
+
+ private:
+  const OpDef* def_;
+  std::vector<std::optional<TensorType>> inputs_;
+  AttrMap attrs_;
+  int outputs_;
+};
+
+/// A composite op in terms of others, written down step by step. Types are inferred as the steps are added.
+///
+///   auto max = d.Apply("ReduceMax", {x}, {{"axes", axes}, {"keepdims", 1}});
+class Decomposition {
+ public:
+  using Value = int;
+
+  explicit Decomposition(const OpCall& call);
+
+  const OpCall& call() const { return *call_; }
+  Value in(int i) const { return i; }
+  /// A scalar constant (rank 0).
+  Value Scalar(DType type, double value);
+  /// Another op with one output.
+  absl::StatusOr<Value> Apply(std::string_view op, std::vector<Value> inputs, AttrMap attrs = {});
+
+  struct Step {
+    const OpDef* def = nullptr;  // null: a constant
+    std::vector<Value> inputs;
+    AttrMap attrs;
+    std::optional<HostTensor> constant;
+  };
+  /// steps()[i] defines value `call().inputs() + i`.
+  const std::vector<Step>& steps() const { return steps_; }
+  const TensorType& type(Value v) const { return *types_[static_cast<size_t>(v)]; }
+
+ private:
+  const OpCall* call_;
+  std::vector<std::optional<TensorType>> types_;
+  std::vector<Step> steps_;
+};
+
+/// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant input.
+struct ParamSpec {
+  enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor };
+  std::string name;
+  Kind kind = kInt;
+  /// ONNX input that carries it when the attribute is absent; -1: never an input.
+  int onnx_input = -1;
+  /// Absent is an error.
+  bool required = false;
+};
+
+/// What the opset normaliser may look at and change before a node becomes ours: attributes written by an older or
+/// newer opset, optional inputs.
+struct OnnxCall {
+  int opset = 0;
+  AttrMap& attrs;
+  /// Types of the node's inputs after constant inputs became attributes; nullopt where absent.
+  const std::vector<std::optional<TensorType>>& inputs;
+};
+
+/// The record one file of op/defs fills in: the only place that knows an op.
+///
+/// Exactly one of `body`, `decompose` and `value_of_types` (and `opaque`) gives the meaning.
+struct OpDef {
+  std::string name;
+  int min_inputs = 1;
+  int max_inputs = 1;
+  std::vector<ParamSpec> params = {};
+  /// First and last ONNX opset whose meaning this is, after `normalise`.
+  int min_opset = 1;
+  int max_opset = 23;
+
+  /// Number of outputs; unset: 1.
+  std::function<absl::StatusOr<int>(const OpCall&)> outputs = nullptr;
+
+  /// Primitive: the loop body of output `output`.
+  std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
+  /// Composite: the value of the (single) output in terms of other ops.
+  std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;
+  /// Constant that depends on input types only (Shape, Size).
+  std::function<absl::StatusOr<HostTensor>(const OpCall&)> value_of_types = nullptr;
+  /// Same elements in row-major order under another shape, where no loop form exists (a reshape without common
+  /// factors): costs nothing but is a fusion barrier. Used when `body` answers kUnimplemented.
+  std::function<absl::StatusOr<TensorType>(const OpCall&)> reinterpret = nullptr;
+
+  /// Rewrites attributes of older ONNX opsets to today's meaning.
+  std::function<absl::Status(OnnxCall&)> normalise = nullptr;
+};
+
+/// Every op, sorted by name. Built once from op/defs; any thread.
+const std::vector<const OpDef*>& AllOps();
+/// By name, or nullptr.
+const OpDef* FindOp(std::string_view name);
+
+}  // namespace fusion

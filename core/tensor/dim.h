@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/status.h"
+
+namespace fusion {
+
+using SymbolId = int32_t;
+
+/// One extent: a number, or a linear expression over symbols ("s0 + 16", "2*s1"), because exporters write sums of
+/// symbols. Value type; comparing is structural: two Dims are equal iff they are equal for every binding.
+class Dim {
+ public:
+  Dim() = default;
+  Dim(int64_t value) : constant_(value) {}  // NOLINT(google-explicit-constructor): a number is a Dim
+  static Dim Symbol(SymbolId id, int64_t coefficient = 1);
+
+  bool is_static() const { return terms_.empty(); }
+  /// The number. Only for static dims.
+  int64_t value() const {
+    FUSION_CHECK(is_static(), "the value of a symbolic dim was asked for");
+    return constant_;
+  }
+
+  struct Term {
+    SymbolId symbol;
+    int64_t coefficient;
+    bool operator==(const Term&) const = default;
+  };
+  const std::vector<Term>& terms() const { return terms_; }  // by ascending symbol, no zero coefficients
+  int64_t constant() const { return constant_; }
+
+  friend Dim operator+(const Dim& a, const Dim& b);
+  friend Dim operator*(const Dim& a, int64_t factor);
+  friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
+  bool operator==(const Dim&) const = default;
+
+  /// The value with symbol i replaced by values[i]. Fails if a symbol has no value (index out of range).
+  absl::StatusOr<int64_t> Evaluate(const std::vector<int64_t>& values) const;
+
+  /// "128", "s0", "2*s1 + 16".
+  std::string ToString() const;
+  /// Inverse of ToString.
+  static absl::StatusOr<Dim> Parse(std::string_view text);
+
+ private:
+  int64_t constant_ = 0;
+  std::vector<Term> terms_;
+};
+
+/// What a client promises about a symbol; part of the plan key.
+struct SymbolDecl {
+  std::string name;
+  int64_t min = 1;
+  int64_t max = 0;  // 0: no bound given
+  int64_t multiple_of = 1;
+  std::vector<int64_t> likely;
+  bool operator==(const SymbolDecl&) const = default;
+};
+
+}  // namespace fusion

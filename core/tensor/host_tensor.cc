@@ -1,0 +1,119 @@
+#include "core/tensor/host_tensor.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+namespace fusion {
+namespace {
+
+template <typename T>
+T Load(const std::byte* base, int64_t i) {
+  T value;
+  std::memcpy(&value, base + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+template <typename T>
+void Store(std::byte* base, int64_t i, T value) {
+  std::memcpy(base + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+}
+
+}  // namespace
+
+void HostTensor::Free::operator()(std::byte* p) const { std::free(p); }
+
+HostTensor::HostTensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
+  elements_ = NumElements(dims_);
+  auto bytes = static_cast<size_t>(byte_size());
+  size_t rounded = (bytes + 127) / 64 * 64;  // one cache line spare
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));
+  FUSION_CHECK(data_ != nullptr, "memory for a host tensor");
+  std::memset(data_.get(), 0, rounded);
+}
+
+HostTensor::HostTensor(const HostTensor& other) : HostTensor(other.dtype_, other.dims_) {
+  if (other.byte_size() > 0) {
+    std::memcpy(data_.get(), other.data_.get(), static_cast<size_t>(other.byte_size()));
+  }
+}
+
+HostTensor& HostTensor::operator=(const HostTensor& other) {
+  if (this != &other) *this = HostTensor(other);
+  return *this;
+}
+
+absl::StatusOr<HostTensor> HostTensor::FromBytes(DType dtype, Dims dims, std::string_view bytes) {
+  ASSIGN_OR_RETURN(int64_t elements, CheckedNumElements(dims, DTypeBytes(dtype)));
+  int64_t expected = elements * DTypeBytes(dtype);
+  if (static_cast<int64_t>(bytes.size()) != expected) {
+    return InvalidArgument("tensor ", DTypeName(dtype), DimsToString(dims), ": ", bytes.size(),
+                           " bytes of data, expected ", expected);
+  }
+  HostTensor tensor(dtype, std::move(dims));
+  if (!bytes.empty()) std::memcpy(tensor.bytes(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+double HostTensor::GetDouble(int64_t i) const {
+  switch (dtype_) {
+    case DType::kF32: return static_cast<double>(Load<float>(data_.get(), i));
+    case DType::kF64: return Load<double>(data_.get(), i);
+    case DType::kF16: return HalfToDouble(Load<uint16_t>(data_.get(), i));
+    case DType::kBF16: return BFloat16ToDouble(Load<uint16_t>(data_.get(), i));
+    default: return static_cast<double>(GetInt(i));
+  }
+}
+
+int64_t HostTensor::GetInt(int64_t i) const {
+  switch (dtype_) {
+    case DType::kBool: return Load<uint8_t>(data_.get(), i) != 0 ? 1 : 0;
+    case DType::kU8: return Load<uint8_t>(data_.get(), i);
+    case DType::kI8: return Load<int8_t>(data_.get(), i);
+    case DType::kI16: return Load<int16_t>(data_.get(), i);
+    case DType::kI32: return Load<int32_t>(data_.get(), i);
+    case DType::kI64: return Load<int64_t>(data_.get(), i);
+    default: return static_cast<int64_t>(RoundTo(DType::kI64, GetDouble(i)));
+  }
+}
+
+void HostTensor::SetDouble(int64_t i, double value) {
+  switch (dtype_) {
+    case DType::kF32: return Store(data_.get(), i, static_cast<float>(value));
+    case DType::kF64: return Store(data_.get(), i, value);
+    case DType::kF16: return Store(data_.get(), i, HalfFromDouble(value));
+    case DType::kBF16: return Store(data_.get(), i, BFloat16FromDouble(value));
+    case DType::kI64: {
+      constexpr double kTop = 0x1p63;
+      double rounded = RoundTo(dtype_, value);
+      SetInt(i, rounded >= kTop ? std::numeric_limits<int64_t>::max()
+                                : static_cast<int64_t>(rounded));
+      return;
+    }
+    default: SetInt(i, static_cast<int64_t>(RoundTo(dtype_, value)));
+  }
+}
+
+void HostTensor::SetInt(int64_t i, int64_t value) {
+  switch (dtype_) {
+    case DType::kBool: return Store(data_.get(), i, static_cast<uint8_t>(value != 0));
+    case DType::kU8: return Store(data_.get(), i, static_cast<uint8_t>(value));
+    case DType::kI8: return Store(data_.get(), i, static_cast<int8_t>(value));
+    case DType::kI16: return Store(data_.get(), i, static_cast<int16_t>(value));
+    case DType::kI32: return Store(data_.get(), i, static_cast<int32_t>(value));
+    case DType::kI64: return Store(data_.get(), i, value);
+    default: SetDouble(i, static_cast<double>(value));
+  }
+}
+
+HostTensor HostTensor::Reshaped(Dims dims) const {
+  FUSION_CHECK(NumElements(dims) == elements_, "a reshape keeps the number of elements");
+  HostTensor out = *this;
+  out.dims_ = std::move(dims);
+  return out;
+}
+
+bool HostTensor::operator==(const HostTensor& other) const {
+  return dtype_ == other.dtype_ && dims_ == other.dims_ && byte_view() == other.byte_view();
+}
+
+}  // namespace fusion

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "core/tensor/dim.h"
+
+namespace fusion {
+
+/// Concrete extents.
+using Dims = std::vector<int64_t>;
+
+/// The shape of a tensor: rank() extents, static or symbolic. Rank 0 is a scalar of one element.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
+  explicit Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
+  explicit Shape(const Dims& dims) : dims_(dims.begin(), dims.end()) {}
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  const Dim& dim(int i) const { return dims_[static_cast<size_t>(i)]; }
+  const std::vector<Dim>& dims() const { return dims_; }
+  bool is_static() const;
+
+  /// The extents of a static shape.
+  Dims ToDims() const;
+
+  bool operator==(const Shape&) const = default;
+  /// "[1,128,s0 + 16]".
+  std::string ToString() const;
+  /// Inverse of ToString.
+  static absl::StatusOr<Shape> Parse(std::string_view text);
+
+ private:
+  std::vector<Dim> dims_;
+};
+
+/// Product of extents; 1 for rank 0.
+int64_t NumElements(const Dims& dims);
+
+/// Product of extents, or an error if one is negative or the product (times `element_bytes`) does not fit in 2^62.
+absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_bytes);
+
+/// Element strides of a dense row-major tensor.
+Dims RowMajorStrides(const Dims& dims);
+
+/// "[1,128,768]".
+std::string DimsToString(const Dims& dims);
+
+}  // namespace fusion

@@ -1,0 +1,31 @@
+# Language level, warnings and sanitizers shared by every target of ours.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+# The baseline every x86-64 server of the last decade has; faster code paths are chosen at run time.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-march=x86-64-v2)
+endif()
+
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# One code model for libraries and programs, so that all can share the precompiled header.
+add_compile_options(-fPIC)
+
+add_library(fusion_flags INTERFACE)
+target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(FUSION_WERROR)
+  target_compile_options(fusion_flags INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(fusion_flags INTERFACE -Wthread-safety)
+endif()
+if(FUSION_SANITIZE)
+  add_compile_options(-fsanitize=${FUSION_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${FUSION_SANITIZE})
+endif()
+if(FUSION_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

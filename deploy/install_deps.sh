@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that fusiond builds and runs with. Needs root (or sudo) and an apt mirror; nothing
+# else is downloaded. Packages that are already present are left alone, so a second run takes a second.
+#
+#   deploy/install_deps.sh            build and run the service
+#   deploy/install_deps.sh --tests    also what only the tests and benchmarks need
+set -euo pipefail
+
+build_packages=(
+  g++ cmake ninja-build pkg-config binutils ca-certificates
+  libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
+  librocksdb-dev prometheus-cpp-dev libonnx-dev libssl-dev
+  libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+test_packages=(libonnx-testdata clang-format python3 python3-venv curl git)
+
+packages=("${build_packages[@]}")
+if [[ "${1:-}" == "--tests" ]]; then
+  packages+=("${test_packages[@]}")
+elif [[ $# -gt 0 ]]; then
+  echo "usage: $0 [--tests]" >&2
+  exit 2
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+  [[ "$status" == "install ok installed" ]] || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  exit 0
+fi
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  command -v sudo >/dev/null || {
+    echo "error: these packages are missing and neither root nor sudo is available: ${missing[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

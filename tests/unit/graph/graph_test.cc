@@ -1,0 +1,249 @@
+#include "core/graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "core/graph/builder.h"
+#include "core/graph/canonical.h"
+#include "core/graph/evaluate.h"
+#include "core/graph/text.h"
+
+namespace fusion {
+namespace {
+
+constexpr const char* kAttention = R"(graph "attention" {
+  %0 = input "q" : f32[2,5,4]
+  %1 = input "k" : f32[2,7,4]
+  %2 = input "v" : f32[2,7,3]
+  %3 = const "scale" : f32[] {0x1p-1}
+  %4 = Transpose(%1) {perm=[0, 2, 1]} : f32[2,4,7]  "kt" @ "t"
+  %5 = MatMul(%0, %4) : f32[2,5,7]  "s" @ "qk"
+  %6 = Mul(%5, %3) : f32[2,5,7]  "scaled" @ "scale"
+  %7 = Softmax(%6) {axis=-1} : f32[2,5,7]  "p" @ "sm"
+  %8 = MatMul(%7, %2) : f32[2,5,3]  "o" @ "pv"
+  output %8
+}
+)";
+
+HostTensor Random(Dims dims, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal;
+  HostTensor t(DType::kF32, std::move(dims));
+  for (float& v : t.data<float>()) v = normal(rng);
+  return t;
+}
+
+absl::StatusOr<const HostTensor*> NoWeights(TensorId) { return NotFound("no weights"); }
+
+TEST(GraphText, PrintsWhatItParses) {
+  auto graph = ParseGraph(kAttention);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToString(*graph), kAttention);
+  EXPECT_TRUE(Verify(*graph).ok());
+}
+
+TEST(GraphText, HostileNamesSurvive) {
+  GraphBuilder b("\"*/ \n\\");
+  TensorId x = b.AddInput("in\"\\\n*/", {DType::kF32, {2}});
+  auto y = b.AddNode("Relu", {x}, {}, "rm -rf \"$HOME\"; */", "\xff\x01");
+  ASSERT_TRUE(y.ok());
+  b.MarkOutput(*y);
+  auto graph = b.Build();
+  ASSERT_TRUE(graph.ok());
+  std::string text = ToString(*graph);
+  auto back = ParseGraph(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->node(0).name, "rm -rf \"$HOME\"; */");
+  EXPECT_EQ(ToString(*back), text);
+}
+
+TEST(GraphText, ErrorsSayWhere) {
+  auto bad = ParseGraph("graph \"g\" {\n  %0 = input \"x\" : f32[2]\n  %1 = Nope(%0)\n}");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_NE(Message(bad.status()).find("line 3, column 8: expected the name of a known op"),
+            std::string_view::npos)
+      << bad.status();
+}
+
+TEST(Evaluate, AttentionEqualsTheFormula) {
+  auto graph = ParseGraph(kAttention);
+  ASSERT_TRUE(graph.ok());
+  std::vector<HostTensor> inputs = {Random({2, 5, 4}, 1), Random({2, 7, 4}, 2), Random({2, 7, 3}, 3)};
+  auto out = Evaluate(*graph, inputs, NoWeights);
+  ASSERT_TRUE(out.ok()) << out.status();
+  auto at = [&](int t, int b, int i, int j) {
+    const Dims& d = inputs[static_cast<size_t>(t)].dims();
+    return inputs[static_cast<size_t>(t)].GetDouble((b * d[1] + i) * d[2] + j);
+  };
+  for (int b = 0; b < 2; ++b) {
+    for (int m = 0; m < 5; ++m) {
+      double sum = 0;
+      double acc[3] = {};
+      for (int l = 0; l < 7; ++l) {
+        double s = 0;
+        for (int k = 0; k < 4; ++k) s += at(0, b, m, k) * at(1, b, l, k);
+        double e = std::exp(s * 0.5);
+        sum += e;
+        for (int n = 0; n < 3; ++n) acc[n] += e * at(2, b, l, n);
+      }
+      for (int n = 0; n < 3; ++n) {
+        EXPECT_NEAR((*out)[0].GetDouble((b * 5 + m) * 3 + n), acc[n] / sum, 1e-6);
+      }
+    }
+  }
+}
+
+TEST(Evaluate, BoxesEqualTheWholeForAbsorbedAndPlainPrograms) {
+  auto graph = ParseGraph(kAttention);
+  ASSERT_TRUE(graph.ok());
+  std::vector<HostTensor> inputs = {Random({2, 5, 4}, 1), Random({2, 7, 4}, 2), Random({2, 7, 3}, 3)};
+  auto whole = Evaluate(*graph, inputs, NoWeights, {.threads = 2});
+  ASSERT_TRUE(whole.ok());
+  for (bool absorb : {false, true}) {
+    auto program = BuildProgram(*graph, {.absorb_views = absorb});
+    ASSERT_TRUE(program.ok());
+    Box box{{1, 2, 0}, {2, 4, 3}};
+    auto part = EvaluateBoxes(*program, {box}, [&](ValueId id) -> const HostTensor* {
+      return &inputs[static_cast<size_t>(program->value(id).index)];
+    });
+    ASSERT_TRUE(part.ok()) << part.status();
+    EXPECT_EQ((*part)[0].dims(), (Dims{1, 2, 3}));
+    for (int64_t i = 0; i < 6; ++i) {
+      EXPECT_EQ((*part)[0].GetDouble(i), (*whole)[0].GetDouble((5 + 2) * 3 + i));
+    }
+  }
+}
+
+TEST(Program, ViewsBecomeIndexMaps) {
+  auto graph = ParseGraph(R"(graph "heads" {
+  %0 = input "x" : f32[1,6,8]
+  %1 = Reshape(%0) {shape=[1, 6, 2, 4]} : f32[1,6,2,4]  "" @ ""
+  %2 = Transpose(%1) {perm=[0, 2, 1, 3]} : f32[1,2,6,4]  "" @ ""
+  %3 = Exp(%2) : f32[1,2,6,4]  "" @ ""
+  %4 = Transpose(%3) {perm=[0, 2, 1, 3]} : f32[1,6,2,4]  "" @ ""
+  %5 = Reshape(%4) {shape=[1, 6, 8]} : f32[1,6,8]  "" @ ""
+  %6 = Neg(%5) : f32[1,6,8]  "" @ ""
+  output %6
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto program = BuildProgram(*graph);
+  ASSERT_TRUE(program.ok());
+  ASSERT_EQ(program->ops.size(), 2u) << ToString(*program);
+  // The intermediate is stored as its reader wants it: rows of heads.
+  EXPECT_EQ(program->value(program->ops[0].output).order, (std::vector<int>{0, 2, 1, 3}));
+  EXPECT_EQ(ToString(*program), ToString(*ParseProgram(ToString(*program))));
+  auto inputs = std::vector<HostTensor>{Random({1, 6, 8}, 9)};
+  auto reference = Evaluate(*graph, inputs, NoWeights);
+  auto absorbed = EvaluateBoxes(*program, {Box::Whole({1, 6, 8})},
+                                [&](ValueId) -> const HostTensor* { return &inputs[0]; });
+  ASSERT_TRUE(reference.ok() && absorbed.ok());
+  EXPECT_EQ((*reference)[0], (*absorbed)[0]);
+}
+
+TEST(Program, ReshapeWithoutCommonFactorsIsABarrier) {
+  auto graph = ParseGraph(R"(graph "r" {
+  %0 = input "x" : f32[6,4]
+  %1 = Exp(%0) : f32[6,4]  "" @ ""
+  %2 = Reshape(%1) {shape=[4, 6]} : f32[4,6]  "" @ ""
+  %3 = ReduceSum(%2) {axes=[1]} : f32[4,1]  "" @ ""
+  output %3
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto program = BuildProgram(*graph);
+  ASSERT_TRUE(program.ok());
+  ASSERT_EQ(program->ops.size(), 3u);
+  EXPECT_EQ(program->ops[1].kind, LoopOp::kReinterpret);
+  std::vector<HostTensor> inputs = {Random({6, 4}, 4)};
+  auto out = Evaluate(*graph, inputs, NoWeights);
+  ASSERT_TRUE(out.ok());
+  double sum = 0;
+  for (int i = 0; i < 6; ++i) sum += std::exp(inputs[0].GetDouble(i));
+  EXPECT_NEAR((*out)[0].GetDouble(0), sum, 1e-5);
+}
+
+TEST(Builder, ShapeArithmeticFoldsAway) {
+  GraphBuilder b;
+  TensorId x = b.AddInput("x", {DType::kF32, {2, 3, 8}});
+  TensorId shape = b.AddNode("Shape", {x}).value();
+  TensorId one = b.AddConstant("", HostTensor::FromValues<int64_t>(DType::kI64, {}, {1}));
+  TensorId dim = b.AddNode("Gather", {shape, one}).value();
+  TensorId vec = b.AddNode("Unsqueeze", {dim}, {{"axes", std::vector<int64_t>{0}}}).value();
+  TensorId rest = b.AddConstant("", HostTensor::FromValues<int64_t>(DType::kI64, {2}, {2, 4}));
+  TensorId joined = b.AddNode("Concat", {vec, rest}, {{"axis", int64_t{0}}}).value();
+  ASSERT_NE(b.ConstantValue(joined), nullptr);
+  EXPECT_EQ(TensorToText(*b.ConstantValue(joined)), "i64[3] {3, 2, 4}");
+}
+
+TEST(Builder, ErrorsNameTheNode) {
+  GraphBuilder b;
+  TensorId x = b.AddInput("x", {DType::kF32, {2, 3}});
+  auto bad = b.AddNode("Softmax", {x}, {{"axis", int64_t{7}}}, "attn/softmax_3");
+  EXPECT_EQ(Message(bad.status()),
+            "node \"attn/softmax_3\" (Softmax): axis 7 out of range for rank 2; expected -2..1");
+  auto unknown = b.AddNode("Frobnicate", {x}, {}, "f");
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(Message(unknown.status()).find("supported: Abs, Add"), std::string_view::npos);
+}
+
+TEST(Builder, SymbolsBind) {
+  auto graph = ParseGraph(R"(graph "dyn" {
+  symbol s0 "seq" min 1 max 512 multiple 1 likely [128]
+  %0 = input "x" : f32[1,s0,8]
+  %1 = Softmax(%0) {axis=-1} : f32[1,s0,8]  "y" @ "sm"
+  output %1
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_FALSE(BuildProgram(*graph).ok());
+  auto bound = BindSymbols(*graph, {16});
+  ASSERT_TRUE(bound.ok());
+  EXPECT_EQ(bound->tensor(bound->outputs()[0]).type.ToString(), "f32[1,16,8]");
+  EXPECT_FALSE(BindSymbols(*graph, {1000}).ok());
+}
+
+TEST(Canonical, NamesAndNodeOrderDoNotMatter) {
+  auto build = [](bool swapped, const std::string& suffix) {
+    GraphBuilder b("g" + suffix);
+    TensorId x = b.AddInput("x" + suffix, {DType::kF32, {4, 8}});
+    TensorId w1 = kNoTensor;
+    TensorId w2 = kNoTensor;
+    TensorType square{DType::kF32, {8, 8}};
+    if (swapped) w2 = b.AddWeight("b" + suffix, square);
+    w1 = b.AddWeight("a" + suffix, square);
+    if (!swapped) w2 = b.AddWeight("b" + suffix, square);
+    TensorId left = kNoTensor;
+    TensorId right = kNoTensor;
+    if (swapped) right = b.AddNode("MatMul", {x, w2}, {}, "r" + suffix).value();
+    left = b.AddNode("MatMul", {x, w1}, {}, "l" + suffix).value();
+    if (!swapped) right = b.AddNode("MatMul", {x, w2}, {}, "r" + suffix).value();
+    b.AddNode("Relu", {x}, {}, "dead").value();
+    b.MarkOutput(b.AddNode("Add", {left, right}, {}, "sum").value());
+    return Canonicalise(*b.Build()).value();
+  };
+  CanonicalGraph a = build(false, "1");
+  CanonicalGraph b = build(true, "2");
+  EXPECT_EQ(a.bytes, b.bytes);
+  EXPECT_EQ(a.weight_names, (std::vector<std::string>{"a1", "b1"}));
+  EXPECT_EQ(b.weight_names, (std::vector<std::string>{"a2", "b2"}));
+  EXPECT_EQ(b.node_names, (std::vector<std::string>{"l2", "r2", "sum"}));
+}
+
+TEST(Canonical, OneWeightTwiceDiffersFromTwoWeights) {
+  auto build = [](bool shared) {
+    GraphBuilder b;
+    TensorId x = b.AddInput("x", {DType::kF32, {4, 8}});
+    TensorId w1 = b.AddWeight("a", {DType::kF32, {8, 8}});
+    TensorId w2 = shared ? w1 : b.AddWeight("b", {DType::kF32, {8, 8}});
+    TensorId y = b.AddNode("MatMul", {x, w1}).value();
+    b.MarkOutput(b.AddNode("MatMul", {y, w2}).value());
+    return Canonicalise(*b.Build())->bytes;
+  };
+  EXPECT_NE(build(true), build(false));
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include "core/op/derive.h"
+
+namespace fusion {
+namespace {
+
+TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+OpCall Call(std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {}, int outputs = 1) {
+  std::vector<std::optional<TensorType>> types(inputs.begin(), inputs.end());
+  return OpCall(*FindOp(op), std::move(types), std::move(attrs), outputs);
+}
+
+std::string TypeOf(const OpCall& call) {
+  auto types = InferOutputTypes(call);
+  return types.ok() ? StrJoin(*types, " ", [](const TensorType& t) { return t.ToString(); })
+                    : std::string(Message(types.status()));
+}
+
+using Ints = std::vector<int64_t>;
+
+TEST(Ops, ShapesAreDerived) {
+  EXPECT_EQ(TypeOf(Call("MatMul", {F32({2, 1, 3, 4}), F32({5, 4, 6})})), "f32[2,5,3,6]");
+  EXPECT_EQ(TypeOf(Call("MatMul", {F32({4}), F32({4, 6})})), "f32[6]");
+  EXPECT_EQ(TypeOf(Call("MatMul", {F32({4}), F32({4})})), "f32[]");
+  EXPECT_EQ(TypeOf(Call("Add", {F32({3, 1}), F32({1, 4})})), "f32[3,4]");
+  EXPECT_EQ(TypeOf(Call("Transpose", {F32({2, 3, 4})}, {{"perm", Ints{2, 0, 1}}})), "f32[4,2,3]");
+  EXPECT_EQ(TypeOf(Call("Reshape", {F32({2, 12})}, {{"shape", Ints{0, 3, -1}}})), "f32[2,3,4]");
+  EXPECT_EQ(TypeOf(Call("Reshape", {F32({6, 4})}, {{"shape", Ints{4, 6}}})), "f32[4,6]");
+  EXPECT_EQ(TypeOf(Call("Softmax", {F32({2, 5})})), "f32[2,5]");
+  EXPECT_EQ(TypeOf(Call("ReduceMean", {F32({2, 5})}, {{"axes", Ints{-1}}, {"keepdims", int64_t{0}}})),
+            "f32[2]");
+  EXPECT_EQ(TypeOf(Call("Split", {F32({2, 7})}, {{"axis", int64_t{1}}}, 3)), "f32[2,3] f32[2,3] f32[2,1]");
+  EXPECT_EQ(TypeOf(Call("Concat", {F32({2, 3}), F32({2, 4})}, {{"axis", int64_t{-1}}})), "f32[2,7]");
+  EXPECT_EQ(TypeOf(Call("Gather", {F32({9, 4}), {DType::kI64, {2, 3}}})), "f32[2,3,4]");
+  EXPECT_EQ(TypeOf(Call("Slice", {F32({10})}, {{"starts", Ints{8}}, {"ends", Ints{-11}}, {"steps", Ints{-3}}})),
+            "f32[3]");
+  EXPECT_EQ(TypeOf(Call("Expand", {F32({3, 1})}, {{"shape", Ints{2, 1, 4}}})), "f32[2,3,4]");
+  EXPECT_EQ(TypeOf(Call("Gemm", {F32({4, 3}), F32({5, 4}), F32({5})},
+                        {{"transA", int64_t{1}}, {"transB", int64_t{1}}})),
+            "f32[3,5]");
+}
+
+TEST(Ops, SymbolicDimsFlowThrough) {
+  Dim seq = Dim::Symbol(0);
+  EXPECT_EQ(TypeOf(Call("MatMul", {F32({1, seq, 8}), F32({8, 16})})), "f32[1,s0,16]");
+  EXPECT_EQ(TypeOf(Call("Softmax", {F32({seq, 8})})), "f32[s0,8]");
+  EXPECT_EQ(TypeOf(Call("Reshape", {F32({1, seq, 8})}, {{"shape", Ints{0, 0, 2, 4}}})), "f32[1,s0,2,4]");
+}
+
+TEST(Ops, BadCallsSayWhatIsWrong) {
+  EXPECT_EQ(TypeOf(Call("MatMul", {F32({2, 3}), F32({4, 5})})),
+            "dim 1 of input 0 f32[2,3] is 3 but dim 0 of input 1 f32[4,5] is 4");
+  EXPECT_EQ(TypeOf(Call("Softmax", {F32({2, 3, 4})}, {{"axis", int64_t{4}}})),
+            "axis 4 out of range for rank 3; expected -3..2");
+  EXPECT_EQ(TypeOf(Call("Add", {F32({3}), F32({4})})),
+            "inputs do not broadcast: dim 0 of input 1 f32[4] is 4 where an earlier input has 3");
+  EXPECT_EQ(TypeOf(Call("Reshape", {F32({6})}, {{"shape", Ints{4, -1}}})),
+            "cannot reshape [6] (6 elements) to [4,-1]");
+  EXPECT_EQ(TypeOf(Call("Add", {F32({3})})), "has 1 inputs, expected 2");
+  EXPECT_EQ(TypeOf(Call("Relu", {F32({3})}, {{"beta", int64_t{1}}})), "unknown attribute \"beta\"");
+}
+
+TEST(Ops, EveryBodySatisfiesItsInvariants) {
+  // Each op with inputs it accepts: the derived body must verify, so that no definition can be silently wrong.
+  TensorType x = F32({4, 6});
+  TensorType flag{DType::kBool, {4, 6}};
+  for (const OpDef* def : AllOps()) {
+    if (!def->body) continue;
+    for (const TensorType& type : {x, flag}) {
+      for (int n = def->min_inputs; n <= std::min(def->max_inputs, 3); ++n) {
+        OpCall call(*def, std::vector<std::optional<TensorType>>(static_cast<size_t>(n), type), {});
+        auto body = def->body ? (CheckCall(call).ok() ? def->body(call, 0) : absl::InternalError(""))
+                              : absl::InternalError("");
+        if (!body.ok()) continue;
+        EXPECT_TRUE(body->Verify(std::vector<TensorType>(static_cast<size_t>(n), type)).ok())
+            << def->name << ": " << body->Verify(std::vector<TensorType>(static_cast<size_t>(n), type));
+      }
+    }
+  }
+}
+
+TEST(LoopBody, SplittingAnAxisKeepsTheType) {
+  auto call = Call("MatMul", {F32({4, 12}), F32({12, 5})});
+  auto body = call.def().body(call, 0);
+  ASSERT_TRUE(body.ok());
+  LoopBody split = SplitAxis(*body, 2, 3);
+  EXPECT_EQ(split.axes.size(), 4u);
+  EXPECT_TRUE(split.Verify({F32({4, 12}), F32({12, 5})}).ok());
+  EXPECT_EQ(split.OutputType(), body->OutputType());
+}
+
+}  // namespace
+}  // namespace fusion
