@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// Instruction set levels we generate for, lowest first.
+enum class Isa : uint8_t { kX86V2, kAvx2, kAvx512 };
+
+/// "x86-64-v2", "avx2", "avx512".
+std::string_view IsaName(Isa isa);
+/// Inverse of IsaName; Unimplemented, naming the known ones, for anything else.
+absl::StatusOr<Isa> ParseIsa(std::string_view name);
+
+/// The machine a plan is made for, as its owner describes it. 0 and empty: unknown.
+struct Target {
+  std::string name;  // device spec to use, instead of matching
+  std::string vendor;
+  int family = 0;
+  int model = 0;
+  std::string isa;  // IsaName; may be empty if `name` is given
+  std::vector<std::string> features;
+  int64_t l1_bytes = 0;
+  int64_t l2_bytes = 0;
+  int64_t l3_bytes = 0;
+  int threads = 1;
+};
+
+}  // namespace fusion
