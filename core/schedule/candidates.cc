@@ -153,6 +153,7 @@ class Enumerator {
 
   // Tile lengths that cut `n` into nearly equal pieces, each a multiple of `unit`.
   static std::vector<int64_t> Tiles(int64_t n, int64_t unit, int64_t most) {
+    if (n <= 1) return {1};
     std::vector<int64_t> tiles;
     for (int64_t pieces : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128}) {
       int64_t tile = (n + pieces - 1) / pieces;

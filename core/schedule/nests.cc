@@ -291,7 +291,8 @@ class Planner {
       for (size_t i = static_cast<size_t>(earliest); i < nests_->size() && nest < 0; ++i) {
         const Nest& n = (*nests_)[i];
         bool joins = !n.products.empty() == product && SameDims(n.dims, dims) &&
-                     (!product || CanJoin(n, root.op));
+                     (!product || CanJoin(n, root.op)) &&
+                     (root.kind != Root::kReduce || FoldsAlike(n, root.op));
         if (joins) nest = static_cast<int>(i);
       }
       if (nest < 0) {
@@ -317,6 +318,11 @@ class Planner {
       case Root::kStore: n.store.push_back(root.op); break;
     }
     return true;
+  }
+
+  // Reductions share a nest if they fold the same dims.
+  bool FoldsAlike(const Nest& nest, int reduction) const {
+    return nest.reduce.empty() || SameDims(op(nest.reduce[0]).reduced, op(reduction).reduced);
   }
 
   // Products share a nest if they walk the same rows and columns: gate and up of a gated MLP.
