@@ -204,7 +204,10 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
     handles.push_back(std::move(out[0]));
   }
   std::vector<Handle> outputs;
-  outputs.push_back(std::move(handles[static_cast<size_t>(result)]));
+  outputs.push_back(handles[static_cast<size_t>(result)]);
+  for (Decomposition::Value more : steps.more_outputs()) {
+    outputs.push_back(handles[static_cast<size_t>(more)]);
+  }
   return outputs;
 }
 
