@@ -21,7 +21,9 @@ constexpr double kResidentPart = 0.25;
 class Estimator {
  public:
   Estimator(const Schedule& s, const DeviceSpec& device)
-      : s_(s), device_(device), lanes_(std::max(device.vector_bytes / 4, 1)) {}
+      : s_(s), device_(device), lanes_(std::max(device.vector_bytes / 4, 1)) {
+    for (const ScheduleDim& d : s.dims) extents_.push_back(static_cast<double>(d.extent));
+  }
 
   Estimate Run() {
     Estimate e;
@@ -47,6 +49,7 @@ class Estimator {
           tile_fill *= average > 0 ? std::min(static_cast<double>(g.tile), extent) / average : 1;
           window_[static_cast<size_t>(g.dim)] = average;
         }
+        block_window_ = window_;
         seconds_ = 0;
         touched_.clear();
         Walk(segment.body, 1);
@@ -66,7 +69,8 @@ class Estimator {
     e.compute_us = compute * 1e6;
     e.tiling_loss_us = (busy - compute) * 1e6;
     e.memory_us = MemorySeconds(e) * 1e6;
-    e.time_us = std::max(e.compute_us, e.memory_us) + e.launch_us + e.tiling_loss_us;
+    e.stall_us = (1 - device_.overlap) * std::min(e.compute_us, e.memory_us);
+    e.time_us = std::max(e.compute_us, e.memory_us) + e.stall_us + e.launch_us + e.tiling_loss_us;
     e.flops = flops_;
     e.on_chip_bytes = PlanScratch(s_, device_.vector_bytes).bytes;
     // Scratch beyond the private cache slows every pass over it.
@@ -171,7 +175,7 @@ class Estimator {
       if (op.kind != ElementOp::kLoad) continue;
       const Buffer& b = s_.buffer(op.access[0].buffer);
       if (b.level != Level::kGlobal || b.kind != ParamKind::kInput) continue;
-      recompute_bytes_ += Footprint(op.access[0], /*whole=*/true) * (repeats - 1);
+      recompute_bytes_ += Footprint(op.access[0], extents_) * (repeats - 1);
     }
   }
 
@@ -212,14 +216,14 @@ class Estimator {
     Touch(copy.target);
   }
 
-  // Bytes of a param that an access covers with the current windows (whole: with full dims).
-  double Footprint(const Access& a, bool whole) const {
+  // Bytes of a param that an access covers when each dim has the length `lengths` says.
+  double Footprint(const Access& a, const std::vector<double>& lengths) const {
     const Buffer& b = s_.buffer(a.buffer);
     double elements = 1;
     for (size_t i = 0; i < a.index.size(); ++i) {
       double span = 1;
       for (const IndexExpr::Term& t : a.index[i].terms()) {
-        double length = whole ? static_cast<double>(s_.dim(t.axis).extent) : window(t.axis);
+        double length = lengths[static_cast<size_t>(t.axis)];
         for (const Guard& g : a.guards) {
           if (g.axis == t.axis) length = std::min(length, static_cast<double>(g.end - g.begin));
         }
@@ -237,20 +241,11 @@ class Estimator {
   void Touch(const Access& a) {
     const Buffer& b = s_.buffer(a.buffer);
     if (b.IsLocal()) return;
-    // The window at an inner loop is shorter than what the block walks in all; widen loop dims to the block's share.
-    Access wide = a;
-    std::vector<double> saved = window_;
-    for (size_t d = 0; d < window_.size(); ++d) {
-      auto grid = grid_tiles_.find(static_cast<DimId>(d));
-      double extent = static_cast<double>(s_.dims[d].extent);
-      window_[d] = grid == grid_tiles_.end() ? extent : extent / std::max(grid->second, 1.0);
-    }
-    double bytes = Footprint(wide, /*whole=*/false);
-    window_ = std::move(saved);
+    double bytes = Footprint(a, block_window_);
     double& block = touched_[a.buffer];
     block = std::max(block, bytes);
     double& whole = distinct_[a.buffer];
-    whole = std::max(whole, Footprint(a, /*whole=*/true));
+    whole = std::max(whole, Footprint(a, extents_));
   }
 
   double BlockBytes() const {
@@ -295,7 +290,9 @@ class Estimator {
   const Schedule& s_;
   const DeviceSpec& device_;
   double lanes_;
-  std::vector<double> window_;            // average length of each dim's window
+  std::vector<double> extents_;           // of each dim
+  std::vector<double> window_;            // average length of each dim's window at the statement
+  std::vector<double> block_window_;      // and in the whole block
   std::map<DimId, double> grid_tiles_;    // of the segment
   std::map<BufferId, double> touched_;    // bytes of each param that one block touches
   std::map<BufferId, double> distinct_;   // and that the kernel touches

@@ -332,9 +332,10 @@ Dims StorageStrides(const Value& value) {
 }
 
 Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
-                       const std::vector<ValueId>& outputs, std::vector<ValueId>* outer) {
+                       std::vector<ValueId>* values) {
   Program out;
   std::unordered_map<ValueId, ValueId> moved;
+  values->clear();
   auto move = [&](ValueId id, TensorKind kind) {
     Value value = program.value(id);
     value.kind = kind;
@@ -344,9 +345,9 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
     if (kind == TensorKind::kInput) {
       value.index = static_cast<int>(out.inputs.size());
       out.inputs.push_back(to);
-      outer->push_back(id);
     }
     out.values.push_back(std::move(value));
+    values->push_back(id);
     moved[id] = to;
     return to;
   };
@@ -356,17 +357,16 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
       auto it = moved.find(input);
       if (it != moved.end()) {
         input = it->second;
-      } else {
-        const Value& from = program.value(input);
-        bool scalar = from.kind == TensorKind::kConstant && from.value->elements() == 1;
-        input = move(input, scalar ? TensorKind::kConstant : TensorKind::kInput);
+        continue;
       }
+      const Value& from = program.value(input);
+      bool scalar = from.kind == TensorKind::kConstant && from.value->elements() == 1;
+      input = move(input, scalar ? TensorKind::kConstant : TensorKind::kInput);
     }
     op.output = move(op.output, TensorKind::kIntermediate);
     out.values[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(out.ops.size());
     out.ops.push_back(std::move(op));
   }
-  for (ValueId id : outputs) out.outputs.push_back(moved.at(id));
   return out;
 }
 

@@ -7,8 +7,8 @@
 namespace fusion {
 namespace {
 
-// A merge must gain this much of the pair's time, so that noise in the model does not decide.
-constexpr double kMinGain = 0.002;
+// A merge must gain this much, in microseconds: less is noise of the model.
+constexpr double kMinGain = 0.05;
 // With high compute pressure only groups this much faster than their nodes are formed.
 constexpr double kPressureSpeedup = 1.5;
 
@@ -44,31 +44,86 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
     }
     constant_[static_cast<size_t>(op.output)] = constant;
   }
-  // What the program returns must be computed by every run, into memory of the caller.
-  for (ValueId v : program.outputs) constant_[static_cast<size_t>(v)] = false;
+  returned_.assign(program.values.size(), false);
+  for (ValueId v : program.outputs) {
+    // What the program returns must be computed by every run, into memory of the caller.
+    constant_[static_cast<size_t>(v)] = false;
+    returned_[static_cast<size_t>(v)] = true;
+  }
+  ClassifyOps();
 }
 
-std::vector<bool> GroupEvaluator::NeededOutside(const std::vector<LoopId>& loops) const {
-  std::vector<bool> needed(program_.values.size(), false);
-  for (LoopId l : loops) {
-    ValueId out = program_.op(l).output;
-    for (LoopId reader : readers_[static_cast<size_t>(out)]) {
-      if (!std::binary_search(loops.begin(), loops.end(), reader)) needed[static_cast<size_t>(out)] = true;
+void GroupEvaluator::ClassifyOps() {
+  std::map<std::string, int> classes;
+  for (const LoopOp& op : program_.ops) {
+    auto name = [&](int axis) { return StrCat(axis); };
+    std::string text = StrCat(op.label, op.kind);
+    for (const LoopAxis& axis : op.body.axes) text += StrCat(" ", axis.name, ":", axis.extent.value());
+    text += IndexMapToString(op.body.write, name);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Value& v = program_.value(op.inputs[i]);
+      text += StrCat(v.type.ToString(), StrJoin(v.order, ","), constant_[static_cast<size_t>(op.inputs[i])]);
+      if (op.kind != LoopOp::kLoop) continue;
+      const Read& read = op.body.reads[i];
+      text += IndexMapToString(read.index, name);
+      for (const Guard& g : read.guards) text += StrCat("?", g.axis, ":", g.begin, ":", g.end);
     }
+    if (op.kind == LoopOp::kLoop) text += op.body.value.ToString();
+    if (op.body.reduce) text += op.body.reduce->name();
+    const Value& out = program_.value(op.output);
+    text += StrCat(StrJoin(out.order, ","), out.tensor == kNoTensor, constant_[static_cast<size_t>(op.output)]);
+    class_of_op_.push_back(classes.try_emplace(std::move(text), static_cast<int>(classes.size())).first->second);
   }
-  for (ValueId v : program_.outputs) needed[static_cast<size_t>(v)] = true;
-  return needed;
+}
+
+bool GroupEvaluator::NeededOutside(ValueId v, const std::vector<LoopId>& loops) const {
+  if (returned_[static_cast<size_t>(v)]) return true;
+  const std::vector<LoopId>& readers = readers_[static_cast<size_t>(v)];
+  return std::any_of(readers.begin(), readers.end(), [&](LoopId reader) {
+    return !std::binary_search(loops.begin(), loops.end(), reader);
+  });
+}
+
+std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) const {
+  std::vector<int> key;
+  std::map<ValueId, int> number;
+  for (LoopId l : loops) {
+    const LoopOp& op = program_.op(l);
+    key.push_back(class_of_op_[static_cast<size_t>(l)]);
+    for (ValueId in : op.inputs) {
+      key.push_back(number.try_emplace(in, static_cast<int>(number.size())).first->second);
+    }
+    number.try_emplace(op.output, static_cast<int>(number.size()));
+    key.push_back(NeededOutside(op.output, loops) ? -2 : -1);
+  }
+  return key;
+}
+
+std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) const {
+  std::vector<ValueId> values;
+  ExtractProgram(program_, loops, &values);
+  return values;
 }
 
 const GroupChoice& GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
-  std::unique_ptr<GroupChoice>& slot = known_[loops];
+  std::unique_ptr<GroupChoice>& slot = known_[Key(loops)];
   if (!slot) slot = std::make_unique<GroupChoice>(Search(loops));
   return *slot;
 }
 
 GroupChoice GroupEvaluator::Search(const std::vector<LoopId>& loops) const {
   GroupChoice best;
-  auto group = MakeGroup(program_, loops, NeededOutside(loops), constant_);
+  std::vector<ValueId> values;
+  best.program = ExtractProgram(program_, loops, &values);
+  std::vector<LoopId> all;
+  for (size_t i = 0; i < loops.size(); ++i) all.push_back(static_cast<LoopId>(i));
+  std::vector<bool> outside;
+  std::vector<bool> constant;
+  for (ValueId v : values) {
+    outside.push_back(NeededOutside(v, loops));
+    constant.push_back(constant_[static_cast<size_t>(v)]);
+  }
+  auto group = MakeGroup(best.program, all, outside, constant);
   if (!group.ok()) {
     best.refusal = std::string(Message(group.status()));
     return best;
@@ -247,7 +302,7 @@ class Grower {
     if (IsHighPressure(options_.hints.memory_pressure) && saved > 0) {
       // Memory first: what saves bytes goes before everything else, most bytes first, even at some cost in time.
       c.rank = 1e12 + saved;
-    } else if (c.benefit_us <= kMinGain * apart) {
+    } else if (c.benefit_us <= kMinGain) {
       Record(c, false, StrCat("no-gain: ", Microseconds(both.estimate.time_us), " together, ",
                               Microseconds(apart), " apart"));
       return;

@@ -13,8 +13,10 @@
 
 namespace fusion {
 
-/// The best schedule found for a set of loop ops, or why there is none.
+/// The best schedule found for a set of loop ops, or why there is none. In terms of a program of its own, so that equal
+/// sets of a model (its layers) share one.
 struct GroupChoice {
+  Program program;  // the ops alone
   FusionGroup group;
   Lowered lowered;
   Estimate estimate;
@@ -28,22 +30,29 @@ class GroupEvaluator {
 
   /// `loops` ascending. The result lives as long as the evaluator.
   const GroupChoice& Evaluate(const std::vector<LoopId>& loops);
+  /// For each value of Evaluate(loops).program the value of the whole program it stands for.
+  std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
 
   const Program& program() const { return program_; }
   /// True for values that depend on weights and constants only.
   bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }
-  /// Values read outside `loops` or returned by the program.
-  std::vector<bool> NeededOutside(const std::vector<LoopId>& loops) const;
 
  private:
+  /// What decides the choice: the classes of the ops, how they are connected, what is needed outside. Equal keys have
+  /// equal choices.
+  std::vector<int> Key(const std::vector<LoopId>& loops) const;
+  bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
   GroupChoice Search(const std::vector<LoopId>& loops) const;
+  void ClassifyOps();
 
   const Program& program_;
   const DeviceSpec& device_;
   const PlanOptions& options_;
   std::vector<bool> constant_;
+  std::vector<bool> returned_;
   std::vector<std::vector<LoopId>> readers_;  // by value
-  std::map<std::vector<LoopId>, std::unique_ptr<GroupChoice>> known_;
+  std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
+  std::map<std::vector<int>, std::unique_ptr<GroupChoice>> known_;
 };
 
 /// One set of loop ops that becomes a kernel.

@@ -141,11 +141,10 @@ class Assembler {
   }
 
   // The packed form of a weight, made once however many kernels read it.
-  int PackedTensor(const FusionGroup& group, const Lowered& lowered, size_t param) {
-    const LoweredParam& packed = lowered.params[param];
+  int PackedTensor(const FusionGroup& group, const Lowered& lowered, size_t param, ValueId value) {
     Schedule pack = PackSchedule(group, lowered, param);
     int kernel = KernelOf(pack, [&] { return MakePackReference(group, lowered, param); });
-    auto known = packed_.find({packed.value, kernel});
+    auto known = packed_.find({value, kernel});
     if (known != packed_.end()) return known->second;
     const Buffer& b = lowered.schedule.buffer(static_cast<BufferId>(param));
     Dims dims = {1};
@@ -157,7 +156,7 @@ class Assembler {
       }
     }
     dims.push_back(b.layout.block);
-    int source = TensorOf(packed.value);
+    int source = TensorOf(value);
     int target = AddTensor(b.dtype, dims, RowMajorStrides(dims), Space::kPrepared, 0);
     owned_[target] = {target, true, Step(true), Step(true)};
     PlanGroup pack_group{.kind = GroupKind::kPrepare, .label = "Pack", .kernel = kernel};
@@ -167,7 +166,7 @@ class Assembler {
     out_.plan.prepare.push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
                                  .kernel = kernel,
                                  .tensors = {source, target}});
-    packed_[{packed.value, kernel}] = target;
+    packed_[{value, kernel}] = target;
     return target;
   }
 
@@ -183,12 +182,15 @@ class Assembler {
       return evaluator_->IsConstant(program_.op(l).output);
     });
     std::vector<int> tensors;
+    std::vector<ValueId> values = evaluator_->Values(loops);
     for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
       const LoweredParam& param = choice.lowered.params[p];
-      tensors.push_back(param.packed ? PackedTensor(choice.group, choice.lowered, p) : TensorOf(param.value));
+      ValueId value = values[static_cast<size_t>(param.value)];
+      tensors.push_back(param.packed ? PackedTensor(choice.group, choice.lowered, p, value)
+                                     : TensorOf(value));
     }
     int kernel = KernelOf(choice.lowered.schedule, [&] {
-      return MakeReference(program_, loops, choice.group, choice.lowered);
+      return MakeReference(choice.program, choice.group, choice.lowered);
     });
     for (int t : tensors) Touch(t, prepare);
     if (!prepare) NoteInPlace(choice.lowered, tensors);

@@ -243,7 +243,8 @@ class Enumerator {
           if (named) bytes *= static_cast<double>(window[static_cast<size_t>(d)]);
         }
         if (read.producer < 0) traffic += bytes;
-        on_chip += read.producer >= 0 ? bytes : 0;
+        bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
+        on_chip += staged ? bytes : 0;
       }
     }
     double threads = device_.threads;

@@ -450,32 +450,43 @@ class Lowering {
     return -1;
   }
 
-  // Everything a nest does to one element; buffers for kept values are made as they come.
-  absl::StatusOr<std::vector<ElementOp>> RegionSteps(const Nest& nest, const Nest* accumulators,
-                                                     const std::vector<DimId>& order) {
-    RegionBuilder region = Region(accumulators);
-    std::vector<std::pair<int, int>> kept;
+  // The values of a nest, computed but not stored yet.
+  struct NestValues {
+    std::vector<std::pair<int, int>> kept;     // (op, value)
+    std::vector<std::pair<int, int>> reduced;
+    std::vector<std::pair<int, int>> stored;
+  };
+
+  NestValues ComputeValues(const Nest& nest, RegionBuilder* region) const {
+    NestValues values;
     for (int i : nest.keep) {
-      int value = kind(i) == OpClass::kPointwise ? region.Compute(i) : region.Value(i);
-      kept.emplace_back(i, value);
-      region.Remember(i, value);
+      int value = kind(i) == OpClass::kPointwise ? region->Compute(i) : region->Value(i);
+      values.kept.emplace_back(i, value);
+      region->Remember(i, value);
     }
-    for (int i : nest.reduce) {
-      int value = region.Compute(i);
+    for (int i : nest.reduce) values.reduced.emplace_back(i, region->Compute(i));
+    for (int i : nest.store) values.stored.emplace_back(i, region->Value(i));
+    return values;
+  }
+
+  // Folds and stores the values of a nest; buffers for kept values are made as they come, laid out in `order`.
+  absl::StatusOr<std::vector<ElementOp>> FinishRegion(const NestValues& values, RegionBuilder* region,
+                                                      const std::vector<DimId>& order) {
+    for (const auto& [i, value] : values.reduced) {
       BufferId& b = buffer_of_[static_cast<size_t>(i)];
       if (b < 0) {
         b = NewLocal(InOrder(order, op(i).OutputDims()), op(i).reduce->result_type(), Level::kStaged);
       }
-      region.Reduce(value, op(i).reduce->name(), b, PlainIndex(out_.schedule.buffer(b).dims));
+      region->Reduce(value, op(i).reduce->name(), b, PlainIndex(out_.schedule.buffer(b).dims));
       Use(b);
       uses_.at(b).init = op(i).reduce->name();
     }
-    for (int i : nest.store) {
-      region.Store(region.Value(i), output_of_.at(op(i).output), op(i).write);
+    for (const auto& [i, value] : values.stored) {
+      region->Store(value, output_of_.at(op(i).output), op(i).write);
     }
-    RETURN_IF_ERROR(region.status());
-    std::vector<ElementOp> steps = region.Take();
-    for (const auto& [i, value] : kept) {
+    RETURN_IF_ERROR(region->status());
+    std::vector<ElementOp> steps = region->Take();
+    for (const auto& [i, value] : values.kept) {
       BufferId b = InPlace(i, steps);
       if (b < 0) {
         DType type = kind(i) == OpClass::kPointwise ? op(i).value.type() : op(i).reduce->result_type();
@@ -486,7 +497,7 @@ class Lowering {
       store.kind = ElementOp::kStore;
       store.args = {value};
       store.type = out_.schedule.buffer(b).dtype;
-      store.access = {{.buffer = b, .index = PlainIndex(out_.schedule.buffer(b).dims), .guards = {}}};
+      store.access = {{.buffer = b, .index = PlainIndex(out_.schedule.buffer(b).dims)}};
       steps.push_back(std::move(store));
     }
     for (const ElementOp& e : steps) {
@@ -496,19 +507,20 @@ class Lowering {
   }
 
   // Which dim should vectors run along? Contiguous accesses count for it, strided ones and folding against it.
-  DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& steps,
+  DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads, const NestValues& values,
                   const std::vector<DimId>& dims) const {
     DimId best = -1;
     double best_score = 0;
+    auto count = [](int64_t stride, double weight) {
+      return stride == 1 ? weight : stride == 0 ? 0 : -weight;
+    };
     for (DimId d : dims) {
       double score = 0;
-      for (const ElementOp& e : steps) {
-        for (const Access& a : e.access) {
-          if (e.kind == ElementOp::kReduce) continue;
-          int64_t stride = StrideOf(a, d);
-          double weight = e.kind == ElementOp::kStore ? 1.5 : 1.0;
-          score += stride == 1 ? weight : stride == 0 ? 0 : -weight;
-        }
+      for (const ElementOp& e : loads) {
+        for (const Access& a : e.access) score += count(StrideOf(a, d), 1.0);
+      }
+      for (const auto& [i, value] : values.stored) {
+        score += count(StrideOf({.buffer = output_of_.at(op(i).output), .index = op(i).write}, d), 1.5);
       }
       for (int i : nest.reduce) score -= op(i).Reduces(d) ? 0.5 : 0;
       if (window(d) < device_.vector_bytes / 8) score -= 2;
@@ -526,21 +538,14 @@ class Lowering {
     for (int i : nest.reduce) {
       for (DimId d : op(i).reduced) piece.reduced.push_back(d);
     }
-    // The vector dim decides the order in which kept tiles are laid out, but is known only once the accesses are: build
-    // the steps on a copy first.
-    Lowering trial = *this;
-    ASSIGN_OR_RETURN(std::vector<ElementOp> steps, trial.RegionSteps(nest, nullptr, dims));
-    for (ElementOp& e : steps) {
-      std::erase_if(e.access, [&](const Access& a) {
-        return a.buffer >= static_cast<BufferId>(out_.schedule.buffers.size());
-      });
-    }
-    piece.vector = VectorDim(nest, steps, dims);
+    RegionBuilder region = Region(nullptr);
+    NestValues values = ComputeValues(nest, &region);
+    piece.vector = VectorDim(nest, region.steps(), values, dims);
     if (piece.vector >= 0) {
       std::erase(dims, piece.vector);
       dims.push_back(piece.vector);
     }
-    ASSIGN_OR_RETURN(steps, RegionSteps(nest, nullptr, dims));
+    ASSIGN_OR_RETURN(std::vector<ElementOp> steps, FinishRegion(values, &region, dims));
     piece.dims = dims;
     piece.code.push_back(Stmt{EachStmt{.dims = dims, .ops = std::move(steps)}});
     return piece;
@@ -609,7 +614,9 @@ class Lowering {
     for (MmaStmt& mma : products) inner.push_back(Stmt{std::move(mma)});
     if (!accumulate) {
       std::vector<DimId> order = TileOrder(first, m, n);
-      ASSIGN_OR_RETURN(std::vector<ElementOp> steps, RegionSteps(nest, &nest, order));
+      RegionBuilder region = Region(&nest);
+      NestValues values = ComputeValues(nest, &region);
+      ASSIGN_OR_RETURN(std::vector<ElementOp> steps, FinishRegion(values, &region, order));
       if (!steps.empty()) inner.push_back(Stmt{EachStmt{.dims = order, .ops = std::move(steps)}});
     }
     Append(ProductLoops(first, m, n, block, std::move(inner)), &piece.code);

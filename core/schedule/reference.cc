@@ -21,16 +21,22 @@ std::string ParamDim(int axis) { return StrCat("i", axis); }
 
 }  // namespace
 
-KernelReference MakeReference(const Program& program, const std::vector<LoopId>& loops,
-                              const FusionGroup& group, const Lowered& lowered) {
+KernelReference MakeReference(const Program& program, const FusionGroup& group,
+                              const Lowered& lowered) {
   KernelReference reference;
-  std::vector<ValueId> outer;
-  reference.program = ExtractProgram(program, loops, group.outputs, &outer);
+  reference.program = program;
+  reference.program.outputs = group.outputs;
+  // The program stands alone: a value is rounded because it was a tensor of the graph, not because of which one.
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    Value& value = reference.program.values[v];
+    if (value.tensor != kNoTensor) value.tensor = static_cast<TensorId>(v);
+  }
+  for (LoopOp& op : reference.program.ops) op.origin = 0;
   for (const LoweredParam& param : lowered.params) {
     KernelReference::Param p{.output = param.output, .packed = param.packed};
-    const std::vector<ValueId>& list = param.output ? group.outputs : outer;
+    const std::vector<ValueId>& list = param.output ? group.outputs : program.inputs;
     auto at = std::find(list.begin(), list.end(), param.value);
-    FUSION_CHECK(at != list.end(), "every param is an input or output of its ops");
+    FUSION_CHECK(at != list.end(), "every param is an input or output of the program");
     p.index = static_cast<int>(at - list.begin());
     if (param.packed) p.source = PackedSource(group, param);
     reference.params.push_back(std::move(p));

@@ -21,9 +21,9 @@ struct KernelReference {
   std::vector<Param> params;  // in the order of the schedule
 };
 
-/// The reference of a lowered group: the loop ops themselves.
-KernelReference MakeReference(const Program& program, const std::vector<LoopId>& loops,
-                              const FusionGroup& group, const Lowered& lowered);
+/// The reference of a group that is a whole program: its loop ops themselves.
+KernelReference MakeReference(const Program& program, const FusionGroup& group,
+                              const Lowered& lowered);
 /// The reference of PackSchedule(group, lowered, param): a copy.
 KernelReference MakePackReference(const FusionGroup& group, const Lowered& lowered, size_t param);
 

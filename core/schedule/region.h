@@ -33,6 +33,7 @@ class RegionBuilder {
   /// From now on op i's value at plain coordinates is `value` (it was just stored).
   void Remember(int op, int value);
 
+  const std::vector<ElementOp>& steps() const { return ops_; }
   std::vector<ElementOp> Take() { return std::move(ops_); }
 
   /// Not OK once something had no form in a region (a guard under a mirrored index); the steps are then unusable.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 
 namespace fusion {
 namespace {
@@ -62,6 +63,15 @@ absl::StatusOr<int> AnonymousFile(std::string_view bytes) {
   return fd;
 }
 
+// The dynamic linker takes two files of one name for one library, and descriptor numbers come back. So every load spells
+// the path of its descriptor differently: the bits of a counter as "/." and "/".
+std::string UniquePath(int fd) {
+  static std::atomic<uint64_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint64_t bits = counter.fetch_add(1) + 1; bits != 0; bits >>= 1) path += (bits & 1) != 0 ? "/." : "/";
+  return StrCat(path, "/", fd);
+}
+
 }  // namespace
 
 std::string_view MachineIsa() {
@@ -81,7 +91,7 @@ std::string_view MachineIsa() {
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
                                                                   std::string_view symbol) {
   ASSIGN_OR_RETURN(int fd, AnonymousFile(shared_object));
-  Library library(dlopen(StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL));
+  Library library(dlopen(UniquePath(fd).c_str(), RTLD_NOW | RTLD_LOCAL));
   close(fd);
   if (!library) {
     const char* error = dlerror();
