@@ -15,7 +15,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-fPIC)
 
 add_library(fusion_flags INTERFACE)
-target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                       -Wno-missing-field-initializers)  # designated initialisers leave the rest at its default
 if(FUSION_WERROR)
   target_compile_options(fusion_flags INTERFACE -Werror)
 endif()
