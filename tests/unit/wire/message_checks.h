@@ -4,25 +4,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "field_count.h"
+
 namespace fusion {
-
-struct AnyField {
-  template <typename T>
-  operator T() const;  // NOLINT(google-explicit-constructor): must convert to every member type
-};
-
-/// Number of members of an aggregate, bases excluded.
-template <typename T, typename... Fields>
-consteval int FieldCount(Fields... fields) {
-  if constexpr (requires { T{fields..., AnyField{}}; }) {
-    return FieldCount<T>(fields..., AnyField{});
-  } else {
-    return static_cast<int>(sizeof...(Fields));
-  }
-}
 
 /// Fields of `message`, nested ones included, that hold no value or their default.
 inline std::vector<std::string> UnsetFields(const google::protobuf::Message& message,
