@@ -113,7 +113,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   kernels.enable_blob_files = true;
   kernels.min_blob_size = kMinBlobBytes;
   kernels.blob_file_size = kBlobFileBytes;
-  kernels.blob_compression_type = rocksdb::kLZ4Compression;
+  // Binary with source, 20 KB: zstd leaves 4.8 KB, lz4 6.4 KB (GEMM and attention kernels).
+  kernels.blob_compression_type = rocksdb::kZSTD;
   kernels.enable_blob_garbage_collection = true;
   kernels.blob_garbage_collection_age_cutoff = 0.5;
   kernels.blob_garbage_collection_force_threshold = 0.5;

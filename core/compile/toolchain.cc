@@ -22,6 +22,7 @@ constexpr const char* kCommonFlags[] = {
     "-std=c++17",
     "-O2",
     "-fPIC",
+    "-pipe",  // saves 3 ms of 30: no temporary file between compiler and assembler
     "-g0",
     "-w",
     "-ffreestanding",  // no calls to libc or libm are made up
