@@ -13,7 +13,7 @@
 #include "core/graph/evaluate.h"
 #include "core/graph/text.h"
 #include "core/onnx/weight_source.h"
-#include "tests/support/compare.h"
+#include "core/tensor/compare.h"
 #include "tests/support/onnx_case.h"
 
 namespace fusion {

@@ -1,119 +1,67 @@
 #include "tests/support/kernel_harness.h"
 
-#include <unistd.h>
+#include "core/base/file.h"
+#include "core/check/reference_checker.h"
+#include "core/codegen/backend.h"
+#include "core/compile/job_runner.h"
+#include "core/compile/toolchain.h"
+#include "core/device/host_isa.h"
 
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <random>
-#include <sstream>
-
-namespace fusion::testing {
+namespace fusion {
 namespace {
 
-std::string IsaFlags(Isa isa) {
-  switch (isa) {
-    case Isa::kX86V2: return "-march=x86-64-v2";
-    case Isa::kAvx2: return "-mavx2 -mfma -mbmi2 -mf16c";
-    case Isa::kAvx512:
-      return "-mavx2 -mfma -mbmi2 -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl "
-             "-mprefer-vector-width=512";
+// The steps of a worker, in this process.
+class Workshop {
+ public:
+  static absl::StatusOr<Workshop*> Get() {
+    static absl::StatusOr<Workshop*> workshop = Open();
+    return workshop;
   }
-  return "";
-}
 
-// The bytes of a param as the kernel wants them, and back.
-std::vector<std::byte> ToStorage(const Buffer& buffer, const HostTensor& dense) {
-  int64_t size = DTypeBytes(buffer.dtype);
-  std::vector<std::byte> bytes(static_cast<size_t>(std::max<int64_t>(StoredElements(buffer), 1) * size));
-  std::vector<int64_t> index(buffer.shape.size(), 0);
-  for (int64_t e = 0; e < dense.elements(); ++e) {
-    std::memcpy(bytes.data() + StoredOffset(buffer, index) * size, dense.bytes() + e * size,
-                static_cast<size_t>(size));
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < buffer.shape[d]) break;
-      index[d] = 0;
-    }
+  absl::StatusOr<CheckReport> Check(const Schedule& schedule, const KernelReference& reference,
+                                    const DeviceSpec& device) {
+    ASSIGN_OR_RETURN(const Backend* backend, FindBackend("cpu"));
+    ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test"));
+    WorkerJob work;
+    work.job.symbol = source.symbol;
+    work.job.source = source.text;
+    work.job.schedule = ToString(schedule);
+    work.job.reference = ToString(reference);
+    work.job.isa = device.isa;
+    work.job.numerics = schedule.bitwise ? Numerics::kBitwise : Numerics::kFp32Accumulate;
+    work.compile_argv = toolchain_.CompileArgv(device.isa, work.job.numerics);
+    work.link_argv = toolchain_.LinkArgv();
+    ReferenceChecker checker({.points = 1e9});
+    JobRunner jobs(dir_.path(), *runner_, checker, [](std::string_view) {});
+    WorkerResult result = jobs.Run(work);
+    if (result.status.ok()) return result.check;
+    return Annotate(result.status,
+                    StrCat(result.log, "\n", work.job.schedule, work.job.reference, source.text));
   }
-  return bytes;
-}
 
-HostTensor FromStorage(const Buffer& buffer, const std::vector<std::byte>& bytes) {
-  int64_t size = DTypeBytes(buffer.dtype);
-  HostTensor dense(buffer.dtype, buffer.shape);
-  std::vector<int64_t> index(buffer.shape.size(), 0);
-  for (int64_t e = 0; e < dense.elements(); ++e) {
-    std::memcpy(dense.bytes() + e * size, bytes.data() + StoredOffset(buffer, index) * size,
-                static_cast<size_t>(size));
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < buffer.shape[d]) break;
-      index[d] = 0;
-    }
-  }
-  return dense;
-}
+ private:
+  Workshop(TempDir dir, std::unique_ptr<CommandRunner> runner, Toolchain toolchain)
+      : dir_(std::move(dir)), runner_(std::move(runner)), toolchain_(std::move(toolchain)) {}
 
-absl::Status RunKernel(const Schedule& schedule, const DeviceSpec& device,
-                       std::vector<HostTensor>* params, std::string* source_out) {
-  ASSIGN_OR_RETURN(const Backend* backend, FindBackend("cpu"));
-  ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test"));
-  if (source_out != nullptr) *source_out = source.text;
-  if (getenv("DUMP")) fprintf(stderr,"%s\n%s\n",ToString(schedule).c_str(),source.text.substr(source.text.find("static void block")).c_str());
-  ASSIGN_OR_RETURN(auto kernel, CompileAndLoad(source, device.isa, schedule.bitwise));
-  std::vector<std::vector<std::byte>> storage;
-  std::vector<FusionTensor> tensors;
-  for (size_t p = 0; p < params->size(); ++p) {
-    storage.push_back(ToStorage(schedule.buffer(static_cast<BufferId>(p)), (*params)[p]));
+  static absl::StatusOr<Workshop*> Open() {
+    ASSIGN_OR_RETURN(TempDir dir, TempDir::Create("/tmp", "kernels-"));
+    std::unique_ptr<CommandRunner> runner = MakeProcessRunner(FUSION_EXEC);
+    ToolchainOptions options;
+    options.scratch_dir = dir.path();
+    ASSIGN_OR_RETURN(Toolchain toolchain, Toolchain::Open(options, *runner));
+    static std::unique_ptr<Workshop> workshop(
+        new Workshop(std::move(dir), std::move(runner), std::move(toolchain)));
+    return workshop.get();
   }
-  for (auto& bytes : storage) tensors.push_back({bytes.data(), nullptr});
-  const FusionKernelDescriptor& d = kernel->descriptor();
-  // Scratch full of NaN: reading before writing shows.
-  std::vector<float> scratch(d.scratch_bytes / 4 + 64, std::nanf(""));
-  auto aligned = (reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64;
-  FusionKernelArgs args{sizeof(FusionKernelArgs), FUSION_KERNEL_ABI_VERSION, tensors.data(), nullptr,
-                        nullptr, reinterpret_cast<void*>(aligned), 0};
-  for (int phase = 0; phase < d.phases; ++phase) {
-    // One task a call, backwards: tasks must not depend on each other.
-    for (int64_t t = d.tasks(phase, nullptr); t-- > 0;) {
-      RETURN_IF_ERROR(kernel->Run(args, phase, t, t + 1, 0));
-    }
-  }
-  for (size_t p = 0; p < params->size(); ++p) {
-    const Buffer& b = schedule.buffer(static_cast<BufferId>(p));
-    if (b.kind == ParamKind::kOutput) (*params)[p] = FromStorage(b, storage[p]);
-  }
-  return absl::OkStatus();
-}
+
+  TempDir dir_;
+  std::unique_ptr<CommandRunner> runner_;
+  Toolchain toolchain_;
+};
 
 }  // namespace
 
-HostTensor RandomTensor(const TensorType& type, uint32_t seed) {
-  std::mt19937 rng(seed);
-  std::normal_distribution<double> normal;
-  HostTensor t(type.dtype, type.shape.ToDims());
-  for (int64_t i = 0; i < t.elements(); ++i) {
-    if (IsFloat(type.dtype)) {
-      t.SetDouble(i, normal(rng));
-    } else {
-      t.SetInt(i, static_cast<int64_t>(rng() % 2));
-    }
-  }
-  return t;
-}
-
-HostTensor AdversarialTensor(const TensorType& type, uint32_t seed) {
-  HostTensor t = RandomTensor(type, seed);
-  if (!IsFloat(type.dtype)) return t;
-  std::mt19937 rng(seed + 77);
-  const double special[] = {NAN, HUGE_VAL, -HUGE_VAL, -0.0, 1e-40, -1e-42};
-  for (int64_t i = 0; i < t.elements(); ++i) {
-    if (rng() % 23 == 0) t.SetDouble(i, special[rng() % 6]);
-  }
-  return t;
-}
-
-DeviceSpec Device(std::string_view name, int threads) {
+DeviceSpec DeviceNamed(std::string_view name, int threads) {
   auto specs = BuiltInSpecs();
   FUSION_CHECK(specs.ok(), StrCat("built-in specs: ", Message(specs.status())));
   auto spec = ResolveTarget(*specs, {.name = std::string(name), .threads = threads}, nullptr);
@@ -121,88 +69,43 @@ DeviceSpec Device(std::string_view name, int threads) {
   return *spec;
 }
 
-absl::StatusOr<FusionGroup> WholeProgram(const Program& program) {
+std::vector<std::string> RunnableDevices() {
+  std::vector<std::string> names;
+  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+    if (HostRuns(isa)) names.push_back(StrCat("generic-", IsaName(isa)));
+  }
+  return names;
+}
+
+absl::StatusOr<WholeProgram> AsOneGroup(const Program& program) {
+  WholeProgram whole;
   std::vector<LoopId> loops;
   for (size_t i = 0; i < program.ops.size(); ++i) loops.push_back(static_cast<LoopId>(i));
-  std::vector<bool> outside(program.values.size(), false);
-  std::vector<bool> constant(program.values.size(), false);
-  for (ValueId v : program.outputs) outside[static_cast<size_t>(v)] = true;
-  for (size_t v = 0; v < program.values.size(); ++v) {
-    constant[v] = program.values[v].kind == TensorKind::kWeight;
+  std::vector<ValueId> values;
+  whole.program = ExtractProgram(program, loops, &values);
+  std::vector<bool> outside;
+  std::vector<bool> constant;
+  for (ValueId v : values) {
+    outside.push_back(std::find(program.outputs.begin(), program.outputs.end(), v) !=
+                      program.outputs.end());
+    constant.push_back(program.value(v).kind == TensorKind::kWeight);
   }
-  return MakeGroup(program, loops, outside, constant);
+  ASSIGN_OR_RETURN(whole.group, MakeGroup(whole.program, loops, outside, constant));
+  return whole;
 }
 
-absl::StatusOr<std::shared_ptr<const LoadedKernel>> CompileAndLoad(const KernelSource& source,
-                                                                   Isa isa, bool bitwise) {
-  char dir[] = "/tmp/fusion_test_XXXXXX";
-  if (mkdtemp(dir) == nullptr) return Internal("no temporary directory");
-  std::string cpp = StrCat(dir, "/k.cc");
-  std::string so = StrCat(dir, "/k.so");
-  std::ofstream(cpp) << source.text;
-  std::string command =
-      StrCat("g++ -std=c++17 -O2 -fPIC -shared -nostdlib -fno-exceptions -fno-rtti -fno-math-errno "
-             "-fno-trapping-math -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns "
-             "-Wall -Wextra -Werror -Wno-unused-function ",
-             bitwise ? "-ffp-contract=off " : "-ffp-contract=fast ", IsaFlags(isa), " ", cpp, " -o ", so,
-             " 2> ", dir, "/log");
-  int code = std::system(command.c_str());
-  std::stringstream log;
-  log << std::ifstream(StrCat(dir, "/log")).rdbuf();
-  std::stringstream bytes;
-  bytes << std::ifstream(so, std::ios::binary).rdbuf();
-  std::string cleanup = StrCat("rm -rf ", dir);
-  int ignored = std::system(cleanup.c_str());
-  (void)ignored;
-  if (code != 0) return Internal("g++ failed:\n", log.str().substr(0, 4000));
-  return LoadCpuKernel(bytes.str(), source.symbol);
-}
-
-absl::Status RunLowered(const FusionGroup& group, const Lowered& lowered, const DeviceSpec& device,
-                        std::vector<HostTensor>* values, std::string* source) {
-  std::vector<HostTensor> params;
+absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowered& lowered,
+                                         const DeviceSpec& device) {
+  ASSIGN_OR_RETURN(Workshop * workshop, Workshop::Get());
   for (size_t p = 0; p < lowered.params.size(); ++p) {
-    const LoweredParam& param = lowered.params[p];
-    const Buffer& buffer = lowered.schedule.buffer(static_cast<BufferId>(p));
-    const HostTensor& value = (*values)[static_cast<size_t>(param.value)];
-    if (param.packed) {
-      Schedule pack = PackSchedule(group, lowered, p);
-      std::vector<HostTensor> both = {value.Reshaped(pack.buffer(0).shape),
-                                      HostTensor(buffer.dtype, buffer.shape)};
-      RETURN_IF_ERROR(RunKernel(pack, device, &both, nullptr));
-      params.push_back(std::move(both[1]));
-    } else if (param.output) {
-      params.emplace_back(buffer.dtype, buffer.shape);
-    } else {
-      params.push_back(value.Reshaped(buffer.shape));
-    }
+    if (!lowered.params[p].packed) continue;
+    RETURN_IF_ERROR(workshop
+                        ->Check(PackSchedule(whole.group, lowered, p),
+                                MakePackReference(whole.group, lowered, p), device)
+                        .status());
   }
-  RETURN_IF_ERROR(RunKernel(lowered.schedule, device, &params, source));
-  for (size_t p = 0; p < params.size(); ++p) {
-    const LoweredParam& param = lowered.params[p];
-    if (!param.output) continue;
-    HostTensor& to = (*values)[static_cast<size_t>(param.value)];
-    to = params[p].Reshaped(to.dims());
-  }
-  return absl::OkStatus();
+  return workshop->Check(lowered.schedule, MakeReference(whole.program, whole.group, lowered),
+                         device);
 }
 
-std::string Difference(const HostTensor& got, const HostTensor& want, double atol, double rtol) {
-  if (got.dtype() != want.dtype() || got.dims() != want.dims()) return "another type";
-  double scale = 0;
-  for (int64_t i = 0; i < want.elements(); ++i) {
-    double b = std::fabs(want.GetDouble(i));
-    if (std::isfinite(b)) scale = std::max(scale, b);
-  }
-  for (int64_t i = 0; i < want.elements(); ++i) {
-    double a = got.GetDouble(i);
-    double b = want.GetDouble(i);
-    bool same = std::isnan(a) ? std::isnan(b)
-                : std::isinf(a) || std::isinf(b) ? a == b
-                                                 : std::fabs(a - b) <= atol + rtol * scale;
-    if (!same) return StrCat("element ", i, " is ", a, ", expected ", b, " (max|b| ", scale, ")");
-  }
-  return "";
-}
-
-}  // namespace fusion::testing
+}  // namespace fusion

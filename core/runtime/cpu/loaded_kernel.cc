@@ -4,23 +4,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
+
+#include "core/device/host_isa.h"
 
 namespace fusion {
 namespace {
 
+// No kernel of ours comes near these; a damaged one may.
+constexpr int kMaxPhases = 4096;
+constexpr int kMaxTensors = 65536;
+constexpr int kMaxDims = 64;
+constexpr unsigned kMaxAlignment = 1 << 16;
+constexpr unsigned long long kMaxBytes = 1ULL << 40;
+
 using EntryPoint = int (*)(const FusionKernelArgs*, int, FusionInt64, FusionInt64, int);
-
-// Levels lowest first; a kernel for one runs on machines of the same or a later one.
-constexpr std::array<std::string_view, 3> kLevels = {"x86-64-v2", "avx2", "avx512"};
-
-int LevelOf(std::string_view isa) {
-  for (size_t i = 0; i < kLevels.size(); ++i) {
-    if (kLevels[i] == isa) return static_cast<int>(i);
-  }
-  return -1;
-}
 
 struct CloseLibrary {
   void operator()(void* handle) const { dlclose(handle); }
@@ -63,30 +61,53 @@ absl::StatusOr<int> AnonymousFile(std::string_view bytes) {
   return fd;
 }
 
-// The dynamic linker takes two files of one name for one library, and descriptor numbers come back. So every load spells
-// the path of its descriptor differently: the bits of a counter as "/." and "/".
+// The dynamic linker takes two files of one name for one library, and descriptor numbers come back.
+// So every load spells the path of its descriptor differently: the bits of a counter as "/." and
+// "/".
 std::string UniquePath(int fd) {
   static std::atomic<uint64_t> counter{0};
   std::string path = "/proc/self/fd";
-  for (uint64_t bits = counter.fetch_add(1) + 1; bits != 0; bits >>= 1) path += (bits & 1) != 0 ? "/." : "/";
+  for (uint64_t bits = counter.fetch_add(1) + 1; bits != 0; bits >>= 1)
+    path += (bits & 1) != 0 ? "/." : "/";
   return StrCat(path, "/", fd);
 }
 
-}  // namespace
-
-std::string_view MachineIsa() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-  bool avx2 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi2");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return avx512 ? kLevels[2] : avx2 ? kLevels[1] : v2 ? kLevels[0] : std::string_view();
-#else
-  return {};
-#endif
+absl::Status CheckNumbers(const FusionKernelDescriptor& d) {
+  auto wrong = [](std::string_view field, auto value) {
+    return DataLoss("descriptor: ", field, " is ", value);
+  };
+  if (d.tensors < 0 || d.tensors > kMaxTensors) return wrong("tensors", d.tensors);
+  if (d.dims < 0 || d.dims > kMaxDims) return wrong("dims", d.dims);
+  if (d.phases < 1 || d.phases > kMaxPhases) return wrong("phases", d.phases);
+  if (d.scratch_bytes > kMaxBytes) return wrong("scratch_bytes", d.scratch_bytes);
+  if (d.workspace_bytes > kMaxBytes) return wrong("workspace_bytes", d.workspace_bytes);
+  bool power_of_two = d.alignment != 0 && (d.alignment & (d.alignment - 1)) == 0;
+  if (!power_of_two || d.alignment > kMaxAlignment) return wrong("alignment", d.alignment);
+  if (d.tasks == nullptr) return DataLoss("descriptor: tasks is null");
+  return absl::OkStatus();
 }
+
+absl::Status CheckDescriptor(const FusionKernelDescriptor& d) {
+  if (d.abi_version != FUSION_KERNEL_ABI_VERSION || d.struct_size != sizeof(d)) {
+    return FailedPrecondition("ABI version ", d.abi_version, " (", d.struct_size,
+                              " bytes), this build runs ", FUSION_KERNEL_ABI_VERSION, " (",
+                              sizeof(d), " bytes)");
+  }
+  absl::StatusOr<Isa> isa = ParseIsa(d.isa == nullptr ? "" : d.isa);
+  if (!isa.ok() || !HostRuns(*isa)) {
+    return FailedPrecondition("needs ", d.isa == nullptr ? "?" : d.isa, ", this machine has ",
+                              HostIsaName());
+  }
+  RETURN_IF_ERROR(CheckNumbers(d));
+  // With run-time dims the counts depend on extents that only a caller knows.
+  for (int phase = 0; d.dims == 0 && phase < d.phases; ++phase) {
+    FusionInt64 tasks = d.tasks(phase, nullptr);
+    if (tasks < 0) return DataLoss("descriptor: phase ", phase, " has ", tasks, " tasks");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
                                                                   std::string_view symbol) {
@@ -97,22 +118,17 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_vi
     const char* error = dlerror();
     return DataLoss("kernel ", symbol, " is no loadable object: ", error != nullptr ? error : "");
   }
-  auto entry = reinterpret_cast<EntryPoint>(dlsym(library.get(), std::string(symbol).c_str()));
-  const auto* descriptor = static_cast<const FusionKernelDescriptor*>(
-      dlsym(library.get(), StrCat(symbol, "_descriptor").c_str()));
-  if (entry == nullptr || descriptor == nullptr) {
-    return DataLoss("kernel ", symbol, ": the object does not define it");
+  std::string names[] = {std::string(symbol), StrCat(symbol, "_descriptor")};
+  void* found[] = {nullptr, nullptr};
+  for (int i = 0; i < 2; ++i) {
+    found[i] = dlsym(library.get(), names[i].c_str());
+    if (found[i] == nullptr) {
+      return DataLoss("kernel ", symbol, ": the object has no symbol ", Quote(names[i]));
+    }
   }
-  if (descriptor->abi_version != FUSION_KERNEL_ABI_VERSION ||
-      descriptor->struct_size != sizeof(FusionKernelDescriptor)) {
-    return FailedPrecondition("kernel ", symbol, " has ABI version ", descriptor->abi_version,
-                              ", this build runs ", FUSION_KERNEL_ABI_VERSION);
-  }
-  int needed = LevelOf(descriptor->isa);
-  if (needed < 0 || needed > LevelOf(MachineIsa())) {
-    return FailedPrecondition("kernel ", symbol, " needs ", descriptor->isa, ", this machine has ",
-                              MachineIsa());
-  }
+  auto entry = reinterpret_cast<EntryPoint>(found[0]);
+  const auto* descriptor = static_cast<const FusionKernelDescriptor*>(found[1]);
+  RETURN_IF_ERROR(Annotate(CheckDescriptor(*descriptor), StrCat("kernel ", symbol)));
   return std::make_shared<CpuKernel>(std::move(library), entry, descriptor);
 }
 

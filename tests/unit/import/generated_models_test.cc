@@ -8,8 +8,8 @@
 #include "core/import/import.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/weight_source.h"
+#include "core/tensor/compare.h"
 #include "tests/models/models.h"
-#include "tests/support/compare.h"
 
 namespace fusion {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "tests/support/temp_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace fusion {
 namespace {
@@ -40,7 +40,7 @@ std::string Read(const onnx::TensorProto& t, const std::string& directory) {
 }
 
 TEST(ExternalData, ReadsAtOffset) {
-  TempDir dir;
+  ScratchDir dir;
   dir.Write("w.bin", std::string("\x01\x00\x02\x00\x03\x00", 6));
   EXPECT_EQ(Read(At("w.bin"), dir.path()), "1 2");
   EXPECT_EQ(Read(At("w.bin", "2", "4"), dir.path()), "2 3");
@@ -51,7 +51,7 @@ TEST(ExternalData, ReadsAtOffset) {
 }
 
 TEST(ExternalData, MissingFilesNameTensorAndFile) {
-  TempDir dir;
+  ScratchDir dir;
   auto value = ReadExternalTensor(At("gone.bin"), dir.path(), "initializer \"w\"");
   EXPECT_EQ(value.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(
@@ -61,7 +61,7 @@ TEST(ExternalData, MissingFilesNameTensorAndFile) {
 }
 
 TEST(ExternalData, PathsThatLeaveTheDirectoryAreRefused) {
-  TempDir dir;
+  ScratchDir dir;
   std::filesystem::create_directory(dir.path("model"));
   dir.Write("secret", "abcd");
   std::string inside = dir.path("model");
@@ -84,14 +84,14 @@ TEST(ExternalData, PathsThatLeaveTheDirectoryAreRefused) {
 }
 
 TEST(ExternalData, LinksInsideAreFollowed) {
-  TempDir dir;
+  ScratchDir dir;
   dir.Write("data", std::string("\x01\x00\x02\x00", 4));
   ASSERT_EQ(::symlink("data", dir.path("link").c_str()), 0);
   EXPECT_EQ(Read(At("link"), dir.path()), "1 2");
 }
 
 TEST(ExternalData, NumbersMustFit) {
-  TempDir dir;
+  ScratchDir dir;
   dir.Write("w.bin", "abcdef");
   EXPECT_THAT(Read(At("w.bin", "3"), dir.path()),
               HasSubstr("has 6 bytes, expected at least 4 from byte 3"));
@@ -107,7 +107,7 @@ TEST(ExternalData, NumbersMustFit) {
 }
 
 TEST(ExternalData, OnlyRegularFiles) {
-  TempDir dir;
+  ScratchDir dir;
   ASSERT_EQ(::mkfifo(dir.path("pipe").c_str(), 0600), 0);
   EXPECT_THAT(Read(At("pipe"), dir.path()), HasSubstr("is not a regular file"));
   std::filesystem::create_directory(dir.path("sub"));
@@ -115,7 +115,7 @@ TEST(ExternalData, OnlyRegularFiles) {
 }
 
 TEST(ExternalData, WeightsLeftWithTheClientAreNoFiles) {
-  TempDir dir;
+  ScratchDir dir;
   onnx::TensorProto t = At("x");
   t.set_raw_data("abcd");
   ReferToClient(&t);

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "tests/support/temp_dir.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {
@@ -26,7 +26,7 @@ std::string ErrorOf(std::string_view bytes) {
 }
 
 TEST(ModelIo, ReadsWhatItWrites) {
-  TempDir dir;
+  ScratchDir dir;
   auto model = ParseModel(Small());
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_TRUE(SaveModel(*model, dir.path("m.onnx")).ok());
@@ -37,7 +37,7 @@ TEST(ModelIo, ReadsWhatItWrites) {
 
 TEST(ModelIo, EmptyIsSaidToBeEmpty) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("is empty, expected an ONNX model"));
-  TempDir dir;
+  ScratchDir dir;
   auto file = LoadModel(dir.Write("e.onnx", ""));
   EXPECT_THAT(std::string(Message(file.status())),
               AllOf(HasSubstr("e.onnx"), HasSubstr("is empty")));
@@ -68,7 +68,7 @@ TEST(ModelIo, EveryCutIsAnErrorAndMostSayTruncated) {
 }
 
 TEST(ModelIo, TruncatedFilesSayWhere) {
-  TempDir dir;
+  ScratchDir dir;
   std::string bytes = Small();
   auto model = LoadModel(dir.Write("t.onnx", bytes.substr(0, 20)));
   EXPECT_THAT(std::string(Message(model.status())),
@@ -85,7 +85,7 @@ TEST(ModelIo, DamageInsideIsMalformed) {
 
 TEST(ModelIo, FilesThatCannotBeOpenedAreNotFound) {
   EXPECT_EQ(LoadModel("/nonexistent/m.onnx").status().code(), absl::StatusCode::kNotFound);
-  TempDir dir;
+  ScratchDir dir;
   auto directory = LoadModel(dir.path());
   EXPECT_THAT(std::string(Message(directory.status())), HasSubstr("is not a regular file"));
   EXPECT_EQ(SaveModel(onnx::ModelProto(), "/nonexistent/m.onnx").code(),

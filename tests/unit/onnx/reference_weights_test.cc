@@ -8,7 +8,7 @@
 #include "core/onnx/external_data.h"
 #include "core/onnx/weight_source.h"
 #include "tests/models/models.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {
@@ -145,7 +145,7 @@ TEST(ReferenceWeights, ConstantNodesToo) {
 }
 
 TEST(ReferenceWeights, SmallExternalConstantsAreReadIn) {
-  TempDir dir;
+  ScratchDir dir;
   dir.Write("w.bin", std::string("\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", 16));
   TestModel m;
   m.Input("x", {6}).Reference("shape", {2}, DType::kI64).Reference("w", {1000});
@@ -212,7 +212,7 @@ TEST(WeightSource, LoadsAndTakes) {
 }
 
 TEST(WeightSource, ExternalTensorsAreReadWhenAskedFor) {
-  TempDir dir;
+  ScratchDir dir;
   TestModel m;
   m.Reference("w", {2}, DType::kI16);
   m.graph()->mutable_initializer(0)->mutable_external_data(0)->set_value("w.bin");

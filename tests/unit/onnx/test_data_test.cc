@@ -5,13 +5,13 @@
 
 #include <filesystem>
 
-#include "tests/support/temp_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace fusion {
 namespace {
 
 TEST(TestData, ReadsWhatItWrites) {
-  TempDir dir;
+  ScratchDir dir;
   TestDataSet data;
   data.inputs.push_back({"x", HostTensor::FromValues<float>(DType::kF32, {2}, {1, 2})});
   data.inputs.push_back({"mask", HostTensor::FromValues<int>(DType::kBool, {2, 1}, {1, 0})});
@@ -30,7 +30,7 @@ TEST(TestData, ReadsWhatItWrites) {
 }
 
 TEST(TestData, BadFilesAreNamed) {
-  TempDir dir;
+  ScratchDir dir;
   dir.Write("input_0.pb", "\xff\xff\xff");
   auto data = LoadTestDataSet(dir.path());
   EXPECT_EQ(data.status().code(), absl::StatusCode::kInvalidArgument);

@@ -1,4 +1,4 @@
-#include "tests/support/compare.h"
+#include "core/tensor/compare.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,8 @@ namespace fusion {
 
 std::string Difference::ToString() const {
   if (other_type) return "another type or shape";
-  return StrCat("max_abs ", max_abs, ", max_rel ", max_rel, ", outside ", outside);
+  return StrCat("max_abs ", max_abs, ", max_rel ", max_rel, ", outside ", outside,
+                outside > 0 ? StrCat(", first at ", first_outside) : "");
 }
 
 Tolerance DefaultTolerance(DType dtype) {
@@ -31,19 +32,19 @@ Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolera
   }
   double bound = tolerance.atol + tolerance.rtol * scale;
   for (int64_t i = 0; i < wanted.elements(); ++i) {
-    if (!real) {
-      out.outside += got.GetInt(i) == wanted.GetInt(i) ? 0 : 1;
-      continue;
+    bool same;
+    if (real) {
+      double a = got.GetDouble(i);
+      double b = wanted.GetDouble(i);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      bool finite = std::isfinite(a) && std::isfinite(b);
+      if (finite) out.max_abs = std::max(out.max_abs, std::fabs(a - b));
+      same = finite && std::fabs(a - b) <= bound;
+    } else {
+      same = got.GetInt(i) == wanted.GetInt(i);
     }
-    double a = got.GetDouble(i);
-    double b = wanted.GetDouble(i);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    if (!std::isfinite(a) || !std::isfinite(b)) {
-      ++out.outside;
-      continue;
-    }
-    out.max_abs = std::max(out.max_abs, std::fabs(a - b));
-    out.outside += std::fabs(a - b) <= bound ? 0 : 1;
+    if (same) continue;
+    if (out.outside++ == 0) out.first_outside = i;
   }
   out.max_rel = scale > 0 ? out.max_abs / scale : out.max_abs;
   return out;

@@ -13,6 +13,8 @@ struct Difference {
   double max_rel = 0;
   /// Elements beyond atol + rtol * (largest finite magnitude of the reference).
   int64_t outside = 0;
+  /// Row-major position of the first of those; -1: none.
+  int64_t first_outside = -1;
   /// Types or extents differ: nothing was compared.
   bool other_type = false;
 

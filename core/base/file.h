@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// The bytes of a regular file. NotFound if it does not exist, ResourceExhausted if it is longer
+/// than `max_bytes`, Unavailable for every other refusal of the system.
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
+
+/// Creates or replaces a file that only its owner may read. Not atomic, not synced.
+absl::Status WriteFile(const std::string& path, std::string_view bytes);
+
+/// Creates `path` and its parents (mode 0700); fine if it exists.
+absl::Status MakeDirectories(const std::string& path);
+
+/// Deletes `path` with everything below it; fine if it does not exist.
+absl::Status RemoveTree(const std::string& path);
+
+/// A fresh directory that only this user may enter, deleted with its content by the destructor.
+/// Movable; not thread-safe.
+class TempDir {
+ public:
+  /// `<parent>/<prefix>XXXXXX`; `parent` must exist.
+  static absl::StatusOr<TempDir> Create(const std::string& parent, std::string_view prefix);
+
+  TempDir(TempDir&& other) noexcept;
+  TempDir& operator=(TempDir&& other) noexcept;
+  ~TempDir();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TempDir(std::string path) : path_(std::move(path)) {}
+  void Remove();
+  std::string path_;
+};
+
+}  // namespace fusion

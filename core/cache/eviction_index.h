@@ -1,0 +1,65 @@
+#pragma once
+
+#include <compare>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/cache/store.h"
+
+namespace fusion {
+
+/// Names one entry of a store.
+struct EntryId {
+  EntryKind kind = EntryKind::kPlan;
+  Digest key;
+  auto operator<=>(const EntryId&) const = default;
+};
+
+/// What eviction must know about an entry without reading it.
+struct EntryFacts {
+  int64_t bytes = 0;
+  double cost_ms = 0;       // what making it again takes
+  int64_t last_use_ms = 0;  // Unix time
+  Digest payload;           // SHA-256 of the stored bytes
+};
+
+/// Which entries a store holds and which of them go first: of the few used longest ago, the one
+/// that is cheapest to make again per byte it frees. Not thread-safe.
+class EvictionIndex {
+ public:
+  using Entry = std::pair<EntryId, EntryFacts>;
+
+  /// Adds or replaces.
+  void Add(const EntryId& id, const EntryFacts& facts);
+  /// False if absent.
+  bool Remove(const EntryId& id);
+  /// Notes a use; nothing if absent.
+  void Touch(const EntryId& id, int64_t now_ms);
+  /// Null if absent; valid until the next change.
+  const EntryFacts* Find(const EntryId& id) const;
+
+  /// If `incoming_bytes` more would exceed `budget_bytes`, removes entries until nine tenths of the
+  /// budget hold everything, and returns them. Never removes one of `keep`.
+  std::vector<Entry> MakeRoom(int64_t incoming_bytes, int64_t budget_bytes,
+                              const std::set<EntryId>& keep);
+
+  /// At most `limit` entries touched since they were last returned here or added.
+  std::vector<Entry> TakeTouched(size_t limit);
+
+  int64_t bytes() const { return bytes_; }
+  int64_t plans() const { return plans_; }
+  int64_t kernels() const { return static_cast<int64_t>(entries_.size()) - plans_; }
+
+ private:
+  using Age = std::pair<int64_t, EntryId>;  // last use first
+
+  std::map<EntryId, EntryFacts> entries_;
+  std::set<Age> by_age_;
+  std::set<EntryId> touched_;
+  int64_t bytes_ = 0;
+  int64_t plans_ = 0;
+};
+
+}  // namespace fusion

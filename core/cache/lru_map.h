@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace fusion {
+
+/// A map that holds at most `budget` of cost and forgets what was used longest ago.
+///
+///   LruMap<Digest, Plan> plans(/*budget=*/64 << 20);
+///   plans.Insert(key, plan, /*cost=*/bytes);   if (Plan* p = plans.Find(key)) ...
+///
+/// Not thread-safe.
+template <typename Key, typename Value>
+class LruMap {
+ public:
+  explicit LruMap(int64_t budget) : budget_(budget) {}
+
+  /// Null if absent; valid until the next Insert or Erase. Counts as a use.
+  Value* Find(const Key& key) {
+    auto it = index_.find(key);
+    if (it == index_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, it->second);
+    return &it->second->value;
+  }
+  bool Contains(const Key& key) const { return index_.contains(key); }
+
+  /// Adds or replaces. Returns the other entries that had to go, so that the caller may let them
+  /// die outside its lock. A value that alone exceeds the budget is not kept.
+  std::vector<std::pair<Key, Value>> Insert(const Key& key, Value value, int64_t cost) {
+    Erase(key);
+    std::vector<std::pair<Key, Value>> evicted;
+    if (cost > budget_) return evicted;
+    order_.push_front({key, std::move(value), cost});
+    index_.emplace(key, order_.begin());
+    cost_ += cost;
+    while (cost_ > budget_) {
+      Node& oldest = order_.back();
+      index_.erase(oldest.key);
+      cost_ -= oldest.cost;
+      evicted.emplace_back(std::move(oldest.key), std::move(oldest.value));
+      order_.pop_back();
+    }
+    return evicted;
+  }
+
+  /// False if absent.
+  bool Erase(const Key& key) {
+    auto it = index_.find(key);
+    if (it == index_.end()) return false;
+    cost_ -= it->second->cost;
+    order_.erase(it->second);
+    index_.erase(it);
+    return true;
+  }
+
+  int64_t cost() const { return cost_; }
+  int64_t budget() const { return budget_; }
+  size_t size() const { return index_.size(); }
+
+ private:
+  struct Node {
+    Key key;
+    Value value;
+    int64_t cost;
+  };
+  const int64_t budget_;
+  int64_t cost_ = 0;
+  std::list<Node> order_;  // most recently used first
+  std::map<Key, typename std::list<Node>::iterator> index_;
+};
+
+}  // namespace fusion

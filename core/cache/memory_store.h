@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "core/base/logging.h"
+#include "core/base/mutex.h"
+#include "core/cache/lru_map.h"
+#include "core/cache/store.h"
+
+namespace fusion {
+
+/// Entries in memory, at most `budget_bytes` of them (ChargedBytes), least recently used out first.
+/// Thread-safe.
+class MemoryStore final : public Store {
+ public:
+  MemoryStore(int64_t budget_bytes, Logger& logger);
+
+  Found<StoredPlan> GetPlan(const EntryKey& key) override;
+  Found<KernelArtifact> GetKernel(const EntryKey& key) override;
+  bool ContainsKernel(const Digest& key) const override;
+  absl::Status PutBundle(const Bundle& bundle) override;
+  std::vector<StoreStats> Stats() const override;
+
+ private:
+  using Id = std::pair<EntryKind, Digest>;
+  // One of the two is set, by kind.
+  struct Entry {
+    std::shared_ptr<const StoredPlan> plan;
+    std::shared_ptr<const KernelArtifact> kernel;
+  };
+
+  using Evicted = std::vector<std::pair<Id, Entry>>;
+
+  template <typename T>
+  Found<T> Get(EntryKind kind, const EntryKey& key, std::shared_ptr<const T> Entry::*member);
+  void Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evicted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Logger& logger_;
+  mutable Mutex mutex_;
+  LruMap<Id, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  int64_t plans_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace fusion

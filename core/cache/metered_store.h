@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "core/base/clock.h"
+#include "core/cache/store.h"
+
+namespace fusion {
+
+/// Told about every use of a store; the server turns it into metrics. Called on the caller's
+/// thread, outside of locks; must be thread-safe and quick.
+class StoreObserver {
+ public:
+  virtual ~StoreObserver() = default;
+  /// `tier` that answered; Tier::kNone for a miss.
+  virtual void OnGet(EntryKind kind, Tier tier, Nanoseconds took) = 0;
+  /// `entries` = plan (0 or 1) + kernels of the bundle.
+  virtual void OnPut(const absl::Status& status, int64_t entries, Nanoseconds took) = 0;
+};
+
+/// Passes everything on to `inner` and reports it. `observer` and `clock` outlive the store.
+/// Thread-safe.
+class MeteredStore final : public Store {
+ public:
+  MeteredStore(std::unique_ptr<Store> inner, StoreObserver& observer,
+               const Clock& clock = Clock::Real());
+
+  Found<StoredPlan> GetPlan(const EntryKey& key) override;
+  Found<KernelArtifact> GetKernel(const EntryKey& key) override;
+  bool ContainsKernel(const Digest& key) const override;
+  absl::Status PutBundle(const Bundle& bundle) override;
+  std::vector<StoreStats> Stats() const override;
+
+ private:
+  const std::unique_ptr<Store> inner_;
+  StoreObserver& observer_;
+  const Clock& clock_;
+};
+
+}  // namespace fusion

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/logging.h"
+#include "core/base/unique_fd.h"
+
+namespace fusion {
+
+/// Column families; their names are part of the format on disk.
+enum class Family : uint8_t { kDefault, kPlans, kKernels, kMeasurements, kModels, kMeta };
+inline constexpr size_t kFamilyCount = 6;
+
+/// An open RocksDB with the settings and families of our store, and the lock that keeps others out.
+/// Reading and writing go through db() and family(). Thread-safe after Open.
+class RocksDatabase {
+ public:
+  /// As RocksStore::Open.
+  static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const std::string& dir,
+                                                             int64_t block_cache_bytes,
+                                                             Logger& logger, const Clock& clock);
+  ~RocksDatabase();
+  RocksDatabase(const RocksDatabase&) = delete;
+  RocksDatabase& operator=(const RocksDatabase&) = delete;
+
+  rocksdb::DB& db() const { return *db_; }
+  rocksdb::ColumnFamilyHandle* family(Family family) const {
+    return families_[static_cast<size_t>(family)];
+  }
+  bool set_aside() const { return set_aside_; }
+
+  /// Our status for one of RocksDB's: ResourceExhausted for lack of space, DataLoss for corruption,
+  /// Unavailable for the rest.
+  static absl::Status ToStatus(const rocksdb::Status& status, std::string_view context);
+
+ private:
+  RocksDatabase() = default;
+  rocksdb::Status OpenOnce(const std::string& dir, int64_t block_cache_bytes, Logger& logger);
+  absl::Status CheckSchema();
+  void Close();
+
+  UniqueFd lock_;
+  rocksdb::DB* db_ = nullptr;
+  std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
+  bool set_aside_ = false;
+};
+
+}  // namespace fusion

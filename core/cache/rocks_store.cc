@@ -1,0 +1,385 @@
+#include "core/cache/rocks_store.h"
+
+#include <rocksdb/write_batch.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <system_error>
+
+#include "core/cache/frame.h"
+#include "core/cache/rocks_database.h"
+#include "core/wire/kernel.h"
+
+namespace fusion {
+namespace {
+
+// Keys of the meta family that describe entries: "e", kind, digest. Values: bytes, cost_ms,
+// last_use_ms (8 bytes each, little endian) and the payload's digest.
+constexpr char kFactsPrefix = 'e';
+constexpr size_t kFactsKeyBytes = 2 + 32;
+constexpr size_t kFactsBytes = 3 * 8 + 32;
+// Times of use written along with one bundle; what is left waits for the next.
+constexpr size_t kUseTimesPerBatch = 1000;
+// What planning again is taken to cost: of the order of one compile.
+constexpr double kPlanCostMs = 100;
+
+rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+rocksdb::Slice AsSlice(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
+}
+
+Family FamilyOf(EntryKind kind) {
+  return kind == EntryKind::kPlan ? Family::kPlans : Family::kKernels;
+}
+Family FamilyOf(RecordFamily family) {
+  return family == RecordFamily::kMeasurements ? Family::kMeasurements : Family::kModels;
+}
+
+std::string FactsKey(const EntryId& id) {
+  std::string key{kFactsPrefix, static_cast<char>('0' + static_cast<int>(id.kind))};
+  return key.append(AsView(AsSlice(id.key)));
+}
+
+std::string FactsValue(const EntryFacts& facts) {
+  std::string value(kFactsBytes, '\0');
+  std::memcpy(value.data(), &facts.bytes, 8);
+  std::memcpy(value.data() + 8, &facts.cost_ms, 8);
+  std::memcpy(value.data() + 16, &facts.last_use_ms, 8);
+  std::memcpy(value.data() + 24, facts.payload.bytes.data(), 32);
+  return value;
+}
+
+bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts) {
+  if (key.size() != kFactsKeyBytes || value.size() != kFactsBytes) return false;
+  if (key[1] != '0' && key[1] != '1') return false;
+  id->kind = static_cast<EntryKind>(key[1] - '0');
+  std::memcpy(id->key.bytes.data(), key.data() + 2, 32);
+  std::memcpy(&facts->bytes, value.data(), 8);
+  std::memcpy(&facts->cost_ms, value.data() + 8, 8);
+  std::memcpy(&facts->last_use_ms, value.data() + 16, 8);
+  std::memcpy(facts->payload.bytes.data(), value.data() + 24, 32);
+  return facts->bytes >= 0;
+}
+
+absl::StatusOr<int64_t> StatvfsFreeBytes(const std::string& dir) {
+  struct statvfs info = {};
+  if (statvfs(dir.c_str(), &info) != 0) {
+    return Unavailable("free space of ", Quote(dir), ": ", std::generic_category().message(errno));
+  }
+  return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+}
+
+int64_t UnixMilliseconds(const Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.UnixTime()).count();
+}
+
+const Digest& KeyOf(const StoredPlan& plan) { return plan.key; }
+const Digest& KeyOf(const KernelArtifact& kernel) { return kernel.key; }
+
+// An entry on its way into a batch.
+struct Pending {
+  EntryId id;
+  std::string framed;
+  EntryFacts facts;
+};
+
+Pending MakePending(EntryKind kind, const Digest& key, std::string_view payload, double cost_ms,
+                    int64_t now_ms) {
+  Pending entry;
+  entry.id = {kind, key};
+  entry.framed = Frame(payload);
+  entry.facts.bytes = static_cast<int64_t>(entry.framed.size());
+  entry.facts.cost_ms = cost_ms;
+  entry.facts.last_use_ms = now_ms;
+  entry.facts.payload = FrameDigest(entry.framed);
+  return entry;
+}
+
+std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
+  std::vector<Pending> entries;
+  for (const auto& kernel : bundle.kernels) {
+    entries.push_back(MakePending(EntryKind::kKernel, kernel->key, EncodeArtifact(*kernel),
+                                  kernel->compile_ms + kernel->check_ms, now_ms));
+  }
+  if (bundle.plan != nullptr) {
+    entries.push_back(MakePending(EntryKind::kPlan, bundle.plan->key,
+                                  EncodeStoredPlan(*bundle.plan), kPlanCostMs, now_ms));
+  }
+  return entries;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(RocksStoreOptions options,
+                                                             Logger& logger, const Clock& clock) {
+  if (options.dir.empty()) return InvalidArgument("store: no directory given");
+  while (options.dir.size() > 1 && options.dir.back() == '/') options.dir.pop_back();
+  if (!options.free_bytes) options.free_bytes = StatvfsFreeBytes;
+  ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database,
+                   RocksDatabase::Open(options.dir, options.block_cache_bytes, logger, clock));
+  std::unique_ptr<RocksStore> store(
+      new RocksStore(std::move(options), std::move(database), logger, clock));
+  RETURN_IF_ERROR(store->LoadIndex());
+  return store;
+}
+
+RocksStore::RocksStore(RocksStoreOptions options, std::unique_ptr<RocksDatabase> database,
+                       Logger& logger, const Clock& clock)
+    : options_(std::move(options)),
+      database_(std::move(database)),
+      logger_(logger),
+      clock_(clock) {}
+
+RocksStore::~RocksStore() { WriteUseTimes(); }
+
+bool RocksStore::started_empty_after_damage() const { return database_->set_aside(); }
+
+absl::Status RocksStore::LoadIndex() {
+  std::unique_ptr<rocksdb::Iterator> it(
+      database_->db().NewIterator({}, database_->family(Family::kMeta)));
+  int64_t unreadable = 0;
+  MutexLock lock(&mutex_);
+  for (it->Seek(rocksdb::Slice(&kFactsPrefix, 1)); it->Valid(); it->Next()) {
+    if (!it->key().starts_with(rocksdb::Slice(&kFactsPrefix, 1))) break;
+    EntryId id;
+    EntryFacts facts;
+    if (ReadFacts(AsView(it->key()), AsView(it->value()), &id, &facts)) {
+      index_.Add(id, facts);
+    } else {
+      ++unreadable;
+    }
+  }
+  logger_.Info("store_opened", {{"dir", options_.dir},
+                                {"plans", index_.plans()},
+                                {"kernels", index_.kernels()},
+                                {"bytes", index_.bytes()},
+                                {"unreadable", unreadable}});
+  return RocksDatabase::ToStatus(it->status(), "reading the index of the store");
+}
+
+template <typename T>
+Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
+                         absl::StatusOr<T> (*decode)(std::string_view bytes)) {
+  EntryId id{kind, asked.digest};
+  rocksdb::PinnableSlice framed;
+  rocksdb::Status read =
+      database_->db().Get({}, database_->family(FamilyOf(kind)), AsSlice(asked.digest), &framed);
+  if (read.IsNotFound()) return {};
+  if (!read.ok()) {
+    if (read.IsCorruption()) {
+      Drop(id, read.ToString());
+    } else {
+      logger_.Error("store_read_failed", {{"kind", EntryKindName(kind)},
+                                          {"key", asked.digest.ToHex()},
+                                          {"reason", read.ToString()}});
+    }
+    return {};
+  }
+  absl::StatusOr<std::string_view> payload = Unframe(AsView(framed));
+  absl::StatusOr<T> value = payload.ok() ? decode(*payload) : absl::StatusOr<T>(payload.status());
+  std::string reason = value.ok() ? WhyNotTheEntry(asked, KeyOf(*value), value->full_key)
+                                  : std::string(Message(value.status()));
+  if (!reason.empty()) {
+    Drop(id, reason);
+    return {};
+  }
+  {
+    MutexLock lock(&mutex_);
+    index_.Touch(id, UnixMilliseconds(clock_));
+  }
+  return {std::make_shared<const T>(*std::move(value)), Tier::kDisk};
+}
+
+Found<StoredPlan> RocksStore::GetPlan(const EntryKey& key) {
+  return Get<StoredPlan>(EntryKind::kPlan, key, DecodeStoredPlan);
+}
+
+Found<KernelArtifact> RocksStore::GetKernel(const EntryKey& key) {
+  return Get<KernelArtifact>(EntryKind::kKernel, key, DecodeArtifact);
+}
+
+bool RocksStore::ContainsKernel(const Digest& key) const {
+  MutexLock lock(&mutex_);
+  return index_.Find({EntryKind::kKernel, key}) != nullptr;
+}
+
+void RocksStore::Drop(const EntryId& id, std::string_view reason) {
+  logger_.Error("cache_entry_dropped", {{"tier", "disk"},
+                                        {"kind", EntryKindName(id.kind)},
+                                        {"key", id.key.ToHex()},
+                                        {"reason", reason}});
+  {
+    MutexLock lock(&mutex_);
+    index_.Remove(id);
+    ++dropped_;
+  }
+  rocksdb::WriteBatch batch;
+  batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(id.key));
+  batch.Delete(database_->family(Family::kMeta), FactsKey(id));
+  rocksdb::Status deleted = database_->db().Write({}, &batch);
+  // On a full disk deletes fail as well; the entry stays a miss and is met again.
+  if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
+}
+
+absl::Status RocksStore::CheckSpace() const {
+  ASSIGN_OR_RETURN(int64_t free, options_.free_bytes(options_.dir));
+  if (free >= options_.min_free_bytes) return absl::OkStatus();
+  return ResourceExhausted("store ", Quote(options_.dir), ": ", HumanBytes(free),
+                           " free, nothing is written below ", HumanBytes(options_.min_free_bytes));
+}
+
+absl::Status RocksStore::PutBundle(const Bundle& bundle) {
+  absl::Status status = CheckBundle(bundle);
+  if (status.ok()) {
+    status = CheckSpace();
+    if (status.ok()) {
+      status = Write(bundle);
+    } else {
+      NoteWritten(status);
+    }
+  }
+  if (!status.ok()) {
+    MutexLock lock(&mutex_);
+    ++write_failures_;
+  }
+  return status;
+}
+
+void RocksStore::NoteWritten(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (status.ok() == writable_) return;
+  writable_ = status.ok();
+  logger_.Log(writable_ ? LogLevel::kInfo : LogLevel::kError, "store_writable",
+              {{"writable", writable_}, {"reason", Message(status)}});
+}
+
+absl::Status RocksStore::Write(const Bundle& bundle) {
+  std::vector<Pending> entries = PendingEntries(bundle, UnixMilliseconds(clock_));
+  rocksdb::WriteBatch batch(/*reserved_bytes=*/0, /*max_bytes=*/0, /*protection_bytes_per_key=*/8,
+                            /*default_cf_ts_sz=*/0);
+  std::vector<const Pending*> written;
+  std::vector<EvictionIndex::Entry> victims;
+  {
+    MutexLock lock(&mutex_);
+    std::set<EntryId> keep;
+    int64_t bytes = 0;
+    for (const Pending& entry : entries) {
+      keep.insert(entry.id);
+      const EntryFacts* old = index_.Find(entry.id);
+      if (old != nullptr && old->payload == entry.facts.payload) continue;  // shared, there already
+      written.push_back(&entry);
+      bytes += entry.facts.bytes - (old != nullptr ? old->bytes : 0);
+    }
+    if (bytes > options_.budget_bytes) {
+      return ResourceExhausted("store: bundle of ", HumanBytes(bytes), " exceeds the budget of ",
+                               HumanBytes(options_.budget_bytes));
+    }
+    victims = index_.MakeRoom(bytes, options_.budget_bytes, keep);
+    for (const auto& [id, facts] : index_.TakeTouched(kUseTimesPerBatch)) {
+      batch.Put(database_->family(Family::kMeta), FactsKey(id), FactsValue(facts));
+    }
+  }
+  for (const auto& [id, facts] : victims) {
+    batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(id.key));
+    batch.Delete(database_->family(Family::kMeta), FactsKey(id));
+  }
+  for (const Pending* entry : written) {
+    batch.Put(database_->family(FamilyOf(entry->id.kind)), AsSlice(entry->id.key), entry->framed);
+    batch.Put(database_->family(Family::kMeta), FactsKey(entry->id), FactsValue(entry->facts));
+  }
+  rocksdb::WriteOptions durable;
+  durable.sync = true;
+  durable.protection_bytes_per_key = 8;
+  absl::Status status =
+      RocksDatabase::ToStatus(database_->db().Write(durable, &batch), "writing a bundle");
+  NoteWritten(status);
+  MutexLock lock(&mutex_);
+  if (!status.ok()) {
+    for (const auto& [id, facts] : victims) index_.Add(id, facts);
+    return status;
+  }
+  evicted_ += static_cast<int64_t>(victims.size());
+  for (const Pending* entry : written) index_.Add(entry->id, entry->facts);
+  return status;
+}
+
+void RocksStore::WriteUseTimes() {
+  rocksdb::WriteBatch batch;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, facts] : index_.TakeTouched(std::numeric_limits<size_t>::max())) {
+      batch.Put(database_->family(Family::kMeta), FactsKey(id), FactsValue(facts));
+    }
+  }
+  if (batch.Count() == 0) return;
+  rocksdb::Status written = database_->db().Write({}, &batch);
+  if (!written.ok()) logger_.Warning("store_use_times_lost", {{"reason", written.ToString()}});
+}
+
+std::vector<StoreStats> RocksStore::Stats() const {
+  uint64_t tables = 0;
+  uint64_t blobs = 0;
+  for (Family family :
+       {Family::kPlans, Family::kKernels, Family::kMeasurements, Family::kModels, Family::kMeta}) {
+    uint64_t value = 0;
+    rocksdb::ColumnFamilyHandle* handle = database_->family(family);
+    if (database_->db().GetIntProperty(handle, rocksdb::DB::Properties::kTotalSstFilesSize,
+                                       &value)) {
+      tables += value;
+    }
+    if (database_->db().GetIntProperty(handle, rocksdb::DB::Properties::kTotalBlobFileSize,
+                                       &value)) {
+      blobs += value;
+    }
+  }
+  MutexLock lock(&mutex_);
+  StoreStats stats;
+  stats.tier = Tier::kDisk;
+  stats.plans = index_.plans();
+  stats.kernels = index_.kernels();
+  stats.bytes = index_.bytes();
+  stats.limit_bytes = options_.budget_bytes;
+  stats.disk_bytes = static_cast<int64_t>(tables + blobs);
+  stats.evicted = evicted_;
+  stats.dropped = dropped_;
+  stats.write_failures = write_failures_;
+  stats.writable = writable_;
+  return {stats};
+}
+
+absl::Status RocksStore::PutRecord(RecordFamily family, std::string_view key,
+                                   std::string_view value) {
+  RETURN_IF_ERROR(CheckSpace());
+  rocksdb::WriteOptions options;
+  options.sync = family == RecordFamily::kModels;
+  return RocksDatabase::ToStatus(database_->db().Put(options, database_->family(FamilyOf(family)),
+                                                     AsSlice(key), AsSlice(value)),
+                                 "writing a record");
+}
+
+absl::StatusOr<std::optional<std::string>> RocksStore::GetRecord(RecordFamily family,
+                                                                 std::string_view key) {
+  std::string value;
+  rocksdb::Status read =
+      database_->db().Get({}, database_->family(FamilyOf(family)), AsSlice(key), &value);
+  if (read.IsNotFound()) return std::nullopt;
+  if (!read.ok()) return RocksDatabase::ToStatus(read, "reading a record");
+  return value;
+}
+
+absl::Status RocksStore::ScanRecords(
+    RecordFamily family, std::string_view prefix,
+    const std::function<bool(std::string_view key, std::string_view value)>& visit) {
+  std::unique_ptr<rocksdb::Iterator> it(
+      database_->db().NewIterator({}, database_->family(FamilyOf(family))));
+  for (it->Seek(AsSlice(prefix)); it->Valid(); it->Next()) {
+    if (!it->key().starts_with(AsSlice(prefix))) break;
+    if (!visit(AsView(it->key()), AsView(it->value()))) break;
+  }
+  return RocksDatabase::ToStatus(it->status(), "scanning records");
+}
+
+}  // namespace fusion

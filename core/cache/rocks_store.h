@@ -1,0 +1,93 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/logging.h"
+#include "core/base/mutex.h"
+#include "core/cache/eviction_index.h"
+#include "core/cache/record_store.h"
+#include "core/cache/store.h"
+
+namespace fusion {
+
+class RocksDatabase;
+
+struct RocksStoreOptions {
+  /// Directory of the database; created if absent. Its neighbour `<dir>.lock` keeps others out.
+  std::string dir;
+  /// Logical bytes of plans and kernels. The directory takes up to about twice that, plus 64 MiB.
+  int64_t budget_bytes = int64_t{4} << 30;
+  /// Memory for table blocks (keys, plans). Kernels are cached by the system and by MemoryStore.
+  int64_t block_cache_bytes = int64_t{64} << 20;
+  /// Below this much free space nothing is written: RocksDB needs room to recover from a full disk.
+  int64_t min_free_bytes = int64_t{256} << 20;
+  /// Free bytes of the file system of a directory. Default: statvfs.
+  std::function<absl::StatusOr<int64_t>(const std::string& dir)> free_bytes;
+};
+
+/// Plans, kernels and records on disk, in RocksDB.
+///
+///   ASSIGN_OR_RETURN(auto disk, RocksStore::Open({.dir = "store"}, logger));
+///
+/// A bundle is one synced write batch over all column families: after kill -9 or a crash of the
+/// machine it is there as a whole or not at all. Entries carry their full key and digests; a reader
+/// that meets a bad one deletes it and reports a miss. Least used entries go when the budget is
+/// reached; times of use are written along with later bundles, so a crash forgets the last ones.
+/// Thread-safe. `logger` and `clock` outlive it.
+class RocksStore final : public Store, public RecordStore {
+ public:
+  /// FailedPrecondition: another process (or this one) has the store open. ResourceExhausted: no
+  /// space. Unavailable: the directory cannot be used. A database that RocksDB finds corrupt, or of
+  /// another schema, is renamed to `<dir>.corrupt-<Unix seconds>`, logged, and an empty one opened.
+  static absl::StatusOr<std::unique_ptr<RocksStore>> Open(RocksStoreOptions options, Logger& logger,
+                                                          const Clock& clock = Clock::Real());
+  ~RocksStore() override;
+
+  Found<StoredPlan> GetPlan(const EntryKey& key) override;
+  Found<KernelArtifact> GetKernel(const EntryKey& key) override;
+  bool ContainsKernel(const Digest& key) const override;
+  absl::Status PutBundle(const Bundle& bundle) override;
+  std::vector<StoreStats> Stats() const override;
+
+  absl::Status PutRecord(RecordFamily family, std::string_view key,
+                         std::string_view value) override;
+  absl::StatusOr<std::optional<std::string>> GetRecord(RecordFamily family,
+                                                       std::string_view key) override;
+  absl::Status ScanRecords(
+      RecordFamily family, std::string_view prefix,
+      const std::function<bool(std::string_view key, std::string_view value)>& visit) override;
+
+  /// True if Open found a damaged database and put it aside.
+  bool started_empty_after_damage() const;
+
+ private:
+  RocksStore(RocksStoreOptions options, std::unique_ptr<RocksDatabase> database, Logger& logger,
+             const Clock& clock);
+
+  absl::Status LoadIndex();
+  absl::Status CheckSpace() const;
+  absl::Status Write(const Bundle& bundle);
+  void NoteWritten(const absl::Status& status);
+  void Drop(const EntryId& id, std::string_view reason);
+  void WriteUseTimes();
+  template <typename T>
+  Found<T> Get(EntryKind kind, const EntryKey& asked,
+               absl::StatusOr<T> (*decode)(std::string_view bytes));
+
+  const RocksStoreOptions options_;
+  const std::unique_ptr<RocksDatabase> database_;
+  Logger& logger_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  EvictionIndex index_ ABSL_GUARDED_BY(mutex_);
+  int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t write_failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool writable_ ABSL_GUARDED_BY(mutex_) = true;
+};
+
+}  // namespace fusion

@@ -1,0 +1,63 @@
+#include "core/cache/store.h"
+
+namespace fusion {
+namespace {
+
+// Maps, list nodes and the fixed part of a value.
+constexpr int64_t kOverheadBytes = 512;
+
+}  // namespace
+
+std::string_view EntryKindName(EntryKind kind) {
+  return kind == EntryKind::kPlan ? "plan" : "kernel";
+}
+
+std::string_view TierName(Tier tier) {
+  switch (tier) {
+    case Tier::kNone:
+      return "none";
+    case Tier::kMemory:
+      return "memory";
+    case Tier::kDisk:
+      return "disk";
+  }
+  return "none";
+}
+
+std::string WhyNotTheEntry(const EntryKey& asked, const Digest& key, std::string_view full_key) {
+  if (key != asked.digest) return StrCat("entry has the key ", key.ToHex());
+  if (!asked.full_key.empty() && full_key != asked.full_key) {
+    return StrCat("full key differs: ", full_key.size(), " bytes stored, ", asked.full_key.size(),
+                  " asked for");
+  }
+  if (Sha256(full_key) != key) return "full key does not hash to the key";
+  return "";
+}
+
+absl::Status CheckBundle(const Bundle& bundle) {
+  if (bundle.plan != nullptr && Sha256(bundle.plan->full_key) != bundle.plan->key) {
+    return Internal("bundle: full key of plan ", bundle.plan->key.ToHex(), " has another digest");
+  }
+  for (const auto& kernel : bundle.kernels) {
+    if (Sha256(kernel->full_key) != kernel->key) {
+      return Internal("bundle: full key of kernel ", kernel->key.ToHex(), " has another digest");
+    }
+    if (Sha256(kernel->binary) != kernel->content) {
+      return Internal("bundle: binary of kernel ", kernel->key.ToHex(), " has another digest");
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t ChargedBytes(const StoredPlan& plan) {
+  // The decoded plan takes about twice its wire form.
+  return static_cast<int64_t>(plan.full_key.size() + 3 * plan.plan_bytes.size()) + kOverheadBytes;
+}
+
+int64_t ChargedBytes(const KernelArtifact& kernel) {
+  return static_cast<int64_t>(kernel.full_key.size() + kernel.binary.size() + kernel.source.size() +
+                              kernel.schedule.size()) +
+         kOverheadBytes;
+}
+
+}  // namespace fusion

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/wire/stored_plan.h"
+
+namespace fusion {
+
+enum class EntryKind : uint8_t { kPlan, kKernel };
+/// Where an answer came from; kNone is a miss.
+enum class Tier : uint8_t { kNone, kMemory, kDisk };
+
+/// "plan", "kernel".
+std::string_view EntryKindName(EntryKind kind);
+/// "none", "memory", "disk".
+std::string_view TierName(Tier tier);
+
+/// What is asked for: the digest, and the full key it was made of if the caller has it (it refers
+/// to the caller's bytes). Without it (a client that names kernels by digest) an entry's own full
+/// key must hash to the digest.
+struct EntryKey {
+  Digest digest;
+  std::string_view full_key = {};
+};
+
+template <typename T>
+struct Found {
+  std::shared_ptr<const T> value;  // null: a miss
+  Tier tier = Tier::kNone;
+  explicit operator bool() const { return value != nullptr; }
+};
+
+/// What is published together: a plan and the kernels it needs, or kernels alone (`plan` null).
+struct Bundle {
+  std::shared_ptr<const StoredPlan> plan;
+  std::vector<std::shared_ptr<const KernelArtifact>> kernels;
+};
+
+/// State of one tier. Counters start at 0 with the process.
+struct StoreStats {
+  Tier tier = Tier::kNone;
+  int64_t plans = 0;
+  int64_t kernels = 0;
+  int64_t bytes = 0;        // of the entries
+  int64_t limit_bytes = 0;  // budget of `bytes`
+  int64_t disk_bytes = 0;   // occupied on disk, garbage included; 0 for memory
+  int64_t evicted = 0;
+  int64_t dropped = 0;         // bad entries that a reader met and deleted
+  int64_t write_failures = 0;  // bundles that were refused or not written
+  bool writable = true;        // false: the last write failed (full disk); reads go on
+};
+
+/// Plans and kernels by key. Implementations are stacked:
+///
+///   MeteredStore(TieredStore(MemoryStore(256 MiB), RocksStore::Open(...)))
+///
+///   if (FoundPlan hit = store.GetPlan({key, full_key})) return Reply(*hit.value);
+///
+/// A read never fails and never gives a wrong entry: whatever is missing, damaged or belongs to
+/// another full key is a miss; damage is logged, counted and deleted. Values are shared and
+/// immutable. Thread-safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual Found<StoredPlan> GetPlan(const EntryKey& key) = 0;
+  virtual Found<KernelArtifact> GetKernel(const EntryKey& key) = 0;
+
+  /// Whether a kernel is listed, without reading it: GetKernel may still miss.
+  virtual bool ContainsKernel(const Digest& key) const = 0;
+
+  /// Publishes all of `bundle` or nothing; durable when it returns OK. An error leaves the caller
+  /// with a correct answer that is merely not remembered: ResourceExhausted (space), Unavailable
+  /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).
+  virtual absl::Status PutBundle(const Bundle& bundle) = 0;
+
+  /// One per tier, nearest first.
+  virtual std::vector<StoreStats> Stats() const = 0;
+};
+
+/// Empty if an entry with `key` and `full_key` is what was asked for, else why not.
+std::string WhyNotTheEntry(const EntryKey& asked, const Digest& key, std::string_view full_key);
+
+/// Internal unless every digest in `bundle` is the digest of its bytes.
+absl::Status CheckBundle(const Bundle& bundle);
+
+/// Bytes of memory an entry is charged.
+int64_t ChargedBytes(const StoredPlan& plan);
+int64_t ChargedBytes(const KernelArtifact& kernel);
+
+}  // namespace fusion

@@ -1,0 +1,39 @@
+#include "core/cache/tiered_store.h"
+
+namespace fusion {
+
+TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back)
+    : front_(std::move(front)), back_(std::move(back)) {}
+
+Found<StoredPlan> TieredStore::GetPlan(const EntryKey& key) {
+  if (Found<StoredPlan> hit = front_->GetPlan(key)) return hit;
+  Found<StoredPlan> hit = back_->GetPlan(key);
+  // The front counts its own refusals; a plan that is not copied is read from behind again.
+  if (hit) front_->PutBundle({hit.value, {}}).IgnoreError();
+  return hit;
+}
+
+Found<KernelArtifact> TieredStore::GetKernel(const EntryKey& key) {
+  if (Found<KernelArtifact> hit = front_->GetKernel(key)) return hit;
+  Found<KernelArtifact> hit = back_->GetKernel(key);
+  if (hit) front_->PutBundle({nullptr, {hit.value}}).IgnoreError();
+  return hit;
+}
+
+bool TieredStore::ContainsKernel(const Digest& key) const {
+  return front_->ContainsKernel(key) || back_->ContainsKernel(key);
+}
+
+absl::Status TieredStore::PutBundle(const Bundle& bundle) {
+  absl::Status stored = back_->PutBundle(bundle);
+  front_->PutBundle(bundle).IgnoreError();
+  return stored;
+}
+
+std::vector<StoreStats> TieredStore::Stats() const {
+  std::vector<StoreStats> stats = front_->Stats();
+  for (StoreStats& tier : back_->Stats()) stats.push_back(tier);
+  return stats;
+}
+
+}  // namespace fusion

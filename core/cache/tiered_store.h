@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "core/cache/store.h"
+
+namespace fusion {
+
+/// A small fast store in front of a large slow one. What is found behind is copied to the front;
+/// what is published goes to both. Thread-safe.
+class TieredStore final : public Store {
+ public:
+  TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back);
+
+  Found<StoredPlan> GetPlan(const EntryKey& key) override;
+  Found<KernelArtifact> GetKernel(const EntryKey& key) override;
+  bool ContainsKernel(const Digest& key) const override;
+  /// The status of the store behind; the front takes the bundle even if that fails.
+  absl::Status PutBundle(const Bundle& bundle) override;
+  std::vector<StoreStats> Stats() const override;
+
+ private:
+  const std::unique_ptr<Store> front_;
+  const std::unique_ptr<Store> back_;
+};
+
+}  // namespace fusion

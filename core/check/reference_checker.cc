@@ -1,0 +1,259 @@
+#include "core/check/reference_checker.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "core/check/kernel_run.h"
+#include "core/check/test_values.h"
+#include "core/device/host_isa.h"
+#include "core/graph/evaluate.h"
+
+namespace fusion {
+namespace {
+
+CheckReport NotCompared(std::string reason) {
+  CheckReport report;
+  report.reason = std::move(reason);
+  return report;
+}
+
+// Boxes of every output at `place` (0: begin, 1: end, per dim), as large as `points` iteration
+// points allow.
+std::vector<Box> BoxesAt(const Program& program, const std::vector<double>& place, double points) {
+  std::vector<Dims> extents;
+  std::vector<Dims> sizes;
+  for (ValueId v : program.outputs) {
+    extents.push_back(program.value(v).type.shape.ToDims());
+    Dims one = extents.back();
+    for (int64_t& size : one) size = std::min<int64_t>(size, 1);
+    sizes.push_back(std::move(one));
+  }
+  auto boxes = [&](const std::vector<Dims>& of_size) {
+    std::vector<Box> result;
+    for (size_t o = 0; o < of_size.size(); ++o) {
+      Box box{Dims(of_size[o].size()), of_size[o]};
+      for (size_t d = 0; d < of_size[o].size(); ++d) {
+        double room = static_cast<double>(extents[o][d] - of_size[o][d]);
+        box.begin[d] = static_cast<int64_t>(place[d % place.size()] * room + 0.5);
+        box.end[d] += box.begin[d];
+      }
+      result.push_back(std::move(box));
+    }
+    return result;
+  };
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t o = 0; o < sizes.size(); ++o) {
+      for (size_t d = sizes[o].size(); d-- > 0;) {
+        if (sizes[o][d] == extents[o][d]) continue;
+        std::vector<Dims> larger = sizes;
+        larger[o][d] = std::min(sizes[o][d] * 2, extents[o][d]);
+        if (EvaluationPoints(program, boxes(larger)) > points) continue;
+        sizes = std::move(larger);
+        grown = true;
+      }
+    }
+  }
+  return boxes(sizes);
+}
+
+std::vector<std::vector<Box>> SampleBoxes(const Program& program, const CheckOptions& options) {
+  std::vector<Box> whole;
+  for (ValueId v : program.outputs) {
+    whole.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
+  }
+  if (EvaluationPoints(program, whole) <= options.points) return {whole};
+  std::mt19937_64 random(7);
+  std::vector<std::vector<Box>> samples;
+  for (int i = 0; i < options.boxes; ++i) {
+    std::vector<double> place(8, i == 0 ? 0 : 1);
+    for (double& p : place) p = i < 2 ? p : static_cast<double>(random() % 1000) / 1000;
+    samples.push_back(BoxesAt(program, place, options.points / options.boxes));
+  }
+  return samples;
+}
+
+HostTensor Cut(const HostTensor& from, const Box& box) {
+  HostTensor part(from.dtype(), box.Extents());
+  Dims strides = RowMajorStrides(from.dims());
+  Dims index = box.begin;
+  int64_t size = DTypeBytes(from.dtype());
+  for (int64_t e = 0; e < part.elements(); ++e) {
+    int64_t at = 0;
+    for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides[d];
+    std::copy_n(from.bytes() + at * size, size, part.bytes() + e * size);
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < box.end[d]) break;
+      index[d] = box.begin[d];
+    }
+  }
+  return part;
+}
+
+// Functions that jump: where two correct roundings of their argument lie on either side of a jump,
+// so do the results.
+bool Jumps(const Expr& e, std::set<const void*>* seen) {
+  if (!seen->insert(e.id()).second) return false;
+  switch (e.op()) {
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
+    case ScalarOp::kSign:
+    case ScalarOp::kMod:
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe:
+      return true;
+    case ScalarOp::kCast:
+      if (!IsFloat(e.type())) return true;
+      break;
+    default:
+      break;
+  }
+  return std::any_of(e.args().begin(), e.args().end(),
+                     [&](const Expr& arg) { return Jumps(arg, seen); });
+}
+
+// One kernel, compared on one set of inputs after the other.
+class Comparison {
+ public:
+  Comparison(const LoadedKernel& kernel, const Schedule& schedule, const KernelReference& reference,
+             const CheckOptions& options)
+      : kernel_(kernel), schedule_(schedule), reference_(reference), options_(options) {
+    // Only what was computed (and rounded) before it jumps can come out on the other side.
+    const Program& program = reference.program;
+    for (const LoopOp& op : program.ops) {
+      bool computed = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                  [&](ValueId v) { return program.value(v).producer != kNoLoop; });
+      std::set<const void*> seen;
+      jumps_ |= computed && op.kind == LoopOp::kLoop && Jumps(op.body.value, &seen);
+    }
+  }
+
+  absl::Status Run(uint64_t seed, bool special) {
+    const Program& program = reference_.program;
+    std::vector<HostTensor> inputs = RandomInputs(program, seed, special);
+    ASSIGN_OR_RETURN(std::vector<HostTensor> got,
+                     RunKernel(kernel_, schedule_, reference_, inputs));
+    RETURN_IF_ERROR(CompareInPlace(inputs, got));
+    auto value = [&](ValueId v) {
+      auto at = std::find(program.inputs.begin(), program.inputs.end(), v);
+      return at == program.inputs.end() ? nullptr
+                                        : &inputs[static_cast<size_t>(at - program.inputs.begin())];
+    };
+    for (const std::vector<Box>& boxes : SampleBoxes(program, options_)) {
+      ASSIGN_OR_RETURN(std::vector<HostTensor> wanted, EvaluateBoxes(program, boxes, value));
+      for (size_t o = 0; o < wanted.size(); ++o) {
+        RETURN_IF_ERROR(CompareOutput(o, got[o], wanted[o], boxes[o], special));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  CheckReport TakeReport() {
+    report_.verified = true;
+    return std::move(report_);
+  }
+
+ private:
+  // In place or not, the same bits.
+  absl::Status CompareInPlace(const std::vector<HostTensor>& inputs,
+                              const std::vector<HostTensor>& apart) {
+    if (schedule_.may_alias.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::vector<HostTensor> together,
+                     RunKernel(kernel_, schedule_, reference_, inputs, {.in_place = true}));
+    for (size_t o = 0; o < apart.size(); ++o) {
+      if (together[o].byte_view() != apart[o].byte_view()) {
+        return Internal("output ", o, " changes when it shares the memory of an input");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The param that holds an output.
+  size_t ParamOf(size_t output) const {
+    for (size_t p = 0; p < reference_.params.size(); ++p) {
+      const KernelReference::Param& param = reference_.params[p];
+      if (param.output && static_cast<size_t>(param.index) == output) return p;
+    }
+    return reference_.params.size();
+  }
+
+  absl::Status CompareOutput(size_t output, const HostTensor& got, const HostTensor& wanted,
+                             const Box& box, bool special) {
+    size_t p = ParamOf(output);
+    if (p == reference_.params.size()) return Internal("no param holds output ", output);
+    const KernelReference::Param& param = reference_.params[p];
+    if (param.packed) {
+      // A copy: the very bytes, padding included.
+      ASSIGN_OR_RETURN(HostTensor stored, ToStorage(schedule_.buffer(static_cast<BufferId>(p)),
+                                                    reference_, param, wanted));
+      if (stored.byte_view() == got.byte_view()) return absl::OkStatus();
+      return Internal("packed output ", output, " is not the copy it should be");
+    }
+    HostTensor part = Cut(got, box);
+    Difference d = Compare(part, wanted);
+    if (!special) {
+      report_.elements += wanted.elements();
+      report_.outside += d.outside;
+      report_.max_abs = std::max(report_.max_abs, d.max_abs);
+      report_.max_rel = std::max(report_.max_rel, d.max_rel);
+    }
+    // At most one element in a thousand may sit on a jump.
+    int64_t allowed = jumps_ ? 1 + wanted.elements() / 1000 : 0;
+    if (!d.other_type && d.outside <= allowed) return absl::OkStatus();
+    if (d.other_type) return Internal("output ", output, " is of another type");
+    return Internal(
+        "output ", output, " on ", special ? "special" : "random", " values: ", d.outside, " of ",
+        wanted.elements(), " elements differ (max |a-b| ", d.max_abs, "); element ",
+        d.first_outside, " of the box at ", DimsToString(box.begin), " is ",
+        part.GetDouble(d.first_outside), ", expected ", wanted.GetDouble(d.first_outside));
+  }
+
+  const LoadedKernel& kernel_;
+  const Schedule& schedule_;
+  const KernelReference& reference_;
+  const CheckOptions& options_;
+  bool jumps_ = false;
+  CheckReport report_;
+};
+
+}  // namespace
+
+absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedule& schedule,
+                                        const KernelReference& reference,
+                                        const CheckOptions& options) {
+  if (RunBytes(schedule) > options.max_bytes) {
+    return NotCompared(StrCat("needs ", RunBytes(schedule) >> 20, " MiB of test values; limit ",
+                              options.max_bytes >> 20, " MiB"));
+  }
+  Comparison comparison(kernel, schedule, reference, options);
+  RETURN_IF_ERROR(comparison.Run(1, false));
+  if (options.special_values) RETURN_IF_ERROR(comparison.Run(2, true));
+  return comparison.TakeReport();
+}
+
+absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
+                                                    std::string_view shared_object) {
+  if (!HostRuns(job.isa)) {
+    return NotCompared(StrCat("needs ", IsaName(job.isa), ", this machine has ", HostIsaName()));
+  }
+  ASSIGN_OR_RETURN(auto kernel, LoadCpuKernel(shared_object, job.symbol));
+  if (kernel->descriptor().isa != IsaName(job.isa)) {
+    return Internal("descriptor: isa ", Quote(kernel->descriptor().isa), "; expected ",
+                    Quote(IsaName(job.isa)));
+  }
+  if (job.reference.empty()) return NotCompared("not compared: no reference");
+  ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(job.schedule));
+  ASSIGN_OR_RETURN(KernelReference reference, ParseReference(job.reference));
+  // `fast` leaves NaN and infinities to the compiler.
+  CheckOptions options = options_;
+  options.special_values &= job.numerics != Numerics::kFast;
+  return CheckKernel(*kernel, schedule, reference, options);
+}
+
+}  // namespace fusion

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/status.h"
+#include "core/base/unique_fd.h"
+
+namespace fusion {
+
+/// What fusion-exec imposes on the program it starts. 0: not limited.
+struct ProcessLimits {
+  int64_t cpu_seconds = 0;
+  int64_t memory_bytes = 0;  // address space, per process
+  int64_t file_bytes = 0;    // length of any file it writes
+  int64_t open_files = 0;
+};
+
+/// What happens to a program whose starter dies.
+enum class Orphan : uint8_t {
+  kDies,          // it is killed; for programs that start no others
+  kDiesWithGroup  // it is killed with everything it started; costs one small process more
+};
+
+struct SpawnRequest {
+  std::string exec_path;          // bin/fusion-exec
+  std::vector<std::string> argv;  // argv[0]: absolute path of the program
+  std::string dir;                // working directory; empty: the caller's
+  ProcessLimits limits;
+  Orphan orphan = Orphan::kDies;
+  int output_fd = -1;  // becomes stdout and stderr; -1: stdout to /dev/null, stderr inherited
+  int pass_fd = -1;    // becomes descriptor 3; every other one is closed
+};
+
+/// A program in its own process group, started by posix_spawn through fusion-exec, with nothing in
+/// its environment but PATH, LC_ALL=C and TMPDIR=. (its working directory).
+///
+/// The thread that called Spawn must outlive the child: the kernel takes its end for the death of
+/// the parent. Not thread-safe.
+class ChildProcess {
+ public:
+  /// FailedPrecondition if the program cannot be started.
+  static absl::StatusOr<ChildProcess> Spawn(const SpawnRequest& request);
+
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  /// Kills what is left of the group.
+  ~ChildProcess();
+
+  pid_t pid() const { return pid_; }
+  /// Readable once the child has ended; for poll().
+  int pidfd() const { return pidfd_.get(); }
+
+  /// The wait status once the child has ended, nullopt if it runs on after `timeout`. Whatever the
+  /// child left behind in its group is killed.
+  std::optional<int> WaitFor(Nanoseconds timeout);
+
+  /// SIGKILL for the whole group.
+  void KillGroup();
+
+ private:
+  ChildProcess(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  std::optional<int> wait_status_;
+};
+
+/// "exited with 1", "killed by signal 11 (Segmentation fault)".
+std::string DescribeWaitStatus(int wait_status);
+
+}  // namespace fusion

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "core/base/hash.h"
+#include "core/bundle/options.h"
+#include "core/device/target.h"
+
+namespace fusion {
+
+/// One kernel to compile and check. All of it is made by us from parsed values: no text of a client
+/// is in `source`.
+struct CompileJob {
+  Digest key;  // SHA-256 of full_key
+  std::string full_key;
+  std::string symbol;     // entry point; <symbol>_descriptor describes it
+  std::string source;     // C++17, without includes
+  std::string schedule;   // text form, kept beside the binary
+  std::string reference;  // program text that the check evaluates; empty: only the ABI is checked
+  std::string label;      // op types, for people
+  Isa isa = Isa::kX86V2;
+  Numerics numerics = Numerics::kFp32Accumulate;
+};
+
+}  // namespace fusion

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/hash.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// Keeps what a compiler said about kernels that failed: `<dir>/<key in hex>.log`, at most
+/// `max_files` of them, the oldest deleted first. Thread-safe.
+class CompileLogs {
+ public:
+  /// An empty `dir` keeps nothing.
+  CompileLogs(std::string dir, size_t max_files) : dir_(std::move(dir)), max_files_(max_files) {}
+
+  /// Writes or replaces the log of `key`.
+  absl::Status Save(const Digest& key, std::string_view text);
+  /// NotFound if there is none.
+  absl::StatusOr<std::string> Read(const Digest& key) const;
+
+ private:
+  std::string PathOf(const Digest& key) const;
+  void DeleteOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string dir_;
+  const size_t max_files_;
+  Mutex mutex_;
+};
+
+}  // namespace fusion

@@ -1,0 +1,245 @@
+#include "core/compile/toolchain.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "core/base/file.h"
+#include "core/compile/freestanding.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kMaxToolBytes = int64_t{1} << 30;
+constexpr size_t kMaxQuotedLog = 400;
+
+// Why each flag is here: notes on the CPU backend, measured with this very set. Never -ffast-math
+// (it removes the rounding trick of exp and the result is silently wrong) and never -march=native
+// (the caller's machine decides, not ours).
+constexpr const char* kCommonFlags[] = {
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-pipe",  // saves 3 ms of 30: no temporary file between compiler and assembler
+    "-g0",
+    "-w",
+    "-ffreestanding",  // no calls to libc or libm are made up
+    "-nostdinc",
+    "-nostdinc++",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-threadsafe-statics",
+    "-fno-stack-protector",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-asynchronous-unwind-tables",
+    "-march=x86-64-v2",
+};
+constexpr const char* kAvx2Flags[] = {"-mavx2", "-mfma", "-mbmi2", "-mf16c"};
+constexpr const char* kAvx512Flags[] = {"-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
+                                        "-mprefer-vector-width=512"};
+// "-z defs": a stray memset would otherwise be found in whatever process loads the kernel.
+constexpr const char* kLinkFlags[] = {"-shared",
+                                      "-z",
+                                      "defs",
+                                      "-z",
+                                      "noexecstack",
+                                      "-z",
+                                      "relro",
+                                      "-z",
+                                      "now",
+                                      "--build-id=none",
+                                      "--hash-style=gnu"};
+
+// Vectors, a contraction and a zeroed array (which becomes a memset): what kernels are made of.
+constexpr std::string_view kProbeSource = R"(
+typedef float V __attribute__((vector_size(64)));
+extern "C" void fusion_probe(V* a, const V* b, long n) {
+  V sum[8] = {};
+  for (long i = 0; i < n; ++i) sum[i % 8] += a[i] * b[i];
+  for (int k = 0; k < 8; ++k) a[k] = sum[k];
+}
+)";
+
+std::string BaseName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+std::string FirstLine(const std::string& text) {
+  return std::string(StripSpace(std::string_view(text).substr(0, text.find('\n'))));
+}
+
+absl::StatusOr<std::string> Choose(const ToolchainOptions& options) {
+  auto executable = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };
+  for (const std::string& path : options.allowed) {
+    if (path.empty() || path[0] != '/') {
+      return InvalidArgument("compiler ", Quote(path), ": expected an absolute path");
+    }
+  }
+  if (!options.compiler.empty()) {
+    const auto& allowed = options.allowed;
+    if (std::find(allowed.begin(), allowed.end(), options.compiler) == allowed.end()) {
+      return InvalidArgument("compiler ", Quote(options.compiler),
+                             " is not allowed; allowed: ", StrJoin(options.allowed, ", "));
+    }
+    if (executable(options.compiler)) return options.compiler;
+    return FailedPrecondition("compiler ", Quote(options.compiler), " cannot be executed");
+  }
+  for (const std::string& path : options.allowed) {
+    if (executable(path)) return path;
+  }
+  return FailedPrecondition("no compiler found; looked for ", StrJoin(options.allowed, ", "));
+}
+
+// The output of `argv`, which must succeed.
+absl::StatusOr<std::string> Ask(CommandRunner& runner, const std::string& dir,
+                                std::vector<std::string> argv) {
+  Command command;
+  command.argv = std::move(argv);
+  command.dir = dir;
+  ASSIGN_OR_RETURN(CommandResult result, runner.Run(command));
+  if (result.end == CommandEnd::kExited && result.exit_code == 0) return result.output;
+  return FailedPrecondition(StrJoin(command.argv, " "), " ", result.how, ": ",
+                            StripSpace(result.output.substr(0, kMaxQuotedLog)));
+}
+
+// The libraries that clang's driver, a small program, does its work in.
+absl::StatusOr<std::vector<std::string>> ClangLibraries(CommandRunner& runner,
+                                                        const std::string& dir,
+                                                        const std::string& compiler) {
+  ASSIGN_OR_RETURN(std::string listing,
+                   Ask(runner, dir, {"/lib64/ld-linux-x86-64.so.2", "--list", compiler}));
+  std::vector<std::string> libraries;
+  for (std::string_view line : StrSplit(listing, '\n')) {
+    if (line.find("libclang") == std::string_view::npos &&
+        line.find("libLLVM") == std::string_view::npos) {
+      continue;
+    }
+    size_t begin = line.find('/');
+    if (begin == std::string_view::npos) continue;
+    line = line.substr(begin);
+    libraries.emplace_back(line.substr(0, line.find(' ')));
+  }
+  return libraries;
+}
+
+absl::Status AddTool(const std::string& path, FieldHasher* hasher) {
+  absl::StatusOr<std::string> bytes = ReadFile(path, kMaxToolBytes);
+  if (!bytes.ok()) return FailedPrecondition("toolchain: ", Message(bytes.status()));
+  hasher->Add(BaseName(path), Sha256(*bytes).ToHex());
+  return absl::OkStatus();
+}
+
+template <size_t N>
+void Append(const char* const (&flags)[N], std::vector<std::string>* argv) {
+  argv->insert(argv->end(), flags, flags + N);
+}
+
+}  // namespace
+
+absl::StatusOr<Toolchain> Toolchain::Open(const ToolchainOptions& options, CommandRunner& runner) {
+  Toolchain toolchain;
+  ASSIGN_OR_RETURN(toolchain.compiler_, Choose(options));
+  toolchain.linker_ = options.linker;
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Create(options.scratch_dir, "probe-"));
+  RETURN_IF_ERROR(toolchain.Identify(runner, dir.path()));
+  RETURN_IF_ERROR(WriteSource(dir.path(), kProbeSource));
+  bool any = false;
+  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+    absl::Status& supported = toolchain.supported_[static_cast<size_t>(isa)];
+    supported = toolchain.Probe(runner, dir.path(), isa);
+    any |= supported.ok();
+  }
+  if (!any) return toolchain.SupportsIsa(Isa::kX86V2);
+  return toolchain;
+}
+
+absl::Status Toolchain::WriteSource(const std::string& dir, std::string_view source) {
+  return WriteFile(StrCat(dir, "/", kSourceName), StrCat(source, FreestandingSource()));
+}
+
+absl::Status Toolchain::Identify(CommandRunner& runner, const std::string& dir) {
+  ASSIGN_OR_RETURN(std::string version, Ask(runner, dir, {compiler_, "--version"}));
+  version_ = FirstLine(version);
+  if (version.find("clang") != std::string::npos) {
+    family_ = CompilerFamily::kClang;
+  } else if (version.find("Free Software Foundation") != std::string::npos) {
+    family_ = CompilerFamily::kGcc;
+  } else {
+    return FailedPrecondition("compiler ", Quote(compiler_), " is neither GCC nor clang; it says ",
+                              Quote(version_));
+  }
+  FieldHasher hasher;
+  hasher.Add("version", version_);
+  RETURN_IF_ERROR(AddTool(compiler_, &hasher));
+  if (family_ == CompilerFamily::kGcc) {
+    for (const char* program : {"cc1plus", "as"}) {
+      ASSIGN_OR_RETURN(std::string path,
+                       Ask(runner, dir, {compiler_, StrCat("-print-prog-name=", program)}));
+      path = FirstLine(path);
+      // GCC prints the bare name of a program that it will look up in PATH.
+      if (path.find('/') == std::string::npos) path = StrCat("/usr/bin/", path);
+      RETURN_IF_ERROR(AddTool(path, &hasher));
+    }
+  } else {
+    ASSIGN_OR_RETURN(std::vector<std::string> libraries, ClangLibraries(runner, dir, compiler_));
+    for (const std::string& library : libraries) RETURN_IF_ERROR(AddTool(library, &hasher));
+  }
+  RETURN_IF_ERROR(AddTool(linker_, &hasher));
+  hasher.Add("freestanding", FreestandingSource());
+  identity_ = hasher.Finish();
+  return absl::OkStatus();
+}
+
+absl::Status Toolchain::Probe(CommandRunner& runner, const std::string& dir, Isa isa) const {
+  for (const std::vector<std::string>& argv :
+       {CompileArgv(isa, Numerics::kFp32Accumulate), LinkArgv()}) {
+    absl::Status status = Ask(runner, dir, argv).status();
+    if (!status.ok()) {
+      return FailedPrecondition(version_, " cannot make kernels for ", IsaName(isa), ": ",
+                                Message(status));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> Toolchain::CompileArgv(Isa isa, Numerics numerics) const {
+  std::vector<std::string> argv = {compiler_};
+  Append(kCommonFlags, &argv);
+  if (isa >= Isa::kAvx2) Append(kAvx2Flags, &argv);
+  if (isa >= Isa::kAvx512) Append(kAvx512Flags, &argv);
+  argv.emplace_back(numerics == Numerics::kBitwise ? "-ffp-contract=off" : "-ffp-contract=fast");
+  // Loops that fill or copy memory stay loops.
+  argv.emplace_back(family_ == CompilerFamily::kGcc ? "-fno-tree-loop-distribute-patterns"
+                                                    : "-fno-builtin");
+  for (std::string_view word :
+       {std::string_view("-c"), kSourceName, std::string_view("-o"), kObjectName}) {
+    argv.emplace_back(word);
+  }
+  return argv;
+}
+
+std::vector<std::string> Toolchain::LinkArgv() const {
+  std::vector<std::string> argv = {linker_};
+  Append(kLinkFlags, &argv);
+  for (std::string_view word : {std::string_view("-o"), kBinaryName, kObjectName}) {
+    argv.emplace_back(word);
+  }
+  return argv;
+}
+
+std::string Toolchain::CommandText(Isa isa, Numerics numerics) const {
+  std::vector<std::string> compile = CompileArgv(isa, numerics);
+  std::vector<std::string> link = LinkArgv();
+  compile[0] = BaseName(compile[0]);
+  link[0] = BaseName(link[0]);
+  return StrCat(StrJoin(compile, " "), " && ", StrJoin(link, " "));
+}
+
+std::string Toolchain::KeyText(Isa isa, Numerics numerics) const {
+  return StrCat(identity_.ToHex(), " ", version_, " ", CommandText(isa, numerics));
+}
+
+}  // namespace fusion

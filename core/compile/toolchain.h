@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/base/status.h"
+#include "core/bundle/options.h"
+#include "core/compile/command.h"
+#include "core/device/target.h"
+
+namespace fusion {
+
+enum class CompilerFamily : uint8_t { kGcc, kClang };
+
+struct ToolchainOptions {
+  /// Compilers the operator allows, best first. Absolute paths.
+  std::vector<std::string> allowed = {"/usr/bin/g++", "/usr/bin/clang++"};
+  /// One of `allowed`. Empty: the first that exists.
+  std::string compiler;
+  std::string linker = "/usr/bin/ld";
+  /// Existing directory in which the probes compile.
+  std::string scratch_dir;
+};
+
+/// The compiler and linker that make every kernel of this process, chosen once at start. A request
+/// can choose neither them nor their flags.
+///
+///   ASSIGN_OR_RETURN(Toolchain toolchain, Toolchain::Open(options, *runner));
+///   key.Add("toolchain", toolchain.KeyText(isa, numerics));
+///
+/// Commands run in a directory that holds what WriteSource wrote; no path of the machine gets into
+/// an object. Objects have no undefined symbols: sources include nothing and call nothing from
+/// outside. Immutable; thread-safe.
+class Toolchain {
+ public:
+  static constexpr std::string_view kSourceName = "kernel.cc";
+  static constexpr std::string_view kObjectName = "kernel.o";
+  static constexpr std::string_view kBinaryName = "kernel.so";
+
+  /// Takes about 0.3 s (clang: 1 s, its libraries are large): asks for the version, hashes the
+  /// tools, compiles a probe for each ISA. InvalidArgument: `options.compiler` is not allowed.
+  /// FailedPrecondition: no allowed compiler exists, or it is none we know, or it cannot compile
+  /// and link for any ISA.
+  static absl::StatusOr<Toolchain> Open(const ToolchainOptions& options, CommandRunner& runner);
+
+  /// Writes `source`, and FreestandingSource() behind it, as the file that CompileArgv compiles.
+  static absl::Status WriteSource(const std::string& dir, std::string_view source);
+
+  CompilerFamily family() const { return family_; }
+  /// First line of --version.
+  const std::string& version() const { return version_; }
+  /// SHA-256 over the version and the bytes of all that shapes the output besides flags and source:
+  /// driver, compiler proper (cc1plus; for clang its libraries), assembler, linker,
+  /// FreestandingSource().
+  const Digest& identity() const { return identity_; }
+
+  /// OK, or FailedPrecondition with the compiler's words if it does not know the ISA.
+  const absl::Status& SupportsIsa(Isa isa) const { return supported_[static_cast<size_t>(isa)]; }
+
+  std::vector<std::string> CompileArgv(Isa isa, Numerics numerics) const;
+  std::vector<std::string> LinkArgv() const;
+
+  /// Both commands for people, without paths: "g++ -O2 ... && ld -shared ...".
+  std::string CommandText(Isa isa, Numerics numerics) const;
+  /// All of the toolchain that can change a binary: belongs in every kernel key.
+  std::string KeyText(Isa isa, Numerics numerics) const;
+
+ private:
+  Toolchain() = default;
+  absl::Status Identify(CommandRunner& runner, const std::string& dir);
+  absl::Status Probe(CommandRunner& runner, const std::string& dir, Isa isa) const;
+
+  CompilerFamily family_ = CompilerFamily::kGcc;
+  std::string compiler_;
+  std::string linker_;
+  std::string version_;
+  Digest identity_;
+  std::array<absl::Status, 3> supported_;
+};
+
+}  // namespace fusion

@@ -1,0 +1,326 @@
+#include "core/compile/worker_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/kernel_abi.h"
+
+namespace fusion {
+namespace {
+
+// How late a cancellation, a limit or Stop may be noticed; answers of a worker wake up at once.
+constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
+// Only bounds the wait of an idle thread; work and Stop() notify.
+constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
+// A worker needs a few milliseconds to start and to take a job.
+constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
+constexpr Nanoseconds kSendLimit = std::chrono::seconds(10);
+// For a worker that hung up to die of its own signal, so that the message can name it.
+constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
+// What a status quotes of a log; the whole of it is in the log directory.
+constexpr size_t kQuotedLogBytes = 2000;
+
+std::string NameOf(const CompileJob& job) { return StrCat(job.symbol, " (", job.label, ")"); }
+
+}  // namespace
+
+CompileResult CompileTicket::Wait(const CancelToken& waiter) const {
+  MutexLock lock(&mutex_);
+  for (;;) {
+    if (result_.has_value()) return *result_;
+    RETURN_IF_ERROR(waiter.Check());
+    changed_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
+  }
+}
+
+bool CompileTicket::done() const {
+  MutexLock lock(&mutex_);
+  return result_.has_value();
+}
+
+void CompileTicket::Finish(CompileResult result) {
+  MutexLock lock(&mutex_);
+  result_ = std::move(result);
+  changed_.NotifyAll();
+}
+
+WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
+                       std::unique_ptr<WorkerStarter> starter, Logger& logger, const Clock& clock)
+    : options_(std::move(options)),
+      toolchain_(toolchain),
+      starter_(std::move(starter)),
+      logger_(logger),
+      clock_(clock),
+      logs_(options_.log_dir, options_.log_files) {
+  MutexLock lock(&mutex_);
+  for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this, i] { ServeSlot(i); });
+}
+
+WorkerPool::~WorkerPool() { Stop(Nanoseconds(0)); }
+
+absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
+    CompileJob job, std::shared_ptr<const CancelToken> cancel,
+    std::function<void(const CompileResult&)> on_done) {
+  RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
+  auto ticket = std::make_shared<CompileTicket>();
+  MutexLock lock(&mutex_);
+  if (stopping_) return Unavailable("compile workers are stopped");
+  if (queue_.size() >= options_.queue_limit) {
+    ++stats_.rejected;
+    return ResourceExhausted("compile queue is full: ", queue_.size(), " jobs wait for ",
+                             options_.workers, " workers");
+  }
+  queue_.push_back({std::move(job), std::move(cancel), std::move(on_done), ticket});
+  changed_.NotifyOne();
+  return ticket;
+}
+
+void WorkerPool::Stop(Nanoseconds drain) {
+  std::vector<std::thread> threads;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    threads.swap(threads_);
+    changed_.NotifyAll();
+    Nanoseconds deadline = clock_.Now() + drain;
+    while (!threads.empty() && (!queue_.empty() || stats_.running > 0) && clock_.Now() < deadline) {
+      changed_.WaitFor(&mutex_, kSlice);
+    }
+    aborting_ = true;
+    changed_.NotifyAll();
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+WorkerPoolStats WorkerPool::Stats() const {
+  MutexLock lock(&mutex_);
+  WorkerPoolStats stats = stats_;
+  stats.queued = static_cast<int64_t>(queue_.size());
+  return stats;
+}
+
+bool WorkerPool::Aborting() const {
+  MutexLock lock(&mutex_);
+  return aborting_;
+}
+
+void WorkerPool::ServeSlot(int index) {
+  Slot slot;
+  slot.index = index;
+  // Before the first job, so that it does not wait for a process to start. A failure is reported
+  // now and tried again with the job.
+  absl::Status started = EnsureWorker(&slot);
+  if (!started.ok()) logger_.Error("worker_not_started", {{"reason", Message(started)}});
+  while (std::optional<Task> task = Take()) Execute(*std::move(task), &slot);
+  EndWorker(&slot, Nanoseconds(0));
+}
+
+std::optional<WorkerPool::Task> WorkerPool::Take() {
+  MutexLock lock(&mutex_);
+  while (queue_.empty() && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
+  if (queue_.empty()) return std::nullopt;
+  Task task = std::move(queue_.front());
+  queue_.pop_front();
+  ++stats_.running;
+  return task;
+}
+
+void WorkerPool::Execute(Task task, Slot* slot) {
+  Outcome outcome = Outcome::kDone;
+  CompileResult result = Run(task, slot, &outcome);
+  Finish(task, std::move(result), outcome);
+  // Off the path of the job that was just answered.
+  if (slot->worker != nullptr && ++slot->jobs >= options_.jobs_per_worker) {
+    EndWorker(slot, Nanoseconds(0));
+  }
+  if (slot->worker != nullptr || Aborting()) return;
+  absl::Status restarted = EnsureWorker(slot);
+  if (!restarted.ok()) logger_.Error("worker_not_started", {{"reason", Message(restarted)}});
+}
+
+CompileResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
+  if (Aborting()) {
+    *outcome = Outcome::kStopped;
+    return Unavailable("compiling ", NameOf(task.job), ": the service stops");
+  }
+  if (task.cancel != nullptr) {
+    absl::Status wanted = task.cancel->Check();
+    if (!wanted.ok()) {
+      *outcome = Outcome::kCancelled;
+      return wanted;
+    }
+  }
+  absl::Status ready = EnsureWorker(slot);
+  if (!ready.ok()) {
+    *outcome = Outcome::kCrashed;
+    return Annotate(ready, StrCat("compiling ", NameOf(task.job)));
+  }
+  WorkerJob work{task.job,
+                 toolchain_.CompileArgv(task.job.isa, task.job.numerics),
+                 toolchain_.LinkArgv(),
+                 options_.command_limit,
+                 options_.command_limits,
+                 options_.log_bytes};
+  absl::Status sent = slot->worker->channel().Send(EncodeJob(work), kSendLimit);
+  if (!sent.ok()) {
+    *outcome = Outcome::kCrashed;
+    return Crashed(task, "taking the job", Message(sent), slot);
+  }
+  return Converse(task, slot, outcome);
+}
+
+CompileResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcome) {
+  std::string stage = "taking the job";
+  Nanoseconds deadline = clock_.Now() + options_.job_limit;
+  for (;;) {
+    absl::StatusOr<std::optional<std::string>> body = slot->worker->channel().Receive(kSlice);
+    *outcome = Outcome::kCrashed;
+    if (!body.ok()) return Crashed(task, stage, Message(body.status()), slot);
+    if (body->has_value()) {
+      absl::StatusOr<WorkerReply> reply = DecodeReply(**body);
+      if (!reply.ok()) return Crashed(task, stage, Message(reply.status()), slot);
+      if (const auto* result = std::get_if<WorkerResult>(&*reply)) {
+        return Conclude(task, *result, outcome);
+      }
+      const auto* news = std::get_if<WorkerStage>(&*reply);
+      if (news == nullptr) return Crashed(task, stage, "an unexpected message", slot);
+      stage = news->stage;
+      continue;
+    }
+    if (Aborting()) {
+      *outcome = Outcome::kStopped;
+      EndWorker(slot, Nanoseconds(0));
+      return Unavailable("compiling ", NameOf(task.job), ": the service stops");
+    }
+    absl::Status wanted = task.cancel == nullptr ? absl::OkStatus() : task.cancel->Check();
+    if (!wanted.ok()) {
+      *outcome = Outcome::kCancelled;
+      EndWorker(slot, Nanoseconds(0));
+      return Annotate(wanted, StrCat("compiling ", NameOf(task.job)));
+    }
+    if (clock_.Now() >= deadline) {
+      *outcome = Outcome::kTimedOut;
+      EndWorker(slot, Nanoseconds(0));
+      std::string message =
+          StrCat("compiling ", NameOf(task.job), ": killed after ",
+                 ToMilliseconds(options_.job_limit) / 1000, " s in stage '", stage, "'");
+      SaveLog(task, message, "");
+      return DeadlineExceeded(message);
+    }
+  }
+}
+
+CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result, Outcome* outcome) {
+  if (!result.status.ok()) {
+    bool limit = result.status.code() == absl::StatusCode::kDeadlineExceeded;
+    *outcome = limit ? Outcome::kTimedOut : Outcome::kFailed;
+    std::string message = StrCat("compiling ", NameOf(task.job), ": ", Message(result.status));
+    SaveLog(task, message, result.log);
+    std::string_view log = StripSpace(result.log);
+    if (!log.empty()) StrAppend(&message, StrCat(": ", log.substr(0, kQuotedLogBytes)));
+    return absl::Status(result.status.code(), message);
+  }
+  *outcome = Outcome::kDone;
+  auto kernel = std::make_shared<KernelArtifact>();
+  kernel->key = task.job.key;
+  kernel->full_key = task.job.full_key;
+  kernel->content = Sha256(result.binary);
+  kernel->binary = result.binary;
+  kernel->source = task.job.source;
+  kernel->schedule = task.job.schedule;
+  kernel->compiler = toolchain_.CommandText(task.job.isa, task.job.numerics);
+  kernel->compile_ms = result.compile_ms;
+  kernel->check_ms = result.check_ms;
+  kernel->check = result.check;
+  return kernel;
+}
+
+CompileResult WorkerPool::Crashed(const Task& task, std::string_view stage, std::string_view why,
+                                  Slot* slot) {
+  std::string end = EndWorker(slot, kCrashGrace);
+  std::string message = StrCat("compiling ", NameOf(task.job), ": worker failed in stage '", stage,
+                               "': ", end, " (", why, ")");
+  logger_.Error("worker_crashed",
+                {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
+  SaveLog(task, message, "");
+  return Internal(message);
+}
+
+absl::Status WorkerPool::EnsureWorker(Slot* slot) {
+  if (slot->worker != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, starter_->Start(slot->index));
+  absl::Status hello = ReadHello(worker.get());
+  if (!hello.ok()) {
+    return Unavailable("worker ", slot->index, " did not start: ", Message(hello), "; it ",
+                       worker->End(kCrashGrace));
+  }
+  MutexLock lock(&mutex_);
+  if (slot->started_before) ++stats_.restarts;
+  slot->started_before = true;
+  slot->jobs = 0;
+  slot->worker = std::move(worker);
+  ++stats_.workers;
+  return absl::OkStatus();
+}
+
+absl::Status WorkerPool::ReadHello(WorkerProcess* worker) {
+  ASSIGN_OR_RETURN(std::optional<std::string> body, worker->channel().Receive(kHelloLimit));
+  if (!body.has_value()) return DeadlineExceeded("it said nothing");
+  ASSIGN_OR_RETURN(WorkerReply reply, DecodeReply(*body));
+  const auto* hello = std::get_if<WorkerHello>(&reply);
+  if (hello == nullptr) return Internal("it did not say what it is");
+  if (hello->abi_version != FUSION_KERNEL_ABI_VERSION) {
+    return FailedPrecondition("it checks kernel ABI ", hello->abi_version, "; expected ",
+                              FUSION_KERNEL_ABI_VERSION);
+  }
+  MutexLock lock(&mutex_);
+  stats_.sandbox = hello->sandbox;
+  stats_.isa = hello->isa;
+  return absl::OkStatus();
+}
+
+std::string WorkerPool::EndWorker(Slot* slot, Nanoseconds grace) {
+  if (slot->worker == nullptr) return "not running";
+  std::string end = slot->worker->End(grace);
+  slot->worker.reset();
+  MutexLock lock(&mutex_);
+  --stats_.workers;
+  return end;
+}
+
+void WorkerPool::Finish(const Task& task, CompileResult result, Outcome outcome) {
+  {
+    MutexLock lock(&mutex_);
+    --stats_.running;
+    switch (outcome) {
+      case Outcome::kDone:
+        ++stats_.done;
+        break;
+      case Outcome::kFailed:
+        ++stats_.failed;
+        break;
+      case Outcome::kTimedOut:
+        ++stats_.timed_out;
+        break;
+      case Outcome::kCrashed:
+        ++stats_.crashed;
+        break;
+      case Outcome::kCancelled:
+      case Outcome::kStopped:
+        ++stats_.cancelled;
+        break;
+    }
+    changed_.NotifyAll();
+  }
+  if (task.on_done) task.on_done(result);
+  task.ticket->Finish(std::move(result));
+}
+
+void WorkerPool::SaveLog(const Task& task, std::string_view message, std::string_view log) {
+  absl::Status saved = logs_.Save(
+      task.job.key, StrCat(message, "\n", toolchain_.version(), "\n",
+                           toolchain_.CommandText(task.job.isa, task.job.numerics), "\n\n", log));
+  if (!saved.ok()) logger_.Warning("compile_log_not_saved", {{"reason", Message(saved)}});
+}
+
+}  // namespace fusion

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/logging.h"
+#include "core/base/mutex.h"
+#include "core/bundle/plan.h"
+#include "core/compile/compile_logs.h"
+#include "core/compile/toolchain.h"
+#include "core/compile/worker_process.h"
+#include "core/compile/worker_protocol.h"
+
+namespace fusion {
+
+struct WorkerPoolOptions {
+  int workers = 1;
+  /// Jobs that may wait while all workers are busy.
+  size_t queue_limit = 256;
+  /// Wall clock of one job: compiling, linking, checking. Then its worker is killed.
+  Nanoseconds job_limit = std::chrono::seconds(60);
+  /// Wall clock of the compiler, and of the linker.
+  Nanoseconds command_limit = std::chrono::seconds(30);
+  /// Of the compiler and of the linker.
+  ProcessLimits command_limits = {.cpu_seconds = 30,
+                                  .memory_bytes = int64_t{2} << 30,
+                                  .file_bytes = int64_t{64} << 20,
+                                  .open_files = 256};
+  /// What is kept of the compiler's output.
+  int64_t log_bytes = 64 << 10;
+  /// Where the logs of failed jobs are saved, by key. Empty: nowhere.
+  std::string log_dir;
+  size_t log_files = 256;
+  /// A worker is replaced after so many jobs, so that whatever leaks stays bounded.
+  int jobs_per_worker = 1000;
+};
+
+/// Counters start at 0 with the pool.
+struct WorkerPoolStats {
+  int64_t queued = 0;
+  int64_t running = 0;
+  int64_t workers = 0;    // alive now
+  int64_t done = 0;       // jobs that gave a kernel
+  int64_t failed = 0;     // did not compile, or the check refused the kernel
+  int64_t timed_out = 0;  // ran into command_limit or job_limit
+  int64_t crashed = 0;    // the worker died or talked nonsense
+  int64_t cancelled = 0;
+  int64_t rejected = 0;  // refused by Submit: queue full
+  int64_t restarts = 0;  // workers started beyond the first of each slot
+  std::string sandbox;   // level the workers run under; empty before the first has said so
+  std::string isa;       // level of the machine the checks run on
+};
+
+using CompileResult = absl::StatusOr<std::shared_ptr<const KernelArtifact>>;
+
+/// A submitted job. Thread-safe.
+class CompileTicket {
+ public:
+  /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the job
+  /// alone.
+  CompileResult Wait(const CancelToken& waiter) const;
+  bool done() const;
+
+ private:
+  friend class WorkerPool;
+  void Finish(CompileResult result);
+
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  std::optional<CompileResult> result_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// Compiles kernels in a fixed number of worker processes.
+///
+///   WorkerPool pool(options, toolchain, MakeWorkerStarter(paths), logger);
+///   ASSIGN_OR_RETURN(auto ticket, pool.Submit(job));
+///   ASSIGN_OR_RETURN(auto kernel, ticket->Wait(cancel));
+///
+/// A worker that crashes, hangs or talks nonsense fails the one job it had (code Internal, or
+/// DeadlineExceeded) and is replaced. A kernel that does not compile or that the check refuses
+/// fails with Internal; the message quotes the log. Equal jobs are not merged: SingleFlight does
+/// that. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
+class WorkerPool {
+ public:
+  WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
+             std::unique_ptr<WorkerStarter> starter, Logger& logger,
+             const Clock& clock = Clock::Real());
+  /// Stop(0).
+  ~WorkerPool();
+
+  /// Queues a job. `cancel` (may be null) ends it early, wherever it is: its worker is killed if
+  /// need be. `on_done` (may be empty) gets the result on a thread of the pool and must not block.
+  /// FailedPrecondition: the compiler does not know the ISA. ResourceExhausted: the queue is full.
+  /// Unavailable: stopped.
+  absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(
+      CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
+      std::function<void(const CompileResult&)> on_done = nullptr);
+
+  /// Takes no more jobs and gives those it has `drain` to end; then they fail with Unavailable and
+  /// the workers are killed. Returns when everything has ended. A second call returns at once.
+  void Stop(Nanoseconds drain);
+
+  WorkerPoolStats Stats() const;
+
+  /// Logs of failed jobs.
+  const CompileLogs& logs() const { return logs_; }
+
+ private:
+  struct Task {
+    CompileJob job;
+    std::shared_ptr<const CancelToken> cancel;
+    std::function<void(const CompileResult&)> on_done;
+    std::shared_ptr<CompileTicket> ticket;
+  };
+  // One worker and the thread that talks to it.
+  struct Slot {
+    int index = 0;
+    std::unique_ptr<WorkerProcess> worker;
+    int jobs = 0;
+    bool started_before = false;
+  };
+  enum class Outcome : uint8_t { kDone, kFailed, kTimedOut, kCrashed, kCancelled, kStopped };
+
+  void ServeSlot(int index);
+  std::optional<Task> Take();
+  void Execute(Task task, Slot* slot);
+  CompileResult Run(const Task& task, Slot* slot, Outcome* outcome);
+  CompileResult Converse(const Task& task, Slot* slot, Outcome* outcome);
+  CompileResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);
+  CompileResult Crashed(const Task& task, std::string_view stage, std::string_view why, Slot* slot);
+  absl::Status EnsureWorker(Slot* slot);
+  absl::Status ReadHello(WorkerProcess* worker);
+  std::string EndWorker(Slot* slot, Nanoseconds grace);
+  void Finish(const Task& task, CompileResult result, Outcome outcome);
+  void SaveLog(const Task& task, std::string_view message, std::string_view log);
+  bool Aborting() const;
+
+  const WorkerPoolOptions options_;
+  const Toolchain& toolchain_;
+  const std::unique_ptr<WorkerStarter> starter_;
+  Logger& logger_;
+  const Clock& clock_;
+  CompileLogs logs_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool aborting_ ABSL_GUARDED_BY(mutex_) = false;
+  WorkerPoolStats stats_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/compile/frame_channel.h"
+
+namespace fusion {
+
+/// One worker as the pool sees it. Destroying it kills it. Not thread-safe.
+class WorkerProcess {
+ public:
+  virtual ~WorkerProcess() = default;
+
+  /// Speaks worker_protocol.h.
+  virtual FrameChannel& channel() = 0;
+
+  /// Ends the worker with everything it started and says how it ended: "exited with 3", "killed by
+  /// signal 11 (Segmentation fault)". Waits up to `grace` for it to end by itself first.
+  virtual std::string End(Nanoseconds grace) = 0;
+};
+
+/// Starts workers; an interface so that the pool's tests need no processes. Thread-safe.
+class WorkerStarter {
+ public:
+  virtual ~WorkerStarter() = default;
+  /// `slot` (0 <= slot < workers) has no worker now. Called by the thread that will use the worker.
+  virtual absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int slot) = 0;
+};
+
+struct WorkerProcessOptions {
+  std::string worker_path;  // bin/fusion-worker
+  std::string exec_path;    // bin/fusion-exec
+  /// Each slot works in `<scratch_dir>/slot-<n>`, cleared whenever its worker starts.
+  std::string scratch_dir;
+  /// Address space of a worker, which also runs the kernels it checks. 0: not limited.
+  int64_t memory_bytes = int64_t{8} << 30;
+};
+
+/// Starts real processes.
+std::unique_ptr<WorkerStarter> MakeWorkerStarter(WorkerProcessOptions options);
+
+}  // namespace fusion

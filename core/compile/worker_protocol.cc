@@ -1,0 +1,177 @@
+#include "core/compile/worker_protocol.h"
+
+#include <cstring>
+
+#include "core/compile/flat_message.h"
+
+namespace fusion {
+namespace {
+
+// Words of a command line never contain it.
+constexpr char kSeparator = '\0';
+
+std::string_view BytesOf(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
+}
+
+std::vector<std::string> Words(const std::string& joined) {
+  std::vector<std::string> words;
+  for (std::string_view word : StrSplit(joined, kSeparator)) words.emplace_back(word);
+  return words;
+}
+
+template <typename Enum>
+absl::StatusOr<Enum> EnumField(const FlatMessage& message, const std::string& name, Enum last) {
+  ASSIGN_OR_RETURN(int64_t value, message.Int(name));
+  if (value < 0 || value > static_cast<int64_t>(last)) {
+    return InvalidArgument("message field ", Quote(name), ": unknown value ", value);
+  }
+  return static_cast<Enum>(value);
+}
+
+void SetCheck(const CheckReport& check, FlatMessage* message) {
+  message->SetFlag("verified", check.verified);
+  message->SetText("reason", check.reason);
+  message->SetNumber("max_abs", check.max_abs);
+  message->SetNumber("max_rel", check.max_rel);
+  message->SetInt("elements", check.elements);
+  message->SetInt("outside", check.outside);
+}
+
+absl::StatusOr<CheckReport> GetCheck(const FlatMessage& message) {
+  CheckReport check;
+  ASSIGN_OR_RETURN(check.verified, message.Flag("verified"));
+  ASSIGN_OR_RETURN(check.reason, message.Text("reason"));
+  ASSIGN_OR_RETURN(check.max_abs, message.Number("max_abs"));
+  ASSIGN_OR_RETURN(check.max_rel, message.Number("max_rel"));
+  ASSIGN_OR_RETURN(check.elements, message.Int("elements"));
+  ASSIGN_OR_RETURN(check.outside, message.Int("outside"));
+  if (check.elements < 0 || check.outside < 0) {
+    return InvalidArgument("message: negative element counts");
+  }
+  return check;
+}
+
+absl::StatusOr<WorkerResult> GetResult(const FlatMessage& message) {
+  WorkerResult result;
+  ASSIGN_OR_RETURN(int64_t code, message.Int("code"));
+  ASSIGN_OR_RETURN(std::string text, message.Text("message"));
+  if (code < 0 || code > static_cast<int64_t>(absl::StatusCode::kUnauthenticated)) {
+    return InvalidArgument("message field \"code\": unknown value ", code);
+  }
+  result.status = absl::Status(static_cast<absl::StatusCode>(code), text);
+  ASSIGN_OR_RETURN(result.log, message.Text("log"));
+  ASSIGN_OR_RETURN(result.binary, message.Text("binary"));
+  if (result.status.ok() && result.binary.empty()) {
+    return InvalidArgument("message: success without a binary");
+  }
+  ASSIGN_OR_RETURN(result.check, GetCheck(message));
+  ASSIGN_OR_RETURN(result.compile_ms, message.Number("compile_ms"));
+  ASSIGN_OR_RETURN(result.check_ms, message.Number("check_ms"));
+  // Written so that NaN fails too.
+  if (!(result.compile_ms >= 0 && result.check_ms >= 0)) {
+    return InvalidArgument("message: times of ", result.compile_ms, " and ", result.check_ms,
+                           " ms");
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string EncodeJob(const WorkerJob& work) {
+  FlatMessage message;
+  message.SetText("key", BytesOf(work.job.key));
+  message.SetText("full_key", work.job.full_key);
+  message.SetText("symbol", work.job.symbol);
+  message.SetText("source", work.job.source);
+  message.SetText("schedule", work.job.schedule);
+  message.SetText("reference", work.job.reference);
+  message.SetText("label", work.job.label);
+  message.SetInt("isa", static_cast<int64_t>(work.job.isa));
+  message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
+  std::string separator(1, kSeparator);
+  message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
+  message.SetText("link_argv", StrJoin(work.link_argv, separator));
+  message.SetInt("command_limit_ns", work.command_limit.count());
+  message.SetInt("cpu_seconds", work.limits.cpu_seconds);
+  message.SetInt("memory_bytes", work.limits.memory_bytes);
+  message.SetInt("file_bytes", work.limits.file_bytes);
+  message.SetInt("open_files", work.limits.open_files);
+  message.SetInt("log_bytes", work.log_bytes);
+  return message.Encode();
+}
+
+absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
+  ASSIGN_OR_RETURN(FlatMessage message, FlatMessage::Decode(bytes));
+  WorkerJob work;
+  ASSIGN_OR_RETURN(std::string key, message.Text("key"));
+  if (key.size() != work.job.key.bytes.size()) {
+    return InvalidArgument("message field \"key\": ", key.size(), " bytes");
+  }
+  std::memcpy(work.job.key.bytes.data(), key.data(), key.size());
+  ASSIGN_OR_RETURN(work.job.full_key, message.Text("full_key"));
+  ASSIGN_OR_RETURN(work.job.symbol, message.Text("symbol"));
+  ASSIGN_OR_RETURN(work.job.source, message.Text("source"));
+  ASSIGN_OR_RETURN(work.job.schedule, message.Text("schedule"));
+  ASSIGN_OR_RETURN(work.job.reference, message.Text("reference"));
+  ASSIGN_OR_RETURN(work.job.label, message.Text("label"));
+  ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", Isa::kAvx512));
+  ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));
+  ASSIGN_OR_RETURN(std::string compile_argv, message.Text("compile_argv"));
+  work.compile_argv = Words(compile_argv);
+  ASSIGN_OR_RETURN(std::string link_argv, message.Text("link_argv"));
+  work.link_argv = Words(link_argv);
+  ASSIGN_OR_RETURN(int64_t command_limit_ns, message.Int("command_limit_ns"));
+  work.command_limit = Nanoseconds(command_limit_ns);
+  ASSIGN_OR_RETURN(work.limits.cpu_seconds, message.Int("cpu_seconds"));
+  ASSIGN_OR_RETURN(work.limits.memory_bytes, message.Int("memory_bytes"));
+  ASSIGN_OR_RETURN(work.limits.file_bytes, message.Int("file_bytes"));
+  ASSIGN_OR_RETURN(work.limits.open_files, message.Int("open_files"));
+  ASSIGN_OR_RETURN(work.log_bytes, message.Int("log_bytes"));
+  return work;
+}
+
+std::string EncodeReply(const WorkerReply& reply) {
+  FlatMessage message;
+  if (const auto* hello = std::get_if<WorkerHello>(&reply)) {
+    message.SetText("type", "hello");
+    message.SetInt("abi_version", hello->abi_version);
+    message.SetText("isa", hello->isa);
+    message.SetText("sandbox", hello->sandbox);
+  } else if (const auto* stage = std::get_if<WorkerStage>(&reply)) {
+    message.SetText("type", "stage");
+    message.SetText("stage", stage->stage);
+  } else {
+    const auto& result = std::get<WorkerResult>(reply);
+    message.SetText("type", "result");
+    message.SetInt("code", static_cast<int64_t>(result.status.code()));
+    message.SetText("message", Message(result.status));
+    message.SetText("log", result.log);
+    message.SetText("binary", result.binary);
+    SetCheck(result.check, &message);
+    message.SetNumber("compile_ms", result.compile_ms);
+    message.SetNumber("check_ms", result.check_ms);
+  }
+  return message.Encode();
+}
+
+absl::StatusOr<WorkerReply> DecodeReply(std::string_view bytes) {
+  ASSIGN_OR_RETURN(FlatMessage message, FlatMessage::Decode(bytes));
+  ASSIGN_OR_RETURN(std::string type, message.Text("type"));
+  if (type == "hello") {
+    WorkerHello hello;
+    ASSIGN_OR_RETURN(hello.abi_version, message.Int("abi_version"));
+    ASSIGN_OR_RETURN(hello.isa, message.Text("isa"));
+    ASSIGN_OR_RETURN(hello.sandbox, message.Text("sandbox"));
+    return hello;
+  }
+  if (type == "stage") {
+    WorkerStage stage;
+    ASSIGN_OR_RETURN(stage.stage, message.Text("stage"));
+    return stage;
+  }
+  if (type == "result") return GetResult(message);
+  return InvalidArgument("message of unknown type ", Quote(type));
+}
+
+}  // namespace fusion

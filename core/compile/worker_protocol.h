@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/bundle/plan.h"
+#include "core/compile/command.h"
+#include "core/compile/compile_job.h"
+
+namespace fusion {
+
+/// Longest message in either direction; a kernel of a few dozen KiB and its source fit many times.
+inline constexpr size_t kMaxWorkerMessageBytes = size_t{64} << 20;
+
+/// Pool -> worker: one job, with the commands of the pool's toolchain.
+struct WorkerJob {
+  CompileJob job;
+  std::vector<std::string> compile_argv;
+  std::vector<std::string> link_argv;
+  Nanoseconds command_limit = std::chrono::seconds(30);  // wall clock, each command
+  ProcessLimits limits;                                  // of each command
+  int64_t log_bytes = 64 << 10;
+};
+
+/// Worker -> pool, first thing: what it is.
+struct WorkerHello {
+  int64_t abi_version = 0;  // FUSION_KERNEL_ABI_VERSION it checks against
+  std::string isa;          // IsaName of its machine
+  std::string sandbox;      // SandboxLevel it runs under
+};
+
+/// Worker -> pool: what it does now ("compile", "link", "check"), for the message if it dies there.
+struct WorkerStage {
+  std::string stage;
+};
+
+/// Worker -> pool: the end of the job.
+struct WorkerResult {
+  absl::Status status;  // OK: `binary` and `check` count
+  std::string log;      // what compiler and linker printed, bounded
+  std::string binary;
+  CheckReport check;
+  double compile_ms = 0;  // compiler and linker
+  double check_ms = 0;
+};
+
+using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult>;
+
+/// Message bodies. Decoding fails with InvalidArgument on anything these functions do not write: a
+/// worker runs code that nobody has run before, so its words are not trusted.
+std::string EncodeJob(const WorkerJob& job);
+absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes);
+std::string EncodeReply(const WorkerReply& reply);
+absl::StatusOr<WorkerReply> DecodeReply(std::string_view bytes);
+
+}  // namespace fusion

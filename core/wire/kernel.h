@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/bundle/plan.h"
+
+namespace fusion::v1 {
+class CheckReport;
+class KernelArtifact;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+void EncodeCheckReport(const CheckReport& report, v1::CheckReport* out);
+/// Fails with InvalidArgument on negative counts; errors may be NaN or infinite (that is a result).
+absl::StatusOr<CheckReport> DecodeCheckReport(const v1::CheckReport& wire);
+
+void EncodeKernel(const KernelArtifact& kernel, v1::KernelArtifact* out);
+/// Inverse of EncodeKernel, for bytes that nobody vouches for. InvalidArgument, naming the field,
+/// if something is malformed; DataLoss if `full_key` or `binary` is not what its digest says.
+absl::StatusOr<KernelArtifact> DecodeKernel(const v1::KernelArtifact& wire);
+
+/// The artifact as one string, as stores keep it; and its inverse, which fails like DecodeKernel.
+std::string EncodeArtifact(const KernelArtifact& kernel);
+absl::StatusOr<KernelArtifact> DecodeArtifact(std::string_view bytes);
+
+}  // namespace fusion

@@ -1,0 +1,72 @@
+#include "core/wire/options.h"
+
+#include "core/wire/scalars.h"
+#include "fusion/v1/fusion_service.pb.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kMaxExtent = int64_t{1} << 40;
+constexpr int kMaxBindings = 4096;
+constexpr int kMaxKeptOutputs = 65536;
+
+absl::StatusOr<double> Pressure(std::string_view field, double value) {
+  // Written so that NaN fails too.
+  if (value >= 0 && value <= 1) return value;
+  return InvalidArgument("hints.", field, ": ", value, "; expected 0..1");
+}
+
+}  // namespace
+
+void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* hints) {
+  out->set_fusion(ToWire(options.fusion));
+  out->set_numerics(ToWire(options.numerics));
+  out->clear_dim_bindings();
+  for (const auto& [name, value] : options.dim_bindings) {
+    (*out->mutable_dim_bindings())[TextToWire(name)] = value;
+  }
+  out->clear_keep_outputs();
+  for (const std::string& name : options.keep_outputs) out->add_keep_outputs(TextToWire(name));
+  hints->set_memory_pressure(options.hints.memory_pressure);
+  hints->set_compute_pressure(options.hints.compute_pressure);
+  hints->set_batch_size(options.hints.batch_size);
+}
+
+absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1::Hints& hints) {
+  PlanOptions options;
+  absl::StatusOr<FusionMode> fusion = FromWire(wire.fusion());
+  if (!fusion.ok()) return Annotate(fusion.status(), "options.fusion");
+  options.fusion = *fusion;
+  absl::StatusOr<Numerics> numerics = FromWire(wire.numerics());
+  if (!numerics.ok()) return Annotate(numerics.status(), "options.numerics");
+  options.numerics = *numerics;
+
+  if (wire.dim_bindings_size() > kMaxBindings) {
+    return InvalidArgument("options.dim_bindings: ", wire.dim_bindings_size(), " entries; at most ",
+                           kMaxBindings);
+  }
+  for (const auto& [name, value] : wire.dim_bindings()) {
+    if (value < 0 || value > kMaxExtent) {
+      return InvalidArgument("options.dim_bindings[", Quote(name), "]: ", value, "; expected 0..",
+                             kMaxExtent);
+    }
+    options.dim_bindings[name] = value;
+  }
+  if (wire.keep_outputs_size() > kMaxKeptOutputs) {
+    return InvalidArgument("options.keep_outputs: ", wire.keep_outputs_size(), " entries; at most ",
+                           kMaxKeptOutputs);
+  }
+  options.keep_outputs.assign(wire.keep_outputs().begin(), wire.keep_outputs().end());
+
+  ASSIGN_OR_RETURN(options.hints.memory_pressure,
+                   Pressure("memory_pressure", hints.memory_pressure()));
+  ASSIGN_OR_RETURN(options.hints.compute_pressure,
+                   Pressure("compute_pressure", hints.compute_pressure()));
+  if (hints.batch_size() < 0 || hints.batch_size() > kMaxExtent) {
+    return InvalidArgument("hints.batch_size: ", hints.batch_size(), "; expected 0..", kMaxExtent);
+  }
+  options.hints.batch_size = hints.batch_size();
+  return options;
+}
+
+}  // namespace fusion

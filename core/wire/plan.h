@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/bundle/plan.h"
+
+namespace fusion::v1 {
+class Plan;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+/// Writes every field of `plan` into `out`, which must be empty.
+void EncodePlan(const Plan& plan, v1::Plan* out);
+
+/// Inverse of EncodePlan, for bytes that nobody vouches for: counts, enums, digests, names and
+/// numbers are checked, then Verify(plan). Fails with InvalidArgument that names the field
+/// ("plan.tensors[3]: data_type: unknown value 77; expected 1..10"), Unimplemented for another
+/// layout version or an unknown ISA.
+absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire);
+
+/// The serialised v1::Plan; equal plans give equal bytes.
+std::string PlanToBytes(const Plan& plan);
+/// Inverse of PlanToBytes; fails like DecodePlan.
+absl::StatusOr<Plan> PlanFromBytes(std::string_view bytes);
+
+}  // namespace fusion

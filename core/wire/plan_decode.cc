@@ -1,0 +1,280 @@
+#include <cmath>
+
+#include "core/device/target.h"
+#include "core/wire/plan.h"
+#include "core/wire/scalars.h"
+#include "fusion/v1/plan.pb.h"
+
+namespace fusion {
+namespace {
+
+constexpr uint32_t kPlanVersion = 1;
+// Far above what a plan of 50,000 nodes has; bounds the memory one message can ask for.
+constexpr int kMaxItems = 1 << 20;
+constexpr int kMaxRank = 64;
+constexpr int kMaxPhases = 4096;
+constexpr int kMaxThreads = 1 << 14;
+constexpr size_t kMaxName = 256;
+
+template <typename Message>
+using Repeated = google::protobuf::RepeatedPtrField<Message>;
+
+absl::Status CheckName(std::string_view field, std::string_view text) {
+  if (text.size() <= kMaxName) return absl::OkStatus();
+  return InvalidArgument(field, ": ", text.size(), " bytes; at most ", kMaxName);
+}
+
+// A name of ours that ends up as an argument of dlsym.
+absl::Status CheckSymbol(std::string_view symbol) {
+  bool ok = !symbol.empty() && symbol.size() <= kMaxName;
+  for (char c : symbol) {
+    ok = ok &&
+         ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+  }
+  return ok ? absl::OkStatus()
+            : InvalidArgument("symbol: ", Quote(symbol.substr(0, kMaxName)),
+                              "; expected letters, digits and '_'");
+}
+
+absl::Status CheckFinite(std::initializer_list<std::pair<const char*, double>> values) {
+  for (const auto& [field, value] : values) {
+    if (!std::isfinite(value)) return InvalidArgument(field, ": ", value, " is not finite");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNotNegative(std::initializer_list<std::pair<const char*, int64_t>> values) {
+  for (const auto& [field, value] : values) {
+    if (value < 0) return InvalidArgument(field, ": ", value, " is negative");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
+  RETURN_IF_ERROR(CheckFinite({{"time_us", wire.time_us()},
+                               {"compute_us", wire.compute_us()},
+                               {"memory_us", wire.memory_us()},
+                               {"stall_us", wire.stall_us()},
+                               {"launch_us", wire.launch_us()},
+                               {"tiling_loss_us", wire.tiling_loss_us()},
+                               {"flops", wire.flops()},
+                               {"waves", wire.waves()}}));
+  RETURN_IF_ERROR(CheckNotNegative({{"activation_bytes", wire.activation_bytes()},
+                                    {"recompute_bytes", wire.recompute_bytes()},
+                                    {"weight_bytes", wire.weight_bytes()},
+                                    {"on_chip_bytes", wire.on_chip_bytes()},
+                                    {"tasks", wire.tasks()}}));
+  Estimate e;
+  e.time_us = wire.time_us();
+  e.compute_us = wire.compute_us();
+  e.memory_us = wire.memory_us();
+  e.stall_us = wire.stall_us();
+  e.launch_us = wire.launch_us();
+  e.tiling_loss_us = wire.tiling_loss_us();
+  e.flops = wire.flops();
+  e.activation_bytes = wire.activation_bytes();
+  e.recompute_bytes = wire.recompute_bytes();
+  e.weight_bytes = wire.weight_bytes();
+  e.on_chip_bytes = wire.on_chip_bytes();
+  e.tasks = wire.tasks();
+  e.waves = wire.waves();
+  return e;
+}
+
+absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
+  RETURN_IF_ERROR(CheckFinite({{"estimated_us", wire.estimated_us()}}));
+  RETURN_IF_ERROR(CheckNotNegative({{"kernels", wire.kernels()},
+                                    {"launches", wire.launches()},
+                                    {"activation_bytes", wire.activation_bytes()},
+                                    {"weight_bytes", wire.weight_bytes()}}));
+  PlanTotals totals;
+  totals.kernels = wire.kernels();
+  totals.launches = wire.launches();
+  totals.activation_bytes = wire.activation_bytes();
+  totals.weight_bytes = wire.weight_bytes();
+  totals.estimated_us = wire.estimated_us();
+  return totals;
+}
+
+absl::StatusOr<PlanTensor> DecodeTensor(const v1::PlanTensor& wire) {
+  PlanTensor t;
+  absl::StatusOr<DType> dtype = FromWire(wire.data_type());
+  if (!dtype.ok()) return Annotate(dtype.status(), "data_type");
+  t.dtype = *dtype;
+  if (wire.dims_size() > kMaxRank || wire.strides_size() > kMaxRank) {
+    return InvalidArgument("dims: rank ", wire.dims_size(), " with ", wire.strides_size(),
+                           " strides; at most ", kMaxRank);
+  }
+  t.dims.assign(wire.dims().begin(), wire.dims().end());
+  t.strides.assign(wire.strides().begin(), wire.strides().end());
+  absl::StatusOr<Space> space = FromWire(wire.space());
+  if (!space.ok()) return Annotate(space.status(), "space");
+  t.space = *space;
+  t.index = wire.index();
+  t.offset = wire.offset();
+  t.bytes = wire.bytes();
+  return t;
+}
+
+absl::StatusOr<std::shared_ptr<const HostTensor>> DecodeConstant(const v1::PlanConstant& wire) {
+  absl::StatusOr<DType> dtype = FromWire(wire.data_type());
+  if (!dtype.ok()) return Annotate(dtype.status(), "data_type");
+  if (wire.dims_size() > kMaxRank) {
+    return InvalidArgument("dims: rank ", wire.dims_size(), "; at most ", kMaxRank);
+  }
+  Dims dims(wire.dims().begin(), wire.dims().end());
+  ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::FromBytes(*dtype, std::move(dims), wire.data()));
+  return std::make_shared<const HostTensor>(std::move(tensor));
+}
+
+absl::StatusOr<PlanKernel> DecodeKernel(const v1::PlanKernel& wire) {
+  PlanKernel kernel;
+  absl::StatusOr<Digest> key = DigestFromWire(wire.key());
+  if (!key.ok()) return Annotate(key.status(), "key");
+  kernel.key = *key;
+  RETURN_IF_ERROR(CheckSymbol(wire.symbol()));
+  kernel.symbol = wire.symbol();
+  kernel.label = wire.label();
+  RETURN_IF_ERROR(CheckName("backend", wire.backend()));
+  kernel.backend = wire.backend();
+  RETURN_IF_ERROR(CheckName("isa", wire.isa()));
+  kernel.isa = wire.isa();
+  if (wire.phases() < 1 || wire.phases() > kMaxPhases) {
+    return InvalidArgument("phases: ", wire.phases(), "; expected 1..", kMaxPhases);
+  }
+  kernel.phases = wire.phases();
+  return kernel;
+}
+
+absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
+  PlanGroup group;
+  absl::StatusOr<GroupKind> kind = FromWire(wire.kind());
+  if (!kind.ok()) return Annotate(kind.status(), "kind");
+  group.kind = *kind;
+  group.nodes.assign(wire.nodes().begin(), wire.nodes().end());
+  group.label = wire.label();
+  group.kernel = wire.kernel();
+  absl::StatusOr<Estimate> estimate = DecodeEstimate(wire.estimate());
+  if (!estimate.ok()) return Annotate(estimate.status(), "estimate");
+  group.estimate = *estimate;
+  return group;
+}
+
+absl::StatusOr<PlanLaunch> DecodeLaunch(const v1::PlanLaunch& wire) {
+  PlanLaunch launch;
+  launch.group = wire.group();
+  launch.kernel = wire.kernel();
+  launch.tensors.assign(wire.tensors().begin(), wire.tensors().end());
+  return launch;
+}
+
+absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
+  PlanDecision decision;
+  decision.nodes.assign(wire.nodes().begin(), wire.nodes().end());
+  decision.chosen = wire.chosen();
+  decision.reason = wire.reason();
+  RETURN_IF_ERROR(CheckFinite({{"benefit_us", wire.benefit_us()}}));
+  decision.benefit_us = wire.benefit_us();
+  return decision;
+}
+
+absl::StatusOr<PlanFallback> DecodeFallback(const v1::PlanFallback& wire) {
+  PlanFallback fallback;
+  fallback.node = wire.node();
+  fallback.reason = wire.reason();
+  return fallback;
+}
+
+// Decodes a repeated field element by element; an error says which element.
+template <typename Message, typename Value>
+absl::Status DecodeAll(std::string_view field, const Repeated<Message>& wire,
+                       absl::StatusOr<Value> (*decode)(const Message&), std::vector<Value>* out) {
+  if (wire.size() > kMaxItems) {
+    return InvalidArgument("plan.", field, ": ", wire.size(), " entries; at most ", kMaxItems);
+  }
+  out->reserve(static_cast<size_t>(wire.size()));
+  for (int i = 0; i < wire.size(); ++i) {
+    absl::StatusOr<Value> value = decode(wire[i]);
+    if (!value.ok()) return Annotate(value.status(), StrCat("plan.", field, "[", i, "]"));
+    out->push_back(*std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNodes(const Plan& plan) {
+  auto known = [&](int node) { return node >= 0 && node < plan.nodes; };
+  for (const PlanFallback& fallback : plan.fallbacks) {
+    if (!known(fallback.node)) return InvalidArgument("plan.fallbacks: node ", fallback.node);
+  }
+  for (const PlanDecision& decision : plan.decisions) {
+    for (int node : decision.nodes) {
+      if (!known(node)) return InvalidArgument("plan.decisions: node ", node);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Everything but the repeated messages.
+absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
+  if (wire.version() != kPlanVersion) {
+    return Unimplemented("plan.version: ", wire.version(), "; this build reads ", kPlanVersion);
+  }
+  RETURN_IF_ERROR(CheckName("plan.target", wire.target()));
+  plan->target = wire.target();
+  absl::Status isa = ParseIsa(wire.isa()).status();
+  if (!isa.ok()) return Annotate(isa, "plan.isa");
+  plan->isa = wire.isa();
+  if (wire.threads() < 1 || wire.threads() > kMaxThreads) {
+    return InvalidArgument("plan.threads: ", wire.threads(), "; expected 1..", kMaxThreads);
+  }
+  plan->threads = wire.threads();
+  absl::StatusOr<Numerics> numerics = FromWire(wire.numerics());
+  if (!numerics.ok()) return Annotate(numerics.status(), "plan.numerics");
+  plan->numerics = *numerics;
+  absl::StatusOr<FusionMode> fusion = FromWire(wire.fusion());
+  if (!fusion.ok()) return Annotate(fusion.status(), "plan.fusion");
+  plan->fusion = *fusion;
+  plan->inputs.assign(wire.inputs().begin(), wire.inputs().end());
+  plan->outputs.assign(wire.outputs().begin(), wire.outputs().end());
+  plan->weights.assign(wire.weights().begin(), wire.weights().end());
+  plan->arena_bytes = wire.arena_bytes();
+  plan->prepared_bytes = wire.prepared_bytes();
+  RETURN_IF_ERROR(CheckNotNegative({{"plan.nodes", wire.nodes()}}));
+  plan->nodes = wire.nodes();
+  absl::StatusOr<PlanTotals> totals = DecodeTotals(wire.totals());
+  if (!totals.ok()) return Annotate(totals.status(), "plan.totals");
+  plan->totals = *totals;
+  absl::StatusOr<PlanTotals> op_by_op = DecodeTotals(wire.op_by_op());
+  if (!op_by_op.ok()) return Annotate(op_by_op.status(), "plan.op_by_op");
+  plan->op_by_op = *op_by_op;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
+  Plan plan;
+  RETURN_IF_ERROR(DecodeHead(wire, &plan));
+  RETURN_IF_ERROR(DecodeAll("tensors", wire.tensors(), DecodeTensor, &plan.tensors));
+  RETURN_IF_ERROR(DecodeAll("constants", wire.constants(), DecodeConstant, &plan.constants));
+  RETURN_IF_ERROR(DecodeAll("kernels", wire.kernels(), DecodeKernel, &plan.kernels));
+  RETURN_IF_ERROR(DecodeAll("groups", wire.groups(), DecodeGroup, &plan.groups));
+  RETURN_IF_ERROR(DecodeAll("prepare", wire.prepare(), DecodeLaunch, &plan.prepare));
+  RETURN_IF_ERROR(DecodeAll("launches", wire.launches(), DecodeLaunch, &plan.launches));
+  RETURN_IF_ERROR(DecodeAll("fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
+  RETURN_IF_ERROR(DecodeAll("decisions", wire.decisions(), DecodeDecision, &plan.decisions));
+  RETURN_IF_ERROR(CheckNodes(plan));
+  RETURN_IF_ERROR(Verify(plan));
+  return plan;
+}
+
+absl::StatusOr<Plan> PlanFromBytes(std::string_view bytes) {
+  v1::Plan wire;
+  if (bytes.size() > INT32_MAX ||
+      !wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument("plan: ", bytes.size(), " bytes that are not a fusion.v1.Plan");
+  }
+  return DecodePlan(wire);
+}
+
+}  // namespace fusion

@@ -1,0 +1,128 @@
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "core/wire/plan.h"
+#include "core/wire/scalars.h"
+#include "fusion/v1/plan.pb.h"
+
+namespace fusion {
+namespace {
+
+constexpr uint32_t kPlanVersion = 1;
+
+void EncodeEstimate(const Estimate& e, v1::Estimate* out) {
+  out->set_time_us(e.time_us);
+  out->set_compute_us(e.compute_us);
+  out->set_memory_us(e.memory_us);
+  out->set_stall_us(e.stall_us);
+  out->set_launch_us(e.launch_us);
+  out->set_tiling_loss_us(e.tiling_loss_us);
+  out->set_flops(e.flops);
+  out->set_activation_bytes(e.activation_bytes);
+  out->set_recompute_bytes(e.recompute_bytes);
+  out->set_weight_bytes(e.weight_bytes);
+  out->set_on_chip_bytes(e.on_chip_bytes);
+  out->set_tasks(e.tasks);
+  out->set_waves(e.waves);
+}
+
+void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
+  out->set_kernels(totals.kernels);
+  out->set_launches(totals.launches);
+  out->set_activation_bytes(totals.activation_bytes);
+  out->set_weight_bytes(totals.weight_bytes);
+  out->set_estimated_us(totals.estimated_us);
+}
+
+void EncodeTensor(const PlanTensor& t, v1::PlanTensor* out) {
+  out->set_data_type(ToWire(t.dtype));
+  out->mutable_dims()->Add(t.dims.begin(), t.dims.end());
+  out->mutable_strides()->Add(t.strides.begin(), t.strides.end());
+  out->set_space(ToWire(t.space));
+  out->set_index(t.index);
+  out->set_offset(t.offset);
+  out->set_bytes(t.bytes);
+}
+
+void EncodeConstant(const HostTensor& constant, v1::PlanConstant* out) {
+  out->set_data_type(ToWire(constant.dtype()));
+  out->mutable_dims()->Add(constant.dims().begin(), constant.dims().end());
+  out->set_data(std::string(constant.byte_view()));
+}
+
+void EncodeKernel(const PlanKernel& kernel, v1::PlanKernel* out) {
+  out->set_key(DigestToWire(kernel.key));
+  out->set_symbol(TextToWire(kernel.symbol));
+  out->set_label(TextToWire(kernel.label));
+  out->set_backend(TextToWire(kernel.backend));
+  out->set_isa(TextToWire(kernel.isa));
+  out->set_phases(kernel.phases);
+}
+
+void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
+  out->set_kind(ToWire(group.kind));
+  out->mutable_nodes()->Add(group.nodes.begin(), group.nodes.end());
+  out->set_label(TextToWire(group.label));
+  out->set_kernel(group.kernel);
+  EncodeEstimate(group.estimate, out->mutable_estimate());
+}
+
+void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {
+  out->set_group(launch.group);
+  out->set_kernel(launch.kernel);
+  out->mutable_tensors()->Add(launch.tensors.begin(), launch.tensors.end());
+}
+
+void EncodeDecision(const PlanDecision& decision, v1::PlanDecision* out) {
+  out->mutable_nodes()->Add(decision.nodes.begin(), decision.nodes.end());
+  out->set_chosen(decision.chosen);
+  out->set_reason(TextToWire(decision.reason));
+  out->set_benefit_us(decision.benefit_us);
+}
+
+}  // namespace
+
+void EncodePlan(const Plan& plan, v1::Plan* out) {
+  out->set_version(kPlanVersion);
+  out->set_target(TextToWire(plan.target));
+  out->set_isa(TextToWire(plan.isa));
+  out->set_threads(plan.threads);
+  out->set_numerics(ToWire(plan.numerics));
+  out->set_fusion(ToWire(plan.fusion));
+  for (const PlanTensor& tensor : plan.tensors) EncodeTensor(tensor, out->add_tensors());
+  for (const auto& constant : plan.constants) EncodeConstant(*constant, out->add_constants());
+  for (const PlanKernel& kernel : plan.kernels) EncodeKernel(kernel, out->add_kernels());
+  for (const PlanGroup& group : plan.groups) EncodeGroup(group, out->add_groups());
+  for (const PlanLaunch& launch : plan.prepare) EncodeLaunch(launch, out->add_prepare());
+  for (const PlanLaunch& launch : plan.launches) EncodeLaunch(launch, out->add_launches());
+  out->mutable_inputs()->Add(plan.inputs.begin(), plan.inputs.end());
+  out->mutable_outputs()->Add(plan.outputs.begin(), plan.outputs.end());
+  out->mutable_weights()->Add(plan.weights.begin(), plan.weights.end());
+  out->set_arena_bytes(plan.arena_bytes);
+  out->set_prepared_bytes(plan.prepared_bytes);
+  out->set_nodes(plan.nodes);
+  EncodeTotals(plan.totals, out->mutable_totals());
+  EncodeTotals(plan.op_by_op, out->mutable_op_by_op());
+  for (const PlanFallback& fallback : plan.fallbacks) {
+    v1::PlanFallback* wire = out->add_fallbacks();
+    wire->set_node(fallback.node);
+    wire->set_reason(TextToWire(fallback.reason));
+  }
+  for (const PlanDecision& decision : plan.decisions) {
+    EncodeDecision(decision, out->add_decisions());
+  }
+}
+
+std::string PlanToBytes(const Plan& plan) {
+  v1::Plan wire;
+  EncodePlan(plan, &wire);
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  wire.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+}  // namespace fusion

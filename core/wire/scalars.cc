@@ -1,0 +1,106 @@
+#include "core/wire/scalars.h"
+
+#include <cstring>
+
+#include "fusion/v1/fusion_service.pb.h"
+#include "fusion/v1/op_graph.pb.h"
+#include "fusion/v1/plan.pb.h"
+
+namespace fusion {
+namespace {
+
+// Every wire enum is UNSPECIFIED = 0, then our values in our order: first = 1, second = 2, ...
+template <typename Wire, typename Ours>
+Wire Shift(Ours value) {
+  return static_cast<Wire>(static_cast<int>(value) + 1);
+}
+
+template <typename Ours>
+absl::StatusOr<Ours> Unshift(int value, Ours last) {
+  if (value < 1 || value > static_cast<int>(last) + 1) {
+    return InvalidArgument("unknown value ", value, "; expected 1..", static_cast<int>(last) + 1);
+  }
+  return static_cast<Ours>(value - 1);
+}
+
+static_assert(v1::DATA_TYPE_F64 == static_cast<int>(DType::kF64) + 1);
+static_assert(v1::NUMERICS_FAST == static_cast<int>(Numerics::kFast) + 1);
+static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) + 1);
+static_assert(v1::PLAN_MODE_BY_DEADLINE == static_cast<int>(PlanMode::kByDeadline) + 1);
+static_assert(v1::SPACE_ARENA == static_cast<int>(Space::kArena) + 1);
+static_assert(v1::GROUP_KIND_PREPARE == static_cast<int>(GroupKind::kPrepare) + 1);
+static_assert(v1::KERNEL_STATE_FAILED == static_cast<int>(KernelState::kFailed) + 1);
+
+}  // namespace
+
+v1::DataType ToWire(DType type) { return Shift<v1::DataType>(type); }
+v1::Numerics ToWire(Numerics numerics) { return Shift<v1::Numerics>(numerics); }
+v1::FusionMode ToWire(FusionMode fusion) { return Shift<v1::FusionMode>(fusion); }
+v1::PlanMode ToWire(PlanMode mode) { return Shift<v1::PlanMode>(mode); }
+v1::Space ToWire(Space space) { return Shift<v1::Space>(space); }
+v1::GroupKind ToWire(GroupKind kind) { return Shift<v1::GroupKind>(kind); }
+v1::KernelState ToWire(KernelState state) { return Shift<v1::KernelState>(state); }
+
+absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kF64); }
+absl::StatusOr<Numerics> FromWire(v1::Numerics numerics) {
+  if (numerics == v1::NUMERICS_UNSPECIFIED) return Numerics::kFp32Accumulate;
+  return Unshift(numerics, Numerics::kFast);
+}
+absl::StatusOr<FusionMode> FromWire(v1::FusionMode fusion) {
+  if (fusion == v1::FUSION_MODE_UNSPECIFIED) return FusionMode::kFused;
+  return Unshift(fusion, FusionMode::kOpByOp);
+}
+absl::StatusOr<PlanMode> FromWire(v1::PlanMode mode) {
+  if (mode == v1::PLAN_MODE_UNSPECIFIED) return PlanMode::kCompile;
+  return Unshift(mode, PlanMode::kByDeadline);
+}
+absl::StatusOr<Space> FromWire(v1::Space space) { return Unshift(space, Space::kArena); }
+absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind) {
+  return Unshift(kind, GroupKind::kPrepare);
+}
+absl::StatusOr<KernelState> FromWire(v1::KernelState state) {
+  return Unshift(state, KernelState::kFailed);
+}
+
+std::string DigestToWire(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
+}
+
+absl::StatusOr<Digest> DigestFromWire(std::string_view bytes) {
+  Digest digest;
+  if (bytes.size() != digest.bytes.size()) {
+    return InvalidArgument("a digest of ", bytes.size(), " bytes; expected ", digest.bytes.size());
+  }
+  std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
+  return digest;
+}
+
+bool IsUtf8(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (size_t i = 0; i < text.size();) {
+    unsigned char lead = byte(i);
+    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (length == 0 || lead > 0xf4 || text.size() - i < length) return false;
+    for (size_t k = 1; k < length; ++k) {
+      if ((byte(i + k) & 0xc0) != 0x80) return false;
+    }
+    // Overlong forms, surrogates and code points beyond U+10FFFF.
+    if (lead == 0xe0 && byte(i + 1) < 0xa0) return false;
+    if (lead == 0xed && byte(i + 1) > 0x9f) return false;
+    if (lead == 0xf0 && byte(i + 1) < 0x90) return false;
+    if (lead == 0xf4 && byte(i + 1) > 0x8f) return false;
+    i += length;
+  }
+  return true;
+}
+
+std::string TextToWire(std::string_view text) {
+  std::string out(text);
+  if (IsUtf8(text)) return out;
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return out;
+}
+
+}  // namespace fusion

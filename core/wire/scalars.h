@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/hash.h"
+#include "core/base/status.h"
+#include "core/bundle/plan.h"
+
+// The enums of fusion/v1/*.pb.h, declared without the cost of including them.
+namespace fusion::v1 {
+enum DataType : int;
+enum Numerics : int;
+enum FusionMode : int;
+enum PlanMode : int;
+enum Space : int;
+enum GroupKind : int;
+enum KernelState : int;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+/// Enums in both directions. FromWire fails with InvalidArgument on a number we do not know; where
+/// the .proto names a default for UNSPECIFIED (numerics, fusion, mode), it gives that default.
+v1::DataType ToWire(DType type);
+v1::Numerics ToWire(Numerics numerics);
+v1::FusionMode ToWire(FusionMode fusion);
+v1::PlanMode ToWire(PlanMode mode);
+v1::Space ToWire(Space space);
+v1::GroupKind ToWire(GroupKind kind);
+v1::KernelState ToWire(KernelState state);
+
+absl::StatusOr<DType> FromWire(v1::DataType type);
+absl::StatusOr<Numerics> FromWire(v1::Numerics numerics);
+absl::StatusOr<FusionMode> FromWire(v1::FusionMode fusion);
+absl::StatusOr<PlanMode> FromWire(v1::PlanMode mode);
+absl::StatusOr<Space> FromWire(v1::Space space);
+absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind);
+absl::StatusOr<KernelState> FromWire(v1::KernelState state);
+
+/// The 32 bytes of a digest as a `bytes` field holds them.
+std::string DigestToWire(const Digest& digest);
+/// Fails unless there are exactly 32 bytes.
+absl::StatusOr<Digest> DigestFromWire(std::string_view bytes);
+
+/// True if `text` is well-formed UTF-8. A `string` field that is not makes the whole message
+/// unreadable for its receiver.
+bool IsUtf8(std::string_view text);
+/// `text` as a `string` field may hold it: unchanged if it is UTF-8, else every byte outside ASCII
+/// replaced by '?'.
+std::string TextToWire(std::string_view text);
+
+}  // namespace fusion

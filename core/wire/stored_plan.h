@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/bundle/plan.h"
+
+namespace fusion {
+
+/// A plan as a store keeps it: the value, the bytes that go on the wire, and the key it answers to.
+struct StoredPlan {
+  Digest key;            // SHA-256 of full_key
+  std::string full_key;  // compared on every read
+  Plan plan;
+  std::string plan_bytes;       // PlanToBytes(plan): ready to be copied into a reply
+  int64_t created_unix_ms = 0;  // when it was planned
+};
+
+/// Fills in `key` and `plan_bytes`.
+StoredPlan MakeStoredPlan(std::string full_key, Plan plan, int64_t created_unix_ms);
+
+/// The entry as one string, as stores keep it.
+std::string EncodeStoredPlan(const StoredPlan& stored);
+/// Inverse of EncodeStoredPlan, for bytes that nobody vouches for: DataLoss if the plan's digest
+/// does not match, else fails like DecodePlan.
+absl::StatusOr<StoredPlan> DecodeStoredPlan(std::string_view bytes);
+
+}  // namespace fusion

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/device/target.h"
+
+namespace fusion::v1 {
+class Target;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+/// Writes every field of `target` into `out`.
+void EncodeTarget(const Target& target, v1::Target* out);
+
+/// Inverse of EncodeTarget. Fails with InvalidArgument, naming the field, on sizes and counts no
+/// machine has or if neither `name` nor `isa` is given; Unimplemented for an unknown `isa`.
+absl::StatusOr<Target> DecodeTarget(const v1::Target& wire);
+
+}  // namespace fusion

@@ -1,0 +1,101 @@
+// bin/fusion-exec: imposes limits on a program and starts it. posix_spawn can do neither by itself,
+// and the service must not fork.
+//
+//   fusion-exec exec|guard PARENT KEEP CPU_S MEMORY FILE_BYTES OPEN_FILES PROGRAM [ARGUMENT...]
+//
+// exec: becomes the program, which dies with the process PARENT. guard: stays as its parent in the
+// same process group, and kills the whole group when PARENT dies: a compiler driver's own children
+// would otherwise live on. Descriptors above KEEP are closed; a limit of 0 is no limit; core files
+// are off. Uses the C library only, to start within a millisecond.
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+// What a shell uses for "cannot be executed".
+constexpr int kCannotStart = 126;
+
+[[noreturn]] void Fail(const char* what, const char* argument) {
+  fprintf(stderr, "fusion-exec: %s %s: %s\n", what, argument, strerror(errno));
+  _exit(kCannotStart);
+}
+
+void Limit(__rlimit_resource resource, const char* text) {
+  rlim_t value = strtoull(text, nullptr, 10);
+  if (value == 0 && resource != RLIMIT_CORE) return;
+  rlimit limit{value, value};
+  // A hard limit that is lower already stays.
+  rlimit now{};
+  if (getrlimit(resource, &now) == 0 && now.rlim_max < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max = now.rlim_max;
+  }
+  if (setrlimit(resource, &limit) != 0) Fail("setrlimit", text);
+}
+
+void DieWith(pid_t parent, int signal_number) {
+  if (prctl(PR_SET_PDEATHSIG, signal_number) != 0) Fail("prctl", "PR_SET_PDEATHSIG");
+  // The parent may have died before the line above took effect.
+  if (getppid() != parent) _exit(kCannotStart);
+}
+
+// Waits for `child`; ends the way it ended. SIGTERM (the parent's death) ends the whole group.
+[[noreturn]] void Guard(pid_t child, const sigset_t& watched) {
+  for (;;) {
+    int number = sigwaitinfo(&watched, nullptr);
+    if (number == SIGTERM) kill(0, SIGKILL);
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) != child) continue;
+    if (!WIFSIGNALED(status)) _exit(WEXITSTATUS(status));
+    signal(WTERMSIG(status), SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    raise(WTERMSIG(status));
+    _exit(kCannotStart);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 9) {
+    fprintf(stderr, "fusion-exec: started by fusiond, not by people\n");
+    return 2;
+  }
+  bool guard = strcmp(argv[1], "guard") == 0;
+  auto parent = static_cast<pid_t>(strtol(argv[2], nullptr, 10));
+  sigset_t watched;
+  sigemptyset(&watched);
+  sigaddset(&watched, SIGTERM);
+  sigaddset(&watched, SIGCHLD);
+  if (guard) sigprocmask(SIG_BLOCK, &watched, nullptr);
+  DieWith(parent, guard ? SIGTERM : SIGKILL);
+  close_range(static_cast<unsigned>(strtoul(argv[3], nullptr, 10)) + 1, ~0U, 0);
+  Limit(RLIMIT_CORE, "0");
+  Limit(RLIMIT_CPU, argv[4]);
+  Limit(RLIMIT_AS, argv[5]);
+  Limit(RLIMIT_FSIZE, argv[6]);
+  Limit(RLIMIT_NOFILE, argv[7]);
+  if (!guard) {
+    execv(argv[8], argv + 8);
+    Fail("starting", argv[8]);
+  }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = -1;
+  errno = posix_spawn(&child, argv[8], nullptr, &attributes, argv + 8, environ);
+  if (errno != 0) Fail("starting", argv[8]);
+  Guard(child, watched);
+}

@@ -1,0 +1,62 @@
+// bin/fusion-worker: compiles, links and checks the kernels that the server sends over descriptor
+// 3, one at a time, until the server hangs up. Works in its current directory.
+//
+//   fusion-worker PATH_OF_FUSION_EXEC       (started by WorkerStarter)
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/base/kernel_abi.h"
+#include "core/check/reference_checker.h"
+#include "core/compile/frame_channel.h"
+#include "core/compile/job_runner.h"
+#include "core/compile/sandbox.h"
+#include "core/device/host_isa.h"
+
+namespace fusion {
+namespace {
+
+constexpr int kSocket = 3;
+// The server reads at once, or it is gone.
+constexpr Nanoseconds kSendLimit = std::chrono::seconds(30);
+// Only bounds the wait; the next job, or the server's end, ends it.
+constexpr Nanoseconds kIdleSlice = std::chrono::seconds(60);
+
+absl::Status Serve(const std::string& exec_path, const std::string& sandbox) {
+  FrameChannel channel{UniqueFd(kSocket), kMaxWorkerMessageBytes};
+  auto commands = MakeProcessRunner(exec_path);
+  ReferenceChecker checker;
+  JobRunner jobs(".", *commands, checker, [&](std::string_view stage) {
+    // If it cannot be sent, neither can the result, and that ends the worker.
+    channel.Send(EncodeReply(WorkerStage{std::string(stage)}), kSendLimit).IgnoreError();
+  });
+  WorkerHello hello{FUSION_KERNEL_ABI_VERSION, std::string(HostIsaName()), sandbox};
+  RETURN_IF_ERROR(channel.Send(EncodeReply(hello), kSendLimit));
+  for (;;) {
+    absl::StatusOr<std::optional<std::string>> body = channel.Receive(kIdleSlice);
+    if (absl::IsUnavailable(body.status())) return absl::OkStatus();
+    RETURN_IF_ERROR(body.status());
+    if (!body->has_value()) continue;
+    ASSIGN_OR_RETURN(WorkerJob work, DecodeJob(**body));
+    RETURN_IF_ERROR(channel.Send(EncodeReply(jobs.Run(work)), kSendLimit));
+  }
+}
+
+}  // namespace
+}  // namespace fusion
+
+int main(int argc, char** argv) {
+  if (argc != 2 || fcntl(3, F_GETFD) < 0) {
+    std::fprintf(stderr, "fusion-worker: started by fusiond, not by people\n");
+    return 2;
+  }
+  // Whatever this process starts gets no socket of ours.
+  fcntl(3, F_SETFD, FD_CLOEXEC);
+  absl::Status status = fusion::Serve(argv[1], fusion::EnterSandbox());
+  if (!status.ok()) {
+    std::fprintf(stderr, "fusion-worker: %s\n", std::string(fusion::Message(status)).c_str());
+  }
+  // Kernels that were loaded may have left anything behind: no destructors.
+  _exit(status.ok() ? 0 : 1);
+}

@@ -1,0 +1,367 @@
+// The real bin/fusion-worker behind the real pool, and everything that can go wrong in it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/base/file.h"
+#include "core/compile/worker_pool.h"
+#include "core/device/host_isa.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/kernel_source.h"
+
+namespace fusion {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // reserves terabytes, and turns a SIGSEGV into exit code 1
+#else
+constexpr bool kSanitized = false;
+#endif
+constexpr const char* kSegfault =
+    kSanitized ? "exited with 1" : "killed by signal 11 (Segmentation fault)";
+
+// Compiles like g++, except that sources with a mark in them make it hang or babble.
+constexpr std::string_view kMoodyCompiler = R"(#!/bin/sh
+case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
+if grep -q MARK_HANG kernel.cc; then sleep 1000 & wait; fi
+if grep -q MARK_FLOOD kernel.cc; then while :; do echo "kernel.cc:1: error: oh no, not again"; done; fi
+exec /usr/bin/g++ "$@"
+)";
+
+// Numbers of the processes whose parent is `parent`.
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0) continue;
+    std::string text;
+    std::getline(std::ifstream(entry.path() / "stat"), text);
+    size_t close = text.rfind(')');
+    if (close == std::string::npos || text.size() < close + 5) continue;
+    if (std::atoi(text.c_str() + close + 4) == parent && text[close + 2] != 'Z') {
+      children.push_back(pid);
+    }
+  }
+  return children;
+}
+
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return false;
+}
+
+class WorkerTest : public testing::Test {
+ protected:
+  WorkerTest() : dir_(TempDir::Create(testing::TempDir(), "worker-").value()) {
+    options_.workers = 1;
+    options_.log_dir = dir_.path() + "/logs";
+    scratch_ = dir_.path() + "/scratch";
+    EXPECT_TRUE(MakeDirectories(scratch_).ok());
+    compiler_ = dir_.path() + "/moody-g++";
+    EXPECT_TRUE(WriteFile(compiler_, kMoodyCompiler).ok());
+    EXPECT_EQ(chmod(compiler_.c_str(), 0700), 0);
+  }
+
+  void Start() {
+    runner_ = MakeProcessRunner(FUSION_EXEC);
+    ToolchainOptions toolchain;
+    toolchain.allowed = {compiler_};
+    toolchain.scratch_dir = scratch_;
+    absl::StatusOr<Toolchain> opened = Toolchain::Open(toolchain, *runner_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    toolchain_ = std::make_unique<Toolchain>(*std::move(opened));
+    WorkerProcessOptions process;
+    process.worker_path = FUSION_WORKER;
+    process.exec_path = FUSION_EXEC;
+    process.scratch_dir = scratch_;
+    if (kSanitized) process.memory_bytes = 0;
+    pool_ =
+        std::make_unique<WorkerPool>(options_, *toolchain_, MakeWorkerStarter(process), logger_);
+  }
+
+  static CompileJob Job(const std::string& source, const std::string& name = "job") {
+    CompileJob job;
+    job.full_key = StrCat(name, ":", source);
+    job.key = Sha256(job.full_key);
+    job.symbol = "fk_test";
+    job.source = source;
+    job.schedule = "schedule { }";
+    job.label = "Mul";
+    return job;
+  }
+  static CompileJob GoodJob(const std::string& extra = "", int factor = 2) {
+    return Job(KernelSource("fk_test", "x86-64-v2", extra, "return 4;", factor));
+  }
+
+  CompileResult Run(const CompileJob& job) {
+    auto ticket = pool_->Submit(job);
+    if (!ticket.ok()) return ticket.status();
+    return (*ticket)->Wait(CancelToken(Clock::Real(), Clock::Real().Now() + seconds(60)));
+  }
+
+  std::string MessageOf(const CompileJob& job) { return std::string(Message(Run(job).status())); }
+
+  TempDir dir_;
+  std::string scratch_;
+  std::string compiler_;
+  CapturingLogger logger_;
+  WorkerPoolOptions options_;
+  std::unique_ptr<CommandRunner> runner_;
+  std::unique_ptr<Toolchain> toolchain_;
+  std::unique_ptr<WorkerPool> pool_;
+};
+
+TEST_F(WorkerTest, AGoodJobGivesAKernelAndLeavesNothingBehind) {
+  Start();
+  CompileResult result = Run(GoodJob());
+  ASSERT_TRUE(result.ok()) << result.status();
+  const KernelArtifact& kernel = **result;
+  EXPECT_EQ(kernel.binary.substr(0, 4),
+            "\x7f"
+            "ELF");
+  EXPECT_EQ(kernel.content, Sha256(kernel.binary));
+  EXPECT_EQ(kernel.check.reason, "not compared: no reference");
+  EXPECT_FALSE(kernel.check.verified);
+  EXPECT_GT(kernel.compile_ms, 0);
+  EXPECT_GT(kernel.check_ms, 0);
+  EXPECT_THAT(kernel.compiler, testing::StartsWith("moody-g++ -std=c++17 -O2"));
+  EXPECT_EQ(kernel.compiler.find(dir_.path()), std::string::npos);
+  EXPECT_EQ(kernel.binary.find(dir_.path()), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+  EXPECT_EQ(pool_->Stats().isa, HostIsaName());
+  EXPECT_EQ(pool_->Stats().restarts, 0);
+}
+
+TEST_F(WorkerTest, TheSameSourceGivesTheSameBytes) {
+  options_.workers = 2;
+  Start();
+  EXPECT_EQ((*Run(GoodJob()))->content, (*Run(GoodJob()))->content);
+  EXPECT_NE((*Run(GoodJob("", 3)))->content, (*Run(GoodJob()))->content);
+}
+
+TEST_F(WorkerTest, EveryIsaAndContractCompiles) {
+  Start();
+  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+    for (Numerics numerics : {Numerics::kFp32Accumulate, Numerics::kBitwise, Numerics::kFast}) {
+      CompileJob job = Job(KernelSource("fk_test", std::string(IsaName(isa))));
+      job.isa = isa;
+      job.numerics = numerics;
+      CompileResult result = Run(job);
+      ASSERT_TRUE(result.ok()) << result.status();
+      if (!HostRuns(isa)) {
+        EXPECT_THAT((*result)->check.reason, HasSubstr("this machine has"));
+      }
+    }
+  }
+}
+
+TEST_F(WorkerTest, ACompileErrorIsQuotedAndItsLogKept) {
+  Start();
+  CompileJob job = Job("int broken = undeclared_name;");
+  absl::Status status = Run(job).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(Message(status)),
+              HasSubstr("compiling fk_test (Mul): moody-g++ exited with 1: kernel.cc:1:14: error: "
+                        "'undeclared_name' was not declared"));
+  EXPECT_THAT(pool_->logs().Read(job.key).value(), HasSubstr("'undeclared_name'"));
+  EXPECT_EQ(pool_->Stats().failed, 1);
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_EQ(pool_->Stats().restarts, 0) << "a compile error costs no worker";
+}
+
+TEST_F(WorkerTest, WhatAKernelMayNotUseDoesNotBuild) {
+  Start();
+  EXPECT_THAT(MessageOf(Job("#include <stdio.h>\n")), HasSubstr("stdio.h"));
+  EXPECT_THAT(MessageOf(GoodJob("extern \"C\" int puts(const char*);\n"
+                                "int Use() { return puts(\"x\"); }")),
+              HasSubstr("undefined reference to `puts'"));
+  // A large array that is zeroed becomes a call of memset, which every object has.
+  EXPECT_TRUE(Run(GoodJob("struct Big { float x[4096]; };\n"
+                          "void Zero(Big* b) { *b = Big{}; }"))
+                  .ok());
+}
+
+TEST_F(WorkerTest, ObjectsThatAreNoKernelsAreRefused) {
+  Start();
+  EXPECT_THAT(MessageOf(Job("extern \"C\" int other() { return 1; }")),
+              HasSubstr("check: kernel fk_test: the object has no symbol \"fk_test\""));
+  EXPECT_THAT(MessageOf(Job("extern \"C\" int fk_test() { return 1; }")),
+              HasSubstr("no symbol \"fk_test_descriptor\""));
+  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "avx2"))),
+              HasSubstr("descriptor: isa \"avx2\"; expected \"x86-64-v2\""));
+  std::string old = KernelSource("fk_test", "x86-64-v2");
+  size_t at = old.find("#define FUSION_KERNEL_ABI_VERSION 1");
+  ASSERT_NE(at, std::string::npos);
+  old.replace(at, 35, "#define FUSION_KERNEL_ABI_VERSION 9");
+  EXPECT_THAT(MessageOf(Job(old)), HasSubstr("check: kernel fk_test: ABI version 9"));
+  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "x86-64-v2", "", "return -1;"))),
+              HasSubstr("descriptor: phase 0 has -1 tasks"));
+  EXPECT_EQ(pool_->Stats().restarts, 0);
+}
+
+TEST_F(WorkerTest, ACompilerThatHangsIsKilledAtItsLimit) {
+  options_.command_limit = milliseconds(500);
+  Start();
+  absl::Status status = Run(GoodJob("// MARK_HANG")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("moody-g++ killed after 0.5 s"));
+  EXPECT_EQ(pool_->Stats().timed_out, 1);
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_EQ(pool_->Stats().restarts, 0) << "the worker itself was fine";
+}
+
+TEST_F(WorkerTest, AFloodOfOutputIsCut) {
+  Start();
+  CompileJob job = GoodJob("// MARK_FLOOD");
+  absl::Status status = Run(job).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("bytes of output; at most"));
+  EXPECT_LT(Message(status).size(), 4000u);
+  EXPECT_LT(pool_->logs().Read(job.key).value().size(), 80u << 10);
+}
+
+TEST_F(WorkerTest, AKernelThatCrashesInItsCheckFailsItsJobOnly) {
+  Start();
+  std::string crash = "*(volatile int*)8 = 1;";
+  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "x86-64-v2", "", crash + " return 1;"))),
+              HasSubstr(StrCat("worker failed in stage 'check': ", kSegfault)));
+  EXPECT_THAT(
+      MessageOf(GoodJob("__attribute__((constructor)) static void Boom() { " + crash + " }")),
+      HasSubstr(kSegfault));
+  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "x86-64-v2", "", "__builtin_trap();"))),
+              HasSubstr("killed by signal 4 (Illegal instruction)"));
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_EQ(pool_->Stats().crashed, 3);
+  EXPECT_EQ(pool_->Stats().restarts, 3);
+  EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 3u);
+}
+
+TEST_F(WorkerTest, AKernelThatHangsInItsCheckIsKilledAtTheJobLimit) {
+  options_.job_limit = seconds(1);
+  Start();
+  absl::Status status = Run(Job(KernelSource("fk_test", "x86-64-v2", "",
+                                             "for (volatile int i = 0;;) i = i + 1; return 1;")))
+                            .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("killed after 1 s in stage 'check'"));
+  EXPECT_TRUE(Run(GoodJob()).ok());
+}
+
+TEST_F(WorkerTest, KernelsCannotReachTheNetwork) {
+  Start();
+  ASSERT_TRUE(Eventually([&] { return !pool_->Stats().sandbox.empty(); }));
+  if (pool_->Stats().sandbox != "seccomp") GTEST_SKIP() << "sandbox: " << pool_->Stats().sandbox;
+  // socket(AF_INET, SOCK_STREAM, 0), by hand; traps unless it is refused with EPERM.
+  CompileResult result = Run(GoodJob(R"(
+__attribute__((constructor)) static void Dial() {
+  long result = 41;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(2L), "S"(1L), "d"(0L) : "rcx", "r11", "memory");
+  if (result != -1) __builtin_trap();
+})"));
+  EXPECT_TRUE(result.ok()) << result.status();
+}
+
+TEST_F(WorkerTest, AWorkerKilledInTheMiddleOfAJobFailsItAndItsCompilerDies) {
+  Start();
+  auto ticket = pool_->Submit(GoodJob("// MARK_HANG")).value();
+  std::vector<pid_t> guards;
+  std::vector<pid_t> workers;
+  ASSERT_TRUE(Eventually([&] {
+    workers = ChildrenOf(getpid());
+    guards = workers.size() == 1 ? ChildrenOf(workers[0]) : std::vector<pid_t>();
+    return guards.size() == 1 && !ChildrenOf(guards[0]).empty();
+  }));
+  std::vector<pid_t> compilers = ChildrenOf(guards[0]);
+  ASSERT_EQ(kill(workers[0], SIGKILL), 0);
+  absl::Status status =
+      ticket->Wait(CancelToken(Clock::Real(), Clock::Real().Now() + seconds(20))).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(Message(status)),
+              HasSubstr("worker failed in stage 'compile': killed by signal 9 (Killed)"));
+  EXPECT_TRUE(Eventually([&] { return kill(-guards[0], 0) != 0; })) << "compiler group lives on";
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_EQ(pool_->Stats().restarts, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0")) << "cleared for the new worker";
+}
+
+TEST_F(WorkerTest, ACancelledJobLetsGoOfItsWorkerAtOnce) {
+  Start();
+  auto cancel = std::make_shared<CancelToken>();
+  auto ticket = pool_->Submit(GoodJob("// MARK_HANG"), cancel).value();
+  ASSERT_TRUE(Eventually([&] { return pool_->Stats().running == 1; }));
+  cancel->Cancel();
+  EXPECT_EQ(ticket->Wait(CancelToken()).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(Run(GoodJob()).ok());
+}
+
+TEST_F(WorkerTest, AFullQueueRefuses) {
+  options_.queue_limit = 1;
+  Start();
+  auto cancel = std::make_shared<CancelToken>();
+  ASSERT_TRUE(pool_->Submit(GoodJob("// MARK_HANG"), cancel).ok());
+  ASSERT_TRUE(Eventually([&] { return pool_->Stats().running == 1; }));
+  ASSERT_TRUE(pool_->Submit(GoodJob(), cancel).ok());
+  EXPECT_EQ(pool_->Submit(GoodJob()).status().code(), absl::StatusCode::kResourceExhausted);
+  cancel->Cancel();
+}
+
+TEST_F(WorkerTest, TwoHundredJobsOnTwoWorkers) {
+  options_.workers = 2;
+  Start();
+  std::vector<std::shared_ptr<CompileTicket>> tickets;
+  for (int i = 0; i < 200; ++i) {
+    bool broken = i % 20 == 7;
+    CompileJob job = broken ? Job(StrCat("int x = no", i, ";")) : GoodJob("", i);
+    tickets.push_back(pool_->Submit(job).value());
+  }
+  std::set<Digest> contents;
+  int failed = 0;
+  CancelToken limit(Clock::Real(), Clock::Real().Now() + seconds(120));
+  for (int i = 0; i < 200; ++i) {
+    CompileResult result = tickets[static_cast<size_t>(i)]->Wait(limit);
+    if (result.ok()) {
+      contents.insert((*result)->content);
+      EXPECT_THAT((*result)->source, HasSubstr(StrCat("x[i] * ", i, ";")));
+    } else {
+      ++failed;
+    }
+  }
+  EXPECT_EQ(failed, 10);
+  EXPECT_GT(contents.size(), 180u);
+  WorkerPoolStats stats = pool_->Stats();
+  EXPECT_EQ(stats.done, 190);
+  EXPECT_EQ(stats.restarts, 0);
+  for (const char* slot : {"/slot-0", "/slot-1"}) {
+    EXPECT_TRUE(std::filesystem::is_empty(scratch_ + slot));
+  }
+}
+
+TEST_F(WorkerTest, StoppingWhileBusyEndsEverything) {
+  options_.workers = 2;
+  Start();
+  auto hanging = pool_->Submit(GoodJob("// MARK_HANG")).value();
+  std::vector<std::shared_ptr<CompileTicket>> tickets;
+  for (int i = 0; i < 5; ++i) tickets.push_back(pool_->Submit(GoodJob("", i)).value());
+  ASSERT_TRUE(Eventually([&] { return pool_->Stats().running >= 1; }));
+  Nanoseconds start = Clock::Real().Now();
+  pool_->Stop(seconds(3));
+  EXPECT_LT(Clock::Real().Now() - start, seconds(15));
+  EXPECT_EQ(hanging->Wait(CancelToken()).status().code(), absl::StatusCode::kUnavailable);
+  for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(CancelToken()).ok()) << "drained";
+  EXPECT_TRUE(ChildrenOf(getpid()).empty());
+}
+
+}  // namespace
+}  // namespace fusion

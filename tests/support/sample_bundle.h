@@ -1,0 +1,116 @@
+#pragma once
+
+#include <string>
+
+#include "core/bundle/plan.h"
+
+namespace fusion {
+
+/// A valid plan in which no field has its default value, so that a field that gets lost shows.
+inline Plan SamplePlan() {
+  Plan plan;
+  plan.target = "toy_64k";
+  plan.isa = "avx2";
+  plan.threads = 3;
+  plan.numerics = Numerics::kFast;
+  plan.fusion = FusionMode::kOpByOp;
+  plan.tensors = {
+      {.dtype = DType::kF16,
+       .dims = {2, 3},
+       .strides = {3, 1},
+       .space = Space::kInput,
+       .index = 1,
+       .offset = 11,
+       .bytes = 12},
+      {.dtype = DType::kF64,
+       .dims = {4},
+       .strides = {1},
+       .space = Space::kArena,
+       .index = 2,
+       .offset = 64,
+       .bytes = 32},
+      {.dtype = DType::kI64,
+       .dims = {1},
+       .strides = {5},
+       .space = Space::kConstant,
+       .index = 0,
+       .offset = 7,
+       .bytes = 8},
+  };
+  plan.constants = {
+      std::make_shared<HostTensor>(HostTensor::FromValues<int64_t>(DType::kI64, {1}, {77}))};
+  PlanKernel kernel;
+  kernel.key = Sha256("kernel");
+  kernel.symbol = "fk_0123456789abcdef";
+  kernel.label = "MatMul+Relu";
+  kernel.backend = "cpu";
+  kernel.isa = "avx512";
+  kernel.phases = 2;
+  plan.kernels = {kernel, kernel};
+  plan.kernels[1].key = Sha256("other kernel");
+  Estimate estimate{.time_us = 1.5,
+                    .compute_us = 2.5,
+                    .memory_us = 3.5,
+                    .stall_us = 0.75,
+                    .launch_us = 4.5,
+                    .tiling_loss_us = 5.5,
+                    .flops = 6.5,
+                    .activation_bytes = 7,
+                    .recompute_bytes = 8,
+                    .weight_bytes = 9,
+                    .on_chip_bytes = 10,
+                    .tasks = 11,
+                    .waves = 12.5};
+  plan.groups = {{.kind = GroupKind::kPipeline,
+                  .nodes = {1, 4},
+                  .label = "MatMul+Relu",
+                  .kernel = 1,
+                  .estimate = estimate},
+                 {.kind = GroupKind::kPrepare,
+                  .nodes = {2},
+                  .label = "Pack",
+                  .kernel = 1,
+                  .estimate = estimate}};
+  plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
+  plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}}};
+  plan.inputs = {2, -1};
+  plan.outputs = {1};
+  plan.weights = {-1, 2};
+  plan.arena_bytes = 4096;
+  plan.prepared_bytes = 8192;
+  plan.nodes = 5;
+  plan.totals = {
+      .kernels = 1, .launches = 2, .activation_bytes = 3, .weight_bytes = 4, .estimated_us = 5.5};
+  plan.op_by_op = {
+      .kernels = 6, .launches = 7, .activation_bytes = 8, .weight_bytes = 9, .estimated_us = 10.5};
+  plan.fallbacks = {{.node = 3, .reason = "NonZero has no loop form"}};
+  plan.decisions = {{.nodes = {1, 2}, .chosen = true, .reason = "fits", .benefit_us = -2.5}};
+  return plan;
+}
+
+/// A valid kernel without default fields; `seed` makes another key and another binary.
+inline KernelArtifact SampleKernel(int seed = 0, size_t binary_bytes = 1000) {
+  KernelArtifact kernel;
+  kernel.full_key = StrCat("schedule:target:compiler:", seed);
+  kernel.key = Sha256(kernel.full_key);
+  kernel.binary = StrCat("\x7f", "ELF", seed);
+  for (uint32_t word = static_cast<uint32_t>(seed) + 1; kernel.binary.size() < binary_bytes;) {
+    word = word * 1664525 + 1013904223;
+    kernel.binary += static_cast<char>(word >> 24);
+  }
+  kernel.content = Sha256(kernel.binary);
+  kernel.source = "extern \"C\" int fk();";
+  kernel.schedule = "schedule { }";
+  kernel.compiler = "g++ -O2";
+  kernel.compile_ms = 81.5;
+  kernel.check_ms = 2.25;
+  kernel.check = {.verified = true,
+                  .reason = "sampled",
+                  .max_abs = 1e-6,
+                  .max_rel = 1e-7,
+                  .elements = 4096,
+                  .outside = 1};
+  return kernel;
+}
+
+}  // namespace fusion

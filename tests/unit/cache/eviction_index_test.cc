@@ -1,0 +1,71 @@
+#include "core/cache/eviction_index.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fusion {
+namespace {
+
+EntryId Kernel(int i) { return {EntryKind::kKernel, Sha256(StrCat(i))}; }
+
+EntryFacts Facts(int64_t bytes, double cost_ms, int64_t last_use_ms) {
+  return {.bytes = bytes, .cost_ms = cost_ms, .last_use_ms = last_use_ms, .payload = {}};
+}
+
+std::vector<EntryId> Ids(const std::vector<EvictionIndex::Entry>& entries) {
+  std::vector<EntryId> ids;
+  for (const auto& [id, facts] : entries) ids.push_back(id);
+  return ids;
+}
+
+TEST(EvictionIndex, OldOnesGoFirst) {
+  EvictionIndex index;
+  for (int i = 0; i < 100; ++i) index.Add(Kernel(i), Facts(10, 1, 1000 + i));
+  index.Touch(Kernel(0), 5000);
+  EXPECT_THAT(index.MakeRoom(0, 1000, {}), testing::IsEmpty());
+  std::vector<EntryId> victims = Ids(index.MakeRoom(10, 1000, {}));
+  // 900 bytes are left for everything, the new 10 included.
+  EXPECT_EQ(victims.size(), 11u);
+  EXPECT_EQ(index.bytes(), 890);
+  EXPECT_THAT(victims, testing::Not(testing::Contains(Kernel(0))));
+  EXPECT_THAT(victims, testing::Contains(Kernel(1)));
+  EXPECT_THAT(victims, testing::Not(testing::Contains(Kernel(99))));
+}
+
+TEST(EvictionIndex, AmongTheOldTheCheapestPerByteGoesFirst) {
+  EvictionIndex index;
+  index.Add(Kernel(0), Facts(100, 90, 1));  // oldest, but dear
+  index.Add(Kernel(1), Facts(100, 30, 2));  // cheap
+  index.Add(Kernel(2), Facts(100, 60, 3));
+  EXPECT_THAT(Ids(index.MakeRoom(0, 250, {})), testing::ElementsAre(Kernel(1)));
+}
+
+TEST(EvictionIndex, WhatIsKeptStaysEvenAboveTheBudget) {
+  EvictionIndex index;
+  index.Add(Kernel(0), Facts(100, 1, 1));
+  index.Add(Kernel(1), Facts(100, 1, 2));
+  EXPECT_THAT(Ids(index.MakeRoom(500, 300, {Kernel(0)})), testing::ElementsAre(Kernel(1)));
+  EXPECT_NE(index.Find(Kernel(0)), nullptr);
+}
+
+TEST(EvictionIndex, CountsAndTouchedEntries) {
+  EvictionIndex index;
+  index.Add({EntryKind::kPlan, Sha256("p")}, Facts(7, 1, 1));
+  index.Add(Kernel(0), Facts(3, 1, 1));
+  index.Add(Kernel(0), Facts(5, 1, 2));
+  EXPECT_EQ(index.bytes(), 12);
+  EXPECT_EQ(index.plans(), 1);
+  EXPECT_EQ(index.kernels(), 1);
+  index.Touch(Kernel(0), 9);
+  index.Touch(Kernel(42), 9);
+  std::vector<EvictionIndex::Entry> touched = index.TakeTouched(10);
+  ASSERT_EQ(touched.size(), 1u);
+  EXPECT_EQ(touched[0].second.last_use_ms, 9);
+  EXPECT_THAT(index.TakeTouched(10), testing::IsEmpty());
+  EXPECT_TRUE(index.Remove(Kernel(0)));
+  EXPECT_FALSE(index.Remove(Kernel(0)));
+  EXPECT_EQ(index.bytes(), 7);
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,189 @@
+#include "core/cache/memory_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/cache/metered_store.h"
+#include "core/cache/tiered_store.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/sample_bundle.h"
+
+namespace fusion {
+namespace {
+
+using testing::_;
+
+Bundle SampleBundle(int seed, int kernels = 2) {
+  Bundle bundle;
+  bundle.plan =
+      std::make_shared<StoredPlan>(MakeStoredPlan(StrCat("graph ", seed), SamplePlan(), 1));
+  for (int i = 0; i < kernels; ++i) {
+    bundle.kernels.push_back(std::make_shared<KernelArtifact>(SampleKernel(seed * 100 + i)));
+  }
+  return bundle;
+}
+
+TEST(LruMap, ForgetsWhatWasUsedLongestAgo) {
+  LruMap<std::string, int> map(10);
+  map.Insert("a", 1, 4);
+  map.Insert("b", 2, 4);
+  EXPECT_EQ(*map.Find("a"), 1);
+  auto evicted = map.Insert("c", 3, 4);
+  ASSERT_EQ(evicted.size(), 1u);
+  EXPECT_EQ(evicted[0].first, "b");
+  EXPECT_EQ(map.cost(), 8);
+  EXPECT_EQ(map.Find("b"), nullptr);
+}
+
+TEST(LruMap, ReplacingCountsOnceAndGiantsAreNotKept) {
+  LruMap<std::string, int> map(10);
+  map.Insert("a", 1, 6);
+  map.Insert("a", 2, 7);
+  EXPECT_EQ(map.cost(), 7);
+  EXPECT_TRUE(map.Insert("giant", 3, 11).empty());
+  EXPECT_EQ(map.Find("giant"), nullptr);
+  EXPECT_EQ(*map.Find("a"), 2);
+}
+
+TEST(MemoryStore, GivesBackWhatWasPublished) {
+  MemoryStore store(1 << 20, Logger::Silent());
+  Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(store.PutBundle(bundle).ok());
+  Found<StoredPlan> plan = store.GetPlan({bundle.plan->key, bundle.plan->full_key});
+  EXPECT_EQ(plan.value, bundle.plan);
+  EXPECT_EQ(plan.tier, Tier::kMemory);
+  EXPECT_EQ(store.GetKernel({bundle.kernels[1]->key}).value, bundle.kernels[1]);
+  EXPECT_TRUE(store.ContainsKernel(bundle.kernels[0]->key));
+  EXPECT_FALSE(store.GetKernel({bundle.plan->key}));
+  StoreStats stats = store.Stats()[0];
+  EXPECT_EQ(stats.plans, 1);
+  EXPECT_EQ(stats.kernels, 2);
+  EXPECT_GT(stats.bytes, 2000);
+}
+
+TEST(MemoryStore, AnotherFullKeyUnderTheSameDigestIsAMiss) {
+  CapturingLogger logger;
+  MemoryStore store(1 << 20, logger);
+  Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(store.PutBundle(bundle).ok());
+  EXPECT_FALSE(store.GetPlan({bundle.plan->key, "a collision"}));
+  EXPECT_EQ(logger.LinesWith("full key differs").size(), 1u);
+  EXPECT_EQ(store.Stats()[0].dropped, 1);
+  EXPECT_EQ(store.Stats()[0].plans, 0);
+  EXPECT_FALSE(store.GetPlan({bundle.plan->key}));
+}
+
+TEST(MemoryStore, StaysWithinItsBudget) {
+  MemoryStore store(20000, Logger::Silent());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(store.PutBundle(SampleBundle(i)).ok());
+  StoreStats stats = store.Stats()[0];
+  EXPECT_LE(stats.bytes, 20000);
+  EXPECT_GT(stats.evicted, 100);
+  EXPECT_EQ(stats.plans + stats.kernels + stats.evicted, 150);
+  EXPECT_TRUE(store.GetPlan({SampleBundle(49).plan->key}));
+  EXPECT_FALSE(store.GetPlan({SampleBundle(0).plan->key}));
+}
+
+TEST(MemoryStore, BundlesThatContradictThemselvesAreRefused) {
+  MemoryStore store(1 << 20, Logger::Silent());
+  auto kernel = std::make_shared<KernelArtifact>(SampleKernel());
+  kernel->binary += "x";
+  EXPECT_EQ(store.PutBundle({nullptr, {kernel}}).code(), absl::StatusCode::kInternal);
+  auto plan = std::make_shared<StoredPlan>(MakeStoredPlan("g", SamplePlan(), 1));
+  plan->full_key = "h";
+  EXPECT_EQ(store.PutBundle({plan, {}}).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(store.Stats()[0].write_failures, 2);
+}
+
+TEST(MemoryStore, ManyThreads) {
+  MemoryStore store(100000, Logger::Silent());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        Bundle bundle = SampleBundle((i + t) % 10, 1);
+        EXPECT_TRUE(store.PutBundle(bundle).ok());
+        Found<KernelArtifact> kernel = store.GetKernel({bundle.kernels[0]->key});
+        if (kernel) {
+          EXPECT_EQ(kernel.value->binary, bundle.kernels[0]->binary);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+struct Stack {
+  MemoryStore* front;
+  MemoryStore* back;
+  std::unique_ptr<Store> tiered;
+};
+
+Stack MakeStack() {
+  auto front = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  auto back = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  Stack stack{front.get(), back.get(), nullptr};
+  stack.tiered = std::make_unique<TieredStore>(std::move(front), std::move(back));
+  return stack;
+}
+
+TEST(TieredStore, PublishesToBothAndCopiesWhatIsFoundBehind) {
+  Stack stack = MakeStack();
+  Bundle published = SampleBundle(1);
+  ASSERT_TRUE(stack.tiered->PutBundle(published).ok());
+  EXPECT_TRUE(stack.front->GetPlan({published.plan->key}));
+  EXPECT_TRUE(stack.back->GetPlan({published.plan->key}));
+
+  Bundle behind = SampleBundle(2);
+  ASSERT_TRUE(stack.back->PutBundle(behind).ok());
+  EXPECT_FALSE(stack.front->ContainsKernel(behind.kernels[0]->key));
+  EXPECT_TRUE(stack.tiered->ContainsKernel(behind.kernels[0]->key));
+  EXPECT_TRUE(stack.tiered->GetKernel({behind.kernels[0]->key}));
+  EXPECT_TRUE(stack.tiered->GetPlan({behind.plan->key, behind.plan->full_key}));
+  EXPECT_TRUE(stack.front->ContainsKernel(behind.kernels[0]->key));
+  EXPECT_TRUE(stack.front->GetPlan({behind.plan->key}));
+  EXPECT_FALSE(stack.tiered->GetPlan({Sha256("absent")}));
+  EXPECT_EQ(stack.tiered->Stats().size(), 2u);
+}
+
+class FullStore final : public Store {
+ public:
+  Found<StoredPlan> GetPlan(const EntryKey& /*key*/) override { return {}; }
+  Found<KernelArtifact> GetKernel(const EntryKey& /*key*/) override { return {}; }
+  bool ContainsKernel(const Digest& /*key*/) const override { return false; }
+  absl::Status PutBundle(const Bundle& /*bundle*/) override { return ResourceExhausted("full"); }
+  std::vector<StoreStats> Stats() const override { return {}; }
+};
+
+TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
+                    std::make_unique<FullStore>());
+  Bundle bundle = SampleBundle(1);
+  EXPECT_EQ(store.PutBundle(bundle).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(store.GetPlan({bundle.plan->key, bundle.plan->full_key}));
+}
+
+class MockObserver : public StoreObserver {
+ public:
+  MOCK_METHOD(void, OnGet, (EntryKind kind, Tier tier, Nanoseconds took), (override));
+  MOCK_METHOD(void, OnPut, (const absl::Status& status, int64_t entries, Nanoseconds took),
+              (override));
+};
+
+TEST(MeteredStore, ReportsEveryUse) {
+  MockObserver observer;
+  MeteredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), observer);
+  Bundle bundle = SampleBundle(1);
+  EXPECT_CALL(observer, OnPut(absl::OkStatus(), 3, _));
+  EXPECT_CALL(observer, OnGet(EntryKind::kPlan, Tier::kMemory, _));
+  EXPECT_CALL(observer, OnGet(EntryKind::kKernel, Tier::kNone, _));
+  ASSERT_TRUE(store.PutBundle(bundle).ok());
+  EXPECT_TRUE(store.GetPlan({bundle.plan->key}));
+  EXPECT_FALSE(store.GetKernel({Sha256("absent")}));
+  EXPECT_TRUE(store.ContainsKernel(bundle.kernels[0]->key));
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,341 @@
+#include "core/cache/rocks_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/base/file.h"
+#include "core/cache/frame.h"
+#include "core/wire/kernel.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/sample_bundle.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+class RocksStoreTest : public testing::Test {
+ protected:
+  RocksStoreTest() : parent_(TempDir::Create(testing::TempDir(), "rocks-store-").value()) {
+    options_.dir = parent_.path() + "/store";
+    options_.min_free_bytes = 0;
+  }
+
+  std::unique_ptr<RocksStore> Open() {
+    absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(options_, logger_, clock_);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+
+  static Bundle SampleBundle(int seed, size_t binary_bytes = 20000) {
+    Bundle bundle;
+    bundle.plan =
+        std::make_shared<StoredPlan>(MakeStoredPlan(StrCat("graph ", seed), SamplePlan(), seed));
+    for (int i = 0; i < 2; ++i) {
+      bundle.kernels.push_back(
+          std::make_shared<KernelArtifact>(SampleKernel(seed * 100 + i, binary_bytes)));
+    }
+    return bundle;
+  }
+
+  // Changes a stored value behind the store's back.
+  void Tamper(const std::string& family, const Digest& key,
+              const std::function<std::string(std::string)>& change) {
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, options_.dir, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names)
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open({}, options_.dir, families, &handles, &db).ok());
+    rocksdb::Slice slice(reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] != family) continue;
+      std::string value;
+      ASSERT_TRUE(db->Get({}, handles[i], slice, &value).ok());
+      ASSERT_TRUE(db->Put({}, handles[i], slice, change(value)).ok());
+    }
+    for (rocksdb::ColumnFamilyHandle* handle : handles) {
+      ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    }
+    delete db;
+  }
+
+  // Flips four bytes in the middle of every file with this extension; returns how many there were.
+  int FlipBytesInFiles(const std::string& extension) const {
+    int files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(options_.dir)) {
+      std::string name = file.path().filename();
+      if (file.path().extension() != extension && !name.starts_with(extension)) continue;
+      std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+      auto size = static_cast<std::streamoff>(std::filesystem::file_size(file));
+      char bytes[4] = {};
+      stream.seekg(size / 2).read(bytes, sizeof(bytes));
+      for (char& byte : bytes) byte = static_cast<char>(byte ^ 0x5a);
+      stream.seekp(size / 2).write(bytes, sizeof(bytes));
+      ++files;
+    }
+    return files;
+  }
+
+  TempDir parent_;
+  RocksStoreOptions options_;
+  CapturingLogger logger_;
+  FakeClock clock_;
+};
+
+TEST_F(RocksStoreTest, EntriesSurviveReopening) {
+  Bundle bundle = SampleBundle(1);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+  }
+  auto store = Open();
+  Found<StoredPlan> plan = store->GetPlan({bundle.plan->key, bundle.plan->full_key});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan.tier, Tier::kDisk);
+  EXPECT_EQ(plan.value->plan_bytes, bundle.plan->plan_bytes);
+  EXPECT_TRUE(store->ContainsKernel(bundle.kernels[0]->key));
+  Found<KernelArtifact> kernel = store->GetKernel({bundle.kernels[0]->key});
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(EncodeArtifact(*kernel.value), EncodeArtifact(*bundle.kernels[0]));
+  EXPECT_FALSE(store->GetKernel({Sha256("absent")}));
+  EXPECT_FALSE(store->started_empty_after_damage());
+  StoreStats stats = store->Stats()[0];
+  EXPECT_EQ(stats.plans, 1);
+  EXPECT_EQ(stats.kernels, 2);
+  EXPECT_GT(stats.bytes, 40000);
+}
+
+TEST_F(RocksStoreTest, AFlippedBitInAValueIsAMissAndTheEntryGoes) {
+  Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  for (size_t position : {size_t{0}, size_t{3}, size_t{10}, size_t{100}, size_t{9999}}) {
+    Tamper("kernels", bundle.kernels[0]->key, [&](std::string value) {
+      value[position] = static_cast<char>(value[position] ^ 1);
+      return value;
+    });
+    auto store = Open();
+    EXPECT_FALSE(store->GetKernel({bundle.kernels[0]->key})) << position;
+    EXPECT_FALSE(store->ContainsKernel(bundle.kernels[0]->key));
+    EXPECT_EQ(store->Stats()[0].dropped, 1);
+    EXPECT_TRUE(store->GetKernel({bundle.kernels[1]->key}));
+    ASSERT_TRUE(store->PutBundle(bundle).ok());  // compiled again
+    EXPECT_TRUE(store->GetKernel({bundle.kernels[0]->key}));
+  }
+  EXPECT_EQ(logger_.LinesWith("cache_entry_dropped").size(), 5u);
+}
+
+TEST_F(RocksStoreTest, TruncatedEntriesAreMisses) {
+  Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  for (size_t keep : {size_t{0}, size_t{1}, size_t{36}, size_t{500}}) {
+    Tamper("plans", bundle.plan->key, [&](std::string value) { return value.substr(0, keep); });
+    auto store = Open();
+    EXPECT_FALSE(store->GetPlan({bundle.plan->key, bundle.plan->full_key})) << keep;
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+  }
+}
+
+TEST_F(RocksStoreTest, AnotherFullKeyUnderTheSameDigestIsAMiss) {
+  Bundle bundle = SampleBundle(1);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+    EXPECT_FALSE(store->GetPlan({bundle.plan->key, "a collision"}));
+    EXPECT_FALSE(store->GetPlan({bundle.plan->key, bundle.plan->full_key})) << "it was deleted";
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+  }
+  // A sound entry of another kernel under this kernel's key.
+  Tamper("kernels", bundle.kernels[0]->key,
+         [&](const std::string& /*value*/) { return Frame(EncodeArtifact(*bundle.kernels[1])); });
+  auto store = Open();
+  EXPECT_FALSE(store->GetKernel({bundle.kernels[0]->key}));
+  EXPECT_EQ(logger_.LinesWith("full key differs").size(), 1u);
+  EXPECT_EQ(logger_.LinesWith("entry has the key").size(), 1u);
+}
+
+TEST_F(RocksStoreTest, DamagedFilesGiveMissesNeverWrongValues) {
+  std::vector<Bundle> bundles;
+  for (int i = 0; i < 20; ++i) bundles.push_back(SampleBundle(i));
+  {
+    auto store = Open();
+    for (const Bundle& bundle : bundles) ASSERT_TRUE(store->PutBundle(bundle).ok());
+  }
+  Open().reset();  // moves what is in the log into tables and blob files
+  ASSERT_GT(FlipBytesInFiles(".blob"), 0);
+  auto store = Open();
+  int hits = 0;
+  for (const Bundle& bundle : bundles) {
+    for (const auto& kernel : bundle.kernels) {
+      Found<KernelArtifact> found = store->GetKernel({kernel->key});
+      if (!found) continue;
+      ++hits;
+      EXPECT_EQ(found.value->binary, kernel->binary);
+    }
+  }
+  EXPECT_LT(hits, 40);
+  EXPECT_GT(hits, 30);
+  EXPECT_EQ(store->Stats()[0].dropped, 40 - hits);
+}
+
+TEST_F(RocksStoreTest, ADamagedManifestStartsAnEmptyStoreAndKeepsTheOld) {
+  Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  ASSERT_GT(FlipBytesInFiles("MANIFEST"), 0);
+  auto store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(store->started_empty_after_damage());
+  EXPECT_FALSE(store->GetPlan({bundle.plan->key}));
+  EXPECT_TRUE(std::filesystem::exists(options_.dir + ".corrupt-1700000000"));
+  EXPECT_EQ(logger_.LinesWith("store_set_aside").size(), 1u);
+  EXPECT_TRUE(store->PutBundle(bundle).ok());
+  store.reset();
+  ASSERT_GT(FlipBytesInFiles("CURRENT"), 0);
+  EXPECT_TRUE(Open()->started_empty_after_damage());
+  EXPECT_TRUE(std::filesystem::exists(options_.dir + ".corrupt-1700000000-1"));
+}
+
+TEST_F(RocksStoreTest, AnotherSchemaVersionIsPutAside) {
+  ASSERT_TRUE(Open()->PutBundle(SampleBundle(1)).ok());
+  {
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const char* name : {"default", "plans", "kernels", "measurements", "models", "meta"}) {
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    }
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open({}, options_.dir, families, &handles, &db).ok());
+    ASSERT_TRUE(db->Put({}, handles[5], "schema", "999").ok());
+    for (rocksdb::ColumnFamilyHandle* handle : handles) {
+      ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    }
+    delete db;
+  }
+  EXPECT_TRUE(Open()->started_empty_after_damage());
+  EXPECT_EQ(logger_.LinesWith("schema version \\\"999\\\"").size(), 1u);
+}
+
+TEST_F(RocksStoreTest, ASecondOpenerGetsAClearError) {
+  auto store = Open();
+  absl::Status second = RocksStore::Open(options_, logger_, clock_).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(second)),
+              HasSubstr(StrCat("is open already in process ", getpid())));
+  store.reset();
+  EXPECT_NE(Open(), nullptr);
+}
+
+TEST_F(RocksStoreTest, NothingIsWrittenWhenTheDiskIsNearlyFull) {
+  int64_t free = 1000;
+  options_.min_free_bytes = 500;
+  options_.free_bytes = [&](const std::string&) { return absl::StatusOr<int64_t>(free); };
+  auto store = Open();
+  ASSERT_TRUE(store->PutBundle(SampleBundle(1)).ok());
+  free = 499;
+  absl::Status refused = store->PutBundle(SampleBundle(2));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(store->Stats()[0].writable);
+  EXPECT_EQ(store->Stats()[0].write_failures, 1);
+  EXPECT_TRUE(store->GetPlan({SampleBundle(1).plan->key})) << "reads go on";
+  free = 1000;
+  EXPECT_TRUE(store->PutBundle(SampleBundle(2)).ok());
+  EXPECT_TRUE(store->Stats()[0].writable);
+  EXPECT_EQ(logger_.LinesWith("store_writable").size(), 2u);
+}
+
+TEST_F(RocksStoreTest, TheBudgetHoldsAndUseDecidesAcrossReopening) {
+  options_.budget_bytes = 1 << 20;
+  Bundle favourite = SampleBundle(1000);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(favourite).ok());
+    for (int i = 0; i < 20; ++i) {
+      clock_.Advance(std::chrono::seconds(1));
+      ASSERT_TRUE(store->PutBundle(SampleBundle(i)).ok());
+    }
+    clock_.Advance(std::chrono::seconds(1));
+    EXPECT_TRUE(store->GetPlan({favourite.plan->key}));
+    for (const auto& kernel : favourite.kernels) EXPECT_TRUE(store->GetKernel({kernel->key}));
+  }
+  auto store = Open();  // the time of that use was written when the store closed
+  for (int i = 20; i < 30; ++i) {
+    clock_.Advance(std::chrono::seconds(1));
+    ASSERT_TRUE(store->PutBundle(SampleBundle(i)).ok());
+  }
+  StoreStats stats = store->Stats()[0];
+  EXPECT_LE(stats.bytes, 1 << 20);
+  EXPECT_GT(stats.evicted, 5);
+  EXPECT_TRUE(store->GetPlan({favourite.plan->key}));
+  int old_ones = 0;
+  for (int i = 0; i < 5; ++i) {
+    for (const auto& kernel : SampleBundle(i).kernels)
+      old_ones += store->ContainsKernel(kernel->key);
+  }
+  EXPECT_LT(old_ones, 3) << "of 10";
+  Bundle giant = SampleBundle(7777, size_t{2} << 20);
+  EXPECT_EQ(store->PutBundle(giant).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(store->Stats()[0].writable);
+}
+
+TEST_F(RocksStoreTest, RecordsAreKeptInOrder) {
+  auto store = Open();
+  ASSERT_TRUE(store->PutRecord(RecordFamily::kMeasurements, "cpu/2", "b").ok());
+  ASSERT_TRUE(store->PutRecord(RecordFamily::kMeasurements, "cpu/1", "a").ok());
+  ASSERT_TRUE(store->PutRecord(RecordFamily::kMeasurements, "gpu/1", "c").ok());
+  ASSERT_TRUE(store->PutRecord(RecordFamily::kModels, "cpu", "model").ok());
+  store.reset();
+  store = Open();
+  std::vector<std::string> seen;
+  ASSERT_TRUE(store
+                  ->ScanRecords(RecordFamily::kMeasurements, "cpu/",
+                                [&](std::string_view key, std::string_view value) {
+                                  seen.push_back(StrCat(key, "=", value));
+                                  return true;
+                                })
+                  .ok());
+  EXPECT_THAT(seen, testing::ElementsAre("cpu/1=a", "cpu/2=b"));
+  EXPECT_EQ(store->GetRecord(RecordFamily::kModels, "cpu").value(), "model");
+  EXPECT_EQ(store->GetRecord(RecordFamily::kModels, "gpu").value(), std::nullopt);
+}
+
+TEST_F(RocksStoreTest, ManyThreads) {
+  auto store = Open();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        Bundle bundle = SampleBundle((i + t) % 8, 2000);
+        EXPECT_TRUE(store->PutBundle(bundle).ok());
+        Found<KernelArtifact> kernel = store->GetKernel({bundle.kernels[0]->key});
+        ASSERT_TRUE(kernel);
+        EXPECT_EQ(kernel.value->binary, bundle.kernels[0]->binary);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store->Stats()[0].plans, 8);
+}
+
+TEST(Frame, RoundTripsAndSeesDamage) {
+  std::string framed = Frame("payload");
+  EXPECT_EQ(Unframe(framed).value(), "payload");
+  EXPECT_EQ(FrameDigest(framed), Sha256("payload"));
+  EXPECT_EQ(Unframe(Frame("")).value(), "");
+  for (size_t i = 0; i < framed.size(); ++i) {
+    std::string damaged = framed;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_FALSE(Unframe(damaged).ok()) << i;
+    EXPECT_FALSE(Unframe(framed.substr(0, i)).ok()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fusion

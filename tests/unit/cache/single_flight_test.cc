@@ -1,0 +1,202 @@
+#include "core/cache/single_flight.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "core/base/thread_pool.h"
+#include "tests/support/fake_clock.h"
+
+namespace fusion {
+namespace {
+
+using Flights = SingleFlight<std::string, std::string>;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Flights::Result Value(const std::string& text) { return std::make_shared<const std::string>(text); }
+
+// Waits for something another thread is about to do; fails the test instead of hanging.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 5000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return false;
+}
+
+TEST(SingleFlight, EqualCallersShareOneExecution) {
+  ThreadPool pool(4, 100);
+  Flights flights(pool);
+  std::promise<void> release;
+  std::shared_future<void> gate = release.get_future().share();
+  std::atomic<int> executions{0};
+  std::atomic<int> first_callers{0};
+  std::vector<std::thread> callers;
+  std::vector<Flights::Result> results(16, absl::UnknownError("not run"));
+  for (Flights::Result& result : results) {
+    callers.emplace_back([&] {
+      CancelToken token;
+      bool shared = false;
+      result = flights.Run(
+          "k", token,
+          [&executions, gate] {
+            ++executions;
+            gate.wait();
+            return Value("built");
+          },
+          &shared);
+      if (!shared) ++first_callers;
+    });
+  }
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 16; }));
+  EXPECT_EQ(flights.in_flight(), 1);
+  release.set_value();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(executions, 1);
+  EXPECT_EQ(first_callers, 1);
+  EXPECT_EQ(flights.shared_total(), 15);
+  EXPECT_EQ(flights.waiters(), 0);
+  EXPECT_EQ(flights.in_flight(), 0);
+  for (const Flights::Result& result : results) {
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(*result, *results[0]);  // the very same object
+  }
+}
+
+TEST(SingleFlight, DifferentKeysDoNotWaitForEachOther) {
+  ThreadPool pool(2, 10);
+  Flights flights(pool);
+  CancelToken token;
+  std::promise<void> release;
+  std::thread slow([&] {
+    EXPECT_TRUE(flights
+                    .Run("slow", token,
+                         [&] {
+                           release.get_future().wait();
+                           return Value("s");
+                         })
+                    .ok());
+  });
+  EXPECT_TRUE(Eventually([&] { return flights.in_flight() == 1; }));
+  EXPECT_EQ(**flights.Run("fast", token, [] { return Value("f"); }), "f");
+  release.set_value();
+  slow.join();
+}
+
+TEST(SingleFlight, ACancelledWaiterLeavesAloneAndTheWorkGoesOn) {
+  ThreadPool pool(1, 10);
+  Flights flights(pool);
+  std::promise<void> release;
+  CancelToken impatient;
+  CancelToken patient;
+  std::thread first([&] {
+    absl::Status status = flights
+                              .Run("k", impatient,
+                                   [&] {
+                                     release.get_future().wait();
+                                     return Value("built");
+                                   })
+                              .status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  });
+  EXPECT_TRUE(Eventually([&] { return flights.in_flight() == 1; }));
+  std::thread second(
+      [&] { EXPECT_EQ(**flights.Run("k", patient, [] { return Value("again"); }), "built"); });
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 2; }));
+  impatient.Cancel();  // the one that started the work
+  first.join();
+  release.set_value();
+  second.join();
+}
+
+TEST(SingleFlight, ADeadlineEndsTheWaitNotTheWork) {
+  ThreadPool pool(1, 10);
+  Flights flights(pool);
+  FakeClock clock;
+  CancelToken hurried(clock, clock.Now() + seconds(5));
+  std::promise<void> release;
+  std::promise<void> ended;
+  std::thread caller([&] {
+    absl::Status status = flights
+                              .Run("k", hurried,
+                                   [&] {
+                                     release.get_future().wait();
+                                     ended.set_value();
+                                     return Value("late");
+                                   })
+                              .status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  });
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 1; }));
+  clock.Advance(seconds(6));
+  caller.join();
+  EXPECT_EQ(flights.in_flight(), 1);
+  release.set_value();
+  ended.get_future().wait();
+  EXPECT_TRUE(Eventually([&] { return flights.in_flight() == 0; }));
+}
+
+TEST(SingleFlight, ErrorsAreSharedButNotRemembered) {
+  ThreadPool pool(1, 10);
+  Flights flights(pool);
+  CancelToken token;
+  EXPECT_EQ(
+      flights.Run("k", token, []() -> Flights::Result { return Internal("broken"); }).status(),
+      Internal("broken"));
+  EXPECT_EQ(**flights.Run("k", token, [] { return Value("fixed"); }), "fixed");
+}
+
+TEST(SingleFlight, ARefusedTaskFailsItsCallersAtOnce) {
+  ThreadPool pool(1, 0);  // a queue without room refuses everything
+  Flights flights(pool);
+  CancelToken token;
+  EXPECT_EQ(flights.Run("k", token, [] { return Value("x"); }).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(flights.in_flight(), 0);
+}
+
+class DroppingExecutor final : public TaskExecutor {
+ public:
+  absl::Status Submit(std::function<void()> task) override {
+    task = nullptr;
+    return absl::OkStatus();
+  }
+};
+
+TEST(SingleFlight, ATaskDroppedWithoutRunningDoesNotHangItsCallers) {
+  DroppingExecutor executor;
+  Flights flights(executor);
+  CancelToken token;
+  EXPECT_EQ(flights.Run("k", token, [] { return Value("x"); }).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST(SingleFlight, ManyThreadsManyKeys) {
+  ThreadPool pool(4, 1000);
+  Flights flights(pool);
+  std::atomic<int> executions{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 8; ++t) {
+    callers.emplace_back([&, t] {
+      CancelToken token;
+      for (int i = 0; i < 200; ++i) {
+        std::string key = StrCat("k", (i + t) % 7);
+        Flights::Result result = flights.Run(key, token, [&executions, key] {
+          ++executions;
+          return Value(key);
+        });
+        ASSERT_TRUE(result.ok());
+        EXPECT_EQ(**result, key);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_LE(executions, 1600);
+  EXPECT_EQ(flights.in_flight(), 0);
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,372 @@
+#include "core/compile/worker_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <future>
+
+#include "core/base/file.h"
+#include "core/base/kernel_abi.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_toolchain.h"
+
+namespace fusion {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr Nanoseconds kForEver = seconds(30);
+
+// A worker that is a thread. The job's source says what it does with it: "ok", "error", "die",
+// "garbage", "hang", "stage-hang".
+class FakeWorker final : public WorkerProcess {
+ public:
+  FakeWorker() {
+    int fds[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    ours_ = std::make_unique<FrameChannel>(UniqueFd(fds[0]), kMaxWorkerMessageBytes);
+    thread_ = std::thread([this, fd = fds[1]] { Serve(fd); });
+  }
+  ~FakeWorker() override { End(Nanoseconds(0)); }
+
+  FrameChannel& channel() override { return *ours_; }
+  std::string End(Nanoseconds /*grace*/) override {
+    killed_ = true;
+    if (thread_.joinable()) thread_.join();
+    return died_ ? "killed by signal 11 (Segmentation fault)" : "killed by signal 9 (Killed)";
+  }
+
+ private:
+  void Serve(int fd) {
+    FrameChannel channel{UniqueFd(fd), kMaxWorkerMessageBytes};
+    EXPECT_TRUE(
+        channel.Send(EncodeReply(WorkerHello{FUSION_KERNEL_ABI_VERSION, "avx2", "none"}), kForEver)
+            .ok());
+    while (!killed_) {
+      absl::StatusOr<std::optional<std::string>> body = channel.Receive(milliseconds(2));
+      if (!body.ok()) return;
+      if (!body->has_value()) continue;
+      WorkerJob work = DecodeJob(**body).value();
+      const std::string& what = work.job.source;
+      if (what == "die") {
+        died_ = true;
+        return;
+      }
+      EXPECT_TRUE(channel.Send(EncodeReply(WorkerStage{"compile"}), kForEver).ok());
+      if (what == "hang") continue;
+      if (what == "garbage") {
+        EXPECT_TRUE(channel.Send("\xc1", kForEver).ok());
+        continue;
+      }
+      WorkerResult result;
+      result.binary = StrCat("binary of ", work.job.label);
+      if (what == "error") {
+        result.status = Internal("g++ exited with 1");
+        result.log = "kernel.cc:3: error: no";
+      }
+      EXPECT_TRUE(channel.Send(EncodeReply(result), kForEver).ok());
+    }
+  }
+
+  std::unique_ptr<FrameChannel> ours_;
+  std::atomic<bool> killed_{false};
+  std::atomic<bool> died_{false};
+  std::thread thread_;
+};
+
+class FakeStarter final : public WorkerStarter {
+ public:
+  explicit FakeStarter(std::atomic<bool>* broken) : broken_(*broken) {}
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int /*slot*/) override {
+    if (broken_) return FailedPrecondition("no such program");
+    return std::make_unique<FakeWorker>();
+  }
+
+ private:
+  std::atomic<bool>& broken_;
+};
+
+class WorkerPoolTest : public testing::Test {
+ protected:
+  WorkerPoolTest()
+      : dir_(TempDir::Create(testing::TempDir(), "pool-").value()),
+        toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()) {
+    options_.log_dir = dir_.path() + "/logs";
+  }
+
+  std::unique_ptr<WorkerPool> MakePool() {
+    return std::make_unique<WorkerPool>(options_, toolchain_,
+                                        std::make_unique<FakeStarter>(&broken_), logger_, clock_);
+  }
+
+  static CompileJob Job(const std::string& what, const std::string& label = "MatMul") {
+    CompileJob job;
+    job.full_key = StrCat(what, "/", label);
+    job.key = Sha256(job.full_key);
+    job.symbol = "fk_1";
+    job.label = label;
+    job.source = what;
+    return job;
+  }
+
+  static bool Eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 5000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return false;
+  }
+
+  CompileResult RunJob(WorkerPool& pool, const CompileJob& job) {
+    auto ticket = pool.Submit(job);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    CancelToken token;
+    return (*ticket)->Wait(token);
+  }
+
+  TempDir dir_;
+  FakeTools tools_;
+  Toolchain toolchain_;
+  CapturingLogger logger_;
+  FakeClock clock_;
+  std::atomic<bool> broken_{false};
+  WorkerPoolOptions options_;
+};
+
+TEST_F(WorkerPoolTest, AJobGivesACompleteArtifact) {
+  auto pool = MakePool();
+  CompileJob job = Job("ok");
+  job.schedule = "schedule { }";
+  CompileResult result = RunJob(*pool, job);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const KernelArtifact& kernel = **result;
+  EXPECT_EQ(kernel.key, job.key);
+  EXPECT_EQ(kernel.full_key, job.full_key);
+  EXPECT_EQ(kernel.binary, "binary of MatMul");
+  EXPECT_EQ(kernel.content, Sha256(kernel.binary));
+  EXPECT_EQ(kernel.source, "ok");
+  EXPECT_EQ(kernel.schedule, "schedule { }");
+  EXPECT_EQ(kernel.compiler, toolchain_.CommandText(job.isa, job.numerics));
+  WorkerPoolStats stats = pool->Stats();
+  EXPECT_EQ(stats.done, 1);
+  EXPECT_EQ(stats.workers, 1);
+  EXPECT_EQ(stats.isa, "avx2");
+  EXPECT_EQ(stats.sandbox, "none");
+}
+
+TEST_F(WorkerPoolTest, TheCallbackHearsTheResult) {
+  auto pool = MakePool();
+  std::promise<std::string> heard;
+  auto ticket = pool->Submit(
+      Job("ok"), nullptr, [&](const CompileResult& result) { heard.set_value((*result)->binary); });
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_EQ(heard.get_future().get(), "binary of MatMul");
+}
+
+TEST_F(WorkerPoolTest, AFailedCompileQuotesAndSavesItsLog) {
+  auto pool = MakePool();
+  CompileResult result = RunJob(*pool, Job("error"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(Message(result.status()),
+            "compiling fk_1 (MatMul): g++ exited with 1: kernel.cc:3: error: no");
+  std::string log = pool->logs().Read(Job("error").key).value();
+  EXPECT_THAT(log, HasSubstr("kernel.cc:3: error: no"));
+  EXPECT_THAT(log, HasSubstr("g++ (Fake) 99.1"));
+  EXPECT_EQ(pool->Stats().failed, 1);
+  EXPECT_EQ(pool->Stats().restarts, 0);
+}
+
+TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
+  auto pool = MakePool();
+  CompileResult result = RunJob(*pool, Job("die"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(Message(result.status())),
+              HasSubstr("worker failed in stage 'taking the job': killed by signal 11"));
+  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+  WorkerPoolStats stats = pool->Stats();
+  EXPECT_EQ(stats.crashed, 1);
+  EXPECT_EQ(stats.restarts, 1);
+  EXPECT_EQ(stats.done, 1);
+  EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 1u);
+}
+
+TEST_F(WorkerPoolTest, GarbageFromAWorkerFailsOneJob) {
+  auto pool = MakePool();
+  CompileResult result = RunJob(*pool, Job("garbage"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(Message(result.status())), HasSubstr("stage 'compile'"));
+  EXPECT_THAT(std::string(Message(result.status())), HasSubstr("no MessagePack"));
+  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+}
+
+TEST_F(WorkerPoolTest, AHangingJobEndsAtItsLimit) {
+  options_.job_limit = seconds(100);
+  auto pool = MakePool();
+  auto ticket = pool->Submit(Job("hang")).value();
+  ASSERT_TRUE(Eventually([&] { return pool->Stats().running == 1; }));
+  clock_.Advance(seconds(99));
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_FALSE(ticket->done());
+  CancelToken token;
+  // The limit counts from when the worker got the job, which may be after the first advance.
+  std::thread time([&] {
+    while (!ticket->done()) {
+      clock_.Advance(seconds(10));
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  });
+  absl::Status status = ticket->Wait(token).status();
+  time.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("killed after 100 s in stage 'compile'"));
+  EXPECT_EQ(pool->Stats().timed_out, 1);
+  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+}
+
+TEST_F(WorkerPoolTest, CancellingEndsQueuedAndRunningJobs) {
+  auto pool = MakePool();
+  auto running_cancel = std::make_shared<CancelToken>();
+  auto queued_cancel = std::make_shared<CancelToken>();
+  auto running = pool->Submit(Job("hang"), running_cancel).value();
+  auto queued = pool->Submit(Job("ok"), queued_cancel).value();
+  auto last = pool->Submit(Job("ok", "last")).value();
+  ASSERT_TRUE(Eventually([&] { return pool->Stats().running == 1; }));
+  EXPECT_EQ(pool->Stats().queued, 2);
+  queued_cancel->Cancel();
+  running_cancel->Cancel();
+  CancelToken token;
+  EXPECT_EQ(running->Wait(token).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(queued->Wait(token).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(last->Wait(token).ok());
+  EXPECT_EQ(pool->Stats().cancelled, 2);
+}
+
+TEST_F(WorkerPoolTest, AnImpatientWaiterLeavesTheJobAlone) {
+  auto pool = MakePool();
+  auto cancel = std::make_shared<CancelToken>();
+  auto ticket = pool->Submit(Job("hang"), cancel).value();
+  CancelToken impatient;
+  impatient.Cancel();
+  EXPECT_EQ(ticket->Wait(impatient).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(ticket->done());
+  cancel->Cancel();
+}
+
+TEST_F(WorkerPoolTest, AFullQueueRefuses) {
+  options_.queue_limit = 2;
+  auto pool = MakePool();
+  auto cancel = std::make_shared<CancelToken>();
+  ASSERT_TRUE(pool->Submit(Job("hang"), cancel).ok());
+  ASSERT_TRUE(Eventually([&] { return pool->Stats().running == 1; }));
+  ASSERT_TRUE(pool->Submit(Job("ok")).ok());
+  ASSERT_TRUE(pool->Submit(Job("ok")).ok());
+  absl::Status full = pool->Submit(Job("ok")).status();
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Message(full), "compile queue is full: 2 jobs wait for 1 workers");
+  EXPECT_EQ(pool->Stats().rejected, 1);
+  cancel->Cancel();
+}
+
+TEST_F(WorkerPoolTest, StopDrainsWhatItHas) {
+  options_.workers = 2;
+  auto pool = MakePool();
+  std::vector<std::shared_ptr<CompileTicket>> tickets;
+  for (int i = 0; i < 50; ++i) tickets.push_back(pool->Submit(Job("ok", StrCat(i))).value());
+  // A drain that never ends by itself: the clock stands still.
+  pool->Stop(seconds(1));
+  for (const auto& ticket : tickets) {
+    ASSERT_TRUE(ticket->done());
+    EXPECT_TRUE(ticket->Wait(CancelToken()).ok());
+  }
+  EXPECT_EQ(pool->Submit(Job("ok")).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pool->Stats().workers, 0);
+}
+
+TEST_F(WorkerPoolTest, StopWithoutDrainEndsBusyAndQueuedJobs) {
+  auto pool = MakePool();
+  auto running = pool->Submit(Job("hang")).value();
+  auto queued = pool->Submit(Job("ok")).value();
+  ASSERT_TRUE(Eventually([&] { return pool->Stats().running == 1; }));
+  pool->Stop(Nanoseconds(0));
+  EXPECT_EQ(running->Wait(CancelToken()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queued->Wait(CancelToken()).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(WorkerPoolTest, AWorkerThatDoesNotStartFailsTheJobNotThePool) {
+  broken_ = true;
+  auto pool = MakePool();
+  CompileResult result = RunJob(*pool, Job("ok"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(result.status())), HasSubstr("no such program"));
+  broken_ = false;
+  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+}
+
+TEST_F(WorkerPoolTest, WorkersAreReplacedAfterTheirShareOfJobs) {
+  options_.jobs_per_worker = 3;
+  auto pool = MakePool();
+  for (int i = 0; i < 9; ++i) ASSERT_TRUE(RunJob(*pool, Job("ok", StrCat(i))).ok());
+  EXPECT_TRUE(Eventually([&] { return pool->Stats().restarts == 3; }));
+  EXPECT_EQ(pool->Stats().crashed, 0);
+}
+
+TEST_F(WorkerPoolTest, AnIsaTheCompilerLacksIsRefusedAtOnce) {
+  tools_.on_compile = [](const Command& command) {
+    CommandResult result;
+    bool avx = std::find(command.argv.begin(), command.argv.end(), "-mavx2") != command.argv.end();
+    result.exit_code = avx ? 1 : 0;
+    return result;
+  };
+  toolchain_ = Toolchain::Open(FakeToolchainOptions(), tools_).value();
+  auto pool = MakePool();
+  CompileJob job = Job("ok");
+  job.isa = Isa::kAvx2;
+  EXPECT_EQ(pool->Submit(job).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(WorkerPoolTest, ManySubmittersManyFailures) {
+  options_.workers = 3;
+  auto pool = MakePool();
+  std::vector<std::thread> submitters;
+  std::atomic<int> ok{0};
+  std::atomic<int> failed{0};
+  for (int t = 0; t < 4; ++t) {
+    submitters.emplace_back([&, t] {
+      const char* kinds[] = {"ok", "ok", "error", "die", "garbage"};
+      for (int i = 0; i < 25; ++i) {
+        CompileResult result = RunJob(*pool, Job(kinds[(i + t) % 5], StrCat(t, "/", i)));
+        ++(result.ok() ? ok : failed);
+      }
+    });
+  }
+  for (std::thread& submitter : submitters) submitter.join();
+  EXPECT_EQ(ok, 40);
+  EXPECT_EQ(failed, 60);
+  WorkerPoolStats stats = pool->Stats();
+  EXPECT_EQ(stats.done, 40);
+  EXPECT_EQ(stats.failed, 20);
+  EXPECT_EQ(stats.crashed, 40);
+  EXPECT_EQ(stats.running, 0);
+}
+
+TEST(CompileLogs, KeepsTheNewest) {
+  TempDir dir = TempDir::Create(testing::TempDir(), "logs-").value();
+  CompileLogs logs(dir.path() + "/sub", 3);
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(logs.Save(Sha256(StrCat(i)), StrCat("log ", i)).ok());
+    std::this_thread::sleep_for(milliseconds(5));  // modification times must differ
+  }
+  EXPECT_FALSE(logs.Read(Sha256("2")).ok());
+  EXPECT_EQ(logs.Read(Sha256("3")).value(), "log 3");
+  EXPECT_EQ(logs.Read(Sha256("5")).value(), "log 5");
+  CompileLogs nowhere("", 3);
+  EXPECT_TRUE(nowhere.Save(Sha256("1"), "x").ok());
+  EXPECT_EQ(nowhere.Read(Sha256("1")).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,103 @@
+#include "core/wire/kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/wire/stored_plan.h"
+#include "fusion/v1/plan.pb.h"
+#include "tests/support/message_checks.h"
+#include "tests/support/sample_bundle.h"
+
+namespace fusion {
+namespace {
+
+v1::KernelArtifact SampleWire() {
+  v1::KernelArtifact wire;
+  EncodeKernel(SampleKernel(), &wire);
+  return wire;
+}
+
+TEST(WireKernel, EveryFieldTravels) {
+  EXPECT_EQ(FieldCount<KernelArtifact>(), WireFieldCount<v1::KernelArtifact>());
+  EXPECT_EQ(FieldCount<CheckReport>(), WireFieldCount<v1::CheckReport>());
+  v1::KernelArtifact wire = SampleWire();
+  EXPECT_THAT(UnsetFields(wire), testing::IsEmpty());
+  v1::KernelArtifact again;
+  EncodeKernel(DecodeKernel(wire).value(), &again);
+  EXPECT_EQ(TextOf(again), TextOf(wire));
+  EXPECT_EQ(TextOf(wire.check()),
+            "verified: true\nreason: \"sampled\"\nmax_abs: 1e-06\nmax_rel: 1e-07\nelements: 4096\n"
+            "outside: 1\n");
+  EXPECT_EQ(wire.source(), SampleKernel().source);
+  EXPECT_EQ(wire.schedule(), SampleKernel().schedule);
+  EXPECT_EQ(wire.compile_ms(), 81.5);
+  EXPECT_EQ(wire.check_ms(), 2.25);
+}
+
+TEST(WireKernel, BytesReadBackAndDamageIsSeen) {
+  std::string bytes = EncodeArtifact(SampleKernel());
+  EXPECT_EQ(EncodeArtifact(DecodeArtifact(bytes).value()), bytes);
+  std::string flipped = bytes;
+  size_t at = bytes.find("ELF");
+  flipped[at] = 'e';
+  EXPECT_EQ(DecodeArtifact(flipped).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(DecodeArtifact(bytes.substr(0, bytes.size() / 2)).ok());
+  EXPECT_FALSE(DecodeArtifact("").ok());
+}
+
+TEST(WireKernel, HostileFieldsAreNamed) {
+  auto fails_with = [](const std::function<void(v1::KernelArtifact*)>& damage) {
+    v1::KernelArtifact wire = SampleWire();
+    damage(&wire);
+    return std::string(Message(DecodeKernel(wire).status()));
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(fails_with([](auto* w) { w->set_key("x"); }), HasSubstr("kernel.key: a digest of 1"));
+  EXPECT_THAT(fails_with([](auto* w) { w->set_full_key("other"); }),
+              HasSubstr("full_key (5 bytes) has another digest"));
+  EXPECT_THAT(fails_with([](auto* w) { w->clear_content_sha256(); }),
+              HasSubstr("kernel.content_sha256: a digest of 0"));
+  EXPECT_THAT(fails_with([](auto* w) { w->clear_binary(); }), HasSubstr("kernel.binary: 0 bytes"));
+  EXPECT_THAT(fails_with([](auto* w) { w->set_binary("another"); }),
+              HasSubstr("is not what content_sha256 says"));
+  EXPECT_THAT(fails_with([](auto* w) { w->set_compile_ms(NAN); }), HasSubstr("kernel.compile_ms"));
+  EXPECT_THAT(fails_with([](auto* w) { w->mutable_check()->set_outside(-1); }),
+              HasSubstr("check: -1 of 4096"));
+}
+
+TEST(WireKernel, TextThatIsNotUtf8StaysReadable) {
+  KernelArtifact kernel = SampleKernel();
+  kernel.check.reason = "dlopen: \xff\xfe";
+  EXPECT_EQ(DecodeArtifact(EncodeArtifact(kernel)).value().check.reason, "dlopen: ??");
+}
+
+TEST(WireStoredPlan, EveryFieldTravels) {
+  // key follows from full_key and plan from plan_bytes; plan_sha256 is the wire's own.
+  EXPECT_EQ(FieldCount<StoredPlan>() - 2, WireFieldCount<v1::StoredPlan>() - 1);
+  StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1234567);
+  std::string bytes = EncodeStoredPlan(stored);
+  v1::StoredPlan wire;
+  ASSERT_TRUE(wire.ParseFromString(bytes));
+  EXPECT_THAT(UnsetFields(wire), testing::IsEmpty());
+  StoredPlan back = DecodeStoredPlan(bytes).value();
+  EXPECT_EQ(back.key, Sha256("graph:target"));
+  EXPECT_EQ(back.full_key, "graph:target");
+  EXPECT_EQ(back.plan_bytes, stored.plan_bytes);
+  EXPECT_EQ(back.plan.kernels.size(), 2u);
+  EXPECT_EQ(back.created_unix_ms, 1234567);
+}
+
+TEST(WireStoredPlan, DamageIsSeen) {
+  StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1);
+  std::string bytes = EncodeStoredPlan(stored);
+  size_t at = bytes.find("toy_64k");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = 'b';
+  EXPECT_EQ(DecodeStoredPlan(bytes).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(DecodeStoredPlan("garbage").ok());
+}
+
+}  // namespace
+}  // namespace fusion

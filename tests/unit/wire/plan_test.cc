@@ -1,0 +1,152 @@
+#include "core/wire/plan.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fusion/v1/plan.pb.h"
+#include "tests/support/message_checks.h"
+#include "tests/support/sample_bundle.h"
+
+namespace fusion {
+namespace {
+
+v1::Plan SampleWire() {
+  v1::Plan wire;
+  EncodePlan(SamplePlan(), &wire);
+  return wire;
+}
+
+TEST(WirePlan, EveryStructFieldHasAWireField) {
+  // Plan.version is the wire's own. A new field of a struct fails here until the wire carries it.
+  EXPECT_EQ(FieldCount<Plan>() + 1, WireFieldCount<v1::Plan>());
+  EXPECT_EQ(FieldCount<PlanTensor>(), WireFieldCount<v1::PlanTensor>());
+  EXPECT_EQ(FieldCount<Estimate>(), WireFieldCount<v1::Estimate>());
+  EXPECT_EQ(FieldCount<PlanKernel>(), WireFieldCount<v1::PlanKernel>());
+  EXPECT_EQ(FieldCount<PlanGroup>(), WireFieldCount<v1::PlanGroup>());
+  EXPECT_EQ(FieldCount<PlanLaunch>(), WireFieldCount<v1::PlanLaunch>());
+  EXPECT_EQ(FieldCount<PlanDecision>(), WireFieldCount<v1::PlanDecision>());
+  EXPECT_EQ(FieldCount<PlanFallback>(), WireFieldCount<v1::PlanFallback>());
+  EXPECT_EQ(FieldCount<PlanTotals>(), WireFieldCount<v1::PlanTotals>());
+}
+
+TEST(WirePlan, EncodingWritesEveryField) {
+  EXPECT_THAT(UnsetFields(SampleWire()), testing::IsEmpty());
+}
+
+TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
+  v1::Plan wire = SampleWire();
+  EXPECT_EQ(TextOf(wire.tensors(0)),
+            "data_type: DATA_TYPE_F16\ndims: 2\ndims: 3\nstrides: 3\nstrides: 1\n"
+            "space: SPACE_INPUT\nindex: 1\noffset: 11\nbytes: 12\n");
+  EXPECT_EQ(TextOf(wire.groups(0).estimate()),
+            "time_us: 1.5\ncompute_us: 2.5\nmemory_us: 3.5\nlaunch_us: 4.5\ntiling_loss_us: 5.5\n"
+            "flops: 6.5\nactivation_bytes: 7\nrecompute_bytes: 8\nweight_bytes: 9\n"
+            "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\nstall_us: 0.75\n");
+  EXPECT_EQ(TextOf(wire.prepare(0)), "group: 1\nkernel: 1\ntensors: 1\ntensors: 2\n");
+  EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
+  EXPECT_EQ(TextOf(wire.op_by_op()),
+            "kernels: 6\nlaunches: 7\nactivation_bytes: 8\nweight_bytes: 9\nestimated_us: 10.5\n");
+  EXPECT_EQ(TextOf(wire.decisions(0)),
+            "nodes: 1\nnodes: 2\nchosen: true\nreason: \"fits\"\nbenefit_us: -2.5\n");
+  EXPECT_EQ(wire.arena_bytes(), 4096);
+  EXPECT_EQ(wire.prepared_bytes(), 8192);
+  EXPECT_EQ(wire.numerics(), v1::NUMERICS_FAST);
+}
+
+TEST(WirePlan, DecodingReadsEveryField) {
+  v1::Plan wire = SampleWire();
+  absl::StatusOr<Plan> plan = DecodePlan(wire);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  v1::Plan again;
+  EncodePlan(*plan, &again);
+  EXPECT_EQ(TextOf(again), TextOf(wire));
+  EXPECT_EQ(plan->kernels[1].key, Sha256("other kernel"));
+  EXPECT_EQ(plan->constants[0]->GetInt(0), 77);
+}
+
+TEST(WirePlan, BytesAreDeterministicAndReadBack) {
+  std::string bytes = PlanToBytes(SamplePlan());
+  EXPECT_EQ(bytes, PlanToBytes(SamplePlan()));
+  EXPECT_EQ(PlanToBytes(PlanFromBytes(bytes).value()), bytes);
+}
+
+struct BadPlan {
+  const char* what;
+  std::function<void(v1::Plan*)> damage;
+  const char* message;
+};
+
+TEST(WirePlan, HostileFieldsAreNamed) {
+  const BadPlan kCases[] = {
+      {"version", [](v1::Plan* p) { p->set_version(9); }, "plan.version: 9"},
+      {"isa", [](v1::Plan* p) { p->set_isa("z80"); }, "plan.isa: ISA \"z80\" is not supported"},
+      {"threads", [](v1::Plan* p) { p->set_threads(0); }, "plan.threads: 0"},
+      {"numerics", [](v1::Plan* p) { p->set_numerics(static_cast<v1::Numerics>(9)); },
+       "plan.numerics: unknown value 9"},
+      {"dtype", [](v1::Plan* p) { p->mutable_tensors(1)->clear_data_type(); },
+       "plan.tensors[1]: data_type: unknown value 0; expected 1..10"},
+      {"space", [](v1::Plan* p) { p->mutable_tensors(0)->set_space(static_cast<v1::Space>(-3)); },
+       "plan.tensors[0]: space: unknown value -3"},
+      {"rank",
+       [](v1::Plan* p) {
+         for (int i = 0; i < 100; ++i) p->mutable_tensors(0)->add_dims(1);
+       },
+       "plan.tensors[0]: dims: rank 102"},
+      {"arena", [](v1::Plan* p) { p->mutable_tensors(1)->set_offset(4090); },
+       "plan tensor 1: outside its space"},
+      {"offset overflow", [](v1::Plan* p) { p->mutable_tensors(1)->set_offset(INT64_MAX); },
+       "plan tensor 1: outside its space"},
+      {"constant", [](v1::Plan* p) { p->mutable_constants(0)->set_data("abc"); },
+       "plan.constants[0]: tensor i64[1]: 3 bytes of data, expected 8"},
+      {"constant overflow", [](v1::Plan* p) { p->mutable_constants(0)->set_dims(0, INT64_MAX); },
+       "plan.constants[0]: shape"},
+      {"key", [](v1::Plan* p) { p->mutable_kernels(1)->set_key("short"); },
+       "plan.kernels[1]: key: a digest of 5 bytes; expected 32"},
+      {"symbol", [](v1::Plan* p) { p->mutable_kernels(0)->set_symbol("fk;rm"); },
+       "plan.kernels[0]: symbol: \"fk;rm\"; expected letters, digits and '_'"},
+      {"phases", [](v1::Plan* p) { p->mutable_kernels(0)->set_phases(-1); },
+       "plan.kernels[0]: phases: -1"},
+      {"estimate", [](v1::Plan* p) { p->mutable_groups(1)->mutable_estimate()->set_flops(NAN); },
+       "plan.groups[1]: estimate: flops: nan is not finite"},
+      {"launch", [](v1::Plan* p) { p->mutable_launches(0)->set_kernel(2); },
+       "a plan launch names kernel 2"},
+      {"launch tensor", [](v1::Plan* p) { p->mutable_prepare(0)->set_tensors(0, 3); },
+       "plan launch names tensor 3"},
+      {"nodes", [](v1::Plan* p) { p->set_nodes(-1); }, "plan.nodes: -1 is negative"},
+      {"fallback", [](v1::Plan* p) { p->mutable_fallbacks(0)->set_node(5); },
+       "plan.fallbacks: node 5"},
+      {"decision", [](v1::Plan* p) { p->mutable_decisions(0)->set_nodes(0, -1); },
+       "plan.decisions: node -1"},
+      {"totals", [](v1::Plan* p) { p->mutable_totals()->set_kernels(-1); },
+       "plan.totals: kernels: -1 is negative"},
+  };
+  for (const BadPlan& bad : kCases) {
+    v1::Plan wire = SampleWire();
+    bad.damage(&wire);
+    absl::Status status = DecodePlan(wire).status();
+    EXPECT_FALSE(status.ok()) << bad.what;
+    EXPECT_THAT(std::string(Message(status)), testing::HasSubstr(bad.message)) << bad.what;
+  }
+}
+
+TEST(WirePlan, DamagedBytesNeverCrash) {
+  google::protobuf::LogSilencer no_line_per_broken_string;
+  std::string bytes = PlanToBytes(SamplePlan());
+  int readable = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_FALSE(PlanFromBytes(std::string_view(bytes).substr(0, i)).ok() && i == 0);
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      if (PlanFromBytes(damaged).ok()) ++readable;
+    }
+  }
+  // Most bits sit in numbers that any value would do for; the point is that none of them crashes.
+  EXPECT_GT(readable, 0);
+}
+
+}  // namespace
+}  // namespace fusion

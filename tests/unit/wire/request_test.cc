@@ -1,0 +1,162 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/wire/options.h"
+#include "core/wire/scalars.h"
+#include "core/wire/target.h"
+#include "fusion/v1/fusion_service.pb.h"
+#include "tests/support/message_checks.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+Target SampleTarget() {
+  return {.name = "generic-avx2",
+          .vendor = "AuthenticAMD",
+          .family = 25,
+          .model = 17,
+          .isa = "avx512",
+          .features = {"avx512_bf16", "amx_tile"},
+          .l1_bytes = 32768,
+          .l2_bytes = 1 << 20,
+          .l3_bytes = 1 << 25,
+          .threads = 8};
+}
+
+PlanOptions SampleOptions() {
+  return {.fusion = FusionMode::kOpByOp,
+          .numerics = Numerics::kBitwise,
+          .hints = {.memory_pressure = 0.25, .compute_pressure = 0.75, .batch_size = 4},
+          .dim_bindings = {{"batch", 4}, {"seq", 128}},
+          .keep_outputs = {"hidden", "\xc3\xa9"}};
+}
+
+TEST(WireTarget, EveryFieldTravels) {
+  EXPECT_EQ(FieldCount<Target>(), WireFieldCount<v1::Target>());
+  v1::Target wire;
+  EncodeTarget(SampleTarget(), &wire);
+  EXPECT_EQ(TextOf(wire),
+            "name: \"generic-avx2\"\nvendor: \"AuthenticAMD\"\nfamily: 25\nmodel: 17\n"
+            "isa: \"avx512\"\nfeatures: \"avx512_bf16\"\nfeatures: \"amx_tile\"\nl1_bytes: 32768\n"
+            "l2_bytes: 1048576\nl3_bytes: 33554432\nthreads: 8\n");
+  v1::Target again;
+  EncodeTarget(DecodeTarget(wire).value(), &again);
+  EXPECT_EQ(TextOf(again), TextOf(wire));
+}
+
+TEST(WireTarget, DefaultsAreTheProtos) {
+  v1::Target wire;
+  wire.set_isa("avx2");
+  Target target = DecodeTarget(wire).value();
+  EXPECT_EQ(target.threads, 1);
+  EXPECT_EQ(target.l2_bytes, 0);
+}
+
+TEST(WireTarget, HostileFieldsAreNamed) {
+  auto fails_with = [](const std::function<void(v1::Target*)>& damage) {
+    v1::Target wire;
+    EncodeTarget(SampleTarget(), &wire);
+    damage(&wire);
+    return std::string(Message(DecodeTarget(wire).status()));
+  };
+  EXPECT_THAT(fails_with([](auto* t) { t->set_isa("neon"); }),
+              HasSubstr("target.isa: ISA \"neon\" is not supported; supported: x86-64-v2, avx2"));
+  EXPECT_THAT(fails_with([](auto* t) { t->clear_isa(), t->clear_name(); }),
+              HasSubstr("neither name nor isa"));
+  EXPECT_THAT(fails_with([](auto* t) { t->set_threads(-2); }), HasSubstr("target.threads: -2"));
+  EXPECT_THAT(fails_with([](auto* t) { t->set_l3_bytes(-1); }), HasSubstr("target.l3_bytes: -1"));
+  EXPECT_THAT(fails_with([](auto* t) { t->set_vendor(std::string(5000, 'x')); }),
+              HasSubstr("target.vendor: 5000 bytes"));
+  EXPECT_THAT(fails_with([](auto* t) {
+                for (int i = 0; i < 5000; ++i) t->add_features("f");
+              }),
+              HasSubstr("target.features (count): 5002"));
+}
+
+TEST(WireOptions, EveryFieldTravels) {
+  // Hints are a message of their own.
+  EXPECT_EQ(FieldCount<PlanOptions>() - 1, WireFieldCount<v1::PlanOptions>());
+  EXPECT_EQ(FieldCount<Hints>(), WireFieldCount<v1::Hints>());
+  v1::PlanOptions wire;
+  v1::Hints hints;
+  EncodeOptions(SampleOptions(), &wire, &hints);
+  EXPECT_THAT(UnsetFields(wire), testing::IsEmpty());
+  EXPECT_EQ(TextOf(hints), "memory_pressure: 0.25\ncompute_pressure: 0.75\nbatch_size: 4\n");
+  PlanOptions back = DecodeOptions(wire, hints).value();
+  EXPECT_EQ(back.fusion, FusionMode::kOpByOp);
+  EXPECT_EQ(back.numerics, Numerics::kBitwise);
+  EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
+  EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
+  EXPECT_EQ(back.hints.memory_pressure, 0.25);
+  EXPECT_EQ(back.hints.compute_pressure, 0.75);
+  EXPECT_EQ(back.hints.batch_size, 4);
+}
+
+TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
+  PlanOptions options = DecodeOptions({}, {}).value();
+  EXPECT_EQ(options.fusion, FusionMode::kFused);
+  EXPECT_EQ(options.numerics, Numerics::kFp32Accumulate);
+  EXPECT_EQ(FromWire(v1::PLAN_MODE_UNSPECIFIED).value(), PlanMode::kCompile);
+}
+
+TEST(WireOptions, HostileFieldsAreNamed) {
+  v1::Hints hints;
+  hints.set_memory_pressure(NAN);
+  EXPECT_THAT(std::string(Message(DecodeOptions({}, hints).status())),
+              HasSubstr("hints.memory_pressure: nan; expected 0..1"));
+  hints.Clear();
+  hints.set_batch_size(-1);
+  EXPECT_FALSE(DecodeOptions({}, hints).ok());
+  v1::PlanOptions wire;
+  (*wire.mutable_dim_bindings())["s"] = -4;
+  EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
+              HasSubstr("options.dim_bindings[\"s\"]: -4"));
+  wire.Clear();
+  wire.set_fusion(static_cast<v1::FusionMode>(99));
+  EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
+              HasSubstr("options.fusion: unknown value 99; expected 1..2"));
+}
+
+TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    auto type = static_cast<DType>(i);
+    EXPECT_EQ(FromWire(ToWire(type)).value(), type);
+  }
+  EXPECT_EQ(ToWire(DType::kF32), v1::DATA_TYPE_F32);
+  EXPECT_EQ(ToWire(DType::kBF16), v1::DATA_TYPE_BF16);
+  for (PlanMode mode : {PlanMode::kCompile, PlanMode::kPlanOnly, PlanMode::kByDeadline}) {
+    EXPECT_EQ(FromWire(ToWire(mode)).value(), mode);
+  }
+  for (KernelState s : {KernelState::kPending, KernelState::kReady, KernelState::kFailed}) {
+    EXPECT_EQ(FromWire(ToWire(s)).value(), s);
+  }
+  for (GroupKind kind : {GroupKind::kInner, GroupKind::kCrossOperator, GroupKind::kPipeline,
+                         GroupKind::kAllInOne, GroupKind::kPrepare}) {
+    EXPECT_EQ(FromWire(ToWire(kind)).value(), kind);
+  }
+  for (Space space : {Space::kInput, Space::kOutput, Space::kWeight, Space::kConstant,
+                      Space::kPrepared, Space::kArena}) {
+    EXPECT_EQ(FromWire(ToWire(space)).value(), space);
+  }
+  EXPECT_FALSE(FromWire(v1::DATA_TYPE_UNSPECIFIED).ok());
+  EXPECT_FALSE(FromWire(static_cast<v1::DataType>(11)).ok());
+  EXPECT_FALSE(FromWire(static_cast<v1::KernelState>(-1)).ok());
+}
+
+TEST(WireScalars, Utf8IsChecked) {
+  for (const char* good : {"", "abc", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  for (const char* bad : {"\xff", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
+                          "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "a\x80"}) {
+    EXPECT_FALSE(IsUtf8(bad));
+  }
+  EXPECT_EQ(TextToWire("a\xff\xc3\xa9"), "a???");
+}
+
+}  // namespace
+}  // namespace fusion
