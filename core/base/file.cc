@@ -72,6 +72,12 @@ absl::Status RemoveTree(const std::string& path) {
   return error ? SystemError("removing", path, error.value()) : absl::OkStatus();
 }
 
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
 absl::StatusOr<TempDir> TempDir::Create(const std::string& parent, std::string_view prefix) {
   std::string name = StrCat(parent, "/", prefix, "XXXXXX");
   if (mkdtemp(name.data()) == nullptr) return SystemError("creating directory", name, errno);

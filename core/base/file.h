@@ -21,6 +21,9 @@ absl::Status MakeDirectories(const std::string& path);
 /// Deletes `path` with everything below it; fine if it does not exist.
 absl::Status RemoveTree(const std::string& path);
 
+/// `path`, made absolute by the current directory; nothing is looked up.
+std::string AbsolutePath(const std::string& path);
+
 /// A fresh directory that only this user may enter, deleted with its content by the destructor.
 /// Movable; not thread-safe.
 class TempDir {

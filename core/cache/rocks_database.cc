@@ -37,7 +37,7 @@ constexpr size_t kMemtableBytes = 16 << 20;
 // Without it a family that is rarely written pins up to four times all memtables of log files.
 constexpr uint64_t kMaxWalBytes = 64 << 20;
 constexpr uint64_t kMeasurementBytes = 256 << 20;
-constexpr uint64_t kMeasurementSeconds = 60 * 24 * 3600;
+constexpr uint64_t kMeasurementSeconds = uint64_t{60} * 24 * 3600;
 
 // Forwards RocksDB's own lines. Without a logger of ours it keeps a LOG file in the store, and an
 // assertion in Debian's library ends the process when a line does not fit on a full disk.

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/base/file.h"
+
 namespace fusion {
 namespace {
 
@@ -91,8 +93,8 @@ class ProcessRunner final : public CommandRunner {
 
 }  // namespace
 
-std::unique_ptr<CommandRunner> MakeProcessRunner(std::string exec_path) {
-  return std::make_unique<ProcessRunner>(std::move(exec_path));
+std::unique_ptr<CommandRunner> MakeProcessRunner(const std::string& exec_path) {
+  return std::make_unique<ProcessRunner>(AbsolutePath(exec_path));
 }
 
 }  // namespace fusion

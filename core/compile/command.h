@@ -40,6 +40,6 @@ class CommandRunner {
 
 /// Runs real processes, each in a process group of its own that is gone when Run returns and dies
 /// with the caller. `exec_path`: bin/fusion-exec.
-std::unique_ptr<CommandRunner> MakeProcessRunner(std::string exec_path);
+std::unique_ptr<CommandRunner> MakeProcessRunner(const std::string& exec_path);
 
 }  // namespace fusion

@@ -105,6 +105,20 @@ absl::StatusOr<std::string> Ask(CommandRunner& runner, const std::string& dir,
                             StripSpace(result.output.substr(0, kMaxQuotedLog)));
 }
 
+// What g++, the driver, runs.
+absl::StatusOr<std::vector<std::string>> GccPrograms(CommandRunner& runner, const std::string& dir,
+                                                     const std::string& compiler) {
+  std::vector<std::string> programs;
+  for (const char* name : {"cc1plus", "as"}) {
+    ASSIGN_OR_RETURN(std::string path,
+                     Ask(runner, dir, {compiler, StrCat("-print-prog-name=", name)}));
+    path = FirstLine(path);
+    // GCC prints the bare name of a program that it will look up in PATH.
+    programs.push_back(path.find('/') == std::string::npos ? StrCat("/usr/bin/", path) : path);
+  }
+  return programs;
+}
+
 // The libraries that clang's driver, a small program, does its work in.
 absl::StatusOr<std::vector<std::string>> ClangLibraries(CommandRunner& runner,
                                                         const std::string& dir,
@@ -171,24 +185,14 @@ absl::Status Toolchain::Identify(CommandRunner& runner, const std::string& dir) 
     return FailedPrecondition("compiler ", Quote(compiler_), " is neither GCC nor clang; it says ",
                               Quote(version_));
   }
+  ASSIGN_OR_RETURN(std::vector<std::string> parts, family_ == CompilerFamily::kGcc
+                                                       ? GccPrograms(runner, dir, compiler_)
+                                                       : ClangLibraries(runner, dir, compiler_));
+  parts.push_back(compiler_);
+  parts.push_back(linker_);
   FieldHasher hasher;
-  hasher.Add("version", version_);
-  RETURN_IF_ERROR(AddTool(compiler_, &hasher));
-  if (family_ == CompilerFamily::kGcc) {
-    for (const char* program : {"cc1plus", "as"}) {
-      ASSIGN_OR_RETURN(std::string path,
-                       Ask(runner, dir, {compiler_, StrCat("-print-prog-name=", program)}));
-      path = FirstLine(path);
-      // GCC prints the bare name of a program that it will look up in PATH.
-      if (path.find('/') == std::string::npos) path = StrCat("/usr/bin/", path);
-      RETURN_IF_ERROR(AddTool(path, &hasher));
-    }
-  } else {
-    ASSIGN_OR_RETURN(std::vector<std::string> libraries, ClangLibraries(runner, dir, compiler_));
-    for (const std::string& library : libraries) RETURN_IF_ERROR(AddTool(library, &hasher));
-  }
-  RETURN_IF_ERROR(AddTool(linker_, &hasher));
-  hasher.Add("freestanding", FreestandingSource());
+  hasher.Add("version", version_).Add("freestanding", FreestandingSource());
+  for (const std::string& part : parts) RETURN_IF_ERROR(AddTool(part, &hasher));
   identity_ = hasher.Finish();
   return absl::OkStatus();
 }

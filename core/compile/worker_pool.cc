@@ -111,7 +111,7 @@ void WorkerPool::ServeSlot(int index) {
   // now and tried again with the job.
   absl::Status started = EnsureWorker(&slot);
   if (!started.ok()) logger_.Error("worker_not_started", {{"reason", Message(started)}});
-  while (std::optional<Task> task = Take()) Execute(*std::move(task), &slot);
+  while (std::optional<Task> task = Take()) Execute(*task, &slot);
   EndWorker(&slot, Nanoseconds(0));
 }
 
@@ -125,7 +125,7 @@ std::optional<WorkerPool::Task> WorkerPool::Take() {
   return task;
 }
 
-void WorkerPool::Execute(Task task, Slot* slot) {
+void WorkerPool::Execute(const Task& task, Slot* slot) {
   Outcome outcome = Outcome::kDone;
   CompileResult result = Run(task, slot, &outcome);
   Finish(task, std::move(result), outcome);

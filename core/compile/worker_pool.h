@@ -129,7 +129,7 @@ class WorkerPool {
 
   void ServeSlot(int index);
   std::optional<Task> Take();
-  void Execute(Task task, Slot* slot);
+  void Execute(const Task& task, Slot* slot);
   CompileResult Run(const Task& task, Slot* slot, Outcome* outcome);
   CompileResult Converse(const Task& task, Slot* slot, Outcome* outcome);
   CompileResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);

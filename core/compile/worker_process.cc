@@ -67,6 +67,10 @@ class RealStarter final : public WorkerStarter {
 }  // namespace
 
 std::unique_ptr<WorkerStarter> MakeWorkerStarter(WorkerProcessOptions options) {
+  // Workers run in directories of their own.
+  for (std::string* path : {&options.worker_path, &options.exec_path, &options.scratch_dir}) {
+    *path = AbsolutePath(*path);
+  }
   return std::make_unique<RealStarter>(std::move(options));
 }
 

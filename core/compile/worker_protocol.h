@@ -50,7 +50,7 @@ using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult>;
 
 /// Message bodies. Decoding fails with InvalidArgument on anything these functions do not write: a
 /// worker runs code that nobody has run before, so its words are not trusted.
-std::string EncodeJob(const WorkerJob& job);
+std::string EncodeJob(const WorkerJob& work);
 absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes);
 std::string EncodeReply(const WorkerReply& reply);
 absl::StatusOr<WorkerReply> DecodeReply(std::string_view bytes);

@@ -23,6 +23,26 @@ absl::StatusOr<Ours> Unshift(int value, Ours last) {
   return static_cast<Ours>(value - 1);
 }
 
+// Bytes of the UTF-8 sequence that starts with `lead`; 0 if none does.
+size_t SequenceLength(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+bool IsSequence(std::string_view text, size_t length) {
+  if (text.size() < length) return false;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return false;
+  }
+  if (length < 3) return true;
+  auto lead = static_cast<unsigned char>(text[0]);
+  auto second = static_cast<unsigned char>(text[1]);
+  // Overlong forms, surrogates and code points beyond U+10FFFF.
+  return !(lead == 0xe0 && second < 0xa0) && !(lead == 0xed && second > 0x9f) &&
+         !(lead == 0xf0 && second < 0x90) && !(lead == 0xf4 && second > 0x8f);
+}
+
 static_assert(v1::DATA_TYPE_F64 == static_cast<int>(DType::kF64) + 1);
 static_assert(v1::NUMERICS_FAST == static_cast<int>(Numerics::kFast) + 1);
 static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) + 1);
@@ -76,19 +96,9 @@ absl::StatusOr<Digest> DigestFromWire(std::string_view bytes) {
 }
 
 bool IsUtf8(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   for (size_t i = 0; i < text.size();) {
-    unsigned char lead = byte(i);
-    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (length == 0 || lead > 0xf4 || text.size() - i < length) return false;
-    for (size_t k = 1; k < length; ++k) {
-      if ((byte(i + k) & 0xc0) != 0x80) return false;
-    }
-    // Overlong forms, surrogates and code points beyond U+10FFFF.
-    if (lead == 0xe0 && byte(i + 1) < 0xa0) return false;
-    if (lead == 0xed && byte(i + 1) > 0x9f) return false;
-    if (lead == 0xf0 && byte(i + 1) < 0x90) return false;
-    if (lead == 0xf4 && byte(i + 1) > 0x8f) return false;
+    size_t length = SequenceLength(static_cast<unsigned char>(text[i]));
+    if (length == 0 || !IsSequence(text.substr(i, length), length)) return false;
     i += length;
   }
   return true;

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "core/base/kernel_abi.h"
+#include "core/base/logging.h"
 #include "core/compile/descriptor_checker.h"
 #include "core/compile/frame_channel.h"
 #include "core/compile/job_runner.h"
@@ -55,7 +56,8 @@ int main(int argc, char** argv) {
   fcntl(3, F_SETFD, FD_CLOEXEC);
   absl::Status status = fusion::Serve(argv[1], fusion::EnterSandbox());
   if (!status.ok()) {
-    std::fprintf(stderr, "fusion-worker: %s\n", std::string(fusion::Message(status)).c_str());
+    fusion::MakeStderrLogger(fusion::LogLevel::kInfo)
+        ->Error("worker_failed", {{"reason", fusion::Message(status)}});
   }
   // Kernels that were loaded may have left anything behind: no destructors.
   _exit(status.ok() ? 0 : 1);

@@ -114,6 +114,14 @@ TEST_F(CommandTest, ASignalIsReported) {
   EXPECT_EQ(result.how, "killed by signal 11 (Segmentation fault)");
 }
 
+TEST_F(CommandTest, ARelativePathOfTheLauncherWorks) {
+  auto relative = MakeProcessRunner(std::filesystem::relative(FUSION_EXEC).string());
+  Command command;
+  command.argv = {"/bin/true"};
+  command.dir = dir_.path();
+  EXPECT_EQ(relative->Run(command).value().exit_code, 0);
+}
+
 TEST_F(CommandTest, AProgramThatIsNotThereSaysSo) {
   Command command;
   command.argv = {"/nowhere/g++"};
