@@ -1,23 +1,21 @@
-# fusion_proto: the messages of proto/fusion/v1, included as "fusion/v1/plan.pb.h". fusion_grpc: the stubs and mocks of
-# FusionService. Both lie in the build tree; their headers are system headers and their sources get none of our warning
-# flags, because the code is not ours.
+# fusion_proto: the messages of proto/fusion/v1 as C++; fusion_grpc: the stubs and mocks of FusionService.
+# Generated headers are included as "fusion/v1/<file>.pb.h".
 set(proto_root ${PROJECT_SOURCE_DIR}/proto)
-set(proto_out ${PROJECT_BINARY_DIR}/proto)
+set(proto_out ${CMAKE_CURRENT_BINARY_DIR}/generated/proto)
 file(MAKE_DIRECTORY ${proto_out})
-
+file(GLOB proto_files CONFIGURE_DEPENDS ${proto_root}/fusion/v1/*.proto)
 set(proto_sources "")
-set(proto_files "")
-foreach(name IN ITEMS op_graph plan fusion_service)
-  list(APPEND proto_files ${proto_root}/fusion/v1/${name}.proto)
-  list(APPEND proto_sources ${proto_out}/fusion/v1/${name}.pb.cc)
+foreach(file IN LISTS proto_files)
+  get_filename_component(name ${file} NAME_WE)
+  set(base ${proto_out}/fusion/v1/${name}.pb)
+  add_custom_command(
+    OUTPUT ${base}.cc ${base}.h
+    COMMAND protobuf::protoc --proto_path=${proto_root} --cpp_out=${proto_out} ${file}
+    DEPENDS ${proto_files}
+    VERBATIM)
+  list(APPEND proto_sources ${base}.cc ${base}.h)
 endforeach()
-list(TRANSFORM proto_sources REPLACE "\\.cc$" ".h" OUTPUT_VARIABLE proto_headers)
-add_custom_command(
-  OUTPUT ${proto_sources} ${proto_headers}
-  COMMAND protobuf::protoc --proto_path=${proto_root} --cpp_out=${proto_out} ${proto_files}
-  DEPENDS ${proto_files}
-  COMMENT "protoc proto/fusion/v1"
-  VERBATIM)
+# No fusion_flags: generated code is not ours to warn about. SYSTEM does the same for its headers.
 add_library(fusion_proto STATIC ${proto_sources})
 target_include_directories(fusion_proto SYSTEM PUBLIC ${proto_out})
 target_link_libraries(fusion_proto PUBLIC protobuf::libprotobuf)
@@ -28,7 +26,6 @@ add_custom_command(
   COMMAND protobuf::protoc --proto_path=${proto_root} --grpc_out=generate_mock_code=true:${proto_out}
           --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto_root}/fusion/v1/fusion_service.proto
   DEPENDS ${proto_files}
-  COMMENT "protoc FusionService stubs"
   VERBATIM)
 add_library(fusion_grpc STATIC EXCLUDE_FROM_ALL ${grpc_stub}.grpc.pb.cc)
 target_link_libraries(fusion_grpc PUBLIC fusion_proto gRPC::grpc++)

@@ -78,15 +78,17 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-absl::StatusOr<TempDir> TempDir::Create(const std::string& parent, std::string_view prefix) {
+absl::StatusOr<ScratchDir> ScratchDir::Create(const std::string& parent, std::string_view prefix) {
   std::string name = StrCat(parent, "/", prefix, "XXXXXX");
   if (mkdtemp(name.data()) == nullptr) return SystemError("creating directory", name, errno);
-  return TempDir(std::move(name));
+  return ScratchDir(std::move(name));
 }
 
-TempDir::TempDir(TempDir&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+ScratchDir::ScratchDir(ScratchDir&& other) noexcept : path_(std::move(other.path_)) {
+  other.path_.clear();
+}
 
-TempDir& TempDir::operator=(TempDir&& other) noexcept {
+ScratchDir& ScratchDir::operator=(ScratchDir&& other) noexcept {
   if (this != &other) {
     Remove();
     path_ = std::move(other.path_);
@@ -95,9 +97,9 @@ TempDir& TempDir::operator=(TempDir&& other) noexcept {
   return *this;
 }
 
-TempDir::~TempDir() { Remove(); }
+ScratchDir::~ScratchDir() { Remove(); }
 
-void TempDir::Remove() {
+void ScratchDir::Remove() {
   // What cannot be removed stays for whoever clears the parent; there is nobody to tell here.
   if (!path_.empty()) RemoveTree(path_).IgnoreError();
 }

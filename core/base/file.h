@@ -26,19 +26,19 @@ std::string AbsolutePath(const std::string& path);
 
 /// A fresh directory that only this user may enter, deleted with its content by the destructor.
 /// Movable; not thread-safe.
-class TempDir {
+class ScratchDir {
  public:
   /// `<parent>/<prefix>XXXXXX`; `parent` must exist.
-  static absl::StatusOr<TempDir> Create(const std::string& parent, std::string_view prefix);
+  static absl::StatusOr<ScratchDir> Create(const std::string& parent, std::string_view prefix);
 
-  TempDir(TempDir&& other) noexcept;
-  TempDir& operator=(TempDir&& other) noexcept;
-  ~TempDir();
+  ScratchDir(ScratchDir&& other) noexcept;
+  ScratchDir& operator=(ScratchDir&& other) noexcept;
+  ~ScratchDir();
 
   const std::string& path() const { return path_; }
 
  private:
-  explicit TempDir(std::string path) : path_(std::move(path)) {}
+  explicit ScratchDir(std::string path) : path_(std::move(path)) {}
   void Remove();
   std::string path_;
 };

@@ -52,6 +52,14 @@ std::string Quote(std::string_view text) {
   return out;
 }
 
+std::string QuoteShort(std::string_view text) {
+  constexpr size_t kShown = 120;
+  constexpr size_t kTail = 30;
+  if (text.size() <= kShown) return Quote(text);
+  return StrCat(Quote(text.substr(0, kShown - kTail)), "...",
+                Quote(text.substr(text.size() - kTail)));
+}
+
 bool Unquote(std::string_view text, size_t* pos, std::string* out) {
   size_t i = *pos;
   if (i >= text.size() || text[i] != '"') return false;

@@ -70,6 +70,10 @@ std::string StrJoin(const Range& range, std::string_view separator) {
 /// hostile name can stand in one line of a dump. Inverse: Unquote.
 std::string Quote(std::string_view text);
 
+/// Quote for messages: of a text of more than 120 bytes only the beginning and the end are shown, so that a hostile name
+/// cannot blow a message up.
+std::string QuoteShort(std::string_view text);
+
 /// Reads a string written by Quote starting at text[*pos] == '"'; moves *pos behind the closing quote.
 /// Returns false (and leaves *pos alone) if there is no well-formed quoted string.
 bool Unquote(std::string_view text, size_t* pos, std::string* out);

@@ -24,7 +24,7 @@ JobRunner::JobRunner(std::string scratch_dir, CommandRunner& commands, KernelChe
 
 WorkerResult JobRunner::Run(const WorkerJob& work) {
   WorkerResult result;
-  absl::StatusOr<TempDir> dir = TempDir::Create(scratch_dir_, "job-");
+  absl::StatusOr<ScratchDir> dir = ScratchDir::Create(scratch_dir_, "job-");
   if (!dir.ok()) {
     result.status = dir.status();
     return result;

@@ -157,7 +157,7 @@ absl::StatusOr<Toolchain> Toolchain::Open(const ToolchainOptions& options, Comma
   Toolchain toolchain;
   ASSIGN_OR_RETURN(toolchain.compiler_, Choose(options));
   toolchain.linker_ = options.linker;
-  ASSIGN_OR_RETURN(TempDir dir, TempDir::Create(options.scratch_dir, "probe-"));
+  ASSIGN_OR_RETURN(ScratchDir dir, ScratchDir::Create(options.scratch_dir, "probe-"));
   RETURN_IF_ERROR(toolchain.Identify(runner, dir.path()));
   RETURN_IF_ERROR(WriteSource(dir.path(), kProbeSource));
   bool any = false;

@@ -1,9 +1,40 @@
 #include "core/graph/builder.h"
 
+#include <algorithm>
+
 #include "core/graph/evaluate.h"
 #include "core/op/derive.h"
 
 namespace fusion {
+namespace {
+
+constexpr int kMaxRank = 64;
+constexpr int64_t kMaxBytes = int64_t{1} << 62;
+__extension__ typedef __int128 Wide;
+
+}  // namespace
+
+absl::Status CheckTensorSize(const TensorType& type) {
+  if (type.shape.rank() > kMaxRank) {
+    return InvalidArgument("rank ", type.shape.rank(), ", expected at most ", kMaxRank);
+  }
+  if (type.shape.is_static()) {
+    return CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype)).status();
+  }
+  // Magnitude of a dim: its numbers with every symbol taken as 1. A product below the limit keeps every coefficient
+  // that merging dims can give below it.
+  Wide bytes = DTypeBytes(type.dtype);
+  for (const Dim& dim : type.shape.dims()) {
+    auto magnitude = [](int64_t v) { return v < 0 ? -static_cast<Wide>(v) : Wide{v}; };
+    Wide extent = magnitude(dim.constant());
+    for (const Dim::Term& t : dim.terms()) extent += magnitude(t.coefficient);
+    if (extent > 1) bytes = extent > kMaxBytes ? Wide{kMaxBytes} + 1 : bytes * extent;
+    if (bytes > kMaxBytes) {
+      return InvalidArgument("shape ", type.shape.ToString(), ": more than 2^62 bytes");
+    }
+  }
+  return absl::OkStatus();
+}
 
 GraphBuilder::GraphBuilder(std::string name, BuilderOptions options) : options_(options) {
   graph_.name_ = std::move(name);
@@ -66,7 +97,7 @@ bool GraphBuilder::CanFold(const OpDef& def, const std::vector<TensorId>& inputs
     if (!elements.ok() || *elements > options_.fold_limit_bytes) return false;
     bytes += *elements * DTypeBytes(type.dtype);
   }
-  if (bytes > options_.fold_limit_bytes) return false;
+  if (bytes > std::min(options_.fold_limit_bytes, options_.fold_total_bytes)) return false;
   if (def.value_of_types) return true;
   for (TensorId id : inputs) {
     if (id != kNoTensor && graph_.tensor(id).kind != TensorKind::kConstant) return false;
@@ -74,8 +105,8 @@ bool GraphBuilder::CanFold(const OpDef& def, const std::vector<TensorId>& inputs
   return true;
 }
 
-absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(
-    const OpDef& def, const OpCall& call, const std::vector<TensorId>& inputs) const {
+absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(const OpDef& def, const OpCall& call,
+                                                           const std::vector<TensorId>& inputs) {
   if (def.value_of_types) {
     ASSIGN_OR_RETURN(HostTensor value, def.value_of_types(call));
     std::vector<HostTensor> values;
@@ -86,7 +117,7 @@ absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(
   for (TensorId id : inputs) {
     values.push_back(id == kNoTensor ? nullptr : graph_.tensor(id).value.get());
   }
-  return EvaluateCall(call, values);
+  return EvaluateCall(call, values, &options_.fold_total_points);
 }
 
 absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
@@ -101,20 +132,22 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
   auto inferred = InferOutputTypes(call);
   if (!inferred.ok()) return Annotate(inferred.status(), DescribeNode(name, def.name));
   for (const TensorType& type : *inferred) {
-    if (!type.shape.is_static()) continue;
-    absl::Status size =
-        CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype)).status();
+    absl::Status size = CheckTensorSize(type);
     if (!size.ok()) return Annotate(size, DescribeNode(name, def.name));
   }
 
   std::vector<TensorId> outputs;
   if (options_.fold_limit_bytes > 0 && CanFold(def, inputs, *inferred)) {
     auto values = Fold(def, call, inputs);
-    if (!values.ok()) return Annotate(values.status(), DescribeNode(name, def.name));
-    for (size_t i = 0; i < values->size(); ++i) {
+    bool too_expensive = absl::IsResourceExhausted(values.status());
+    if (!values.ok() && !too_expensive) {
+      return Annotate(values.status(), DescribeNode(name, def.name));
+    }
+    for (size_t i = 0; !too_expensive && i < values->size(); ++i) {
+      options_.fold_total_bytes -= (*values)[i].byte_size();
       outputs.push_back(AddConstant(output_names[i], std::move((*values)[i])));
     }
-    return outputs;
+    if (!too_expensive) return outputs;
   }
   auto node_id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < inferred->size(); ++i) {

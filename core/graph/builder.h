@@ -12,7 +12,15 @@ struct BuilderOptions {
   /// Nodes whose inputs are all constants are evaluated at once if their outputs take no more bytes than this, so that
   /// exporters' shape arithmetic never reaches the graph. 0: never fold.
   int64_t fold_limit_bytes = int64_t{2} << 20;
+  /// Limits for all folding of one graph together, so that a hostile graph cannot make building it expensive: bytes of
+  /// folded constants, and elements read plus loop points evaluated. What is beyond them stays a node.
+  int64_t fold_total_bytes = int64_t{256} << 20;
+  double fold_total_points = 0x1p30;
 };
+
+/// InvalidArgument for a tensor of more than 64 dims or 2^62 bytes; a symbol counts as its smallest useful value, so
+/// that sums and products of its extents fit in 64 bits as well.
+absl::Status CheckTensorSize(const TensorType& type);
 
 /// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are added.
 ///
@@ -56,7 +64,7 @@ class GraphBuilder {
  private:
   TensorId AddTensor(Tensor tensor);
   absl::StatusOr<std::vector<HostTensor>> Fold(const OpDef& def, const OpCall& call,
-                                               const std::vector<TensorId>& inputs) const;
+                                               const std::vector<TensorId>& inputs);
   bool CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
                const std::vector<TensorType>& outputs) const;
 

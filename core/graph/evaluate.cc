@@ -265,16 +265,19 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(
 }
 
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
-                                                     const std::vector<const HostTensor*>& inputs) {
+                                                     const std::vector<const HostTensor*>& inputs,
+                                                     double* budget) {
   ProgramBuilder builder({.absorb_views = false});
+  double cost = 0;
   std::vector<ProgramBuilder::Handle> handles;
   for (const HostTensor* tensor : inputs) {
     ProgramBuilder::Handle handle;
     if (tensor != nullptr) {
       handle.base = builder.AddValue({.type = {tensor->dtype(), Shape(tensor->dims())},
                                       .kind = TensorKind::kConstant,
-                                      .value = std::make_shared<const HostTensor>(*tensor),
+                                      .value = {std::shared_ptr<const void>(), tensor},  // not owned
                                       .order = {}});
+      cost += static_cast<double>(tensor->elements());
     }
     handles.push_back(std::move(handle));
   }
@@ -285,6 +288,11 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
     boxes.push_back(Box::Whole(builder.program().value(handle.base).type.shape.ToDims()));
   }
   Program program = std::move(builder).Finish();
+  if (budget != nullptr) {
+    cost += EvaluationPoints(program, boxes);
+    if (cost > *budget) return ResourceExhausted("evaluating takes ", cost, " steps");
+    *budget -= cost;
+  }
   return EvaluateBoxes(program, boxes, [](ValueId) -> const HostTensor* { return nullptr; });
 }
 

@@ -40,9 +40,11 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     const Program& program, const std::vector<Box>& boxes,
     const std::function<const HostTensor*(ValueId)>& value, const EvaluateOptions& options = {});
 
-/// One op on constants; inputs[i] is null where the call has no input i.
+/// One op on constants; inputs[i] is null where the call has no input i. With a `budget`, what the call costs (elements
+/// of its inputs plus EvaluationPoints) is taken off it; ResourceExhausted, and nothing is evaluated, if it is less.
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
-                                                     const std::vector<const HostTensor*>& inputs);
+                                                     const std::vector<const HostTensor*>& inputs,
+                                                     double* budget = nullptr);
 
 /// Elements that EvaluateBoxes would touch (iteration points of every loop), to budget a check before running it.
 double EvaluationPoints(const Program& program, const std::vector<Box>& boxes);

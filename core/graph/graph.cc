@@ -1,11 +1,19 @@
 #include "core/graph/graph.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "core/op/derive.h"
 
 namespace fusion {
 
 std::string DescribeNode(std::string_view name, std::string_view op) {
-  return StrCat("node ", Quote(name), " (", op, ")");
+  // An op type may be any text of the client's.
+  constexpr size_t kLongest = 64;
+  bool plain = op.size() <= kLongest && std::all_of(op.begin(), op.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+  return StrCat("node ", QuoteShort(name), " (", plain ? std::string(op) : QuoteShort(op), ")");
 }
 
 std::string Graph::Describe(NodeId id) const {

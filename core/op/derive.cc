@@ -17,14 +17,15 @@ bool KindMatches(ParamSpec::Kind kind, const AttrValue& value) {
 }
 
 absl::Status CheckOutputCount(const OpCall& call) {
-  int expected = 1;
+  int least = 1;
+  int most = call.def().max_outputs;
   if (call.def().outputs) {
-    ASSIGN_OR_RETURN(expected, call.def().outputs(call));
+    ASSIGN_OR_RETURN(least, call.def().outputs(call));
+    most = least;
   }
-  if (call.outputs() != expected) {
-    return InvalidArgument("has ", call.outputs(), " outputs, expected ", expected);
-  }
-  return absl::OkStatus();
+  if (call.outputs() >= least && call.outputs() <= most) return absl::OkStatus();
+  return InvalidArgument("has ", call.outputs(), " outputs, expected ", least,
+                         most > least ? StrCat("..", most) : "");
 }
 
 }  // namespace
@@ -67,7 +68,9 @@ absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call) {
   if (def.decompose) {
     Decomposition steps(call);
     ASSIGN_OR_RETURN(Decomposition::Value out, def.decompose(steps));
-    return std::vector<TensorType>{steps.type(out)};
+    std::vector<TensorType> types = {steps.type(out)};
+    for (Decomposition::Value more : steps.more_outputs()) types.push_back(steps.type(more));
+    return types;
   }
   std::vector<TensorType> types;
   for (int i = 0; i < call.outputs(); ++i) {

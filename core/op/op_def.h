@@ -68,6 +68,8 @@ class Decomposition {
   Value Scalar(DType type, double value);
   /// Another op with one output.
   absl::StatusOr<Value> Apply(std::string_view op, std::vector<Value> inputs, AttrMap attrs = {});
+  /// Declares output `index` > 0 of an op with optional outputs; output 0 is what OpDef::decompose returns.
+  void SetOutput(int index, Value v) { more_outputs_[static_cast<size_t>(index - 1)] = v; }
 
   struct Step {
     const OpDef* def = nullptr;  // null: a constant
@@ -78,14 +80,18 @@ class Decomposition {
   /// steps()[i] defines value `call().inputs() + i`.
   const std::vector<Step>& steps() const { return steps_; }
   const TensorType& type(Value v) const { return *types_[static_cast<size_t>(v)]; }
+  /// Outputs 1, 2, ... that the call names, in order.
+  const std::vector<Value>& more_outputs() const { return more_outputs_; }
 
  private:
   const OpCall* call_;
   std::vector<std::optional<TensorType>> types_;
   std::vector<Step> steps_;
+  std::vector<Value> more_outputs_;
 };
 
-/// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant input.
+/// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant input: such inputs
+/// are taken out of a node's inputs, those behind them move up.
 struct ParamSpec {
   enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor };
   std::string name;
@@ -117,12 +123,13 @@ struct OpDef {
   int min_opset = 1;
   int max_opset = 23;
 
-  /// Number of outputs; unset: 1.
+  /// Number of outputs; unset: output 0 and, at the node's choice, optional ones up to max_outputs.
   std::function<absl::StatusOr<int>(const OpCall&)> outputs = nullptr;
+  int max_outputs = 1;
 
   /// Primitive: the loop body of output `output`.
   std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
-  /// Composite: the value of the (single) output in terms of other ops.
+  /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further ones.
   std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;
   /// Constant that depends on input types only (Shape, Size).
   std::function<absl::StatusOr<HostTensor>(const OpCall&)> value_of_types = nullptr;

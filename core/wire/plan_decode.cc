@@ -54,6 +54,7 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
   RETURN_IF_ERROR(CheckFinite({{"time_us", wire.time_us()},
                                {"compute_us", wire.compute_us()},
                                {"memory_us", wire.memory_us()},
+                               {"stall_us", wire.stall_us()},
                                {"launch_us", wire.launch_us()},
                                {"tiling_loss_us", wire.tiling_loss_us()},
                                {"flops", wire.flops()},
@@ -67,6 +68,7 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
   e.time_us = wire.time_us();
   e.compute_us = wire.compute_us();
   e.memory_us = wire.memory_us();
+  e.stall_us = wire.stall_us();
   e.launch_us = wire.launch_us();
   e.tiling_loss_us = wire.tiling_loss_us();
   e.flops = wire.flops();

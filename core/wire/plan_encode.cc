@@ -14,6 +14,7 @@ void EncodeEstimate(const Estimate& e, v1::Estimate* out) {
   out->set_time_us(e.time_us);
   out->set_compute_us(e.compute_us);
   out->set_memory_us(e.memory_us);
+  out->set_stall_us(e.stall_us);
   out->set_launch_us(e.launch_us);
   out->set_tiling_loss_us(e.tiling_loss_us);
   out->set_flops(e.flops);

@@ -11,7 +11,7 @@
 
 #include "core/base/file.h"
 #include "core/compile/worker_pool.h"
-#include "kernel_source.h"
+#include "tests/support/sample_kernel_source.h"
 
 namespace fusion {
 namespace {
@@ -34,7 +34,7 @@ CompileJob Job(const std::string& source, int i) {
   job.full_key = StrCat(i);
   job.key = Sha256(job.full_key);
   job.symbol = "fk_bench";
-  job.source = StrCat(source, KernelSource("fk_bench", "avx512"));
+  job.source = StrCat(source, SampleKernelSource("fk_bench", "avx512"));
   job.isa = Isa::kAvx512;
   return job;
 }
@@ -68,7 +68,7 @@ absl::Status Measure(WorkerPool& pool, const std::string& path, int jobs) {
 }
 
 absl::Status Main(const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(TempDir scratch, TempDir::Create("/tmp", "compile-latency-"));
+  ASSIGN_OR_RETURN(ScratchDir scratch, ScratchDir::Create("/tmp", "compile-latency-"));
   auto runner = MakeProcessRunner(arguments[0] + "/fusion-exec");
   ToolchainOptions options;
   options.compiler = arguments[1];

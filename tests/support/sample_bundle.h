@@ -51,6 +51,7 @@ inline Plan SamplePlan() {
   Estimate estimate{.time_us = 1.5,
                     .compute_us = 2.5,
                     .memory_us = 3.5,
+                    .stall_us = 13.5,
                     .launch_us = 4.5,
                     .tiling_loss_us = 5.5,
                     .flops = 6.5,

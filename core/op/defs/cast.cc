@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/onnx_dtype.h"
+#include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
 
@@ -8,6 +8,9 @@ namespace {
 // ONNX says the type as a number of its TensorProto enumeration; ours is a name.
 absl::Status NormaliseCast(OnnxCall& call) {
   const auto* code = call.attrs.Find<int64_t>("to");
+  if (code == nullptr && call.attrs.Has("to")) {
+    return InvalidArgument("attribute \"to\" is not the number of an element type");
+  }
   if (code == nullptr) return absl::OkStatus();
   auto dtype = DTypeFromOnnx(*code);
   if (!dtype) return Unimplemented("cast to ONNX element type ", *code);

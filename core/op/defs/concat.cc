@@ -2,6 +2,10 @@
 
 namespace fusion {
 
+namespace {
+constexpr int64_t kMaxExtent = int64_t{1} << 62;
+}  // namespace
+
 /// y = the inputs one behind the other along `axis`: each element is read from the input whose range it falls into
 OpDef DefineConcat() {
   return {.name = "Concat",
@@ -32,6 +36,9 @@ OpDef DefineConcat() {
               }
               read.guards = {{.axis = axis, .begin = begin, .end = begin + extent.value()}};
               body.reads.push_back(std::move(read));
+              if (extent.value() > kMaxExtent - begin) {
+                return InvalidArgument("the inputs have more than 2^62 elements along axis ", axis);
+              }
               begin += extent.value();
             }
             std::vector<Dim> extents = call.shape(0).dims();

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -28,6 +30,11 @@ OpDef DefineGemm() {
             double alpha = call.attrs().Float("alpha", 1);
             double beta = call.attrs().Float("beta", 1);
             DType type = call.dtype(0);
+            bool whole = alpha == std::trunc(alpha) && beta == std::trunc(beta);
+            if (!IsFloat(type) && !whole) {
+              return Unimplemented("alpha ", alpha, " and beta ", beta, " scale ", DTypeName(type),
+                                   " inputs; expected whole numbers");
+            }
             if (alpha != 1) {
               ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, d.Scalar(type, alpha)}));
             }

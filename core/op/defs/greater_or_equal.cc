@@ -3,6 +3,10 @@
 namespace fusion {
 
 /// c = a >= b
-OpDef DefineGreaterOrEqual() { return BinaryOp("GreaterOrEqual", ScalarOp::kGe); }
+OpDef DefineGreaterOrEqual() {
+  OpDef def = BinaryOp("GreaterOrEqual", ScalarOp::kGe);
+  def.min_opset = 12;
+  return def;
+}
 
 }  // namespace fusion

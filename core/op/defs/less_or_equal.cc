@@ -3,6 +3,10 @@
 namespace fusion {
 
 /// c = a <= b
-OpDef DefineLessOrEqual() { return BinaryOp("LessOrEqual", ScalarOp::kLe); }
+OpDef DefineLessOrEqual() {
+  OpDef def = BinaryOp("LessOrEqual", ScalarOp::kLe);
+  def.min_opset = 12;
+  return def;
+}
 
 }  // namespace fusion

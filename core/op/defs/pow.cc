@@ -2,7 +2,7 @@
 
 namespace fusion {
 
-/// c = a ^ b; the exponent takes the type of the base
+/// c = a ^ b in the type of the base: the exponent is cast to it, or the result if only the exponent is a float
 OpDef DefinePow() {
   return {.name = "Pow",
           .min_inputs = 2,
@@ -15,6 +15,11 @@ OpDef DefinePow() {
               }
             }
             return ElementwiseBody(call, [](const std::vector<Expr>& in) {
+              if (!IsFloat(in[0].type()) && IsFloat(in[1].type())) {
+                Expr base = Expr::Cast(in[0], DType::kF64);
+                Expr power = Expr::Binary(ScalarOp::kPow, base, Expr::Cast(in[1], DType::kF64));
+                return Expr::Cast(power, in[0].type());
+              }
               return Expr::Binary(ScalarOp::kPow, in[0], Expr::Cast(in[1], in[0].type()));
             });
           }};

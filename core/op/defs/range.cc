@@ -3,6 +3,35 @@
 
 namespace fusion {
 
+namespace {
+
+__extension__ typedef __int128 Wide;
+constexpr double kMaxElements = 0x1p40;
+
+// max(ceil((limit - start) / delta), 0); integers are counted exactly.
+absl::StatusOr<int64_t> CountElements(const HostTensor& start, const HostTensor& limit,
+                                      const HostTensor& delta) {
+  double count = 0;
+  if (IsFloat(start.dtype())) {
+    double step = delta.GetDouble(0);
+    if (step == 0 || std::isnan(step)) return InvalidArgument("delta is ", step);
+    count = std::ceil((limit.GetDouble(0) - start.GetDouble(0)) / step);
+  } else {
+    Wide step = delta.GetInt(0);
+    if (step == 0) return InvalidArgument("delta is 0");
+    Wide distance = static_cast<Wide>(limit.GetInt(0)) - start.GetInt(0);
+    if (step < 0) {
+      step = -step;
+      distance = -distance;
+    }
+    count = distance > 0 ? static_cast<double>((distance - 1) / step + 1) : 0;
+  }
+  if (!(count < kMaxElements)) return InvalidArgument("a range of ", count, " elements");
+  return count > 0 ? static_cast<int64_t>(count) : 0;
+}
+
+}  // namespace
+
 /// y = start, start + delta, ... below (or above) limit
 OpDef DefineRange() {
   using Tensor = std::shared_ptr<const HostTensor>;
@@ -23,12 +52,9 @@ OpDef DefineRange() {
                 return InvalidArgument("start, limit and delta must be scalars of one numeric type");
               }
             }
-            double step = delta.GetDouble(0);
-            if (step == 0 || std::isnan(step)) return InvalidArgument("delta is ", step);
-            double count = std::ceil((limit.GetDouble(0) - start.GetDouble(0)) / step);
-            if (!(count < 0x1p40)) return InvalidArgument("a range of ", count, " elements");
+            ASSIGN_OR_RETURN(int64_t count, CountElements(start, limit, delta));
             LoopBody body;
-            body.axes = {{"i", Dim(count > 0 ? static_cast<int64_t>(count) : 0)}};
+            body.axes = {{"i", Dim(count)}};
             body.write = {IndexExpr::Axis(0)};
             auto scalar = [type](const HostTensor& t) {
               return IsFloat(type) ? Expr::Const(type, t.GetDouble(0))

@@ -1,9 +1,22 @@
 #include <algorithm>
+#include <optional>
+
 #include "core/op/forms.h"
 
 namespace fusion {
 
 namespace {
+
+// dim / divisor if that is a dim.
+std::optional<Dim> Divide(const Dim& dim, int64_t divisor) {
+  if (divisor <= 0 || dim.constant() % divisor != 0) return std::nullopt;
+  Dim out(dim.constant() / divisor);
+  for (const Dim::Term& t : dim.terms()) {
+    if (t.coefficient % divisor != 0) return std::nullopt;
+    out = out + Dim::Symbol(t.symbol, t.coefficient / divisor);
+  }
+  return out;
+}
 
 // The target shape with 0 (copy this dim) and -1 (whatever is left) resolved.
 absl::StatusOr<Shape> ResolveShape(const OpCall& call) {
@@ -40,7 +53,9 @@ absl::StatusOr<Shape> ResolveShape(const OpCall& call) {
       if (same != left.end()) {
         left.erase(same);
       } else if (dims[i].is_static()) {
-        product *= dims[i].value();
+        if (__builtin_mul_overflow(product, dims[i].value(), &product)) {
+          return InvalidArgument("shape [", StrJoin(wanted, ","), "] has more than 2^63 elements");
+        }
       } else {
         return Unimplemented("reshape of ", from.ToString(), " to symbolic extents");
       }
@@ -57,8 +72,9 @@ absl::StatusOr<Shape> ResolveShape(const OpCall& call) {
         return Unimplemented("reshape multiplies the symbolic dims of ", from.ToString());
       }
     }
-    if (open >= 0 && product == 1) {
-      dims[static_cast<size_t>(open)] = rest;
+    auto quotient = Divide(rest, product);
+    if (open >= 0 && quotient) {
+      dims[static_cast<size_t>(open)] = *quotient;
     } else if (open >= 0 || rest != Dim(product)) {
       return Unimplemented("reshape of the symbolic shape ", from.ToString());
     }

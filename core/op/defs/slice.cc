@@ -32,6 +32,8 @@ absl::StatusOr<Range> Resolve(int64_t start, int64_t end, int64_t step, int64_t 
     end = std::clamp<int64_t>(end, -1, extent - 1);
     if (range.start > end) range.count = (range.start - end - 1) / -step + 1;
   }
+  // One element or none: any step reads the same; 1 is the one form, and far from any overflow.
+  if (range.count <= 1) range.step = 1;
   return range;
 }
 
@@ -63,6 +65,7 @@ OpDef DefineSlice() {
         std::vector<Dim> extents = call.shape(0).dims();
         IndexMap index;
         for (int d = 0; d < rank; ++d) index.push_back(IndexExpr::Axis(d));
+        RETURN_IF_ERROR(call.NormaliseAxes(axes, rank).status());
         for (size_t i = 0; i < axes.size(); ++i) {
           ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(axes[i], rank));
           auto d = static_cast<size_t>(axis);

@@ -6,6 +6,7 @@ namespace {
 
 // Before opset 13 the input was flattened to two dims at `axis` (default 1) and normalised over the second.
 absl::Status NormaliseSoftmax(OnnxCall& call) {
+  if (call.attrs.Has("flatten")) return InvalidArgument("unknown attribute \"flatten\"");
   if (call.opset < 13) {
     if (!call.attrs.Has("axis")) call.attrs.Set("axis", int64_t{1});
     call.attrs.Set("flatten", int64_t{1});

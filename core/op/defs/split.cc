@@ -12,7 +12,9 @@ absl::StatusOr<std::vector<int64_t>> PartSizes(const OpCall& call, int axis) {
   int64_t total = extent.value();
   if (!call.attrs().Has("split")) {
     int64_t parts = call.attrs().Int("num_outputs", call.outputs());
-    if (parts < 1) return InvalidArgument("num_outputs is ", parts);
+    if (parts != call.outputs()) {
+      return InvalidArgument("num_outputs is ", parts, ", the node has ", call.outputs(), " outputs");
+    }
     int64_t size = (total + parts - 1) / parts;  // the last part may be smaller
     for (int64_t begin = 0; static_cast<int64_t>(sizes.size()) < parts; begin += size) {
       sizes.push_back(std::clamp<int64_t>(total - begin, 0, size));
@@ -20,7 +22,10 @@ absl::StatusOr<std::vector<int64_t>> PartSizes(const OpCall& call, int axis) {
   }
   int64_t sum = 0;
   for (int64_t size : sizes) {
-    if (size < 0) return InvalidArgument("split [", StrJoin(sizes, ","), "] has a negative part");
+    if (size < 0 || size > total - sum) {
+      return InvalidArgument("split [", StrJoin(sizes, ","), "] has a part outside of 0..",
+                             total - sum, ", what is left of dim ", axis);
+    }
     sum += size;
   }
   if (sum != total) {

@@ -8,7 +8,7 @@ namespace fusion {
 namespace {
 
 TEST(File, WhatIsWrittenIsRead) {
-  TempDir dir = TempDir::Create(testing::TempDir(), "file-test-").value();
+  ScratchDir dir = ScratchDir::Create(testing::TempDir(), "file-test-").value();
   std::string path = dir.path() + "/x";
   ASSERT_TRUE(WriteFile(path, std::string_view("a\0b", 3)).ok());
   EXPECT_EQ(ReadFile(path, 3).value(), std::string("a\0b", 3));
@@ -17,17 +17,17 @@ TEST(File, WhatIsWrittenIsRead) {
   EXPECT_FALSE(ReadFile(dir.path(), 1 << 20).ok());
 }
 
-TEST(File, TempDirsDisappearWithTheirContent) {
+TEST(File, ScratchDirsDisappearWithTheirContent) {
   std::string path;
   {
-    TempDir dir = TempDir::Create(testing::TempDir(), "file-test-").value();
-    TempDir moved = std::move(dir);
+    ScratchDir dir = ScratchDir::Create(testing::TempDir(), "file-test-").value();
+    ScratchDir moved = std::move(dir);
     path = moved.path();
     ASSERT_TRUE(MakeDirectories(path + "/a/b").ok());
     ASSERT_TRUE(WriteFile(path + "/a/b/c", "x").ok());
   }
   EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_FALSE(TempDir::Create(path, "nowhere-").ok());
+  EXPECT_FALSE(ScratchDir::Create(path, "nowhere-").ok());
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 
 #include <thread>
 
-#include "capturing_logger.h"
 #include "core/cache/metered_store.h"
 #include "core/cache/tiered_store.h"
-#include "sample_bundle.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/sample_bundle.h"
 
 namespace fusion {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/unique_fd.h"
 #include "core/cache/rocks_store.h"
-#include "sample_bundle.h"
+#include "tests/support/sample_bundle.h"
 
 namespace fusion {
 namespace {
@@ -47,7 +47,7 @@ int WriteAndKill(const std::string& dir, int first, int bundles) {
 }
 
 TEST(RocksKill, NothingAcknowledgedIsLostAndNoBundleIsTorn) {
-  TempDir parent = TempDir::Create(testing::TempDir(), "rocks-kill-").value();
+  ScratchDir parent = ScratchDir::Create(testing::TempDir(), "rocks-kill-").value();
   RocksStoreOptions options;
   options.dir = parent.path() + "/store";
   options.min_free_bytes = 0;

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <thread>
 
-#include "capturing_logger.h"
 #include "core/base/file.h"
 #include "core/cache/frame.h"
 #include "core/wire/kernel.h"
-#include "fake_clock.h"
-#include "sample_bundle.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/sample_bundle.h"
 
 namespace fusion {
 namespace {
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class RocksStoreTest : public testing::Test {
  protected:
-  RocksStoreTest() : parent_(TempDir::Create(testing::TempDir(), "rocks-store-").value()) {
+  RocksStoreTest() : parent_(ScratchDir::Create(testing::TempDir(), "rocks-store-").value()) {
     options_.dir = parent_.path() + "/store";
     options_.min_free_bytes = 0;
   }
@@ -85,7 +85,7 @@ class RocksStoreTest : public testing::Test {
     return files;
   }
 
-  TempDir parent_;
+  ScratchDir parent_;
   RocksStoreOptions options_;
   CapturingLogger logger_;
   FakeClock clock_;

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/base/thread_pool.h"
-#include "fake_clock.h"
+#include "tests/support/fake_clock.h"
 
 namespace fusion {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "core/cache/rocks_store.h"
-#include "sample_bundle.h"
+#include "tests/support/sample_bundle.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

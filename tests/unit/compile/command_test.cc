@@ -30,7 +30,7 @@ bool EndsSoon(const std::string& pid) {
 
 class CommandTest : public testing::Test {
  protected:
-  CommandTest() : dir_(TempDir::Create(testing::TempDir(), "command-").value()) {}
+  CommandTest() : dir_(ScratchDir::Create(testing::TempDir(), "command-").value()) {}
 
   CommandResult Shell(const std::string& script, const std::function<void(Command*)>& change = {}) {
     Command command;
@@ -43,7 +43,7 @@ class CommandTest : public testing::Test {
     return result.ok() ? *result : CommandResult();
   }
 
-  TempDir dir_;
+  ScratchDir dir_;
   std::unique_ptr<CommandRunner> runner_ = MakeProcessRunner(FUSION_EXEC);
 };
 

@@ -8,7 +8,7 @@
 #include "core/compile/flat_message.h"
 #include "core/compile/frame_channel.h"
 #include "core/compile/worker_protocol.h"
-#include "field_count.h"
+#include "tests/support/field_count.h"
 
 namespace fusion {
 namespace {

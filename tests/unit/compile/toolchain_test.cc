@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "fake_toolchain.h"
+#include "tests/support/fake_toolchain.h"
 
 namespace fusion {
 namespace {

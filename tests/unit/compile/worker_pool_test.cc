@@ -6,11 +6,11 @@
 
 #include <future>
 
-#include "capturing_logger.h"
 #include "core/base/file.h"
 #include "core/base/kernel_abi.h"
-#include "fake_clock.h"
-#include "fake_toolchain.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_toolchain.h"
 
 namespace fusion {
 namespace {
@@ -93,7 +93,7 @@ class FakeStarter final : public WorkerStarter {
 class WorkerPoolTest : public testing::Test {
  protected:
   WorkerPoolTest()
-      : dir_(TempDir::Create(testing::TempDir(), "pool-").value()),
+      : dir_(ScratchDir::Create(testing::TempDir(), "pool-").value()),
         toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()) {
     options_.log_dir = dir_.path() + "/logs";
   }
@@ -128,7 +128,7 @@ class WorkerPoolTest : public testing::Test {
     return (*ticket)->Wait(token);
   }
 
-  TempDir dir_;
+  ScratchDir dir_;
   FakeTools tools_;
   Toolchain toolchain_;
   CapturingLogger logger_;
@@ -354,7 +354,7 @@ TEST_F(WorkerPoolTest, ManySubmittersManyFailures) {
 }
 
 TEST(CompileLogs, KeepsTheNewest) {
-  TempDir dir = TempDir::Create(testing::TempDir(), "logs-").value();
+  ScratchDir dir = ScratchDir::Create(testing::TempDir(), "logs-").value();
   CompileLogs logs(dir.path() + "/sub", 3);
   for (int i = 0; i < 6; ++i) {
     ASSERT_TRUE(logs.Save(Sha256(StrCat(i)), StrCat("log ", i)).ok());

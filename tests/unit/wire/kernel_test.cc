@@ -8,7 +8,7 @@
 #include "core/wire/stored_plan.h"
 #include "fusion/v1/plan.pb.h"
 #include "message_checks.h"
-#include "sample_bundle.h"
+#include "tests/support/sample_bundle.h"
 
 namespace fusion {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "field_count.h"
+#include "tests/support/field_count.h"
 
 namespace fusion {
 

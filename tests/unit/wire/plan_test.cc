@@ -8,7 +8,7 @@
 
 #include "fusion/v1/plan.pb.h"
 #include "message_checks.h"
-#include "sample_bundle.h"
+#include "tests/support/sample_bundle.h"
 
 namespace fusion {
 namespace {
@@ -44,7 +44,7 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
   EXPECT_EQ(TextOf(wire.groups(0).estimate()),
             "time_us: 1.5\ncompute_us: 2.5\nmemory_us: 3.5\nlaunch_us: 4.5\ntiling_loss_us: 5.5\n"
             "flops: 6.5\nactivation_bytes: 7\nrecompute_bytes: 8\nweight_bytes: 9\n"
-            "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\n");
+            "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\nstall_us: 13.5\n");
   EXPECT_EQ(TextOf(wire.prepare(0)), "group: 1\nkernel: 1\ntensors: 1\ntensors: 2\n");
   EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
   EXPECT_EQ(TextOf(wire.op_by_op()),

@@ -1,4 +1,4 @@
-#include "core/op/onnx_dtype.h"
+#include "core/tensor/onnx_dtype.h"
 
 #include <array>
 

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/functions.h"
+
+namespace fusion {
+
+/// Position of a value in FlatModel::values.
+using ValueRef = int32_t;
+inline constexpr ValueRef kNoValue = -1;
+
+/// Attribute values that the body of a function may refer to.
+using AttributeScope = std::map<std::string, const onnx::AttributeProto*>;
+
+/// Who gives a value.
+struct FlatValue {
+  enum Kind : uint8_t { kUndefined, kInput, kInitializer, kNode };
+  Kind kind = kUndefined;
+  /// The client's name; inside a function behind the names of the calls: "decoder/attn/scores".
+  std::string name;
+  /// kNode: position in FlatModel::nodes. kInput, kInitializer: position in the graph's list.
+  int index = 0;
+};
+
+struct FlatNode {
+  const onnx::NodeProto* proto = nullptr;
+  /// The client's name, or that of the first output if the node has none.
+  std::string name;
+  /// What the node calls; "" and "ai.onnx" are both "".
+  std::string domain;
+  std::string op;
+  /// Version of `domain` in force for this node; 0 if none is imported.
+  int64_t opset = 0;
+  std::vector<ValueRef> inputs;
+  std::vector<ValueRef> outputs;
+  /// Null in the main graph.
+  const AttributeScope* attributes = nullptr;
+};
+
+/// A model's main graph with names resolved and functions inlined; points into the model. Every
+/// value has one definition. Order of the nodes: as in the model, a function's body in place of its
+/// call.
+struct FlatModel {
+  std::vector<FlatNode> nodes;
+  std::vector<FlatValue> values;
+  /// Values of the main graph.
+  std::unordered_map<std::string, ValueRef> by_name;
+  /// Attributes bound at function calls, and the functions that own default values.
+  std::deque<AttributeScope> scopes;
+  FunctionTable functions;
+};
+
+/// InvalidArgument for a name that is defined twice (other than by Constant nodes, where the last
+/// counts), a function that calls itself or gives no value
+/// to an output; ResourceExhausted for more than kMaxImportedNodes nodes and calls, or calls nested
+/// deeper than 64. A use of an undefined name is an error only if the node matters: kUndefined.
+absl::StatusOr<FlatModel> FlattenModel(const onnx::ModelProto& model);
+
+}  // namespace fusion

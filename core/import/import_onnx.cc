@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/import/declared_types.h"
+#include "core/import/dropout.h"
+#include "core/import/flatten.h"
+#include "core/import/import.h"
+#include "core/import/normalise.h"
+#include "core/import/onnx_attributes.h"
+#include "core/import/topological_order.h"
+#include "core/onnx/constant_node.h"
+
+namespace fusion {
+namespace {
+
+/// One import: from the flattened model to the graph, node by node.
+class OnnxImporter {
+ public:
+  OnnxImporter(const onnx::ModelProto& model, const ImportOptions& options)
+      : graph_(model.graph()),
+        model_(model),
+        options_(options),
+        rule_(model.graph(), options.inline_limit_bytes),
+        symbols_(options.dim_bindings),
+        builder_(model.graph().name()) {}
+
+  absl::StatusOr<Graph> Run() {
+    ASSIGN_OR_RETURN(flat_, FlattenModel(model_));
+    ids_.assign(flat_.values.size(), kNoTensor);
+    RETURN_IF_ERROR(ReadTypes());
+    RETURN_IF_ERROR(AddInputs());
+    RETURN_IF_ERROR(FindWanted());
+    ASSIGN_OR_RETURN(std::vector<int> order, TopologicalOrder(flat_, wanted_));
+    NoteUses(order);
+    for (int index : order) RETURN_IF_ERROR(AddNode(flat_.nodes[static_cast<size_t>(index)]));
+    for (ValueRef value : wanted_) {
+      ASSIGN_OR_RETURN(TensorId id, TensorOf(value));
+      RETURN_IF_ERROR(CheckType(value, id));
+      builder_.MarkOutput(id);
+    }
+    return builder_.Build();
+  }
+
+ private:
+  const FlatValue& value(ValueRef ref) const { return flat_.values[static_cast<size_t>(ref)]; }
+
+  // Inputs first: their dims become the first symbols.
+  absl::Status ReadTypes() {
+    for (const onnx::ValueInfoProto& input : graph_.input()) {
+      auto ref = flat_.by_name.find(input.name());
+      bool constant = value(ref->second).kind == FlatValue::kInitializer;
+      if (constant) {
+        RETURN_IF_ERROR(Declare(input, "input "));
+        continue;
+      }
+      ASSIGN_OR_RETURN(InputType type, ReadInputType(input, &symbols_));
+      input_refs_.push_back(ref->second);
+      input_dtypes_.push_back(type.dtype);
+      input_shapes_.push_back(std::move(type.shape));
+    }
+    for (const onnx::ValueInfoProto& info : graph_.value_info()) {
+      absl::Status status = Declare(info, "tensor ");
+      // Of a kind we cannot hold: whoever makes it says so, if anyone needs it.
+      if (!status.ok() && !absl::IsUnimplemented(status)) return status;
+    }
+    for (const onnx::ValueInfoProto& output : graph_.output()) {
+      RETURN_IF_ERROR(Declare(output, "output "));
+    }
+    return absl::OkStatus();
+  }
+
+  // Notes the declared type of a tensor. What is declared for unknown names does not matter.
+  absl::Status Declare(const onnx::ValueInfoProto& info, std::string_view kind) {
+    auto ref = flat_.by_name.find(info.name());
+    if (ref == flat_.by_name.end() || !info.has_type()) return absl::OkStatus();
+    std::string what = StrCat(kind, QuoteShort(info.name()));
+    ASSIGN_OR_RETURN(DeclaredType type, ReadDeclaredType(info.type(), what, &symbols_));
+    declared_[ref->second].push_back({std::move(type), std::move(what)});
+    return absl::OkStatus();
+  }
+
+  absl::Status AddInputs() {
+    RETURN_IF_ERROR(symbols_.CheckBindings());
+    RETURN_IF_ERROR(symbols_.BindBatch(options_.batch_size, input_shapes_));
+    for (size_t i = 0; i < input_refs_.size(); ++i) {
+      const std::string& name = value(input_refs_[i]).name;
+      std::string what = StrCat("input ", QuoteShort(name));
+      auto shape = symbols_.Resolve(input_shapes_[i], &builder_);
+      if (!shape.ok()) return Annotate(shape.status(), what);
+      TensorType type{input_dtypes_[i], *std::move(shape)};
+      absl::Status size = CheckTensorSize(type);
+      if (!size.ok()) return Annotate(size, what);
+      TensorId id = builder_.AddInput(name, std::move(type));
+      ids_[static_cast<size_t>(input_refs_[i])] = id;
+      RETURN_IF_ERROR(CheckType(input_refs_[i], id));
+    }
+    return absl::OkStatus();
+  }
+
+  // Outputs of the graph, then those to keep.
+  absl::Status FindWanted() {
+    std::unordered_set<ValueRef> seen;
+    for (const onnx::ValueInfoProto& output : graph_.output()) {
+      auto ref = flat_.by_name.find(output.name());
+      if (ref == flat_.by_name.end() || value(ref->second).kind == FlatValue::kUndefined) {
+        return InvalidArgument("output ", QuoteShort(output.name()),
+                               " is given by no node, input or initializer");
+      }
+      if (!seen.insert(ref->second).second) {
+        return InvalidArgument("output ", QuoteShort(output.name()), " is declared twice");
+      }
+      wanted_.push_back(ref->second);
+    }
+    if (wanted_.empty()) return InvalidArgument("the graph has no output");
+    for (const std::string& name : options_.keep_outputs) {
+      auto ref = flat_.by_name.find(name);
+      if (ref == flat_.by_name.end() || value(ref->second).kind != FlatValue::kNode) {
+        return InvalidArgument("keep_outputs names ", QuoteShort(name),
+                               ", which no node of the graph gives");
+      }
+      if (seen.insert(ref->second).second) wanted_.push_back(ref->second);
+    }
+    return absl::OkStatus();
+  }
+
+  void NoteUses(const std::vector<int>& order) {
+    used_.assign(flat_.values.size(), false);
+    for (ValueRef ref : wanted_) used_[static_cast<size_t>(ref)] = true;
+    for (int index : order) {
+      for (ValueRef ref : flat_.nodes[static_cast<size_t>(index)].inputs) {
+        if (ref != kNoValue) used_[static_cast<size_t>(ref)] = true;
+      }
+    }
+  }
+
+  bool IsUsed(ValueRef ref) const { return ref != kNoValue && used_[static_cast<size_t>(ref)]; }
+
+  absl::Status CheckType(ValueRef ref, TensorId id) const {
+    auto declared = declared_.find(ref);
+    if (declared == declared_.end()) return absl::OkStatus();
+    for (const Declaration& d : declared->second) {
+      RETURN_IF_ERROR(CheckDeclaredType(d.type, builder_.tensor(id).type, symbols_, d.what));
+    }
+    return absl::OkStatus();
+  }
+
+  // The tensor of a value; an initialiser is added when it is first asked for.
+  absl::StatusOr<TensorId> TensorOf(ValueRef ref) {
+    if (ref == kNoValue) return kNoTensor;
+    TensorId& id = ids_[static_cast<size_t>(ref)];
+    if (id == kNoTensor && value(ref).kind == FlatValue::kInitializer) {
+      const onnx::TensorProto& tensor = graph_.initializer(value(ref).index);
+      std::string what = StrCat("initializer ", QuoteShort(tensor.name()));
+      ASSIGN_OR_RETURN(id, AddConstant(tensor, tensor.name(), /*by_name=*/true, what));
+      RETURN_IF_ERROR(CheckType(ref, id));
+    }
+    if (id == kNoTensor) return Internal("tensor ", QuoteShort(value(ref).name), " is not built");
+    return id;
+  }
+
+  // `by_name`: the client can give the bytes under this name.
+  absl::StatusOr<TensorId> AddConstant(const onnx::TensorProto& tensor, const std::string& name,
+                                       bool by_name, std::string_view what) {
+    ASSIGN_OR_RETURN(TensorHeader header, ReadTensorHeader(tensor, what));
+    if (IsExternal(tensor) && !by_name) {
+      return Unimplemented(what, ": constants of functions must have their bytes in the model");
+    }
+    if (IsExternal(tensor) || (by_name && !rule_.StaysInline(name, header))) {
+      return builder_.AddWeight(name, {header.dtype, Shape(header.dims)});
+    }
+    ASSIGN_OR_RETURN(HostTensor bytes, ReadInlineTensor(tensor, what));
+    return builder_.AddConstant(name, std::move(bytes), by_name);
+  }
+
+  absl::StatusOr<std::vector<TensorId>> AddConstantNode(const FlatNode& node,
+                                                        const std::string& output) {
+    std::string what = DescribeNode(node.name, node.op);
+    bool in_function = node.attributes != nullptr;
+    onnx::NodeProto resolved;  // a function's Constant may refer to the function's attributes
+    const onnx::NodeProto* proto = node.proto;
+    if (in_function) {
+      for (const onnx::AttributeProto& written : proto->attribute()) {
+        const onnx::AttributeProto* attribute = FindAttribute(node, written.name());
+        if (attribute == nullptr) continue;
+        onnx::AttributeProto* copy = resolved.add_attribute();
+        *copy = *attribute;
+        copy->set_name(written.name());
+      }
+      proto = &resolved;
+    }
+    if (proto->attribute_size() == 1 && proto->attribute(0).has_t() &&
+        proto->attribute(0).name() == "value") {
+      ASSIGN_OR_RETURN(TensorId id,
+                       AddConstant(proto->attribute(0).t(), output, !in_function, what));
+      return std::vector<TensorId>{id};
+    }
+    ASSIGN_OR_RETURN(onnx::TensorProto tensor, ConstantNodeTensor(*proto, what));
+    ASSIGN_OR_RETURN(TensorId id, AddConstant(tensor, output, !in_function, what));
+    return std::vector<TensorId>{id};
+  }
+
+  absl::StatusOr<std::vector<TensorId>> AddOperator(const FlatNode& node,
+                                                    const std::vector<TensorId>& inputs,
+                                                    std::vector<std::string> names) {
+    ASSIGN_OR_RETURN(NormalNode normal, NormaliseNode(node, inputs, builder_));
+    // Optional outputs that nobody reads are not computed.
+    while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
+      names.pop_back();
+    }
+    auto outputs = builder_.AddMultiNode(*normal.def, std::move(normal.inputs),
+                                         std::move(normal.attrs), node.name, names);
+    if (outputs.ok()) return outputs;
+    std::vector<TensorType> types;
+    for (TensorId id : inputs) {
+      if (id != kNoTensor) types.push_back(builder_.tensor(id).type);
+    }
+    std::string hint = symbols_.OpenSymbolHint(types);
+    if (hint.empty()) return outputs;
+    return absl::Status(outputs.status().code(), StrCat(Message(outputs.status()), "; ", hint));
+  }
+
+  absl::Status AddNode(const FlatNode& node) {
+    if (node.outputs.empty()) {
+      return InvalidArgument(DescribeNode(node.name, node.op), ": has no output");
+    }
+    std::vector<TensorId> inputs;
+    for (ValueRef ref : node.inputs) {
+      ASSIGN_OR_RETURN(TensorId id, TensorOf(ref));
+      inputs.push_back(id);
+    }
+    std::vector<std::string> names;
+    for (ValueRef ref : node.outputs) names.push_back(ref == kNoValue ? "" : value(ref).name);
+    absl::StatusOr<std::vector<TensorId>> outputs;
+    if (node.domain.empty() && node.op == "Constant") {
+      outputs = AddConstantNode(node, names[0]);
+    } else if (node.domain.empty() && node.op == "Dropout") {
+      bool mask = node.outputs.size() > 1 && IsUsed(node.outputs[1]);
+      names.resize(std::max<size_t>(names.size(), 2));
+      outputs = AddDropout(node, inputs, mask, names, &builder_);
+    } else {
+      outputs = AddOperator(node, inputs, std::move(names));
+    }
+    RETURN_IF_ERROR(outputs.status());
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      TensorId id = i < outputs->size() ? (*outputs)[i] : kNoTensor;
+      if (id == kNoTensor && IsUsed(node.outputs[i])) {
+        return InvalidArgument(DescribeNode(node.name, node.op), ": has no output ", i);
+      }
+      if (id == kNoTensor || node.outputs[i] == kNoValue) continue;
+      ids_[static_cast<size_t>(node.outputs[i])] = id;
+      RETURN_IF_ERROR(CheckType(node.outputs[i], id));
+    }
+    return absl::OkStatus();
+  }
+
+  struct Declaration {
+    DeclaredType type;
+    std::string what;
+  };
+
+  const onnx::GraphProto& graph_;
+  const onnx::ModelProto& model_;
+  const ImportOptions& options_;
+  InlineRule rule_;
+  SymbolTable symbols_;
+  GraphBuilder builder_;
+  FlatModel flat_;
+  std::vector<TensorId> ids_;  // by value
+  std::vector<bool> used_;     // by value: read by a node that matters, or an output
+  std::vector<ValueRef> wanted_;
+  std::vector<ValueRef> input_refs_;
+  std::vector<DType> input_dtypes_;
+  std::vector<Shape> input_shapes_;  // local
+  std::unordered_map<ValueRef, std::vector<Declaration>> declared_;
+};
+
+}  // namespace
+
+absl::StatusOr<Graph> ImportOnnx(const onnx::ModelProto& model, const ImportOptions& options) {
+  if (!model.has_graph()) return InvalidArgument("the model has no graph");
+  if (model.graph().sparse_initializer_size() > 0) {
+    return Unimplemented("initializer ",
+                         QuoteShort(model.graph().sparse_initializer(0).values().name()),
+                         " is sparse; only dense initializers are supported");
+  }
+  return OnnxImporter(model, options).Run();
+}
+
+}  // namespace fusion

@@ -1,0 +1,153 @@
+#include "core/import/normalise.h"
+
+#include "core/import/onnx_attributes.h"
+#include "core/tensor/dtype.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kMaxParamElements = 1 << 16;
+
+absl::Status CheckOpset(const FlatNode& node, const OpDef& def) {
+  if (node.opset == 0) {
+    return InvalidArgument("the model imports no opset of domain ", QuoteShort(node.domain));
+  }
+  if (node.opset >= def.min_opset && node.opset <= def.max_opset) return absl::OkStatus();
+  return Unimplemented("opset ", node.opset, " of domain ", QuoteShort(node.domain),
+                       " is not supported for this op; supported opsets: ", def.min_opset, "..",
+                       def.max_opset);
+}
+
+std::string_view KindName(ParamSpec::Kind kind) {
+  switch (kind) {
+    case ParamSpec::kInt:
+      return "one integer";
+    case ParamSpec::kInts:
+      return "a list of integers";
+    case ParamSpec::kFloat:
+      return "one float";
+    case ParamSpec::kFloats:
+      return "a list of floats";
+    case ParamSpec::kString:
+      return "a string";
+    case ParamSpec::kTensor:
+      return "a tensor";
+  }
+  return "";
+}
+
+// The value of a constant input as the attribute it stands for.
+absl::StatusOr<AttrValue> ParamValue(const ParamSpec& param,
+                                     const std::shared_ptr<const HostTensor>& value) {
+  const HostTensor& t = *value;
+  if (param.kind == ParamSpec::kTensor) return AttrValue(value);
+  bool list = param.kind == ParamSpec::kInts || param.kind == ParamSpec::kFloats;
+  bool integers = param.kind == ParamSpec::kInt || param.kind == ParamSpec::kInts;
+  bool flag = param.kind == ParamSpec::kInt && t.dtype() == DType::kBool;
+  bool type_fits = integers ? IsInteger(t.dtype()) || flag : IsFloat(t.dtype());
+  bool shape_fits =
+      list ? t.dims().size() <= 1 && t.elements() <= kMaxParamElements : t.elements() == 1;
+  if (param.kind == ParamSpec::kString || !type_fits || !shape_fits) {
+    return InvalidArgument("is ", DTypeName(t.dtype()), DimsToString(t.dims()), ", expected ",
+                           KindName(param.kind));
+  }
+  switch (param.kind) {
+    case ParamSpec::kInt:
+      return AttrValue(t.GetInt(0));
+    case ParamSpec::kFloat:
+      return AttrValue(t.GetDouble(0));
+    case ParamSpec::kInts: {
+      std::vector<int64_t> out;
+      for (int64_t i = 0; i < t.elements(); ++i) out.push_back(t.GetInt(i));
+      return AttrValue(std::move(out));
+    }
+    default: {
+      std::vector<double> out;
+      for (int64_t i = 0; i < t.elements(); ++i) out.push_back(t.GetDouble(i));
+      return AttrValue(std::move(out));
+    }
+  }
+}
+
+// Moves one parameter that this node passes as an input to its attributes.
+absl::Status TakeParam(const ParamSpec& param, TensorId id, const GraphBuilder& builder,
+                       AttrMap* attrs) {
+  const Tensor& tensor = builder.tensor(id);
+  auto what = [&] {
+    return StrCat("input ", param.onnx_input, " ", QuoteShort(tensor.name), " (", param.name, ")");
+  };
+  if (attrs->Has(param.name)) {
+    return InvalidArgument(what(), " is also given as an attribute");
+  }
+  if (tensor.kind == TensorKind::kWeight) {
+    return InvalidArgument(what(), " is a ", tensor.type.ToString(),
+                           " whose bytes are not in the model; the plan depends on its values,"
+                           " send them inline");
+  }
+  if (tensor.value == nullptr) {
+    return Unimplemented(
+        what(), " is ",
+        tensor.kind == TensorKind::kInput ? "a graph input" : "computed at run time",
+        "; only constants are supported here");
+  }
+  auto value = ParamValue(param, tensor.value);
+  if (!value.ok()) return Annotate(value.status(), what());
+  attrs->Set(param.name, *std::move(value));
+  return absl::OkStatus();
+}
+
+absl::Status TakeParams(const OpDef& def, const GraphBuilder& builder, NormalNode* node) {
+  std::vector<bool> is_param(node->inputs.size(), false);
+  for (const ParamSpec& param : def.params) {
+    auto at = static_cast<size_t>(param.onnx_input);
+    if (param.onnx_input < 0 || at >= node->inputs.size()) continue;
+    is_param[at] = true;
+    if (node->inputs[at] == kNoTensor) continue;
+    RETURN_IF_ERROR(TakeParam(param, node->inputs[at], builder, &node->attrs));
+  }
+  std::vector<TensorId> operands;
+  for (size_t i = 0; i < is_param.size(); ++i) {
+    if (!is_param[i]) operands.push_back(node->inputs[i]);
+  }
+  node->inputs = std::move(operands);
+  return absl::OkStatus();
+}
+
+absl::Status Rewrite(const FlatNode& from, const GraphBuilder& builder, NormalNode* node) {
+  if (!node->def->normalise) return absl::OkStatus();
+  std::vector<std::optional<TensorType>> types;
+  for (TensorId id : node->inputs) {
+    types.push_back(id == kNoTensor ? std::nullopt : std::optional(builder.tensor(id).type));
+  }
+  OnnxCall call{.opset = static_cast<int>(from.opset), .attrs = node->attrs, .inputs = types};
+  return node->def->normalise(call);
+}
+
+}  // namespace
+
+absl::Status UnsupportedOp(const FlatNode& node) {
+  std::string shown = node.domain.empty() ? "ai.onnx" : node.domain;
+  return Unimplemented(DescribeNode(node.name, node.op), ": op ", QuoteShort(node.op),
+                       " of domain ", QuoteShort(shown), ", opset ", node.opset,
+                       ", is not supported; supported in",
+                       " domain \"ai.onnx\": Constant, Dropout, ",
+                       StrJoin(AllOps(), ", ", [](const OpDef* d) { return d->name; }));
+}
+
+absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
+                                         const GraphBuilder& builder) {
+  NormalNode out{.def = node.domain.empty() ? FindOp(node.op) : nullptr,
+                 .inputs = std::move(inputs)};
+  if (out.def == nullptr) return UnsupportedOp(node);
+  auto convert = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckOpset(node, *out.def));
+    ASSIGN_OR_RETURN(out.attrs, ReadAttributes(node));
+    RETURN_IF_ERROR(TakeParams(*out.def, builder, &out));
+    return Rewrite(node, builder, &out);
+  };
+  absl::Status status = convert();
+  if (!status.ok()) return Annotate(status, DescribeNode(node.name, node.op));
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/builder.h"
+#include "core/import/flatten.h"
+
+namespace fusion {
+
+/// A node of an ONNX model as a node of ours.
+struct NormalNode {
+  const OpDef* def = nullptr;
+  std::vector<TensorId> inputs;
+  AttrMap attrs;
+};
+
+/// The opset normaliser: finds the op, checks that our definition of it is meant (domain, opset),
+/// and turns what this opset writes into OpDef's attributes: attributes are read, inputs that are
+/// parameters (ParamSpec::onnx_input) become attributes and leave the inputs, OpDef::normalise
+/// rewrites the rest. `inputs` are the node's inputs in `builder`; their values are looked at.
+///
+/// Messages start with the node. Unimplemented, saying what is supported, for an op, domain or
+/// opset we do not have and for parameters computed at run time; InvalidArgument for malformed
+/// ones.
+absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
+                                         const GraphBuilder& builder);
+
+/// Unimplemented for a node whose op we do not have.
+absl::Status UnsupportedOp(const FlatNode& node);
+
+}  // namespace fusion

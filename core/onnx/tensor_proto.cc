@@ -1,0 +1,126 @@
+#include "core/onnx/tensor_proto.h"
+
+#include <cstring>
+
+#include "core/tensor/onnx_dtype.h"
+
+namespace fusion {
+namespace {
+
+// Bools may be any byte in a file; ours are 0 or 1.
+void NormaliseBools(HostTensor* tensor) {
+  if (tensor->dtype() != DType::kBool) return;
+  for (auto& b : tensor->data<uint8_t>()) b = b != 0 ? 1 : 0;
+}
+
+absl::Status CheckCount(int64_t got, int64_t wanted, std::string_view field,
+                        std::string_view what) {
+  if (got == wanted) return absl::OkStatus();
+  return InvalidArgument(what, ": ", field, " has ", got, " elements, expected ", wanted);
+}
+
+// Copies a repeated field whose elements have the tensor's own representation.
+template <typename T, typename Field>
+absl::StatusOr<HostTensor> CopyField(const TensorHeader& header, const Field& field,
+                                     std::string_view name, std::string_view what) {
+  int64_t elements = header.bytes / DTypeBytes(header.dtype);
+  RETURN_IF_ERROR(CheckCount(field.size(), elements, name, what));
+  HostTensor out(header.dtype, header.dims);
+  if (elements > 0) std::memcpy(out.bytes(), field.data(), static_cast<size_t>(header.bytes));
+  return out;
+}
+
+// int32_data also carries every type of up to 16 bits, half floats as their bits.
+absl::StatusOr<HostTensor> CopyInt32Data(const TensorHeader& header,
+                                         const onnx::TensorProto& tensor, std::string_view what) {
+  int64_t elements = header.bytes / DTypeBytes(header.dtype);
+  RETURN_IF_ERROR(CheckCount(tensor.int32_data_size(), elements, "int32_data", what));
+  HostTensor out(header.dtype, header.dims);
+  for (int i = 0; i < tensor.int32_data_size(); ++i) {
+    if (IsFloat(header.dtype)) {
+      out.data<uint16_t>()[static_cast<size_t>(i)] = static_cast<uint16_t>(tensor.int32_data(i));
+    } else {
+      out.SetInt(i, tensor.int32_data(i));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string OnnxTypeName(int32_t code) {
+  if (!onnx::TensorProto_DataType_IsValid(code)) return StrCat("unknown (", code, ")");
+  return StrCat(onnx::TensorProto_DataType_Name(code), " (", code, ")");
+}
+
+std::string SupportedTypeNames() {
+  std::string out;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    StrAppend(&out, i > 0 ? ", " : "");
+    StrAppend(&out, DTypeName(static_cast<DType>(i)));
+  }
+  return out;
+}
+
+absl::StatusOr<TensorHeader> ReadTensorHeader(const onnx::TensorProto& tensor,
+                                              std::string_view what) {
+  auto dtype = DTypeFromOnnx(tensor.data_type());
+  if (!dtype) {
+    return Unimplemented(what, ": element type ", OnnxTypeName(tensor.data_type()),
+                         " is not supported; supported: ", SupportedTypeNames());
+  }
+  if (tensor.has_segment()) return Unimplemented(what, ": segmented tensors are not supported");
+  if (tensor.dims_size() > kMaxTensorRank) {
+    return InvalidArgument(what, ": rank ", tensor.dims_size(), ", expected at most ",
+                           kMaxTensorRank);
+  }
+  TensorHeader header{.dtype = *dtype, .dims = {tensor.dims().begin(), tensor.dims().end()}};
+  auto elements = CheckedNumElements(header.dims, DTypeBytes(*dtype));
+  if (!elements.ok()) return Annotate(elements.status(), what);
+  header.bytes = *elements * DTypeBytes(*dtype);
+  return header;
+}
+
+bool IsExternal(const onnx::TensorProto& tensor) {
+  return tensor.data_location() == onnx::TensorProto::EXTERNAL;
+}
+
+absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor,
+                                            std::string_view what) {
+  ASSIGN_OR_RETURN(TensorHeader header, ReadTensorHeader(tensor, what));
+  if (IsExternal(tensor)) {
+    return InvalidArgument(what, ": its bytes are stored outside of the model");
+  }
+  absl::StatusOr<HostTensor> out;
+  if (tensor.has_raw_data()) {
+    if (static_cast<int64_t>(tensor.raw_data().size()) != header.bytes) {
+      return InvalidArgument(what, ": ", DTypeName(header.dtype), DimsToString(header.dims),
+                             " has ", tensor.raw_data().size(), " bytes of raw_data, expected ",
+                             header.bytes);
+    }
+    out = HostTensor::FromBytes(header.dtype, header.dims, tensor.raw_data());
+  } else if (header.dtype == DType::kF32) {
+    out = CopyField<float>(header, tensor.float_data(), "float_data", what);
+  } else if (header.dtype == DType::kF64) {
+    out = CopyField<double>(header, tensor.double_data(), "double_data", what);
+  } else if (header.dtype == DType::kI64) {
+    out = CopyField<int64_t>(header, tensor.int64_data(), "int64_data", what);
+  } else {
+    out = CopyInt32Data(header, tensor, what);
+  }
+  if (!out.ok()) return out;
+  NormaliseBools(&*out);
+  return out;
+}
+
+onnx::TensorProto MakeTensorProto(const HostTensor& tensor, const std::string& name) {
+  onnx::TensorProto out;
+  out.set_name(name);
+  out.set_data_type(DTypeToOnnx(tensor.dtype()));
+  for (int64_t d : tensor.dims()) out.add_dims(d);
+  std::string_view bytes = tensor.byte_view();
+  out.set_raw_data(bytes.data(), bytes.size());
+  return out;
+}
+
+}  // namespace fusion

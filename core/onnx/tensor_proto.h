@@ -1,0 +1,47 @@
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+
+#include "core/tensor/host_tensor.h"
+
+namespace fusion {
+
+/// What a TensorProto says about itself without its bytes.
+struct TensorHeader {
+  DType dtype = DType::kF32;
+  Dims dims;
+  int64_t bytes = 0;
+};
+
+/// TensorProto <-> HostTensor. `what` names the tensor in messages: 'initializer "w"'. Pure, any
+/// thread.
+///
+/// Element type, extents and size of a tensor. Unimplemented for element types we have none of
+/// (strings, complex, ...) and for segmented tensors; InvalidArgument for negative or absurd
+/// extents and for a rank above kMaxTensorRank.
+absl::StatusOr<TensorHeader> ReadTensorHeader(const onnx::TensorProto& tensor,
+                                              std::string_view what);
+
+/// No real model comes near it; it bounds the work that a hostile shape causes.
+inline constexpr int kMaxTensorRank = 64;
+
+/// True if the bytes are not in the message (data_location EXTERNAL).
+bool IsExternal(const onnx::TensorProto& tensor);
+
+/// The elements of a tensor whose bytes are in the message, in any of ONNX's encodings (raw_data,
+/// float_data, int32_data, int64_data, double_data). Bools become 0 or 1. InvalidArgument if there
+/// are not exactly as many elements as the extents ask for, or the bytes are external.
+absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor, std::string_view what);
+
+/// The tensor with its bytes as raw_data.
+onnx::TensorProto MakeTensorProto(const HostTensor& tensor, const std::string& name);
+
+/// "STRING (8)": an ONNX element type for messages.
+std::string OnnxTypeName(int32_t code);
+
+/// The element types we take, for messages: "bool, u8, ...".
+std::string SupportedTypeNames();
+
+}  // namespace fusion

@@ -1,0 +1,200 @@
+// Measures the numbers a CPU device spec (core/device/specs/*.json) wants: FMA peak per ISA, cost of a vector addition,
+// read and copy bandwidth per memory level, and the cost of starting a phase on a thread pool.
+//
+//   machine_limits [threads]     prints one JSON object; medians of 9 runs
+//
+// Vector code is chosen per function, so the program starts on any x86-64.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+// Work per second of `body` (which returns the work it did) on `threads` threads at once; median of 9.
+double Rate(int threads, const std::function<double(int)>& body) {
+  std::vector<double> rates;
+  for (int run = 0; run < 9; ++run) {
+    std::atomic<int> ready{0};
+    std::atomic<bool> go{false};
+    std::vector<double> work(static_cast<size_t>(threads), 0);
+    std::vector<std::thread> pool;
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([&, t] {
+        ready.fetch_add(1);
+        while (!go.load()) {
+        }
+        work[static_cast<size_t>(t)] = body(t);
+      });
+    }
+    while (ready.load() < threads) {
+    }
+    Clock::time_point begin = Clock::now();
+    go.store(true);
+    for (std::thread& thread : pool) thread.join();
+    double seconds = Seconds(Clock::now() - begin);
+    double total = 0;
+    for (double w : work) total += w;
+    rates.push_back(total / seconds);
+  }
+  std::sort(rates.begin(), rates.end());
+  return rates[rates.size() / 2];
+}
+
+volatile float sink;
+
+__attribute__((target("avx512f"))) double Fma512(long n) {
+  __m512 acc[16];
+  for (int i = 0; i < 16; ++i) acc[i] = _mm512_set1_ps(static_cast<float>(i) * 0.1f);
+  __m512 x = _mm512_set1_ps(0.999f);
+  __m512 y = _mm512_set1_ps(1e-5f);
+  for (long k = 0; k < n; ++k) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) acc[i] = _mm512_fmadd_ps(acc[i], x, y);
+  }
+  float sum = 0;
+  for (const __m512& a : acc) sum += _mm512_reduce_add_ps(a);
+  sink = sum;
+  return 16.0 * 32.0 * static_cast<double>(n);
+}
+
+__attribute__((target("avx2,fma"))) double Fma256(long n) {
+  __m256 acc[12];
+  for (int i = 0; i < 12; ++i) acc[i] = _mm256_set1_ps(static_cast<float>(i) * 0.1f);
+  __m256 x = _mm256_set1_ps(0.999f);
+  __m256 y = _mm256_set1_ps(1e-5f);
+  for (long k = 0; k < n; ++k) {
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; ++i) acc[i] = _mm256_fmadd_ps(acc[i], x, y);
+  }
+  float sum = 0;
+  for (const __m256& a : acc) sum += a[0] + a[5];
+  sink = sum;
+  return 12.0 * 16.0 * static_cast<double>(n);
+}
+
+double MulAdd128(long n) {
+  __m128 acc[8];
+  for (int i = 0; i < 8; ++i) acc[i] = _mm_set1_ps(static_cast<float>(i) * 0.1f);
+  __m128 x = _mm_set1_ps(0.999f);
+  __m128 y = _mm_set1_ps(1e-5f);
+  for (long k = 0; k < n; ++k) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) acc[i] = _mm_add_ps(_mm_mul_ps(acc[i], x), y);
+  }
+  float sum = 0;
+  for (const __m128& a : acc) sum += a[0];
+  sink = sum;
+  return 8.0 * 8.0 * static_cast<double>(n);
+}
+
+struct Buffer {
+  std::unique_ptr<float, decltype(&std::free)> data{nullptr, &std::free};
+  size_t floats = 0;
+};
+
+__attribute__((target("avx2"))) double Read(const Buffer& b, long times) {
+  __m256 s0 = _mm256_setzero_ps();
+  __m256 s1 = s0;
+  __m256 s2 = s0;
+  __m256 s3 = s0;
+  const float* p = b.data.get();
+  for (long t = 0; t < times; ++t) {
+    for (size_t i = 0; i < b.floats; i += 32) {
+      s0 = _mm256_add_ps(s0, _mm256_load_ps(p + i));
+      s1 = _mm256_add_ps(s1, _mm256_load_ps(p + i + 8));
+      s2 = _mm256_add_ps(s2, _mm256_load_ps(p + i + 16));
+      s3 = _mm256_add_ps(s3, _mm256_load_ps(p + i + 24));
+    }
+  }
+  sink = s0[0] + s1[0] + s2[0] + s3[0];
+  return static_cast<double>(b.floats) * 4.0 * static_cast<double>(times);
+}
+
+__attribute__((target("avx2"))) double Copy(const Buffer& b, long times) {
+  float* p = b.data.get();
+  size_t half = b.floats / 2;
+  for (long t = 0; t < times; ++t) {
+    for (size_t i = 0; i < half; i += 8) _mm256_store_ps(p + half + i, _mm256_load_ps(p + i));
+  }
+  return static_cast<double>(b.floats) * 4.0 * static_cast<double>(times);
+}
+
+// Microseconds to hand a phase to a spinning worker and wait for it.
+double DispatchMicroseconds() {
+  std::atomic<long> request{0};
+  std::atomic<long> done{0};
+  std::thread worker([&] {
+    for (long seen = 0;;) {
+      long now = request.load(std::memory_order_acquire);
+      if (now == seen) continue;
+      seen = now;
+      if (seen < 0) return;
+      done.store(seen, std::memory_order_release);
+    }
+  });
+  constexpr long kRounds = 20000;
+  Clock::time_point begin = Clock::now();
+  for (long i = 1; i <= kRounds; ++i) {
+    request.store(i, std::memory_order_release);
+    while (done.load(std::memory_order_acquire) != i) {
+    }
+  }
+  double us = Seconds(Clock::now() - begin) * 1e6 / kRounds;
+  request.store(-1);
+  worker.join();
+  return us;
+}
+
+void PrintBandwidth(int threads) {
+  struct Level {
+    const char* name;
+    size_t bytes;
+  };
+  for (Level level : {Level{"l1_16K", 16u << 10}, Level{"l2_512K", 512u << 10},
+                      Level{"l3_8M", 8u << 20}, Level{"memory_256M", 256u << 20}}) {
+    std::vector<Buffer> buffers(static_cast<size_t>(threads));
+    for (Buffer& b : buffers) {
+      b.floats = level.bytes / 4;
+      b.data.reset(static_cast<float*>(std::aligned_alloc(1u << 21, std::max<size_t>(level.bytes, 1u << 21))));
+      std::fill_n(b.data.get(), b.floats, 1.0f);
+    }
+    long times = std::max<long>(1, static_cast<long>((1ull << 30) / level.bytes));
+    auto buffer = [&](int t) -> const Buffer& { return buffers[static_cast<size_t>(t)]; };
+    double read = Rate(threads, [&](int t) { return Read(buffer(t), times); });
+    double copy = Rate(threads, [&](int t) { return Copy(buffer(t), times); });
+    std::printf("  \"%s_read_gb_per_s\": %.1f, \"%s_copy_gb_per_s\": %.1f,\n", level.name, read * 1e-9,
+                level.name, copy * 1e-9);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int threads = argc > 1 ? std::atoi(argv[1]) : 1;
+  constexpr long kSteps = 4000000;
+  std::printf("{\n  \"threads\": %d,\n", threads);
+  if (__builtin_cpu_supports("avx512f")) {
+    std::printf("  \"fma_avx512_gflops\": %.1f,\n",
+                Rate(threads, [](int) { return Fma512(kSteps); }) * 1e-9);
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    std::printf("  \"fma_avx2_gflops\": %.1f,\n", Rate(threads, [](int) { return Fma256(kSteps); }) * 1e-9);
+  }
+  std::printf("  \"muladd_sse_gflops\": %.1f,\n", Rate(threads, [](int) { return MulAdd128(kSteps); }) * 1e-9);
+  if (__builtin_cpu_supports("avx2")) PrintBandwidth(threads);
+  std::printf("  \"dispatch_us\": %.2f\n}\n", DispatchMicroseconds());
+  return 0;
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "tests/models/onnx_builder.h"
+
+namespace fusion {
+
+/// The numbers of a generated model; each model uses some of them (ModelSpec::uses).
+struct ModelParams {
+  int64_t batch = 1;
+  int64_t seq = 128;
+  int64_t past = 0;  // tokens in the key/value cache
+  int64_t layers = 1;
+  int64_t hidden = 768;
+  int64_t heads = 12;
+  int64_t kv_heads = 12;
+  int64_t ff = 3072;  // hidden extent of the feed-forward part
+  int64_t rows = 1024;
+  int64_t cols = 768;
+  int64_t depth = 4;     // layers of an MLP, ops of a chain
+  uint64_t seed = 1;     // of weight values and test data; the structure does not depend on it
+  bool dynamic = false;  // batch and seq are symbols, shapes are computed in the graph
+};
+
+/// A model that the generator knows.
+struct ModelSpec {
+  std::string name;
+  std::string what;
+  ModelParams defaults;
+  /// Names of the parameters it uses besides seed: "batch", "seq", ..., "dyn".
+  std::vector<std::string> uses;
+  void (*build)(OnnxBuilder& b, const ModelParams& p) = nullptr;
+};
+
+struct GeneratedModel {
+  onnx::ModelProto model;
+  std::vector<InputSpec> inputs;
+};
+
+/// Every model, in the order of --list.
+const std::vector<ModelSpec>& AllModels();
+/// By name, or nullptr.
+const ModelSpec* FindModel(std::string_view name);
+
+/// Same parameters, same bytes. InvalidArgument for parameters that make no model.
+absl::StatusOr<GeneratedModel> GenerateModel(const ModelSpec& spec, const ModelParams& params);
+/// The model of this name with its defaults.
+absl::StatusOr<GeneratedModel> GenerateModel(std::string_view name);
+
+/// Values for the inputs of a model.
+std::vector<HostTensor> GenerateInputs(const std::vector<InputSpec>& inputs, uint64_t seed);
+
+// The families.
+void BuildBert(OnnxBuilder& b, const ModelParams& p);
+void BuildVit(OnnxBuilder& b, const ModelParams& p);
+void BuildGpt2(OnnxBuilder& b, const ModelParams& p);
+void BuildLlama(OnnxBuilder& b, const ModelParams& p);
+void BuildMha(OnnxBuilder& b, const ModelParams& p);
+void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p);
+void BuildMlp(OnnxBuilder& b, const ModelParams& p);
+void BuildAddRelu(OnnxBuilder& b, const ModelParams& p);
+void BuildLayerNorm(OnnxBuilder& b, const ModelParams& p);
+void BuildRmsNorm(OnnxBuilder& b, const ModelParams& p);
+void BuildSoftmax(OnnxBuilder& b, const ModelParams& p);
+void BuildScaleMaskSoftmax(OnnxBuilder& b, const ModelParams& p);
+void BuildSwiglu(OnnxBuilder& b, const ModelParams& p);
+void BuildElementwise(OnnxBuilder& b, const ModelParams& p);
+
+}  // namespace fusion

@@ -1,0 +1,171 @@
+#include "tests/models/onnx_builder.h"
+
+#include <cmath>
+
+#include "core/onnx/tensor_proto.h"
+#include "core/tensor/onnx_dtype.h"
+
+namespace fusion {
+namespace {
+
+constexpr int kOpset = 17;
+constexpr int kIrVersion = 8;
+
+}  // namespace
+
+OnnxBuilder::OnnxBuilder(std::string name, uint64_t seed, bool dynamic)
+    : graph_(model_.mutable_graph()), seed_(seed), dynamic_(dynamic) {
+  model_.set_ir_version(kIrVersion);
+  model_.set_producer_name("fusion-modelgen");
+  model_.add_opset_import()->set_version(kOpset);
+  graph_->set_name(std::move(name));
+}
+
+std::string OnnxBuilder::Path(std::string_view leaf, char separator) const {
+  std::string out;
+  for (const std::string& module : modules_) {
+    if (separator == '/') out += '/';
+    out += module;
+    if (separator == '.') out += '.';
+  }
+  if (separator == '/') out += '/';
+  out += leaf;
+  return out;
+}
+
+std::string OnnxBuilder::Unique(std::string name) {
+  int count = taken_[name]++;
+  return count == 0 ? name : Unique(StrCat(name, "_", count));
+}
+
+void OnnxBuilder::Declare(onnx::ValueInfoProto* info, const std::string& name, DType dtype,
+                          const std::vector<NamedDim>& dims) const {
+  info->set_name(name);
+  onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(DTypeToOnnx(dtype));
+  onnx::TensorShapeProto* shape = type->mutable_shape();
+  for (const NamedDim& dim : dims) {
+    if (dynamic_ && !dim.symbol.empty()) {
+      shape->add_dim()->set_dim_param(dim.symbol);
+    } else {
+      shape->add_dim()->set_dim_value(dim.value);
+    }
+  }
+}
+
+std::string OnnxBuilder::Input(const std::string& name, DType dtype,
+                               const std::vector<NamedDim>& dims, InputFill fill, int64_t past) {
+  Declare(graph_->add_input(), name, dtype, dims);
+  InputSpec spec{.name = name, .dtype = dtype, .dims = {}, .fill = fill, .past = past};
+  for (const NamedDim& dim : dims) spec.dims.push_back(dim.value);
+  inputs_.push_back(std::move(spec));
+  return Unique(name);
+}
+
+void OnnxBuilder::Output(const std::string& tensor, DType dtype, const std::vector<NamedDim>& dims,
+                         const std::string& name) {
+  if (!name.empty()) {
+    onnx::NodeProto* node = graph_->add_node();
+    node->set_op_type("Identity");
+    node->set_name(Unique(Path("Identity", '/')));
+    node->add_input(tensor);
+    node->add_output(name);
+  }
+  Declare(graph_->add_output(), name.empty() ? tensor : name, dtype, dims);
+}
+
+onnx::TensorProto* OnnxBuilder::AddFloats(const std::string& name, const Dims& dims) {
+  onnx::TensorProto* tensor = graph_->add_initializer();
+  tensor->set_name(Unique(Path(name, '.')));
+  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  for (int64_t d : dims) tensor->add_dims(d);
+  auto bytes = static_cast<size_t>(NumElements(dims)) * sizeof(float);
+  tensor->mutable_raw_data()->resize(bytes);
+  return tensor;
+}
+
+std::string OnnxBuilder::Weight(const std::string& name, const Dims& dims, float scale) {
+  onnx::TensorProto* tensor = AddFloats(name, dims);
+  if (scale == 0) scale = 1.0f / std::sqrt(static_cast<float>(dims[0]));
+  Random random(seed_, weights_++);
+  auto* values = reinterpret_cast<float*>(tensor->mutable_raw_data()->data());
+  for (int64_t i = 0; i < NumElements(dims); ++i) values[i] = random.Normal() * scale;
+  return tensor->name();
+}
+
+std::string OnnxBuilder::Gain(const std::string& name, int64_t extent) {
+  std::string weight = Weight(name, {extent}, 0.02f);
+  onnx::TensorProto* tensor = graph_->mutable_initializer(graph_->initializer_size() - 1);
+  auto* values = reinterpret_cast<float*>(tensor->mutable_raw_data()->data());
+  for (int64_t i = 0; i < extent; ++i) values[i] += 1;
+  return weight;
+}
+
+std::string OnnxBuilder::Initializer(const std::string& name, const HostTensor& value) {
+  *graph_->add_initializer() = MakeTensorProto(value, Unique(Path(name, '.')));
+  return graph_->initializer(graph_->initializer_size() - 1).name();
+}
+
+std::string OnnxBuilder::Shared(const HostTensor& value) {
+  std::string key = StrCat(DTypeName(value.dtype()), DimsToString(value.dims()), value.byte_view());
+  auto known = shared_.find(key);
+  if (known != shared_.end()) return known->second;
+  std::string name = Unique(StrCat("onnx::Constant_", shared_.size()));
+  *graph_->add_initializer() = MakeTensorProto(value, name);
+  shared_.emplace(std::move(key), name);
+  return name;
+}
+
+std::string OnnxBuilder::F32(float value) {
+  return Shared(HostTensor::FromValues<float>(DType::kF32, {}, {value}));
+}
+
+std::string OnnxBuilder::I64(int64_t value) {
+  return Shared(HostTensor::FromValues<int64_t>(DType::kI64, {}, {value}));
+}
+
+std::string OnnxBuilder::I64(const std::vector<int64_t>& values) {
+  HostTensor tensor(DType::kI64, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) tensor.SetInt(static_cast<int64_t>(i), values[i]);
+  return Shared(tensor);
+}
+
+std::vector<std::string> OnnxBuilder::MultiOp(const std::string& type,
+                                              const std::vector<std::string>& inputs,
+                                              const Attributes& attributes, int outputs) {
+  onnx::NodeProto* node = graph_->add_node();
+  node->set_op_type(type);
+  node->set_name(Unique(Path(type, '/')));
+  for (const std::string& input : inputs) node->add_input(input);
+  for (const onnx::AttributeProto& attribute : attributes) *node->add_attribute() = attribute;
+  for (int i = 0; i < outputs; ++i) {
+    node->add_output(Unique(StrCat(node->name(), "_output_", i)));
+  }
+  return {node->output().begin(), node->output().end()};
+}
+
+std::string OnnxBuilder::Op(const std::string& type, const std::vector<std::string>& inputs,
+                            const Attributes& attributes) {
+  return MultiOp(type, inputs, attributes, 1)[0];
+}
+
+onnx::AttributeProto OnnxBuilder::Int(const std::string& name, int64_t value) {
+  onnx::AttributeProto out;
+  out.set_name(name);
+  out.set_type(onnx::AttributeProto::INT);
+  out.set_i(value);
+  return out;
+}
+
+onnx::AttributeProto OnnxBuilder::Ints(const std::string& name,
+                                       const std::vector<int64_t>& values) {
+  onnx::AttributeProto out;
+  out.set_name(name);
+  out.set_type(onnx::AttributeProto::INTS);
+  for (int64_t v : values) out.add_ints(v);
+  return out;
+}
+
+onnx::ModelProto OnnxBuilder::Finish() && { return std::move(model_); }
+
+}  // namespace fusion

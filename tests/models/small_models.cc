@@ -1,0 +1,94 @@
+#include <cmath>
+
+#include "tests/models/layers.h"
+#include "tests/models/models.h"
+
+namespace fusion {
+namespace {
+
+std::vector<NamedDim> MatrixDims(const ModelParams& p) { return {{p.rows}, {p.cols}}; }
+
+void AttentionAlone(OnnxBuilder& b, const ModelParams& p, bool masked) {
+  int64_t head_size = p.hidden / p.heads;
+  std::vector<NamedDim> dims = {{p.batch}, {p.heads}, {p.seq}, {head_size}};
+  std::string q = b.Input("q", DType::kF32, dims);
+  std::string k = b.Input("k", DType::kF32, dims);
+  std::string v = b.Input("v", DType::kF32, dims);
+  std::string mask;
+  if (masked) {
+    mask = b.Input("mask", DType::kF32, {{p.batch}, {1}, {p.seq}, {p.seq}}, InputFill::kCausalMask);
+  }
+  k = b.Op("Transpose", {k}, {OnnxBuilder::Ints("perm", {0, 1, 3, 2})});
+  b.Output(Attention(b, q, k, v, head_size, mask), DType::kF32, dims);
+}
+
+}  // namespace
+
+void BuildMha(OnnxBuilder& b, const ModelParams& p) { AttentionAlone(b, p, /*masked=*/true); }
+
+void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p) {
+  AttentionAlone(b, p, /*masked=*/false);
+}
+
+void BuildMlp(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  for (int64_t i = 0; i < p.depth; ++i) {
+    x = b.Op("Relu", {GemmLinear(b, StrCat("layers.", i), x, p.cols, p.cols)});
+  }
+  b.Output(x, DType::kF32, MatrixDims(p));
+}
+
+void BuildAddRelu(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  std::string y = b.Op("MatMul", {x, b.Weight("weight", {p.cols, p.cols})});
+  y = b.Op("Add", {y, b.Weight("bias", {p.cols}, 0.02f)});
+  b.Output(b.Op("Relu", {y}), DType::kF32, MatrixDims(p));
+}
+
+void BuildLayerNorm(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  b.Output(LayerNorm(b, "norm", x, p.cols, 1e-5f), DType::kF32, MatrixDims(p));
+}
+
+void BuildRmsNorm(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  b.Output(RmsNorm(b, "norm", x, p.cols), DType::kF32, MatrixDims(p));
+}
+
+void BuildSoftmax(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  b.Output(b.Op("Softmax", {x}, {OnnxBuilder::Int("axis", -1)}), DType::kF32, MatrixDims(p));
+}
+
+void BuildScaleMaskSoftmax(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  std::string mask = b.Input("mask", DType::kF32, {{1}, {p.cols}});
+  x = b.Op("Add", {b.Op("Div", {x, b.F32(8)}), mask});
+  b.Output(b.Op("Softmax", {x}, {OnnxBuilder::Int("axis", -1)}), DType::kF32, MatrixDims(p));
+}
+
+void BuildSwiglu(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  std::string gate = Silu(b, Linear(b, "gate_proj", x, p.cols, p.ff, false));
+  std::string gated = b.Op("Mul", {gate, Linear(b, "up_proj", x, p.cols, p.ff, false)});
+  b.Output(Linear(b, "down_proj", gated, p.ff, p.cols, false), DType::kF32, MatrixDims(p));
+}
+
+void BuildElementwise(OnnxBuilder& b, const ModelParams& p) {
+  struct Step {
+    const char* op;
+    bool binary;
+  };
+  constexpr Step kSteps[] = {{"Add", true}, {"Mul", true},      {"Sub", true}, {"Tanh", false},
+                             {"Mul", true}, {"Sigmoid", false}, {"Add", true}, {"Relu", false},
+                             {"Max", true}, {"Exp", false}};
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  std::string y = b.Input("y", DType::kF32, MatrixDims(p));
+  for (int64_t i = 0; i < p.depth; ++i) {
+    const Step& step = kSteps[i % static_cast<int64_t>(std::size(kSteps))];
+    x = step.binary ? b.Op(step.op, {x, y}) : b.Op(step.op, {x});
+  }
+  b.Output(x, DType::kF32, MatrixDims(p));
+}
+
+}  // namespace fusion

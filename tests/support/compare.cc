@@ -1,0 +1,52 @@
+#include "tests/support/compare.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusion {
+
+std::string Difference::ToString() const {
+  if (other_type) return "another type or shape";
+  return StrCat("max_abs ", max_abs, ", max_rel ", max_rel, ", outside ", outside);
+}
+
+Tolerance DefaultTolerance(DType dtype) {
+  if (!IsFloat(dtype)) return {.atol = 0, .rtol = 0};
+  if (dtype == DType::kF16) return {.atol = 1e-5, .rtol = 0x1p-9};
+  if (dtype == DType::kBF16) return {.atol = 1e-5, .rtol = 0x1p-6};
+  return {};
+}
+
+Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolerance& tolerance) {
+  Difference out;
+  if (got.dtype() != wanted.dtype() || got.dims() != wanted.dims()) {
+    out.other_type = true;
+    return out;
+  }
+  bool real = IsFloat(wanted.dtype());
+  double scale = 0;
+  for (int64_t i = 0; real && i < wanted.elements(); ++i) {
+    double b = wanted.GetDouble(i);
+    if (std::isfinite(b)) scale = std::max(scale, std::fabs(b));
+  }
+  double bound = tolerance.atol + tolerance.rtol * scale;
+  for (int64_t i = 0; i < wanted.elements(); ++i) {
+    if (!real) {
+      out.outside += got.GetInt(i) == wanted.GetInt(i) ? 0 : 1;
+      continue;
+    }
+    double a = got.GetDouble(i);
+    double b = wanted.GetDouble(i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    if (!std::isfinite(a) || !std::isfinite(b)) {
+      ++out.outside;
+      continue;
+    }
+    out.max_abs = std::max(out.max_abs, std::fabs(a - b));
+    out.outside += std::fabs(a - b) <= bound ? 0 : 1;
+  }
+  out.max_rel = scale > 0 ? out.max_abs / scale : out.max_abs;
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "core/tensor/host_tensor.h"
+
+namespace fusion {
+
+/// How two tensors differ, element by element. NaN equals NaN, an infinity only itself.
+struct Difference {
+  double max_abs = 0;
+  /// max_abs over the largest finite magnitude of the reference.
+  double max_rel = 0;
+  /// Elements beyond atol + rtol * (largest finite magnitude of the reference).
+  int64_t outside = 0;
+  /// Types or extents differ: nothing was compared.
+  bool other_type = false;
+
+  bool ok() const { return outside == 0 && !other_type; }
+  std::string ToString() const;
+};
+
+struct Tolerance {
+  double atol = 1e-5;
+  double rtol = 1e-4;
+};
+
+/// Default tolerance of results of this element type: integers and bools exact, 16-bit floats
+/// within two units in the last place of the largest element.
+Tolerance DefaultTolerance(DType dtype);
+
+Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolerance& tolerance);
+inline Difference Compare(const HostTensor& got, const HostTensor& wanted) {
+  return Compare(got, wanted, DefaultTolerance(wanted.dtype()));
+}
+
+}  // namespace fusion

@@ -1,0 +1,120 @@
+#include "tests/support/onnx_case.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/onnx/constant_node.h"
+#include "core/onnx/model_io.h"
+
+namespace fusion {
+
+absl::StatusOr<OnnxCase> LoadOnnxCase(const std::string& directory) {
+  ASSIGN_OR_RETURN(onnx::ModelProto model, LoadModel(directory + "/model.onnx"));
+  return OnnxCase{directory, std::move(model)};
+}
+
+std::vector<std::string> FindOnnxCases(const std::string& directory) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory, error)) {
+    if (entry.path().filename() == "model.onnx") out.push_back(entry.path().parent_path().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> UnsupportedOps(const onnx::ModelProto& model) {
+  std::set<std::pair<std::string, std::string>> functions;
+  for (const onnx::FunctionProto& f : model.functions()) functions.emplace(f.domain(), f.name());
+  std::set<std::string> out;
+  auto look = [&](const onnx::NodeProto& node) {
+    const std::string& op = node.op_type();
+    bool known = functions.count({node.domain(), op}) != 0;
+    if (IsDefaultDomain(node.domain())) {
+      known |= op == "Constant" || op == "Dropout" || FindOp(op) != nullptr;
+    }
+    if (!known) out.insert(IsDefaultDomain(node.domain()) ? op : node.domain() + "." + op);
+  };
+  for (const onnx::NodeProto& node : model.graph().node()) look(node);
+  for (const onnx::FunctionProto& f : model.functions()) {
+    for (const onnx::NodeProto& node : f.node()) look(node);
+  }
+  return {out.begin(), out.end()};
+}
+
+bool TakesTensorsOnly(const onnx::ModelProto& model) {
+  return std::all_of(
+      model.graph().input().begin(), model.graph().input().end(),
+      [](const onnx::ValueInfoProto& input) { return input.type().has_tensor_type(); });
+}
+
+void FixParameterInputs(const TestDataSet& data, onnx::ModelProto* model) {
+  onnx::GraphProto* graph = model->mutable_graph();
+  std::set<std::string> parameters = {""};
+  for (const onnx::NodeProto& node : graph->node()) {
+    const OpDef* def = FindOp(node.op_type());
+    if (node.op_type() == "Dropout" && node.input_size() > 1) {
+      for (int i = 1; i < node.input_size(); ++i) parameters.insert(node.input(i));
+    }
+    if (def == nullptr) continue;
+    for (const ParamSpec& param : def->params) {
+      if (param.onnx_input >= 0 && param.onnx_input < node.input_size()) {
+        parameters.insert(node.input(param.onnx_input));
+      }
+    }
+  }
+  // What a parameter is computed from must be known as well, values whose shape is all that matters
+  // aside.
+  for (int i = graph->node_size() - 1; i >= 0; --i) {
+    const onnx::NodeProto& node = graph->node(i);
+    bool by_shape = node.op_type() == "Shape" || node.op_type() == "Size";
+    bool feeds = std::any_of(node.output().begin(), node.output().end(),
+                             [&](const std::string& name) { return parameters.count(name) != 0; });
+    if (!feeds || by_shape) continue;
+    for (const std::string& input : node.input()) parameters.insert(input);
+  }
+  for (int i = 0; i < graph->input_size(); ++i) {
+    auto at = static_cast<size_t>(i);
+    if (parameters.count(graph->input(i).name()) == 0 || at >= data.inputs.size()) continue;
+    *graph->add_initializer() = MakeTensorProto(data.inputs[at].value, graph->input(i).name());
+  }
+}
+
+std::map<std::string, int64_t> BindingsFor(const onnx::ModelProto& model, const TestDataSet& data) {
+  std::map<std::string, int64_t> out;
+  const onnx::GraphProto& graph = model.graph();
+  for (int i = 0; i < graph.input_size(); ++i) {
+    auto at = static_cast<size_t>(i);
+    if (at >= data.inputs.size()) break;
+    const onnx::TensorShapeProto& shape = graph.input(i).type().tensor_type().shape();
+    for (int d = 0; d < shape.dim_size(); ++d) {
+      auto axis = static_cast<size_t>(d);
+      if (shape.dim(d).has_dim_value() || axis >= data.inputs[at].value.dims().size()) continue;
+      std::string name = shape.dim(d).dim_param();
+      if (name.empty()) name = StrCat(graph.input(i).name(), "[", d, "]");
+      out.emplace(name, data.inputs[at].value.dims()[axis]);
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<HostTensor>> OrderInputs(const Graph& graph,
+                                                    const onnx::ModelProto& model,
+                                                    const TestDataSet& data) {
+  std::vector<HostTensor> out;
+  for (TensorId id : graph.inputs()) {
+    const std::string& name = graph.tensor(id).name;
+    int position = -1;
+    for (int i = 0; i < model.graph().input_size(); ++i) {
+      if (model.graph().input(i).name() == name) position = i;
+    }
+    if (position < 0 || static_cast<size_t>(position) >= data.inputs.size()) {
+      return InvalidArgument("no data for input ", Quote(name));
+    }
+    out.push_back(data.inputs[static_cast<size_t>(position)].value);
+  }
+  return out;
+}
+
+}  // namespace fusion

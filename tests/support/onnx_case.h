@@ -1,0 +1,44 @@
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+#include <vector>
+
+#include "core/import/import.h"
+#include "core/onnx/test_data.h"
+
+namespace fusion {
+
+/// A test case directory of ONNX's layout: model.onnx and data sets.
+struct OnnxCase {
+  std::string directory;
+  onnx::ModelProto model;
+};
+absl::StatusOr<OnnxCase> LoadOnnxCase(const std::string& directory);
+
+/// Sub-directories that hold a model.onnx, sorted.
+std::vector<std::string> FindOnnxCases(const std::string& directory);
+
+/// "Op" or "domain.Op" of nodes whose op fusiond does not have (functions of the model aside),
+/// sorted, each once.
+std::vector<std::string> UnsupportedOps(const onnx::ModelProto& model);
+
+/// False if an input is a sequence, an optional, ...
+bool TakesTensorsOnly(const onnx::ModelProto& model);
+
+/// Inputs that some node takes as a parameter (the shape of a Reshape, axes, ...), or that one is
+/// computed from, become initialisers with the values of `data`: tests of single nodes pass them as
+/// graph inputs, which no plan can be made for.
+void FixParameterInputs(const TestDataSet& data, onnx::ModelProto* model);
+
+/// Values for the symbolic dims of the model's inputs, from the extents of the data.
+std::map<std::string, int64_t> BindingsFor(const onnx::ModelProto& model, const TestDataSet& data);
+
+/// The data in the order of the graph's inputs: by name, or by position in the model's inputs where
+/// names are missing.
+absl::StatusOr<std::vector<HostTensor>> OrderInputs(const Graph& graph,
+                                                    const onnx::ModelProto& model,
+                                                    const TestDataSet& data);
+
+}  // namespace fusion
