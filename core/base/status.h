@@ -71,15 +71,17 @@ absl::Status Annotate(const absl::Status& status, std::string_view context);
 #define FUSION_CONCAT(a, b) FUSION_CONCAT_INNER(a, b)
 
 /// Returns from the enclosing function if `expr` is not OK.
-#define RETURN_IF_ERROR(expr)                              \
-  do {                                                     \
-    absl::Status fusion_status = (expr);                   \
-    if (!fusion_status.ok()) return fusion_status;         \
+#define RETURN_IF_ERROR(expr) \
+  FUSION_RETURN_IF_ERROR(FUSION_CONCAT(fusion_status_, __COUNTER__), expr)
+#define FUSION_RETURN_IF_ERROR(tmp, expr) \
+  do {                                    \
+    absl::Status tmp = (expr);            \
+    if (!tmp.ok()) return tmp;            \
   } while (false)
 
 /// `lhs = value of expr`, or returns its error from the enclosing function.
 #define ASSIGN_OR_RETURN(lhs, expr) \
-  FUSION_ASSIGN_OR_RETURN(FUSION_CONCAT(fusion_or_, __LINE__), lhs, expr)
+  FUSION_ASSIGN_OR_RETURN(FUSION_CONCAT(fusion_or_, __COUNTER__), lhs, expr)
 #define FUSION_ASSIGN_OR_RETURN(tmp, lhs, expr) \
   auto tmp = (expr);                            \
   if (!tmp.ok()) return tmp.status();           \

@@ -33,9 +33,10 @@ struct PlanTensor {
 
 /// What the benefit model expects of one kernel, every term kept. Times in microseconds, sizes in bytes.
 struct Estimate {
-  double time_us = 0;  // max(compute, memory) + launch + tiling loss
+  double time_us = 0;  // max(compute, memory) + stall + launch + tiling loss
   double compute_us = 0;
   double memory_us = 0;
+  double stall_us = 0;  // part of the shorter of compute and memory that does not hide behind the longer
   double launch_us = 0;
   double tiling_loss_us = 0;
   double flops = 0;              // multiply-add counts 2

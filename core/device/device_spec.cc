@@ -151,7 +151,7 @@ int64_t DeviceSpec::OnChipBytes() const {
 std::string DeviceSpec::KeyText() const {
   std::string out = StrCat(name, " ", backend, " ", IsaName(isa), " threads=", threads, " vector=",
                            vector_bytes, " flops=", flops_per_s, " efficiency=", product_efficiency,
-                           " scalar=", scalar_ops_per_s, " launch=", launch_s, " task=", task_s);
+                           " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s, " task=", task_s);
   for (const MemoryLevel& l : levels) {
     out += StrCat(" ", l.name, "=", l.bytes, "/", l.shared, "/", l.headroom, "/", l.bytes_per_s, "/",
                   l.total_bytes_per_s);
@@ -182,6 +182,7 @@ absl::StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view json, std::string_vi
   spec.flops_per_s = in.Number("product_rate", "flop/s");
   spec.product_efficiency = in.Number("product_efficiency", "1");
   spec.scalar_ops_per_s = in.Number("scalar_rate", "op/s");
+  spec.overlap = in.Number("overlap", "1");
   spec.launch_s = in.Number("launch", "s");
   spec.task_s = in.Number("task", "s");
   std::vector<Json> levels = in.List("levels");

@@ -41,6 +41,7 @@ struct DeviceSpec {
   double flops_per_s = 0;             // one thread, f32 multiply-add in matrix products, peak
   double product_efficiency = 1;      // part of the peak that a long register-blocked product reaches
   double scalar_ops_per_s = 0;        // one thread: ScalarInfo::cost units per second, elements counted one by one
+  double overlap = 0;                 // part of memory time that hides behind arithmetic, or the other way round
   double launch_s = 0;                // starting one phase of a kernel on the thread pool
   double task_s = 0;                  // handing one task to a thread
   std::vector<MemoryLevel> levels;    // nearest first

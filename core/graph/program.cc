@@ -294,8 +294,13 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
     if (!known[static_cast<size_t>(id)]) leaf(id);
     ProgramBuilder::Handle& handle = handles[static_cast<size_t>(id)];
     const Value& base = builder.program().value(handle.base);
-    // An output must be written by us: an input or constant passed through is copied.
-    if (!handle.view && base.kind != TensorKind::kIntermediate) {
+    // An output must be written by us, in memory of its own: an input or constant passed through is copied, and so is
+    // memory under another shape, and a value that is an output already.
+    const std::vector<ValueId>& outputs = builder.program().outputs;
+    bool taken = std::find(outputs.begin(), outputs.end(), handle.base) != outputs.end();
+    bool reinterpreted = base.producer != kNoLoop &&
+                         builder.program().op(base.producer).kind == LoopOp::kReinterpret;
+    if (!handle.view && (base.kind != TensorKind::kIntermediate || taken || reinterpreted)) {
       LoopBody copy;
       for (int d = 0; d < base.type.shape.rank(); ++d) {
         copy.axes.push_back({StrCat("d", d), base.type.shape.dim(d)});
@@ -327,20 +332,22 @@ Dims StorageStrides(const Value& value) {
 }
 
 Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
-                       const std::vector<ValueId>& outputs, std::vector<ValueId>* outer) {
+                       std::vector<ValueId>* values) {
   Program out;
   std::unordered_map<ValueId, ValueId> moved;
+  values->clear();
   auto move = [&](ValueId id, TensorKind kind) {
     Value value = program.value(id);
     value.kind = kind;
     value.producer = kNoLoop;
+    if (kind != TensorKind::kConstant) value.value = nullptr;
     auto to = static_cast<ValueId>(out.values.size());
     if (kind == TensorKind::kInput) {
       value.index = static_cast<int>(out.inputs.size());
       out.inputs.push_back(to);
-      outer->push_back(id);
     }
     out.values.push_back(std::move(value));
+    values->push_back(id);
     moved[id] = to;
     return to;
   };
@@ -350,16 +357,16 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
       auto it = moved.find(input);
       if (it != moved.end()) {
         input = it->second;
-      } else {
-        bool constant = program.value(input).kind == TensorKind::kConstant;
-        input = move(input, constant ? TensorKind::kConstant : TensorKind::kInput);
+        continue;
       }
+      const Value& from = program.value(input);
+      bool scalar = from.kind == TensorKind::kConstant && from.value->elements() == 1;
+      input = move(input, scalar ? TensorKind::kConstant : TensorKind::kInput);
     }
     op.output = move(op.output, TensorKind::kIntermediate);
     out.values[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(out.ops.size());
     out.ops.push_back(std::move(op));
   }
-  for (ValueId id : outputs) out.outputs.push_back(moved.at(id));
   return out;
 }
 

@@ -78,9 +78,9 @@ Dims StorageStrides(const Value& value);
 std::string ToString(const Program& program);
 absl::StatusOr<Program> ParseProgram(std::string_view text);
 
-/// The ops in `ops` (ascending) as a program of their own: values from outside become inputs (constants stay), values
-/// in `outputs` become outputs. `outer` receives, for each input of the result, the value it was.
+/// The ops in `ops` (ascending) as a program of their own: values from outside become inputs (scalar constants stay),
+/// in order of first use. No outputs are declared. `values` receives, for each value of the result, the value it was.
 Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
-                       const std::vector<ValueId>& outputs, std::vector<ValueId>* outer);
+                       std::vector<ValueId>* values);
 
 }  // namespace fusion

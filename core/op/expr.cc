@@ -11,8 +11,9 @@ namespace {
 
 bool SameNumber(double a, double b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
-// Result type of `op` on arguments of these types, or why not.
-absl::StatusOr<DType> ResultType(ScalarOp op, const std::vector<DType>& args) {
+}  // namespace
+
+absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& args) {
   const ScalarInfo& info = GetScalarInfo(op);
   if (static_cast<int>(args.size()) != info.arity) {
     return InvalidArgument(info.name, " takes ", info.arity, " arguments, got ", args.size());
@@ -45,8 +46,6 @@ absl::StatusOr<DType> ResultType(ScalarOp op, const std::vector<DType>& args) {
   }
 }
 
-}  // namespace
-
 Expr Expr::Input(int index, DType type) {
   return Expr(Node{.op = ScalarOp::kInput, .type = type, .index = index, .args = {}});
 }
@@ -78,7 +77,7 @@ Expr Expr::Within(int axis, int64_t begin, int64_t end) {
 absl::StatusOr<Expr> Expr::Make(ScalarOp op, std::vector<Expr> args) {
   std::vector<DType> types;
   for (const Expr& a : args) types.push_back(a.type());
-  ASSIGN_OR_RETURN(DType type, ResultType(op, types));
+  ASSIGN_OR_RETURN(DType type, ScalarResultType(op, types));
   return Expr(Node{.op = op, .type = type, .args = std::move(args)});
 }
 

@@ -13,6 +13,9 @@
 
 namespace fusion {
 
+/// Type of `op` applied to arguments of these types, or why it cannot be (leaves and casts have no rule: InvalidArgument).
+absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& args);
+
 /// An immutable scalar expression with types. A DAG: sharing a sub-expression shares its node, so backends compute it
 /// once. Cheap to copy; safe to share between threads.
 ///

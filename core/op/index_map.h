@@ -10,6 +10,9 @@
 
 namespace fusion {
 
+/// A dim that several iteration spaces share (SMG, schedule): what an IndexExpr's axes are there.
+using DimId = int;
+
 /// constant + sum of coefficient * axis (+ the value of an index input): where one tensor dim is read or written.
 /// What an axis number means is the owner's business: an op's loop axes (LoopBody) or unified dims (SMG, schedule).
 class IndexExpr {

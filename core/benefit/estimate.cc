@@ -1,0 +1,311 @@
+#include "core/benefit/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/schedule/scratch.h"
+
+namespace fusion {
+namespace {
+
+// Costs in additions per element, next to ScalarInfo::cost of the functions. From the throughput of the generated loops
+// on AVX-512 (tests/bench/kernel_bench): contiguous vectors move at half an addition, strided lanes one by one.
+constexpr double kContiguous = 0.6;
+constexpr double kStridedLane = 12;
+constexpr double kHorizontalFold = 40;  // per row folded along the vector dim, in vector additions
+constexpr double kAccumulatorTile = 0.8;  // writing a product's tile to L1 and reading it back
+// Weights above this part of the last shared cache come from memory at every run.
+constexpr double kResidentPart = 0.25;
+
+class Estimator {
+ public:
+  Estimator(const Schedule& s, const DeviceSpec& device)
+      : s_(s), device_(device), lanes_(std::max(device.vector_bytes / 4, 1)) {
+    for (const ScheduleDim& d : s.dims) extents_.push_back(static_cast<double>(d.extent));
+  }
+
+  Estimate Run() {
+    Estimate e;
+    double threads = device_.threads;
+    double compute = 0;
+    double busy = 0;
+    for (const Phase& phase : s_.phases) {
+      double phase_tasks = 0;
+      double work = 0;
+      double longest = 0;
+      for (const Segment& segment : phase.segments) {
+        double tasks = 1;
+        double tile_fill = 1;
+        window_.clear();
+        grid_tiles_.clear();
+        for (const ScheduleDim& d : s_.dims) window_.push_back(static_cast<double>(d.extent));
+        for (const GridDim& g : segment.grid) {
+          double extent = static_cast<double>(s_.dim(g.dim).extent);
+          double tiles = std::max(std::ceil(extent / static_cast<double>(g.tile)), extent > 0 ? 1.0 : 0.0);
+          tasks *= tiles;
+          grid_tiles_[g.dim] = tiles;
+          double average = tiles > 0 ? extent / tiles : 0;
+          tile_fill *= average > 0 ? std::min(static_cast<double>(g.tile), extent) / average : 1;
+          window_[static_cast<size_t>(g.dim)] = average;
+        }
+        block_window_ = window_;
+        seconds_ = 0;
+        touched_.clear();
+        Walk(segment.body, 1);
+        phase_tasks += tasks;
+        work += tasks * seconds_;
+        longest = std::max(longest, seconds_ * tile_fill);
+        block_traffic_ += tasks * BlockBytes();
+      }
+      double even = work / threads;
+      double waves = std::ceil(phase_tasks / threads);
+      compute += even;
+      busy += std::max(even, phase_tasks > 0 ? waves * longest : 0);
+      e.tasks += static_cast<int64_t>(phase_tasks);
+      e.launch_us += device_.launch_s * 1e6 + device_.task_s * 1e6 * std::ceil(phase_tasks / threads);
+    }
+    CountDistinct(&e);
+    e.compute_us = compute * 1e6;
+    e.tiling_loss_us = (busy - compute) * 1e6;
+    e.memory_us = MemorySeconds(e) * 1e6;
+    e.stall_us = (1 - device_.overlap) * std::min(e.compute_us, e.memory_us);
+    e.time_us = std::max(e.compute_us, e.memory_us) + e.stall_us + e.launch_us + e.tiling_loss_us;
+    e.flops = flops_;
+    e.on_chip_bytes = PlanScratch(s_, device_.vector_bytes).bytes;
+    // Scratch beyond the private cache slows every pass over it.
+    double over = static_cast<double>(e.on_chip_bytes) / static_cast<double>(std::max<int64_t>(device_.OnChipBytes(), 1));
+    if (over > 1) {
+      double spill = e.compute_us * 0.15 * std::min(over - 1, 4.0);
+      e.compute_us += spill;
+      e.time_us += spill;
+    }
+    e.waves = static_cast<double>(e.tasks) / threads;
+    return e;
+  }
+
+ private:
+  double window(DimId d) const { return window_[static_cast<size_t>(d)]; }
+
+  void Walk(const Block& block, double times) {
+    for (const Stmt& stmt : block) {
+      if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
+        double& w = window_[static_cast<size_t>(loop->dim)];
+        double saved = w;
+        double length = loop->end >= 0 ? std::min(w, static_cast<double>(loop->end - loop->begin)) : w;
+        double trips = std::ceil(length / static_cast<double>(loop->tile) - 1e-9);
+        if (trips < 1) continue;
+        w = length / trips;
+        Walk(loop->body, times * trips);
+        w = saved;
+      } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+        Walk(branch->body, times);
+      } else if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
+        Add(*each, times);
+      } else if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
+        Add(*mma, times);
+      } else if (const auto* copy = std::get_if<CopyStmt>(&stmt.node)) {
+        Add(*copy, times);
+      } else if (const auto* merge = std::get_if<MergeStmt>(&stmt.node)) {
+        double points = 1;
+        for (DimId d : merge->dims) points *= window(d);
+        seconds_ += times * points * 4 / device_.scalar_ops_per_s;
+      }
+    }
+  }
+
+  // Elements between neighbours along `d`; 0 if the access does not move with it.
+  int64_t StrideAlong(const Access& a, DimId d) const {
+    const Buffer& b = s_.buffer(a.buffer);
+    int64_t stride = 0;
+    int64_t step = 1;
+    for (size_t i = a.index.size(); i-- > 0;) {
+      int64_t here = b.IsLocal() || b.layout.blocked >= 0 ? step : b.layout.strides[i];
+      stride += a.index[i].CoefficientOf(d) * here;
+      step *= b.IsLocal() ? std::max<int64_t>(static_cast<int64_t>(window(b.dims[i])), 1) : b.shape[i];
+    }
+    return stride;
+  }
+
+  void Add(const EachStmt& each, double times) {
+    double points = 1;
+    for (DimId d : each.dims) points *= window(d);
+    DimId vector = each.dims.empty() ? -1 : each.dims.back();
+    double along = vector >= 0 ? std::max(window(vector), 1e-9) : 1;
+    // Lanes that hold nothing still cost.
+    double fill = std::ceil(along / lanes_ - 1e-9) * lanes_ / along;
+    double cost = 0;
+    double folds = 0;
+    for (const ElementOp& op : each.ops) {
+      switch (op.kind) {
+        case ElementOp::kCompute: cost += GetScalarInfo(op.op).cost; break;
+        case ElementOp::kLoad:
+        case ElementOp::kStore: {
+          int64_t stride = vector >= 0 ? StrideAlong(op.access[0], vector) : 0;
+          bool acc = s_.buffer(op.access[0].buffer).level == Level::kAcc;
+          cost += stride == 0 ? 0.1 : stride == 1 ? (acc ? kAccumulatorTile : kContiguous) : kStridedLane;
+          Touch(op.access[0]);
+          break;
+        }
+        case ElementOp::kReduce: {
+          cost += 1;
+          bool horizontal = vector >= 0 && StrideAlong(op.access[0], vector) == 0;
+          if (horizontal) folds += points / along * kHorizontalFold * lanes_;
+          break;
+        }
+      }
+    }
+    seconds_ += times * (points * cost * fill + folds) / device_.scalar_ops_per_s;
+    CountRecompute(each);
+  }
+
+  // A region that lacks a grid dim is done again by every block along it: what it reads from outside is read again.
+  void CountRecompute(const EachStmt& each) {
+    double repeats = 1;
+    for (const auto& [d, tiles] : grid_tiles_) {
+      if (std::find(each.dims.begin(), each.dims.end(), d) == each.dims.end()) repeats *= std::max(tiles, 1.0);
+    }
+    if (repeats <= 1) return;
+    bool stores_result = false;
+    for (const ElementOp& op : each.ops) {
+      stores_result |= op.kind == ElementOp::kStore && !s_.buffer(op.access[0].buffer).IsLocal();
+    }
+    if (stores_result) return;
+    for (const ElementOp& op : each.ops) {
+      if (op.kind != ElementOp::kLoad) continue;
+      const Buffer& b = s_.buffer(op.access[0].buffer);
+      if (b.level != Level::kGlobal || b.kind != ParamKind::kInput) continue;
+      recompute_bytes_ += Footprint(op.access[0], extents_) * (repeats - 1);
+    }
+  }
+
+  void Add(const MmaStmt& mma, double times) {
+    double rows = mma.m >= 0 ? window(mma.m) : 1;
+    double columns = window(mma.n);
+    double depth = 1;
+    for (DimId d : mma.over) depth *= window(d);
+    double padded = std::ceil(columns / lanes_ - 1e-9) * lanes_;
+    double flops = 2 * rows * columns * depth;
+    double per_row = flops / std::max(columns, 1e-9) * padded;
+    seconds_ += times * per_row / (device_.flops_per_s * device_.product_efficiency * RowEfficiency(rows, padded));
+    flops_ += times * flops * TotalTiles();
+    Touch(mma.a);
+    Touch(mma.b);
+    Touch(mma.c);
+  }
+
+  double TotalTiles() const {
+    double tiles = 1;
+    for (const auto& [d, n] : grid_tiles_) tiles *= n;
+    return tiles;
+  }
+
+  // A block of few rows waits for its columns to be loaded, and for earlier sums (latency 4, two units).
+  double RowEfficiency(double rows, double columns) const {
+    double accumulators = rows * columns / lanes_;
+    return std::min(1.0, std::max(0.12, accumulators / 10.0));
+  }
+
+  void Add(const CopyStmt& copy, double times) {
+    double points = 1;
+    for (DimId d : copy.dims) points *= window(d);
+    DimId vector = copy.dims.empty() ? -1 : copy.dims.back();
+    bool contiguous = vector >= 0 && StrideAlong(copy.source, vector) == 1;
+    seconds_ += times * points * (contiguous ? 2 * kContiguous : kStridedLane) / device_.scalar_ops_per_s;
+    Touch(copy.source);
+    Touch(copy.target);
+  }
+
+  // Bytes of a param that an access covers when each dim has the length `lengths` says.
+  double Footprint(const Access& a, const std::vector<double>& lengths) const {
+    const Buffer& b = s_.buffer(a.buffer);
+    double elements = 1;
+    for (size_t i = 0; i < a.index.size(); ++i) {
+      double span = 1;
+      for (const IndexExpr::Term& t : a.index[i].terms()) {
+        double length = lengths[static_cast<size_t>(t.axis)];
+        for (const Guard& g : a.guards) {
+          if (g.axis == t.axis) length = std::min(length, static_cast<double>(g.end - g.begin));
+        }
+        span += std::fabs(static_cast<double>(t.coefficient)) * std::max(length - 1, 0.0);
+      }
+      if (a.index[i].indirect() >= 0) span = static_cast<double>(b.shape[i]);
+      elements *= std::min(span, static_cast<double>(b.shape[i]));
+    }
+    for (const ScheduleDim& d : s_.dims) {
+      if (d.extent == 0) return 0;
+    }
+    return elements * static_cast<double>(DTypeBytes(b.dtype));
+  }
+
+  void Touch(const Access& a) {
+    const Buffer& b = s_.buffer(a.buffer);
+    if (b.IsLocal()) return;
+    double bytes = Footprint(a, block_window_);
+    double& block = touched_[a.buffer];
+    block = std::max(block, bytes);
+    double& whole = distinct_[a.buffer];
+    whole = std::max(whole, Footprint(a, extents_));
+  }
+
+  double BlockBytes() const {
+    double bytes = 0;
+    for (const auto& [b, n] : touched_) bytes += n;
+    return bytes;
+  }
+
+  void CountDistinct(Estimate* e) const {
+    for (const auto& [id, bytes] : distinct_) {
+      const Buffer& b = s_.buffer(id);
+      auto n = static_cast<int64_t>(bytes);
+      if (b.level == Level::kGlobal && b.kind == ParamKind::kWeight) {
+        e->weight_bytes += n;
+      } else {
+        // Workspace is written and read again.
+        e->activation_bytes += b.level == Level::kWorkspace ? 2 * n : n;
+      }
+    }
+    e->recompute_bytes = static_cast<int64_t>(recompute_bytes_);
+  }
+
+  double MemorySeconds(const Estimate& e) const {
+    const MemoryLevel* shared = &device_.levels.back();
+    for (const MemoryLevel& l : device_.levels) {
+      if (l.shared) {
+        shared = &l;
+        break;
+      }
+    }
+    const MemoryLevel& memory = device_.levels.back();
+    double threads = std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
+    double shared_rate = std::min(shared->total_bytes_per_s, shared->bytes_per_s * threads);
+    double memory_rate = std::min(memory.total_bytes_per_s, memory.bytes_per_s * threads);
+    double resident = static_cast<double>(shared->bytes) * kResidentPart;
+    auto weights = static_cast<double>(e.weight_bytes);
+    auto activations = static_cast<double>(e.activation_bytes);
+    double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);
+    return std::max(block_traffic_ / shared_rate, far / memory_rate);
+  }
+
+  const Schedule& s_;
+  const DeviceSpec& device_;
+  double lanes_;
+  std::vector<double> extents_;           // of each dim
+  std::vector<double> window_;            // average length of each dim's window at the statement
+  std::vector<double> block_window_;      // and in the whole block
+  std::map<DimId, double> grid_tiles_;    // of the segment
+  std::map<BufferId, double> touched_;    // bytes of each param that one block touches
+  std::map<BufferId, double> distinct_;   // and that the kernel touches
+  double seconds_ = 0;                    // of one block
+  double block_traffic_ = 0;
+  double recompute_bytes_ = 0;
+  double flops_ = 0;
+};
+
+}  // namespace
+
+Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device) {
+  return Estimator(schedule, device).Run();
+}
+
+}  // namespace fusion

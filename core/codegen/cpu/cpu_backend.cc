@@ -1,0 +1,20 @@
+#include "core/codegen/cpu/emitter.h"
+
+namespace fusion {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  int version() const override { return 1; }
+  absl::StatusOr<KernelSource> Emit(const Schedule& schedule, const DeviceSpec& device,
+                                    std::string_view symbol) const override {
+    return CpuEmitter(schedule, device, symbol).Emit();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCpuBackend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace fusion

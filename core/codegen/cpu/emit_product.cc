@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "core/codegen/cpu/emitter.h"
+
+namespace fusion {
+namespace {
+
+// One summed dim: its length and what a step of it moves in each operand.
+struct Step {
+  std::string extent;
+  int64_t fixed;  // length if it is always the same, else -1
+  int64_t a;
+  int64_t b;
+};
+
+}  // namespace
+
+absl::Status CpuEmitter::Write(const MmaStmt& mma) {
+  use_.product = true;
+  auto stride = [&](const Access& access, DimId d) {
+    const Buffer& b = buffer(access.buffer);
+    int64_t sum = 0;
+    for (size_t i = 0; i < access.index.size(); ++i) {
+      bool blocked = static_cast<int>(i) == b.layout.blocked;
+      sum += access.index[i].CoefficientOf(d) * (blocked ? 1 : StrideOf(access.buffer, i));
+    }
+    return sum;
+  };
+  if (stride(mma.b, mma.n) != 1 || stride(mma.c, mma.n) != 1) {
+    return Internal("a product's columns are not contiguous in ", buffer(mma.b.buffer).name);
+  }
+  std::vector<Step> steps;
+  for (DimId d : mma.over) {
+    const Window& w = window(d);
+    if (w.IsPoint() && w.lengths.size() == 1 && w.lengths[0] == 1) continue;
+    steps.push_back({w.lengths.size() == 1 ? StrCat(w.lengths[0]) : StrCat("(", w.end, ") - (", w.begin, ")"),
+                     w.lengths.size() == 1 ? w.lengths[0] : -1, stride(mma.a, d), stride(mma.b, d)});
+  }
+  // Neighbouring dims that both operands walk without a gap are one.
+  for (size_t i = 0; i + 1 < steps.size();) {
+    const Step& inner = steps[i + 1];
+    bool joined = inner.fixed >= 0 && steps[i].fixed >= 0 && steps[i].a == inner.a * inner.fixed &&
+                  steps[i].b == inner.b * inner.fixed;
+    if (!joined) {
+      ++i;
+      continue;
+    }
+    int64_t length = steps[i].fixed * inner.fixed;
+    steps[i] = {StrCat(length), length, inner.a, inner.b};
+    steps.erase(steps.begin() + static_cast<int64_t>(i) + 1);
+  }
+  while (steps.size() < 2) steps.insert(steps.begin(), Step{"1", 1, 0, 0});
+  if (steps.size() > 2) return Unimplemented("unimplemented: sums over more than two split dims on the cpu backend");
+
+  const Window& columns = window(mma.n);
+  const Buffer& b = buffer(mma.b.buffer);
+  bool padded = b.layout.blocked >= 0;  // blocks are filled up with zeros
+  WindowLengths rows = mma.m >= 0 ? window(mma.m).lengths : WindowLengths{1};
+  int64_t a_row = mma.m >= 0 ? stride(mma.a, mma.m) : 0;
+  int64_t c_row = mma.m >= 0 ? stride(mma.c, mma.m) : 0;
+  std::string row_count = mma.m >= 0 ? StrCat("(", window(mma.m).end, ") - (", window(mma.m).begin, ")") : "1";
+  std::string column_count = StrCat("(", columns.end, ") - (", columns.begin, ")");
+  std::string operands =
+      StrCat(steps[0].extent, ", ", steps[1].extent, ", ", Address(mma.a), ", ", a_row, ", ", steps[1].a, ", ",
+             steps[0].a, ", ", Address(mma.b), ", ", steps[1].b, ", ", steps[0].b, ", ", Address(mma.c), ", ", c_row);
+  std::string comment = StrCat("// ", buffer(mma.c.buffer).name, mma.accumulate ? " += " : " = ",
+                               buffer(mma.a.buffer).name, " * ", b.name, " over ",
+                               StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));
+  out_.Line(comment);
+  for (int64_t length : columns.lengths) {
+    int64_t vectors = (length + lanes_ - 1) / lanes_;
+    bool partial = !padded && length % lanes_ != 0;
+    bool only_columns = columns.lengths.size() == 1;
+    if (!only_columns) out_.Open("if (", column_count, " == ", length, ")");
+    for (int64_t r : rows) {
+      std::string call =
+          StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ">(", operands, ", ",
+                 partial ? length % lanes_ : lanes_, ");");
+      if (rows.size() == 1) {
+        out_.Line(call);
+      } else {
+        out_.Line("if (", row_count, " == ", r, ") ", call);
+      }
+    }
+    if (!only_columns) out_.Close();
+  }
+  return absl::OkStatus();
+}
+
+// A copy writes its target in storage order, so that the writes are contiguous; blocked targets are filled up with
+// zeros behind the last column.
+absl::Status CpuEmitter::Write(const CopyStmt& copy) {
+  const Buffer& to = buffer(copy.target.buffer);
+  if (to.layout.blocked >= 0) return WriteTransposed(copy);
+  size_t opened = 0;
+  for (DimId d : copy.dims) {
+    const Window& w = window(d);
+    if (w.IsPoint()) continue;
+    std::string name = dim(d).name;
+    out_.Open("for (i64 ", name, " = ", w.begin, "; ", name, " < ", w.end, "; ++", name, ")");
+    point_[static_cast<size_t>(d)] = name;
+    ++opened;
+  }
+  out_.Line("*(", Address(copy.target), ") = *(", Address(copy.source), ");");
+  for (; opened > 0; --opened) out_.Close();
+  for (DimId d : copy.dims) point_[static_cast<size_t>(d)].clear();
+  return absl::OkStatus();
+}
+
+absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
+  const Buffer& to = buffer(copy.target.buffer);
+  auto blocked = static_cast<size_t>(to.layout.blocked);
+  const IndexExpr& along = copy.target.index[blocked];
+  if (!along.IsPlainAxis()) return Internal("a blocked copy does not walk its blocked dim");
+  DimId n = along.terms()[0].axis;
+  const Window& columns = window(n);
+  std::string origin = to.IsLocal() ? origin_[static_cast<size_t>(copy.target.buffer)][blocked] : "0";
+  std::string block = StrCat(dim(n).name, "_block");
+  std::string name = dim(n).name;
+  std::string width = StrCat(name, "_width");
+  // Blocks of columns, then everything else, then the columns of the block.
+  out_.Open("for (i64 ", block, " = ", columns.begin, "; ", block, " < ", columns.end, "; ", block, " += ",
+            to.layout.block, ")");
+  out_.Line("const i64 ", width, " = min_i64(", to.layout.block, ", ", columns.end, " - ", block, ");");
+  size_t opened = 1;
+  for (DimId d : copy.dims) {
+    const Window& w = window(d);
+    if (d == n || w.IsPoint()) continue;
+    out_.Open("for (i64 ", dim(d).name, " = ", w.begin, "; ", dim(d).name, " < ", w.end, "; ++", dim(d).name, ")");
+    point_[static_cast<size_t>(d)] = dim(d).name;
+    ++opened;
+  }
+  point_[static_cast<size_t>(n)] = block;
+  out_.Line(MemoryTypeName(to.dtype), "* to = ", Address(copy.target), ";");
+  out_.Line("const ", MemoryTypeName(to.dtype), "* from = ", Address(copy.source), ";");
+  LinearCode source = Offset(copy.source);
+  int64_t step = source.CoefficientOf(block);
+  std::string at = step == 1 ? "i" : StrCat("i * ", step);
+  out_.Line("i64 i = 0;");
+  out_.Line("for (; i < ", width, "; ++i) to[i] = from[", at, "];");
+  out_.Line("for (; i < ", to.layout.block, "; ++i) to[i] = 0;");
+  for (; opened > 0; --opened) out_.Close();
+  for (DimId d : copy.dims) point_[static_cast<size_t>(d)].clear();
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

@@ -1,0 +1,414 @@
+#include "core/codegen/cpu/emitter.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace fusion {
+namespace {
+
+// kernel_abi.inc is the text of core/base/kernel_abi.h as a string literal (core/CMakeLists.txt).
+constexpr std::string_view kKernelAbi =
+#include "kernel_abi.inc"
+    ;
+
+constexpr int kScratchAlignment = 64;
+
+bool IsSupported(DType type) {
+  return type != DType::kF16 && type != DType::kBF16;
+}
+
+}  // namespace
+
+std::string_view MemoryTypeName(DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kU8: return "unsigned char";
+    case DType::kI8: return "signed char";
+    case DType::kI16: return "short";
+    case DType::kI32: return "int";
+    case DType::kI64: return "i64";
+    case DType::kF64: return "double";
+    default: return "float";
+  }
+}
+
+std::string_view VectorTypeName(DType type) {
+  switch (type) {
+    case DType::kF32: return "vf";
+    case DType::kF64: return "vd";
+    case DType::kI64: return "vl";
+    default: return "vi";
+  }
+}
+
+std::string_view VectorSuffix(DType type) { return VectorTypeName(type).substr(1); }
+
+std::string ElementLiteral(DType type, double real, int64_t integer) {
+  switch (type) {
+    case DType::kF32: return FloatLiteral(real);
+    case DType::kF64: return DoubleLiteral(real);
+    case DType::kBool: return integer != 0 ? "-1" : "0";  // a mask
+    case DType::kI64:
+      if (integer == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807l - 1)";
+      return StrCat("(i64)", integer);
+    case DType::kI32:
+      if (integer == std::numeric_limits<int32_t>::min()) return "(-2147483647 - 1)";
+      return StrCat(integer);
+    default: return StrCat(integer);
+  }
+}
+
+void LinearCode::Add(const std::string& variable, int64_t coefficient) {
+  if (variable == "0" || coefficient == 0) return;
+  int64_t& c = terms_[variable];
+  c += coefficient;
+  if (c == 0) terms_.erase(variable);
+}
+
+int64_t LinearCode::CoefficientOf(const std::string& variable) const {
+  auto it = terms_.find(variable);
+  return it == terms_.end() ? 0 : it->second;
+}
+
+std::string LinearCode::ToString() const {
+  // Positive terms first, so that offsets read "(m - m0) * 16": pairs of opposite coefficients are written together.
+  std::string out;
+  auto append = [&out](bool negative, const std::string& text) {
+    if (out.empty()) {
+      out = negative ? StrCat("-", text) : text;
+    } else {
+      out += StrCat(negative ? " - " : " + ", text);
+    }
+  };
+  std::set<std::string> done;
+  for (const auto& [name, coefficient] : terms_) {
+    if (coefficient < 0 || done.count(name) != 0) continue;
+    std::string text = name;
+    for (const auto& [other, opposite] : terms_) {
+      if (opposite == -coefficient && done.insert(other).second) {
+        text = StrCat("(", name, " - ", other, ")");
+        break;
+      }
+    }
+    append(false, coefficient == 1 ? text : StrCat(text, " * ", coefficient));
+  }
+  for (const auto& [name, coefficient] : terms_) {
+    if (coefficient > 0 || done.count(name) != 0) continue;
+    append(true, coefficient == -1 ? name : StrCat(name, " * ", -coefficient));
+  }
+  if (constant_ != 0 || out.empty()) append(constant_ < 0, StrCat(constant_ < 0 ? -constant_ : constant_));
+  return out;
+}
+
+CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol)
+    : s_(schedule),
+      device_(device),
+      symbol_(symbol),
+      lanes_(device.vector_bytes / 4),
+      scratch_(PlanScratch(schedule, device.vector_bytes, kScratchAlignment)) {
+  origin_.resize(schedule.buffers.size());
+  point_.resize(schedule.dims.size());
+}
+
+void CpuEmitter::UseMemory(DType type) { Use(StrCat("mem_", DTypeName(type))); }
+
+absl::Status CpuEmitter::CheckSupported() const {
+  for (const Buffer& b : s_.buffers) {
+    if (!IsSupported(b.dtype)) {
+      return Unimplemented("unimplemented: ", DTypeName(b.dtype), " tensors on the cpu backend");
+    }
+    if (b.level == Level::kWorkspace) {
+      return Unimplemented("unimplemented: workspace on the cpu backend");
+    }
+  }
+  if (s_.phases.size() > 1) return Unimplemented("unimplemented: several phases on the cpu backend");
+  return absl::OkStatus();
+}
+
+std::string CpuEmitter::Header() const {
+  std::string cuts;
+  for (const GridDim& g : s_.phases[0].segments[0].grid) cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+  std::string dims;
+  for (const ScheduleDim& d : s_.dims) dims += StrCat(" ", d.name, ":", d.extent);
+  std::string ops = s_.label;
+  return StrCat("// kernel ", symbol_, ": ", ops, "\n// dims", dims, "   spatial", cuts.empty() ? " -" : cuts,
+                "   for ", IsaName(device_.isa), s_.bitwise ? ", bitwise" : "", "\n");
+}
+
+absl::StatusOr<KernelSource> CpuEmitter::Emit() {
+  RETURN_IF_ERROR(CheckSupported());
+  for (size_t p = 0; p < s_.phases.size(); ++p) {
+    for (size_t i = 0; i < s_.phases[p].segments.size(); ++i) RETURN_IF_ERROR(WriteSegment(p, i));
+  }
+  WriteEntry();
+  WriteDescriptor();
+  KernelSource source;
+  source.symbol = symbol_;
+  source.scratch_bytes = scratch_.bytes;
+  source.text = StrCat(Header(), kKernelAbi, CpuPrelude(lanes_, use_), "\n", out_.Take());
+  return source;
+}
+
+absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
+  const Segment& seg = s_.phases[phase].segments[segment];
+  windows_.clear();
+  for (const ScheduleDim& d : s_.dims) windows_.push_back({"0", StrCat(d.extent), {d.extent}});
+  std::string params;
+  for (const GridDim& g : seg.grid) {
+    Window& w = window(g.dim);
+    w.lengths = TileLengths({dim(g.dim).extent}, g.tile);
+    w.begin = StrCat(dim(g.dim).name, "0");
+    w.end = w.lengths.size() < 2 ? StrCat(w.begin, " + ", w.Longest()) : StrCat(dim(g.dim).name, "0_end");
+    w.depth = 1;
+    params += StrCat(", i64 ", w.begin);
+  }
+  out_.Open("static void block", phase, "_", segment, "(const FusionKernelArgs* args, char* scratch", params, ")");
+  for (int p = 0; p < s_.params; ++p) {
+    const Buffer& b = buffer(p);
+    bool written = b.kind == ParamKind::kOutput;
+    std::string type = StrCat(written ? "" : "const ", MemoryTypeName(b.dtype), "*");
+    out_.Line(type, " ", b.name, " = (", type, ")args->tensors[", p, "].data;  // ",
+              b.kind == ParamKind::kWeight ? "weight " : "", DTypeName(b.dtype), DimsToString(b.shape),
+              b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : "");
+    out_.Line("(void)", b.name, ";");
+  }
+  for (const GridDim& g : seg.grid) {
+    const Window& w = window(g.dim);
+    if (w.lengths.size() < 2) continue;
+    out_.Line("const i64 ", w.end, " = min_i64(", w.begin, " + ", g.tile, ", ", dim(g.dim).extent, ");");
+  }
+  out_.Line("(void)scratch;");
+  RETURN_IF_ERROR(Write(seg.body));
+  out_.Close();
+  out_.Blank();
+  return absl::OkStatus();
+}
+
+void CpuEmitter::WriteEntry() {
+  out_.Open("extern \"C\" int ", symbol_,
+            "(const FusionKernelArgs* args, int phase, i64 task_begin, i64 task_end, int worker)");
+  out_.Line("if (args->abi_version != FUSION_KERNEL_ABI_VERSION) return FUSION_KERNEL_BAD_ABI;");
+  out_.Line("char* scratch = (char*)args->scratch + (unsigned long long)worker * args->scratch_stride;");
+  for (size_t p = 0; p < s_.phases.size(); ++p) {
+    out_.Open("if (phase == ", p, ")");
+    out_.Line("if (task_begin < 0 || task_end < task_begin || task_end > ", s_.Tasks(p),
+              ") return FUSION_KERNEL_BAD_TASKS;");
+    out_.Open("for (i64 task = task_begin; task < task_end; ++task)");
+    out_.Line("i64 rest = task;");
+    int64_t first = 0;
+    for (size_t i = 0; i < s_.phases[p].segments.size(); ++i) {
+      const Segment& seg = s_.phases[p].segments[i];
+      int64_t tasks = 1;
+      std::string args;
+      std::vector<std::string> lines;
+      for (size_t g = seg.grid.size(); g-- > 0;) {
+        int64_t tiles = (dim(seg.grid[g].dim).extent + seg.grid[g].tile - 1) / seg.grid[g].tile;
+        std::string name = StrCat(dim(seg.grid[g].dim).name, "0");
+        lines.push_back(StrCat("const i64 ", name, " = rest % ", std::max<int64_t>(tiles, 1), " * ",
+                               seg.grid[g].tile, ";"));
+        lines.push_back(StrCat("rest /= ", std::max<int64_t>(tiles, 1), ";"));
+        args = StrCat(", ", name, args);
+        tasks *= tiles;
+      }
+      out_.Open("if (rest >= ", first, " && rest < ", first + tasks, ")");
+      if (first != 0) out_.Line("rest -= ", first, ";");
+      for (const std::string& line : lines) out_.Line(line);
+      out_.Line("block", p, "_", i, "(args, scratch", args, ");");
+      out_.Line("continue;");
+      out_.Close();
+      first += tasks;
+    }
+    out_.Close();
+    out_.Line("return FUSION_KERNEL_OK;");
+    out_.Close();
+  }
+  out_.Line("return FUSION_KERNEL_BAD_PHASE;");
+  out_.Close();
+  out_.Blank();
+}
+
+void CpuEmitter::WriteDescriptor() {
+  out_.Open("static i64 tasks(int phase, const i64*)");
+  for (size_t p = 0; p < s_.phases.size(); ++p) {
+    out_.Line("if (phase == ", p, ") return ", s_.Tasks(p), ";");
+  }
+  out_.Line("return 0;");
+  out_.Close();
+  out_.Line("extern \"C\" const FusionKernelDescriptor ", symbol_,
+            "_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, \"",
+            IsaName(device_.isa), "\", ", s_.params, ", 0, ", s_.phases.size(), ", tasks, ",
+            scratch_.bytes, ", 0, ", kScratchAlignment, "};");
+}
+
+// ---- statements ----
+
+absl::Status CpuEmitter::Write(const Block& block) {
+  for (const Stmt& stmt : block) {
+    RETURN_IF_ERROR(std::visit([&](const auto& node) { return Write(node); }, stmt.node));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuEmitter::Write(const LoopStmt& loop) {
+  Window outer = window(loop.dim);
+  Window inner;
+  inner.depth = outer.depth + 1;
+  inner.lengths = TileLengths(outer.lengths, loop.tile);
+  std::string name = StrCat(dim(loop.dim).name, outer.depth);
+  inner.begin = name;
+  std::string begin = outer.begin;
+  std::string end = outer.end;
+  if (loop.end >= 0) {
+    begin = StrCat("max_i64(", begin, ", ", loop.begin, ")");
+    end = StrCat("min_i64(", end, ", ", loop.end, ")");
+    inner.lengths.clear();
+    for (int64_t l = 1; l <= std::min(loop.tile, outer.Longest()); ++l) inner.lengths.push_back(l);
+  }
+  out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", loop.tile, ")");
+  if (inner.lengths.size() > 1) {
+    inner.end = StrCat(name, "_end");
+    out_.Line("const i64 ", inner.end, " = min_i64(", name, " + ", loop.tile, ", ", end, ");");
+  } else {
+    inner.end = StrCat(name, " + ", inner.Longest());
+  }
+  window(loop.dim) = inner;
+  RETURN_IF_ERROR(Write(loop.body));
+  window(loop.dim) = outer;
+  out_.Close();
+  return absl::OkStatus();
+}
+
+absl::Status CpuEmitter::Write(const IfStmt& branch) {
+  const Window& w = window(branch.dim);
+  std::string inside = StrCat(w.begin, " >= ", branch.begin, " && ", w.end, " <= ", branch.end);
+  std::string outside = StrCat("(", w.end, " <= ", branch.begin, " || ", w.begin, " >= ", branch.end, ")");
+  std::string test = branch.test == IfStmt::kInside    ? inside
+                     : branch.test == IfStmt::kOutside ? outside
+                                                       : StrCat("!(", inside, ") && !", outside);
+  out_.Open("if (", test, ")");
+  RETURN_IF_ERROR(Write(branch.body));
+  out_.Close();
+  return absl::OkStatus();
+}
+
+absl::Status CpuEmitter::Write(const AllocStmt& alloc) {
+  const Buffer& b = buffer(alloc.buffer);
+  std::vector<std::string>& origin = origin_[static_cast<size_t>(alloc.buffer)];
+  origin.clear();
+  for (DimId d : b.dims) origin.push_back(window(d).begin);
+  std::string tile = StrJoin(b.dims, ", ", [&](DimId d) {
+    return StrCat(dim(d).name, ":", window(d).Longest());
+  });
+  if (b.level == Level::kAcc) {
+    int64_t elements = 1;
+    for (size_t i = 0; i < b.dims.size(); ++i) {
+      int64_t extent = std::max<int64_t>(window(b.dims[i]).Longest(), 1);
+      bool last = i + 1 == b.dims.size();
+      elements *= last ? (extent + lanes_ - 1) / lanes_ * lanes_ : extent;
+    }
+    ScratchSlot& slot = scratch_.slots[static_cast<size_t>(alloc.buffer)];
+    slot.strides.assign(b.dims.size(), 0);
+    int64_t step = 1;
+    for (size_t i = b.dims.size(); i-- > 0;) {
+      slot.strides[i] = step;
+      int64_t extent = std::max<int64_t>(window(b.dims[i]).Longest(), 1);
+      step *= i + 1 == b.dims.size() ? (extent + lanes_ - 1) / lanes_ * lanes_ : extent;
+    }
+    out_.Line("alignas(64) ", MemoryTypeName(b.dtype), " ", b.name, "[", elements, "];  // accumulators [", tile, "]");
+    return absl::OkStatus();
+  }
+  const ScratchSlot& slot = scratch_.slots[static_cast<size_t>(alloc.buffer)];
+  out_.Line(MemoryTypeName(b.dtype), "* ", b.name, " = (", MemoryTypeName(b.dtype), "*)(scratch + ", slot.offset,
+            ");  // staged [", tile, "]");
+  return absl::OkStatus();
+}
+
+absl::Status CpuEmitter::Write(const InitStmt& init) {
+  if (init.buffers.size() != 1) {
+    return Unimplemented("unimplemented: ", init.monoid, " states on the cpu backend");
+  }
+  const Buffer& b = buffer(init.buffers[0]);
+  auto monoid = Monoid::Named(init.monoid, b.dtype);
+  const Expr& identity = monoid->identity()[0];
+  const ScratchSlot& slot = scratch_.slots[static_cast<size_t>(init.buffers[0])];
+  std::string value = ElementLiteral(b.dtype, IsFloat(b.dtype) ? identity.value() : 0,
+                                     IsFloat(b.dtype) ? 0 : identity.integer());
+  int64_t elements = slot.bytes / DTypeBytes(b.dtype);
+  int64_t points = 1;
+  for (int64_t e : slot.extents) points *= e;
+  if (points == 1) {
+    out_.Line(b.name, "[0] = ", value, ";");
+  } else {
+    out_.Line("for (i64 i = 0; i < ", elements, "; ++i) ", b.name, "[i] = ", value, ";  // identity of ", init.monoid);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuEmitter::Write(const MergeStmt&) {
+  return Unimplemented("unimplemented: merge on the cpu backend");
+}
+
+absl::Status CpuEmitter::Write(const CallStmt& call) {
+  return Unimplemented("unimplemented: call of ", call.op, " on the cpu backend");
+}
+
+// ---- addresses ----
+
+std::string CpuEmitter::Coordinate(DimId d) const {
+  const std::string& point = point_[static_cast<size_t>(d)];
+  return point.empty() ? window(d).begin : point;
+}
+
+int64_t CpuEmitter::StrideOf(BufferId id, size_t i) const {
+  const Buffer& b = buffer(id);
+  if (b.IsLocal()) return scratch_.slots[static_cast<size_t>(id)].strides[i];
+  if (b.layout.blocked < 0) return b.layout.strides[i];
+  auto blocked = static_cast<size_t>(b.layout.blocked);
+  int64_t step = b.layout.block;
+  for (size_t k = b.shape.size(); k-- > 0;) {
+    if (k == blocked) continue;
+    if (k == i) return step;
+    step *= b.shape[k];
+  }
+  return step;  // from one block to the next
+}
+
+LinearCode CpuEmitter::Offset(const Access& access) const {
+  const Buffer& b = buffer(access.buffer);
+  LinearCode offset;
+  for (size_t i = 0; i < access.index.size(); ++i) {
+    if (static_cast<int>(i) == b.layout.blocked) continue;
+    int64_t stride = StrideOf(access.buffer, i);
+    for (const IndexExpr::Term& t : access.index[i].terms()) {
+      offset.Add(Coordinate(t.axis), t.coefficient * stride);
+    }
+    offset.Add(access.index[i].constant() * stride);
+    if (b.IsLocal()) offset.Add(origin_[static_cast<size_t>(access.buffer)][i], -stride);
+  }
+  return offset;
+}
+
+std::string CpuEmitter::BlockOffset(const Access& access) const {
+  const Buffer& b = buffer(access.buffer);
+  if (b.layout.blocked < 0) return "";
+  auto i = static_cast<size_t>(b.layout.blocked);
+  LinearCode at;
+  for (const IndexExpr::Term& t : access.index[i].terms()) at.Add(Coordinate(t.axis), t.coefficient);
+  at.Add(access.index[i].constant());
+  if (b.IsLocal()) at.Add(origin_[static_cast<size_t>(access.buffer)][i], -1);
+  std::string text = at.ToString();
+  if (text == "0") return "";
+  return StrCat("(", text, ") / ", b.layout.block, " * ", StrideOf(access.buffer, i));
+}
+
+std::string CpuEmitter::Address(const Access& access) const {
+  std::string offset = Offset(access).ToString();
+  std::string block = BlockOffset(access);
+  std::string out = buffer(access.buffer).name;
+  if (!block.empty()) out += StrCat(" + ", block);
+  if (offset != "0") out += StrCat(" + ", offset);
+  return out;
+}
+
+}  // namespace fusion

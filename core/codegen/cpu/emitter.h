@@ -1,0 +1,141 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/codegen/backend.h"
+#include "core/codegen/code_writer.h"
+#include "core/codegen/cpu/prelude.h"
+#include "core/schedule/scratch.h"
+
+namespace fusion {
+
+/// constant + sum of coefficient * C variable: an offset in elements as it will stand in the source.
+class LinearCode {
+ public:
+  void Add(const std::string& variable, int64_t coefficient);
+  void Add(int64_t constant) { constant_ += constant; }
+  int64_t CoefficientOf(const std::string& variable) const;
+  /// "m * 768 + n + 32"; "0" if empty.
+  std::string ToString() const;
+
+ private:
+  int64_t constant_ = 0;
+  std::map<std::string, int64_t> terms_;
+};
+
+/// Writes one schedule as a C++ unit. Internal to the CPU backend; one object per schedule.
+class CpuEmitter {
+ public:
+  CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol);
+  absl::StatusOr<KernelSource> Emit();
+
+ private:
+  // The part of a dim that the statement being written works on.
+  struct Window {
+    std::string begin = "0";
+    std::string end;
+    WindowLengths lengths;
+    int depth = 0;  // of cuts, for variable names
+
+    int64_t Longest() const { return lengths.empty() ? 0 : lengths.back(); }
+    bool IsPoint() const { return lengths.size() == 1 && lengths[0] == 1; }
+  };
+
+  // ---- unit (emitter.cc) ----
+  absl::Status CheckSupported() const;
+  absl::Status WriteSegment(size_t phase, size_t segment);
+  void WriteEntry();
+  void WriteDescriptor();
+  std::string Header() const;
+
+  // ---- statements (emitter.cc) ----
+  absl::Status Write(const Block& block);
+  absl::Status Write(const LoopStmt& loop);
+  absl::Status Write(const IfStmt& branch);
+  absl::Status Write(const AllocStmt& alloc);
+  absl::Status Write(const InitStmt& init);
+  absl::Status Write(const EachStmt& each);
+  absl::Status Write(const MmaStmt& mma);
+  absl::Status Write(const CopyStmt& copy);
+  absl::Status Write(const MergeStmt& merge);
+  absl::Status Write(const CallStmt& call);
+
+  // ---- addresses (emitter.cc) ----
+  const Buffer& buffer(BufferId b) const { return s_.buffer(b); }
+  const ScheduleDim& dim(DimId d) const { return s_.dim(d); }
+  Window& window(DimId d) { return windows_[static_cast<size_t>(d)]; }
+  const Window& window(DimId d) const { return windows_[static_cast<size_t>(d)]; }
+  /// The C name or number of the current coordinate of a dim.
+  std::string Coordinate(DimId d) const;
+  /// Elements between neighbours of buffer dim `i` (local: as laid out in scratch).
+  int64_t StrideOf(BufferId b, size_t i) const;
+  /// Offset of an access in elements. Blocked dims count whole blocks: the coordinate must be at the start of one.
+  LinearCode Offset(const Access& access) const;
+  /// The block term of a blocked buffer, to be added to Offset: "(n1 - n0) / 32 * 2048"; "" if strided.
+  std::string BlockOffset(const Access& access) const;
+  /// pointer + offset as an expression.
+  std::string Address(const Access& access) const;
+
+  // ---- element-wise regions (emit_each.cc) ----
+  // What is known while a region's innermost body is written.
+  struct Region {
+    const EachStmt* each = nullptr;
+    DimId vector = -1;                   // dim along the lanes; -1: every lane has the same element
+    bool folds = false;                  // has reductions
+    bool folds_vector = false;           // ... along the vector dim
+    std::vector<DimId> reduced;          // dims folded (one set for all reductions of the region)
+    std::vector<DimId> outer;            // loops outside the accumulators
+    std::vector<DimId> inner;            // loops inside, without the vector dim
+    int unroll = 1;                      // independent accumulators
+    std::map<DimId, std::pair<int64_t, int64_t>> range;  // coordinates a segment is restricted to
+  };
+  struct Lanes {
+    std::string count;  // "" for a full vector, else the C expression of how many
+    std::string accumulator;  // index into the accumulators: "0" or "u"
+  };
+  absl::StatusOr<Region> PlanRegion(const EachStmt& each) const;
+  void WriteLoops(Region* region, size_t level, bool inside);
+  void WriteSegments(Region* region, DimId d, const std::function<void()>& body);
+  void WriteVectorLoop(Region* region);
+  void WriteStrips(Region* region, const std::string& begin, const std::string& end);
+  void WriteBody(const Region& region, const Lanes& lanes);
+  void WriteAccumulators(const Region& region);
+  void WriteFolds(const Region& region, const Lanes& lanes);
+  std::vector<int64_t> Borders(const EachStmt& each, DimId d) const;
+  std::string LoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
+  std::string StoreCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
+  std::string ComputeCode(const Region& region, const ElementOp& op) const;
+  std::string IndirectOffset(const Region& region, const ElementOp& op) const;
+
+  // ---- products and copies (emit_product.cc) ----
+  absl::Status WriteTransposed(const CopyStmt& copy);
+
+  void Use(std::string_view part) { use_.functions.insert(std::string(part)); }
+  void UseMemory(DType type);
+
+  const Schedule& s_;
+  const DeviceSpec& device_;
+  std::string symbol_;
+  int lanes_;  // floats per vector
+  ScratchPlan scratch_;
+  PreludeUse use_;
+  CodeWriter out_;
+  std::vector<Window> windows_;
+  std::vector<std::vector<std::string>> origin_;  // by buffer: coordinate of its first element, by dim
+  std::vector<std::string> point_;                // by dim: loop variable inside a region, or ""
+  std::string vertical_lanes_;                    // lanes of the strip around vertical folds; "": all
+};
+
+/// C type of an element in memory: "float", "i64", "unsigned char".
+std::string_view MemoryTypeName(DType type);
+/// C type of a vector of values in registers: "vf", "vl", "vi", "vd".
+std::string_view VectorTypeName(DType type);
+/// Suffix of functions on such vectors: "f", "l", "i", "d".
+std::string_view VectorSuffix(DType type);
+/// A literal of a value of this type, as an element (not a vector).
+std::string ElementLiteral(DType type, double real, int64_t integer);
+
+}  // namespace fusion

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/bundle/plan.h"
+#include "core/device/device_spec.h"
+#include "core/graph/graph.h"
+#include "core/schedule/reference.h"
+
+namespace fusion {
+
+/// One kernel of a plan before it has code.
+struct PlannedKernel {
+  Schedule schedule;
+  std::string text;  // of the schedule: equal texts are one kernel
+  KernelReference reference;
+};
+
+/// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and symbol are still
+/// empty (they need a compiler to be named).
+struct PlannedModel {
+  Plan plan;
+  std::vector<PlannedKernel> kernels;
+  Program program;
+  std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
+};
+
+/// Plans a canonical graph of static shapes for a device: which ops run as one kernel, how each kernel is cut, and where
+/// every tensor lies. Groups grow along edges from one group a node; the merge with the largest estimated gain goes
+/// first; a merge that would make the group graph cyclic, or that has no schedule, is refused with its reason.
+/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run.
+absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
+                                      const PlanOptions& options,
+                                      const CancelToken* cancel = nullptr);
+
+}  // namespace fusion

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/kernel_abi.h"
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// A kernel in this process, ready to be called. Immutable; calls from several threads are fine as long as their
+/// scratch differs. The code stays mapped as long as the object lives.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+
+  /// Checked against the ABI of this build when loaded.
+  virtual const FusionKernelDescriptor& descriptor() const = 0;
+
+  /// Runs tasks [begin, end) of a phase on scratch slice `worker`. Internal if the kernel answers a code.
+  virtual absl::Status Run(const FusionKernelArgs& args, int phase, int64_t begin, int64_t end,
+                           int worker) const = 0;
+};
+
+/// Loads a shared object that holds `symbol` and `symbol`_descriptor from memory. FailedPrecondition if its ABI version
+/// is not ours or this machine lacks its ISA; DataLoss if it is no such object. Runs the object's initialisers: load
+/// only what you verified.
+absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
+                                                                  std::string_view symbol);
+
+/// The highest ISA level this machine and its operating system support: "x86-64-v2", "avx2", "avx512"; "" if not even
+/// the lowest.
+std::string_view MachineIsa();
+
+}  // namespace fusion

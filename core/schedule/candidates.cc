@@ -1,0 +1,354 @@
+#include "core/schedule/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/smg/slicers.h"
+
+namespace fusion {
+namespace {
+
+constexpr double kTaskSeconds = 20e-6;      // a task shorter than this is mostly hand-over
+constexpr int64_t kAliasStride = 4096;      // rows this far apart share one L1 set on every x86 core
+constexpr int64_t kMinStagedPanels = 2;     // staging rows pays if they are read for more than one column block
+
+struct ProductShape {
+  int op = -1;
+  ProductDims dims;
+  double flops = 0;
+};
+
+class Enumerator {
+ public:
+  Enumerator(const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options)
+      : group_(group), smg_(group.smg), device_(device), options_(options) {}
+
+  std::vector<Choice> Run(std::string* refusal) {
+    for (size_t i = 0; i < smg_.ops.size(); ++i) {
+      if (Classify(smg_.ops[i]) != OpClass::kProduct) continue;
+      ProductShape p{static_cast<int>(i), SplitProductDims(smg_.ops[i]), 2};
+      for (DimId d : smg_.ops[i].dims) p.flops *= static_cast<double>(extent(d));
+      products_.push_back(std::move(p));
+    }
+    FindParallelDims();
+    std::vector<Choice> choices;
+    for (const Choice& roles : Roles()) {
+      if (products_.empty()) {
+        AddRowChoices(roles, &choices);
+      } else {
+        AddProductChoices(roles, &choices);
+      }
+    }
+    AddTemporal(&choices);
+    if (choices.size() > static_cast<size_t>(options_.limit)) {
+      choices.resize(static_cast<size_t>(options_.limit));
+    }
+    if (choices.empty() && refusal != nullptr) *refusal = "no way to cut it into blocks";
+    return choices;
+  }
+
+ private:
+  int64_t extent(DimId d) const { return smg_.dim(d).extent; }
+
+  // Dims that may become blocks: sliceable, in every output, and free (or nearly) of recomputation.
+  void FindParallelDims() {
+    for (DimId d = 0; d < static_cast<DimId>(smg_.dims.size()); ++d) {
+      SpatialVerdict verdict = SliceSpatially(smg_, d);
+      if (!verdict.sliceable) continue;
+      bool everywhere = std::all_of(group_.outputs.begin(), group_.outputs.end(), [&](ValueId v) {
+        return smg_.op(group_.Writer(v)).Has(d);
+      });
+      bool cheap = std::all_of(verdict.recomputed.begin(), verdict.recomputed.end(), [&](int i) {
+        return !options_.forbid_recompute && !smg_.op(i).reduce;
+      });
+      if (everywhere && cheap) parallel_.push_back(d);
+    }
+  }
+
+  // ---- operand roles ----
+
+  // Columns from read 1 or read 0. A constant is packed before the first run, so it makes the columns; if neither is
+  // constant both ways are tried.
+  std::vector<Choice> Roles() const {
+    std::vector<Choice> out(1);
+    for (const ProductShape& p : products_) {
+      const SmgOp& op = smg_.op(p.op);
+      std::vector<bool> ways;
+      auto constant = [&](int r) {
+        const SmgRead& read = op.reads[static_cast<size_t>(r)];
+        return read.producer < 0 && group_.view(read.value).constant;
+      };
+      if (p.dims.second.empty()) {
+        ways = {true};
+      } else if (p.dims.first.empty() || constant(1)) {
+        ways = {false};
+      } else if (constant(0)) {
+        ways = {true};
+      } else {
+        ways = {false, true};
+      }
+      std::vector<Choice> next;
+      for (const Choice& base : out) {
+        for (bool swap : ways) {
+          Choice c = base;
+          c.products[p.op] = {.swap = swap, .block = device_.blocks[0]};
+          next.push_back(std::move(c));
+        }
+      }
+      out = std::move(next);
+      if (out.size() > 8) out.resize(8);
+    }
+    return out;
+  }
+
+  void SetBlocks(Choice* choice, const std::vector<int64_t>& window) const {
+    for (const ProductShape& p : products_) {
+      ProductChoice& c = choice->products[p.op];
+      const std::vector<DimId>& rows = c.swap ? p.dims.second : p.dims.first;
+      int64_t most_rows = 1;
+      for (DimId d : rows) most_rows = std::max(most_rows, window[static_cast<size_t>(d)]);
+      c.block = device_.blocks[0];
+      // Few rows: take the widest block that has as many, so that registers are not left idle.
+      for (const RegisterBlock& b : device_.blocks) {
+        if (most_rows < c.block.m && b.m <= c.block.m && b.n > c.block.n && b.m >= most_rows) c.block = b;
+      }
+      c.stage_rows = WantsStagedRows(p, c, window);
+    }
+  }
+
+  // Rows of a param that lie a multiple of 4 KiB apart evict each other from L1.
+  bool WantsStagedRows(const ProductShape& p, const ProductChoice& c,
+                       const std::vector<int64_t>& window) const {
+    const SmgRead& read = smg_.op(p.op).reads[c.swap ? 1 : 0];
+    const std::vector<DimId>& rows = c.swap ? p.dims.second : p.dims.first;
+    const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
+    if (read.producer >= 0 || rows.empty()) return false;
+    const TensorView& view = group_.view(read.value);
+    int64_t panels = 1;
+    for (DimId d : columns) panels *= (window[static_cast<size_t>(d)] + c.block.n - 1) / c.block.n;
+    if (panels < kMinStagedPanels) return false;
+    for (DimId d : rows) {
+      int64_t stride = 0;
+      for (size_t t = 0; t < read.index.size(); ++t) {
+        stride += read.index[t].CoefficientOf(d) * view.strides[t];
+      }
+      bool many = window[static_cast<size_t>(d)] >= 8;
+      if (many && stride > 0 && stride * DTypeBytes(view.dtype) % kAliasStride == 0) return true;
+    }
+    return false;
+  }
+
+  std::vector<int64_t> FullWindows() const {
+    std::vector<int64_t> window;
+    for (const SmgDim& d : smg_.dims) window.push_back(d.extent);
+    return window;
+  }
+
+  // ---- groups with products ----
+
+  const ProductShape& Main() const {
+    return *std::max_element(products_.begin(), products_.end(),
+                             [](const auto& a, const auto& b) { return a.flops < b.flops; });
+  }
+
+  // Tile lengths that cut `n` into nearly equal pieces, each a multiple of `unit`.
+  static std::vector<int64_t> Tiles(int64_t n, int64_t unit, int64_t most) {
+    if (n <= 1) return {1};
+    std::vector<int64_t> tiles;
+    for (int64_t pieces : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128}) {
+      int64_t tile = (n + pieces - 1) / pieces;
+      tile = std::min(n, (tile + unit - 1) / unit * unit);
+      if (tile > most && pieces < 128) continue;
+      if (tiles.empty() || tile < tiles.back()) tiles.push_back(tile);
+      if (tile <= unit) break;
+    }
+    return tiles;
+  }
+
+  void AddProductChoices(const Choice& roles, std::vector<Choice>* out) {
+    const ProductShape& main = Main();
+    bool swap = roles.products.at(main.op).swap;
+    const std::vector<DimId>& rows = swap ? main.dims.second : main.dims.first;
+    const std::vector<DimId>& columns = swap ? main.dims.first : main.dims.second;
+    DimId m = Longest(rows);
+    DimId n = Longest(columns);
+    RegisterBlock block = device_.blocks[0];
+    std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
+    std::vector<int64_t> n_tiles = {n >= 0 ? extent(n) : 1};
+    if (m >= 0 && Parallel(m)) m_tiles = Tiles(extent(m), std::min<int64_t>(4, block.m), 512);
+    if (n >= 0 && Parallel(n)) n_tiles = Tiles(extent(n), block.n, 4096);
+
+    struct Scored {
+      double cost;
+      Choice choice;
+    };
+    std::vector<Scored> scored;
+    for (int64_t mt : m_tiles) {
+      for (int64_t nt : n_tiles) {
+        Choice c = roles;
+        std::vector<int64_t> window = FullWindows();
+        for (DimId d : parallel_) {
+          if (d == m || d == n) continue;
+          c.grid.push_back({d, 1});
+          window[static_cast<size_t>(d)] = std::min<int64_t>(1, extent(d));
+        }
+        if (n >= 0 && Parallel(n)) c.grid.push_back({n, nt});
+        if (m >= 0 && Parallel(m)) c.grid.push_back({m, mt});
+        if (n >= 0 && Parallel(n)) window[static_cast<size_t>(n)] = nt;
+        if (m >= 0 && Parallel(m)) window[static_cast<size_t>(m)] = mt;
+        SetBlocks(&c, window);
+        scored.push_back({Score(c, window), std::move(c)});
+      }
+    }
+    std::stable_sort(scored.begin(), scored.end(),
+                     [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
+    for (size_t i = 0; i < scored.size() && i < 2; ++i) out->push_back(std::move(scored[i].choice));
+  }
+
+  bool Parallel(DimId d) const {
+    return std::find(parallel_.begin(), parallel_.end(), d) != parallel_.end();
+  }
+  DimId Longest(const std::vector<DimId>& dims) const {
+    DimId best = -1;
+    for (DimId d : dims) {
+      if (best < 0 || extent(d) > extent(best)) best = d;
+    }
+    return best;
+  }
+
+  // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache, whole waves of tasks,
+  // and a penalty for tiles that leave the private cache. Only ranks tiles of one group against each other.
+  double Score(const Choice& c, const std::vector<int64_t>& window) const {
+    double tasks = 1;
+    for (const GridDim& g : c.grid) {
+      tasks *= std::ceil(static_cast<double>(extent(g.dim)) / static_cast<double>(g.tile));
+    }
+    double block_seconds = 0;
+    double on_chip = 0;
+    double traffic = 0;
+    for (const ProductShape& p : products_) {
+      const ProductChoice& pc = c.products.at(p.op);
+      double work = 2;
+      for (DimId d : smg_.op(p.op).dims) work *= static_cast<double>(window[static_cast<size_t>(d)]);
+      const std::vector<DimId>& rows = pc.swap ? p.dims.second : p.dims.first;
+      double row_window = 1;
+      for (DimId d : rows) row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
+      block_seconds += work / (device_.flops_per_s * device_.product_efficiency * RowEfficiency(row_window, pc.block.m));
+      for (int r = 0; r < 2; ++r) {
+        const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
+        double bytes = 4;
+        for (DimId d : smg_.op(p.op).dims) {
+          bool named = std::any_of(read.index.begin(), read.index.end(),
+                                   [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
+          if (named) bytes *= static_cast<double>(window[static_cast<size_t>(d)]);
+        }
+        if (read.producer < 0) traffic += bytes;
+        bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
+        on_chip += staged ? bytes : 0;
+      }
+    }
+    double threads = device_.threads;
+    double waves = std::ceil(tasks / threads);
+    const MemoryLevel& shared = SharedLevel();
+    double memory = traffic * tasks / std::max(1.0, std::min(threads, tasks)) / shared.bytes_per_s;
+    double spill = on_chip > static_cast<double>(device_.OnChipBytes()) ? 2.0 : 1.0;
+    return std::max(waves * block_seconds * spill, memory) + waves * device_.task_s +
+           0.25 * std::min(waves * block_seconds, memory);
+  }
+
+  static double RowEfficiency(double rows, double most) {
+    double blocks = std::ceil(rows / most);
+    double per_block = rows / blocks;
+    return std::min(1.0, 0.35 + 0.65 * per_block / std::min(most, 8.0));
+  }
+
+  const MemoryLevel& SharedLevel() const {
+    for (const MemoryLevel& l : device_.levels) {
+      if (l.shared) return l;
+    }
+    return device_.levels.back();
+  }
+
+  // ---- groups of rows and elements ----
+
+  void AddRowChoices(const Choice& base, std::vector<Choice>* out) {
+    // Cut from the outermost parallel dim until tasks are short enough; what is left stays inside the block.
+    double total = 0;
+    for (const SmgOp& op : smg_.ops) {
+      double points = 1;
+      for (DimId d : op.dims) points *= static_cast<double>(extent(d));
+      total += points * (op.value.Cost() + 2 + static_cast<double>(op.reads.size()));
+    }
+    total /= device_.scalar_ops_per_s;
+    double pieces = std::max(1.0, std::floor(total / kTaskSeconds));
+    double wanted = std::min(pieces, device_.threads * 16.0);
+    if (pieces < device_.threads && total > 4 * device_.task_s) wanted = std::min(2.0, device_.threads * 1.0);
+    Choice c = base;
+    double tasks = 1;
+    for (DimId d : parallel_) {
+      if (tasks >= wanted || extent(d) <= 1) break;
+      double cuts = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
+      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / cuts));
+      if (d == parallel_.back()) tile = RoundToVectors(tile, d);
+      c.grid.push_back({d, tile});
+      tasks *= std::ceil(static_cast<double>(extent(d)) / static_cast<double>(tile));
+    }
+    out->push_back(std::move(c));
+  }
+
+  // Cuts along a contiguous dim at multiples of a few vectors.
+  int64_t RoundToVectors(int64_t tile, DimId d) const {
+    int64_t unit = device_.vector_bytes;  // 4 vectors of f32
+    if (extent(d) < 4 * unit) return tile;
+    return std::min(extent(d), (tile + unit - 1) / unit * unit);
+  }
+
+  // ---- temporal ----
+
+  // Where a value that lies between two products fills the private cache, stream the dim it is summed over.
+  void AddTemporal(std::vector<Choice>* choices) const {
+    std::vector<Choice> more;
+    for (const Choice& c : *choices) {
+      std::vector<int64_t> window = FullWindows();
+      for (const GridDim& g : c.grid) window[static_cast<size_t>(g.dim)] = g.tile;
+      for (const ProductShape& p : products_) {
+        for (DimId d : p.dims.over) {
+          bool fed = false;
+          double bytes = 4;
+          for (const SmgRead& read : smg_.op(p.op).reads) {
+            if (read.producer < 0) continue;
+            fed = true;
+            for (DimId e : smg_.op(read.producer).OutputDims()) {
+              bytes *= static_cast<double>(window[static_cast<size_t>(e)]);
+            }
+          }
+          bool large = bytes > 0.25 * static_cast<double>(device_.OnChipBytes());
+          if (!fed || !large || SliceTemporally(smg_, d).kind == TemporalVerdict::kRefused) continue;
+          Choice t = c;
+          t.temporal = d;
+          int64_t unit = device_.blocks[0].n;
+          t.temporal_tile = std::min(extent(d), std::max(unit, unit * (256 / unit)));
+          more.push_back(std::move(t));
+        }
+      }
+    }
+    // Streamed forms come first: the resident ones overflow.
+    choices->insert(choices->begin(), more.begin(), more.end());
+  }
+
+  const FusionGroup& group_;
+  const Smg& smg_;
+  const DeviceSpec& device_;
+  const CandidateOptions& options_;
+  std::vector<ProductShape> products_;
+  std::vector<DimId> parallel_;
+};
+
+}  // namespace
+
+std::vector<Choice> EnumerateChoices(const FusionGroup& group, const DeviceSpec& device,
+                                     const CandidateOptions& options, std::string* refusal) {
+  return Enumerator(group, device, options).Run(refusal);
+}
+
+}  // namespace fusion

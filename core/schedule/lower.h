@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/device/device_spec.h"
+#include "core/schedule/group.h"
+#include "core/schedule/nests.h"
+#include "core/schedule/schedule.h"
+
+namespace fusion {
+
+/// How one product becomes register-blocked: which operand runs along vectors, the block, and whether rows of the
+/// other operand are copied next to each other first.
+struct ProductChoice {
+  bool swap = false;  // columns come from read 0 instead of read 1
+  RegisterBlock block;
+  bool stage_rows = false;
+};
+
+/// What is left to decide once the group is known; everything else follows. Made by candidates.h.
+struct Choice {
+  std::vector<GridDim> grid;  // last dim fastest
+  DimId temporal = -1;        // streamed inside the block
+  int64_t temporal_tile = 0;
+  std::map<int, ProductChoice> products;  // by op
+};
+
+/// What a param of a lowered schedule is.
+struct LoweredParam {
+  ValueId value = 0;
+  bool output = false;
+  /// A constant laid out for the kernel before the first run: element (dims...) of the param is element
+  /// source[...] of the value.
+  bool packed = false;
+  IndexMap source;           // over `dims`
+  std::vector<DimId> dims;   // of the group: one per param dim
+};
+
+struct Lowered {
+  Schedule schedule;
+  std::vector<LoweredParam> params;
+};
+
+/// Turns a group and a choice into a schedule. FailedPrecondition with the reason where this choice has none.
+/// Pure and deterministic: equal inputs give equal text.
+absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,
+                              const DeviceSpec& device, bool bitwise);
+
+/// The schedule that fills packed param `param` of `lowered` from the value as the client holds it: one input, one
+/// output.
+Schedule PackSchedule(const FusionGroup& group, const Lowered& lowered, size_t param);
+
+}  // namespace fusion

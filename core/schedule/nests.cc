@@ -1,0 +1,402 @@
+#include "core/schedule/nests.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/smg/slicers.h"
+
+namespace fusion {
+namespace {
+
+// A value that costs more than this (additions) to compute is kept rather than recomputed in a later nest: storing and
+// loading it again costs about two.
+constexpr double kRecomputeLimit = 6;
+
+bool SameDims(std::vector<DimId> a, std::vector<DimId> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+class Planner {
+ public:
+  Planner(const FusionGroup& group, DimId temporal)
+      : group_(group), smg_(group.smg), temporal_(temporal), count_(smg_.ops.size()) {}
+
+  absl::StatusOr<NestPlan> Run() {
+    for (const SmgOp& op : smg_.ops) {
+      plan_.classes.push_back(Classify(op));
+      for (const SmgRead& read : op.reads) {
+        if (read.relation == SmgRead::kAliased) {
+          return FailedPrecondition("alias: ", op.label, " reads %", read.value,
+                                    " along other dims than it is written");
+        }
+      }
+    }
+    RETURN_IF_ERROR(CheckShifts());
+    Sections();
+    Stages();
+    plan_.kept.assign(count_, false);
+    for (size_t i = 0; i < count_; ++i) plan_.kept[i] = Accumulates(static_cast<int>(i));
+    // Placing roots can find that an accumulator is needed outside its nest; then it is kept and placing starts again.
+    for (size_t attempt = 0; attempt <= count_; ++attempt) {
+      DecideKept();
+      if (PlaceAll()) return std::move(plan_);
+    }
+    return Internal("no order of loop nests found for ", group_.Label());
+  }
+
+ private:
+  const SmgOp& op(int i) const { return smg_.op(i); }
+  OpClass kind(int i) const { return plan_.classes[static_cast<size_t>(i)]; }
+  bool kept(int i) const { return plan_.kept[static_cast<size_t>(i)]; }
+
+  // A shifted read is inlined by substituting coordinates, which must exist dim by dim.
+  absl::Status CheckShifts() const {
+    for (const SmgOp& o : smg_.ops) {
+      for (const SmgRead& read : o.reads) {
+        if (read.relation != SmgRead::kShifted) continue;
+        if (!ProducerCoordinates(smg_, read)) {
+          return FailedPrecondition("shift: ", o.label, " reads across parts of a merged dim of %",
+                                    read.value);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void Sections() {
+    section_.assign(count_, 0);
+    if (temporal_ < 0) return;
+    std::vector<bool> after(count_, false);
+    for (size_t i = 0; i < count_; ++i) {
+      const SmgOp& o = smg_.ops[i];
+      for (const SmgRead& read : o.reads) {
+        if (read.producer < 0) continue;
+        auto p = static_cast<size_t>(read.producer);
+        if (after[p] || smg_.ops[p].Reduces(temporal_)) after[i] = true;
+      }
+      section_[i] = o.Has(temporal_) ? 1 : after[i] ? 2 : 0;
+    }
+  }
+
+  // stage: how many barriers (reductions, products) lie below. The result of a barrier is available one stage later.
+  void Stages() {
+    stage_.assign(count_, 0);
+    for (size_t i = 0; i < count_; ++i) {
+      for (const SmgRead& read : smg_.ops[i].reads) {
+        if (read.producer >= 0) stage_[i] = std::max(stage_[i], ValueStage(read.producer));
+      }
+    }
+  }
+  int ValueStage(int i) const {
+    int stage = stage_[static_cast<size_t>(i)];
+    return kind(i) == OpClass::kPointwise ? stage : stage + 1;
+  }
+
+  // A product summed up over the tiles of the temporal loop: its sum lives in a buffer and is whole after the loop.
+  bool Accumulates(int i) const {
+    return temporal_ >= 0 && kind(i) == OpClass::kProduct && op(i).Reduces(temporal_);
+  }
+
+  void DecideKept() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      Cones();
+      for (size_t c = 0; c < count_; ++c) {
+        for (const SmgRead& read : smg_.ops[c].reads) {
+          int p = read.producer;
+          if (p < 0 || kept(p) || kind(p) == OpClass::kReduction) continue;
+          if (!MustKeep(p, static_cast<int>(c), read)) continue;
+          plan_.kept[static_cast<size_t>(p)] = true;
+          changed = true;
+        }
+      }
+    }
+  }
+
+  // What computing a pointwise value in place involves, down to kept values and params.
+  void Cones() {
+    cone_acc_.assign(count_, false);
+    cone_cost_.assign(count_, 0);
+    for (size_t i = 0; i < count_; ++i) {
+      if (plan_.classes[i] != OpClass::kPointwise) {
+        cone_acc_[i] = plan_.classes[i] == OpClass::kProduct && !kept(static_cast<int>(i));
+        continue;
+      }
+      cone_cost_[i] = smg_.ops[i].value.Cost();
+      for (const SmgRead& read : smg_.ops[i].reads) {
+        if (read.producer < 0 || kept(read.producer)) continue;
+        auto p = static_cast<size_t>(read.producer);
+        cone_acc_[i] = cone_acc_[i] || cone_acc_[p];
+        cone_cost_[i] += cone_cost_[p];
+      }
+    }
+  }
+
+  bool MustKeep(int p, int c, const SmgRead& read) const {
+    auto at = static_cast<size_t>(p);
+    bool acc = cone_acc_[at];
+    if (kind(c) == OpClass::kProduct) return true;
+    if (section_[at] != section_[static_cast<size_t>(c)]) return true;
+    if (acc && (kind(c) == OpClass::kReduction || read.relation == SmgRead::kShifted)) return true;
+    if (stage_[static_cast<size_t>(c)] > ValueStage(p) && (acc || cone_cost_[at] >= kRecomputeLimit)) {
+      return true;
+    }
+    // A value of fewer dims than its reader would be computed again along the others.
+    bool fewer = op(c).dims.size() > op(p).OutputDims().size();
+    return fewer && (acc || cone_cost_[at] >= 1);
+  }
+
+  // ---- placing ----
+
+  // The buffers and accumulators that computing op i's value in place reads.
+  struct Leaves {
+    std::set<int> kept;         // ops whose buffer is read at the reader's own coordinates
+    std::set<int> kept_moved;   // read at other coordinates
+    std::set<int> accumulators;
+  };
+
+  void Collect(int i, bool moved, Leaves* out) const {
+    for (const SmgRead& read : op(i).reads) {
+      if (read.producer < 0) continue;
+      bool shift = moved || read.relation == SmgRead::kShifted;
+      int p = read.producer;
+      if (kept(p) || kind(p) == OpClass::kReduction) {
+        (shift ? out->kept_moved : out->kept).insert(p);
+      } else if (kind(p) == OpClass::kProduct) {
+        out->accumulators.insert(p);
+      } else {
+        Collect(p, shift, out);
+      }
+    }
+  }
+
+  struct Root {
+    enum Kind : uint8_t { kKeep, kReduce, kStore, kProduct };
+    Kind kind;
+    int op;
+  };
+
+  bool PlaceAll() {
+    plan_.before.clear();
+    plan_.inside.clear();
+    plan_.after.clear();
+    for (int section = 0; section < 3; ++section) {
+      nests_ = section == 0 ? &plan_.before : section == 1 ? &plan_.inside : &plan_.after;
+      ready_.assign(count_, -1);
+      product_nest_.assign(count_, -1);
+      for (const Root& root : Roots(section)) {
+        if (!Place(root)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool DependsOnProductOfStage(int i, int stage) const {
+    for (const SmgRead& read : op(i).reads) {
+      int p = read.producer;
+      if (p < 0) continue;
+      if (kind(p) == OpClass::kProduct && stage_[static_cast<size_t>(p)] == stage) return true;
+      if (kind(p) == OpClass::kPointwise && DependsOnProductOfStage(p, stage)) return true;
+    }
+    return false;
+  }
+
+  // Roots in an order that puts everything an epilogue needs before the product whose epilogue it is.
+  std::vector<Root> Roots(int section) const {
+    struct Keyed {
+      int stage;
+      int phase;
+      int op;
+      Root root;
+    };
+    std::vector<Keyed> keyed;
+    for (int i = 0; i < static_cast<int>(count_); ++i) {
+      bool whole_after = temporal_ >= 0 && op(i).Reduces(temporal_);
+      if (whole_after && section == 2 && group_.IsOutput(op(i).output)) {
+        keyed.push_back({0, 0, i, {Root::kStore, i}});
+      }
+      if (section_[static_cast<size_t>(i)] != section) continue;
+      int stage = stage_[static_cast<size_t>(i)];
+      int late = DependsOnProductOfStage(i, stage - 1) ? 2 : 0;
+      switch (kind(i)) {
+        case OpClass::kProduct:
+          keyed.push_back({stage + 1, 1, i, {Root::kProduct, i}});
+          if (kept(i) && !whole_after) keyed.push_back({stage + 1, 2, i, {Root::kKeep, i}});
+          break;
+        case OpClass::kReduction: keyed.push_back({stage, late, i, {Root::kReduce, i}}); break;
+        case OpClass::kPointwise:
+          if (kept(i)) keyed.push_back({stage, late, i, {Root::kKeep, i}});
+          break;
+      }
+      if (group_.IsOutput(op(i).output) && !whole_after) {
+        int ready = kind(i) == OpClass::kPointwise ? stage : stage + 1;
+        int phase = kind(i) == OpClass::kPointwise ? late : kind(i) == OpClass::kProduct ? 2 : 0;
+        keyed.push_back({ready, phase, i, {Root::kStore, i}});
+      }
+    }
+    std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
+      return std::tie(a.stage, a.phase, a.op) < std::tie(b.stage, b.phase, b.op);
+    });
+    std::vector<Root> roots;
+    for (const Keyed& k : keyed) roots.push_back(k.root);
+    return roots;
+  }
+
+  Leaves LeavesOf(const Root& root) const {
+    Leaves leaves;
+    bool barrier = kind(root.op) != OpClass::kPointwise;
+    if (root.kind == Root::kStore && (kept(root.op) || kind(root.op) == OpClass::kReduction)) {
+      leaves.kept.insert(root.op);
+    } else if (barrier && (root.kind == Root::kStore || root.kind == Root::kKeep)) {
+      leaves.accumulators.insert(root.op);
+    } else {
+      Collect(root.op, false, &leaves);
+    }
+    return leaves;
+  }
+
+  // First nest that may hold a root with these leaves. Values kept by the same nest are at hand in registers.
+  int Earliest(const Leaves& leaves, const std::vector<DimId>& dims) const {
+    int earliest = 0;
+    for (int p : leaves.kept) {
+      int ready = ready_[static_cast<size_t>(p)];
+      if (ready < 0) continue;  // of an earlier section
+      bool same_nest = kind(p) != OpClass::kReduction &&
+                       SameDims((*nests_)[static_cast<size_t>(ready)].dims, dims);
+      earliest = std::max(earliest, same_nest ? ready : ready + 1);
+    }
+    for (int p : leaves.kept_moved) earliest = std::max(earliest, ready_[static_cast<size_t>(p)] + 1);
+    return earliest;
+  }
+
+  bool Place(const Root& root) {
+    Leaves leaves = LeavesOf(root);
+    std::vector<DimId> dims = root.kind == Root::kReduce ? op(root.op).dims : op(root.op).OutputDims();
+    int earliest = Earliest(leaves, dims);
+    int nest = -1;
+    if (!leaves.accumulators.empty()) {
+      nest = product_nest_[static_cast<size_t>(*leaves.accumulators.begin())];
+      bool together = nest >= earliest;
+      for (int p : leaves.accumulators) {
+        together &= product_nest_[static_cast<size_t>(p)] == nest;
+      }
+      if (!together) {
+        for (int p : leaves.accumulators) plan_.kept[static_cast<size_t>(p)] = true;
+        return false;
+      }
+    } else {
+      bool product = root.kind == Root::kProduct;
+      for (size_t i = static_cast<size_t>(earliest); i < nests_->size() && nest < 0; ++i) {
+        const Nest& n = (*nests_)[i];
+        bool joins = !n.products.empty() == product && SameDims(n.dims, dims) &&
+                     (!product || CanJoin(n, root.op)) &&
+                     (root.kind != Root::kReduce || FoldsAlike(n, root.op));
+        if (joins) nest = static_cast<int>(i);
+      }
+      if (nest < 0) {
+        nest = static_cast<int>(nests_->size());
+        nests_->push_back({.dims = dims});
+      }
+    }
+    Nest& n = (*nests_)[static_cast<size_t>(nest)];
+    auto at = static_cast<size_t>(root.op);
+    switch (root.kind) {
+      case Root::kProduct:
+        n.products.push_back(root.op);
+        product_nest_[at] = nest;
+        break;
+      case Root::kReduce:
+        n.reduce.push_back(root.op);
+        ready_[at] = nest;
+        break;
+      case Root::kKeep:
+        n.keep.push_back(root.op);
+        ready_[at] = nest;
+        break;
+      case Root::kStore: n.store.push_back(root.op); break;
+    }
+    return true;
+  }
+
+  // Reductions share a nest if they fold the same dims.
+  bool FoldsAlike(const Nest& nest, int reduction) const {
+    return nest.reduce.empty() || SameDims(op(nest.reduce[0]).reduced, op(reduction).reduced);
+  }
+
+  // Products share a nest if they walk the same rows and columns: gate and up of a gated MLP.
+  bool CanJoin(const Nest& nest, int product) const {
+    const SmgOp& mine = op(product);
+    const SmgOp& theirs = op(nest.products[0]);
+    if (temporal_ >= 0 && mine.Reduces(temporal_) != theirs.Reduces(temporal_)) return false;
+    ProductDims a = SplitProductDims(mine);
+    ProductDims b = SplitProductDims(theirs);
+    return SameDims(a.first, b.first) && SameDims(a.second, b.second);
+  }
+
+  const FusionGroup& group_;
+  const Smg& smg_;
+  DimId temporal_;
+  size_t count_;
+  NestPlan plan_;
+  std::vector<int> section_;
+  std::vector<int> stage_;
+  std::vector<bool> cone_acc_;
+  std::vector<double> cone_cost_;
+  std::vector<Nest>* nests_ = nullptr;
+  std::vector<int> ready_;
+  std::vector<int> product_nest_;
+};
+
+bool Names(const IndexMap& map, DimId d) {
+  return std::any_of(map.begin(), map.end(),
+                     [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
+}
+
+}  // namespace
+
+ProductDims SplitProductDims(const SmgOp& op) {
+  ProductDims out;
+  for (DimId d : op.dims) {
+    bool first = Names(op.reads[0].index, d);
+    bool second = Names(op.reads[1].index, d);
+    if (op.Reduces(d)) {
+      out.over.push_back(d);
+    } else if (first && second) {
+      out.batch.push_back(d);
+    } else {
+      (first ? out.first : out.second).push_back(d);
+    }
+  }
+  return out;
+}
+
+OpClass Classify(const SmgOp& op) {
+  if (!op.reduce) return OpClass::kPointwise;
+  bool product = op.reduce->name() == "sum" && op.reduce->type() == DType::kF32 &&
+                 op.reads.size() == 2 && !op.reduced.empty() &&
+                 op.value.op() == ScalarOp::kMul && op.value.arg(0).op() == ScalarOp::kInput &&
+                 op.value.arg(1).op() == ScalarOp::kInput &&
+                 op.value.arg(0).index() != op.value.arg(1).index();
+  if (!product) return OpClass::kReduction;
+  for (const SmgRead& read : op.reads) {
+    if (!read.guards.empty() || (read.producer >= 0 && read.relation != SmgRead::kAligned)) {
+      return OpClass::kReduction;
+    }
+    for (const IndexExpr& e : read.index) {
+      if (e.indirect() >= 0) return OpClass::kReduction;
+    }
+  }
+  for (DimId d : op.reduced) {
+    if (!Names(op.reads[0].index, d) || !Names(op.reads[1].index, d)) return OpClass::kReduction;
+  }
+  ProductDims dims = SplitProductDims(op);
+  return dims.first.empty() && dims.second.empty() ? OpClass::kReduction : OpClass::kProduct;
+}
+
+absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, DimId temporal) {
+  return Planner(group, temporal).Run();
+}
+
+}  // namespace fusion

@@ -1,0 +1,50 @@
+#include "core/schedule/schedule.h"
+
+#include <algorithm>
+
+namespace fusion {
+
+int64_t Schedule::Tasks(size_t phase) const {
+  int64_t total = 0;
+  for (const Segment& segment : phases[phase].segments) {
+    int64_t tasks = 1;
+    for (const GridDim& g : segment.grid) tasks *= (dim(g.dim).extent + g.tile - 1) / g.tile;
+    total += tasks;
+  }
+  return total;
+}
+
+int64_t StoredElements(const Buffer& buffer) {
+  if (buffer.layout.blocked < 0) {
+    int64_t last = 0;
+    for (size_t d = 0; d < buffer.shape.size(); ++d) {
+      if (buffer.shape[d] == 0) return 0;
+      last += (buffer.shape[d] - 1) * buffer.layout.strides[d];
+    }
+    return last + 1;
+  }
+  int64_t block = buffer.layout.block;
+  int64_t elements = 1;
+  for (size_t d = 0; d < buffer.shape.size(); ++d) {
+    bool blocked = static_cast<int>(d) == buffer.layout.blocked;
+    elements *= blocked ? (buffer.shape[d] + block - 1) / block * block : buffer.shape[d];
+  }
+  return elements;
+}
+
+int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index) {
+  int64_t offset = 0;
+  if (buffer.layout.blocked < 0) {
+    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * buffer.layout.strides[d];
+    return offset;
+  }
+  auto blocked = static_cast<size_t>(buffer.layout.blocked);
+  int64_t block = buffer.layout.block;
+  offset = index[blocked] / block;
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (d != blocked) offset = offset * buffer.shape[d] + index[d];
+  }
+  return offset * block + index[blocked] % block;
+}
+
+}  // namespace fusion

@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/op/attr.h"
+#include "core/op/index_map.h"
+#include "core/op/loop_body.h"
+#include "core/op/monoid.h"
+
+namespace fusion {
+
+using BufferId = int;
+
+/// Where a buffer lives; what that is on a device is the backend's business (DESIGN 3).
+enum class Level : uint8_t {
+  kGlobal,     // params: tensors of the caller
+  kWorkspace,  // between phases of one launch, shared by all workers
+  kStaged,     // on chip: a cache-resident tile, shared memory, L1/UB
+  kAcc,        // the accumulator of a matrix product: registers
+};
+
+enum class ParamKind : uint8_t { kInput, kWeight, kOutput };
+
+/// How the elements of a buffer lie in memory.
+struct BufferLayout {
+  /// Dim cut into blocks of `block`, stored [dim / block][other dims in order][block]; the last block is padded with
+  /// zeros. -1: strided.
+  int blocked = -1;
+  int64_t block = 0;
+  /// Params and workspace, strided: elements between neighbours of each dim. Local buffers are dense in the order of
+  /// their dims (a backend may pad rows).
+  Dims strides;
+  bool operator==(const BufferLayout&) const = default;
+};
+
+struct Buffer {
+  std::string name;
+  Level level = Level::kStaged;
+  DType dtype = DType::kF32;
+  // kGlobal, kWorkspace: a tensor.
+  ParamKind kind = ParamKind::kInput;
+  Dims shape;
+  // kStaged, kAcc: a tile over these dims, as long as their windows where it is allocated.
+  std::vector<DimId> dims;
+  BufferLayout layout;
+  bool operator==(const Buffer&) const = default;
+
+  bool IsLocal() const { return level == Level::kStaged || level == Level::kAcc; }
+  int rank() const { return static_cast<int>(IsLocal() ? dims.size() : shape.size()); }
+};
+
+/// An element or tile of a buffer: one index per buffer dim, over absolute coordinates of dims. Where a guard fails, a
+/// load gives 0 and the value is not used. An indirect index (IndexExpr::Indirect(i)) adds the integer value v<i> of the
+/// region; negative values count from the end, values outside are clamped.
+struct Access {
+  BufferId buffer = 0;
+  IndexMap index;
+  std::vector<Guard> guards;
+  bool operator==(const Access&) const = default;
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+/// Cuts the current window of `dim` into tiles and runs `body` once a tile; the last tile may be shorter.
+struct LoopStmt {
+  DimId dim = 0;
+  int64_t tile = 1;
+  /// Restricts the loop to [begin, end) of the dim's coordinates; end -1: the whole window.
+  int64_t begin = 0;
+  int64_t end = -1;
+  /// Tiles in flight (software pipelining); 1: none.
+  int stages = 1;
+  Block body;
+};
+
+/// Runs `body` only if the current window of `dim` meets [begin, end) as asked.
+struct IfStmt {
+  enum Test : uint8_t { kInside, kOutside, kPartly };  // the window lies inside, outside, or crosses a border
+  DimId dim = 0;
+  Test test = kInside;
+  int64_t begin = 0;
+  int64_t end = 0;
+  Block body;
+};
+
+/// Declares a local buffer for the rest of the enclosing block.
+struct AllocStmt {
+  BufferId buffer = 0;
+};
+
+/// Fills local buffers (one per state value) with the identity of a monoid.
+struct InitStmt {
+  std::vector<BufferId> buffers;
+  std::string monoid;
+};
+
+/// One step of an element-wise region: values v0, v1, ... live in vector registers.
+struct ElementOp {
+  enum Kind : uint8_t { kLoad, kCompute, kStore, kReduce };
+  Kind kind = kCompute;
+  int result = -1;        // kLoad, kCompute: the value defined
+  std::vector<int> args;  // values used
+  // kCompute: the scalar function; leaves kConst, kAxis (dim `axis`), kWithin (dim `axis` in [begin, end)).
+  ScalarOp op = ScalarOp::kConst;
+  DType type = DType::kF32;
+  double real = 0;
+  int64_t integer = 0;  // constant, or begin of kWithin
+  int64_t end = 0;
+  DimId axis = -1;
+  // kLoad: 1, kStore: 1, kReduce: one per state value of `monoid`.
+  std::vector<Access> access;
+  std::string monoid;
+  bool operator==(const ElementOp&) const = default;
+};
+
+/// Runs the steps for every point of the current windows of `dims` (last fastest; the last one is the vector dim).
+struct EachStmt {
+  std::vector<DimId> dims;
+  std::vector<ElementOp> ops;
+};
+
+/// c[m, n] (+)= sum over `over` of a[.., m, k..] * b[.., k.., n] on the current windows; all other dims named have
+/// windows of one coordinate.
+struct MmaStmt {
+  Access c;
+  Access a;
+  Access b;
+  DimId m = -1;  // -1: no row dim (one row)
+  DimId n = -1;
+  std::vector<DimId> over;
+  bool accumulate = false;
+};
+
+/// Moves a tile to a local buffer or a param of another layout, element by element: target over the windows of `dims`.
+struct CopyStmt {
+  Access target;
+  Access source;
+  std::vector<DimId> dims;
+};
+
+/// target = target merged with source, states of a monoid, over the windows of `dims` (split reductions).
+struct MergeStmt {
+  std::string monoid;
+  std::vector<Access> target;
+  std::vector<Access> source;
+  std::vector<DimId> dims;
+};
+
+/// An opaque op on whole params.
+struct CallStmt {
+  std::string op;
+  AttrMap attrs;
+  std::vector<BufferId> inputs;
+  std::vector<BufferId> outputs;
+};
+
+struct Stmt {
+  std::variant<LoopStmt, IfStmt, AllocStmt, InitStmt, EachStmt, MmaStmt, CopyStmt, MergeStmt,
+               CallStmt>
+      node;
+};
+
+struct GridDim {
+  DimId dim = 0;
+  int64_t tile = 1;
+  bool operator==(const GridDim&) const = default;
+};
+
+/// Independent blocks: the grid's tiles (last dim fastest), each running `body`.
+struct Segment {
+  std::vector<GridDim> grid;
+  Block body;
+};
+
+/// Segments run side by side; a barrier follows the phase.
+struct Phase {
+  std::vector<Segment> segments;
+};
+
+struct ScheduleDim {
+  std::string name;
+  int64_t extent = 1;
+  bool operator==(const ScheduleDim&) const = default;
+};
+
+/// One kernel, for every backend. Immutable once built; its text form is part of the kernel key.
+struct Schedule {
+  std::string label;  // op types in order
+  bool bitwise = false;  // sums in index order, no fused multiply-add
+  std::vector<ScheduleDim> dims;
+  std::vector<Buffer> buffers;  // params first
+  int params = 0;
+  /// Pairs (output param, input param) that may share memory: every element is read before it is written, by the same
+  /// block and step.
+  std::vector<std::pair<BufferId, BufferId>> may_alias;
+  std::vector<Phase> phases;
+
+  const ScheduleDim& dim(DimId d) const { return dims[static_cast<size_t>(d)]; }
+  const Buffer& buffer(BufferId b) const { return buffers[static_cast<size_t>(b)]; }
+  int64_t Tasks(size_t phase) const;
+};
+
+/// Text form; ParseSchedule(ToString(s)) prints the same text.
+std::string ToString(const Schedule& schedule);
+absl::StatusOr<Schedule> ParseSchedule(std::string_view text);
+
+/// Checks every invariant: ids, ranks, types, allocation before use, indices inside their buffers, one writer of each
+/// output element. Schedules of ours pass; texts from elsewhere may not.
+absl::Status Verify(const Schedule& schedule);
+
+/// Elements a param occupies in memory, padding included.
+int64_t StoredElements(const Buffer& buffer);
+/// Where an element of a param lies, in elements from the start.
+int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index);
+
+}  // namespace fusion

@@ -1,0 +1,574 @@
+#include <functional>
+#include <unordered_map>
+
+#include "core/schedule/schedule.h"
+
+namespace fusion {
+namespace {
+
+constexpr std::string_view kKindNames[] = {"input", "weight", "output"};
+constexpr std::string_view kTestNames[] = {"inside", "outside", "partly"};
+
+class Printer {
+ public:
+  explicit Printer(const Schedule& s) : s_(s) {}
+
+  std::string Print() {
+    out_ = StrCat("schedule ", Quote(s_.label), s_.bitwise ? " bitwise" : "", " {\n  dims");
+    for (const ScheduleDim& d : s_.dims) out_ += StrCat(" ", d.name, ":", d.extent);
+    out_ += "\n";
+    for (const Buffer& b : s_.buffers) {
+      if (!b.IsLocal()) Tensor(b);
+    }
+    for (const auto& [to, from] : s_.may_alias) {
+      out_ += StrCat("  alias ", Name(to), " ", Name(from), "\n");
+    }
+    for (const Phase& phase : s_.phases) {
+      out_ += "  phase {\n";
+      for (const Segment& segment : phase.segments) {
+        out_ += "    segment";
+        for (const GridDim& g : segment.grid) out_ += StrCat(" ", Dim(g.dim), ":", g.tile);
+        out_ += " {\n";
+        Body(segment.body, 6);
+        out_ += "    }\n";
+      }
+      out_ += "  }\n";
+    }
+    return out_ + "}\n";
+  }
+
+ private:
+  const std::string& Name(BufferId b) const { return s_.buffer(b).name; }
+  const std::string& Dim(DimId d) const { return s_.dim(d).name; }
+  std::string DimList(const std::vector<DimId>& dims) const {
+    return StrCat("[", StrJoin(dims, ", ", [&](DimId d) { return Dim(d); }), "]");
+  }
+  std::string BufferList(const std::vector<BufferId>& list) const {
+    return StrJoin(list, ", ", [&](BufferId b) { return Name(b); });
+  }
+
+  static std::string LayoutText(const BufferLayout& layout) {
+    if (layout.blocked >= 0) return StrCat(" blocked ", layout.blocked, " by ", layout.block);
+    if (layout.strides.empty()) return "";
+    return StrCat(" strides [", StrJoin(layout.strides, ", "), "]");
+  }
+
+  void Tensor(const Buffer& b) {
+    out_ += StrCat(
+        "  ",
+        b.level == Level::kGlobal ? StrCat("param ", b.name, " ", kKindNames[static_cast<size_t>(b.kind)])
+                                  : StrCat("workspace ", b.name),
+        " ", DTypeName(b.dtype), DimsToString(b.shape), LayoutText(b.layout), "\n");
+  }
+
+  std::string AccessText(const Access& a) const {
+    std::string text =
+        StrCat(Name(a.buffer), IndexMapToString(a.index, [&](int d) { return Dim(d); }));
+    for (size_t i = 0; i < a.guards.size(); ++i) {
+      const Guard& g = a.guards[i];
+      text += StrCat(i == 0 ? " where " : " and ", Dim(g.axis), " in [", g.begin, ", ", g.end, "]");
+    }
+    return text;
+  }
+  std::string AccessList(const std::vector<Access>& list) const {
+    return StrJoin(list, ", ", [&](const Access& a) { return AccessText(a); });
+  }
+
+  std::string ComputeText(const ElementOp& op) const {
+    switch (op.op) {
+      case ScalarOp::kConst:
+        return StrCat(DTypeName(op.type), "(",
+                      IsFloat(op.type) ? HexDouble(op.real) : StrCat(op.integer), ")");
+      case ScalarOp::kAxis: return StrCat("axis(", Dim(op.axis), ")");
+      case ScalarOp::kWithin:
+        return StrCat("within(", Dim(op.axis), ", ", op.integer, ", ", op.end, ")");
+      default: break;
+    }
+    std::string name(GetScalarInfo(op.op).name);
+    if (op.op == ScalarOp::kCast) name += StrCat(".", DTypeName(op.type));
+    return StrCat(name, "(", StrJoin(op.args, ", ", [](int v) { return StrCat("v", v); }), ")");
+  }
+
+  std::string ElementText(const ElementOp& op) const {
+    switch (op.kind) {
+      case ElementOp::kLoad: return StrCat("v", op.result, " = load ", AccessText(op.access[0]));
+      case ElementOp::kStore: return StrCat("store ", AccessText(op.access[0]), " = v", op.args[0]);
+      case ElementOp::kReduce:
+        return StrCat("reduce ", op.monoid, " ", AccessList(op.access), " = v", op.args[0]);
+      case ElementOp::kCompute: break;
+    }
+    return StrCat("v", op.result, " = ", ComputeText(op));
+  }
+
+  void Line(int indent, std::string_view text) {
+    out_.append(static_cast<size_t>(indent), ' ');
+    out_ += text;
+    out_ += '\n';
+  }
+
+  void Body(const Block& block, int indent) {
+    for (const Stmt& stmt : block) {
+      std::visit([&](const auto& node) { Print(node, indent); }, stmt.node);
+    }
+  }
+
+  void Print(const LoopStmt& l, int indent) {
+    std::string range = l.end >= 0 ? StrCat(" from ", l.begin, " to ", l.end) : "";
+    std::string stages = l.stages != 1 ? StrCat(" stages ", l.stages) : "";
+    Line(indent, StrCat("loop ", Dim(l.dim), ":", l.tile, range, stages, " {"));
+    Body(l.body, indent + 2);
+    Line(indent, "}");
+  }
+  void Print(const IfStmt& s, int indent) {
+    Line(indent, StrCat("if ", Dim(s.dim), " ", kTestNames[s.test], " [", s.begin, ", ", s.end, "] {"));
+    Body(s.body, indent + 2);
+    Line(indent, "}");
+  }
+  void Print(const AllocStmt& s, int indent) {
+    const Buffer& b = s_.buffer(s.buffer);
+    Line(indent, StrCat("alloc ", b.name, b.level == Level::kAcc ? " acc " : " staged ",
+                        DTypeName(b.dtype), DimList(b.dims), LayoutText(b.layout)));
+  }
+  void Print(const InitStmt& s, int indent) {
+    Line(indent, StrCat("init ", BufferList(s.buffers), " = ", s.monoid));
+  }
+  void Print(const EachStmt& s, int indent) {
+    Line(indent, StrCat("each ", DimList(s.dims), " {"));
+    for (const ElementOp& op : s.ops) Line(indent + 2, ElementText(op));
+    Line(indent, "}");
+  }
+  void Print(const MmaStmt& s, int indent) {
+    Line(indent, StrCat("mma ", AccessText(s.c), s.accumulate ? " += " : " = ", AccessText(s.a),
+                        " * ", AccessText(s.b), " rows ", s.m < 0 ? "-" : Dim(s.m), " columns ",
+                        Dim(s.n), " over ", DimList(s.over)));
+  }
+  void Print(const CopyStmt& s, int indent) {
+    Line(indent, StrCat("copy ", AccessText(s.target), " = ", AccessText(s.source), " over ",
+                        DimList(s.dims)));
+  }
+  void Print(const MergeStmt& s, int indent) {
+    Line(indent, StrCat("merge ", s.monoid, " ", AccessList(s.target), " = ", AccessList(s.source),
+                        " over ", DimList(s.dims)));
+  }
+  void Print(const CallStmt& s, int indent) {
+    std::string attrs = s.attrs.ToString();
+    Line(indent, StrCat("call ", s.op, attrs.empty() ? "" : " ", attrs, " (", BufferList(s.inputs),
+                        ") to (", BufferList(s.outputs), ")"));
+  }
+
+  const Schedule& s_;
+  std::string out_;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : in_(text) {}
+
+  absl::StatusOr<Schedule> Parse() {
+    RETURN_IF_ERROR(in_.Expect("schedule"));
+    ASSIGN_OR_RETURN(s_.label, in_.QuotedString());
+    s_.bitwise = in_.Accept("bitwise");
+    RETURN_IF_ERROR(in_.Expect("{"));
+    RETURN_IF_ERROR(in_.Expect("dims"));
+    while (in_.PeekIdentifier() && !in_.Peek("param") && !in_.Peek("workspace") && !in_.Peek("phase")) {
+      ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+      RETURN_IF_ERROR(in_.Expect(":"));
+      ASSIGN_OR_RETURN(int64_t extent, in_.Integer());
+      if (extent < 0 || !dims_.emplace(name, static_cast<DimId>(s_.dims.size())).second) {
+        return in_.Error("a new dim of a non-negative extent before this");
+      }
+      s_.dims.push_back({name, extent});
+    }
+    while (in_.Peek("param") || in_.Peek("workspace")) RETURN_IF_ERROR(Tensor());
+    while (in_.Accept("alias")) {
+      ASSIGN_OR_RETURN(BufferId to, BufferName());
+      ASSIGN_OR_RETURN(BufferId from, BufferName());
+      s_.may_alias.emplace_back(to, from);
+    }
+    while (in_.Accept("phase")) RETURN_IF_ERROR(ParsePhase());
+    RETURN_IF_ERROR(in_.Expect("}"));
+    if (!in_.AtEnd()) return in_.Error("the end");
+    return std::move(s_);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  int FindDim(std::string_view name) const {
+    auto it = dims_.find(std::string(name));
+    return it == dims_.end() ? -1 : it->second;
+  }
+  absl::StatusOr<DimId> DimName() {
+    absl::Status unknown = in_.Error("the name of a dim");
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    DimId d = FindDim(name);
+    if (d < 0) return unknown;
+    return d;
+  }
+  absl::StatusOr<std::vector<DimId>> DimList() {
+    std::vector<DimId> dims;
+    RETURN_IF_ERROR(in_.Expect("["));
+    while (!in_.Accept("]")) {
+      if (!dims.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(DimId d, DimName());
+      dims.push_back(d);
+    }
+    return dims;
+  }
+  absl::StatusOr<BufferId> BufferName() {
+    absl::Status unknown = in_.Error("the name of a buffer declared above");
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    auto it = buffers_.find(name);
+    if (it == buffers_.end()) return unknown;
+    return it->second;
+  }
+  absl::StatusOr<DType> Type() {
+    absl::Status unknown = in_.Error("an element type");
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    auto dtype = ParseDType(name);
+    if (!dtype) return unknown;
+    return *dtype;
+  }
+
+  absl::Status Declare(Buffer buffer) {
+    if (!buffers_.emplace(buffer.name, static_cast<BufferId>(s_.buffers.size())).second) {
+      return in_.Error(StrCat("a new name instead of ", buffer.name, " before this"));
+    }
+    s_.buffers.push_back(std::move(buffer));
+    return absl::OkStatus();
+  }
+
+  absl::Status Layout(BufferLayout* layout) {
+    if (in_.Accept("blocked")) {
+      ASSIGN_OR_RETURN(int64_t dim, in_.Integer());
+      RETURN_IF_ERROR(in_.Expect("by"));
+      ASSIGN_OR_RETURN(layout->block, in_.Integer());
+      if (dim < 0 || dim > 64) return in_.Error("the position of a dim before this");
+      layout->blocked = static_cast<int>(dim);
+    } else if (in_.Accept("strides")) {
+      RETURN_IF_ERROR(in_.Expect("["));
+      while (!in_.Accept("]")) {
+        if (!layout->strides.empty()) RETURN_IF_ERROR(in_.Expect(","));
+        ASSIGN_OR_RETURN(int64_t stride, in_.Integer());
+        layout->strides.push_back(stride);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Tensor() {
+    Buffer b;
+    bool param = in_.Accept("param");
+    if (!param) RETURN_IF_ERROR(in_.Expect("workspace"));
+    b.level = param ? Level::kGlobal : Level::kWorkspace;
+    ASSIGN_OR_RETURN(b.name, in_.Identifier());
+    if (param) {
+      bool known = false;
+      for (size_t k = 0; k < 3 && !known; ++k) {
+        known = in_.Accept(kKindNames[k]);
+        if (known) b.kind = static_cast<ParamKind>(k);
+      }
+      if (!known) return in_.Error("input, weight or output");
+      ++s_.params;
+    }
+    ASSIGN_OR_RETURN(b.dtype, Type());
+    ASSIGN_OR_RETURN(std::string_view inner, in_.Until(']'));
+    RETURN_IF_ERROR(in_.Expect("]"));
+    ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));
+    if (!shape.is_static()) return in_.Error("a static shape before this");
+    b.shape = shape.ToDims();
+    RETURN_IF_ERROR(Layout(&b.layout));
+    return Declare(std::move(b));
+  }
+
+  absl::Status ParsePhase() {
+    Phase phase;
+    RETURN_IF_ERROR(in_.Expect("{"));
+    while (in_.Accept("segment")) {
+      Segment segment;
+      while (!in_.Peek("{")) {
+        GridDim g;
+        ASSIGN_OR_RETURN(g.dim, DimName());
+        RETURN_IF_ERROR(in_.Expect(":"));
+        ASSIGN_OR_RETURN(g.tile, in_.Integer());
+        segment.grid.push_back(g);
+      }
+      ASSIGN_OR_RETURN(segment.body, Body(0));
+      phase.segments.push_back(std::move(segment));
+    }
+    RETURN_IF_ERROR(in_.Expect("}"));
+    s_.phases.push_back(std::move(phase));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Access> ParseAccess() {
+    Access a;
+    ASSIGN_OR_RETURN(a.buffer, BufferName());
+    ASSIGN_OR_RETURN(a.index,
+                     ParseIndexMap(in_, [this](std::string_view name) { return FindDim(name); }));
+    if (in_.Accept("where")) {
+      do {
+        Guard g;
+        ASSIGN_OR_RETURN(g.axis, DimName());
+        RETURN_IF_ERROR(in_.Expect("in"));
+        RETURN_IF_ERROR(in_.Expect("["));
+        ASSIGN_OR_RETURN(g.begin, in_.Integer());
+        RETURN_IF_ERROR(in_.Expect(","));
+        ASSIGN_OR_RETURN(g.end, in_.Integer());
+        RETURN_IF_ERROR(in_.Expect("]"));
+        a.guards.push_back(g);
+      } while (in_.Accept("and"));
+    }
+    return a;
+  }
+  absl::StatusOr<std::vector<Access>> AccessList() {
+    std::vector<Access> list;
+    do {
+      ASSIGN_OR_RETURN(Access a, ParseAccess());
+      list.push_back(std::move(a));
+    } while (in_.Accept(","));
+    return list;
+  }
+  absl::StatusOr<std::vector<BufferId>> BufferList(std::string_view stop) {
+    std::vector<BufferId> list;
+    while (!in_.Accept(stop)) {
+      if (!list.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(BufferId b, BufferName());
+      list.push_back(b);
+    }
+    return list;
+  }
+
+  absl::StatusOr<Block> Body(int depth) {
+    if (depth > kMaxDepth) return in_.Error("fewer nested blocks");
+    RETURN_IF_ERROR(in_.Expect("{"));
+    Block block;
+    while (!in_.Accept("}")) {
+      absl::Status unknown = in_.Error("a statement");
+      ASSIGN_OR_RETURN(std::string word, in_.Identifier());
+      absl::StatusOr<Stmt> stmt = unknown;
+      if (word == "loop") stmt = Loop(depth);
+      if (word == "if") stmt = If(depth);
+      if (word == "alloc") stmt = Alloc();
+      if (word == "init") stmt = Init();
+      if (word == "each") stmt = Each();
+      if (word == "mma") stmt = Mma();
+      if (word == "copy") stmt = Copy();
+      if (word == "merge") stmt = Merge();
+      if (word == "call") stmt = Call();
+      RETURN_IF_ERROR(stmt.status());
+      block.push_back(*std::move(stmt));
+    }
+    return block;
+  }
+
+  absl::StatusOr<Stmt> Loop(int depth) {
+    LoopStmt l;
+    ASSIGN_OR_RETURN(l.dim, DimName());
+    RETURN_IF_ERROR(in_.Expect(":"));
+    ASSIGN_OR_RETURN(l.tile, in_.Integer());
+    if (in_.Accept("from")) {
+      ASSIGN_OR_RETURN(l.begin, in_.Integer());
+      RETURN_IF_ERROR(in_.Expect("to"));
+      ASSIGN_OR_RETURN(l.end, in_.Integer());
+    }
+    if (in_.Accept("stages")) {
+      ASSIGN_OR_RETURN(int64_t stages, in_.Integer());
+      if (stages < 1 || stages > 64) return in_.Error("1..64 stages before this");
+      l.stages = static_cast<int>(stages);
+    }
+    ASSIGN_OR_RETURN(l.body, Body(depth + 1));
+    return Stmt{std::move(l)};
+  }
+  absl::StatusOr<Stmt> If(int depth) {
+    IfStmt s;
+    ASSIGN_OR_RETURN(s.dim, DimName());
+    bool known = false;
+    for (size_t t = 0; t < 3 && !known; ++t) {
+      known = in_.Accept(kTestNames[t]);
+      if (known) s.test = static_cast<IfStmt::Test>(t);
+    }
+    if (!known) return in_.Error("inside, outside or partly");
+    RETURN_IF_ERROR(in_.Expect("["));
+    ASSIGN_OR_RETURN(s.begin, in_.Integer());
+    RETURN_IF_ERROR(in_.Expect(","));
+    ASSIGN_OR_RETURN(s.end, in_.Integer());
+    RETURN_IF_ERROR(in_.Expect("]"));
+    ASSIGN_OR_RETURN(s.body, Body(depth + 1));
+    return Stmt{std::move(s)};
+  }
+  absl::StatusOr<Stmt> Alloc() {
+    Buffer b;
+    ASSIGN_OR_RETURN(b.name, in_.Identifier());
+    if (in_.Accept("acc")) {
+      b.level = Level::kAcc;
+    } else {
+      RETURN_IF_ERROR(in_.Expect("staged"));
+    }
+    ASSIGN_OR_RETURN(b.dtype, Type());
+    ASSIGN_OR_RETURN(b.dims, DimList());
+    RETURN_IF_ERROR(Layout(&b.layout));
+    RETURN_IF_ERROR(Declare(std::move(b)));
+    return Stmt{AllocStmt{static_cast<BufferId>(s_.buffers.size()) - 1}};
+  }
+  absl::StatusOr<Stmt> Init() {
+    InitStmt s;
+    ASSIGN_OR_RETURN(s.buffers, BufferList("="));
+    ASSIGN_OR_RETURN(s.monoid, in_.Identifier());
+    return Stmt{std::move(s)};
+  }
+  absl::StatusOr<Stmt> Mma() {
+    MmaStmt s;
+    ASSIGN_OR_RETURN(s.c, ParseAccess());
+    s.accumulate = in_.Accept("+=");
+    if (!s.accumulate) RETURN_IF_ERROR(in_.Expect("="));
+    ASSIGN_OR_RETURN(s.a, ParseAccess());
+    RETURN_IF_ERROR(in_.Expect("*"));
+    ASSIGN_OR_RETURN(s.b, ParseAccess());
+    RETURN_IF_ERROR(in_.Expect("rows"));
+    if (!in_.Accept("-")) {
+      ASSIGN_OR_RETURN(s.m, DimName());
+    }
+    RETURN_IF_ERROR(in_.Expect("columns"));
+    ASSIGN_OR_RETURN(s.n, DimName());
+    RETURN_IF_ERROR(in_.Expect("over"));
+    ASSIGN_OR_RETURN(s.over, DimList());
+    return Stmt{std::move(s)};
+  }
+  absl::StatusOr<Stmt> Copy() {
+    CopyStmt s;
+    ASSIGN_OR_RETURN(s.target, ParseAccess());
+    RETURN_IF_ERROR(in_.Expect("="));
+    ASSIGN_OR_RETURN(s.source, ParseAccess());
+    RETURN_IF_ERROR(in_.Expect("over"));
+    ASSIGN_OR_RETURN(s.dims, DimList());
+    return Stmt{std::move(s)};
+  }
+  absl::StatusOr<Stmt> Merge() {
+    MergeStmt s;
+    ASSIGN_OR_RETURN(s.monoid, in_.Identifier());
+    ASSIGN_OR_RETURN(s.target, AccessList());
+    RETURN_IF_ERROR(in_.Expect("="));
+    ASSIGN_OR_RETURN(s.source, AccessList());
+    RETURN_IF_ERROR(in_.Expect("over"));
+    ASSIGN_OR_RETURN(s.dims, DimList());
+    return Stmt{std::move(s)};
+  }
+  absl::StatusOr<Stmt> Call() {
+    CallStmt s;
+    ASSIGN_OR_RETURN(s.op, in_.Identifier());
+    ASSIGN_OR_RETURN(s.attrs, AttrMap::Parse(in_));
+    RETURN_IF_ERROR(in_.Expect("("));
+    ASSIGN_OR_RETURN(s.inputs, BufferList(")"));
+    RETURN_IF_ERROR(in_.Expect("to"));
+    RETURN_IF_ERROR(in_.Expect("("));
+    ASSIGN_OR_RETURN(s.outputs, BufferList(")"));
+    return Stmt{std::move(s)};
+  }
+
+  absl::StatusOr<int> VectorName() {
+    absl::Status unknown = in_.Error("a value v<i>");
+    ASSIGN_OR_RETURN(std::string word, in_.Identifier());
+    if (word.size() < 2 || word.size() > 7 || word[0] != 'v' ||
+        word.find_first_not_of("0123456789", 1) != std::string::npos) {
+      return unknown;
+    }
+    return std::stoi(word.substr(1));
+  }
+
+  absl::StatusOr<Stmt> Each() {
+    EachStmt s;
+    ASSIGN_OR_RETURN(s.dims, DimList());
+    RETURN_IF_ERROR(in_.Expect("{"));
+    while (!in_.Accept("}")) {
+      ElementOp op;
+      if (in_.Accept("store")) {
+        op.kind = ElementOp::kStore;
+        ASSIGN_OR_RETURN(Access a, ParseAccess());
+        op.access.push_back(std::move(a));
+      } else if (in_.Accept("reduce")) {
+        op.kind = ElementOp::kReduce;
+        ASSIGN_OR_RETURN(op.monoid, in_.Identifier());
+        ASSIGN_OR_RETURN(op.access, AccessList());
+      } else {
+        ASSIGN_OR_RETURN(op.result, VectorName());
+        RETURN_IF_ERROR(in_.Expect("="));
+        if (in_.Accept("load")) {
+          op.kind = ElementOp::kLoad;
+          ASSIGN_OR_RETURN(Access a, ParseAccess());
+          op.type = s_.buffer(a.buffer).dtype;
+          op.access.push_back(std::move(a));
+        } else {
+          RETURN_IF_ERROR(Compute(&op));
+        }
+        types_[op.result] = op.type;
+        s.ops.push_back(std::move(op));
+        continue;
+      }
+      RETURN_IF_ERROR(in_.Expect("="));
+      ASSIGN_OR_RETURN(int value, VectorName());
+      op.args = {value};
+      op.type = types_[value];
+      s.ops.push_back(std::move(op));
+    }
+    return Stmt{std::move(s)};
+  }
+
+  absl::Status Compute(ElementOp* op) {
+    op->kind = ElementOp::kCompute;
+    absl::Status unknown = in_.Error("a scalar function");
+    ASSIGN_OR_RETURN(std::string word, in_.Identifier());
+    RETURN_IF_ERROR(in_.Expect("("));
+    if (word == "axis" || word == "within") {
+      op->op = word == "axis" ? ScalarOp::kAxis : ScalarOp::kWithin;
+      op->type = word == "axis" ? DType::kI64 : DType::kBool;
+      ASSIGN_OR_RETURN(op->axis, DimName());
+      if (word == "within") {
+        RETURN_IF_ERROR(in_.Expect(","));
+        ASSIGN_OR_RETURN(op->integer, in_.Integer());
+        RETURN_IF_ERROR(in_.Expect(","));
+        ASSIGN_OR_RETURN(op->end, in_.Integer());
+      }
+    } else if (auto dtype = ParseDType(word)) {
+      op->op = ScalarOp::kConst;
+      op->type = *dtype;
+      if (IsFloat(*dtype)) {
+        ASSIGN_OR_RETURN(op->real, in_.Number());
+      } else {
+        ASSIGN_OR_RETURN(op->integer, in_.Integer());
+      }
+    } else {
+      bool cast = word.compare(0, 5, "cast.") == 0;
+      auto to = cast ? ParseDType(std::string_view(word).substr(5)) : std::nullopt;
+      auto found = cast ? std::optional(ScalarOp::kCast) : FindScalarOp(word);
+      if (!found || (cast && !to) || GetScalarInfo(*found).typing == ScalarTyping::kLeaf) return unknown;
+      op->op = *found;
+      do {
+        ASSIGN_OR_RETURN(int value, VectorName());
+        op->args.push_back(value);
+      } while (in_.Accept(","));
+      std::vector<DType> types;
+      for (int v : op->args) types.push_back(types_[v]);
+      if (cast) {
+        op->type = *to;
+      } else {
+        ASSIGN_OR_RETURN(op->type, ScalarResultType(op->op, types));
+      }
+    }
+    return in_.Expect(")");
+  }
+
+  Lexer in_;
+  Schedule s_;
+  std::unordered_map<std::string, DimId> dims_;
+  std::unordered_map<std::string, BufferId> buffers_;
+  std::unordered_map<int, DType> types_;  // of the values of the current region
+};
+
+}  // namespace
+
+std::string ToString(const Schedule& schedule) { return Printer(schedule).Print(); }
+
+absl::StatusOr<Schedule> ParseSchedule(std::string_view text) { return Parser(text).Parse(); }
+
+}  // namespace fusion

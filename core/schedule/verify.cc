@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/schedule/schedule.h"
+
+namespace fusion {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Schedule& s) : s_(s) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(Declarations());
+    for (const Phase& phase : s_.phases) {
+      if (phase.segments.empty()) return Fail("a phase has no segment");
+      for (const Segment& segment : phase.segments) {
+        std::set<DimId> seen;
+        for (const GridDim& g : segment.grid) {
+          RETURN_IF_ERROR(CheckDim(g.dim));
+          if (g.tile < 1) return Fail(StrCat("grid tile ", g.tile, " of dim ", s_.dim(g.dim).name));
+          if (!seen.insert(g.dim).second) return Fail("a grid names a dim twice");
+        }
+        RETURN_IF_ERROR(Body(segment.body));
+        allocated_.clear();
+      }
+    }
+    for (BufferId b = 0; b < s_.params; ++b) {
+      if (s_.buffer(b).kind == ParamKind::kOutput && written_.count(b) == 0) {
+        return Fail(StrCat("output ", s_.buffer(b).name, " is never written"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Fail(std::string_view what) const {
+    return InvalidArgument("schedule ", Quote(s_.label), ": ", what);
+  }
+
+  absl::Status Declarations() {
+    if (s_.phases.empty()) return Fail("no phase");
+    for (size_t i = 0; i < s_.buffers.size(); ++i) {
+      const Buffer& b = s_.buffers[i];
+      bool param = static_cast<int>(i) < s_.params;
+      if (param != (b.level == Level::kGlobal)) return Fail("params come first, and only params are global");
+      if (b.layout.blocked >= 0 && (b.layout.blocked >= b.rank() || b.layout.block < 1)) {
+        return Fail(StrCat("layout of ", b.name, " blocks a dim that does not exist"));
+      }
+      for (DimId d : b.dims) RETURN_IF_ERROR(CheckDim(d));
+      if (b.IsLocal()) continue;
+      auto elements = CheckedNumElements(b.shape, DTypeBytes(b.dtype));
+      if (!elements.ok()) return Fail(Message(elements.status()));
+      bool strided = b.layout.blocked < 0;
+      if (strided && b.layout.strides.size() != b.shape.size()) {
+        return Fail(StrCat(b.name, " has ", b.layout.strides.size(), " strides for rank ", b.rank()));
+      }
+    }
+    for (const auto& [to, from] : s_.may_alias) {
+      if (to >= s_.params || from >= s_.params || s_.buffer(to).kind != ParamKind::kOutput ||
+          s_.buffer(from).kind != ParamKind::kInput) {
+        return Fail("alias names an output param and an input param");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckDim(DimId d) const {
+    if (d < 0 || static_cast<size_t>(d) >= s_.dims.size()) return Fail(StrCat("no dim ", d));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAccess(const Access& a) const {
+    if (a.buffer < 0 || static_cast<size_t>(a.buffer) >= s_.buffers.size()) {
+      return Fail(StrCat("no buffer ", a.buffer));
+    }
+    const Buffer& b = s_.buffer(a.buffer);
+    if (b.IsLocal() && allocated_.count(a.buffer) == 0) {
+      return Fail(StrCat(b.name, " is used outside its allocation"));
+    }
+    if (static_cast<int>(a.index.size()) != b.rank()) {
+      return Fail(StrCat(b.name, " is indexed with ", a.index.size(), " of ", b.rank(), " dims"));
+    }
+    for (const Guard& g : a.guards) RETURN_IF_ERROR(CheckDim(g.axis));
+    for (size_t d = 0; d < a.index.size(); ++d) {
+      for (const IndexExpr::Term& t : a.index[d].terms()) RETURN_IF_ERROR(CheckDim(t.axis));
+      int64_t extent = b.IsLocal() ? s_.dim(b.dims[d]).extent : b.shape[d];
+      RETURN_IF_ERROR(CheckRange(a, a.index[d], extent));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRange(const Access& a, const IndexExpr& e, int64_t extent) const {
+    if (e.indirect() >= 0) return absl::OkStatus();  // clamped where it is read
+    int64_t low = e.constant();
+    int64_t high = e.constant();
+    for (const ScheduleDim& d : s_.dims) {
+      if (d.extent == 0) return absl::OkStatus();
+    }
+    for (const IndexExpr::Term& t : e.terms()) {
+      int64_t begin = 0;
+      int64_t end = s_.dim(t.axis).extent;
+      for (const Guard& g : a.guards) {
+        if (g.axis != t.axis) continue;
+        begin = std::max(begin, g.begin);
+        end = std::min(end, g.end);
+      }
+      if (begin >= end) return absl::OkStatus();
+      low += std::min(t.coefficient * begin, t.coefficient * (end - 1));
+      high += std::max(t.coefficient * begin, t.coefficient * (end - 1));
+    }
+    if (low < 0 || high >= extent) {
+      return Fail(StrCat(s_.buffer(a.buffer).name, " is accessed at ", low, "..", high,
+                         ", extent is ", extent));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckWrite(const Access& a) {
+    RETURN_IF_ERROR(CheckAccess(a));
+    const Buffer& b = s_.buffer(a.buffer);
+    if (b.level == Level::kGlobal && b.kind != ParamKind::kOutput) {
+      return Fail(StrCat(b.name, " is written but is no output"));
+    }
+    written_.insert(a.buffer);
+    return absl::OkStatus();
+  }
+
+  absl::Status Body(const Block& block) {
+    std::vector<BufferId> here;
+    for (const Stmt& stmt : block) {
+      if (const auto* alloc = std::get_if<AllocStmt>(&stmt.node)) here.push_back(alloc->buffer);
+      RETURN_IF_ERROR(std::visit([&](const auto& node) { return Check(node); }, stmt.node));
+    }
+    for (BufferId b : here) allocated_.erase(b);
+    return absl::OkStatus();
+  }
+
+  absl::Status Check(const LoopStmt& l) {
+    RETURN_IF_ERROR(CheckDim(l.dim));
+    if (l.tile < 1 || l.stages < 1) return Fail(StrCat("loop tile ", l.tile));
+    return Body(l.body);
+  }
+  absl::Status Check(const IfStmt& s) {
+    RETURN_IF_ERROR(CheckDim(s.dim));
+    return Body(s.body);
+  }
+  absl::Status Check(const AllocStmt& s) {
+    if (s.buffer < s_.params || static_cast<size_t>(s.buffer) >= s_.buffers.size() ||
+        !s_.buffer(s.buffer).IsLocal() || !allocated_.insert(s.buffer).second) {
+      return Fail("alloc of something that is no fresh local buffer");
+    }
+    return absl::OkStatus();
+  }
+  absl::Status CheckMonoid(const std::string& name, size_t states, DType type) const {
+    auto m = Monoid::Named(name, type);
+    if (!m) return Fail(StrCat("no monoid ", name, " over ", DTypeName(type)));
+    if (static_cast<size_t>(m->width()) != states) {
+      return Fail(StrCat(name, " has ", m->width(), " state values, got ", states));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Check(const InitStmt& s) {
+    for (BufferId b : s.buffers) {
+      if (allocated_.count(b) == 0) return Fail("init of a buffer that is not allocated");
+    }
+    if (s.buffers.empty()) return Fail("init of nothing");
+    return CheckMonoid(s.monoid, s.buffers.size(), s_.buffer(s.buffers[0]).dtype);
+  }
+  absl::Status Check(const EachStmt& s) {
+    std::set<DimId> dims;
+    for (DimId d : s.dims) {
+      RETURN_IF_ERROR(CheckDim(d));
+      if (!dims.insert(d).second) return Fail("each names a dim twice");
+    }
+    std::map<int, DType> values;
+    for (const ElementOp& op : s.ops) {
+      std::vector<DType> types;
+      for (int v : op.args) {
+        auto it = values.find(v);
+        if (it == values.end()) return Fail(StrCat("v", v, " is used before it is defined"));
+        types.push_back(it->second);
+      }
+      RETURN_IF_ERROR(CheckElement(op, types));
+      if (op.kind == ElementOp::kLoad || op.kind == ElementOp::kCompute) {
+        if (!values.emplace(op.result, op.type).second) {
+          return Fail(StrCat("v", op.result, " is defined twice"));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckElement(const ElementOp& op, const std::vector<DType>& types) {
+    switch (op.kind) {
+      case ElementOp::kLoad:
+        RETURN_IF_ERROR(CheckAccess(op.access[0]));
+        if (op.type != s_.buffer(op.access[0].buffer).dtype) return Fail("a load changes the type");
+        return absl::OkStatus();
+      case ElementOp::kStore:
+        RETURN_IF_ERROR(CheckWrite(op.access[0]));
+        if (types[0] != s_.buffer(op.access[0].buffer).dtype) {
+          return Fail(StrCat("store of ", DTypeName(types[0]), " to ",
+                             s_.buffer(op.access[0].buffer).name));
+        }
+        return absl::OkStatus();
+      case ElementOp::kReduce:
+        for (const Access& a : op.access) RETURN_IF_ERROR(CheckWrite(a));
+        return CheckMonoid(op.monoid, op.access.size(), types[0]);
+      case ElementOp::kCompute: break;
+    }
+    bool leaf = GetScalarInfo(op.op).typing == ScalarTyping::kLeaf;
+    if (leaf) return op.axis >= 0 ? CheckDim(op.axis) : absl::OkStatus();
+    if (op.op == ScalarOp::kCast) return absl::OkStatus();
+    auto type = ScalarResultType(op.op, types);
+    if (!type.ok()) return Fail(Message(type.status()));
+    return *type == op.type ? absl::OkStatus() : Fail(StrCat("v", op.result, " has another type"));
+  }
+
+  absl::Status Check(const MmaStmt& s) {
+    RETURN_IF_ERROR(CheckWrite(s.c));
+    RETURN_IF_ERROR(CheckAccess(s.a));
+    RETURN_IF_ERROR(CheckAccess(s.b));
+    RETURN_IF_ERROR(CheckDim(s.n));
+    if (s.m >= 0) RETURN_IF_ERROR(CheckDim(s.m));
+    for (DimId d : s.over) RETURN_IF_ERROR(CheckDim(d));
+    DType type = s_.buffer(s.c.buffer).dtype;
+    if (s_.buffer(s.a.buffer).dtype != type || s_.buffer(s.b.buffer).dtype != type) {
+      return Fail("mma over different element types");
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Check(const CopyStmt& s) {
+    RETURN_IF_ERROR(CheckWrite(s.target));
+    RETURN_IF_ERROR(CheckAccess(s.source));
+    for (DimId d : s.dims) RETURN_IF_ERROR(CheckDim(d));
+    if (s_.buffer(s.target.buffer).dtype != s_.buffer(s.source.buffer).dtype) {
+      return Fail("copy changes the type");
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Check(const MergeStmt& s) {
+    if (s.target.size() != s.source.size() || s.target.empty()) return Fail("merge of unequal states");
+    for (const Access& a : s.target) RETURN_IF_ERROR(CheckWrite(a));
+    for (const Access& a : s.source) RETURN_IF_ERROR(CheckAccess(a));
+    for (DimId d : s.dims) RETURN_IF_ERROR(CheckDim(d));
+    return CheckMonoid(s.monoid, s.target.size(), s_.buffer(s.target[0].buffer).dtype);
+  }
+  absl::Status Check(const CallStmt& s) {
+    for (BufferId b : s.inputs) {
+      if (b < 0 || b >= s_.params) return Fail("call takes params only");
+    }
+    for (BufferId b : s.outputs) {
+      if (b < 0 || b >= s_.params || s_.buffer(b).kind != ParamKind::kOutput) {
+        return Fail("call writes output params only");
+      }
+      written_.insert(b);
+    }
+    return absl::OkStatus();
+  }
+
+  const Schedule& s_;
+  std::set<BufferId> allocated_;
+  std::set<BufferId> written_;
+};
+
+}  // namespace
+
+absl::Status Verify(const Schedule& schedule) { return Verifier(schedule).Run(); }
+
+}  // namespace fusion

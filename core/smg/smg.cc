@@ -1,0 +1,140 @@
+#include "core/smg/smg.h"
+
+#include <algorithm>
+
+namespace fusion {
+namespace {
+
+bool Contains(const std::vector<DimId>& list, DimId d) {
+  return std::find(list.begin(), list.end(), d) != list.end();
+}
+
+// Dims of the data space an index map addresses, in order of appearance.
+std::vector<DimId> DimsOf(const IndexMap& map) {
+  std::vector<DimId> dims;
+  for (const IndexExpr& e : map) {
+    for (const IndexExpr::Term& t : e.terms()) {
+      if (!Contains(dims, t.axis)) dims.push_back(t.axis);
+    }
+  }
+  return dims;
+}
+
+void ReadMappings(const SmgRead& read, int op_index, const SmgOp& op,
+                  std::vector<SmgMapping>* out) {
+  auto add = [&](SmgMapping::Kind kind, DimId dim) {
+    out->push_back({.kind = kind, .value = read.value, .op = op_index, .dim = dim});
+  };
+  size_t before = out->size();
+  std::vector<DimId> from = DimsOf(read.index);
+  for (DimId d : op.dims) {
+    if (!Contains(from, d)) add(SmgMapping::kOneToAll, d);
+  }
+  for (const IndexExpr& e : read.index) {
+    if (e.indirect() >= 0) add(SmgMapping::kIndexed, -1);
+    bool shifted = e.constant() != 0 || read.relation == SmgRead::kShifted;
+    if (shifted && e.terms().size() == 1 && e.constant() != 0) {
+      add(SmgMapping::kShift, e.terms()[0].axis);
+    }
+  }
+  if (out->size() == before) add(SmgMapping::kOneToOne, -1);
+}
+
+void WriteMappings(int op_index, const SmgOp& op, std::vector<SmgMapping>* out) {
+  if (op.reduced.empty()) {
+    out->push_back({.kind = SmgMapping::kOneToOne,
+                    .value = op.output,
+                    .op = op_index,
+                    .from_data = false});
+  }
+  for (DimId d : op.reduced) {
+    out->push_back({.kind = SmgMapping::kAllToOne,
+                    .value = op.output,
+                    .op = op_index,
+                    .from_data = false,
+                    .dim = d,
+                    .monoid = op.reduce ? op.reduce->name() : ""});
+  }
+}
+
+// Smallest and largest value of an index over the extents of its dims, as far as guards let it go.
+std::pair<int64_t, int64_t> RangeOf(const Smg& smg, const IndexExpr& e,
+                                    const std::vector<Guard>& guards) {
+  int64_t low = e.constant();
+  int64_t high = e.constant();
+  for (const IndexExpr::Term& t : e.terms()) {
+    int64_t begin = 0;
+    int64_t end = smg.dim(t.axis).extent;
+    for (const Guard& g : guards) {
+      if (g.axis != t.axis) continue;
+      begin = std::max(begin, g.begin);
+      end = std::min(end, g.end);
+    }
+    low += std::min(t.coefficient * begin, t.coefficient * (end - 1));
+    high += std::max(t.coefficient * begin, t.coefficient * (end - 1));
+  }
+  return {low, high};
+}
+
+}  // namespace
+
+std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(const Smg& smg,
+                                                                            const SmgRead& read) {
+  if (read.producer < 0 || read.relation == SmgRead::kAliased) return std::nullopt;
+  const SmgOp& from = smg.op(read.producer);
+  std::vector<std::pair<DimId, IndexExpr>> out;
+  for (size_t d = 0; d < read.index.size(); ++d) {
+    auto digits = from.write[d].terms();
+    std::sort(digits.begin(), digits.end(),
+              [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
+    IndexExpr rest = read.index[d];
+    if (rest.indirect() >= 0) return std::nullopt;
+    for (const IndexExpr::Term& digit : digits) {
+      // Terms and the part of the constant that are whole multiples of the digit's stride belong to it.
+      IndexExpr mine(0);
+      IndexExpr minor(0);
+      for (const IndexExpr::Term& t : rest.terms()) {
+        bool whole = t.coefficient % digit.coefficient == 0;
+        (whole ? mine : minor) =
+            (whole ? mine : minor) +
+            IndexExpr::Axis(t.axis, whole ? t.coefficient / digit.coefficient : t.coefficient);
+      }
+      auto [low, high] = RangeOf(smg, minor + IndexExpr(rest.constant()), read.guards);
+      int64_t carry = low >= 0 ? low / digit.coefficient
+                               : -((-low + digit.coefficient - 1) / digit.coefficient);
+      if (high - carry * digit.coefficient >= digit.coefficient) return std::nullopt;
+      out.emplace_back(digit.axis, mine + IndexExpr(carry));
+      rest = minor + IndexExpr(rest.constant() - carry * digit.coefficient);
+    }
+    if (!rest.terms().empty() || (rest.constant() != 0 && !digits.empty())) return std::nullopt;
+  }
+  return out;
+}
+
+bool SmgOp::Has(DimId d) const { return Contains(dims, d); }
+bool SmgOp::Reduces(DimId d) const { return Contains(reduced, d); }
+
+std::vector<DimId> SmgOp::OutputDims() const {
+  std::vector<DimId> out;
+  for (DimId d : dims) {
+    if (!Reduces(d)) out.push_back(d);
+  }
+  return out;
+}
+
+std::string Smg::DimNames(const std::vector<DimId>& list) const {
+  return StrJoin(list, ", ", [&](DimId d) { return dim(d).name; });
+}
+
+std::vector<SmgMapping> Mappings(const Smg& smg) {
+  std::vector<SmgMapping> out;
+  for (size_t i = 0; i < smg.ops.size(); ++i) {
+    for (const SmgRead& read : smg.ops[i].reads) {
+      ReadMappings(read, static_cast<int>(i), smg.ops[i], &out);
+    }
+    WriteMappings(static_cast<int>(i), smg.ops[i], &out);
+  }
+  return out;
+}
+
+}  // namespace fusion
