@@ -387,7 +387,12 @@ using ProductRowsFn = void (*)(const double*, int64_t, int64_t, const double*, i
                                int64_t, double*);
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"), optimize("O3"))) void ProductRowsAvx2(
+#if defined(__clang__)
+#define FUSION_VECTORISED target("avx2,fma")  // vectorises at -O2
+#else
+#define FUSION_VECTORISED target("avx2,fma"), optimize("O3")
+#endif
+__attribute__((FUSION_VECTORISED)) void ProductRowsAvx2(
     const double* a, int64_t a_row, int64_t a_k, const double* b, int64_t b_k, int64_t depth,
     int64_t n, double* acc) {
   ProductRows<int>(a, a_row, a_k, b, b_k, depth, n, acc);

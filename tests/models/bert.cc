@@ -35,7 +35,7 @@ void BuildBert(OnnxBuilder& b, const ModelParams& p) {
   std::string mask = b.Input("attention_mask", DType::kI64, {batch, seq}, InputFill::kPaddingMask);
   mask = ExtendedMask(b, mask);
   for (int64_t i = 0; i < p.layers; ++i) {
-    auto scope = b.Enter(StrCat("encoder.layer.", i));
+    auto scope = b.Enter(StrCat("layer.", i));
     x = EncoderLayer(b, x, mask, p);
   }
   b.Output(x, DType::kF32, {batch, seq, {p.hidden}});

@@ -56,6 +56,7 @@ std::vector<ModelSpec> MakeModels() {
        BuildMha},
       {"mha_nomask", "attention on given q, k, v", Transformer(197, 1, 768, 12, 0), mha,
        BuildMhaNoMask},
+      {"mlp", "Gemm and Relu on a small batch, four times", Matrix(32, 128, 4), mlp, BuildMlp},
       {"mlp4_m64_n1024", "Gemm and Relu, four times", Matrix(64, 1024, 4), mlp, BuildMlp},
       {"mlp4_m4096_n64", "Gemm and Relu, four times", Matrix(4096, 64, 4), mlp, BuildMlp},
       {"mlp8_m1024_n128", "Gemm and Relu, eight times", Matrix(1024, 128, 8), mlp, BuildMlp},

@@ -139,7 +139,7 @@ std::vector<std::string> OnnxBuilder::MultiOp(const std::string& type,
   for (const std::string& input : inputs) node->add_input(input);
   for (const onnx::AttributeProto& attribute : attributes) *node->add_attribute() = attribute;
   for (int i = 0; i < outputs; ++i) {
-    node->add_output(Unique(StrCat(node->name(), "_output_", i)));
+    node->add_output(Unique(StrCat(node->name(), ":", i)));
   }
   return {node->output().begin(), node->output().end()};
 }

@@ -8,7 +8,7 @@ void BuildVit(OnnxBuilder& b, const ModelParams& p) {
   AttentionShape shape{p.batch, p.seq, p.heads, p.hidden / p.heads};
   std::string x = b.Input("hidden_states", DType::kF32, {{p.batch}, {p.seq}, {p.hidden}});
   for (int64_t i = 0; i < p.layers; ++i) {
-    auto scope = b.Enter(StrCat("encoder.layer.", i));
+    auto scope = b.Enter(StrCat("layer.", i));
     std::string y = LayerNorm(b, "layernorm_before", x, p.hidden, kEpsilon);
     std::string q = SplitHeads(b, Linear(b, "attention.query", y, p.hidden, p.hidden), y, shape);
     std::string k = Linear(b, "attention.key", y, p.hidden, p.hidden);
