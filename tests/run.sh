@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Installs what building and testing need (Debian packages), builds the release preset, and runs every test.
+# On a bare Debian 12 with root or sudo this is the only command; CI runs exactly this.
+#
+#   tests/run.sh                 everything
+#   tests/run.sh -R service      only tests whose name matches (further arguments go to ctest)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+deploy/install_deps.sh --tests
+cmake --preset release
+cmake --build --preset release
+ctest --preset release -j "$(nproc)" "$@"
