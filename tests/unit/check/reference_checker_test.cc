@@ -1,0 +1,475 @@
+#include "core/check/reference_checker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/check/kernel_run.h"
+#include "core/check/test_values.h"
+#include "core/compile/job_runner.h"
+#include "core/compile/toolchain.h"
+#include "core/device/host_isa.h"
+#include "core/graph/text.h"
+#include "core/schedule/candidates.h"
+#include "tests/support/kernel_harness.h"
+#include "tests/support/kernel_source.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::HasSubstr;
+
+int64_t g_tasks = 1;
+FusionInt64 Tasks(int /*phase*/, const FusionInt64* /*dims*/) { return g_tasks; }
+
+// A kernel written here: `body` does one task. At most one at a time, for the number of tasks.
+class HandMadeKernel final : public LoadedKernel {
+ public:
+  using Body = std::function<void(const FusionKernelArgs&, int64_t task)>;
+
+  HandMadeKernel(int tensors, int64_t tasks, Body body) : body_(std::move(body)) {
+    g_tasks = tasks;
+    own.struct_size = sizeof(own);
+    own.abi_version = FUSION_KERNEL_ABI_VERSION;
+    own.isa = "x86-64-v2";
+    own.tensors = tensors;
+    own.phases = 1;
+    own.tasks = Tasks;
+    own.scratch_bytes = 256;
+    own.alignment = 64;
+  }
+
+  const FusionKernelDescriptor& descriptor() const override { return own; }
+  absl::Status Run(const FusionKernelArgs& args, int /*phase*/, int64_t begin, int64_t end,
+                   int /*worker*/) const override {
+    for (int64_t task = begin; task < end; ++task) body_(args, task);
+    return fails ? Internal("kernel answers 3") : absl::OkStatus();
+  }
+
+  FusionKernelDescriptor own{};
+  bool fails = false;
+
+ private:
+  Body body_;
+};
+
+// One graph as one kernel.
+struct Made {
+  WholeProgram whole;
+  Lowered lowered;
+  KernelReference reference;
+
+  absl::StatusOr<CheckReport> Check(const LoadedKernel& kernel,
+                                    const CheckOptions& options = {}) const {
+    return CheckKernel(kernel, lowered.schedule, reference, options);
+  }
+};
+
+Made Make(std::string_view text) {
+  Made made;
+  auto graph = ParseGraph(text);
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  made.whole = AsOneGroup(BuildProgram(*graph).value()).value();
+  DeviceSpec device = DeviceNamed("generic-x86-64-v2");
+  std::vector<Choice> choices = EnumerateChoices(made.whole.group, device, {}, nullptr);
+  made.lowered = Lower(made.whole.group, choices.at(0), device, false).value();
+  made.reference = MakeReference(made.whole.program, made.whole.group, made.lowered);
+  return made;
+}
+
+constexpr int64_t kRows = 7;
+constexpr int64_t kColumns = 19;
+
+// relu(x + b), x: [7, 19], b: [19].
+Made AddRelu() {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : f32[7,19]
+  %1 = input "b" : f32[19]
+  %2 = Add(%0, %1) : f32[7,19]  "" @ ""
+  %3 = Relu(%2) : f32[7,19]  "" @ ""
+  output %3
+}
+)");
+  // In place has a test of its own; here the evaluator alone shall find what is wrong.
+  made.lowered.schedule.may_alias.clear();
+  return made;
+}
+
+float* Data(const FusionKernelArgs& args, int tensor) {
+  return static_cast<float*>(args.tensors[tensor].data);
+}
+
+float Relu(float v) { return v < 0 ? 0 : v; }  // NaN stays
+
+// The right kernel, one row a task.
+void RightRow(const FusionKernelArgs& args, int64_t row) {
+  for (int64_t c = 0; c < kColumns; ++c) {
+    Data(args, 2)[row * kColumns + c] = Relu(Data(args, 0)[row * kColumns + c] + Data(args, 1)[c]);
+  }
+}
+
+// What the checker says of a kernel; "none" if it passes.
+std::string Complaint(const HandMadeKernel::Body& body, const CheckOptions& options = {}) {
+  HandMadeKernel kernel(3, kRows, body);
+  auto report = AddRelu().Check(kernel, options);
+  if (report.ok()) return report->verified ? "none" : report->reason;
+  EXPECT_EQ(report.status().code(), absl::StatusCode::kInternal);
+  return std::string(Message(report.status()));
+}
+
+TEST(CheckKernel, PassesARightKernel) {
+  Made made = AddRelu();
+  HandMadeKernel kernel(3, kRows, RightRow);
+  auto report = made.Check(kernel);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->verified);
+  EXPECT_EQ(report->elements, kRows * kColumns);
+  EXPECT_EQ(report->outside, 0);
+  EXPECT_LT(report->max_rel, 1e-6);
+}
+
+TEST(CheckKernel, FindsOneWrongElement) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                if (row == 3) Data(args, 2)[row * kColumns + 11] += 0.01F;
+              }),
+              HasSubstr(StrCat("1 of 133 elements differ (max |a-b| 0.0")));
+}
+
+TEST(CheckKernel, FindsWhatIsWrongInTheRaggedTailOnly) {
+  // Whole vectors of four are right; the last three columns lack the bias.
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                for (int64_t c = 16; c < kColumns; ++c) {
+                  Data(args, 2)[row * kColumns + c] = Relu(Data(args, 0)[row * kColumns + c]);
+                }
+              }),
+              HasSubstr("elements differ"));
+}
+
+TEST(CheckKernel, FindsASwallowedNaN) {
+  auto body = [](const FusionKernelArgs& args, int64_t row) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      float v = Data(args, 0)[row * kColumns + c] + Data(args, 1)[c];
+      Data(args, 2)[row * kColumns + c] = v > 0 ? v : 0;
+    }
+  };
+  EXPECT_THAT(Complaint(body), HasSubstr("on special values"));
+  EXPECT_EQ(Complaint(body, {.special_values = false}), "none");
+}
+
+TEST(CheckKernel, FindsAnElementThatIsNeverWritten) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                float* last = &Data(args, 2)[kRows * kColumns - 1];
+                float before = *last;
+                RightRow(args, row);
+                *last = before;
+              }),
+              HasSubstr("element 132 of the box at [0,0] is -nan"));
+}
+
+TEST(CheckKernel, FindsAWriteJustOutsideAnOutput) {
+  for (int64_t at : {int64_t{-1}, kRows * kColumns}) {
+    EXPECT_THAT(Complaint([at](const FusionKernelArgs& args, int64_t row) {
+                  RightRow(args, row);
+                  Data(args, 2)[at] = 0;
+                }),
+                HasSubstr("wrote outside param 2"))
+        << at;
+  }
+}
+
+TEST(CheckKernel, FindsAWriteJustOutsideAnInput) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                Data(args, 1)[kColumns] = 0;
+              }),
+              HasSubstr("wrote outside param 1"));
+}
+
+TEST(CheckKernel, FindsAChangedInput) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                if (row == 0) Data(args, 1)[kColumns - 1] += 1;
+              }),
+              HasSubstr("changed its input, param 1"));
+}
+
+TEST(CheckKernel, FindsAWriteOutsideScratch) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                static_cast<float*>(args.scratch)[64] = 0;
+              }),
+              HasSubstr("wrote outside its scratch"));
+}
+
+TEST(CheckKernel, FindsAWriteOutsideTheWorkspace) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                static_cast<float*>(args.workspace)[0] = 0;
+              }),
+              HasSubstr("wrote outside its workspace"));
+}
+
+TEST(CheckKernel, FindsUseOfWhatWasInTheOutput) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                std::vector<float> before(kColumns);
+                float* out = Data(args, 2) + row * kColumns;
+                std::copy_n(out, kColumns, before.begin());
+                RightRow(args, row);
+                // As if the memory came zeroed.
+                for (int64_t c = 0; c < kColumns; ++c) out[c] += before[static_cast<size_t>(c)];
+              }),
+              HasSubstr("nan, expected"));
+}
+
+TEST(CheckKernel, FindsUseOfWhatWasInScratch) {
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                RightRow(args, row);
+                Data(args, 2)[row * kColumns] += static_cast<float*>(args.scratch)[5];
+              }),
+              HasSubstr("nan, expected"));
+}
+
+TEST(CheckKernel, FindsTasksThatDependOnEachOther) {
+  // The first task leaves the bias in scratch for the others.
+  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+                auto* bias = static_cast<float*>(args.scratch);
+                if (row == 0) std::copy_n(Data(args, 1), kColumns, bias);
+                for (int64_t c = 0; c < kColumns; ++c) {
+                  Data(args, 2)[row * kColumns + c] =
+                      Relu(Data(args, 0)[row * kColumns + c] + bias[c]);
+                }
+              }),
+              HasSubstr("elements differ"));
+}
+
+TEST(CheckKernel, ReportsTheErrorOfAKernel) {
+  HandMadeKernel kernel(3, kRows, RightRow);
+  kernel.fails = true;
+  auto report = AddRelu().Check(kernel);
+  EXPECT_EQ(report.status(), Internal("kernel answers 3"));
+}
+
+TEST(CheckKernel, RefusesADescriptorThatDoesNotFit) {
+  Made made = AddRelu();
+  HandMadeKernel two(2, kRows, RightRow);
+  EXPECT_THAT(std::string(Message(made.Check(two).status())),
+              HasSubstr("the kernel takes 2 tensors, its schedule 3"));
+  HandMadeKernel phases(3, kRows, RightRow);
+  phases.own.phases = 2;
+  EXPECT_THAT(std::string(Message(made.Check(phases).status())),
+              HasSubstr("the kernel has 2 phases, its schedule 1"));
+}
+
+TEST(CheckKernel, FindsAKernelThatCannotWorkInPlace) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : f32[64]
+  %1 = Relu(%0) : f32[64]  "" @ ""
+  output %1
+}
+)");
+  ASSERT_EQ(made.lowered.schedule.may_alias, (std::vector<std::pair<BufferId, BufferId>>{{1, 0}}));
+  auto right = [](const FusionKernelArgs& args, int64_t) {
+    for (int i = 0; i < 64; ++i) Data(args, 1)[i] = Relu(Data(args, 0)[i]);
+  };
+  EXPECT_TRUE(made.Check(HandMadeKernel(2, 1, right)).ok());
+  // Right as long as the two are apart: copies, then works on what it believes to be the input.
+  auto spoils = [](const FusionKernelArgs& args, int64_t) {
+    std::fill_n(Data(args, 1), 64, 0.0F);
+    for (int i = 0; i < 64; ++i) Data(args, 1)[i] = Relu(Data(args, 0)[i]);
+  };
+  EXPECT_THAT(std::string(Message(made.Check(HandMadeKernel(2, 1, spoils)).status())),
+              HasSubstr("output 0 changes when it shares the memory of an input"));
+}
+
+TEST(CheckKernel, FindsTheLastCornerOfWhatIsTooLargeToCompareWhole) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : f32[300,500]
+  %1 = Relu(%0) : f32[300,500]  "" @ ""
+  output %1
+}
+)");
+  bool spoil = false;
+  HandMadeKernel kernel(2, 300, [&](const FusionKernelArgs& args, int64_t row) {
+    for (int i = 0; i < 500; ++i) {
+      Data(args, 1)[row * 500 + i] = Relu(Data(args, 0)[row * 500 + i]);
+    }
+    if (spoil && row == 299) Data(args, 1)[row * 500 + 499] += 1;
+  });
+  auto report = made.Check(kernel, {.points = 2000});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->verified);
+  EXPECT_GT(report->elements, 1000);
+  EXPECT_LE(report->elements, 2000);
+  spoil = true;
+  EXPECT_THAT(std::string(Message(made.Check(kernel, {.points = 2000}).status())),
+              HasSubstr("1 of"));
+}
+
+TEST(CheckKernel, ComparesIntegersExactly) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : i64[33]
+  %1 = Add(%0, %0) : i64[33]  "" @ ""
+  output %1
+}
+)");
+  ASSERT_EQ(made.lowered.schedule.params, 2);
+  int64_t error = 0;
+  HandMadeKernel kernel(2, 1, [&](const FusionKernelArgs& args, int64_t) {
+    const auto* x = static_cast<const int64_t*>(args.tensors[0].data);
+    auto* y = static_cast<int64_t*>(args.tensors[1].data);
+    for (int i = 0; i < 33; ++i) y[i] = 2 * x[i] + (i == 32 ? error : 0);
+  });
+  EXPECT_TRUE(made.Check(kernel).ok());
+  error = 1;
+  EXPECT_THAT(std::string(Message(made.Check(kernel).status())), HasSubstr("1 of 33"));
+}
+
+TEST(CheckKernel, ComparesThePaddingOfPackedWeights) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : f32[5,6]
+  %1 = weight "w" : f32[6,21]
+  %2 = MatMul(%0, %1) : f32[5,21]  "" @ ""
+  output %2
+}
+)");
+  size_t packed = 0;
+  while (packed < made.lowered.params.size() && !made.lowered.params[packed].packed) ++packed;
+  ASSERT_LT(packed, made.lowered.params.size()) << "the product reads its weight as it is";
+  Schedule schedule = PackSchedule(made.whole.group, made.lowered, packed);
+  KernelReference reference = MakePackReference(made.whole.group, made.lowered, packed);
+  const Buffer& target = schedule.buffer(1);
+  ASSERT_EQ(target.layout.blocked, 1);
+  ASSERT_GT(StoredElements(target), 6 * 21);
+  bool pads = true;
+  HandMadeKernel kernel(2, 1, [&](const FusionKernelArgs& args, int64_t) {
+    if (pads) std::fill_n(Data(args, 1), StoredElements(target), 0.0F);
+    for (int64_t k = 0; k < 6; ++k) {
+      for (int64_t n = 0; n < 21; ++n) {
+        Data(args, 1)[StoredOffset(target, {k, n})] = Data(args, 0)[k * 21 + n];
+      }
+    }
+  });
+  auto report = CheckKernel(kernel, schedule, reference);
+  EXPECT_TRUE(report.ok()) << report.status();
+  pads = false;
+  EXPECT_THAT(std::string(Message(CheckKernel(kernel, schedule, reference).status())),
+              HasSubstr("packed output 0 is not the copy it should be"));
+}
+
+TEST(CheckKernel, SaysWhyALargeKernelWasNotCompared) {
+  HandMadeKernel kernel(3, kRows, [](const FusionKernelArgs&, int64_t) { FAIL() << "was run"; });
+  auto report = AddRelu().Check(kernel, {.max_bytes = 1000});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->verified);
+  EXPECT_THAT(report->reason, HasSubstr("MiB of test values; limit"));
+}
+
+TEST(TestValues, AreTheSameEverywhereAndHoldWhatTheyPromise) {
+  TensorType type{DType::kF32, Shape{64, 64}};
+  EXPECT_EQ(RandomTensor(type, 5), RandomTensor(type, 5));
+  EXPECT_FALSE(RandomTensor(type, 5) == RandomTensor(type, 6));
+  HostTensor special = AdversarialTensor(type, 5);
+  int nan = 0;
+  int infinite = 0;
+  int subnormal = 0;
+  int negative_zero = 0;
+  for (float x : special.data<float>()) {
+    nan += std::isnan(x);
+    infinite += std::isinf(x);
+    subnormal += std::fpclassify(x) == FP_SUBNORMAL;
+    negative_zero += x == 0 && std::signbit(x);
+  }
+  EXPECT_GT(nan, 0);
+  EXPECT_GT(infinite, 0);
+  EXPECT_GT(subnormal, 0);
+  EXPECT_GT(negative_zero, 0);
+}
+
+// Compiled kernels, as a worker checks them.
+class ReferenceCheckerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HostRuns(Isa::kX86V2)) GTEST_SKIP() << "this machine runs none of our kernels";
+    made_ = Make(R"(graph "g" {
+  %0 = input "x" : f32[256]
+  %1 = Add(%0, %0) : f32[256]  "" @ ""
+  output %1
+}
+)");
+    dir_ = std::make_unique<TempDir>(TempDir::Create(::testing::TempDir(), "check-").value());
+    runner_ = MakeProcessRunner(FUSION_EXEC);
+  }
+
+  // y = factor * x, with `from` replaced by `to` in its source.
+  WorkerResult Check(int factor, std::string_view from = "", std::string_view to = "",
+                     bool with_reference = true) {
+    ToolchainOptions options;
+    options.scratch_dir = dir_->path();
+    auto toolchain = Toolchain::Open(options, *runner_);
+    FUSION_CHECK(toolchain.ok(), Message(toolchain.status()));
+    WorkerJob work;
+    work.job.symbol = "fk_check";
+    work.job.source = KernelSource("fk_check", "x86-64-v2", "", "return 4;", factor);
+    size_t at = work.job.source.rfind(from);
+    FUSION_CHECK(at != std::string::npos, "the source holds what is replaced");
+    work.job.source.replace(at, from.size(), to);
+    work.job.schedule = ToString(made_.lowered.schedule);
+    if (with_reference) work.job.reference = ToString(made_.reference);
+    work.compile_argv = toolchain->CompileArgv(Isa::kX86V2, Numerics::kFp32Accumulate);
+    work.link_argv = toolchain->LinkArgv();
+    ReferenceChecker checker;
+    return JobRunner(dir_->path(), *runner_, checker, [](std::string_view) {}).Run(work);
+  }
+
+  Made made_;
+  std::unique_ptr<TempDir> dir_;
+  std::unique_ptr<CommandRunner> runner_;
+};
+
+TEST_F(ReferenceCheckerTest, PublishesTheRightKernelAndRefusesTheWrongOne) {
+  WorkerResult right = Check(2);
+  ASSERT_TRUE(right.status.ok()) << right.status << right.log;
+  EXPECT_TRUE(right.check.verified);
+  EXPECT_EQ(right.check.elements, 256);
+  WorkerResult wrong = Check(3);
+  EXPECT_EQ(wrong.status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(Message(wrong.status)), HasSubstr("elements differ"));
+}
+
+TEST_F(ReferenceCheckerTest, RefusesAKernelOfAnotherIsa) {
+  WorkerResult result = Check(2, "\"x86-64-v2\"", "\"x86-64-v0\"");
+  EXPECT_FALSE(result.status.ok());
+  EXPECT_THAT(std::string(Message(result.status)), HasSubstr("x86-64-v0"));
+}
+
+TEST_F(ReferenceCheckerTest, RefusesAKernelOfOtherTensorsOrPhases) {
+  EXPECT_THAT(std::string(Message(Check(2, ", 2, 0, 1, Tasks", ", 3, 0, 1, Tasks").status)),
+              HasSubstr("takes 3 tensors"));
+  EXPECT_THAT(std::string(Message(Check(2, ", 2, 0, 1, Tasks", ", 2, 0, 2, Tasks").status)),
+              HasSubstr("2 phases"));
+}
+
+TEST_F(ReferenceCheckerTest, SaysWhyNothingWasCompared) {
+  WorkerResult result = Check(3, "", "", /*with_reference=*/false);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_FALSE(result.check.verified);
+  EXPECT_EQ(result.check.reason, "not compared: no reference");
+}
+
+TEST_F(ReferenceCheckerTest, SaysWhichIsaThisMachineLacks) {
+  if (HostRuns(Isa::kAvx512)) GTEST_SKIP() << "this machine runs every ISA";
+  ReferenceChecker checker;
+  CompileJob job;
+  job.isa = Isa::kAvx512;
+  auto report = checker.Check(job, "never loaded");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->verified);
+  EXPECT_EQ(report->reason, StrCat("needs avx512, this machine has ", HostIsaName()));
+}
+
+}  // namespace
+}  // namespace fusion
