@@ -2,32 +2,10 @@
 
 #include <onnx/onnx_pb.h>
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "core/graph/graph.h"
-#include "core/onnx/inline_rule.h"
+#include "core/import/graph_source.h"
 #include "fusion/v1/op_graph.pb.h"
 
 namespace fusion {
-
-struct ImportOptions {
-  /// Values for symbolic dims, by name: ONNX dim_param, OpGraph Symbol.name, or "x[0]" for dim 0 of
-  /// an input "x" that ONNX leaves without value and name. A name that no dim has is an error.
-  std::map<std::string, int64_t> dim_bindings;
-  /// Binds the leading dim of every input whose leading dim is (still) a symbol; 0: not given. An
-  /// error if no input then leads with it.
-  int64_t batch_size = 0;
-  /// Names of tensors between inputs and outputs that become outputs too, behind the graph's own,
-  /// in this order. One that is an output already is not added again.
-  std::vector<std::string> keep_outputs;
-  /// ONNX: initialisers that InlineRule calls weights under this limit become weights even if their
-  /// bytes came with the model, so that plan and key do not depend on how it was sent. The maximum
-  /// of int64_t makes every initialiser with bytes a constant.
-  int64_t inline_limit_bytes = kInlineLimitBytes;
-};
 
 /// ONNX model -> Graph. The model comes from a stranger; it is only read, no file is opened.
 ///

@@ -4,6 +4,9 @@
 #include <queue>
 #include <set>
 
+#include "absl/strings/cord.h"
+#include "core/plan/planner.h"
+
 namespace fusion {
 namespace {
 
@@ -165,8 +168,10 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
     for (LoopId l : loops) {
       const GroupChoice& single = evaluator->Evaluate({l});
       if (!single.refusal.empty()) {
-        return Unimplemented(graph.Describe(node), ": no schedule for its ", program.op(l).label, ": ",
-                             single.refusal);
+        absl::Status status = Unimplemented(graph.Describe(node), ": no schedule for its ",
+                                            program.op(l).label, ": ", single.refusal);
+        status.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
+        return status;
       }
       out.groups.push_back({l});
     }
@@ -180,9 +185,13 @@ namespace {
 // Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
 class Grower {
  public:
-  Grower(const Grouping& start, const PlanOptions& options, GroupEvaluator* evaluator,
-         const CancelToken* cancel)
-      : program_(evaluator->program()), options_(options), evaluator_(evaluator), cancel_(cancel) {
+  Grower(const Grouping& start, const PlanOptions& options, const std::set<NodeId>& alone,
+         GroupEvaluator* evaluator, const CancelToken* cancel)
+      : program_(evaluator->program()),
+        options_(options),
+        alone_(alone),
+        evaluator_(evaluator),
+        cancel_(cancel) {
     group_of_.assign(program_.ops.size(), -1);
     for (const std::vector<LoopId>& loops : start.groups) AddGroup(loops);
     for (size_t g = 0; g < loops_.size(); ++g) Connect(static_cast<int>(g));
@@ -283,10 +292,19 @@ class Grower {
                        [&](LoopId l) { return evaluator_->IsConstant(program_.op(l).output); });
   }
 
+  bool IsAlone(int g) const {
+    return std::any_of(loops_[Index(g)].begin(), loops_[Index(g)].end(),
+                       [&](LoopId l) { return alone_.contains(program_.op(l).origin); });
+  }
+
   void Consider(int producer, int consumer) {
     Candidate c{0, 0, producer, consumer};
     // Work on weights only is done once, before the first run: it must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return;
+    if (IsAlone(producer) || IsAlone(consumer)) {
+      Record(c, false, "alone: a kernel of this node failed, so it fuses with nothing");
+      return;
+    }
     const GroupChoice& a = evaluator_->Evaluate(loops_[Index(producer)]);
     const GroupChoice& b = evaluator_->Evaluate(loops_[Index(consumer)]);
     const GroupChoice& both = evaluator_->Evaluate(Union(loops_[Index(producer)], loops_[Index(consumer)]));
@@ -350,6 +368,7 @@ class Grower {
 
   const Program& program_;
   const PlanOptions& options_;
+  const std::set<NodeId>& alone_;
   GroupEvaluator* evaluator_;
   const CancelToken* cancel_;
   std::vector<int> group_of_;  // by loop op
@@ -393,8 +412,9 @@ Grouping DissolveSlowGroups(const Grouping& grown, const Grouping& start, GroupE
 }  // namespace
 
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
-                                    GroupEvaluator* evaluator, const CancelToken* cancel) {
-  ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, evaluator, cancel).Run());
+                                    const std::set<NodeId>& alone, GroupEvaluator* evaluator,
+                                    const CancelToken* cancel) {
+  ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, alone, evaluator, cancel).Run());
   if (IsHighPressure(options.hints.compute_pressure)) return DissolveSlowGroups(grown, start, evaluator);
   return grown;
 }

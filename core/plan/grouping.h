@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,9 +66,10 @@ struct Grouping {
 /// Unimplemented, naming the node, if an op has no schedule at all.
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator);
 
-/// Grows groups along edges from `start` by estimated gain until no merge gains.
+/// Grows groups along edges from `start` by estimated gain until no merge gains. Nodes in `alone` are left as they are.
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
-                                    GroupEvaluator* evaluator, const CancelToken* cancel);
+                                    const std::set<NodeId>& alone, GroupEvaluator* evaluator,
+                                    const CancelToken* cancel);
 
 /// Orders groups so that every group comes after those it reads from.
 std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,

@@ -311,14 +311,15 @@ void SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlanTotals* o
 }  // namespace
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
-                                      const PlanOptions& options, const CancelToken* cancel) {
+                                      const PlanOptions& options, const CancelToken* cancel,
+                                      const std::set<NodeId>& alone) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
   GroupEvaluator evaluator(model.program, device, options);
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   Grouping chosen = nodes;
   if (options.fusion == FusionMode::kFused) {
-    ASSIGN_OR_RETURN(chosen, GrowGroups(nodes, options, &evaluator, cancel));
+    ASSIGN_OR_RETURN(chosen, GrowGroups(nodes, options, alone, &evaluator, cancel));
   }
   Plan& plan = model.plan;
   plan.target = device.name;

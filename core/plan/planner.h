@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,18 @@ struct PlannedModel {
 /// Plans a canonical graph of static shapes for a device: which ops run as one kernel, how each kernel is cut, and where
 /// every tensor lies. Groups grow along edges from one group a node; the merge with the largest estimated gain goes
 /// first; a merge that would make the group graph cyclic, or that has no schedule, is refused with its reason.
-/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run.
+/// Nodes in `alone` fuse with nothing: a kernel that held them has failed.
+///
+/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run; its position is also the
+/// payload kFailedNode of the status, in decimal, because a canonical graph has no names.
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
-                                      const CancelToken* cancel = nullptr);
+                                      const CancelToken* cancel = nullptr,
+                                      const std::set<NodeId>& alone = {});
+
+inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
+
+/// Raised whenever an equal request would get another plan; part of every plan key.
+inline constexpr int kPlannerVersion = 1;
 
 }  // namespace fusion

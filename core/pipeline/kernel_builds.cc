@@ -1,0 +1,53 @@
+#include "core/pipeline/kernel_builds.h"
+
+namespace fusion {
+
+KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock)
+    : workers_(workers), failure_ttl_(failure_ttl), state_(std::make_shared<State>(clock)) {}
+
+bool IsKernelsFault(const absl::Status& status) {
+  return absl::IsInternal(status) || absl::IsDeadlineExceeded(status);
+}
+
+KernelBuilds::Claim::Claim(KernelBuilds* builds, const Digest& key,
+                           std::shared_ptr<const CompileTicket> ticket)
+    : builds_(builds), key_(key), ticket_(std::move(ticket)) {}
+
+KernelBuilds::Claim::Claim(Claim&& other) noexcept
+    : builds_(std::exchange(other.builds_, nullptr)),
+      key_(other.key_),
+      ticket_(std::move(other.ticket_)) {}
+
+KernelBuilds::Claim::~Claim() {
+  if (builds_ != nullptr) builds_->Release(key_);
+}
+
+absl::StatusOr<KernelBuilds::Claim> KernelBuilds::Start(const CompileJob& job) {
+  MutexLock lock(&mutex_);
+  auto known = builds_.find(job.key);
+  if (known != builds_.end()) {
+    ++known->second.claims;
+    return Claim(this, job.key, known->second.ticket);
+  }
+  if (std::optional<absl::Status> why = state_->failures.Find(job.key)) return *why;
+  auto on_done = [state = state_, key = job.key, ttl = failure_ttl_](const CompileResult& result) {
+    if (IsKernelsFault(result.status())) state->failures.Remember(key, result.status(), ttl);
+  };
+  ASSIGN_OR_RETURN(std::shared_ptr<CompileTicket> ticket, workers_.Submit(job, nullptr, on_done));
+  builds_[job.key] = {ticket, 1};
+  return Claim(this, job.key, std::move(ticket));
+}
+
+void KernelBuilds::Release(const Digest& key) {
+  MutexLock lock(&mutex_);
+  auto it = builds_.find(key);
+  if (it != builds_.end() && --it->second.claims == 0) builds_.erase(it);
+}
+
+std::shared_ptr<const CompileTicket> KernelBuilds::Find(const Digest& key) const {
+  MutexLock lock(&mutex_);
+  auto it = builds_.find(key);
+  return it == builds_.end() ? nullptr : it->second.ticket;
+}
+
+}  // namespace fusion

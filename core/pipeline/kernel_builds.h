@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/cache/failure_cache.h"
+#include "core/compile/worker_pool.h"
+
+namespace fusion {
+
+/// True for failures of a kernel itself, which would happen again: it does not compile, its check
+/// refuses it, it kills its worker or runs into a limit. False for a busy or stopping server.
+bool IsKernelsFault(const absl::Status& status);
+
+/// The kernels under way: each key is compiled once at a time, however many plans need it, and can
+/// be found here until it is in the store. Remembers for a while what failed.
+///
+///   ASSIGN_OR_RETURN(KernelBuilds::Claim claim, builds.Start(job));
+///   auto kernel = claim.ticket().Wait(cancel);
+///   ... publish it; only then let go of the claim ...
+///
+/// Thread-safe. `workers` and `clock` outlive it.
+class KernelBuilds {
+ public:
+  /// Keeps a build findable as long as it lives; not longer than the KernelBuilds.
+  class Claim {
+   public:
+    Claim(Claim&& other) noexcept;
+    Claim& operator=(Claim&&) = delete;
+    ~Claim();
+    const CompileTicket& ticket() const { return *ticket_; }
+
+   private:
+    friend class KernelBuilds;
+    Claim(KernelBuilds* builds, const Digest& key, std::shared_ptr<const CompileTicket> ticket);
+    KernelBuilds* builds_;
+    Digest key_;
+    std::shared_ptr<const CompileTicket> ticket_;
+  };
+
+  KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock);
+
+  /// Joins the build of `job.key` or starts it. Fails at once with what WorkerPool::Submit says, or
+  /// with the remembered status of a recent failure.
+  absl::StatusOr<Claim> Start(const CompileJob& job);
+
+  /// The build of a kernel that is under way or not yet published; null if there is none.
+  std::shared_ptr<const CompileTicket> Find(const Digest& key) const;
+  /// Why a kernel failed lately.
+  std::optional<absl::Status> Failure(const Digest& key) { return state_->failures.Find(key); }
+
+ private:
+  struct Build {
+    std::shared_ptr<const CompileTicket> ticket;
+    int claims = 0;
+  };
+  void Release(const Digest& key);
+
+  // Jobs may end after this object is gone.
+  struct State {
+    explicit State(const Clock& clock) : failures(/*limit=*/4096, clock) {}
+    FailureCache failures;
+  };
+
+  WorkerPool& workers_;
+  const Nanoseconds failure_ttl_;
+  const std::shared_ptr<State> state_;
+  mutable Mutex mutex_;
+  std::map<Digest, Build> builds_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion

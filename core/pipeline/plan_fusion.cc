@@ -1,0 +1,386 @@
+#include "core/pipeline/plan_fusion.h"
+
+#include <set>
+
+#include "absl/strings/cord.h"
+#include "core/base/kernel_abi.h"
+#include "core/codegen/backend.h"
+#include "core/pipeline/plan_key.h"
+
+namespace fusion {
+namespace {
+
+// Work that other callers may come to wait for: no single one of them can end it.
+const CancelToken& Nobody() {
+  static const auto* const kToken = new CancelToken;  // lives for ever
+  return *kToken;
+}
+
+// The planner knows canonical positions only: puts the caller's name into its message.
+absl::Status NameFailedNode(const absl::Status& status, const std::vector<std::string>& names) {
+  constexpr std::string_view kNameless = "node \"\"";
+  absl::optional<absl::Cord> payload = status.GetPayload(kFailedNode);
+  std::string_view message = Message(status);
+  if (!payload.has_value() || !message.starts_with(kNameless)) return status;
+  auto node = static_cast<size_t>(std::stoll(std::string(*payload)));
+  if (node >= names.size()) return status;
+  return absl::Status(status.code(),
+                      StrCat("node ", QuoteShort(names[node]), message.substr(kNameless.size())));
+}
+
+KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
+  return {.key = kernel.key,
+          .state = KernelState::kReady,
+          .content = kernel.content,
+          .bytes = static_cast<int64_t>(kernel.binary.size()),
+          .check = kernel.check,
+          .cached = cached,
+          .compile_ms = kernel.compile_ms};
+}
+
+void WarnUnverified(const Plan& plan, PlanReply* reply) {
+  std::map<std::string, int> kernels_by_reason;
+  for (size_t k = 0; k < reply->kernels.size(); ++k) {
+    const KernelStatus& status = reply->kernels[k];
+    if (status.state == KernelState::kReady && !status.check.verified) {
+      ++kernels_by_reason[status.check.reason];
+    }
+  }
+  for (const auto& [reason, kernels] : kernels_by_reason) {
+    reply->warnings.push_back(
+        StrCat(kernels, " of ", plan.kernels.size(), " kernels unverified: ", reason));
+  }
+}
+
+}  // namespace
+
+FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<DeviceSpec> specs,
+                               const Toolchain& toolchain, Store& store, WorkerPool& workers,
+                               Logger& logger, const Clock& clock)
+    : options_(options),
+      specs_(std::move(specs)),
+      toolchain_(toolchain),
+      store_(store),
+      logger_(logger),
+      clock_(clock),
+      kernel_builds_(workers, options.failure_ttl, clock),
+      plan_threads_(options.plan_threads, options.queue_limit),
+      build_threads_(options.build_threads, options.queue_limit),
+      plans_(plan_threads_),
+      builds_(build_threads_),
+      planned_(options.planned_bytes) {}
+
+FusionPipeline::~FusionPipeline() { Stop(); }
+
+void FusionPipeline::Stop() {
+  build_threads_.Stop();
+  plan_threads_.Stop();
+}
+
+// The way of a request, top to bottom.
+absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
+                                                     const CancelToken& cancel) {
+  StageContext stages{cancel, clock_, request.dumps};
+  PlanReply reply;
+  std::string warning;
+  const PlanOptions& options = request.options;
+  ASSIGN_OR_RETURN(DeviceSpec device, RunStage(stages, "target", [&] {
+                     return ResolveTarget(specs_, request.target, &warning);
+                   }));
+  if (!warning.empty()) reply.warnings.push_back(warning);
+  if (request.mode != PlanMode::kPlanOnly) {
+    RETURN_IF_ERROR(toolchain_.SupportsIsa(device.isa));
+  }
+  ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
+                     return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
+                                                         .batch_size = options.hints.batch_size,
+                                                         .keep_outputs = options.keep_outputs});
+                   }));
+  ASSIGN_OR_RETURN(CanonicalGraph canonical,
+                   RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
+  ASSIGN_OR_RETURN(WorkPtr work, RunStage(stages, "key", [&] {
+                     return MakeWork(canonical, std::move(device), request);
+                   }));
+  absl::Status answered = Answer(work, request, stages, &reply);
+  if (!answered.ok()) return NameFailedNode(answered, canonical.node_names);
+  WarnUnverified(reply.stored->plan, &reply);
+  reply.inputs = std::move(canonical.input_names);
+  reply.outputs = std::move(canonical.output_names);
+  reply.weights = std::move(canonical.weight_names);
+  reply.nodes = std::move(canonical.node_names);
+  reply.stages = std::move(stages.times);
+  reply.dumps = std::move(stages.dumps);
+  return reply;
+}
+
+absl::StatusOr<FusionPipeline::WorkPtr> FusionPipeline::MakeWork(const CanonicalGraph& canonical,
+                                                                 DeviceSpec device,
+                                                                 const PlanRequest& request) const {
+  ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
+  auto work = std::make_shared<Work>();
+  const PlanOptions& options = request.options;
+  work->full_key = PlanKey({.graph = canonical.bytes,
+                            .device = device.KeyText(),
+                            .fusion = options.fusion,
+                            .numerics = options.numerics,
+                            .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
+                            .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+                            .planner_version = kPlannerVersion,
+                            .backend = std::string(backend->name()),
+                            .codegen_version = backend->version(),
+                            .abi_version = FUSION_KERNEL_ABI_VERSION,
+                            .toolchain = toolchain_.KeyText(device.isa, options.numerics)});
+  work->key = Sha256(work->full_key);
+  work->graph = canonical.graph;
+  work->device = std::move(device);
+  work->options = options;
+  return WorkPtr(std::move(work));
+}
+
+// From the store, or made and published.
+absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& request,
+                                    StageContext& stages, PlanReply* reply) {
+  bool compile = request.mode != PlanMode::kPlanOnly;
+  std::shared_ptr<const Planned> planned;
+  if (!request.dumps.empty()) {
+    // Texts come from the values between stages, which no store keeps: plan for this caller alone.
+    ASSIGN_OR_RETURN(planned, Plan(*work, {}, stages));
+  }
+  ASSIGN_OR_RETURN(bool complete, RunStage(stages, "lookup", [&]() -> absl::StatusOr<bool> {
+                     Found<StoredPlan> found = store_.GetPlan({work->key, work->full_key});
+                     if (!found) return false;
+                     reply->stored = found.value;
+                     reply->cache = found.tier == Tier::kMemory ? CacheOutcome::kHitMemory
+                                                                : CacheOutcome::kHitStore;
+                     return DescribeKernels(reply);
+                   }));
+  if (reply->stored != nullptr && (complete || !compile)) return absl::OkStatus();
+
+  bool known = reply->stored != nullptr;
+  if (planned == nullptr) {
+    ASSIGN_OR_RETURN(planned, PlanOnce(work, stages, reply));
+  }
+  if (!known) reply->stored = planned->stored;
+  if (compile) return AnswerBuilt(work, request, std::move(planned), stages, reply);
+  DescribeKernels(reply);
+  return RunStage(stages, "publish",
+                  [&] {
+                    Publish({.stored = planned->stored}, &reply->warnings);
+                    return absl::StatusOr<bool>(true);
+                  })
+      .status();
+}
+
+absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
+                                         std::shared_ptr<const Planned> planned,
+                                         StageContext& stages, PlanReply* reply) {
+  bool by_deadline = request.mode == PlanMode::kByDeadline;
+  Nanoseconds end = clock_.Now() + request.ready_within;
+  std::optional<Nanoseconds> left = stages.cancel.Remaining();
+  if (left.has_value()) end = std::min(end, clock_.Now() + *left);
+  CancelToken patience(clock_, end);
+  bool shared = false;
+  BuiltOr built = RunStage(stages, "compile", [&]() -> BuiltOr {
+    return builds_.Run(
+        work->key, by_deadline ? patience : stages.cancel,
+        [this, work, planned] { return Build(*work, planned); }, &shared);
+  });
+  if (shared && reply->cache == CacheOutcome::kMiss) reply->cache = CacheOutcome::kSharedFlight;
+  if (by_deadline && absl::IsDeadlineExceeded(built.status()) &&
+      patience.Remaining()->count() == 0) {
+    DescribeKernels(reply);  // the build goes on
+    return absl::OkStatus();
+  }
+  if (!built.ok()) return built.status();
+  reply->stored = (*built)->stored;
+  reply->warnings.insert(reply->warnings.end(), (*built)->warnings.begin(),
+                         (*built)->warnings.end());
+  reply->kernels.clear();
+  for (size_t k = 0; k < (*built)->kernels.size(); ++k) {
+    reply->kernels.push_back(ReadyStatus(*(*built)->kernels[k], (*built)->found[k]));
+  }
+  return absl::OkStatus();
+}
+
+// What stages make of a canonical graph. Pure but for the clock.
+FusionPipeline::PlannedOr FusionPipeline::Plan(const Work& work, const std::set<NodeId>& alone,
+                                               StageContext& stages) {
+  ASSIGN_OR_RETURN(PlannedModel model, RunStage(stages, "plan", [&] {
+                     return MakePlan(work.graph, work.device, work.options, &stages.cancel, alone);
+                   }));
+  ASSIGN_OR_RETURN(NamedKernels kernels, RunStage(stages, "emit", [&] {
+                     return EmitKernels(work.device, toolchain_, &model);
+                   }));
+  auto planned = std::make_shared<Planned>();
+  planned->stored = std::make_shared<const StoredPlan>(MakeStoredPlan(
+      work.full_key, std::move(model.plan),
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.UnixTime()).count()));
+  planned->jobs = std::move(kernels.jobs);
+  planned->times = stages.times;
+  int64_t bytes = ChargedBytes(*planned->stored);
+  for (const CompileJob& job : planned->jobs) {
+    bytes += static_cast<int64_t>(job.source.size() + job.schedule.size() + job.reference.size() +
+                                  job.full_key.size());
+  }
+  std::vector<std::pair<Digest, std::shared_ptr<const Planned>>> forgotten;  // dies unlocked
+  MutexLock lock(&mutex_);
+  forgotten = planned_.Insert(work.key, planned, bytes);
+  return PlannedOr(std::move(planned));
+}
+
+std::shared_ptr<const FusionPipeline::Planned> FusionPipeline::Remembered(const Digest& key) {
+  MutexLock lock(&mutex_);
+  std::shared_ptr<const Planned>* known = planned_.Find(key);
+  return known == nullptr ? nullptr : *known;
+}
+
+FusionPipeline::PlannedOr FusionPipeline::PlanOnce(const WorkPtr& work, StageContext& stages,
+                                                   PlanReply* reply) {
+  bool shared = false;
+  Nanoseconds start = clock_.Now();
+  std::shared_ptr<const Planned> planned = Remembered(work->key);
+  if (planned != nullptr) {
+    shared = true;
+  } else {
+    ASSIGN_OR_RETURN(planned, plans_.Run(
+                                  work->key, stages.cancel,
+                                  [this, work]() -> PlannedOr {
+                                    if (auto known = Remembered(work->key)) return known;
+                                    StageContext own{Nobody(), clock_};
+                                    return Plan(*work, {}, own);
+                                  },
+                                  &shared));
+  }
+  if (shared) {
+    stages.times.push_back({"plan (shared)", clock_.Now() - start});
+    if (reply->cache == CacheOutcome::kMiss) reply->cache = CacheOutcome::kSharedFlight;
+  } else {
+    stages.times.insert(stages.times.end(), planned->times.begin(), planned->times.end());
+  }
+  return planned;
+}
+
+FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
+                                              std::shared_ptr<const Planned> planned) {
+  std::set<NodeId> alone;
+  for (;;) {
+    auto built = std::make_shared<Built>();
+    built->stored = planned->stored;
+    std::vector<KernelBuilds::Claim> claims;  // kernels can be found through them until published
+    std::vector<absl::Status> results = Compile(*planned, built.get(), &claims);
+    size_t before = alone.size();
+    RETURN_IF_ERROR(IsolateFailures(planned->stored->plan, results, &alone));
+    if (alone.size() == before) {
+      if (before > 0) {
+        built->warnings.push_back(
+            StrCat(before, " nodes are not fused: a kernel that held them failed"));
+      }
+      Publish(*built, &built->warnings);
+      return BuiltOr(std::move(built));
+    }
+    StageContext stages{Nobody(), clock_};
+    ASSIGN_OR_RETURN(planned, Plan(work, alone, stages));
+  }
+}
+
+// Kernels the store has, and those the workers make of the rest; a status for each.
+std::vector<absl::Status> FusionPipeline::Compile(const Planned& planned, Built* built,
+                                                  std::vector<KernelBuilds::Claim>* claims) {
+  size_t count = planned.jobs.size();
+  built->kernels.resize(count);
+  built->found.resize(count);
+  std::vector<absl::Status> results(count);
+  std::vector<size_t> missing;
+  for (size_t k = 0; k < count; ++k) {
+    const CompileJob& job = planned.jobs[k];
+    built->kernels[k] = store_.GetKernel({job.key, job.full_key}).value;
+    built->found[k] = built->kernels[k] != nullptr;
+    if (built->found[k]) continue;
+    absl::StatusOr<KernelBuilds::Claim> claim = kernel_builds_.Start(job);
+    results[k] = claim.status();
+    if (!claim.ok()) continue;
+    claims->push_back(*std::move(claim));
+    missing.push_back(k);
+  }
+  for (size_t i = 0; i < missing.size(); ++i) {
+    CompileResult result = (*claims)[i].ticket().Wait(Nobody());
+    results[missing[i]] = result.status();
+    if (result.ok()) built->kernels[missing[i]] = *std::move(result);
+  }
+  return results;
+}
+
+// Adds the nodes of groups whose kernel is at fault to `alone`. Fails if a kernel could not be
+// tried, or is the kernel of nothing that could be taken apart.
+absl::Status FusionPipeline::IsolateFailures(const fusion::Plan& plan,
+                                             const std::vector<absl::Status>& results,
+                                             std::set<NodeId>* alone) const {
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (results[k].ok()) continue;
+    const PlanKernel& kernel = plan.kernels[k];
+    absl::Status failure =
+        Annotate(results[k], StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
+    if (!IsKernelsFault(results[k])) return failure;
+    size_t before = alone->size();
+    for (const PlanGroup& group : plan.groups) {
+      if (group.kernel == static_cast<int>(k) && group.nodes.size() > 1) {
+        alone->insert(group.nodes.begin(), group.nodes.end());
+      }
+    }
+    if (alone->size() == before) return failure;
+    logger_.Warning(
+        "group_unfused",
+        {{"kernel", kernel.key.ToHex()}, {"label", kernel.label}, {"reason", Message(results[k])}});
+  }
+  return absl::OkStatus();
+}
+
+void FusionPipeline::Publish(const Built& built, std::vector<std::string>* warnings) {
+  Bundle bundle{.plan = built.stored, .kernels = {}};
+  for (size_t k = 0; k < built.kernels.size(); ++k) {
+    if (!built.found[k]) bundle.kernels.push_back(built.kernels[k]);
+  }
+  absl::Status status = store_.PutBundle(bundle);
+  if (status.ok()) return;
+  logger_.Warning("bundle_not_stored",
+                  {{"plan", built.stored->key.ToHex()}, {"reason", Message(status)}});
+  warnings->push_back(StrCat("not stored: ", Message(status)));
+}
+
+// Fills in what is known about the kernels of reply->stored; true if all are ready.
+bool FusionPipeline::DescribeKernels(PlanReply* reply) {
+  reply->kernels.clear();
+  bool all = true;
+  for (const PlanKernel& kernel : reply->stored->plan.kernels) {
+    Found<KernelArtifact> found = store_.GetKernel({kernel.key});
+    if (found) {
+      reply->kernels.push_back(ReadyStatus(*found.value, /*cached=*/true));
+      continue;
+    }
+    all = false;
+    KernelStatus status{.key = kernel.key};
+    if (kernel_builds_.Failure(kernel.key).has_value()) status.state = KernelState::kFailed;
+    reply->kernels.push_back(status);
+  }
+  return all;
+}
+
+KernelReply FusionPipeline::GetKernel(const Digest& key, const CancelToken& cancel) {
+  std::shared_ptr<const CompileTicket> ticket = kernel_builds_.Find(key);
+  if (Found<KernelArtifact> found = store_.GetKernel({key})) {
+    return {KernelState::kReady, found.value, absl::OkStatus()};
+  }
+  if (ticket != nullptr) {
+    CompileResult result = ticket->Wait(cancel);
+    if (result.ok()) return {KernelState::kReady, *std::move(result), absl::OkStatus()};
+    bool gave_up = !cancel.Check().ok();
+    return {gave_up ? KernelState::kPending : KernelState::kFailed, nullptr, result.status()};
+  }
+  if (std::optional<absl::Status> why = kernel_builds_.Failure(key)) {
+    return {KernelState::kFailed, nullptr, *why};
+  }
+  return {KernelState::kFailed, nullptr,
+          NotFound("no kernel ", key.ToHex(), ": neither stored nor being compiled; plan again")};
+}
+
+}  // namespace fusion

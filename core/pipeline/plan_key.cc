@@ -1,0 +1,23 @@
+#include "core/pipeline/plan_key.h"
+
+#include "core/base/hash.h"
+
+namespace fusion {
+
+std::string PlanKey(const PlanKeyParts& parts) {
+  FieldHasher h;
+  h.Add("graph", parts.graph)
+      .Add("device", parts.device)
+      .Add("fusion", static_cast<int64_t>(parts.fusion))
+      .Add("numerics", static_cast<int64_t>(parts.numerics))
+      .Add("high_memory_pressure", parts.high_memory_pressure)
+      .Add("high_compute_pressure", parts.high_compute_pressure)
+      .Add("planner", parts.planner_version)
+      .Add("backend", parts.backend)
+      .Add("codegen", parts.codegen_version)
+      .Add("abi", parts.abi_version)
+      .Add("toolchain", parts.toolchain);
+  return h.bytes();
+}
+
+}  // namespace fusion

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "core/bundle/options.h"
+
+namespace fusion {
+
+/// Everything that can change a plan. Batch size, dim bindings and kept outputs are already part of
+/// the graph; names, weight values and the request's mode are not part of anything.
+struct PlanKeyParts {
+  std::string graph;   // CanonicalGraph::bytes
+  std::string device;  // DeviceSpec::KeyText: spec, ISA, caches, threads
+  FusionMode fusion = FusionMode::kFused;
+  Numerics numerics = Numerics::kFp32Accumulate;
+  bool high_memory_pressure = false;  // pressures enter by their bucket only
+  bool high_compute_pressure = false;
+  int planner_version = 0;
+  std::string backend;
+  int codegen_version = 0;
+  int abi_version = 0;
+  std::string toolchain;  // Toolchain::KeyText: kernels are named in the plan
+};
+
+/// The full key; its SHA-256 names the plan. Differs whenever a part differs.
+std::string PlanKey(const PlanKeyParts& parts);
+
+}  // namespace fusion
