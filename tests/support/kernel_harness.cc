@@ -22,24 +22,43 @@ class Workshop {
                                     const DeviceSpec& device) {
     ASSIGN_OR_RETURN(const Backend* backend, FindBackend("cpu"));
     ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test"));
+    WorkerJob work = Job(schedule, source, device);
+    work.job.reference = ToString(reference);
+    ReferenceChecker checker({.points = 1e9});
+    ASSIGN_OR_RETURN(WorkerResult result, Run(work, checker));
+    return result.check;
+  }
+
+  absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const Schedule& schedule,
+                                                              const DeviceSpec& device) {
+    ASSIGN_OR_RETURN(const Backend* backend, FindBackend("cpu"));
+    ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test"));
+    ReferenceChecker checker;  // without a reference it looks at the descriptor only
+    ASSIGN_OR_RETURN(WorkerResult result, Run(Job(schedule, source, device), checker));
+    return LoadCpuKernel(result.binary, source.symbol);
+  }
+
+ private:
+  WorkerJob Job(const Schedule& schedule, const KernelSource& source, const DeviceSpec& device) {
     WorkerJob work;
     work.job.symbol = source.symbol;
     work.job.source = source.text;
     work.job.schedule = ToString(schedule);
-    work.job.reference = ToString(reference);
     work.job.isa = device.isa;
     work.job.numerics = schedule.bitwise ? Numerics::kBitwise : Numerics::kFp32Accumulate;
     work.compile_argv = toolchain_.CompileArgv(device.isa, work.job.numerics);
     work.link_argv = toolchain_.LinkArgv();
-    ReferenceChecker checker({.points = 1e9});
-    JobRunner jobs(dir_.path(), *runner_, checker, [](std::string_view) {});
-    WorkerResult result = jobs.Run(work);
-    if (result.status.ok()) return result.check;
-    return Annotate(result.status,
-                    StrCat(result.log, "\n", work.job.schedule, work.job.reference, source.text));
+    return work;
   }
 
- private:
+  absl::StatusOr<WorkerResult> Run(const WorkerJob& work, KernelChecker& checker) {
+    JobRunner jobs(dir_.path(), *runner_, checker, [](std::string_view) {});
+    WorkerResult result = jobs.Run(work);
+    if (result.status.ok()) return result;
+    return Annotate(result.status, StrCat(result.log, "\n", work.job.schedule, work.job.reference,
+                                          work.job.source));
+  }
+
   Workshop(TempDir dir, std::unique_ptr<CommandRunner> runner, Toolchain toolchain)
       : dir_(std::move(dir)), runner_(std::move(runner)), toolchain_(std::move(toolchain)) {}
 
@@ -106,6 +125,23 @@ absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowere
   }
   return workshop->Check(lowered.schedule, MakeReference(whole.program, whole.group, lowered),
                          device);
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const LoadedKernel>>> CompileKernels(
+    const PlannedModel& model, const DeviceSpec& device) {
+  ASSIGN_OR_RETURN(Workshop * workshop, Workshop::Get());
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels;
+  for (const PlannedKernel& kernel : model.kernels) {
+    ASSIGN_OR_RETURN(kernels.emplace_back(), workshop->Compile(kernel.schedule, device));
+  }
+  return kernels;
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
+                                                      const DeviceSpec& device,
+                                                      ExecutorOptions options) {
+  ASSIGN_OR_RETURN(auto kernels, CompileKernels(model, device));
+  return Executor::Create(model.plan, std::move(kernels), std::move(options));
 }
 
 }  // namespace fusion

@@ -4,6 +4,8 @@
 
 #include "core/bundle/plan.h"
 #include "core/device/device_spec.h"
+#include "core/plan/planner.h"
+#include "core/runtime/executor.h"
 #include "core/schedule/lower.h"
 
 namespace fusion {
@@ -26,5 +28,14 @@ absl::StatusOr<WholeProgram> AsOneGroup(const Program& program);
 /// source.
 absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowered& lowered,
                                          const DeviceSpec& device);
+
+/// The kernels of a plan, compiled and loaded but not checked, by plan kernel.
+absl::StatusOr<std::vector<std::shared_ptr<const LoadedKernel>>> CompileKernels(
+    const PlannedModel& model, const DeviceSpec& device);
+
+/// An executor for a plan and its kernels, not prepared yet.
+absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
+                                                      const DeviceSpec& device,
+                                                      ExecutorOptions options = {});
 
 }  // namespace fusion

@@ -328,6 +328,24 @@ TEST(CheckKernel, ComparesIntegersExactly) {
   EXPECT_THAT(std::string(Message(made.Check(kernel).status())), HasSubstr("1 of 33"));
 }
 
+TEST(CheckKernel, FindsABoolThatIsNeitherZeroNorOne) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : f32[33]
+  %1 = input "y" : f32[33]
+  %2 = Greater(%0, %1) : bool[33]  "" @ ""
+  output %2
+}
+)");
+  uint8_t yes = 1;
+  HandMadeKernel kernel(3, 1, [&](const FusionKernelArgs& args, int64_t) {
+    auto* out = static_cast<uint8_t*>(args.tensors[2].data);
+    for (int i = 0; i < 33; ++i) out[i] = Data(args, 0)[i] > Data(args, 1)[i] ? yes : 0;
+  });
+  EXPECT_TRUE(made.Check(kernel).ok());
+  yes = 255;
+  EXPECT_THAT(std::string(Message(made.Check(kernel).status())), HasSubstr("neither 0 nor 1"));
+}
+
 TEST(CheckKernel, ComparesThePaddingOfPackedWeights) {
   Made made = Make(R"(graph "g" {
   %0 = input "x" : f32[5,6]

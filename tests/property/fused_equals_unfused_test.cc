@@ -1,0 +1,128 @@
+// Random graphs: what a plan computes, fused or one kernel a node, is what the evaluator computes;
+// every text form reads back as what was printed.
+#include <gtest/gtest.h>
+
+#include "core/graph/canonical.h"
+#include "core/graph/text.h"
+#include "core/plan/planner.h"
+#include "core/runtime/executor.h"
+#include "core/tensor/compare.h"
+#include "tests/support/kernel_harness.h"
+#include "tests/support/plan_interpreter.h"
+#include "tests/support/random_graph.h"
+
+namespace fusion {
+namespace {
+
+constexpr uint64_t kGraphs = 60;
+constexpr uint64_t kCompiledGraphs = 3;
+
+Graph CanonicalRandomGraph(uint64_t seed) {
+  auto canonical = Canonicalise(RandomGraph(seed));
+  FUSION_CHECK(canonical.ok(), Message(canonical.status()));
+  return std::move(canonical->graph);
+}
+
+// Sums are taken in another order, and intermediates of a group are not rounded.
+constexpr Tolerance kTolerance = {.atol = 2e-5, .rtol = 2e-4};
+
+void ExpectEqual(const std::vector<HostTensor>& got, const std::vector<HostTensor>& wanted,
+                 const std::string& what) {
+  ASSERT_EQ(got.size(), wanted.size()) << what;
+  for (size_t o = 0; o < got.size(); ++o) {
+    Difference d = Compare(got[o], wanted[o], kTolerance);
+    EXPECT_TRUE(d.ok()) << what << ", output " << o << ": " << d.ToString();
+  }
+}
+
+class RandomGraphs : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  RandomGraphs() : graph_(CanonicalRandomGraph(GetParam())) {}
+
+  std::string Where() const { return StrCat("seed ", GetParam(), "\n", ToString(graph_)); }
+
+  Graph graph_;
+};
+
+TEST_P(RandomGraphs, FusedAndUnfusedEqualTheEvaluator) {
+  for (std::string_view name : {"generic-avx2", "intel-skylake-server"}) {
+    DeviceSpec device = DeviceNamed(name, 2);
+    for (FusionMode mode : {FusionMode::kFused, FusionMode::kOpByOp}) {
+      SCOPED_TRACE(StrCat(name, mode == FusionMode::kFused ? " fused" : " op by op"));
+      auto model = MakePlan(graph_, device, {.fusion = mode});
+      ASSERT_TRUE(model.ok()) << model.status() << "\n" << Where();
+      PlanValues values = RandomPlanValues(*model, GetParam());
+      auto wanted = EvaluatePlanned(graph_, *model, values);
+      ASSERT_TRUE(wanted.ok()) << wanted.status() << "\n" << Where();
+      auto got = InterpretPlan(*model, values.inputs, values.weights);
+      ASSERT_TRUE(got.ok()) << got.status() << "\n" << Where();
+      ExpectEqual(*got, *wanted, Where());
+    }
+  }
+}
+
+TEST_P(RandomGraphs, TextFormsReadBack) {
+  std::string text = ToString(graph_);
+  auto graph = ParseGraph(text);
+  ASSERT_TRUE(graph.ok()) << graph.status() << "\n" << text;
+  EXPECT_EQ(ToString(*graph), text);
+  for (bool absorb : {false, true}) {
+    auto program = BuildProgram(graph_, {.absorb_views = absorb});
+    ASSERT_TRUE(program.ok()) << program.status() << "\n" << text;
+    auto back = ParseProgram(ToString(*program));
+    ASSERT_TRUE(back.ok()) << back.status() << "\n" << ToString(*program);
+    EXPECT_EQ(ToString(*back), ToString(*program));
+  }
+  auto model = MakePlan(graph_, DeviceNamed("generic-avx2", 2), {});
+  ASSERT_TRUE(model.ok()) << model.status() << "\n" << text;
+  for (const PlannedKernel& kernel : model->kernels) {
+    EXPECT_EQ(ToString(kernel.schedule), kernel.text);
+    EXPECT_TRUE(Verify(kernel.schedule).ok()) << Verify(kernel.schedule) << "\n" << kernel.text;
+    auto schedule = ParseSchedule(kernel.text);
+    ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << kernel.text;
+    EXPECT_EQ(ToString(*schedule), kernel.text);
+    std::string reference = ToString(kernel.reference);
+    auto back = ParseReference(reference);
+    ASSERT_TRUE(back.ok()) << back.status() << "\n" << reference;
+    EXPECT_EQ(ToString(*back), reference);
+  }
+  for (const std::vector<LoopId>& loops : model->groups) {
+    if (loops.empty()) continue;
+    auto smg = BuildSmg(model->program, loops);
+    ASSERT_TRUE(smg.ok()) << smg.status() << "\n" << text;
+    auto back = ParseSmg(ToString(*smg), model->program);
+    ASSERT_TRUE(back.ok()) << back.status() << "\n" << ToString(*smg);
+    EXPECT_EQ(*back, *smg) << ToString(*smg);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RandomGraphs, ::testing::Range(uint64_t{1}, kGraphs + 1));
+
+// Compiled, on the executor.
+class CompiledRandomGraphs : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(CompiledRandomGraphs, FusedAndUnfusedEqualTheEvaluator) {
+  std::vector<std::string> devices = RunnableDevices();
+  if (devices.empty()) GTEST_SKIP() << "this machine runs none of our kernels";
+  Graph graph = CanonicalRandomGraph(1000 + GetParam());
+  DeviceSpec device = DeviceNamed(devices[GetParam() % devices.size()], 2);
+  for (FusionMode mode : {FusionMode::kFused, FusionMode::kOpByOp}) {
+    auto model = MakePlan(graph, device, {.fusion = mode});
+    ASSERT_TRUE(model.ok()) << model.status() << "\n" << ToString(graph);
+    PlanValues values = RandomPlanValues(*model, GetParam());
+    auto wanted = EvaluatePlanned(graph, *model, values);
+    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    auto executor = CompilePlan(*model, device);
+    ASSERT_TRUE(executor.ok()) << executor.status() << "\n" << ToString(graph);
+    ASSERT_TRUE(
+        (*executor)->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; }).ok());
+    auto got = (*executor)->Run(values.inputs);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ExpectEqual(*got, *wanted, ToString(graph));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CompiledRandomGraphs, ::testing::Range(uint64_t{0}, kCompiledGraphs));
+
+}  // namespace
+}  // namespace fusion

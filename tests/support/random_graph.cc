@@ -1,0 +1,305 @@
+#include "tests/support/random_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "core/graph/builder.h"
+
+namespace fusion {
+namespace {
+
+// Bound of the elements of a tensor above which it is squashed: rounding errors grow with it.
+constexpr double kLargest = 30;
+constexpr int64_t kMostElements = 4000;
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed), builder_("random") {}
+
+  Graph Run() {
+    for (int i = 0; i < 1 + Below(3); ++i) NewInput(RandomDims());
+    int steps = 3 + Below(9);
+    for (int i = 0; i < steps; ++i) Step();
+    // What nothing reads, and sometimes what something reads, is an output.
+    int outputs = 0;
+    for (size_t i = pool_.size(); i-- > 0;) {
+      if (!pool_[i].computed) continue;
+      if (outputs > 0 && pool_[i].read && Below(8) != 0) continue;
+      builder_.MarkOutput(pool_[i].id);
+      ++outputs;
+    }
+    auto graph = builder_.Build();
+    FUSION_CHECK(graph.ok(), Message(graph.status()));
+    return *std::move(graph);
+  }
+
+ private:
+  struct Entry {
+    TensorId id = 0;
+    Dims dims;
+    double largest = 3;  // bound of the magnitude of most elements
+    bool computed = false;
+    bool read = false;
+  };
+
+  int Below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
+  int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+
+  int64_t RandomExtent() {
+    constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 32, 33, 40};
+    if (Below(60) == 0) return 0;
+    return kExtents[Below(static_cast<int>(std::size(kExtents)))];
+  }
+
+  Dims RandomDims() {
+    for (;;) {
+      Dims dims(static_cast<size_t>(Below(10) == 0 ? 0 : 1 + Below(3)));
+      for (int64_t& d : dims) d = RandomExtent();
+      if (NumElements(dims) <= kMostElements) return dims;
+    }
+  }
+
+  // `dims` with some extents 1 and some leading ones missing: broadcasts to it.
+  Dims BroadcastDims(const Dims& dims) {
+    Dims out = dims;
+    for (int64_t& d : out) d = Below(4) == 0 ? 1 : d;
+    out.erase(out.begin(), out.begin() + Below(static_cast<int>(out.size()) + 1));
+    return out;
+  }
+
+  static TensorType Float(const Dims& dims) { return {DType::kF32, Shape(dims)}; }
+
+  size_t NewInput(const Dims& dims) {
+    return Put({builder_.AddInput(StrCat("in", pool_.size()), Float(dims)), dims});
+  }
+  size_t NewWeight(const Dims& dims) {
+    return Put({builder_.AddWeight(StrCat("w", pool_.size()), Float(dims)), dims});
+  }
+  size_t NewSource(const Dims& dims) { return Below(2) == 0 ? NewInput(dims) : NewWeight(dims); }
+  TensorId Constant(double value) {
+    HostTensor t(DType::kF32, {});
+    t.SetDouble(0, value);
+    return builder_.AddConstant("", std::move(t));
+  }
+
+  size_t Put(Entry entry) {
+    pool_.push_back(std::move(entry));
+    return pool_.size() - 1;
+  }
+
+  // Adds a node on pool entries and constants; its bound is squashed if need be.
+  size_t Add(std::string_view op, const std::vector<TensorId>& inputs, AttrMap attrs,
+             double largest) {
+    for (Entry& e : pool_) {
+      e.read |= std::find(inputs.begin(), inputs.end(), e.id) != inputs.end();
+    }
+    auto made = builder_.AddNode(op, inputs, std::move(attrs), StrCat("node", nodes_++));
+    FUSION_CHECK(made.ok(), Message(made.status()));
+    size_t at = Put({*made, builder_.tensor(*made).type.shape.ToDims(), largest, true});
+    if (largest <= kLargest) return at;
+    return Add("Tanh", {*made}, {}, 1);
+  }
+
+  size_t Pick() {
+    // Late tensors are better: chains get long.
+    size_t a = static_cast<size_t>(Below(static_cast<int64_t>(pool_.size())));
+    size_t b = static_cast<size_t>(Below(static_cast<int64_t>(pool_.size())));
+    return std::max(a, b);
+  }
+
+  void Step() {
+    Entry x = pool_[Pick()];
+    switch (Below(14)) {
+      case 0:
+      case 1:
+        return Unary(x);
+      case 2:
+      case 3:
+      case 4:
+        return Binary(x);
+      case 5:
+        return Reduce(x);
+      case 6:
+        return Normalise(x);
+      case 7:
+      case 8:
+        return Product(x);
+      case 9:
+        return Transpose(x);
+      case 10:
+        return Reshape(x);
+      case 11:
+        return SliceOrConcat(x);
+      case 12:
+        return GatherOrExpand(x);
+      default:
+        return Select(x);
+    }
+  }
+
+  void Unary(const Entry& x) {
+    struct Function {
+      const char* op;
+      double largest;  // 0: as its argument
+    };
+    constexpr Function kFunctions[] = {{"Relu", 0}, {"Tanh", 1}, {"Sigmoid", 1}, {"Neg", 0},
+                                       {"Abs", 0},  {"Erf", 1},  {"Sin", 1},     {"Cos", 1}};
+    const Function& f = kFunctions[Below(static_cast<int>(std::size(kFunctions)))];
+    size_t y = Add(f.op, {x.id}, {}, f.largest == 0 ? x.largest : f.largest);
+    // Of what lies in -1..1 also the functions that are not defined or too large elsewhere.
+    if (f.largest != 1 || Below(2) == 0) return;
+    size_t bounded = Add("Add", {pool_[y].id, Constant(2)}, {}, 3);
+    constexpr const char* kMore[] = {"Exp", "Log", "Sqrt", "Reciprocal"};
+    Add(kMore[Below(4)], {pool_[bounded].id}, {}, 21);
+  }
+
+  void Binary(const Entry& x) {
+    constexpr const char* kOps[] = {"Add", "Sub", "Mul", "Max", "Min"};
+    const char* op = kOps[Below(5)];
+    TensorId other = 0;
+    double largest = 3;
+    size_t same = Pick();
+    if (Below(4) == 0) {
+      other = Constant(0.5);
+    } else if (Below(2) == 0 && pool_[same].dims == x.dims) {
+      other = pool_[same].id;
+      largest = pool_[same].largest;
+    } else {
+      other = pool_[NewSource(BroadcastDims(x.dims))].id;
+    }
+    bool product = std::string_view(op) == "Mul";
+    Add(op, Below(3) == 0 ? std::vector{other, x.id} : std::vector{x.id, other}, {},
+        product ? x.largest * largest : x.largest + largest);
+  }
+
+  void Reduce(const Entry& x) {
+    if (x.dims.empty()) return;
+    constexpr const char* kOps[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"};
+    std::vector<int64_t> axes;
+    int64_t points = 1;
+    for (size_t d = 0; d < x.dims.size(); ++d) {
+      if (Below(2) == 0) continue;
+      axes.push_back(static_cast<int64_t>(d));
+      points *= x.dims[d];
+    }
+    if (axes.empty()) {
+      axes = {-1};
+      points = x.dims.back();
+    }
+    int op = points == 0 ? 0 : Below(4);  // only an empty sum is a number
+    size_t y = Add(kOps[op], {x.id}, {{"axes", axes}, {"keepdims", int64_t{Below(2)}}},
+                   op == 0 ? x.largest * static_cast<double>(points) / 4 : x.largest);
+    if (Below(2) != 0 || pool_[y].dims.size() != x.dims.size()) return;
+    Add("Sub", {x.id, pool_[y].id}, {}, x.largest + pool_[y].largest);
+  }
+
+  void Normalise(const Entry& x) {
+    if (x.dims.empty()) return;
+    if (Below(2) == 0) {
+      Add("Softmax", {x.id}, {{"axis", Below(static_cast<int64_t>(x.dims.size()))}}, 1);
+      return;
+    }
+    // A row that is constant but for rounding has no reproducible normal form.
+    if (x.computed && x.dims.back() < 3) return;
+    TensorId scale = pool_[NewWeight({x.dims.back()})].id;
+    TensorId bias = pool_[NewWeight({x.dims.back()})].id;
+    Add("LayerNormalization", {x.id, scale, bias}, {{"axis", int64_t{-1}}, {"epsilon", 0.125}}, 9);
+  }
+
+  void Product(const Entry& x) {
+    if (x.dims.empty()) return;
+    int64_t k = x.dims.back();
+    double largest = x.largest * (1 + std::sqrt(static_cast<double>(k)));
+    Dims other = {k, RandomExtent()};
+    // Batched, where x has a batch and both operands vary with the run.
+    if (x.dims.size() == 3 && Below(2) == 0) other.insert(other.begin(), x.dims[0]);
+    if (NumElements(other) > kMostElements) return;
+    size_t y = Add("MatMul", {x.id, pool_[NewSource(other)].id}, {}, largest);
+    if (Below(2) == 0 || pool_[y].dims.empty()) return;
+    TensorId bias = pool_[NewWeight({pool_[y].dims.back()})].id;
+    Add("Add", {pool_[y].id, bias}, {}, pool_[y].largest + 3);
+  }
+
+  void Transpose(const Entry& x) {
+    std::vector<int64_t> perm(x.dims.size());
+    for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
+    std::shuffle(perm.begin(), perm.end(), random_);
+    Add("Transpose", {x.id}, {{"perm", perm}}, x.largest);
+  }
+
+  void Reshape(const Entry& x) {
+    std::vector<int64_t> shape(x.dims.begin(), x.dims.end());
+    if (shape.size() >= 2 && Below(2) == 0) {
+      auto at = shape.begin() + Below(static_cast<int>(shape.size()) - 1);
+      *at *= at[1];
+      shape.erase(at + 1);
+    } else if (!shape.empty()) {
+      auto at = shape.begin() + Below(static_cast<int>(shape.size()));
+      int64_t part = *at % 4 == 0 && *at > 0 ? 4 : *at % 3 == 0 && *at > 0 ? 3 : 1;
+      *at /= part;
+      shape.insert(at, part);
+    } else {
+      shape = {1, 1};
+    }
+    Add("Reshape", {x.id}, {{"shape", shape}, {"allowzero", int64_t{1}}}, x.largest);
+  }
+
+  void SliceOrConcat(const Entry& x) {
+    if (x.dims.empty()) return;
+    auto axis = static_cast<size_t>(Below(static_cast<int>(x.dims.size())));
+    std::vector<int64_t> axes = {static_cast<int64_t>(axis)};
+    if (Below(2) == 0) {
+      int64_t begin = Below(x.dims[axis] / 2 + 1);
+      int64_t end = x.dims[axis] - Below(x.dims[axis] / 3 + 1);
+      Add("Slice", {x.id},
+          {{"axes", axes},
+           {"starts", std::vector<int64_t>{begin}},
+           {"ends", std::vector<int64_t>{end}},
+           {"steps", std::vector<int64_t>{1 + Below(2) * Below(2)}}},
+          x.largest);
+      return;
+    }
+    size_t same = Pick();
+    TensorId other = x.id;
+    if (pool_[same].dims == x.dims) {
+      other = pool_[same].id;
+    } else if (Below(2) == 0) {
+      Dims dims = x.dims;
+      dims[axis] = 1 + Below(5);
+      other = pool_[NewInput(dims)].id;
+    }
+    Add("Concat", {x.id, other}, {{"axis", axes[0]}}, std::max(x.largest, pool_[same].largest));
+  }
+
+  void GatherOrExpand(const Entry& x) {
+    if (!x.dims.empty() && x.dims[0] > 0 && !x.computed) {
+      TensorId ids =
+          builder_.AddInput(StrCat("ids", nodes_), {DType::kI64, Shape(Dims{1 + Below(6)})});
+      Add("Gather", {x.id, ids}, {{"axis", int64_t{0}}}, x.largest);
+      return;
+    }
+    std::vector<int64_t> shape(x.dims.begin(), x.dims.end());
+    for (int64_t& d : shape) d = d == 1 ? 5 : d;
+    if (shape.size() < 3) shape.insert(shape.begin(), 2);
+    if (NumElements(shape) > kMostElements) return;
+    Add("Expand", {x.id}, {{"shape", shape}}, x.largest);
+  }
+
+  void Select(const Entry& x) {
+    TensorId mask =
+        builder_.AddInput(StrCat("mask", nodes_), {DType::kBool, Shape(BroadcastDims(x.dims))});
+    Add("Where", {mask, x.id, Constant(-2)}, {}, std::max(x.largest, 2.0));
+  }
+
+  std::mt19937_64 random_;
+  GraphBuilder builder_;
+  std::vector<Entry> pool_;
+  int nodes_ = 0;
+};
+
+}  // namespace
+
+Graph RandomGraph(uint64_t seed) { return Generator(seed).Run(); }
+
+}  // namespace fusion

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+/// A small graph of float ops chosen by `seed`: element-wise with broadcast, reductions, softmax,
+/// layer norm, products, transposes, reshapes, slices, concat, gather, expand, where; extents up to
+/// 40, among them 1 and (seldom) 0. Values stay small, so that results of different summation order
+/// agree. Every node has an unique name. Same seed, same graph.
+Graph RandomGraph(uint64_t seed);
+
+}  // namespace fusion
