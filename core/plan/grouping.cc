@@ -32,26 +32,23 @@ std::vector<int> Nodes(const Program& program, const std::vector<LoopId>& loops)
 GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
                                const PlanOptions& options)
     : program_(program), device_(device), options_(options) {
+  // What the program returns must be computed by every run, into memory of the caller; so must what is made from it.
+  returned_.assign(program.values.size(), false);
+  for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
   constant_.assign(program.values.size(), false);
   readers_.resize(program.values.size());
   for (size_t v = 0; v < program.values.size(); ++v) {
     TensorKind kind = program.values[v].kind;
-    constant_[v] = kind == TensorKind::kWeight || kind == TensorKind::kConstant;
+    constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
   }
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LoopOp& op = program.ops[i];
-    bool constant = true;
+    bool constant = !returned_[static_cast<size_t>(op.output)];
     for (ValueId in : op.inputs) {
       constant = constant && constant_[static_cast<size_t>(in)];
       readers_[static_cast<size_t>(in)].push_back(static_cast<LoopId>(i));
     }
     constant_[static_cast<size_t>(op.output)] = constant;
-  }
-  returned_.assign(program.values.size(), false);
-  for (ValueId v : program.outputs) {
-    // What the program returns must be computed by every run, into memory of the caller.
-    constant_[static_cast<size_t>(v)] = false;
-    returned_[static_cast<size_t>(v)] = true;
   }
   ClassifyOps();
 }
