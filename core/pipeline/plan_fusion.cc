@@ -179,13 +179,10 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   std::optional<Nanoseconds> left = stages.cancel.Remaining();
   if (left.has_value()) end = std::min(end, clock_.Now() + *left);
   CancelToken patience(clock_, end);
-  bool shared = false;
-  BuiltOr built = RunStage(stages, "compile", [&]() -> BuiltOr {
-    return builds_.Run(
-        work->key, by_deadline ? patience : stages.cancel,
-        [this, work, planned] { return Build(*work, planned); }, &shared);
+  BuiltOr built = RunStage(stages, "compile", [&] {
+    return builds_.Run(work->key, by_deadline ? patience : stages.cancel,
+                       [this, work, planned] { return Build(*work, planned); });
   });
-  if (shared && reply->cache == CacheOutcome::kMiss) reply->cache = CacheOutcome::kSharedFlight;
   if (by_deadline && absl::IsDeadlineExceeded(built.status()) &&
       patience.Remaining()->count() == 0) {
     DescribeKernels(reply);  // the build goes on

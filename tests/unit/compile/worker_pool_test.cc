@@ -2,15 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <future>
 
 #include "core/base/file.h"
-#include "core/base/kernel_abi.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_toolchain.h"
+#include "tests/support/fake_worker.h"
 
 namespace fusion {
 namespace {
@@ -21,74 +20,15 @@ using testing::HasSubstr;
 
 constexpr Nanoseconds kForEver = seconds(30);
 
-// A worker that is a thread. The job's source says what it does with it: "ok", "error", "die",
-// "garbage", "hang", "stage-hang".
-class FakeWorker final : public WorkerProcess {
- public:
-  FakeWorker() {
-    int fds[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    ours_ = std::make_unique<FrameChannel>(UniqueFd(fds[0]), kMaxWorkerMessageBytes);
-    thread_ = std::thread([this, fd = fds[1]] { Serve(fd); });
-  }
-  ~FakeWorker() override { End(Nanoseconds(0)); }
-
-  FrameChannel& channel() override { return *ours_; }
-  std::string End(Nanoseconds /*grace*/) override {
-    killed_ = true;
-    if (thread_.joinable()) thread_.join();
-    return died_ ? "killed by signal 11 (Segmentation fault)" : "killed by signal 9 (Killed)";
-  }
-
- private:
-  void Serve(int fd) {
-    FrameChannel channel{UniqueFd(fd), kMaxWorkerMessageBytes};
-    EXPECT_TRUE(
-        channel.Send(EncodeReply(WorkerHello{FUSION_KERNEL_ABI_VERSION, "avx2", "none"}), kForEver)
-            .ok());
-    while (!killed_) {
-      absl::StatusOr<std::optional<std::string>> body = channel.Receive(milliseconds(2));
-      if (!body.ok()) return;
-      if (!body->has_value()) continue;
-      WorkerJob work = DecodeJob(**body).value();
-      const std::string& what = work.job.source;
-      if (what == "die") {
-        died_ = true;
-        return;
-      }
-      EXPECT_TRUE(channel.Send(EncodeReply(WorkerStage{"compile"}), kForEver).ok());
-      if (what == "hang") continue;
-      if (what == "garbage") {
-        EXPECT_TRUE(channel.Send("\xc1", kForEver).ok());
-        continue;
-      }
-      WorkerResult result;
-      result.binary = StrCat("binary of ", work.job.label);
-      if (what == "error") {
-        result.status = Internal("g++ exited with 1");
-        result.log = "kernel.cc:3: error: no";
-      }
-      EXPECT_TRUE(channel.Send(EncodeReply(result), kForEver).ok());
-    }
-  }
-
-  std::unique_ptr<FrameChannel> ours_;
-  std::atomic<bool> killed_{false};
-  std::atomic<bool> died_{false};
-  std::thread thread_;
-};
-
-class FakeStarter final : public WorkerStarter {
- public:
-  explicit FakeStarter(std::atomic<bool>* broken) : broken_(*broken) {}
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int /*slot*/) override {
-    if (broken_) return FailedPrecondition("no such program");
-    return std::make_unique<FakeWorker>();
-  }
-
- private:
-  std::atomic<bool>& broken_;
-};
+// The source of a job says what becomes of it.
+FakeAct ActOfSource(const CompileJob& job) {
+  static const std::map<std::string, FakeAct> kActs = {{"ok", FakeAct::kCompile},
+                                                       {"error", FakeAct::kError},
+                                                       {"die", FakeAct::kDie},
+                                                       {"garbage", FakeAct::kGarbage},
+                                                       {"hang", FakeAct::kHang}};
+  return kActs.at(job.source);
+}
 
 class WorkerPoolTest : public testing::Test {
  protected:
@@ -100,7 +40,8 @@ class WorkerPoolTest : public testing::Test {
 
   std::unique_ptr<WorkerPool> MakePool() {
     return std::make_unique<WorkerPool>(options_, toolchain_,
-                                        std::make_unique<FakeStarter>(&broken_), logger_, clock_);
+                                        std::make_unique<FakeStarter>(ActOfSource, &broken_),
+                                        logger_, clock_);
   }
 
   static CompileJob Job(const std::string& what, const std::string& label = "MatMul") {

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "core/base/kernel_abi.h"
+#include "core/compile/worker_pool.h"
+
+namespace fusion {
+
+/// What a fake worker does with a job.
+enum class FakeAct : uint8_t {
+  kCompile,  // "binary of <label>"
+  kError,    // as if the compiler had refused the source
+  kDie,
+  kGarbage,  // answers nonsense
+  kHang,
+};
+using FakeDecision = std::function<FakeAct(const CompileJob&)>;
+
+/// A worker that is a thread.
+class FakeWorker final : public WorkerProcess {
+ public:
+  explicit FakeWorker(FakeDecision decide) : decide_(std::move(decide)) {
+    int fds[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    ours_ = std::make_unique<FrameChannel>(UniqueFd(fds[0]), kMaxWorkerMessageBytes);
+    thread_ = std::thread([this, fd = fds[1]] { Serve(fd); });
+  }
+  ~FakeWorker() override { End(Nanoseconds(0)); }
+
+  FrameChannel& channel() override { return *ours_; }
+  std::string End(Nanoseconds /*grace*/) override {
+    killed_ = true;
+    if (thread_.joinable()) thread_.join();
+    return died_ ? "killed by signal 11 (Segmentation fault)" : "killed by signal 9 (Killed)";
+  }
+
+ private:
+  static constexpr Nanoseconds kForEver = std::chrono::seconds(30);
+
+  void Serve(int fd) {
+    FrameChannel channel{UniqueFd(fd), kMaxWorkerMessageBytes};
+    auto send = [&](const std::string& body) { EXPECT_TRUE(channel.Send(body, kForEver).ok()); };
+    send(EncodeReply(WorkerHello{FUSION_KERNEL_ABI_VERSION, "avx2", "none"}));
+    while (!killed_) {
+      absl::StatusOr<std::optional<std::string>> body =
+          channel.Receive(std::chrono::milliseconds(2));
+      if (!body.ok()) return;
+      if (!body->has_value()) continue;
+      WorkerJob work = DecodeJob(**body).value();
+      FakeAct act = decide_(work.job);
+      if (act == FakeAct::kDie) {
+        died_ = true;
+        return;
+      }
+      send(EncodeReply(WorkerStage{"compile"}));
+      if (act == FakeAct::kHang) continue;
+      if (act == FakeAct::kGarbage) {
+        send("\xc1");
+        continue;
+      }
+      WorkerResult result;
+      result.binary = StrCat("binary of ", work.job.label);
+      if (act == FakeAct::kError) {
+        result.status = Internal("g++ exited with 1");
+        result.log = "kernel.cc:3: error: no";
+      }
+      send(EncodeReply(result));
+    }
+  }
+
+  const FakeDecision decide_;
+  std::unique_ptr<FrameChannel> ours_;
+  std::atomic<bool> killed_{false};
+  std::atomic<bool> died_{false};
+  std::thread thread_;
+};
+
+/// `broken` (may be null): true while no worker can be started.
+class FakeStarter final : public WorkerStarter {
+ public:
+  explicit FakeStarter(FakeDecision decide, std::atomic<bool>* broken = nullptr)
+      : decide_(std::move(decide)), broken_(broken) {}
+
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int /*slot*/) override {
+    if (broken_ != nullptr && *broken_) return FailedPrecondition("no such program");
+    return std::make_unique<FakeWorker>(decide_);
+  }
+
+ private:
+  const FakeDecision decide_;
+  std::atomic<bool>* const broken_;
+};
+
+}  // namespace fusion

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/hash.h"
+#include "core/pipeline/kernels.h"
+#include "core/pipeline/plan_key.h"
+#include "tests/support/field_count.h"
+
+namespace fusion {
+namespace {
+
+// Flips each field in turn; every variant must differ from the base and from the others.
+template <typename Parts>
+void ExpectDistinct(const std::vector<std::function<void(Parts*)>>& flips,
+                    std::string (*key)(const Parts&)) {
+  static_assert(FieldCount<Parts>() > 0);
+  EXPECT_EQ(static_cast<int>(flips.size()), FieldCount<Parts>()) << "a field without a flip";
+  std::set<std::string> keys = {key(Parts{})};
+  for (size_t i = 0; i < flips.size(); ++i) {
+    Parts parts;
+    flips[i](&parts);
+    EXPECT_TRUE(keys.insert(key(parts)).second) << "field " << i << " does not reach the key";
+  }
+}
+
+TEST(PlanKey, EveryFieldCounts) {
+  ExpectDistinct<PlanKeyParts>(
+      {[](PlanKeyParts* p) { p->graph = "graph {}"; }, [](PlanKeyParts* p) { p->device = "d"; },
+       [](PlanKeyParts* p) { p->fusion = FusionMode::kOpByOp; },
+       [](PlanKeyParts* p) { p->numerics = Numerics::kBitwise; },
+       [](PlanKeyParts* p) { p->high_memory_pressure = true; },
+       [](PlanKeyParts* p) { p->high_compute_pressure = true; },
+       [](PlanKeyParts* p) { p->planner_version = 7; }, [](PlanKeyParts* p) { p->backend = "cpu"; },
+       [](PlanKeyParts* p) { p->codegen_version = 7; }, [](PlanKeyParts* p) { p->abi_version = 7; },
+       [](PlanKeyParts* p) { p->toolchain = "g++"; }},
+      PlanKey);
+}
+
+TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
+  EXPECT_NE(PlanKey({.graph = "ab", .device = "c"}), PlanKey({.graph = "a", .device = "bc"}));
+}
+
+TEST(KernelKey, EveryFieldCounts) {
+  ExpectDistinct<KernelKeyParts>(
+      {[](KernelKeyParts* p) { p->schedule = "s"; }, [](KernelKeyParts* p) { p->backend = "cpu"; },
+       [](KernelKeyParts* p) { p->codegen_version = 7; },
+       [](KernelKeyParts* p) { p->abi_version = 7; },
+       [](KernelKeyParts* p) { p->isa = Isa::kAvx512; },
+       [](KernelKeyParts* p) { p->vector_bytes = 64; },
+       [](KernelKeyParts* p) { p->toolchain = "g++"; }},
+      KernelKey);
+}
+
+}  // namespace
+}  // namespace fusion

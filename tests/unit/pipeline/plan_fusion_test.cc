@@ -1,0 +1,376 @@
+#include "core/pipeline/plan_fusion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+
+#include "core/cache/memory_store.h"
+#include "core/onnx/reference_weights.h"
+#include "tests/models/models.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_toolchain.h"
+#include "tests/support/fake_worker.h"
+#include "tests/support/test_model.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+std::string BytesOf(const TestModel& model) {
+  return const_cast<TestModel&>(model).proto().SerializeAsString();
+}
+
+// y = Relu(x W + b)
+std::string SmallModel(int64_t rows = 8, const std::string& prefix = "") {
+  TestModel m;
+  m.Input(prefix + "x", {rows, 64})
+      .Reference(prefix + "w", {64, 32})
+      .Reference(prefix + "b", {32})
+      .Node("MatMul", {prefix + "x", prefix + "w"}, {prefix + "p"}, prefix + "product")
+      .Node("Add", {prefix + "p", prefix + "b"}, {prefix + "s"}, prefix + "sum")
+      .Node("Relu", {prefix + "s"}, {prefix + "y"}, prefix + "relu")
+      .Output(prefix + "y");
+  return BytesOf(m);
+}
+
+class FusionPipelineTest : public testing::Test {
+ protected:
+  FusionPipelineTest()
+      : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
+        store_(int64_t{64} << 20, logger_),
+        workers_({.workers = 2}, toolchain_,
+                 std::make_unique<FakeStarter>([this](const CompileJob& job) {
+                   ++compiled_;
+                   while (gate_closed_) std::this_thread::yield();
+                   return decide_ ? decide_(job) : FakeAct::kCompile;
+                 }),
+                 logger_),
+        pipeline_({.plan_threads = 2}, BuiltInSpecs().value(), toolchain_, store_, workers_,
+                  logger_) {}
+
+  ~FusionPipelineTest() override {
+    gate_closed_ = false;
+    workers_.Stop(std::chrono::seconds(30));
+  }
+
+  static PlanRequest Request(std::string_view model) {
+    PlanRequest request;
+    request.source.onnx_model = model;
+    request.target.isa = "avx2";
+    return request;
+  }
+
+  absl::StatusOr<PlanReply> Send(const PlanRequest& request) {
+    return pipeline_.PlanFusion(request, patient_);
+  }
+  PlanReply Ask(const PlanRequest& request) {
+    absl::StatusOr<PlanReply> reply = Send(request);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return reply.ok() ? *std::move(reply) : PlanReply{};
+  }
+
+  CancelToken patient_;
+  std::atomic<int> compiled_{0};
+  std::atomic<bool> gate_closed_{false};
+  std::function<FakeAct(const CompileJob&)> decide_;
+  CapturingLogger logger_;
+  FakeTools tools_;
+  Toolchain toolchain_;
+  MemoryStore store_;
+  WorkerPool workers_;
+  FusionPipeline pipeline_;
+};
+
+std::vector<std::string> StageNames(const PlanReply& reply) {
+  std::vector<std::string> names;
+  for (const StageTime& t : reply.stages) names.push_back(t.stage);
+  return names;
+}
+
+TEST_F(FusionPipelineTest, AMissGoesThroughEveryStage) {
+  std::string model = SmallModel();
+  PlanReply reply = Ask(Request(model));
+  EXPECT_EQ(reply.cache, CacheOutcome::kMiss);
+  EXPECT_THAT(StageNames(reply), testing::ElementsAre("target", "import", "canonicalise", "key",
+                                                      "lookup", "plan", "emit", "compile"));
+  ASSERT_THAT(reply.kernels, SizeIs(reply.stored->plan.kernels.size()));
+  for (size_t k = 0; k < reply.kernels.size(); ++k) {
+    EXPECT_EQ(reply.kernels[k].key, reply.stored->plan.kernels[k].key);
+    EXPECT_EQ(reply.kernels[k].state, KernelState::kReady);
+    EXPECT_FALSE(reply.kernels[k].cached);
+  }
+  EXPECT_THAT(reply.inputs, testing::ElementsAre("x"));
+  EXPECT_THAT(reply.outputs, testing::ElementsAre("y"));
+  EXPECT_THAT(reply.weights, testing::UnorderedElementsAre("w", "b"));
+  EXPECT_THAT(reply.nodes, testing::UnorderedElementsAre("product", "sum", "relu"));
+  EXPECT_EQ(reply.stored->plan.totals.kernels, 1) << "MatMul+Add+Relu is one kernel";
+}
+
+TEST_F(FusionPipelineTest, TheSameGraphUnderOtherNamesIsAHit) {
+  std::string model = SmallModel();
+  std::string renamed = SmallModel(8, "other/");
+  PlanReply first = Ask(Request(model));
+  int compiled = compiled_;
+  PlanReply second = Ask(Request(renamed));
+  EXPECT_EQ(second.cache, CacheOutcome::kHitMemory);
+  EXPECT_EQ(second.stored->key, first.stored->key);
+  EXPECT_EQ(compiled_, compiled);
+  EXPECT_THAT(second.inputs, testing::ElementsAre("other/x"));
+  for (const KernelStatus& kernel : second.kernels) EXPECT_TRUE(kernel.cached);
+}
+
+TEST_F(FusionPipelineTest, OtherWeightValuesAreAHit) {
+  const ModelSpec& spec = *FindModel("mlp");
+  std::vector<CacheOutcome> outcomes;
+  for (uint64_t seed : {1, 2}) {
+    ModelParams params = spec.defaults;
+    params.seed = seed;
+    params.rows = 16;
+    GeneratedModel model = GenerateModel(spec, params).value();
+    std::string bytes = ReferenceWeights(model.model).value().SerializeAsString();
+    outcomes.push_back(Ask(Request(bytes)).cache);
+  }
+  EXPECT_THAT(outcomes, testing::ElementsAre(CacheOutcome::kMiss, CacheOutcome::kHitMemory));
+}
+
+TEST_F(FusionPipelineTest, OptionsAndTargetMakeOtherPlans) {
+  std::string model = SmallModel();
+  std::vector<std::function<void(PlanRequest*)>> changes = {
+      [](PlanRequest*) {},
+      [](PlanRequest* r) { r->target.isa = "avx512"; },
+      [](PlanRequest* r) { r->target.threads = 8; },
+      [](PlanRequest* r) { r->target.l2_bytes = 4 << 20; },
+      [](PlanRequest* r) { r->options.fusion = FusionMode::kOpByOp; },
+      [](PlanRequest* r) { r->options.numerics = Numerics::kBitwise; },
+      [](PlanRequest* r) { r->options.hints.memory_pressure = 0.9; },
+      [](PlanRequest* r) { r->options.hints.compute_pressure = 0.9; },
+      [](PlanRequest* r) { r->options.keep_outputs = {"p"}; },
+  };
+  std::set<Digest> keys;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    PlanRequest request = Request(model);
+    request.mode = PlanMode::kPlanOnly;
+    changes[i](&request);
+    EXPECT_TRUE(keys.insert(Ask(request).stored->key).second) << "change " << i;
+  }
+}
+
+TEST_F(FusionPipelineTest, JitterOfAHintIsAHit) {
+  std::string model = SmallModel();
+  PlanRequest request = Request(model);
+  request.options.hints.memory_pressure = 0.3;
+  Ask(request);
+  request.options.hints.memory_pressure = 0.7;
+  EXPECT_EQ(Ask(request).cache, CacheOutcome::kHitMemory);
+}
+
+TEST_F(FusionPipelineTest, PlanOnlyCompilesNothing) {
+  std::string model = SmallModel();
+  PlanRequest request = Request(model);
+  request.mode = PlanMode::kPlanOnly;
+  PlanReply reply = Ask(request);
+  EXPECT_EQ(compiled_, 0);
+  for (const KernelStatus& kernel : reply.kernels) EXPECT_EQ(kernel.state, KernelState::kPending);
+  EXPECT_EQ(Ask(request).cache, CacheOutcome::kHitMemory);
+
+  // The plan is known; a request to compile adds the kernels.
+  PlanReply compiled = Ask(Request(model));
+  EXPECT_EQ(compiled.cache, CacheOutcome::kHitMemory);
+  for (const KernelStatus& kernel : compiled.kernels) EXPECT_EQ(kernel.state, KernelState::kReady);
+}
+
+TEST_F(FusionPipelineTest, ByDeadlineAnswersWithWhatIsReady) {
+  gate_closed_ = true;
+  std::string model = SmallModel();
+  PlanRequest request = Request(model);
+  request.mode = PlanMode::kByDeadline;
+  PlanReply reply = Ask(request);
+  ASSERT_THAT(reply.kernels, Not(IsEmpty()));
+  for (const KernelStatus& kernel : reply.kernels) EXPECT_EQ(kernel.state, KernelState::kPending);
+
+  CancelToken hurried(Clock::Real(), Clock::Real().Now() + std::chrono::milliseconds(5));
+  EXPECT_EQ(pipeline_.GetKernel(reply.kernels[0].key, hurried).state, KernelState::kPending);
+
+  gate_closed_ = false;
+  for (const KernelStatus& kernel : reply.kernels) {
+    KernelReply got = pipeline_.GetKernel(kernel.key, patient_);
+    ASSERT_EQ(got.state, KernelState::kReady) << got.why;
+    EXPECT_EQ(got.kernel->key, kernel.key);
+  }
+}
+
+TEST_F(FusionPipelineTest, EqualRequestsAtOnceCompileEachKernelOnce) {
+  gate_closed_ = true;
+  std::string model = SmallModel();
+  std::vector<std::future<CacheOutcome>> calls;
+  for (int i = 0; i < 16; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] { return Ask(Request(model)).cache; }));
+  }
+  while (pipeline_.waiters() < 16) std::this_thread::yield();
+  gate_closed_ = false;
+  std::map<CacheOutcome, int> outcomes;
+  for (auto& call : calls) ++outcomes[call.get()];
+  EXPECT_EQ(outcomes[CacheOutcome::kMiss], 1);
+  EXPECT_EQ(outcomes[CacheOutcome::kSharedFlight], 15);
+  EXPECT_EQ(compiled_, static_cast<int>(Ask(Request(model)).kernels.size()));
+}
+
+TEST_F(FusionPipelineTest, ACancelledCallerDoesNotEndTheBuild) {
+  gate_closed_ = true;
+  std::string model = SmallModel();
+  CancelToken cancel;
+  auto call = std::async(std::launch::async,
+                         [&] { return pipeline_.PlanFusion(Request(model), cancel).status(); });
+  while (compiled_ == 0) std::this_thread::yield();
+  cancel.Cancel();
+  EXPECT_EQ(call.get().code(), absl::StatusCode::kCancelled);
+  gate_closed_ = false;
+  EXPECT_THAT(Ask(Request(model)).kernels, Not(IsEmpty()));
+  EXPECT_EQ(compiled_, static_cast<int>(Ask(Request(model)).kernels.size()));
+}
+
+TEST_F(FusionPipelineTest, EqualLayersCompileOnce) {
+  const ModelSpec& spec = *FindModel("bert_layer");
+  ModelParams params = spec.defaults;
+  params.seq = 16;
+  params.hidden = 64;
+  params.heads = 4;
+  params.kv_heads = 4;
+  params.ff = 128;
+  auto kernels = [&](int64_t layers) {
+    params.layers = layers;
+    std::string bytes =
+        ReferenceWeights(GenerateModel(spec, params).value().model).value().SerializeAsString();
+    PlanRequest request = Request(bytes);
+    request.mode = PlanMode::kPlanOnly;
+    return Ask(request).stored->plan;
+  };
+  fusion::Plan two = kernels(2);
+  fusion::Plan twelve = kernels(12);
+  EXPECT_EQ(twelve.kernels.size(), two.kernels.size());
+  EXPECT_GT(twelve.launches.size(), 5 * two.launches.size());
+}
+
+TEST_F(FusionPipelineTest, AFailedKernelTakesItsGroupApart) {
+  decide_ = [](const CompileJob& job) {
+    return job.label.find("Relu") != std::string::npos && job.label.find('+') != std::string::npos
+               ? FakeAct::kError
+               : FakeAct::kCompile;
+  };
+  std::string model = SmallModel();
+  PlanReply reply = Ask(Request(model));
+  EXPECT_EQ(reply.stored->plan.totals.kernels, 3) << "one kernel a node";
+  EXPECT_THAT(reply.warnings, testing::Contains(HasSubstr("not fused")));
+  bool explained = false;
+  for (const PlanDecision& d : reply.stored->plan.decisions) {
+    explained |= d.reason.starts_with("alone:");
+  }
+  EXPECT_TRUE(explained);
+  EXPECT_EQ(Ask(Request(model)).stored->plan.totals.kernels, 3) << "the store knows it";
+}
+
+TEST_F(FusionPipelineTest, AKernelThatCannotBeTakenApartFailsTheRequestWithTheCompilersWords) {
+  decide_ = [](const CompileJob&) { return FakeAct::kError; };
+  std::string model = SmallModel();
+  absl::Status status = Send(Request(model)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("kernel fk_"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("kernel.cc:3: error: no"));
+
+  int compiled = compiled_;
+  EXPECT_FALSE(Send(Request(model)).ok());
+  EXPECT_EQ(compiled_, compiled) << "what failed is not tried again at once";
+}
+
+TEST_F(FusionPipelineTest, DumpsShowEveryValueBetweenStages) {
+  std::string model = SmallModel();
+  PlanRequest request = Request(model);
+  request.mode = PlanMode::kPlanOnly;
+  request.dumps = {DumpKind::kGraph, DumpKind::kProgram, DumpKind::kSmg, DumpKind::kSchedule,
+                   DumpKind::kSource};
+  for (int i = 0; i < 2; ++i) {  // also when the plan is known
+    std::set<DumpKind> kinds;
+    for (const Dump& dump : Ask(request).dumps) {
+      kinds.insert(dump.kind);
+      EXPECT_THAT(dump.text, Not(IsEmpty()));
+      EXPECT_THAT(dump.text, Not(HasSubstr("product"))) << "a name of the client";
+    }
+    EXPECT_EQ(kinds, request.dumps);
+  }
+}
+
+TEST_F(FusionPipelineTest, MessagesNameTheCallersNode) {
+  TestModel m;
+  m.Input("x", {4, 4}, DType::kF64).Node("Exp", {"x"}, {"y"}, "the/\"node\"").Output("y");
+  std::string model = BytesOf(m);
+  absl::Status status = Send(Request(model)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+}
+
+TEST_F(FusionPipelineTest, AnUnknownKernelIsNotFound) {
+  KernelReply reply = pipeline_.GetKernel(Sha256("nothing"), patient_);
+  EXPECT_EQ(reply.state, KernelState::kFailed);
+  EXPECT_EQ(reply.why.code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(FusionPipelineTest, ATargetMatchedByItsIsaOnlyIsAWarning) {
+  std::string model = SmallModel();
+  PlanRequest request = Request(model);
+  request.target.vendor = "GenuineFusion";
+  request.target.family = 6;
+  request.mode = PlanMode::kPlanOnly;
+  EXPECT_THAT(Ask(request).warnings, Not(IsEmpty()));
+}
+
+TEST_F(FusionPipelineTest, BadRequestsAreRefused) {
+  EXPECT_EQ(Send(Request("")).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Send(Request("not onnx")).status().code(), absl::StatusCode::kInvalidArgument);
+  std::string model = SmallModel();
+  PlanRequest request = Request(model);
+  request.target.isa = "avx1024";
+  EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kUnimplemented);
+  request = Request(model);
+  request.options.hints.batch_size = 9;
+  EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FusionPipelineWithoutAvx512, RefusesTheIsaItsCompilerDoesNotKnow) {
+  FakeTools tools;
+  tools.on_compile = [](const Command& command) {
+    CommandResult result;
+    bool unknown = false;
+    for (const std::string& arg : command.argv) unknown |= arg.find("avx512") != std::string::npos;
+    result.exit_code = unknown ? 1 : 0;
+    result.how = "exited with 1";
+    result.output = "error: unrecognized command-line option '-mavx512f'";
+    return result;
+  };
+  CapturingLogger logger;
+  Toolchain toolchain = Toolchain::Open(FakeToolchainOptions(), tools).value();
+  MemoryStore store(1 << 20, logger);
+  WorkerPool workers(
+      {.workers = 1}, toolchain,
+      std::make_unique<FakeStarter>([](const CompileJob&) { return FakeAct::kCompile; }), logger);
+  FusionPipeline pipeline({}, BuiltInSpecs().value(), toolchain, store, workers, logger);
+  std::string model = SmallModel();
+  PlanRequest request;
+  request.source.onnx_model = model;
+  request.target.isa = "avx512";
+  CancelToken cancel;
+  absl::Status status = pipeline.PlanFusion(request, cancel).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("unrecognized"));
+  request.mode = PlanMode::kPlanOnly;
+  EXPECT_TRUE(pipeline.PlanFusion(request, cancel).ok()) << "planning needs no compiler";
+  workers.Stop(std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace fusion
