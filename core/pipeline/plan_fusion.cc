@@ -180,8 +180,10 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   if (left.has_value()) end = std::min(end, clock_.Now() + *left);
   CancelToken patience(clock_, end);
   BuiltOr built = RunStage(stages, "compile", [&] {
+    // Started here, not in the flight: whoever gets an answer must find the kernels it names.
+    std::shared_ptr<Batch> batch = StartKernels(*planned);
     return builds_.Run(work->key, by_deadline ? patience : stages.cancel,
-                       [this, work, planned] { return Build(*work, planned); });
+                       [this, work, planned, batch] { return Build(*work, planned, batch); });
   });
   if (by_deadline && absl::IsDeadlineExceeded(built.status()) &&
       patience.Remaining()->count() == 0) {
@@ -257,54 +259,52 @@ FusionPipeline::PlannedOr FusionPipeline::PlanOnce(const WorkPtr& work, StageCon
   return planned;
 }
 
-FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
-                                              std::shared_ptr<const Planned> planned) {
-  std::set<NodeId> alone;
-  for (;;) {
-    auto built = std::make_shared<Built>();
-    built->stored = planned->stored;
-    std::vector<KernelBuilds::Claim> claims;  // kernels can be found through them until published
-    std::vector<absl::Status> results = Compile(*planned, built.get(), &claims);
-    size_t before = alone.size();
-    RETURN_IF_ERROR(IsolateFailures(planned->stored->plan, results, &alone));
-    if (alone.size() == before) {
-      if (before > 0) {
-        built->warnings.push_back(
-            StrCat(before, " nodes are not fused: a kernel that held them failed"));
-      }
-      Publish(*built, &built->warnings);
-      return BuiltOr(std::move(built));
-    }
-    StageContext stages{Nobody(), clock_};
-    ASSIGN_OR_RETURN(planned, Plan(work, alone, stages));
-  }
-}
-
-// Kernels the store has, and those the workers make of the rest; a status for each.
-std::vector<absl::Status> FusionPipeline::Compile(const Planned& planned, Built* built,
-                                                  std::vector<KernelBuilds::Claim>* claims) {
+// Looks up the kernels of a plan and starts those that the store lacks.
+std::shared_ptr<FusionPipeline::Batch> FusionPipeline::StartKernels(const Planned& planned) {
   size_t count = planned.jobs.size();
-  built->kernels.resize(count);
-  built->found.resize(count);
-  std::vector<absl::Status> results(count);
-  std::vector<size_t> missing;
+  auto batch = std::make_shared<Batch>();
+  batch->kernels.resize(count);
+  batch->found.resize(count);
+  batch->results.resize(count);
   for (size_t k = 0; k < count; ++k) {
     const CompileJob& job = planned.jobs[k];
-    built->kernels[k] = store_.GetKernel({job.key, job.full_key}).value;
-    built->found[k] = built->kernels[k] != nullptr;
-    if (built->found[k]) continue;
+    batch->kernels[k] = store_.GetKernel({job.key, job.full_key}).value;
+    batch->found[k] = batch->kernels[k] != nullptr;
+    if (batch->found[k]) continue;
     absl::StatusOr<KernelBuilds::Claim> claim = kernel_builds_.Start(job);
-    results[k] = claim.status();
-    if (!claim.ok()) continue;
-    claims->push_back(*std::move(claim));
-    missing.push_back(k);
+    batch->results[k] = claim.status();
+    if (claim.ok()) batch->claims.emplace_back(k, *std::move(claim));
   }
-  for (size_t i = 0; i < missing.size(); ++i) {
-    CompileResult result = (*claims)[i].ticket().Wait(Nobody());
-    results[missing[i]] = result.status();
-    if (result.ok()) built->kernels[missing[i]] = *std::move(result);
+  return batch;
+}
+
+FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
+                                              std::shared_ptr<const Planned> planned,
+                                              std::shared_ptr<Batch> batch) {
+  std::set<NodeId> alone;
+  for (;;) {
+    for (const auto& [k, claim] : batch->claims) {
+      CompileResult result = claim.ticket().Wait(Nobody());
+      batch->results[k] = result.status();
+      if (result.ok()) batch->kernels[k] = *std::move(result);
+    }
+    size_t before = alone.size();
+    RETURN_IF_ERROR(IsolateFailures(planned->stored->plan, batch->results, &alone));
+    if (alone.size() == before) break;
+    StageContext stages{Nobody(), clock_};
+    ASSIGN_OR_RETURN(planned, Plan(work, alone, stages));
+    batch = StartKernels(*planned);
   }
-  return results;
+  auto built = std::make_shared<Built>();
+  built->stored = planned->stored;
+  built->kernels = batch->kernels;
+  built->found = batch->found;
+  if (!alone.empty()) {
+    built->warnings.push_back(
+        StrCat(alone.size(), " nodes are not fused: a kernel that held them failed"));
+  }
+  Publish(*built, &built->warnings);  // before the claims of `batch` end
+  return BuiltOr(std::move(built));
 }
 
 // Adds the nodes of groups whose kernel is at fault to `alone`. Fails if a kernel could not be

@@ -113,13 +113,19 @@ class FusionPipeline {
     std::vector<CompileJob> jobs;
     std::vector<StageTime> times;
   };
+  /// The kernels of a plan on their way.
+  struct Batch {
+    std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel; null: not yet
+    std::vector<bool> found;                                     // in the store
+    std::vector<absl::Status> results;
+    std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // those under way
+  };
   /// A plan with all its kernels.
   struct Built {
     std::shared_ptr<const StoredPlan> stored;
     std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel
     std::vector<bool> found;                                     // in the store before
     std::vector<std::string> warnings;
-    Nanoseconds took{0};
   };
   using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
   using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
@@ -129,9 +135,9 @@ class FusionPipeline {
                                    const PlanRequest& request) const;
   PlannedOr Plan(const Work& work, const std::set<NodeId>& alone, StageContext& stages);
   PlannedOr PlanOnce(const WorkPtr& work, StageContext& stages, PlanReply* reply);
-  BuiltOr Build(const Work& work, std::shared_ptr<const Planned> planned);
-  std::vector<absl::Status> Compile(const Planned& planned, Built* built,
-                                    std::vector<KernelBuilds::Claim>* claims);
+  std::shared_ptr<Batch> StartKernels(const Planned& planned);
+  BuiltOr Build(const Work& work, std::shared_ptr<const Planned> planned,
+                std::shared_ptr<Batch> batch);
   absl::Status IsolateFailures(const fusion::Plan& plan, const std::vector<absl::Status>& results,
                                std::set<NodeId>* alone) const;
   absl::Status Answer(const WorkPtr& work, const PlanRequest& request, StageContext& stages,
