@@ -56,7 +56,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
 void GroupEvaluator::ClassifyOps() {
   std::map<std::string, int> classes;
   for (const LoopOp& op : program_.ops) {
-    auto name = [&](int axis) { return StrCat(axis); };
+    auto name = [](int axis) { return StrCat("d", axis); };  // a bare number would be a constant
     std::string text = StrCat(op.label, op.kind);
     for (const LoopAxis& axis : op.body.axes) text += StrCat(" ", axis.name, ":", axis.extent.value());
     text += IndexMapToString(op.body.write, name);
