@@ -1,0 +1,147 @@
+#include "server/config.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
+
+namespace fusion {
+namespace {
+
+constexpr const char* kSummary =
+    "fusiond answers PlanFusion and GetKernels over gRPC: it plans which operators of a graph run "
+    "as one kernel, compiles the kernels in worker processes, and keeps both in a store.\n"
+    "Every option may stand in the file of --config under its name without dashes.";
+
+constexpr const char* kFooter =
+    "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds.\n"
+    "Exit codes: 0 stopped as asked, 1 cannot start or broken, 2 bad flags or config file.";
+
+void AddNetworkOptions(CLI::App* app, ServerConfig* config) {
+  app->add_option("--listen", config->listen,
+                  "Address of the gRPC service, HOST:PORT (port 0: any free one) or unix:/PATH "
+                  "(mode 0600); may be given more than once")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app->add_option("--admin", config->admin,
+                  "HOST:PORT of the admin port with /metrics, /healthz, /readyz and /statusz over "
+                  "HTTP (port 0: any free one); it has no access control. Default: none");
+  app->add_option("--max-request-bytes", config->max_request_bytes,
+                  "Largest request, in bytes; suffixes KiB, MiB, GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 30))
+      ->capture_default_str();
+  app->add_option("--max-inflight-bytes", config->max_inflight_bytes,
+                  "Bytes of all requests under way; more are refused (RESOURCE_EXHAUSTED)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--request-threads", config->request_threads,
+                  "Requests handled at the same time; most of them wait for the compiler")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app->add_option("--request-queue", config->request_queue,
+                  "Requests that may wait for a thread; more are refused (RESOURCE_EXHAUSTED)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
+      ->capture_default_str();
+}
+
+void AddStoreOptions(CLI::App* app, ServerConfig* config) {
+  app->add_option("--store", config->store_dir,
+                  "Directory that keeps plans, kernels and logs of failed compiles; one server "
+                  "per directory. Default: memory only, lost at exit");
+  app->add_option("--store-limit", config->store_limit_bytes,
+                  "Bytes of plans and kernels on disk, least used out first; the directory takes "
+                  "up to about twice that")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--memory-limit", config->memory_limit_bytes,
+                  "Bytes of plans and kernels kept in memory")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+void AddCompileOptions(CLI::App* app, ServerConfig* config) {
+  app->add_option("--workers", config->workers,
+                  "Worker processes that compile and check kernels. Default: one per core")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--worker-memory", config->worker_memory_bytes,
+                  "Address space of a worker process, in bytes; 0: no limit")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app->add_option("--compile-queue", config->compile_queue, "Kernels that may wait for a worker")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  app->add_option("--compile-seconds", config->compile_seconds,
+                  "Seconds the compiler may take for one kernel")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  app->add_option("--compiler", config->compiler,
+                  "Compiler of the kernels, absolute path; one of /usr/bin/g++ and "
+                  "/usr/bin/clang++. Default: the first of them that exists");
+  app->add_option("--scratch", config->scratch_dir,
+                  "Directory in which the compilers work, in a directory of their own")
+      ->capture_default_str();
+}
+
+void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
+  app->add_option("--log-level", *level,
+                  "Least level that is logged: debug, info, warning, error, off")
+      ->check([](const std::string& name) -> std::string {
+        absl::StatusOr<LogLevel> parsed = ParseLogLevel(name);
+        return parsed.ok() ? "" : std::string(Message(parsed.status()));
+      })
+      ->capture_default_str();
+  app->add_option("--drain-seconds", config->drain_seconds,
+                  "Seconds between saying 'not ready' and refusing calls, for load balancers to "
+                  "notice; 0 where there is none")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app->add_option("--grace-seconds", config->grace_seconds,
+                  "Seconds that running calls and compiles get to end after that")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app->add_flag("--exit-with-parent", config->exit_with_parent,
+                "Stop when the thread that started this process ends: for a server that belongs to "
+                "one program");
+}
+
+}  // namespace
+
+std::string_view ServerVersion() { return FUSION_VERSION; }
+
+CommandLine ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine line;
+  std::string level = "info";
+  CLI::App app(kSummary, "fusiond");
+  app.footer(kFooter);
+  app.set_version_flag("--version", StrCat("fusiond ", ServerVersion()));
+  app.set_config("--config", "", "File with options, one 'name = value' a line");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddNetworkOptions(&app, &line.config);
+  AddStoreOptions(&app, &line.config);
+  AddCompileOptions(&app, &line.config);
+  AddLifeOptions(&app, &line.config, &level);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {  // the library has no other way to say it
+    std::ostringstream out, err;
+    bool asked = app.exit(error, out, err) == 0;
+    line.exit_code = asked ? 0 : 2;
+    line.text = asked ? out.str() : StrCat("fusiond: ", error.what(), "\n");
+    const CLI::Option* file = app.get_config_ptr();
+    if (!asked && file->count() > 0) {
+      line.text += StrCat("fusiond: the config file is ", Quote(file->as<std::string>()), "\n");
+    }
+    return line;
+  }
+  line.config.log_level = ParseLogLevel(level).value_or(LogLevel::kInfo);
+  if (line.config.workers == 0) {
+    line.config.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  return line;
+}
+
+}  // namespace fusion

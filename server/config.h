@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/logging.h"
+
+namespace fusion {
+
+/// What an operator can set, by flag or in the config file. The help text of each flag states unit
+/// and meaning; see deploy/fusiond.conf for an example with reasons.
+struct ServerConfig {
+  std::vector<std::string> listen = {"127.0.0.1:50051"};  // "host:port" or "unix:/path"
+  std::string admin;                                      // "host:port"; empty: no admin port
+  std::string store_dir;                                  // empty: memory only
+  int64_t store_limit_bytes = int64_t{4} << 30;
+  int64_t memory_limit_bytes = int64_t{256} << 20;
+  int workers = 0;  // 0: one per core; resolved by ParseCommandLine
+  int64_t worker_memory_bytes = int64_t{8} << 30;
+  int64_t compile_queue = 256;
+  double compile_seconds = 30;
+  std::string compiler;  // empty: the first allowed one that exists
+  int request_threads = 64;
+  int64_t request_queue = 256;
+  int64_t max_request_bytes = int64_t{32} << 20;
+  int64_t max_inflight_bytes = int64_t{256} << 20;
+  double drain_seconds = 2;
+  double grace_seconds = 10;
+  std::string scratch_dir = "/tmp";
+  LogLevel log_level = LogLevel::kInfo;
+  bool exit_with_parent = false;
+};
+
+/// The outcome of reading the command line and the config file it names.
+struct CommandLine {
+  ServerConfig config;
+  /// Set if the program should print `text` and leave with this code: 0 for --help and --version, 2
+  /// for flags or a config file that cannot be understood.
+  std::optional<int> exit_code;
+  std::string text;
+};
+
+/// Reads flags, then the file of --config for whatever no flag gives. Messages name the flag, or
+/// the key and the file.
+CommandLine ParseCommandLine(int argc, const char* const* argv);
+
+/// Version of this program: "0.1.0".
+std::string_view ServerVersion();
+
+}  // namespace fusion

@@ -1,0 +1,123 @@
+#include "server/grpc_server.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "server/fusion_service.h"
+#include "server/listen_address.h"
+
+namespace fusion {
+namespace {
+
+std::atomic<Logger*> g_logger{nullptr};
+
+void ForwardLog(gpr_log_func_args* args) {
+  Logger* logger = g_logger.load(std::memory_order_acquire);
+  if (logger == nullptr) return;
+  LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning
+                   : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
+                                                             : LogLevel::kDebug;
+  logger->Log(level, "grpc", {{"message", args->message}});
+}
+
+class RunningServer final : public GrpcServer {
+ public:
+  explicit RunningServer(const ServiceParts& parts) : parts_(parts), service_(parts_) {}
+  ~RunningServer() override { Shutdown(Nanoseconds(0)); }
+
+  absl::Status Listen(const GrpcServerOptions& options) {
+    grpc::ServerBuilder builder;
+    std::vector<int> ports(options.listen.size(), -1);
+    for (size_t i = 0; i < options.listen.size(); ++i) {
+      const std::string& address = options.listen[i];
+      if (address.starts_with("unix:")) {
+        RETURN_IF_ERROR(ClearUnixSocket(UnixSocketPath(address)));
+      } else {
+        RETURN_IF_ERROR(ParseHostPort(address).status());
+      }
+      builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &ports[i]);
+    }
+    // Otherwise a second server shares the port, and nobody notices.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
+    builder.SetMaxSendMessageSize(-1);
+    // A megabyte of compressed zeros would be inflated in full before its size is looked at.
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    bool all = server_ != nullptr;
+    for (int port : ports) all = all && port > 0;
+    if (!all) return WhyNot(options.listen);
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const std::string& address = options.listen[i];
+      addresses_.push_back(address.starts_with("unix:")
+                               ? address
+                               : StrCat(address.substr(0, address.rfind(':') + 1), ports[i]));
+    }
+    SetServing(true);
+    return absl::OkStatus();
+  }
+
+  const std::vector<std::string>& addresses() const override { return addresses_; }
+
+  void SetServing(bool serving) override {
+    auto* health = server_->GetHealthCheckService();
+    health->SetServingStatus(v1::FusionService::service_full_name(), serving);
+    health->SetServingStatus(serving);
+  }
+
+  void Shutdown(Nanoseconds grace) override {
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now() + grace);
+    server_->Wait();
+    server_ = nullptr;
+    for (const std::string& address : addresses_) {
+      std::error_code gone;
+      if (address.starts_with("unix:")) {
+        std::filesystem::remove(UnixSocketPath(address), gone);
+      }
+    }
+  }
+
+ private:
+  // gRPC does not say why; the system does.
+  absl::Status WhyNot(const std::vector<std::string>& addresses) {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+    server_ = nullptr;
+    for (const std::string& address : addresses) RETURN_IF_ERROR(TryListening(address));
+    return FailedPrecondition("cannot listen on ", StrJoin(addresses, ", "));
+  }
+
+  const ServiceParts parts_;
+  FusionServiceImpl service_;
+  std::vector<std::string> addresses_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+void SendGrpcLogTo(Logger& logger) {
+  g_logger.store(&logger, std::memory_order_release);
+  gpr_set_log_function(&ForwardLog);
+}
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
+                                                              FusionPipeline& pipeline,
+                                                              Admission& admission,
+                                                              RpcObserver& observer,
+                                                              Logger& logger) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  auto server = std::make_unique<RunningServer>(
+      ServiceParts{pipeline, admission, observer, logger, Clock::Real()});
+  RETURN_IF_ERROR(server->Listen(options));
+  return std::unique_ptr<GrpcServer>(std::move(server));
+}
+
+}  // namespace fusion

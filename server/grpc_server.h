@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/logging.h"
+#include "core/pipeline/plan_fusion.h"
+#include "server/admission.h"
+#include "server/rpc_record.h"
+
+namespace fusion {
+
+struct GrpcServerOptions {
+  std::vector<std::string> listen;  // "host:port", "unix:/path"
+  int64_t max_request_bytes = int64_t{32} << 20;
+};
+
+/// The listening gRPC server: FusionService, health, reflection. Its header knows no gRPC.
+class GrpcServer {
+ public:
+  virtual ~GrpcServer() = default;
+
+  /// FailedPrecondition, saying why, if an address cannot be listened on. Everything referred to
+  /// outlives the server.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
+                                                           FusionPipeline& pipeline,
+                                                           Admission& admission,
+                                                           RpcObserver& observer, Logger& logger);
+
+  /// As asked for, with the real port where that was 0.
+  virtual const std::vector<std::string>& addresses() const = 0;
+
+  /// Health of all services: SERVING or NOT_SERVING.
+  virtual void SetServing(bool serving) = 0;
+
+  /// Takes no more calls, gives those under way `grace` and cancels the rest. Returns when all have
+  /// ended. A second call does nothing.
+  virtual void Shutdown(Nanoseconds grace) = 0;
+};
+
+/// From now on gRPC's own words go to `logger`, which lives for ever.
+void SendGrpcLogTo(Logger& logger);
+
+}  // namespace fusion

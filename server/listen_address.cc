@@ -1,0 +1,114 @@
+#include "server/listen_address.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "core/base/unique_fd.h"
+
+namespace fusion {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+
+std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+absl::StatusOr<sockaddr_un> UnixAddress(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return InvalidArgument("socket path ", Quote(path), " has ", path.size(),
+                           " bytes; expected 1..", sizeof(address.sun_path) - 1);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  return address;
+}
+
+absl::Status Bind(int family, const sockaddr* address, socklen_t length, const std::string& name) {
+  UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  int on = 1;
+  if (family != AF_UNIX) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (!fd.valid() || bind(fd.get(), address, length) != 0 || listen(fd.get(), 1) != 0) {
+    return FailedPrecondition("cannot listen on ", name, ": ", ErrorText(errno));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HostPort> ParseHostPort(const std::string& address) {
+  size_t colon = address.rfind(':');
+  HostPort out;
+  bool good = colon != std::string::npos && colon > 0;
+  if (good) {
+    out.host = address.substr(0, colon);
+    if (out.host.front() == '[' && out.host.back() == ']') {
+      out.host = out.host.substr(1, out.host.size() - 2);
+    } else {
+      good = out.host.find(':') == std::string::npos;
+    }
+    const char* end = address.data() + address.size();
+    auto [stop, error] = std::from_chars(address.data() + colon + 1, end, out.port);
+    good = good && error == std::errc() && stop == end && out.port >= 0 && out.port <= 65535;
+  }
+  if (!good) return InvalidArgument("address ", Quote(address), "; expected HOST:PORT");
+  return out;
+}
+
+std::string UnixSocketPath(const std::string& address) {
+  return address.starts_with(kUnix) ? address.substr(kUnix.size()) : "";
+}
+
+absl::Status TryListening(const std::string& address) {
+  if (address.starts_with(kUnix)) {
+    ASSIGN_OR_RETURN(sockaddr_un socket_address, UnixAddress(UnixSocketPath(address)));
+    absl::Status status = Bind(AF_UNIX, reinterpret_cast<const sockaddr*>(&socket_address),
+                               sizeof(socket_address), address);
+    if (status.ok()) unlink(socket_address.sun_path);
+    return status;
+  }
+  ASSIGN_OR_RETURN(HostPort parsed, ParseHostPort(address));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  int error = getaddrinfo(parsed.host.c_str(), StrCat(parsed.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return FailedPrecondition("cannot listen on ", address, ": ", gai_strerror(error));
+  }
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
+  absl::Status status = absl::OkStatus();
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    status = Bind(one->ai_family, one->ai_addr, one->ai_addrlen, address);
+    if (!status.ok()) break;
+  }
+  return status;
+}
+
+absl::Status ClearUnixSocket(const std::string& path) {
+  ASSIGN_OR_RETURN(sockaddr_un address, UnixAddress(path));
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(facts.st_mode)) {
+    return FailedPrecondition("cannot listen on unix:", path,
+                              ": a file that is no socket is there");
+  }
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    return FailedPrecondition("cannot listen on unix:", path, ": another server answers there");
+  }
+  if (errno != ECONNREFUSED) {
+    return FailedPrecondition("cannot listen on unix:", path, ": ", ErrorText(errno));
+  }
+  unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

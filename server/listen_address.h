@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// "host:port" or "[v6]:port" in two.
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+/// InvalidArgument for anything else.
+absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
+
+/// Why a server may not be able to listen on "host:port" or "unix:/path": tries it, and says what
+/// the system says. OK if it works now.
+absl::Status TryListening(const std::string& address);
+
+/// Makes the way free for a socket file: one that a dead server left behind is removed.
+/// FailedPrecondition if a server answers on it, or if it is no socket.
+absl::Status ClearUnixSocket(const std::string& path);
+
+/// The path of "unix:/path"; empty for other addresses.
+std::string UnixSocketPath(const std::string& address);
+
+}  // namespace fusion

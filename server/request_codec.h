@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/pipeline/plan_fusion.h"
+
+namespace fusion {
+
+/// A PlanFusion request as it came, and as plain values that refer to it.
+class DecodedRequest {
+ public:
+  virtual ~DecodedRequest() = default;
+  const PlanRequest& request() const { return request_; }
+  /// The caller's word for logs; at most 128 bytes.
+  const std::string& request_id() const { return request_id_; }
+
+ protected:
+  PlanRequest request_;
+  std::string request_id_;
+};
+
+/// Objects that one request may make of its bytes. A message of two bytes becomes an object of a
+/// hundred or more: they are counted before anything is parsed. A graph of 4,000 nodes has some
+/// 50,000.
+inline constexpr int64_t kMaxRequestObjects = 1 << 19;
+
+/// Reads a serialised v1::PlanFusionRequest of a stranger. Copies what it needs of `bytes`.
+/// InvalidArgument, naming the field; Unimplemented for a dump kind or an ISA we do not know;
+/// ResourceExhausted above kMaxRequestObjects. Pure, any thread.
+absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_view bytes);
+
+/// A serialised v1::PlanFusionResponse in three parts, in this order. The plan's bytes are those of
+/// the store, so that a warm answer copies nothing.
+struct EncodedReply {
+  std::string head;
+  std::shared_ptr<const StoredPlan> plan;  // its plan_bytes
+  std::string tail;
+};
+EncodedReply EncodePlanReply(const PlanReply& reply);
+
+/// "miss", "hit-memory", "hit-store", "shared-flight".
+std::string_view CacheOutcomeName(CacheOutcome outcome);
+
+}  // namespace fusion

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/pipeline/stage.h"
+
+namespace fusion {
+
+enum class RpcMethod : uint8_t { kPlanFusion, kGetKernels };
+
+/// "PlanFusion", "GetKernels".
+inline std::string_view RpcMethodName(RpcMethod method) {
+  return method == RpcMethod::kPlanFusion ? "PlanFusion" : "GetKernels";
+}
+
+/// What is known about a finished call: for the log and the metrics.
+struct RpcRecord {
+  RpcMethod method = RpcMethod::kPlanFusion;
+  std::string request_id;
+  std::string plan_key;    // hex; empty unless a plan was answered
+  std::string_view cache;  // CacheOutcomeName; empty as above
+  absl::Status status;
+  Nanoseconds took{0};    // from the first byte seen to the answer given away
+  Nanoseconds queued{0};  // of it, waiting for a thread
+  std::vector<StageTime> stages;
+  std::vector<double> compile_ms;  // of each kernel that was compiled for this call
+  int64_t messages_sent = 0;
+  int64_t bytes_in = 0;
+  int64_t bytes_out = 0;
+};
+
+/// Told about every call. Thread-safe and quick.
+class RpcObserver {
+ public:
+  virtual ~RpcObserver() = default;
+  virtual void OnStarted(RpcMethod method) = 0;
+  virtual void OnFinished(const RpcRecord& record) = 0;
+};
+
+}  // namespace fusion
