@@ -51,6 +51,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
     constant_[static_cast<size_t>(op.output)] = constant;
   }
   ClassifyOps();
+  reinterpreted_.refusal = "reshape: read under a shape without common factors, so from memory";
 }
 
 void GroupEvaluator::ClassifyOps() {
@@ -105,7 +106,23 @@ std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) co
   return values;
 }
 
+bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const {
+  auto inside = [&](LoopId l) { return std::binary_search(loops.begin(), loops.end(), l); };
+  for (LoopId l : loops) {
+    for (ValueId in : program_.op(l).inputs) {
+      LoopId producer = program_.value(in).producer;
+      if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kReinterpret) continue;
+      while (producer != kNoLoop && program_.op(producer).kind == LoopOp::kReinterpret) {
+        producer = program_.value(program_.op(producer).inputs[0]).producer;
+      }
+      if (producer != kNoLoop && inside(producer)) return true;
+    }
+  }
+  return false;
+}
+
 const GroupChoice& GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
+  if (ReadsReinterpreted(loops)) return reinterpreted_;
   std::unique_ptr<GroupChoice>& slot = known_[Key(loops)];
   if (!slot) slot = std::make_unique<GroupChoice>(Search(loops));
   return *slot;

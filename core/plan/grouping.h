@@ -43,6 +43,8 @@ class GroupEvaluator {
   /// equal choices.
   std::vector<int> Key(const std::vector<LoopId>& loops) const;
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
+  /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one kernel.
+  bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
   GroupChoice Search(const std::vector<LoopId>& loops) const;
   void ClassifyOps();
 
@@ -54,6 +56,7 @@ class GroupEvaluator {
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
   std::map<std::vector<int>, std::unique_ptr<GroupChoice>> known_;
+  GroupChoice reinterpreted_;  // the refusal of sets that ReadsReinterpreted
 };
 
 /// One set of loop ops that becomes a kernel.
