@@ -635,7 +635,8 @@ class Lowering {
 
   Block ProductLoops(int i, DimId m, DimId n, RegisterBlock block, Block inner) const {
     auto wrap = [&](DimId d, int64_t tile) {
-      if (window(d) <= tile) return;
+      // Without points there is no loop to leave out: the product would read a point that does not exist.
+      if (window(d) <= tile && (tile > 1 || window(d) > 0)) return;
       LoopStmt loop{.dim = d, .tile = tile};
       loop.body = std::move(inner);
       inner = Block();

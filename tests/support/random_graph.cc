@@ -20,7 +20,7 @@ class Generator {
   Graph Run() {
     for (int i = 0; i < 1 + Below(3); ++i) NewInput(RandomDims());
     int steps = 3 + Below(9);
-    for (int i = 0; i < steps; ++i) Step();
+    for (int i = 0; i < steps || nodes_ == 0; ++i) Step();
     // What nothing reads, and sometimes what something reads, is an output.
     int outputs = 0;
     for (size_t i = pool_.size(); i-- > 0;) {
@@ -230,7 +230,13 @@ class Generator {
 
   void Reshape(const Entry& x) {
     std::vector<int64_t> shape(x.dims.begin(), x.dims.end());
-    if (shape.size() >= 2 && Below(2) == 0) {
+    int64_t elements = NumElements(x.dims);
+    if (Below(3) == 0 && elements > 0) {
+      // Any other shape of as many elements, often without common factors.
+      int64_t rows = 1 + Below(int64_t{12});
+      while (elements % rows != 0) --rows;
+      shape = {rows, elements / rows};
+    } else if (shape.size() >= 2 && Below(2) == 0) {
       auto at = shape.begin() + Below(static_cast<int>(shape.size()) - 1);
       *at *= at[1];
       shape.erase(at + 1);
@@ -273,7 +279,7 @@ class Generator {
   }
 
   void GatherOrExpand(const Entry& x) {
-    if (!x.dims.empty() && x.dims[0] > 0 && !x.computed) {
+    if (!x.dims.empty() && x.dims[0] >= 4 && !x.computed) {
       TensorId ids =
           builder_.AddInput(StrCat("ids", nodes_), {DType::kI64, Shape(Dims{1 + Below(6)})});
       Add("Gather", {x.id, ids}, {{"axis", int64_t{0}}}, x.largest);

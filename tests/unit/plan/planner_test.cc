@@ -1,0 +1,391 @@
+#include "core/plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/graph/canonical.h"
+#include "core/graph/text.h"
+#include "core/wire/plan.h"
+#include "tests/support/kernel_harness.h"
+#include "tests/support/random_graph.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Graph Parse(std::string_view text) {
+  auto graph = ParseGraph(text);
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  return *std::move(graph);
+}
+
+PlannedModel PlanOf(const Graph& graph, const PlanOptions& options = {},
+                    const std::set<NodeId>& alone = {}) {
+  auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, alone);
+  FUSION_CHECK(model.ok(), Message(model.status()));
+  return *std::move(model);
+}
+
+constexpr const char* kMatMulAddRelu = R"(graph "mar" {
+  %0 = input "x" : f32[128,256]
+  %1 = weight "w" : f32[256,512]
+  %2 = weight "b" : f32[512]
+  %3 = MatMul(%0, %1) : f32[128,512]  "" @ "mm"
+  %4 = Add(%3, %2) : f32[128,512]  "" @ "add"
+  %5 = Relu(%4) : f32[128,512]  "" @ "relu"
+  output %5
+}
+)";
+
+// Element-wise ops only: fused, a third of the traffic.
+constexpr const char* kChain = R"(graph "chain" {
+  %0 = input "x" : f32[512,512]
+  %1 = Relu(%0) : f32[512,512]  "" @ "a"
+  %2 = Neg(%1) : f32[512,512]  "" @ "b"
+  %3 = Abs(%2) : f32[512,512]  "" @ "c"
+  output %3
+}
+)";
+
+// Labels of the groups that run at every inference, in order.
+std::vector<std::string> Labels(const PlannedModel& model) {
+  std::vector<std::string> labels;
+  for (const PlanLaunch& launch : model.plan.launches) {
+    labels.push_back(model.plan.groups[static_cast<size_t>(launch.group)].label);
+  }
+  return labels;
+}
+
+// Largest estimate of recomputation.
+int64_t RecomputeBytes(const Plan& plan) {
+  int64_t most = 0;
+  for (const PlanGroup& g : plan.groups) most = std::max(most, g.estimate.recompute_bytes);
+  return most;
+}
+
+TEST(MakePlan, MatMulAddReluIsOneKernel) {
+  PlannedModel model = PlanOf(Parse(kMatMulAddRelu));
+  EXPECT_EQ(Labels(model), std::vector<std::string>{"MatMul+Add+Relu"});
+  const Plan& plan = model.plan;
+  EXPECT_EQ(plan.target, "intel-skylake-server");
+  EXPECT_EQ(plan.isa, "avx512");
+  EXPECT_EQ(plan.threads, 2);
+  EXPECT_EQ(plan.nodes, 3);
+  EXPECT_EQ(plan.totals.kernels, 1);
+  EXPECT_EQ(plan.op_by_op.kernels, 3);
+  EXPECT_EQ(plan.totals.activation_bytes, 128 * (256 + 512) * 4);
+  EXPECT_EQ(plan.op_by_op.activation_bytes, 128 * (256 + 512 + 4 * 512) * 4);
+  EXPECT_EQ(plan.arena_bytes, 0);
+  EXPECT_LT(plan.totals.estimated_us, plan.op_by_op.estimated_us);
+  EXPECT_EQ(plan.kernels.size(), model.kernels.size());
+  EXPECT_EQ(plan.groups.size(), model.groups.size());
+}
+
+TEST(MakePlan, OpByOpIsOneKernelANode) {
+  PlannedModel fused = PlanOf(Parse(kMatMulAddRelu));
+  PlannedModel model = PlanOf(Parse(kMatMulAddRelu), {.fusion = FusionMode::kOpByOp});
+  EXPECT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Add", "Relu"}));
+  EXPECT_TRUE(model.plan.decisions.empty());
+  EXPECT_EQ(model.plan.totals.kernels, 3);
+  // The baseline of the fused plan is this plan.
+  for (const PlanTotals& totals : {model.plan.op_by_op, fused.plan.op_by_op}) {
+    EXPECT_EQ(totals.launches, model.plan.totals.launches);
+    EXPECT_EQ(totals.activation_bytes, model.plan.totals.activation_bytes);
+    EXPECT_EQ(totals.weight_bytes, model.plan.totals.weight_bytes);
+    EXPECT_DOUBLE_EQ(totals.estimated_us, model.plan.totals.estimated_us);
+  }
+}
+
+TEST(MakePlan, ElementwiseOpsWorkInPlace) {
+  // Both intermediates fit one place: the input is the caller's and must stay as it is.
+  PlannedModel model = PlanOf(Parse(kChain), {.fusion = FusionMode::kOpByOp});
+  EXPECT_EQ(model.plan.arena_bytes, 512 * 512 * 4);
+}
+
+TEST(MakePlan, DecisionsSayWhatTheyGainOrWhyNot) {
+  std::map<std::string, int> seen;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Graph graph = Canonicalise(RandomGraph(seed)).value().graph;
+    PlannedModel model =
+        PlanOf(graph, {.hints = {.compute_pressure = static_cast<double>(seed % 2)}});
+    for (const PlanDecision& d : model.plan.decisions) {
+      EXPECT_FALSE(d.nodes.empty());
+      EXPECT_TRUE(std::is_sorted(d.nodes.begin(), d.nodes.end()));
+      if (d.chosen) {
+        EXPECT_EQ(d.reason, "");
+        EXPECT_GT(d.benefit_us, 0);
+        ++seen["chosen"];
+        continue;
+      }
+      ASSERT_NE(d.reason, "");
+      std::string code = d.reason.substr(0, d.reason.find(':'));
+      ++seen[code];
+      if (code == "no-gain" || code == "pressure") {
+        EXPECT_NE(d.reason.find_first_of("0123456789"), std::string::npos) << d.reason;
+      }
+    }
+  }
+  EXPECT_GT(seen["chosen"], 20);
+  EXPECT_GT(seen["no-gain"], 0);
+  EXPECT_GT(seen["cyclic"], 0);
+}
+
+// Launch (prepare launches first) in which each loop op runs, -1 for none; every op in one at most.
+std::vector<int> LaunchOf(const PlannedModel& model) {
+  std::vector<int> launch_of(model.program.ops.size(), -1);
+  int step = 0;
+  for (const auto* launches : {&model.plan.prepare, &model.plan.launches}) {
+    for (const PlanLaunch& launch : *launches) {
+      for (LoopId l : model.groups[static_cast<size_t>(launch.group)]) {
+        EXPECT_EQ(launch_of[static_cast<size_t>(l)], -1) << "op " << l << " runs twice";
+        launch_of[static_cast<size_t>(l)] = step;
+      }
+      ++step;
+    }
+  }
+  return launch_of;
+}
+
+class RandomPlans : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  RandomPlans() : graph_(Canonicalise(RandomGraph(GetParam())).value().graph) {
+    for (bool pressed : {false, true}) {
+      Hints hints{.memory_pressure = pressed ? 0.9 : 0, .compute_pressure = pressed ? 0.9 : 0};
+      models_.push_back(PlanOf(graph_, {.hints = hints}));
+    }
+    models_.push_back(PlanOf(graph_, {.fusion = FusionMode::kOpByOp}));
+    models_.push_back(PlanOf(graph_, {.numerics = Numerics::kBitwise}));
+  }
+
+  Graph graph_;
+  std::vector<PlannedModel> models_;
+};
+
+TEST_P(RandomPlans, EveryOpRunsOnceAfterWhatItReads) {
+  for (const PlannedModel& model : models_) {
+    std::vector<int> launch_of = LaunchOf(model);
+    std::function<int(ValueId)> written = [&](ValueId v) {
+      LoopId l = model.program.value(v).producer;
+      if (l == kNoLoop) return -1;
+      const LoopOp& op = model.program.op(l);
+      if (op.kind == LoopOp::kReinterpret) return written(op.inputs[0]);
+      return launch_of[static_cast<size_t>(l)];
+    };
+    for (size_t l = 0; l < model.program.ops.size(); ++l) {
+      const LoopOp& op = model.program.ops[l];
+      EXPECT_EQ(launch_of[l] < 0, op.kind == LoopOp::kReinterpret) << "op " << l << " " << op.label;
+      for (ValueId in : op.inputs) EXPECT_LE(written(in), written(op.output)) << ToString(graph_);
+    }
+  }
+}
+
+TEST_P(RandomPlans, EveryNodeIsInOneGroup) {
+  for (const PlannedModel& model : models_) {
+    std::vector<int> groups_of(graph_.nodes().size(), 0);
+    for (const PlanGroup& g : model.plan.groups) {
+      EXPECT_TRUE(std::is_sorted(g.nodes.begin(), g.nodes.end()));
+      for (int n : g.nodes) ++groups_of[static_cast<size_t>(n)];
+    }
+    // A node is in several groups only if its loop ops are.
+    std::vector<std::set<int>> launches(graph_.nodes().size());
+    std::vector<int> launch_of = LaunchOf(model);
+    for (size_t l = 0; l < launch_of.size(); ++l) {
+      if (launch_of[l] < 0) continue;
+      launches[static_cast<size_t>(model.program.ops[l].origin)].insert(launch_of[l]);
+    }
+    for (size_t n = 0; n < groups_of.size(); ++n) {
+      int wanted = std::max<int>(1, static_cast<int>(launches[n].size()));
+      EXPECT_EQ(groups_of[n], wanted)
+          << graph_.Describe(static_cast<NodeId>(n)) << " is node " << n << "\n"
+          << ToString(graph_);
+    }
+  }
+}
+
+TEST_P(RandomPlans, FusionNeverCostsMoreThanTheBaselineByItsOwnEstimate) {
+  EXPECT_LE(models_[0].plan.totals.estimated_us, models_[0].plan.op_by_op.estimated_us + 1e-9);
+  EXPECT_LE(models_[0].plan.totals.kernels, models_[0].plan.op_by_op.kernels);
+}
+
+TEST_P(RandomPlans, ComputePressureLeavesNoRecomputationAndOnlyFastGroups) {
+  PlannedModel model = PlanOf(graph_, {.hints = {.compute_pressure = 0.9}});
+  EXPECT_EQ(RecomputeBytes(model.plan), 0);
+  PlannedModel nodes =
+      PlanOf(graph_, {.fusion = FusionMode::kOpByOp, .hints = {.compute_pressure = 0.9}});
+  // Time of the op-by-op group that runs an op.
+  std::vector<int> launch_of = LaunchOf(nodes);
+  std::vector<const PlanLaunch*> launches;
+  for (const PlanLaunch& l : nodes.plan.prepare) launches.push_back(&l);
+  for (const PlanLaunch& l : nodes.plan.launches) launches.push_back(&l);
+  for (const PlanLaunch& launch : model.plan.launches) {
+    const PlanGroup& group = model.plan.groups[static_cast<size_t>(launch.group)];
+    std::set<int> parts;
+    double apart = 0;
+    for (LoopId l : model.groups[static_cast<size_t>(launch.group)]) {
+      int part = launch_of[static_cast<size_t>(l)];
+      if (!parts.insert(part).second) continue;
+      int single = launches[static_cast<size_t>(part)]->group;
+      apart += nodes.plan.groups[static_cast<size_t>(single)].estimate.time_us;
+    }
+    if (parts.size() < 2) continue;
+    EXPECT_GT(apart, 1.5 * group.estimate.time_us) << group.label << "\n" << ToString(graph_);
+  }
+}
+
+TEST_P(RandomPlans, AreDeterministic) {
+  PlannedModel again = PlanOf(graph_);
+  EXPECT_EQ(PlanToBytes(again.plan), PlanToBytes(models_[0].plan));
+  ASSERT_EQ(again.kernels.size(), models_[0].kernels.size());
+  for (size_t k = 0; k < again.kernels.size(); ++k) {
+    EXPECT_EQ(again.kernels[k].text, models_[0].kernels[k].text);
+    EXPECT_EQ(ToString(again.kernels[k].reference), ToString(models_[0].kernels[k].reference));
+  }
+}
+
+TEST_P(RandomPlans, HoldNoKernelTwice) {
+  for (const PlannedModel& model : models_) {
+    std::set<std::string> texts;
+    for (const PlannedKernel& kernel : model.kernels) {
+      EXPECT_TRUE(texts.insert(kernel.text).second) << kernel.text;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RandomPlans, ::testing::Range(uint64_t{1}, uint64_t{41}));
+
+TEST(MakePlan, EqualLayersShareTheirKernels) {
+  Graph graph = Parse(R"(graph "g" {
+  %0 = input "x" : f32[64,64]
+  %1 = weight "w1" : f32[64,64]
+  %2 = weight "w2" : f32[64,64]
+  %3 = MatMul(%0, %1) : f32[64,64]  "" @ "mm1"
+  %4 = Relu(%3) : f32[64,64]  "" @ "relu1"
+  %5 = MatMul(%4, %2) : f32[64,64]  "" @ "mm2"
+  %6 = Relu(%5) : f32[64,64]  "" @ "relu2"
+  output %6
+}
+)");
+  PlannedModel model = PlanOf(graph, {.fusion = FusionMode::kOpByOp});
+  ASSERT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Relu", "MatMul", "Relu"}));
+  const std::vector<PlanLaunch>& l = model.plan.launches;
+  EXPECT_EQ(l[0].kernel, l[2].kernel);
+  EXPECT_EQ(l[1].kernel, l[3].kernel);
+  EXPECT_NE(l[0].tensors, l[2].tensors);
+  // Two weights, packed by one kernel in two launches.
+  ASSERT_EQ(model.plan.prepare.size(), 2u);
+  EXPECT_EQ(model.plan.prepare[0].kernel, model.plan.prepare[1].kernel);
+}
+
+TEST(MakePlan, PressureUpToTheBucketBorderChangesNothing) {
+  Graph graph = Parse(kMatMulAddRelu);
+  PlanOptions none;
+  PlanOptions some{.hints = {.memory_pressure = 0.8, .compute_pressure = 0.8}};
+  EXPECT_EQ(PlanToBytes(PlanOf(graph, none).plan), PlanToBytes(PlanOf(graph, some).plan));
+}
+
+TEST(MakePlan, ComputePressureDissolvesAGroupThatGainsLittle) {
+  PlannedModel model = PlanOf(Parse(kMatMulAddRelu), {.hints = {.compute_pressure = 0.9}});
+  EXPECT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Add", "Relu"}));
+  const PlanDecision& last = model.plan.decisions.back();
+  EXPECT_FALSE(last.chosen);
+  EXPECT_EQ(last.nodes, (std::vector<int>{0, 1, 2}));
+  EXPECT_THAT(last.reason, AllOf(HasSubstr("pressure: speed-up 1."), HasSubstr("below 1.5")));
+  // One that gains much stays.
+  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {.hints = {.compute_pressure = 0.9}})),
+            std::vector<std::string>{"Relu+Neg+Abs"});
+}
+
+TEST(MakePlan, MemoryPressureNeverCostsTraffic) {
+  // With so little time to gain from fusing, bytes decide.
+  int fewer = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Graph graph = Canonicalise(RandomGraph(seed)).value().graph;
+    int64_t usual = PlanOf(graph).plan.totals.activation_bytes;
+    int64_t pressed =
+        PlanOf(graph, {.hints = {.memory_pressure = 0.9}}).plan.totals.activation_bytes;
+    EXPECT_LE(pressed, usual) << "seed " << seed;
+    fewer += pressed < usual;
+  }
+  EXPECT_GT(fewer, 0);
+}
+
+TEST(MakePlan, NodesThatAreToStayAloneDo) {
+  PlannedModel model = PlanOf(Parse(kChain), {}, {1});
+  EXPECT_EQ(Labels(model), (std::vector<std::string>{"Relu", "Neg", "Abs"}));
+  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {}, {2})), (std::vector<std::string>{"Relu+Neg", "Abs"}));
+}
+
+TEST(MakePlan, AReshapeWithoutCommonFactorsIsABarrier) {
+  // [4,6] and [3,8] meet in memory only: what is written as one is read as the other later.
+  PlannedModel model = PlanOf(Parse(R"(graph "g" {
+  %0 = input "x" : f32[4,6]
+  %1 = Relu(%0) : f32[4,6]  "" @ "relu"
+  %2 = Reshape(%1) {shape=[3, 8]} : f32[3,8]  "" @ "reshape"
+  %3 = Exp(%2) : f32[3,8]  "" @ "exp"
+  output %3
+}
+)"));
+  EXPECT_EQ(Labels(model), (std::vector<std::string>{"Relu", "Exp"}));
+  ASSERT_EQ(model.plan.decisions.size(), 1u);
+  EXPECT_FALSE(model.plan.decisions[0].chosen);
+  EXPECT_THAT(model.plan.decisions[0].reason, HasSubstr("reshape: "));
+}
+
+TEST(MakePlan, OpsThatDifferInWhereTheyWriteOnlyAreDifferentKernels) {
+  PlannedModel model = PlanOf(Parse(R"(graph "g" {
+  %0 = input "x" : f32[13,16]
+  %1 = ReduceSum(%0) {axes=[1]} : f32[13,1]  "" @ "rows"
+  %2 = ReduceSum(%0) {axes=[0, 1]} : f32[1,1]  "" @ "all"
+  output %1
+  output %2
+}
+)"),
+                              {.fusion = FusionMode::kOpByOp});
+  ASSERT_EQ(model.plan.launches.size(), 2u);
+  EXPECT_NE(model.plan.launches[0].kernel, model.plan.launches[1].kernel);
+}
+
+TEST(MakePlan, WorkOnWeightsAloneIsPreparedUnlessItIsReturned) {
+  constexpr const char* kText = R"(graph "g" {
+  %0 = input "x" : f32[8,8]
+  %1 = weight "w" : f32[8,8]
+  %2 = Tanh(%1) : f32[8,8]  "" @ "tanh"
+  %3 = Neg(%2) : f32[8,8]  "" @ "neg"
+  %4 = Add(%0, %3) : f32[8,8]  "" @ "add"
+  output %4
+)";
+  PlannedModel model = PlanOf(Parse(StrCat(kText, "}\n")));
+  EXPECT_EQ(Labels(model), std::vector<std::string>{"Add"});
+  EXPECT_EQ(model.plan.prepare.size(), 1u);
+  // Runs write what is returned, so what is made from it cannot be there before.
+  PlannedModel returned = PlanOf(Parse(StrCat(kText, "  output %2\n}\n")));
+  EXPECT_TRUE(returned.plan.prepare.empty());
+}
+
+TEST(MakePlan, AnOpenDimIsUnimplementedAndTheNodeIsNamed) {
+  Graph graph = Parse(R"(graph "g" {
+  symbol s0 "seq" min 1 max 512 multiple 1 likely [128]
+  %0 = input "x" : f32[s0,8]
+  %1 = Relu(%0) : f32[s0,8]  "" @ "open"
+  output %1
+}
+)");
+  auto model = MakePlan(graph, DeviceNamed("generic-avx2"), {});
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(Message(model.status())), HasSubstr("node \"open\" (Relu)"));
+}
+
+TEST(MakePlan, StopsWhenItIsCancelled) {
+  CancelToken cancel;
+  cancel.Cancel();
+  auto model = MakePlan(Parse(kChain), DeviceNamed("generic-avx2"), {}, &cancel);
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace fusion
