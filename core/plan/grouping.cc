@@ -237,15 +237,33 @@ class Grower {
 
  private:
   struct Candidate {
+    int tier;     // smaller first
     double rank;  // larger first
     double benefit_us;
     int producer;
     int consumer;
     bool operator<(const Candidate& o) const {
       // Ties break on the group numbers, so that the order never depends on anything else.
-      return std::tie(rank, o.producer, o.consumer) < std::tie(o.rank, producer, consumer);
+      return std::tie(o.tier, rank, o.producer, o.consumer) <
+             std::tie(tier, o.rank, producer, consumer);
     }
   };
+
+  // Which merges come first, whatever they gain. The gain of a merge does not show what it makes
+  // impossible later: a value that several ops read goes with the op that computes it, or it is
+  // written and read again. So contractions first take what follows them, then what leads to them,
+  // then each other.
+  int Tier(int producer, int consumer) const {
+    bool from = HasContraction(producer);
+    bool to = HasContraction(consumer);
+    return to ? (from ? 2 : 1) : 0;
+  }
+
+  bool HasContraction(int g) const {
+    return std::any_of(loops_[Index(g)].begin(), loops_[Index(g)].end(), [&](LoopId l) {
+      return program_.op(l).body.reduce.has_value() && program_.op(l).inputs.size() > 1;
+    });
+  }
 
   static size_t Index(int g) { return static_cast<size_t>(g); }
 
@@ -312,7 +330,7 @@ class Grower {
   }
 
   void Consider(int producer, int consumer) {
-    Candidate c{0, 0, producer, consumer};
+    Candidate c{Tier(producer, consumer), 0, 0, producer, consumer};
     // Work on weights only is done once, before the first run: it must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return;
     if (IsAlone(producer) || IsAlone(consumer)) {
