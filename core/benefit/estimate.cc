@@ -70,16 +70,12 @@ class Estimator {
     e.tiling_loss_us = (busy - compute) * 1e6;
     e.memory_us = MemorySeconds(e) * 1e6;
     e.stall_us = (1 - device_.overlap) * std::min(e.compute_us, e.memory_us);
-    e.time_us = std::max(e.compute_us, e.memory_us) + e.stall_us + e.launch_us + e.tiling_loss_us;
-    e.flops = flops_;
     e.on_chip_bytes = PlanScratch(s_, device_.vector_bytes).bytes;
     // Scratch beyond the private cache slows every pass over it.
     double over = static_cast<double>(e.on_chip_bytes) / static_cast<double>(std::max<int64_t>(device_.OnChipBytes(), 1));
-    if (over > 1) {
-      double spill = e.compute_us * 0.15 * std::min(over - 1, 4.0);
-      e.compute_us += spill;
-      e.time_us += spill;
-    }
+    if (over > 1) e.stall_us += e.compute_us * 0.15 * std::min(over - 1, 4.0);
+    e.time_us = std::max(e.compute_us, e.memory_us) + e.stall_us + e.launch_us + e.tiling_loss_us;
+    e.flops = flops_;
     e.waves = static_cast<double>(e.tasks) / threads;
     return e;
   }
