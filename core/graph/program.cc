@@ -242,7 +242,9 @@ Program ProgramBuilder::Finish() && {
   for (size_t i = 0; i < program_.values.size(); ++i) {
     Value& value = program_.values[i];
     const DirectUse& use = direct_uses_[i];
-    bool stored_freely = value.kind == TensorKind::kIntermediate && !is_output[i];
+    // A reinterpretation lies where and as its input does.
+    bool stored_freely = value.kind == TensorKind::kIntermediate && !is_output[i] &&
+                         program_.op(value.producer).kind != LoopOp::kReinterpret;
     if (stored_freely && use.any && !use.mixed) value.order = use.permutation;
   }
   return std::move(program_);

@@ -95,6 +95,22 @@ TEST(Evaluate, AttentionEqualsTheFormula) {
   }
 }
 
+TEST(BuildProgram, AReinterpretationKeepsTheOrderOfItsInput) {
+  // The only reader transposes: of a computed value that would choose how it is stored.
+  auto graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[13,7,2]
+  %1 = Reshape(%0) {shape=[7, 26]} : f32[7,26]  "" @ ""
+  %2 = Transpose(%1) {perm=[1, 0]} : f32[26,7]  "" @ ""
+  output %2
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto program = BuildProgram(*graph);
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->op(0).kind, LoopOp::kReinterpret);
+  EXPECT_TRUE(program->value(program->op(0).output).order.empty());
+}
+
 TEST(Evaluate, BoxesEqualTheWholeForAbsorbedAndPlainPrograms) {
   auto graph = ParseGraph(kAttention);
   ASSERT_TRUE(graph.ok());
