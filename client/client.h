@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/fusion_reply.h"
+
+namespace fusion {
+
+struct ClientOptions {
+  /// For Connect.
+  Nanoseconds connect_timeout = std::chrono::seconds(5);
+  /// Connect waits until the service is there; off: a refused connection is an error at once.
+  bool wait_for_ready = false;
+  /// For every call; PlanFusion with PlanMode::kCompile waits for a compiler.
+  Nanoseconds deadline = std::chrono::minutes(5);
+  /// Attempts of a call, the first included, when the service is unavailable; the pauses between
+  /// them grow from 0.1 s to 2 s. 1..5.
+  int attempts = 4;
+  /// Of one message in either direction.
+  int64_t max_message_bytes = int64_t{64} << 20;
+  /// Of one kernel; the longest seen has 60 KiB.
+  int64_t max_kernel_bytes = int64_t{64} << 20;
+};
+
+/// A kernel as it is loaded: a shared object whose SHA-256 was checked.
+struct FetchedKernel {
+  Digest key;
+  Digest content;
+  std::string binary;
+};
+
+/// Talks to one fusiond. Thread-safe.
+///
+///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
+///   ASSIGN_OR_RETURN(FusionReply reply, client->PlanFusion(request));
+///
+/// Errors: the service's own codes and words (InvalidArgument and Unimplemented are about the
+/// request); Unavailable if it cannot be reached, DeadlineExceeded; DataLoss if an answer is
+/// malformed or a kernel is not what its digest says.
+class Client {
+ public:
+  /// `address`: "HOST:PORT" or "unix:/PATH".
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
+                                                         const ClientOptions& options = {});
+  ~Client();
+
+  const std::string& address() const { return address_; }
+
+  /// OK if the service says that it serves; Unavailable if it says that it does not, for instance
+  /// because it drains.
+  absl::Status CheckHealth(Nanoseconds timeout) const;
+
+  absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
+
+  /// The shared objects of these kernels, in this order. Waits for those that are being compiled.
+  /// Internal, with the compiler's or the check's words, if one failed.
+  absl::StatusOr<std::vector<FetchedKernel>> GetKernels(const std::vector<Digest>& keys) const;
+
+ private:
+  struct Connection;
+  Client(std::string address, const ClientOptions& options);
+
+  const std::string address_;
+  const ClientOptions options_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace fusion

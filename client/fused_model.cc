@@ -1,0 +1,155 @@
+#include "client/fused_model.h"
+
+#include <set>
+
+#include "client/detect_target.h"
+#include "core/onnx/model_io.h"
+#include "core/onnx/reference_weights.h"
+#include "core/onnx/weight_source.h"
+
+namespace fusion {
+namespace {
+
+// Positions of the weights that launches of every run read as they are.
+std::set<int> WeightsReadByRuns(const Plan& plan) {
+  std::set<int> out;
+  for (const PlanLaunch& launch : plan.launches) {
+    for (int t : launch.tensors) {
+      const PlanTensor& tensor = plan.tensors[static_cast<size_t>(t)];
+      if (tensor.space == Space::kWeight) out.insert(tensor.index);
+    }
+  }
+  return out;
+}
+
+absl::Status CheckType(const HostTensor& given, const PlanTensor& wanted, std::string_view what,
+                       const std::string& name) {
+  if (given.dtype() == wanted.dtype && given.dims() == wanted.dims) return absl::OkStatus();
+  return InvalidArgument(what, " ", Quote(name), " is ", DTypeName(given.dtype()),
+                         DimsToString(given.dims()), ", expected ", DTypeName(wanted.dtype),
+                         DimsToString(wanted.dims));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& client,
+                                                             const std::string& path,
+                                                             const FusedModelOptions& options) {
+  ASSIGN_OR_RETURN(onnx::ModelProto model, LoadModel(path));
+  return Load(client, std::move(model), ModelDirectory(path), options);
+}
+
+absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& client,
+                                                             onnx::ModelProto model,
+                                                             const std::string& directory,
+                                                             const FusedModelOptions& options) {
+  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(model, {.directory = directory}));
+  FusionRequest request;
+  request.onnx_model = bare.SerializeAsString();
+  request.target = options.target ? *options.target : DetectTarget(options.executor.threads);
+  request.options = options.plan;
+  WeightSource source(std::move(model), directory);
+  return Load(
+      client, request, [&source](const std::string& name) { return source.Take(name); },
+      options.executor);
+}
+
+absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& client,
+                                                             const FusionRequest& request,
+                                                             const WeightReader& weights,
+                                                             const ExecutorOptions& options) {
+  ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+  std::unique_ptr<FusedModel> model(new FusedModel(std::move(reply)));
+  RETURN_IF_ERROR(model->LoadKernels(client, options));
+  RETURN_IF_ERROR(model->LoadWeights(weights));
+  return model;
+}
+
+absl::Status FusedModel::LoadKernels(const Client& client, const ExecutorOptions& options) {
+  std::vector<Digest> keys;
+  for (const FusionReply::Kernel& kernel : reply_.kernels) keys.push_back(kernel.key);
+  ASSIGN_OR_RETURN(std::vector<FetchedKernel> fetched, client.GetKernels(keys));
+  std::vector<std::shared_ptr<const LoadedKernel>> loaded;
+  for (size_t i = 0; i < fetched.size(); ++i) {
+    const PlanKernel& kernel = plan().kernels[i];
+    const FusionReply::Kernel& announced = reply_.kernels[i];
+    if (announced.state == KernelState::kReady && announced.content != fetched[i].content) {
+      return DataLoss("kernel ", kernel.symbol, " (", kernel.label, ") has the SHA-256 ",
+                      fetched[i].content.ToHex(), ", the plan came with ",
+                      announced.content.ToHex());
+    }
+    absl::StatusOr<std::shared_ptr<const LoadedKernel>> ready =
+        LoadCpuKernel(fetched[i].binary, kernel.symbol);
+    if (!ready.ok()) return Annotate(ready.status(), StrCat("loading ", kernel.label));
+    loaded.push_back(*std::move(ready));
+  }
+  ASSIGN_OR_RETURN(executor_, Executor::Create(plan(), std::move(loaded), options));
+  return absl::OkStatus();
+}
+
+absl::Status FusedModel::LoadWeights(const WeightReader& weights) {
+  weights_.resize(plan().weights.size());
+  RETURN_IF_ERROR(executor_->Prepare([&](int i) -> absl::StatusOr<const HostTensor*> {
+    auto at = static_cast<size_t>(i);
+    const std::string& name = reply_.binding.weights[at];
+    ASSIGN_OR_RETURN(weights_[at], weights(name));
+    const PlanTensor& wanted = plan().tensors[static_cast<size_t>(plan().weights[at])];
+    RETURN_IF_ERROR(CheckType(weights_[at], wanted, "weight", name));
+    return &weights_[at];
+  }));
+  std::set<int> read = WeightsReadByRuns(plan());
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (!read.contains(static_cast<int>(i))) weights_[i] = HostTensor();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given) const {
+  if (given.size() != inputs().size()) {
+    return InvalidArgument(given.size(), " inputs given, the model has ", inputs().size());
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    int id = plan().inputs[i];
+    if (id < 0) continue;  // nothing reads it
+    RETURN_IF_ERROR(
+        CheckType(*given[i], plan().tensors[static_cast<size_t>(id)], "input", inputs()[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FusedModel::RunInto(const std::vector<const HostTensor*>& given,
+                                 const std::vector<HostTensor*>& results,
+                                 RunProfile* profile) const {
+  RETURN_IF_ERROR(CheckInputs(given));
+  return executor_->RunInto(given, results, profile);
+}
+
+absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(const std::vector<HostTensor>& given,
+                                                        RunProfile* profile) const {
+  std::vector<const HostTensor*> pointers;
+  for (const HostTensor& tensor : given) pointers.push_back(&tensor);
+  RETURN_IF_ERROR(CheckInputs(pointers));
+  return executor_->Run(given, profile);
+}
+
+absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
+    const std::map<std::string, HostTensor>& given, RunProfile* profile) const {
+  std::vector<const HostTensor*> ordered;
+  for (const std::string& name : inputs()) {
+    auto it = given.find(name);
+    if (it == given.end()) return InvalidArgument("input ", Quote(name), " is missing");
+    ordered.push_back(&it->second);
+  }
+  for (const auto& [name, value] : given) {
+    if (std::find(inputs().begin(), inputs().end(), name) == inputs().end()) {
+      return InvalidArgument("the model has no input ", QuoteShort(name));
+    }
+  }
+  std::vector<HostTensor> results = MakeOutputs();
+  std::vector<HostTensor*> out;
+  for (HostTensor& tensor : results) out.push_back(&tensor);
+  RETURN_IF_ERROR(RunInto(ordered, out, profile));
+  return results;
+}
+
+}  // namespace fusion

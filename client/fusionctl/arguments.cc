@@ -1,0 +1,217 @@
+#include "client/fusionctl/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "core/base/text.h"
+
+namespace fusion {
+namespace {
+
+constexpr const char* kSummary =
+    "fusionctl plans, runs and checks ONNX models as fused kernels.\n"
+    "Without --server it starts a fusiond of its own on a private socket and stops it at the end.";
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done or passed; 1 verify found outputs outside the tolerance; 2 bad usage;\n"
+    "3 bad input (missing or malformed file, unsupported op, data that do not fit the model);\n"
+    "4 the service cannot be reached or started, or failed.\n"
+    "Errors are one line on stderr; with --json also {\"error\":{\"code\",\"message\"}} on "
+    "stdout.\n"
+    "NO_COLOR turns colours off; they and progress show on terminals only.";
+
+template <typename T>
+using Choices = std::map<std::string, T>;
+
+const Choices<FusionMode> kFusionModes = {{"fused", FusionMode::kFused},
+                                          {"op-by-op", FusionMode::kOpByOp}};
+const Choices<Numerics> kNumerics = {{"fp32-accumulate", Numerics::kFp32Accumulate},
+                                     {"bitwise", Numerics::kBitwise},
+                                     {"fast", Numerics::kFast}};
+const Choices<ShowWhat> kShowWhats = {
+    {"graph", ShowWhat::kGraph}, {"program", ShowWhat::kProgram},   {"smg", ShowWhat::kSmg},
+    {"plan", ShowWhat::kPlan},   {"schedule", ShowWhat::kSchedule}, {"source", ShowWhat::kSource}};
+const Choices<ShowFormat> kShowFormats = {
+    {"text", ShowFormat::kText}, {"json", ShowFormat::kJson}, {"dot", ShowFormat::kDot}};
+
+template <typename T>
+CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const Choices<T>& choices,
+                       const std::string& help) {
+  std::string words = StrJoin(choices, ", ", [](const auto& choice) { return choice.first; });
+  return app
+      ->add_option_function<std::string>(
+          name, [field, choices](const std::string& word) { *field = choices.at(word); },
+          help + ": " + words)
+      ->check([choices, words](const std::string& word) {
+        return choices.count(word) > 0 ? std::string() : StrCat("expected one of ", words);
+      })
+      ->type_name("WORD");
+}
+
+void AddServiceOptions(CLI::App* app, Arguments* a) {
+  CLI::Option* server = app->add_option("--server", a->server,
+                                        "fusiond to ask, HOST:PORT or unix:/PATH; default: "
+                                        "one of its own")
+                            ->type_name("ADDRESS");
+  for (CLI::Option* option :
+       {app->add_option("--store", a->store,
+                        "directory in which the fusiond of its own keeps plans and kernels; "
+                        "default: none, every start is cold")
+            ->type_name("DIR"),
+        app->add_option("--fusiond", a->fusiond,
+                        "program of the fusiond of its own; default: the "
+                        "one beside fusionctl")
+            ->type_name("PROGRAM"),
+        app->add_option("--workers", a->workers,
+                        "compile workers of the fusiond of its own; "
+                        "default: one per core")
+            ->check(CLI::Range(1, 1024))
+            ->type_name("N")}) {
+    option->excludes(server)->group("Own fusiond");
+  }
+  app->add_flag("--json", a->json, "one JSON object on stdout");
+}
+
+void AddBind(CLI::App* app, Arguments* a) {
+  app->add_option_function<std::vector<std::string>>(
+         "--bind",
+         [a](const std::vector<std::string>& pairs) {
+           for (const std::string& pair : pairs) {
+             size_t split = pair.rfind('=');  // names may hold '='
+             a->options.dim_bindings[pair.substr(0, split)] = std::stoll(pair.substr(split + 1));
+           }
+         },
+         "value of a symbolic dim; may be given more than once")
+      ->allow_extra_args(false)
+      ->check([](const std::string& pair) {
+        size_t split = pair.rfind('=');
+        bool digits = split != std::string::npos && split > 0 && split + 1 < pair.size() &&
+                      pair.size() - split <= 16 &&
+                      pair.find_first_not_of("0123456789", split + 1) == std::string::npos;
+        return digits ? std::string() : StrCat("expected NAME=NUMBER, got ", QuoteShort(pair));
+      })
+      ->type_name("NAME=NUMBER");
+}
+
+void AddModelOptions(CLI::App* app, Arguments* a, bool with_isa) {
+  app->add_option("MODEL", a->model, "an ONNX file")->required()->type_name("");
+  app->add_option("--threads", a->threads, "threads that run the plan; default: usable cores")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  if (with_isa) {
+    app->add_option("--isa", a->isa,
+                    "plan for this instruction set, x86-64-v2, avx2 or avx512, on a generic CPU; "
+                    "default: this machine")
+        ->type_name("ISA");
+  }
+  AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels");
+  AddChoice(app, "--numerics", &a->options.numerics, kNumerics, "how exact results must be");
+  app->add_option("--batch", a->options.hints.batch_size,
+                  "leading dim of inputs that leave it open")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->type_name("N");
+  AddBind(app, a);
+  for (auto [name, field] : {std::pair{"--memory-pressure", &a->options.hints.memory_pressure},
+                             std::pair{"--compute-pressure", &a->options.hints.compute_pressure}}) {
+    app->add_option(name, *field, "0..1; above 0.8 plans give way")
+        ->check(CLI::Range(0.0, 1.0))
+        ->type_name("X");
+  }
+}
+
+void AddDataOptions(CLI::App* app, Arguments* a) {
+  app->add_option("--data", a->data,
+                  "directory with input_0.pb, ... (and output_0.pb, ...), or one of ONNX's cases "
+                  "with test_data_set_0, ...; default: random inputs")
+      ->type_name("DIR");
+  app->add_option("--seed", a->seed, "of random inputs")->type_name("N");
+}
+
+CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
+                     CommandKind kind) {
+  CLI::App* command = app->add_subcommand(name, help);
+  command->callback([a, kind] { a->command = kind; });
+  command->footer(kFooter);
+  AddServiceOptions(command, a);
+  return command;
+}
+
+void AddCommands(CLI::App* app, Arguments* a) {
+  CLI::App* plan = AddCommand(app, "plan", "groups, kernels, traffic and estimates of a model", a,
+                              CommandKind::kPlan);
+  AddModelOptions(plan, a, true);
+  plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
+  plan->add_flag("!--no-compile", a->compile, "plan only");
+
+  CLI::App* run = AddCommand(app, "run", "latency, fused against op by op in the same process", a,
+                             CommandKind::kRun);
+  AddModelOptions(run, a, false);
+  AddDataOptions(run, a);
+  run->add_option("--repeat", a->repeat, "pairs of runs")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->type_name("N");
+
+  CLI::App* verify = AddCommand(
+      app, "verify", "compares outputs with expected ones, or with the reference evaluator", a,
+      CommandKind::kVerify);
+  AddModelOptions(verify, a, false);
+  AddDataOptions(verify, a);
+  verify->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("A");
+  verify->add_option("--rtol", a->rtol, "tolerance relative to max|b| of the output; default 1e-4")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
+
+  CLI::App* show =
+      AddCommand(app, "show", "one form of a model on its way to kernels", a, CommandKind::kShow);
+  AddModelOptions(show, a, true);
+  AddChoice(show, "WHAT", &a->what, kShowWhats, "form")->required();
+  AddChoice(show, "--format", &a->format, kShowFormats, "notation (dot: graph, smg and plan)");
+
+  CLI::App* kernels = AddCommand(app, "kernels", "the compiled kernels of a model and their checks",
+                                 a, CommandKind::kKernels);
+  AddModelOptions(kernels, a, true);
+
+  AddCommand(app, "status", "whether the service answers, and how fast", a, CommandKind::kStatus);
+}
+
+// What single options cannot say.
+std::string Contradiction(const Arguments& a) {
+  bool drawn = a.what == ShowWhat::kGraph || a.what == ShowWhat::kSmg || a.what == ShowWhat::kPlan;
+  if (a.command == CommandKind::kShow && a.format == ShowFormat::kDot && !drawn) {
+    return "--format dot is for graph, smg and plan";
+  }
+  return "";
+}
+
+}  // namespace
+
+ParsedArguments ParseArguments(int argc, const char* const* argv) {
+  ParsedArguments out;
+  CLI::App app(kSummary, "fusionctl");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "fusionctl " FUSION_VERSION);
+  app.require_subcommand(1);
+  AddCommands(&app, &out.arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {  // the library has no other way to say it
+    std::ostringstream text, ignored;
+    bool asked = app.exit(error, text, ignored) == 0;
+    out.exit_code = asked ? kExitOk : kExitUsage;
+    out.text = asked ? text.str() : std::string(error.what());
+    return out;
+  }
+  Arguments& a = out.arguments;
+  if (a.command == CommandKind::kShow && a.json) a.format = ShowFormat::kJson;
+  if (a.command == CommandKind::kShow && a.format == ShowFormat::kJson) a.json = true;
+  out.text = Contradiction(a);
+  if (!out.text.empty()) out.exit_code = kExitUsage;
+  return out;
+}
+
+}  // namespace fusion

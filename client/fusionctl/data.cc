@@ -1,0 +1,130 @@
+#include "client/fusionctl/data.h"
+
+#include <set>
+
+#include "core/check/test_values.h"
+#include "core/import/import.h"
+#include "core/onnx/test_data.h"
+#include "core/tensor/onnx_dtype.h"
+
+namespace fusion {
+namespace {
+
+// The tensors of a data set in the order of `names`.
+absl::StatusOr<std::vector<HostTensor>> Arrange(std::vector<NamedTensor> given,
+                                                const std::vector<std::string>& names,
+                                                std::string_view kind, const std::string& where) {
+  auto position = [&given](const std::string& name) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i].name == name) return i;
+    }
+    return given.size();
+  };
+  bool by_name = true;
+  for (const std::string& name : names) by_name = by_name && position(name) < given.size();
+  std::vector<HostTensor> out;
+  for (size_t k = 0; k < names.size(); ++k) {
+    size_t at = by_name ? position(names[k]) : k;
+    if (at >= given.size()) {
+      return InvalidArgument(kind, " ", Quote(names[k]), " is missing: ", Quote(where), " has no ",
+                             kind, "_", k, ".pb");
+    }
+    out.push_back(std::move(given[at].value));
+  }
+  return out;
+}
+
+// Compares with what the model declares; open dims take anything.
+absl::Status CheckInput(const HostTensor& given, const onnx::ValueInfoProto& declared,
+                        const std::string& where) {
+  const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
+  std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
+                            DTypeName(given.dtype()), DimsToString(given.dims()));
+  std::optional<DType> dtype = DTypeFromOnnx(type.elem_type());
+  if (dtype && *dtype != given.dtype()) {
+    return InvalidArgument(what, ", the model declares ", DTypeName(*dtype));
+  }
+  if (!type.has_shape()) return absl::OkStatus();
+  bool fits = static_cast<size_t>(type.shape().dim_size()) == given.dims().size();
+  for (size_t d = 0; fits && d < given.dims().size(); ++d) {
+    const auto& dim = type.shape().dim(static_cast<int>(d));
+    fits = !dim.has_dim_value() || dim.dim_value() == given.dims()[d];
+  }
+  if (fits) return absl::OkStatus();
+  return InvalidArgument(what, ", the model declares [",
+                         StrJoin(type.shape().dim(), ",",
+                                 [](const auto& dim) {
+                                   if (dim.has_dim_value()) return StrCat(dim.dim_value());
+                                   return dim.dim_param().empty() ? std::string("?")
+                                                                  : QuoteShort(dim.dim_param());
+                                 }),
+                         "]");
+}
+
+absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& model) {
+  absl::StatusOr<TestDataSet> set = LoadTestDataSet(directory);
+  if (!set.ok()) return BadInput(set.status());
+  std::vector<std::string> inputs, outputs;
+  for (const onnx::ValueInfoProto* input : model.inputs()) inputs.push_back(input->name());
+  for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
+  RunData out{.name = directory};
+  ASSIGN_OR_RETURN(out.inputs, Arrange(std::move(set->inputs), inputs, "input", directory));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    RETURN_IF_ERROR(CheckInput(out.inputs[i], *model.inputs()[i], directory));
+  }
+  if (set->outputs.empty()) return out;
+  ASSIGN_OR_RETURN(out.outputs, Arrange(std::move(set->outputs), outputs, "output", directory));
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,
+                                              const ModelFile& model) {
+  std::vector<std::string> directories = FindTestDataSets(directory);
+  if (directories.empty()) directories = {directory};
+  std::vector<RunData> out;
+  for (const std::string& d : directories) {
+    ASSIGN_OR_RETURN(RunData data, LoadOne(d, model));
+    out.push_back(std::move(data));
+  }
+  return out;
+}
+
+PlanOptions BindToData(const PlanOptions& options, const std::vector<HostTensor>& inputs,
+                       const ModelFile& model) {
+  PlanOptions out = options;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const onnx::ValueInfoProto& declared = *model.inputs()[i];
+    const auto& dims = declared.type().tensor_type().shape().dim();
+    for (int d = 0; d < dims.size(); ++d) {
+      if (dims[d].has_dim_value()) continue;
+      if (d == 0 && options.hints.batch_size > 0) continue;  // --batch binds it
+      std::string name = dims[d].dim_param();
+      if (name.empty()) name = StrCat(declared.name(), "[", d, "]");
+      out.dim_bindings.emplace(name, inputs[i].dims()[static_cast<size_t>(d)]);
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& options) {
+  absl::StatusOr<Graph> graph = ImportOnnx(model.bare(), {.dim_bindings = options.dim_bindings,
+                                                          .batch_size = options.hints.batch_size,
+                                                          .keep_outputs = options.keep_outputs});
+  if (!graph.ok()) return BadInput(graph.status());
+  return graph;
+}
+
+absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t seed) {
+  absl::StatusOr<Program> program = BuildProgram(graph);
+  if (!program.ok()) return BadInput(program.status());
+  std::vector<HostTensor> out = RandomInputs(*program, seed, /*adversarial=*/false);
+  for (HostTensor& tensor : out) {
+    if (!IsInteger(tensor.dtype())) continue;
+    for (int64_t i = 0; i < tensor.elements(); ++i) tensor.SetInt(i, tensor.GetInt(i) & 1);
+  }
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,191 @@
+#include "client/fusionctl/embedded_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace fusion {
+namespace {
+
+// A server that is asked to stop drains nothing; it gets this long to close its store.
+constexpr Nanoseconds kStopTimeout = std::chrono::seconds(10);
+
+std::string ErrorText() { return std::strerror(errno); }
+
+sigset_t WatchedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  return set;
+}
+
+// True if a descriptor becomes readable in time.
+bool AwaitReadable(int fd, Nanoseconds timeout) {
+  pollfd entry{fd, POLLIN, 0};
+  auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
+  return poll(&entry, 1, static_cast<int>(ms)) > 0;
+}
+
+absl::StatusOr<std::string> SiblingProgram() {
+  std::array<char, PATH_MAX> path{};
+  ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  if (length <= 0) return Unavailable("/proc/self/exe cannot be read: ", ErrorText());
+  std::string self(path.data(), static_cast<size_t>(length));
+  return self.substr(0, self.rfind('/') + 1) + "fusiond";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const Options& options) {
+  // The path of a unix socket has at most 107 bytes: no TMPDIR.
+  ASSIGN_OR_RETURN(TempDir directory, TempDir::Create("/tmp", "fusionctl-"));
+  std::unique_ptr<EmbeddedServer> server(new EmbeddedServer(std::move(directory)));
+  RETURN_IF_ERROR(server->WatchSignals());
+  RETURN_IF_ERROR(server->Spawn(options));
+  server->watcher_ = std::thread([raw = server.get()] { raw->Watch(); });
+  RETURN_IF_ERROR(server->AwaitSocket(options.start_timeout));
+  return server;
+}
+
+EmbeddedServer::~EmbeddedServer() {
+  if (watcher_.joinable()) {
+    eventfd_write(quit_.get(), 1);
+    watcher_.join();
+  }
+  Stop();
+  sigset_t set = WatchedSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+std::string EmbeddedServer::address() const {
+  return StrCat("unix:", directory_.path(), "/socket");
+}
+
+absl::Status EmbeddedServer::WatchSignals() {
+  sigset_t set = WatchedSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC));
+  quit_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  if (!signals_.valid() || !quit_.valid()) return Unavailable("no descriptors: ", ErrorText());
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddedServer::Spawn(const Options& options) {
+  std::string program = options.program;
+  if (program.empty()) {
+    ASSIGN_OR_RETURN(program, SiblingProgram());
+  }
+  if (access(program.c_str(), X_OK) != 0) {
+    return Unavailable("fusiond cannot be started: ", Quote(program), ": ", ErrorText());
+  }
+  std::vector<std::string> words = {program,   "--listen",          address(), "--log-level",
+                                    "warning", "--drain-seconds",   "0",       "--grace-seconds",
+                                    "1",       "--exit-with-parent"};
+  if (!options.store.empty()) words.insert(words.end(), {"--store", options.store});
+  if (options.workers > 0) words.insert(words.end(), {"--workers", StrCat(options.workers)});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  std::string log = directory_.path() + "/log";
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  // A group of its own: the terminal's ^C is for this program, which then stops the server.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    pid_ = -1;
+    return Unavailable("fusiond cannot be started: ", Quote(program), ": ", std::strerror(error));
+  }
+  process_ = UniqueFd(pidfd_open(pid_, 0));
+  if (!process_.valid()) return Unavailable("no descriptor for fusiond: ", ErrorText());
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddedServer::AwaitSocket(Nanoseconds timeout) {
+  UniqueFd changes(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!changes.valid() ||
+      inotify_add_watch(changes.get(), directory_.path().c_str(), IN_CREATE | IN_MOVED_TO) < 0) {
+    return Unavailable("the start of fusiond cannot be watched: ", ErrorText());
+  }
+  std::string socket = directory_.path() + "/socket";
+  Nanoseconds end = Clock::Real().Now() + timeout;
+  while (access(socket.c_str(), F_OK) != 0) {
+    Nanoseconds left = end - Clock::Real().Now();
+    if (left <= Nanoseconds(0)) return Unavailable("fusiond did not start in time");
+    std::array<pollfd, 2> entries{{{changes.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}}};
+    auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
+    poll(entries.data(), entries.size(), static_cast<int>(ms));
+    if (entries[1].revents != 0) return CheckRunning(Nanoseconds(0));
+    std::array<char, 4096> events;
+    while (read(changes.get(), events.data(), events.size()) > 0) {
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddedServer::CheckRunning(Nanoseconds timeout) {
+  if (!AwaitReadable(process_.get(), timeout)) return absl::OkStatus();
+  std::string words = LastWords();
+  return Unavailable("fusiond ended", words.empty() ? "" : StrCat(": ", words));
+}
+
+std::string EmbeddedServer::LastWords() const {
+  absl::StatusOr<std::string> log = ReadFile(directory_.path() + "/log", int64_t{16} << 20);
+  if (!log.ok()) return "";
+  std::string_view text = StripSpace(*log);
+  std::string_view last = text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
+  return std::string(last.substr(0, 500));
+}
+
+void EmbeddedServer::Watch() {
+  std::array<pollfd, 2> entries{{{signals_.get(), POLLIN, 0}, {quit_.get(), POLLIN, 0}}};
+  while (poll(entries.data(), entries.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (entries[0].revents == 0) return;
+  signalfd_siginfo info{};
+  if (read(signals_.get(), &info, sizeof(info)) != sizeof(info)) return;
+  Stop();
+  RemoveTree(directory_.path()).IgnoreError();
+  auto number = static_cast<int>(info.ssi_signo);
+  signal(number, SIG_DFL);
+  sigset_t set = WatchedSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(number);
+}
+
+void EmbeddedServer::Stop() {
+  MutexLock lock(&mutex_);
+  if (stopped_ || pid_ < 0) return;
+  stopped_ = true;
+  kill(pid_, SIGTERM);
+  if (!process_.valid() || !AwaitReadable(process_.get(), kStopTimeout)) kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace fusion

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mutex.h"
+#include "core/base/unique_fd.h"
+
+namespace fusion {
+
+/// A fusiond that belongs to this process: on a unix socket in a directory that only this user may
+/// enter, stopped by the destructor, by SIGINT, SIGTERM or SIGHUP to this process, and by the death
+/// of this process.
+///
+/// Start it before other threads: they inherit that these signals are for the watching thread.
+class EmbeddedServer {
+ public:
+  struct Options {
+    std::string program;  // empty: fusiond beside this program
+    std::string store;    // empty: none
+    int workers = 0;      // 0: its default
+    Nanoseconds start_timeout = std::chrono::seconds(30);
+  };
+
+  /// Returns when the socket is there. Unavailable, with the server's last words, if it ends before
+  /// that.
+  static absl::StatusOr<std::unique_ptr<EmbeddedServer>> Start(const Options& options);
+  ~EmbeddedServer();
+
+  /// "unix:/tmp/fusionctl-x7Gh2k/socket".
+  std::string address() const;
+  /// Unavailable, with the server's last words, if it has ended. Waits up to `timeout` for that.
+  absl::Status CheckRunning(Nanoseconds timeout);
+
+ private:
+  explicit EmbeddedServer(TempDir directory) : directory_(std::move(directory)) {}
+  absl::Status Spawn(const Options& options);
+  absl::Status AwaitSocket(Nanoseconds timeout);
+  absl::Status WatchSignals();
+  void Watch();
+  void Stop();
+  std::string LastWords() const;
+
+  TempDir directory_;
+  pid_t pid_ = -1;
+  UniqueFd process_;  // readable once the server has ended
+  UniqueFd signals_;
+  UniqueFd quit_;
+  std::thread watcher_;
+  Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace fusion

@@ -1,0 +1,73 @@
+// bin/fusionctl: plans, runs and checks ONNX models as fused kernels. See --help.
+#include <google/protobuf/stubs/logging.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+namespace {
+
+using RunCommand = absl::StatusOr<ExitCode> (*)(const Arguments&, Progress*);
+
+RunCommand CommandOf(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::kPlan:
+      return RunPlan;
+    case CommandKind::kRun:
+      return RunRun;
+    case CommandKind::kVerify:
+      return RunVerify;
+    case CommandKind::kShow:
+      return RunShow;
+    case CommandKind::kKernels:
+      return RunKernels;
+    case CommandKind::kStatus:
+      return RunStatus;
+  }
+  return nullptr;
+}
+
+// Messages are one line, whatever a compiler wrote into them.
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return text;
+}
+
+void PrintError(bool json, std::string_view code, const std::string& message) {
+  std::fprintf(stderr, "fusionctl: %s\n", OneLine(message).c_str());
+  if (json) PrintJson(Json{{"error", {{"code", code}, {"message", message}}}});
+}
+
+int Main(int argc, char** argv) {
+  // Errors of libraries come back as our own messages; a reader that goes away ends us by EPIPE.
+  google::protobuf::SetLogHandler(nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  ParsedArguments parsed = ParseArguments(argc, argv);
+  if (parsed.exit_code == kExitOk) {
+    Print(parsed.text);
+    return kExitOk;
+  }
+  if (parsed.exit_code) {
+    bool json = std::any_of(argv, argv + argc, [](std::string_view a) { return a == "--json"; });
+    PrintError(json, "USAGE", parsed.text + "; see fusionctl --help");
+    return *parsed.exit_code;
+  }
+  Progress progress;
+  absl::StatusOr<ExitCode> code = CommandOf(parsed.arguments.command)(parsed.arguments, &progress);
+  progress.Clear();
+  if (code.ok()) return *code;
+  PrintError(parsed.arguments.json, absl::StatusCodeToString(code.status().code()),
+             std::string(Message(code.status())));
+  return ExitCodeOf(code.status());
+}
+
+}  // namespace
+}  // namespace fusion
+
+int main(int argc, char** argv) { return fusion::Main(argc, argv); }

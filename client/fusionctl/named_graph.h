@@ -1,0 +1,12 @@
+#pragma once
+
+#include "client/fusion_reply.h"
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+/// A plan's canonical graph, which has no names, with the caller's names put back.
+/// InvalidArgument if `canonical` is not the graph of that binding.
+absl::StatusOr<Graph> NameGraph(const Graph& canonical, const FusionReply::Binding& names);
+
+}  // namespace fusion

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/report.h"
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+namespace {
+
+std::string Saved(double part, double whole) {
+  return whole > 0 ? HumanPercent(1 - part / whole) : "";
+}
+
+std::string GroupTable(const FusionReply& reply, bool node_names) {
+  const Plan& plan = reply.plan;
+  Table table({{"group", Table::kRight},
+               {"kernel"},
+               {"phases", Table::kRight},
+               {"nodes", Table::kRight},
+               {"work", Table::kRight},
+               {"traffic", Table::kRight},
+               {"weights", Table::kRight},
+               {"time", Table::kRight},
+               {"ops", Table::kCut}});
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    if (group.kind == GroupKind::kPrepare) continue;
+    const Estimate& e = group.estimate;
+    const PlanKernel& kernel = plan.kernels[static_cast<size_t>(group.kernel)];
+    table.Add({StrCat(g), kernel.key.ToHex().substr(0, 8), StrCat(kernel.phases),
+               StrCat(group.nodes.size()), HumanFlops(e.flops),
+               HumanBytes(e.activation_bytes + e.recompute_bytes), HumanBytes(e.weight_bytes),
+               HumanMicroseconds(e.time_us), group.label});
+    if (!node_names) continue;
+    for (const std::string& name : NodeNames(reply, group.nodes)) {
+      table.Add({"", "", "", "", "", "", "", "", StrCat("  ", Quote(name))});
+    }
+  }
+  return table.ToString();
+}
+
+std::string TotalsTable(const Plan& plan) {
+  Table table({{""},
+               {"kernels", Table::kRight},
+               {"launches", Table::kRight},
+               {"traffic", Table::kRight},
+               {"weights", Table::kRight},
+               {"estimate", Table::kRight}});
+  auto row = [&table](std::string_view name, const PlanTotals& t) {
+    table.Add({std::string(name), StrCat(t.kernels), StrCat(t.launches),
+               HumanBytes(t.activation_bytes), HumanBytes(t.weight_bytes),
+               HumanMicroseconds(t.estimated_us)});
+  };
+  row(plan.fusion == FusionMode::kFused ? "fused" : "this plan", plan.totals);
+  row("op by op", plan.op_by_op);
+  auto saved = [](auto part, auto whole) {
+    return Saved(static_cast<double>(part), static_cast<double>(whole));
+  };
+  const PlanTotals& a = plan.totals;
+  const PlanTotals& b = plan.op_by_op;
+  table.Add({"saved", saved(a.kernels, b.kernels), saved(a.launches, b.launches),
+             saved(a.activation_bytes, b.activation_bytes), saved(a.weight_bytes, b.weight_bytes),
+             saved(a.estimated_us, b.estimated_us)});
+  return table.ToString();
+}
+
+std::string KernelLine(const FusionReply& reply) {
+  auto count = [&reply](auto predicate) {
+    return std::count_if(reply.kernels.begin(), reply.kernels.end(), predicate);
+  };
+  int64_t ready = count([](const auto& k) { return k.state == KernelState::kReady; });
+  int64_t verified = count([](const auto& k) { return k.check.verified; });
+  int64_t cached = count([](const auto& k) { return k.cached; });
+  return StrCat(Count(static_cast<int64_t>(reply.kernels.size()), "shared object"), ": ", ready,
+                " ready, ", verified, " verified, ", cached, " found in the cache");
+}
+
+std::string StageLine(const FusionReply& reply) {
+  double total = 0;
+  for (const auto& stage : reply.stages) total += stage.milliseconds;
+  return StrCat(HumanMilliseconds(total), " on the server: ",
+                StrJoin(reply.stages, ", ", [](const FusionReply::Stage& stage) {
+                  return StrCat(stage.name, " ", HumanMilliseconds(stage.milliseconds));
+                }));
+}
+
+std::string Text(const Arguments& arguments, const FusionReply& reply) {
+  const Plan& plan = reply.plan;
+  std::string out = StrCat(
+      Bold(arguments.model), ": ", Count(plan.nodes, "node"), " in ",
+      Count(RunGroups(plan), "group"), ", ", Count(plan.totals.kernels, "kernel"), ", ",
+      Count(static_cast<int64_t>(plan.fallbacks.size()), "fallback"), ", for ", TargetText(plan),
+      "\n\n", GroupTable(reply, arguments.node_names), "\n", TotalsTable(plan), "\n");
+  if (!plan.prepare.empty()) {
+    out += StrCat("prepare: ",
+                  plan.prepare.size() == 1 ? "1 launch" : StrCat(plan.prepare.size(), " launches"),
+                  ", ", HumanBytes(plan.prepared_bytes),
+                  " of packed weights, once per set of weights\n");
+  }
+  out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels\n");
+  out += StrCat("kernels: ", KernelLine(reply), "\n");
+  out += StrCat("plan:    ", reply.plan_key.ToHex().substr(0, 16), ", ",
+                reply.cache == FusionReply::Cache::kMiss ? "planned by this request"
+                                                         : StrCat("from ", CacheName(reply.cache)),
+                "\n");
+  out += StrCat("time:    ", StageLine(reply), "\n");
+  for (const PlanFallback& f : plan.fallbacks) {
+    out +=
+        StrCat("fallback: ", StrJoin(NodeNames(reply, {f.node}), "", Quote), ": ", f.reason, "\n");
+  }
+  for (const std::string& warning : reply.warnings) out += StrCat("warning: ", warning, "\n");
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
+  progress->Show(arguments.compile ? "planning and compiling" : "planning");
+  FusionRequest request = model->Request(arguments, arguments.options);
+  request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
+  ASSIGN_OR_RETURN(FusionReply reply, session->client().PlanFusion(request));
+  progress->Clear();
+  if (arguments.json) {
+    PrintJson(ReplyJson(reply));
+  } else {
+    Print(Text(arguments, reply));
+  }
+  return kExitOk;
+}
+
+}  // namespace fusion

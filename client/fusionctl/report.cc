@@ -1,0 +1,252 @@
+#include "client/fusionctl/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/terminal.h"
+#include "core/base/text.h"
+
+namespace fusion {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view SpaceName(Space space) {
+  constexpr std::string_view kNames[] = {"input",    "output",   "weight",
+                                         "constant", "prepared", "arena"};
+  return kNames[static_cast<size_t>(space)];
+}
+
+Json EstimateJson(const Estimate& e) {
+  return {{"time_us", e.time_us},
+          {"compute_us", e.compute_us},
+          {"memory_us", e.memory_us},
+          {"stall_us", e.stall_us},
+          {"launch_us", e.launch_us},
+          {"tiling_loss_us", e.tiling_loss_us},
+          {"flops", e.flops},
+          {"activation_bytes", e.activation_bytes},
+          {"recompute_bytes", e.recompute_bytes},
+          {"weight_bytes", e.weight_bytes},
+          {"on_chip_bytes", e.on_chip_bytes},
+          {"tasks", e.tasks},
+          {"waves", e.waves}};
+}
+
+Json GroupsJson(const FusionReply& reply) {
+  Json out = Json::array();
+  for (const PlanGroup& group : reply.plan.groups) {
+    out.push_back({{"kind", KindName(group.kind)},
+                   {"ops", group.label},
+                   {"kernel", group.kernel},
+                   {"nodes", group.nodes},
+                   {"node_names", NodeNames(reply, group.nodes)},
+                   {"estimate", EstimateJson(group.estimate)}});
+  }
+  return out;
+}
+
+Json TensorsJson(const Plan& plan) {
+  Json out = Json::array();
+  for (const PlanTensor& t : plan.tensors) {
+    out.push_back({{"type", DTypeName(t.dtype)},
+                   {"dims", t.dims},
+                   {"strides", t.strides},
+                   {"space", SpaceName(t.space)},
+                   {"index", t.index},
+                   {"offset", t.offset},
+                   {"bytes", t.bytes}});
+  }
+  return out;
+}
+
+Json LaunchesJson(const std::vector<PlanLaunch>& launches) {
+  Json out = Json::array();
+  for (const PlanLaunch& launch : launches) {
+    out.push_back(
+        {{"group", launch.group}, {"kernel", launch.kernel}, {"tensors", launch.tensors}});
+  }
+  return out;
+}
+
+Json DecisionsJson(const Plan& plan) {
+  Json out = Json::array();
+  for (const PlanDecision& d : plan.decisions) {
+    out.push_back({{"nodes", d.nodes},
+                   {"chosen", d.chosen},
+                   {"reason", d.reason},
+                   {"benefit_us", d.benefit_us}});
+  }
+  return out;
+}
+
+// 'weight 3 "encoder.w"'.
+std::string PlaceText(const PlanTensor& t, const FusionReply::Binding& names) {
+  auto named = [&t](const std::vector<std::string>& list) {
+    auto at = static_cast<size_t>(t.index);
+    return at < list.size() ? StrCat(" ", Quote(list[at])) : "";
+  };
+  switch (t.space) {
+    case Space::kInput:
+      return StrCat("input ", t.index, named(names.inputs));
+    case Space::kOutput:
+      return StrCat("output ", t.index, named(names.outputs));
+    case Space::kWeight:
+      return StrCat("weight ", t.index, named(names.weights));
+    case Space::kConstant:
+      return StrCat("constant ", t.index);
+    default:
+      return StrCat(SpaceName(t.space), " at ", t.offset);
+  }
+}
+
+std::string LaunchText(const Plan& plan, size_t number, const PlanLaunch& launch) {
+  const PlanKernel& kernel = plan.kernels[static_cast<size_t>(launch.kernel)];
+  return StrCat("  ", number, "  ", kernel.symbol, "(",
+                StrJoin(launch.tensors, ", ", [](int t) { return StrCat("t", t); }), ")  # group ",
+                launch.group, ": ", kernel.label, "\n");
+}
+
+}  // namespace
+
+std::string_view KindName(GroupKind kind) {
+  constexpr std::string_view kNames[] = {"inner", "cross-operator", "pipeline", "all-in-one",
+                                         "prepare"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string_view StateName(KernelState state) {
+  constexpr std::string_view kNames[] = {"pending", "ready", "failed"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+std::string_view NumericsName(Numerics numerics) {
+  constexpr std::string_view kNames[] = {"fp32-accumulate", "bitwise", "fast"};
+  return kNames[static_cast<size_t>(numerics)];
+}
+
+std::string_view FusionName(FusionMode fusion) {
+  return fusion == FusionMode::kFused ? "fused" : "op by op";
+}
+
+int64_t RunGroups(const Plan& plan) {
+  return std::count_if(plan.groups.begin(), plan.groups.end(),
+                       [](const PlanGroup& g) { return g.kind != GroupKind::kPrepare; });
+}
+
+std::string Count(int64_t n, std::string_view noun) {
+  return StrCat(n, " ", noun, n == 1 ? "" : "s");
+}
+
+std::string TargetText(const Plan& plan) {
+  return StrCat(plan.target, " (", plan.isa, ", ", Count(plan.threads, "thread"), ")");
+}
+
+std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes) {
+  std::vector<std::string> out;
+  for (int node : nodes) {
+    auto at = static_cast<size_t>(node);
+    if (node >= 0 && at < reply.binding.nodes.size()) out.push_back(reply.binding.nodes[at]);
+  }
+  return out;
+}
+
+Json TotalsJson(const PlanTotals& totals) {
+  return {{"kernels", totals.kernels},
+          {"launches", totals.launches},
+          {"activation_bytes", totals.activation_bytes},
+          {"weight_bytes", totals.weight_bytes},
+          {"estimated_us", totals.estimated_us}};
+}
+
+Json KernelsJson(const FusionReply& reply) {
+  Json out = Json::array();
+  for (size_t i = 0; i < reply.kernels.size(); ++i) {
+    const PlanKernel& kernel = reply.plan.kernels[i];
+    const FusionReply::Kernel& status = reply.kernels[i];
+    const CheckReport& check = status.check;
+    out.push_back(
+        {{"key", kernel.key.ToHex()},
+         {"symbol", kernel.symbol},
+         {"ops", kernel.label},
+         {"isa", kernel.isa},
+         {"phases", kernel.phases},
+         {"state", StateName(status.state)},
+         {"cached", status.cached},
+         {"content_sha256", status.state == KernelState::kReady ? status.content.ToHex() : ""},
+         {"bytes", status.bytes},
+         {"compile_ms", status.compile_ms},
+         {"verified", check.verified},
+         {"unverified_reason", check.reason},
+         {"max_abs", check.max_abs},
+         {"max_rel", check.max_rel},
+         {"checked_elements", check.elements}});
+  }
+  return out;
+}
+
+Json ReplyJson(const FusionReply& reply) {
+  const Plan& plan = reply.plan;
+  Json stages = Json::array();
+  for (const FusionReply::Stage& stage : reply.stages) {
+    stages.push_back({{"stage", stage.name}, {"ms", stage.milliseconds}});
+  }
+  Json fallbacks = Json::array();
+  for (const PlanFallback& f : plan.fallbacks) {
+    fallbacks.push_back(
+        {{"node", f.node}, {"names", NodeNames(reply, {f.node})}, {"reason", f.reason}});
+  }
+  return {{"plan_key", reply.plan_key.ToHex()},
+          {"cache", CacheName(reply.cache)},
+          {"target", plan.target},
+          {"isa", plan.isa},
+          {"threads", plan.threads},
+          {"fusion", FusionName(plan.fusion)},
+          {"numerics", NumericsName(plan.numerics)},
+          {"nodes", plan.nodes},
+          {"totals", TotalsJson(plan.totals)},
+          {"op_by_op", TotalsJson(plan.op_by_op)},
+          {"arena_bytes", plan.arena_bytes},
+          {"prepared_bytes", plan.prepared_bytes},
+          {"inputs", reply.binding.inputs},
+          {"outputs", reply.binding.outputs},
+          {"weights", reply.binding.weights},
+          {"node_names", reply.binding.nodes},
+          {"groups", GroupsJson(reply)},
+          {"kernels", KernelsJson(reply)},
+          {"tensors", TensorsJson(plan)},
+          {"prepare", LaunchesJson(plan.prepare)},
+          {"launches", LaunchesJson(plan.launches)},
+          {"fallbacks", fallbacks},
+          {"decisions", DecisionsJson(plan)},
+          {"stages", stages},
+          {"warnings", reply.warnings}};
+}
+
+std::string DescribePlan(const FusionReply& reply) {
+  const Plan& plan = reply.plan;
+  std::string out = StrCat("plan ", reply.plan_key.ToHex(), "\n", FusionName(plan.fusion), ", ",
+                           NumericsName(plan.numerics), ", for ", TargetText(plan), "\n",
+                           HumanBytes(plan.arena_bytes), " between kernels, ",
+                           HumanBytes(plan.prepared_bytes), " of prepared weights\n\ntensors\n");
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlanTensor& t = plan.tensors[i];
+    StrAppend(&out, StrCat("  t", i, "  ", DTypeName(t.dtype), DimsToString(t.dims), "  ",
+                           PlaceText(t, reply.binding), "\n"));
+  }
+  if (!plan.prepare.empty()) out += "\nprepare, once per set of weights\n";
+  for (size_t i = 0; i < plan.prepare.size(); ++i) out += LaunchText(plan, i, plan.prepare[i]);
+  out += "\nlaunches, per inference\n";
+  for (size_t i = 0; i < plan.launches.size(); ++i) out += LaunchText(plan, i, plan.launches[i]);
+  out += "\ngroups\n";
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    StrAppend(&out, StrCat("  ", g, "  ", KindName(group.kind), "  ", group.label, "\n"));
+    for (const std::string& name : NodeNames(reply, group.nodes)) {
+      StrAppend(&out, StrCat("       ", Quote(name), "\n"));
+    }
+  }
+  return out;
+}
+
+}  // namespace fusion

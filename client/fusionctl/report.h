@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "client/fusion_reply.h"
+
+namespace fusion {
+
+// What several commands say about a plan.
+
+std::string_view KindName(GroupKind kind);      // "inner", "cross-operator", ...
+std::string_view StateName(KernelState state);  // "pending", "ready", "failed"
+std::string_view NumericsName(Numerics numerics);
+std::string_view FusionName(FusionMode fusion);
+
+/// Groups that run at every inference.
+int64_t RunGroups(const Plan& plan);
+/// "intel-skylake-server (avx512, 2 threads)".
+std::string TargetText(const Plan& plan);
+/// "9 kernels", "1 kernel".
+std::string Count(int64_t n, std::string_view noun);
+/// Names of the caller for canonical node positions; positions the plan does not have are left out.
+std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes);
+
+/// Everything in a reply but the texts.
+nlohmann::ordered_json ReplyJson(const FusionReply& reply);
+nlohmann::ordered_json TotalsJson(const PlanTotals& totals);
+nlohmann::ordered_json KernelsJson(const FusionReply& reply);
+
+/// The plan with every tensor and launch, for people.
+std::string DescribePlan(const FusionReply& reply);
+
+}  // namespace fusion

@@ -1,0 +1,132 @@
+#include "client/fusionctl/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "client/detect_target.h"
+#include "core/check/test_values.h"
+#include "core/onnx/model_io.h"
+#include "core/onnx/reference_weights.h"
+
+namespace fusion {
+namespace {
+
+constexpr Nanoseconds kStartTimeout = std::chrono::seconds(30);
+
+absl::StatusOr<std::unique_ptr<Client>> ConnectEmbedded(EmbeddedServer* server) {
+  ClientOptions options;
+  options.wait_for_ready = true;
+  options.connect_timeout = kStartTimeout;
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server->address(), options));
+  Nanoseconds end = Clock::Real().Now() + kStartTimeout;
+  for (;;) {
+    absl::Status health = client->CheckHealth(kStartTimeout);
+    if (health.ok()) return client;
+    if (Clock::Real().Now() >= end) return Annotate(health, "fusiond of its own");
+    RETURN_IF_ERROR(server->CheckRunning(std::chrono::milliseconds(5)));
+  }
+}
+
+// Values whose sums over the first extent stay near 1, as trained weights are.
+absl::StatusOr<HostTensor> MakeUpWeight(const onnx::TensorProto& tensor, const std::string& name) {
+  ASSIGN_OR_RETURN(TensorHeader header, ReadTensorHeader(tensor, StrCat("weight ", Quote(name))));
+  Digest digest = Sha256(name);
+  uint64_t seed = 0;
+  for (size_t i = 0; i < 8; ++i) seed = seed << 8 | digest.bytes[i];
+  HostTensor out = RandomTensor({header.dtype, Shape(header.dims)}, seed);
+  if (!IsFloat(header.dtype) || header.dims.size() < 2) return out;
+  double scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, header.dims[0])));
+  for (int64_t i = 0; i < out.elements(); ++i) out.SetDouble(i, out.GetDouble(i) * scale);
+  return out;
+}
+
+}  // namespace
+
+absl::Status BadInput(const absl::Status& status) {
+  if (status.ok() || ExitCodeOf(status) == kExitBadInput) return status;
+  return InvalidArgument(Message(status));
+}
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kExitOk;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return kExitBadInput;
+    default:
+      return kExitService;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Arguments& arguments,
+                                                       Progress* progress) {
+  std::unique_ptr<Session> session(new Session);
+  if (!arguments.server.empty()) {
+    progress->Show(StrCat("connecting to ", arguments.server));
+    ASSIGN_OR_RETURN(session->client_, Client::Connect(arguments.server));
+    return session;
+  }
+  progress->Show("starting fusiond");
+  ASSIGN_OR_RETURN(session->server_, EmbeddedServer::Start({.program = arguments.fusiond,
+                                                            .store = arguments.store,
+                                                            .workers = arguments.workers,
+                                                            .start_timeout = kStartTimeout}));
+  ASSIGN_OR_RETURN(session->client_, ConnectEmbedded(session->server_.get()));
+  return session;
+}
+
+absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path) {
+  std::unique_ptr<ModelFile> file(new ModelFile);
+  absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
+  if (!model.ok()) return BadInput(model.status());
+  absl::StatusOr<onnx::ModelProto> bare =
+      ReferenceWeights(*model, {.directory = ModelDirectory(path)});
+  if (!bare.ok()) return BadInput(bare.status());
+  file->bare_ = *std::move(bare);
+  file->bytes_ = file->bare_.SerializeAsString();
+  file->source_ = std::make_unique<WeightSource>(*std::move(model), ModelDirectory(path));
+  std::set<std::string_view> constants;
+  for (const auto& tensor : file->bare_.graph().initializer()) constants.insert(tensor.name());
+  for (const onnx::ValueInfoProto& input : file->bare_.graph().input()) {
+    if (!constants.contains(input.name())) file->inputs_.push_back(&input);
+  }
+  return file;
+}
+
+FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
+  FusionRequest request;
+  request.onnx_model = bytes_;
+  request.target = DetectTarget(arguments.threads);
+  if (!arguments.isa.empty()) {  // another CPU: nothing of this one but its threads
+    request.target = {.isa = arguments.isa, .threads = request.target.threads};
+  }
+  request.options = options;
+  request.request_id = "fusionctl";
+  return request;
+}
+
+absl::StatusOr<HostTensor> ModelFile::Weight(const std::string& name) const {
+  absl::StatusOr<HostTensor> bytes = source_->Load(name);
+  if (bytes.ok()) return bytes;
+  // FailedPrecondition: a model that was stored as it is sent, its bytes left with its sender.
+  for (const onnx::TensorProto& tensor : bare_.graph().initializer()) {
+    if (tensor.name() != name || !absl::IsFailedPrecondition(bytes.status())) continue;
+    made_up_ = true;
+    return MakeUpWeight(tensor, name);
+  }
+  return BadInput(bytes.status());
+}
+
+void PrintJson(const Json& json) {
+  Print(json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+}
+
+void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace fusion

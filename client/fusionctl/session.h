@@ -1,0 +1,80 @@
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "client/client.h"
+#include "client/fused_model.h"
+#include "client/fusionctl/arguments.h"
+#include "client/fusionctl/embedded_server.h"
+#include "client/fusionctl/terminal.h"
+#include "core/onnx/weight_source.h"
+
+namespace fusion {
+
+using Json = nlohmann::ordered_json;
+
+/// The same message as InvalidArgument: what is wrong with files of the caller is bad input, which
+/// code the reader chose for it or not.
+absl::Status BadInput(const absl::Status& status);
+/// Whose fault an error is.
+ExitCode ExitCodeOf(const absl::Status& status);
+
+/// The service a command talks to: that of --server, or an embedded one.
+class Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const Arguments& arguments,
+                                                       Progress* progress);
+  const Client& client() const { return *client_; }
+  bool embedded() const { return server_ != nullptr; }
+
+ private:
+  Session() = default;
+  std::unique_ptr<EmbeddedServer> server_;  // outlives the client
+  std::unique_ptr<Client> client_;
+};
+
+/// The model of a command: as a request, and as weights. Errors are bad input.
+class ModelFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<ModelFile>> Load(const std::string& path);
+
+  /// As it is sent: without weights.
+  const onnx::ModelProto& bare() const { return bare_; }
+  /// The graph inputs that a run must give.
+  const std::vector<const onnx::ValueInfoProto*>& inputs() const { return inputs_; }
+
+  /// A request for it as the arguments ask.
+  FusionRequest Request(const Arguments& arguments, const PlanOptions& options) const;
+
+  /// The bytes of a weight. A model that was stored without its weights gets random ones, which
+  /// depend on the name alone. Errors are bad input and name tensor and file.
+  absl::StatusOr<HostTensor> Weight(const std::string& name) const;
+  /// True once Weight had to make one up.
+  bool made_up_weights() const { return made_up_; }
+
+ private:
+  ModelFile() = default;
+  onnx::ModelProto bare_;
+  std::unique_ptr<WeightSource> source_;
+  std::vector<const onnx::ValueInfoProto*> inputs_;  // into bare_
+  std::string bytes_;                                // of bare_
+  mutable bool made_up_ = false;
+};
+
+/// Prints to stdout, one object or one text; strings that are not UTF-8 are repaired.
+void PrintJson(const Json& json);
+void Print(const std::string& text);
+
+// The commands. What they print for people ends in a line end.
+absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunStatus(const Arguments& arguments, Progress* progress);
+
+}  // namespace fusion

@@ -1,0 +1,155 @@
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/dot.h"
+#include "client/fusionctl/named_graph.h"
+#include "client/fusionctl/report.h"
+#include "client/fusionctl/session.h"
+#include "core/graph/text.h"
+
+namespace fusion {
+namespace {
+
+// The texts a form is made of.
+std::vector<PlanText> TextsFor(const Arguments& arguments) {
+  bool dot = arguments.format == ShowFormat::kDot;
+  switch (arguments.what) {
+    case ShowWhat::kGraph:
+      return {PlanText::kGraph};
+    case ShowWhat::kProgram:
+      return {PlanText::kProgram};
+    case ShowWhat::kSmg:
+      return dot ? std::vector{PlanText::kProgram, PlanText::kSmg} : std::vector{PlanText::kSmg};
+    case ShowWhat::kSchedule:
+      return {PlanText::kSchedule};
+    case ShowWhat::kPlan:
+      return dot ? std::vector{PlanText::kGraph} : std::vector<PlanText>{};
+    case ShowWhat::kSource:
+      return {PlanText::kSource};
+  }
+  return {};
+}
+
+// What a text is of, for people.
+std::string Title(const FusionReply& reply, const FusionReply::Text& text) {
+  const Plan& plan = reply.plan;
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    if (text.name == StrCat("group ", g)) return StrCat(text.name, ": ", plan.groups[g].label);
+  }
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (text.name == kernel.key.ToHex())
+      return StrCat("kernel ", kernel.symbol, ": ", kernel.label);
+  }
+  return text.name;
+}
+
+absl::StatusOr<Graph> NamedGraph(const FusionReply& reply) {
+  for (const FusionReply::Text& text : reply.texts) {
+    if (text.kind != PlanText::kGraph) continue;
+    ASSIGN_OR_RETURN(Graph canonical, ParseGraph(text.text));
+    return NameGraph(canonical, reply.binding);
+  }
+  return Internal("the service sent no graph");
+}
+
+absl::StatusOr<std::string> SmgsAsDot(const FusionReply& reply) {
+  std::optional<Program> program;
+  std::vector<std::pair<std::string, Smg>> smgs;
+  for (const FusionReply::Text& text : reply.texts) {
+    if (text.kind != PlanText::kProgram) continue;
+    ASSIGN_OR_RETURN(program, ParseProgram(text.text));
+  }
+  if (!program) return Internal("the service sent no program");
+  for (const FusionReply::Text& text : reply.texts) {
+    if (text.kind != PlanText::kSmg || text.text.rfind('#', 0) == 0) continue;
+    ASSIGN_OR_RETURN(Smg smg, ParseSmg(text.text, *program));
+    smgs.emplace_back(Title(reply, text), std::move(smg));
+  }
+  return SmgDot(smgs);
+}
+
+absl::StatusOr<std::string> Dot(const Arguments& arguments, const FusionReply& reply) {
+  if (arguments.what == ShowWhat::kSmg) return SmgsAsDot(reply);
+  ASSIGN_OR_RETURN(Graph graph, NamedGraph(reply));
+  return arguments.what == ShowWhat::kPlan ? PlanDot(graph, reply) : GraphDot(graph);
+}
+
+Json GraphJson(const Graph& graph, const std::string& text) {
+  Json nodes = Json::array();
+  for (const Node& node : graph.nodes()) {
+    nodes.push_back({{"op", node.def->name},
+                     {"name", node.name},
+                     {"inputs", node.inputs},
+                     {"outputs", node.outputs}});
+  }
+  Json tensors = Json::array();
+  for (const Tensor& t : graph.tensors()) {
+    constexpr std::string_view kKinds[] = {"input", "weight", "constant", "intermediate"};
+    tensors.push_back({{"name", t.name},
+                       {"kind", kKinds[static_cast<size_t>(t.kind)]},
+                       {"type", DTypeName(t.type.dtype)},
+                       {"shape", t.type.shape.ToString()}});
+  }
+  return {{"nodes", nodes},
+          {"tensors", tensors},
+          {"inputs", graph.inputs()},
+          {"outputs", graph.outputs()},
+          {"text", text}};
+}
+
+absl::Status ShowJson(const Arguments& arguments, const FusionReply& reply) {
+  if (arguments.what == ShowWhat::kPlan) {
+    PrintJson(ReplyJson(reply));
+    return absl::OkStatus();
+  }
+  if (arguments.what == ShowWhat::kGraph) {
+    ASSIGN_OR_RETURN(Graph graph, NamedGraph(reply));
+    PrintJson(GraphJson(graph, ToString(graph)));
+    return absl::OkStatus();
+  }
+  Json texts = Json::array();
+  for (const FusionReply::Text& text : reply.texts) {
+    texts.push_back({{"name", text.name}, {"title", Title(reply, text)}, {"text", text.text}});
+  }
+  PrintJson(Json{{"texts", texts}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& reply) {
+  if (arguments.what == ShowWhat::kPlan) return DescribePlan(reply);
+  if (arguments.what == ShowWhat::kGraph) {
+    ASSIGN_OR_RETURN(Graph graph, NamedGraph(reply));
+    return ToString(graph);
+  }
+  std::string out;
+  for (const FusionReply::Text& text : reply.texts) {
+    if (reply.texts.size() > 1) {
+      out += StrCat(out.empty() ? "" : "\n", Bold(StrCat("== ", Title(reply, text))), "\n");
+    }
+    out += text.text;
+    if (!text.text.empty() && text.text.back() != '\n') out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
+  progress->Show("planning");
+  FusionRequest request = model->Request(arguments, arguments.options);
+  request.mode = PlanMode::kPlanOnly;
+  request.texts = TextsFor(arguments);
+  ASSIGN_OR_RETURN(FusionReply reply, session->client().PlanFusion(request));
+  progress->Clear();
+  if (arguments.format == ShowFormat::kJson) {
+    RETURN_IF_ERROR(ShowJson(arguments, reply));
+    return kExitOk;
+  }
+  ASSIGN_OR_RETURN(std::string text, arguments.format == ShowFormat::kDot ? Dot(arguments, reply)
+                                                                          : Text(arguments, reply));
+  Print(text);
+  return kExitOk;
+}
+
+}  // namespace fusion

@@ -1,0 +1,117 @@
+#include "client/fusionctl/terminal.h"
+
+#include <fmt/format.h>
+#include <libsmartcols/libsmartcols.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "core/base/check.h"
+
+namespace fusion {
+namespace {
+
+std::string Coloured(const std::string& text, const char* code) {
+  return ColourOnStdout() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+struct FreeTable {
+  void operator()(libscols_table* table) const { scols_unref_table(table); }
+};
+
+int Flags(Table::Align align) {
+  switch (align) {
+    case Table::kRight:
+      return SCOLS_FL_RIGHT;
+    case Table::kCut:
+      return SCOLS_FL_TRUNC;
+    case Table::kLeft:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool ColourOnStdout() {
+  static const bool kOn = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  return kOn;
+}
+
+std::string Bold(const std::string& text) { return Coloured(text, "1"); }
+std::string Good(const std::string& text) { return Coloured(text, "32"); }
+std::string Bad(const std::string& text) { return Coloured(text, "31"); }
+
+Progress::Progress() : enabled_(isatty(STDERR_FILENO) != 0) {}
+Progress::~Progress() { Clear(); }
+
+void Progress::Show(const std::string& what) {
+  if (!enabled_) return;
+  std::fprintf(stderr, "\r\x1b[K%s ...", what.c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void Progress::Clear() {
+  if (!shown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+std::string Table::ToString() const {
+  std::unique_ptr<libscols_table, FreeTable> table(scols_new_table());
+  FUSION_CHECK(table != nullptr, "memory for a table");
+  scols_table_enable_colors(table.get(), ColourOnStdout() ? 1 : 0);
+  scols_table_set_column_separator(table.get(), "  ");
+  for (const Column& column : columns_) {
+    libscols_column* c =
+        scols_table_new_column(table.get(), column.heading.c_str(), 0, Flags(column.align));
+    FUSION_CHECK(c != nullptr, "memory for a column");
+    scols_cell_set_color(scols_column_get_header(c), "bold");
+  }
+  for (const auto& row : rows_) {
+    libscols_line* line = scols_table_new_line(table.get(), nullptr);
+    FUSION_CHECK(line != nullptr && row.size() == columns_.size(), "a cell for each column");
+    for (size_t i = 0; i < row.size(); ++i) scols_line_set_data(line, i, row[i].c_str());
+  }
+  char* text = nullptr;
+  int result = scols_print_table_to_string(table.get(), &text);
+  FUSION_CHECK(result == 0, "memory for the text of a table");
+  std::string out = text == nullptr ? "" : text;
+  std::free(text);
+  if (!out.empty() && out.back() != '\n') out += '\n';
+  return out;
+}
+
+std::string HumanMicroseconds(double us) {
+  double size = std::fabs(us);
+  if (size < 99.95) return fmt::format("{:.1f} us", us);
+  if (size < 999.5) return fmt::format("{:.0f} us", us);
+  if (size < 9995) return fmt::format("{:.2f} ms", us / 1e3);
+  if (size < 99950) return fmt::format("{:.1f} ms", us / 1e3);
+  if (size < 999500) return fmt::format("{:.0f} ms", us / 1e3);
+  return fmt::format("{:.2f} s", us / 1e6);
+}
+
+std::string HumanMilliseconds(double ms) { return HumanMicroseconds(ms * 1e3); }
+
+std::string HumanFlops(double flops) {
+  if (flops < 999.5) return fmt::format("{:.0f} flop", flops);
+  if (flops < 999.5e3) return fmt::format("{:.3g} kflop", flops / 1e3);
+  if (flops < 999.5e6) return fmt::format("{:.3g} Mflop", flops / 1e6);
+  return fmt::format("{:.3g} Gflop", flops / 1e9);
+}
+
+std::string HumanPercent(double part) { return fmt::format("{:.1f} %", part * 100); }
+
+std::string ShortNumber(double value) {
+  if (value == 0) return "0";
+  double size = std::fabs(value);
+  return size < 1e-3 || size >= 1e6 ? fmt::format("{:.1e}", value) : fmt::format("{:.4g}", value);
+}
+
+}  // namespace fusion

@@ -1,0 +1,187 @@
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/data.h"
+#include "client/fusionctl/report.h"
+#include "client/fusionctl/session.h"
+#include "core/graph/evaluate.h"
+#include "core/tensor/compare.h"
+
+namespace fusion {
+namespace {
+
+/// One output of one data set, compared.
+struct OutputResult {
+  std::string data;
+  std::string name;
+  std::string type;
+  int64_t elements = 0;
+  Difference difference;
+};
+
+struct Verification {
+  FusionReply reply;  // of the last data set
+  std::string reference;
+  std::vector<OutputResult> outputs;
+  bool pass = true;
+};
+
+Tolerance ToleranceFor(const Arguments& arguments, DType dtype) {
+  Tolerance out = DefaultTolerance(dtype);
+  if (!IsFloat(dtype)) return out;
+  if (arguments.atol) out.atol = *arguments.atol;
+  if (arguments.rtol) out.rtol = *arguments.rtol;
+  return out;
+}
+
+absl::StatusOr<std::vector<HostTensor>> EvaluateModel(const Graph& graph, const ModelFile& model,
+                                                      const std::vector<HostTensor>& inputs,
+                                                      int threads) {
+  std::map<TensorId, HostTensor> weights;
+  auto weight = [&](TensorId id) -> absl::StatusOr<const HostTensor*> {
+    auto it = weights.find(id);
+    if (it == weights.end()) {
+      ASSIGN_OR_RETURN(HostTensor bytes, model.Weight(graph.tensor(id).name));
+      it = weights.emplace(id, std::move(bytes)).first;
+    }
+    return &it->second;
+  };
+  absl::StatusOr<std::vector<HostTensor>> out =
+      Evaluate(graph, inputs, weight, {.threads = threads});
+  if (!out.ok()) return BadInput(out.status());
+  return out;
+}
+
+/// Runs one data set and adds its outputs.
+absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const Client& client,
+                       std::optional<RunData> data, Progress* progress, Verification* out) {
+  PlanOptions options = arguments.options;
+  if (data) options = BindToData(options, data->inputs, model);
+  bool evaluated = !data || data->outputs.empty();
+  std::optional<Graph> graph;
+  if (evaluated) {
+    ASSIGN_OR_RETURN(graph, ImportModel(model, options));
+  }
+  if (!data) {
+    data.emplace();
+    ASSIGN_OR_RETURN(data->inputs, RandomData(*graph, arguments.seed));
+  }
+  progress->Show("planning and compiling");
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<FusedModel> fused,
+      FusedModel::Load(client, model.Request(arguments, options),
+                       [&model](const std::string& name) { return model.Weight(name); }));
+  out->reply = fused->reply();
+  progress->Show("running");
+  ASSIGN_OR_RETURN(std::vector<HostTensor> got, fused->Run(data->inputs));
+  if (evaluated) {
+    progress->Show("evaluating");
+    ASSIGN_OR_RETURN(data->outputs,
+                     EvaluateModel(*graph, model, data->inputs, fused->plan().threads));
+  }
+  out->reference = evaluated ? "evaluator" : "data";
+  if (got.size() != data->outputs.size()) {
+    return InvalidArgument(data->name, " has ", data->outputs.size(), " outputs, the model ",
+                           got.size());
+  }
+  for (size_t i = 0; i < got.size(); ++i) {
+    const HostTensor& wanted = data->outputs[i];
+    OutputResult result{data->name, fused->outputs()[i],
+                        StrCat(DTypeName(got[i].dtype()), DimsToString(got[i].dims())),
+                        got[i].elements(),
+                        Compare(got[i], wanted, ToleranceFor(arguments, wanted.dtype()))};
+    if (result.difference.other_type) {
+      StrAppend(&result.type,
+                StrCat(", expected ", DTypeName(wanted.dtype()), DimsToString(wanted.dims())));
+    }
+    out->pass = out->pass && result.difference.ok();
+    out->outputs.push_back(std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+Json VerificationJson(const Verification& v, const ModelFile& model) {
+  Json outputs = Json::array();
+  for (const OutputResult& o : v.outputs) {
+    Json entry = {{"name", o.name},
+                  {"max_abs", o.difference.max_abs},
+                  {"max_rel", o.difference.max_rel},
+                  {"outside", o.difference.other_type ? o.elements : o.difference.outside},
+                  {"elements", o.elements},
+                  {"type", o.type}};
+    if (o.difference.first_outside >= 0) entry["first_outside"] = o.difference.first_outside;
+    if (!o.data.empty()) entry["data"] = o.data;
+    outputs.push_back(std::move(entry));
+  }
+  const Plan& plan = v.reply.plan;
+  return {{"outputs", outputs},
+          {"nodes", plan.nodes},
+          {"groups", RunGroups(plan)},
+          {"kernels", plan.totals.kernels},
+          {"fallbacks", plan.fallbacks.size()},
+          {"pass", v.pass},
+          {"reference", v.reference},
+          {"random_weights", model.made_up_weights()},
+          {"target", plan.target},
+          {"isa", plan.isa},
+          {"threads", plan.threads}};
+}
+
+std::string VerificationText(const Arguments& arguments, const Verification& v,
+                             const ModelFile& model) {
+  const Plan& plan = v.reply.plan;
+  Table table({{"output"},
+               {"type"},
+               {"max|a-b|", Table::kRight},
+               {"max|a-b|/max|b|", Table::kRight},
+               {"outside", Table::kRight},
+               {""}});
+  bool several = !v.outputs.empty() && v.outputs.front().data != v.outputs.back().data;
+  for (const OutputResult& o : v.outputs) {
+    const Difference& d = o.difference;
+    std::string note = several ? o.data : "";
+    if (d.first_outside >= 0)
+      note += StrCat(note.empty() ? "" : "  ", "first at ", d.first_outside);
+    table.Add({o.name, o.type, d.other_type ? "-" : ShortNumber(d.max_abs),
+               d.other_type ? "-" : ShortNumber(d.max_rel),
+               d.other_type ? "type differs" : StrCat(d.outside, " of ", o.elements), note});
+  }
+  Tolerance tolerance = ToleranceFor(arguments, DType::kF32);
+  std::string reference =
+      v.reference == "data" ? StrCat("the outputs in ", arguments.data) : "the reference evaluator";
+  return StrCat(
+      Bold(arguments.model), ": ", Count(plan.nodes, "node"), " in ",
+      Count(RunGroups(plan), "group"), ", ", Count(plan.totals.kernels, "kernel"), ", ",
+      Count(static_cast<int64_t>(plan.fallbacks.size()), "fallback"), ", on ", TargetText(plan),
+      "\n\n", table.ToString(), "\n", v.pass ? Good("PASS") : Bad("FAIL"), " against ", reference,
+      ", tolerance ", ShortNumber(tolerance.atol), " + ", ShortNumber(tolerance.rtol), " max|b|",
+      model.made_up_weights() ? "; the model has no weights, random ones were used" : "", "\n");
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
+  std::vector<std::optional<RunData>> sets;
+  if (arguments.data.empty()) {
+    sets.emplace_back(std::nullopt);
+  } else {
+    ASSIGN_OR_RETURN(std::vector<RunData> loaded, LoadData(arguments.data, *model));
+    for (RunData& data : loaded) sets.emplace_back(std::move(data));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
+  Verification result;
+  for (auto& data : sets) {
+    RETURN_IF_ERROR(
+        VerifyOne(arguments, *model, session->client(), std::move(data), progress, &result));
+  }
+  progress->Clear();
+  if (arguments.json) {
+    PrintJson(VerificationJson(result, *model));
+  } else {
+    Print(VerificationText(arguments, result, *model));
+  }
+  return result.pass ? kExitOk : kExitMismatch;
+}
+
+}  // namespace fusion

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+
+namespace fusion::v1 {
+class GetKernelsResponse;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+/// Puts the parts of streamed kernels together and checks them against their digests.
+///
+///   KernelAssembly assembly(keys, limit);
+///   while (reader->Read(&part)) RETURN_IF_ERROR(assembly.Add(part));
+///   ASSIGN_OR_RETURN(std::vector<FetchedKernel> kernels, std::move(assembly).Finish());
+///
+/// Errors name the kernel: DataLoss for parts out of order, for too many bytes and for bytes that
+/// do not have the digest sent with them; Internal for a kernel that failed; Unavailable for one
+/// that is not compiled yet.
+class KernelAssembly {
+ public:
+  KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes);
+
+  absl::Status Add(const v1::GetKernelsResponse& part);
+  absl::StatusOr<std::vector<FetchedKernel>> Finish() &&;
+
+ private:
+  std::vector<Digest> keys_;
+  size_t max_kernel_bytes_;
+  std::vector<FetchedKernel> done_;
+  std::string binary_;
+};
+
+}  // namespace fusion
