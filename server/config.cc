@@ -79,8 +79,13 @@ void AddCompileOptions(CLI::App* app, ServerConfig* config) {
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   app->add_option("--compiler", config->compiler,
-                  "Compiler of the kernels, absolute path; one of /usr/bin/g++ and "
-                  "/usr/bin/clang++. Default: the first of them that exists");
+                  "Compiler of the kernels, absolute path; one of --allow-compiler. Default: the "
+                  "first of those that exists");
+  app->add_option("--allow-compiler", config->allowed_compilers,
+                  "Compilers that may be used, best first, absolute paths, GCC or clang; may be "
+                  "given more than once")
+      ->allow_extra_args(false)
+      ->capture_default_str();
   app->add_option("--scratch", config->scratch_dir,
                   "Directory in which the compilers work, in a directory of their own")
       ->capture_default_str();
@@ -108,6 +113,19 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                 "one program");
 }
 
+// What is wrong, and where that may stand.
+std::string ErrorText(const CLI::ParseError& error, const CLI::Option& config_file) {
+  std::string what = error.what();
+  // The library's words for a name that is no option.
+  constexpr std::string_view kUnknown = "INI was not able to parse ";
+  if (what.starts_with(kUnknown)) what = StrCat("unknown name ", what.substr(kUnknown.size()));
+  std::string text = StrCat("fusiond: ", what, "\n");
+  if (config_file.count() > 0) {
+    text += StrCat("fusiond: the config file is ", config_file.as<std::string>(), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view ServerVersion() { return FUSION_VERSION; }
@@ -130,11 +148,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     std::ostringstream out, err;
     bool asked = app.exit(error, out, err) == 0;
     line.exit_code = asked ? 0 : 2;
-    line.text = asked ? out.str() : StrCat("fusiond: ", error.what(), "\n");
-    const CLI::Option* file = app.get_config_ptr();
-    if (!asked && file->count() > 0) {
-      line.text += StrCat("fusiond: the config file is ", Quote(file->as<std::string>()), "\n");
-    }
+    line.text = asked ? out.str() : ErrorText(error, *app.get_config_ptr());
     return line;
   }
   line.config.log_level = ParseLogLevel(level).value_or(LogLevel::kInfo);

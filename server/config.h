@@ -21,6 +21,7 @@ struct ServerConfig {
   int64_t compile_queue = 256;
   double compile_seconds = 30;
   std::string compiler;  // empty: the first allowed one that exists
+  std::vector<std::string> allowed_compilers = {"/usr/bin/g++", "/usr/bin/clang++"};
   int request_threads = 64;
   int64_t request_queue = 256;
   int64_t max_request_bytes = int64_t{32} << 20;

@@ -1,5 +1,6 @@
 #include "server/daemon.h"
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -13,15 +14,13 @@
 #include "core/pipeline/plan_fusion.h"
 #include "server/admission.h"
 #include "server/grpc_server.h"
+#include "server/metrics.h"
+#include "server/scratch.h"
+#include "server/status_page.h"
+#include "server/web.h"
 
 namespace fusion {
 namespace {
-
-class Nothing final : public RpcObserver {
- public:
-  void OnStarted(RpcMethod) override {}
-  void OnFinished(const RpcRecord&) override {}
-};
 
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
@@ -31,99 +30,156 @@ Nanoseconds Seconds(double seconds) {
 class RunningDaemon final : public Daemon {
  public:
   RunningDaemon(const ServerConfig& config, const Programs& programs, Logger& logger)
-      : config_(config), programs_(programs), logger_(logger) {}
+      : programs_(programs), logger_(logger), facts_{.config = config} {}
   ~RunningDaemon() override { Stop(); }
 
   absl::Status Start() {
-    absl::StatusOr<TempDir> scratch = TempDir::Create(config_.scratch_dir, "fusiond-");
+    absl::StatusOr<Scratch> scratch = Scratch::Create(config().scratch_dir);
     if (!scratch.ok()) return Annotate(scratch.status(), "--scratch");
-    scratch_ = std::make_unique<TempDir>(*std::move(scratch));
-    RETURN_IF_ERROR(OpenToolchain());
+    scratch_ = std::make_unique<Scratch>(*std::move(scratch));
+    // First what fails most often and costs nothing.
     RETURN_IF_ERROR(OpenStore());
+    RETURN_IF_ERROR(OpenToolchain());
+    metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
+    store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
     pipeline_ = std::make_unique<FusionPipeline>(PipelineOptions{}, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
-    admission_ =
-        std::make_unique<Admission>(AdmissionLimits{.threads = config_.request_threads,
-                                                    .queue = config_.request_queue,
-                                                    .inflight_bytes = config_.max_inflight_bytes});
-    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.listen = config_.listen,
-                                               .max_request_bytes = config_.max_request_bytes},
-                                              *pipeline_, *admission_, observer_, logger_));
-    logger_.Info("listening", {{"addresses", StrJoin(grpc_->addresses(), " ")},
-                               {"compiler", toolchain_->version()},
-                               {"store", config_.store_dir}});
+    admission_ = std::make_unique<Admission>(AdmissionLimits{
+        config().request_threads, config().request_queue, config().max_inflight_bytes});
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.listen = config().listen,
+                                               .max_request_bytes = config().max_request_bytes},
+                                              *pipeline_, *admission_, *metrics_, logger_));
+    facts_.addresses = grpc_->addresses();
+    RETURN_IF_ERROR(StartAdmin());
+    ready_ = true;
+    LogListening();
     return absl::OkStatus();
   }
 
   void Stop() override {
+    if (stopped_) return;
+    stopped_ = true;
+    bool was_ready = ready_.exchange(false);
+    Nanoseconds grace = Seconds(config().grace_seconds);
     if (grpc_ != nullptr) {
       grpc_->SetServing(false);
-      std::this_thread::sleep_for(Seconds(config_.drain_seconds));
-      grpc_->Shutdown(Seconds(config_.grace_seconds));
+      if (was_ready) std::this_thread::sleep_for(Seconds(config().drain_seconds));
+      grpc_->Shutdown(grace);
     }
     if (admission_ != nullptr) admission_->Stop();
-    if (workers_ != nullptr) workers_->Stop(Seconds(config_.grace_seconds));
+    if (workers_ != nullptr) workers_->Stop(grace);
     if (pipeline_ != nullptr) pipeline_->Stop();
-    grpc_ = nullptr;
   }
 
  private:
-  absl::Status OpenToolchain() {
-    runner_ = MakeProcessRunner(programs_.exec);
-    ToolchainOptions options;
-    options.compiler = config_.compiler;
-    options.scratch_dir = scratch_->path();
-    ASSIGN_OR_RETURN(Toolchain toolchain, Toolchain::Open(options, *runner_));
-    toolchain_ = std::make_unique<Toolchain>(std::move(toolchain));
+  const ServerConfig& config() const { return facts_.config; }
+
+  absl::Status OpenStore() {
+    tiers_ = std::make_unique<MemoryStore>(config().memory_limit_bytes, logger_);
+    if (config().store_dir.empty()) return absl::OkStatus();
+    absl::Status made = MakeDirectories(config().store_dir);
+    if (!made.ok()) return Annotate(made, "--store");
+    RocksStoreOptions options;
+    options.dir = StrCat(config().store_dir, "/db");
+    options.budget_bytes = config().store_limit_bytes;
+    absl::StatusOr<std::unique_ptr<RocksStore>> disk = RocksStore::Open(options, logger_);
+    if (!disk.ok()) return Annotate(disk.status(), "--store");
+    tiers_ = std::make_unique<TieredStore>(std::move(tiers_), *std::move(disk));
     return absl::OkStatus();
   }
 
-  absl::Status OpenStore() {
-    std::unique_ptr<Store> store =
-        std::make_unique<MemoryStore>(config_.memory_limit_bytes, logger_);
-    if (!config_.store_dir.empty()) {
-      RETURN_IF_ERROR(MakeDirectories(config_.store_dir));
-      RocksStoreOptions options;
-      options.dir = StrCat(config_.store_dir, "/db");
-      options.budget_bytes = config_.store_limit_bytes;
-      ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> disk, RocksStore::Open(options, logger_));
-      store = std::make_unique<TieredStore>(std::move(store), std::move(disk));
-    }
-    store_ = std::move(store);
+  absl::Status OpenToolchain() {
+    runner_ = MakeProcessRunner(programs_.exec);
+    ToolchainOptions options;
+    options.compiler = config().compiler;
+    options.allowed = config().allowed_compilers;
+    options.scratch_dir = scratch_->path();
+    absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner_);
+    if (!toolchain.ok()) return Annotate(toolchain.status(), "--compiler");
+    toolchain_ = std::make_unique<Toolchain>(*std::move(toolchain));
     return absl::OkStatus();
   }
 
   void StartWorkers() {
     WorkerPoolOptions options;
-    options.workers = config_.workers;
-    options.queue_limit = static_cast<size_t>(config_.compile_queue);
-    options.command_limit = Seconds(config_.compile_seconds);
-    options.job_limit = Seconds(2 * config_.compile_seconds);
+    options.workers = config().workers;
+    options.queue_limit = static_cast<size_t>(config().compile_queue);
+    options.command_limit = Seconds(config().compile_seconds);
+    // Compiling, linking and checking, each about as long as the first at most.
+    options.job_limit = 3 * options.command_limit;
     options.log_dir =
-        StrCat(config_.store_dir.empty() ? scratch_->path() : config_.store_dir, "/compile-logs");
+        StrCat(config().store_dir.empty() ? scratch_->path() : config().store_dir, "/compile-logs");
     workers_ = std::make_unique<WorkerPool>(
         options, *toolchain_,
         MakeWorkerStarter({.worker_path = programs_.worker,
                            .exec_path = programs_.exec,
                            .scratch_dir = scratch_->path(),
-                           .memory_bytes = config_.worker_memory_bytes}),
+                           .memory_bytes = config().worker_memory_bytes}),
         logger_);
   }
 
-  const ServerConfig config_;
+  absl::Status StartAdmin() {
+    if (config().admin.empty()) return absl::OkStatus();
+    AdminPages pages{.metrics = [this] { return metrics_->Text(Snapshot()); },
+                     .status = [this]() -> std::string {
+                       if (!started_) return "{\"ready\": false}\n";  // facts_ is not complete
+                       return StatusPage(facts_, *toolchain_, *metrics_, Snapshot());
+                     },
+                     .ready = [this] { return ready_.load(); }};
+    ASSIGN_OR_RETURN(admin_, AdminServer::Start(config().admin, std::move(pages)));
+    facts_.admin_address = admin_->address();
+    started_ = true;
+    return absl::OkStatus();
+  }
+
+  ServerSnapshot Snapshot() const {
+    return {.uptime = Clock::Real().Now() - start_,
+            .ready = ready_.load(),
+            .tiers = store_->Stats(),
+            .workers = workers_->Stats(),
+            .worker_limit = config().workers,
+            .compile_queue_limit = config().compile_queue,
+            .flights_waiting = pipeline_->waiters(),
+            .flights_shared = pipeline_->shared_total(),
+            .calls = admission_->calls(),
+            .call_limit = config().request_threads + config().request_queue,
+            .calls_queued = admission_->queued(),
+            .inflight_bytes = admission_->bytes(),
+            .inflight_limit_bytes = config().max_inflight_bytes,
+            .rejected_calls = admission_->rejected_calls(),
+            .rejected_bytes = admission_->rejected_bytes()};
+  }
+
+  void LogListening() {
+    logger_.Info("listening", {{"version", ServerVersion()},
+                               {"addresses", StrJoin(facts_.addresses, " ")},
+                               {"admin", facts_.admin_address},
+                               {"compiler", toolchain_->version()},
+                               {"isas", SupportedIsas(*toolchain_)},
+                               {"store", config().store_dir},
+                               {"workers", config().workers}});
+  }
+
   const Programs programs_;
   Logger& logger_;
-  std::unique_ptr<TempDir> scratch_;
+  ServerFacts facts_;
+  const Nanoseconds start_ = Clock::Real().Now();
+  std::atomic<bool> started_{false};
+  std::atomic<bool> ready_{false};
+  bool stopped_ = false;
+  std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<CommandRunner> runner_;
   std::unique_ptr<Toolchain> toolchain_;
-  Nothing observer_;
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<Store> tiers_;  // until store_ owns it
   std::unique_ptr<Store> store_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<AdminServer> admin_;  // answers while the rest drains
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ class Call {
     parts_.logger.Info("rpc", {{"method", RpcMethodName(record_.method)},
                                {"request_id", TextToWire(record_.request_id)},
                                {"plan", record_.plan_key},
-                               {"cache", record_.cache},
+                               {"cache", record_.cache ? CacheOutcomeName(*record_.cache) : ""},
                                {"code", absl::StatusCodeToString(status.code())},
                                {"message", Message(status)},
                                {"ms", ToMilliseconds(record_.took)},
@@ -140,7 +140,7 @@ class PlanCall final : public grpc::ServerUnaryReactor, Call {
 
   void Describe(const PlanReply& reply) {
     record_.plan_key = reply.stored->key.ToHex();
-    record_.cache = CacheOutcomeName(reply.cache);
+    record_.cache = reply.cache;
     record_.stages = reply.stages;
     record_.messages_sent = 1;
     if (reply.cache == CacheOutcome::kSharedFlight) return;  // counted by whoever started it

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/pipeline/stage.h"
+#include "core/pipeline/plan_fusion.h"
 
 namespace fusion {
 
@@ -19,8 +20,8 @@ inline std::string_view RpcMethodName(RpcMethod method) {
 struct RpcRecord {
   RpcMethod method = RpcMethod::kPlanFusion;
   std::string request_id;
-  std::string plan_key;    // hex; empty unless a plan was answered
-  std::string_view cache;  // CacheOutcomeName; empty as above
+  std::string plan_key;               // hex; empty unless a plan was answered
+  std::optional<CacheOutcome> cache;  // set if a plan was answered
   absl::Status status;
   Nanoseconds took{0};    // from the first byte seen to the answer given away
   Nanoseconds queued{0};  // of it, waiting for a thread

@@ -1,0 +1,390 @@
+#include "server/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+
+#include "core/base/mutex.h"
+#include "server/process_facts.h"
+#include "server/request_codec.h"
+
+namespace fusion {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildHistogram;
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Histogram;
+using prometheus::Labels;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+constexpr int kCodes = 17;  // of gRPC
+constexpr std::array<RpcMethod, 2> kMethods = {RpcMethod::kPlanFusion, RpcMethod::kGetKernels};
+constexpr std::array<EntryKind, 2> kKinds = {EntryKind::kPlan, EntryKind::kKernel};
+constexpr std::array<Tier, 3> kTiers = {Tier::kNone, Tier::kMemory, Tier::kDisk};
+constexpr std::array<CacheOutcome, 4> kOutcomes = {CacheOutcome::kMiss, CacheOutcome::kHitMemory,
+                                                   CacheOutcome::kHitStore,
+                                                   CacheOutcome::kSharedFlight};
+
+// Seconds. A warm answer takes some 200 us, a cold one seconds.
+const Histogram::BucketBoundaries kCallBuckets = {
+    1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+// Seconds. From a read in memory to a plan of a large graph.
+const Histogram::BucketBoundaries kStageBuckets = {1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3,
+                                                   0.01, 0.03, 0.1,  0.3,  1,    3,    10};
+// Seconds.
+const Histogram::BucketBoundaries kCompileBuckets = {1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1,
+                                                     2.5,  5,    10,   30,  100,  300};
+
+size_t Index(RpcMethod method) { return static_cast<size_t>(method); }
+
+std::string CodeName(int code) {
+  std::string name = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+  return name;
+}
+
+Labels MethodLabels(RpcMethod method) {
+  return {{"grpc_service", "fusion.v1.FusionService"},
+          {"grpc_method", std::string(RpcMethodName(method))},
+          {"grpc_type", method == RpcMethod::kPlanFusion ? "unary" : "server_stream"}};
+}
+
+struct MethodCounters {
+  Counter* started;
+  Counter* received;
+  Counter* sent;
+  Histogram* seconds;
+  std::array<Counter*, kCodes> handled;
+};
+
+// A family whose values are read now rather than counted.
+class Reading {
+ public:
+  Reading(const char* name, const char* help, MetricType type = MetricType::Gauge) {
+    family_.name = name;
+    family_.help = help;
+    family_.type = type;
+  }
+  Reading& Add(const Labels& labels, double value) {
+    prometheus::ClientMetric& metric = family_.metric.emplace_back();
+    for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+    if (family_.type == MetricType::Counter) {
+      metric.counter.value = value;
+    } else {
+      metric.gauge.value = value;
+    }
+    return *this;
+  }
+  Reading& Add(const Labels& labels, int64_t value) {
+    return Add(labels, static_cast<double>(value));
+  }
+  MetricFamily Take() { return std::move(family_); }
+
+ private:
+  MetricFamily family_;
+};
+
+void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  Reading entries("fusion_cache_entries", "Plans and kernels kept.");
+  Reading bytes("fusion_cache_bytes", "Bytes of plans and kernels kept.");
+  Reading limit("fusion_cache_limit_bytes", "Budget of fusion_cache_bytes.");
+  Reading evicted("fusion_cache_evictions_total", "Entries removed because the budget was reached.",
+                  MetricType::Counter);
+  Reading dropped("fusion_cache_dropped_total", "Damaged entries met by a reader and deleted.",
+                  MetricType::Counter);
+  Reading failures("fusion_cache_write_failures_total", "Bundles that were not written.",
+                   MetricType::Counter);
+  Reading writable("fusion_store_writable", "0 if the last write failed (full disk).");
+  Reading disk("fusion_store_disk_bytes", "Bytes occupied on disk, garbage included.");
+  for (const StoreStats& tier : now.tiers) {
+    Labels labels = {{"tier", std::string(TierName(tier.tier))}};
+    Labels plans = labels, kernels = labels;
+    plans["kind"] = "plan";
+    kernels["kind"] = "kernel";
+    entries.Add(plans, tier.plans).Add(kernels, tier.kernels);
+    bytes.Add(labels, tier.bytes);
+    limit.Add(labels, tier.limit_bytes);
+    evicted.Add(labels, tier.evicted);
+    dropped.Add(labels, tier.dropped);
+    failures.Add(labels, tier.write_failures);
+    writable.Add(labels, int64_t{tier.writable});
+    disk.Add(labels, tier.disk_bytes);
+  }
+  for (Reading* reading :
+       {&entries, &bytes, &limit, &evicted, &dropped, &failures, &writable, &disk}) {
+    out->push_back(reading->Take());
+  }
+}
+
+void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  const WorkerPoolStats& stats = now.workers;
+  out->push_back(Reading("fusion_compiles_total",
+                         "Kernels given to the workers, by how that ended.", MetricType::Counter)
+                     .Add({{"result", "ok"}}, stats.done)
+                     .Add({{"result", "error"}}, stats.failed)
+                     .Add({{"result", "timeout"}}, stats.timed_out)
+                     .Add({{"result", "crash"}}, stats.crashed)
+                     .Add({{"result", "cancelled"}}, stats.cancelled)
+                     .Add({{"result", "rejected"}}, stats.rejected)
+                     .Take());
+  out->push_back(Reading("fusion_compile_queue_depth", "Kernels that wait for a worker.")
+                     .Add({}, stats.queued)
+                     .Take());
+  out->push_back(Reading("fusion_compile_queue_limit", "Most kernels that may wait.")
+                     .Add({}, now.compile_queue_limit)
+                     .Take());
+  out->push_back(Reading("fusion_workers", "Worker processes by state.")
+                     .Add({{"state", "busy"}}, stats.running)
+                     .Add({{"state", "idle"}}, std::max<int64_t>(0, stats.workers - stats.running))
+                     .Take());
+  out->push_back(Reading("fusion_worker_restarts_total",
+                         "Workers started beyond the first of each slot.", MetricType::Counter)
+                     .Add({}, stats.restarts)
+                     .Take());
+}
+
+void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  out->push_back(
+      Reading("fusion_ready", "1 while /readyz says ready.").Add({}, int64_t{now.ready}).Take());
+  out->push_back(Reading("fusion_singleflight_waiters", "Requests that wait for equal work now.")
+                     .Add({}, now.flights_waiting)
+                     .Take());
+  out->push_back(Reading("fusion_singleflight_shared_total",
+                         "Requests that found equal work under way.", MetricType::Counter)
+                     .Add({{"scope", "process"}}, now.flights_shared)
+                     .Take());
+  out->push_back(Reading("fusion_inflight_calls", "Calls under way, waiting ones included.")
+                     .Add({}, now.calls)
+                     .Take());
+  out->push_back(Reading("fusion_inflight_calls_limit", "Most calls that may be under way.")
+                     .Add({}, now.call_limit)
+                     .Take());
+  out->push_back(Reading("fusion_inflight_calls_queued", "Calls that wait for a thread.")
+                     .Add({}, now.calls_queued)
+                     .Take());
+  out->push_back(Reading("fusion_inflight_bytes", "Bytes of the requests under way.")
+                     .Add({}, now.inflight_bytes)
+                     .Take());
+  out->push_back(Reading("fusion_admission_rejected_total", "Calls refused because of a limit.",
+                         MetricType::Counter)
+                     .Add({{"reason", "calls"}}, now.rejected_calls)
+                     .Add({{"reason", "bytes"}}, now.rejected_bytes)
+                     .Take());
+}
+
+void ReadProcess(std::vector<MetricFamily>* out) {
+  ProcessFacts facts = ReadProcessFacts();
+  out->push_back(
+      Reading("process_cpu_seconds_total", "CPU time, user and system.", MetricType::Counter)
+          .Add({}, facts.cpu_seconds)
+          .Take());
+  out->push_back(Reading("process_resident_memory_bytes", "Resident memory.")
+                     .Add({}, facts.resident_bytes)
+                     .Take());
+  out->push_back(Reading("process_virtual_memory_bytes", "Address space.")
+                     .Add({}, facts.virtual_bytes)
+                     .Take());
+  out->push_back(
+      Reading("process_open_fds", "Open file descriptors.").Add({}, facts.open_fds).Take());
+  out->push_back(
+      Reading("process_max_fds", "Most file descriptors.").Add({}, facts.max_fds).Take());
+  out->push_back(Reading("process_start_time_seconds", "Start, Unix time.")
+                     .Add({}, facts.start_unix_seconds)
+                     .Take());
+}
+
+}  // namespace
+
+// Pointers are looked up once: Family::Add costs more than everything else together.
+struct Metrics::Counters {
+  prometheus::Registry registry;
+  std::array<MethodCounters, kMethods.size()> methods;
+  std::array<std::array<Counter*, kTiers.size()>, kKinds.size()> gets;
+  std::array<Histogram*, kKinds.size()> get_seconds;
+  Histogram* put_seconds;
+  Counter* puts_ok;
+  Counter* puts_failed;
+  std::array<Counter*, kOutcomes.size()> outcomes;
+  Histogram* compile_seconds;
+  Histogram* queue_seconds;
+  Family<Histogram>* stages;
+  Mutex mutex;
+  std::map<std::string, Histogram*> stage_seconds ABSL_GUARDED_BY(mutex);
+
+  void AddMethods();
+  void AddStore();
+  void AddPlans();
+  Histogram* Stage(const std::string& name) {
+    MutexLock lock(&mutex);
+    Histogram*& stage = stage_seconds[name];  // names are ours, some twelve of them
+    if (stage == nullptr) stage = &stages->Add({{"stage", name}}, kStageBuckets);
+    return stage;
+  }
+};
+
+void Metrics::Counters::AddMethods() {
+  auto& started = BuildCounter()
+                      .Name("grpc_server_started_total")
+                      .Help("Calls that came in.")
+                      .Register(registry);
+  auto& handled = BuildCounter()
+                      .Name("grpc_server_handled_total")
+                      .Help("Calls that ended, by code.")
+                      .Register(registry);
+  auto& seconds = BuildHistogram()
+                      .Name("grpc_server_handling_seconds")
+                      .Help("From the request's arrival to its answer.")
+                      .Register(registry);
+  auto& received = BuildCounter()
+                       .Name("grpc_server_msg_received_total")
+                       .Help("Messages received.")
+                       .Register(registry);
+  auto& sent =
+      BuildCounter().Name("grpc_server_msg_sent_total").Help("Messages sent.").Register(registry);
+  for (RpcMethod method : kMethods) {
+    Labels labels = MethodLabels(method);
+    MethodCounters& of = methods[Index(method)];
+    of.started = &started.Add(labels);
+    of.received = &received.Add(labels);
+    of.sent = &sent.Add(labels);
+    of.seconds = &seconds.Add(labels, kCallBuckets);
+    for (int code = 0; code < kCodes; ++code) {
+      Labels with_code = labels;
+      with_code["grpc_code"] = CodeName(code);
+      of.handled[static_cast<size_t>(code)] = &handled.Add(with_code);
+    }
+  }
+}
+
+void Metrics::Counters::AddStore() {
+  auto& requests = BuildCounter()
+                       .Name("fusion_cache_requests_total")
+                       .Help("Reads of plans and kernels, by the tier that had it.")
+                       .Register(registry);
+  auto& reads = BuildHistogram()
+                    .Name("fusion_cache_read_seconds")
+                    .Help("One read of the cache, all tiers.")
+                    .Register(registry);
+  for (EntryKind kind : kKinds) {
+    std::string kind_name(EntryKindName(kind));
+    for (Tier tier : kTiers) {
+      gets[static_cast<size_t>(kind)][static_cast<size_t>(tier)] =
+          &requests.Add({{"kind", kind_name},
+                         {"tier", std::string(TierName(tier))},
+                         {"result", tier == Tier::kNone ? "miss" : "hit"}});
+    }
+    get_seconds[static_cast<size_t>(kind)] = &reads.Add({{"kind", kind_name}}, kStageBuckets);
+  }
+  auto& writes = BuildCounter()
+                     .Name("fusion_cache_writes_total")
+                     .Help("Bundles of a plan and its kernels written.")
+                     .Register(registry);
+  puts_ok = &writes.Add({{"result", "ok"}});
+  puts_failed = &writes.Add({{"result", "error"}});
+  put_seconds = &BuildHistogram()
+                     .Name("fusion_cache_write_seconds")
+                     .Help("One write of a bundle, synced to disk.")
+                     .Register(registry)
+                     .Add({}, kStageBuckets);
+}
+
+void Metrics::Counters::AddPlans() {
+  auto& answers = BuildCounter()
+                      .Name("fusion_plans_total")
+                      .Help("Plans answered, by where they came from.")
+                      .Register(registry);
+  for (CacheOutcome outcome : kOutcomes) {
+    outcomes[static_cast<size_t>(outcome)] =
+        &answers.Add({{"cache", std::string(CacheOutcomeName(outcome))}});
+  }
+  compile_seconds = &BuildHistogram()
+                         .Name("fusion_compile_seconds")
+                         .Help("Compiler and linker time of one kernel.")
+                         .Register(registry)
+                         .Add({{"stage", "compile"}}, kCompileBuckets);
+  queue_seconds = &BuildHistogram()
+                       .Name("fusion_admission_wait_seconds")
+                       .Help("Time a call waited for a thread.")
+                       .Register(registry)
+                       .Add({}, kStageBuckets);
+  stages = &BuildHistogram()
+                .Name("fusion_stage_seconds")
+                .Help("One stage of one PlanFusion call.")
+                .Register(registry);
+}
+
+Metrics::Metrics(const std::string& version, const std::string& compiler)
+    : counters_(std::make_unique<Counters>()) {
+  counters_->AddMethods();
+  counters_->AddStore();
+  counters_->AddPlans();
+  prometheus::BuildGauge()
+      .Name("fusion_build_info")
+      .Help("1; what runs is in the labels.")
+      .Register(counters_->registry)
+      .Add({{"version", version}, {"compiler", compiler}})
+      .Set(1);
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::OnGet(EntryKind kind, Tier tier, Nanoseconds took) {
+  counters_->gets[static_cast<size_t>(kind)][static_cast<size_t>(tier)]->Increment();
+  counters_->get_seconds[static_cast<size_t>(kind)]->Observe(ToMilliseconds(took) / 1e3);
+}
+
+void Metrics::OnPut(const absl::Status& status, int64_t /*entries*/, Nanoseconds took) {
+  (status.ok() ? counters_->puts_ok : counters_->puts_failed)->Increment();
+  counters_->put_seconds->Observe(ToMilliseconds(took) / 1e3);
+}
+
+void Metrics::OnStarted(RpcMethod method) {
+  counters_->methods[Index(method)].started->Increment();
+  counters_->methods[Index(method)].received->Increment();
+}
+
+void Metrics::OnFinished(const RpcRecord& record) {
+  MethodCounters& method = counters_->methods[Index(record.method)];
+  int code = static_cast<int>(record.status.code());
+  method.handled[static_cast<size_t>(code < kCodes ? code : 2)]->Increment();
+  method.seconds->Observe(ToMilliseconds(record.took) / 1e3);
+  method.sent->Increment(static_cast<double>(record.messages_sent));
+  counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
+  if (record.cache.has_value()) {
+    counters_->outcomes[static_cast<size_t>(*record.cache)]->Increment();
+  }
+  for (double ms : record.compile_ms) counters_->compile_seconds->Observe(ms / 1e3);
+  for (const StageTime& stage : record.stages) {
+    counters_->Stage(stage.stage)->Observe(ToMilliseconds(stage.took) / 1e3);
+  }
+}
+
+std::string Metrics::Text(const ServerSnapshot& now) const {
+  std::vector<MetricFamily> families = counters_->registry.Collect();
+  ReadStores(now, &families);
+  ReadWorkers(now, &families);
+  ReadFlow(now, &families);
+  ReadProcess(&families);
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+int64_t Metrics::started(RpcMethod method) const {
+  return static_cast<int64_t>(counters_->methods[Index(method)].started->Value());
+}
+
+CodeCounts Metrics::finished(RpcMethod method) const {
+  CodeCounts counts;
+  for (int code = 0; code < kCodes; ++code) {
+    double value = counters_->methods[Index(method)].handled[static_cast<size_t>(code)]->Value();
+    if (value > 0) counts[CodeName(code)] = static_cast<int64_t>(value);
+  }
+  return counts;
+}
+
+}  // namespace fusion

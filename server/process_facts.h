@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace fusion {
+
+/// What the system says about this process; 0 where it does not tell.
+struct ProcessFacts {
+  double cpu_seconds = 0;
+  int64_t resident_bytes = 0;
+  int64_t virtual_bytes = 0;
+  int64_t open_fds = 0;
+  int64_t max_fds = 0;
+  double start_unix_seconds = 0;
+};
+ProcessFacts ReadProcessFacts();
+
+}  // namespace fusion

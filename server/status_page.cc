@@ -1,0 +1,134 @@
+#include "server/status_page.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/device/host_isa.h"
+
+namespace fusion {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array kIsas = {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512};
+
+ordered_json ConfigJson(const ServerConfig& config) {
+  return {{"listen", config.listen},
+          {"admin", config.admin},
+          {"store", config.store_dir},
+          {"store-limit", config.store_limit_bytes},
+          {"memory-limit", config.memory_limit_bytes},
+          {"workers", config.workers},
+          {"worker-memory", config.worker_memory_bytes},
+          {"compile-queue", config.compile_queue},
+          {"compile-seconds", config.compile_seconds},
+          {"compiler", config.compiler},
+          {"allow-compiler", config.allowed_compilers},
+          {"scratch", config.scratch_dir},
+          {"request-threads", config.request_threads},
+          {"request-queue", config.request_queue},
+          {"max-request-bytes", config.max_request_bytes},
+          {"max-inflight-bytes", config.max_inflight_bytes},
+          {"drain-seconds", config.drain_seconds},
+          {"grace-seconds", config.grace_seconds}};
+}
+
+ordered_json ToolchainJson(const Toolchain& toolchain) {
+  ordered_json isas;
+  for (Isa isa : kIsas) {
+    const absl::Status& supported = toolchain.SupportsIsa(isa);
+    ordered_json& entry = isas[std::string(IsaName(isa))];
+    entry["supported"] = supported.ok();
+    if (supported.ok()) {
+      entry["command"] = toolchain.CommandText(isa, Numerics::kFp32Accumulate);
+    } else {
+      entry["why_not"] = Message(supported);
+    }
+  }
+  return {{"family", toolchain.family() == CompilerFamily::kGcc ? "gcc" : "clang"},
+          {"version", toolchain.version()},
+          {"identity", toolchain.identity().ToHex()},
+          {"isas", std::move(isas)}};
+}
+
+ordered_json WorkersJson(const ServerSnapshot& now) {
+  const WorkerPoolStats& stats = now.workers;
+  return {{"limit", now.worker_limit},
+          {"alive", stats.workers},
+          {"running", stats.running},
+          {"queued", stats.queued},
+          {"queue_limit", now.compile_queue_limit},
+          {"done", stats.done},
+          {"failed", stats.failed},
+          {"timed_out", stats.timed_out},
+          {"crashed", stats.crashed},
+          {"cancelled", stats.cancelled},
+          {"rejected", stats.rejected},
+          {"restarts", stats.restarts},
+          {"sandbox", stats.sandbox}};
+}
+
+ordered_json StoresJson(const std::vector<StoreStats>& tiers) {
+  ordered_json out = ordered_json::array();
+  for (const StoreStats& tier : tiers) {
+    out.push_back({{"tier", TierName(tier.tier)},
+                   {"plans", tier.plans},
+                   {"kernels", tier.kernels},
+                   {"bytes", tier.bytes},
+                   {"limit_bytes", tier.limit_bytes},
+                   {"disk_bytes", tier.disk_bytes},
+                   {"evicted", tier.evicted},
+                   {"dropped", tier.dropped},
+                   {"write_failures", tier.write_failures},
+                   {"writable", tier.writable}});
+  }
+  return out;
+}
+
+ordered_json CallsJson(const Metrics& metrics, const ServerSnapshot& now) {
+  ordered_json out;
+  for (RpcMethod method : {RpcMethod::kPlanFusion, RpcMethod::kGetKernels}) {
+    ordered_json finished = ordered_json::object();
+    for (const auto& [code, count] : metrics.finished(method)) finished[code] = count;
+    out[std::string(RpcMethodName(method))] = {{"started", metrics.started(method)},
+                                               {"finished", std::move(finished)}};
+  }
+  out["under_way"] = now.calls;
+  out["limit"] = now.call_limit;
+  out["queued"] = now.calls_queued;
+  out["bytes"] = now.inflight_bytes;
+  out["limit_bytes"] = now.inflight_limit_bytes;
+  out["rejected_for_calls"] = now.rejected_calls;
+  out["rejected_for_bytes"] = now.rejected_bytes;
+  return out;
+}
+
+}  // namespace
+
+std::string SupportedIsas(const Toolchain& toolchain) {
+  std::vector<std::string_view> names;
+  for (Isa isa : kIsas) {
+    if (toolchain.SupportsIsa(isa).ok()) names.push_back(IsaName(isa));
+  }
+  return StrJoin(names, " ");
+}
+
+std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, const Metrics& metrics,
+                       const ServerSnapshot& now) {
+  ordered_json page = {
+      {"version", ServerVersion()},
+      {"uptime_seconds", ToMilliseconds(now.uptime) / 1e3},
+      {"ready", now.ready},
+      {"addresses", facts.addresses},
+      {"admin", facts.admin_address},
+      {"host_isa", HostIsaName()},
+      {"config", ConfigJson(facts.config)},
+      {"toolchain", ToolchainJson(toolchain)},
+      {"workers", WorkersJson(now)},
+      {"stores", StoresJson(now.tiers)},
+      {"flights", {{"waiting", now.flights_waiting}, {"shared", now.flights_shared}}},
+      {"calls", CallsJson(metrics, now)}};
+  // Paths may be no UTF-8.
+  return page.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fusion
