@@ -6,8 +6,8 @@
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/pidfd.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,7 +120,8 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
     pid_ = -1;
     return Unavailable("fusiond cannot be started: ", Quote(program), ": ", std::strerror(error));
   }
-  process_ = UniqueFd(pidfd_open(pid_, 0));
+  // <sys/pidfd.h> of glibc 2.36 cannot be linked from C++.
+  process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   if (!process_.valid()) return Unavailable("no descriptor for fusiond: ", ErrorText());
   return absl::OkStatus();
 }

@@ -58,12 +58,14 @@ std::vector<Box> BoxesAt(const Program& program, const std::vector<double>& plac
   return boxes(sizes);
 }
 
-std::vector<std::vector<Box>> SampleBoxes(const Program& program, const CheckOptions& options) {
+// `packed`: an output is a packed copy, which is compared as a whole.
+std::vector<std::vector<Box>> SampleBoxes(const Program& program, const CheckOptions& options,
+                                          bool packed) {
   std::vector<Box> whole;
   for (ValueId v : program.outputs) {
     whole.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
   }
-  if (EvaluationPoints(program, whole) <= options.points) return {whole};
+  if (packed || EvaluationPoints(program, whole) <= options.points) return {whole};
   std::mt19937_64 random(7);
   std::vector<std::vector<Box>> samples;
   for (int i = 0; i < options.boxes; ++i) {
@@ -145,7 +147,9 @@ class Comparison {
       return at == program.inputs.end() ? nullptr
                                         : &inputs[static_cast<size_t>(at - program.inputs.begin())];
     };
-    for (const std::vector<Box>& boxes : SampleBoxes(program, options_)) {
+    bool packed = std::any_of(reference_.params.begin(), reference_.params.end(),
+                              [](const auto& p) { return p.output && p.packed; });
+    for (const std::vector<Box>& boxes : SampleBoxes(program, options_, packed)) {
       ASSIGN_OR_RETURN(std::vector<HostTensor> wanted, EvaluateBoxes(program, boxes, value));
       for (size_t o = 0; o < wanted.size(); ++o) {
         RETURN_IF_ERROR(CompareOutput(o, got[o], wanted[o], boxes[o], special));
