@@ -1,0 +1,184 @@
+// Properties of generated kernel sources that hold for every kernel.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/file.h"
+#include "core/codegen/backend.h"
+#include "core/compile/command.h"
+#include "core/compile/toolchain.h"
+#include "core/graph/builder.h"
+#include "core/graph/canonical.h"
+#include "core/graph/text.h"
+#include "core/import/import.h"
+#include "core/onnx/reference_weights.h"
+#include "core/plan/planner.h"
+#include "tests/models/models.h"
+#include "tests/support/kernel_harness.h"
+#include "tests/support/random_graph.h"
+
+namespace fusion {
+namespace {
+
+constexpr const char* kDevices[] = {"generic-x86-64-v2", "generic-avx2", "generic-avx512"};
+
+std::vector<std::string> Sources(const Graph& graph, const DeviceSpec& device,
+                                 const PlanOptions& options = {}) {
+  auto model = MakePlan(graph, device, options);
+  FUSION_CHECK(model.ok(), Message(model.status()));
+  const Backend* cpu = FindBackend("cpu").value();
+  std::vector<std::string> sources;
+  for (const PlannedKernel& kernel : model->kernels) {
+    auto source = cpu->Emit(kernel.schedule, device, "fk_test");
+    FUSION_CHECK(source.ok(), Message(source.status()));
+    EXPECT_EQ(source->symbol, "fk_test");
+    sources.push_back(source->text);
+  }
+  return sources;
+}
+
+// A BERT layer of the structure of the real one, small enough for its weights not to matter.
+const Graph& BertLayer() {
+  static const Graph graph = [] {
+    const ModelSpec* spec = FindModel("bert_layer");
+    FUSION_CHECK(spec != nullptr, "the model generator knows bert_layer");
+    ModelParams params = spec->defaults;
+    params.seq = 40;
+    params.hidden = 96;
+    params.heads = 4;
+    params.kv_heads = 4;
+    params.ff = 200;
+    GeneratedModel model = GenerateModel(*spec, params).value();
+    Graph imported = ImportOnnx(ReferenceWeights(model.model).value()).value();
+    return Canonicalise(imported).value().graph;
+  }();
+  return graph;
+}
+
+// Printable, nothing included, no trigraph, no comment that a backslash makes swallow the next
+// line.
+void ExpectPlainText(const std::string& source) {
+  for (std::string_view line : StrSplit(source, '\n')) {
+    bool comment = line.find("//") != std::string_view::npos;
+    EXPECT_FALSE(comment && line.ends_with('\\')) << line;
+  }
+  EXPECT_EQ(source.find("?"
+                        "?"),
+            std::string::npos);
+  for (char c : source) {
+    ASSERT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << "byte " << static_cast<int>(c);
+  }
+  for (size_t at = 0; (at = source.find("#include", at)) != std::string::npos; ++at) {
+    ADD_FAILURE() << source.substr(at, 60);
+  }
+}
+
+TEST(GeneratedSource, IsDeterministicAndPlainText) {
+  for (const char* name : kDevices) {
+    DeviceSpec device = DeviceNamed(name, 2);
+    std::vector<std::string> once = Sources(BertLayer(), device);
+    EXPECT_GE(once.size(), 5u);
+    EXPECT_EQ(Sources(BertLayer(), device), once);
+    for (const std::string& source : once) ExpectPlainText(source);
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      Graph graph = Canonicalise(RandomGraph(seed)).value().graph;
+      std::vector<std::string> sources = Sources(graph, device);
+      EXPECT_EQ(Sources(graph, device), sources) << "seed " << seed;
+      for (const std::string& source : sources) ExpectPlainText(source);
+    }
+  }
+}
+
+// The same graph, every name of which is `name` and a number.
+Graph Named(const std::string& name) {
+  GraphBuilder b(name);
+  TensorId x = b.AddInput(name + "0", {DType::kF32, Shape{9, 20}});
+  TensorId w = b.AddWeight(name + "1", {DType::kF32, Shape{20, 33}});
+  TensorId mask = b.AddInput(name + "2", {DType::kBool, Shape{9, 33}});
+  HostTensor low(DType::kF32, {});
+  low.SetDouble(0, -1e9);
+  TensorId constant = b.AddConstant(name + "3", low, true);
+  TensorId mm = b.AddNode("MatMul", {x, w}, {}, name + "4", name + "5").value();
+  TensorId where = b.AddNode("Where", {mask, mm, constant}, {}, name + "6", name + "7").value();
+  TensorId y =
+      b.AddNode("Softmax", {where}, {{"axis", int64_t{-1}}}, name + "8", name + "9").value();
+  b.MarkOutput(y);
+  return b.Build().value();
+}
+
+TEST(GeneratedSource, HoldsNoNameOfTheClient) {
+  const std::string kNames[] = {"evil\"); system(\"id\"); //",
+                                "evil*/ int evil; /*",
+                                "evil\\\n",
+                                "evil?"
+                                "?/\n",
+                                "evil\n#error ",
+                                "evil\xff\xfe",
+                                "%s%n",
+                                std::string("ev\0il", 5),
+                                "$T$V$N"};
+  for (FusionMode mode : {FusionMode::kFused, FusionMode::kOpByOp}) {
+    for (const char* device : kDevices) {
+      std::vector<std::string> plain = Sources(Named("n"), DeviceNamed(device), {.fusion = mode});
+      for (const std::string& name : kNames) {
+        // Not even of a graph that nobody made canonical.
+        EXPECT_EQ(Sources(Named(name), DeviceNamed(device), {.fusion = mode}), plain) << name;
+      }
+    }
+  }
+}
+
+TEST(GeneratedSource, SaysWhatItComputes) {
+  std::vector<std::string> sources = Sources(Named("n"), DeviceNamed("generic-avx2"));
+  EXPECT_TRUE(std::any_of(sources.begin(), sources.end(), [](const std::string& s) {
+    return s.find("MatMul+Where+") != std::string::npos;
+  }));
+}
+
+// Compiles with every warning an error instead of the flag that silences them.
+class Warnings : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Warnings, AreNone) {
+  std::string compiler = GetParam();
+  if (!std::filesystem::exists(compiler)) GTEST_SKIP() << compiler << " is not installed";
+  auto dir = TempDir::Create(::testing::TempDir(), "warnings-");
+  ASSERT_TRUE(dir.ok()) << dir.status();
+  std::unique_ptr<CommandRunner> runner = MakeProcessRunner(FUSION_EXEC);
+  ToolchainOptions options;
+  options.compiler = compiler;
+  options.scratch_dir = dir->path();
+  auto toolchain = Toolchain::Open(options, *runner);
+  ASSERT_TRUE(toolchain.ok()) << toolchain.status();
+  for (const char* name : kDevices) {
+    DeviceSpec device = DeviceNamed(name, 2);
+    Command command{.argv = toolchain->CompileArgv(device.isa, Numerics::kFp32Accumulate),
+                    .dir = dir->path()};
+    auto silence = std::find(command.argv.begin(), command.argv.end(), "-w");
+    ASSERT_NE(silence, command.argv.end());
+    *silence = "-Wall";
+    // A kernel need not use every function in front of it.
+    for (const char* flag : {"-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only"}) {
+      command.argv.emplace_back(flag);
+    }
+    for (const std::string& source : Sources(BertLayer(), device)) {
+      ASSERT_TRUE(Toolchain::WriteSource(dir->path(), source).ok());
+      auto result = runner->Run(command);
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_TRUE(result->end == CommandEnd::kExited && result->exit_code == 0)
+          << name << ": " << result->output << "\n"
+          << source;
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Compilers, Warnings, ::testing::Values("/usr/bin/g++", "/usr/bin/clang++"),
+                         [](const auto& param) {
+                           return std::string(param.param).find("clang") == std::string::npos
+                                      ? "gcc"
+                                      : "clang";
+                         });
+
+}  // namespace
+}  // namespace fusion

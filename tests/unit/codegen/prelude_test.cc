@@ -1,0 +1,230 @@
+// Accuracy of the vector functions in front of generated kernels, by way of compiled kernels, on
+// every ISA this machine runs.
+#include "core/codegen/cpu/prelude.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/check/kernel_run.h"
+#include "core/graph/text.h"
+#include "core/schedule/candidates.h"
+#include "tests/support/kernel_harness.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kSamples = int64_t{1} << 18;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kTiny = std::numeric_limits<float>::denorm_min();
+
+struct Function {
+  const char* op;
+  double (*exact)(double);
+  // Largest error, as the prelude states it: in units of the last place of the exact result, or
+  // absolute, whichever is more.
+  double ulps;
+  double absolute;
+  // Where most samples lie; the others are all over the floats.
+  float low;
+  float high;
+};
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+constexpr Function kFunctions[] = {
+    {"Exp", std::exp, 1.3, 0, -104, 89},    {"Log", std::log, 1, 0, 0, 10},
+    {"Erf", std::erf, 1, 4.8e-7, -5, 5},    {"Tanh", std::tanh, 1, 3.8e-7, -10, 10},
+    {"Sin", std::sin, 1.6, 0, -1000, 1000}, {"Cos", std::cos, 1.6, 0, -1000, 1000},
+    {"Sqrt", std::sqrt, 0.5, 0, 0, 100},    {"Sigmoid", Sigmoid, 3.3, 3e-39, -90, 90},
+};
+
+float FromBits(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+
+// Half of the samples between low and high, half spread over all bit patterns, special ones first.
+std::vector<float> Samples(float low, float high) {
+  std::vector<float> out = {0.0F,     -0.0F,           kInf,    -kInf, kNan,  kTiny,
+                            -kTiny,   1e-40F,          -1e-40F, 1.0F,  -1.0F, 3.4e38F,
+                            -3.4e38F, 1.17549435e-38F, 0.5F,    1e6F};
+  auto step = (static_cast<double>(high) - low) / (kSamples / 2);
+  for (int64_t i = 0; i < kSamples / 2; ++i) {
+    out.push_back(static_cast<float>(low + static_cast<double>(i) * step));
+  }
+  uint32_t bits = 0;
+  while (static_cast<int64_t>(out.size()) < kSamples) {
+    out.push_back(FromBits(bits));
+    bits += 32771;  // odd, and kSamples / 2 steps of it reach around all patterns
+  }
+  return out;
+}
+
+// Error of `got` in units of the last place of `exact` as a float.
+double Ulps(float got, double exact) {
+  auto rounded = static_cast<float>(exact);
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : kInf;
+  if (std::isinf(rounded)) {
+    // One step further down is as near.
+    return got == rounded || std::fabs(got) >= 3.4028233e38F ? 0 : kInf;
+  }
+  if (!std::isfinite(got)) return kInf;
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return std::fabs(static_cast<double>(got) - exact) / unit;
+}
+
+// Compiles a graph as one kernel for a device.
+struct Compiled {
+  WholeProgram whole;
+  Lowered lowered;
+  KernelReference reference;
+  std::shared_ptr<const LoadedKernel> kernel;
+
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs) const {
+    return RunKernel(*kernel, lowered.schedule, reference, inputs);
+  }
+};
+
+absl::StatusOr<Compiled> Compile(const std::string& text, const DeviceSpec& device) {
+  Compiled c;
+  ASSIGN_OR_RETURN(Graph graph, ParseGraph(text));
+  ASSIGN_OR_RETURN(Program program, BuildProgram(graph));
+  ASSIGN_OR_RETURN(c.whole, AsOneGroup(program));
+  std::vector<Choice> choices = EnumerateChoices(c.whole.group, device, {}, nullptr);
+  if (choices.empty()) return Internal("no schedule");
+  ASSIGN_OR_RETURN(c.lowered, Lower(c.whole.group, choices[0], device, false));
+  c.reference = MakeReference(c.whole.program, c.whole.group, c.lowered);
+  PlannedModel model;
+  model.kernels.push_back({.schedule = c.lowered.schedule, .text = "", .reference = c.reference});
+  ASSIGN_OR_RETURN(auto kernels, CompileKernels(model, device));
+  c.kernel = kernels[0];
+  return c;
+}
+
+class Prelude : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Prelude, FunctionsAreAsAccurateAsStated) {
+  // One kernel with a result a function: compiling is the slow part.
+  std::string text = "graph \"g\" {\n";
+  std::string nodes;
+  std::string outputs;
+  size_t count = std::size(kFunctions);
+  std::vector<HostTensor> inputs;
+  for (size_t f = 0; f < count; ++f) {
+    text += StrCat("  %", f, " = input \"\" : f32[", kSamples, "]\n");
+    nodes += StrCat("  %", count + f, " = ", kFunctions[f].op, "(%", f, ") : f32[", kSamples,
+                    "]  \"\" @ \"\"\n");
+    outputs += StrCat("  output %", count + f, "\n");
+    inputs.emplace_back(DType::kF32, Dims{kSamples});
+    std::vector<float> samples = Samples(kFunctions[f].low, kFunctions[f].high);
+    std::copy(samples.begin(), samples.end(), inputs.back().data<float>().begin());
+  }
+  auto compiled = Compile(StrCat(text, nodes, outputs, "}\n"), DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  auto results = compiled->Run(inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (size_t f = 0; f < count; ++f) {
+    double worst = 0;
+    float where = 0;
+    for (int64_t i = 0; i < kSamples; ++i) {
+      float x = inputs[f].data<float>()[static_cast<size_t>(i)];
+      float y = (*results)[f].data<float>()[static_cast<size_t>(i)];
+      double exact = kFunctions[f].exact(x);
+      double error = Ulps(y, exact);
+      if (error > worst && !(std::fabs(y - exact) <= kFunctions[f].absolute)) {
+        worst = error;
+        where = x;
+      }
+    }
+    EXPECT_LE(worst, kFunctions[f].ulps) << kFunctions[f].op << "(" << where << ")";
+    RecordProperty(StrCat(kFunctions[f].op, "_ulps"), StrCat(worst));
+  }
+}
+
+TEST_P(Prelude, PowIsAsAccurateAsStated) {
+  auto compiled =
+      Compile(StrCat("graph \"g\" {\n  %0 = input \"\" : f32[", kSamples,
+                     "]\n  %1 = input \"\" : f32[", kSamples, "]\n  %2 = Pow(%0, %1) : f32[",
+                     kSamples, "]  \"\" @ \"\"\n  output %2\n}\n"),
+              DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  std::vector<float> special = {
+      0.0F,          -0.0F, kInf,        -kInf,       kNan,        1.0F,      -1.0F,  2.0F,
+      -2.0F,         0.5F,  -0.5F,       3.0F,        -3.0F,       1e30F,     1e-30F, 1e-42F,
+      2147483648.0F, -2.5F, 16777215.0F, 16777216.0F, 33554431.0F, 1.0000001F};
+  std::vector<float> xs = Samples(0, 20);
+  std::vector<float> ys = Samples(-8, 8);
+  size_t at = 0;
+  for (float x : special) {
+    for (float y : special) {
+      xs[at] = x;
+      ys[at++] = y;
+    }
+  }
+  // Neighbours must not both be small or both large.
+  for (size_t i = at; i < ys.size() / 2; ++i)
+    std::swap(ys[i], ys[at + (i * 7919) % (ys.size() / 2 - at)]);
+  std::vector<HostTensor> inputs(2, HostTensor(DType::kF32, {kSamples}));
+  std::copy(xs.begin(), xs.end(), inputs[0].data<float>().begin());
+  std::copy(ys.begin(), ys.end(), inputs[1].data<float>().begin());
+  auto results = compiled->Run(inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (size_t i = 0; i < xs.size(); ++i) {
+    double exact = std::pow(static_cast<double>(xs[i]), static_cast<double>(ys[i]));
+    float y = (*results)[0].data<float>()[i];
+    ASSERT_LE(Ulps(y, exact), 0.51) << xs[i] << " ^ " << ys[i] << " = " << y << ", " << exact;
+  }
+}
+
+TEST_P(Prelude, SignsOfZerosAndSpecialValuesAreKept) {
+  auto compiled = Compile(R"(graph "g" {
+  %0 = input "" : f32[7]
+  %1 = Tanh(%0) : f32[7]  "" @ ""
+  %2 = Erf(%0) : f32[7]  "" @ ""
+  %3 = Sin(%0) : f32[7]  "" @ ""
+  %4 = Sqrt(%0) : f32[7]  "" @ ""
+  %5 = Floor(%0) : f32[7]  "" @ ""
+  %6 = Round(%0) : f32[7]  "" @ ""
+  output %1
+  output %2
+  output %3
+  output %4
+  output %5
+  output %6
+}
+)",
+                          DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  HostTensor x = HostTensor::FromValues<float>(DType::kF32, {7},
+                                               {-0.0F, 0.0F, kNan, kTiny, -kTiny, 2.5F, -0.4F});
+  auto results = compiled->Run({x});
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (size_t f = 0; f < results->size(); ++f) {
+    if (f == 2) continue;  // sin(-0) is +0
+    auto y = (*results)[f].data<float>();
+    EXPECT_TRUE(y[0] == 0 && std::signbit(y[0])) << f;
+    EXPECT_TRUE(y[1] == 0 && !std::signbit(y[1])) << f;
+    EXPECT_TRUE(std::isnan(y[2])) << f;
+  }
+  EXPECT_EQ((*results)[5].data<float>()[5], 2);  // halves go to the even neighbour
+  EXPECT_TRUE(std::signbit((*results)[5].data<float>()[6]));
+  EXPECT_EQ((*results)[4].data<float>()[4], -1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Prelude, ::testing::ValuesIn(RunnableDevices()),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Prelude);
+
+}  // namespace
+}  // namespace fusion
