@@ -280,7 +280,8 @@ class Estimator {
     auto weights = static_cast<double>(e.weight_bytes);
     auto activations = static_cast<double>(e.activation_bytes);
     double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);
-    return std::max(block_traffic_ / shared_rate, far / memory_rate);
+    // The first fetch may come from memory; whatever blocks fetch again comes from the shared cache.
+    return far / memory_rate + std::max(0.0, block_traffic_ - far) / shared_rate;
   }
 
   const Schedule& s_;

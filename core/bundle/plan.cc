@@ -26,11 +26,20 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   ASSIGN_OR_RETURN(int64_t span, Span(t));
   if (t.bytes < span) return InvalidArgument(t.bytes, " bytes declared, ", span, " needed");
   auto in = [&](size_t count) { return t.index >= 0 && static_cast<size_t>(t.index) < count; };
+  // The caller's tensors are dense and as large as `list` says, whichever plan tensor stands for them.
+  auto bound = [&](const std::vector<int>& list) {
+    if (!in(list.size())) return false;
+    int id = list[static_cast<size_t>(t.index)];
+    if (id < 0 || static_cast<size_t>(id) >= plan.tensors.size()) return false;
+    const PlanTensor& given = plan.tensors[static_cast<size_t>(id)];
+    auto elements = CheckedNumElements(given.dims, DTypeBytes(given.dtype));
+    return elements.ok() && span <= *elements * DTypeBytes(given.dtype);
+  };
   bool ok = true;
   switch (t.space) {
-    case Space::kInput: ok = in(plan.inputs.size()); break;
-    case Space::kOutput: ok = in(plan.outputs.size()); break;
-    case Space::kWeight: ok = in(plan.weights.size()); break;
+    case Space::kInput: ok = bound(plan.inputs); break;
+    case Space::kOutput: ok = bound(plan.outputs); break;
+    case Space::kWeight: ok = bound(plan.weights); break;
     case Space::kConstant:
       ok = in(plan.constants.size()) &&
            plan.constants[static_cast<size_t>(t.index)]->byte_size() >= span;

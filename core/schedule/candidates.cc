@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kTaskSeconds = 20e-6;      // a task shorter than this is mostly hand-over
 constexpr int64_t kAliasStride = 4096;      // rows this far apart share one L1 set on every x86 core
+constexpr int64_t kTemporalTile = 256;      // of a streamed sum: long enough for a product, short enough for L2
 constexpr int64_t kMinStagedPanels = 2;     // staging rows pays if they are read for more than one column block
 
 struct ProductShape {
@@ -240,7 +241,12 @@ class Enumerator {
         for (DimId d : smg_.op(p.op).dims) {
           bool named = std::any_of(read.index.begin(), read.index.end(),
                                    [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
-          if (named) bytes *= static_cast<double>(window[static_cast<size_t>(d)]);
+          if (!named) continue;
+          double length = static_cast<double>(window[static_cast<size_t>(d)]);
+          // What lies between two products is streamed if it is large (AddTemporal).
+          bool streamed = read.producer >= 0 && std::find(p.dims.over.begin(), p.dims.over.end(),
+                                                          d) != p.dims.over.end();
+          bytes *= streamed ? std::min(length, static_cast<double>(kTemporalTile)) : length;
         }
         if (read.producer < 0) traffic += bytes;
         bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
@@ -327,7 +333,7 @@ class Enumerator {
           Choice t = c;
           t.temporal = d;
           int64_t unit = device_.blocks[0].n;
-          t.temporal_tile = std::min(extent(d), std::max(unit, unit * (256 / unit)));
+          t.temporal_tile = std::min(extent(d), std::max(unit, unit * (kTemporalTile / unit)));
           more.push_back(std::move(t));
         }
       }
