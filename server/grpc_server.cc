@@ -4,6 +4,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -56,9 +57,10 @@ class RunningServer final : public GrpcServer {
     if (!all) return WhyNot(options.listen);
     for (size_t i = 0; i < ports.size(); ++i) {
       const std::string& address = options.listen[i];
-      addresses_.push_back(address.starts_with("unix:")
-                               ? address
-                               : StrCat(address.substr(0, address.rfind(':') + 1), ports[i]));
+      std::string path = UnixSocketPath(address);
+      if (!path.empty()) chmod(path.c_str(), 0600);  // until now the umask kept others out
+      addresses_.push_back(
+          path.empty() ? StrCat(address.substr(0, address.rfind(':') + 1), ports[i]) : address);
     }
     SetServing(true);
     return absl::OkStatus();

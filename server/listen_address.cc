@@ -41,6 +41,25 @@ absl::Status Bind(int family, const sockaddr* address, socklen_t length, const s
   return absl::OkStatus();
 }
 
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// At least one.
+absl::StatusOr<AddressList> Resolve(const std::string& address) {
+  ASSIGN_OR_RETURN(HostPort parsed, ParseHostPort(address));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  int error = getaddrinfo(parsed.host.c_str(), StrCat(parsed.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return FailedPrecondition("cannot listen on ", address, ": ", gai_strerror(error));
+  }
+  return AddressList(found);
+}
+
 }  // namespace
 
 absl::StatusOr<HostPort> ParseHostPort(const std::string& address) {
@@ -74,22 +93,18 @@ absl::Status TryListening(const std::string& address) {
     if (status.ok()) unlink(socket_address.sun_path);
     return status;
   }
-  ASSIGN_OR_RETURN(HostPort parsed, ParseHostPort(address));
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  int error = getaddrinfo(parsed.host.c_str(), StrCat(parsed.port).c_str(), &hints, &found);
-  if (error != 0) {
-    return FailedPrecondition("cannot listen on ", address, ": ", gai_strerror(error));
+  ASSIGN_OR_RETURN(AddressList found, Resolve(address));
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    RETURN_IF_ERROR(Bind(one->ai_family, one->ai_addr, one->ai_addrlen, address));
   }
-  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-  absl::Status status = absl::OkStatus();
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    status = Bind(one->ai_family, one->ai_addr, one->ai_addrlen, address);
-    if (!status.ok()) break;
-  }
-  return status;
+  return absl::OkStatus();
+}
+
+void Poke(const std::string& address) {
+  absl::StatusOr<AddressList> found = Resolve(address);
+  if (!found.ok()) return;
+  UniqueFd fd(socket((*found)->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  connect(fd.get(), (*found)->ai_addr, (*found)->ai_addrlen);
 }
 
 absl::Status ClearUnixSocket(const std::string& path) {

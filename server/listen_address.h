@@ -18,6 +18,9 @@ absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
 /// the system says. OK if it works now.
 absl::Status TryListening(const std::string& address);
 
+/// Connects to "host:port" and hangs up.
+void Poke(const std::string& address);
+
 /// Makes the way free for a socket file: one that a dead server left behind is removed.
 /// FailedPrecondition if a server answers on it, or if it is no socket.
 absl::Status ClearUnixSocket(const std::string& path);

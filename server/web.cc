@@ -2,6 +2,8 @@
 
 #include <CivetServer.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "server/listen_address.h"
@@ -59,7 +61,19 @@ class RunningAdmin final : public AdminServer {
     address_ = StrCat(host.find(':') == std::string::npos ? host : StrCat("[", host, "]"), ":",
                       ports.empty() ? 0 : ports[0]);
   }
-  ~RunningAdmin() override { server_.close(); }
+  // The library looks whether it should stop when a connection comes, or every two seconds.
+  ~RunningAdmin() override {
+    std::atomic<bool> closed{false};
+    std::thread closing([&] {
+      server_.close();
+      closed = true;
+    });
+    while (!closed) {
+      Poke(address_);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    closing.join();
+  }
 
   const std::string& address() const override { return address_; }
 

@@ -1,0 +1,179 @@
+// How fusiond starts, and how it says that it cannot.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/service/fusion_caller.h"
+#include "tests/support/daemon.h"
+
+namespace fusion {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+ProgramEnd RunFusiond(const std::vector<std::string>& args) {
+  return TestDaemon::RunToEnd(FUSIOND, args);
+}
+
+// Quick to fail, never in the way of another server.
+std::vector<std::string> FreePort(std::vector<std::string> more) {
+  more.insert(more.end(), {"--listen", "127.0.0.1:0"});
+  return more;
+}
+
+std::unique_ptr<TestDaemon> Running(const std::vector<std::string>& args = {}) {
+  absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND, args);
+  EXPECT_TRUE(daemon.ok()) << daemon.status();
+  return daemon.ok() ? *std::move(daemon) : nullptr;
+}
+
+TEST(StartTest, HelpNamesEveryFlag) {
+  ProgramEnd end = RunFusiond({"--help"});
+  EXPECT_EQ(end.exit_code, 0);
+  for (const char* flag : {"--config",
+                           "--listen",
+                           "--admin",
+                           "--store",
+                           "--store-limit",
+                           "--memory-limit",
+                           "--workers",
+                           "--worker-memory",
+                           "--compiler",
+                           "--allow-compiler",
+                           "--compile-queue",
+                           "--compile-seconds",
+                           "--scratch",
+                           "--log-level",
+                           "--drain-seconds",
+                           "--grace-seconds",
+                           "--request-threads",
+                           "--request-queue",
+                           "--max-request-bytes",
+                           "--max-inflight-bytes",
+                           "--exit-with-parent",
+                           "Exit codes"}) {
+    EXPECT_THAT(end.output, HasSubstr(flag));
+  }
+  EXPECT_EQ(RunFusiond({"--version"}).output, "fusiond 0.1.0\n");
+}
+
+TEST(StartTest, BadFlagsAreNamed) {
+  struct Case {
+    std::vector<std::string> args;
+    const char* message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{"--lisen", "x"}, "--lisen"},
+           {{"--workers", "many"}, "--workers"},
+           {{"--workers", "0"}, "--workers"},
+           {{"--store-limit", "4 parsecs"}, "--store-limit"},
+           {{"--log-level", "loud"}, "loud"},
+           {{"--drain-seconds", "-1"}, "--drain-seconds"},
+           {{"--max-request-bytes", "2TiB"}, "--max-request-bytes"},
+       }) {
+    ProgramEnd end = RunFusiond(c.args);
+    EXPECT_EQ(end.exit_code, 2) << end.output;
+    EXPECT_THAT(end.output, HasSubstr(c.message));
+  }
+}
+
+TEST(StartTest, ABadConfigFileIsNamedWithItsKey) {
+  ScratchDir dir;
+  std::string file = dir.Write("fusiond.conf", "listen = \"127.0.0.1:0\"\nstore-limt = 4\n");
+  ProgramEnd end = RunFusiond({"--config", file});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, AllOf(HasSubstr("unknown name store-limt"), HasSubstr(file)));
+  file = dir.Write("other.conf", "workers = \"many\"\n");
+  end = RunFusiond({"--config", file});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, AllOf(HasSubstr("workers"), HasSubstr(file)));
+  end = RunFusiond({"--config", dir.path("absent.conf")});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, HasSubstr("absent.conf"));
+}
+
+TEST(StartTest, TheExampleConfigurationWorksAndFlagsGoBeforeIt) {
+  ScratchDir dir;
+  absl::StatusOr<std::string> example =
+      ReadFile(StrCat(FUSION_SOURCE_DIR, "/deploy/fusiond.conf"), 1 << 20);
+  ASSERT_TRUE(example.ok()) << example.status();
+  std::string text = *example;
+  // Places that this test may use.
+  for (auto [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"127.0.0.1:50051", "127.0.0.1:0"},
+                                                        {"/run/fusiond", dir.path()},
+                                                        {"127.0.0.1:9464", "127.0.0.1:0"},
+                                                        {"/var/lib/fusiond", dir.path("store")}}) {
+    size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  }
+  auto daemon = Running({"--config", dir.Write("fusiond.conf", text), "--drain-seconds", "0",
+                         "--memory-limit", "1MiB"});
+  ASSERT_NE(daemon, nullptr);
+  nlohmann::json config =
+      nlohmann::json::parse(HttpGet(daemon->admin_address(), "/statusz").body)["config"];
+  EXPECT_EQ(config["store-limit"], int64_t{4} << 30);
+  EXPECT_EQ(config["memory-limit"], 1 << 20);
+  EXPECT_EQ(config["listen"].size(), 2u);
+  EXPECT_EQ(config["grace-seconds"], 30);
+  EXPECT_TRUE(FusionCaller(daemon->address()).Healthy());
+  EXPECT_TRUE(FusionCaller(StrCat("unix:", dir.path("fusiond.sock"))).Healthy());
+  EXPECT_EQ(daemon->Stop().exit_code, 0);
+}
+
+TEST(StartTest, WhatIsInUseIsNamed) {
+  ScratchDir dir;
+  std::string socket = StrCat("unix:", dir.path("fusiond.sock"));
+  auto daemon =
+      Running({"--listen", "127.0.0.1:0", "--listen", socket, "--store", dir.path("store")});
+  ASSERT_NE(daemon, nullptr);
+
+  ProgramEnd port = RunFusiond({"--listen", daemon->address()});
+  EXPECT_EQ(port.exit_code, 1);
+  EXPECT_THAT(port.output, HasSubstr(StrCat("cannot listen on ", daemon->address(),
+                                            ": Address already in use")));
+  ProgramEnd path = RunFusiond({"--listen", socket});
+  EXPECT_EQ(path.exit_code, 1);
+  EXPECT_THAT(path.output, HasSubstr("another server answers there"));
+  ProgramEnd admin = RunFusiond(FreePort({"--admin", daemon->admin_address()}));
+  EXPECT_EQ(admin.exit_code, 1);
+  EXPECT_THAT(admin.output, HasSubstr("--admin: cannot listen on"));
+  ProgramEnd store = RunFusiond(FreePort({"--store", dir.path("store")}));
+  EXPECT_EQ(store.exit_code, 1);
+  EXPECT_THAT(store.output, HasSubstr(StrCat("is open already in process ", daemon->pid())));
+  EXPECT_TRUE(FusionCaller(daemon->address()).Healthy()) << "the first is unharmed";
+  EXPECT_TRUE(FusionCaller(socket).Healthy());
+}
+
+TEST(StartTest, WhatCannotBeUsedIsNamed) {
+  ScratchDir dir;
+  std::string file = dir.Write("file", "text");
+  struct Case {
+    std::vector<std::string> args;
+    const char* message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {FreePort({"--compiler", "/usr/bin/tcc"}), "/usr/bin/tcc"},
+           {FreePort({"--allow-compiler", "/nowhere/g++"}), "no compiler found"},
+           {FreePort({"--allow-compiler", "/bin/true"}), "--compiler"},
+           {FreePort({"--scratch", "/nowhere"}), "--scratch"},
+           {FreePort({"--store", file}), "--store"},
+           {FreePort({"--admin", "9464"}), "expected HOST:PORT"},
+           {{"--listen", "50051"}, "expected HOST:PORT"},
+           {{"--listen", "no.such.host.invalid:1"}, "no.such.host.invalid"},
+           {{"--listen", StrCat("unix:", file)}, "no socket"},
+           {{"--listen", "unix:"}, "socket path"},
+       }) {
+    ProgramEnd end = RunFusiond(c.args);
+    EXPECT_EQ(end.exit_code, 1) << end.output;
+    EXPECT_THAT(end.output, HasSubstr(c.message));
+  }
+  EXPECT_EQ(ReadFile(file, 100).value_or(""), "text") << "nobody's file was removed";
+}
+
+}  // namespace
+}  // namespace fusion
