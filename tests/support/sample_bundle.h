@@ -73,7 +73,7 @@ inline Plan SamplePlan() {
                   .estimate = estimate}};
   plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
   plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}}};
-  plan.inputs = {2, -1};
+  plan.inputs = {-1, 0};
   plan.outputs = {1};
   plan.weights = {-1, 2};
   plan.arena_bytes = 4096;

@@ -13,6 +13,7 @@
 #include "core/device/host_isa.h"
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
+#include "tests/support/hand_made_kernel.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/kernel_source.h"
 
@@ -20,40 +21,6 @@ namespace fusion {
 namespace {
 
 using ::testing::HasSubstr;
-
-int64_t g_tasks = 1;
-FusionInt64 Tasks(int /*phase*/, const FusionInt64* /*dims*/) { return g_tasks; }
-
-// A kernel written here: `body` does one task. At most one at a time, for the number of tasks.
-class HandMadeKernel final : public LoadedKernel {
- public:
-  using Body = std::function<void(const FusionKernelArgs&, int64_t task)>;
-
-  HandMadeKernel(int tensors, int64_t tasks, Body body) : body_(std::move(body)) {
-    g_tasks = tasks;
-    own.struct_size = sizeof(own);
-    own.abi_version = FUSION_KERNEL_ABI_VERSION;
-    own.isa = "x86-64-v2";
-    own.tensors = tensors;
-    own.phases = 1;
-    own.tasks = Tasks;
-    own.scratch_bytes = 256;
-    own.alignment = 64;
-  }
-
-  const FusionKernelDescriptor& descriptor() const override { return own; }
-  absl::Status Run(const FusionKernelArgs& args, int /*phase*/, int64_t begin, int64_t end,
-                   int /*worker*/) const override {
-    for (int64_t task = begin; task < end; ++task) body_(args, task);
-    return fails ? Internal("kernel answers 3") : absl::OkStatus();
-  }
-
-  FusionKernelDescriptor own{};
-  bool fails = false;
-
- private:
-  Body body_;
-};
 
 // One graph as one kernel.
 struct Made {
@@ -97,22 +64,19 @@ Made AddRelu() {
   return made;
 }
 
-float* Data(const FusionKernelArgs& args, int tensor) {
-  return static_cast<float*>(args.tensors[tensor].data);
-}
-
 float Relu(float v) { return v < 0 ? 0 : v; }  // NaN stays
 
 // The right kernel, one row a task.
-void RightRow(const FusionKernelArgs& args, int64_t row) {
+void RightRow(const HandMadeKernel::Call& call) {
   for (int64_t c = 0; c < kColumns; ++c) {
-    Data(args, 2)[row * kColumns + c] = Relu(Data(args, 0)[row * kColumns + c] + Data(args, 1)[c]);
+    Floats(call, 2)[call.task * kColumns + c] =
+        Relu(Floats(call, 0)[call.task * kColumns + c] + Floats(call, 1)[c]);
   }
 }
 
 // What the checker says of a kernel; "none" if it passes.
 std::string Complaint(const HandMadeKernel::Body& body, const CheckOptions& options = {}) {
-  HandMadeKernel kernel(3, kRows, body);
+  HandMadeKernel kernel(3, TaskCount<kRows>, body);
   auto report = AddRelu().Check(kernel, options);
   if (report.ok()) return report->verified ? "none" : report->reason;
   EXPECT_EQ(report.status().code(), absl::StatusCode::kInternal);
@@ -121,7 +85,7 @@ std::string Complaint(const HandMadeKernel::Body& body, const CheckOptions& opti
 
 TEST(CheckKernel, PassesARightKernel) {
   Made made = AddRelu();
-  HandMadeKernel kernel(3, kRows, RightRow);
+  HandMadeKernel kernel(3, TaskCount<kRows>, RightRow);
   auto report = made.Check(kernel);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->verified);
@@ -131,29 +95,30 @@ TEST(CheckKernel, PassesARightKernel) {
 }
 
 TEST(CheckKernel, FindsOneWrongElement) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
-                if (row == 3) Data(args, 2)[row * kColumns + 11] += 0.01F;
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
+                if (call.task == 3) Floats(call, 2)[call.task * kColumns + 11] += 0.01F;
               }),
               HasSubstr(StrCat("1 of 133 elements differ (max |a-b| 0.0")));
 }
 
 TEST(CheckKernel, FindsWhatIsWrongInTheRaggedTailOnly) {
   // Whole vectors of four are right; the last three columns lack the bias.
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
                 for (int64_t c = 16; c < kColumns; ++c) {
-                  Data(args, 2)[row * kColumns + c] = Relu(Data(args, 0)[row * kColumns + c]);
+                  Floats(call, 2)[call.task * kColumns + c] =
+                      Relu(Floats(call, 0)[call.task * kColumns + c]);
                 }
               }),
               HasSubstr("elements differ"));
 }
 
 TEST(CheckKernel, FindsASwallowedNaN) {
-  auto body = [](const FusionKernelArgs& args, int64_t row) {
+  auto body = [](const HandMadeKernel::Call& call) {
     for (int64_t c = 0; c < kColumns; ++c) {
-      float v = Data(args, 0)[row * kColumns + c] + Data(args, 1)[c];
-      Data(args, 2)[row * kColumns + c] = v > 0 ? v : 0;
+      float v = Floats(call, 0)[call.task * kColumns + c] + Floats(call, 1)[c];
+      Floats(call, 2)[call.task * kColumns + c] = v > 0 ? v : 0;
     }
   };
   EXPECT_THAT(Complaint(body), HasSubstr("on special values"));
@@ -161,10 +126,10 @@ TEST(CheckKernel, FindsASwallowedNaN) {
 }
 
 TEST(CheckKernel, FindsAnElementThatIsNeverWritten) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                float* last = &Data(args, 2)[kRows * kColumns - 1];
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                float* last = &Floats(call, 2)[kRows * kColumns - 1];
                 float before = *last;
-                RightRow(args, row);
+                RightRow(call);
                 *last = before;
               }),
               HasSubstr("element 132 of the box at [0,0] is -nan"));
@@ -172,9 +137,9 @@ TEST(CheckKernel, FindsAnElementThatIsNeverWritten) {
 
 TEST(CheckKernel, FindsAWriteJustOutsideAnOutput) {
   for (int64_t at : {int64_t{-1}, kRows * kColumns}) {
-    EXPECT_THAT(Complaint([at](const FusionKernelArgs& args, int64_t row) {
-                  RightRow(args, row);
-                  Data(args, 2)[at] = 0;
+    EXPECT_THAT(Complaint([at](const HandMadeKernel::Call& call) {
+                  RightRow(call);
+                  Floats(call, 2)[at] = 0;
                 }),
                 HasSubstr("wrote outside param 2"))
         << at;
@@ -182,43 +147,43 @@ TEST(CheckKernel, FindsAWriteJustOutsideAnOutput) {
 }
 
 TEST(CheckKernel, FindsAWriteJustOutsideAnInput) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
-                Data(args, 1)[kColumns] = 0;
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
+                Floats(call, 1)[kColumns] = 0;
               }),
               HasSubstr("wrote outside param 1"));
 }
 
 TEST(CheckKernel, FindsAChangedInput) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
-                if (row == 0) Data(args, 1)[kColumns - 1] += 1;
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
+                if (call.task == 0) Floats(call, 1)[kColumns - 1] += 1;
               }),
               HasSubstr("changed its input, param 1"));
 }
 
 TEST(CheckKernel, FindsAWriteOutsideScratch) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
-                static_cast<float*>(args.scratch)[64] = 0;
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
+                static_cast<float*>(call.args.scratch)[64] = 0;
               }),
               HasSubstr("wrote outside its scratch"));
 }
 
 TEST(CheckKernel, FindsAWriteOutsideTheWorkspace) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
-                static_cast<float*>(args.workspace)[0] = 0;
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
+                static_cast<float*>(call.args.workspace)[0] = 0;
               }),
               HasSubstr("wrote outside its workspace"));
 }
 
 TEST(CheckKernel, FindsUseOfWhatWasInTheOutput) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
                 std::vector<float> before(kColumns);
-                float* out = Data(args, 2) + row * kColumns;
+                float* out = Floats(call, 2) + call.task * kColumns;
                 std::copy_n(out, kColumns, before.begin());
-                RightRow(args, row);
+                RightRow(call);
                 // As if the memory came zeroed.
                 for (int64_t c = 0; c < kColumns; ++c) out[c] += before[static_cast<size_t>(c)];
               }),
@@ -226,28 +191,28 @@ TEST(CheckKernel, FindsUseOfWhatWasInTheOutput) {
 }
 
 TEST(CheckKernel, FindsUseOfWhatWasInScratch) {
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                RightRow(args, row);
-                Data(args, 2)[row * kColumns] += static_cast<float*>(args.scratch)[5];
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                RightRow(call);
+                Floats(call, 2)[call.task * kColumns] += static_cast<float*>(call.args.scratch)[5];
               }),
               HasSubstr("nan, expected"));
 }
 
 TEST(CheckKernel, FindsTasksThatDependOnEachOther) {
   // The first task leaves the bias in scratch for the others.
-  EXPECT_THAT(Complaint([](const FusionKernelArgs& args, int64_t row) {
-                auto* bias = static_cast<float*>(args.scratch);
-                if (row == 0) std::copy_n(Data(args, 1), kColumns, bias);
+  EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
+                auto* bias = static_cast<float*>(call.args.scratch);
+                if (call.task == 0) std::copy_n(Floats(call, 1), kColumns, bias);
                 for (int64_t c = 0; c < kColumns; ++c) {
-                  Data(args, 2)[row * kColumns + c] =
-                      Relu(Data(args, 0)[row * kColumns + c] + bias[c]);
+                  Floats(call, 2)[call.task * kColumns + c] =
+                      Relu(Floats(call, 0)[call.task * kColumns + c] + bias[c]);
                 }
               }),
               HasSubstr("elements differ"));
 }
 
 TEST(CheckKernel, ReportsTheErrorOfAKernel) {
-  HandMadeKernel kernel(3, kRows, RightRow);
+  HandMadeKernel kernel(3, TaskCount<kRows>, RightRow);
   kernel.fails = true;
   auto report = AddRelu().Check(kernel);
   EXPECT_EQ(report.status(), Internal("kernel answers 3"));
@@ -255,10 +220,10 @@ TEST(CheckKernel, ReportsTheErrorOfAKernel) {
 
 TEST(CheckKernel, RefusesADescriptorThatDoesNotFit) {
   Made made = AddRelu();
-  HandMadeKernel two(2, kRows, RightRow);
+  HandMadeKernel two(2, TaskCount<kRows>, RightRow);
   EXPECT_THAT(std::string(Message(made.Check(two).status())),
               HasSubstr("the kernel takes 2 tensors, its schedule 3"));
-  HandMadeKernel phases(3, kRows, RightRow);
+  HandMadeKernel phases(3, TaskCount<kRows>, RightRow);
   phases.own.phases = 2;
   EXPECT_THAT(std::string(Message(made.Check(phases).status())),
               HasSubstr("the kernel has 2 phases, its schedule 1"));
@@ -272,16 +237,16 @@ TEST(CheckKernel, FindsAKernelThatCannotWorkInPlace) {
 }
 )");
   ASSERT_EQ(made.lowered.schedule.may_alias, (std::vector<std::pair<BufferId, BufferId>>{{1, 0}}));
-  auto right = [](const FusionKernelArgs& args, int64_t) {
-    for (int i = 0; i < 64; ++i) Data(args, 1)[i] = Relu(Data(args, 0)[i]);
+  auto right = [](const HandMadeKernel::Call& call) {
+    for (int i = 0; i < 64; ++i) Floats(call, 1)[i] = Relu(Floats(call, 0)[i]);
   };
-  EXPECT_TRUE(made.Check(HandMadeKernel(2, 1, right)).ok());
+  EXPECT_TRUE(made.Check(HandMadeKernel(2, TaskCount<1>, right)).ok());
   // Right as long as the two are apart: copies, then works on what it believes to be the input.
-  auto spoils = [](const FusionKernelArgs& args, int64_t) {
-    std::fill_n(Data(args, 1), 64, 0.0F);
-    for (int i = 0; i < 64; ++i) Data(args, 1)[i] = Relu(Data(args, 0)[i]);
+  auto spoils = [](const HandMadeKernel::Call& call) {
+    std::fill_n(Floats(call, 1), 64, 0.0F);
+    for (int i = 0; i < 64; ++i) Floats(call, 1)[i] = Relu(Floats(call, 0)[i]);
   };
-  EXPECT_THAT(std::string(Message(made.Check(HandMadeKernel(2, 1, spoils)).status())),
+  EXPECT_THAT(std::string(Message(made.Check(HandMadeKernel(2, TaskCount<1>, spoils)).status())),
               HasSubstr("output 0 changes when it shares the memory of an input"));
 }
 
@@ -293,11 +258,11 @@ TEST(CheckKernel, FindsTheLastCornerOfWhatIsTooLargeToCompareWhole) {
 }
 )");
   bool spoil = false;
-  HandMadeKernel kernel(2, 300, [&](const FusionKernelArgs& args, int64_t row) {
+  HandMadeKernel kernel(2, TaskCount<300>, [&](const HandMadeKernel::Call& call) {
     for (int i = 0; i < 500; ++i) {
-      Data(args, 1)[row * 500 + i] = Relu(Data(args, 0)[row * 500 + i]);
+      Floats(call, 1)[call.task * 500 + i] = Relu(Floats(call, 0)[call.task * 500 + i]);
     }
-    if (spoil && row == 299) Data(args, 1)[row * 500 + 499] += 1;
+    if (spoil && call.task == 299) Floats(call, 1)[call.task * 500 + 499] += 1;
   });
   auto report = made.Check(kernel, {.points = 2000});
   ASSERT_TRUE(report.ok()) << report.status();
@@ -318,9 +283,9 @@ TEST(CheckKernel, ComparesIntegersExactly) {
 )");
   ASSERT_EQ(made.lowered.schedule.params, 2);
   int64_t error = 0;
-  HandMadeKernel kernel(2, 1, [&](const FusionKernelArgs& args, int64_t) {
-    const auto* x = static_cast<const int64_t*>(args.tensors[0].data);
-    auto* y = static_cast<int64_t*>(args.tensors[1].data);
+  HandMadeKernel kernel(2, TaskCount<1>, [&](const HandMadeKernel::Call& call) {
+    const auto* x = static_cast<const int64_t*>(call.args.tensors[0].data);
+    auto* y = static_cast<int64_t*>(call.args.tensors[1].data);
     for (int i = 0; i < 33; ++i) y[i] = 2 * x[i] + (i == 32 ? error : 0);
   });
   EXPECT_TRUE(made.Check(kernel).ok());
@@ -337,9 +302,9 @@ TEST(CheckKernel, FindsABoolThatIsNeitherZeroNorOne) {
 }
 )");
   uint8_t yes = 1;
-  HandMadeKernel kernel(3, 1, [&](const FusionKernelArgs& args, int64_t) {
-    auto* out = static_cast<uint8_t*>(args.tensors[2].data);
-    for (int i = 0; i < 33; ++i) out[i] = Data(args, 0)[i] > Data(args, 1)[i] ? yes : 0;
+  HandMadeKernel kernel(3, TaskCount<1>, [&](const HandMadeKernel::Call& call) {
+    auto* out = static_cast<uint8_t*>(call.args.tensors[2].data);
+    for (int i = 0; i < 33; ++i) out[i] = Floats(call, 0)[i] > Floats(call, 1)[i] ? yes : 0;
   });
   EXPECT_TRUE(made.Check(kernel).ok());
   yes = 255;
@@ -363,11 +328,11 @@ TEST(CheckKernel, ComparesThePaddingOfPackedWeights) {
   ASSERT_EQ(target.layout.blocked, 1);
   ASSERT_GT(StoredElements(target), 6 * 21);
   bool pads = true;
-  HandMadeKernel kernel(2, 1, [&](const FusionKernelArgs& args, int64_t) {
-    if (pads) std::fill_n(Data(args, 1), StoredElements(target), 0.0F);
+  HandMadeKernel kernel(2, TaskCount<1>, [&](const HandMadeKernel::Call& call) {
+    if (pads) std::fill_n(Floats(call, 1), StoredElements(target), 0.0F);
     for (int64_t k = 0; k < 6; ++k) {
       for (int64_t n = 0; n < 21; ++n) {
-        Data(args, 1)[StoredOffset(target, {k, n})] = Data(args, 0)[k * 21 + n];
+        Floats(call, 1)[StoredOffset(target, {k, n})] = Floats(call, 0)[k * 21 + n];
       }
     }
   });
@@ -379,7 +344,8 @@ TEST(CheckKernel, ComparesThePaddingOfPackedWeights) {
 }
 
 TEST(CheckKernel, SaysWhyALargeKernelWasNotCompared) {
-  HandMadeKernel kernel(3, kRows, [](const FusionKernelArgs&, int64_t) { FAIL() << "was run"; });
+  HandMadeKernel kernel(3, TaskCount<kRows>,
+                        [](const HandMadeKernel::Call&) { FAIL() << "was run"; });
   auto report = AddRelu().Check(kernel, {.max_bytes = 1000});
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_FALSE(report->verified);

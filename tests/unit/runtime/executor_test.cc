@@ -1,0 +1,345 @@
+#include "core/runtime/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "tests/support/hand_made_kernel.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kTasks = 8;
+constexpr int64_t kPart = 16;  // elements of a task
+constexpr int64_t kElements = kTasks * kPart;
+
+using Kernels = std::vector<std::shared_ptr<const LoadedKernel>>;
+
+// out = 2 * (x + w), in two launches with an intermediate in the arena; w is copied before.
+Plan SmallPlan() {
+  Plan plan;
+  plan.threads = 3;
+  plan.nodes = 2;
+  auto tensor = [&](Space space, int64_t offset) {
+    plan.tensors.push_back({.dims = {kElements},
+                            .strides = {1},
+                            .space = space,
+                            .offset = offset,
+                            .bytes = kElements * 4});
+    return static_cast<int>(plan.tensors.size()) - 1;
+  };
+  plan.inputs = {tensor(Space::kInput, 0)};
+  plan.weights = {tensor(Space::kWeight, 0)};
+  plan.outputs = {tensor(Space::kOutput, 0)};
+  int packed = tensor(Space::kPrepared, 64);
+  int sum = tensor(Space::kArena, 128);
+  plan.prepared_bytes = 64 + kElements * 4;
+  plan.arena_bytes = 128 + kElements * 4;
+  for (const char* name : {"copy", "add", "twice"}) {
+    plan.kernels.push_back({.symbol = name, .label = name});
+    plan.groups.push_back({.label = name, .kernel = static_cast<int>(plan.groups.size())});
+  }
+  plan.prepare = {{.group = 0, .kernel = 0, .tensors = {plan.weights[0], packed}}};
+  plan.launches = {{.group = 1, .kernel = 1, .tensors = {plan.inputs[0], packed, sum}},
+                   {.group = 2, .kernel = 2, .tensors = {sum, plan.outputs[0]}}};
+  return plan;
+}
+
+template <typename Value>
+HandMadeKernel::Body EachElement(int out, const Value& value) {
+  return [out, value](const HandMadeKernel::Call& call) {
+    for (int64_t i = call.task * kPart; i < (call.task + 1) * kPart; ++i) {
+      Floats(call, out)[i] = value(call, i);
+    }
+  };
+}
+
+struct SmallKernels {
+  std::shared_ptr<HandMadeKernel> copy = std::make_shared<HandMadeKernel>(
+      2, TaskCount<kTasks>,
+      EachElement(1, [](const auto& call, int64_t i) { return Floats(call, 0)[i]; }));
+  std::shared_ptr<HandMadeKernel> add = std::make_shared<HandMadeKernel>(
+      3, TaskCount<kTasks>, EachElement(2, [](const auto& call, int64_t i) {
+        return Floats(call, 0)[i] + Floats(call, 1)[i];
+      }));
+  std::shared_ptr<HandMadeKernel> twice = std::make_shared<HandMadeKernel>(
+      2, TaskCount<kTasks>,
+      EachElement(1, [](const auto& call, int64_t i) { return 2 * Floats(call, 0)[i]; }));
+
+  Kernels all() const { return {copy, add, twice}; }
+};
+
+HostTensor Filled(float first) {
+  HostTensor t(DType::kF32, {kElements});
+  for (int64_t i = 0; i < kElements; ++i) {
+    t.data<float>()[static_cast<size_t>(i)] = first + static_cast<float>(i);
+  }
+  return t;
+}
+
+void ExpectTwiceTheSum(const HostTensor& y, const HostTensor& x, const HostTensor& w) {
+  ASSERT_EQ(y.dims(), x.dims());
+  for (size_t i = 0; i < kElements; ++i) {
+    ASSERT_EQ(y.data<float>()[i], 2 * (x.data<float>()[i] + w.data<float>()[i])) << i;
+  }
+}
+
+std::unique_ptr<Executor> Make(ExecutorOptions options = {}, Kernels kernels = SmallKernels().all(),
+                               Plan plan = SmallPlan()) {
+  auto executor = Executor::Create(std::move(plan), std::move(kernels), std::move(options));
+  FUSION_CHECK(executor.ok(), Message(executor.status()));
+  return *std::move(executor);
+}
+
+std::string CreateError(Plan plan, Kernels kernels, ExecutorOptions options = {},
+                        absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+  auto executor = Executor::Create(std::move(plan), std::move(kernels), std::move(options));
+  EXPECT_EQ(executor.status().code(), code);
+  return std::string(Message(executor.status()));
+}
+
+TEST(Executor, RunsAPlan) {
+  for (int threads : {0, 1, 4}) {
+    std::unique_ptr<Executor> executor = Make({.threads = threads});
+    HostTensor x = Filled(1);
+    HostTensor w = Filled(100);
+    ASSERT_TRUE(executor
+                    ->Prepare([&](int i) {
+                      EXPECT_EQ(i, 0);
+                      return &w;
+                    })
+                    .ok());
+    RunProfile profile;
+    auto y = executor->Run({x}, &profile);
+    ASSERT_TRUE(y.ok()) << y.status();
+    ExpectTwiceTheSum(y->at(0), x, w);
+    EXPECT_EQ(profile.launch_us.size(), 2u);
+    EXPECT_GE(profile.total_us, profile.launch_us[0] + profile.launch_us[1]);
+    EXPECT_EQ(x, Filled(1));
+  }
+}
+
+TEST(Executor, PackedWeightsMayGoAfterPrepare) {
+  std::unique_ptr<Executor> executor = Make();
+  {
+    HostTensor w = Filled(100);
+    ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+    std::fill_n(w.bytes(), w.byte_size(), std::byte{0xFF});
+  }
+  auto y = executor->Run({Filled(1)});
+  ASSERT_TRUE(y.ok()) << y.status();
+  ExpectTwiceTheSum(y->at(0), Filled(1), Filled(100));
+}
+
+TEST(Executor, RefusesToRunBeforePrepare) {
+  auto y = Make()->Run({Filled(1)});
+  EXPECT_EQ(y.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Executor, RefusesToRunAfterAFailedPrepare) {
+  std::unique_ptr<Executor> executor = Make();
+  absl::Status status = executor->Prepare(
+      [](int) -> absl::StatusOr<const HostTensor*> { return NotFound("no such weight"); });
+  EXPECT_EQ(status, NotFound("no such weight"));
+  EXPECT_EQ(executor->Run({Filled(1)}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Executor, RefusesWeightsOfAnotherType) {
+  for (const HostTensor& wrong :
+       {HostTensor(DType::kF64, {kElements}), HostTensor(DType::kF32, {kElements - 1}),
+        HostTensor(DType::kF32, {kElements, 1})}) {
+    absl::Status status = Make()->Prepare([&](int) { return &wrong; });
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(Message(status)), HasSubstr("the plan says f32[128]"));
+  }
+}
+
+TEST(Executor, RefusesInputsAndOutputsOfAnotherType) {
+  std::unique_ptr<Executor> executor = Make();
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  HostTensor x = Filled(1);
+  for (const HostTensor& wrong :
+       {HostTensor(DType::kI32, {kElements}), HostTensor(DType::kF32, {kElements + 1}),
+        HostTensor(DType::kF32, {2, kElements / 2})}) {
+    auto y = executor->Run({wrong});
+    EXPECT_EQ(y.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(Message(y.status())), HasSubstr("expected f32[128]"));
+    HostTensor out = wrong;
+    EXPECT_EQ(executor->RunInto({&x}, {&out}).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(executor->Run({}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(executor->Run({x, x}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(executor->RunInto({&x}, {}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Executor, RunsIntoTensorsOfTheCaller) {
+  std::unique_ptr<Executor> executor = Make();
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  std::vector<HostTensor> outputs = executor->MakeOutputs();
+  ASSERT_EQ(outputs.size(), 1u);
+  HostTensor x = Filled(7);
+  ASSERT_TRUE(executor->RunInto({&x}, {&outputs[0]}).ok());
+  ExpectTwiceTheSum(outputs[0], x, w);
+}
+
+TEST(Executor, RefusesKernelsThatDoNotFitThePlan) {
+  SmallKernels k;
+  EXPECT_THAT(CreateError(SmallPlan(), {k.copy, k.add}), HasSubstr("2 kernels for a plan of 3"));
+  EXPECT_THAT(CreateError(SmallPlan(), {k.copy, nullptr, k.twice}, {},
+                          absl::StatusCode::kFailedPrecondition),
+              HasSubstr("kernel add is missing"));
+  EXPECT_THAT(CreateError(SmallPlan(), {k.copy, k.twice, k.twice}),
+              HasSubstr("kernel add takes 2 tensors, the plan passes 3"));
+  k.twice->own.phases = 2;
+  EXPECT_THAT(CreateError(SmallPlan(), k.all()),
+              HasSubstr("kernel twice has 2 phases, the plan says 1"));
+}
+
+TEST(Executor, RefusesPlansThatPointOutside) {
+  using Damage = std::function<void(Plan*)>;
+  const std::pair<const char*, Damage> kCases[] = {
+      {"launch tensor", [](Plan* p) { p->launches[0].tensors[2] = 5; }},
+      {"negative launch tensor", [](Plan* p) { p->launches[0].tensors[2] = -1; }},
+      {"launch kernel", [](Plan* p) { p->launches[1].kernel = 3; }},
+      {"launch group", [](Plan* p) { p->prepare[0].group = -1; }},
+      {"arena too small", [](Plan* p) { p->arena_bytes -= 1; }},
+      {"arena offset", [](Plan* p) { p->tensors[4].offset = -64; }},
+      {"prepared offset", [](Plan* p) { p->tensors[3].offset += 64; }},
+      {"fewer bytes than elements", [](Plan* p) { p->tensors[4].bytes = 4; }},
+      {"stride", [](Plan* p) { p->tensors[4].strides = {int64_t{1} << 40}; }},
+      {"negative stride", [](Plan* p) { p->tensors[4].strides = {-1}; }},
+      {"strides of another rank", [](Plan* p) { p->tensors[4].strides = {}; }},
+      {"input index", [](Plan* p) { p->tensors[0].index = 1; }},
+      {"weight index", [](Plan* p) { p->tensors[1].index = -1; }},
+      {"constant index", [](Plan* p) { p->tensors[1].space = Space::kConstant; }},
+      {"output list", [](Plan* p) { p->outputs[0] = 9; }},
+      {"unused input", [](Plan* p) { p->inputs[0] = -1; }},
+      {"threads", [](Plan* p) { p->threads = 0; }},
+      {"larger than the caller's input",
+       [](Plan* p) {
+         p->tensors.push_back(p->tensors[0]);
+         p->tensors.back().dims = {2 * kElements};
+         p->tensors.back().bytes *= 2;
+         p->launches[0].tensors[0] = 5;
+       }},
+      {"strided over the end of the caller's output",
+       [](Plan* p) {
+         p->tensors[2].strides = {2};
+         p->tensors[2].bytes *= 2;
+       }},
+  };
+  for (const auto& [what, damage] : kCases) {
+    Plan plan = SmallPlan();
+    damage(&plan);
+    auto executor = Executor::Create(std::move(plan), SmallKernels().all(), {});
+    EXPECT_EQ(executor.status().code(), absl::StatusCode::kInvalidArgument) << what;
+  }
+}
+
+TEST(Executor, ParallelTasksNeedTheirNumberOfWorkers) {
+  ExecutorOptions options;
+  options.parallel_tasks = [](int64_t n, const TaskBody& body) { body(0, n, 0); };
+  EXPECT_THAT(CreateError(SmallPlan(), SmallKernels().all(), options), HasSubstr("workers"));
+}
+
+TEST(Executor, UsesTheCallersThreads) {
+  ExecutorOptions options;
+  options.workers = 2;
+  std::vector<int64_t> sizes;
+  options.parallel_tasks = [&](int64_t n, const TaskBody& body) {
+    sizes.push_back(n);
+    std::thread other([&] { body(n / 2, n, 1); });
+    body(0, n / 2, 0);
+    other.join();
+  };
+  std::unique_ptr<Executor> executor = Make(options);
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  auto y = executor->Run({Filled(1)});
+  ASSERT_TRUE(y.ok()) << y.status();
+  ExpectTwiceTheSum(y->at(0), Filled(1), w);
+  EXPECT_EQ(sizes, (std::vector<int64_t>{kTasks, kTasks, kTasks}));
+}
+
+TEST(Executor, ConcurrentRunsDoNotSeeEachOther) {
+  std::unique_ptr<Executor> executor = Make({.threads = 2});
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      for (int round = 0; round < 100; ++round) {
+        HostTensor x = Filled(static_cast<float>(1000 * c + round));
+        auto y = executor->Run({x});
+        for (size_t i = 0; i < kElements; ++i) {
+          float want = 2 * (x.data<float>()[i] + w.data<float>()[i]);
+          if (!y.ok() || y->at(0).data<float>()[i] != want) ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Executor, AKernelThatFailsFailsTheRunOnly) {
+  SmallKernels k;
+  std::unique_ptr<Executor> executor = Make({}, k.all());
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  k.twice->fails = true;
+  auto y = executor->Run({Filled(1)});
+  EXPECT_EQ(y.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(Message(y.status())), HasSubstr("kernel twice"));
+  k.twice->fails = false;
+  EXPECT_TRUE(executor->Run({Filled(1)}).ok());
+}
+
+TEST(Executor, PhasesAreApartAndScratchBelongsToAWorker) {
+  // Phase 0 writes parts of the sum to the workspace; phase 1 adds up what all tasks wrote.
+  auto add =
+      std::make_shared<HandMadeKernel>(3, TaskCount<kTasks>, [](const HandMadeKernel::Call& call) {
+        auto* parts = static_cast<float*>(call.args.workspace);
+        auto* own =
+            reinterpret_cast<float*>(static_cast<char*>(call.args.scratch) +
+                                     static_cast<uint64_t>(call.worker) * call.args.scratch_stride);
+        if (call.phase == 0) {
+          own[0] = 0;
+          for (int64_t i = call.task * kPart; i < (call.task + 1) * kPart; ++i) {
+            own[0] += Floats(call, 0)[i] + Floats(call, 1)[i];
+          }
+          parts[call.task] = own[0];
+          return;
+        }
+        own[0] = 0;
+        for (int64_t t = 0; t < kTasks; ++t) own[0] += parts[t];
+        for (int64_t i = call.task * kPart; i < (call.task + 1) * kPart; ++i) {
+          Floats(call, 2)[i] = own[0];
+        }
+      });
+  add->own.phases = 2;
+  add->own.workspace_bytes = kTasks * 4;
+  Plan plan = SmallPlan();
+  plan.kernels[1].phases = 2;
+  SmallKernels k;
+  std::unique_ptr<Executor> executor = Make({.threads = 4}, {k.copy, add, k.twice}, plan);
+  HostTensor w = Filled(0);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  for (int round = 0; round < 200; ++round) {
+    auto y = executor->Run({Filled(static_cast<float>(round))});
+    ASSERT_TRUE(y.ok()) << y.status();
+    float sum = kElements * (kElements - 1) + static_cast<float>(round) * kElements;
+    for (float value : y->at(0).data<float>()) ASSERT_EQ(value, 2 * sum);
+  }
+}
+
+}  // namespace
+}  // namespace fusion
