@@ -26,6 +26,10 @@ absl::StatusOr<Admission::Pass> Admission::Enter(int64_t bytes) {
     ++rejected_calls_;
     return ResourceExhausted("server is busy: ", most, " calls are under way; try again later");
   }
+  if (closed_) {  // looked at after counting, so that nobody slips in behind a count of zero
+    --calls_;
+    return Unavailable("server is stopping");
+  }
   int64_t before = bytes_.fetch_add(bytes);
   // A request that alone exceeds the limit is let in when nothing else is there.
   if (before > 0 && before + bytes > limits_.inflight_bytes) {

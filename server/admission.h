@@ -38,12 +38,15 @@ class Admission {
 
   explicit Admission(const AdmissionLimits& limits);
 
-  /// ResourceExhausted: too many calls, or too many bytes in them.
+  /// ResourceExhausted: too many calls, or too many bytes in them. Unavailable: closed.
   absl::StatusOr<Pass> Enter(int64_t bytes);
 
   /// Runs `task` soon, on another thread. The caller holds a pass and has no other task under way.
   /// Unavailable: stopped.
   absl::Status Run(std::function<void()> task) { return threads_.Submit(std::move(task)); }
+
+  /// Lets nobody in any more.
+  void Close() { closed_ = true; }
 
   /// Runs what waits, joins the threads.
   void Stop() { threads_.Stop(); }
@@ -56,6 +59,7 @@ class Admission {
 
  private:
   const AdmissionLimits limits_;
+  std::atomic<bool> closed_{false};
   std::atomic<int64_t> calls_{0};
   std::atomic<int64_t> bytes_{0};
   std::atomic<int64_t> rejected_calls_{0};

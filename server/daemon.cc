@@ -66,7 +66,9 @@ class RunningDaemon final : public Daemon {
     if (grpc_ != nullptr) {
       grpc_->SetServing(false);
       if (was_ready) std::this_thread::sleep_for(Seconds(config().drain_seconds));
-      grpc_->Shutdown(grace);
+      admission_->Close();
+      WaitForCalls(grace);
+      grpc_->Shutdown(Nanoseconds(0));
     }
     if (admission_ != nullptr) admission_->Stop();
     if (workers_ != nullptr) workers_->Stop(grace);
@@ -132,6 +134,14 @@ class RunningDaemon final : public Daemon {
     facts_.admin_address = admin_->address();
     started_ = true;
     return absl::OkStatus();
+  }
+
+  // gRPC's own wait lasts as long as an idle client keeps its connection.
+  void WaitForCalls(Nanoseconds limit) {
+    Nanoseconds end = Clock::Real().Now() + limit;
+    while (admission_->calls() > 0 && Clock::Real().Now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
   }
 
   ServerSnapshot Snapshot() const {

@@ -77,7 +77,6 @@ class Call {
                                {"stages_ms", LogText(record_.stages)},
                                {"bytes_in", record_.bytes_in},
                                {"bytes_out", record_.bytes_out}});
-    pass_.reset();
     return ToGrpc(status);
   }
 
@@ -85,7 +84,7 @@ class Call {
   const Nanoseconds start_;
   CancelToken cancel_;
   RpcRecord record_;
-  std::optional<Admission::Pass> pass_;
+  std::optional<Admission::Pass> pass_;  // until the answer is sent
 };
 
 /// One PlanFusion. Deletes itself when gRPC is done with it.
