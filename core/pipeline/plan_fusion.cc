@@ -68,7 +68,8 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
       build_threads_(options.build_threads, options.queue_limit),
       plans_(plan_threads_),
       builds_(build_threads_),
-      planned_(options.planned_bytes) {}
+      planned_(options.planned_bytes),
+      resolved_(options.resolved_bytes) {}
 
 FusionPipeline::~FusionPipeline() { Stop(); }
 
@@ -81,16 +82,47 @@ void FusionPipeline::Stop() {
 absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
                                                      const CancelToken& cancel) {
   StageContext stages{cancel, clock_, request.dumps};
+  ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> resolved, Resolve(request, stages));
+  if (request.mode != PlanMode::kPlanOnly) {
+    RETURN_IF_ERROR(toolchain_.SupportsIsa(resolved->work->device.isa));
+  }
   PlanReply reply;
+  reply.warnings = resolved->warnings;
+  absl::Status answered = Answer(resolved->work, request, stages, &reply);
+  if (!answered.ok()) return NameFailedNode(answered, resolved->nodes);
+  WarnUnverified(reply.stored->plan, &reply);
+  reply.inputs = resolved->inputs;
+  reply.outputs = resolved->outputs;
+  reply.weights = resolved->weights;
+  reply.nodes = resolved->nodes;
+  reply.stages = std::move(stages.times);
+  reply.dumps = std::move(stages.dumps);
+  return reply;
+}
+
+// From bytes to a canonical graph and its key; bytes seen lately are recalled.
+absl::StatusOr<std::shared_ptr<const FusionPipeline::Resolved>> FusionPipeline::Resolve(
+    const PlanRequest& request, StageContext& stages) {
+  bool recallable = request.source.op_graph == nullptr && request.dumps.empty();
+  Digest digest;
+  if (recallable) {
+    using Recalled = absl::StatusOr<std::shared_ptr<const Resolved>>;
+    ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> known,
+                     RunStage(stages, "recall", [&]() -> Recalled {
+                       digest = Sha256(RequestKey(request));
+                       MutexLock lock(&mutex_);
+                       std::shared_ptr<const Resolved>* found = resolved_.Find(digest);
+                       return found == nullptr ? nullptr : *found;
+                     }));
+    if (known != nullptr) return known;
+  }
+  auto resolved = std::make_shared<Resolved>();
   std::string warning;
   const PlanOptions& options = request.options;
   ASSIGN_OR_RETURN(DeviceSpec device, RunStage(stages, "target", [&] {
                      return ResolveTarget(specs_, request.target, &warning);
                    }));
-  if (!warning.empty()) reply.warnings.push_back(warning);
-  if (request.mode != PlanMode::kPlanOnly) {
-    RETURN_IF_ERROR(toolchain_.SupportsIsa(device.isa));
-  }
+  if (!warning.empty()) resolved->warnings.push_back(warning);
   ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
                      return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
                                                          .batch_size = options.hints.batch_size,
@@ -98,19 +130,21 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
                    }));
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
-  ASSIGN_OR_RETURN(WorkPtr work, RunStage(stages, "key", [&] {
+  ASSIGN_OR_RETURN(resolved->work, RunStage(stages, "key", [&] {
                      return MakeWork(canonical, std::move(device), request);
                    }));
-  absl::Status answered = Answer(work, request, stages, &reply);
-  if (!answered.ok()) return NameFailedNode(answered, canonical.node_names);
-  WarnUnverified(reply.stored->plan, &reply);
-  reply.inputs = std::move(canonical.input_names);
-  reply.outputs = std::move(canonical.output_names);
-  reply.weights = std::move(canonical.weight_names);
-  reply.nodes = std::move(canonical.node_names);
-  reply.stages = std::move(stages.times);
-  reply.dumps = std::move(stages.dumps);
-  return reply;
+  resolved->inputs = std::move(canonical.input_names);
+  resolved->outputs = std::move(canonical.output_names);
+  resolved->weights = std::move(canonical.weight_names);
+  resolved->nodes = std::move(canonical.node_names);
+  if (recallable) {
+    // A graph in memory is a few times as long as its bytes.
+    auto bytes = static_cast<int64_t>(4 * request.source.onnx_model.size());
+    std::vector<std::pair<Digest, std::shared_ptr<const Resolved>>> forgotten;  // dies unlocked
+    MutexLock lock(&mutex_);
+    forgotten = resolved_.Insert(digest, resolved, bytes);
+  }
+  return std::shared_ptr<const Resolved>(std::move(resolved));
 }
 
 absl::StatusOr<FusionPipeline::WorkPtr> FusionPipeline::MakeWork(const CanonicalGraph& canonical,

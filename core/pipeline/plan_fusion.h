@@ -14,19 +14,10 @@
 #include "core/device/device_spec.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/kernel_builds.h"
+#include "core/pipeline/plan_request.h"
 #include "core/pipeline/stage.h"
 
 namespace fusion {
-
-/// One PlanFusion call as plain values. Refers to the caller's bytes.
-struct PlanRequest {
-  GraphSource source;
-  Target target;
-  PlanMode mode = PlanMode::kCompile;
-  Nanoseconds ready_within{0};  // kByDeadline
-  PlanOptions options;
-  DumpKinds dumps;
-};
 
 enum class CacheOutcome : uint8_t { kMiss, kHitMemory, kHitStore, kSharedFlight };
 
@@ -70,6 +61,8 @@ struct PipelineOptions {
   Nanoseconds failure_ttl = std::chrono::minutes(10);
   /// Sources of plans kept in memory, for plans whose kernels are missing.
   int64_t planned_bytes = int64_t{64} << 20;
+  /// Graphs of recent requests, so that equal bytes are not imported again.
+  int64_t resolved_bytes = int64_t{64} << 20;
 };
 
 /// The way of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
@@ -107,6 +100,13 @@ class FusionPipeline {
     std::string full_key;
     Digest key;
   };
+  using WorkPtr = std::shared_ptr<const Work>;
+  /// A request after import: the work and the caller's words.
+  struct Resolved {
+    WorkPtr work;
+    std::vector<std::string> inputs, outputs, weights, nodes;
+    std::vector<std::string> warnings;
+  };
   /// A plan and how to make its kernels.
   struct Planned {
     std::shared_ptr<const StoredPlan> stored;
@@ -129,8 +129,9 @@ class FusionPipeline {
   };
   using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
   using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
-  using WorkPtr = std::shared_ptr<const Work>;
 
+  absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
+                                                          StageContext& stages);
   absl::StatusOr<WorkPtr> MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
                                    const PlanRequest& request) const;
   PlannedOr Plan(const Work& work, const std::set<NodeId>& alone, StageContext& stages);
@@ -162,6 +163,7 @@ class FusionPipeline {
   SingleFlight<Digest, Built> builds_;
   mutable Mutex mutex_;
   LruMap<Digest, std::shared_ptr<const Planned>> planned_ ABSL_GUARDED_BY(mutex_);
+  LruMap<Digest, std::shared_ptr<const Resolved>> resolved_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusion

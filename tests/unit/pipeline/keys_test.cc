@@ -5,6 +5,7 @@
 #include "core/base/hash.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
+#include "core/pipeline/plan_request.h"
 #include "tests/support/field_count.h"
 
 namespace fusion {
@@ -39,6 +40,45 @@ TEST(PlanKey, EveryFieldCounts) {
 
 TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
   EXPECT_NE(PlanKey({.graph = "ab", .device = "c"}), PlanKey({.graph = "a", .device = "bc"}));
+}
+
+TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 5 &&
+                FieldCount<Hints>() == 3 && FieldCount<GraphSource>() == 2);
+  const std::vector<std::function<void(PlanRequest*)>> flips = {
+      [](PlanRequest* r) { r->source.onnx_model = "m"; },
+      [](PlanRequest* r) { r->target.name = "n"; },
+      [](PlanRequest* r) { r->target.vendor = "v"; },
+      [](PlanRequest* r) { r->target.family = 6; },
+      [](PlanRequest* r) { r->target.model = 6; },
+      [](PlanRequest* r) { r->target.isa = "avx2"; },
+      [](PlanRequest* r) { r->target.features = {"f"}; },
+      [](PlanRequest* r) {
+        r->target.features = {"f", "g"};
+      },
+      [](PlanRequest* r) { r->target.l1_bytes = 1; },
+      [](PlanRequest* r) { r->target.l2_bytes = 1; },
+      [](PlanRequest* r) { r->target.l3_bytes = 1; },
+      [](PlanRequest* r) { r->target.threads = 9; },
+      [](PlanRequest* r) { r->options.fusion = FusionMode::kOpByOp; },
+      [](PlanRequest* r) { r->options.numerics = Numerics::kBitwise; },
+      [](PlanRequest* r) { r->options.hints.memory_pressure = 0.1; },
+      [](PlanRequest* r) { r->options.hints.compute_pressure = 0.1; },
+      [](PlanRequest* r) { r->options.hints.batch_size = 1; },
+      [](PlanRequest* r) {
+        r->options.dim_bindings = {{"s", 1}};
+      },
+      [](PlanRequest* r) {
+        r->options.dim_bindings = {{"s", 2}};
+      },
+      [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
+  };
+  std::set<std::string> keys = {RequestKey({})};
+  for (size_t i = 0; i < flips.size(); ++i) {
+    PlanRequest request;
+    flips[i](&request);
+    EXPECT_TRUE(keys.insert(RequestKey(request)).second) << "flip " << i;
+  }
 }
 
 TEST(KernelKey, EveryFieldCounts) {

@@ -98,8 +98,8 @@ TEST_F(FusionPipelineTest, AMissGoesThroughEveryStage) {
   std::string model = SmallModel();
   PlanReply reply = Ask(Request(model));
   EXPECT_EQ(reply.cache, CacheOutcome::kMiss);
-  EXPECT_THAT(StageNames(reply), testing::ElementsAre("target", "import", "canonicalise", "key",
-                                                      "lookup", "plan", "emit", "compile"));
+  EXPECT_THAT(StageNames(reply), testing::ElementsAre("recall", "target", "import", "canonicalise",
+                                                      "key", "lookup", "plan", "emit", "compile"));
   ASSERT_THAT(reply.kernels, SizeIs(reply.stored->plan.kernels.size()));
   for (size_t k = 0; k < reply.kernels.size(); ++k) {
     EXPECT_EQ(reply.kernels[k].key, reply.stored->plan.kernels[k].key);
@@ -111,6 +111,16 @@ TEST_F(FusionPipelineTest, AMissGoesThroughEveryStage) {
   EXPECT_THAT(reply.weights, testing::UnorderedElementsAre("w", "b"));
   EXPECT_THAT(reply.nodes, testing::UnorderedElementsAre("product", "sum", "relu"));
   EXPECT_EQ(reply.stored->plan.totals.kernels, 1) << "MatMul+Add+Relu is one kernel";
+}
+
+TEST_F(FusionPipelineTest, EqualBytesAreNotImportedAgain) {
+  std::string model = SmallModel();
+  Ask(Request(model));
+  PlanReply again = Ask(Request(model));
+  EXPECT_THAT(StageNames(again), testing::ElementsAre("recall", "lookup"));
+  EXPECT_EQ(again.cache, CacheOutcome::kHitMemory);
+  EXPECT_THAT(again.inputs, testing::ElementsAre("x"));
+  EXPECT_THAT(again.nodes, SizeIs(3));
 }
 
 TEST_F(FusionPipelineTest, TheSameGraphUnderOtherNamesIsAHit) {

@@ -1,0 +1,25 @@
+#include "core/pipeline/plan_request.h"
+
+#include "core/base/hash.h"
+
+namespace fusion {
+
+std::string RequestKey(const PlanRequest& request) {
+  FieldHasher h;
+  h.Add("onnx", request.source.onnx_model);
+  const Target& t = request.target;
+  h.Add("name", t.name).Add("vendor", t.vendor).Add("family", t.family).Add("model", t.model);
+  h.Add("isa", t.isa).Add("features", StrJoin(t.features, "\n", Quote));
+  h.Add("l1", t.l1_bytes).Add("l2", t.l2_bytes).Add("l3", t.l3_bytes).Add("threads", t.threads);
+  const PlanOptions& o = request.options;
+  h.Add("fusion", static_cast<int64_t>(o.fusion));
+  h.Add("numerics", static_cast<int64_t>(o.numerics));
+  h.Add("memory_pressure", HexDouble(o.hints.memory_pressure));
+  h.Add("compute_pressure", HexDouble(o.hints.compute_pressure));
+  h.Add("batch_size", o.hints.batch_size);
+  for (const auto& [name, value] : o.dim_bindings) h.Add("dim", name).Add("value", value);
+  for (const std::string& name : o.keep_outputs) h.Add("keep", name);
+  return h.bytes();
+}
+
+}  // namespace fusion
