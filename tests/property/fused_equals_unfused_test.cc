@@ -14,7 +14,7 @@
 namespace fusion {
 namespace {
 
-constexpr uint64_t kGraphs = 60;
+constexpr uint64_t kGraphs = 150;
 constexpr uint64_t kCompiledGraphs = 3;
 
 Graph CanonicalRandomGraph(uint64_t seed) {
