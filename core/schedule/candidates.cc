@@ -109,9 +109,18 @@ class Enumerator {
       int64_t most_rows = 1;
       for (DimId d : rows) most_rows = std::max(most_rows, window[static_cast<size_t>(d)]);
       c.block = device_.blocks[0];
+      const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
+      // Packed columns lie in panels of the block's width: a cut between tasks must fall between panels.
+      auto fits = [&](const RegisterBlock& b) {
+        return std::all_of(columns.begin(), columns.end(), [&](DimId d) {
+          int64_t columns_of_task = window[static_cast<size_t>(d)];
+          return columns_of_task == extent(d) || columns_of_task % b.n == 0;
+        });
+      };
       // Few rows: take the widest block that has as many, so that registers are not left idle.
       for (const RegisterBlock& b : device_.blocks) {
-        if (most_rows < c.block.m && b.m <= c.block.m && b.n > c.block.n && b.m >= most_rows) c.block = b;
+        bool wider = b.m <= c.block.m && b.n > c.block.n && b.m >= most_rows;
+        if (most_rows < c.block.m && wider && fits(b)) c.block = b;
       }
       c.stage_rows = WantsStagedRows(p, c, window);
     }
