@@ -31,7 +31,8 @@ int64_t Count(const Descriptor& type, CodedInputStream* in, int64_t limit, int d
       continue;
     }
     uint32_t length = 0;
-    if (!in->ReadVarint32(&length) || length > INT32_MAX) return -1;
+    if (!in->ReadVarint32(&length)) return -1;
+    if (static_cast<int64_t>(length) > in->BytesUntilLimit()) return -1;
     const FieldDescriptor* field = type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
     // Parsers keep unknown fields too.
     if (field == nullptr || HoldsObject(*field)) ++objects;

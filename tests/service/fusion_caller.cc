@@ -151,7 +151,7 @@ TestModel LinearReluModel(int64_t rows, const std::string& prefix) {
 onnx::ModelProto SentModel(const std::string& name, int64_t layers, uint64_t seed) {
   const ModelSpec* spec = FindModel(name);
   ModelParams params = spec->defaults;
-  params.layers = layers;
+  if (layers > 0) params.layers = layers;
   params.seed = seed;
   return ReferenceWeights(GenerateModel(*spec, params).value().model).value();
 }

@@ -1,0 +1,534 @@
+// The real fusionctl against the real fusiond.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/graph/evaluate.h"
+#include "core/import/import.h"
+#include "core/onnx/model_io.h"
+#include "core/onnx/reference_weights.h"
+#include "core/onnx/test_data.h"
+#include "core/onnx/weight_source.h"
+#include "tests/models/models.h"
+#include "tests/service/dot_syntax.h"
+#include "tests/service/run_program.h"
+#include "tests/support/daemon.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr const char* kHostile = "*/ \"q\" \\ #include <x>\n$(x) </svg> %s";
+
+class FusionctlTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
+    ASSERT_TRUE(daemon.ok()) << daemon.status();
+    daemon_ = daemon->release();
+  }
+  static void TearDownTestSuite() {
+    delete daemon_;
+    daemon_ = nullptr;
+  }
+
+  /// Runs fusionctl against the shared server.
+  static ProgramResult Ctl(std::vector<std::string> words) {
+    words.insert(words.begin(), FUSIONCTL);
+    words.insert(words.end(), {"--server", daemon_->address()});
+    return RunProgram(words);
+  }
+  /// Runs it as it is.
+  static ProgramResult BareCtl(std::vector<std::string> words) {
+    words.insert(words.begin(), FUSIONCTL);
+    return RunProgram(words);
+  }
+  /// The object it prints with --json.
+  static Json CtlJson(std::vector<std::string> words, int code = 0) {
+    words.push_back("--json");
+    ProgramResult result = Ctl(std::move(words));
+    EXPECT_EQ(result.code, code) << result.err;
+    return Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  }
+
+  /// Writes a model of the generator, smaller where a test does not care.
+  std::string Write(std::string_view name, const ModelParams& params) {
+    absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel(name), params);
+    FUSION_CHECK(model.ok(), "a generated model");
+    return Write(model->model);
+  }
+  std::string Write(std::string_view name) { return Write(name, FindModel(name)->defaults); }
+  std::string Write(const onnx::ModelProto& model) {
+    std::string path = dir_.path("model.onnx");
+    FUSION_CHECK(SaveModel(model, path).ok(), "a file of a test");
+    return path;
+  }
+  static ModelParams SmallMlp() {
+    ModelParams params = FindModel("mlp")->defaults;
+    params.rows = 4;
+    params.cols = 8;
+    params.depth = 2;
+    return params;
+  }
+
+  static TestDaemon* daemon_;
+  ScratchDir dir_;
+  int counter_ = 0;  // of directories
+};
+TestDaemon* FusionctlTest::daemon_ = nullptr;
+
+/// Inputs of a generated model and what the evaluator makes of them.
+TestDataSet MakeData(const GeneratedModel& generated) {
+  Graph graph = ImportOnnx(*ReferenceWeights(generated.model)).value();
+  WeightSource source(generated.model);
+  std::map<TensorId, HostTensor> held;
+  std::vector<HostTensor> inputs = GenerateInputs(generated.inputs, 5);
+  std::vector<HostTensor> outputs =
+      Evaluate(graph, inputs, [&](TensorId id) -> absl::StatusOr<const HostTensor*> {
+        held[id] = source.Load(graph.tensor(id).name).value();
+        return &held[id];
+      }).value();
+  TestDataSet data;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    data.inputs.push_back({generated.inputs[i].name, std::move(inputs[i])});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    data.outputs.push_back(
+        {generated.model.graph().output(static_cast<int>(i)).name(), std::move(outputs[i])});
+  }
+  return data;
+}
+
+/// One line that begins with the program's name, and no escape sequence.
+void ExpectOneErrorLine(const ProgramResult& result) {
+  EXPECT_THAT(result.err, StartsWith("fusionctl: "));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_THAT(result.err + result.out, Not(HasSubstr("\x1b")));
+}
+
+// --- verify
+
+struct Layer {
+  std::string model;
+  int64_t seq = 0;  // 0: the generator's
+  friend void PrintTo(const Layer& layer, std::ostream* out) { *out << layer.model; }
+};
+
+class VerifyTest : public FusionctlTest, public testing::WithParamInterface<Layer> {};
+
+TEST_P(VerifyTest, PassesFusedWithoutFallbacks) {
+  ModelParams params = FindModel(GetParam().model)->defaults;
+  if (GetParam().seq > 0) params.seq = GetParam().seq;
+  if (GetParam().seq > 0) params.past = 0;
+  Json report = CtlJson({"verify", Write(GetParam().model, params)});
+  EXPECT_TRUE(report["pass"]) << report;
+  EXPECT_EQ(report["fallbacks"], 0);
+  EXPECT_EQ(report["reference"], "evaluator");
+  EXPECT_FALSE(report["random_weights"]);
+  EXPECT_LT(report["groups"], report["nodes"]);
+  EXPECT_GE(report["kernels"], report["groups"]);
+  ASSERT_FALSE(report["outputs"].empty());
+  for (const Json& output : report["outputs"]) {
+    EXPECT_EQ(output["outside"], 0) << output;
+    EXPECT_GT(output["elements"], 0);
+    EXPECT_GT(output["max_abs"], 0) << "nothing of this size is exact";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, VerifyTest,
+                         testing::Values(Layer{"bert_layer"}, Layer{"vit_block"},
+                                         Layer{"gpt2_layer"}, Layer{"gpt2_layer_nopast", 32},
+                                         Layer{"llama_small"}, Layer{"mlp4_m64_n1024"},
+                                         Layer{"layernorm"}, Layer{"mha"}),
+                         [](const auto& test) { return test.param.model; });
+
+TEST_F(FusionctlTest, VerifyTakesItsDataFromFiles) {
+  absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("mlp"), SmallMlp());
+  ASSERT_TRUE(model.ok());
+  std::string path = Write(model->model);
+  TestDataSet data = MakeData(*model);
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("test_data_set_0"), data).ok());
+  Json report = CtlJson({"verify", path, "--data", dir_.path("test_data_set_0")});
+  EXPECT_TRUE(report["pass"]);
+  EXPECT_EQ(report["reference"], "data");
+
+  // One element of one output, far from the first.
+  HostTensor& output = data.outputs[0].value;
+  int64_t last = output.elements() - 1;
+  output.SetDouble(last, output.GetDouble(last) + 1);
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("test_data_set_1"), data).ok());
+  report = CtlJson({"verify", path, "--data", dir_.path("test_data_set_1")}, /*code=*/1);
+  EXPECT_FALSE(report["pass"]);
+  EXPECT_EQ(report["outputs"][0]["outside"], 1);
+  EXPECT_EQ(report["outputs"][0]["first_outside"], last);
+
+  // Both sets of a case directory; the bad one counts.
+  report = CtlJson({"verify", path, "--data", dir_.path()}, /*code=*/1);
+  EXPECT_EQ(report["outputs"].size(), 2u);
+  EXPECT_EQ(CtlJson({"verify", path, "--data", dir_.path(), "--atol", "2"})["pass"], true);
+
+  // Without expected outputs the evaluator judges.
+  data.outputs.clear();
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("inputs"), data).ok());
+  EXPECT_EQ(CtlJson({"verify", path, "--data", dir_.path("inputs")})["reference"], "evaluator");
+}
+
+TEST_F(FusionctlTest, VerifyFailsOnExpectedOutputsOfAnotherShape) {
+  absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("mlp"), SmallMlp());
+  ASSERT_TRUE(model.ok());
+  TestDataSet data = MakeData(*model);
+  data.outputs[0].value = data.outputs[0].value.Reshaped({data.outputs[0].value.elements()});
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("data"), data).ok());
+  Json report = CtlJson({"verify", Write(model->model), "--data", dir_.path("data")}, 1);
+  EXPECT_EQ(report["outputs"][0]["outside"], data.outputs[0].value.elements());
+}
+
+TEST_F(FusionctlTest, VerifyBindsOpenDimsToItsData) {
+  ModelParams params = FindModel("bert_tiny")->defaults;
+  params.dynamic = true;
+  params.layers = 1;
+  params.seq = 16;
+  absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("bert_tiny"), params);
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::string path = Write(model->model);
+  ProgramResult open = Ctl({"verify", path});
+  EXPECT_EQ(open.code, 3);
+  EXPECT_THAT(open.err, HasSubstr("symbolic"));
+  TestDataSet data;
+  std::vector<HostTensor> values = GenerateInputs(model->inputs, 3);
+  for (size_t i = 0; i < values.size(); ++i) {
+    data.inputs.push_back({model->inputs[i].name, std::move(values[i])});
+  }
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("data"), data).ok());
+  EXPECT_TRUE(CtlJson({"verify", path, "--data", dir_.path("data")})["pass"]);
+}
+
+TEST_F(FusionctlTest, VerifyMakesWeightsUpForAModelStoredWithoutThem) {
+  absl::StatusOr<GeneratedModel> model = GenerateModel("mlp");
+  ASSERT_TRUE(model.ok());
+  Json report = CtlJson({"verify", Write(*ReferenceWeights(model->model))});
+  EXPECT_TRUE(report["pass"]);
+  EXPECT_TRUE(report["random_weights"]);
+}
+
+TEST_F(FusionctlTest, VerifyPassesOpByOp) {
+  Json report = CtlJson({"verify", Write("mlp", SmallMlp()), "--fusion", "op-by-op"});
+  EXPECT_TRUE(report["pass"]);
+  EXPECT_EQ(report["groups"], report["nodes"]);
+}
+
+// --- bad input
+
+TEST_F(FusionctlTest, BadModelsAreBadInput) {
+  std::string good = ReadFile(Write("mlp", SmallMlp()), int64_t{1} << 30).value();
+  onnx::ModelProto unknown = ParseModel(good).value();
+  unknown.mutable_graph()->mutable_node(0)->set_op_type("FlyToMoon");
+  onnx::ModelProto cyclic = ParseModel(good).value();
+  auto& nodes = *cyclic.mutable_graph()->mutable_node();
+  *nodes[0].mutable_input(0) = nodes[nodes.size() - 1].output(0);
+  struct Case {
+    std::string bytes;
+    std::string says;
+  };
+  for (const Case& c : {Case{"this is no model", "not an ONNX model"}, Case{"", "empty"},
+                        Case{good.substr(0, good.size() / 2), "truncated"},
+                        Case{unknown.SerializeAsString(), "FlyToMoon"},
+                        Case{cyclic.SerializeAsString(), "cycle"}}) {
+    for (const char* command : {"plan", "verify"}) {
+      ProgramResult result = Ctl({command, dir_.Write("bad.onnx", c.bytes)});
+      EXPECT_EQ(result.code, 3) << c.says << ": " << result.err;
+      EXPECT_THAT(result.err, HasSubstr(c.says));
+      ExpectOneErrorLine(result);
+    }
+  }
+  ProgramResult result = Ctl({"plan", dir_.path("none.onnx")});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("none.onnx"));
+}
+
+TEST_F(FusionctlTest, AnUnknownIsaIsBadInput) {
+  ProgramResult result = Ctl({"plan", Write("mlp", SmallMlp()), "--isa", "abacus"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("abacus"));
+  ExpectOneErrorLine(result);
+}
+
+TEST_F(FusionctlTest, DataThatDoNotFitAreBadInput) {
+  std::string path = Write("elementwise", {.rows = 2, .cols = 4, .depth = 2});
+  onnx::ModelProto model = LoadModel(path).value();
+  ASSERT_EQ(model.graph().input_size(), 2);
+  std::string second = model.graph().input(1).name();
+  auto verify = [&](const TestDataSet& data) {
+    std::string directory = dir_.path(StrCat("data", counter_++));
+    FUSION_CHECK(SaveTestDataSet(directory, data).ok(), "files of a test");
+    ProgramResult result = Ctl({"verify", path, "--data", directory});
+    EXPECT_EQ(result.code, 3) << result.out << result.err;
+    ExpectOneErrorLine(result);
+    return result.err;
+  };
+  NamedTensor fits{"", HostTensor(DType::kF32, {2, 4})};
+  EXPECT_THAT(verify({.inputs = {fits}}), testing::AllOf(HasSubstr(second), HasSubstr("input_1")));
+  NamedTensor wide{"", HostTensor(DType::kF32, {2, 5})};
+  EXPECT_THAT(verify({.inputs = {fits, wide}}),
+              testing::AllOf(HasSubstr(second), HasSubstr("f32[2,5]"), HasSubstr("[2,4]")));
+  NamedTensor integers{"", HostTensor(DType::kI64, {2, 4})};
+  EXPECT_THAT(verify({.inputs = {fits, integers}}), HasSubstr("i64"));
+  EXPECT_THAT(verify({}), HasSubstr("is missing"));
+}
+
+onnx::ModelProto WithExternalWeight(const std::string& file, std::string* bytes) {
+  ModelParams params = FindModel("mlp")->defaults;
+  onnx::ModelProto model = GenerateModel(*FindModel("mlp"), params)->model;
+  onnx::TensorProto* weight = model.mutable_graph()->mutable_initializer(0);
+  *bytes = ReadInlineTensor(*weight, "weight")->byte_view();
+  weight->clear_raw_data();
+  weight->clear_float_data();
+  weight->set_data_location(onnx::TensorProto::EXTERNAL);
+  onnx::StringStringEntryProto* entry = weight->add_external_data();
+  entry->set_key("location");
+  entry->set_value(file);
+  return model;
+}
+
+TEST_F(FusionctlTest, ExternalDataAreReadFromBesideTheModel) {
+  std::string bytes;
+  onnx::ModelProto model = WithExternalWeight("weights.bin", &bytes);
+  std::string path = Write(model);
+  ProgramResult missing = Ctl({"verify", path});
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_THAT(missing.err, HasSubstr(model.graph().initializer(0).name()));
+  EXPECT_THAT(missing.err, HasSubstr("weights.bin"));
+  ExpectOneErrorLine(missing);
+  dir_.Write("weights.bin", bytes);
+  Json report = CtlJson({"verify", path});
+  EXPECT_TRUE(report["pass"]);
+  EXPECT_FALSE(report["random_weights"]);
+}
+
+// --- usage and service
+
+TEST_F(FusionctlTest, BadUsageIsSaidInOneLine) {
+  ProgramResult result = BareCtl({"plan"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  ExpectOneErrorLine(result);
+  result = BareCtl({"plan", "--json", "--no-such-option", "x"});
+  EXPECT_EQ(result.code, 2);
+  Json error = Json::parse(result.out, nullptr, false);
+  EXPECT_EQ(error["error"]["code"], "USAGE");
+}
+
+TEST_F(FusionctlTest, ErrorsAreJsonToo) {
+  ProgramResult result = Ctl({"plan", dir_.path("none.onnx"), "--json"});
+  EXPECT_EQ(result.code, 3);
+  Json error = Json::parse(result.out, nullptr, false);
+  EXPECT_EQ(error["error"]["code"], "NOT_FOUND");
+  EXPECT_THAT(error["error"]["message"].get<std::string>(), HasSubstr("none.onnx"));
+  ExpectOneErrorLine(result);
+}
+
+TEST_F(FusionctlTest, AServiceThatIsNotThereIsExitCode4) {
+  std::string model = Write("mlp", SmallMlp());
+  ProgramResult result = BareCtl({"plan", model, "--server", "unix:" + dir_.path("nothing")});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, HasSubstr(dir_.path("nothing")));
+  ExpectOneErrorLine(result);
+  result = BareCtl({"plan", model, "--fusiond", dir_.path("no-program")});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("no-program"));
+  result = BareCtl({"plan", model, "--fusiond", "/bin/false"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("fusiond ended"));
+  ExpectOneErrorLine(result);
+}
+
+TEST_F(FusionctlTest, StatusOfTheService) {
+  Json status = CtlJson({"status"});
+  EXPECT_TRUE(status["serving"]);
+  EXPECT_EQ(status["address"], daemon_->address());
+  EXPECT_GT(status["round_trip_us"], 0);
+}
+
+// --- a server of its own
+
+bool Exists(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0;
+}
+
+TEST_F(FusionctlTest, LeavesNothingOfItsOwnServerBehind) {
+  ProgramResult result = BareCtl({"status", "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::string address = Json::parse(result.out)["address"];
+  ASSERT_THAT(address, StartsWith("unix:/"));
+  std::string socket = address.substr(5);
+  EXPECT_FALSE(Exists(socket));
+  EXPECT_FALSE(Exists(socket.substr(0, socket.rfind('/'))));
+}
+
+TEST_F(FusionctlTest, ItsOwnServerDiesWithItWhateverKillsIt) {
+  std::string model = Write("mlp", SmallMlp());
+  for (int signal : {SIGTERM, SIGINT, SIGKILL}) {
+    TestProcess ctl({FUSIONCTL, "run", model, "--repeat", "1000000"});
+    pid_t child = 0;
+    UniqueFd server = AwaitChild(ctl.pid(), "fusiond", &child);
+    ASSERT_TRUE(server.valid()) << ctl.err();
+    kill(ctl.pid(), signal);
+    EXPECT_EQ(ctl.Wait(), -signal);
+    EXPECT_TRUE(AwaitEnd(server)) << "signal " << signal;
+  }
+}
+
+TEST_F(FusionctlTest, AStoreOutlivesItsServer) {
+  std::string model = Write("mlp", SmallMlp());
+  std::vector<std::string> words = {"plan", model, "--store", dir_.path("store"), "--json"};
+  ProgramResult cold = BareCtl(words);
+  ASSERT_EQ(cold.code, 0) << cold.err;
+  EXPECT_EQ(Json::parse(cold.out)["cache"], "planned");
+  ProgramResult warm = BareCtl(words);
+  ASSERT_EQ(warm.code, 0) << warm.err;
+  EXPECT_EQ(Json::parse(warm.out)["cache"], "store");
+}
+
+// --- plan, run, kernels
+
+TEST_F(FusionctlTest, PlanShowsGroupsAndWhatTheySave) {
+  std::string model = Write("mlp", SmallMlp());
+  Json plan = CtlJson({"plan", model});
+  EXPECT_EQ(plan["nodes"], 4);
+  EXPECT_LT(plan["totals"]["kernels"], plan["op_by_op"]["kernels"]);
+  EXPECT_LT(plan["totals"]["activation_bytes"], plan["op_by_op"]["activation_bytes"]);
+  for (const Json& kernel : plan["kernels"]) {
+    EXPECT_EQ(kernel["state"], "ready");
+    EXPECT_TRUE(kernel["verified"]) << kernel;
+  }
+  std::vector<int> covered;
+  for (const Json& group : plan["groups"]) {
+    for (const Json& node : group["nodes"]) covered.push_back(node);
+  }
+  std::sort(covered.begin(), covered.end());
+  EXPECT_THAT(covered, testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(plan["stages"].empty());
+  ProgramResult text = Ctl({"plan", model, "--nodes"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_EQ(text.err, "");
+  EXPECT_THAT(text.out, HasSubstr("op by op"));
+  EXPECT_THAT(text.out, HasSubstr("\"/layers.0/Gemm\""));
+  EXPECT_THAT(text.out, HasSubstr("from memory"));  // asked for a second time
+  EXPECT_THAT(text.out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(FusionctlTest, PlansForAnotherMachine) {
+  std::string model = Write("mlp", SmallMlp());
+  for (const char* isa : {"x86-64-v2", "avx2", "avx512"}) {
+    Json plan = CtlJson({"plan", model, "--isa", isa, "--threads", "5", "--no-compile"});
+    EXPECT_EQ(plan["isa"], isa);
+    EXPECT_EQ(plan["threads"], 5);
+  }
+}
+
+TEST_F(FusionctlTest, RunMeasuresPairs) {
+  std::string model = Write("mlp", SmallMlp());
+  Json run = CtlJson({"run", model, "--repeat", "9"});
+  EXPECT_EQ(run["repeat"], 9);
+  for (const char* which : {"fused", "op_by_op"}) {
+    const Json& latency = run[which]["latency_us"];
+    EXPECT_GT(latency["low95"], 0);
+    EXPECT_LE(latency["low95"], latency["median"]);
+    EXPECT_LE(latency["median"], latency["high95"]);
+  }
+  EXPECT_LT(run["fused"]["totals"]["kernels"], run["op_by_op"]["totals"]["kernels"]);
+  EXPECT_LT(run["max_rel_between"], 1e-4);
+  ProgramResult text = Ctl({"run", model, "--repeat", "9"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out, HasSubstr("95 % interval"));
+}
+
+TEST_F(FusionctlTest, KernelsShowsTheirChecks) {
+  Json kernels = CtlJson({"kernels", Write("mlp", SmallMlp())})["kernels"];
+  ASSERT_FALSE(kernels.empty());
+  for (const Json& kernel : kernels) {
+    EXPECT_GT(kernel["bytes"], 0);
+    EXPECT_EQ(kernel["content_sha256"].get<std::string>().size(), 64u);
+  }
+}
+
+// --- show
+
+class ShowTest : public FusionctlTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ShowTest, HasATextAndAJsonForm) {
+  std::string model = Write(
+      "bert_tiny", {.seq = 16, .layers = 1, .hidden = 32, .heads = 2, .kv_heads = 2, .ff = 64});
+  ProgramResult text = Ctl({"show", model, GetParam()});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_GT(text.out.size(), 200u);
+  EXPECT_THAT(text.out, Not(HasSubstr("\x1b")));
+  ProgramResult json = Ctl({"show", model, GetParam(), "--format", "json"});
+  EXPECT_EQ(json.code, 0) << json.err;
+  EXPECT_FALSE(Json::parse(json.out, nullptr, false).is_discarded());
+  std::string form = GetParam();
+  ProgramResult dot = Ctl({"show", model, form, "--format", "dot"});
+  if (form == "graph" || form == "smg" || form == "plan") {
+    EXPECT_EQ(dot.code, 0) << dot.err;
+    EXPECT_EQ(DotError(dot.out), "") << dot.out;
+  } else {
+    EXPECT_EQ(dot.code, 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, ShowTest,
+                         testing::Values("graph", "program", "smg", "schedule", "plan", "source"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_F(FusionctlTest, PlanDotDrawsGroupsAsClusters) {
+  std::string model = Write("bert_tiny");
+  Json plan = CtlJson({"show", model, "plan"});
+  std::string dot = Ctl({"show", model, "plan", "--format", "dot"}).out;
+  for (size_t g = 0; g < plan["groups"].size(); ++g) {
+    bool drawn = dot.find(StrCat("cluster_", g, " ")) != std::string::npos;
+    EXPECT_EQ(drawn, !plan["groups"][g]["nodes"].empty()) << g;
+  }
+}
+
+TEST_F(FusionctlTest, HostileNamesSurvive) {
+  onnx::ModelProto model = GenerateModel(*FindModel("mlp"), SmallMlp())->model;
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->mutable_node(0)->set_name(kHostile);
+  std::string old_input = graph->input(0).name();
+  graph->mutable_input(0)->set_name(kHostile);
+  std::string old_weight = graph->initializer(0).name();
+  std::string weight = StrCat("w ", kHostile);
+  graph->mutable_initializer(0)->set_name(weight);
+  for (onnx::NodeProto& node : *graph->mutable_node()) {
+    for (std::string& input : *node.mutable_input()) {
+      if (input == old_input) input = kHostile;
+      if (input == old_weight) input = weight;
+    }
+  }
+  std::string path = Write(model);
+  EXPECT_TRUE(CtlJson({"verify", path})["pass"]);
+  Json plan = CtlJson({"plan", path});
+  EXPECT_EQ(plan["node_names"][0], kHostile);
+  EXPECT_EQ(plan["inputs"][0], kHostile);
+  EXPECT_EQ(plan["weights"][0], weight);
+  EXPECT_THAT(Ctl({"plan", path, "--nodes"}).out, HasSubstr("*/ "));
+  std::string text = Ctl({"show", path, "graph"}).out;
+  EXPECT_THAT(text, HasSubstr(Quote(kHostile)));
+  EXPECT_THAT(Ctl({"show", path, "plan"}).out, HasSubstr(Quote(weight)));
+  EXPECT_THAT(Ctl({"show", path, "source"}).out, Not(HasSubstr("#include <x>")));
+  for (const char* form : {"graph", "plan", "smg"}) {
+    EXPECT_EQ(DotError(Ctl({"show", path, form, "--format", "dot"}).out), "") << form;
+  }
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,85 @@
+#include "tests/service/run_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <thread>
+
+namespace fusion {
+namespace {
+
+std::string ReadAll(const std::string& path) {
+  return ReadFile(path, int64_t{256} << 20).value_or("");
+}
+
+// Files of /proc have no size.
+std::string ReadProc(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(4096, '\0');
+  ssize_t n = fd.valid() ? read(fd.get(), text.data(), text.size()) : 0;
+  text.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  return text;
+}
+
+}  // namespace
+
+TestProcess::TestProcess(const std::vector<std::string>& words) {
+  std::vector<std::string> copies = words;
+  std::vector<char*> argv;
+  for (std::string& word : copies) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, dir_.path("out").c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&files, 2, dir_.path("err").c_str(), O_WRONLY | O_CREAT, 0600);
+  int error = posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  FUSION_CHECK(error == 0, "the program under test can be started");
+}
+
+TestProcess::~TestProcess() {
+  if (pid_ < 0) return;
+  kill(pid_, SIGKILL);
+  Wait();
+}
+
+int TestProcess::Wait() {
+  int status = 0;
+  waitpid(std::exchange(pid_, -1), &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+std::string TestProcess::out() const { return ReadAll(dir_.path("out")); }
+std::string TestProcess::err() const { return ReadAll(dir_.path("err")); }
+
+ProgramResult RunProgram(const std::vector<std::string>& words) {
+  TestProcess process(words);
+  int code = process.Wait();
+  return {code, process.out(), process.err()};
+}
+
+UniqueFd AwaitChild(pid_t parent, const std::string& name, pid_t* child) {
+  while (kill(parent, 0) == 0) {
+    std::string list = ReadProc(StrCat("/proc/", parent, "/task/", parent, "/children"));
+    for (std::string_view word : StrSplit(list, ' ')) {
+      if (word.empty() || StripSpace(ReadProc(StrCat("/proc/", word, "/comm"))) != name) continue;
+      *child = static_cast<pid_t>(std::stol(std::string(word)));
+      return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *child, 0)));
+    }
+    std::this_thread::yield();
+  }
+  return {};
+}
+
+bool AwaitEnd(const UniqueFd& process) {
+  constexpr int kMinute = 60 * 1000;
+  pollfd entry{process.get(), POLLIN, 0};
+  return poll(&entry, 1, kMinute) == 1;
+}
+
+}  // namespace fusion

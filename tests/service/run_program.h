@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "core/base/unique_fd.h"
+#include "tests/support/scratch_dir.h"
+
+namespace fusion {
+
+/// A program under test with stdout and stderr in files. Kill and reap it by Wait().
+class TestProcess {
+ public:
+  /// Starts `words[0]`; the program must exist.
+  explicit TestProcess(const std::vector<std::string>& words);
+  ~TestProcess();
+
+  pid_t pid() const { return pid_; }
+  /// Waits for its end: the exit code, or minus the signal.
+  int Wait();
+  std::string out() const;
+  std::string err() const;
+
+ private:
+  ScratchDir dir_;
+  pid_t pid_ = -1;
+};
+
+struct ProgramResult {
+  int code = 0;  // minus the signal
+  std::string out;
+  std::string err;
+};
+ProgramResult RunProgram(const std::vector<std::string>& words);
+
+/// The child of `parent` whose program is called `name`, held by a descriptor that becomes readable
+/// when it ends. Waits for it to appear, and for as long as `parent` runs.
+UniqueFd AwaitChild(pid_t parent, const std::string& name, pid_t* child);
+
+/// True once the process behind such a descriptor has ended; false after a minute.
+bool AwaitEnd(const UniqueFd& process);
+
+}  // namespace fusion

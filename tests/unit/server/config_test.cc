@@ -1,0 +1,69 @@
+#include "server/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/scratch_dir.h"
+
+namespace fusion {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+CommandLine Parse(std::vector<const char*> args) {
+  args.insert(args.begin(), "fusiond");
+  return ParseCommandLine(static_cast<int>(args.size()), args.data());
+}
+
+TEST(ConfigTest, WithoutFlagsTheDefaultsHold) {
+  CommandLine line = Parse({});
+  ASSERT_FALSE(line.exit_code.has_value()) << line.text;
+  EXPECT_THAT(line.config.listen, ElementsAre("127.0.0.1:50051"));
+  EXPECT_EQ(line.config.admin, "");
+  EXPECT_EQ(line.config.store_dir, "");
+  EXPECT_GE(line.config.workers, 1);
+  EXPECT_EQ(line.config.max_request_bytes, 32 << 20);
+  EXPECT_EQ(line.config.drain_seconds, 2);
+}
+
+TEST(ConfigTest, EveryListenTakesOneAddress) {
+  CommandLine line = Parse({"--listen", "127.0.0.1:0", "--listen", "unix:/tmp/s"});
+  ASSERT_FALSE(line.exit_code.has_value()) << line.text;
+  EXPECT_THAT(line.config.listen, ElementsAre("127.0.0.1:0", "unix:/tmp/s"));
+  EXPECT_EQ(Parse({"--listen", "127.0.0.1:0", "unix:/tmp/s"}).exit_code, 2);
+}
+
+TEST(ConfigTest, BytesTakeSuffixes) {
+  CommandLine line = Parse({"--store-limit", "10GiB", "--memory-limit", "1048576"});
+  ASSERT_FALSE(line.exit_code.has_value()) << line.text;
+  EXPECT_EQ(line.config.store_limit_bytes, int64_t{10} << 30);
+  EXPECT_EQ(line.config.memory_limit_bytes, 1 << 20);
+}
+
+TEST(ConfigTest, FlagsGoBeforeTheFile) {
+  ScratchDir dir;
+  std::string file = dir.Write("a.conf",
+                               "# a comment\n"
+                               "listen = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\n"
+                               "store = \"/a b\"\n"
+                               "workers = 3\n"
+                               "drain-seconds = 0.5\n"
+                               "exit-with-parent = true\n");
+  CommandLine line = Parse({"--config", file.c_str(), "--workers", "5"});
+  ASSERT_FALSE(line.exit_code.has_value()) << line.text;
+  EXPECT_THAT(line.config.listen, ElementsAre("127.0.0.1:1", "127.0.0.1:2"));
+  EXPECT_EQ(line.config.store_dir, "/a b");
+  EXPECT_EQ(line.config.workers, 5);
+  EXPECT_EQ(line.config.drain_seconds, 0.5);
+  EXPECT_TRUE(line.config.exit_with_parent);
+}
+
+TEST(ConfigTest, AskingIsNoError) {
+  EXPECT_EQ(Parse({"--help"}).exit_code, 0);
+  EXPECT_THAT(Parse({"--help"}).text, HasSubstr("--drain-seconds"));
+  EXPECT_EQ(Parse({"--version"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace fusion

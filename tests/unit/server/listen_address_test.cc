@@ -1,0 +1,60 @@
+#include "server/listen_address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/base/unique_fd.h"
+#include "tests/support/scratch_dir.h"
+
+namespace fusion {
+namespace {
+
+UniqueFd ListenOn(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+  EXPECT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EQ(listen(fd.get(), 1), 0);
+  return fd;
+}
+
+TEST(ListenAddressTest, HostAndPortAreTakenApart) {
+  EXPECT_EQ(ParseHostPort("127.0.0.1:80")->host, "127.0.0.1");
+  EXPECT_EQ(ParseHostPort("127.0.0.1:80")->port, 80);
+  EXPECT_EQ(ParseHostPort("[::1]:0")->host, "::1");
+  EXPECT_EQ(ParseHostPort("name.example:65535")->port, 65535);
+  for (const char* bad :
+       {"", ":", "80", ":80", "host:", "host:65536", "host:-1", "host:8x", "::1:80", "host:80 "}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseHostPort(bad).status())) << bad;
+  }
+}
+
+TEST(ListenAddressTest, ASocketOfADeadServerIsRemovedALivingOneIsNot) {
+  ScratchDir dir;
+  std::string path = dir.path("socket");
+  EXPECT_TRUE(ClearUnixSocket(path).ok()) << "nothing there";
+  {
+    UniqueFd alive = ListenOn(path);
+    EXPECT_TRUE(absl::IsFailedPrecondition(ClearUnixSocket(path)));
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_TRUE(ClearUnixSocket(path).ok());
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ListenAddressTest, NoFileOfAnotherKindIsRemoved) {
+  ScratchDir dir;
+  std::string path = dir.Write("precious", "text");
+  EXPECT_TRUE(absl::IsFailedPrecondition(ClearUnixSocket(path)));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_TRUE(absl::IsInvalidArgument(ClearUnixSocket(std::string(200, 'p'))));
+}
+
+}  // namespace
+}  // namespace fusion

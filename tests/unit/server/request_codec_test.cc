@@ -1,0 +1,141 @@
+#include "server/request_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/wire/scalars.h"
+#include "fusion/v1/fusion_service.pb.h"
+#include "server/object_count.h"
+#include "tests/support/sample_bundle.h"
+
+namespace fusion {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+v1::PlanFusionRequest SampleRequest() {
+  v1::PlanFusionRequest wire;
+  wire.mutable_op_graph()->set_name("g");
+  wire.mutable_target()->set_isa("avx2");
+  wire.mutable_target()->set_threads(3);
+  wire.set_mode(v1::PLAN_MODE_BY_DEADLINE);
+  wire.set_ready_within_ms(250);
+  wire.mutable_hints()->set_batch_size(4);
+  wire.mutable_options()->add_keep_outputs("t");
+  wire.add_dumps(v1::DUMP_KIND_SMG);
+  wire.add_dumps(v1::DUMP_KIND_SOURCE);
+  wire.set_request_id("r-1");
+  return wire;
+}
+
+TEST(RequestCodecTest, EveryFieldOfARequestArrives) {
+  auto decoded = DecodePlanRequest(SampleRequest().SerializeAsString());
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  const PlanRequest& request = (*decoded)->request();
+  EXPECT_EQ((*decoded)->request_id(), "r-1");
+  EXPECT_EQ(request.source.op_graph->name(), "g");
+  EXPECT_EQ(request.source.onnx_model, "");
+  EXPECT_EQ(request.target.isa, "avx2");
+  EXPECT_EQ(request.target.threads, 3);
+  EXPECT_EQ(request.mode, PlanMode::kByDeadline);
+  EXPECT_EQ(request.ready_within, std::chrono::milliseconds(250));
+  EXPECT_EQ(request.options.hints.batch_size, 4);
+  EXPECT_THAT(request.options.keep_outputs, ElementsAre("t"));
+  EXPECT_THAT(request.dumps, ElementsAre(DumpKind::kSmg, DumpKind::kSource));
+}
+
+TEST(RequestCodecTest, ModelBytesAreTheCallers) {
+  v1::PlanFusionRequest wire = SampleRequest();
+  wire.set_onnx_model(std::string("\0bytes", 6));
+  auto decoded = DecodePlanRequest(wire.SerializeAsString());
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ((*decoded)->request().source.onnx_model, std::string("\0bytes", 6));
+  EXPECT_EQ((*decoded)->request().source.op_graph, nullptr);
+}
+
+TEST(RequestCodecTest, ALongRequestIdIsCut) {
+  v1::PlanFusionRequest wire = SampleRequest();
+  wire.set_request_id(std::string(10'000, 'r'));
+  EXPECT_EQ((*DecodePlanRequest(wire.SerializeAsString()))->request_id().size(), 128u);
+}
+
+TEST(RequestCodecTest, AReplyArrivesAsTheMessageItStandsFor) {
+  PlanReply reply;
+  auto stored = std::make_shared<StoredPlan>(MakeStoredPlan("full key", SamplePlan(), 1));
+  reply.stored = stored;
+  reply.inputs = {"x", "y"};
+  reply.outputs = {"z"};
+  reply.weights = {"w"};
+  reply.nodes = {"n\xff"};
+  reply.kernels = {{.key = Sha256("a"),
+                    .state = KernelState::kReady,
+                    .content = Sha256("b"),
+                    .bytes = 77,
+                    .check = {.verified = true, .elements = 5},
+                    .cached = true,
+                    .compile_ms = 1.5},
+                   {.key = Sha256("c"), .state = KernelState::kFailed}};
+  reply.cache = CacheOutcome::kHitStore;
+  reply.stages = {{"decode", std::chrono::microseconds(1500)}};
+  reply.dumps = {{DumpKind::kSource, "12ab", "text"}};
+  reply.warnings = {"careful"};
+
+  EncodedReply encoded = EncodePlanReply(reply);
+  v1::PlanFusionResponse wire;
+  ASSERT_TRUE(wire.ParseFromString(StrCat(encoded.head, encoded.plan->plan_bytes, encoded.tail)));
+  EXPECT_EQ(wire.plan().SerializeAsString(), stored->plan_bytes);
+  EXPECT_EQ(wire.plan_key(), DigestToWire(stored->key));
+  EXPECT_THAT(wire.binding().inputs(), ElementsAre("x", "y"));
+  EXPECT_THAT(wire.binding().outputs(), ElementsAre("z"));
+  EXPECT_THAT(wire.binding().weights(), ElementsAre("w"));
+  EXPECT_THAT(wire.binding().nodes(), ElementsAre("n?")) << "still readable for its receiver";
+  ASSERT_EQ(wire.kernels_size(), 2);
+  EXPECT_EQ(wire.kernels(0).content_sha256(), DigestToWire(Sha256("b")));
+  EXPECT_EQ(wire.kernels(0).bytes(), 77);
+  EXPECT_TRUE(wire.kernels(0).check().verified());
+  EXPECT_TRUE(wire.kernels(0).cached());
+  EXPECT_EQ(wire.kernels(0).compile_ms(), 1.5);
+  EXPECT_EQ(wire.kernels(1).state(), v1::KERNEL_STATE_FAILED);
+  EXPECT_EQ(wire.cache(), v1::CACHE_OUTCOME_HIT_STORE);
+  EXPECT_EQ(wire.stages(0).stage(), "decode");
+  EXPECT_EQ(wire.stages(0).milliseconds(), 1.5);
+  EXPECT_EQ(wire.dumps(0).kind(), v1::DUMP_KIND_SOURCE);
+  EXPECT_THAT(wire.warnings(), ElementsAre("careful"));
+}
+
+TEST(ObjectCountTest, CountsMessagesAndTextsAtEveryDepth) {
+  v1::OpGraph graph;
+  graph.set_name("g");  // 1
+  for (int i = 0; i < 3; ++i) {
+    v1::Node& node = *graph.add_nodes();                   // 1
+    node.set_op("Relu");                                   // 1
+    node.add_inputs(7);                                    // packed numbers are no objects
+    node.add_attributes()->mutable_ints()->add_values(5);  // 2
+  }
+  std::string bytes = graph.SerializeAsString();
+  EXPECT_EQ(CountObjects(*v1::OpGraph::descriptor(), bytes, 1000), 13);
+  EXPECT_GT(CountObjects(*v1::OpGraph::descriptor(), bytes, 5), 5) << "stops early";
+  EXPECT_LE(CountObjects(*v1::OpGraph::descriptor(), bytes, 5), 9);
+  EXPECT_EQ(CountObjects(*v1::OpGraph::descriptor(), "", 5), 0);
+}
+
+TEST(ObjectCountTest, WhatIsNoMessageIsTold) {
+  std::string bytes = SampleRequest().SerializeAsString();
+  const auto& type = *v1::PlanFusionRequest::descriptor();
+  ASSERT_GT(CountObjects(type, bytes, 1000), 0);
+  EXPECT_EQ(CountObjects(type, bytes.substr(0, bytes.size() - 1), 1000), -1);
+  EXPECT_EQ(CountObjects(type, "\xff\xff\xff", 1000), -1);
+  EXPECT_EQ(CountObjects(type, "\x12\x7f", 1000), -1) << "longer than what is there";
+}
+
+TEST(RequestCodecTest, AGraphOfTooManyObjectsIsRefusedBeforeItIsParsed) {
+  v1::PlanFusionRequest wire = SampleRequest();
+  for (int64_t i = 0; i <= kMaxRequestObjects; ++i) wire.mutable_op_graph()->add_nodes();
+  absl::Status status = DecodePlanRequest(wire.SerializeAsString()).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("request has more than"));
+}
+
+}  // namespace
+}  // namespace fusion
