@@ -62,8 +62,9 @@ std::string Flow(const Graph& graph) {
     for (TensorId id : graph.node(n).inputs) {
       if (id == kNoTensor) continue;
       std::string from = source(id);
-      StrAppend(&out, StrCat("  ", from, " -> n", n, " [label=",
-                             DotString(from[0] == 'n' ? TypeText(graph.tensor(id)) : ""), "];\n"));
+      StrAppend(&out, StrCat("  ", from, " -> n", n));
+      if (from[0] == 'n') out += StrCat(" [label=", DotString(TypeText(graph.tensor(id))), "]");
+      out += ";\n";
     }
   }
   for (size_t i = 0; i < graph.outputs().size(); ++i) {

@@ -38,12 +38,12 @@ bool AwaitReadable(int fd, Nanoseconds timeout) {
   return poll(&entry, 1, static_cast<int>(ms)) > 0;
 }
 
-absl::StatusOr<std::string> SiblingProgram() {
+absl::StatusOr<std::string> SiblingProgram(std::string_view name) {
   std::array<char, PATH_MAX> path{};
   ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
   if (length <= 0) return Unavailable("/proc/self/exe cannot be read: ", ErrorText());
   std::string self(path.data(), static_cast<size_t>(length));
-  return self.substr(0, self.rfind('/') + 1) + "fusiond";
+  return StrCat(self.substr(0, self.rfind('/') + 1), name);
 }
 
 }  // namespace
@@ -85,14 +85,17 @@ absl::Status EmbeddedServer::WatchSignals() {
 absl::Status EmbeddedServer::Spawn(const Options& options) {
   std::string program = options.program;
   if (program.empty()) {
-    ASSIGN_OR_RETURN(program, SiblingProgram());
+    ASSIGN_OR_RETURN(program, SiblingProgram("fusiond"));
   }
   if (access(program.c_str(), X_OK) != 0) {
     return Unavailable("fusiond cannot be started: ", Quote(program), ": ", ErrorText());
   }
-  std::vector<std::string> words = {program,   "--listen",          address(), "--log-level",
-                                    "warning", "--drain-seconds",   "0",       "--grace-seconds",
-                                    "1",       "--exit-with-parent"};
+  // fusion-exec sees to it that the server dies with this process from its first instruction on;
+  // the server itself can only do so once it runs, but then ends in order.
+  ASSIGN_OR_RETURN(std::string starter, SiblingProgram("fusion-exec"));
+  std::vector<std::string> words = {starter, "exec", StrCat(getpid()), "2", "0", "0", "0", "0"};
+  words.insert(words.end(), {program, "--listen", address(), "--log-level", "warning",
+                             "--drain-seconds", "0", "--grace-seconds", "1", "--exit-with-parent"});
   if (!options.store.empty()) words.insert(words.end(), {"--store", options.store});
   if (options.workers > 0) words.insert(words.end(), {"--workers", StrCat(options.workers)});
   std::vector<char*> argv;
@@ -113,12 +116,12 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
   // A group of its own: the terminal's ^C is for this program, which then stops the server.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, argv.data(), environ);
+  int error = posix_spawn(&pid_, starter.c_str(), &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
     pid_ = -1;
-    return Unavailable("fusiond cannot be started: ", Quote(program), ": ", std::strerror(error));
+    return Unavailable("fusiond cannot be started: ", Quote(starter), ": ", std::strerror(error));
   }
   // <sys/pidfd.h> of glibc 2.36 cannot be linked from C++.
   process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));

@@ -28,7 +28,7 @@ std::string GroupTable(const FusionReply& reply, bool node_names) {
     const Estimate& e = group.estimate;
     const PlanKernel& kernel = plan.kernels[static_cast<size_t>(group.kernel)];
     table.Add({StrCat(g), kernel.key.ToHex().substr(0, 8), StrCat(kernel.phases),
-               StrCat(group.nodes.size()), HumanFlops(e.flops),
+               StrCat(group.nodes.size()), e.flops > 0 ? HumanFlops(e.flops) : "-",
                HumanBytes(e.activation_bytes + e.recompute_bytes), HumanBytes(e.weight_bytes),
                HumanMicroseconds(e.time_us), group.label});
     if (!node_names) continue;
@@ -75,13 +75,20 @@ std::string KernelLine(const FusionReply& reply) {
                 " ready, ", verified, " verified, ", cached, " found in the cache");
 }
 
+// Stages that take at least a hundredth of the time; --json has all.
 std::string StageLine(const FusionReply& reply) {
   double total = 0;
   for (const auto& stage : reply.stages) total += stage.milliseconds;
-  return StrCat(HumanMilliseconds(total), " on the server: ",
-                StrJoin(reply.stages, ", ", [](const FusionReply::Stage& stage) {
-                  return StrCat(stage.name, " ", HumanMilliseconds(stage.milliseconds));
-                }));
+  std::string out = StrCat(HumanMilliseconds(total), " on the server:");
+  double rest = 0;
+  for (const auto& stage : reply.stages) {
+    if (stage.milliseconds * 100 < total) {
+      rest += stage.milliseconds;
+    } else {
+      StrAppend(&out, StrCat(" ", stage.name, " ", HumanMilliseconds(stage.milliseconds), ","));
+    }
+  }
+  return StrCat(out, " rest ", HumanMilliseconds(rest));
 }
 
 std::string Text(const Arguments& arguments, const FusionReply& reply) {

@@ -10,12 +10,25 @@
 #include <memory>
 
 #include "core/base/check.h"
+#include "core/base/text.h"
 
 namespace fusion {
 namespace {
 
 std::string Coloured(const std::string& text, const char* code) {
   return ColourOnStdout() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+// The library pads the last column; with colours the padding ends in an escape and stays.
+std::string WithoutTrailingSpaces(std::string_view text) {
+  std::string out;
+  for (std::string_view line : StrSplit(text, '\n')) {
+    size_t last = line.find_last_not_of(' ');
+    out += line.substr(0, last == std::string_view::npos ? 0 : last + 1);
+    out += '\n';
+  }
+  while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
+  return out;
 }
 
 struct FreeTable {
@@ -83,8 +96,7 @@ std::string Table::ToString() const {
   FUSION_CHECK(result == 0, "memory for the text of a table");
   std::string out = text == nullptr ? "" : text;
   std::free(text);
-  if (!out.empty() && out.back() != '\n') out += '\n';
-  return out;
+  return WithoutTrailingSpaces(out);
 }
 
 std::string HumanMicroseconds(double us) {

@@ -1,0 +1,196 @@
+// Client against a service in this process that says what a test wants.
+#include "client/client.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "core/wire/scalars.h"
+#include "fusion/v1/fusion_service.grpc.pb.h"
+#include "tests/support/scratch_dir.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+class FakeService : public v1::FusionService::Service {
+ public:
+  std::function<grpc::Status(grpc::ServerContext*, v1::PlanFusionResponse*)> plan;
+  std::vector<v1::GetKernelsResponse> parts;
+  std::atomic<int> calls{0};
+
+  grpc::Status PlanFusion(grpc::ServerContext* context, const v1::PlanFusionRequest* request,
+                          v1::PlanFusionResponse* response) override {
+    ++calls;
+    last = *request;
+    return plan(context, response);
+  }
+  grpc::Status GetKernels(grpc::ServerContext*, const v1::GetKernelsRequest*,
+                          grpc::ServerWriter<v1::GetKernelsResponse>* writer) override {
+    for (const v1::GetKernelsResponse& part : parts) writer->Write(part);
+    return grpc::Status::OK;
+  }
+  v1::PlanFusionRequest last;
+};
+
+class ClientTest : public testing::Test {
+ protected:
+  void Serve(grpc::Service* service) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+    builder.RegisterService(service);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  std::unique_ptr<Client> Connect(ClientOptions options = {}) {
+    absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(address_, options);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+  static FusionRequest Request() {
+    FusionRequest request;
+    request.onnx_model = "model";
+    request.target.isa = "avx2";
+    return request;
+  }
+
+  ScratchDir dir_;
+  std::string address_ = StrCat("unix:", dir_.path("socket"));
+  FakeService service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(ClientTest, ARefusedConnectionIsUnavailableAtOnce) {
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Connect(address_, {.connect_timeout = std::chrono::hours(1)});
+  EXPECT_TRUE(absl::IsUnavailable(client.status())) << client.status();
+  EXPECT_THAT(std::string(Message(client.status())), HasSubstr(address_));
+}
+
+TEST_F(ClientTest, WaitsForAServiceThatStartsLater) {
+  std::thread later([this] { Serve(&service_); });
+  absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(
+      address_, {.connect_timeout = std::chrono::minutes(1), .wait_for_ready = true});
+  later.join();
+  EXPECT_TRUE(client.ok()) << client.status();
+}
+
+TEST_F(ClientTest, TriesAgainWhileTheServiceIsUnavailable) {
+  service_.plan = [this](auto*, auto*) {
+    return service_.calls < 3 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "later")
+                              : grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "node 'x' is odd");
+  };
+  Serve(&service_);
+  absl::Status status = Connect()->PlanFusion(Request()).status();
+  EXPECT_EQ(service_.calls, 3);
+  EXPECT_EQ(status, InvalidArgument("node 'x' is odd"));
+}
+
+TEST_F(ClientTest, GivesUpAfterItsAttempts) {
+  service_.plan = [](auto*, auto*) { return grpc::Status(grpc::StatusCode::UNAVAILABLE, "never"); };
+  Serve(&service_);
+  absl::Status status = Connect({.attempts = 2})->PlanFusion(Request()).status();
+  EXPECT_EQ(service_.calls, 2);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("never"));
+}
+
+TEST_F(ClientTest, StopsAtItsDeadline) {
+  service_.plan = [](grpc::ServerContext* context, auto*) {
+    while (!context->IsCancelled()) std::this_thread::yield();
+    return grpc::Status::CANCELLED;
+  };
+  Serve(&service_);
+  absl::Status status =
+      Connect({.deadline = std::chrono::milliseconds(50)})->PlanFusion(Request()).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+}
+
+TEST_F(ClientTest, RefusesAMalformedAnswer) {
+  service_.plan = [](auto*, v1::PlanFusionResponse* response) {
+    response->mutable_plan()->set_version(99);
+    return grpc::Status::OK;
+  };
+  Serve(&service_);
+  EXPECT_TRUE(absl::IsDataLoss(Connect()->PlanFusion(Request()).status()));
+}
+
+TEST_F(ClientTest, SendsWhatWasAskedFor) {
+  service_.plan = [](auto*, auto*) { return grpc::Status::CANCELLED; };
+  Serve(&service_);
+  FusionRequest request = Request();
+  request.mode = PlanMode::kByDeadline;
+  request.ready_within = std::chrono::milliseconds(25);
+  request.options.hints.batch_size = 3;
+  request.options.dim_bindings = {{"seq", 128}};
+  request.texts = {PlanText::kSource};
+  request.request_id = "me";
+  ASSERT_FALSE(Connect()->PlanFusion(request).ok());
+  const v1::PlanFusionRequest& wire = service_.last;
+  EXPECT_EQ(wire.onnx_model(), "model");
+  EXPECT_EQ(wire.target().isa(), "avx2");
+  EXPECT_EQ(wire.mode(), v1::PLAN_MODE_BY_DEADLINE);
+  EXPECT_EQ(wire.ready_within_ms(), 25u);
+  EXPECT_EQ(wire.hints().batch_size(), 3);
+  EXPECT_EQ(wire.options().dim_bindings().at("seq"), 128);
+  ASSERT_EQ(wire.dumps_size(), 1);
+  EXPECT_EQ(wire.dumps(0), v1::DUMP_KIND_SOURCE);
+  EXPECT_EQ(wire.request_id(), "me");
+}
+
+TEST_F(ClientTest, RefusesRequestsThatCannotBeSent) {
+  Serve(&service_);
+  std::unique_ptr<Client> client = Connect({.max_message_bytes = 1000});
+  EXPECT_TRUE(absl::IsInvalidArgument(client->PlanFusion({}).status()));
+  FusionRequest request = Request();
+  request.onnx_model = std::string(1000, 'x');
+  EXPECT_TRUE(absl::IsInvalidArgument(client->PlanFusion(request).status()));
+  request = Request();
+  request.options.dim_bindings = {{"\xff", 1}};
+  EXPECT_TRUE(absl::IsInvalidArgument(client->PlanFusion(request).status()));
+  EXPECT_EQ(service_.calls, 0);
+}
+
+TEST_F(ClientTest, RefusesAKernelWithAnotherDigest) {
+  v1::GetKernelsResponse part;
+  part.set_key(DigestToWire(Sha256("k")));
+  part.set_state(v1::KERNEL_STATE_READY);
+  part.set_content_sha256(DigestToWire(Sha256("bytes")));
+  part.set_data("bytes");
+  part.set_last(true);
+  service_.parts = {part};
+  Serve(&service_);
+  std::unique_ptr<Client> client = Connect();
+  absl::StatusOr<std::vector<FetchedKernel>> kernels = client->GetKernels({Sha256("k")});
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  EXPECT_EQ(kernels->front().binary, "bytes");
+  service_.parts[0].set_data("bytEs");
+  EXPECT_TRUE(absl::IsDataLoss(client->GetKernels({Sha256("k")}).status()));
+}
+
+TEST_F(ClientTest, SaysThatAServerIsNoFusiond) {
+  grpc::CallbackGenericService other;  // knows no method
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+  builder.RegisterCallbackGenericService(&other);
+  server_ = builder.BuildAndStart();
+  ASSERT_NE(server_, nullptr);
+  absl::Status status = Connect()->PlanFusion(Request()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("no fusiond"));
+}
+
+TEST_F(ClientTest, HealthIsWhatTheServiceSays) {
+  Serve(&service_);
+  std::unique_ptr<Client> client = Connect();
+  EXPECT_TRUE(client->CheckHealth(std::chrono::minutes(1)).ok());
+  server_->GetHealthCheckService()->SetServingStatus(false);
+  EXPECT_TRUE(absl::IsUnavailable(client->CheckHealth(std::chrono::minutes(1))));
+}
+
+}  // namespace
+}  // namespace fusion
