@@ -131,6 +131,9 @@ class Lowering {
       }
     }
     dims.push_back(n);
+    if (!HoldsPanels(i, n)) {
+      return FailedPrecondition("columns: ", smg_.dim(n).name, " is cut inside panels of ", ChoiceOf(i).block.n);
+    }
     Schedule& s = out_.schedule;
     Buffer b{.name = StrCat("p", s.params),
              .level = Level::kGlobal,
@@ -183,9 +186,23 @@ class Lowering {
     return {.buffer = b, .index = PlainIndex(out_.schedule.buffer(b).dims), .guards = {}};
   }
 
-  // The column dim that vectors run along: where the operand is contiguous, else the last one.
+  // Tiles along `d` of tasks, or of the temporal loop, begin where a panel of packed columns does.
+  bool HoldsPanels(int i, DimId d) const {
+    int64_t extent = out_.schedule.dim(d).extent;
+    int64_t tile = d == choice_.temporal ? choice_.temporal_tile : extent;
+    for (const GridDim& g : choice_.grid) tile = g.dim == d ? g.tile : tile;
+    return tile >= extent || tile % ChoiceOf(i).block.n == 0;
+  }
+
+  // The column dim that vectors run along: where the operand is contiguous, else the last one; of packed columns the
+  // last one that tasks do not cut inside a panel.
   DimId ColumnDim(int i, const Sides& sides) const {
     const SmgRead& read = op(i).reads[static_cast<size_t>(sides.b)];
+    if (IsPackedRead(i, sides.b)) {
+      auto whole = std::find_if(sides.columns.rbegin(), sides.columns.rend(),
+                                [&](DimId d) { return HoldsPanels(i, d); });
+      return whole == sides.columns.rend() ? sides.columns.back() : *whole;
+    }
     if (read.producer < 0 && !group_.view(read.value).constant) {
       const TensorView& view = group_.view(read.value);
       for (DimId d : sides.columns) {
