@@ -11,3 +11,6 @@ deploy/install_deps.sh --tests
 cmake --preset release
 cmake --build --preset release
 ctest --preset release -j "$(nproc)" "$@"
+if [[ $# -eq 0 ]]; then
+  tests/acceptance/main_job.sh --quick
+fi
