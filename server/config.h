@@ -18,7 +18,7 @@ struct ServerConfig {
   int64_t memory_limit_bytes = int64_t{256} << 20;
   int workers = 0;  // 0: one per core; resolved by ParseCommandLine
   int64_t worker_memory_bytes = int64_t{8} << 30;
-  int64_t compile_queue = 256;
+  int64_t compile_queue = 4096;
   double compile_seconds = 30;
   std::string compiler;  // empty: the first allowed one that exists
   std::vector<std::string> allowed_compilers = {"/usr/bin/g++", "/usr/bin/clang++"};

@@ -212,13 +212,18 @@ CompileResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcom
 
 CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result, Outcome* outcome) {
   if (!result.status.ok()) {
-    bool limit = result.status.code() == absl::StatusCode::kDeadlineExceeded;
+    absl::StatusCode code = result.status.code();
+    bool limit = code == absl::StatusCode::kDeadlineExceeded;
     *outcome = limit ? Outcome::kTimedOut : Outcome::kFailed;
+    // All of a job is made by us: nothing in it is the caller's mistake.
+    bool ours = code == absl::StatusCode::kInvalidArgument ||
+                code == absl::StatusCode::kUnimplemented || code == absl::StatusCode::kDataLoss;
+    if (ours) code = absl::StatusCode::kInternal;
     std::string message = StrCat("compiling ", NameOf(task.job), ": ", Message(result.status));
     SaveLog(task, message, result.log);
     std::string_view log = StripSpace(result.log);
     if (!log.empty()) StrAppend(&message, StrCat(": ", log.substr(0, kQuotedLogBytes)));
-    return absl::Status(result.status.code(), message);
+    return absl::Status(code, message);
   }
   *outcome = Outcome::kDone;
   auto kernel = std::make_shared<KernelArtifact>();
