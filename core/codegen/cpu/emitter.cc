@@ -158,8 +158,8 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   for (const GridDim& g : seg.grid) {
     Window& w = window(g.dim);
     w.lengths = TileLengths({dim(g.dim).extent}, g.tile);
-    w.begin = StrCat(dim(g.dim).name, "0");
-    w.end = w.lengths.size() < 2 ? StrCat(w.begin, " + ", w.Longest()) : StrCat(dim(g.dim).name, "0_end");
+    w.begin = TileName(g.dim, 0);
+    w.end = w.lengths.size() < 2 ? StrCat(w.begin, " + ", w.Longest()) : StrCat(w.begin, "_end");
     w.depth = 1;
     params += StrCat(", i64 ", w.begin);
   }
@@ -204,7 +204,7 @@ void CpuEmitter::WriteEntry() {
       std::vector<std::string> lines;
       for (size_t g = seg.grid.size(); g-- > 0;) {
         int64_t tiles = (dim(seg.grid[g].dim).extent + seg.grid[g].tile - 1) / seg.grid[g].tile;
-        std::string name = StrCat(dim(seg.grid[g].dim).name, "0");
+        std::string name = TileName(seg.grid[g].dim, 0);
         lines.push_back(StrCat("const i64 ", name, " = rest % ", std::max<int64_t>(tiles, 1), " * ",
                                seg.grid[g].tile, ";"));
         lines.push_back(StrCat("rest /= ", std::max<int64_t>(tiles, 1), ";"));
@@ -243,6 +243,15 @@ void CpuEmitter::WriteDescriptor() {
 
 // ---- statements ----
 
+std::string CpuEmitter::TileName(DimId d, int depth) const {
+  const std::string& name = dim(d).name;
+  std::string tile = StrCat(name, depth);
+  // "n" and "n1" are dims of one product; p, t, v and r with a number are params, buffers and values.
+  bool taken = (name.back() >= '0' && name.back() <= '9') || name == "p" || name == "t" || name == "v" || name == "r";
+  for (const ScheduleDim& other : s_.dims) taken |= other.name == tile;
+  return taken ? StrCat(name, "_", depth) : tile;
+}
+
 absl::Status CpuEmitter::Write(const Block& block) {
   for (const Stmt& stmt : block) {
     RETURN_IF_ERROR(std::visit([&](const auto& node) { return Write(node); }, stmt.node));
@@ -255,7 +264,7 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
   Window inner;
   inner.depth = outer.depth + 1;
   inner.lengths = TileLengths(outer.lengths, loop.tile);
-  std::string name = StrCat(dim(loop.dim).name, outer.depth);
+  std::string name = TileName(loop.dim, outer.depth);
   inner.begin = name;
   std::string begin = outer.begin;
   std::string end = outer.end;

@@ -68,6 +68,8 @@ class CpuEmitter {
   const ScheduleDim& dim(DimId d) const { return s_.dim(d); }
   Window& window(DimId d) { return windows_[static_cast<size_t>(d)]; }
   const Window& window(DimId d) const { return windows_[static_cast<size_t>(d)]; }
+  /// The C name of the first coordinate of a tile: "m0", "m1" inside it; of no other variable.
+  std::string TileName(DimId d, int depth) const;
   /// The C name or number of the current coordinate of a dim.
   std::string Coordinate(DimId d) const;
   /// Elements between neighbours of buffer dim `i` (local: as laid out in scratch).
