@@ -36,7 +36,7 @@ rm -f "$root.log"
 # The network as this machine has it: mirror, proxy, certificates, names.
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 cp -aL /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d "$root/etc/apt/" 2>/dev/null || true
-cp -aL /etc/ssl/certs/. "$root/etc/ssl/certs/"
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 for what in proc dev; do
   mount --rbind "/$what" "$root/$what"
   mount --make-rslave "$root/$what"
