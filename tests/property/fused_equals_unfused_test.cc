@@ -15,7 +15,7 @@ namespace fusion {
 namespace {
 
 constexpr uint64_t kGraphs = 150;
-constexpr uint64_t kCompiledGraphs = 3;
+constexpr uint64_t kCompiledGraphs = 4;
 
 Graph CanonicalRandomGraph(uint64_t seed) {
   auto canonical = Canonicalise(RandomGraph(seed));
@@ -119,6 +119,30 @@ TEST_P(CompiledRandomGraphs, FusedAndUnfusedEqualTheEvaluator) {
     auto got = (*executor)->Run(values.inputs);
     ASSERT_TRUE(got.ok()) << got.status();
     ExpectEqual(*got, *wanted, ToString(graph));
+  }
+}
+
+TEST_P(CompiledRandomGraphs, BitwiseIsTheSameBitsFusedAndUnfused) {
+  std::vector<std::string> devices = RunnableDevices();
+  if (devices.empty()) GTEST_SKIP() << "this machine runs none of our kernels";
+  Graph graph = CanonicalRandomGraph(2000 + GetParam());
+  DeviceSpec device = DeviceNamed(devices.back(), 2);
+  std::vector<std::vector<HostTensor>> results;
+  for (FusionMode mode : {FusionMode::kFused, FusionMode::kOpByOp}) {
+    auto model = MakePlan(graph, device, {.fusion = mode, .numerics = Numerics::kBitwise});
+    ASSERT_TRUE(model.ok()) << model.status() << "\n" << ToString(graph);
+    PlanValues values = RandomPlanValues(*model, GetParam());
+    auto executor = CompilePlan(*model, device);
+    ASSERT_TRUE(executor.ok()) << executor.status() << "\n" << ToString(graph);
+    ASSERT_TRUE(
+        (*executor)->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; }).ok());
+    auto got = (*executor)->Run(values.inputs);
+    ASSERT_TRUE(got.ok()) << got.status();
+    results.push_back(*std::move(got));
+  }
+  for (size_t o = 0; o < results[0].size(); ++o) {
+    EXPECT_EQ(results[0][o].byte_view(), results[1][o].byte_view()) << "output " << o << "\n"
+                                                                    << ToString(graph);
   }
 }
 

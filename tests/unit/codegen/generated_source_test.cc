@@ -56,6 +56,22 @@ const Graph& BertLayer() {
   return graph;
 }
 
+// Dims of one kernel whose names begin alike: d0, d01, d02.
+Graph ManyDims() {
+  return ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[32,56]
+  %1 = const "half" : f32[] {0x1p-1}
+  %2 = Add(%0, %1) : f32[32,56]  "" @ ""
+  %3 = Expand(%2) {shape=[2, 32, 56]} : f32[2,32,56]  "" @ ""
+  %4 = Sigmoid(%3) : f32[2,32,56]  "" @ ""
+  output %4
+  output %3
+  output %2
+}
+)")
+      .value();
+}
+
 // Printable, nothing included, no trigraph, no comment that a backslash makes swallow the next
 // line.
 void ExpectPlainText(const std::string& source) {
@@ -158,10 +174,14 @@ TEST_P(Warnings, AreNone) {
     ASSERT_NE(silence, command.argv.end());
     *silence = "-Wall";
     // A kernel need not use every function in front of it.
-    for (const char* flag : {"-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only"}) {
+    // A variable that hides another one would be of another dim of the same name.
+    for (const char* flag :
+         {"-Wextra", "-Wshadow", "-Werror", "-Wno-unused-function", "-fsyntax-only"}) {
       command.argv.emplace_back(flag);
     }
-    for (const std::string& source : Sources(BertLayer(), device)) {
+    std::vector<std::string> sources = Sources(BertLayer(), device);
+    for (std::string& source : Sources(ManyDims(), device)) sources.push_back(std::move(source));
+    for (const std::string& source : sources) {
       ASSERT_TRUE(Toolchain::WriteSource(dir->path(), source).ok());
       auto result = runner->Run(command);
       ASSERT_TRUE(result.ok()) << result.status();
