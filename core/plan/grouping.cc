@@ -24,6 +24,7 @@ std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId
 std::vector<int> Nodes(const Program& program, const std::vector<LoopId>& loops) {
   std::set<int> nodes;
   for (LoopId l : loops) nodes.insert(program.op(l).origin);
+  nodes.erase(kNoNode);
   return {nodes.begin(), nodes.end()};
 }
 

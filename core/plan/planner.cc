@@ -200,6 +200,7 @@ class Assembler {
                     .estimate = choice.estimate};
     std::set<int> nodes;
     for (LoopId l : loops) nodes.insert(program_.op(l).origin);
+    nodes.erase(kNoNode);  // copies an input or a constant to an output
     group.nodes.assign(nodes.begin(), nodes.end());
     out_.plan.groups.push_back(std::move(group));
     out_.groups.push_back(loops);

@@ -367,6 +367,23 @@ TEST(MakePlan, WorkOnWeightsAloneIsPreparedUnlessItIsReturned) {
   EXPECT_TRUE(returned.plan.prepare.empty());
 }
 
+TEST(MakePlan, OutputsThatNoNodeComputesAreCopied) {
+  PlannedModel model = PlanOf(Parse(R"(graph "copies" {
+  %0 = input "x" : f32[8]
+  %1 = weight "w" : f32[4]
+  output %0
+  output %1
+}
+)"));
+  EXPECT_EQ(model.plan.nodes, 0);
+  std::set<int> written;
+  for (const PlanLaunch& launch : model.plan.launches) {
+    EXPECT_TRUE(model.plan.groups[static_cast<size_t>(launch.group)].nodes.empty());
+    written.insert(launch.tensors.begin(), launch.tensors.end());
+  }
+  for (int output : model.plan.outputs) EXPECT_TRUE(written.contains(output));
+}
+
 TEST(MakePlan, AnOpenDimIsUnimplementedAndTheNodeIsNamed) {
   Graph graph = Parse(R"(graph "g" {
   symbol s0 "seq" min 1 max 512 multiple 1 likely [128]
