@@ -18,12 +18,13 @@ root=${1:-$(mktemp -d /var/tmp/bare.XXXXXX)}
 [[ ! -e "$root/bin" ]] || { echo "bare.sh: $root is not empty" >&2; exit 2; }
 mounted=()
 cleanup() {
-  for ((i = ${#mounted[@]} - 1; i >= 0; i--)); do umount -l "${mounted[i]}" || true; done
+  for ((i = ${#mounted[@]} - 1; i >= 0; i--)); do umount -R -l "${mounted[i]}" || true; done
   # Never removes what is still mounted below.
   if [[ -z "${keep:-}" ]] && ! grep -q " $root" /proc/mounts; then rm -rf --one-file-system "$root"; fi
 }
 keep=${1:+yes}
 trap cleanup EXIT
+trap 'exit 130' INT TERM
 
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' | head -n 1)
 echo "== debootstrap bookworm from $mirror"

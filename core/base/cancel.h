@@ -8,7 +8,8 @@
 
 namespace fusion {
 
-/// One request's right to stop early: cancelled by its owner or by its deadline. Thread-safe; cheap to poll.
+/// One request's right to stop early: cancelled by its owner or by its deadline. Thread-safe; cheap
+/// to poll.
 class CancelToken {
  public:
   explicit CancelToken(const Clock& clock = Clock::Real()) : clock_(clock) {}

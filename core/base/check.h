@@ -10,10 +10,10 @@ namespace fusion {
 
 }  // namespace fusion
 
-/// Only for bugs of ours, with a sentence that says what we guarantee. Request bytes, files, toolchain output and ONNX
-/// never reach it: they are checked with Status.
-#define FUSION_CHECK(condition, sentence)                                    \
-  do {                                                                       \
-    if (!(condition)) [[unlikely]]                                           \
-      ::fusion::CheckFailed(__FILE__, __LINE__, #condition, sentence);       \
+/// Only for bugs of ours, with a sentence that says what we guarantee. Request bytes, files,
+/// toolchain output and ONNX never reach it: they are checked with Status.
+#define FUSION_CHECK(condition, sentence)                              \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]]                                     \
+      ::fusion::CheckFailed(__FILE__, __LINE__, #condition, sentence); \
   } while (false)

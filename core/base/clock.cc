@@ -5,9 +5,7 @@ namespace {
 
 class RealClock final : public Clock {
  public:
-  Nanoseconds Now() const override {
-    return std::chrono::steady_clock::now().time_since_epoch();
-  }
+  Nanoseconds Now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
   Nanoseconds UnixTime() const override {
     return std::chrono::system_clock::now().time_since_epoch();
   }

@@ -23,11 +23,13 @@ struct Digest {
 /// SHA-256 of `bytes`.
 Digest Sha256(std::string_view bytes);
 
-/// SHA-256 over pieces. Each Add is framed by its length and label, so that ("ab","c") and ("a","bc") differ.
+/// SHA-256 over pieces. Each Add is framed by its length and label, so that ("ab","c") and
+/// ("a","bc") differ.
 ///
 ///   FieldHasher h;  h.Add("graph", canonical).Add("threads", 2);  Digest key = h.Finish();
 ///
-/// Not thread-safe. Also keeps the framed bytes when asked, because stores compare full keys, not digests alone.
+/// Not thread-safe. Also keeps the framed bytes when asked, because stores compare full keys, not
+/// digests alone.
 class FieldHasher {
  public:
   FieldHasher& Add(std::string_view label, std::string_view value);

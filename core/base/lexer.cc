@@ -7,9 +7,7 @@
 namespace fusion {
 namespace {
 
-bool IsWordStart(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool IsWordStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWord(char c) { return IsWordStart(c) || IsDigit(c) || c == '.'; }
 
@@ -77,7 +75,8 @@ absl::StatusOr<int64_t> Lexer::Integer() {
 
 absl::StatusOr<double> Lexer::Number() {
   if (!PeekNumber()) return Error("a number");
-  // strtod wants a terminated string and reads hex floats, inf and nan; no number of ours is longer than this.
+  // strtod wants a terminated string and reads hex floats, inf and nan; no number of ours is longer
+  // than this.
   std::string head(text_.substr(pos_, 64));
   char* end = nullptr;
   double value = std::strtod(head.c_str(), &end);

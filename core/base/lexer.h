@@ -8,8 +8,8 @@
 
 namespace fusion {
 
-/// Reads the small text forms of our IRs token by token. Spaces and comments ('#' to the end of the line) separate
-/// tokens; errors say "line 3, column 7: expected ...".
+/// Reads the small text forms of our IRs token by token. Spaces and comments ('#' to the end of the
+/// line) separate tokens; errors say "line 3, column 7: expected ...".
 ///
 ///   Lexer in("dims { m = 128 }");
 ///   RETURN_IF_ERROR(in.Expect("dims"));  RETURN_IF_ERROR(in.Expect("{"));

@@ -15,7 +15,8 @@ namespace fusion {
 ///   us        Internal
 /// Messages: lower case, no final period, what + where + got versus wanted, in the caller's words.
 ///
-///   return InvalidArgument("node ", Quote(name), " (Softmax): axis ", axis, " out of range; expected -3..2");
+///   return InvalidArgument("node ", Quote(name), " (Softmax): axis ", axis, " out of range;
+///   expected -3..2");
 template <typename... Parts>
 absl::Status InvalidArgument(const Parts&... parts) {
   return absl::InvalidArgumentError(StrCat(parts...));
@@ -57,7 +58,8 @@ absl::Status Internal(const Parts&... parts) {
   return absl::InternalError(StrCat(parts...));
 }
 
-/// The message of `status` as a std::string_view (Abseil's own view type does not convert by itself).
+/// The message of `status` as a std::string_view (Abseil's own view type does not convert by
+/// itself).
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }

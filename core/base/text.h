@@ -9,15 +9,16 @@
 namespace fusion {
 
 namespace text_internal {
-// One overload per kind of value, compiled once: a template per call site costs seconds of build time.
+// One overload per kind of value, compiled once: a template per call site costs seconds of build
+// time.
 void Append(std::string* out, std::string_view text);
 void Append(std::string* out, int64_t value);
 void Append(std::string* out, uint64_t value);
 void Append(std::string* out, double value);
 }  // namespace text_internal
 
-/// Appends the text of `part`: strings, characters, integers, enums as numbers, bools as true/false, floats in the
-/// shortest decimal form that reads back exactly.
+/// Appends the text of `part`: strings, characters, integers, enums as numbers, bools as
+/// true/false, floats in the shortest decimal form that reads back exactly.
 template <typename Part>
 void StrAppend(std::string* out, const Part& part) {
   if constexpr (std::is_convertible_v<const Part&, std::string_view>) {
@@ -41,7 +42,8 @@ void StrAppend(std::string* out, const Part& part) {
 ///
 ///   StrCat("axis ", 4, " out of range")   ->  "axis 4 out of range"
 ///
-/// Why not absl::StrCat: Debian's Abseil has its own string_view type, which does not take std::string_view.
+/// Why not absl::StrCat: Debian's Abseil has its own string_view type, which does not take
+/// std::string_view.
 template <typename... Parts>
 std::string StrCat(const Parts&... parts) {
   std::string out;
@@ -66,20 +68,20 @@ std::string StrJoin(const Range& range, std::string_view separator) {
   return StrJoin(range, separator, [](const auto& element) { return StrCat(element); });
 }
 
-/// `text` in double quotes with quotes, backslashes and every byte outside printable ASCII escaped (\xNN), so that a
-/// hostile name can stand in one line of a dump. Inverse: Unquote.
+/// `text` in double quotes with quotes, backslashes and every byte outside printable ASCII escaped
+/// (\xNN), so that a hostile name can stand in one line of a dump. Inverse: Unquote.
 std::string Quote(std::string_view text);
 
-/// Quote for messages: of a text of more than 120 bytes only the beginning and the end are shown, so that a hostile name
-/// cannot blow a message up.
+/// Quote for messages: of a text of more than 120 bytes only the beginning and the end are shown,
+/// so that a hostile name cannot blow a message up.
 std::string QuoteShort(std::string_view text);
 
-/// Reads a string written by Quote starting at text[*pos] == '"'; moves *pos behind the closing quote.
-/// Returns false (and leaves *pos alone) if there is no well-formed quoted string.
+/// Reads a string written by Quote starting at text[*pos] == '"'; moves *pos behind the closing
+/// quote. Returns false (and leaves *pos alone) if there is no well-formed quoted string.
 bool Unquote(std::string_view text, size_t* pos, std::string* out);
 
-/// Shortest text that reads back as exactly the same double; always a valid C++ literal of type double for finite
-/// values ("0x1.8p+1"), else "inf", "-inf" or "nan".
+/// Shortest text that reads back as exactly the same double; always a valid C++ literal of type
+/// double for finite values ("0x1.8p+1"), else "inf", "-inf" or "nan".
 std::string HexDouble(double value);
 
 /// Splits at every `separator`; empty pieces are kept. "a,,b" -> {"a","","b"}; "" -> {""}.

@@ -9,8 +9,9 @@
 namespace fusion {
 namespace {
 
-// Costs in additions per element, next to ScalarInfo::cost of the functions. From the throughput of the generated loops
-// on AVX-512 (tests/bench/kernel_bench): contiguous vectors move at half an addition, strided lanes one by one.
+// Costs in additions per element, next to ScalarInfo::cost of the functions. From the throughput of
+// the generated loops on AVX-512 (tests/bench/kernel_bench): contiguous vectors move at half an
+// addition, strided lanes one by one.
 constexpr double kContiguous = 0.6;
 constexpr double kStridedLane = 12;
 constexpr double kHorizontalFold = 40;  // per row folded along the vector dim, in vector additions
@@ -42,7 +43,8 @@ class Estimator {
         for (const ScheduleDim& d : s_.dims) window_.push_back(static_cast<double>(d.extent));
         for (const GridDim& g : segment.grid) {
           double extent = static_cast<double>(s_.dim(g.dim).extent);
-          double tiles = std::max(std::ceil(extent / static_cast<double>(g.tile)), extent > 0 ? 1.0 : 0.0);
+          double tiles =
+              std::max(std::ceil(extent / static_cast<double>(g.tile)), extent > 0 ? 1.0 : 0.0);
           tasks *= tiles;
           grid_tiles_[g.dim] = tiles;
           double average = tiles > 0 ? extent / tiles : 0;
@@ -63,7 +65,8 @@ class Estimator {
       compute += even;
       busy += std::max(even, phase_tasks > 0 ? waves * longest : 0);
       e.tasks += static_cast<int64_t>(phase_tasks);
-      e.launch_us += device_.launch_s * 1e6 + device_.task_s * 1e6 * std::ceil(phase_tasks / threads);
+      e.launch_us +=
+          device_.launch_s * 1e6 + device_.task_s * 1e6 * std::ceil(phase_tasks / threads);
     }
     CountDistinct(&e);
     e.compute_us = compute * 1e6;
@@ -72,7 +75,8 @@ class Estimator {
     e.stall_us = (1 - device_.overlap) * std::min(e.compute_us, e.memory_us);
     e.on_chip_bytes = PlanScratch(s_, device_.vector_bytes).bytes;
     // Scratch beyond the private cache slows every pass over it.
-    double over = static_cast<double>(e.on_chip_bytes) / static_cast<double>(std::max<int64_t>(device_.OnChipBytes(), 1));
+    double over = static_cast<double>(e.on_chip_bytes) /
+                  static_cast<double>(std::max<int64_t>(device_.OnChipBytes(), 1));
     if (over > 1) e.stall_us += e.compute_us * 0.15 * std::min(over - 1, 4.0);
     e.time_us = std::max(e.compute_us, e.memory_us) + e.stall_us + e.launch_us + e.tiling_loss_us;
     e.flops = flops_;
@@ -88,7 +92,8 @@ class Estimator {
       if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
         double& w = window_[static_cast<size_t>(loop->dim)];
         double saved = w;
-        double length = loop->end >= 0 ? std::min(w, static_cast<double>(loop->end - loop->begin)) : w;
+        double length =
+            loop->end >= 0 ? std::min(w, static_cast<double>(loop->end - loop->begin)) : w;
         double trips = std::ceil(length / static_cast<double>(loop->tile) - 1e-9);
         if (trips < 1) continue;
         w = length / trips;
@@ -118,7 +123,8 @@ class Estimator {
     for (size_t i = a.index.size(); i-- > 0;) {
       int64_t here = b.IsLocal() || b.layout.blocked >= 0 ? step : b.layout.strides[i];
       stride += a.index[i].CoefficientOf(d) * here;
-      step *= b.IsLocal() ? std::max<int64_t>(static_cast<int64_t>(window(b.dims[i])), 1) : b.shape[i];
+      step *=
+          b.IsLocal() ? std::max<int64_t>(static_cast<int64_t>(window(b.dims[i])), 1) : b.shape[i];
     }
     return stride;
   }
@@ -134,12 +140,16 @@ class Estimator {
     double folds = 0;
     for (const ElementOp& op : each.ops) {
       switch (op.kind) {
-        case ElementOp::kCompute: cost += GetScalarInfo(op.op).cost; break;
+        case ElementOp::kCompute:
+          cost += GetScalarInfo(op.op).cost;
+          break;
         case ElementOp::kLoad:
         case ElementOp::kStore: {
           int64_t stride = vector >= 0 ? StrideAlong(op.access[0], vector) : 0;
           bool acc = s_.buffer(op.access[0].buffer).level == Level::kAcc;
-          cost += stride == 0 ? 0.1 : stride == 1 ? (acc ? kAccumulatorTile : kContiguous) : kStridedLane;
+          cost += stride == 0   ? 0.1
+                  : stride == 1 ? (acc ? kAccumulatorTile : kContiguous)
+                                : kStridedLane;
           Touch(op.access[0]);
           break;
         }
@@ -155,11 +165,13 @@ class Estimator {
     CountRecompute(each);
   }
 
-  // A region that lacks a grid dim is done again by every block along it: what it reads from outside is read again.
+  // A region that lacks a grid dim is done again by every block along it: what it reads from
+  // outside is read again.
   void CountRecompute(const EachStmt& each) {
     double repeats = 1;
     for (const auto& [d, tiles] : grid_tiles_) {
-      if (std::find(each.dims.begin(), each.dims.end(), d) == each.dims.end()) repeats *= std::max(tiles, 1.0);
+      if (std::find(each.dims.begin(), each.dims.end(), d) == each.dims.end())
+        repeats *= std::max(tiles, 1.0);
     }
     if (repeats <= 1) return;
     bool stores_result = false;
@@ -183,7 +195,8 @@ class Estimator {
     double padded = std::ceil(columns / lanes_ - 1e-9) * lanes_;
     double flops = 2 * rows * columns * depth;
     double per_row = flops / std::max(columns, 1e-9) * padded;
-    seconds_ += times * per_row / (device_.flops_per_s * device_.product_efficiency * RowEfficiency(rows, padded));
+    seconds_ += times * per_row /
+                (device_.flops_per_s * device_.product_efficiency * RowEfficiency(rows, padded));
     flops_ += times * flops * TotalTiles();
     Touch(mma.a);
     Touch(mma.b);
@@ -196,7 +209,8 @@ class Estimator {
     return tiles;
   }
 
-  // A block of few rows waits for its columns to be loaded, and for earlier sums (latency 4, two units).
+  // A block of few rows waits for its columns to be loaded, and for earlier sums (latency 4, two
+  // units).
   double RowEfficiency(double rows, double columns) const {
     double accumulators = rows * columns / lanes_;
     return std::min(1.0, std::max(0.12, accumulators / 10.0));
@@ -207,7 +221,8 @@ class Estimator {
     for (DimId d : copy.dims) points *= window(d);
     DimId vector = copy.dims.empty() ? -1 : copy.dims.back();
     bool contiguous = vector >= 0 && StrideAlong(copy.source, vector) == 1;
-    seconds_ += times * points * (contiguous ? 2 * kContiguous : kStridedLane) / device_.scalar_ops_per_s;
+    seconds_ +=
+        times * points * (contiguous ? 2 * kContiguous : kStridedLane) / device_.scalar_ops_per_s;
     Touch(copy.source);
     Touch(copy.target);
   }
@@ -273,27 +288,29 @@ class Estimator {
       }
     }
     const MemoryLevel& memory = device_.levels.back();
-    double threads = std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
+    double threads =
+        std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
     double shared_rate = std::min(shared->total_bytes_per_s, shared->bytes_per_s * threads);
     double memory_rate = std::min(memory.total_bytes_per_s, memory.bytes_per_s * threads);
     double resident = static_cast<double>(shared->bytes) * kResidentPart;
     auto weights = static_cast<double>(e.weight_bytes);
     auto activations = static_cast<double>(e.activation_bytes);
     double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);
-    // The first fetch may come from memory; whatever blocks fetch again comes from the shared cache.
+    // The first fetch may come from memory; whatever blocks fetch again comes from the shared
+    // cache.
     return far / memory_rate + std::max(0.0, block_traffic_ - far) / shared_rate;
   }
 
   const Schedule& s_;
   const DeviceSpec& device_;
   double lanes_;
-  std::vector<double> extents_;           // of each dim
-  std::vector<double> window_;            // average length of each dim's window at the statement
-  std::vector<double> block_window_;      // and in the whole block
-  std::map<DimId, double> grid_tiles_;    // of the segment
-  std::map<BufferId, double> touched_;    // bytes of each param that one block touches
-  std::map<BufferId, double> distinct_;   // and that the kernel touches
-  double seconds_ = 0;                    // of one block
+  std::vector<double> extents_;          // of each dim
+  std::vector<double> window_;           // average length of each dim's window at the statement
+  std::vector<double> block_window_;     // and in the whole block
+  std::map<DimId, double> grid_tiles_;   // of the segment
+  std::map<BufferId, double> touched_;   // bytes of each param that one block touches
+  std::map<BufferId, double> distinct_;  // and that the kernel touches
+  double seconds_ = 0;                   // of one block
   double block_traffic_ = 0;
   double recompute_bytes_ = 0;
   double flops_ = 0;

@@ -10,8 +10,8 @@ namespace fusion {
 /// How exact the results must be. Part of the plan key.
 enum class Numerics : uint8_t {
   kFp32Accumulate,  // default: f32 arithmetic, sums in any order, fused multiply-add
-  kBitwise,         // equals our own op-by-op plan bit for bit: sums in index order, no fused multiply-add
-  kFast,            // additionally allows lower precision inside; a plan that uses none of it is valid
+  kBitwise,  // equals our own op-by-op plan bit for bit: sums in index order, no fused multiply-add
+  kFast,     // additionally allows lower precision inside; a plan that uses none of it is valid
 };
 
 enum class FusionMode : uint8_t {
@@ -22,11 +22,13 @@ enum class FusionMode : uint8_t {
 enum class PlanMode : uint8_t {
   kCompile,     // default: answer when every kernel is compiled and checked
   kPlanOnly,    // plan and estimates, nothing is compiled
-  kByDeadline,  // whatever is ready at `ready_within`; the rest is compiled behind and fetched by kernel key
+  kByDeadline,  // whatever is ready at `ready_within`; the rest is compiled behind and fetched by
+                // kernel key
 };
 
-/// What the runtime knows and the graph does not say. Pressures are 0..1 and are bucketed at 0.8 before they enter the
-/// key; batch_size (0: not given) binds the leading dim of every input whose leading dim is symbolic.
+/// What the runtime knows and the graph does not say. Pressures are 0..1 and are bucketed at 0.8
+/// before they enter the key; batch_size (0: not given) binds the leading dim of every input whose
+/// leading dim is symbolic.
 struct Hints {
   double memory_pressure = 0;
   double compute_pressure = 0;

@@ -26,7 +26,8 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   ASSIGN_OR_RETURN(int64_t span, Span(t));
   if (t.bytes < span) return InvalidArgument(t.bytes, " bytes declared, ", span, " needed");
   auto in = [&](size_t count) { return t.index >= 0 && static_cast<size_t>(t.index) < count; };
-  // The caller's tensors are dense and as large as `list` says, whichever plan tensor stands for them.
+  // The caller's tensors are dense and as large as `list` says, whichever plan tensor stands for
+  // them.
   auto bound = [&](const std::vector<int>& list) {
     if (!in(list.size())) return false;
     int id = list[static_cast<size_t>(t.index)];
@@ -37,15 +38,22 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   };
   bool ok = true;
   switch (t.space) {
-    case Space::kInput: ok = bound(plan.inputs); break;
-    case Space::kOutput: ok = bound(plan.outputs); break;
-    case Space::kWeight: ok = bound(plan.weights); break;
+    case Space::kInput:
+      ok = bound(plan.inputs);
+      break;
+    case Space::kOutput:
+      ok = bound(plan.outputs);
+      break;
+    case Space::kWeight:
+      ok = bound(plan.weights);
+      break;
     case Space::kConstant:
       ok = in(plan.constants.size()) &&
            plan.constants[static_cast<size_t>(t.index)]->byte_size() >= span;
       break;
     case Space::kPrepared:
-      ok = t.offset >= 0 && t.offset <= plan.prepared_bytes && t.bytes <= plan.prepared_bytes - t.offset;
+      ok = t.offset >= 0 && t.offset <= plan.prepared_bytes &&
+           t.bytes <= plan.prepared_bytes - t.offset;
       break;
     case Space::kArena:
       ok = t.offset >= 0 && t.offset <= plan.arena_bytes && t.bytes <= plan.arena_bytes - t.offset;

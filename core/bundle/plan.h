@@ -31,12 +31,14 @@ struct PlanTensor {
   int64_t bytes = 0;   // occupied, padding included
 };
 
-/// What the benefit model expects of one kernel, every term kept. Times in microseconds, sizes in bytes.
+/// What the benefit model expects of one kernel, every term kept. Times in microseconds, sizes in
+/// bytes.
 struct Estimate {
   double time_us = 0;  // max(compute, memory) + stall + launch + tiling loss
   double compute_us = 0;
   double memory_us = 0;
-  double stall_us = 0;  // part of the shorter of compute and memory that does not hide behind the longer
+  double stall_us =
+      0;  // part of the shorter of compute and memory that does not hide behind the longer
   double launch_us = 0;
   double tiling_loss_us = 0;
   double flops = 0;              // multiply-add counts 2
@@ -61,7 +63,7 @@ struct CheckReport {
 };
 
 struct PlanKernel {
-  Digest key;           // known at plan time: schedule, target, compiler, flags, ABI, codegen version
+  Digest key;  // known at plan time: schedule, target, compiler, flags, ABI, codegen version
   std::string symbol;   // "fk_<first 16 hex digits of key>"
   std::string label;    // op types, for people
   std::string backend;  // "cpu"
@@ -107,8 +109,9 @@ struct PlanTotals {
   double estimated_us = 0;
 };
 
-/// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client are in it, so equal
-/// graphs share it. Positions (inputs, outputs, weights, nodes) are canonical: see CanonicalGraph.
+/// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client
+/// are in it, so equal graphs share it. Positions (inputs, outputs, weights, nodes) are canonical:
+/// see CanonicalGraph.
 struct Plan {
   std::string target;  // device spec name
   std::string isa;
@@ -122,7 +125,7 @@ struct Plan {
   std::vector<PlanGroup> groups;
   std::vector<PlanLaunch> prepare;   // run once per set of weights, in order
   std::vector<PlanLaunch> launches;  // run per inference, in order
-  std::vector<int> inputs;           // plan tensor of each graph input; -1 if the graph does not read it
+  std::vector<int> inputs;  // plan tensor of each graph input; -1 if the graph does not read it
   std::vector<int> outputs;
   std::vector<int> weights;
   int64_t arena_bytes = 0;
@@ -149,8 +152,8 @@ struct KernelArtifact {
   CheckReport check;
 };
 
-/// Checks that every position and offset of a plan stays in range, so that an executor may trust it. `plan` may come
-/// from the network or from disk.
+/// Checks that every position and offset of a plan stays in range, so that an executor may trust
+/// it. `plan` may come from the network or from disk.
 absl::Status Verify(const Plan& plan);
 
 }  // namespace fusion

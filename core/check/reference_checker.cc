@@ -200,9 +200,8 @@ class Comparison {
       return Internal("packed output ", output, " is not the copy it should be");
     }
     HostTensor part = Cut(got, box);
-    if (part.dtype() == DType::kBool &&
-        std::any_of(part.bytes(), part.bytes() + part.byte_size(),
-                    [](std::byte b) { return b > std::byte{1}; })) {
+    if (part.dtype() == DType::kBool && std::any_of(part.bytes(), part.bytes() + part.byte_size(),
+                                                    [](std::byte b) { return b > std::byte{1}; })) {
       return Internal("output ", output, " holds a bool that is neither 0 nor 1");
     }
     Difference d = Compare(part, wanted);

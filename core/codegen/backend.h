@@ -16,7 +16,8 @@ struct KernelSource {
   int64_t scratch_bytes = 0;  // per worker
 };
 
-/// A code generator for one family of devices. Pure: text out, no tools run here, so it tests without a device.
+/// A code generator for one family of devices. Pure: text out, no tools run here, so it tests
+/// without a device.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -41,7 +41,8 @@ class CodeWriter {
   int depth_ = 0;
 };
 
-/// `value` as a C++ literal of the float type that reads back exactly: "0x1.8p+1f", "__builtin_inff()", "-0x0p+0f".
+/// `value` as a C++ literal of the float type that reads back exactly: "0x1.8p+1f",
+/// "__builtin_inff()", "-0x0p+0f".
 std::string FloatLiteral(double value);
 std::string DoubleLiteral(double value);
 

@@ -124,8 +124,7 @@ void ApplyTarget(const Target& target, DeviceSpec* spec) {
       if (level.name == name && bytes > 0) level.bytes = bytes;
     }
     if (!level.shared) level.total_bytes_per_s = level.bytes_per_s * spec->threads;
-    level.total_bytes_per_s =
-        std::min(level.total_bytes_per_s, level.bytes_per_s * spec->threads);
+    level.total_bytes_per_s = std::min(level.total_bytes_per_s, level.bytes_per_s * spec->threads);
   }
 }
 
@@ -149,12 +148,13 @@ int64_t DeviceSpec::OnChipBytes() const {
 }
 
 std::string DeviceSpec::KeyText() const {
-  std::string out = StrCat(name, " ", backend, " ", IsaName(isa), " threads=", threads, " vector=",
-                           vector_bytes, " flops=", flops_per_s, " efficiency=", product_efficiency,
-                           " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s, " task=", task_s);
+  std::string out = StrCat(name, " ", backend, " ", IsaName(isa), " threads=", threads,
+                           " vector=", vector_bytes, " flops=", flops_per_s,
+                           " efficiency=", product_efficiency, " scalar=", scalar_ops_per_s,
+                           " overlap=", overlap, " launch=", launch_s, " task=", task_s);
   for (const MemoryLevel& l : levels) {
-    out += StrCat(" ", l.name, "=", l.bytes, "/", l.shared, "/", l.headroom, "/", l.bytes_per_s, "/",
-                  l.total_bytes_per_s);
+    out += StrCat(" ", l.name, "=", l.bytes, "/", l.shared, "/", l.headroom, "/", l.bytes_per_s,
+                  "/", l.total_bytes_per_s);
   }
   for (const RegisterBlock& b : blocks) out += StrCat(" block=", b.m, "x", b.n);
   return out;
@@ -246,8 +246,9 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
       found = by_name(generic);
       if (found == specs.end()) return Internal("no device spec ", generic);
       if (warning != nullptr) {
-        *warning = StrCat("no device spec for ", target.vendor, " family ", target.family, " model ",
-                          target.model, "; planned for ", generic, " with the caches given");
+        *warning =
+            StrCat("no device spec for ", target.vendor, " family ", target.family, " model ",
+                   target.model, "; planned for ", generic, " with the caches given");
       }
     }
   }

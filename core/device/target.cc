@@ -15,7 +15,8 @@ absl::StatusOr<Isa> ParseIsa(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<Isa>(i);
   }
-  return Unimplemented("ISA ", Quote(name), " is not supported; supported: ", StrJoin(kNames, ", "));
+  return Unimplemented("ISA ", Quote(name),
+                       " is not supported; supported: ", StrJoin(kNames, ", "));
 }
 
 }  // namespace fusion

@@ -21,8 +21,8 @@ absl::Status CheckTensorSize(const TensorType& type) {
   if (type.shape.is_static()) {
     return CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype)).status();
   }
-  // Magnitude of a dim: its numbers with every symbol taken as 1. A product below the limit keeps every coefficient
-  // that merging dims can give below it.
+  // Magnitude of a dim: its numbers with every symbol taken as 1. A product below the limit keeps
+  // every coefficient that merging dims can give below it.
   Wide bytes = DTypeBytes(type.dtype);
   for (const Dim& dim : type.shape.dims()) {
     auto magnitude = [](int64_t v) { return v < 0 ? -static_cast<Wide>(v) : Wide{v}; };

@@ -9,20 +9,22 @@
 namespace fusion {
 
 struct BuilderOptions {
-  /// Nodes whose inputs are all constants are evaluated at once if their outputs take no more bytes than this, so that
-  /// exporters' shape arithmetic never reaches the graph. 0: never fold.
+  /// Nodes whose inputs are all constants are evaluated at once if their outputs take no more bytes
+  /// than this, so that exporters' shape arithmetic never reaches the graph. 0: never fold.
   int64_t fold_limit_bytes = int64_t{2} << 20;
-  /// Limits for all folding of one graph together, so that a hostile graph cannot make building it expensive: bytes of
-  /// folded constants, and elements read plus loop points evaluated. What is beyond them stays a node.
+  /// Limits for all folding of one graph together, so that a hostile graph cannot make building it
+  /// expensive: bytes of folded constants, and elements read plus loop points evaluated. What is
+  /// beyond them stays a node.
   int64_t fold_total_bytes = int64_t{256} << 20;
   double fold_total_points = 0x1p30;
 };
 
-/// InvalidArgument for a tensor of more than 64 dims or 2^62 bytes; a symbol counts as its smallest useful value, so
-/// that sums and products of its extents fit in 64 bits as well.
+/// InvalidArgument for a tensor of more than 64 dims or 2^62 bytes; a symbol counts as its smallest
+/// useful value, so that sums and products of its extents fit in 64 bits as well.
 absl::Status CheckTensorSize(const TensorType& type);
 
-/// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are added.
+/// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are
+/// added.
 ///
 ///   GraphBuilder b("mlp");
 ///   TensorId x = b.AddInput("x", {DType::kF32, Shape{8, 64}});
@@ -51,7 +53,8 @@ class GraphBuilder {
                                                      AttrMap attrs, std::string name,
                                                      const std::vector<std::string>& output_names);
 
-  /// Outputs keep the order of the calls. Naming an output renames its tensor only if it has no name yet.
+  /// Outputs keep the order of the calls. Naming an output renames its tensor only if it has no
+  /// name yet.
   void MarkOutput(TensorId id);
 
   const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
@@ -72,7 +75,8 @@ class GraphBuilder {
   BuilderOptions options_;
 };
 
-/// The same graph with symbol i replaced by values[i]; types are inferred anew. -1 leaves a symbol open.
+/// The same graph with symbol i replaced by values[i]; types are inferred anew. -1 leaves a symbol
+/// open.
 absl::StatusOr<Graph> BindSymbols(const Graph& graph, const std::vector<int64_t>& values);
 
 }  // namespace fusion

@@ -59,7 +59,8 @@ absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph) {
     TensorId& to = moved[static_cast<size_t>(id)];
     if (to != kNoTensor) return to;
     const Tensor& t = graph.tensor(id);
-    bool argument = t.kind == TensorKind::kConstant && t.client_has_bytes && t.value->elements() != 1;
+    bool argument =
+        t.kind == TensorKind::kConstant && t.client_has_bytes && t.value->elements() != 1;
     if (t.kind == TensorKind::kWeight || argument) {
       to = builder.AddWeight("", t.type);
       out.weight_names.push_back(t.name);

@@ -7,10 +7,12 @@
 
 namespace fusion {
 
-/// A graph without names and without the accidents of node order, and how to get back to the caller's words.
+/// A graph without names and without the accidents of node order, and how to get back to the
+/// caller's words.
 struct CanonicalGraph {
-  /// Nodes in depth-first order from the outputs, dead nodes gone, names empty; inputs in the caller's order, weights
-  /// in order of first use. Equal for two graphs that differ only in names and node order.
+  /// Nodes in depth-first order from the outputs, dead nodes gone, names empty; inputs in the
+  /// caller's order, weights in order of first use. Equal for two graphs that differ only in names
+  /// and node order.
   Graph graph;
 
   /// Names of the caller, by canonical position.
@@ -23,8 +25,9 @@ struct CanonicalGraph {
   std::string bytes;
 };
 
-/// Also turns every constant of more than one element that the client holds itself into a weight, so that its bytes
-/// enter neither key nor source (folding has already consumed those whose values matter).
+/// Also turns every constant of more than one element that the client holds itself into a weight,
+/// so that its bytes enter neither key nor source (folding has already consumed those whose values
+/// matter).
 absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph);
 
 }  // namespace fusion

@@ -12,7 +12,8 @@ struct Digit {
   Dim extent;
 };
 
-// The terms of `e` over `axes`, minor (smallest stride) first; axes of extent 1 are always zero and left out.
+// The terms of `e` over `axes`, minor (smallest stride) first; axes of extent 1 are always zero and
+// left out.
 std::vector<Digit> DigitsOf(const LoopBody& body, const IndexExpr& e) {
   std::vector<Digit> digits;
   for (const IndexExpr::Term& t : e.terms()) {
@@ -31,9 +32,8 @@ bool IsGuarded(const LoopBody& body, int axis) {
     }
   }
   bool within = false;
-  body.value.VisitOnce([&](const Expr& e) {
-    within |= e.op() == ScalarOp::kWithin && e.index() == axis;
-  });
+  body.value.VisitOnce(
+      [&](const Expr& e) { within |= e.op() == ScalarOp::kWithin && e.index() == axis; });
   return within;
 }
 
@@ -59,7 +59,8 @@ class Composer {
       for (const IndexExpr::Term& t : e.terms()) {
         indirect |= at_[static_cast<size_t>(t.axis)].indirect() >= 0;
       }
-      // An indirect index counts negative values from the end of the dim it was meant for: only a plain dim keeps that.
+      // An indirect index counts negative values from the end of the dim it was meant for: only a
+      // plain dim keeps that.
       if (indirect && !e.IsPlainAxis()) return std::nullopt;
       index.push_back(e.Substitute([&](int axis) { return at_[static_cast<size_t>(axis)]; }));
     }

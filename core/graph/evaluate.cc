@@ -28,8 +28,8 @@ Box Around(const Box& a, const Box& b) {
   return out;
 }
 
-// Calls visit(source offset, target offset, run length) for the rows of `box` inside a row-major tensor of `extents`,
-// and of a row-major tensor of the box's own extents.
+// Calls visit(source offset, target offset, run length) for the rows of `box` inside a row-major
+// tensor of `extents`, and of a row-major tensor of the box's own extents.
 template <typename Visit>
 void ForRows(const Box& box, const Dims& extents, Visit visit) {
   Dims shape = box.Extents();
@@ -166,8 +166,7 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     auto i = static_cast<size_t>(id);
     const Value& v = program.values[i];
     if (!held[i]) {
-      const HostTensor* tensor =
-          v.kind == TensorKind::kConstant ? v.value.get() : value(id);
+      const HostTensor* tensor = v.kind == TensorKind::kConstant ? v.value.get() : value(id);
       if (tensor == nullptr || tensor->dtype() != v.type.dtype ||
           Shape(tensor->dims()) != v.type.shape) {
         return nullptr;
@@ -208,7 +207,8 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     if (declared.tensor != kNoTensor) RoundAll(declared.type.dtype, &out);
     held[static_cast<size_t>(op.output)] = std::move(out);
     for (ValueId id : op.inputs) {
-      if (last[static_cast<size_t>(id)] == static_cast<LoopId>(o)) held[static_cast<size_t>(id)].reset();
+      if (last[static_cast<size_t>(id)] == static_cast<LoopId>(o))
+        held[static_cast<size_t>(id)].reset();
     }
   }
   std::vector<HostTensor> results;
@@ -225,8 +225,7 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(
     const std::function<absl::StatusOr<const HostTensor*>(TensorId)>& weight,
     const EvaluateOptions& options) {
   if (inputs.size() != graph.inputs().size()) {
-    return InvalidArgument("got ", inputs.size(), " inputs, the graph has ",
-                           graph.inputs().size());
+    return InvalidArgument("got ", inputs.size(), " inputs, the graph has ", graph.inputs().size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& declared = graph.tensor(graph.inputs()[i]);
@@ -273,10 +272,11 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
   for (const HostTensor* tensor : inputs) {
     ProgramBuilder::Handle handle;
     if (tensor != nullptr) {
-      handle.base = builder.AddValue({.type = {tensor->dtype(), Shape(tensor->dims())},
-                                      .kind = TensorKind::kConstant,
-                                      .value = {std::shared_ptr<const void>(), tensor},  // not owned
-                                      .order = {}});
+      handle.base =
+          builder.AddValue({.type = {tensor->dtype(), Shape(tensor->dims())},
+                            .kind = TensorKind::kConstant,
+                            .value = {std::shared_ptr<const void>(), tensor},  // not owned
+                            .order = {}});
       cost += static_cast<double>(tensor->elements());
     }
     handles.push_back(std::move(handle));
@@ -301,7 +301,8 @@ double EvaluationPoints(const Program& program, const std::vector<Box>& boxes) {
   double points = 0;
   for (const LoopOp& op : program.ops) {
     if (op.kind != LoopOp::kLoop) continue;
-    double here = static_cast<double>(NumElements(needed[static_cast<size_t>(op.output)].Extents()));
+    double here =
+        static_cast<double>(NumElements(needed[static_cast<size_t>(op.output)].Extents()));
     if (op.body.reduce) {
       for (int axis : op.body.ReducedAxes()) {
         here *= static_cast<double>(op.body.axes[static_cast<size_t>(axis)].extent.value());

@@ -23,30 +23,33 @@ struct EvaluateOptions {
   const CancelToken* cancel = nullptr;
 };
 
-/// The judge of correctness. Interprets loop bodies in double precision and rounds every graph tensor to its element
-/// type; values inside a composite op are not rounded. Slow but honest: no tiles, no vector math, no reassociation
-/// beyond summation in double.
+/// The judge of correctness. Interprets loop bodies in double precision and rounds every graph
+/// tensor to its element type; values inside a composite op are not rounded. Slow but honest: no
+/// tiles, no vector math, no reassociation beyond summation in double.
 
-/// Whole graph. `inputs` by graph input; `weight(id)` gives the bytes of a weight tensor (of its declared type) and may
-/// fail. Inputs are checked against the declared types.
+/// Whole graph. `inputs` by graph input; `weight(id)` gives the bytes of a weight tensor (of its
+/// declared type) and may fail. Inputs are checked against the declared types.
 absl::StatusOr<std::vector<HostTensor>> Evaluate(
     const Graph& graph, const std::vector<HostTensor>& inputs,
     const std::function<absl::StatusOr<const HostTensor*>(TensorId)>& weight,
     const EvaluateOptions& options = {});
 
-/// Parts of outputs of a program: computes only what those boxes need. `value(id)` gives the bytes of an input or
-/// weight value. `boxes[i]` belongs to program.outputs[i]; the result has the boxes' extents.
+/// Parts of outputs of a program: computes only what those boxes need. `value(id)` gives the bytes
+/// of an input or weight value. `boxes[i]` belongs to program.outputs[i]; the result has the boxes'
+/// extents.
 absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     const Program& program, const std::vector<Box>& boxes,
     const std::function<const HostTensor*(ValueId)>& value, const EvaluateOptions& options = {});
 
-/// One op on constants; inputs[i] is null where the call has no input i. With a `budget`, what the call costs (elements
-/// of its inputs plus EvaluationPoints) is taken off it; ResourceExhausted, and nothing is evaluated, if it is less.
+/// One op on constants; inputs[i] is null where the call has no input i. With a `budget`, what the
+/// call costs (elements of its inputs plus EvaluationPoints) is taken off it; ResourceExhausted,
+/// and nothing is evaluated, if it is less.
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
                                                      const std::vector<const HostTensor*>& inputs,
                                                      double* budget = nullptr);
 
-/// Elements that EvaluateBoxes would touch (iteration points of every loop), to budget a check before running it.
+/// Elements that EvaluateBoxes would touch (iteration points of every loop), to budget a check
+/// before running it.
 double EvaluationPoints(const Program& program, const std::vector<Box>& boxes);
 
 }  // namespace fusion

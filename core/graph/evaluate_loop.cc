@@ -80,7 +80,8 @@ class LoopRunner {
         written_.push_back(static_cast<int>(a));
       }
     }
-    // Threads share out the first written axis: let it be the longest of those that are not the run axis.
+    // Threads share out the first written axis: let it be the longest of those that are not the run
+    // axis.
     for (size_t i = 1; i + 1 < written_.size(); ++i) {
       if (ranges[static_cast<size_t>(written_[i])].size() >
           ranges[static_cast<size_t>(written_[0])].size()) {
@@ -136,7 +137,8 @@ class LoopRunner {
     return offset;
   }
 
-  // Elements of input i along `run_axis` (-1: none) for n points from the current one, into buffers_[i].
+  // Elements of input i along `run_axis` (-1: none) for n points from the current one, into
+  // buffers_[i].
   absl::Status Fetch(size_t i, int run_axis, int64_t n) {
     const EvaluatedValue& in = *inputs_[i];
     const Address& address = reads_[i];
@@ -163,7 +165,8 @@ class LoopRunner {
     for (int64_t k = first; k < last; ++k) {
       int64_t at = offset + k * step;
       for (const Address::Indirect& indirect : address.indirect) {
-        int64_t index = buffers_[static_cast<size_t>(indirect.input)].integers[static_cast<size_t>(k)];
+        int64_t index =
+            buffers_[static_cast<size_t>(indirect.input)].integers[static_cast<size_t>(k)];
         if (index < 0) index += indirect.extent;
         if (index < indirect.begin || index >= indirect.begin + indirect.size) {
           return InvalidArgument("index ", index, " out of range; expected 0..",
@@ -304,10 +307,10 @@ class LoopRunner {
       int64_t coordinate = at + k;
       std::vector<Scalar> lifted;
       for (size_t s = 0; s < state_.size(); ++s) {
-        CompiledExpr::Operand r = lift_[s].Evaluate(
-            1, {OperandOf(element, m.type())}, {CompiledExpr::Operand{nullptr, &coordinate}});
-        lifted.push_back({r.reals != nullptr ? r.reals[0] : 0,
-                          r.integers != nullptr ? r.integers[0] : 0});
+        CompiledExpr::Operand r = lift_[s].Evaluate(1, {OperandOf(element, m.type())},
+                                                    {CompiledExpr::Operand{nullptr, &coordinate}});
+        lifted.push_back(
+            {r.reals != nullptr ? r.reals[0] : 0, r.integers != nullptr ? r.integers[0] : 0});
       }
       std::vector<CompiledExpr::Operand> operands;
       for (size_t s = 0; s < state_.size(); ++s) {
@@ -319,8 +322,8 @@ class LoopRunner {
       std::vector<Scalar> merged;
       for (CompiledExpr& merge : merge_) {
         CompiledExpr::Operand r = merge.Evaluate(1, operands, {});
-        merged.push_back({r.reals != nullptr ? r.reals[0] : 0,
-                          r.integers != nullptr ? r.integers[0] : 0});
+        merged.push_back(
+            {r.reals != nullptr ? r.reals[0] : 0, r.integers != nullptr ? r.integers[0] : 0});
       }
       state_ = std::move(merged);
     }
@@ -392,9 +395,9 @@ using ProductRowsFn = void (*)(const double*, int64_t, int64_t, const double*, i
 #else
 #define FUSION_VECTORISED target("avx2,fma"), optimize("O3")
 #endif
-__attribute__((FUSION_VECTORISED)) void ProductRowsAvx2(
-    const double* a, int64_t a_row, int64_t a_k, const double* b, int64_t b_k, int64_t depth,
-    int64_t n, double* acc) {
+__attribute__((FUSION_VECTORISED)) void ProductRowsAvx2(const double* a, int64_t a_row, int64_t a_k,
+                                                        const double* b, int64_t b_k, int64_t depth,
+                                                        int64_t n, double* acc) {
   ProductRows<int>(a, a_row, a_k, b, b_k, depth, n, acc);
 }
 #endif
@@ -410,8 +413,8 @@ ProductRowsFn ChooseProductRows() {
   return ProductRowsBase;
 }
 
-// A sum of products where one written axis (`n`) moves only b, with stride 1, and one reduced axis (`k`) moves both.
-// Another written axis (`m`) may move only a.
+// A sum of products where one written axis (`n`) moves only b, with stride 1, and one reduced axis
+// (`k`) moves both. Another written axis (`m`) may move only a.
 struct ProductForm {
   int a = 0;
   int b = 1;
@@ -445,7 +448,8 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
     const Address& a = address[swap];
     const Address& b = address[1 - swap];
     for (size_t axis = 0; axis < body.axes.size(); ++axis) {
-      if (std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end()) continue;
+      if (std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end())
+        continue;
       int64_t extent = body.axes[axis].extent.value();
       if (a.step[axis] == 0 && b.step[axis] == 1 && extent > best) {
         best = extent;
@@ -459,8 +463,8 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
   for (size_t axis = 0; axis < body.axes.size(); ++axis) {
     bool is_reduced =
         std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
-    if (!is_reduced && static_cast<int>(axis) != form->n &&
-        address[form->b].step[axis] == 0 && address[form->a].step[axis] != 0) {
+    if (!is_reduced && static_cast<int>(axis) != form->n && address[form->b].step[axis] == 0 &&
+        address[form->a].step[axis] != 0) {
       form->m = static_cast<int>(axis);
     }
   }
@@ -485,7 +489,8 @@ void RunProduct(const LoopBody& body, const ProductForm& form,
   std::vector<int> outer;  // written axes other than n and m
   for (size_t axis = 0; axis < body.axes.size(); ++axis) {
     bool inner = axis == k || axis == n || static_cast<int>(axis) == form.m;
-    bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
+    bool is_reduced =
+        std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
     if (!inner && !is_reduced) outer.push_back(static_cast<int>(axis));
   }
   int64_t outer_points = 1;
@@ -538,7 +543,8 @@ void RunProduct(const LoopBody& body, const ProductForm& form,
             for (int64_t i = 0; i < ranges[k].size(); ++i) {
               double x = a_data[a_k + r * a_row + i * a.step[k]];
               const double* y = b_data + b_k + i * b.step[k];
-              for (int64_t j = 0; j < width; ++j) acc[static_cast<size_t>(r * width + j)] += x * y[j];
+              for (int64_t j = 0; j < width; ++j)
+                acc[static_cast<size_t>(r * width + j)] += x * y[j];
             }
           }
         }
@@ -625,8 +631,8 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
   }
   LoopRunner first(body, inputs, ranges, out);
   if (first.written().empty() || threads <= 1) {
-    Range all = first.written().empty() ? Range{0, 1}
-                                        : ranges[static_cast<size_t>(first.written()[0])];
+    Range all =
+        first.written().empty() ? Range{0, 1} : ranges[static_cast<size_t>(first.written()[0])];
     return first.Run(all.begin, all.end);
   }
   Range all = ranges[static_cast<size_t>(first.written()[0])];

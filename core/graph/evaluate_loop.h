@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-/// The part of a value the evaluator holds: doubles for float types, 64-bit integers for the others, row-major in `box`.
+/// The part of a value the evaluator holds: doubles for float types, 64-bit integers for the
+/// others, row-major in `box`.
 struct EvaluatedValue {
   DType dtype = DType::kF32;
   Box box;
@@ -14,11 +15,13 @@ struct EvaluatedValue {
   std::vector<int64_t> integers;
 };
 
-/// Computes `out->box` of a loop op from parts of its inputs that cover what the box needs. Internal to the evaluator.
+/// Computes `out->box` of a loop op from parts of its inputs that cover what the box needs.
+/// Internal to the evaluator.
 absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
                           int threads, EvaluatedValue* out);
 
-/// The box of the op's output that computing `box` really produces (dims that several axes write are done whole).
+/// The box of the op's output that computing `box` really produces (dims that several axes write
+/// are done whole).
 Box ComputedBox(const LoopBody& body, const Box& box);
 
 /// The box of input `input` (of extents `extents`) that computing `box` reads.

@@ -11,8 +11,8 @@ std::string DescribeNode(std::string_view name, std::string_view op) {
   // An op type may be any text of the client's.
   constexpr size_t kLongest = 64;
   bool plain = op.size() <= kLongest && std::all_of(op.begin(), op.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  });
+                 return std::isalnum(c) != 0 || c == '_';
+               });
   return StrCat("node ", QuoteShort(name), " (", plain ? std::string(op) : QuoteShort(op), ")");
 }
 

@@ -18,7 +18,8 @@ inline constexpr NodeId kNoNode = -1;
 enum class TensorKind : uint8_t {
   kInput,         // given at every run
   kWeight,        // constant of the client: known by name, type and shape, bytes never seen here
-  kConstant,      // constant whose bytes are part of the graph (scalars, folded shape arithmetic, masks)
+  kConstant,      // constant whose bytes are part of the graph (scalars, folded shape arithmetic,
+                  // masks)
   kIntermediate,  // written by a node
 };
 
@@ -27,7 +28,8 @@ struct Tensor {
   TensorType type;
   TensorKind kind = TensorKind::kIntermediate;
   std::shared_ptr<const HostTensor> value;  // kConstant
-  /// The client holds these bytes under `name` (an initialiser), so a constant may become a kernel argument.
+  /// The client holds these bytes under `name` (an initialiser), so a constant may become a kernel
+  /// argument.
   bool client_has_bytes = false;
   NodeId producer = kNoNode;
 };
@@ -40,8 +42,8 @@ struct Node {
   AttrMap attrs;
 };
 
-/// An operator graph in SSA form: immutable, topologically ordered, every type known. Made by GraphBuilder.
-/// Copying is cheap in bytes (constants are shared). Safe to read from any thread.
+/// An operator graph in SSA form: immutable, topologically ordered, every type known. Made by
+/// GraphBuilder. Copying is cheap in bytes (constants are shared). Safe to read from any thread.
 class Graph {
  public:
   const std::string& name() const { return name_; }
@@ -73,8 +75,8 @@ class Graph {
 /// Describes a node that is not in a graph (yet).
 std::string DescribeNode(std::string_view name, std::string_view op);
 
-/// Checks every invariant of a Graph: ids in range, single assignment, topological order, types as the ops infer them.
-/// A graph from GraphBuilder passes; this guards passes and parsers of ours.
+/// Checks every invariant of a Graph: ids in range, single assignment, topological order, types as
+/// the ops infer them. A graph from GraphBuilder passes; this guards passes and parsers of ours.
 absl::Status Verify(const Graph& graph);
 
 }  // namespace fusion

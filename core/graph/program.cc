@@ -19,8 +19,8 @@ bool IsIdentityView(const LoopBody& body) {
   return read == body.write;
 }
 
-// If `body` reads its input with the output's axes merely in another order: that order (storage order of the input
-// that makes the output row-major). Empty otherwise.
+// If `body` reads its input with the output's axes merely in another order: that order (storage
+// order of the input that makes the output row-major). Empty otherwise.
 std::vector<int> PermutationOf(const LoopBody& body) {
   std::vector<int> dim_of_axis(body.axes.size(), -1);
   const IndexMap& read = body.reads[0].index;
@@ -296,8 +296,8 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
     if (!known[static_cast<size_t>(id)]) leaf(id);
     ProgramBuilder::Handle& handle = handles[static_cast<size_t>(id)];
     const Value& base = builder.program().value(handle.base);
-    // An output must be written by us, in memory of its own: an input or constant passed through is copied, and so is
-    // memory under another shape, and a value that is an output already.
+    // An output must be written by us, in memory of its own: an input or constant passed through is
+    // copied, and so is memory under another shape, and a value that is an output already.
     const std::vector<ValueId>& outputs = builder.program().outputs;
     bool taken = std::find(outputs.begin(), outputs.end(), handle.base) != outputs.end();
     bool reinterpreted = base.producer != kNoLoop &&

@@ -30,7 +30,8 @@ struct Value {
 struct LoopOp {
   enum Kind : uint8_t {
     kLoop,         // `body`
-    kReinterpret,  // the input's elements in row-major order under the output's shape; no arithmetic, no copy
+    kReinterpret,  // the input's elements in row-major order under the output's shape; no
+                   // arithmetic, no copy
   };
   Kind kind = kLoop;
   /// Primitive op type ("MatMul", "Exp", "Copy").
@@ -42,8 +43,9 @@ struct LoopOp {
   ValueId output = 0;
 };
 
-/// A graph as loop ops only: composites taken apart, views turned into index maps, scalar constants inside the
-/// expressions. What the SMG is built from. Immutable; ops in topological order; safe to read from any thread.
+/// A graph as loop ops only: composites taken apart, views turned into index maps, scalar constants
+/// inside the expressions. What the SMG is built from. Immutable; ops in topological order; safe to
+/// read from any thread.
 struct Program {
   std::vector<Value> values;
   std::vector<LoopOp> ops;
@@ -56,12 +58,13 @@ struct Program {
 };
 
 struct ProgramOptions {
-  /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every view is an op of
-  /// its own, as the evaluator wants it.
+  /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every
+  /// view is an op of its own, as the evaluator wants it.
   bool absorb_views = true;
 };
 
-/// Takes a graph of static shapes apart. Fails with Unimplemented, naming the node, where a symbolic dim is left.
+/// Takes a graph of static shapes apart. Fails with Unimplemented, naming the node, where a
+/// symbolic dim is left.
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options = {});
 
 /// Strides in elements of a value as it is stored.
@@ -72,14 +75,15 @@ Dims StorageStrides(const Value& value);
 ///   program {
 ///     %0 = input 0 : f32[128,768]
 ///     %1 = weight 0 : f32[768,768]
-///     %2 = MatMul @3 : f32[128,768] = for m:128 n:768 k:768 [m, n] = sum %0[m, k], %1[k, n] : mul(in0, in1)
-///     output %2
+///     %2 = MatMul @3 : f32[128,768] = for m:128 n:768 k:768 [m, n] = sum %0[m, k], %1[k, n] :
+///     mul(in0, in1) output %2
 ///   }
 std::string ToString(const Program& program);
 absl::StatusOr<Program> ParseProgram(std::string_view text);
 
-/// The ops in `ops` (ascending) as a program of their own: values from outside become inputs (scalar constants stay),
-/// in order of first use. No outputs are declared. `values` receives, for each value of the result, the value it was.
+/// The ops in `ops` (ascending) as a program of their own: values from outside become inputs
+/// (scalar constants stay), in order of first use. No outputs are declared. `values` receives, for
+/// each value of the result, the value it was.
 Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
                        std::vector<ValueId>* values);
 

@@ -6,8 +6,8 @@
 
 namespace fusion {
 
-/// Takes op calls apart into the loop ops of a Program. Internal to the graph layer: BuildProgram and EvaluateCall
-/// share it.
+/// Takes op calls apart into the loop ops of a Program. Internal to the graph layer: BuildProgram
+/// and EvaluateCall share it.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(ProgramOptions options) : options_(options) {}
@@ -23,7 +23,8 @@ class ProgramBuilder {
   ValueId AddValue(Value value);
   const TensorType& TypeOf(const Handle& handle) const;
 
-  /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns one handle an output.
+  /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
+  /// one handle an output.
   absl::StatusOr<std::vector<Handle>> AddCall(const OpCall& call, const std::vector<Handle>& inputs,
                                               NodeId origin);
   /// The value behind a handle; a view is written to memory by a "Copy".
@@ -45,7 +46,8 @@ class ProgramBuilder {
 
   ProgramOptions options_;
   Program program_;
-  // How a value is looked at by the ops that use it directly: all through one permutation, or otherwise.
+  // How a value is looked at by the ops that use it directly: all through one permutation, or
+  // otherwise.
   struct DirectUse {
     bool any = false;
     bool mixed = false;

@@ -21,9 +21,9 @@ std::string OrderToString(const Value& value) {
 
 std::string OpToString(const Program& program, const LoopOp& op) {
   const Value& out = program.value(op.output);
-  std::string head =
-      StrCat("  %", op.output, " = ", op.label, " @", op.origin,
-             out.tensor == kNoTensor ? " inner" : "", " : ", out.type.ToString(), OrderToString(out));
+  std::string head = StrCat("  %", op.output, " = ", op.label, " @", op.origin,
+                            out.tensor == kNoTensor ? " inner" : "", " : ", out.type.ToString(),
+                            OrderToString(out));
   if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
   const LoopBody& body = op.body;
   auto name = [&](int axis) { return body.axes[static_cast<size_t>(axis)].name; };
@@ -32,8 +32,9 @@ std::string OpToString(const Program& program, const LoopOp& op) {
   text += StrCat(" ", IndexMapToString(body.write, name), " = ",
                  body.reduce ? body.reduce->name() : "map", "(");
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    text += StrCat(i == 0 ? "" : ", ", "%", op.inputs[i],
-                   IndexMapToString(body.reads[i].index, name), GuardsToString(body, body.reads[i]));
+    text +=
+        StrCat(i == 0 ? "" : ", ", "%", op.inputs[i], IndexMapToString(body.reads[i].index, name),
+               GuardsToString(body, body.reads[i]));
   }
   return StrCat(text, ") : ", body.value.ToString(), "\n");
 }

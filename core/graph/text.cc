@@ -20,9 +20,10 @@ std::string LeafToString(int id, const Tensor& t) {
     case TensorKind::kWeight:
       return StrCat("  %", id, " = weight ", Quote(t.name), " : ", t.type.ToString(), "\n");
     case TensorKind::kConstant:
-      return StrCat("  %", id, " = ", t.client_has_bytes ? "initializer " : "const ",
-                    Quote(t.name), " : ", TensorToText(*t.value), "\n");
-    case TensorKind::kIntermediate: break;
+      return StrCat("  %", id, " = ", t.client_has_bytes ? "initializer " : "const ", Quote(t.name),
+                    " : ", TensorToText(*t.value), "\n");
+    case TensorKind::kIntermediate:
+      break;
   }
   return "";
 }
@@ -32,14 +33,12 @@ std::string NodeToString(const Graph& graph, const Node& node, const std::vector
     return id == kNoTensor ? std::string("-") : StrCat("%", number[static_cast<size_t>(id)]);
   };
   std::string attrs = node.attrs.ToString();
-  return StrCat("  ", StrJoin(node.outputs, ", ", id_text), " = ", node.def->name, "(",
-                StrJoin(node.inputs, ", ", id_text), ")", attrs.empty() ? "" : " ", attrs, " : ",
-                StrJoin(node.outputs, ", ",
-                        [&](TensorId id) { return graph.tensor(id).type.ToString(); }),
-                "  ",
-                StrJoin(node.outputs, ", ",
-                        [&](TensorId id) { return Quote(graph.tensor(id).name); }),
-                " @ ", Quote(node.name), "\n");
+  return StrCat(
+      "  ", StrJoin(node.outputs, ", ", id_text), " = ", node.def->name, "(",
+      StrJoin(node.inputs, ", ", id_text), ")", attrs.empty() ? "" : " ", attrs, " : ",
+      StrJoin(node.outputs, ", ", [&](TensorId id) { return graph.tensor(id).type.ToString(); }),
+      "  ", StrJoin(node.outputs, ", ", [&](TensorId id) { return Quote(graph.tensor(id).name); }),
+      " @ ", Quote(node.name), "\n");
 }
 
 class Parser {
@@ -179,8 +178,8 @@ class Parser {
                                                          std::move(node_name), names));
     for (size_t i = 0; i < ids.size(); ++i) {
       if (builder_.tensor(outputs[i]).type != types[i]) {
-        return in_.Error(StrCat("type ", builder_.tensor(outputs[i]).type.ToString(),
-                                " for %", ids[i], " before this"));
+        return in_.Error(StrCat("type ", builder_.tensor(outputs[i]).type.ToString(), " for %",
+                                ids[i], " before this"));
       }
       ids_[ids[i]] = outputs[i];
     }

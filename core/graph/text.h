@@ -18,7 +18,8 @@ namespace fusion {
 ///     output %3
 ///   }
 ///
-/// A symbol is declared before its use: symbol s0 "seq" min 1 max 512 multiple 1 likely [128]. `-` is an absent input.
+/// A symbol is declared before its use: symbol s0 "seq" min 1 max 512 multiple 1 likely [128]. `-`
+/// is an absent input.
 std::string ToString(const Graph& graph);
 
 /// Fails with line and column. The result satisfies Verify.

@@ -81,10 +81,11 @@ bool AttrMap::operator==(const AttrMap& other) const {
 
 std::string AttrMap::ToString() const {
   if (values_.empty()) return "";
-  return StrCat("{", StrJoin(values_, ", ", [](const auto& kv) {
-                  return StrCat(kv.first, "=", ValueToText(kv.second));
-                }),
-                "}");
+  return StrCat(
+      "{",
+      StrJoin(values_, ", ",
+              [](const auto& kv) { return StrCat(kv.first, "=", ValueToText(kv.second)); }),
+      "}");
 }
 
 absl::StatusOr<AttrMap> AttrMap::Parse(Lexer& in) {

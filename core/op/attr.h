@@ -60,8 +60,8 @@ class AttrMap {
   std::map<std::string, AttrValue> values_;
 };
 
-/// "f32[2,2] = {0x1p+0, nan, ...}" without the "=": dtype, extents and every element; integers in decimal, floats in
-/// hex. Used for inline constants in every text form.
+/// "f32[2,2] = {0x1p+0, nan, ...}" without the "=": dtype, extents and every element; integers in
+/// decimal, floats in hex. Used for inline constants in every text form.
 std::string TensorToText(const HostTensor& tensor);
 /// Inverse of TensorToText; refuses more than 16M elements.
 absl::StatusOr<HostTensor> ParseTensorText(Lexer& in);

@@ -5,11 +5,16 @@ namespace {
 
 bool KindMatches(ParamSpec::Kind kind, const AttrValue& value) {
   switch (kind) {
-    case ParamSpec::kInt: return std::holds_alternative<int64_t>(value);
-    case ParamSpec::kInts: return std::holds_alternative<std::vector<int64_t>>(value);
-    case ParamSpec::kFloat: return std::holds_alternative<double>(value);
-    case ParamSpec::kFloats: return std::holds_alternative<std::vector<double>>(value);
-    case ParamSpec::kString: return std::holds_alternative<std::string>(value);
+    case ParamSpec::kInt:
+      return std::holds_alternative<int64_t>(value);
+    case ParamSpec::kInts:
+      return std::holds_alternative<std::vector<int64_t>>(value);
+    case ParamSpec::kFloat:
+      return std::holds_alternative<double>(value);
+    case ParamSpec::kFloats:
+      return std::holds_alternative<std::vector<double>>(value);
+    case ParamSpec::kString:
+      return std::holds_alternative<std::string>(value);
     case ParamSpec::kTensor:
       return std::holds_alternative<std::shared_ptr<const HostTensor>>(value);
   }

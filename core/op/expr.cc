@@ -42,7 +42,8 @@ absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& ar
     case ScalarTyping::kSelect:
       if (args[0] != DType::kBool || args[1] != args[2]) return mismatch("bool and equal types");
       return args[1];
-    default: return mismatch("a function");
+    default:
+      return mismatch("a function");
   }
 }
 
@@ -52,7 +53,8 @@ Expr Expr::Input(int index, DType type) {
 
 Expr Expr::Const(DType type, double value) {
   if (!IsFloat(type)) return ConstInt(type, static_cast<int64_t>(value));
-  return Expr(Node{.op = ScalarOp::kConst, .type = type, .value = RoundTo(type, value), .args = {}});
+  return Expr(
+      Node{.op = ScalarOp::kConst, .type = type, .value = RoundTo(type, value), .args = {}});
 }
 
 Expr Expr::ConstInt(DType type, int64_t value) {
@@ -164,8 +166,10 @@ double Expr::Cost() const {
 
 std::string Expr::ToString() const {
   switch (op()) {
-    case ScalarOp::kInput: return StrCat("in", index());
-    case ScalarOp::kAxis: return StrCat("axis(", index(), ")");
+    case ScalarOp::kInput:
+      return StrCat("in", index());
+    case ScalarOp::kAxis:
+      return StrCat("axis(", index(), ")");
     case ScalarOp::kWithin:
       return StrCat("within(", index(), ", ", integer(), ", ", end(), ")");
     case ScalarOp::kConst:
@@ -191,7 +195,8 @@ absl::StatusOr<Expr> Expr::Parse(Lexer& in, const std::vector<DType>& input_type
   std::function<absl::StatusOr<Expr>(int)> parse = [&](int depth) -> absl::StatusOr<Expr> {
     if (depth > kMaxExprDepth) return in.Error("an expression nested less deeply");
     if (++nodes > kMaxExprNodes) return in.Error("an expression of fewer nodes");
-    absl::Status unknown = in.Error("a scalar function, in<i>, axis(i), within(i, b, e) or a constant");
+    absl::Status unknown =
+        in.Error("a scalar function, in<i>, axis(i), within(i, b, e) or a constant");
     ASSIGN_OR_RETURN(std::string word, in.Identifier());
     if (word.size() > 2 && word.compare(0, 2, "in") == 0 &&
         word.find_first_not_of("0123456789", 2) == std::string::npos && word.size() < 8) {
@@ -235,7 +240,8 @@ absl::StatusOr<Expr> Expr::Parse(Lexer& in, const std::vector<DType>& input_type
         args.push_back(a);
       } while (in.Accept(","));
       auto made = Make(*op, std::move(args));
-      if (!made.ok()) return in.Error(StrCat("a well-typed call before this; ", Message(made.status())));
+      if (!made.ok())
+        return in.Error(StrCat("a well-typed call before this; ", Message(made.status())));
       result = *std::move(made);
     }
     RETURN_IF_ERROR(in.Expect(")"));
@@ -317,13 +323,14 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
           ints[i] = WrapInteger(e.type(), a.integers[i]);
         } else {
           double value = RoundTo(e.type(), a.reals[i]);
-          ints[i] = value >= 0x1p63 ? std::numeric_limits<int64_t>::max()
-                                    : static_cast<int64_t>(value);
+          ints[i] =
+              value >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(value);
         }
       }
       return;
     }
-    default: break;
+    default:
+      break;
   }
   Operand a = arg(0);
   Operand b = step.args.size() > 1 ? arg(1) : a;

@@ -13,17 +13,18 @@
 
 namespace fusion {
 
-/// Type of `op` applied to arguments of these types, or why it cannot be (leaves and casts have no rule: InvalidArgument).
+/// Type of `op` applied to arguments of these types, or why it cannot be (leaves and casts have no
+/// rule: InvalidArgument).
 absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& args);
 
-/// An immutable scalar expression with types. A DAG: sharing a sub-expression shares its node, so backends compute it
-/// once. Cheap to copy; safe to share between threads.
+/// An immutable scalar expression with types. A DAG: sharing a sub-expression shares its node, so
+/// backends compute it once. Cheap to copy; safe to share between threads.
 ///
 ///   Expr x = Expr::Input(0, DType::kF32);
 ///   Expr silu = x * Expr::Unary(ScalarOp::kSigmoid, x);   // prints "mul(in0, sigmoid(in0))"
 ///
-/// Building an ill-typed expression is a bug of ours and aborts; text from outside goes through Parse, which fails
-/// with a position instead.
+/// Building an ill-typed expression is a bug of ours and aborts; text from outside goes through
+/// Parse, which fails with a position instead.
 class Expr {
  public:
   Expr() = default;  // empty; only assignable
@@ -60,7 +61,8 @@ class Expr {
   /// Structural equality.
   bool operator==(const Expr& other) const;
 
-  /// The same expression with every leaf (kInput, kAxis, kWithin) replaced by leaf(e). Shared nodes stay shared.
+  /// The same expression with every leaf (kInput, kAxis, kWithin) replaced by leaf(e). Shared nodes
+  /// stay shared.
   Expr MapLeaves(const std::function<Expr(const Expr&)>& leaf) const;
   /// Calls visit(e) once per distinct node, arguments before users.
   void VisitOnce(const std::function<void(const Expr&)>& visit) const;
@@ -69,8 +71,8 @@ class Expr {
 
   /// "mul(in0, sigmoid(in0))"; constants as f32(0x1.8p+1), casts as cast.f32(x).
   std::string ToString() const;
-  /// Inverse of ToString; `input_types[i]` is the type of in<i>. Rejects unknown names, wrong arity, ill-typed
-  /// arguments, more than 10,000 nodes and nesting beyond 200.
+  /// Inverse of ToString; `input_types[i]` is the type of in<i>. Rejects unknown names, wrong
+  /// arity, ill-typed arguments, more than 10,000 nodes and nesting beyond 200.
   static absl::StatusOr<Expr> Parse(Lexer& in, const std::vector<DType>& input_types);
 
  private:
@@ -94,7 +96,8 @@ inline Expr operator-(const Expr& a, const Expr& b) { return Expr::Binary(Scalar
 inline Expr operator*(const Expr& a, const Expr& b) { return Expr::Binary(ScalarOp::kMul, a, b); }
 inline Expr operator/(const Expr& a, const Expr& b) { return Expr::Binary(ScalarOp::kDiv, a, b); }
 
-/// A value of the evaluator: a run of elements, doubles for float types and 64-bit integers for the others.
+/// A value of the evaluator: a run of elements, doubles for float types and 64-bit integers for the
+/// others.
 struct ValueRun {
   std::vector<double> reals;
   std::vector<int64_t> integers;
@@ -105,19 +108,22 @@ struct ValueRun {
 ///   CompiledExpr f(expr);
 ///   f.Evaluate(n, inputs, axes, &out);    // inputs[i] holds n elements of in<i>
 ///
-/// Float arithmetic is in double; casts round. Not thread-safe (it owns its temporaries); make one per thread.
+/// Float arithmetic is in double; casts round. Not thread-safe (it owns its temporaries); make one
+/// per thread.
 class CompiledExpr {
  public:
   explicit CompiledExpr(const Expr& expr);
 
   DType type() const { return expr_.type(); }
 
-  /// Where one input or axis coordinate is, `n` elements: exactly one pointer is set, as the type asks.
+  /// Where one input or axis coordinate is, `n` elements: exactly one pointer is set, as the type
+  /// asks.
   struct Operand {
     const double* reals = nullptr;
     const int64_t* integers = nullptr;
   };
-  /// Evaluates n elements. `axes[k]` is the coordinate run of axis k (needed for the axes the expression names).
+  /// Evaluates n elements. `axes[k]` is the coordinate run of axis k (needed for the axes the
+  /// expression names).
   Operand Evaluate(int64_t n, const std::vector<Operand>& inputs, const std::vector<Operand>& axes);
 
  private:

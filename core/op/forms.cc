@@ -50,8 +50,8 @@ absl::StatusOr<LoopBody> ElementwiseBody(
     Read read;
     int offset = rank - call.shape(i).rank();
     for (int d = offset; d < rank; ++d) {
-      bool repeated = call.shape(i).dim(d - offset) == Dim(1) &&
-                      extents[static_cast<size_t>(d)] != Dim(1);
+      bool repeated =
+          call.shape(i).dim(d - offset) == Dim(1) && extents[static_cast<size_t>(d)] != Dim(1);
       read.index.push_back(repeated ? IndexExpr(0) : IndexExpr::Axis(d));
     }
     body.reads.push_back(std::move(read));
@@ -63,7 +63,8 @@ absl::StatusOr<LoopBody> ElementwiseBody(
 }
 
 OpDef UnaryOp(std::string name, ScalarOp op) {
-  return {.name = std::move(name), .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
+  return {.name = std::move(name),
+          .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             bool real_only = GetScalarInfo(op).typing == ScalarTyping::kReal;
             if (real_only && !IsFloat(call.dtype(0))) {
               return InvalidArgument("input 0 is ", DTypeName(call.dtype(0)),
@@ -148,16 +149,18 @@ absl::StatusOr<LoopBody> ReduceBody(const OpCall& call, const Expr& value,
   body.value = value;
   if (!axes.empty()) {
     auto named = Monoid::Named(monoid, value.type());
-    if (!named) return InvalidArgument("input 0 is ", DTypeName(value.type()), ", expected a numeric type");
+    if (!named)
+      return InvalidArgument("input 0 is ", DTypeName(value.type()), ", expected a numeric type");
     body.reduce = *named;
   }
   return body;
 }
 
 OpDef ReduceOp(std::string name, std::string_view monoid) {
-  return {.name = std::move(name),
-          .params = ReduceParams(),
-          .body = [monoid](const OpCall& call, int) { return ReduceBody(call, call.In(0), monoid); }};
+  return {
+      .name = std::move(name), .params = ReduceParams(), .body = [monoid](const OpCall& call, int) {
+        return ReduceBody(call, call.In(0), monoid);
+      }};
 }
 
 LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index) {
@@ -173,7 +176,8 @@ LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap 
 
 absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape) {
   const Shape& from = call.shape(0);
-  // Symbolic extents are only passed through where both shapes name the same dim at the same place from the front.
+  // Symbolic extents are only passed through where both shapes name the same dim at the same place
+  // from the front.
   LoopBody body;
   Read read;
   int lead = 0;
@@ -197,8 +201,8 @@ absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape) {
   ASSIGN_OR_RETURN(Dims out_dims, rest(shape));
   if (NumElements(in_dims) == 0) return Unimplemented("reshape of an empty tensor");
 
-  // Walk both shapes from the minor end, cutting the longer remaining factor by the shorter one. Atoms are collected
-  // minor first as (extent, input dim, output dim).
+  // Walk both shapes from the minor end, cutting the longer remaining factor by the shorter one.
+  // Atoms are collected minor first as (extent, input dim, output dim).
   struct Atom {
     int64_t extent;
     size_t in_dim;

@@ -11,8 +11,8 @@ namespace fusion {
 /// The recurring forms of loop bodies, so that an op file says only what is special about its op.
 
 /// Broadcasts the inputs as NumPy does and applies `value` to their elements.
-absl::StatusOr<LoopBody> ElementwiseBody(const OpCall& call,
-                                         const std::function<Expr(const std::vector<Expr>&)>& value);
+absl::StatusOr<LoopBody> ElementwiseBody(
+    const OpCall& call, const std::function<Expr(const std::vector<Expr>&)>& value);
 
 /// Definition of y = op(x), x of a float type (or any numeric type).
 OpDef UnaryOp(std::string name, ScalarOp op);
@@ -21,8 +21,8 @@ OpDef BinaryOp(std::string name, ScalarOp op);
 /// Definition of y = op(x0, op(x1, ...)) over one or more inputs with broadcasting (Max, Min, Sum).
 OpDef VariadicOp(std::string name, ScalarOp op);
 
-/// Definition of a reduction over attribute "axes" (absent or empty: all, unless noop_with_empty_axes) with
-/// "keepdims" (default 1).
+/// Definition of a reduction over attribute "axes" (absent or empty: all, unless
+/// noop_with_empty_axes) with "keepdims" (default 1).
 OpDef ReduceOp(std::string name, std::string_view monoid);
 /// Loop body of such a reduction of `value` (an expression of in0).
 absl::StatusOr<LoopBody> ReduceBody(const OpCall& call, const Expr& value, std::string_view monoid);
@@ -34,8 +34,8 @@ std::vector<ParamSpec> ReduceParams();
 /// Loop body of a view: output of `extents`, whose element at the axes' coordinates is in0[index].
 LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index);
 
-/// Loop body of a row-major reshape of in0 to `shape`: both shapes are factored into common atoms. Unimplemented if
-/// they have no common refinement ([6,4] -> [4,6]).
+/// Loop body of a row-major reshape of in0 to `shape`: both shapes are factored into common atoms.
+/// Unimplemented if they have no common refinement ([6,4] -> [4,6]).
 absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape);
 
 /// Plain axis names d0, d1, ...

@@ -28,10 +28,10 @@ IndexExpr operator+(const IndexExpr& a, const IndexExpr& b) {
   size_t i = 0;
   size_t j = 0;
   while (i < a.terms_.size() || j < b.terms_.size()) {
-    bool take_a = j >= b.terms_.size() ||
-                  (i < a.terms_.size() && a.terms_[i].axis <= b.terms_[j].axis);
-    bool take_b = i >= a.terms_.size() ||
-                  (j < b.terms_.size() && b.terms_[j].axis <= a.terms_[i].axis);
+    bool take_a =
+        j >= b.terms_.size() || (i < a.terms_.size() && a.terms_[i].axis <= b.terms_[j].axis);
+    bool take_b =
+        i >= a.terms_.size() || (j < b.terms_.size() && b.terms_[j].axis <= a.terms_[i].axis);
     IndexExpr::Term term{take_a ? a.terms_[i].axis : b.terms_[j].axis, 0};
     if (take_a) term.coefficient += a.terms_[i++].coefficient;
     if (take_b) term.coefficient += b.terms_[j++].coefficient;

@@ -13,8 +13,9 @@ namespace fusion {
 /// A dim that several iteration spaces share (SMG, schedule): what an IndexExpr's axes are there.
 using DimId = int;
 
-/// constant + sum of coefficient * axis (+ the value of an index input): where one tensor dim is read or written.
-/// What an axis number means is the owner's business: an op's loop axes (LoopBody) or unified dims (SMG, schedule).
+/// constant + sum of coefficient * axis (+ the value of an index input): where one tensor dim is
+/// read or written. What an axis number means is the owner's business: an op's loop axes (LoopBody)
+/// or unified dims (SMG, schedule).
 class IndexExpr {
  public:
   struct Term {
@@ -30,8 +31,10 @@ class IndexExpr {
   static IndexExpr Indirect(int input);
 
   int64_t constant() const { return constant_; }
-  const std::vector<Term>& terms() const { return terms_; }  // by ascending axis, no zero coefficients
-  int indirect() const { return indirect_; }                 // -1: none
+  const std::vector<Term>& terms() const {
+    return terms_;
+  }                                           // by ascending axis, no zero coefficients
+  int indirect() const { return indirect_; }  // -1: none
 
   /// True for "1 * axis + 0".
   bool IsPlainAxis() const {
@@ -66,7 +69,6 @@ using IndexMap = std::vector<IndexExpr>;
 
 /// "[b, 64*h + d]"
 std::string IndexMapToString(const IndexMap& map, const std::function<std::string(int)>& name);
-absl::StatusOr<IndexMap> ParseIndexMap(Lexer& in,
-                                       const std::function<int(std::string_view)>& find);
+absl::StatusOr<IndexMap> ParseIndexMap(Lexer& in, const std::function<int(std::string_view)>& find);
 
 }  // namespace fusion

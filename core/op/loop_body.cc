@@ -9,7 +9,8 @@ std::string AxisName(const LoopBody& body, int axis) {
   return body.axes[static_cast<size_t>(axis)].name;
 }
 
-// The extent of a dim written by `e`: with a mixed-radix number of axes, the largest index plus one.
+// The extent of a dim written by `e`: with a mixed-radix number of axes, the largest index plus
+// one.
 Dim WrittenExtent(const LoopBody& body, const IndexExpr& e) {
   if (e.IsPlainAxis()) return body.axes[static_cast<size_t>(e.terms()[0].axis)].extent;
   Dim extent(e.constant() + 1);
@@ -19,7 +20,8 @@ Dim WrittenExtent(const LoopBody& body, const IndexExpr& e) {
   return extent;
 }
 
-// Sorted by coefficient, each coefficient must be the product of the smaller extents: 64*h + d with d in 0..63.
+// Sorted by coefficient, each coefficient must be the product of the smaller extents: 64*h + d with
+// d in 0..63.
 absl::Status CheckMixedRadix(const LoopBody& body, const IndexExpr& e) {
   auto terms = e.terms();
   std::sort(terms.begin(), terms.end(),
@@ -136,9 +138,8 @@ absl::Status LoopBody::Verify(const std::vector<TensorType>& inputs) const {
   }
   absl::Status leaf = absl::OkStatus();
   value.VisitOnce([&](const Expr& e) {
-    if (e.op() == ScalarOp::kInput &&
-        (static_cast<size_t>(e.index()) >= inputs.size() ||
-         inputs[static_cast<size_t>(e.index())].dtype != e.type())) {
+    if (e.op() == ScalarOp::kInput && (static_cast<size_t>(e.index()) >= inputs.size() ||
+                                       inputs[static_cast<size_t>(e.index())].dtype != e.type())) {
       leaf = Internal("the value names in", e.index(), " with a type the op does not have");
     }
     if ((e.op() == ScalarOp::kAxis || e.op() == ScalarOp::kWithin) &&

@@ -26,8 +26,8 @@ struct LoopAxis {
   bool operator==(const LoopAxis&) const = default;
 };
 
-/// An input is only read where every guard holds (begin <= axis < end); elsewhere the value expression must not use
-/// it. Concat and pad are guarded reads.
+/// An input is only read where every guard holds (begin <= axis < end); elsewhere the value
+/// expression must not use it. Concat and pad are guarded reads.
 struct Guard {
   int axis = 0;
   int64_t begin = 0;
@@ -41,15 +41,17 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-/// The meaning of a primitive op: an iteration space, where each input is read, a scalar expression of the elements
-/// read (in<i>) and coordinates (axis(i)), an optional reduction over the axes that the output lacks, and where the
-/// result is written. Everything else (shape, mappings, flops, bytes, reference value, code) is derived from this.
+/// The meaning of a primitive op: an iteration space, where each input is read, a scalar expression
+/// of the elements read (in<i>) and coordinates (axis(i)), an optional reduction over the axes that
+/// the output lacks, and where the result is written. Everything else (shape, mappings, flops,
+/// bytes, reference value, code) is derived from this.
 ///
 ///   c[m,n] = sum_k a[m,k] * b[k,n]:
-///   {.axes = {m, n, k}, .reads = {[m, k], [k, n]}, .write = [m, n], .value = in0 * in1, .reduce = sum}
+///   {.axes = {m, n, k}, .reads = {[m, k], [k, n]}, .write = [m, n], .value = in0 * in1, .reduce =
+///   sum}
 ///
-/// Invariants (checked by Verify): every axis without `reduce` occurs in `write`; each write dim is a mixed-radix
-/// number of distinct axes (so elements are written once and completely).
+/// Invariants (checked by Verify): every axis without `reduce` occurs in `write`; each write dim is
+/// a mixed-radix number of distinct axes (so elements are written once and completely).
 struct LoopBody {
   std::vector<LoopAxis> axes;
   std::vector<Read> reads;  // one per input
@@ -65,14 +67,15 @@ struct LoopBody {
   /// in0 at some index, unchanged: the op is a view of its input if it does not reduce.
   bool IsView() const;
 
-  /// Checks the invariants, the axis and input numbers, and that reads stay inside inputs of these types.
+  /// Checks the invariants, the axis and input numbers, and that reads stay inside inputs of these
+  /// types.
   absl::Status Verify(const std::vector<TensorType>& inputs) const;
 
   bool operator==(const LoopBody&) const = default;
 };
 
-/// Replaces axis `axis` (extent E) by two, major (E / minor_extent) and minor; the minor one takes the number
-/// `axis + 1` and later axes move up by one. E must be static and divisible.
+/// Replaces axis `axis` (extent E) by two, major (E / minor_extent) and minor; the minor one takes
+/// the number `axis + 1` and later axes move up by one. E must be static and divisible.
 LoopBody SplitAxis(const LoopBody& body, int axis, int64_t minor_extent);
 
 }  // namespace fusion

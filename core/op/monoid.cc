@@ -9,23 +9,34 @@ Expr Lowest(DType type) {
   if (IsFloat(type)) return Expr::Const(type, -std::numeric_limits<double>::infinity());
   // Wrapped to the type's minimum for narrow types.
   switch (type) {
-    case DType::kI8: return Expr::ConstInt(type, -128);
-    case DType::kI16: return Expr::ConstInt(type, -32768);
-    case DType::kI32: return Expr::ConstInt(type, std::numeric_limits<int32_t>::min());
-    case DType::kI64: return Expr::ConstInt(type, std::numeric_limits<int64_t>::min());
-    default: return Expr::ConstInt(type, 0);
+    case DType::kI8:
+      return Expr::ConstInt(type, -128);
+    case DType::kI16:
+      return Expr::ConstInt(type, -32768);
+    case DType::kI32:
+      return Expr::ConstInt(type, std::numeric_limits<int32_t>::min());
+    case DType::kI64:
+      return Expr::ConstInt(type, std::numeric_limits<int64_t>::min());
+    default:
+      return Expr::ConstInt(type, 0);
   }
 }
 
 Expr Highest(DType type) {
   if (IsFloat(type)) return Expr::Const(type, std::numeric_limits<double>::infinity());
   switch (type) {
-    case DType::kBool: return Expr::ConstInt(type, 1);
-    case DType::kU8: return Expr::ConstInt(type, 255);
-    case DType::kI8: return Expr::ConstInt(type, 127);
-    case DType::kI16: return Expr::ConstInt(type, 32767);
-    case DType::kI32: return Expr::ConstInt(type, std::numeric_limits<int32_t>::max());
-    default: return Expr::ConstInt(type, std::numeric_limits<int64_t>::max());
+    case DType::kBool:
+      return Expr::ConstInt(type, 1);
+    case DType::kU8:
+      return Expr::ConstInt(type, 255);
+    case DType::kI8:
+      return Expr::ConstInt(type, 127);
+    case DType::kI16:
+      return Expr::ConstInt(type, 32767);
+    case DType::kI32:
+      return Expr::ConstInt(type, std::numeric_limits<int32_t>::max());
+    default:
+      return Expr::ConstInt(type, std::numeric_limits<int64_t>::max());
   }
 }
 
@@ -49,7 +60,8 @@ std::optional<Monoid> Monoid::Named(std::string_view name, DType type) {
   if (name == "max") return scalar(ScalarOp::kMax, Lowest(type));
   if (name == "min") return scalar(ScalarOp::kMin, Highest(type));
   if (name == "argmax" || name == "argmin") {
-    // State (best value, its coordinate). Ties keep the smaller coordinate, so that the merge commutes.
+    // State (best value, its coordinate). Ties keep the smaller coordinate, so that the merge
+    // commutes.
     bool max = name == "argmax";
     Expr at = Expr::Input(1, DType::kI64);
     Expr b = Expr::Input(2, type);

@@ -9,19 +9,20 @@
 
 namespace fusion {
 
-/// How a reduction combines values: a monoid over a tuple of state values, all expressions, so that every backend
-/// derives its code and the slicers can reason about it.
+/// How a reduction combines values: a monoid over a tuple of state values, all expressions, so that
+/// every backend derives its code and the slicers can reason about it.
 ///
 ///   identity[s]           constant: the state of nothing
-///   lift[s]               of the reduced value (in0) and, if needed, its coordinate (axis(0)): the state of one element
-///   merge[s]              of two states: in0..in<w-1> and in<w>..in<2w-1>; associative
-///   finish                of a state in0..in<w-1>: the result
+///   lift[s]               of the reduced value (in0) and, if needed, its coordinate (axis(0)): the
+///   state of one element merge[s]              of two states: in0..in<w-1> and in<w>..in<2w-1>;
+///   associative finish                of a state in0..in<w-1>: the result
 ///
 /// Equality and the text form go by name and type. Immutable value; any thread.
 class Monoid {
  public:
-  /// "sum", "prod", "max", "min": one state value. "argmax", "argmin" (first index of the extremum, i64) and "welford"
-  /// (mean, M2, count -> M2): tuples. nullopt for an unknown name or a type the monoid is not defined on.
+  /// "sum", "prod", "max", "min": one state value. "argmax", "argmin" (first index of the extremum,
+  /// i64) and "welford" (mean, M2, count -> M2): tuples. nullopt for an unknown name or a type the
+  /// monoid is not defined on.
   static std::optional<Monoid> Named(std::string_view name, DType type);
   static Monoid Sum(DType type) { return *Named("sum", type); }
   static Monoid Max(DType type) { return *Named("max", type); }

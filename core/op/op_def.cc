@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-// op_list.inc is written by core/CMakeLists.txt from the files of op/defs: FUSION_OP(Add) FUSION_OP(Softmax) ...
+// op_list.inc is written by core/CMakeLists.txt from the files of op/defs: FUSION_OP(Add)
+// FUSION_OP(Softmax) ...
 #define FUSION_OP(name) OpDef Define##name();
 #include "op_list.inc"
 #undef FUSION_OP
@@ -77,8 +78,10 @@ absl::StatusOr<Decomposition::Value> Decomposition::Apply(std::string_view op,
   OpCall step_call(*def, std::move(types), attrs);
   ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferOutputTypes(step_call));
   types_.push_back(outputs[0]);
-  steps_.push_back(Step{
-      .def = def, .inputs = std::move(inputs), .attrs = std::move(attrs), .constant = std::nullopt});
+  steps_.push_back(Step{.def = def,
+                        .inputs = std::move(inputs),
+                        .attrs = std::move(attrs),
+                        .constant = std::nullopt});
   return static_cast<Value>(types_.size()) - 1;
 }
 

@@ -13,7 +13,8 @@ namespace fusion {
 
 struct OpDef;
 
-/// One use of an op: its input types and attributes. What op definitions look at. Absent optional inputs have no type.
+/// One use of an op: its input types and attributes. What op definitions look at. Absent optional
+/// inputs have no type.
 class OpCall {
  public:
   OpCall(const OpDef& def, std::vector<std::optional<TensorType>> inputs, AttrMap attrs,
@@ -53,7 +54,8 @@ class OpCall {
   int outputs_;
 };
 
-/// A composite op in terms of others, written down step by step. Types are inferred as the steps are added.
+/// A composite op in terms of others, written down step by step. Types are inferred as the steps
+/// are added.
 ///
 ///   auto max = d.Apply("ReduceMax", {x}, {{"axes", axes}, {"keepdims", 1}});
 class Decomposition {
@@ -68,7 +70,8 @@ class Decomposition {
   Value Scalar(DType type, double value);
   /// Another op with one output.
   absl::StatusOr<Value> Apply(std::string_view op, std::vector<Value> inputs, AttrMap attrs = {});
-  /// Declares output `index` > 0 of an op with optional outputs; output 0 is what OpDef::decompose returns.
+  /// Declares output `index` > 0 of an op with optional outputs; output 0 is what OpDef::decompose
+  /// returns.
   void SetOutput(int index, Value v) { more_outputs_[static_cast<size_t>(index - 1)] = v; }
 
   struct Step {
@@ -90,8 +93,8 @@ class Decomposition {
   std::vector<Value> more_outputs_;
 };
 
-/// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant input: such inputs
-/// are taken out of a node's inputs, those behind them move up.
+/// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant
+/// input: such inputs are taken out of a node's inputs, those behind them move up.
 struct ParamSpec {
   enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor };
   std::string name;
@@ -102,8 +105,8 @@ struct ParamSpec {
   bool required = false;
 };
 
-/// What the opset normaliser may look at and change before a node becomes ours: attributes written by an older or
-/// newer opset, optional inputs.
+/// What the opset normaliser may look at and change before a node becomes ours: attributes written
+/// by an older or newer opset, optional inputs.
 struct OnnxCall {
   int opset = 0;
   AttrMap& attrs;
@@ -129,12 +132,14 @@ struct OpDef {
 
   /// Primitive: the loop body of output `output`.
   std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
-  /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further ones.
+  /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further
+  /// ones.
   std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;
   /// Constant that depends on input types only (Shape, Size).
   std::function<absl::StatusOr<HostTensor>(const OpCall&)> value_of_types = nullptr;
-  /// Same elements in row-major order under another shape, where no loop form exists (a reshape without common
-  /// factors): costs nothing but is a fusion barrier. Used when `body` answers kUnimplemented.
+  /// Same elements in row-major order under another shape, where no loop form exists (a reshape
+  /// without common factors): costs nothing but is a fusion barrier. Used when `body` answers
+  /// kUnimplemented.
   std::function<absl::StatusOr<TensorType>(const OpCall&)> reinterpret = nullptr;
 
   /// Rewrites attributes of older ONNX opsets to today's meaning.

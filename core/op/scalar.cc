@@ -96,30 +96,54 @@ std::optional<ScalarOp> FindScalarOp(std::string_view name) {
 
 double EvaluateReal(ScalarOp op, double a, double b) {
   switch (op) {
-    case ScalarOp::kAdd: return a + b;
-    case ScalarOp::kSub: return a - b;
-    case ScalarOp::kMul: return a * b;
-    case ScalarOp::kDiv: return a / b;
-    case ScalarOp::kMod: return std::fmod(a, b);
-    case ScalarOp::kMax: return std::isnan(a) || std::isnan(b) ? a + b : a > b ? a : b;
-    case ScalarOp::kMin: return std::isnan(a) || std::isnan(b) ? a + b : a < b ? a : b;
-    case ScalarOp::kPow: return std::pow(a, b);
-    case ScalarOp::kNeg: return -a;
-    case ScalarOp::kAbs: return std::fabs(a);
-    case ScalarOp::kSign: return a > 0 ? 1.0 : a < 0 ? -1.0 : a;
-    case ScalarOp::kExp: return std::exp(a);
-    case ScalarOp::kLog: return std::log(a);
-    case ScalarOp::kSqrt: return std::sqrt(a);
-    case ScalarOp::kReciprocal: return 1.0 / a;
-    case ScalarOp::kErf: return std::erf(a);
-    case ScalarOp::kTanh: return std::tanh(a);
-    case ScalarOp::kSigmoid: return 1.0 / (1.0 + std::exp(-a));
-    case ScalarOp::kSin: return std::sin(a);
-    case ScalarOp::kCos: return std::cos(a);
-    case ScalarOp::kFloor: return std::floor(a);
-    case ScalarOp::kCeil: return std::ceil(a);
-    case ScalarOp::kRound: return std::nearbyint(a);
-    default: break;
+    case ScalarOp::kAdd:
+      return a + b;
+    case ScalarOp::kSub:
+      return a - b;
+    case ScalarOp::kMul:
+      return a * b;
+    case ScalarOp::kDiv:
+      return a / b;
+    case ScalarOp::kMod:
+      return std::fmod(a, b);
+    case ScalarOp::kMax:
+      return std::isnan(a) || std::isnan(b) ? a + b : a > b ? a : b;
+    case ScalarOp::kMin:
+      return std::isnan(a) || std::isnan(b) ? a + b : a < b ? a : b;
+    case ScalarOp::kPow:
+      return std::pow(a, b);
+    case ScalarOp::kNeg:
+      return -a;
+    case ScalarOp::kAbs:
+      return std::fabs(a);
+    case ScalarOp::kSign:
+      return a > 0 ? 1.0 : a < 0 ? -1.0 : a;
+    case ScalarOp::kExp:
+      return std::exp(a);
+    case ScalarOp::kLog:
+      return std::log(a);
+    case ScalarOp::kSqrt:
+      return std::sqrt(a);
+    case ScalarOp::kReciprocal:
+      return 1.0 / a;
+    case ScalarOp::kErf:
+      return std::erf(a);
+    case ScalarOp::kTanh:
+      return std::tanh(a);
+    case ScalarOp::kSigmoid:
+      return 1.0 / (1.0 + std::exp(-a));
+    case ScalarOp::kSin:
+      return std::sin(a);
+    case ScalarOp::kCos:
+      return std::cos(a);
+    case ScalarOp::kFloor:
+      return std::floor(a);
+    case ScalarOp::kCeil:
+      return std::ceil(a);
+    case ScalarOp::kRound:
+      return std::nearbyint(a);
+    default:
+      break;
   }
   FUSION_CHECK(false, "a float function");
 }
@@ -128,54 +152,90 @@ int64_t EvaluateInteger(ScalarOp op, int64_t a, int64_t b) {
   auto ua = static_cast<uint64_t>(a);
   auto ub = static_cast<uint64_t>(b);
   switch (op) {
-    case ScalarOp::kAdd: return static_cast<int64_t>(ua + ub);
-    case ScalarOp::kSub: return static_cast<int64_t>(ua - ub);
-    case ScalarOp::kMul: return static_cast<int64_t>(ua * ub);
-    case ScalarOp::kDiv: return DivideInteger(a, b);
-    case ScalarOp::kMod: return ModInteger(a, b);
-    case ScalarOp::kMax: return a > b ? a : b;
-    case ScalarOp::kMin: return a < b ? a : b;
-    case ScalarOp::kPow: return PowInteger(a, b);
-    case ScalarOp::kNeg: return static_cast<int64_t>(0 - ua);
-    case ScalarOp::kAbs: return a < 0 ? static_cast<int64_t>(0 - ua) : a;
-    case ScalarOp::kSign: return a > 0 ? 1 : a < 0 ? -1 : 0;
-    case ScalarOp::kEq: return a == b ? 1 : 0;
-    case ScalarOp::kNe: return a != b ? 1 : 0;
-    case ScalarOp::kLt: return a < b ? 1 : 0;
-    case ScalarOp::kLe: return a <= b ? 1 : 0;
-    case ScalarOp::kGt: return a > b ? 1 : 0;
-    case ScalarOp::kGe: return a >= b ? 1 : 0;
-    case ScalarOp::kAnd: return a != 0 && b != 0 ? 1 : 0;
-    case ScalarOp::kOr: return a != 0 || b != 0 ? 1 : 0;
-    case ScalarOp::kNot: return a == 0 ? 1 : 0;
-    default: break;
+    case ScalarOp::kAdd:
+      return static_cast<int64_t>(ua + ub);
+    case ScalarOp::kSub:
+      return static_cast<int64_t>(ua - ub);
+    case ScalarOp::kMul:
+      return static_cast<int64_t>(ua * ub);
+    case ScalarOp::kDiv:
+      return DivideInteger(a, b);
+    case ScalarOp::kMod:
+      return ModInteger(a, b);
+    case ScalarOp::kMax:
+      return a > b ? a : b;
+    case ScalarOp::kMin:
+      return a < b ? a : b;
+    case ScalarOp::kPow:
+      return PowInteger(a, b);
+    case ScalarOp::kNeg:
+      return static_cast<int64_t>(0 - ua);
+    case ScalarOp::kAbs:
+      return a < 0 ? static_cast<int64_t>(0 - ua) : a;
+    case ScalarOp::kSign:
+      return a > 0 ? 1 : a < 0 ? -1 : 0;
+    case ScalarOp::kEq:
+      return a == b ? 1 : 0;
+    case ScalarOp::kNe:
+      return a != b ? 1 : 0;
+    case ScalarOp::kLt:
+      return a < b ? 1 : 0;
+    case ScalarOp::kLe:
+      return a <= b ? 1 : 0;
+    case ScalarOp::kGt:
+      return a > b ? 1 : 0;
+    case ScalarOp::kGe:
+      return a >= b ? 1 : 0;
+    case ScalarOp::kAnd:
+      return a != 0 && b != 0 ? 1 : 0;
+    case ScalarOp::kOr:
+      return a != 0 || b != 0 ? 1 : 0;
+    case ScalarOp::kNot:
+      return a == 0 ? 1 : 0;
+    default:
+      break;
   }
   FUSION_CHECK(false, "an integer function");
 }
 
 bool EvaluatePredicate(ScalarOp op, double a, double b) {
   switch (op) {
-    case ScalarOp::kEq: return a == b;
-    case ScalarOp::kNe: return a != b;
-    case ScalarOp::kLt: return a < b;
-    case ScalarOp::kLe: return a <= b;
-    case ScalarOp::kGt: return a > b;
-    case ScalarOp::kGe: return a >= b;
-    case ScalarOp::kIsNan: return std::isnan(a);
-    case ScalarOp::kIsInf: return std::isinf(a);
-    default: break;
+    case ScalarOp::kEq:
+      return a == b;
+    case ScalarOp::kNe:
+      return a != b;
+    case ScalarOp::kLt:
+      return a < b;
+    case ScalarOp::kLe:
+      return a <= b;
+    case ScalarOp::kGt:
+      return a > b;
+    case ScalarOp::kGe:
+      return a >= b;
+    case ScalarOp::kIsNan:
+      return std::isnan(a);
+    case ScalarOp::kIsInf:
+      return std::isinf(a);
+    default:
+      break;
   }
   FUSION_CHECK(false, "a predicate");
 }
 
 int64_t WrapInteger(DType type, int64_t value) {
   switch (type) {
-    case DType::kBool: return value != 0 ? 1 : 0;
-    case DType::kU8: return Wrap<uint8_t>(value);
-    case DType::kI8: return Wrap<int8_t>(value);
-    case DType::kI16: return Wrap<int16_t>(value);
-    case DType::kI32: return Wrap<int32_t>(value);
-    default: return value;
+    case DType::kBool:
+      return value != 0 ? 1 : 0;
+    case DType::kU8:
+      return Wrap<uint8_t>(value);
+    case DType::kI8:
+      return Wrap<int8_t>(value);
+    case DType::kI16:
+      return Wrap<int16_t>(value);
+    case DType::kI32:
+      return Wrap<int32_t>(value);
+    default:
+      return value;
   }
 }
 

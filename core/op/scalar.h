@@ -9,8 +9,8 @@
 
 namespace fusion {
 
-/// The scalar functions of the expression language. Their meaning is stated once, in scalar.cc: the evaluator runs
-/// it, every backend spells it. Rules that differ between libraries are fixed here:
+/// The scalar functions of the expression language. Their meaning is stated once, in scalar.cc: the
+/// evaluator runs it, every backend spells it. Rules that differ between libraries are fixed here:
 ///   - max, min propagate NaN; comparisons with NaN are false, `ne` is true
 ///   - round is to nearest, ties to even
 ///   - integer arithmetic wraps; integer division truncates, x / 0 is 0
@@ -76,7 +76,8 @@ struct ScalarInfo {
   std::string_view name;
   int arity;
   ScalarTyping typing;
-  /// Throughput cost relative to an addition, for the benefit model; measured with tests/bench/scalar_cost.
+  /// Throughput cost relative to an addition, for the benefit model; measured with
+  /// tests/bench/scalar_cost.
   double cost;
 };
 
@@ -84,7 +85,8 @@ const ScalarInfo& GetScalarInfo(ScalarOp op);
 /// By ScalarInfo::name.
 std::optional<ScalarOp> FindScalarOp(std::string_view name);
 
-/// The meaning of a non-leaf float function in double precision (all arguments and the result are floats).
+/// The meaning of a non-leaf float function in double precision (all arguments and the result are
+/// floats).
 double EvaluateReal(ScalarOp op, double a, double b);
 /// The meaning on integers and bools, before wrapping to the element type.
 int64_t EvaluateInteger(ScalarOp op, int64_t a, int64_t b);

@@ -41,7 +41,8 @@ Expr SimplifyPow(const Expr& e) {
 Expr SimplifyNode(const Expr& e) {
   if (AllConstant(e)) return FoldConstant(e);
   switch (e.op()) {
-    case ScalarOp::kPow: return SimplifyPow(e);
+    case ScalarOp::kPow:
+      return SimplifyPow(e);
     case ScalarOp::kMul:
       if (e.arg(1).IsConst(1)) return e.arg(0);
       if (e.arg(0).IsConst(1)) return e.arg(1);
@@ -52,12 +53,14 @@ Expr SimplifyNode(const Expr& e) {
         return e.arg(0) * Expr::Const(e.type(), 1.0 / e.arg(1).value());
       }
       return e;
-    case ScalarOp::kCast: return Expr::Cast(e.arg(0), e.type());
+    case ScalarOp::kCast:
+      return Expr::Cast(e.arg(0), e.type());
     case ScalarOp::kSelect:
       if (IsConstant(e.arg(0))) return e.arg(0).integer() != 0 ? e.arg(1) : e.arg(2);
       if (e.arg(1) == e.arg(2)) return e.arg(1);
       return e;
-    default: return e;
+    default:
+      return e;
   }
 }
 
@@ -67,9 +70,8 @@ Expr Simplify(const Expr& expr) {
   std::unordered_map<const void*, Expr> done;
   expr.VisitOnce([&](const Expr& e) {
     Expr rebuilt = e;
-    bool changed = std::any_of(e.args().begin(), e.args().end(), [&](const Expr& a) {
-      return done.at(a.id()).id() != a.id();
-    });
+    bool changed = std::any_of(e.args().begin(), e.args().end(),
+                               [&](const Expr& a) { return done.at(a.id()).id() != a.id(); });
     if (changed) {
       auto arg = [&](int i) { return done.at(e.arg(i).id()); };
       if (e.op() == ScalarOp::kCast) {

@@ -33,7 +33,8 @@ std::vector<int> Nodes(const Program& program, const std::vector<LoopId>& loops)
 GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
                                const PlanOptions& options)
     : program_(program), device_(device), options_(options) {
-  // What the program returns must be computed by every run, into memory of the caller; so must what is made from it.
+  // What the program returns must be computed by every run, into memory of the caller; so must what
+  // is made from it.
   returned_.assign(program.values.size(), false);
   for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
   constant_.assign(program.values.size(), false);
@@ -60,11 +61,13 @@ void GroupEvaluator::ClassifyOps() {
   for (const LoopOp& op : program_.ops) {
     auto name = [](int axis) { return StrCat("d", axis); };  // a bare number would be a constant
     std::string text = StrCat(op.label, op.kind);
-    for (const LoopAxis& axis : op.body.axes) text += StrCat(" ", axis.name, ":", axis.extent.value());
+    for (const LoopAxis& axis : op.body.axes)
+      text += StrCat(" ", axis.name, ":", axis.extent.value());
     text += IndexMapToString(op.body.write, name);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Value& v = program_.value(op.inputs[i]);
-      text += StrCat(v.type.ToString(), StrJoin(v.order, ","), constant_[static_cast<size_t>(op.inputs[i])]);
+      text += StrCat(v.type.ToString(), StrJoin(v.order, ","),
+                     constant_[static_cast<size_t>(op.inputs[i])]);
       if (op.kind != LoopOp::kLoop) continue;
       const Read& read = op.body.reads[i];
       text += IndexMapToString(read.index, name);
@@ -73,8 +76,10 @@ void GroupEvaluator::ClassifyOps() {
     if (op.kind == LoopOp::kLoop) text += op.body.value.ToString();
     if (op.body.reduce) text += op.body.reduce->name();
     const Value& out = program_.value(op.output);
-    text += StrCat(StrJoin(out.order, ","), out.tensor == kNoTensor, constant_[static_cast<size_t>(op.output)]);
-    class_of_op_.push_back(classes.try_emplace(std::move(text), static_cast<int>(classes.size())).first->second);
+    text += StrCat(StrJoin(out.order, ","), out.tensor == kNoTensor,
+                   constant_[static_cast<size_t>(op.output)]);
+    class_of_op_.push_back(
+        classes.try_emplace(std::move(text), static_cast<int>(classes.size())).first->second);
   }
 }
 
@@ -340,22 +345,26 @@ class Grower {
     }
     const GroupChoice& a = evaluator_->Evaluate(loops_[Index(producer)]);
     const GroupChoice& b = evaluator_->Evaluate(loops_[Index(consumer)]);
-    const GroupChoice& both = evaluator_->Evaluate(Union(loops_[Index(producer)], loops_[Index(consumer)]));
+    const GroupChoice& both =
+        evaluator_->Evaluate(Union(loops_[Index(producer)], loops_[Index(consumer)]));
     if (!both.refusal.empty()) {
       Record(c, false, both.refusal);
       return;
     }
     double apart = a.estimate.time_us + b.estimate.time_us;
     c.benefit_us = apart - both.estimate.time_us;
-    auto saved = static_cast<double>(a.estimate.activation_bytes + b.estimate.activation_bytes -
-                                     both.estimate.activation_bytes - both.estimate.recompute_bytes);
+    auto saved =
+        static_cast<double>(a.estimate.activation_bytes + b.estimate.activation_bytes -
+                            both.estimate.activation_bytes - both.estimate.recompute_bytes);
     c.rank = c.benefit_us;
     if (IsHighPressure(options_.hints.memory_pressure) && saved > 0) {
-      // Memory first: what saves bytes goes before everything else, most bytes first, even at some cost in time.
+      // Memory first: what saves bytes goes before everything else, most bytes first, even at some
+      // cost in time.
       c.rank = 1e12 + saved;
     } else if (c.benefit_us <= kMinGain) {
-      Record(c, false, StrCat("no-gain: ", Microseconds(both.estimate.time_us), " together, ",
-                              Microseconds(apart), " apart"));
+      Record(c, false,
+             StrCat("no-gain: ", Microseconds(both.estimate.time_us), " together, ",
+                    Microseconds(apart), " apart"));
       return;
     }
     queue_.push(c);
@@ -393,10 +402,11 @@ class Grower {
   }
 
   void Record(const Candidate& c, bool chosen, std::string reason) {
-    decisions_.push_back({.nodes = Nodes(program_, Union(loops_[Index(c.producer)], loops_[Index(c.consumer)])),
-                          .chosen = chosen,
-                          .reason = std::move(reason),
-                          .benefit_us = c.benefit_us});
+    decisions_.push_back(
+        {.nodes = Nodes(program_, Union(loops_[Index(c.producer)], loops_[Index(c.consumer)])),
+         .chosen = chosen,
+         .reason = std::move(reason),
+         .benefit_us = c.benefit_us});
   }
 
   const Program& program_;
@@ -415,7 +425,8 @@ class Grower {
 };
 
 // With high compute pressure: groups whose speed-up does not justify them fall back to their nodes.
-Grouping DissolveSlowGroups(const Grouping& grown, const Grouping& start, GroupEvaluator* evaluator) {
+Grouping DissolveSlowGroups(const Grouping& grown, const Grouping& start,
+                            GroupEvaluator* evaluator) {
   Grouping out;
   out.decisions = grown.decisions;
   for (const std::vector<LoopId>& loops : grown.groups) {
@@ -448,13 +459,15 @@ absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& op
                                     const std::set<NodeId>& alone, GroupEvaluator* evaluator,
                                     const CancelToken* cancel) {
   ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, alone, evaluator, cancel).Run());
-  if (IsHighPressure(options.hints.compute_pressure)) return DissolveSlowGroups(grown, start, evaluator);
+  if (IsHighPressure(options.hints.compute_pressure))
+    return DissolveSlowGroups(grown, start, evaluator);
   return grown;
 }
 
 std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,
                                                   std::vector<std::vector<LoopId>> groups) {
-  // Smallest first op first among the ready ones: deterministic, and close to the program's own order.
+  // Smallest first op first among the ready ones: deterministic, and close to the program's own
+  // order.
   std::vector<int> group_of(program.ops.size(), -1);
   for (size_t g = 0; g < groups.size(); ++g) {
     for (LoopId l : groups[g]) group_of[static_cast<size_t>(l)] = static_cast<int>(g);
@@ -489,7 +502,8 @@ std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,
     ready.pop();
     out.push_back(groups[g]);
     for (int r : readers[g]) {
-      if (--waits[static_cast<size_t>(r)] == 0) ready.emplace(groups[static_cast<size_t>(r)].back(), r);
+      if (--waits[static_cast<size_t>(r)] == 0)
+        ready.emplace(groups[static_cast<size_t>(r)].back(), r);
     }
   }
   FUSION_CHECK(out.size() == groups.size(), "groups without a cycle");

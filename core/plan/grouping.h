@@ -14,8 +14,8 @@
 
 namespace fusion {
 
-/// The best schedule found for a set of loop ops, or why there is none. In terms of a program of its own, so that equal
-/// sets of a model (its layers) share one.
+/// The best schedule found for a set of loop ops, or why there is none. In terms of a program of
+/// its own, so that equal sets of a model (its layers) share one.
 struct GroupChoice {
   Program program;  // the ops alone
   FusionGroup group;
@@ -39,11 +39,12 @@ class GroupEvaluator {
   bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }
 
  private:
-  /// What decides the choice: the classes of the ops, how they are connected, what is needed outside. Equal keys have
-  /// equal choices.
+  /// What decides the choice: the classes of the ops, how they are connected, what is needed
+  /// outside. Equal keys have equal choices.
   std::vector<int> Key(const std::vector<LoopId>& loops) const;
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
-  /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one kernel.
+  /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
+  /// kernel.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
   GroupChoice Search(const std::vector<LoopId>& loops) const;
   void ClassifyOps();
@@ -65,11 +66,12 @@ struct Grouping {
   std::vector<PlanDecision> decisions;
 };
 
-/// One group a graph node: the baseline. A node whose ops have no common schedule is split into single ops.
-/// Unimplemented, naming the node, if an op has no schedule at all.
+/// One group a graph node: the baseline. A node whose ops have no common schedule is split into
+/// single ops. Unimplemented, naming the node, if an op has no schedule at all.
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator);
 
-/// Grows groups along edges from `start` by estimated gain until no merge gains. Nodes in `alone` are left as they are.
+/// Grows groups along edges from `start` by estimated gain until no merge gains. Nodes in `alone`
+/// are left as they are.
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
                                     const std::set<NodeId>& alone, GroupEvaluator* evaluator,
                                     const CancelToken* cancel);

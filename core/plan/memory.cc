@@ -23,7 +23,8 @@ MemoryPlan PlanMemory(const std::vector<MemoryBlock>& blocks, int64_t alignment)
   for (size_t i = 0; i < blocks.size(); ++i) {
     const MemoryBlock& b = blocks[i];
     int from = b.in_place_of;
-    bool joins = from >= 0 && static_cast<size_t>(from) < i && !replaced[static_cast<size_t>(from)] &&
+    bool joins = from >= 0 && static_cast<size_t>(from) < i &&
+                 !replaced[static_cast<size_t>(from)] &&
                  blocks[static_cast<size_t>(from)].last == b.first &&
                  blocks[static_cast<size_t>(from)].bytes == b.bytes;
     if (joins) {

@@ -10,8 +10,8 @@ struct MemoryBlock {
   int64_t bytes = 0;
   int first = 0;
   int last = 0;
-  /// This block may take the place of another one, whose last step is this one's first and whose size is the same; -1:
-  /// none.
+  /// This block may take the place of another one, whose last step is this one's first and whose
+  /// size is the same; -1: none.
   int in_place_of = -1;
 };
 
@@ -20,8 +20,8 @@ struct MemoryPlan {
   int64_t bytes = 0;
 };
 
-/// Packs blocks into one area so that blocks alive at the same step never overlap, largest first, each at the lowest
-/// free offset. Deterministic.
+/// Packs blocks into one area so that blocks alive at the same step never overlap, largest first,
+/// each at the lowest free offset. Deterministic.
 MemoryPlan PlanMemory(const std::vector<MemoryBlock>& blocks, int64_t alignment = 64);
 
 }  // namespace fusion

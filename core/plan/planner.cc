@@ -47,7 +47,11 @@ class Assembler {
   };
 
   int AddTensor(DType dtype, Dims dims, Dims strides, Space space, int index) {
-    PlanTensor t{.dtype = dtype, .dims = std::move(dims), .strides = std::move(strides), .space = space, .index = index};
+    PlanTensor t{.dtype = dtype,
+                 .dims = std::move(dims),
+                 .strides = std::move(strides),
+                 .space = space,
+                 .index = index};
     int64_t last = 0;
     bool empty = false;
     for (size_t d = 0; d < t.dims.size(); ++d) {
@@ -61,7 +65,8 @@ class Assembler {
 
   int AddValueTensor(ValueId v, Space space, int index) {
     const Value& value = program_.value(v);
-    int id = AddTensor(value.type.dtype, value.type.shape.ToDims(), StorageStrides(value), space, index);
+    int id =
+        AddTensor(value.type.dtype, value.type.shape.ToDims(), StorageStrides(value), space, index);
     tensor_of_[static_cast<size_t>(v)] = id;
     return id;
   }
@@ -79,10 +84,12 @@ class Assembler {
       plan.inputs.push_back(used ? AddValueTensor(v, Space::kInput, static_cast<int>(i)) : -1);
     }
     for (size_t i = 0; i < program_.weights.size(); ++i) {
-      plan.weights.push_back(AddValueTensor(program_.weights[i], Space::kWeight, static_cast<int>(i)));
+      plan.weights.push_back(
+          AddValueTensor(program_.weights[i], Space::kWeight, static_cast<int>(i)));
     }
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
-      plan.outputs.push_back(AddValueTensor(program_.outputs[i], Space::kOutput, static_cast<int>(i)));
+      plan.outputs.push_back(
+          AddValueTensor(program_.outputs[i], Space::kOutput, static_cast<int>(i)));
     }
   }
 
@@ -134,8 +141,10 @@ class Assembler {
     std::string text = ToString(schedule);
     auto [it, fresh] = kernel_of_.try_emplace(text, static_cast<int>(out_.kernels.size()));
     if (fresh) {
-      out_.plan.kernels.push_back({.label = schedule.label, .phases = static_cast<int>(schedule.phases.size())});
-      out_.kernels.push_back({.schedule = schedule, .text = std::move(text), .reference = reference()});
+      out_.plan.kernels.push_back(
+          {.label = schedule.label, .phases = static_cast<int>(schedule.phases.size())});
+      out_.kernels.push_back(
+          {.schedule = schedule, .text = std::move(text), .reference = reference()});
     }
     return it->second;
   }
@@ -218,7 +227,8 @@ class Assembler {
       // The source must not be passed to this launch twice.
       bool once = std::count_if(tensors.begin(), tensors.end(),
                                 [&](int t) { return Root(t) == Root(source); }) == 1;
-      if (it != owned_.end() && owned_.count(Root(source)) != 0 && once) it->second.in_place_of = Root(source);
+      if (it != owned_.end() && owned_.count(Root(source)) != 0 && once)
+        it->second.in_place_of = Root(source);
     }
   }
 
@@ -226,7 +236,8 @@ class Assembler {
   void AttachViews() {
     std::vector<int> group_of(graph_.nodes().size(), -1);
     for (size_t g = 0; g < out_.plan.groups.size(); ++g) {
-      for (int n : out_.plan.groups[g].nodes) group_of[static_cast<size_t>(n)] = static_cast<int>(g);
+      for (int n : out_.plan.groups[g].nodes)
+        group_of[static_cast<size_t>(n)] = static_cast<int>(g);
     }
     std::vector<std::vector<size_t>> readers(graph_.tensors().size());
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
@@ -249,7 +260,8 @@ class Assembler {
       }
       if (group_of[n] < 0) continue;
       std::vector<int>& nodes = out_.plan.groups[static_cast<size_t>(group_of[n])].nodes;
-      nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), static_cast<int>(n)), static_cast<int>(n));
+      nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), static_cast<int>(n)),
+                   static_cast<int>(n));
     }
   }
 
@@ -277,7 +289,8 @@ class Assembler {
       (prepared ? plan.prepared_bytes : plan.arena_bytes) = memory.bytes;
     }
     for (const auto& [alias, base] : same_memory_) {
-      plan.tensors[static_cast<size_t>(alias)].offset = plan.tensors[static_cast<size_t>(Root(base))].offset;
+      plan.tensors[static_cast<size_t>(alias)].offset =
+          plan.tensors[static_cast<size_t>(Root(base))].offset;
     }
   }
 
@@ -286,10 +299,10 @@ class Assembler {
   GroupEvaluator* evaluator_;
   const std::vector<std::vector<LoopId>>& groups_;
   PlannedModel& out_;
-  std::vector<int> tensor_of_;       // by value
-  std::map<int, Owned> owned_;       // by plan tensor, ascending
-  std::set<int> kept_;               // prepared tensors that runs read
-  std::map<int, int> same_memory_;   // reinterpretation -> what it reinterprets
+  std::vector<int> tensor_of_;      // by value
+  std::map<int, Owned> owned_;      // by plan tensor, ascending
+  std::set<int> kept_;              // prepared tensors that runs read
+  std::map<int, int> same_memory_;  // reinterpretation -> what it reinterprets
   std::map<std::string, int> kernel_of_;
   std::map<std::pair<ValueId, int>, int> packed_;
 };

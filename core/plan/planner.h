@@ -19,8 +19,8 @@ struct PlannedKernel {
   KernelReference reference;
 };
 
-/// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and symbol are still
-/// empty (they need a compiler to be named).
+/// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and
+/// symbol are still empty (they need a compiler to be named).
 struct PlannedModel {
   Plan plan;
   std::vector<PlannedKernel> kernels;
@@ -28,13 +28,15 @@ struct PlannedModel {
   std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
 };
 
-/// Plans a canonical graph of static shapes for a device: which ops run as one kernel, how each kernel is cut, and where
-/// every tensor lies. Groups grow along edges from one group a node; the merge with the largest estimated gain goes
-/// first; a merge that would make the group graph cyclic, or that has no schedule, is refused with its reason.
-/// Nodes in `alone` fuse with nothing: a kernel that held them has failed.
+/// Plans a canonical graph of static shapes for a device: which ops run as one kernel, how each
+/// kernel is cut, and where every tensor lies. Groups grow along edges from one group a node; the
+/// merge with the largest estimated gain goes first; a merge that would make the group graph
+/// cyclic, or that has no schedule, is refused with its reason. Nodes in `alone` fuse with nothing:
+/// a kernel that held them has failed.
 ///
-/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run; its position is also the
-/// payload kFailedNode of the status, in decimal, because a canonical graph has no names.
+/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run; its
+/// position is also the payload kFailedNode of the status, in decimal, because a canonical graph
+/// has no names.
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,

@@ -11,7 +11,8 @@ namespace {
 constexpr uint64_t kPage = 4096;
 
 double MicrosecondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+      .count();
 }
 
 }  // namespace
@@ -34,7 +35,9 @@ struct Executor::Memory {
 // What one run needs for itself.
 struct Executor::Context {
   Context(const Plan& plan, uint64_t scratch, uint64_t workspace_size)
-      : arena(static_cast<uint64_t>(plan.arena_bytes)), scratch_area(scratch), workspace(workspace_size) {}
+      : arena(static_cast<uint64_t>(plan.arena_bytes)),
+        scratch_area(scratch),
+        workspace(workspace_size) {}
   Memory arena;
   Memory scratch_area;
   Memory workspace;
@@ -58,24 +61,28 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
   if (executor->options_.parallel_tasks) {
     executor->workers_ = executor->options_.workers;
   } else {
-    int threads = executor->options_.threads > 0 ? executor->options_.threads : executor->plan_.threads;
+    int threads =
+        executor->options_.threads > 0 ? executor->options_.threads : executor->plan_.threads;
     executor->pool_ = std::make_unique<TaskPool>(threads);
     executor->workers_ = threads;
   }
   for (const auto& kernel : executor->kernels_) {
     const FusionKernelDescriptor& d = kernel->descriptor();
-    uint64_t stride = (d.scratch_bytes / kPage + 1) * kPage + 64;  // neighbours start in different cache sets
+    uint64_t stride =
+        (d.scratch_bytes / kPage + 1) * kPage + 64;  // neighbours start in different cache sets
     executor->scratch_stride_ = std::max(executor->scratch_stride_, stride);
     executor->workspace_bytes_ = std::max<uint64_t>(executor->workspace_bytes_, d.workspace_bytes);
   }
-  executor->prepared_ = std::make_unique<Memory>(static_cast<uint64_t>(executor->plan_.prepared_bytes));
+  executor->prepared_ =
+      std::make_unique<Memory>(static_cast<uint64_t>(executor->plan_.prepared_bytes));
   executor->weights_.resize(executor->plan_.weights.size(), nullptr);
   return executor;
 }
 
 absl::Status Executor::CheckKernels() const {
   if (kernels_.size() != plan_.kernels.size()) {
-    return InvalidArgument("executor: ", kernels_.size(), " kernels for a plan of ", plan_.kernels.size());
+    return InvalidArgument("executor: ", kernels_.size(), " kernels for a plan of ",
+                           plan_.kernels.size());
   }
   for (size_t i = 0; i < kernels_.size(); ++i) {
     if (kernels_[i] == nullptr) {
@@ -91,8 +98,9 @@ absl::Status Executor::CheckKernels() const {
     for (const PlanLaunch& launch : *launches) {
       const auto& kernel = kernels_[static_cast<size_t>(launch.kernel)];
       if (kernel->descriptor().tensors != static_cast<int>(launch.tensors.size())) {
-        return InvalidArgument("executor: kernel ", plan_.kernels[static_cast<size_t>(launch.kernel)].symbol,
-                               " takes ", kernel->descriptor().tensors, " tensors, the plan passes ",
+        return InvalidArgument("executor: kernel ",
+                               plan_.kernels[static_cast<size_t>(launch.kernel)].symbol, " takes ",
+                               kernel->descriptor().tensors, " tensors, the plan passes ",
                                launch.tensors.size());
       }
     }
@@ -122,13 +130,19 @@ void* Executor::Place(const PlanTensor& tensor, const std::vector<void*>& inputs
                       const std::vector<void*>& outputs, Context* context) const {
   auto index = static_cast<size_t>(tensor.index);
   switch (tensor.space) {
-    case Space::kInput: return index < inputs.size() ? inputs[index] : nullptr;
-    case Space::kOutput: return index < outputs.size() ? outputs[index] : nullptr;
+    case Space::kInput:
+      return index < inputs.size() ? inputs[index] : nullptr;
+    case Space::kOutput:
+      return index < outputs.size() ? outputs[index] : nullptr;
     case Space::kWeight:
-      return weights_[index] == nullptr ? nullptr : const_cast<std::byte*>(weights_[index]->bytes());
-    case Space::kConstant: return const_cast<std::byte*>(plan_.constants[index]->bytes());
-    case Space::kPrepared: return prepared_->At(tensor.offset);
-    case Space::kArena: return context->arena.At(tensor.offset);
+      return weights_[index] == nullptr ? nullptr
+                                        : const_cast<std::byte*>(weights_[index]->bytes());
+    case Space::kConstant:
+      return const_cast<std::byte*>(plan_.constants[index]->bytes());
+    case Space::kPrepared:
+      return prepared_->At(tensor.offset);
+    case Space::kArena:
+      return context->arena.At(tensor.offset);
   }
   return nullptr;
 }
@@ -141,10 +155,9 @@ absl::Status Executor::Launch(const PlanLaunch& launch, const std::vector<void*>
     tensors.push_back({base[static_cast<size_t>(t)], tensor.strides.data()});
   }
   const LoadedKernel& kernel = *kernels_[static_cast<size_t>(launch.kernel)];
-  FusionKernelArgs args{sizeof(FusionKernelArgs),    FUSION_KERNEL_ABI_VERSION,
-                        tensors.data(),              nullptr,
-                        context->workspace.data.get(), context->scratch_area.data.get(),
-                        scratch_stride_};
+  FusionKernelArgs args{
+      sizeof(FusionKernelArgs),      FUSION_KERNEL_ABI_VERSION,        tensors.data(), nullptr,
+      context->workspace.data.get(), context->scratch_area.data.get(), scratch_stride_};
   const FusionKernelDescriptor& d = kernel.descriptor();
   for (int phase = 0; phase < d.phases; ++phase) {
     std::atomic<bool> failed{false};
@@ -165,7 +178,8 @@ absl::Status Executor::Launch(const PlanLaunch& launch, const std::vector<void*>
   return absl::OkStatus();
 }
 
-absl::Status Executor::Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
+absl::Status Executor::Prepare(
+    const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
   for (size_t i = 0; i < plan_.weights.size(); ++i) {
     if (plan_.weights[i] < 0) continue;
     const PlanTensor& declared = plan_.tensors[static_cast<size_t>(plan_.weights[i])];
@@ -219,8 +233,9 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
     if (id < 0) return absl::OkStatus();
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
     if (given.dtype() == t.dtype && given.dims() == t.dims) return absl::OkStatus();
-    return InvalidArgument(what, " ", i, " is ", DTypeName(given.dtype()), DimsToString(given.dims()),
-                           ", expected ", DTypeName(t.dtype), DimsToString(t.dims));
+    return InvalidArgument(what, " ", i, " is ", DTypeName(given.dtype()),
+                           DimsToString(given.dims()), ", expected ", DTypeName(t.dtype),
+                           DimsToString(t.dims));
   };
   std::vector<void*> in;
   std::vector<void*> out;

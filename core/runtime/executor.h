@@ -13,7 +13,8 @@
 namespace fusion {
 
 struct ExecutorOptions {
-  /// Threads of the executor's own pool; 0: as many as the plan was made for. Ignored with `parallel_tasks`.
+  /// Threads of the executor's own pool; 0: as many as the plan was made for. Ignored with
+  /// `parallel_tasks`.
   int threads = 0;
   /// The caller's threads instead of a pool of ours, and how many workers they are at most.
   ParallelTasks parallel_tasks;
@@ -32,22 +33,26 @@ struct RunProfile {
 ///   RETURN_IF_ERROR(executor->Prepare([&](int i) { return weight_bytes(binding.weights(i)); }));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, executor->Run(inputs));
 ///
-/// The plan may come from the network: every position in it is checked, and every kernel's param count. Run may be
-/// called from several threads once Prepare is done: each run has its own arena, all share kernels and weights.
+/// The plan may come from the network: every position in it is checked, and every kernel's param
+/// count. Run may be called from several threads once Prepare is done: each run has its own arena,
+/// all share kernels and weights.
 class Executor {
  public:
-  /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit together.
+  /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
+  /// together.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels, ExecutorOptions options);
   ~Executor();
 
   const Plan& plan() const { return plan_; }
 
-  /// Packs the weights: `weight(i)` gives the bytes of the i-th weight of the plan. Weights that kernels read as they
-  /// are must stay in memory and unchanged as long as the executor runs; the others may go after this returns.
+  /// Packs the weights: `weight(i)` gives the bytes of the i-th weight of the plan. Weights that
+  /// kernels read as they are must stay in memory and unchanged as long as the executor runs; the
+  /// others may go after this returns.
   absl::Status Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
 
-  /// One inference. `inputs` by graph input, checked against the plan. FailedPrecondition before Prepare.
+  /// One inference. `inputs` by graph input, checked against the plan. FailedPrecondition before
+  /// Prepare.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
                                               RunProfile* profile = nullptr);
   /// The same into tensors of the caller's, which must have the types the plan says.

@@ -8,10 +8,12 @@
 namespace fusion {
 namespace {
 
-constexpr double kTaskSeconds = 20e-6;      // a task shorter than this is mostly hand-over
-constexpr int64_t kAliasStride = 4096;      // rows this far apart share one L1 set on every x86 core
-constexpr int64_t kTemporalTile = 256;      // of a streamed sum: long enough for a product, short enough for L2
-constexpr int64_t kMinStagedPanels = 2;     // staging rows pays if they are read for more than one column block
+constexpr double kTaskSeconds = 20e-6;  // a task shorter than this is mostly hand-over
+constexpr int64_t kAliasStride = 4096;  // rows this far apart share one L1 set on every x86 core
+constexpr int64_t kTemporalTile =
+    256;  // of a streamed sum: long enough for a product, short enough for L2
+constexpr int64_t kMinStagedPanels =
+    2;  // staging rows pays if they are read for more than one column block
 
 struct ProductShape {
   int op = -1;
@@ -56,9 +58,8 @@ class Enumerator {
     for (DimId d = 0; d < static_cast<DimId>(smg_.dims.size()); ++d) {
       SpatialVerdict verdict = SliceSpatially(smg_, d);
       if (!verdict.sliceable) continue;
-      bool everywhere = std::all_of(group_.outputs.begin(), group_.outputs.end(), [&](ValueId v) {
-        return smg_.op(group_.Writer(v)).Has(d);
-      });
+      bool everywhere = std::all_of(group_.outputs.begin(), group_.outputs.end(),
+                                    [&](ValueId v) { return smg_.op(group_.Writer(v)).Has(d); });
       bool cheap = std::all_of(verdict.recomputed.begin(), verdict.recomputed.end(), [&](int i) {
         return !options_.forbid_recompute && !smg_.op(i).reduce;
       });
@@ -68,8 +69,8 @@ class Enumerator {
 
   // ---- operand roles ----
 
-  // Columns from read 1 or read 0. A constant is packed before the first run, so it makes the columns; if neither is
-  // constant both ways are tried.
+  // Columns from read 1 or read 0. A constant is packed before the first run, so it makes the
+  // columns; if neither is constant both ways are tried.
   std::vector<Choice> Roles() const {
     std::vector<Choice> out(1);
     for (const ProductShape& p : products_) {
@@ -110,7 +111,8 @@ class Enumerator {
       for (DimId d : rows) most_rows = std::max(most_rows, window[static_cast<size_t>(d)]);
       c.block = device_.blocks[0];
       const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
-      // Packed columns lie in panels of the block's width: a cut between tasks must fall between panels.
+      // Packed columns lie in panels of the block's width: a cut between tasks must fall between
+      // panels.
       auto fits = [&](const RegisterBlock& b) {
         return std::all_of(columns.begin(), columns.end(), [&](DimId d) {
           int64_t columns_of_task = window[static_cast<size_t>(d)];
@@ -226,8 +228,9 @@ class Enumerator {
     return best;
   }
 
-  // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache, whole waves of tasks,
-  // and a penalty for tiles that leave the private cache. Only ranks tiles of one group against each other.
+  // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache,
+  // whole waves of tasks, and a penalty for tiles that leave the private cache. Only ranks tiles of
+  // one group against each other.
   double Score(const Choice& c, const std::vector<int64_t>& window) const {
     double tasks = 1;
     for (const GridDim& g : c.grid) {
@@ -239,11 +242,14 @@ class Enumerator {
     for (const ProductShape& p : products_) {
       const ProductChoice& pc = c.products.at(p.op);
       double work = 2;
-      for (DimId d : smg_.op(p.op).dims) work *= static_cast<double>(window[static_cast<size_t>(d)]);
+      for (DimId d : smg_.op(p.op).dims)
+        work *= static_cast<double>(window[static_cast<size_t>(d)]);
       const std::vector<DimId>& rows = pc.swap ? p.dims.second : p.dims.first;
       double row_window = 1;
-      for (DimId d : rows) row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
-      block_seconds += work / (device_.flops_per_s * device_.product_efficiency * RowEfficiency(row_window, pc.block.m));
+      for (DimId d : rows)
+        row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
+      block_seconds += work / (device_.flops_per_s * device_.product_efficiency *
+                               RowEfficiency(row_window, pc.block.m));
       for (int r = 0; r < 2; ++r) {
         const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
         double bytes = 4;
@@ -253,8 +259,8 @@ class Enumerator {
           if (!named) continue;
           double length = static_cast<double>(window[static_cast<size_t>(d)]);
           // What lies between two products is streamed if it is large (AddTemporal).
-          bool streamed = read.producer >= 0 && std::find(p.dims.over.begin(), p.dims.over.end(),
-                                                          d) != p.dims.over.end();
+          bool streamed = read.producer >= 0 &&
+                          std::find(p.dims.over.begin(), p.dims.over.end(), d) != p.dims.over.end();
           bytes *= streamed ? std::min(length, static_cast<double>(kTemporalTile)) : length;
         }
         if (read.producer < 0) traffic += bytes;
@@ -287,7 +293,8 @@ class Enumerator {
   // ---- groups of rows and elements ----
 
   void AddRowChoices(const Choice& base, std::vector<Choice>* out) {
-    // Cut from the outermost parallel dim until tasks are short enough; what is left stays inside the block.
+    // Cut from the outermost parallel dim until tasks are short enough; what is left stays inside
+    // the block.
     double total = 0;
     for (const SmgOp& op : smg_.ops) {
       double points = 1;
@@ -297,7 +304,8 @@ class Enumerator {
     total /= device_.scalar_ops_per_s;
     double pieces = std::max(1.0, std::floor(total / kTaskSeconds));
     double wanted = std::min(pieces, device_.threads * 16.0);
-    if (pieces < device_.threads && total > 4 * device_.task_s) wanted = std::min(2.0, device_.threads * 1.0);
+    if (pieces < device_.threads && total > 4 * device_.task_s)
+      wanted = std::min(2.0, device_.threads * 1.0);
     Choice c = base;
     double tasks = 1;
     for (DimId d : parallel_) {
@@ -320,7 +328,8 @@ class Enumerator {
 
   // ---- temporal ----
 
-  // Where a value that lies between two products fills the private cache, stream the dim it is summed over.
+  // Where a value that lies between two products fills the private cache, stream the dim it is
+  // summed over.
   void AddTemporal(std::vector<Choice>* choices) const {
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
@@ -338,7 +347,8 @@ class Enumerator {
             }
           }
           bool large = bytes > 0.25 * static_cast<double>(device_.OnChipBytes());
-          if (!fed || !large || SliceTemporally(smg_, d).kind == TemporalVerdict::kRefused) continue;
+          if (!fed || !large || SliceTemporally(smg_, d).kind == TemporalVerdict::kRefused)
+            continue;
           Choice t = c;
           t.temporal = d;
           int64_t unit = device_.blocks[0].n;

@@ -14,9 +14,10 @@ struct CandidateOptions {
   bool forbid_recompute = false;
 };
 
-/// Ways to cut and stream a group on a device, most promising first: which dims become parallel blocks and how long,
-/// what is streamed inside a block, register blocks and operand roles of the products. Pure; deterministic. Empty only
-/// if the group has no schedule at all; the reason is then in `refusal` if that is given.
+/// Ways to cut and stream a group on a device, most promising first: which dims become parallel
+/// blocks and how long, what is streamed inside a block, register blocks and operand roles of the
+/// products. Pure; deterministic. Empty only if the group has no schedule at all; the reason is
+/// then in `refusal` if that is given.
 std::vector<Choice> EnumerateChoices(const FusionGroup& group, const DeviceSpec& device,
                                      const CandidateOptions& options, std::string* refusal);
 

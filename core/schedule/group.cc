@@ -6,7 +6,8 @@
 namespace fusion {
 namespace {
 
-// One place where an op touches a tensor: its index map and the tensor's view (null for values inside the kernel).
+// One place where an op touches a tensor: its index map and the tensor's view (null for values
+// inside the kernel).
 struct Touch {
   IndexMap* index;
   ValueId value;
@@ -54,7 +55,8 @@ class Coalescer {
  private:
   int64_t extent(DimId d) const { return group_->smg.dim(d).extent; }
 
-  // Every op has both or neither, in the same role, next to each other, and does not look at the coordinates.
+  // Every op has both or neither, in the same role, next to each other, and does not look at the
+  // coordinates.
   bool OpsAgree(DimId a, DimId b) const {
     bool used = false;
     for (const SmgOp& op : group_->smg.ops) {
@@ -117,7 +119,8 @@ class Coalescer {
   }
 
   void Merge(DimId a, DimId b) {
-    // Dim a takes the merged extent; b disappears. Where both are in one index, b's term carries the stride.
+    // Dim a takes the merged extent; b disappears. Where both are in one index, b's term carries
+    // the stride.
     int64_t minor = extent(b);
     for (const Touch& t : Touches(group_)) {
       for (IndexExpr& e : *t.index) {

@@ -12,15 +12,15 @@ namespace fusion {
 struct TensorView {
   DType dtype = DType::kF32;
   Dims shape;
-  Dims strides;          // elements
+  Dims strides;           // elements
   bool constant = false;  // weights only: known before the first run
 };
 
-/// A set of loop ops that one kernel shall compute: their SMG with neighbouring dims merged where that changes nothing,
-/// and what leaves the kernel. What candidates are made from.
+/// A set of loop ops that one kernel shall compute: their SMG with neighbouring dims merged where
+/// that changes nothing, and what leaves the kernel. What candidates are made from.
 struct FusionGroup {
   Smg smg;
-  std::vector<ValueId> outputs;  // written to memory, ascending
+  std::vector<ValueId> outputs;                   // written to memory, ascending
   std::unordered_map<ValueId, TensorView> views;  // of every kernel input and output
 
   const TensorView& view(ValueId v) const { return views.at(v); }
@@ -31,14 +31,15 @@ struct FusionGroup {
   std::string Label() const;
 };
 
-/// Builds the group of `loops` (ascending). A value is an output if something outside reads it or the program returns
-/// it. `constant[value]` says which inputs are known before the first run. Fails as BuildSmg does.
+/// Builds the group of `loops` (ascending). A value is an output if something outside reads it or
+/// the program returns it. `constant[value]` says which inputs are known before the first run.
+/// Fails as BuildSmg does.
 absl::StatusOr<FusionGroup> MakeGroup(const Program& program, const std::vector<LoopId>& loops,
                                       const std::vector<bool>& needed_outside,
                                       const std::vector<bool>& constant);
 
-/// Merges pairs of dims that every access walks as one (row-major neighbours), so that [8,128,768] x 3 and [1024, 768]
-/// are the same work and short last dims do not cut vectors.
+/// Merges pairs of dims that every access walks as one (row-major neighbours), so that [8,128,768]
+/// x 3 and [1024, 768] are the same work and short last dims do not cut vectors.
 void CoalesceDims(FusionGroup* group);
 
 }  // namespace fusion

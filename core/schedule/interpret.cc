@@ -103,7 +103,8 @@ class Interpreter {
         const GridDim& g = segment.grid[i];
         int64_t begin = rest % tiles[i] * g.tile;
         rest /= tiles[i];
-        windows_[static_cast<size_t>(g.dim)] = {begin, std::min(begin + g.tile, s_.dim(g.dim).extent)};
+        windows_[static_cast<size_t>(g.dim)] = {begin,
+                                                std::min(begin + g.tile, s_.dim(g.dim).extent)};
       }
       RETURN_IF_ERROR(Body(segment.body));
       for (const GridDim& g : segment.grid) {
@@ -137,7 +138,7 @@ class Interpreter {
     const Window& w = windows_[static_cast<size_t>(s.dim)];
     bool inside = w.begin >= s.begin && w.end <= s.end;
     bool outside = w.end <= s.begin || w.begin >= s.end;
-    bool run = s.test == IfStmt::kInside ? inside
+    bool run = s.test == IfStmt::kInside    ? inside
                : s.test == IfStmt::kOutside ? outside
                                             : !inside && !outside;
     return run ? Body(s.body) : absl::OkStatus();
@@ -174,7 +175,8 @@ class Interpreter {
   }
 
   // Calls body() for every point of the windows of `dims`; the point is in at_.
-  absl::Status ForPoints(const std::vector<DimId>& dims, const std::function<absl::Status()>& body) {
+  absl::Status ForPoints(const std::vector<DimId>& dims,
+                         const std::function<absl::Status()>& body) {
     at_.clear();
     for (const Window& w : windows_) at_.push_back(w.begin);
     for (DimId d : dims) {
@@ -320,7 +322,8 @@ class Interpreter {
         }
         return Merge(op.monoid, type, state, lifted);
       }
-      case ElementOp::kCompute: break;
+      case ElementOp::kCompute:
+        break;
     }
     Scalar& result = (*values)[op.result];
     (*types)[op.result] = op.type;
@@ -420,7 +423,8 @@ class Interpreter {
     }
     OpCall call(*def, std::move(types), s.attrs, static_cast<int>(s.outputs.size()));
     ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, EvaluateCall(call, inputs));
-    if (outputs.size() != s.outputs.size()) return Internal("call of ", s.op, " gave other outputs");
+    if (outputs.size() != s.outputs.size())
+      return Internal("call of ", s.op, " gave other outputs");
     for (size_t i = 0; i < outputs.size(); ++i) {
       (*params_)[static_cast<size_t>(s.outputs[i])] = std::move(outputs[i]);
     }

@@ -43,7 +43,8 @@ class Lowering {
       s.dims.push_back({d.name, d.extent});
       window_.push_back(d.extent);
     }
-    for (const GridDim& g : choice_.grid) window_[static_cast<size_t>(g.dim)] = std::min(g.tile, s.dim(g.dim).extent);
+    for (const GridDim& g : choice_.grid)
+      window_[static_cast<size_t>(g.dim)] = std::min(g.tile, s.dim(g.dim).extent);
     RETURN_IF_ERROR(DeclareParams());
     buffer_of_.assign(smg_.ops.size(), -1);
     ASSIGN_OR_RETURN(Block body, EmitBlock());
@@ -115,7 +116,8 @@ class Lowering {
         }
       }
     }
-    for (ValueId v : group_.outputs) output_of_[v] = AddParam(group_.view(v), v, ParamKind::kOutput);
+    for (ValueId v : group_.outputs)
+      output_of_[v] = AddParam(group_.view(v), v, ParamKind::kOutput);
     return absl::OkStatus();
   }
 
@@ -132,14 +134,16 @@ class Lowering {
     }
     dims.push_back(n);
     if (!HoldsPanels(i, n)) {
-      return FailedPrecondition("columns: ", smg_.dim(n).name, " is cut inside panels of ", ChoiceOf(i).block.n);
+      return FailedPrecondition("columns: ", smg_.dim(n).name, " is cut inside panels of ",
+                                ChoiceOf(i).block.n);
     }
     Schedule& s = out_.schedule;
-    Buffer b{.name = StrCat("p", s.params),
-             .level = Level::kGlobal,
-             .dtype = group_.view(read.value).dtype,
-             .kind = ParamKind::kWeight,
-             .layout = {.blocked = static_cast<int>(dims.size()) - 1, .block = ChoiceOf(i).block.n}};
+    Buffer b{
+        .name = StrCat("p", s.params),
+        .level = Level::kGlobal,
+        .dtype = group_.view(read.value).dtype,
+        .kind = ParamKind::kWeight,
+        .layout = {.blocked = static_cast<int>(dims.size()) - 1, .block = ChoiceOf(i).block.n}};
     for (DimId d : dims) b.shape.push_back(s.dim(d).extent);
     s.buffers.push_back(std::move(b));
     out_.params.push_back(
@@ -194,8 +198,8 @@ class Lowering {
     return tile >= extent || tile % ChoiceOf(i).block.n == 0;
   }
 
-  // The column dim that vectors run along: where the operand is contiguous, else the last one; of packed columns the
-  // last one that tasks do not cut inside a panel.
+  // The column dim that vectors run along: where the operand is contiguous, else the last one; of
+  // packed columns the last one that tasks do not cut inside a panel.
   DimId ColumnDim(int i, const Sides& sides) const {
     const SmgRead& read = op(i).reads[static_cast<size_t>(sides.b)];
     if (IsPackedRead(i, sides.b)) {
@@ -250,7 +254,8 @@ class Lowering {
   }
 
   void Use(BufferId b) {
-    if (out_.schedule.buffer(b).level != Level::kStaged) return;  // accumulators are allocated at their product
+    if (out_.schedule.buffer(b).level != Level::kStaged)
+      return;  // accumulators are allocated at their product
     auto [it, fresh] = uses_.try_emplace(b, LocalUse{section_, nest_, nest_, false, ""});
     if (fresh) return;
     if (it->second.section != section_) {
@@ -285,8 +290,7 @@ class Lowering {
         sections[section_].push_back(std::move(piece));
       }
       if (section_ == 1 && choice_.temporal >= 0) {
-        window_[static_cast<size_t>(choice_.temporal)] =
-            out_.schedule.dim(choice_.temporal).extent;
+        window_[static_cast<size_t>(choice_.temporal)] = out_.schedule.dim(choice_.temporal).extent;
       }
     }
     Block body;
@@ -318,8 +322,8 @@ class Lowering {
     }
   }
 
-  // Puts the nests of a section in order, wraps runs of plain nests into loops over their common rows, and allocates
-  // each buffer as far inside as its uses allow.
+  // Puts the nests of a section in order, wraps runs of plain nests into loops over their common
+  // rows, and allocates each buffer as far inside as its uses allow.
   Block Assemble(int section, std::vector<Piece> pieces) {
     Block block;
     for (size_t i = 0; i < pieces.size();) {
@@ -353,7 +357,8 @@ class Lowering {
     return block;
   }
 
-  // The run of plain nests from `begin` that share rows; `common` gets the dims they can all be cut along.
+  // The run of plain nests from `begin` that share rows; `common` gets the dims they can all be cut
+  // along.
   size_t WrapEnd(const std::vector<Piece>& pieces, size_t begin, std::vector<DimId>* common) const {
     if (pieces[begin].product) return begin + 1;
     size_t end = begin;
@@ -395,7 +400,8 @@ class Lowering {
         if (read.producer < 0) continue;
         auto p = static_cast<size_t>(read.producer);
         last[p] = std::max(last[p], nest);
-        if (kind(read.producer) == OpClass::kPointwise && !plan_.kept[p]) reads(read.producer, nest);
+        if (kind(read.producer) == OpClass::kPointwise && !plan_.kept[p])
+          reads(read.producer, nest);
       }
     };
     for (size_t n = 0; n < nests.size(); ++n) {
@@ -427,7 +433,8 @@ class Lowering {
         [this](ValueId v) { return param_of_.at(v); });
   }
 
-  std::vector<DimId> InOrder(const std::vector<DimId>& order, const std::vector<DimId>& wanted) const {
+  std::vector<DimId> InOrder(const std::vector<DimId>& order,
+                             const std::vector<DimId>& wanted) const {
     std::vector<DimId> out;
     for (DimId d : order) {
       if (Contains(wanted, d)) out.push_back(d);
@@ -435,21 +442,24 @@ class Lowering {
     return out;
   }
 
-  // A buffer of an operand that dies in this nest and is read at plain coordinates only may take the result.
+  // A buffer of an operand that dies in this nest and is read at plain coordinates only may take
+  // the result.
   BufferId InPlace(int i, const std::vector<ElementOp>& ops) const {
     std::vector<DimId> dims = op(i).OutputDims();
     for (size_t p = 0; p < buffer_of_.size(); ++p) {
       BufferId b = buffer_of_[p];
       if (b < 0 || plan_.classes[p] == OpClass::kReduction || last_uses_[p] != nest_) continue;
       auto use = uses_.find(b);
-      if (use == uses_.end() || use->second.section != section_ || use->second.other_sections) continue;
+      if (use == uses_.end() || use->second.section != section_ || use->second.other_sections)
+        continue;
       const Buffer& buffer = out_.schedule.buffer(b);
       DType type = plan_.classes[static_cast<size_t>(i)] == OpClass::kPointwise ? op(i).value.type()
                                                                                 : DType::kF32;
       if (buffer.dtype != type || buffer.dims.size() != dims.size() || buffer.layout.blocked >= 0) {
         continue;
       }
-      bool same = std::all_of(dims.begin(), dims.end(), [&](DimId d) { return Contains(buffer.dims, d); });
+      bool same =
+          std::all_of(dims.begin(), dims.end(), [&](DimId d) { return Contains(buffer.dims, d); });
       bool read = false;
       for (const ElementOp& e : ops) {
         for (const Access& a : e.access) {
@@ -469,7 +479,7 @@ class Lowering {
 
   // The values of a nest, computed but not stored yet.
   struct NestValues {
-    std::vector<std::pair<int, int>> kept;     // (op, value)
+    std::vector<std::pair<int, int>> kept;  // (op, value)
     std::vector<std::pair<int, int>> reduced;
     std::vector<std::pair<int, int>> stored;
   };
@@ -486,13 +496,16 @@ class Lowering {
     return values;
   }
 
-  // Folds and stores the values of a nest; buffers for kept values are made as they come, laid out in `order`.
-  absl::StatusOr<std::vector<ElementOp>> FinishRegion(const NestValues& values, RegionBuilder* region,
+  // Folds and stores the values of a nest; buffers for kept values are made as they come, laid out
+  // in `order`.
+  absl::StatusOr<std::vector<ElementOp>> FinishRegion(const NestValues& values,
+                                                      RegionBuilder* region,
                                                       const std::vector<DimId>& order) {
     for (const auto& [i, value] : values.reduced) {
       BufferId& b = buffer_of_[static_cast<size_t>(i)];
       if (b < 0) {
-        b = NewLocal(InOrder(order, op(i).OutputDims()), op(i).reduce->result_type(), Level::kStaged);
+        b = NewLocal(InOrder(order, op(i).OutputDims()), op(i).reduce->result_type(),
+                     Level::kStaged);
       }
       region->Reduce(value, op(i).reduce->name(), b, PlainIndex(out_.schedule.buffer(b).dims));
       Use(b);
@@ -506,7 +519,8 @@ class Lowering {
     for (const auto& [i, value] : values.kept) {
       BufferId b = InPlace(i, steps);
       if (b < 0) {
-        DType type = kind(i) == OpClass::kPointwise ? op(i).value.type() : op(i).reduce->result_type();
+        DType type =
+            kind(i) == OpClass::kPointwise ? op(i).value.type() : op(i).reduce->result_type();
         b = NewLocal(InOrder(order, op(i).OutputDims()), type, Level::kStaged);
       }
       buffer_of_[static_cast<size_t>(i)] = b;
@@ -523,7 +537,8 @@ class Lowering {
     return steps;
   }
 
-  // Which dim should vectors run along? Contiguous accesses count for it, strided ones and folding against it.
+  // Which dim should vectors run along? Contiguous accesses count for it, strided ones and folding
+  // against it.
   DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads, const NestValues& values,
                   const std::vector<DimId>& dims) const {
     DimId best = -1;
@@ -537,7 +552,8 @@ class Lowering {
         for (const Access& a : e.access) score += count(StrideOf(a, d), 1.0);
       }
       for (const auto& [i, value] : values.stored) {
-        score += count(StrideOf({.buffer = output_of_.at(op(i).output), .index = op(i).write}, d), 1.5);
+        score +=
+            count(StrideOf({.buffer = output_of_.at(op(i).output), .index = op(i).write}, d), 1.5);
       }
       for (int i : nest.reduce) score -= op(i).Reduces(d) ? 0.5 : 0;
       if (window(d) < device_.vector_bytes / 8) score -= 2;
@@ -652,7 +668,8 @@ class Lowering {
 
   Block ProductLoops(int i, DimId m, DimId n, RegisterBlock block, Block inner) const {
     auto wrap = [&](DimId d, int64_t tile) {
-      // Without points there is no loop to leave out: the product would read a point that does not exist.
+      // Without points there is no loop to leave out: the product would read a point that does not
+      // exist.
       if (window(d) <= tile && (tile > 1 || window(d) > 0)) return;
       LoopStmt loop{.dim = d, .tile = tile};
       loop.body = std::move(inner);
@@ -712,7 +729,8 @@ class Lowering {
 
   // ---- aliases ----
 
-  // Output o may take input i's memory if i is read in one region only, at the very element that region stores to o.
+  // Output o may take input i's memory if i is read in one region only, at the very element that
+  // region stores to o.
   void FindAliases() {
     Schedule& s = out_.schedule;
     std::map<BufferId, std::vector<const EachStmt*>> regions;
@@ -723,7 +741,8 @@ class Lowering {
         if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
           elsewhere.insert({mma->a.buffer, mma->b.buffer});
         }
-        if (const auto* copy = std::get_if<CopyStmt>(&stmt.node)) elsewhere.insert(copy->source.buffer);
+        if (const auto* copy = std::get_if<CopyStmt>(&stmt.node))
+          elsewhere.insert(copy->source.buffer);
         if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
           for (const ElementOp& e : each->ops) {
             for (const Access& a : e.access) regions[a.buffer].push_back(each);
@@ -746,7 +765,8 @@ class Lowering {
         const auto& reads = regions[i];
         const auto& writes = regions[o];
         bool one = !reads.empty() && writes.size() == 1 &&
-                   std::all_of(reads.begin(), reads.end(), [&](const EachStmt* e) { return e == writes[0]; });
+                   std::all_of(reads.begin(), reads.end(),
+                               [&](const EachStmt* e) { return e == writes[0]; });
         if (one && SameElement(*writes[0], o, i)) {
           s.may_alias.emplace_back(o, i);
           taken.insert(i);

@@ -10,8 +10,8 @@
 
 namespace fusion {
 
-/// How one product becomes register-blocked: which operand runs along vectors, the block, and whether rows of the
-/// other operand are copied next to each other first.
+/// How one product becomes register-blocked: which operand runs along vectors, the block, and
+/// whether rows of the other operand are copied next to each other first.
 struct ProductChoice {
   bool swap = false;  // columns come from read 0 instead of read 1
   RegisterBlock block;
@@ -30,11 +30,11 @@ struct Choice {
 struct LoweredParam {
   ValueId value = 0;
   bool output = false;
-  /// A constant laid out for the kernel before the first run: element (dims...) of the param is element
-  /// source[...] of the value.
+  /// A constant laid out for the kernel before the first run: element (dims...) of the param is
+  /// element source[...] of the value.
   bool packed = false;
-  IndexMap source;           // over `dims`
-  std::vector<DimId> dims;   // of the group: one per param dim
+  IndexMap source;          // over `dims`
+  std::vector<DimId> dims;  // of the group: one per param dim
 };
 
 struct Lowered {
@@ -42,13 +42,13 @@ struct Lowered {
   std::vector<LoweredParam> params;
 };
 
-/// Turns a group and a choice into a schedule. FailedPrecondition with the reason where this choice has none.
-/// Pure and deterministic: equal inputs give equal text.
+/// Turns a group and a choice into a schedule. FailedPrecondition with the reason where this choice
+/// has none. Pure and deterministic: equal inputs give equal text.
 absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,
                               const DeviceSpec& device, bool bitwise);
 
-/// The schedule that fills packed param `param` of `lowered` from the value as the client holds it: one input, one
-/// output.
+/// The schedule that fills packed param `param` of `lowered` from the value as the client holds it:
+/// one input, one output.
 Schedule PackSchedule(const FusionGroup& group, const Lowered& lowered, size_t param);
 
 }  // namespace fusion

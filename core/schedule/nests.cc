@@ -8,8 +8,8 @@
 namespace fusion {
 namespace {
 
-// A value that costs more than this (additions) to compute is kept rather than recomputed in a later nest: storing and
-// loading it again costs about two.
+// A value that costs more than this (additions) to compute is kept rather than recomputed in a
+// later nest: storing and loading it again costs about two.
 constexpr double kRecomputeLimit = 6;
 
 bool SameDims(std::vector<DimId> a, std::vector<DimId> b) {
@@ -38,7 +38,8 @@ class Planner {
     Stages();
     plan_.kept.assign(count_, false);
     for (size_t i = 0; i < count_; ++i) plan_.kept[i] = Accumulates(static_cast<int>(i));
-    // Placing roots can find that an accumulator is needed outside its nest; then it is kept and placing starts again.
+    // Placing roots can find that an accumulator is needed outside its nest; then it is kept and
+    // placing starts again.
     for (size_t attempt = 0; attempt <= count_; ++attempt) {
       DecideKept();
       if (PlaceAll()) return std::move(plan_);
@@ -80,7 +81,8 @@ class Planner {
     }
   }
 
-  // stage: how many barriers (reductions, products) lie below. The result of a barrier is available one stage later.
+  // stage: how many barriers (reductions, products) lie below. The result of a barrier is available
+  // one stage later.
   void Stages() {
     stage_.assign(count_, 0);
     for (size_t i = 0; i < count_; ++i) {
@@ -94,7 +96,8 @@ class Planner {
     return kind(i) == OpClass::kPointwise ? stage : stage + 1;
   }
 
-  // A product summed up over the tiles of the temporal loop: its sum lives in a buffer and is whole after the loop.
+  // A product summed up over the tiles of the temporal loop: its sum lives in a buffer and is whole
+  // after the loop.
   bool Accumulates(int i) const {
     return temporal_ >= 0 && kind(i) == OpClass::kProduct && op(i).Reduces(temporal_);
   }
@@ -140,7 +143,8 @@ class Planner {
     if (kind(c) == OpClass::kProduct) return true;
     if (section_[at] != section_[static_cast<size_t>(c)]) return true;
     if (acc && (kind(c) == OpClass::kReduction || read.relation == SmgRead::kShifted)) return true;
-    if (stage_[static_cast<size_t>(c)] > ValueStage(p) && (acc || cone_cost_[at] >= kRecomputeLimit)) {
+    if (stage_[static_cast<size_t>(c)] > ValueStage(p) &&
+        (acc || cone_cost_[at] >= kRecomputeLimit)) {
       return true;
     }
     // A value of fewer dims than its reader would be computed again along the others.
@@ -152,8 +156,8 @@ class Planner {
 
   // The buffers and accumulators that computing op i's value in place reads.
   struct Leaves {
-    std::set<int> kept;         // ops whose buffer is read at the reader's own coordinates
-    std::set<int> kept_moved;   // read at other coordinates
+    std::set<int> kept;        // ops whose buffer is read at the reader's own coordinates
+    std::set<int> kept_moved;  // read at other coordinates
     std::set<int> accumulators;
   };
 
@@ -203,7 +207,8 @@ class Planner {
     return false;
   }
 
-  // Roots in an order that puts everything an epilogue needs before the product whose epilogue it is.
+  // Roots in an order that puts everything an epilogue needs before the product whose epilogue it
+  // is.
   std::vector<Root> Roots(int section) const {
     struct Keyed {
       int stage;
@@ -225,7 +230,9 @@ class Planner {
           keyed.push_back({stage + 1, 1, i, {Root::kProduct, i}});
           if (kept(i) && !whole_after) keyed.push_back({stage + 1, 2, i, {Root::kKeep, i}});
           break;
-        case OpClass::kReduction: keyed.push_back({stage, late, i, {Root::kReduce, i}}); break;
+        case OpClass::kReduction:
+          keyed.push_back({stage, late, i, {Root::kReduce, i}});
+          break;
         case OpClass::kPointwise:
           if (kept(i)) keyed.push_back({stage, late, i, {Root::kKeep, i}});
           break;
@@ -257,7 +264,8 @@ class Planner {
     return leaves;
   }
 
-  // First nest that may hold a root with these leaves. Values kept by the same nest are at hand in registers.
+  // First nest that may hold a root with these leaves. Values kept by the same nest are at hand in
+  // registers.
   int Earliest(const Leaves& leaves, const std::vector<DimId>& dims) const {
     int earliest = 0;
     for (int p : leaves.kept) {
@@ -267,13 +275,15 @@ class Planner {
                        SameDims((*nests_)[static_cast<size_t>(ready)].dims, dims);
       earliest = std::max(earliest, same_nest ? ready : ready + 1);
     }
-    for (int p : leaves.kept_moved) earliest = std::max(earliest, ready_[static_cast<size_t>(p)] + 1);
+    for (int p : leaves.kept_moved)
+      earliest = std::max(earliest, ready_[static_cast<size_t>(p)] + 1);
     return earliest;
   }
 
   bool Place(const Root& root) {
     Leaves leaves = LeavesOf(root);
-    std::vector<DimId> dims = root.kind == Root::kReduce ? op(root.op).dims : op(root.op).OutputDims();
+    std::vector<DimId> dims =
+        root.kind == Root::kReduce ? op(root.op).dims : op(root.op).OutputDims();
     int earliest = Earliest(leaves, dims);
     int nest = -1;
     if (!leaves.accumulators.empty()) {
@@ -315,7 +325,9 @@ class Planner {
         n.keep.push_back(root.op);
         ready_[at] = nest;
         break;
-      case Root::kStore: n.store.push_back(root.op); break;
+      case Root::kStore:
+        n.store.push_back(root.op);
+        break;
     }
     return true;
   }
@@ -375,8 +387,8 @@ ProductDims SplitProductDims(const SmgOp& op) {
 OpClass Classify(const SmgOp& op) {
   if (!op.reduce) return OpClass::kPointwise;
   bool product = op.reduce->name() == "sum" && op.reduce->type() == DType::kF32 &&
-                 op.reads.size() == 2 && !op.reduced.empty() &&
-                 op.value.op() == ScalarOp::kMul && op.value.arg(0).op() == ScalarOp::kInput &&
+                 op.reads.size() == 2 && !op.reduced.empty() && op.value.op() == ScalarOp::kMul &&
+                 op.value.arg(0).op() == ScalarOp::kInput &&
                  op.value.arg(1).op() == ScalarOp::kInput &&
                  op.value.arg(0).index() != op.value.arg(1).index();
   if (!product) return OpClass::kReduction;

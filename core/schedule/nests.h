@@ -12,13 +12,14 @@ namespace fusion {
 enum class OpClass : uint8_t {
   kPointwise,  // no reduction: computed where its value is needed
   kReduction,  // folds an expression into a buffer
-  kProduct,    // sum of products of two operands of which at least one lacks an output dim: a matrix product
+  kProduct,  // sum of products of two operands of which at least one lacks an output dim: a matrix
+             // product
 };
 
 OpClass Classify(const SmgOp& op);
 
-/// The dims of a product op from the side of its operands. `first` / `second`: output dims that only read 0 / read 1
-/// has; `batch`: both have; `over`: reduced.
+/// The dims of a product op from the side of its operands. `first` / `second`: output dims that
+/// only read 0 / read 1 has; `batch`: both have; `over`: reduced.
 struct ProductDims {
   std::vector<DimId> first;
   std::vector<DimId> second;
@@ -27,13 +28,14 @@ struct ProductDims {
 };
 ProductDims SplitProductDims(const SmgOp& op);
 
-/// One element-wise loop nest of a block, or one nest of matrix products with what is done to each accumulator tile.
+/// One element-wise loop nest of a block, or one nest of matrix products with what is done to each
+/// accumulator tile.
 struct Nest {
-  std::vector<DimId> dims;     // iteration dims, unordered
-  std::vector<int> products;   // ops; empty: a plain nest
-  std::vector<int> reduce;     // reduction ops folded here
-  std::vector<int> keep;       // ops whose value is stored to a local buffer here
-  std::vector<int> store;      // ops whose value is stored to an output param here
+  std::vector<DimId> dims;    // iteration dims, unordered
+  std::vector<int> products;  // ops; empty: a plain nest
+  std::vector<int> reduce;    // reduction ops folded here
+  std::vector<int> keep;      // ops whose value is stored to a local buffer here
+  std::vector<int> store;     // ops whose value is stored to an output param here
 };
 
 /// How the ops of a group become nests, independent of any device.
@@ -47,9 +49,10 @@ struct NestPlan {
   std::vector<Nest> after;
 };
 
-/// Decides what is kept, what is recomputed and which steps share a loop nest. `temporal` is the dim streamed inside the
-/// block (-1: none) and must not be refused by SliceTemporally. Fails with FailedPrecondition and the reason where
-/// the group has no schedule (an intermediate read through an alias, say).
+/// Decides what is kept, what is recomputed and which steps share a loop nest. `temporal` is the
+/// dim streamed inside the block (-1: none) and must not be refused by SliceTemporally. Fails with
+/// FailedPrecondition and the reason where the group has no schedule (an intermediate read through
+/// an alias, say).
 absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, DimId temporal);
 
 }  // namespace fusion

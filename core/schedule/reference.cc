@@ -5,7 +5,8 @@
 namespace fusion {
 namespace {
 
-// The element of the value in memory that a packed param's element comes from, over the param's own dims.
+// The element of the value in memory that a packed param's element comes from, over the param's own
+// dims.
 IndexExpr PackedSource(const FusionGroup& group, const LoweredParam& param) {
   const TensorView& view = group.view(param.value);
   IndexExpr sum(0);
@@ -26,7 +27,8 @@ KernelReference MakeReference(const Program& program, const FusionGroup& group,
   KernelReference reference;
   reference.program = program;
   reference.program.outputs = group.outputs;
-  // The program stands alone: a value is rounded because it was a tensor of the graph, not because of which one.
+  // The program stands alone: a value is rounded because it was a tensor of the graph, not because
+  // of which one.
   for (size_t v = 0; v < program.values.size(); ++v) {
     Value& value = reference.program.values[v];
     if (value.tensor != kNoTensor) value.tensor = static_cast<TensorId>(v);

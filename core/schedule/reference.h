@@ -8,12 +8,14 @@
 
 namespace fusion {
 
-/// What a kernel must compute, for checking it: a program, and how the kernel's params are its inputs and outputs.
+/// What a kernel must compute, for checking it: a program, and how the kernel's params are its
+/// inputs and outputs.
 struct KernelReference {
   struct Param {
     bool output = false;
     int index = 0;  // of the program's inputs or outputs
-    /// A packed param: element (i0, i1, ...) of the param is element `source` of the value as it lies in memory.
+    /// A packed param: element (i0, i1, ...) of the param is element `source` of the value as it
+    /// lies in memory.
     bool packed = false;
     IndexExpr source;
   };

@@ -11,8 +11,8 @@ int RegionBuilder::Emit(ElementOp op) {
     op.result = existing.result;
     if (existing == op) return op.result;
   }
-  op.result = static_cast<int>(std::count_if(ops_.begin(), ops_.end(),
-                                             [](const ElementOp& e) { return e.result >= 0; }));
+  op.result = static_cast<int>(
+      std::count_if(ops_.begin(), ops_.end(), [](const ElementOp& e) { return e.result >= 0; }));
   ops_.push_back(op);
   return op.result;
 }
@@ -57,8 +57,7 @@ IndexExpr RegionBuilder::At(const IndexExpr& e, const Shift& shift) const {
   });
 }
 
-std::vector<Guard> RegionBuilder::Shifted(const std::vector<Guard>& guards,
-                                          const Shift& shift) {
+std::vector<Guard> RegionBuilder::Shifted(const std::vector<Guard>& guards, const Shift& shift) {
   std::vector<Guard> out;
   for (const Guard& g : guards) {
     IndexExpr at = At(IndexExpr::Axis(g.axis), shift);
@@ -145,12 +144,13 @@ int RegionBuilder::ReadAt(const SmgRead& read, const Shift& shift, const std::ve
 
 int RegionBuilder::Coordinate(const IndexExpr& at) {
   auto constant = [&](int64_t v) {
-    return Emit({.kind = ElementOp::kCompute, .op = ScalarOp::kConst, .type = DType::kI64, .integer = v});
+    return Emit(
+        {.kind = ElementOp::kCompute, .op = ScalarOp::kConst, .type = DType::kI64, .integer = v});
   };
   int sum = -1;
   for (const IndexExpr::Term& t : at.terms()) {
-    int term =
-        Emit({.kind = ElementOp::kCompute, .op = ScalarOp::kAxis, .type = DType::kI64, .axis = t.axis});
+    int term = Emit(
+        {.kind = ElementOp::kCompute, .op = ScalarOp::kAxis, .type = DType::kI64, .axis = t.axis});
     if (t.coefficient != 1) {
       int factor = constant(t.coefficient);
       term = Emit({.kind = ElementOp::kCompute,
@@ -180,8 +180,12 @@ int RegionBuilder::Translate(const Expr& e, const Shift& shift,
   if (known != done->end()) return known->second;
   int result = -1;
   switch (e.op()) {
-    case ScalarOp::kInput: result = input(e.index()); break;
-    case ScalarOp::kAxis: result = Coordinate(At(IndexExpr::Axis(e.index()), shift)); break;
+    case ScalarOp::kInput:
+      result = input(e.index());
+      break;
+    case ScalarOp::kAxis:
+      result = Coordinate(At(IndexExpr::Axis(e.index()), shift));
+      break;
     case ScalarOp::kConst:
       result = Emit({.kind = ElementOp::kCompute,
                      .op = ScalarOp::kConst,

@@ -10,12 +10,13 @@
 
 namespace fusion {
 
-/// Builds one element-wise region: values of ops at shifted or plain coordinates, computed from what lies in memory,
-/// each distinct step once. Internal to lowering.
+/// Builds one element-wise region: values of ops at shifted or plain coordinates, computed from
+/// what lies in memory, each distinct step once. Internal to lowering.
 class RegionBuilder {
  public:
-  /// Where a value can be had without computing it: the buffer that holds op i's value at the moment (params give
-  /// none: they are asked for through `param`), or nullopt if it must be computed here.
+  /// Where a value can be had without computing it: the buffer that holds op i's value at the
+  /// moment (params give none: they are asked for through `param`), or nullopt if it must be
+  /// computed here.
   using BufferOf = std::function<std::optional<BufferId>(int op)>;
   /// The param buffer of a kernel input.
   using ParamOf = std::function<BufferId(ValueId)>;
@@ -23,7 +24,8 @@ class RegionBuilder {
   RegionBuilder(const FusionGroup& group, const Schedule& schedule, BufferOf buffer, ParamOf param)
       : group_(group), schedule_(schedule), buffer_(std::move(buffer)), param_(std::move(param)) {}
 
-  /// Value of op i's expression at the coordinates of the region (for a reduction: the value to fold).
+  /// Value of op i's expression at the coordinates of the region (for a reduction: the value to
+  /// fold).
   int Compute(int op);
   /// Value of op i: loaded, or computed.
   int Value(int op);
@@ -36,7 +38,8 @@ class RegionBuilder {
   const std::vector<ElementOp>& steps() const { return ops_; }
   std::vector<ElementOp> Take() { return std::move(ops_); }
 
-  /// Not OK once something had no form in a region (a guard under a mirrored index); the steps are then unusable.
+  /// Not OK once something had no form in a region (a guard under a mirrored index); the steps are
+  /// then unusable.
   const absl::Status& status() const { return status_; }
 
  private:

@@ -28,12 +28,12 @@ enum class ParamKind : uint8_t { kInput, kWeight, kOutput };
 
 /// How the elements of a buffer lie in memory.
 struct BufferLayout {
-  /// Dim cut into blocks of `block`, stored [dim / block][other dims in order][block]; the last block is padded with
-  /// zeros. -1: strided.
+  /// Dim cut into blocks of `block`, stored [dim / block][other dims in order][block]; the last
+  /// block is padded with zeros. -1: strided.
   int blocked = -1;
   int64_t block = 0;
-  /// Params and workspace, strided: elements between neighbours of each dim. Local buffers are dense in the order of
-  /// their dims (a backend may pad rows).
+  /// Params and workspace, strided: elements between neighbours of each dim. Local buffers are
+  /// dense in the order of their dims (a backend may pad rows).
   Dims strides;
   bool operator==(const BufferLayout&) const = default;
 };
@@ -54,9 +54,10 @@ struct Buffer {
   int rank() const { return static_cast<int>(IsLocal() ? dims.size() : shape.size()); }
 };
 
-/// An element or tile of a buffer: one index per buffer dim, over absolute coordinates of dims. Where a guard fails, a
-/// load gives 0 and the value is not used. An indirect index (IndexExpr::Indirect(i)) adds the integer value v<i> of the
-/// region; negative values count from the end, values outside are clamped.
+/// An element or tile of a buffer: one index per buffer dim, over absolute coordinates of dims.
+/// Where a guard fails, a load gives 0 and the value is not used. An indirect index
+/// (IndexExpr::Indirect(i)) adds the integer value v<i> of the region; negative values count from
+/// the end, values outside are clamped.
 struct Access {
   BufferId buffer = 0;
   IndexMap index;
@@ -67,7 +68,8 @@ struct Access {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-/// Cuts the current window of `dim` into tiles and runs `body` once a tile; the last tile may be shorter.
+/// Cuts the current window of `dim` into tiles and runs `body` once a tile; the last tile may be
+/// shorter.
 struct LoopStmt {
   DimId dim = 0;
   int64_t tile = 1;
@@ -81,7 +83,11 @@ struct LoopStmt {
 
 /// Runs `body` only if the current window of `dim` meets [begin, end) as asked.
 struct IfStmt {
-  enum Test : uint8_t { kInside, kOutside, kPartly };  // the window lies inside, outside, or crosses a border
+  enum Test : uint8_t {
+    kInside,
+    kOutside,
+    kPartly
+  };  // the window lies inside, outside, or crosses a border
   DimId dim = 0;
   Test test = kInside;
   int64_t begin = 0;
@@ -106,7 +112,8 @@ struct ElementOp {
   Kind kind = kCompute;
   int result = -1;        // kLoad, kCompute: the value defined
   std::vector<int> args;  // values used
-  // kCompute: the scalar function; leaves kConst, kAxis (dim `axis`), kWithin (dim `axis` in [begin, end)).
+  // kCompute: the scalar function; leaves kConst, kAxis (dim `axis`), kWithin (dim `axis` in
+  // [begin, end)).
   ScalarOp op = ScalarOp::kConst;
   DType type = DType::kF32;
   double real = 0;
@@ -119,14 +126,15 @@ struct ElementOp {
   bool operator==(const ElementOp&) const = default;
 };
 
-/// Runs the steps for every point of the current windows of `dims` (last fastest; the last one is the vector dim).
+/// Runs the steps for every point of the current windows of `dims` (last fastest; the last one is
+/// the vector dim).
 struct EachStmt {
   std::vector<DimId> dims;
   std::vector<ElementOp> ops;
 };
 
-/// c[m, n] (+)= sum over `over` of a[.., m, k..] * b[.., k.., n] on the current windows; all other dims named have
-/// windows of one coordinate.
+/// c[m, n] (+)= sum over `over` of a[.., m, k..] * b[.., k.., n] on the current windows; all other
+/// dims named have windows of one coordinate.
 struct MmaStmt {
   Access c;
   Access a;
@@ -137,14 +145,16 @@ struct MmaStmt {
   bool accumulate = false;
 };
 
-/// Moves a tile to a local buffer or a param of another layout, element by element: target over the windows of `dims`.
+/// Moves a tile to a local buffer or a param of another layout, element by element: target over the
+/// windows of `dims`.
 struct CopyStmt {
   Access target;
   Access source;
   std::vector<DimId> dims;
 };
 
-/// target = target merged with source, states of a monoid, over the windows of `dims` (split reductions).
+/// target = target merged with source, states of a monoid, over the windows of `dims` (split
+/// reductions).
 struct MergeStmt {
   std::string monoid;
   std::vector<Access> target;
@@ -191,13 +201,13 @@ struct ScheduleDim {
 
 /// One kernel, for every backend. Immutable once built; its text form is part of the kernel key.
 struct Schedule {
-  std::string label;  // op types in order
+  std::string label;     // op types in order
   bool bitwise = false;  // sums in index order, no fused multiply-add
   std::vector<ScheduleDim> dims;
   std::vector<Buffer> buffers;  // params first
   int params = 0;
-  /// Pairs (output param, input param) that may share memory: every element is read before it is written, by the same
-  /// block and step.
+  /// Pairs (output param, input param) that may share memory: every element is read before it is
+  /// written, by the same block and step.
   std::vector<std::pair<BufferId, BufferId>> may_alias;
   std::vector<Phase> phases;
 
@@ -210,8 +220,8 @@ struct Schedule {
 std::string ToString(const Schedule& schedule);
 absl::StatusOr<Schedule> ParseSchedule(std::string_view text);
 
-/// Checks every invariant: ids, ranks, types, allocation before use, indices inside their buffers, one writer of each
-/// output element. Schedules of ours pass; texts from elsewhere may not.
+/// Checks every invariant: ids, ranks, types, allocation before use, indices inside their buffers,
+/// one writer of each output element. Schedules of ours pass; texts from elsewhere may not.
 absl::Status Verify(const Schedule& schedule);
 
 /// Elements a param occupies in memory, padding included.

@@ -101,7 +101,8 @@ class ScratchPlanner {
     slot.used = true;
     int64_t element = DTypeBytes(b.dtype);
     int64_t lanes = std::max<int64_t>(vector_bytes_ / element, 1);
-    for (DimId d : b.dims) slot.extents.push_back(std::max<int64_t>(window_[static_cast<size_t>(d)], 1));
+    for (DimId d : b.dims)
+      slot.extents.push_back(std::max<int64_t>(window_[static_cast<size_t>(d)], 1));
     slot.strides.assign(b.dims.size(), 0);
     int64_t step = 1;
     if (b.layout.blocked >= 0) {

@@ -12,8 +12,8 @@ struct ScratchSlot {
   bool used = false;
   int64_t offset = 0;  // bytes
   int64_t bytes = 0;
-  Dims extents;        // largest window of each dim where the buffer is allocated
-  Dims strides;        // elements; blocked layouts: of the dims that are not blocked, in elements
+  Dims extents;  // largest window of each dim where the buffer is allocated
+  Dims strides;  // elements; blocked layouts: of the dims that are not blocked, in elements
 };
 
 struct ScratchPlan {
@@ -21,12 +21,13 @@ struct ScratchPlan {
   int64_t bytes = 0;               // of the largest block
 };
 
-/// Packs the staged buffers of each block into one scratch area, reusing space once a buffer is dead. Rows are padded to
-/// whole vectors, and away from multiples of 4 KiB, where they would evict each other from an L1 cache. Offsets are
-/// multiples of `alignment` bytes. Pure.
+/// Packs the staged buffers of each block into one scratch area, reusing space once a buffer is
+/// dead. Rows are padded to whole vectors, and away from multiples of 4 KiB, where they would evict
+/// each other from an L1 cache. Offsets are multiples of `alignment` bytes. Pure.
 ScratchPlan PlanScratch(const Schedule& schedule, int64_t vector_bytes, int64_t alignment = 64);
 
-/// The lengths a dim's window can have at some place of a schedule: one, or a full tile and a shorter last one.
+/// The lengths a dim's window can have at some place of a schedule: one, or a full tile and a
+/// shorter last one.
 using WindowLengths = std::vector<int64_t>;
 
 /// Lengths of tiles of `tile` in windows of these lengths, ascending and without repeats.

@@ -54,11 +54,11 @@ class Printer {
   }
 
   void Tensor(const Buffer& b) {
-    out_ += StrCat(
-        "  ",
-        b.level == Level::kGlobal ? StrCat("param ", b.name, " ", kKindNames[static_cast<size_t>(b.kind)])
-                                  : StrCat("workspace ", b.name),
-        " ", DTypeName(b.dtype), DimsToString(b.shape), LayoutText(b.layout), "\n");
+    out_ += StrCat("  ",
+                   b.level == Level::kGlobal
+                       ? StrCat("param ", b.name, " ", kKindNames[static_cast<size_t>(b.kind)])
+                       : StrCat("workspace ", b.name),
+                   " ", DTypeName(b.dtype), DimsToString(b.shape), LayoutText(b.layout), "\n");
   }
 
   std::string AccessText(const Access& a) const {
@@ -79,10 +79,12 @@ class Printer {
       case ScalarOp::kConst:
         return StrCat(DTypeName(op.type), "(",
                       IsFloat(op.type) ? HexDouble(op.real) : StrCat(op.integer), ")");
-      case ScalarOp::kAxis: return StrCat("axis(", Dim(op.axis), ")");
+      case ScalarOp::kAxis:
+        return StrCat("axis(", Dim(op.axis), ")");
       case ScalarOp::kWithin:
         return StrCat("within(", Dim(op.axis), ", ", op.integer, ", ", op.end, ")");
-      default: break;
+      default:
+        break;
     }
     std::string name(GetScalarInfo(op.op).name);
     if (op.op == ScalarOp::kCast) name += StrCat(".", DTypeName(op.type));
@@ -91,11 +93,14 @@ class Printer {
 
   std::string ElementText(const ElementOp& op) const {
     switch (op.kind) {
-      case ElementOp::kLoad: return StrCat("v", op.result, " = load ", AccessText(op.access[0]));
-      case ElementOp::kStore: return StrCat("store ", AccessText(op.access[0]), " = v", op.args[0]);
+      case ElementOp::kLoad:
+        return StrCat("v", op.result, " = load ", AccessText(op.access[0]));
+      case ElementOp::kStore:
+        return StrCat("store ", AccessText(op.access[0]), " = v", op.args[0]);
       case ElementOp::kReduce:
         return StrCat("reduce ", op.monoid, " ", AccessList(op.access), " = v", op.args[0]);
-      case ElementOp::kCompute: break;
+      case ElementOp::kCompute:
+        break;
     }
     return StrCat("v", op.result, " = ", ComputeText(op));
   }
@@ -120,7 +125,8 @@ class Printer {
     Line(indent, "}");
   }
   void Print(const IfStmt& s, int indent) {
-    Line(indent, StrCat("if ", Dim(s.dim), " ", kTestNames[s.test], " [", s.begin, ", ", s.end, "] {"));
+    Line(indent,
+         StrCat("if ", Dim(s.dim), " ", kTestNames[s.test], " [", s.begin, ", ", s.end, "] {"));
     Body(s.body, indent + 2);
     Line(indent, "}");
   }
@@ -170,7 +176,8 @@ class Parser {
     s_.bitwise = in_.Accept("bitwise");
     RETURN_IF_ERROR(in_.Expect("{"));
     RETURN_IF_ERROR(in_.Expect("dims"));
-    while (in_.PeekIdentifier() && !in_.Peek("param") && !in_.Peek("workspace") && !in_.Peek("phase")) {
+    while (in_.PeekIdentifier() && !in_.Peek("param") && !in_.Peek("workspace") &&
+           !in_.Peek("phase")) {
       ASSIGN_OR_RETURN(std::string name, in_.Identifier());
       RETURN_IF_ERROR(in_.Expect(":"));
       ASSIGN_OR_RETURN(int64_t extent, in_.Integer());
@@ -541,7 +548,8 @@ class Parser {
       bool cast = word.compare(0, 5, "cast.") == 0;
       auto to = cast ? ParseDType(std::string_view(word).substr(5)) : std::nullopt;
       auto found = cast ? std::optional(ScalarOp::kCast) : FindScalarOp(word);
-      if (!found || (cast && !to) || GetScalarInfo(*found).typing == ScalarTyping::kLeaf) return unknown;
+      if (!found || (cast && !to) || GetScalarInfo(*found).typing == ScalarTyping::kLeaf)
+        return unknown;
       op->op = *found;
       do {
         ASSIGN_OR_RETURN(int value, VectorName());

@@ -44,7 +44,8 @@ class Verifier {
     for (size_t i = 0; i < s_.buffers.size(); ++i) {
       const Buffer& b = s_.buffers[i];
       bool param = static_cast<int>(i) < s_.params;
-      if (param != (b.level == Level::kGlobal)) return Fail("params come first, and only params are global");
+      if (param != (b.level == Level::kGlobal))
+        return Fail("params come first, and only params are global");
       if (b.layout.blocked >= 0 && (b.layout.blocked >= b.rank() || b.layout.block < 1)) {
         return Fail(StrCat("layout of ", b.name, " blocks a dim that does not exist"));
       }
@@ -54,7 +55,8 @@ class Verifier {
       if (!elements.ok()) return Fail(Message(elements.status()));
       bool strided = b.layout.blocked < 0;
       if (strided && b.layout.strides.size() != b.shape.size()) {
-        return Fail(StrCat(b.name, " has ", b.layout.strides.size(), " strides for rank ", b.rank()));
+        return Fail(
+            StrCat(b.name, " has ", b.layout.strides.size(), " strides for rank ", b.rank()));
       }
     }
     for (const auto& [to, from] : s_.may_alias) {
@@ -208,7 +210,8 @@ class Verifier {
       case ElementOp::kReduce:
         for (const Access& a : op.access) RETURN_IF_ERROR(CheckWrite(a));
         return CheckMonoid(op.monoid, op.access.size(), types[0]);
-      case ElementOp::kCompute: break;
+      case ElementOp::kCompute:
+        break;
     }
     bool leaf = GetScalarInfo(op.op).typing == ScalarTyping::kLeaf;
     if (leaf) return op.axis >= 0 ? CheckDim(op.axis) : absl::OkStatus();
@@ -241,7 +244,8 @@ class Verifier {
     return absl::OkStatus();
   }
   absl::Status Check(const MergeStmt& s) {
-    if (s.target.size() != s.source.size() || s.target.empty()) return Fail("merge of unequal states");
+    if (s.target.size() != s.source.size() || s.target.empty())
+      return Fail("merge of unequal states");
     for (const Access& a : s.target) RETURN_IF_ERROR(CheckWrite(a));
     for (const Access& a : s.source) RETURN_IF_ERROR(CheckAccess(a));
     for (DimId d : s.dims) RETURN_IF_ERROR(CheckDim(d));

@@ -27,8 +27,8 @@ class Digits {
     Leaves(n.minor, out);
   }
 
-  // Cuts a digit list (major first) into a major part and a minor part of total extent `minor`, splitting a digit if the
-  // cut falls inside it. False if that digit does not divide.
+  // Cuts a digit list (major first) into a major part and a minor part of total extent `minor`,
+  // splitting a digit if the cut falls inside it. False if that digit does not divide.
   bool Cut(std::vector<int> list, int64_t minor, std::vector<int>* major_part,
            std::vector<int>* minor_part) {
     minor_part->clear();
@@ -56,8 +56,9 @@ class Digits {
 
   int64_t extent(int root) const { return nodes_[static_cast<size_t>(root)].extent; }
 
-  // Unites two digit lists (major first) of equal total extent, splitting where factors differ. False if they have no
-  // common refinement; the state is then undefined and the caller restores it.
+  // Unites two digit lists (major first) of equal total extent, splitting where factors differ.
+  // False if they have no common refinement; the state is then undefined and the caller restores
+  // it.
   bool Unite(std::vector<int> a, std::vector<int> b) {
     while (!a.empty() && !b.empty()) {
       int x = a.back();
@@ -125,7 +126,8 @@ class Builder {
   }
 
  private:
-  // The mixed-radix digits of an index of op `i`, major first, or false if it is not a plain full-range number.
+  // The mixed-radix digits of an index of op `i`, major first, or false if it is not a plain
+  // full-range number.
   bool IndexDigits(size_t i, const IndexExpr& e, std::vector<int>* out) const {
     const LoopBody& body = program_.op(loops_[i]).body;
     if (e.constant() != 0 || e.indirect() >= 0) return false;
@@ -188,7 +190,8 @@ class Builder {
         relations_.back().push_back(SmgRead::kInput);
         continue;
       }
-      relations_.back().push_back(UniteRead(i, op.body.reads[r], static_cast<size_t>(writer->second)));
+      relations_.back().push_back(
+          UniteRead(i, op.body.reads[r], static_cast<size_t>(writer->second)));
     }
   }
 
@@ -212,8 +215,9 @@ class Builder {
     return {low, high};
   }
 
-  // Unites what tensor dim `d` of the read and of the write have in common. Full-range factors are peeled off from the
-  // major end; what is left must be the whole minor part (`whole`), or it stays a shifted read of it.
+  // Unites what tensor dim `d` of the read and of the write have in common. Full-range factors are
+  // peeled off from the major end; what is left must be the whole minor part (`whole`), or it stays
+  // a shifted read of it.
   bool UniteDim(size_t i, size_t producer, const Read& read, size_t d, bool* whole) {
     std::vector<int> written;
     if (!IndexDigits(producer, program_.op(loops_[producer]).body.write[d], &written)) {
@@ -362,7 +366,8 @@ class Builder {
     auto axis = [&](int a) { return AxisExpr(i, a); };
     std::vector<int> reduced = body.ReducedAxes();
     for (size_t a = 0; a < axes_[i].size(); ++a) {
-      bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int>(a)) != reduced.end();
+      bool is_reduced =
+          std::find(reduced.begin(), reduced.end(), static_cast<int>(a)) != reduced.end();
       IndexExpr sum = axis(static_cast<int>(a));
       // Major first: descending stride.
       auto terms = sum.terms();
@@ -399,7 +404,8 @@ class Builder {
     return out;
   }
 
-  // Simplifying may leave inputs without use (a concat piece that an extent-1 axis never reaches): they are not read.
+  // Simplifying may leave inputs without use (a concat piece that an extent-1 axis never reaches):
+  // they are not read.
   static void DropUnusedReads(SmgOp* op) {
     std::vector<bool> used(op->reads.size(), false);
     op->value.VisitOnce([&](const Expr& e) {

@@ -43,7 +43,8 @@ SpatialVerdict SliceSpatially(const Smg& smg, DimId dim) {
     for (const SmgRead& read : op.reads) {
       if (read.producer < 0) continue;
       bool below = op.Has(dim) || feeds[static_cast<size_t>(i)];
-      if (below && !smg.op(read.producer).Has(dim)) feeds[static_cast<size_t>(read.producer)] = true;
+      if (below && !smg.op(read.producer).Has(dim))
+        feeds[static_cast<size_t>(read.producer)] = true;
     }
   }
   for (int i = 0; i < count; ++i) {

@@ -42,10 +42,8 @@ void ReadMappings(const SmgRead& read, int op_index, const SmgOp& op,
 
 void WriteMappings(int op_index, const SmgOp& op, std::vector<SmgMapping>* out) {
   if (op.reduced.empty()) {
-    out->push_back({.kind = SmgMapping::kOneToOne,
-                    .value = op.output,
-                    .op = op_index,
-                    .from_data = false});
+    out->push_back(
+        {.kind = SmgMapping::kOneToOne, .value = op.output, .op = op_index, .from_data = false});
   }
   for (DimId d : op.reduced) {
     out->push_back({.kind = SmgMapping::kAllToOne,
@@ -90,7 +88,8 @@ std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(cons
     IndexExpr rest = read.index[d];
     if (rest.indirect() >= 0) return std::nullopt;
     for (const IndexExpr::Term& digit : digits) {
-      // Terms and the part of the constant that are whole multiples of the digit's stride belong to it.
+      // Terms and the part of the constant that are whole multiples of the digit's stride belong to
+      // it.
       IndexExpr mine(0);
       IndexExpr minor(0);
       for (const IndexExpr::Term& t : rest.terms()) {

@@ -9,7 +9,8 @@
 
 namespace fusion {
 
-/// A unified dim of a space-mapping graph: an atom that no reshape splits further. Extent-1 dims do not appear.
+/// A unified dim of a space-mapping graph: an atom that no reshape splits further. Extent-1 dims do
+/// not appear.
 struct SmgDim {
   std::string name;  // unique within the SMG
   int64_t extent = 1;
@@ -22,8 +23,9 @@ struct SmgRead {
     kInput,    // a kernel input: any affine index is fine, it lies in memory
     kAligned,  // an intermediate, read at the coordinates where it was written
     kShifted,  // an intermediate, read at an offset or in a part of a dim (slice, concat)
-    kAliased,  // an intermediate whose dims could not be united with the reader's: reading it in place would put two
-               // axes of one class into one iteration space, or the dims have no common factors
+    kAliased,  // an intermediate whose dims could not be united with the reader's: reading it in
+               // place would put two axes of one class into one iteration space, or the dims have
+               // no common factors
   };
   ValueId value = 0;
   int producer = -1;  // position of the op in Smg::ops that writes it; -1: kernel input
@@ -53,7 +55,8 @@ struct SmgOp {
   std::vector<DimId> OutputDims() const;
 };
 
-/// A typed edge between spaces. Data spaces are values (an input has one space per use), iteration spaces are ops.
+/// A typed edge between spaces. Data spaces are values (an input has one space per use), iteration
+/// spaces are ops.
 struct SmgMapping {
   enum Kind : uint8_t { kOneToOne, kOneToAll, kAllToOne, kShift, kIndexed };
   Kind kind = kOneToOne;
@@ -65,9 +68,9 @@ struct SmgMapping {
   bool operator==(const SmgMapping&) const = default;
 };
 
-/// The space-mapping graph of a set of loop ops (SpaceFusion, EuroSys 2025): data and iteration spaces over unified
-/// dims. Dims are united per use, never per tensor, so that self-attention keeps queries and keys apart.
-/// Immutable value.
+/// The space-mapping graph of a set of loop ops (SpaceFusion, EuroSys 2025): data and iteration
+/// spaces over unified dims. Dims are united per use, never per tensor, so that self-attention
+/// keeps queries and keys apart. Immutable value.
 struct Smg {
   std::vector<SmgDim> dims;
   std::vector<SmgOp> ops;  // topological order
@@ -78,18 +81,21 @@ struct Smg {
   bool operator==(const Smg&) const = default;
 };
 
-/// Builds the SMG of the ops `loops` (ascending) of a program. Values written by these ops are intermediates (or
-/// outputs), all others are kernel inputs. Reinterpreting ops cannot be part of an SMG: InvalidArgument.
+/// Builds the SMG of the ops `loops` (ascending) of a program. Values written by these ops are
+/// intermediates (or outputs), all others are kernel inputs. Reinterpreting ops cannot be part of
+/// an SMG: InvalidArgument.
 absl::StatusOr<Smg> BuildSmg(const Program& program, const std::vector<LoopId>& loops);
 
-/// Where read `read` of op `reader` looks in the iteration space of the op that wrote the value: for each of that op's
-/// output dims its coordinate in terms of the reader's dims (Axis(d) itself where both walk together). nullopt if a
-/// merged dim is read in a way that cannot be taken apart, or the read is aliased.
+/// Where read `read` of op `reader` looks in the iteration space of the op that wrote the value:
+/// for each of that op's output dims its coordinate in terms of the reader's dims (Axis(d) itself
+/// where both walk together). nullopt if a merged dim is read in a way that cannot be taken apart,
+/// or the read is aliased.
 std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(const Smg& smg,
                                                                             const SmgRead& read);
 
-/// Every mapping of the SMG, derived from the index maps: u -> v is One-to-All along the dims that v has and u lacks,
-/// All-to-One along those that u has and v lacks, One-to-One if there is neither.
+/// Every mapping of the SMG, derived from the index maps: u -> v is One-to-All along the dims that
+/// v has and u lacks, All-to-One along those that u has and v lacks, One-to-One if there is
+/// neither.
 std::vector<SmgMapping> Mappings(const Smg& smg);
 
 /// Text form: dims, ops, then the mappings (which the parser recomputes and compares).
@@ -101,7 +107,8 @@ std::vector<SmgMapping> Mappings(const Smg& smg);
 ///     map op 3 -> %2 all-to-one k sum
 ///   }
 std::string ToString(const Smg& smg);
-/// `types[value]` gives the element type of a value that is read; the text form of an SMG does not repeat them.
+/// `types[value]` gives the element type of a value that is read; the text form of an SMG does not
+/// repeat them.
 absl::StatusOr<Smg> ParseSmg(std::string_view text, const Program& program);
 
 }  // namespace fusion

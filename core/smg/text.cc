@@ -20,8 +20,8 @@ std::string MappingToString(const Smg& smg, const SmgMapping& m) {
 }
 
 std::string ReadToString(const SmgRead& read, const std::function<std::string(int)>& name) {
-  std::string out = StrCat("%", read.value, IndexMapToString(read.index, name),
-                           kRelationNames[read.relation]);
+  std::string out =
+      StrCat("%", read.value, IndexMapToString(read.index, name), kRelationNames[read.relation]);
   for (size_t i = 0; i < read.guards.size(); ++i) {
     const Guard& g = read.guards[i];
     out += StrCat(i == 0 ? " where " : " and ", name(g.axis), " in [", g.begin, ", ", g.end, "]");
@@ -59,7 +59,8 @@ class Parser {
     for (const SmgMapping& m : mappings) {
       ASSIGN_OR_RETURN(std::string_view line, in_.Until('\n'));
       if (StripSpace(line) != StripSpace(MappingToString(smg_, m))) {
-        return in_.Error(StrCat("the mapping ", StripSpace(MappingToString(smg_, m)), " before this"));
+        return in_.Error(
+            StrCat("the mapping ", StripSpace(MappingToString(smg_, m)), " before this"));
       }
       in_.Accept("\n");
     }
@@ -90,7 +91,8 @@ class Parser {
     }
     ASSIGN_OR_RETURN(read.index, ParseIndexMap(in_, find));
     for (int r = 1; r < 4; ++r) {
-      if (in_.Accept(StripSpace(kRelationNames[r]))) read.relation = static_cast<SmgRead::Relation>(r);
+      if (in_.Accept(StripSpace(kRelationNames[r])))
+        read.relation = static_cast<SmgRead::Relation>(r);
     }
     if (in_.Accept("where")) {
       do {

@@ -15,10 +15,10 @@ Dim operator+(const Dim& a, const Dim& b) {
   size_t i = 0;
   size_t j = 0;
   while (i < a.terms_.size() || j < b.terms_.size()) {
-    bool take_a = j >= b.terms_.size() ||
-                  (i < a.terms_.size() && a.terms_[i].symbol <= b.terms_[j].symbol);
-    bool take_b = i >= a.terms_.size() ||
-                  (j < b.terms_.size() && b.terms_[j].symbol <= a.terms_[i].symbol);
+    bool take_a =
+        j >= b.terms_.size() || (i < a.terms_.size() && a.terms_[i].symbol <= b.terms_[j].symbol);
+    bool take_b =
+        i >= a.terms_.size() || (j < b.terms_.size() && b.terms_[j].symbol <= a.terms_[i].symbol);
     Dim::Term term{take_a ? a.terms_[i].symbol : b.terms_[j].symbol, 0};
     if (take_a) term.coefficient += a.terms_[i++].coefficient;
     if (take_b) term.coefficient += b.terms_[j++].coefficient;

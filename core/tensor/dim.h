@@ -11,12 +11,14 @@ namespace fusion {
 
 using SymbolId = int32_t;
 
-/// One extent: a number, or a linear expression over symbols ("s0 + 16", "2*s1"), because exporters write sums of
-/// symbols. Value type; comparing is structural: two Dims are equal iff they are equal for every binding.
+/// One extent: a number, or a linear expression over symbols ("s0 + 16", "2*s1"), because exporters
+/// write sums of symbols. Value type; comparing is structural: two Dims are equal iff they are
+/// equal for every binding.
 class Dim {
  public:
   Dim() = default;
-  Dim(int64_t value) : constant_(value) {}  // NOLINT(google-explicit-constructor): a number is a Dim
+  Dim(int64_t value)
+      : constant_(value) {}  // NOLINT(google-explicit-constructor): a number is a Dim
   static Dim Symbol(SymbolId id, int64_t coefficient = 1);
 
   bool is_static() const { return terms_.empty(); }
@@ -31,7 +33,9 @@ class Dim {
     int64_t coefficient;
     bool operator==(const Term&) const = default;
   };
-  const std::vector<Term>& terms() const { return terms_; }  // by ascending symbol, no zero coefficients
+  const std::vector<Term>& terms() const {
+    return terms_;
+  }  // by ascending symbol, no zero coefficients
   int64_t constant() const { return constant_; }
 
   friend Dim operator+(const Dim& a, const Dim& b);
@@ -39,7 +43,8 @@ class Dim {
   friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
   bool operator==(const Dim&) const = default;
 
-  /// The value with symbol i replaced by values[i]. Fails if a symbol has no value (index out of range).
+  /// The value with symbol i replaced by values[i]. Fails if a symbol has no value (index out of
+  /// range).
   absl::StatusOr<int64_t> Evaluate(const std::vector<int64_t>& values) const;
 
   /// "128", "s0", "2*s1 + 16".

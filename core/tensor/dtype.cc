@@ -34,8 +34,9 @@ double Saturate(double value) {
   return value < kLow ? kLow : value > kHigh ? kHigh : value;
 }
 
-// Rounds `value` to a binary float with `mantissa` stored bits, smallest normal exponent `min_exponent` and largest
-// finite value `max_finite`; ties to even. Rounds once, from double, so there is no double rounding.
+// Rounds `value` to a binary float with `mantissa` stored bits, smallest normal exponent
+// `min_exponent` and largest finite value `max_finite`; ties to even. Rounds once, from double, so
+// there is no double rounding.
 double RoundBinary(double value, int mantissa, int min_exponent, double max_finite) {
   if (!std::isfinite(value) || value == 0) return value;
   int exponent = std::ilogb(value);
@@ -63,16 +64,26 @@ int64_t DTypeBytes(DType type) { return kRows[static_cast<size_t>(type)].bytes; 
 
 double RoundTo(DType type, double value) {
   switch (type) {
-    case DType::kBool: return value != 0 ? 1 : 0;
-    case DType::kU8: return Saturate<uint8_t>(value);
-    case DType::kI8: return Saturate<int8_t>(value);
-    case DType::kI16: return Saturate<int16_t>(value);
-    case DType::kI32: return Saturate<int32_t>(value);
-    case DType::kI64: return Saturate<int64_t>(value);
-    case DType::kF16: return RoundBinary(value, 10, -14, 65504.0);
-    case DType::kBF16: return RoundBinary(value, 7, -126, 0x1.fep127);
-    case DType::kF32: return static_cast<double>(static_cast<float>(value));
-    case DType::kF64: return value;
+    case DType::kBool:
+      return value != 0 ? 1 : 0;
+    case DType::kU8:
+      return Saturate<uint8_t>(value);
+    case DType::kI8:
+      return Saturate<int8_t>(value);
+    case DType::kI16:
+      return Saturate<int16_t>(value);
+    case DType::kI32:
+      return Saturate<int32_t>(value);
+    case DType::kI64:
+      return Saturate<int64_t>(value);
+    case DType::kF16:
+      return RoundBinary(value, 10, -14, 65504.0);
+    case DType::kBF16:
+      return RoundBinary(value, 7, -126, 0x1.fep127);
+    case DType::kF32:
+      return static_cast<double>(static_cast<float>(value));
+    case DType::kF64:
+      return value;
   }
   return value;
 }

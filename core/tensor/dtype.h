@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-/// Element types. The order is part of the wire format (proto/fusion/v1/op_graph.proto): append only.
+/// Element types. The order is part of the wire format (proto/fusion/v1/op_graph.proto): append
+/// only.
 enum class DType : uint8_t {
   kBool,  // one byte, 0 or 1
   kU8,
@@ -34,8 +35,9 @@ inline bool IsFloat(DType t) {
 }
 inline bool IsInteger(DType t) { return !IsFloat(t) && t != DType::kBool; }
 
-/// Nearest value of `type` (round to nearest even for floats; saturating truncation for integers, NaN -> 0; bool is
-/// value != 0), as a double. Integers beyond 2^53 go through their own paths, not through this.
+/// Nearest value of `type` (round to nearest even for floats; saturating truncation for integers,
+/// NaN -> 0; bool is value != 0), as a double. Integers beyond 2^53 go through their own paths, not
+/// through this.
 double RoundTo(DType type, double value);
 
 /// IEEE half and bfloat16 bits <-> double, round to nearest even.

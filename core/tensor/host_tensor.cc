@@ -56,52 +56,76 @@ absl::StatusOr<HostTensor> HostTensor::FromBytes(DType dtype, Dims dims, std::st
 
 double HostTensor::GetDouble(int64_t i) const {
   switch (dtype_) {
-    case DType::kF32: return static_cast<double>(Load<float>(data_.get(), i));
-    case DType::kF64: return Load<double>(data_.get(), i);
-    case DType::kF16: return HalfToDouble(Load<uint16_t>(data_.get(), i));
-    case DType::kBF16: return BFloat16ToDouble(Load<uint16_t>(data_.get(), i));
-    default: return static_cast<double>(GetInt(i));
+    case DType::kF32:
+      return static_cast<double>(Load<float>(data_.get(), i));
+    case DType::kF64:
+      return Load<double>(data_.get(), i);
+    case DType::kF16:
+      return HalfToDouble(Load<uint16_t>(data_.get(), i));
+    case DType::kBF16:
+      return BFloat16ToDouble(Load<uint16_t>(data_.get(), i));
+    default:
+      return static_cast<double>(GetInt(i));
   }
 }
 
 int64_t HostTensor::GetInt(int64_t i) const {
   switch (dtype_) {
-    case DType::kBool: return Load<uint8_t>(data_.get(), i) != 0 ? 1 : 0;
-    case DType::kU8: return Load<uint8_t>(data_.get(), i);
-    case DType::kI8: return Load<int8_t>(data_.get(), i);
-    case DType::kI16: return Load<int16_t>(data_.get(), i);
-    case DType::kI32: return Load<int32_t>(data_.get(), i);
-    case DType::kI64: return Load<int64_t>(data_.get(), i);
-    default: return static_cast<int64_t>(RoundTo(DType::kI64, GetDouble(i)));
+    case DType::kBool:
+      return Load<uint8_t>(data_.get(), i) != 0 ? 1 : 0;
+    case DType::kU8:
+      return Load<uint8_t>(data_.get(), i);
+    case DType::kI8:
+      return Load<int8_t>(data_.get(), i);
+    case DType::kI16:
+      return Load<int16_t>(data_.get(), i);
+    case DType::kI32:
+      return Load<int32_t>(data_.get(), i);
+    case DType::kI64:
+      return Load<int64_t>(data_.get(), i);
+    default:
+      return static_cast<int64_t>(RoundTo(DType::kI64, GetDouble(i)));
   }
 }
 
 void HostTensor::SetDouble(int64_t i, double value) {
   switch (dtype_) {
-    case DType::kF32: return Store(data_.get(), i, static_cast<float>(value));
-    case DType::kF64: return Store(data_.get(), i, value);
-    case DType::kF16: return Store(data_.get(), i, HalfFromDouble(value));
-    case DType::kBF16: return Store(data_.get(), i, BFloat16FromDouble(value));
+    case DType::kF32:
+      return Store(data_.get(), i, static_cast<float>(value));
+    case DType::kF64:
+      return Store(data_.get(), i, value);
+    case DType::kF16:
+      return Store(data_.get(), i, HalfFromDouble(value));
+    case DType::kBF16:
+      return Store(data_.get(), i, BFloat16FromDouble(value));
     case DType::kI64: {
       constexpr double kTop = 0x1p63;
       double rounded = RoundTo(dtype_, value);
-      SetInt(i, rounded >= kTop ? std::numeric_limits<int64_t>::max()
-                                : static_cast<int64_t>(rounded));
+      SetInt(i,
+             rounded >= kTop ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(rounded));
       return;
     }
-    default: SetInt(i, static_cast<int64_t>(RoundTo(dtype_, value)));
+    default:
+      SetInt(i, static_cast<int64_t>(RoundTo(dtype_, value)));
   }
 }
 
 void HostTensor::SetInt(int64_t i, int64_t value) {
   switch (dtype_) {
-    case DType::kBool: return Store(data_.get(), i, static_cast<uint8_t>(value != 0));
-    case DType::kU8: return Store(data_.get(), i, static_cast<uint8_t>(value));
-    case DType::kI8: return Store(data_.get(), i, static_cast<int8_t>(value));
-    case DType::kI16: return Store(data_.get(), i, static_cast<int16_t>(value));
-    case DType::kI32: return Store(data_.get(), i, static_cast<int32_t>(value));
-    case DType::kI64: return Store(data_.get(), i, value);
-    default: SetDouble(i, static_cast<double>(value));
+    case DType::kBool:
+      return Store(data_.get(), i, static_cast<uint8_t>(value != 0));
+    case DType::kU8:
+      return Store(data_.get(), i, static_cast<uint8_t>(value));
+    case DType::kI8:
+      return Store(data_.get(), i, static_cast<int8_t>(value));
+    case DType::kI16:
+      return Store(data_.get(), i, static_cast<int16_t>(value));
+    case DType::kI32:
+      return Store(data_.get(), i, static_cast<int32_t>(value));
+    case DType::kI64:
+      return Store(data_.get(), i, value);
+    default:
+      SetDouble(i, static_cast<double>(value));
   }
 }
 

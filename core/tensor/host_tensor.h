@@ -13,7 +13,8 @@
 
 namespace fusion {
 
-/// A dense row-major tensor in host memory: dtype, extents and its own bytes (64-byte aligned, little endian).
+/// A dense row-major tensor in host memory: dtype, extents and its own bytes (64-byte aligned,
+/// little endian).
 ///
 ///   ASSIGN_OR_RETURN(HostTensor t, HostTensor::FromBytes(DType::kF32, {2, 3}, raw));
 ///   t.data<float>()[5] = 1.0f;
@@ -29,7 +30,8 @@ class HostTensor {
   HostTensor(HostTensor&&) noexcept = default;
   HostTensor& operator=(HostTensor&&) noexcept = default;
 
-  /// Fails if `bytes` is not exactly as long as the shape asks for, or the shape is negative or too large.
+  /// Fails if `bytes` is not exactly as long as the shape asks for, or the shape is negative or too
+  /// large.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Dims dims, std::string_view bytes);
   template <typename T>
   static HostTensor FromValues(DType dtype, Dims dims, std::initializer_list<T> values);
@@ -48,12 +50,14 @@ class HostTensor {
   /// The elements as T; sizeof(T) must be the element size.
   template <typename T>
   std::span<T> data() {
-    FUSION_CHECK(static_cast<int64_t>(sizeof(T)) == DTypeBytes(dtype_), "element type of another size");
+    FUSION_CHECK(static_cast<int64_t>(sizeof(T)) == DTypeBytes(dtype_),
+                 "element type of another size");
     return {reinterpret_cast<T*>(data_.get()), static_cast<size_t>(elements_)};
   }
   template <typename T>
   std::span<const T> data() const {
-    FUSION_CHECK(static_cast<int64_t>(sizeof(T)) == DTypeBytes(dtype_), "element type of another size");
+    FUSION_CHECK(static_cast<int64_t>(sizeof(T)) == DTypeBytes(dtype_),
+                 "element type of another size");
     return {reinterpret_cast<const T*>(data_.get()), static_cast<size_t>(elements_)};
   }
 
@@ -81,7 +85,8 @@ class HostTensor {
 template <typename T>
 HostTensor HostTensor::FromValues(DType dtype, Dims dims, std::initializer_list<T> values) {
   HostTensor tensor(dtype, std::move(dims));
-  FUSION_CHECK(static_cast<int64_t>(values.size()) == tensor.elements(), "as many values as elements");
+  FUSION_CHECK(static_cast<int64_t>(values.size()) == tensor.elements(),
+               "as many values as elements");
   int64_t i = 0;
   for (T value : values) {
     if (IsFloat(dtype)) {

@@ -50,7 +50,8 @@ absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_byt
   }
   int64_t bytes = element_bytes;
   for (int64_t d : dims) {
-    // A zero elsewhere must not hide an absurd extent: the overflow check looks at the other dims all the same.
+    // A zero elsewhere must not hide an absurd extent: the overflow check looks at the other dims
+    // all the same.
     int64_t extent = std::max<int64_t>(d, 1);
     if (bytes > kLimit / extent) {
       return InvalidArgument("shape ", DimsToString(dims), ": more than 2^62 bytes");
@@ -62,7 +63,8 @@ absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_byt
 
 Dims RowMajorStrides(const Dims& dims) {
   Dims strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(dims[i], 1);
+  for (size_t i = dims.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<int64_t>(dims[i], 1);
   return strides;
 }
 

@@ -41,7 +41,8 @@ class Shape {
 /// Product of extents; 1 for rank 0.
 int64_t NumElements(const Dims& dims);
 
-/// Product of extents, or an error if one is negative or the product (times `element_bytes`) does not fit in 2^62.
+/// Product of extents, or an error if one is negative or the product (times `element_bytes`) does
+/// not fit in 2^62.
 absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_bytes);
 
 /// Element strides of a dense row-major tensor.

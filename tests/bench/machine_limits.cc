@@ -1,5 +1,6 @@
-// Measures the numbers a CPU device spec (core/device/specs/*.json) wants: FMA peak per ISA, cost of a vector addition,
-// read and copy bandwidth per memory level, and the cost of starting a phase on a thread pool.
+// Measures the numbers a CPU device spec (core/device/specs/*.json) wants: FMA peak per ISA, cost
+// of a vector addition, read and copy bandwidth per memory level, and the cost of starting a phase
+// on a thread pool.
 //
 //   machine_limits [threads]     prints one JSON object; medians of 9 runs
 //
@@ -23,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-// Work per second of `body` (which returns the work it did) on `threads` threads at once; median of 9.
+// Work per second of `body` (which returns the work it did) on `threads` threads at once; median
+// of 9.
 double Rate(int threads, const std::function<double(int)>& body) {
   std::vector<double> rates;
   for (int run = 0; run < 9; ++run) {
@@ -168,15 +170,16 @@ void PrintBandwidth(int threads) {
     std::vector<Buffer> buffers(static_cast<size_t>(threads));
     for (Buffer& b : buffers) {
       b.floats = level.bytes / 4;
-      b.data.reset(static_cast<float*>(std::aligned_alloc(1u << 21, std::max<size_t>(level.bytes, 1u << 21))));
+      b.data.reset(static_cast<float*>(
+          std::aligned_alloc(1u << 21, std::max<size_t>(level.bytes, 1u << 21))));
       std::fill_n(b.data.get(), b.floats, 1.0f);
     }
     long times = std::max<long>(1, static_cast<long>((1ull << 30) / level.bytes));
     auto buffer = [&](int t) -> const Buffer& { return buffers[static_cast<size_t>(t)]; };
     double read = Rate(threads, [&](int t) { return Read(buffer(t), times); });
     double copy = Rate(threads, [&](int t) { return Copy(buffer(t), times); });
-    std::printf("  \"%s_read_gb_per_s\": %.1f, \"%s_copy_gb_per_s\": %.1f,\n", level.name, read * 1e-9,
-                level.name, copy * 1e-9);
+    std::printf("  \"%s_read_gb_per_s\": %.1f, \"%s_copy_gb_per_s\": %.1f,\n", level.name,
+                read * 1e-9, level.name, copy * 1e-9);
   }
 }
 
@@ -191,9 +194,11 @@ int main(int argc, char** argv) {
                 Rate(threads, [](int) { return Fma512(kSteps); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx2")) {
-    std::printf("  \"fma_avx2_gflops\": %.1f,\n", Rate(threads, [](int) { return Fma256(kSteps); }) * 1e-9);
+    std::printf("  \"fma_avx2_gflops\": %.1f,\n",
+                Rate(threads, [](int) { return Fma256(kSteps); }) * 1e-9);
   }
-  std::printf("  \"muladd_sse_gflops\": %.1f,\n", Rate(threads, [](int) { return MulAdd128(kSteps); }) * 1e-9);
+  std::printf("  \"muladd_sse_gflops\": %.1f,\n",
+              Rate(threads, [](int) { return MulAdd128(kSteps); }) * 1e-9);
   if (__builtin_cpu_supports("avx2")) PrintBandwidth(threads);
   std::printf("  \"dispatch_us\": %.2f\n}\n", DispatchMicroseconds());
   return 0;

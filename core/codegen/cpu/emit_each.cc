@@ -82,18 +82,24 @@ bool HasDouble(ScalarOp op) {
     case ScalarOp::kNeg:
     case ScalarOp::kAbs:
     case ScalarOp::kSelect:
-    case ScalarOp::kCast: return true;
-    default: return GetScalarInfo(op).typing == ScalarTyping::kCompare;
+    case ScalarOp::kCast:
+      return true;
+    default:
+      return GetScalarInfo(op).typing == ScalarTyping::kCompare;
   }
 }
 
 // Integer types narrower than a lane wrap after arithmetic.
 std::string Wrapped(DType type, const std::string& code) {
   switch (type) {
-    case DType::kU8: return StrCat("(", code, ") & 255");
-    case DType::kI8: return StrCat("(", code, ") << 24 >> 24");
-    case DType::kI16: return StrCat("(", code, ") << 16 >> 16");
-    default: return code;
+    case DType::kU8:
+      return StrCat("(", code, ") & 255");
+    case DType::kI8:
+      return StrCat("(", code, ") << 24 >> 24");
+    case DType::kI16:
+      return StrCat("(", code, ") << 16 >> 16");
+    default:
+      return code;
   }
 }
 
@@ -102,7 +108,8 @@ std::string Identity(const std::string& monoid, DType type) {
   return ElementLiteral(type, IsFloat(type) ? e.value() : 0, IsFloat(type) ? 0 : e.integer());
 }
 
-std::string MergeVectors(const std::string& monoid, DType type, const std::string& a, const std::string& b) {
+std::string MergeVectors(const std::string& monoid, DType type, const std::string& a,
+                         const std::string& b) {
   if (monoid == "sum") return StrCat(a, " + ", b);
   if (monoid == "prod") return StrCat(a, " * ", b);
   return StrCat(monoid, "_", VectorSuffix(type), "(", a, ", ", b, ")");
@@ -124,7 +131,8 @@ std::vector<int64_t> CpuEmitter::Borders(const EachStmt& each, DimId d) const {
     }
   };
   for (const ElementOp& op : each.ops) {
-    if (op.op == ScalarOp::kWithin && op.kind == ElementOp::kCompute && op.axis == d) add(op.integer, op.end);
+    if (op.op == ScalarOp::kWithin && op.kind == ElementOp::kCompute && op.axis == d)
+      add(op.integer, op.end);
     for (const Access& a : op.access) {
       for (const Guard& g : a.guards) {
         if (g.axis == d) add(g.begin, g.end);
@@ -142,13 +150,16 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   bool first = true;
   for (const ElementOp& op : each.ops) {
     for (int v : op.args) (void)v;
-    bool computes = op.kind == ElementOp::kCompute && GetScalarInfo(op.op).typing != ScalarTyping::kLeaf;
+    bool computes =
+        op.kind == ElementOp::kCompute && GetScalarInfo(op.op).typing != ScalarTyping::kLeaf;
     if (computes && op.type == DType::kF64 && !HasDouble(op.op)) {
-      return Unimplemented("unimplemented: ", GetScalarInfo(op.op).name, " of f64 on the cpu backend");
+      return Unimplemented("unimplemented: ", GetScalarInfo(op.op).name,
+                           " of f64 on the cpu backend");
     }
     for (const Access& a : op.access) {
       if (buffer(a.buffer).layout.blocked >= 0) {
-        return Unimplemented("unimplemented: element access to a blocked buffer on the cpu backend");
+        return Unimplemented(
+            "unimplemented: element access to a blocked buffer on the cpu backend");
       }
     }
     if (op.kind != ElementOp::kReduce) continue;
@@ -160,14 +171,16 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
       if (!Mentions(op.access[0], d)) reduced.push_back(d);
     }
     if (!first && reduced != region.reduced) {
-      return Unimplemented("unimplemented: reductions over different dims in one region on the cpu backend");
+      return Unimplemented(
+          "unimplemented: reductions over different dims in one region on the cpu backend");
     }
     first = false;
     region.folds = true;
     region.reduced = std::move(reduced);
   }
   if (!each.dims.empty() && !window(each.dims.back()).IsPoint()) region.vector = each.dims.back();
-  region.folds_vector = region.folds && region.vector >= 0 && Contains(region.reduced, region.vector);
+  region.folds_vector =
+      region.folds && region.vector >= 0 && Contains(region.reduced, region.vector);
   for (DimId d : each.dims) {
     if (d == region.vector || window(d).IsPoint()) continue;
     (region.folds && Contains(region.reduced, d) ? region.inner : region.outer).push_back(d);
@@ -201,7 +214,8 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
   }
   std::string ops = StrJoin(each.ops, " ", [&](const ElementOp& op) -> std::string {
     if (op.kind == ElementOp::kReduce) return StrCat("reduce.", op.monoid);
-    if (op.kind != ElementOp::kCompute || GetScalarInfo(op.op).typing == ScalarTyping::kLeaf) return "";
+    if (op.kind != ElementOp::kCompute || GetScalarInfo(op.op).typing == ScalarTyping::kLeaf)
+      return "";
     return std::string(GetScalarInfo(op.op).name);
   });
   std::string label;
@@ -215,7 +229,8 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
   return absl::OkStatus();
 }
 
-// Loops over the parts of the current window that borders cut, one after the other: inside one, every guard is decided.
+// Loops over the parts of the current window that borders cut, one after the other: inside one,
+// every guard is decided.
 void CpuEmitter::WriteSegments(Region* region, DimId d, const std::function<void()>& body) {
   std::vector<int64_t> borders = Borders(*region->each, d);
   borders.insert(borders.begin(), 0);
@@ -235,7 +250,8 @@ void CpuEmitter::WriteLoops(Region* region, size_t level, bool inside) {
       if (region->folds_vector || !region->folds) {
         WriteVectorLoop(region);
       } else {
-        // Vertical folds: the vector loop is outside the accumulators and has set the lanes already.
+        // Vertical folds: the vector loop is outside the accumulators and has set the lanes
+        // already.
         WriteBody(*region, {vertical_lanes_, "0"});
       }
       return;
@@ -312,7 +328,8 @@ void CpuEmitter::WriteStrips(Region* region, const std::string& begin, const std
   std::string at = StrCat(name, "_at");
   out_.Line("i64 ", at, " = ", begin, ";");
   if (region->unroll > 1) {
-    out_.Open("for (; ", at, " + ", region->unroll, " * W <= ", end, "; ", at, " += ", region->unroll, " * W)");
+    out_.Open("for (; ", at, " + ", region->unroll, " * W <= ", end, "; ", at,
+              " += ", region->unroll, " * W)");
     out_.Line("#pragma GCC unroll ", region->unroll);
     out_.Open("for (int u = 0; u < ", region->unroll, "; ++u)");
     out_.Line("const i64 ", name, " = ", at, " + u * W;");
@@ -369,7 +386,9 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
         folded = name;
       } else {
         for (int u = 1; u < region.unroll; ++u) {
-          out_.Line(name, "[0] = ", MergeVectors(op.monoid, type, StrCat(name, "[0]"), StrCat(name, "[", u, "]")), ";");
+          out_.Line(name, "[0] = ",
+                    MergeVectors(op.monoid, type, StrCat(name, "[0]"), StrCat(name, "[", u, "]")),
+                    ";");
         }
         folded = StrCat("fold_", op.monoid, "<", MemoryTypeName(type), ">(", name, "[0])");
       }
@@ -383,7 +402,8 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
     load.access = {a};
     ElementOp store = load;
     store.kind = ElementOp::kStore;
-    std::string merged = MergeVectors(op.monoid, type, LoadCode(region, load, lanes), StrCat(name, "[0]"));
+    std::string merged =
+        MergeVectors(op.monoid, type, LoadCode(region, load, lanes), StrCat(name, "[0]"));
     out_.Line(VectorTypeName(type), " ", name, "_all = ", merged, ";");
     store.args = {-number};  // names r<number - 1>_all
     out_.Line(StoreCode(region, store, lanes));
@@ -395,12 +415,16 @@ void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
   for (const ElementOp& op : region.each->ops) {
     switch (op.kind) {
       case ElementOp::kLoad:
-        out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ", LoadCode(region, op, lanes), ";");
+        out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ",
+                  LoadCode(region, op, lanes), ";");
         break;
       case ElementOp::kCompute:
-        out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ", ComputeCode(region, op), ";");
+        out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ",
+                  ComputeCode(region, op), ";");
         break;
-      case ElementOp::kStore: out_.Line(StoreCode(region, op, lanes)); break;
+      case ElementOp::kStore:
+        out_.Line(StoreCode(region, op, lanes));
+        break;
       case ElementOp::kReduce: {
         DType type = buffer(op.access[0].buffer).dtype;
         std::string value = StrCat("v", op.args[0]);
@@ -411,8 +435,8 @@ void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
                     MergeScalars(op.monoid, r, StrCat(value, "[i]")), ";");
         } else {
           if (region.folds_vector && !lanes.count.empty()) {
-            value = StrCat("select_", VectorSuffix(type), "(lane_numbers() < (int)", lanes.count, ", ", value,
-                           ", splat(", Identity(op.monoid, type), "))");
+            value = StrCat("select_", VectorSuffix(type), "(lane_numbers() < (int)", lanes.count,
+                           ", ", value, ", splat(", Identity(op.monoid, type), "))");
           }
           std::string r = StrCat("r", number, "[", lanes.accumulator, "]");
           out_.Line(r, " = ", MergeVectors(op.monoid, type, r, value), ";");
@@ -432,13 +456,14 @@ std::string CpuEmitter::IndirectOffset(const Region&, const ElementOp& op) const
     if (a.index[d].indirect() < 0) continue;
     int64_t extent = buffer(a.buffer).shape[d];
     std::string lane = StrCat("(i64)v", a.index[d].indirect(), "[i]");
-    out += StrCat(" + max_i64(0, min_i64(", extent - 1, ", ", lane, " < 0 ? ", lane, " + ", extent, " : ", lane,
-                  ")) * ", StrideOf(a.buffer, d));
+    out += StrCat(" + max_i64(0, min_i64(", extent - 1, ", ", lane, " < 0 ? ", lane, " + ", extent,
+                  " : ", lane, ")) * ", StrideOf(a.buffer, d));
   }
   return out;
 }
 
-std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const {
+std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op,
+                                 const Lanes& lanes) const {
   const Access& a = op.access[0];
   std::string zero = StrCat("(", VectorTypeName(op.type), "){}");
   for (const Guard& g : a.guards) {
@@ -453,19 +478,20 @@ std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op, cons
     std::erase_if(bare.guards, [&](const Guard& other) { return other == g; });
     ElementOp rest = op;
     rest.access = {bare};
-    return StrCat("(", at, " >= ", g.begin, " && ", at, " < ", g.end, ") ? ", LoadCode(region, rest, lanes), " : ",
-                  zero);
+    return StrCat("(", at, " >= ", g.begin, " && ", at, " < ", g.end, ") ? ",
+                  LoadCode(region, rest, lanes), " : ", zero);
   }
   std::string_view type = DTypeName(op.type);
   int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
-  bool indirect = std::any_of(a.index.begin(), a.index.end(), [](const IndexExpr& e) { return e.indirect() >= 0; });
+  bool indirect = std::any_of(a.index.begin(), a.index.end(),
+                              [](const IndexExpr& e) { return e.indirect() >= 0; });
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
   if (indirect) {
     std::string offset = stride == 0 ? "" : StrCat(" + i * ", stride);
-    return StrCat("[&] { ", VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ", count, "; ++i) r[i] = ",
-                  op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset, IndirectOffset(region, op),
-                  "]; return r; }()");
+    return StrCat("[&] { ", VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ", count,
+                  "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
+                  IndirectOffset(region, op), "]; return r; }()");
   }
   if (stride == 0) {
     std::string element = StrCat("*(", address, ")");
@@ -480,29 +506,34 @@ std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op, cons
   return StrCat("loads_", type, "(", address, ", ", stride, ", ", count, ")");
 }
 
-std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op, const Lanes& lanes) const {
+std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op,
+                                  const Lanes& lanes) const {
   const Access& a = op.access[0];
   DType type = buffer(a.buffer).dtype;
-  std::string value = op.args[0] >= 0 ? StrCat("v", op.args[0]) : StrCat("r", -op.args[0] - 1, "_all");
+  std::string value =
+      op.args[0] >= 0 ? StrCat("v", op.args[0]) : StrCat("r", -op.args[0] - 1, "_all");
   int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
   if (stride == 0) {
-    return type == DType::kBool ? StrCat("*(", address, ") = ", value, "[0] & 1;")
-                                : StrCat("*(", address, ") = (", MemoryTypeName(type), ")", value, "[0];");
+    return type == DType::kBool
+               ? StrCat("*(", address, ") = ", value, "[0] & 1;")
+               : StrCat("*(", address, ") = (", MemoryTypeName(type), ")", value, "[0];");
   }
   if (stride == 1) {
-    return lanes.count.empty()
-               ? StrCat("store_", DTypeName(type), "(", address, ", ", value, ");")
-               : StrCat("storen_", DTypeName(type), "(", address, ", ", value, ", ", lanes.count, ");");
+    return lanes.count.empty() ? StrCat("store_", DTypeName(type), "(", address, ", ", value, ");")
+                               : StrCat("storen_", DTypeName(type), "(", address, ", ", value, ", ",
+                                        lanes.count, ");");
   }
-  return StrCat("stores_", DTypeName(type), "(", address, ", ", stride, ", ", value, ", ", count, ");");
+  return StrCat("stores_", DTypeName(type), "(", address, ", ", stride, ", ", value, ", ", count,
+                ");");
 }
 
 std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) const {
   auto value = [](int v) { return StrCat("v", v); };
   switch (op.op) {
-    case ScalarOp::kConst: return StrCat("splat(", ElementLiteral(op.type, op.real, op.integer), ")");
+    case ScalarOp::kConst:
+      return StrCat("splat(", ElementLiteral(op.type, op.real, op.integer), ")");
     case ScalarOp::kAxis: {
       std::string at = StrCat("splat((i64)", Coordinate(op.axis), ")");
       if (op.axis != region.vector) return at;
@@ -517,7 +548,8 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
       std::string at = Coordinate(op.axis);
       return StrCat("splat(-(int)(", at, " >= ", op.integer, " && ", at, " < ", op.end, "))");
     }
-    default: break;
+    default:
+      break;
   }
   // Types of the operands, for comparisons and casts.
   DType from = op.type;
@@ -530,12 +562,15 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
     if (op.type == DType::kBool) return StrCat("__builtin_convertvector(", a, " != 0, vi)");
     if (from == DType::kBool) a = StrCat("(", a, " & 1)");
     if (IsFloat(op.type)) return StrCat("__builtin_convertvector(", a, ", ", to, ")");
-    if (!IsFloat(from)) return Wrapped(op.type, StrCat("__builtin_convertvector(", a, ", ", to, ")"));
+    if (!IsFloat(from))
+      return Wrapped(op.type, StrCat("__builtin_convertvector(", a, ", ", to, ")"));
     Expr low = Monoid::Named("max", op.type)->identity()[0];
     Expr high = Monoid::Named("min", op.type)->identity()[0];
-    return StrCat("to_integer<", to, ">(", a, ", ", DoubleLiteral(static_cast<double>(low.integer())), ", ",
-                  DoubleLiteral(static_cast<double>(high.integer())), ", ", ElementLiteral(DType::kI64, 0, low.integer()),
-                  ", ", ElementLiteral(DType::kI64, 0, high.integer()), ")");
+    return StrCat("to_integer<", to, ">(", a, ", ",
+                  DoubleLiteral(static_cast<double>(low.integer())), ", ",
+                  DoubleLiteral(static_cast<double>(high.integer())), ", ",
+                  ElementLiteral(DType::kI64, 0, low.integer()), ", ",
+                  ElementLiteral(DType::kI64, 0, high.integer()), ")");
   }
   std::string code(FindSpelling(op.op)->code);
   if (op.op == ScalarOp::kDiv && !IsFloat(op.type)) code = "div_%($0, $1)";

@@ -33,8 +33,9 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   for (DimId d : mma.over) {
     const Window& w = window(d);
     if (w.IsPoint() && w.lengths.size() == 1 && w.lengths[0] == 1) continue;
-    steps.push_back({w.lengths.size() == 1 ? StrCat(w.lengths[0]) : StrCat("(", w.end, ") - (", w.begin, ")"),
-                     w.lengths.size() == 1 ? w.lengths[0] : -1, stride(mma.a, d), stride(mma.b, d)});
+    steps.push_back(
+        {w.lengths.size() == 1 ? StrCat(w.lengths[0]) : StrCat("(", w.end, ") - (", w.begin, ")"),
+         w.lengths.size() == 1 ? w.lengths[0] : -1, stride(mma.a, d), stride(mma.b, d)});
   }
   // Neighbouring dims that both operands walk without a gap are one.
   for (size_t i = 0; i + 1 < steps.size();) {
@@ -50,7 +51,8 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     steps.erase(steps.begin() + static_cast<int64_t>(i) + 1);
   }
   while (steps.size() < 2) steps.insert(steps.begin(), Step{"1", 1, 0, 0});
-  if (steps.size() > 2) return Unimplemented("unimplemented: sums over more than two split dims on the cpu backend");
+  if (steps.size() > 2)
+    return Unimplemented("unimplemented: sums over more than two split dims on the cpu backend");
 
   const Window& columns = window(mma.n);
   const Buffer& b = buffer(mma.b.buffer);
@@ -58,11 +60,13 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   WindowLengths rows = mma.m >= 0 ? window(mma.m).lengths : WindowLengths{1};
   int64_t a_row = mma.m >= 0 ? stride(mma.a, mma.m) : 0;
   int64_t c_row = mma.m >= 0 ? stride(mma.c, mma.m) : 0;
-  std::string row_count = mma.m >= 0 ? StrCat("(", window(mma.m).end, ") - (", window(mma.m).begin, ")") : "1";
+  std::string row_count =
+      mma.m >= 0 ? StrCat("(", window(mma.m).end, ") - (", window(mma.m).begin, ")") : "1";
   std::string column_count = StrCat("(", columns.end, ") - (", columns.begin, ")");
   std::string operands =
-      StrCat(steps[0].extent, ", ", steps[1].extent, ", ", Address(mma.a), ", ", a_row, ", ", steps[1].a, ", ",
-             steps[0].a, ", ", Address(mma.b), ", ", steps[1].b, ", ", steps[0].b, ", ", Address(mma.c), ", ", c_row);
+      StrCat(steps[0].extent, ", ", steps[1].extent, ", ", Address(mma.a), ", ", a_row, ", ",
+             steps[1].a, ", ", steps[0].a, ", ", Address(mma.b), ", ", steps[1].b, ", ", steps[0].b,
+             ", ", Address(mma.c), ", ", c_row);
   std::string comment = StrCat("// ", buffer(mma.c.buffer).name, mma.accumulate ? " += " : " = ",
                                buffer(mma.a.buffer).name, " * ", b.name, " over ",
                                StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));
@@ -73,9 +77,8 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     bool only_columns = columns.lengths.size() == 1;
     if (!only_columns) out_.Open("if (", column_count, " == ", length, ")");
     for (int64_t r : rows) {
-      std::string call =
-          StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ">(", operands, ", ",
-                 partial ? length % lanes_ : lanes_, ");");
+      std::string call = StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ">(",
+                                operands, ", ", partial ? length % lanes_ : lanes_, ");");
       if (rows.size() == 1) {
         out_.Line(call);
       } else {
@@ -87,8 +90,8 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   return absl::OkStatus();
 }
 
-// A copy writes its target in storage order, so that the writes are contiguous; blocked targets are filled up with
-// zeros behind the last column.
+// A copy writes its target in storage order, so that the writes are contiguous; blocked targets are
+// filled up with zeros behind the last column.
 absl::Status CpuEmitter::Write(const CopyStmt& copy) {
   const Buffer& to = buffer(copy.target.buffer);
   if (to.layout.blocked >= 0) return WriteTransposed(copy);
@@ -114,19 +117,22 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
   if (!along.IsPlainAxis()) return Internal("a blocked copy does not walk its blocked dim");
   DimId n = along.terms()[0].axis;
   const Window& columns = window(n);
-  std::string origin = to.IsLocal() ? origin_[static_cast<size_t>(copy.target.buffer)][blocked] : "0";
+  std::string origin =
+      to.IsLocal() ? origin_[static_cast<size_t>(copy.target.buffer)][blocked] : "0";
   std::string block = StrCat(dim(n).name, "_block");
   std::string name = dim(n).name;
   std::string width = StrCat(name, "_width");
   // Blocks of columns, then everything else, then the columns of the block.
-  out_.Open("for (i64 ", block, " = ", columns.begin, "; ", block, " < ", columns.end, "; ", block, " += ",
-            to.layout.block, ")");
-  out_.Line("const i64 ", width, " = min_i64(", to.layout.block, ", ", columns.end, " - ", block, ");");
+  out_.Open("for (i64 ", block, " = ", columns.begin, "; ", block, " < ", columns.end, "; ", block,
+            " += ", to.layout.block, ")");
+  out_.Line("const i64 ", width, " = min_i64(", to.layout.block, ", ", columns.end, " - ", block,
+            ");");
   size_t opened = 1;
   for (DimId d : copy.dims) {
     const Window& w = window(d);
     if (d == n || w.IsPoint()) continue;
-    out_.Open("for (i64 ", dim(d).name, " = ", w.begin, "; ", dim(d).name, " < ", w.end, "; ++", dim(d).name, ")");
+    out_.Open("for (i64 ", dim(d).name, " = ", w.begin, "; ", dim(d).name, " < ", w.end, "; ++",
+              dim(d).name, ")");
     point_[static_cast<size_t>(d)] = dim(d).name;
     ++opened;
   }

@@ -14,31 +14,40 @@ constexpr std::string_view kKernelAbi =
 
 constexpr int kScratchAlignment = 64;
 
-bool IsSupported(DType type) {
-  return type != DType::kF16 && type != DType::kBF16;
-}
+bool IsSupported(DType type) { return type != DType::kF16 && type != DType::kBF16; }
 
 }  // namespace
 
 std::string_view MemoryTypeName(DType type) {
   switch (type) {
     case DType::kBool:
-    case DType::kU8: return "unsigned char";
-    case DType::kI8: return "signed char";
-    case DType::kI16: return "short";
-    case DType::kI32: return "int";
-    case DType::kI64: return "i64";
-    case DType::kF64: return "double";
-    default: return "float";
+    case DType::kU8:
+      return "unsigned char";
+    case DType::kI8:
+      return "signed char";
+    case DType::kI16:
+      return "short";
+    case DType::kI32:
+      return "int";
+    case DType::kI64:
+      return "i64";
+    case DType::kF64:
+      return "double";
+    default:
+      return "float";
   }
 }
 
 std::string_view VectorTypeName(DType type) {
   switch (type) {
-    case DType::kF32: return "vf";
-    case DType::kF64: return "vd";
-    case DType::kI64: return "vl";
-    default: return "vi";
+    case DType::kF32:
+      return "vf";
+    case DType::kF64:
+      return "vd";
+    case DType::kI64:
+      return "vl";
+    default:
+      return "vi";
   }
 }
 
@@ -46,16 +55,20 @@ std::string_view VectorSuffix(DType type) { return VectorTypeName(type).substr(1
 
 std::string ElementLiteral(DType type, double real, int64_t integer) {
   switch (type) {
-    case DType::kF32: return FloatLiteral(real);
-    case DType::kF64: return DoubleLiteral(real);
-    case DType::kBool: return integer != 0 ? "-1" : "0";  // a mask
+    case DType::kF32:
+      return FloatLiteral(real);
+    case DType::kF64:
+      return DoubleLiteral(real);
+    case DType::kBool:
+      return integer != 0 ? "-1" : "0";  // a mask
     case DType::kI64:
       if (integer == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807l - 1)";
       return StrCat("(i64)", integer);
     case DType::kI32:
       if (integer == std::numeric_limits<int32_t>::min()) return "(-2147483647 - 1)";
       return StrCat(integer);
-    default: return StrCat(integer);
+    default:
+      return StrCat(integer);
   }
 }
 
@@ -72,7 +85,8 @@ int64_t LinearCode::CoefficientOf(const std::string& variable) const {
 }
 
 std::string LinearCode::ToString() const {
-  // Positive terms first, so that offsets read "(m - m0) * 16": pairs of opposite coefficients are written together.
+  // Positive terms first, so that offsets read "(m - m0) * 16": pairs of opposite coefficients are
+  // written together.
   std::string out;
   auto append = [&out](bool negative, const std::string& text) {
     if (out.empty()) {
@@ -97,7 +111,8 @@ std::string LinearCode::ToString() const {
     if (coefficient > 0 || done.count(name) != 0) continue;
     append(true, coefficient == -1 ? name : StrCat(name, " * ", -coefficient));
   }
-  if (constant_ != 0 || out.empty()) append(constant_ < 0, StrCat(constant_ < 0 ? -constant_ : constant_));
+  if (constant_ != 0 || out.empty())
+    append(constant_ < 0, StrCat(constant_ < 0 ? -constant_ : constant_));
   return out;
 }
 
@@ -122,18 +137,21 @@ absl::Status CpuEmitter::CheckSupported() const {
       return Unimplemented("unimplemented: workspace on the cpu backend");
     }
   }
-  if (s_.phases.size() > 1) return Unimplemented("unimplemented: several phases on the cpu backend");
+  if (s_.phases.size() > 1)
+    return Unimplemented("unimplemented: several phases on the cpu backend");
   return absl::OkStatus();
 }
 
 std::string CpuEmitter::Header() const {
   std::string cuts;
-  for (const GridDim& g : s_.phases[0].segments[0].grid) cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+  for (const GridDim& g : s_.phases[0].segments[0].grid)
+    cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
   std::string dims;
   for (const ScheduleDim& d : s_.dims) dims += StrCat(" ", d.name, ":", d.extent);
   std::string ops = s_.label;
-  return StrCat("// kernel ", symbol_, ": ", ops, "\n// dims", dims, "   spatial", cuts.empty() ? " -" : cuts,
-                "   for ", IsaName(device_.isa), s_.bitwise ? ", bitwise" : "", "\n");
+  return StrCat("// kernel ", symbol_, ": ", ops, "\n// dims", dims, "   spatial",
+                cuts.empty() ? " -" : cuts, "   for ", IsaName(device_.isa),
+                s_.bitwise ? ", bitwise" : "", "\n");
 }
 
 absl::StatusOr<KernelSource> CpuEmitter::Emit() {
@@ -163,20 +181,23 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
     w.depth = 1;
     params += StrCat(", i64 ", w.begin);
   }
-  out_.Open("static void block", phase, "_", segment, "(const FusionKernelArgs* args, char* scratch", params, ")");
+  out_.Open("static void block", phase, "_", segment,
+            "(const FusionKernelArgs* args, char* scratch", params, ")");
   for (int p = 0; p < s_.params; ++p) {
     const Buffer& b = buffer(p);
     bool written = b.kind == ParamKind::kOutput;
     std::string type = StrCat(written ? "" : "const ", MemoryTypeName(b.dtype), "*");
     out_.Line(type, " ", b.name, " = (", type, ")args->tensors[", p, "].data;  // ",
-              b.kind == ParamKind::kWeight ? "weight " : "", DTypeName(b.dtype), DimsToString(b.shape),
+              b.kind == ParamKind::kWeight ? "weight " : "", DTypeName(b.dtype),
+              DimsToString(b.shape),
               b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : "");
     out_.Line("(void)", b.name, ";");
   }
   for (const GridDim& g : seg.grid) {
     const Window& w = window(g.dim);
     if (w.lengths.size() < 2) continue;
-    out_.Line("const i64 ", w.end, " = min_i64(", w.begin, " + ", g.tile, ", ", dim(g.dim).extent, ");");
+    out_.Line("const i64 ", w.end, " = min_i64(", w.begin, " + ", g.tile, ", ", dim(g.dim).extent,
+              ");");
   }
   out_.Line("(void)scratch;");
   RETURN_IF_ERROR(Write(seg.body));
@@ -189,7 +210,8 @@ void CpuEmitter::WriteEntry() {
   out_.Open("extern \"C\" int ", symbol_,
             "(const FusionKernelArgs* args, int phase, i64 task_begin, i64 task_end, int worker)");
   out_.Line("if (args->abi_version != FUSION_KERNEL_ABI_VERSION) return FUSION_KERNEL_BAD_ABI;");
-  out_.Line("char* scratch = (char*)args->scratch + (unsigned long long)worker * args->scratch_stride;");
+  out_.Line(
+      "char* scratch = (char*)args->scratch + (unsigned long long)worker * args->scratch_stride;");
   for (size_t p = 0; p < s_.phases.size(); ++p) {
     out_.Open("if (phase == ", p, ")");
     out_.Line("if (task_begin < 0 || task_end < task_begin || task_end > ", s_.Tasks(p),
@@ -246,8 +268,10 @@ void CpuEmitter::WriteDescriptor() {
 std::string CpuEmitter::TileName(DimId d, int depth) const {
   const std::string& name = dim(d).name;
   std::string tile = StrCat(name, depth);
-  // "n" and "n1" are dims of one product; p, t, v and r with a number are params, buffers and values.
-  bool taken = (name.back() >= '0' && name.back() <= '9') || name == "p" || name == "t" || name == "v" || name == "r";
+  // "n" and "n1" are dims of one product; p, t, v and r with a number are params, buffers and
+  // values.
+  bool taken = (name.back() >= '0' && name.back() <= '9') || name == "p" || name == "t" ||
+               name == "v" || name == "r";
   for (const ScheduleDim& other : s_.dims) taken |= other.name == tile;
   return taken ? StrCat(name, "_", depth) : tile;
 }
@@ -274,7 +298,8 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
     inner.lengths.clear();
     for (int64_t l = 1; l <= std::min(loop.tile, outer.Longest()); ++l) inner.lengths.push_back(l);
   }
-  out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", loop.tile, ")");
+  out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", loop.tile,
+            ")");
   if (inner.lengths.size() > 1) {
     inner.end = StrCat(name, "_end");
     out_.Line("const i64 ", inner.end, " = min_i64(", name, " + ", loop.tile, ", ", end, ");");
@@ -291,7 +316,8 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
 absl::Status CpuEmitter::Write(const IfStmt& branch) {
   const Window& w = window(branch.dim);
   std::string inside = StrCat(w.begin, " >= ", branch.begin, " && ", w.end, " <= ", branch.end);
-  std::string outside = StrCat("(", w.end, " <= ", branch.begin, " || ", w.begin, " >= ", branch.end, ")");
+  std::string outside =
+      StrCat("(", w.end, " <= ", branch.begin, " || ", w.begin, " >= ", branch.end, ")");
   std::string test = branch.test == IfStmt::kInside    ? inside
                      : branch.test == IfStmt::kOutside ? outside
                                                        : StrCat("!(", inside, ") && !", outside);
@@ -306,9 +332,8 @@ absl::Status CpuEmitter::Write(const AllocStmt& alloc) {
   std::vector<std::string>& origin = origin_[static_cast<size_t>(alloc.buffer)];
   origin.clear();
   for (DimId d : b.dims) origin.push_back(window(d).begin);
-  std::string tile = StrJoin(b.dims, ", ", [&](DimId d) {
-    return StrCat(dim(d).name, ":", window(d).Longest());
-  });
+  std::string tile =
+      StrJoin(b.dims, ", ", [&](DimId d) { return StrCat(dim(d).name, ":", window(d).Longest()); });
   if (b.level == Level::kAcc) {
     int64_t elements = 1;
     for (size_t i = 0; i < b.dims.size(); ++i) {
@@ -324,12 +349,13 @@ absl::Status CpuEmitter::Write(const AllocStmt& alloc) {
       int64_t extent = std::max<int64_t>(window(b.dims[i]).Longest(), 1);
       step *= i + 1 == b.dims.size() ? (extent + lanes_ - 1) / lanes_ * lanes_ : extent;
     }
-    out_.Line("alignas(64) ", MemoryTypeName(b.dtype), " ", b.name, "[", elements, "];  // accumulators [", tile, "]");
+    out_.Line("alignas(64) ", MemoryTypeName(b.dtype), " ", b.name, "[", elements,
+              "];  // accumulators [", tile, "]");
     return absl::OkStatus();
   }
   const ScratchSlot& slot = scratch_.slots[static_cast<size_t>(alloc.buffer)];
-  out_.Line(MemoryTypeName(b.dtype), "* ", b.name, " = (", MemoryTypeName(b.dtype), "*)(scratch + ", slot.offset,
-            ");  // staged [", tile, "]");
+  out_.Line(MemoryTypeName(b.dtype), "* ", b.name, " = (", MemoryTypeName(b.dtype), "*)(scratch + ",
+            slot.offset, ");  // staged [", tile, "]");
   return absl::OkStatus();
 }
 
@@ -349,7 +375,8 @@ absl::Status CpuEmitter::Write(const InitStmt& init) {
   if (points == 1) {
     out_.Line(b.name, "[0] = ", value, ";");
   } else {
-    out_.Line("for (i64 i = 0; i < ", elements, "; ++i) ", b.name, "[i] = ", value, ";  // identity of ", init.monoid);
+    out_.Line("for (i64 i = 0; i < ", elements, "; ++i) ", b.name, "[i] = ", value,
+              ";  // identity of ", init.monoid);
   }
   return absl::OkStatus();
 }
@@ -403,7 +430,8 @@ std::string CpuEmitter::BlockOffset(const Access& access) const {
   if (b.layout.blocked < 0) return "";
   auto i = static_cast<size_t>(b.layout.blocked);
   LinearCode at;
-  for (const IndexExpr::Term& t : access.index[i].terms()) at.Add(Coordinate(t.axis), t.coefficient);
+  for (const IndexExpr::Term& t : access.index[i].terms())
+    at.Add(Coordinate(t.axis), t.coefficient);
   at.Add(access.index[i].constant());
   if (b.IsLocal()) at.Add(origin_[static_cast<size_t>(access.buffer)][i], -1);
   std::string text = at.ToString();

@@ -12,7 +12,8 @@
 
 namespace fusion {
 
-/// constant + sum of coefficient * C variable: an offset in elements as it will stand in the source.
+/// constant + sum of coefficient * C variable: an offset in elements as it will stand in the
+/// source.
 class LinearCode {
  public:
   void Add(const std::string& variable, int64_t coefficient);
@@ -74,9 +75,11 @@ class CpuEmitter {
   std::string Coordinate(DimId d) const;
   /// Elements between neighbours of buffer dim `i` (local: as laid out in scratch).
   int64_t StrideOf(BufferId b, size_t i) const;
-  /// Offset of an access in elements. Blocked dims count whole blocks: the coordinate must be at the start of one.
+  /// Offset of an access in elements. Blocked dims count whole blocks: the coordinate must be at
+  /// the start of one.
   LinearCode Offset(const Access& access) const;
-  /// The block term of a blocked buffer, to be added to Offset: "(n1 - n0) / 32 * 2048"; "" if strided.
+  /// The block term of a blocked buffer, to be added to Offset: "(n1 - n0) / 32 * 2048"; "" if
+  /// strided.
   std::string BlockOffset(const Access& access) const;
   /// pointer + offset as an expression.
   std::string Address(const Access& access) const;
@@ -85,17 +88,17 @@ class CpuEmitter {
   // What is known while a region's innermost body is written.
   struct Region {
     const EachStmt* each = nullptr;
-    DimId vector = -1;                   // dim along the lanes; -1: every lane has the same element
-    bool folds = false;                  // has reductions
-    bool folds_vector = false;           // ... along the vector dim
-    std::vector<DimId> reduced;          // dims folded (one set for all reductions of the region)
-    std::vector<DimId> outer;            // loops outside the accumulators
-    std::vector<DimId> inner;            // loops inside, without the vector dim
-    int unroll = 1;                      // independent accumulators
+    DimId vector = -1;           // dim along the lanes; -1: every lane has the same element
+    bool folds = false;          // has reductions
+    bool folds_vector = false;   // ... along the vector dim
+    std::vector<DimId> reduced;  // dims folded (one set for all reductions of the region)
+    std::vector<DimId> outer;    // loops outside the accumulators
+    std::vector<DimId> inner;    // loops inside, without the vector dim
+    int unroll = 1;              // independent accumulators
     std::map<DimId, std::pair<int64_t, int64_t>> range;  // coordinates a segment is restricted to
   };
   struct Lanes {
-    std::string count;  // "" for a full vector, else the C expression of how many
+    std::string count;        // "" for a full vector, else the C expression of how many
     std::string accumulator;  // index into the accumulators: "0" or "u"
   };
   absl::StatusOr<Region> PlanRegion(const EachStmt& each) const;
@@ -126,9 +129,10 @@ class CpuEmitter {
   PreludeUse use_;
   CodeWriter out_;
   std::vector<Window> windows_;
-  std::vector<std::vector<std::string>> origin_;  // by buffer: coordinate of its first element, by dim
-  std::vector<std::string> point_;                // by dim: loop variable inside a region, or ""
-  std::string vertical_lanes_;                    // lanes of the strip around vertical folds; "": all
+  std::vector<std::vector<std::string>>
+      origin_;                      // by buffer: coordinate of its first element, by dim
+  std::vector<std::string> point_;  // by dim: loop variable inside a region, or ""
+  std::string vertical_lanes_;      // lanes of the strip around vertical folds; "": all
 };
 
 /// C type of an element in memory: "float", "i64", "unsigned char".

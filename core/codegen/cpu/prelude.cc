@@ -118,7 +118,8 @@ AI vl select_l(vi c, vl a, vl b) { return __builtin_convertvector(c, vl) ? a : b
 AI vd select_d(vi c, vd a, vd b) { return __builtin_convertvector(c, vl) ? a : b; }
 )";
 
-// The x86 instructions return the second operand if either is NaN: put the bound first and NaN gets through.
+// The x86 instructions return the second operand if either is NaN: put the bound first and NaN gets
+// through.
 constexpr std::string_view kRawMinMax = R"(
 #if defined(__AVX512F__) && !defined(__clang__)
 typedef float v16f __attribute__((vector_size(64)));
@@ -200,8 +201,8 @@ AI vf ceil_f(vf x) {
 }
 )";
 
-// Cephes expf: two-step reduction by ln 2, degree 5; below 1.3 ulp. Gradual underflow to 0 (below -103.972 the nearest
-// float is 0), overflow to inf, NaN kept.
+// Cephes expf: two-step reduction by ln 2, degree 5; below 1.3 ulp. Gradual underflow to 0 (below
+// -103.972 the nearest float is 0), overflow to inf, NaN kept.
 constexpr std::string_view kExp = R"(
 AI vf exp_f(vf x) {
   vf c = rawmin(splat(89.0f), rawmax(splat(-104.5f), x));
@@ -232,7 +233,8 @@ constexpr std::string_view kSigmoid = R"(
 AI vf sigmoid_f(vf x) { return 1.0f / (1.0f + exp_f(-x)); }
 )";
 
-// Rational 13/8 (as in Eigen and XLA), error below 4.8e-7; exactly +-1 from 3.92 on, where the true value rounds to it.
+// Rational 13/8 (as in Eigen and XLA), error below 4.8e-7; exactly +-1 from 3.92 on, where the true
+// value rounds to it.
 constexpr std::string_view kErf = R"(
 AI vf erf_f(vf x) {
   vf c = rawmin(splat(4.0f), rawmax(splat(-4.0f), x));
@@ -300,8 +302,9 @@ AI vf log_f(vf x) {
 }
 )";
 
-// Reduction by pi/2 in double (three parts, exact for |x| < 2^20), beyond that lane by lane with 2/pi to 224 bits (Payne
-// and Hanek 1983); then the usual polynomials on [-pi/4, pi/4]. Below 1.6 ulp; inf gives NaN.
+// Reduction by pi/2 in double (three parts, exact for |x| < 2^20), beyond that lane by lane with
+// 2/pi to 224 bits (Payne and Hanek 1983); then the usual polynomials on [-pi/4, pi/4]. Below 1.6
+// ulp; inf gives NaN.
 constexpr std::string_view kTrig = R"(
 static __attribute__((noinline)) double trig_reduce_large(float x, int* quadrant) {
   static const unsigned two_over_pi[8] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
@@ -395,8 +398,9 @@ AI vf cos_f(vf x) {
 }
 )";
 
-// x^y = 2^(y log2 |x|) in double: log by the atanh series after reduction to [sqrt 1/2, sqrt 2], exp2 by degree 11; the
-// error of the double steps stays below 1e-10, so the result is rounded once. Special cases as in C's pow.
+// x^y = 2^(y log2 |x|) in double: log by the atanh series after reduction to [sqrt 1/2, sqrt 2],
+// exp2 by degree 11; the error of the double steps stays below 1e-10, so the result is rounded
+// once. Special cases as in C's pow.
 constexpr std::string_view kPow = R"(
 AI vd log2_double(vd x) {
   vl bits = (vl)x;

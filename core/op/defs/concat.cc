@@ -6,7 +6,8 @@ namespace {
 constexpr int64_t kMaxExtent = int64_t{1} << 62;
 }  // namespace
 
-/// y = the inputs one behind the other along `axis`: each element is read from the input whose range it falls into
+/// y = the inputs one behind the other along `axis`: each element is read from the input whose
+/// range it falls into
 OpDef DefineConcat() {
   return {.name = "Concat",
           .max_inputs = 4096,
@@ -48,8 +49,8 @@ OpDef DefineConcat() {
             body.value = call.In(call.inputs() - 1);
             for (int i = call.inputs() - 2; i >= 0; --i) {
               const Guard& range = body.reads[static_cast<size_t>(i)].guards[0];
-              body.value = Expr::Select(Expr::Within(axis, range.begin, range.end), call.In(i),
-                                        body.value);
+              body.value =
+                  Expr::Select(Expr::Within(axis, range.begin, range.end), call.In(i), body.value);
             }
             if (call.inputs() == 1) body.reads[0].guards.clear();
             return body;

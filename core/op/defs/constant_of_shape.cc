@@ -19,8 +19,7 @@ OpDef DefineConstantOfShape() {
               body.write.push_back(IndexExpr::Axis(static_cast<int>(d)));
             }
             body.value = Expr::Const(DType::kF32, 0);
-            if (const auto* value =
-                    call.attrs().Find<std::shared_ptr<const HostTensor>>("value")) {
+            if (const auto* value = call.attrs().Find<std::shared_ptr<const HostTensor>>("value")) {
               const HostTensor& t = **value;
               if (t.elements() != 1) {
                 return InvalidArgument("value has ", t.elements(), " elements, expected 1");

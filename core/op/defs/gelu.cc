@@ -1,4 +1,5 @@
 #include <cmath>
+
 #include "core/op/forms.h"
 
 namespace fusion {

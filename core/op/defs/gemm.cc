@@ -20,7 +20,8 @@ OpDef DefineGemm() {
             const char* names[2] = {"transA", "transB"};
             for (int i = 0; i < 2; ++i) {
               if (call.shape(i).rank() != 2) {
-                return InvalidArgument("input ", i, " ", call.in(i).ToString(), ", expected rank 2");
+                return InvalidArgument("input ", i, " ", call.in(i).ToString(),
+                                       ", expected rank 2");
               }
               if (call.attrs().Int(names[i], 0) == 0) continue;
               ASSIGN_OR_RETURN(operand[i], d.Apply("Transpose", {operand[i]},

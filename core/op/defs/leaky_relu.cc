@@ -8,7 +8,8 @@ OpDef DefineLeakyRelu() {
           .params = {{.name = "alpha", .kind = ParamSpec::kFloat}},
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             if (!IsFloat(call.dtype(0))) {
-              return InvalidArgument("input 0 is ", DTypeName(call.dtype(0)), ", expected a float type");
+              return InvalidArgument("input 0 is ", DTypeName(call.dtype(0)),
+                                     ", expected a float type");
             }
             return ElementwiseBody(call, [&](const std::vector<Expr>& in) {
               const Expr& x = in[0];

@@ -2,7 +2,8 @@
 
 namespace fusion {
 
-/// c = a ^ b in the type of the base: the exponent is cast to it, or the result if only the exponent is a float
+/// c = a ^ b in the type of the base: the exponent is cast to it, or the result if only the
+/// exponent is a float
 OpDef DefinePow() {
   return {.name = "Pow",
           .min_inputs = 2,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -12,7 +13,8 @@ struct Range {
   int64_t count = 0;
 };
 
-// ONNX: negative bounds count from the end, then bounds are clamped; with a negative step the end may be "before 0".
+// ONNX: negative bounds count from the end, then bounds are clamped; with a negative step the end
+// may be "before 0".
 absl::StatusOr<Range> Resolve(int64_t start, int64_t end, int64_t step, int64_t extent) {
   if (step == 0) return InvalidArgument("step 0");
   if (step == std::numeric_limits<int64_t>::min()) return InvalidArgument("step ", step);

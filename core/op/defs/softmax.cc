@@ -4,7 +4,8 @@ namespace fusion {
 
 namespace {
 
-// Before opset 13 the input was flattened to two dims at `axis` (default 1) and normalised over the second.
+// Before opset 13 the input was flattened to two dims at `axis` (default 1) and normalised over the
+// second.
 absl::Status NormaliseSoftmax(OnnxCall& call) {
   if (call.attrs.Has("flatten")) return InvalidArgument("unknown attribute \"flatten\"");
   if (call.opset < 13) {
@@ -16,7 +17,8 @@ absl::Status NormaliseSoftmax(OnnxCall& call) {
 
 }  // namespace
 
-/// y = e^(x - max x) / sum e^(x - max x) along `axis`; the maximum is taken out so that no exponential overflows
+/// y = e^(x - max x) / sum e^(x - max x) along `axis`; the maximum is taken out so that no
+/// exponential overflows
 OpDef DefineSoftmax() {
   return {.name = "Softmax",
           .params = {{.name = "axis", .kind = ParamSpec::kInt},

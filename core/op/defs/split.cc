@@ -1,4 +1,5 @@
 #include <algorithm>
+
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -13,7 +14,8 @@ absl::StatusOr<std::vector<int64_t>> PartSizes(const OpCall& call, int axis) {
   if (!call.attrs().Has("split")) {
     int64_t parts = call.attrs().Int("num_outputs", call.outputs());
     if (parts != call.outputs()) {
-      return InvalidArgument("num_outputs is ", parts, ", the node has ", call.outputs(), " outputs");
+      return InvalidArgument("num_outputs is ", parts, ", the node has ", call.outputs(),
+                             " outputs");
     }
     int64_t size = (total + parts - 1) / parts;  // the last part may be smaller
     for (int64_t begin = 0; static_cast<int64_t>(sizes.size()) < parts; begin += size) {

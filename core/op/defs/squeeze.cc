@@ -1,4 +1,5 @@
 #include <algorithm>
+
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -18,8 +19,8 @@ OpDef DefineSqueeze() {
               const Dim& extent = call.shape(0).dim(d);
               bool named = std::binary_search(axes.begin(), axes.end(), d);
               if (named && extent != Dim(1)) {
-                return InvalidArgument("axis ", d, " of ", call.in(0).ToString(),
-                                       " has extent ", extent.ToString(), ", expected 1");
+                return InvalidArgument("axis ", d, " of ", call.in(0).ToString(), " has extent ",
+                                       extent.ToString(), ", expected 1");
               }
               if (named || (all && extent == Dim(1))) {
                 index.emplace_back(0);

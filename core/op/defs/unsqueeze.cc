@@ -1,4 +1,5 @@
 #include <algorithm>
+
 #include "core/op/forms.h"
 
 namespace fusion {

@@ -23,7 +23,12 @@ TEST(DeviceSpec, BuiltInSpecsParseAndCoverEveryIsa) {
 TEST(DeviceSpec, TheTargetKnowsItsCachesBetter) {
   auto specs = BuiltInSpecs();
   ASSERT_TRUE(specs.ok());
-  Target target{.vendor = "GenuineIntel", .family = 6, .model = 85, .isa = "avx512", .l2_bytes = 2 << 20, .threads = 2};
+  Target target{.vendor = "GenuineIntel",
+                .family = 6,
+                .model = 85,
+                .isa = "avx512",
+                .l2_bytes = 2 << 20,
+                .threads = 2};
   auto spec = ResolveTarget(*specs, target, nullptr);
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->name, "intel-skylake-server");
@@ -39,10 +44,12 @@ TEST(DeviceSpec, UnknownTargetsAreNamed) {
   auto isa = ResolveTarget(*specs, {.isa = "avx1024"}, nullptr);
   EXPECT_EQ(Message(isa.status()),
             "ISA \"avx1024\" is not supported; supported: x86-64-v2, avx2, avx512");
-  EXPECT_EQ(ResolveTarget(*specs, {.name = "nope"}, nullptr).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(ResolveTarget(*specs, {.name = "nope"}, nullptr).status().code(),
+            absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ResolveTarget(*specs, {}, nullptr).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ResolveTarget(*specs, {.name = "generic-avx512", .isa = "avx2"}, nullptr).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      ResolveTarget(*specs, {.name = "generic-avx512", .isa = "avx2"}, nullptr).status().code(),
+      absl::StatusCode::kInvalidArgument);
 }
 
 TEST(DeviceSpec, BrokenFilesNameTheField) {

@@ -70,7 +70,8 @@ TEST(GraphText, ErrorsSayWhere) {
 TEST(Evaluate, AttentionEqualsTheFormula) {
   auto graph = ParseGraph(kAttention);
   ASSERT_TRUE(graph.ok());
-  std::vector<HostTensor> inputs = {Random({2, 5, 4}, 1), Random({2, 7, 4}, 2), Random({2, 7, 3}, 3)};
+  std::vector<HostTensor> inputs = {Random({2, 5, 4}, 1), Random({2, 7, 4}, 2),
+                                    Random({2, 7, 3}, 3)};
   auto out = Evaluate(*graph, inputs, NoWeights);
   ASSERT_TRUE(out.ok()) << out.status();
   auto at = [&](int t, int b, int i, int j) {
@@ -114,7 +115,8 @@ TEST(BuildProgram, AReinterpretationKeepsTheOrderOfItsInput) {
 TEST(Evaluate, BoxesEqualTheWholeForAbsorbedAndPlainPrograms) {
   auto graph = ParseGraph(kAttention);
   ASSERT_TRUE(graph.ok());
-  std::vector<HostTensor> inputs = {Random({2, 5, 4}, 1), Random({2, 7, 4}, 2), Random({2, 7, 3}, 3)};
+  std::vector<HostTensor> inputs = {Random({2, 5, 4}, 1), Random({2, 7, 4}, 2),
+                                    Random({2, 7, 3}, 3)};
   auto whole = Evaluate(*graph, inputs, NoWeights, {.threads = 2});
   ASSERT_TRUE(whole.ok());
   for (bool absorb : {false, true}) {

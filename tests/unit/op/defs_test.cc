@@ -7,7 +7,8 @@ namespace {
 
 TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
 
-OpCall Call(std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {}, int outputs = 1) {
+OpCall Call(std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {},
+            int outputs = 1) {
   std::vector<std::optional<TensorType>> types(inputs.begin(), inputs.end());
   return OpCall(*FindOp(op), std::move(types), std::move(attrs), outputs);
 }
@@ -29,12 +30,16 @@ TEST(Ops, ShapesAreDerived) {
   EXPECT_EQ(TypeOf(Call("Reshape", {F32({2, 12})}, {{"shape", Ints{0, 3, -1}}})), "f32[2,3,4]");
   EXPECT_EQ(TypeOf(Call("Reshape", {F32({6, 4})}, {{"shape", Ints{4, 6}}})), "f32[4,6]");
   EXPECT_EQ(TypeOf(Call("Softmax", {F32({2, 5})})), "f32[2,5]");
-  EXPECT_EQ(TypeOf(Call("ReduceMean", {F32({2, 5})}, {{"axes", Ints{-1}}, {"keepdims", int64_t{0}}})),
-            "f32[2]");
-  EXPECT_EQ(TypeOf(Call("Split", {F32({2, 7})}, {{"axis", int64_t{1}}}, 3)), "f32[2,3] f32[2,3] f32[2,1]");
-  EXPECT_EQ(TypeOf(Call("Concat", {F32({2, 3}), F32({2, 4})}, {{"axis", int64_t{-1}}})), "f32[2,7]");
+  EXPECT_EQ(
+      TypeOf(Call("ReduceMean", {F32({2, 5})}, {{"axes", Ints{-1}}, {"keepdims", int64_t{0}}})),
+      "f32[2]");
+  EXPECT_EQ(TypeOf(Call("Split", {F32({2, 7})}, {{"axis", int64_t{1}}}, 3)),
+            "f32[2,3] f32[2,3] f32[2,1]");
+  EXPECT_EQ(TypeOf(Call("Concat", {F32({2, 3}), F32({2, 4})}, {{"axis", int64_t{-1}}})),
+            "f32[2,7]");
   EXPECT_EQ(TypeOf(Call("Gather", {F32({9, 4}), {DType::kI64, {2, 3}}})), "f32[2,3,4]");
-  EXPECT_EQ(TypeOf(Call("Slice", {F32({10})}, {{"starts", Ints{8}}, {"ends", Ints{-11}}, {"steps", Ints{-3}}})),
+  EXPECT_EQ(TypeOf(Call("Slice", {F32({10})},
+                        {{"starts", Ints{8}}, {"ends", Ints{-11}}, {"steps", Ints{-3}}})),
             "f32[3]");
   EXPECT_EQ(TypeOf(Call("Expand", {F32({3, 1})}, {{"shape", Ints{2, 1, 4}}})), "f32[2,3,4]");
   EXPECT_EQ(TypeOf(Call("Gemm", {F32({4, 3}), F32({5, 4}), F32({5})},
@@ -46,7 +51,8 @@ TEST(Ops, SymbolicDimsFlowThrough) {
   Dim seq = Dim::Symbol(0);
   EXPECT_EQ(TypeOf(Call("MatMul", {F32({1, seq, 8}), F32({8, 16})})), "f32[1,s0,16]");
   EXPECT_EQ(TypeOf(Call("Softmax", {F32({seq, 8})})), "f32[s0,8]");
-  EXPECT_EQ(TypeOf(Call("Reshape", {F32({1, seq, 8})}, {{"shape", Ints{0, 0, 2, 4}}})), "f32[1,s0,2,4]");
+  EXPECT_EQ(TypeOf(Call("Reshape", {F32({1, seq, 8})}, {{"shape", Ints{0, 0, 2, 4}}})),
+            "f32[1,s0,2,4]");
 }
 
 TEST(Ops, BadCallsSayWhatIsWrong) {
@@ -63,7 +69,8 @@ TEST(Ops, BadCallsSayWhatIsWrong) {
 }
 
 TEST(Ops, EveryBodySatisfiesItsInvariants) {
-  // Each op with inputs it accepts: the derived body must verify, so that no definition can be silently wrong.
+  // Each op with inputs it accepts: the derived body must verify, so that no definition can be
+  // silently wrong.
   TensorType x = F32({4, 6});
   TensorType flag{DType::kBool, {4, 6}};
   for (const OpDef* def : AllOps()) {
@@ -71,11 +78,13 @@ TEST(Ops, EveryBodySatisfiesItsInvariants) {
     for (const TensorType& type : {x, flag}) {
       for (int n = def->min_inputs; n <= std::min(def->max_inputs, 3); ++n) {
         OpCall call(*def, std::vector<std::optional<TensorType>>(static_cast<size_t>(n), type), {});
-        auto body = def->body ? (CheckCall(call).ok() ? def->body(call, 0) : absl::InternalError(""))
-                              : absl::InternalError("");
+        auto body = def->body
+                        ? (CheckCall(call).ok() ? def->body(call, 0) : absl::InternalError(""))
+                        : absl::InternalError("");
         if (!body.ok()) continue;
         EXPECT_TRUE(body->Verify(std::vector<TensorType>(static_cast<size_t>(n), type)).ok())
-            << def->name << ": " << body->Verify(std::vector<TensorType>(static_cast<size_t>(n), type));
+            << def->name << ": "
+            << body->Verify(std::vector<TensorType>(static_cast<size_t>(n), type));
       }
     }
   }

@@ -28,13 +28,21 @@ TEST(Expr, TextRoundTripsForEveryScalar) {
     Expr flag = Expr::Within(1, 2, 5);
     Expr e;
     switch (info.typing) {
-      case ScalarTyping::kLeaf: e = Expr::Select(flag, x, Expr::Const(kF32, 0.1)); break;
+      case ScalarTyping::kLeaf:
+        e = Expr::Select(flag, x, Expr::Const(kF32, 0.1));
+        break;
       case ScalarTyping::kLogic:
         e = info.arity == 1 ? Expr::Unary(op, flag) : Expr::Binary(op, flag, flag);
         break;
-      case ScalarTyping::kSelect: e = Expr::Select(flag, x, x); break;
-      case ScalarTyping::kCast: e = Expr::Cast(Expr::Axis(0), DType::kF16); break;
-      default: e = info.arity == 1 ? Expr::Unary(op, x) : Expr::Binary(op, x, x); break;
+      case ScalarTyping::kSelect:
+        e = Expr::Select(flag, x, x);
+        break;
+      case ScalarTyping::kCast:
+        e = Expr::Cast(Expr::Axis(0), DType::kF16);
+        break;
+      default:
+        e = info.arity == 1 ? Expr::Unary(op, x) : Expr::Binary(op, x, x);
+        break;
     }
     std::string text = e.ToString();
     Lexer in(text);
@@ -46,8 +54,9 @@ TEST(Expr, TextRoundTripsForEveryScalar) {
 }
 
 TEST(Expr, ParserRefusesIllTypedText) {
-  for (const char* bad : {"add(in0)", "add(in0, within(0, 1, 2))", "foo(in0)", "in1", "select(in0, in0, in0)",
-                          "exp(i64(3))", "cast.f99(in0)", "f32(", "not(in0)"}) {
+  for (const char* bad :
+       {"add(in0)", "add(in0, within(0, 1, 2))", "foo(in0)", "in1", "select(in0, in0, in0)",
+        "exp(i64(3))", "cast.f99(in0)", "f32(", "not(in0)"}) {
     Lexer in(bad);
     EXPECT_FALSE(Expr::Parse(in, {kF32}).ok()) << bad;
   }

@@ -34,7 +34,8 @@ DeviceSpec Device(std::string_view name, int threads = 2) {
   return *spec;
 }
 
-// Lowers the whole graph as one kernel in every enumerated way and runs each on the interpreter against the evaluator.
+// Lowers the whole graph as one kernel in every enumerated way and runs each on the interpreter
+// against the evaluator.
 void CheckWhole(std::string_view text, const DeviceSpec& device) {
   auto graph = ParseGraph(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
@@ -45,7 +46,8 @@ void CheckWhole(std::string_view text, const DeviceSpec& device) {
   std::vector<bool> outside(program->values.size(), false);
   std::vector<bool> constant(program->values.size(), false);
   for (ValueId v : program->outputs) outside[static_cast<size_t>(v)] = true;
-  for (size_t v = 0; v < program->values.size(); ++v) constant[v] = program->values[v].kind == TensorKind::kWeight;
+  for (size_t v = 0; v < program->values.size(); ++v)
+    constant[v] = program->values[v].kind == TensorKind::kWeight;
   auto group = MakeGroup(*program, loops, outside, constant);
   ASSERT_TRUE(group.ok()) << group.status();
   std::string refusal;
@@ -57,8 +59,10 @@ void CheckWhole(std::string_view text, const DeviceSpec& device) {
     tensors.push_back(Random(program->values[v].type, static_cast<uint32_t>(v) + 1));
   }
   std::vector<Box> boxes;
-  for (ValueId v : program->outputs) boxes.push_back(Box::Whole(program->value(v).type.shape.ToDims()));
-  auto expected = EvaluateBoxes(*program, boxes, [&](ValueId v) { return &tensors[static_cast<size_t>(v)]; });
+  for (ValueId v : program->outputs)
+    boxes.push_back(Box::Whole(program->value(v).type.shape.ToDims()));
+  auto expected =
+      EvaluateBoxes(*program, boxes, [&](ValueId v) { return &tensors[static_cast<size_t>(v)]; });
   ASSERT_TRUE(expected.ok()) << expected.status();
 
   for (const Choice& choice : choices) {
@@ -84,7 +88,8 @@ void CheckWhole(std::string_view text, const DeviceSpec& device) {
         ASSERT_TRUE(Interpret(pack, &both).ok());
         params.push_back(std::move(both[1]));
       } else {
-        params.push_back(param.output ? HostTensor(buffer.dtype, buffer.shape) : value.Reshaped(buffer.shape));
+        params.push_back(param.output ? HostTensor(buffer.dtype, buffer.shape)
+                                      : value.Reshaped(buffer.shape));
       }
     }
     absl::Status status = Interpret(s, &params);
@@ -202,7 +207,8 @@ TEST(Lower, IsDeterministic) {
   std::vector<bool> outside(program->values.size(), false);
   outside[static_cast<size_t>(program->outputs[0])] = true;
   auto text = [&] {
-    auto group = MakeGroup(*program, loops, outside, std::vector<bool>(program->values.size(), false));
+    auto group =
+        MakeGroup(*program, loops, outside, std::vector<bool>(program->values.size(), false));
     DeviceSpec device = Device("generic-avx2");
     auto choices = EnumerateChoices(*group, device, {}, nullptr);
     return ToString(Lower(*group, choices[0], device, false)->schedule);
@@ -274,12 +280,14 @@ TEST(Schedule, EveryConceptParsesAndVerifies) {
   absl::Status status = Interpret(*s, &params);
   ASSERT_TRUE(status.ok()) << status;
   double sum = 0;
-  for (int64_t k = 0; k < 6; ++k) sum += params[0].GetDouble(6 + k) * params[1].GetDouble(k * 12 + 3);
+  for (int64_t k = 0; k < 6; ++k)
+    sum += params[0].GetDouble(6 + k) * params[1].GetDouble(k * 12 + 3);
   EXPECT_NEAR(params[2].GetDouble(12 + 3), sum, 1e-5);
   double best = -1e30;
   for (int64_t n = 0; n < 12; ++n) {
     double v = 0;
-    for (int64_t k = 0; k < 6; ++k) v += params[0].GetDouble(6 + k) * params[1].GetDouble(k * 12 + n);
+    for (int64_t k = 0; k < 6; ++k)
+      v += params[0].GetDouble(6 + k) * params[1].GetDouble(k * 12 + n);
     best = std::max(best, v);
   }
   EXPECT_NEAR(params[3].GetDouble(1), best, 1e-5);
@@ -307,9 +315,11 @@ TEST(Schedule, VerifyFindsBrokenSchedules) {
     auto s = ParseSchedule(text);
     return s.ok() ? std::string(Message(Verify(*s))) : std::string(Message(s.status()));
   };
-  EXPECT_EQ(broken("load p0[m]", "load p0[m + 1]"), "schedule \"s\": p0 is accessed at 1..8, extent is 8");
+  EXPECT_EQ(broken("load p0[m]", "load p0[m + 1]"),
+            "schedule \"s\": p0 is accessed at 1..8, extent is 8");
   EXPECT_EQ(broken("store p1[m]", "store p0[m]"), "schedule \"s\": p0 is written but is no output");
-  EXPECT_EQ(broken("store p1[m] = v0", "store p1[m] = v1"), "schedule \"s\": v1 is used before it is defined");
+  EXPECT_EQ(broken("store p1[m] = v0", "store p1[m] = v1"),
+            "schedule \"s\": v1 is used before it is defined");
   EXPECT_EQ(broken("segment m:4", "segment m:0"), "schedule \"s\": grid tile 0 of dim m");
   EXPECT_NE(broken("load p0", "load p9").find("expected the name of a buffer"), std::string::npos);
 }

@@ -128,7 +128,8 @@ TEST(Slicers, AttentionIsSlicedAlongQueriesOnly) {
   EXPECT_TRUE(SliceSpatially(b.smg, m).recomputed.empty());
   EXPECT_EQ(SliceSpatially(b.smg, l).reason, "reduced by op 1 ReduceMax");
   EXPECT_FALSE(SliceSpatially(b.smg, k).sliceable);
-  // n of the second product is a One-to-All from an intermediate: every block would redo the scores.
+  // n of the second product is a One-to-All from an intermediate: every block would redo the
+  // scores.
   SpatialVerdict over_n = SliceSpatially(b.smg, n);
   EXPECT_TRUE(over_n.sliceable);
   EXPECT_EQ(over_n.recomputed.size(), b.smg.ops.size() - 1);
@@ -175,7 +176,8 @@ TEST(Slicers, ShiftedReadsForbidCuttingTheirDim) {
 )");
   const SmgOp& add = b.smg.ops.back();
   ASSERT_EQ(add.dims.size(), 2u);
-  EXPECT_TRUE(SliceSpatially(b.smg, add.dims[0]).sliceable) << SliceSpatially(b.smg, add.dims[0]).reason;
+  EXPECT_TRUE(SliceSpatially(b.smg, add.dims[0]).sliceable)
+      << SliceSpatially(b.smg, add.dims[0]).reason;
   EXPECT_FALSE(SliceSpatially(b.smg, add.dims[1]).sliceable);
 }
 

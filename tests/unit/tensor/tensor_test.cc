@@ -38,7 +38,8 @@ TEST(Dim, SumsOfSymbolsPrintAndParse) {
   EXPECT_EQ(d.Evaluate({5, 7}).value(), 35);
   EXPECT_FALSE(d.Evaluate({5}).ok());
   EXPECT_EQ(d - Dim::Symbol(1, 2), Dim::Symbol(0) + Dim(16));
-  for (const char* bad : {"", "s", "+", "3*", "s0 s1", "x"}) EXPECT_FALSE(Dim::Parse(bad).ok()) << bad;
+  for (const char* bad : {"", "s", "+", "3*", "s0 s1", "x"})
+    EXPECT_FALSE(Dim::Parse(bad).ok()) << bad;
 }
 
 TEST(Shape, ElementCountsAreCheckedForOverflow) {
