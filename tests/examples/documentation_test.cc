@@ -1,0 +1,148 @@
+// What the READMEs show is what the programs do: examples, text forms, lists and paths.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/onnx/model_io.h"
+#include "core/op/op_def.h"
+#include "tests/models/models.h"
+#include "tests/service/run_program.h"
+#include "tests/support/daemon.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kSource = FUSION_SOURCE_DIR;
+
+std::string ReadOrDie(const std::string& name) {
+  absl::StatusOr<std::string> text = ReadFile(StrCat(kSource, "/", name), 1 << 20);
+  FUSION_CHECK(text.ok(), Message(text.status()));
+  return *std::move(text);
+}
+
+// Contents of the fenced blocks of a Markdown text whose opening line is ``` + `kind`.
+std::vector<std::string> Blocks(const std::string& text, std::string_view kind) {
+  std::vector<std::string> blocks;
+  bool inside = false;
+  bool wanted = false;
+  for (std::string_view line : StrSplit(text, '\n')) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+      wanted = inside && line.substr(3) == kind;
+      if (wanted) blocks.emplace_back();
+    } else if (wanted) {
+      StrAppend(&blocks.back(), StrCat(line, "\n"));
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::string_view line : StrSplit(text, '\n')) {
+    if (!StripSpace(line).empty()) lines.emplace_back(line);
+  }
+  return lines;
+}
+
+class DocumentationTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
+    ASSERT_TRUE(daemon.ok()) << daemon.status();
+    daemon_ = daemon->release();
+    dir_ = new ScratchDir;
+    ModelParams params = FindModel("softmax")->defaults;
+    params.rows = 4;
+    params.cols = 8;
+    GeneratedModel model = GenerateModel(*FindModel("softmax"), params).value();
+    ASSERT_TRUE(SaveModel(model.model, dir_->path("softmax.onnx")).ok());
+  }
+  static void TearDownTestSuite() {
+    delete dir_;
+    delete daemon_;
+  }
+
+  static TestDaemon* daemon_;
+  static ScratchDir* dir_;
+};
+TestDaemon* DocumentationTest::daemon_ = nullptr;
+ScratchDir* DocumentationTest::dir_ = nullptr;
+
+TEST_F(DocumentationTest, TheLibraryExampleIsTheProgramThatIsBuilt) {
+  std::vector<std::string> shown = Blocks(ReadOrDie("README.md"), "cpp");
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[0]));
+}
+
+TEST_F(DocumentationTest, TheLibraryExampleRuns) {
+  ProgramResult run = RunProgram({RUN_MODEL, daemon_->address(), dir_->path("softmax.onnx")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("f32[4,8]: 0.125 0.125 0.125 0.125 ..."));
+  EXPECT_EQ(RunProgram({RUN_MODEL, daemon_->address(), "none.onnx"}).code, 1);
+  EXPECT_EQ(RunProgram({RUN_MODEL}).code, 2);
+}
+
+TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {
+  std::string all = StrJoin(AllOps(), " ", [](const OpDef* op) { return op->name; });
+  std::vector<std::string> lists;
+  for (const std::string& block : Blocks(ReadOrDie("README.md"), "")) {
+    if (block.starts_with("Abs ")) lists.push_back(StrJoin(Lines(block), " "));
+  }
+  EXPECT_EQ(lists, std::vector<std::string>{all});
+}
+
+// "$ fusionctl show softmax.onnx ..." and what it prints; lines with "..." are cut.
+TEST_F(DocumentationTest, TextFormsAreWhatFusionctlShows) {
+  std::set<std::string> forms;
+  for (const std::string& block : Blocks(ReadOrDie("core/README.md"), "")) {
+    if (!block.starts_with("$ fusionctl show softmax.onnx ")) continue;
+    std::vector<std::string> shown = Lines(block);
+    std::vector<std::string> words = {FUSIONCTL, "show", dir_->path("softmax.onnx")};
+    std::istringstream command(shown[0]);
+    std::vector<std::string> typed{std::istream_iterator<std::string>(command), {}};
+    words.insert(words.end(), typed.begin() + 4, typed.end());
+    forms.insert(typed[4]);
+    words.insert(words.end(), {"--server", daemon_->address()});
+    ProgramResult run = RunProgram(words);
+    ASSERT_EQ(run.code, 0) << run.err;
+    std::vector<std::string> printed = Lines(run.out);
+    ASSERT_EQ(printed.size(), shown.size() - 1) << run.out;
+    for (size_t i = 0; i < printed.size(); ++i) {
+      if (shown[i + 1].find("...") != std::string::npos) continue;
+      EXPECT_EQ(shown[i + 1], printed[i]) << shown[0];
+    }
+  }
+  EXPECT_EQ(forms, (std::set<std::string>{"graph", "program", "smg", "schedule", "plan"}));
+}
+
+class ReadmeTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ReadmeTest, NamesOnlyFilesThatExist) {
+  std::string text = ReadOrDie(GetParam());
+  std::regex path(
+      "(^|[^A-Za-z0-9_./-])((core|server|client|proto|deploy|tests)/[A-Za-z0-9_./]*[a-z])");
+  int found = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), path), end; it != end; ++it, ++found) {
+    EXPECT_TRUE(std::filesystem::exists(StrCat(kSource, "/", (*it)[2].str()))) << (*it)[2];
+  }
+  EXPECT_GT(found, 3);
+}
+INSTANTIATE_TEST_SUITE_P(All, ReadmeTest,
+                         testing::Values("README.md", "core/README.md", "tests/README.md"),
+                         [](const auto& test) {
+                           return test.param == "README.md" ? std::string("Root")
+                                                            : test.param.substr(0, 4);
+                         });
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,68 @@
+// Runs an ONNX model as fused kernels: the C++ client library from connecting to outputs. README.md
+// shows Run() below.
+//
+//   run_model SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond
+//
+// Every input is filled with ones; the first elements of every output are printed.
+#include <algorithm>
+#include <cstdio>
+
+#include "client/client.h"
+#include "client/fused_model.h"
+
+namespace fusion {
+namespace {
+
+HostTensor Ones(DType dtype, const Dims& dims) {
+  HostTensor tensor(dtype, dims);
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    if (IsFloat(dtype)) {
+      tensor.SetDouble(i, 1);
+    } else {
+      tensor.SetInt(i, 1);
+    }
+  }
+  return tensor;
+}
+
+void Print(const std::string& name, const HostTensor& tensor) {
+  std::printf("%s %s%s:", name.c_str(), std::string(DTypeName(tensor.dtype())).c_str(),
+              Shape(tensor.dims()).ToString().c_str());
+  int64_t shown = std::min<int64_t>(tensor.elements(), 4);
+  for (int64_t i = 0; i < shown; ++i) {
+    std::printf(" %g", IsFloat(tensor.dtype()) ? tensor.GetDouble(i) : double(tensor.GetInt(i)));
+  }
+  std::printf("%s\n", shown < tensor.elements() ? " ..." : "");
+}
+
+absl::Status Run(const std::string& server, const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server));
+  // Sends the model without its weights, waits for the kernels, checks their digests, packs
+  // weights.
+  ASSIGN_OR_RETURN(std::unique_ptr<FusedModel> model, FusedModel::Load(*client, path));
+
+  std::map<std::string, HostTensor> inputs;
+  for (size_t i = 0; i < model->inputs().size(); ++i) {
+    int position = model->plan().inputs[i];
+    if (position < 0) continue;  // an input that the graph does not read
+    const PlanTensor& tensor = model->plan().tensors[static_cast<size_t>(position)];
+    inputs[model->inputs()[i]] = Ones(tensor.dtype, tensor.dims);
+  }
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run(inputs));
+  for (size_t i = 0; i < outputs.size(); ++i) Print(model->outputs()[i], outputs[i]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace fusion
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: run_model SERVER MODEL.onnx\n");
+    return 2;
+  }
+  absl::Status status = fusion::Run(argv[1], argv[2]);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "run_model: %s\n", std::string(fusion::Message(status)).c_str());
+  return 1;
+}
