@@ -7,6 +7,7 @@
 #include <future>
 
 #include "client/kernel_assembly.h"
+#include "core/wire/answer.h"
 #include "core/wire/options.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
@@ -93,9 +94,7 @@ absl::Status FillRequest(const FusionRequest& request, v1::PlanFusionRequest* ou
   auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(request.ready_within);
   out->set_ready_within_ms(static_cast<uint32_t>(std::clamp<int64_t>(wait.count(), 0, UINT32_MAX)));
   EncodeOptions(request.options, out->mutable_options(), out->mutable_hints());
-  for (PlanText text : request.texts) {
-    out->add_dumps(static_cast<v1::DumpKind>(static_cast<int>(text) + v1::DUMP_KIND_GRAPH));
-  }
+  for (DumpKind kind : request.dumps) out->add_dumps(ToWire(kind));
   out->set_request_id(TextToWire(request.request_id));
   return absl::OkStatus();
 }

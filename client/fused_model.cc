@@ -67,12 +67,12 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
 
 absl::Status FusedModel::LoadKernels(const Client& client, const ExecutorOptions& options) {
   std::vector<Digest> keys;
-  for (const FusionReply::Kernel& kernel : reply_.kernels) keys.push_back(kernel.key);
+  for (const KernelStatus& kernel : reply_.kernels) keys.push_back(kernel.key);
   ASSIGN_OR_RETURN(std::vector<FetchedKernel> fetched, client.GetKernels(keys));
   std::vector<std::shared_ptr<const LoadedKernel>> loaded;
   for (size_t i = 0; i < fetched.size(); ++i) {
     const PlanKernel& kernel = plan().kernels[i];
-    const FusionReply::Kernel& announced = reply_.kernels[i];
+    const KernelStatus& announced = reply_.kernels[i];
     if (announced.state == KernelState::kReady && announced.content != fetched[i].content) {
       return DataLoss("kernel ", kernel.symbol, " (", kernel.label, ") has the SHA-256 ",
                       fetched[i].content.ToHex(), ", the plan came with ",

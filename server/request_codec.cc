@@ -3,7 +3,7 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
-#include "core/wire/kernel.h"
+#include "core/wire/answer.h"
 #include "core/wire/options.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
@@ -14,55 +14,6 @@ namespace fusion {
 namespace {
 
 constexpr size_t kMaxRequestIdBytes = 128;
-
-absl::StatusOr<DumpKind> DumpFromWire(int kind) {
-  switch (kind) {
-    case v1::DUMP_KIND_GRAPH:
-      return DumpKind::kGraph;
-    case v1::DUMP_KIND_PROGRAM:
-      return DumpKind::kProgram;
-    case v1::DUMP_KIND_SMG:
-      return DumpKind::kSmg;
-    case v1::DUMP_KIND_SCHEDULE:
-      return DumpKind::kSchedule;
-    case v1::DUMP_KIND_SOURCE:
-      return DumpKind::kSource;
-    case v1::DUMP_KIND_UNSPECIFIED:
-      return InvalidArgument("dumps: unspecified kind; expected 1..5");
-    default:
-      return Unimplemented("dumps: unknown kind ", kind, "; expected 1..5");
-  }
-}
-
-v1::DumpKind ToWire(DumpKind kind) {
-  switch (kind) {
-    case DumpKind::kGraph:
-      return v1::DUMP_KIND_GRAPH;
-    case DumpKind::kProgram:
-      return v1::DUMP_KIND_PROGRAM;
-    case DumpKind::kSmg:
-      return v1::DUMP_KIND_SMG;
-    case DumpKind::kSchedule:
-      return v1::DUMP_KIND_SCHEDULE;
-    case DumpKind::kSource:
-      return v1::DUMP_KIND_SOURCE;
-  }
-  return v1::DUMP_KIND_UNSPECIFIED;
-}
-
-v1::CacheOutcome ToWire(CacheOutcome outcome) {
-  switch (outcome) {
-    case CacheOutcome::kMiss:
-      return v1::CACHE_OUTCOME_MISS;
-    case CacheOutcome::kHitMemory:
-      return v1::CACHE_OUTCOME_HIT_MEMORY;
-    case CacheOutcome::kHitStore:
-      return v1::CACHE_OUTCOME_HIT_STORE;
-    case CacheOutcome::kSharedFlight:
-      return v1::CACHE_OUTCOME_SHARED_FLIGHT;
-  }
-  return v1::CACHE_OUTCOME_UNSPECIFIED;
-}
 
 absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_view bytes,
                           std::string_view what) {
@@ -95,7 +46,7 @@ class ParsedRequest final : public DecodedRequest {
     request_.ready_within = std::chrono::milliseconds(wire->ready_within_ms());
     ASSIGN_OR_RETURN(request_.options, DecodeOptions(wire->options(), wire->hints()));
     for (int kind : wire->dumps()) {
-      ASSIGN_OR_RETURN(DumpKind dump, DumpFromWire(kind));
+      ASSIGN_OR_RETURN(DumpKind dump, FromWire(static_cast<v1::DumpKind>(kind)));
       request_.dumps.insert(dump);
     }
     return absl::OkStatus();
@@ -129,23 +80,6 @@ class ParsedRequest final : public DecodedRequest {
   google::protobuf::Arena arena_;
 };
 
-void EncodeNames(const std::vector<std::string>& names,
-                 google::protobuf::RepeatedPtrField<std::string>* out) {
-  out->Reserve(static_cast<int>(names.size()));
-  for (const std::string& name : names) *out->Add() = TextToWire(name);
-}
-
-void EncodeKernelStatus(const KernelStatus& status, v1::KernelStatus* out) {
-  out->set_key(DigestToWire(status.key));
-  out->set_state(ToWire(status.state));
-  if (status.state != KernelState::kReady) return;
-  out->set_content_sha256(DigestToWire(status.content));
-  out->set_bytes(status.bytes);
-  EncodeCheckReport(status.check, out->mutable_check());
-  out->set_cached(status.cached);
-  out->set_compile_ms(status.compile_ms);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_view bytes) {
@@ -158,23 +92,11 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
   google::protobuf::Arena arena;
   auto& wire = *google::protobuf::Arena::CreateMessage<v1::PlanFusionResponse>(&arena);
   wire.set_plan_key(DigestToWire(reply.stored->key));
-  EncodeNames(reply.inputs, wire.mutable_binding()->mutable_inputs());
-  EncodeNames(reply.outputs, wire.mutable_binding()->mutable_outputs());
-  EncodeNames(reply.weights, wire.mutable_binding()->mutable_weights());
-  EncodeNames(reply.nodes, wire.mutable_binding()->mutable_nodes());
+  EncodeBinding(reply.binding, wire.mutable_binding());
   for (const KernelStatus& status : reply.kernels) EncodeKernelStatus(status, wire.add_kernels());
   wire.set_cache(ToWire(reply.cache));
-  for (const StageTime& stage : reply.stages) {
-    v1::StageTime& out = *wire.add_stages();
-    out.set_stage(stage.stage);
-    out.set_milliseconds(ToMilliseconds(stage.took));
-  }
-  for (const Dump& dump : reply.dumps) {
-    v1::Dump& out = *wire.add_dumps();
-    out.set_kind(ToWire(dump.kind));
-    out.set_name(TextToWire(dump.name));
-    out.set_text(TextToWire(dump.text));
-  }
+  for (const StageTime& stage : reply.stages) EncodeStageTime(stage, wire.add_stages());
+  for (const Dump& dump : reply.dumps) EncodeDump(dump, wire.add_dumps());
   for (const std::string& warning : reply.warnings) wire.add_warnings(TextToWire(warning));
 
   EncodedReply encoded{.head = {}, .plan = reply.stored, .tail = wire.SerializeAsString()};
@@ -186,20 +108,6 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
       static_cast<uint32_t>(reply.stored->plan_bytes.size()), end);
   encoded.head.assign(reinterpret_cast<char*>(header), static_cast<size_t>(end - header));
   return encoded;
-}
-
-std::string_view CacheOutcomeName(CacheOutcome outcome) {
-  switch (outcome) {
-    case CacheOutcome::kMiss:
-      return "miss";
-    case CacheOutcome::kHitMemory:
-      return "hit-memory";
-    case CacheOutcome::kHitStore:
-      return "hit-store";
-    case CacheOutcome::kSharedFlight:
-      return "shared-flight";
-  }
-  return "unknown";
 }
 
 }  // namespace fusion

@@ -40,7 +40,4 @@ struct EncodedReply {
 };
 EncodedReply EncodePlanReply(const PlanReply& reply);
 
-/// "miss", "hit-memory", "hit-store", "shared-flight".
-std::string_view CacheOutcomeName(CacheOutcome outcome);
-
 }  // namespace fusion

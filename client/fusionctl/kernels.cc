@@ -27,7 +27,7 @@ absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progre
                {"ops", Table::kCut}});
   for (size_t i = 0; i < reply.kernels.size(); ++i) {
     const PlanKernel& kernel = reply.plan.kernels[i];
-    const FusionReply::Kernel& status = reply.kernels[i];
+    const KernelStatus& status = reply.kernels[i];
     const CheckReport& check = status.check;
     table.Add({kernel.key.ToHex().substr(0, 16), kernel.isa, StrCat(kernel.phases),
                std::string(StateName(status.state)), HumanBytes(status.bytes),

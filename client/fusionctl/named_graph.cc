@@ -7,7 +7,7 @@
 namespace fusion {
 namespace {
 
-absl::Status CheckCounts(const Graph& graph, size_t weights, const FusionReply::Binding& names) {
+absl::Status CheckCounts(const Graph& graph, size_t weights, const Binding& names) {
   bool fits = graph.inputs().size() == names.inputs.size() &&
               graph.outputs().size() == names.outputs.size() &&
               graph.nodes().size() == names.nodes.size() && weights == names.weights.size();
@@ -16,7 +16,7 @@ absl::Status CheckCounts(const Graph& graph, size_t weights, const FusionReply::
 
 }  // namespace
 
-absl::StatusOr<Graph> NameGraph(const Graph& canonical, const FusionReply::Binding& names) {
+absl::StatusOr<Graph> NameGraph(const Graph& canonical, const Binding& names) {
   size_t weights = 0;
   for (const Tensor& t : canonical.tensors()) weights += t.kind == TensorKind::kWeight ? 1 : 0;
   RETURN_IF_ERROR(CheckCounts(canonical, weights, names));

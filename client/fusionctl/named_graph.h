@@ -7,6 +7,6 @@ namespace fusion {
 
 /// A plan's canonical graph, which has no names, with the caller's names put back.
 /// InvalidArgument if `canonical` is not the graph of that binding.
-absl::StatusOr<Graph> NameGraph(const Graph& canonical, const FusionReply::Binding& names);
+absl::StatusOr<Graph> NameGraph(const Graph& canonical, const Binding& names);
 
 }  // namespace fusion

@@ -78,14 +78,15 @@ std::string KernelLine(const FusionReply& reply) {
 // Stages that take at least a hundredth of the time; --json has all.
 std::string StageLine(const FusionReply& reply) {
   double total = 0;
-  for (const auto& stage : reply.stages) total += stage.milliseconds;
+  for (const auto& stage : reply.stages) total += ToMilliseconds(stage.took);
   std::string out = StrCat(HumanMilliseconds(total), " on the server:");
   double rest = 0;
   for (const auto& stage : reply.stages) {
-    if (stage.milliseconds * 100 < total) {
-      rest += stage.milliseconds;
+    if (ToMilliseconds(stage.took) * 100 < total) {
+      rest += ToMilliseconds(stage.took);
     } else {
-      StrAppend(&out, StrCat(" ", stage.name, " ", HumanMilliseconds(stage.milliseconds), ","));
+      StrAppend(&out,
+                StrCat(" ", stage.stage, " ", HumanMilliseconds(ToMilliseconds(stage.took)), ","));
     }
   }
   return StrCat(out, " rest ", HumanMilliseconds(rest));
@@ -107,8 +108,8 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
   out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels\n");
   out += StrCat("kernels: ", KernelLine(reply), "\n");
   out += StrCat("plan:    ", reply.plan_key.ToHex().substr(0, 16), ", ",
-                reply.cache == FusionReply::Cache::kMiss ? "planned by this request"
-                                                         : StrCat("from ", CacheName(reply.cache)),
+                reply.cache == CacheOutcome::kMiss ? "planned by this request"
+                                                   : StrCat("from ", CacheOutcomeName(reply.cache)),
                 "\n");
   out += StrCat("time:    ", StageLine(reply), "\n");
   for (const PlanFallback& f : plan.fallbacks) {

@@ -81,7 +81,7 @@ Json DecisionsJson(const Plan& plan) {
 }
 
 // 'weight 3 "encoder.w"'.
-std::string PlaceText(const PlanTensor& t, const FusionReply::Binding& names) {
+std::string PlaceText(const PlanTensor& t, const Binding& names) {
   auto named = [&t](const std::vector<std::string>& list) {
     auto at = static_cast<size_t>(t.index);
     return at < list.size() ? StrCat(" ", Quote(list[at])) : "";
@@ -163,7 +163,7 @@ Json KernelsJson(const FusionReply& reply) {
   Json out = Json::array();
   for (size_t i = 0; i < reply.kernels.size(); ++i) {
     const PlanKernel& kernel = reply.plan.kernels[i];
-    const FusionReply::Kernel& status = reply.kernels[i];
+    const KernelStatus& status = reply.kernels[i];
     const CheckReport& check = status.check;
     out.push_back(
         {{"key", kernel.key.ToHex()},
@@ -188,8 +188,8 @@ Json KernelsJson(const FusionReply& reply) {
 Json ReplyJson(const FusionReply& reply) {
   const Plan& plan = reply.plan;
   Json stages = Json::array();
-  for (const FusionReply::Stage& stage : reply.stages) {
-    stages.push_back({{"stage", stage.name}, {"ms", stage.milliseconds}});
+  for (const StageTime& stage : reply.stages) {
+    stages.push_back({{"stage", stage.stage}, {"ms", ToMilliseconds(stage.took)}});
   }
   Json fallbacks = Json::array();
   for (const PlanFallback& f : plan.fallbacks) {
@@ -197,7 +197,7 @@ Json ReplyJson(const FusionReply& reply) {
         {{"node", f.node}, {"names", NodeNames(reply, {f.node})}, {"reason", f.reason}});
   }
   return {{"plan_key", reply.plan_key.ToHex()},
-          {"cache", CacheName(reply.cache)},
+          {"cache", CacheOutcomeName(reply.cache)},
           {"target", plan.target},
           {"isa", plan.isa},
           {"threads", plan.threads},

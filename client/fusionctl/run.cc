@@ -80,7 +80,7 @@ Json IntervalJson(const MedianInterval& m) {
 Json ContenderJson(const Contender& c) {
   return {{"latency_us", IntervalJson(MedianOf(c.latency_us))},
           {"totals", TotalsJson(c.model->plan().totals)},
-          {"cache", CacheName(c.model->reply().cache)}};
+          {"cache", CacheOutcomeName(c.model->reply().cache)}};
 }
 
 std::string ResultText(const Arguments& arguments, const Contender& fused,

@@ -10,27 +10,27 @@ namespace fusion {
 namespace {
 
 // The texts a form is made of.
-std::vector<PlanText> TextsFor(const Arguments& arguments) {
+std::vector<DumpKind> TextsFor(const Arguments& arguments) {
   bool dot = arguments.format == ShowFormat::kDot;
   switch (arguments.what) {
     case ShowWhat::kGraph:
-      return {PlanText::kGraph};
+      return {DumpKind::kGraph};
     case ShowWhat::kProgram:
-      return {PlanText::kProgram};
+      return {DumpKind::kProgram};
     case ShowWhat::kSmg:
-      return dot ? std::vector{PlanText::kProgram, PlanText::kSmg} : std::vector{PlanText::kSmg};
+      return dot ? std::vector{DumpKind::kProgram, DumpKind::kSmg} : std::vector{DumpKind::kSmg};
     case ShowWhat::kSchedule:
-      return {PlanText::kSchedule};
+      return {DumpKind::kSchedule};
     case ShowWhat::kPlan:
-      return dot ? std::vector{PlanText::kGraph} : std::vector<PlanText>{};
+      return dot ? std::vector{DumpKind::kGraph} : std::vector<DumpKind>{};
     case ShowWhat::kSource:
-      return {PlanText::kSource};
+      return {DumpKind::kSource};
   }
   return {};
 }
 
 // What a text is of, for people.
-std::string Title(const FusionReply& reply, const FusionReply::Text& text) {
+std::string Title(const FusionReply& reply, const Dump& text) {
   const Plan& plan = reply.plan;
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     if (text.name == StrCat("group ", g)) return StrCat(text.name, ": ", plan.groups[g].label);
@@ -43,8 +43,8 @@ std::string Title(const FusionReply& reply, const FusionReply::Text& text) {
 }
 
 absl::StatusOr<Graph> NamedGraph(const FusionReply& reply) {
-  for (const FusionReply::Text& text : reply.texts) {
-    if (text.kind != PlanText::kGraph) continue;
+  for (const Dump& text : reply.dumps) {
+    if (text.kind != DumpKind::kGraph) continue;
     ASSIGN_OR_RETURN(Graph canonical, ParseGraph(text.text));
     return NameGraph(canonical, reply.binding);
   }
@@ -54,13 +54,13 @@ absl::StatusOr<Graph> NamedGraph(const FusionReply& reply) {
 absl::StatusOr<std::string> SmgsAsDot(const FusionReply& reply) {
   std::optional<Program> program;
   std::vector<std::pair<std::string, Smg>> smgs;
-  for (const FusionReply::Text& text : reply.texts) {
-    if (text.kind != PlanText::kProgram) continue;
+  for (const Dump& text : reply.dumps) {
+    if (text.kind != DumpKind::kProgram) continue;
     ASSIGN_OR_RETURN(program, ParseProgram(text.text));
   }
   if (!program) return Internal("the service sent no program");
-  for (const FusionReply::Text& text : reply.texts) {
-    if (text.kind != PlanText::kSmg || text.text.rfind('#', 0) == 0) continue;
+  for (const Dump& text : reply.dumps) {
+    if (text.kind != DumpKind::kSmg || text.text.rfind('#', 0) == 0) continue;
     ASSIGN_OR_RETURN(Smg smg, ParseSmg(text.text, *program));
     smgs.emplace_back(Title(reply, text), std::move(smg));
   }
@@ -107,7 +107,7 @@ absl::Status ShowJson(const Arguments& arguments, const FusionReply& reply) {
     return absl::OkStatus();
   }
   Json texts = Json::array();
-  for (const FusionReply::Text& text : reply.texts) {
+  for (const Dump& text : reply.dumps) {
     texts.push_back({{"name", text.name}, {"title", Title(reply, text)}, {"text", text.text}});
   }
   PrintJson(Json{{"texts", texts}});
@@ -121,8 +121,8 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
     return ToString(graph);
   }
   std::string out;
-  for (const FusionReply::Text& text : reply.texts) {
-    if (reply.texts.size() > 1) {
+  for (const Dump& text : reply.dumps) {
+    if (reply.dumps.size() > 1) {
       out += StrCat(out.empty() ? "" : "\n", Bold(StrCat("== ", Title(reply, text))), "\n");
     }
     out += text.text;
@@ -139,7 +139,7 @@ absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress)
   progress->Show("planning");
   FusionRequest request = model->Request(arguments, arguments.options);
   request.mode = PlanMode::kPlanOnly;
-  request.texts = TextsFor(arguments);
+  request.dumps = TextsFor(arguments);
   ASSIGN_OR_RETURN(FusionReply reply, session->client().PlanFusion(request));
   progress->Clear();
   if (arguments.format == ShowFormat::kJson) {

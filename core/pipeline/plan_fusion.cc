@@ -89,12 +89,9 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   PlanReply reply;
   reply.warnings = resolved->warnings;
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
-  if (!answered.ok()) return NameFailedNode(answered, resolved->nodes);
+  if (!answered.ok()) return NameFailedNode(answered, resolved->binding.nodes);
   WarnUnverified(reply.stored->plan, &reply);
-  reply.inputs = resolved->inputs;
-  reply.outputs = resolved->outputs;
-  reply.weights = resolved->weights;
-  reply.nodes = resolved->nodes;
+  reply.binding = resolved->binding;
   reply.stages = std::move(stages.times);
   reply.dumps = std::move(stages.dumps);
   return reply;
@@ -133,10 +130,8 @@ absl::StatusOr<std::shared_ptr<const FusionPipeline::Resolved>> FusionPipeline::
   ASSIGN_OR_RETURN(resolved->work, RunStage(stages, "key", [&] {
                      return MakeWork(canonical, std::move(device), request);
                    }));
-  resolved->inputs = std::move(canonical.input_names);
-  resolved->outputs = std::move(canonical.output_names);
-  resolved->weights = std::move(canonical.weight_names);
-  resolved->nodes = std::move(canonical.node_names);
+  resolved->binding = {std::move(canonical.input_names), std::move(canonical.output_names),
+                       std::move(canonical.weight_names), std::move(canonical.node_names)};
   if (recallable) {
     // A graph in memory is a few times as long as its bytes.
     auto bytes = static_cast<int64_t>(4 * request.source.onnx_model.size());

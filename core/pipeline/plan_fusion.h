@@ -8,6 +8,7 @@
 #include "core/base/cancel.h"
 #include "core/base/logging.h"
 #include "core/base/thread_pool.h"
+#include "core/bundle/answer.h"
 #include "core/cache/lru_map.h"
 #include "core/cache/single_flight.h"
 #include "core/cache/store.h"
@@ -19,23 +20,9 @@
 
 namespace fusion {
 
-enum class CacheOutcome : uint8_t { kMiss, kHitMemory, kHitStore, kSharedFlight };
-
-/// What is known about one kernel of a plan.
-struct KernelStatus {
-  Digest key;
-  KernelState state = KernelState::kPending;
-  Digest content;  // kReady, as all below
-  int64_t bytes = 0;
-  CheckReport check;
-  bool cached = false;  // this request found it compiled
-  double compile_ms = 0;
-};
-
 struct PlanReply {
   std::shared_ptr<const StoredPlan> stored;
-  /// The caller's names for the canonical positions of the plan.
-  std::vector<std::string> inputs, outputs, weights, nodes;
+  Binding binding;
   std::vector<KernelStatus> kernels;  // by plan kernel
   CacheOutcome cache = CacheOutcome::kMiss;
   std::vector<StageTime> stages;
@@ -104,7 +91,7 @@ class FusionPipeline {
   /// A request after import: the work and the caller's words.
   struct Resolved {
     WorkPtr work;
-    std::vector<std::string> inputs, outputs, weights, nodes;
+    Binding binding;
     std::vector<std::string> warnings;
   };
   /// A plan and how to make its kernels.

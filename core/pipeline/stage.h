@@ -12,11 +12,6 @@
 
 namespace fusion {
 
-struct StageTime {
-  std::string stage;
-  Nanoseconds took{0};
-};
-
 /// What the stages of one request share. Not thread-safe; refers to its parts.
 struct StageContext {
   const CancelToken& cancel;

@@ -239,7 +239,7 @@ def service_timing_rows(rows, work):
     with Daemon(work) as daemon:
         for _ in range(60):
             ctl("plan", model, "--server", daemon.address)
-        warm = [call["ms"] for call in daemon.calls(60) if call["cache"] == "hit-memory"]
+        warm = [call["ms"] for call in daemon.calls(60) if call["cache"] == "memory"]
     for row, values, bar in (("warm PlanFusion, server side", warm, 1), ("cold plan without compile", cold_plan, 50),
                              ("cold with compile and check, 2 workers", cold_compile, 5000)):
         low, high = interval(values)

@@ -35,7 +35,7 @@ std::vector<double> LoggedTimes(const std::string& log) {
   std::vector<double> times;
   for (std::string_view text : StrSplit(log, '\n')) {
     nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
-    if (line.is_object() && line["event"] == "rpc" && line["cache"] == "hit-memory") {
+    if (line.is_object() && line["event"] == "rpc" && line["cache"] == "memory") {
       times.push_back(line["ms"].get<double>());
     }
   }

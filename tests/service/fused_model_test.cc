@@ -164,7 +164,7 @@ TEST_F(FusedModelTest, OtherWeightsAreACacheHit) {
   GeneratedModel second = GenerateModel(*FindModel("mlp"), params).value();
   std::unique_ptr<FusedModel> a = FusedModel::Load(*client_, first.model, ".").value();
   std::unique_ptr<FusedModel> b = FusedModel::Load(*client_, second.model, ".").value();
-  EXPECT_EQ(b->reply().cache, FusionReply::Cache::kHitMemory);
+  EXPECT_EQ(b->reply().cache, CacheOutcome::kHitMemory);
   std::vector<HostTensor> inputs = GenerateInputs(first.inputs, 1);
   EXPECT_NE(a->Run(inputs).value(), b->Run(inputs).value());
 }

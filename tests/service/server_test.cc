@@ -447,7 +447,7 @@ TEST_F(ServerTest, MetricsAreWellFormedAndComplete) {
   EXPECT_EQ(Metric("grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"PlanFusion\","
                    "grpc_service=\"fusion.v1.FusionService\",grpc_type=\"unary\"}"),
             2);
-  EXPECT_EQ(Metric("fusion_plans_total{cache=\"hit-memory\"}"), 1);
+  EXPECT_EQ(Metric("fusion_plans_total{cache=\"memory\"}"), 1);
   EXPECT_EQ(Metric("fusion_store_writable{tier=\"disk\"}"), 1);
   EXPECT_GT(Metric("process_resident_memory_bytes"), 1e6);
 }
@@ -488,7 +488,7 @@ TEST_F(ServerTest, EveryCallLeavesOneLineOfJson) {
     EXPECT_EQ(line["method"], "PlanFusion");
     EXPECT_EQ(line["request_id"], "caller-17");
     EXPECT_EQ(line["code"], "OK");
-    EXPECT_EQ(line["cache"], "miss");
+    EXPECT_EQ(line["cache"], "planned");
     EXPECT_EQ(line["plan"].get<std::string>().size(), 64u);
     EXPECT_THAT(line["stages_ms"].get<std::string>(), HasSubstr("decode="));
   }

@@ -127,7 +127,7 @@ TEST_F(ClientTest, SendsWhatWasAskedFor) {
   request.ready_within = std::chrono::milliseconds(25);
   request.options.hints.batch_size = 3;
   request.options.dim_bindings = {{"seq", 128}};
-  request.texts = {PlanText::kSource};
+  request.dumps = {DumpKind::kSource};
   request.request_id = "me";
   ASSERT_FALSE(Connect()->PlanFusion(request).ok());
   const v1::PlanFusionRequest& wire = service_.last;

@@ -61,14 +61,14 @@ TEST(DecodeReply, KeepsEveryField) {
   EXPECT_EQ(reply->kernels[1].compile_ms, 2.5);
   EXPECT_TRUE(reply->kernels[1].cached);
   EXPECT_TRUE(reply->kernels[1].check.verified);
-  EXPECT_EQ(reply->cache, FusionReply::Cache::kHitStore);
+  EXPECT_EQ(reply->cache, CacheOutcome::kHitStore);
   ASSERT_EQ(reply->stages.size(), 1u);
-  EXPECT_EQ(reply->stages[0].name, "plan");
-  EXPECT_EQ(reply->stages[0].milliseconds, 1.5);
-  ASSERT_EQ(reply->texts.size(), 1u);
-  EXPECT_EQ(reply->texts[0].kind, PlanText::kSmg);
-  EXPECT_EQ(reply->texts[0].name, "group 0");
-  EXPECT_EQ(reply->texts[0].text, "smg {}");
+  EXPECT_EQ(reply->stages[0].stage, "plan");
+  EXPECT_EQ(reply->stages[0].took, std::chrono::microseconds(1500));
+  ASSERT_EQ(reply->dumps.size(), 1u);
+  EXPECT_EQ(reply->dumps[0].kind, DumpKind::kSmg);
+  EXPECT_EQ(reply->dumps[0].name, "group 0");
+  EXPECT_EQ(reply->dumps[0].text, "smg {}");
   EXPECT_THAT(reply->warnings, ElementsAre("take care"));
 }
 

@@ -131,8 +131,8 @@ TEST(NameGraph, PutsTheCallersNamesBack) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   absl::StatusOr<CanonicalGraph> canonical = Canonicalise(*graph);
   ASSERT_TRUE(canonical.ok()) << canonical.status();
-  FusionReply::Binding names{canonical->input_names, canonical->output_names,
-                             canonical->weight_names, canonical->node_names};
+  Binding names{canonical->input_names, canonical->output_names, canonical->weight_names,
+                canonical->node_names};
   absl::StatusOr<Graph> named = NameGraph(canonical->graph, names);
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ(ToString(*named), ToString(*graph));

@@ -106,10 +106,10 @@ TEST_F(FusionPipelineTest, AMissGoesThroughEveryStage) {
     EXPECT_EQ(reply.kernels[k].state, KernelState::kReady);
     EXPECT_FALSE(reply.kernels[k].cached);
   }
-  EXPECT_THAT(reply.inputs, testing::ElementsAre("x"));
-  EXPECT_THAT(reply.outputs, testing::ElementsAre("y"));
-  EXPECT_THAT(reply.weights, testing::UnorderedElementsAre("w", "b"));
-  EXPECT_THAT(reply.nodes, testing::UnorderedElementsAre("product", "sum", "relu"));
+  EXPECT_THAT(reply.binding.inputs, testing::ElementsAre("x"));
+  EXPECT_THAT(reply.binding.outputs, testing::ElementsAre("y"));
+  EXPECT_THAT(reply.binding.weights, testing::UnorderedElementsAre("w", "b"));
+  EXPECT_THAT(reply.binding.nodes, testing::UnorderedElementsAre("product", "sum", "relu"));
   EXPECT_EQ(reply.stored->plan.totals.kernels, 1) << "MatMul+Add+Relu is one kernel";
 }
 
@@ -119,8 +119,8 @@ TEST_F(FusionPipelineTest, EqualBytesAreNotImportedAgain) {
   PlanReply again = Ask(Request(model));
   EXPECT_THAT(StageNames(again), testing::ElementsAre("recall", "lookup"));
   EXPECT_EQ(again.cache, CacheOutcome::kHitMemory);
-  EXPECT_THAT(again.inputs, testing::ElementsAre("x"));
-  EXPECT_THAT(again.nodes, SizeIs(3));
+  EXPECT_THAT(again.binding.inputs, testing::ElementsAre("x"));
+  EXPECT_THAT(again.binding.nodes, SizeIs(3));
 }
 
 TEST_F(FusionPipelineTest, TheSameGraphUnderOtherNamesIsAHit) {
@@ -132,7 +132,7 @@ TEST_F(FusionPipelineTest, TheSameGraphUnderOtherNamesIsAHit) {
   EXPECT_EQ(second.cache, CacheOutcome::kHitMemory);
   EXPECT_EQ(second.stored->key, first.stored->key);
   EXPECT_EQ(compiled_, compiled);
-  EXPECT_THAT(second.inputs, testing::ElementsAre("other/x"));
+  EXPECT_THAT(second.binding.inputs, testing::ElementsAre("other/x"));
   for (const KernelStatus& kernel : second.kernels) EXPECT_TRUE(kernel.cached);
 }
 

@@ -64,10 +64,10 @@ TEST(RequestCodecTest, AReplyArrivesAsTheMessageItStandsFor) {
   PlanReply reply;
   auto stored = std::make_shared<StoredPlan>(MakeStoredPlan("full key", SamplePlan(), 1));
   reply.stored = stored;
-  reply.inputs = {"x", "y"};
-  reply.outputs = {"z"};
-  reply.weights = {"w"};
-  reply.nodes = {"n\xff"};
+  reply.binding.inputs = {"x", "y"};
+  reply.binding.outputs = {"z"};
+  reply.binding.weights = {"w"};
+  reply.binding.nodes = {"n\xff"};
   reply.kernels = {{.key = Sha256("a"),
                     .state = KernelState::kReady,
                     .content = Sha256("b"),

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/bundle/plan.h"
+
+namespace fusion {
+
+// What comes with a plan in an answer, as server and client both see it.
+
+/// Texts for people, made from the values between stages.
+enum class DumpKind : uint8_t {
+  kGraph,     // the normalised graph
+  kProgram,   // its loop ops
+  kSmg,       // space-mapping graph of each group
+  kSchedule,  // schedule of each kernel
+  kSource,    // generated source of each kernel
+};
+
+struct Dump {
+  DumpKind kind = DumpKind::kGraph;
+  std::string name;  // "graph", "program", "group 3", or the key of a kernel in hex
+  std::string text;
+};
+
+struct StageTime {
+  std::string stage;
+  Nanoseconds took{0};
+};
+
+/// The caller's names for the canonical positions of a plan; lengths as in the plan.
+struct Binding {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> weights;
+  std::vector<std::string> nodes;
+};
+
+/// What is known about one kernel of a plan.
+struct KernelStatus {
+  Digest key;
+  KernelState state = KernelState::kPending;
+  Digest content;     // kReady, as all below: SHA-256 of the shared object
+  int64_t bytes = 0;  // of the shared object
+  CheckReport check;
+  bool cached = false;    // the request found it compiled
+  double compile_ms = 0;  // whenever that was
+};
+
+/// Where the plan of an answer came from.
+enum class CacheOutcome : uint8_t { kMiss, kHitMemory, kHitStore, kSharedFlight };
+
+/// "planned", "memory", "store", "shared".
+std::string_view CacheOutcomeName(CacheOutcome outcome);
+
+}  // namespace fusion

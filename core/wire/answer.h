@@ -1,0 +1,41 @@
+#pragma once
+
+#include "core/bundle/answer.h"
+
+namespace fusion::v1 {
+class Binding;
+class Dump;
+class KernelStatus;
+class StageTime;
+enum CacheOutcome : int;
+enum DumpKind : int;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+v1::CacheOutcome ToWire(CacheOutcome outcome);
+/// What a newer server may say and we do not know counts as kMiss: it is only information.
+CacheOutcome FromWire(v1::CacheOutcome outcome);
+
+v1::DumpKind ToWire(DumpKind kind);
+/// InvalidArgument if unspecified, Unimplemented for a number we do not know.
+absl::StatusOr<DumpKind> FromWire(v1::DumpKind kind);
+
+/// Each Encode* writes into an empty message; names and texts that are not UTF-8 come out changed
+/// (TextToWire).
+void EncodeBinding(const Binding& binding, v1::Binding* out);
+Binding DecodeBinding(const v1::Binding& wire);
+
+void EncodeKernelStatus(const KernelStatus& status, v1::KernelStatus* out);
+/// InvalidArgument for digests of another length, negative sizes and times that are no number.
+absl::StatusOr<KernelStatus> DecodeKernelStatus(const v1::KernelStatus& wire);
+
+void EncodeStageTime(const StageTime& time, v1::StageTime* out);
+/// Times that are no number, below zero or beyond a day become 0.
+StageTime DecodeStageTime(const v1::StageTime& wire);
+
+void EncodeDump(const Dump& dump, v1::Dump* out);
+/// Fails as FromWire(kind).
+absl::StatusOr<Dump> DecodeDump(const v1::Dump& wire);
+
+}  // namespace fusion
