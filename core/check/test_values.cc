@@ -54,6 +54,36 @@ std::vector<double> SummedOver(const Program& program) {
   return length;
 }
 
+// Per value of the program, the shortest dim that it indexes; 0: it indexes none.
+std::vector<int64_t> IndexedExtents(const Program& program) {
+  std::vector<int64_t> extent(program.values.size(), 0);
+  for (const LoopOp& op : program.ops) {
+    if (op.kind != LoopOp::kLoop) continue;
+    for (size_t i = 0; i < op.body.reads.size(); ++i) {
+      const Shape& table = program.value(op.inputs[i]).type.shape;
+      const IndexMap& index = op.body.reads[i].index;
+      for (size_t d = 0; d < index.size(); ++d) {
+        if (index[d].indirect() < 0) continue;
+        ValueId by = op.inputs[static_cast<size_t>(index[d].indirect())];
+        int64_t length = table.dim(static_cast<int>(d)).value();
+        int64_t& shortest = extent[static_cast<size_t>(by)];
+        shortest = shortest == 0 ? length : std::min(shortest, length);
+      }
+    }
+  }
+  return extent;
+}
+
+// Every valid index of a dim, those that count from its end included.
+HostTensor RandomIndices(const TensorType& type, int64_t extent, uint64_t seed) {
+  Random random(seed);
+  HostTensor t(type.dtype, type.shape.ToDims());
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    t.SetInt(i, static_cast<int64_t>(random.Next() % static_cast<uint64_t>(2 * extent)) - extent);
+  }
+  return t;
+}
+
 }  // namespace
 
 HostTensor RandomTensor(const TensorType& type, uint64_t seed) {
@@ -88,10 +118,16 @@ HostTensor AdversarialTensor(const TensorType& type, uint64_t seed) {
 
 std::vector<HostTensor> RandomInputs(const Program& program, uint64_t seed, bool adversarial) {
   std::vector<double> summed = SummedOver(program);
+  std::vector<int64_t> indexed = IndexedExtents(program);
   std::vector<HostTensor> inputs;
   for (ValueId v : program.inputs) {
     const TensorType& type = program.value(v).type;
     uint64_t own = seed * 1009 + inputs.size();
+    int64_t extent = indexed[static_cast<size_t>(v)];
+    if (extent > 0) {
+      inputs.push_back(RandomIndices(type, extent, own));
+      continue;
+    }
     inputs.push_back(adversarial ? AdversarialTensor(type, own) : RandomTensor(type, own));
     double length = summed[static_cast<size_t>(v)];
     if (length > 1 && IsFloat(type.dtype)) Scale(&inputs.back(), std::pow(length, -0.25));

@@ -25,6 +25,13 @@ constexpr Case kCases[] = {
   output %5
 }
 )"},
+    {"gather_from_a_short_dim", R"(graph "g" {
+  %0 = input "x" : f32[3,2]
+  %1 = input "i" : i64[40]
+  %2 = Gather(%0, %1) {axis=1} : f32[3,40]  "" @ ""
+  output %2
+}
+)"},
     {"one_by_one", R"(graph "g" {
   %0 = input "x" : f32[1,1]
   %1 = weight "w" : f32[1,1]

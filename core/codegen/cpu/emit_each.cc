@@ -211,6 +211,9 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
     if (op.op == ScalarOp::kMod && IsFloat(op.type)) {
       return Unimplemented("unimplemented: mod of floats on the cpu backend");
     }
+    if (op.op == ScalarOp::kPow && !IsFloat(op.type)) {
+      return Unimplemented("unimplemented: pow of integers on the cpu backend");
+    }
   }
   std::string ops = StrJoin(each.ops, " ", [&](const ElementOp& op) -> std::string {
     if (op.kind == ElementOp::kReduce) return StrCat("reduce.", op.monoid);
