@@ -113,6 +113,11 @@ absl::StatusOr<std::vector<std::string>> GccPrograms(CommandRunner& runner, cons
     ASSIGN_OR_RETURN(std::string path,
                      Ask(runner, dir, {compiler, StrCat("-print-prog-name=", name)}));
     path = FirstLine(path);
+    if (path.empty()) {
+      return FailedPrecondition("compiler ", Quote(compiler),
+                                " is neither GCC nor clang; it does not know where its ", name,
+                                " is");
+    }
     // GCC prints the bare name of a program that it will look up in PATH.
     programs.push_back(path.find('/') == std::string::npos ? StrCat("/usr/bin/", path) : path);
   }

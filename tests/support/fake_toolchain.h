@@ -14,6 +14,8 @@ namespace fusion {
 class FakeTools final : public CommandRunner {
  public:
   std::function<CommandResult(const Command&)> on_compile;
+  /// What -print-prog-name answers.
+  std::string program_path = "/bin/true\n";
 
   absl::StatusOr<CommandResult> Run(const Command& command) override {
     CommandResult result;
@@ -23,7 +25,7 @@ class FakeTools final : public CommandRunner {
     if (what == "--version") {
       result.output = "g++ (Fake) 99.1\nCopyright (C) Free Software Foundation, Inc.\n";
     } else if (what.starts_with("-print-prog-name=")) {
-      result.output = "/bin/true\n";
+      result.output = program_path;
     } else if (what != "-shared" && on_compile) {
       return on_compile(command);
     }

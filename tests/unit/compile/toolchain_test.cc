@@ -44,6 +44,15 @@ TEST(Toolchain, TheFirstThatExistsIsTaken) {
               HasSubstr("no compiler found; looked for /nowhere/g++"));
 }
 
+TEST(Toolchain, AProgramThatOnlyNamesGnuIsNoCompiler) {
+  FakeTools tools;
+  tools.program_path = "\n";
+  absl::Status status = Toolchain::Open(FakeToolchainOptions(), tools).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(status)),
+              HasSubstr("compiler \"/bin/true\" is neither GCC nor clang"));
+}
+
 TEST(Toolchain, AnIsaTheCompilerDoesNotKnowIsToldClearly) {
   FakeTools tools;
   tools.on_compile = [](const Command& command) {
