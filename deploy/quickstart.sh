@@ -49,7 +49,6 @@ model=${1:-$work/bert_layer.onnx}
 if [[ $# -eq 0 ]]; then
   step "model: one BERT-base encoder layer, 128 tokens, 55 nodes as an exporter writes them"
   "$bin/fusion-modelgen" bert_layer --out "$model"
-  ls -l "$model" | awk '{print $5 " bytes: " $NF}'
 fi
 
 step "fusiond with an empty store in $work/store"

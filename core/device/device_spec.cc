@@ -246,9 +246,11 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
       found = by_name(generic);
       if (found == specs.end()) return Internal("no device spec ", generic);
       if (warning != nullptr) {
-        *warning =
-            StrCat("no device spec for ", target.vendor, " family ", target.family, " model ",
-                   target.model, "; planned for ", generic, " with the caches given");
+        std::string cpu = target.vendor.empty()
+                              ? "the request names no CPU"
+                              : StrCat("no device spec for ", target.vendor, " family ",
+                                       target.family, " model ", target.model);
+        *warning = StrCat(cpu, "; planned for ", generic, " with the caches given");
       }
     }
   }

@@ -1,6 +1,6 @@
 // How fast the reference evaluator is, on one thread. It judges every kernel, so it must reach at
 // least 0.5 GFLOP/s a core on MatMul; `evaluate_bench --benchmark_filter=MatMul` shows the figure,
-// and the ctest bench/evaluate_floor fails below the floor.
+// and `evaluate_bench --check-floor` exits with 1 below the floor.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
