@@ -30,8 +30,8 @@ struct NamedKernels {
 };
 
 /// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA
-/// into model->plan.kernels. Pure; any thread. Unimplemented, naming the op, for what the backend
-/// of `device` does not emit.
+/// into model->plan.kernels. Pure; any thread. Unimplemented for what the backend of `device` does
+/// not emit, with the payload kFailedNode of MakePlan.
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
                                          PlannedModel* model);
 

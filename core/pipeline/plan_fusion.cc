@@ -194,7 +194,7 @@ absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& requ
   DescribeKernels(reply);
   return RunStage(stages, "publish",
                   [&] {
-                    Publish({.stored = planned->stored}, &reply->warnings);
+                    Publish(planned->stored, {}, &reply->warnings);
                     return absl::StatusOr<bool>(true);
                   })
       .status();
@@ -311,6 +311,7 @@ FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
                                               std::shared_ptr<const Planned> planned,
                                               std::shared_ptr<Batch> batch) {
   std::set<NodeId> alone;
+  bool lasting = true;
   for (;;) {
     for (const auto& [k, claim] : batch->claims) {
       CompileResult result = claim.ticket().Wait(Nobody());
@@ -320,6 +321,9 @@ FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
     size_t before = alone.size();
     RETURN_IF_ERROR(IsolateFailures(planned->stored->plan, batch->results, &alone));
     if (alone.size() == before) break;
+    // A kernel that ran into a limit may do better on a quieter day.
+    lasting &= std::none_of(batch->results.begin(), batch->results.end(),
+                            [](const absl::Status& s) { return absl::IsDeadlineExceeded(s); });
     StageContext stages{Nobody(), clock_};
     ASSIGN_OR_RETURN(planned, Plan(work, alone, stages));
     batch = StartKernels(*planned);
@@ -332,7 +336,8 @@ FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
     built->warnings.push_back(
         StrCat(alone.size(), " nodes are not fused: a kernel that held them failed"));
   }
-  Publish(*built, &built->warnings);  // before the claims of `batch` end
+  // Before the claims of `batch` end.
+  Publish(lasting ? built->stored : nullptr, *batch, &built->warnings);
   return BuiltOr(std::move(built));
 }
 
@@ -361,15 +366,17 @@ absl::Status FusionPipeline::IsolateFailures(const fusion::Plan& plan,
   return absl::OkStatus();
 }
 
-void FusionPipeline::Publish(const Built& built, std::vector<std::string>* warnings) {
-  Bundle bundle{.plan = built.stored, .kernels = {}};
-  for (size_t k = 0; k < built.kernels.size(); ++k) {
-    if (!built.found[k]) bundle.kernels.push_back(built.kernels[k]);
+void FusionPipeline::Publish(std::shared_ptr<const StoredPlan> plan, const Batch& batch,
+                             std::vector<std::string>* warnings) {
+  Bundle bundle{.plan = std::move(plan), .kernels = {}};
+  for (size_t k = 0; k < batch.kernels.size(); ++k) {
+    if (!batch.found[k]) bundle.kernels.push_back(batch.kernels[k]);
   }
   absl::Status status = store_.PutBundle(bundle);
   if (status.ok()) return;
-  logger_.Warning("bundle_not_stored",
-                  {{"plan", built.stored->key.ToHex()}, {"reason", Message(status)}});
+  logger_.Warning("bundle_not_stored", {{"plan", bundle.plan ? bundle.plan->key.ToHex() : ""},
+                                        {"kernels", bundle.kernels.size()},
+                                        {"reason", Message(status)}});
   warnings->push_back(StrCat("not stored: ", Message(status)));
 }
 

@@ -134,7 +134,9 @@ class FusionPipeline {
                            std::shared_ptr<const Planned> planned, StageContext& stages,
                            PlanReply* reply);
   bool DescribeKernels(PlanReply* reply);
-  void Publish(const Built& built, std::vector<std::string>* warnings);
+  /// `plan` may be null: the kernels alone.
+  void Publish(std::shared_ptr<const StoredPlan> plan, const Batch& batch,
+               std::vector<std::string>* warnings);
   std::shared_ptr<const Planned> Remembered(const Digest& key);
 
   const PipelineOptions options_;

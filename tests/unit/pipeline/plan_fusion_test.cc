@@ -11,6 +11,7 @@
 #include "core/onnx/reference_weights.h"
 #include "tests/models/models.h"
 #include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/fake_toolchain.h"
 #include "tests/support/fake_worker.h"
 #include "tests/support/test_model.h"
@@ -51,7 +52,7 @@ class FusionPipelineTest : public testing::Test {
                    while (gate_closed_) std::this_thread::yield();
                    return decide_ ? decide_(job) : FakeAct::kCompile;
                  }),
-                 logger_),
+                 logger_, worker_clock_),
         pipeline_({.plan_threads = 2}, BuiltInSpecs().value(), toolchain_, store_, workers_,
                   logger_) {}
 
@@ -82,6 +83,7 @@ class FusionPipelineTest : public testing::Test {
   std::function<FakeAct(const CompileJob&)> decide_;
   CapturingLogger logger_;
   FakeTools tools_;
+  FakeClock worker_clock_;
   Toolchain toolchain_;
   MemoryStore store_;
   WorkerPool workers_;
@@ -286,6 +288,22 @@ TEST_F(FusionPipelineTest, AFailedKernelTakesItsGroupApart) {
   EXPECT_EQ(Ask(Request(model)).stored->plan.totals.kernels, 3) << "the store knows it";
 }
 
+TEST_F(FusionPipelineTest, AKernelThatWasTooSlowTakesItsGroupApartForNowOnly) {
+  decide_ = [](const CompileJob& job) {
+    bool fused = job.label.find('+') != std::string::npos;
+    return fused ? FakeAct::kHang : FakeAct::kCompile;
+  };
+  std::string model = SmallModel();
+  auto call = std::async(std::launch::async, [&] { return Ask(Request(model)); });
+  while (call.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
+    worker_clock_.Advance(std::chrono::seconds(30));  // the limit counts from when the job began
+  }
+  PlanReply reply = call.get();
+  EXPECT_EQ(reply.stored->plan.totals.kernels, 3);
+  Found<StoredPlan> kept = store_.GetPlan({reply.stored->key});
+  EXPECT_FALSE(kept) << "a slow moment must not decide for ever";
+}
+
 TEST_F(FusionPipelineTest, AKernelThatCannotBeTakenApartFailsTheRequestWithTheCompilersWords) {
   decide_ = [](const CompileJob&) { return FakeAct::kError; };
   std::string model = SmallModel();
@@ -322,6 +340,7 @@ TEST_F(FusionPipelineTest, MessagesNameTheCallersNode) {
   std::string model = BytesOf(m);
   absl::Status status = Send(Request(model)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node \"the/\\\"node\\\"\" (Exp)"));
 }
 
 TEST_F(FusionPipelineTest, AnUnknownKernelIsNotFound) {
