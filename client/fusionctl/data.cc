@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/import/import.h"
 #include "core/onnx/test_data.h"
 #include "core/tensor/onnx_dtype.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "client/detect_target.h"
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
 

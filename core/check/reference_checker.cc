@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/check/kernel_run.h"
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/device/host_isa.h"
 #include "core/graph/evaluate.h"
 

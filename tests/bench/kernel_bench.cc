@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/graph/canonical.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"

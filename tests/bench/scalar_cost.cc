@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/graph/builder.h"
 #include "core/graph/canonical.h"
 #include "tests/support/kernel_harness.h"

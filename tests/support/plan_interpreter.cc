@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/graph/evaluate.h"
 #include "core/schedule/interpret.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/check/kernel_run.h"
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
 #include "core/device/host_isa.h"

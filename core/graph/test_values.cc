@@ -1,4 +1,4 @@
-#include "core/check/test_values.h"
+#include "core/graph/test_values.h"
 
 #include <algorithm>
 #include <array>
