@@ -9,15 +9,17 @@ absl::StatusOr<int64_t> Span(const PlanTensor& t) {
     return InvalidArgument(t.strides.size(), " strides for rank ", t.dims.size());
   }
   RETURN_IF_ERROR(CheckedNumElements(t.dims, DTypeBytes(t.dtype)).status());
-  constexpr int64_t kLimit = int64_t{1} << 56;
   int64_t last = 0;
   for (size_t d = 0; d < t.dims.size(); ++d) {
     if (t.dims[d] == 0) return int64_t{0};
-    if (t.strides[d] < 0 || (t.dims[d] > 1 && t.strides[d] > kLimit / t.dims[d])) {
+    if (t.strides[d] < 0 || (t.dims[d] > 1 && t.strides[d] > kMaxSpaceBytes / t.dims[d])) {
       return InvalidArgument("stride ", t.strides[d], " of dim ", d);
     }
     if (t.dims[d] > 1) last += (t.dims[d] - 1) * t.strides[d];
-    if (last > kLimit) return InvalidArgument("more than 2^56 elements apart");
+    if (last >= kMaxSpaceBytes / DTypeBytes(t.dtype)) {
+      return InvalidArgument("elements ", last, " apart, expected at most ", kMaxSpaceBytes,
+                             " bytes");
+    }
   }
   return (last + 1) * DTypeBytes(t.dtype);
 }
@@ -25,6 +27,9 @@ absl::StatusOr<int64_t> Span(const PlanTensor& t) {
 absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   ASSIGN_OR_RETURN(int64_t span, Span(t));
   if (t.bytes < span) return InvalidArgument(t.bytes, " bytes declared, ", span, " needed");
+  if (t.bytes > kMaxSpaceBytes) {
+    return InvalidArgument(t.bytes, " bytes declared, expected at most ", kMaxSpaceBytes);
+  }
   auto in = [&](size_t count) { return t.index >= 0 && static_cast<size_t>(t.index) < count; };
   // The caller's tensors are dense and as large as `list` says, whichever plan tensor stands for
   // them.
@@ -68,6 +73,10 @@ absl::Status Verify(const Plan& plan) {
   if (plan.arena_bytes < 0 || plan.prepared_bytes < 0 || plan.threads < 1) {
     return InvalidArgument("plan: negative sizes or no threads");
   }
+  if (plan.arena_bytes > kMaxSpaceBytes || plan.prepared_bytes > kMaxSpaceBytes) {
+    return InvalidArgument("plan: ", plan.arena_bytes, " bytes of arena and ", plan.prepared_bytes,
+                           " of prepared weights, expected at most ", kMaxSpaceBytes, " each");
+  }
   auto tensors = static_cast<int>(plan.tensors.size());
   for (int i = 0; i < tensors; ++i) {
     absl::Status status = CheckTensor(plan, plan.tensors[static_cast<size_t>(i)]);
@@ -82,8 +91,8 @@ absl::Status Verify(const Plan& plan) {
   RETURN_IF_ERROR(check_list(plan.inputs, -1, "inputs"));
   RETURN_IF_ERROR(check_list(plan.outputs, 0, "outputs"));
   RETURN_IF_ERROR(check_list(plan.weights, -1, "weights"));
-  for (const auto& launches : {plan.prepare, plan.launches}) {
-    for (const PlanLaunch& launch : launches) {
+  for (const auto* launches : {&plan.prepare, &plan.launches}) {
+    for (const PlanLaunch& launch : *launches) {
       if (launch.kernel < 0 || static_cast<size_t>(launch.kernel) >= plan.kernels.size() ||
           launch.group < 0 || static_cast<size_t>(launch.group) >= plan.groups.size()) {
         return InvalidArgument("a plan launch names kernel ", launch.kernel, " and group ",

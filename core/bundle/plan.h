@@ -21,6 +21,10 @@ enum class Space : uint8_t {
   kArena,     // scratch between kernels of one run
 };
 
+/// Largest arena, prepared area or padded tensor of a plan: kMaxTensorBytes, and as much again as
+/// the padding of packed layouts and alignment may add.
+inline constexpr int64_t kMaxSpaceBytes = kMaxTensorBytes << 7;
+
 struct PlanTensor {
   DType dtype = DType::kF32;
   Dims dims;
@@ -37,8 +41,9 @@ struct Estimate {
   double time_us = 0;  // max(compute, memory) + stall + launch + tiling loss
   double compute_us = 0;
   double memory_us = 0;
-  double stall_us =
-      0;  // part of the shorter of compute and memory that does not hide behind the longer
+  // Part of the shorter of compute and memory that does not hide behind the longer, and what
+  // scratch beyond the private cache costs.
+  double stall_us = 0;
   double launch_us = 0;
   double tiling_loss_us = 0;
   double flops = 0;              // multiply-add counts 2

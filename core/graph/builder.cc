@@ -8,15 +8,13 @@
 namespace fusion {
 namespace {
 
-constexpr int kMaxRank = 64;
-constexpr int64_t kMaxBytes = int64_t{1} << 62;
 __extension__ typedef __int128 Wide;
 
 }  // namespace
 
 absl::Status CheckTensorSize(const TensorType& type) {
-  if (type.shape.rank() > kMaxRank) {
-    return InvalidArgument("rank ", type.shape.rank(), ", expected at most ", kMaxRank);
+  if (type.shape.rank() > kMaxTensorRank) {
+    return InvalidArgument("rank ", type.shape.rank(), ", expected at most ", kMaxTensorRank);
   }
   if (type.shape.is_static()) {
     return CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype)).status();
@@ -28,9 +26,10 @@ absl::Status CheckTensorSize(const TensorType& type) {
     auto magnitude = [](int64_t v) { return v < 0 ? -static_cast<Wide>(v) : Wide{v}; };
     Wide extent = magnitude(dim.constant());
     for (const Dim::Term& t : dim.terms()) extent += magnitude(t.coefficient);
-    if (extent > 1) bytes = extent > kMaxBytes ? Wide{kMaxBytes} + 1 : bytes * extent;
-    if (bytes > kMaxBytes) {
-      return InvalidArgument("shape ", type.shape.ToString(), ": more than 2^62 bytes");
+    if (extent > 1) bytes *= std::min(extent, Wide{kMaxTensorBytes} + 1);
+    if (bytes > kMaxTensorBytes) {
+      return InvalidArgument("shape ", type.shape.ToString(), ": more than ", kMaxTensorBytes,
+                             " bytes");
     }
   }
   return absl::OkStatus();
@@ -46,6 +45,13 @@ SymbolId GraphBuilder::AddSymbol(SymbolDecl symbol) {
 }
 
 TensorId GraphBuilder::AddTensor(Tensor tensor) {
+  if (tensor.type.shape.is_static()) {
+    auto elements = CheckedNumElements(tensor.type.shape.ToDims(), DTypeBytes(tensor.type.dtype));
+    if (elements.ok()) bytes_ += static_cast<double>(*elements * DTypeBytes(tensor.type.dtype));
+  }
+  if (too_large_.ok()) {
+    too_large_ = Annotate(CheckTensorSize(tensor.type), StrCat("tensor ", Quote(tensor.name)));
+  }
   graph_.tensors_.push_back(std::move(tensor));
   return static_cast<TensorId>(graph_.tensors_.size()) - 1;
 }
@@ -169,70 +175,14 @@ void GraphBuilder::MarkOutput(TensorId id) { graph_.outputs_.push_back(id); }
 
 absl::StatusOr<Graph> GraphBuilder::Build() {
   if (graph_.outputs_.empty()) return InvalidArgument("the graph has no output");
+  RETURN_IF_ERROR(too_large_);
+  if (bytes_ > static_cast<double>(kMaxTensorBytes)) {
+    return InvalidArgument("the tensors of the graph have ", static_cast<int64_t>(bytes_),
+                           " bytes together, expected at most ", kMaxTensorBytes);
+  }
   Graph out = std::move(graph_);
   graph_ = Graph();
   return out;
-}
-
-absl::StatusOr<Graph> BindSymbols(const Graph& graph, const std::vector<int64_t>& values) {
-  std::vector<int64_t> padded = values;
-  padded.resize(graph.symbols().size(), -1);
-  GraphBuilder builder(graph.name());
-  std::vector<Dim> replacement;
-  for (size_t i = 0; i < padded.size(); ++i) {
-    const SymbolDecl& symbol = graph.symbols()[i];
-    if (padded[i] < 0) {
-      replacement.push_back(Dim::Symbol(builder.AddSymbol(symbol)));
-      continue;
-    }
-    bool low = padded[i] < symbol.min;
-    bool high = symbol.max > 0 && padded[i] > symbol.max;
-    if (low || high || padded[i] % symbol.multiple_of != 0) {
-      return InvalidArgument("dim ", Quote(symbol.name), " is bound to ", padded[i],
-                             ", declared with min ", symbol.min, ", max ", symbol.max,
-                             " (0: none), multiple of ", symbol.multiple_of);
-    }
-    replacement.emplace_back(padded[i]);
-  }
-  auto bind = [&](const TensorType& type) {
-    std::vector<Dim> dims;
-    for (const Dim& dim : type.shape.dims()) {
-      Dim bound(dim.constant());
-      for (const Dim::Term& t : dim.terms()) {
-        bound = bound + replacement[static_cast<size_t>(t.symbol)] * t.coefficient;
-      }
-      dims.push_back(bound);
-    }
-    return TensorType{type.dtype, Shape(std::move(dims))};
-  };
-  std::vector<TensorId> moved(graph.tensors().size(), kNoTensor);
-  // Inputs first and in their order; weights and constants as they come.
-  for (TensorId id : graph.inputs()) {
-    const Tensor& t = graph.tensor(id);
-    moved[static_cast<size_t>(id)] = builder.AddInput(t.name, bind(t.type));
-  }
-  for (size_t i = 0; i < graph.tensors().size(); ++i) {
-    const Tensor& t = graph.tensors()[i];
-    if (t.kind == TensorKind::kWeight) moved[i] = builder.AddWeight(t.name, bind(t.type));
-    if (t.kind == TensorKind::kConstant) {
-      moved[i] = builder.AddConstant(t.name, *t.value, t.client_has_bytes);
-    }
-  }
-  for (const Node& node : graph.nodes()) {
-    std::vector<TensorId> inputs;
-    for (TensorId id : node.inputs) {
-      inputs.push_back(id == kNoTensor ? kNoTensor : moved[static_cast<size_t>(id)]);
-    }
-    std::vector<std::string> names;
-    for (TensorId id : node.outputs) names.push_back(graph.tensor(id).name);
-    ASSIGN_OR_RETURN(auto outputs, builder.AddMultiNode(*node.def, std::move(inputs), node.attrs,
-                                                        node.name, names));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      moved[static_cast<size_t>(node.outputs[i])] = outputs[i];
-    }
-  }
-  for (TensorId id : graph.outputs()) builder.MarkOutput(moved[static_cast<size_t>(id)]);
-  return builder.Build();
 }
 
 }  // namespace fusion

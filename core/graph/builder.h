@@ -15,12 +15,13 @@ struct BuilderOptions {
   /// Limits for all folding of one graph together, so that a hostile graph cannot make building it
   /// expensive: bytes of folded constants, and elements read plus loop points evaluated. What is
   /// beyond them stays a node.
-  int64_t fold_total_bytes = int64_t{256} << 20;
+  int64_t fold_total_bytes = int64_t{64} << 20;
   double fold_total_points = 0x1p30;
 };
 
-/// InvalidArgument for a tensor of more than 64 dims or 2^62 bytes; a symbol counts as its smallest
-/// useful value, so that sums and products of its extents fit in 64 bits as well.
+/// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes; a symbol
+/// counts as its smallest useful value, so that sums and products of its extents fit in 64 bits as
+/// well.
 absl::Status CheckTensorSize(const TensorType& type);
 
 /// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are
@@ -30,7 +31,7 @@ absl::Status CheckTensorSize(const TensorType& type);
 ///   TensorId x = b.AddInput("x", {DType::kF32, Shape{8, 64}});
 ///   TensorId w = b.AddWeight("w", {DType::kF32, Shape{64, 64}});
 ///   ASSIGN_OR_RETURN(TensorId y, b.AddNode("MatMul", {x, w}, {}, "fc"));
-///   b.MarkOutput(y, "y");
+///   b.MarkOutput(y);
 ///   ASSIGN_OR_RETURN(Graph graph, b.Build());
 ///
 /// Not thread-safe. Errors name the node and what was expected.
@@ -53,15 +54,15 @@ class GraphBuilder {
                                                      AttrMap attrs, std::string name,
                                                      const std::vector<std::string>& output_names);
 
-  /// Outputs keep the order of the calls. Naming an output renames its tensor only if it has no
-  /// name yet.
+  /// Outputs keep the order of the calls.
   void MarkOutput(TensorId id);
 
   const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
   /// The constant behind a tensor, or nullptr if it is not one.
   const HostTensor* ConstantValue(TensorId id) const { return graph_.tensor(id).value.get(); }
 
-  /// The graph; the builder is empty afterwards. InvalidArgument if there is no output.
+  /// The graph; the builder is empty afterwards. InvalidArgument if there is no output, a tensor is
+  /// too large (CheckTensorSize) or all together have more than kMaxTensorBytes.
   absl::StatusOr<Graph> Build();
 
  private:
@@ -73,10 +74,8 @@ class GraphBuilder {
 
   Graph graph_;
   BuilderOptions options_;
+  double bytes_ = 0;  // of the tensors of static shape
+  absl::Status too_large_ = absl::OkStatus();
 };
-
-/// The same graph with symbol i replaced by values[i]; types are inferred anew. -1 leaves a symbol
-/// open.
-absl::StatusOr<Graph> BindSymbols(const Graph& graph, const std::vector<int64_t>& values);
 
 }  // namespace fusion

@@ -11,15 +11,9 @@ namespace {
 constexpr int64_t kRun = 512;  // elements evaluated at once: fits L1 with a few temporaries
 constexpr int64_t kParallelPoints = 1 << 16;
 
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t size() const { return end - begin; }
-};
-
 // The coordinates of every axis that computing `box` visits.
-std::vector<Range> AxisRanges(const LoopBody& body, const Box& box) {
-  std::vector<Range> ranges;
+std::vector<IndexRange> AxisRanges(const LoopBody& body, const Box& box) {
+  std::vector<IndexRange> ranges;
   for (const LoopAxis& axis : body.axes) ranges.push_back({0, axis.extent.value()});
   for (size_t d = 0; d < body.write.size(); ++d) {
     const IndexExpr& e = body.write[d];
@@ -69,7 +63,7 @@ Address MakeAddress(const IndexMap& map, const Box& box, size_t axes) {
 class LoopRunner {
  public:
   LoopRunner(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
-             const std::vector<Range>& ranges, EvaluatedValue* out)
+             const std::vector<IndexRange>& ranges, EvaluatedValue* out)
       : body_(body), inputs_(inputs), ranges_(ranges), out_(out), value_(body.value) {
     for (int axis : body.ReducedAxes()) {
       // A reduced axis without a monoid has extent 1 (LoopBody::Verify).
@@ -109,7 +103,7 @@ class LoopRunner {
       ranges_[static_cast<size_t>(written_[0])].begin = begin;
       ranges_[static_cast<size_t>(written_[0])].end = end;
     }
-    for (const Range& r : ranges_) {
+    for (const IndexRange& r : ranges_) {
       bool is_reduced = false;
       for (int a : reduced_) is_reduced |= &r == &ranges_[static_cast<size_t>(a)];
       if (r.size() <= 0 && !is_reduced) return absl::OkStatus();
@@ -211,7 +205,7 @@ class LoopRunner {
   absl::Status RunMap() {
     Reset(written_);
     int run_axis = written_.empty() ? -1 : written_.back();
-    Range run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : Range{0, 1};
+    IndexRange run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : IndexRange{0, 1};
     int64_t step = run_axis >= 0 ? write_.step[static_cast<size_t>(run_axis)] : 0;
     do {
       for (int64_t at = run.begin; at < run.end; at += kRun) {
@@ -236,7 +230,7 @@ class LoopRunner {
   absl::Status RunReduction() {
     Reset(written_);
     int run_axis = reduced_.empty() ? -1 : reduced_.back();
-    Range run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : Range{0, 1};
+    IndexRange run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : IndexRange{0, 1};
     bool empty = false;
     for (int a : reduced_) empty |= ranges_[static_cast<size_t>(a)].size() <= 0;
     do {
@@ -346,7 +340,7 @@ class LoopRunner {
 
   const LoopBody& body_;
   const std::vector<const EvaluatedValue*>& inputs_;
-  std::vector<Range> ranges_;
+  std::vector<IndexRange> ranges_;
   EvaluatedValue* out_;
   CompiledExpr value_;
   std::vector<CompiledExpr> merge_;
@@ -472,8 +466,8 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
 }
 
 void RunProduct(const LoopBody& body, const ProductForm& form,
-                const std::vector<const EvaluatedValue*>& inputs, const std::vector<Range>& ranges,
-                int threads, EvaluatedValue* out) {
+                const std::vector<const EvaluatedValue*>& inputs,
+                const std::vector<IndexRange>& ranges, int threads, EvaluatedValue* out) {
   static const ProductRowsFn kRows = ChooseProductRows();
   const double* a_data = inputs[static_cast<size_t>(form.a)]->reals.data();
   const double* b_data = inputs[static_cast<size_t>(form.b)]->reals.data();
@@ -495,7 +489,7 @@ void RunProduct(const LoopBody& body, const ProductForm& form,
   }
   int64_t outer_points = 1;
   for (int axis : outer) outer_points *= ranges[static_cast<size_t>(axis)].size();
-  Range rows = form.m >= 0 ? ranges[static_cast<size_t>(form.m)] : Range{0, 1};
+  IndexRange rows = form.m >= 0 ? ranges[static_cast<size_t>(form.m)] : IndexRange{0, 1};
   int64_t row_groups = (rows.size() + 3) / 4;
   int64_t reduced_points = 1;
   for (int axis : reduced) reduced_points *= ranges[static_cast<size_t>(axis)].size();
@@ -574,16 +568,14 @@ Box ComputedBox(const LoopBody& body, const Box& box) {
 }
 
 Box NeededBox(const LoopBody& body, int input, const Dims& extents, const Box& box) {
-  std::vector<Range> ranges = AxisRanges(body, box);
+  std::vector<IndexRange> ranges = AxisRanges(body, box);
   const Read& read = body.reads[static_cast<size_t>(input)];
-  for (const Guard& g : read.guards) {
-    Range& r = ranges[static_cast<size_t>(g.axis)];
-    r.begin = std::max(r.begin, g.begin);
-    r.end = std::min(r.end, g.end);
+  bool empty = false;
+  for (size_t a = 0; a < ranges.size(); ++a) {
+    ranges[a] = Guarded(ranges[a], static_cast<int>(a), read.guards);
+    empty |= ranges[a].empty();
   }
   Box need{Dims(extents.size(), 0), extents};
-  bool empty = false;
-  for (const Range& r : ranges) empty |= r.size() <= 0;
   for (size_t d = 0; d < extents.size(); ++d) {
     const IndexExpr& e = read.index[d];
     if (empty) {
@@ -591,17 +583,9 @@ Box NeededBox(const LoopBody& body, int input, const Dims& extents, const Box& b
       continue;
     }
     if (e.indirect() >= 0) continue;
-    int64_t low = e.constant();
-    int64_t high = e.constant();
-    for (const IndexExpr::Term& t : e.terms()) {
-      const Range& r = ranges[static_cast<size_t>(t.axis)];
-      int64_t first = t.coefficient * r.begin;
-      int64_t last = t.coefficient * (r.end - 1);
-      low += std::min(first, last);
-      high += std::max(first, last);
-    }
-    need.begin[d] = std::clamp<int64_t>(low, 0, extents[d]);
-    need.end[d] = std::clamp<int64_t>(high + 1, need.begin[d], extents[d]);
+    IndexRange range = RangeOf(e, [&](int a) { return ranges[static_cast<size_t>(a)]; });
+    need.begin[d] = std::clamp<int64_t>(range.begin, 0, extents[d]);
+    need.end[d] = std::clamp<int64_t>(range.end, need.begin[d], extents[d]);
   }
   return need;
 }
@@ -616,10 +600,10 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
     out->integers.assign(static_cast<size_t>(elements), 0);
   }
   if (elements == 0) return absl::OkStatus();
-  std::vector<Range> ranges = AxisRanges(body, out->box);
+  std::vector<IndexRange> ranges = AxisRanges(body, out->box);
   bool empty = false;
   int64_t points = 1;
-  for (const Range& r : ranges) {
+  for (const IndexRange& r : ranges) {
     empty |= r.size() <= 0;
     points *= std::max<int64_t>(r.size(), 1);
   }
@@ -631,11 +615,11 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
   }
   LoopRunner first(body, inputs, ranges, out);
   if (first.written().empty() || threads <= 1) {
-    Range all =
-        first.written().empty() ? Range{0, 1} : ranges[static_cast<size_t>(first.written()[0])];
+    IndexRange all = first.written().empty() ? IndexRange{0, 1}
+                                             : ranges[static_cast<size_t>(first.written()[0])];
     return first.Run(all.begin, all.end);
   }
-  Range all = ranges[static_cast<size_t>(first.written()[0])];
+  IndexRange all = ranges[static_cast<size_t>(first.written()[0])];
   std::vector<absl::Status> statuses(static_cast<size_t>(threads), absl::OkStatus());
   std::atomic<size_t> next{0};
   ParallelFor(threads, all.size(), [&](int64_t begin, int64_t end) {

@@ -11,7 +11,7 @@
 namespace fusion {
 namespace {
 
-// Axes without use vanish, so that a body has one form whatever it came through.
+// A view that shows its input as it is, dim by dim.
 bool IsIdentityView(const LoopBody& body) {
   if (!body.IsView()) return false;
   const IndexMap& read = body.reads[0].index;

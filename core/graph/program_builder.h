@@ -15,13 +15,12 @@ class ProgramBuilder {
   /// A tensor under construction: `base`, or a view of it.
   struct Handle {
     ValueId base = 0;
-    /// Empty axes and reads: the base itself. Else reads[0] indexes the base, write is this tensor.
+    /// Absent: the base itself. Else reads[0] indexes the base, write is this tensor.
     std::optional<LoopBody> view;
     NodeId origin = kNoNode;
   };
 
   ValueId AddValue(Value value);
-  const TensorType& TypeOf(const Handle& handle) const;
 
   /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
   /// one handle an output.

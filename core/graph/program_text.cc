@@ -6,14 +6,6 @@
 namespace fusion {
 namespace {
 
-std::string GuardsToString(const LoopBody& body, const Read& read) {
-  if (read.guards.empty()) return "";
-  return StrCat(" where ", StrJoin(read.guards, " and ", [&](const Guard& g) {
-                  return StrCat(body.axes[static_cast<size_t>(g.axis)].name, " in [", g.begin, ", ",
-                                g.end, "]");
-                }));
-}
-
 std::string OrderToString(const Value& value) {
   if (value.order.empty()) return "";
   return StrCat(" order [", StrJoin(value.order, ", "), "]");
@@ -34,7 +26,7 @@ std::string OpToString(const Program& program, const LoopOp& op) {
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     text +=
         StrCat(i == 0 ? "" : ", ", "%", op.inputs[i], IndexMapToString(body.reads[i].index, name),
-               GuardsToString(body, body.reads[i]));
+               GuardsToString(body.reads[i].guards, name));
   }
   return StrCat(text, ") : ", body.value.ToString(), "\n");
 }
@@ -72,15 +64,9 @@ class ProgramParser {
   }
 
   absl::StatusOr<TensorType> Type() {
-    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
-    auto dtype = ParseDType(name);
-    if (!dtype) return in_.Error("an element type before this");
-    ASSIGN_OR_RETURN(std::string_view inner, in_.Until(']'));
-    RETURN_IF_ERROR(in_.Expect("]"));
-    ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));
-    if (!shape.is_static()) return in_.Error("a static shape before this");
-    RETURN_IF_ERROR(CheckedNumElements(shape.ToDims(), DTypeBytes(*dtype)).status());
-    return TensorType{*dtype, std::move(shape)};
+    ASSIGN_OR_RETURN(TensorType type, TensorType::Parse(in_));
+    if (!type.shape.is_static()) return in_.Error("a static shape before this");
+    return type;
   }
 
   absl::Status Definition() {
@@ -200,21 +186,7 @@ class ProgramParser {
       types.push_back(program_.value(input).type.dtype);
       Read read;
       ASSIGN_OR_RETURN(read.index, ParseIndexMap(in_, find));
-      if (in_.Accept("where")) {
-        do {
-          Guard guard;
-          ASSIGN_OR_RETURN(std::string name, in_.Identifier());
-          guard.axis = find(name);
-          if (guard.axis < 0) return in_.Error("the name of an axis before this");
-          RETURN_IF_ERROR(in_.Expect("in"));
-          RETURN_IF_ERROR(in_.Expect("["));
-          ASSIGN_OR_RETURN(guard.begin, in_.Integer());
-          RETURN_IF_ERROR(in_.Expect(","));
-          ASSIGN_OR_RETURN(guard.end, in_.Integer());
-          RETURN_IF_ERROR(in_.Expect("]"));
-          read.guards.push_back(guard);
-        } while (in_.Accept("and"));
-      }
+      ASSIGN_OR_RETURN(read.guards, ParseGuards(in_, find));
       body.reads.push_back(std::move(read));
     }
     RETURN_IF_ERROR(in_.Expect(":"));

@@ -24,11 +24,7 @@ absl::StatusOr<HostTensor> ReadData(v1::DataType type, Dims dims, const std::str
   if (dims.size() > kMaxTensorRank) {
     return InvalidArgument("has rank ", dims.size(), ", expected at most ", kMaxTensorRank);
   }
-  ASSIGN_OR_RETURN(HostTensor out, HostTensor::FromBytes(dtype, std::move(dims), data));
-  if (dtype == DType::kBool) {
-    for (auto& b : out.data<uint8_t>()) b = b != 0 ? 1 : 0;
-  }
-  return out;
+  return HostTensor::FromBytes(dtype, std::move(dims), data);
 }
 
 absl::StatusOr<AttrValue> ReadAttribute(const v1::Attribute& a) {

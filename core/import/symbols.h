@@ -9,11 +9,6 @@
 
 namespace fusion {
 
-/// No extent, coefficient or bound value of a request may be larger: far above every tensor that
-/// can exist, small enough that sums and products of a few of them stay inside 64 bits or are
-/// caught.
-inline constexpr int64_t kMaxExtent = int64_t{1} << 40;
-
 /// The symbolic dims of one request: their names, the numbers the caller binds them to, and which
 /// stay open. Dims in "local" form name symbols by their number here; Resolve gives the graph's
 /// form.

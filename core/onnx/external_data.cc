@@ -10,6 +10,8 @@
 #include <cstring>
 #include <optional>
 
+#include "core/base/unique_fd.h"
+
 namespace fusion {
 namespace {
 
@@ -115,11 +117,9 @@ absl::StatusOr<HostTensor> ReadAt(int fd, const Location& location, const Tensor
     return InvalidArgument(where, ": has ", info.st_size, " bytes, expected at least ",
                            header.bytes, " from byte ", location.offset);
   }
-  HostTensor out(header.dtype, header.dims);
+  ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
   RETURN_IF_ERROR(ReadFully(fd, location.offset, &out, where));
-  if (out.dtype() == DType::kBool) {
-    for (auto& b : out.data<uint8_t>()) b = b != 0 ? 1 : 0;
-  }
+  out.NormaliseBools();
   return out;
 }
 
@@ -135,11 +135,9 @@ absl::StatusOr<HostTensor> ReadExternalTensor(const onnx::TensorProto& tensor,
   ASSIGN_OR_RETURN(std::string path, Resolve(location.file, directory, what));
   std::string where = StrCat(what, ": external data file ", Quote(location.file));
   // O_NONBLOCK: opening a pipe must not wait for a writer before it is refused.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (fd < 0) return NotFound(where, ": cannot be opened: ", std::strerror(errno));
-  absl::StatusOr<HostTensor> out = ReadAt(fd, location, header, where);
-  ::close(fd);
-  return out;
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!fd.valid()) return NotFound(where, ": cannot be opened: ", std::strerror(errno));
+  return ReadAt(fd.get(), location, header, where);
 }
 
 absl::StatusOr<HostTensor> ReadTensor(const onnx::TensorProto& tensor, const std::string& directory,

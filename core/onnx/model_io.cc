@@ -12,6 +12,8 @@
 #include <fstream>
 #include <optional>
 
+#include "core/base/unique_fd.h"
+
 namespace fusion {
 namespace {
 
@@ -22,21 +24,6 @@ using google::protobuf::io::ZeroCopyInputStream;
 
 constexpr int kVarint = 0;
 constexpr int kLengthDelimited = 2;
-
-/// A file descriptor that is closed at the end of its scope.
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Name and wire type of a field of ModelProto; nullopt for a number it does not have.
 struct ModelField {
@@ -130,23 +117,23 @@ bool Parse(ZeroCopyInputStream* stream, onnx::ModelProto* model) {
 
 absl::StatusOr<onnx::ModelProto> LoadModel(const std::string& path) {
   std::string what = StrCat("model file ", Quote(path));
-  OpenFile file(path);
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info = {};
-  if (file.fd() < 0 || ::fstat(file.fd(), &info) != 0) {
+  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
     return NotFound(what, ": cannot be opened: ", std::strerror(errno));
   }
   if (!S_ISREG(info.st_mode)) return InvalidArgument(what, ": is not a regular file");
   RETURN_IF_ERROR(CheckSize(info.st_size, what));
   onnx::ModelProto model;
-  FileInputStream stream(file.fd(), 1 << 16);
+  FileInputStream stream(file.get(), 1 << 16);
   if (!Parse(&stream, &model)) {
     if (stream.GetErrno() != 0) {
       return FailedPrecondition(what, ": cannot be read: ", std::strerror(stream.GetErrno()));
     }
-    if (::lseek(file.fd(), 0, SEEK_SET) != 0) {
+    if (::lseek(file.get(), 0, SEEK_SET) != 0) {
       return FailedPrecondition(what, ": cannot be read: ", std::strerror(errno));
     }
-    FileInputStream again(file.fd(), 1 << 16);
+    FileInputStream again(file.get(), 1 << 16);
     return Diagnose(&again, info.st_size, what);
   }
   RETURN_IF_ERROR(CheckContent(model, what));

@@ -7,12 +7,6 @@
 namespace fusion {
 namespace {
 
-// Bools may be any byte in a file; ours are 0 or 1.
-void NormaliseBools(HostTensor* tensor) {
-  if (tensor->dtype() != DType::kBool) return;
-  for (auto& b : tensor->data<uint8_t>()) b = b != 0 ? 1 : 0;
-}
-
 absl::Status CheckCount(int64_t got, int64_t wanted, std::string_view field,
                         std::string_view what) {
   if (got == wanted) return absl::OkStatus();
@@ -25,7 +19,7 @@ absl::StatusOr<HostTensor> CopyField(const TensorHeader& header, const Field& fi
                                      std::string_view name, std::string_view what) {
   int64_t elements = header.bytes / DTypeBytes(header.dtype);
   RETURN_IF_ERROR(CheckCount(field.size(), elements, name, what));
-  HostTensor out(header.dtype, header.dims);
+  ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
   if (elements > 0) std::memcpy(out.bytes(), field.data(), static_cast<size_t>(header.bytes));
   return out;
 }
@@ -35,7 +29,7 @@ absl::StatusOr<HostTensor> CopyInt32Data(const TensorHeader& header,
                                          const onnx::TensorProto& tensor, std::string_view what) {
   int64_t elements = header.bytes / DTypeBytes(header.dtype);
   RETURN_IF_ERROR(CheckCount(tensor.int32_data_size(), elements, "int32_data", what));
-  HostTensor out(header.dtype, header.dims);
+  ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
   for (int i = 0; i < tensor.int32_data_size(); ++i) {
     if (IsFloat(header.dtype)) {
       out.data<uint16_t>()[static_cast<size_t>(i)] = static_cast<uint16_t>(tensor.int32_data(i));
@@ -91,26 +85,24 @@ absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor,
   if (IsExternal(tensor)) {
     return InvalidArgument(what, ": its bytes are stored outside of the model");
   }
-  absl::StatusOr<HostTensor> out;
   if (tensor.has_raw_data()) {
     if (static_cast<int64_t>(tensor.raw_data().size()) != header.bytes) {
       return InvalidArgument(what, ": ", DTypeName(header.dtype), DimsToString(header.dims),
                              " has ", tensor.raw_data().size(), " bytes of raw_data, expected ",
                              header.bytes);
     }
-    out = HostTensor::FromBytes(header.dtype, header.dims, tensor.raw_data());
-  } else if (header.dtype == DType::kF32) {
-    out = CopyField<float>(header, tensor.float_data(), "float_data", what);
-  } else if (header.dtype == DType::kF64) {
-    out = CopyField<double>(header, tensor.double_data(), "double_data", what);
-  } else if (header.dtype == DType::kI64) {
-    out = CopyField<int64_t>(header, tensor.int64_data(), "int64_data", what);
-  } else {
-    out = CopyInt32Data(header, tensor, what);
+    return HostTensor::FromBytes(header.dtype, header.dims, tensor.raw_data());
   }
-  if (!out.ok()) return out;
-  NormaliseBools(&*out);
-  return out;
+  if (header.dtype == DType::kF32) {
+    return CopyField<float>(header, tensor.float_data(), "float_data", what);
+  }
+  if (header.dtype == DType::kF64) {
+    return CopyField<double>(header, tensor.double_data(), "double_data", what);
+  }
+  if (header.dtype == DType::kI64) {
+    return CopyField<int64_t>(header, tensor.int64_data(), "int64_data", what);
+  }
+  return CopyInt32Data(header, tensor, what);
 }
 
 onnx::TensorProto MakeTensorProto(const HostTensor& tensor, const std::string& name) {

@@ -24,9 +24,6 @@ struct TensorHeader {
 absl::StatusOr<TensorHeader> ReadTensorHeader(const onnx::TensorProto& tensor,
                                               std::string_view what);
 
-/// No real model comes near it; it bounds the work that a hostile shape causes.
-inline constexpr int kMaxTensorRank = 64;
-
 /// True if the bytes are not in the message (data_location EXTERNAL).
 bool IsExternal(const onnx::TensorProto& tensor);
 

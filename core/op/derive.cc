@@ -91,24 +91,4 @@ absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call) {
   return types;
 }
 
-LoopCost DeriveCost(const LoopBody& body) {
-  LoopCost cost;
-  cost.points = 1;
-  for (const LoopAxis& axis : body.axes) cost.points *= axis.extent.value();
-  double per_point = 0;
-  body.value.VisitOnce([&](const Expr& e) {
-    bool arithmetic = GetScalarInfo(e.op()).typing == ScalarTyping::kNumeric ||
-                      GetScalarInfo(e.op()).typing == ScalarTyping::kReal;
-    if (arithmetic) per_point += 1;
-  });
-  double merge = 0;
-  if (body.reduce) {
-    per_point += body.reduce->width();
-    for (const Expr& m : body.reduce->merge()) merge += m.Cost();
-  }
-  cost.flops = per_point * static_cast<double>(cost.points);
-  cost.scalar_cost = (body.value.Cost() + merge) * static_cast<double>(cost.points);
-  return cost;
-}
-
 }  // namespace fusion

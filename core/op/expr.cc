@@ -186,7 +186,7 @@ std::string Expr::ToString() const {
 namespace {
 
 constexpr int kMaxExprDepth = 200;
-constexpr int kMaxExprNodes = 10000;
+constexpr int kMaxExprNodes = 1 << 14;  // a Concat of kMaxVariadicInputs inputs has 12,286
 
 }  // namespace
 

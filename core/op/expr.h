@@ -72,7 +72,7 @@ class Expr {
   /// "mul(in0, sigmoid(in0))"; constants as f32(0x1.8p+1), casts as cast.f32(x).
   std::string ToString() const;
   /// Inverse of ToString; `input_types[i]` is the type of in<i>. Rejects unknown names, wrong
-  /// arity, ill-typed arguments, more than 10,000 nodes and nesting beyond 200.
+  /// arity, ill-typed arguments, more than 16,384 nodes and nesting beyond 200.
   static absl::StatusOr<Expr> Parse(Lexer& in, const std::vector<DType>& input_types);
 
  private:

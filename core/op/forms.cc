@@ -6,8 +6,6 @@
 namespace fusion {
 namespace {
 
-constexpr int kMaxVariadicInputs = 4096;
-
 // Extent of an output dim from the extents of the inputs that have it: equal, or 1.
 absl::StatusOr<Dim> BroadcastExtent(const OpCall& call, int rank, int d) {
   Dim extent(1);
@@ -107,11 +105,21 @@ OpDef VariadicOp(std::string name, ScalarOp op) {
               return InvalidArgument("inputs are bool, expected a numeric type");
             }
             return ElementwiseBody(call, [op](const std::vector<Expr>& in) {
-              Expr value = in[0];
-              for (size_t i = 1; i < in.size(); ++i) value = Expr::Binary(op, value, in[i]);
-              return value;
+              return BalancedTree(in, [op](size_t, const Expr& a, const Expr& b) {
+                return Expr::Binary(op, a, b);
+              });
             });
           }};
+}
+
+Expr BalancedTree(const std::vector<Expr>& leaves,
+                  const std::function<Expr(size_t middle, const Expr& a, const Expr& b)>& join) {
+  std::function<Expr(size_t, size_t)> tree = [&](size_t begin, size_t end) -> Expr {
+    if (end - begin == 1) return leaves[begin];
+    size_t middle = begin + (end - begin) / 2;
+    return join(middle, tree(begin, middle), tree(middle, end));
+  };
+  return tree(0, leaves.size());
 }
 
 std::vector<ParamSpec> ReduceParams() {

@@ -18,7 +18,17 @@ absl::StatusOr<LoopBody> ElementwiseBody(
 OpDef UnaryOp(std::string name, ScalarOp op);
 /// Definition of c = op(a, b) with broadcasting.
 OpDef BinaryOp(std::string name, ScalarOp op);
-/// Definition of y = op(x0, op(x1, ...)) over one or more inputs with broadcasting (Max, Min, Sum).
+/// Most inputs an op of any number of them takes.
+inline constexpr int kMaxVariadicInputs = 4096;
+
+/// `leaves` (at least one) joined as a balanced tree, in their order: join(middle, a, b) where `a`
+/// holds the leaves before `middle` and `b` those from it on. However many there are, the nesting
+/// stays below what Expr::Parse takes.
+Expr BalancedTree(const std::vector<Expr>& leaves,
+                  const std::function<Expr(size_t middle, const Expr& a, const Expr& b)>& join);
+
+/// Definition of y = op over one or more inputs with broadcasting, as a balanced tree (Max, Min,
+/// Sum).
 OpDef VariadicOp(std::string name, ScalarOp op);
 
 /// Definition of a reduction over attribute "axes" (absent or empty: all, unless

@@ -1,5 +1,7 @@
 #include "core/op/index_map.h"
 
+#include <algorithm>
+
 namespace fusion {
 
 IndexExpr IndexExpr::Axis(int axis, int64_t coefficient) {
@@ -107,6 +109,57 @@ absl::StatusOr<IndexExpr> IndexExpr::Parse(Lexer& in,
     sum = sum + Axis(axis, coefficient);
   } while (in.Accept("+"));
   return sum;
+}
+
+std::string GuardsToString(const std::vector<Guard>& guards,
+                           const std::function<std::string(int)>& name) {
+  if (guards.empty()) return "";
+  return StrCat(" where ", StrJoin(guards, " and ", [&](const Guard& g) {
+                  return StrCat(name(g.axis), " in [", g.begin, ", ", g.end, "]");
+                }));
+}
+
+absl::StatusOr<std::vector<Guard>> ParseGuards(Lexer& in,
+                                               const std::function<int(std::string_view)>& find) {
+  std::vector<Guard> guards;
+  if (!in.Accept("where")) return guards;
+  do {
+    absl::Status unknown = in.Error("the name of a declared axis");
+    ASSIGN_OR_RETURN(std::string name, in.Identifier());
+    Guard g{.axis = find(name)};
+    if (g.axis < 0) return unknown;
+    RETURN_IF_ERROR(in.Expect("in"));
+    RETURN_IF_ERROR(in.Expect("["));
+    ASSIGN_OR_RETURN(g.begin, in.Integer());
+    RETURN_IF_ERROR(in.Expect(","));
+    ASSIGN_OR_RETURN(g.end, in.Integer());
+    RETURN_IF_ERROR(in.Expect("]"));
+    guards.push_back(g);
+  } while (in.Accept("and"));
+  return guards;
+}
+
+IndexRange Guarded(IndexRange range, int axis, const std::vector<Guard>& guards) {
+  for (const Guard& g : guards) {
+    if (g.axis != axis) continue;
+    range.begin = std::max(range.begin, g.begin);
+    range.end = std::min(range.end, g.end);
+  }
+  return range;
+}
+
+IndexRange RangeOf(const IndexExpr& e, const std::function<IndexRange(int)>& axis,
+                   const std::vector<Guard>& guards) {
+  IndexRange out{e.constant(), e.constant() + 1};
+  for (const IndexExpr::Term& t : e.terms()) {
+    IndexRange range = Guarded(axis(t.axis), t.axis, guards);
+    if (range.empty()) return {};
+    int64_t first = t.coefficient * range.begin;
+    int64_t last = t.coefficient * (range.end - 1);
+    out.begin += std::min(first, last);
+    out.end += std::max(first, last);
+  }
+  return out;
 }
 
 std::string IndexMapToString(const IndexMap& map, const std::function<std::string(int)>& name) {

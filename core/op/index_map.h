@@ -52,7 +52,7 @@ class IndexExpr {
   /// Value at a point (ignores `indirect`).
   int64_t At(const std::vector<int64_t>& point) const;
 
-  /// "64*h + d + 32", "[in1]" for an indirect index. `name(axis)` prints an axis.
+  /// "64*h + d + 32", "@in1" for an indirect index. `name(axis)` prints an axis.
   std::string ToString(const std::function<std::string(int)>& name) const;
   /// Inverse of ToString. `find(name)` gives the axis, or -1.
   static absl::StatusOr<IndexExpr> Parse(Lexer& in,
@@ -63,6 +63,38 @@ class IndexExpr {
   int indirect_ = -1;
   std::vector<Term> terms_;
 };
+
+/// An input is only read where every guard holds (begin <= axis < end); elsewhere the value
+/// expression must not use it. Concat and pad are guarded reads.
+struct Guard {
+  int axis = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool operator==(const Guard&) const = default;
+};
+
+/// " where m in [0, 8] and n in [2, 4]", empty without guards. `name(axis)` prints an axis.
+std::string GuardsToString(const std::vector<Guard>& guards,
+                           const std::function<std::string(int)>& name);
+/// Inverse of GuardsToString. `find(name)` gives the axis, or -1.
+absl::StatusOr<std::vector<Guard>> ParseGuards(Lexer& in,
+                                               const std::function<int(std::string_view)>& find);
+
+/// The values begin <= v < end; empty if begin >= end.
+struct IndexRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+  bool empty() const { return begin >= end; }
+};
+
+/// What is left of the coordinates `range` of `axis` where every guard on it holds.
+IndexRange Guarded(IndexRange range, int axis, const std::vector<Guard>& guards);
+
+/// The smallest range that holds every value of `e` (without its indirect part), where axis a runs
+/// over axis(a) as far as `guards` let it; empty if an axis of `e` does not run at all.
+IndexRange RangeOf(const IndexExpr& e, const std::function<IndexRange(int)>& axis,
+                   const std::vector<Guard>& guards = {});
 
 /// One IndexExpr per tensor dim.
 using IndexMap = std::vector<IndexExpr>;

@@ -47,48 +47,56 @@ absl::Status CheckMixedRadix(const LoopBody& body, const IndexExpr& e) {
 
 absl::Status CheckReadBounds(const LoopBody& body, size_t input, const TensorType& type) {
   const Read& read = body.reads[input];
+  bool nowhere = std::any_of(body.axes.begin(), body.axes.end(),
+                             [](const LoopAxis& axis) { return axis.extent == Dim(0); });
   if (static_cast<int>(read.index.size()) != type.shape.rank()) {
     return Internal("input ", input, " is read with ", read.index.size(), " indices, rank is ",
                     type.shape.rank());
   }
-  for (size_t d = 0; d < read.index.size(); ++d) {
+  for (size_t d = 0; d < read.index.size() && !nowhere; ++d) {
     const IndexExpr& e = read.index[d];
     const Dim& extent = type.shape.dim(static_cast<int>(d));
     if (e.indirect() >= 0) continue;  // checked where it is evaluated
     if (!extent.is_static()) continue;
-    int64_t low = e.constant();
-    int64_t high = e.constant();
-    bool known = true;
-    bool empty = false;
-    for (const IndexExpr::Term& t : e.terms()) {
-      const Dim& axis = body.axes[static_cast<size_t>(t.axis)].extent;
-      if (!axis.is_static()) {
-        known = false;
-        break;
-      }
-      int64_t begin = 0;
-      int64_t end = axis.value();
-      for (const Guard& g : read.guards) {
-        if (g.axis != t.axis) continue;
-        begin = std::max(begin, g.begin);
-        end = std::min(end, g.end);
-      }
-      empty |= begin >= end;
-      int64_t first = t.coefficient * begin;
-      int64_t last = t.coefficient * (end - 1);
-      low += std::min(first, last);
-      high += std::max(first, last);
-    }
-    for (const LoopAxis& axis : body.axes) empty |= axis.extent == Dim(0);
-    if (known && !empty && (low < 0 || high >= extent.value())) {
-      return Internal("input ", input, " dim ", d, " is read at ", low, "..", high, ", extent is ",
-                      extent.value());
+    auto extent_of = [&](int a) -> const Dim& { return body.axes[static_cast<size_t>(a)].extent; };
+    bool known = std::all_of(e.terms().begin(), e.terms().end(), [&](const IndexExpr::Term& t) {
+      return extent_of(t.axis).is_static();
+    });
+    if (!known) continue;
+    IndexRange range = RangeOf(
+        e,
+        [&](int a) {
+          return IndexRange{0, extent_of(a).value()};
+        },
+        read.guards);
+    if (!range.empty() && (range.begin < 0 || range.end > extent.value())) {
+      return Internal("input ", input, " dim ", d, " is read at ", range.begin, "..", range.end - 1,
+                      ", extent is ", extent.value());
     }
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::StatusOr<TensorType> TensorType::Parse(Lexer& in) {
+  absl::Status unknown = in.Error("an element type");
+  ASSIGN_OR_RETURN(std::string name, in.Identifier());
+  auto dtype = ParseDType(name);
+  if (!dtype) return unknown;
+  ASSIGN_OR_RETURN(std::string_view inner, in.Until(']'));
+  RETURN_IF_ERROR(in.Expect("]"));
+  ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));
+  if (shape.rank() > kMaxTensorRank) return in.Error("a shape of fewer dims before this");
+  for (const Dim& dim : shape.dims()) {
+    if (dim.is_static() && dim.value() < 0) return in.Error("a non-negative extent before this");
+  }
+  if (shape.is_static()) {
+    absl::Status size = CheckedNumElements(shape.ToDims(), DTypeBytes(*dtype)).status();
+    if (!size.ok()) return in.Error(StrCat("a smaller tensor before this; ", Message(size)));
+  }
+  return TensorType{*dtype, std::move(shape)};
+}
 
 std::vector<int> LoopBody::ReducedAxes() const {
   std::vector<bool> written(axes.size(), false);

@@ -17,22 +17,17 @@ struct TensorType {
   DType dtype = DType::kF32;
   Shape shape;
   bool operator==(const TensorType&) const = default;
+  /// "f32[8,64]".
   std::string ToString() const { return StrCat(DTypeName(dtype), shape.ToString()); }
+  /// Inverse of ToString. InvalidArgument, with the position, also for a negative extent and for a
+  /// tensor beyond the limits of core/tensor/shape.h; symbols are not looked up.
+  static absl::StatusOr<TensorType> Parse(Lexer& in);
 };
 
 struct LoopAxis {
   std::string name;
   Dim extent;
   bool operator==(const LoopAxis&) const = default;
-};
-
-/// An input is only read where every guard holds (begin <= axis < end); elsewhere the value
-/// expression must not use it. Concat and pad are guarded reads.
-struct Guard {
-  int axis = 0;
-  int64_t begin = 0;
-  int64_t end = 0;
-  bool operator==(const Guard&) const = default;
 };
 
 struct Read {

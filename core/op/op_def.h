@@ -116,7 +116,7 @@ struct OnnxCall {
 
 /// The record one file of op/defs fills in: the only place that knows an op.
 ///
-/// Exactly one of `body`, `decompose` and `value_of_types` (and `opaque`) gives the meaning.
+/// Exactly one of `body`, `decompose` and `value_of_types` gives the meaning.
 struct OpDef {
   std::string name;
   int min_inputs = 1;

@@ -62,13 +62,8 @@ class Printer {
   }
 
   std::string AccessText(const Access& a) const {
-    std::string text =
-        StrCat(Name(a.buffer), IndexMapToString(a.index, [&](int d) { return Dim(d); }));
-    for (size_t i = 0; i < a.guards.size(); ++i) {
-      const Guard& g = a.guards[i];
-      text += StrCat(i == 0 ? " where " : " and ", Dim(g.axis), " in [", g.begin, ", ", g.end, "]");
-    }
-    return text;
+    auto name = [&](int d) { return Dim(d); };
+    return StrCat(Name(a.buffer), IndexMapToString(a.index, name), GuardsToString(a.guards, name));
   }
   std::string AccessList(const std::vector<Access>& list) const {
     return StrJoin(list, ", ", [&](const Access& a) { return AccessText(a); });
@@ -278,12 +273,10 @@ class Parser {
       if (!known) return in_.Error("input, weight or output");
       ++s_.params;
     }
-    ASSIGN_OR_RETURN(b.dtype, Type());
-    ASSIGN_OR_RETURN(std::string_view inner, in_.Until(']'));
-    RETURN_IF_ERROR(in_.Expect("]"));
-    ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));
-    if (!shape.is_static()) return in_.Error("a static shape before this");
-    b.shape = shape.ToDims();
+    ASSIGN_OR_RETURN(TensorType type, TensorType::Parse(in_));
+    if (!type.shape.is_static()) return in_.Error("a static shape before this");
+    b.dtype = type.dtype;
+    b.shape = type.shape.ToDims();
     RETURN_IF_ERROR(Layout(&b.layout));
     return Declare(std::move(b));
   }
@@ -311,21 +304,9 @@ class Parser {
   absl::StatusOr<Access> ParseAccess() {
     Access a;
     ASSIGN_OR_RETURN(a.buffer, BufferName());
-    ASSIGN_OR_RETURN(a.index,
-                     ParseIndexMap(in_, [this](std::string_view name) { return FindDim(name); }));
-    if (in_.Accept("where")) {
-      do {
-        Guard g;
-        ASSIGN_OR_RETURN(g.axis, DimName());
-        RETURN_IF_ERROR(in_.Expect("in"));
-        RETURN_IF_ERROR(in_.Expect("["));
-        ASSIGN_OR_RETURN(g.begin, in_.Integer());
-        RETURN_IF_ERROR(in_.Expect(","));
-        ASSIGN_OR_RETURN(g.end, in_.Integer());
-        RETURN_IF_ERROR(in_.Expect("]"));
-        a.guards.push_back(g);
-      } while (in_.Accept("and"));
-    }
+    auto find = [this](std::string_view name) { return FindDim(name); };
+    ASSIGN_OR_RETURN(a.index, ParseIndexMap(in_, find));
+    ASSIGN_OR_RETURN(a.guards, ParseGuards(in_, find));
     return a;
   }
   absl::StatusOr<std::vector<Access>> AccessList() {

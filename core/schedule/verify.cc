@@ -95,26 +95,18 @@ class Verifier {
 
   absl::Status CheckRange(const Access& a, const IndexExpr& e, int64_t extent) const {
     if (e.indirect() >= 0) return absl::OkStatus();  // clamped where it is read
-    int64_t low = e.constant();
-    int64_t high = e.constant();
     for (const ScheduleDim& d : s_.dims) {
       if (d.extent == 0) return absl::OkStatus();
     }
-    for (const IndexExpr::Term& t : e.terms()) {
-      int64_t begin = 0;
-      int64_t end = s_.dim(t.axis).extent;
-      for (const Guard& g : a.guards) {
-        if (g.axis != t.axis) continue;
-        begin = std::max(begin, g.begin);
-        end = std::min(end, g.end);
-      }
-      if (begin >= end) return absl::OkStatus();
-      low += std::min(t.coefficient * begin, t.coefficient * (end - 1));
-      high += std::max(t.coefficient * begin, t.coefficient * (end - 1));
-    }
-    if (low < 0 || high >= extent) {
-      return Fail(StrCat(s_.buffer(a.buffer).name, " is accessed at ", low, "..", high,
-                         ", extent is ", extent));
+    IndexRange range = RangeOf(
+        e,
+        [&](DimId d) {
+          return IndexRange{0, s_.dim(d).extent};
+        },
+        a.guards);
+    if (!range.empty() && (range.begin < 0 || range.end > extent)) {
+      return Fail(StrCat(s_.buffer(a.buffer).name, " is accessed at ", range.begin, "..",
+                         range.end - 1, ", extent is ", extent));
     }
     return absl::OkStatus();
   }

@@ -195,26 +195,6 @@ class Builder {
     }
   }
 
-  // Smallest and largest value of an index of op i where its guards hold.
-  std::pair<int64_t, int64_t> RangeOf(size_t i, const IndexExpr& e,
-                                      const std::vector<Guard>& guards) const {
-    const LoopBody& body = program_.op(loops_[i]).body;
-    int64_t low = e.constant();
-    int64_t high = e.constant();
-    for (const IndexExpr::Term& t : e.terms()) {
-      int64_t begin = 0;
-      int64_t end = body.axes[static_cast<size_t>(t.axis)].extent.value();
-      for (const Guard& g : guards) {
-        if (g.axis != t.axis) continue;
-        begin = std::max(begin, g.begin);
-        end = std::min(end, g.end);
-      }
-      low += std::min(t.coefficient * begin, t.coefficient * (end - 1));
-      high += std::max(t.coefficient * begin, t.coefficient * (end - 1));
-    }
-    return {low, high};
-  }
-
   // Unites what tensor dim `d` of the read and of the write have in common. Full-range factors are
   // peeled off from the major end; what is left must be the whole minor part (`whole`), or it stays
   // a shifted read of it.
@@ -242,8 +222,13 @@ class Builder {
       if (top == nullptr || top->coefficient == 1) return true;
       IndexExpr::Term term = *top;
       IndexExpr minor = rest + IndexExpr::Axis(term.axis, -term.coefficient);
-      auto [low, high] = RangeOf(i, minor, read.guards);
-      if (low < 0 || high >= term.coefficient) return true;
+      IndexRange below = RangeOf(
+          minor,
+          [&](int a) {
+            return IndexRange{0, body.axes[static_cast<size_t>(a)].extent.value()};
+          },
+          read.guards);
+      if (below.empty() || below.begin < 0 || below.end > term.coefficient) return true;
       std::vector<int> major_part;
       std::vector<int> minor_part;
       if (!digits_.Cut(written, term.coefficient, &major_part, &minor_part)) return true;

@@ -55,25 +55,6 @@ void WriteMappings(int op_index, const SmgOp& op, std::vector<SmgMapping>* out) 
   }
 }
 
-// Smallest and largest value of an index over the extents of its dims, as far as guards let it go.
-std::pair<int64_t, int64_t> RangeOf(const Smg& smg, const IndexExpr& e,
-                                    const std::vector<Guard>& guards) {
-  int64_t low = e.constant();
-  int64_t high = e.constant();
-  for (const IndexExpr::Term& t : e.terms()) {
-    int64_t begin = 0;
-    int64_t end = smg.dim(t.axis).extent;
-    for (const Guard& g : guards) {
-      if (g.axis != t.axis) continue;
-      begin = std::max(begin, g.begin);
-      end = std::min(end, g.end);
-    }
-    low += std::min(t.coefficient * begin, t.coefficient * (end - 1));
-    high += std::max(t.coefficient * begin, t.coefficient * (end - 1));
-  }
-  return {low, high};
-}
-
 }  // namespace
 
 std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(const Smg& smg,
@@ -98,10 +79,17 @@ std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(cons
             (whole ? mine : minor) +
             IndexExpr::Axis(t.axis, whole ? t.coefficient / digit.coefficient : t.coefficient);
       }
-      auto [low, high] = RangeOf(smg, minor + IndexExpr(rest.constant()), read.guards);
+      IndexRange range = RangeOf(
+          minor + IndexExpr(rest.constant()),
+          [&](DimId dim) {
+            return IndexRange{0, smg.dim(dim).extent};
+          },
+          read.guards);
+      if (range.empty()) return std::nullopt;
+      int64_t low = range.begin;
       int64_t carry = low >= 0 ? low / digit.coefficient
                                : -((-low + digit.coefficient - 1) / digit.coefficient);
-      if (high - carry * digit.coefficient >= digit.coefficient) return std::nullopt;
+      if (range.end > (carry + 1) * digit.coefficient) return std::nullopt;
       out.emplace_back(digit.axis, mine + IndexExpr(carry));
       rest = minor + IndexExpr(rest.constant() - carry * digit.coefficient);
     }

@@ -107,8 +107,8 @@ std::vector<SmgMapping> Mappings(const Smg& smg);
 ///     map op 3 -> %2 all-to-one k sum
 ///   }
 std::string ToString(const Smg& smg);
-/// `types[value]` gives the element type of a value that is read; the text form of an SMG does not
-/// repeat them.
+/// Inverse of ToString. `program` gives the element types of the values, which the text form of an
+/// SMG does not repeat. Fails with line and column.
 absl::StatusOr<Smg> ParseSmg(std::string_view text, const Program& program);
 
 }  // namespace fusion

@@ -20,13 +20,8 @@ std::string MappingToString(const Smg& smg, const SmgMapping& m) {
 }
 
 std::string ReadToString(const SmgRead& read, const std::function<std::string(int)>& name) {
-  std::string out =
-      StrCat("%", read.value, IndexMapToString(read.index, name), kRelationNames[read.relation]);
-  for (size_t i = 0; i < read.guards.size(); ++i) {
-    const Guard& g = read.guards[i];
-    out += StrCat(i == 0 ? " where " : " and ", name(g.axis), " in [", g.begin, ", ", g.end, "]");
-  }
-  return out;
+  return StrCat("%", read.value, IndexMapToString(read.index, name), kRelationNames[read.relation],
+                GuardsToString(read.guards, name));
 }
 
 std::string OpToString(const Smg& smg, const SmgOp& op) {
@@ -94,20 +89,7 @@ class Parser {
       if (in_.Accept(StripSpace(kRelationNames[r])))
         read.relation = static_cast<SmgRead::Relation>(r);
     }
-    if (in_.Accept("where")) {
-      do {
-        ASSIGN_OR_RETURN(std::string name, in_.Identifier());
-        Guard g{.axis = FindDim(name)};
-        if (g.axis < 0) return in_.Error("the name of a dim before this");
-        RETURN_IF_ERROR(in_.Expect("in"));
-        RETURN_IF_ERROR(in_.Expect("["));
-        ASSIGN_OR_RETURN(g.begin, in_.Integer());
-        RETURN_IF_ERROR(in_.Expect(","));
-        ASSIGN_OR_RETURN(g.end, in_.Integer());
-        RETURN_IF_ERROR(in_.Expect("]"));
-        read.guards.push_back(g);
-      } while (in_.Accept("and"));
-    }
+    ASSIGN_OR_RETURN(read.guards, ParseGuards(in_, find));
     op->reads.push_back(std::move(read));
     return absl::OkStatus();
   }

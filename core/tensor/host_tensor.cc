@@ -1,5 +1,7 @@
 #include "core/tensor/host_tensor.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -20,15 +22,37 @@ void Store(std::byte* base, int64_t i, T value) {
 
 }  // namespace
 
+int64_t MachineMemoryBytes() {
+  static const int64_t kBytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return kBytes;
+}
+
 void HostTensor::Free::operator()(std::byte* p) const { std::free(p); }
 
 HostTensor::HostTensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   elements_ = NumElements(dims_);
+  FUSION_CHECK(Allocate(), "memory for a host tensor");
+}
+
+bool HostTensor::Allocate() {
+  if (byte_size() > MachineMemoryBytes()) return false;
   auto bytes = static_cast<size_t>(byte_size());
   size_t rounded = (bytes + 127) / 64 * 64;  // one cache line spare
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));
-  FUSION_CHECK(data_ != nullptr, "memory for a host tensor");
-  std::memset(data_.get(), 0, rounded);
+  if (data_ != nullptr) std::memset(data_.get(), 0, rounded);
+  return data_ != nullptr;
+}
+
+absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, Dims dims) {
+  HostTensor tensor;
+  ASSIGN_OR_RETURN(tensor.elements_, CheckedNumElements(dims, DTypeBytes(dtype)));
+  tensor.dtype_ = dtype;
+  tensor.dims_ = std::move(dims);
+  if (!tensor.Allocate()) {
+    return ResourceExhausted("no memory for a tensor ", DTypeName(dtype),
+                             DimsToString(tensor.dims_), " of ", tensor.byte_size(), " bytes");
+  }
+  return tensor;
 }
 
 HostTensor::HostTensor(const HostTensor& other) : HostTensor(other.dtype_, other.dims_) {
@@ -49,8 +73,9 @@ absl::StatusOr<HostTensor> HostTensor::FromBytes(DType dtype, Dims dims, std::st
     return InvalidArgument("tensor ", DTypeName(dtype), DimsToString(dims), ": ", bytes.size(),
                            " bytes of data, expected ", expected);
   }
-  HostTensor tensor(dtype, std::move(dims));
+  ASSIGN_OR_RETURN(HostTensor tensor, Create(dtype, std::move(dims)));
   if (!bytes.empty()) std::memcpy(tensor.bytes(), bytes.data(), bytes.size());
+  tensor.NormaliseBools();
   return tensor;
 }
 
@@ -127,6 +152,11 @@ void HostTensor::SetInt(int64_t i, int64_t value) {
     default:
       SetDouble(i, static_cast<double>(value));
   }
+}
+
+void HostTensor::NormaliseBools() {
+  if (dtype_ != DType::kBool) return;
+  for (auto& b : data<uint8_t>()) b = b != 0 ? 1 : 0;
 }
 
 HostTensor HostTensor::Reshaped(Dims dims) const {

@@ -13,6 +13,10 @@
 
 namespace fusion {
 
+/// Memory of this machine, in bytes. What is larger is never allocated, whatever the system would
+/// promise.
+int64_t MachineMemoryBytes();
+
 /// A dense row-major tensor in host memory: dtype, extents and its own bytes (64-byte aligned,
 /// little endian).
 ///
@@ -23,15 +27,18 @@ namespace fusion {
 class HostTensor {
  public:
   HostTensor() = default;
-  /// Zero-filled.
+  /// Zero-filled. For sizes of our own choosing: aborts if there is no memory; see Create.
   HostTensor(DType dtype, Dims dims);
   HostTensor(const HostTensor& other);
   HostTensor& operator=(const HostTensor& other);
   HostTensor(HostTensor&&) noexcept = default;
   HostTensor& operator=(HostTensor&&) noexcept = default;
 
-  /// Fails if `bytes` is not exactly as long as the shape asks for, or the shape is negative or too
-  /// large.
+  /// The same for sizes from outside: InvalidArgument if an extent is negative or the tensor larger
+  /// than kMaxTensorBytes, ResourceExhausted if there is no memory for it.
+  static absl::StatusOr<HostTensor> Create(DType dtype, Dims dims);
+  /// A copy of `bytes`; bools, any byte in a file or message, become 0 or 1. InvalidArgument if
+  /// they are not exactly as many as the shape asks for, else as Create.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Dims dims, std::string_view bytes);
   template <typename T>
   static HostTensor FromValues(DType dtype, Dims dims, std::initializer_list<T> values);
@@ -67,6 +74,9 @@ class HostTensor {
   void SetDouble(int64_t i, double value);
   void SetInt(int64_t i, int64_t value);
 
+  /// Makes bools whose bytes were written directly 0 or 1; nothing for other types.
+  void NormaliseBools();
+
   /// The same bytes under another shape with as many elements.
   HostTensor Reshaped(Dims dims) const;
 
@@ -76,6 +86,9 @@ class HostTensor {
   struct Free {
     void operator()(std::byte* p) const;
   };
+  // False if there is no memory.
+  bool Allocate();
+
   DType dtype_ = DType::kF32;
   Dims dims_ = {0};
   int64_t elements_ = 0;

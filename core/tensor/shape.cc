@@ -42,7 +42,6 @@ int64_t NumElements(const Dims& dims) {
 }
 
 absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_bytes) {
-  constexpr int64_t kLimit = int64_t{1} << 62;
   bool empty = false;
   for (int64_t d : dims) {
     if (d < 0) return InvalidArgument("shape ", DimsToString(dims), ": dim ", d, " is negative");
@@ -53,10 +52,16 @@ absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_byt
     // A zero elsewhere must not hide an absurd extent: the overflow check looks at the other dims
     // all the same.
     int64_t extent = std::max<int64_t>(d, 1);
-    if (bytes > kLimit / extent) {
-      return InvalidArgument("shape ", DimsToString(dims), ": more than 2^62 bytes");
+    int64_t product = 0;
+    if (__builtin_mul_overflow(bytes, extent, &product)) {
+      return InvalidArgument("shape ", DimsToString(dims),
+                             ": more than 2^63 bytes, expected at most ", kMaxTensorBytes);
     }
-    bytes *= extent;
+    bytes = product;
+  }
+  if (bytes > kMaxTensorBytes) {
+    return InvalidArgument("shape ", DimsToString(dims), ": ", bytes, " bytes, expected at most ",
+                           kMaxTensorBytes);
   }
   return empty ? 0 : bytes / element_bytes;
 }

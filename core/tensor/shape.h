@@ -12,6 +12,14 @@ namespace fusion {
 /// Concrete extents.
 using Dims = std::vector<int64_t>;
 
+/// Limits of what we take from outside. No real model comes near them; they bound the work a
+/// hostile request causes, and sums and products of a few sizes stay inside 64 bits.
+inline constexpr int kMaxTensorRank = 64;
+/// Bytes of one tensor (16 TiB), and of all tensors of a graph together.
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 44;
+/// Largest extent, coefficient of a symbol or bound value.
+inline constexpr int64_t kMaxExtent = int64_t{1} << 40;
+
 /// The shape of a tensor: rank() extents, static or symbolic. Rank 0 is a scalar of one element.
 class Shape {
  public:
@@ -41,8 +49,8 @@ class Shape {
 /// Product of extents; 1 for rank 0.
 int64_t NumElements(const Dims& dims);
 
-/// Product of extents, or an error if one is negative or the product (times `element_bytes`) does
-/// not fit in 2^62.
+/// Product of extents, or InvalidArgument if one is negative or the product (times `element_bytes`)
+/// is more than kMaxTensorBytes; an extent of 0 hides neither.
 absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_bytes);
 
 /// Element strides of a dense row-major tensor.

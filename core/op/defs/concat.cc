@@ -2,15 +2,11 @@
 
 namespace fusion {
 
-namespace {
-constexpr int64_t kMaxExtent = int64_t{1} << 62;
-}  // namespace
-
 /// y = the inputs one behind the other along `axis`: each element is read from the input whose
 /// range it falls into
 OpDef DefineConcat() {
   return {.name = "Concat",
-          .max_inputs = 4096,
+          .max_inputs = kMaxVariadicInputs,
           .params = {{.name = "axis", .kind = ParamSpec::kInt, .required = true}},
           .min_opset = 4,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
@@ -37,8 +33,9 @@ OpDef DefineConcat() {
               }
               read.guards = {{.axis = axis, .begin = begin, .end = begin + extent.value()}};
               body.reads.push_back(std::move(read));
-              if (extent.value() > kMaxExtent - begin) {
-                return InvalidArgument("the inputs have more than 2^62 elements along axis ", axis);
+              if (extent.value() > kMaxTensorBytes - begin) {
+                return InvalidArgument("the inputs have more than ", kMaxTensorBytes,
+                                       " elements along axis ", axis);
               }
               begin += extent.value();
             }
@@ -46,12 +43,11 @@ OpDef DefineConcat() {
             extents[static_cast<size_t>(axis)] = begin;
             body.axes = NumberedAxes(extents);
             for (int d = 0; d < rank; ++d) body.write.push_back(IndexExpr::Axis(d));
-            body.value = call.In(call.inputs() - 1);
-            for (int i = call.inputs() - 2; i >= 0; --i) {
-              const Guard& range = body.reads[static_cast<size_t>(i)].guards[0];
-              body.value =
-                  Expr::Select(Expr::Within(axis, range.begin, range.end), call.In(i), body.value);
-            }
+            std::vector<Expr> pieces;
+            for (int i = 0; i < call.inputs(); ++i) pieces.push_back(call.In(i));
+            body.value = BalancedTree(pieces, [&](size_t middle, const Expr& a, const Expr& b) {
+              return Expr::Select(Expr::Within(axis, 0, body.reads[middle].guards[0].begin), a, b);
+            });
             if (call.inputs() == 1) body.reads[0].guards.clear();
             return body;
           }};

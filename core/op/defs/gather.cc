@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -17,6 +19,12 @@ OpDef DefineGather() {
           return InvalidArgument("input 1 is ", DTypeName(call.dtype(1)), ", expected i64 or i32");
         }
         ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(call.attrs().Int("axis", 0), data.rank()));
+        bool none =
+            std::find(indices.dims().begin(), indices.dims().end(), Dim(0)) != indices.dims().end();
+        if (data.dim(axis) == Dim(0) && !none) {
+          return InvalidArgument("axis ", axis, " of input 0 ", call.in(0).ToString(),
+                                 " has no element that an index could name");
+        }
         std::vector<Dim> extents;
         Read table;
         Read index;

@@ -701,7 +701,7 @@ TEST(ImportOnnx, HostileNumbersAreRefused) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   TestModel expand = OneNode("Expand", {"x", "s"});
   expand.Ints("s", {kMax, 2, 3});
-  EXPECT_THAT(Import(expand), HasSubstr("more than 2^62 bytes"));
+  EXPECT_THAT(Import(expand), HasSubstr("more than 2^63 bytes"));
   TestModel reshape = OneNode("Reshape", {"x", "s"});
   reshape.Ints("s", {kMax, kMax});
   EXPECT_THAT(Import(reshape), HasSubstr("INVALID_ARGUMENT"));
@@ -726,10 +726,10 @@ TEST(ImportOnnx, HostileNumbersAreRefused) {
   range.Node("Range", {"a", "b", "d"}, {"r"}).Node("Gather", {"x", "r"}, {"y"}).Output("y");
   EXPECT_THAT(Import(range), HasSubstr("a range of"));
   TestModel concat;
-  concat.Input("x", {int64_t{1} << 40, 1 << 21}, DType::kU8);
+  concat.Input("x", {int64_t{1} << 40, 2}, DType::kU8);
   concat.Node("Concat", {"x", "x", "x", "x"}, {"y"}, "c").Attr("axis", 1);
   concat.Node("Concat", {"y", "y", "y", "y"}, {"z"}, "c").Attr("axis", 1).Output("z");
-  EXPECT_THAT(Import(concat), HasSubstr("2^62"));
+  EXPECT_THAT(Import(concat), HasSubstr("35184372088832 bytes, expected at most 17592186044416"));
 }
 
 TEST(ImportOnnx, ShapeArithmeticVanishes) {

@@ -68,6 +68,62 @@ TEST(Ops, BadCallsSayWhatIsWrong) {
   EXPECT_EQ(TypeOf(Call("Relu", {F32({3})}, {{"beta", int64_t{1}}})), "unknown attribute \"beta\"");
 }
 
+TEST(Ops, NothingCanBeGatheredFromAnEmptyAxis) {
+  auto gather = [](std::vector<Dim> data, std::vector<Dim> indices) {
+    return TypeOf(Call("Gather", {F32(Shape(data)), {DType::kI64, Shape(indices)}}));
+  };
+  EXPECT_EQ(gather({0, 4}, {2}),
+            "axis 0 of input 0 f32[0,4] has no element that an index could name");
+  EXPECT_EQ(gather({0, 4}, {}),
+            "axis 0 of input 0 f32[0,4] has no element that an index could name");
+  EXPECT_EQ(gather({0, 4}, {2, 0}), "f32[2,0,4]");
+  EXPECT_EQ(gather({3, 0}, {2}), "f32[2,0]");
+}
+
+TEST(Ops, AnyNumberOfInputsGivesAnExpressionThatParses) {
+  for (const char* op : {"Sum", "Max", "Min", "Concat"}) {
+    AttrMap attrs;
+    if (std::string_view(op) == "Concat") attrs.Set("axis", int64_t{0});
+    for (size_t n : {size_t{1}, size_t{2}, size_t{3}, size_t{300}, size_t{4096}}) {
+      OpCall call(*FindOp(op), std::vector<std::optional<TensorType>>(n, F32({2})), attrs);
+      auto body = call.def().body(call, 0);
+      ASSERT_TRUE(body.ok()) << op << " " << n << ": " << body.status();
+      EXPECT_TRUE(body->Verify(std::vector<TensorType>(n, F32({2}))).ok()) << op << " " << n;
+      std::string text = body->value.ToString();
+      Lexer in(text);
+      auto back = Expr::Parse(in, std::vector<DType>(n, DType::kF32));
+      ASSERT_TRUE(back.ok()) << op << " " << n << ": " << back.status();
+      EXPECT_TRUE(*back == body->value);
+    }
+  }
+}
+
+TEST(IndexMap, RangesAreCutByGuards) {
+  auto axis = [](int a) { return IndexRange{0, a == 0 ? 8 : 3}; };
+  auto range = [&](const IndexExpr& e, const std::vector<Guard>& guards = {}) {
+    IndexRange r = RangeOf(e, axis, guards);
+    return r.empty() ? "empty" : StrCat(r.begin, "..", r.end);
+  };
+  IndexExpr e = IndexExpr::Axis(0, 2) + IndexExpr::Axis(1, -5) + IndexExpr(1);
+  EXPECT_EQ(range(e), "-9..16");
+  EXPECT_EQ(range(e, {{0, 2, 4}}), "-5..8");
+  EXPECT_EQ(range(e, {{1, 1, 9}, {1, 0, 2}}), "-4..11");
+  EXPECT_EQ(range(e, {{0, 4, 4}}), "empty");
+  EXPECT_EQ(range(IndexExpr(7), {{0, 4, 4}}), "7..8");
+}
+
+TEST(IndexMap, GuardsPrintAndParse) {
+  auto name = [](int a) { return StrCat("d", a); };
+  auto find = [](std::string_view word) { return word == "d0" ? 0 : word == "d1" ? 1 : -1; };
+  std::vector<Guard> guards = {{0, 2, 4}, {1, -1, 3}};
+  std::string text = GuardsToString(guards, name);
+  EXPECT_EQ(text, " where d0 in [2, 4] and d1 in [-1, 3]");
+  Lexer in(text);
+  EXPECT_EQ(ParseGuards(in, find).value(), guards);
+  Lexer unknown("where d2 in [0, 1]");
+  EXPECT_FALSE(ParseGuards(unknown, find).ok());
+}
+
 TEST(Ops, EveryBodySatisfiesItsInvariants) {
   // Each op with inputs it accepts: the derived body must verify, so that no definition can be
   // silently wrong.

@@ -49,6 +49,25 @@ TEST(Shape, ElementCountsAreCheckedForOverflow) {
   EXPECT_FALSE(CheckedNumElements({int64_t{1} << 40, int64_t{1} << 40}, 4).ok());
   EXPECT_FALSE(CheckedNumElements({0, int64_t{1} << 62}, 4).ok());
   EXPECT_FALSE(CheckedNumElements({-1}, 4).ok());
+  EXPECT_EQ(CheckedNumElements({kMaxTensorBytes / 8, 2}, 4).value(), kMaxTensorBytes / 4);
+  EXPECT_EQ(Message(CheckedNumElements({kMaxTensorBytes / 8, 3}, 4).status()),
+            "shape [2199023255552,3]: 26388279066624 bytes, expected at most 17592186044416");
+}
+
+TEST(HostTensor, MemoryThatLacksIsAnErrorAndNoAbort) {
+  EXPECT_EQ(HostTensor::Create(DType::kU8, {kMaxTensorBytes}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(HostTensor::Create(DType::kU8, {kMaxTensorBytes + 1}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  auto small = HostTensor::Create(DType::kI32, {2});
+  ASSERT_TRUE(small.ok());
+  EXPECT_EQ(*small, HostTensor(DType::kI32, {2}));
+}
+
+TEST(HostTensor, BoolsFromBytesAreZeroOrOne) {
+  auto t = HostTensor::FromBytes(DType::kBool, {3}, std::string_view("\0\1\x80", 3));
+  ASSERT_TRUE(t.ok());
+  EXPECT_EQ(t->byte_view(), std::string_view("\0\1\1", 3));
 }
 
 TEST(HostTensor, BytesMustMatchTheShape) {
