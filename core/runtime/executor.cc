@@ -1,7 +1,6 @@
 #include "core/runtime/executor.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 
@@ -19,10 +18,16 @@ double MicrosecondsSince(std::chrono::steady_clock::time_point begin) {
 
 // Page-aligned bytes.
 struct Executor::Memory {
-  explicit Memory(uint64_t bytes) {
+  static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what) {
+    Memory memory;
     uint64_t rounded = (bytes / kPage + 1) * kPage;
-    data.reset(std::aligned_alloc(kPage, rounded));
-    FUSION_CHECK(data != nullptr, "memory for tensors");
+    if (rounded <= static_cast<uint64_t>(MachineMemoryBytes())) {
+      memory.data.reset(std::aligned_alloc(kPage, rounded));
+    }
+    if (memory.data == nullptr) {
+      return ResourceExhausted("executor: no memory for ", bytes, " bytes of ", what);
+    }
+    return memory;
   }
   struct Free {
     void operator()(void* p) const { std::free(p); }
@@ -34,10 +39,6 @@ struct Executor::Memory {
 
 // What one run needs for itself.
 struct Executor::Context {
-  Context(const Plan& plan, uint64_t scratch, uint64_t workspace_size)
-      : arena(static_cast<uint64_t>(plan.arena_bytes)),
-        scratch_area(scratch),
-        workspace(workspace_size) {}
   Memory arena;
   Memory scratch_area;
   Memory workspace;
@@ -64,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     int threads =
         executor->options_.threads > 0 ? executor->options_.threads : executor->plan_.threads;
     executor->pool_ = std::make_unique<TaskPool>(threads);
-    executor->workers_ = threads;
+    executor->workers_ = executor->pool_->threads();
   }
   for (const auto& kernel : executor->kernels_) {
     const FusionKernelDescriptor& d = kernel->descriptor();
@@ -73,8 +74,10 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     executor->scratch_stride_ = std::max(executor->scratch_stride_, stride);
     executor->workspace_bytes_ = std::max<uint64_t>(executor->workspace_bytes_, d.workspace_bytes);
   }
-  executor->prepared_ =
-      std::make_unique<Memory>(static_cast<uint64_t>(executor->plan_.prepared_bytes));
+  ASSIGN_OR_RETURN(
+      Memory prepared,
+      Memory::Allocate(static_cast<uint64_t>(executor->plan_.prepared_bytes), "prepared weights"));
+  executor->prepared_ = std::make_unique<Memory>(std::move(prepared));
   executor->weights_.resize(executor->plan_.weights.size(), nullptr);
   return executor;
 }
@@ -93,6 +96,11 @@ absl::Status Executor::CheckKernels() const {
                              kernels_[i]->descriptor().phases, " phases, the plan says ",
                              plan_.kernels[i].phases);
     }
+    if (kernels_[i]->descriptor().dims != 0) {
+      return Unimplemented("executor: kernel ", plan_.kernels[i].symbol, " takes ",
+                           kernels_[i]->descriptor().dims,
+                           " run-time dims; only kernels of static shape can be run");
+    }
   }
   for (const auto* launches : {&plan_.prepare, &plan_.launches}) {
     for (const PlanLaunch& launch : *launches) {
@@ -108,7 +116,7 @@ absl::Status Executor::CheckKernels() const {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Executor::Context> Executor::TakeContext() {
+absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::TakeContext() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!idle_.empty()) {
@@ -117,8 +125,14 @@ std::unique_ptr<Executor::Context> Executor::TakeContext() {
       return context;
     }
   }
-  return std::make_unique<Context>(plan_, scratch_stride_ * static_cast<uint64_t>(workers_),
-                                   workspace_bytes_);
+  auto context = std::make_unique<Context>();
+  ASSIGN_OR_RETURN(context->arena, Memory::Allocate(static_cast<uint64_t>(plan_.arena_bytes),
+                                                    "intermediate tensors"));
+  ASSIGN_OR_RETURN(
+      context->scratch_area,
+      Memory::Allocate(scratch_stride_ * static_cast<uint64_t>(workers_), "kernel scratch"));
+  ASSIGN_OR_RETURN(context->workspace, Memory::Allocate(workspace_bytes_, "kernel workspace"));
+  return context;
 }
 
 void Executor::GiveContext(std::unique_ptr<Context> context) {
@@ -160,9 +174,13 @@ absl::Status Executor::Launch(const PlanLaunch& launch, const std::vector<void*>
       context->workspace.data.get(), context->scratch_area.data.get(), scratch_stride_};
   const FusionKernelDescriptor& d = kernel.descriptor();
   for (int phase = 0; phase < d.phases; ++phase) {
-    std::atomic<bool> failed{false};
+    std::mutex mutex;
+    absl::Status first = absl::OkStatus();
     TaskBody body = [&](int64_t begin, int64_t end, int worker) {
-      if (!kernel.Run(args, phase, begin, end, worker).ok()) failed.store(true);
+      absl::Status status = kernel.Run(args, phase, begin, end, worker);
+      if (status.ok()) return;
+      std::lock_guard<std::mutex> lock(mutex);
+      if (first.ok()) first = std::move(status);
     };
     int64_t tasks = d.tasks(phase, nullptr);
     if (pool_) {
@@ -170,9 +188,9 @@ absl::Status Executor::Launch(const PlanLaunch& launch, const std::vector<void*>
     } else if (tasks > 0) {
       options_.parallel_tasks(tasks, body);
     }
-    if (failed.load()) {
-      return Internal("kernel ", plan_.kernels[static_cast<size_t>(launch.kernel)].symbol,
-                      " refused its arguments in phase ", phase);
+    if (!first.ok()) {
+      return Annotate(first,
+                      StrCat("kernel ", plan_.kernels[static_cast<size_t>(launch.kernel)].symbol));
     }
   }
   return absl::OkStatus();
@@ -190,7 +208,7 @@ absl::Status Executor::Prepare(
                              DTypeName(declared.dtype), DimsToString(declared.dims));
     }
   }
-  std::unique_ptr<Context> context = TakeContext();
+  ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext());
   std::vector<void*> base;
   for (const PlanTensor& t : plan_.tensors) base.push_back(Place(t, {}, {}, context.get()));
   for (const PlanLaunch& launch : plan_.prepare) {
@@ -201,18 +219,24 @@ absl::Status Executor::Prepare(
   return absl::OkStatus();
 }
 
-std::vector<HostTensor> Executor::MakeOutputs() const {
+absl::StatusOr<std::vector<HostTensor>> Executor::AllocateOutputs() const {
   std::vector<HostTensor> outputs;
   for (int id : plan_.outputs) {
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    outputs.emplace_back(t.dtype, t.dims);
+    ASSIGN_OR_RETURN(HostTensor output, HostTensor::Create(t.dtype, t.dims));
+    outputs.push_back(std::move(output));
   }
   return outputs;
 }
 
+std::vector<HostTensor> Executor::MakeOutputs() const {
+  auto outputs = AllocateOutputs();
+  return outputs.ok() ? *std::move(outputs) : std::vector<HostTensor>();
+}
+
 absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTensor>& inputs,
                                                       RunProfile* profile) {
-  std::vector<HostTensor> outputs = MakeOutputs();
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, AllocateOutputs());
   std::vector<const HostTensor*> in;
   std::vector<HostTensor*> out;
   for (const HostTensor& t : inputs) in.push_back(&t);
@@ -247,7 +271,7 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
     RETURN_IF_ERROR(check(*outputs[i], plan_.outputs[i], "output", i));
     out.push_back(outputs[i]->bytes());
   }
-  std::unique_ptr<Context> context = TakeContext();
+  ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext());
   std::vector<void*> base;
   for (const PlanTensor& t : plan_.tensors) base.push_back(Place(t, in, out, context.get()));
   auto begin = std::chrono::steady_clock::now();

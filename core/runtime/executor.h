@@ -39,7 +39,8 @@ struct RunProfile {
 class Executor {
  public:
   /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
-  /// together.
+  /// together, Unimplemented for kernels with run-time dims. This, Prepare and Run answer
+  /// ResourceExhausted if there is no memory for what the plan asks for.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels, ExecutorOptions options);
   ~Executor();
@@ -52,14 +53,16 @@ class Executor {
   absl::Status Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
 
   /// One inference. `inputs` by graph input, checked against the plan. FailedPrecondition before
-  /// Prepare.
+  /// Prepare. If a kernel fails: the first status it answers, with its name.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
                                               RunProfile* profile = nullptr);
   /// The same into tensors of the caller's, which must have the types the plan says.
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
 
-  /// Empty tensors of the types a run returns.
+  /// Zeroed tensors of the types a run returns. ResourceExhausted if there is no memory for them.
+  absl::StatusOr<std::vector<HostTensor>> AllocateOutputs() const;
+  /// The same; none at all, which RunInto refuses, if there is no memory.
   std::vector<HostTensor> MakeOutputs() const;
 
  private:
@@ -70,7 +73,7 @@ class Executor {
            ExecutorOptions options);
   absl::Status CheckKernels() const;
   absl::Status Launch(const PlanLaunch& launch, const std::vector<void*>& base, Context* context);
-  std::unique_ptr<Context> TakeContext();
+  absl::StatusOr<std::unique_ptr<Context>> TakeContext();
   void GiveContext(std::unique_ptr<Context> context);
   void* Place(const PlanTensor& tensor, const std::vector<void*>& inputs,
               const std::vector<void*>& outputs, Context* context) const;

@@ -1,6 +1,7 @@
 #include "core/runtime/task_pool.h"
 
 #include <chrono>
+#include <system_error>
 
 namespace fusion {
 namespace {
@@ -37,8 +38,12 @@ bool Spin(const Done& done) {
 }  // namespace
 
 TaskPool::TaskPool(int threads) {
-  for (int w = 1; w < threads; ++w) {
-    workers_.emplace_back([this, w] { Work(w); });
+  try {
+    for (int w = 1; w < threads; ++w) {
+      workers_.emplace_back([this, w] { Work(w); });
+    }
+  } catch (const std::system_error&) {
+    // The library has no other way to say that there are no more threads: fewer do.
   }
 }
 

@@ -22,6 +22,7 @@ using ParallelTasks = std::function<void(int64_t n, const TaskBody& body)>;
 /// One Run at a time; calls from several threads queue up. Stops its threads when destroyed.
 class TaskPool {
  public:
+  /// Has fewer threads if the system gives no more.
   explicit TaskPool(int threads);
   ~TaskPool();
   TaskPool(const TaskPool&) = delete;

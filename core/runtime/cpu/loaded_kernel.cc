@@ -6,7 +6,9 @@
 
 #include <atomic>
 
+#include "core/base/unique_fd.h"
 #include "core/device/host_isa.h"
+#include "core/runtime/kernel_loader.h"
 
 namespace fusion {
 namespace {
@@ -46,16 +48,13 @@ class CpuKernel final : public LoadedKernel {
 };
 
 // A file descriptor on an anonymous file with these bytes; dlopen takes it by its /proc name.
-absl::StatusOr<int> AnonymousFile(std::string_view bytes) {
-  int fd = memfd_create("fusion-kernel", MFD_CLOEXEC);
-  if (fd < 0) return ResourceExhausted("no anonymous file for a kernel");
+absl::StatusOr<UniqueFd> AnonymousFile(std::string_view bytes) {
+  UniqueFd fd(memfd_create("fusion-kernel", MFD_CLOEXEC));
+  if (!fd.valid()) return ResourceExhausted("no anonymous file for a kernel");
   size_t written = 0;
   while (written < bytes.size()) {
-    ssize_t n = write(fd, bytes.data() + written, bytes.size() - written);
-    if (n <= 0) {
-      close(fd);
-      return ResourceExhausted("no memory for a kernel of ", bytes.size(), " bytes");
-    }
+    ssize_t n = write(fd.get(), bytes.data() + written, bytes.size() - written);
+    if (n <= 0) return ResourceExhausted("no memory for a kernel of ", bytes.size(), " bytes");
     written += static_cast<size_t>(n);
   }
   return fd;
@@ -111,9 +110,9 @@ absl::Status CheckDescriptor(const FusionKernelDescriptor& d) {
 
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
                                                                   std::string_view symbol) {
-  ASSIGN_OR_RETURN(int fd, AnonymousFile(shared_object));
-  Library library(dlopen(UniquePath(fd).c_str(), RTLD_NOW | RTLD_LOCAL));
-  close(fd);
+  ASSIGN_OR_RETURN(UniqueFd fd, AnonymousFile(shared_object));
+  Library library(dlopen(UniquePath(fd.get()).c_str(), RTLD_NOW | RTLD_LOCAL));
+  fd.Reset();
   if (!library) {
     const char* error = dlerror();
     return DataLoss("kernel ", symbol, " is no loadable object: ", error != nullptr ? error : "");
@@ -131,5 +130,8 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_vi
   RETURN_IF_ERROR(Annotate(CheckDescriptor(*descriptor), StrCat("kernel ", symbol)));
   return std::make_shared<CpuKernel>(std::move(library), entry, descriptor);
 }
+
+KernelLoader MakeCpuLoader();  // declared by the list of backends
+KernelLoader MakeCpuLoader() { return {"cpu", LoadCpuKernel}; }
 
 }  // namespace fusion

@@ -200,6 +200,38 @@ TEST(Executor, RefusesKernelsThatDoNotFitThePlan) {
   k.twice->own.phases = 2;
   EXPECT_THAT(CreateError(SmallPlan(), k.all()),
               HasSubstr("kernel twice has 2 phases, the plan says 1"));
+  k.twice->own.phases = 1;
+  k.twice->own.dims = 1;
+  EXPECT_THAT(CreateError(SmallPlan(), k.all(), {}, absl::StatusCode::kUnimplemented),
+              HasSubstr("kernel twice takes 1 run-time dims"));
+}
+
+TEST(Executor, MemoryThatLacksIsAnErrorAndNoAbort) {
+  constexpr int64_t kTooMuch = kMaxTensorBytes;
+  HostTensor w = Filled(100);
+  auto weight = [&](int) { return &w; };
+
+  Plan prepared = SmallPlan();
+  prepared.prepared_bytes = kTooMuch;
+  CreateError(std::move(prepared), SmallKernels().all(), {}, absl::StatusCode::kResourceExhausted);
+
+  Plan arena = SmallPlan();
+  arena.arena_bytes = kTooMuch;
+  absl::Status status = Make({}, SmallKernels().all(), std::move(arena))->Prepare(weight);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("17592186044416 bytes"));
+
+  SmallKernels k;
+  k.add->own.workspace_bytes = uint64_t{1} << 50;
+  EXPECT_EQ(Make({}, k.all())->Prepare(weight).code(), absl::StatusCode::kResourceExhausted);
+
+  Plan output = SmallPlan();
+  output.tensors[2].dims = {kTooMuch / 4};
+  output.tensors[2].bytes = kTooMuch;
+  std::unique_ptr<Executor> executor = Make({}, SmallKernels().all(), std::move(output));
+  ASSERT_TRUE(executor->Prepare(weight).ok());
+  EXPECT_EQ(executor->Run({Filled(1)}).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(executor->MakeOutputs().empty());
 }
 
 TEST(Executor, RefusesPlansThatPointOutside) {
@@ -210,6 +242,11 @@ TEST(Executor, RefusesPlansThatPointOutside) {
       {"launch kernel", [](Plan* p) { p->launches[1].kernel = 3; }},
       {"launch group", [](Plan* p) { p->prepare[0].group = -1; }},
       {"arena too small", [](Plan* p) { p->arena_bytes -= 1; }},
+      {"arena beyond every machine", [](Plan* p) { p->arena_bytes = kMaxSpaceBytes + 1; }},
+      {"prepared beyond every machine", [](Plan* p) { p->prepared_bytes = kMaxSpaceBytes + 1; }},
+      {"tensor beyond every machine", [](Plan* p) { p->tensors[0].bytes = kMaxSpaceBytes + 1; }},
+      {"elements beyond every machine",
+       [](Plan* p) { p->tensors[0].dims = {kMaxTensorBytes / 4 + 1}; }},
       {"arena offset", [](Plan* p) { p->tensors[4].offset = -64; }},
       {"prepared offset", [](Plan* p) { p->tensors[3].offset += 64; }},
       {"fewer bytes than elements", [](Plan* p) { p->tensors[4].bytes = 4; }},
@@ -298,7 +335,7 @@ TEST(Executor, AKernelThatFailsFailsTheRunOnly) {
   k.twice->fails = true;
   auto y = executor->Run({Filled(1)});
   EXPECT_EQ(y.status().code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(Message(y.status())), HasSubstr("kernel twice"));
+  EXPECT_EQ(Message(y.status()), "kernel twice: kernel answers 3");
   k.twice->fails = false;
   EXPECT_TRUE(executor->Run({Filled(1)}).ok());
 }
