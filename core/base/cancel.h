@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
@@ -14,11 +15,15 @@ class CancelToken {
  public:
   explicit CancelToken(const Clock& clock = Clock::Real()) : clock_(clock) {}
   CancelToken(const Clock& clock, Nanoseconds deadline) : clock_(clock), deadline_(deadline) {}
+  /// Ends with `parent`, which outlives it, or at `deadline` of the same clock, whichever is first.
+  CancelToken(const CancelToken& parent, Nanoseconds deadline)
+      : clock_(parent.clock_), parent_(&parent), deadline_(deadline) {}
 
   void Cancel() { cancelled_.store(true, std::memory_order_release); }
 
   /// OK, or kCancelled / kDeadlineExceeded.
   absl::Status Check() const {
+    if (parent_ != nullptr) RETURN_IF_ERROR(parent_->Check());
     if (cancelled_.load(std::memory_order_acquire)) return Cancelled("request cancelled");
     if (deadline_ && clock_.Now() >= *deadline_) return DeadlineExceeded("request deadline passed");
     return absl::OkStatus();
@@ -28,11 +33,13 @@ class CancelToken {
   std::optional<Nanoseconds> Remaining() const {
     if (!deadline_) return std::nullopt;
     Nanoseconds left = *deadline_ - clock_.Now();
+    if (parent_ != nullptr) left = std::min(left, parent_->Remaining().value_or(left));
     return left.count() > 0 ? left : Nanoseconds(0);
   }
 
  private:
   const Clock& clock_;
+  const CancelToken* parent_ = nullptr;
   std::optional<Nanoseconds> deadline_;
   std::atomic<bool> cancelled_{false};
 };

@@ -1,13 +1,14 @@
 #include "core/check/reference_checker.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <set>
 
 #include "core/check/kernel_run.h"
-#include "core/graph/test_values.h"
 #include "core/device/host_isa.h"
 #include "core/graph/evaluate.h"
+#include "core/graph/test_values.h"
 
 namespace fusion {
 namespace {
@@ -93,6 +94,24 @@ HostTensor Cut(const HostTensor& from, const Box& box) {
   return part;
 }
 
+// A check that takes longer than this many times CheckOptions::points is not worth its time.
+constexpr double kMostPoints = 100;
+
+bool HasPackedOutput(const KernelReference& reference) {
+  return std::any_of(reference.params.begin(), reference.params.end(),
+                     [](const auto& p) { return p.output && p.packed; });
+}
+
+// Points of the cheapest of the samples that would be compared.
+double LeastPoints(const KernelReference& reference, const CheckOptions& options) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::vector<Box>& boxes :
+       SampleBoxes(reference.program, options, HasPackedOutput(reference))) {
+    least = std::min(least, EvaluationPoints(reference.program, boxes));
+  }
+  return least;
+}
+
 // Functions that jump: where two correct roundings of their argument lie on either side of a jump,
 // so do the results.
 bool Jumps(const Expr& e, std::set<const void*>* seen) {
@@ -147,9 +166,8 @@ class Comparison {
       return at == program.inputs.end() ? nullptr
                                         : &inputs[static_cast<size_t>(at - program.inputs.begin())];
     };
-    bool packed = std::any_of(reference_.params.begin(), reference_.params.end(),
-                              [](const auto& p) { return p.output && p.packed; });
-    for (const std::vector<Box>& boxes : SampleBoxes(program, options_, packed)) {
+    for (const std::vector<Box>& boxes :
+         SampleBoxes(program, options_, HasPackedOutput(reference_))) {
       absl::StatusOr<std::vector<HostTensor>> wanted = EvaluateBoxes(program, boxes, value);
       if (absl::IsInvalidArgument(wanted.status())) {
         // Values the model does not allow, as computed indices beyond their table.
@@ -246,6 +264,11 @@ absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedu
   if (RunBytes(schedule) > options.max_bytes) {
     return NotCompared(StrCat("needs ", RunBytes(schedule) >> 20, " MiB of test values; limit ",
                               options.max_bytes >> 20, " MiB"));
+  }
+  double points = LeastPoints(reference, options);
+  if (points > kMostPoints * options.points) {
+    return NotCompared(
+        StrCat("one sample takes ", points / 1e6, " million points of the evaluator"));
   }
   Comparison comparison(kernel, schedule, reference, options);
   RETURN_IF_ERROR(comparison.Run(1, false));

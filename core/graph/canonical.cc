@@ -96,7 +96,7 @@ absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph) {
     out.output_names.push_back(graph.tensor(id).name);
   }
   ASSIGN_OR_RETURN(out.graph, builder.Build());
-  out.bytes = ToString(out.graph);
+  out.key_text = KeyText(out.graph);
   return out;
 }
 

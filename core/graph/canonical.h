@@ -21,8 +21,8 @@ struct CanonicalGraph {
   std::vector<std::string> weight_names;  // in the order of weight tensors of `graph`
   std::vector<std::string> output_names;
 
-  /// The text form of `graph`: what the plan key is made of.
-  std::string bytes;
+  /// KeyText(graph): what the plan key is made of.
+  std::string key_text;
 };
 
 /// Also turns every constant of more than one element that the client holds itself into a weight,

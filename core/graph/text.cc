@@ -2,10 +2,13 @@
 
 #include <unordered_map>
 
+#include "core/base/hash.h"
 #include "core/graph/builder.h"
 
 namespace fusion {
 namespace {
+
+constexpr int64_t kHashedConstantBytes = 1024;
 
 std::string SymbolToString(size_t index, const SymbolDecl& symbol) {
   return StrCat("  symbol s", index, " ", Quote(symbol.name), " min ", symbol.min, " max ",
@@ -13,15 +16,21 @@ std::string SymbolToString(size_t index, const SymbolDecl& symbol) {
                 StrJoin(symbol.likely, ", "), "]\n");
 }
 
-std::string LeafToString(int id, const Tensor& t) {
+// `hash_constants`: constants of more than kHashedConstantBytes by type and SHA-256.
+std::string LeafToString(int id, const Tensor& t, bool hash_constants) {
   switch (t.kind) {
     case TensorKind::kInput:
       return StrCat("  %", id, " = input ", Quote(t.name), " : ", t.type.ToString(), "\n");
     case TensorKind::kWeight:
       return StrCat("  %", id, " = weight ", Quote(t.name), " : ", t.type.ToString(), "\n");
-    case TensorKind::kConstant:
-      return StrCat("  %", id, " = ", t.client_has_bytes ? "initializer " : "const ", Quote(t.name),
-                    " : ", TensorToText(*t.value), "\n");
+    case TensorKind::kConstant: {
+      bool hash = hash_constants && t.value->byte_size() > kHashedConstantBytes;
+      return StrCat(
+          "  %", id, " = ", t.client_has_bytes ? "initializer " : "const ", Quote(t.name), " : ",
+          hash ? StrCat(t.type.ToString(), " sha256 ", Sha256(t.value->byte_view()).ToHex())
+               : TensorToText(*t.value),
+          "\n");
+    }
     case TensorKind::kIntermediate:
       break;
   }
@@ -103,19 +112,13 @@ class Parser {
   }
 
   absl::StatusOr<TensorType> Type() {
-    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
-    auto dtype = ParseDType(name);
-    if (!dtype) return in_.Error("an element type before this");
-    ASSIGN_OR_RETURN(std::string_view inner, in_.Until(']'));
-    RETURN_IF_ERROR(in_.Expect("]"));
-    ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));
-    for (const Dim& dim : shape.dims()) {
+    ASSIGN_OR_RETURN(TensorType type, TensorType::Parse(in_));
+    for (const Dim& dim : type.shape.dims()) {
       for (const Dim::Term& t : dim.terms()) {
         if (t.symbol < 0 || t.symbol >= symbols_) return in_.Error("a declared symbol before this");
       }
-      if (dim.is_static() && dim.value() < 0) return in_.Error("a non-negative extent before this");
     }
-    return TensorType{*dtype, std::move(shape)};
+    return type;
   }
 
   absl::Status Leaf(int64_t id) {
@@ -192,9 +195,7 @@ class Parser {
   SymbolId symbols_ = 0;
 };
 
-}  // namespace
-
-std::string ToString(const Graph& graph) {
+std::string Print(const Graph& graph, bool hash_constants) {
   std::string out = StrCat("graph ", Quote(graph.name()), " {\n");
   for (size_t i = 0; i < graph.symbols().size(); ++i) {
     out += SymbolToString(i, graph.symbols()[i]);
@@ -204,13 +205,13 @@ std::string ToString(const Graph& graph) {
   int next = 0;
   for (TensorId id : graph.inputs()) {
     number[static_cast<size_t>(id)] = next;
-    out += LeafToString(next++, graph.tensor(id));
+    out += LeafToString(next++, graph.tensor(id), hash_constants);
   }
   for (size_t i = 0; i < graph.tensors().size(); ++i) {
     const Tensor& t = graph.tensors()[i];
     if (t.kind != TensorKind::kWeight && t.kind != TensorKind::kConstant) continue;
     number[i] = next;
-    out += LeafToString(next++, t);
+    out += LeafToString(next++, t, hash_constants);
   }
   for (const Node& node : graph.nodes()) {
     for (TensorId id : node.outputs) number[static_cast<size_t>(id)] = next++;
@@ -221,6 +222,12 @@ std::string ToString(const Graph& graph) {
   }
   return out + "}\n";
 }
+
+}  // namespace
+
+std::string ToString(const Graph& graph) { return Print(graph, /*hash_constants=*/false); }
+
+std::string KeyText(const Graph& graph) { return Print(graph, /*hash_constants=*/true); }
 
 absl::StatusOr<Graph> ParseGraph(std::string_view text) { return Parser(text).Parse(); }
 

@@ -22,6 +22,10 @@ namespace fusion {
 /// is an absent input.
 std::string ToString(const Graph& graph);
 
+/// The same with the bytes of large constants replaced by their SHA-256: equal for equal graphs,
+/// different for different ones, and short. For keys; it cannot be parsed.
+std::string KeyText(const Graph& graph);
+
 /// Fails with line and column. The result satisfies Verify.
 absl::StatusOr<Graph> ParseGraph(std::string_view text);
 

@@ -5,7 +5,9 @@
 namespace fusion {
 
 void AppendDumps(const CanonicalGraph& graph, const DumpKinds& wanted, std::vector<Dump>* out) {
-  if (wanted.contains(DumpKind::kGraph)) out->push_back({DumpKind::kGraph, "graph", graph.bytes});
+  if (wanted.contains(DumpKind::kGraph)) {
+    out->push_back({DumpKind::kGraph, "graph", ToString(graph.graph)});
+  }
 }
 
 void AppendDumps(const PlannedModel& model, const DumpKinds& wanted, std::vector<Dump>* out) {

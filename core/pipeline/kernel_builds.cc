@@ -6,7 +6,8 @@ KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const C
     : workers_(workers), failure_ttl_(failure_ttl), state_(std::make_shared<State>(clock)) {}
 
 bool IsKernelsFault(const absl::Status& status) {
-  return absl::IsInternal(status) || absl::IsDeadlineExceeded(status);
+  return absl::IsInternal(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsUnimplemented(status);
 }
 
 KernelBuilds::Claim::Claim(KernelBuilds* builds, const Digest& key,

@@ -11,8 +11,9 @@
 
 namespace fusion {
 
-/// True for failures of a kernel itself, which would happen again: it does not compile, its check
-/// refuses it, it kills its worker or runs into a limit. False for a busy or stopping server.
+/// True for failures of a kernel itself, which would happen again: it cannot be generated, does not
+/// compile, its check refuses it, it kills its worker or runs into a limit. False for a busy or
+/// stopping server.
 bool IsKernelsFault(const absl::Status& status);
 
 /// The kernels under way: each key is compiled once at a time, however many plans need it, and can

@@ -1,6 +1,5 @@
 #include "core/pipeline/kernels.h"
 
-#include "absl/strings/cord.h"
 #include "core/base/kernel_abi.h"
 
 namespace fusion {
@@ -16,21 +15,6 @@ std::string KernelKey(const KernelKeyParts& parts) {
       .Add("toolchain", parts.toolchain);
   return h.bytes();
 }
-
-namespace {
-
-// Says which node a kernel that cannot be emitted is made from, as the planner does.
-absl::Status BlameNode(const absl::Status& status, const Plan& plan, int kernel) {
-  for (const PlanGroup& group : plan.groups) {
-    if (group.kernel != kernel || group.nodes.empty()) continue;
-    absl::Status named(status.code(), StrCat("node \"\" (", group.label, "): ", Message(status)));
-    named.SetPayload(kFailedNode, absl::Cord(StrCat(group.nodes[0])));
-    return named;
-  }
-  return status;
-}
-
-}  // namespace
 
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
                                          PlannedModel* model) {
@@ -50,8 +34,8 @@ absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolcha
     job.key = Sha256(job.full_key);
     job.symbol = StrCat("fk_", job.key.ToHex().substr(0, 16));
     absl::StatusOr<KernelSource> source = backend->Emit(kernel.schedule, device, job.symbol);
-    if (!source.ok()) return BlameNode(source.status(), model->plan, static_cast<int>(k));
-    job.source = std::move(source->text);
+    named.refusals.push_back(source.status());
+    if (source.ok()) job.source = std::move(source->text);
     job.schedule = kernel.text;
     job.reference = ToString(kernel.reference);
     job.label = kernel.schedule.label;

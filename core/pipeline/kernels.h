@@ -27,11 +27,12 @@ std::string KernelKey(const KernelKeyParts& parts);
 /// The kernels of a plan with key, symbol and source: what the workers are given.
 struct NamedKernels {
   std::vector<CompileJob> jobs;  // by plan kernel
+  /// Unimplemented for what the backend does not emit; by plan kernel.
+  std::vector<absl::Status> refusals;
 };
 
 /// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA
-/// into model->plan.kernels. Pure; any thread. Unimplemented for what the backend of `device` does
-/// not emit, with the payload kFailedNode of MakePlan.
+/// into model->plan.kernels. Pure; any thread. Unimplemented if there is no such backend.
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
                                          PlannedModel* model);
 

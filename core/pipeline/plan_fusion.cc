@@ -1,7 +1,5 @@
 #include "core/pipeline/plan_fusion.h"
 
-#include <set>
-
 #include "absl/strings/cord.h"
 #include "core/base/kernel_abi.h"
 #include "core/codegen/backend.h"
@@ -9,12 +7,6 @@
 
 namespace fusion {
 namespace {
-
-// Work that other callers may come to wait for: no single one of them can end it.
-const CancelToken& Nobody() {
-  static const auto* const kToken = new CancelToken;  // lives for ever
-  return *kToken;
-}
 
 // The planner knows canonical positions only: puts the caller's name into its message.
 absl::Status NameFailedNode(const absl::Status& status, const std::vector<std::string>& names) {
@@ -28,6 +20,23 @@ absl::Status NameFailedNode(const absl::Status& status, const std::vector<std::s
                       StrCat("node ", QuoteShort(names[node]), message.substr(kNameless.size())));
 }
 
+absl::Status NameKernel(const absl::Status& status, const PlanKernel& kernel) {
+  return Annotate(status, StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
+}
+
+// The failure of a kernel that cannot be taken apart.
+absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, NodeId node) {
+  if (!absl::IsUnimplemented(status)) {
+    // Ours; a time-out too: it was the kernel's, not the caller's.
+    return Internal(Message(NameKernel(status, kernel)));
+  }
+  if (node == kNoNode) return status;
+  // In the form NameFailedNode knows.
+  absl::Status named = Unimplemented("node \"\" (", kernel.label, "): ", Message(status));
+  named.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
+  return named;
+}
+
 KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
   return {.key = kernel.key,
           .state = KernelState::kReady,
@@ -36,6 +45,12 @@ KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
           .check = kernel.check,
           .cached = cached,
           .compile_ms = kernel.compile_ms};
+}
+
+void WarnUnfused(const Plan& plan, PlanReply* reply) {
+  if (plan.fallbacks.empty()) return;
+  reply->warnings.push_back(
+      StrCat(plan.fallbacks.size(), " nodes are not fused: a kernel that held them failed"));
 }
 
 void WarnUnverified(const Plan& plan, PlanReply* reply) {
@@ -64,6 +79,7 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
       logger_(logger),
       clock_(clock),
       kernel_builds_(workers, options.failure_ttl, clock),
+      stopping_(clock),
       plan_threads_(options.plan_threads, options.queue_limit),
       build_threads_(options.build_threads, options.queue_limit),
       plans_(plan_threads_),
@@ -74,6 +90,7 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
 FusionPipeline::~FusionPipeline() { Stop(); }
 
 void FusionPipeline::Stop() {
+  stopping_.Cancel();
   build_threads_.Stop();
   plan_threads_.Stop();
 }
@@ -90,6 +107,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   reply.warnings = resolved->warnings;
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
   if (!answered.ok()) return NameFailedNode(answered, resolved->binding.nodes);
+  WarnUnfused(reply.stored->plan, &reply);
   WarnUnverified(reply.stored->plan, &reply);
   reply.binding = resolved->binding;
   reply.stages = std::move(stages.times);
@@ -133,8 +151,12 @@ absl::StatusOr<std::shared_ptr<const FusionPipeline::Resolved>> FusionPipeline::
   resolved->binding = {std::move(canonical.input_names), std::move(canonical.output_names),
                        std::move(canonical.weight_names), std::move(canonical.node_names)};
   if (recallable) {
-    // A graph in memory is a few times as long as its bytes.
-    auto bytes = static_cast<int64_t>(4 * request.source.onnx_model.size());
+    // A graph without its constants is a few times as long as its bytes.
+    auto bytes = static_cast<int64_t>(4 * request.source.onnx_model.size() +
+                                      resolved->work->full_key.size());
+    for (const Tensor& t : resolved->work->graph.tensors()) {
+      if (t.value != nullptr) bytes += t.value->byte_size();
+    }
     std::vector<std::pair<Digest, std::shared_ptr<const Resolved>>> forgotten;  // dies unlocked
     MutexLock lock(&mutex_);
     forgotten = resolved_.Insert(digest, resolved, bytes);
@@ -148,7 +170,7 @@ absl::StatusOr<FusionPipeline::WorkPtr> FusionPipeline::MakeWork(const Canonical
   ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
   auto work = std::make_shared<Work>();
   const PlanOptions& options = request.options;
-  work->full_key = PlanKey({.graph = canonical.bytes,
+  work->full_key = PlanKey({.graph = canonical.key_text,
                             .device = device.KeyText(),
                             .fusion = options.fusion,
                             .numerics = options.numerics,
@@ -169,12 +191,6 @@ absl::StatusOr<FusionPipeline::WorkPtr> FusionPipeline::MakeWork(const Canonical
 // From the store, or made and published.
 absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& request,
                                     StageContext& stages, PlanReply* reply) {
-  bool compile = request.mode != PlanMode::kPlanOnly;
-  std::shared_ptr<const Planned> planned;
-  if (!request.dumps.empty()) {
-    // Texts come from the values between stages, which no store keeps: plan for this caller alone.
-    ASSIGN_OR_RETURN(planned, Plan(*work, {}, stages));
-  }
   ASSIGN_OR_RETURN(bool complete, RunStage(stages, "lookup", [&]() -> absl::StatusOr<bool> {
                      Found<StoredPlan> found = store_.GetPlan({work->key, work->full_key});
                      if (!found) return false;
@@ -183,12 +199,21 @@ absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& requ
                                                                 : CacheOutcome::kHitStore;
                      return DescribeKernels(reply);
                    }));
-  if (reply->stored != nullptr && (complete || !compile)) return absl::OkStatus();
-
+  bool compile = request.mode != PlanMode::kPlanOnly;
   bool known = reply->stored != nullptr;
-  if (planned == nullptr) {
-    ASSIGN_OR_RETURN(planned, PlanOnce(work, stages, reply));
+  bool answered = known && (complete || !compile);
+  if (answered && request.dumps.empty()) return absl::OkStatus();
+
+  // What is known but for its kernels or its texts is made again as it was.
+  Alone alone = known ? AloneOf(reply->stored->plan) : Alone();
+  std::shared_ptr<const Planned> planned;
+  if (!request.dumps.empty()) {
+    // Texts come from the values between stages, which no store keeps: for this caller alone.
+    ASSIGN_OR_RETURN(planned, Plan(*work, alone, stages));
+  } else {
+    ASSIGN_OR_RETURN(planned, PlanOnce(work, alone, stages, reply));
   }
+  if (answered) return absl::OkStatus();
   if (!known) reply->stored = planned->stored;
   if (compile) return AnswerBuilt(work, request, std::move(planned), stages, reply);
   DescribeKernels(reply);
@@ -204,18 +229,14 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
                                          std::shared_ptr<const Planned> planned,
                                          StageContext& stages, PlanReply* reply) {
   bool by_deadline = request.mode == PlanMode::kByDeadline;
-  Nanoseconds end = clock_.Now() + request.ready_within;
-  std::optional<Nanoseconds> left = stages.cancel.Remaining();
-  if (left.has_value()) end = std::min(end, clock_.Now() + *left);
-  CancelToken patience(clock_, end);
+  CancelToken patience(stages.cancel, clock_.Now() + request.ready_within);
   BuiltOr built = RunStage(stages, "compile", [&] {
     // Started here, not in the flight: whoever gets an answer must find the kernels it names.
     std::shared_ptr<Batch> batch = StartKernels(*planned);
     return builds_.Run(work->key, by_deadline ? patience : stages.cancel,
                        [this, work, planned, batch] { return Build(*work, planned, batch); });
   });
-  if (by_deadline && absl::IsDeadlineExceeded(built.status()) &&
-      patience.Remaining()->count() == 0) {
+  if (by_deadline && absl::IsDeadlineExceeded(built.status()) && stages.cancel.Check().ok()) {
     DescribeKernels(reply);  // the build goes on
     return absl::OkStatus();
   }
@@ -231,20 +252,72 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
 }
 
 // What stages make of a canonical graph. Pure but for the clock.
-FusionPipeline::PlannedOr FusionPipeline::Plan(const Work& work, const std::set<NodeId>& alone,
+FusionPipeline::PlannedOr FusionPipeline::Plan(const Work& work, Alone alone,
                                                StageContext& stages) {
-  ASSIGN_OR_RETURN(PlannedModel model, RunStage(stages, "plan", [&] {
-                     return MakePlan(work.graph, work.device, work.options, &stages.cancel, alone);
-                   }));
-  ASSIGN_OR_RETURN(NamedKernels kernels, RunStage(stages, "emit", [&] {
-                     return EmitKernels(work.device, toolchain_, &model);
-                   }));
+  PlannedModel model;
+  NamedKernels kernels;
+  for (;;) {
+    ASSIGN_OR_RETURN(model, RunStage(stages, "plan", [&] {
+                       return MakePlan(work.graph, work.device, work.options, &stages.cancel,
+                                       alone);
+                     }));
+    ASSIGN_OR_RETURN(kernels, RunStage(stages, "emit", [&] {
+                       return EmitKernels(work.device, toolchain_, &model);
+                     }));
+    size_t before = alone.size();
+    RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, &alone));
+    if (alone.size() == before) break;
+  }
   auto planned = std::make_shared<Planned>();
   planned->stored = std::make_shared<const StoredPlan>(MakeStoredPlan(
       work.full_key, std::move(model.plan),
       std::chrono::duration_cast<std::chrono::milliseconds>(clock_.UnixTime()).count()));
   planned->jobs = std::move(kernels.jobs);
   planned->times = stages.times;
+  return PlannedOr(std::move(planned));
+}
+
+// Planning that other callers may come to wait for: no single one of them can end it.
+FusionPipeline::PlannedOr FusionPipeline::PlanForAll(const Work& work, const Alone& alone) {
+  CancelToken patience(stopping_, clock_.Now() + options_.plan_limit);
+  StageContext stages{patience, clock_};
+  PlannedOr planned = Plan(work, alone, stages);
+  if (!absl::IsDeadlineExceeded(planned.status())) return planned;
+  return ResourceExhausted("planning ", work.graph.nodes().size(), " nodes takes more than ",
+                           options_.plan_limit / std::chrono::seconds(1), " s");
+}
+
+// A plan made by this call, by an equal one that is under way, or lately.
+FusionPipeline::PlannedOr FusionPipeline::PlanOnce(const WorkPtr& work, const Alone& alone,
+                                                   StageContext& stages, PlanReply* reply) {
+  Nanoseconds start = clock_.Now();
+  std::shared_ptr<const Planned> planned = Remembered(work->key, alone);
+  bool remembered = planned != nullptr;
+  bool shared = false;
+  if (!remembered) {
+    ASSIGN_OR_RETURN(planned, plans_.Run(
+                                  work->key, stages.cancel,
+                                  [this, work, alone]() -> PlannedOr {
+                                    if (auto known = Remembered(work->key, alone)) return known;
+                                    PlannedOr made = PlanForAll(*work, alone);
+                                    if (made.ok()) Remember(work->key, *made);
+                                    return made;
+                                  },
+                                  &shared));
+  }
+  if (!remembered && !shared) {
+    stages.times.insert(stages.times.end(), planned->times.begin(), planned->times.end());
+    return planned;
+  }
+  stages.times.push_back(
+      {remembered ? "plan (remembered)" : "plan (shared)", clock_.Now() - start});
+  if (reply->cache == CacheOutcome::kMiss) {
+    reply->cache = remembered ? CacheOutcome::kHitMemory : CacheOutcome::kSharedFlight;
+  }
+  return planned;
+}
+
+void FusionPipeline::Remember(const Digest& key, std::shared_ptr<const Planned> planned) {
   int64_t bytes = ChargedBytes(*planned->stored);
   for (const CompileJob& job : planned->jobs) {
     bytes += static_cast<int64_t>(job.source.size() + job.schedule.size() + job.reference.size() +
@@ -252,40 +325,16 @@ FusionPipeline::PlannedOr FusionPipeline::Plan(const Work& work, const std::set<
   }
   std::vector<std::pair<Digest, std::shared_ptr<const Planned>>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);
-  forgotten = planned_.Insert(work.key, planned, bytes);
-  return PlannedOr(std::move(planned));
+  forgotten = planned_.Insert(key, std::move(planned), bytes);
 }
 
-std::shared_ptr<const FusionPipeline::Planned> FusionPipeline::Remembered(const Digest& key) {
+// A plan made lately under the same restrictions.
+std::shared_ptr<const FusionPipeline::Planned> FusionPipeline::Remembered(const Digest& key,
+                                                                          const Alone& alone) {
   MutexLock lock(&mutex_);
   std::shared_ptr<const Planned>* known = planned_.Find(key);
-  return known == nullptr ? nullptr : *known;
-}
-
-FusionPipeline::PlannedOr FusionPipeline::PlanOnce(const WorkPtr& work, StageContext& stages,
-                                                   PlanReply* reply) {
-  bool shared = false;
-  Nanoseconds start = clock_.Now();
-  std::shared_ptr<const Planned> planned = Remembered(work->key);
-  if (planned != nullptr) {
-    shared = true;
-  } else {
-    ASSIGN_OR_RETURN(planned, plans_.Run(
-                                  work->key, stages.cancel,
-                                  [this, work]() -> PlannedOr {
-                                    if (auto known = Remembered(work->key)) return known;
-                                    StageContext own{Nobody(), clock_};
-                                    return Plan(*work, {}, own);
-                                  },
-                                  &shared));
-  }
-  if (shared) {
-    stages.times.push_back({"plan (shared)", clock_.Now() - start});
-    if (reply->cache == CacheOutcome::kMiss) reply->cache = CacheOutcome::kSharedFlight;
-  } else {
-    stages.times.insert(stages.times.end(), planned->times.begin(), planned->times.end());
-  }
-  return planned;
+  if (known == nullptr || AloneOf((*known)->stored->plan) != alone) return nullptr;
+  return *known;
 }
 
 // Looks up the kernels of a plan and starts those that the store lacks.
@@ -310,11 +359,12 @@ std::shared_ptr<FusionPipeline::Batch> FusionPipeline::StartKernels(const Planne
 FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
                                               std::shared_ptr<const Planned> planned,
                                               std::shared_ptr<Batch> batch) {
-  std::set<NodeId> alone;
+  const CancelToken everybody;  // the pool ends every job, and when it stops at once
+  Alone alone = AloneOf(planned->stored->plan);
   bool lasting = true;
   for (;;) {
     for (const auto& [k, claim] : batch->claims) {
-      CompileResult result = claim.ticket().Wait(Nobody());
+      CompileResult result = claim.ticket().Wait(everybody);
       batch->results[k] = result.status();
       if (result.ok()) batch->kernels[k] = *std::move(result);
     }
@@ -324,41 +374,44 @@ FusionPipeline::BuiltOr FusionPipeline::Build(const Work& work,
     // A kernel that ran into a limit may do better on a quieter day.
     lasting &= std::none_of(batch->results.begin(), batch->results.end(),
                             [](const absl::Status& s) { return absl::IsDeadlineExceeded(s); });
-    StageContext stages{Nobody(), clock_};
-    ASSIGN_OR_RETURN(planned, Plan(work, alone, stages));
+    ASSIGN_OR_RETURN(planned, PlanForAll(work, alone));
     batch = StartKernels(*planned);
   }
   auto built = std::make_shared<Built>();
   built->stored = planned->stored;
   built->kernels = batch->kernels;
   built->found = batch->found;
-  if (!alone.empty()) {
-    built->warnings.push_back(
-        StrCat(alone.size(), " nodes are not fused: a kernel that held them failed"));
-  }
   // Before the claims of `batch` end.
   Publish(lasting ? built->stored : nullptr, *batch, &built->warnings);
   return BuiltOr(std::move(built));
+}
+
+FusionPipeline::Alone FusionPipeline::AloneOf(const fusion::Plan& plan) {
+  Alone alone;
+  for (const PlanFallback& f : plan.fallbacks) alone[f.node] = f.reason;
+  return alone;
 }
 
 // Adds the nodes of groups whose kernel is at fault to `alone`. Fails if a kernel could not be
 // tried, or is the kernel of nothing that could be taken apart.
 absl::Status FusionPipeline::IsolateFailures(const fusion::Plan& plan,
                                              const std::vector<absl::Status>& results,
-                                             std::set<NodeId>* alone) const {
+                                             Alone* alone) const {
   for (size_t k = 0; k < results.size(); ++k) {
     if (results[k].ok()) continue;
     const PlanKernel& kernel = plan.kernels[k];
-    absl::Status failure =
-        Annotate(results[k], StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
-    if (!IsKernelsFault(results[k])) return failure;
+    if (!IsKernelsFault(results[k])) return NameKernel(results[k], kernel);
     size_t before = alone->size();
+    NodeId first = kNoNode;
     for (const PlanGroup& group : plan.groups) {
-      if (group.kernel == static_cast<int>(k) && group.nodes.size() > 1) {
-        alone->insert(group.nodes.begin(), group.nodes.end());
+      if (group.kernel != static_cast<int>(k) || group.nodes.empty()) continue;
+      if (first == kNoNode) first = group.nodes[0];
+      if (group.nodes.size() == 1) continue;
+      for (int node : group.nodes) {
+        alone->emplace(node, StrCat("not fused: a kernel of ", group.label, " failed"));
       }
     }
-    if (alone->size() == before) return failure;
+    if (alone->size() == before) return BlameNode(results[k], kernel, first);
     logger_.Warning(
         "group_unfused",
         {{"kernel", kernel.key.ToHex()}, {"label", kernel.label}, {"reason", Message(results[k])}});

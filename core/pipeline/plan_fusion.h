@@ -1,7 +1,7 @@
 #pragma once
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -38,8 +38,10 @@ struct KernelReply {
 };
 
 struct PipelineOptions {
-  /// Threads that plan.
-  int plan_threads = 1;
+  /// Threads that plan. More than one, so that a large graph does not hold up the small ones.
+  int plan_threads = 2;
+  /// Time that planning one graph may take.
+  Nanoseconds plan_limit = std::chrono::seconds(60);
   /// Threads that wait for workers: plans being compiled at the same time.
   int build_threads = 16;
   /// Plans that may wait for a thread; more are refused with ResourceExhausted.
@@ -70,8 +72,8 @@ class FusionPipeline {
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
 
-  /// Ends when everything under way has ended; stop the worker pool first to make that soon. No
-  /// call may be running or come.
+  /// Tells planning under way to end, and waits until everything has ended; stop the worker pool
+  /// first to make that soon. No call may be running or come.
   void Stop();
 
   /// Requests that found equal work under way, and that wait now.
@@ -88,6 +90,8 @@ class FusionPipeline {
     Digest key;
   };
   using WorkPtr = std::shared_ptr<const Work>;
+  /// Nodes that fuse with nothing, and why.
+  using Alone = std::map<NodeId, std::string>;
   /// A request after import: the work and the caller's words.
   struct Resolved {
     WorkPtr work;
@@ -121,13 +125,16 @@ class FusionPipeline {
                                                           StageContext& stages);
   absl::StatusOr<WorkPtr> MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
                                    const PlanRequest& request) const;
-  PlannedOr Plan(const Work& work, const std::set<NodeId>& alone, StageContext& stages);
-  PlannedOr PlanOnce(const WorkPtr& work, StageContext& stages, PlanReply* reply);
+  static Alone AloneOf(const fusion::Plan& plan);
+  PlannedOr Plan(const Work& work, Alone alone, StageContext& stages);
+  PlannedOr PlanForAll(const Work& work, const Alone& alone);
+  PlannedOr PlanOnce(const WorkPtr& work, const Alone& alone, StageContext& stages,
+                     PlanReply* reply);
   std::shared_ptr<Batch> StartKernels(const Planned& planned);
   BuiltOr Build(const Work& work, std::shared_ptr<const Planned> planned,
                 std::shared_ptr<Batch> batch);
   absl::Status IsolateFailures(const fusion::Plan& plan, const std::vector<absl::Status>& results,
-                               std::set<NodeId>* alone) const;
+                               Alone* alone) const;
   absl::Status Answer(const WorkPtr& work, const PlanRequest& request, StageContext& stages,
                       PlanReply* reply);
   absl::Status AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
@@ -137,7 +144,8 @@ class FusionPipeline {
   /// `plan` may be null: the kernels alone.
   void Publish(std::shared_ptr<const StoredPlan> plan, const Batch& batch,
                std::vector<std::string>* warnings);
-  std::shared_ptr<const Planned> Remembered(const Digest& key);
+  void Remember(const Digest& key, std::shared_ptr<const Planned> planned);
+  std::shared_ptr<const Planned> Remembered(const Digest& key, const Alone& alone);
 
   const PipelineOptions options_;
   const std::vector<DeviceSpec> specs_;
@@ -146,6 +154,7 @@ class FusionPipeline {
   Logger& logger_;
   const Clock& clock_;
   KernelBuilds kernel_builds_;
+  CancelToken stopping_;  // of what no single caller can end
   ThreadPool plan_threads_;
   ThreadPool build_threads_;
   SingleFlight<Digest, Planned> plans_;

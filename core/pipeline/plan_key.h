@@ -9,7 +9,7 @@ namespace fusion {
 /// Everything that can change a plan. Batch size, dim bindings and kept outputs are already part of
 /// the graph; names, weight values and the request's mode are not part of anything.
 struct PlanKeyParts {
-  std::string graph;   // CanonicalGraph::bytes
+  std::string graph;   // CanonicalGraph::key_text
   std::string device;  // DeviceSpec::KeyText: spec, ISA, caches, threads
   FusionMode fusion = FusionMode::kFused;
   Numerics numerics = Numerics::kFp32Accumulate;

@@ -12,6 +12,9 @@ namespace {
 
 // A merge must gain this much, in microseconds: less is noise of the model.
 constexpr double kMinGain = 0.05;
+// Loop ops of one kernel: beyond it a kernel gains nothing that two lack, and takes ever longer to
+// plan and to compile. The largest of a transformer layer have some 30.
+constexpr size_t kMostOps = 96;
 // With high compute pressure only groups this much faster than their nodes are formed.
 constexpr double kPressureSpeedup = 1.5;
 
@@ -205,8 +208,9 @@ namespace {
 // Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
 class Grower {
  public:
-  Grower(const Grouping& start, const PlanOptions& options, const std::set<NodeId>& alone,
-         GroupEvaluator* evaluator, const CancelToken* cancel)
+  Grower(const Grouping& start, const PlanOptions& options,
+         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator,
+         const CancelToken* cancel)
       : program_(evaluator->program()),
         options_(options),
         alone_(alone),
@@ -225,8 +229,10 @@ class Grower {
       queue_.pop();
       if (!alive_[Index(c.producer)] || !alive_[Index(c.consumer)]) continue;
       if (HasPathAround(c.producer, c.consumer)) {
-        Record(c, false, "cyclic: another group lies between the two");
-        blocked_.push_back(c);
+        if (told_.insert({c.producer, c.consumer}).second) {
+          Record(c, false, "cyclic: another group lies between the two");
+        }
+        blocked_.push_back(c);  // a later merge may clear the way
         continue;
       }
       Record(c, true, "");
@@ -339,6 +345,10 @@ class Grower {
     Candidate c{Tier(producer, consumer), 0, 0, producer, consumer};
     // Work on weights only is done once, before the first run: it must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return;
+    if (loops_[Index(producer)].size() + loops_[Index(consumer)].size() > kMostOps) {
+      Record(c, false, StrCat("large: more than ", kMostOps, " loop ops in one kernel"));
+      return;
+    }
     if (IsAlone(producer) || IsAlone(consumer)) {
       Record(c, false, "alone: a kernel of this node failed, so it fuses with nothing");
       return;
@@ -353,9 +363,13 @@ class Grower {
     }
     double apart = a.estimate.time_us + b.estimate.time_us;
     c.benefit_us = apart - both.estimate.time_us;
+    // What the merge saves off chip, less what it needs more of in every thread's scratch.
     auto saved =
         static_cast<double>(a.estimate.activation_bytes + b.estimate.activation_bytes -
                             both.estimate.activation_bytes - both.estimate.recompute_bytes);
+    auto scratch = static_cast<double>(
+        both.estimate.on_chip_bytes - std::max(a.estimate.on_chip_bytes, b.estimate.on_chip_bytes));
+    saved -= std::max(0.0, scratch) * evaluator_->threads();
     c.rank = c.benefit_us;
     if (IsHighPressure(options_.hints.memory_pressure) && saved > 0) {
       // Memory first: what saves bytes goes before everything else, most bytes first, even at some
@@ -411,7 +425,7 @@ class Grower {
 
   const Program& program_;
   const PlanOptions& options_;
-  const std::set<NodeId>& alone_;
+  const std::map<NodeId, std::string>& alone_;
   GroupEvaluator* evaluator_;
   const CancelToken* cancel_;
   std::vector<int> group_of_;  // by loop op
@@ -421,6 +435,7 @@ class Grower {
   std::vector<std::set<int>> writers_;
   std::priority_queue<Candidate> queue_;
   std::vector<Candidate> blocked_;
+  std::set<std::pair<int, int>> told_;  // blocked pairs that have their decision
   std::vector<PlanDecision> decisions_;
 };
 
@@ -456,8 +471,8 @@ Grouping DissolveSlowGroups(const Grouping& grown, const Grouping& start,
 }  // namespace
 
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
-                                    const std::set<NodeId>& alone, GroupEvaluator* evaluator,
-                                    const CancelToken* cancel) {
+                                    const std::map<NodeId, std::string>& alone,
+                                    GroupEvaluator* evaluator, const CancelToken* cancel) {
   ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, alone, evaluator, cancel).Run());
   if (IsHighPressure(options.hints.compute_pressure))
     return DissolveSlowGroups(grown, start, evaluator);

@@ -35,6 +35,7 @@ class GroupEvaluator {
   std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
 
   const Program& program() const { return program_; }
+  int threads() const { return device_.threads; }
   /// True for values that depend on weights and constants only.
   bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }
 
@@ -73,8 +74,8 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
 /// Grows groups along edges from `start` by estimated gain until no merge gains. Nodes in `alone`
 /// are left as they are.
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
-                                    const std::set<NodeId>& alone, GroupEvaluator* evaluator,
-                                    const CancelToken* cancel);
+                                    const std::map<NodeId, std::string>& alone,
+                                    GroupEvaluator* evaluator, const CancelToken* cancel);
 
 /// Orders groups so that every group comes after those it reads from.
 std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,

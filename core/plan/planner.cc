@@ -326,7 +326,7 @@ void SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlanTotals* o
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
-                                      const std::set<NodeId>& alone) {
+                                      const std::map<NodeId, std::string>& alone) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
   GroupEvaluator evaluator(model.program, device, options);
@@ -342,6 +342,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   plan.numerics = options.numerics;
   plan.fusion = options.fusion;
   plan.decisions = std::move(chosen.decisions);
+  for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   Assembler(graph, model.program, &evaluator, chosen.groups, &model).Run();
   SumBaseline(nodes, &evaluator, &plan.op_by_op);
   absl::Status status = Verify(plan);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,7 +32,7 @@ struct PlannedModel {
 /// kernel is cut, and where every tensor lies. Groups grow along edges from one group a node; the
 /// merge with the largest estimated gain goes first; a merge that would make the group graph
 /// cyclic, or that has no schedule, is refused with its reason. Nodes in `alone` fuse with nothing:
-/// a kernel that held them has failed.
+/// a kernel that held them has failed, for the reason given, which goes into Plan::fallbacks.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run; its
 /// position is also the payload kFailedNode of the status, in decimal, because a canonical graph
@@ -40,7 +40,7 @@ struct PlannedModel {
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,
-                                      const std::set<NodeId>& alone = {});
+                                      const std::map<NodeId, std::string>& alone = {});
 
 inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/graph/builder.h"
 #include "core/graph/canonical.h"
 #include "core/graph/text.h"
 #include "core/wire/plan.h"
@@ -25,7 +26,7 @@ Graph Parse(std::string_view text) {
 }
 
 PlannedModel PlanOf(const Graph& graph, const PlanOptions& options = {},
-                    const std::set<NodeId>& alone = {}) {
+                    const std::map<NodeId, std::string>& alone = {}) {
   auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, alone);
   FUSION_CHECK(model.ok(), Message(model.status()));
   return *std::move(model);
@@ -315,9 +316,36 @@ TEST(MakePlan, MemoryPressureNeverCostsTraffic) {
 }
 
 TEST(MakePlan, NodesThatAreToStayAloneDo) {
-  PlannedModel model = PlanOf(Parse(kChain), {}, {1});
+  PlannedModel model = PlanOf(Parse(kChain), {}, {{1, "it failed"}});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"Relu", "Neg", "Abs"}));
-  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {}, {2})), (std::vector<std::string>{"Relu+Neg", "Abs"}));
+  ASSERT_EQ(model.plan.fallbacks.size(), 1u);
+  EXPECT_EQ(model.plan.fallbacks[0].node, 1);
+  EXPECT_EQ(model.plan.fallbacks[0].reason, "it failed");
+  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {}, {{2, ""}})), (std::vector<std::string>{"Relu+Neg", "Abs"}));
+}
+
+TEST(MakePlan, KernelsOfALongChainStayBounded) {
+  GraphBuilder builder;
+  TensorId at = builder.AddInput("x", {DType::kF32, Shape{64}});
+  for (int i = 0; i < 400; ++i) at = builder.AddNode(i % 2 == 0 ? "Neg" : "Abs", {at}).value();
+  builder.MarkOutput(at);
+  PlannedModel model = PlanOf(builder.Build().value());
+  for (const std::vector<LoopId>& group : model.groups) EXPECT_LE(group.size(), 96u);
+  EXPECT_LE(model.plan.launches.size(), 20u);
+  bool explained = false;
+  for (const PlanDecision& d : model.plan.decisions) explained |= d.reason.starts_with("large:");
+  EXPECT_TRUE(explained);
+}
+
+TEST(MakePlan, EveryDecisionIsToldOnce) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    PlannedModel model = PlanOf(Canonicalise(RandomGraph(seed)).value().graph);
+    std::set<std::pair<std::vector<int>, std::string>> cyclic;
+    for (const PlanDecision& d : model.plan.decisions) {
+      if (!d.reason.starts_with("cyclic:")) continue;
+      EXPECT_TRUE(cyclic.insert({d.nodes, d.reason}).second) << "seed " << seed;
+    }
+  }
 }
 
 TEST(MakePlan, AReshapeWithoutCommonFactorsIsABarrier) {
