@@ -339,7 +339,7 @@ void Metrics::OnGet(EntryKind kind, Tier tier, Nanoseconds took) {
   counters_->get_seconds[static_cast<size_t>(kind)]->Observe(ToMilliseconds(took) / 1e3);
 }
 
-void Metrics::OnPut(const absl::Status& status, int64_t /*entries*/, Nanoseconds took) {
+void Metrics::OnPut(const absl::Status& status, Nanoseconds took) {
   (status.ok() ? counters_->puts_ok : counters_->puts_failed)->Increment();
   counters_->put_seconds->Observe(ToMilliseconds(took) / 1e3);
 }

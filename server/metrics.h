@@ -22,7 +22,7 @@ class Metrics final : public StoreObserver, public RpcObserver {
   ~Metrics() override;
 
   void OnGet(EntryKind kind, Tier tier, Nanoseconds took) override;
-  void OnPut(const absl::Status& status, int64_t entries, Nanoseconds took) override;
+  void OnPut(const absl::Status& status, Nanoseconds took) override;
   void OnStarted(RpcMethod method) override;
   void OnFinished(const RpcRecord& record) override;
 

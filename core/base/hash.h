@@ -20,6 +20,11 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
 };
 
+/// The 32 bytes of `digest`, which outlives the view.
+inline std::string_view BytesOf(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
+}
+
 /// SHA-256 of `bytes`.
 Digest Sha256(std::string_view bytes);
 
@@ -28,8 +33,7 @@ Digest Sha256(std::string_view bytes);
 ///
 ///   FieldHasher h;  h.Add("graph", canonical).Add("threads", 2);  Digest key = h.Finish();
 ///
-/// Not thread-safe. Also keeps the framed bytes when asked, because stores compare full keys, not
-/// digests alone.
+/// Not thread-safe. Keeps the framed bytes, because stores compare full keys, not digests alone.
 class FieldHasher {
  public:
   FieldHasher& Add(std::string_view label, std::string_view value);

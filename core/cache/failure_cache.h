@@ -38,12 +38,6 @@ class FailureCache {
     return std::nullopt;
   }
 
-  /// Forgets one failure: the operator has repaired what it came from.
-  void Forget(const Digest& key) {
-    MutexLock lock(&mutex_);
-    failures_.Erase(key);
-  }
-
   int64_t size() const {
     MutexLock lock(&mutex_);
     return static_cast<int64_t>(failures_.size());

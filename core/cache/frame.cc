@@ -10,10 +10,6 @@ constexpr std::string_view kMark = "FUS";
 constexpr char kVersion = 1;
 constexpr size_t kHeadBytes = 4 + 32;
 
-std::string_view BytesOf(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
-}
-
 }  // namespace
 
 std::string Frame(std::string_view payload) {

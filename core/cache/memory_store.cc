@@ -36,11 +36,6 @@ Found<KernelArtifact> MemoryStore::GetKernel(const EntryKey& key) {
   return Get(EntryKind::kKernel, key, &Entry::kernel);
 }
 
-bool MemoryStore::ContainsKernel(const Digest& key) const {
-  MutexLock lock(&mutex_);
-  return entries_.Contains({EntryKind::kKernel, key});
-}
-
 void MemoryStore::Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evicted) {
   auto is_plan = [](const Id& i) { return i.first == EntryKind::kPlan ? 1 : 0; };
   if (entries_.Erase(id)) plans_ -= is_plan(id);

@@ -18,7 +18,6 @@ class MemoryStore final : public Store {
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
-  bool ContainsKernel(const Digest& key) const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   std::vector<StoreStats> Stats() const override;
 

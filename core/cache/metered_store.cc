@@ -20,13 +20,10 @@ Found<KernelArtifact> MeteredStore::GetKernel(const EntryKey& key) {
   return found;
 }
 
-bool MeteredStore::ContainsKernel(const Digest& key) const { return inner_->ContainsKernel(key); }
-
 absl::Status MeteredStore::PutBundle(const Bundle& bundle) {
   Nanoseconds start = clock_.Now();
   absl::Status status = inner_->PutBundle(bundle);
-  auto entries = static_cast<int64_t>(bundle.kernels.size()) + (bundle.plan != nullptr ? 1 : 0);
-  observer_.OnPut(status, entries, clock_.Now() - start);
+  observer_.OnPut(status, clock_.Now() - start);
   return status;
 }
 

@@ -14,8 +14,7 @@ class StoreObserver {
   virtual ~StoreObserver() = default;
   /// `tier` that answered; Tier::kNone for a miss.
   virtual void OnGet(EntryKind kind, Tier tier, Nanoseconds took) = 0;
-  /// `entries` = plan (0 or 1) + kernels of the bundle.
-  virtual void OnPut(const absl::Status& status, int64_t entries, Nanoseconds took) = 0;
+  virtual void OnPut(const absl::Status& status, Nanoseconds took) = 0;
 };
 
 /// Passes everything on to `inner` and reports it. `observer` and `clock` outlive the store.
@@ -27,7 +26,6 @@ class MeteredStore final : public Store {
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
-  bool ContainsKernel(const Digest& key) const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   std::vector<StoreStats> Stats() const override;
 

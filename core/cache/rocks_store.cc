@@ -27,20 +27,14 @@ constexpr double kPlanCostMs = 100;
 
 rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-rocksdb::Slice AsSlice(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
-}
 
 Family FamilyOf(EntryKind kind) {
   return kind == EntryKind::kPlan ? Family::kPlans : Family::kKernels;
 }
-Family FamilyOf(RecordFamily family) {
-  return family == RecordFamily::kMeasurements ? Family::kMeasurements : Family::kModels;
-}
 
 std::string FactsKey(const EntryId& id) {
   std::string key{kFactsPrefix, static_cast<char>('0' + static_cast<int>(id.kind))};
-  return key.append(AsView(AsSlice(id.key)));
+  return key.append(BytesOf(id.key));
 }
 
 std::string FactsValue(const EntryFacts& facts) {
@@ -165,9 +159,12 @@ Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
                          absl::StatusOr<T> (*decode)(std::string_view bytes)) {
   EntryId id{kind, asked.digest};
   rocksdb::PinnableSlice framed;
-  rocksdb::Status read =
-      database_->db().Get({}, database_->family(FamilyOf(kind)), AsSlice(asked.digest), &framed);
-  if (read.IsNotFound()) return {};
+  rocksdb::Status read = database_->db().Get({}, database_->family(FamilyOf(kind)),
+                                             AsSlice(BytesOf(asked.digest)), &framed);
+  if (read.IsNotFound()) {
+    ForgetMissing(id);
+    return {};
+  }
   if (!read.ok()) {
     if (read.IsCorruption()) {
       Drop(id, read.ToString());
@@ -201,12 +198,25 @@ Found<KernelArtifact> RocksStore::GetKernel(const EntryKey& key) {
   return Get<KernelArtifact>(EntryKind::kKernel, key, DecodeArtifact);
 }
 
-bool RocksStore::ContainsKernel(const Digest& key) const {
-  MutexLock lock(&mutex_);
-  return index_.Find({EntryKind::kKernel, key}) != nullptr;
+void RocksStore::ForgetMissing(const EntryId& id) {
+  {
+    MutexLock lock(&mutex_);
+    if (index_.Find(id) == nullptr) return;
+  }
+  // Listed and not found: it may have been written between the two looks.
+  MutexLock writing(&write_mutex_);
+  rocksdb::PinnableSlice framed;
+  rocksdb::Status read = database_->db().Get({}, database_->family(FamilyOf(id.kind)),
+                                             AsSlice(BytesOf(id.key)), &framed);
+  if (read.IsNotFound()) Delete(id, "listed, but not there");
 }
 
 void RocksStore::Drop(const EntryId& id, std::string_view reason) {
+  MutexLock writing(&write_mutex_);
+  Delete(id, reason);
+}
+
+void RocksStore::Delete(const EntryId& id, std::string_view reason) {
   logger_.Error("cache_entry_dropped", {{"tier", "disk"},
                                         {"kind", EntryKindName(id.kind)},
                                         {"key", id.key.ToHex()},
@@ -217,7 +227,7 @@ void RocksStore::Drop(const EntryId& id, std::string_view reason) {
     ++dropped_;
   }
   rocksdb::WriteBatch batch;
-  batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(id.key));
+  batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(BytesOf(id.key)));
   batch.Delete(database_->family(Family::kMeta), FactsKey(id));
   rocksdb::Status deleted = database_->db().Write({}, &batch);
   // On a full disk deletes fail as well; the entry stays a miss and is met again.
@@ -260,6 +270,8 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
   std::vector<Pending> entries = PendingEntries(bundle, UnixMilliseconds(clock_));
   rocksdb::WriteBatch batch(/*reserved_bytes=*/0, /*max_bytes=*/0, /*protection_bytes_per_key=*/8,
                             /*default_cf_ts_sz=*/0);
+  // Until the index says what the batch did: another batch chooses by the index.
+  MutexLock writing(&write_mutex_);
   std::vector<const Pending*> written;
   std::vector<EvictionIndex::Entry> victims;
   {
@@ -283,11 +295,12 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
     }
   }
   for (const auto& [id, facts] : victims) {
-    batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(id.key));
+    batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(BytesOf(id.key)));
     batch.Delete(database_->family(Family::kMeta), FactsKey(id));
   }
   for (const Pending* entry : written) {
-    batch.Put(database_->family(FamilyOf(entry->id.kind)), AsSlice(entry->id.key), entry->framed);
+    batch.Put(database_->family(FamilyOf(entry->id.kind)), AsSlice(BytesOf(entry->id.key)),
+              entry->framed);
     batch.Put(database_->family(Family::kMeta), FactsKey(entry->id), FactsValue(entry->facts));
   }
   rocksdb::WriteOptions durable;
@@ -308,6 +321,7 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
 
 void RocksStore::WriteUseTimes() {
   rocksdb::WriteBatch batch;
+  MutexLock writing(&write_mutex_);
   {
     MutexLock lock(&mutex_);
     for (const auto& [id, facts] : index_.TakeTouched(std::numeric_limits<size_t>::max())) {
@@ -348,38 +362,6 @@ std::vector<StoreStats> RocksStore::Stats() const {
   stats.write_failures = write_failures_;
   stats.writable = writable_;
   return {stats};
-}
-
-absl::Status RocksStore::PutRecord(RecordFamily family, std::string_view key,
-                                   std::string_view value) {
-  RETURN_IF_ERROR(CheckSpace());
-  rocksdb::WriteOptions options;
-  options.sync = family == RecordFamily::kModels;
-  return RocksDatabase::ToStatus(database_->db().Put(options, database_->family(FamilyOf(family)),
-                                                     AsSlice(key), AsSlice(value)),
-                                 "writing a record");
-}
-
-absl::StatusOr<std::optional<std::string>> RocksStore::GetRecord(RecordFamily family,
-                                                                 std::string_view key) {
-  std::string value;
-  rocksdb::Status read =
-      database_->db().Get({}, database_->family(FamilyOf(family)), AsSlice(key), &value);
-  if (read.IsNotFound()) return std::nullopt;
-  if (!read.ok()) return RocksDatabase::ToStatus(read, "reading a record");
-  return value;
-}
-
-absl::Status RocksStore::ScanRecords(
-    RecordFamily family, std::string_view prefix,
-    const std::function<bool(std::string_view key, std::string_view value)>& visit) {
-  std::unique_ptr<rocksdb::Iterator> it(
-      database_->db().NewIterator({}, database_->family(FamilyOf(family))));
-  for (it->Seek(AsSlice(prefix)); it->Valid(); it->Next()) {
-    if (!it->key().starts_with(AsSlice(prefix))) break;
-    if (!visit(AsView(it->key()), AsView(it->value()))) break;
-  }
-  return RocksDatabase::ToStatus(it->status(), "scanning records");
 }
 
 }  // namespace fusion

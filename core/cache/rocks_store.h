@@ -8,7 +8,6 @@
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
 #include "core/cache/eviction_index.h"
-#include "core/cache/record_store.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -28,16 +27,16 @@ struct RocksStoreOptions {
   std::function<absl::StatusOr<int64_t>(const std::string& dir)> free_bytes;
 };
 
-/// Plans, kernels and records on disk, in RocksDB.
+/// Plans and kernels on disk, in RocksDB.
 ///
 ///   ASSIGN_OR_RETURN(auto disk, RocksStore::Open({.dir = "store"}, logger));
 ///
-/// A bundle is one synced write batch over all column families: after kill -9 or a crash of the
+/// A bundle is one synced write batch: after kill -9 or a crash of the
 /// machine it is there as a whole or not at all. Entries carry their full key and digests; a reader
 /// that meets a bad one deletes it and reports a miss. Least used entries go when the budget is
 /// reached; times of use are written along with later bundles, so a crash forgets the last ones.
 /// Thread-safe. `logger` and `clock` outlive it.
-class RocksStore final : public Store, public RecordStore {
+class RocksStore final : public Store {
  public:
   /// FailedPrecondition: another process (or this one) has the store open. ResourceExhausted: no
   /// space. Unavailable: the directory cannot be used. A database that RocksDB finds corrupt, or of
@@ -48,17 +47,8 @@ class RocksStore final : public Store, public RecordStore {
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
-  bool ContainsKernel(const Digest& key) const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   std::vector<StoreStats> Stats() const override;
-
-  absl::Status PutRecord(RecordFamily family, std::string_view key,
-                         std::string_view value) override;
-  absl::StatusOr<std::optional<std::string>> GetRecord(RecordFamily family,
-                                                       std::string_view key) override;
-  absl::Status ScanRecords(
-      RecordFamily family, std::string_view prefix,
-      const std::function<bool(std::string_view key, std::string_view value)>& visit) override;
 
   /// True if Open found a damaged database and put it aside.
   bool started_empty_after_damage() const;
@@ -69,9 +59,12 @@ class RocksStore final : public Store, public RecordStore {
 
   absl::Status LoadIndex();
   absl::Status CheckSpace() const;
-  absl::Status Write(const Bundle& bundle);
+  absl::Status Write(const Bundle& bundle) ABSL_LOCKS_EXCLUDED(write_mutex_);
   void NoteWritten(const absl::Status& status);
-  void Drop(const EntryId& id, std::string_view reason);
+  void Drop(const EntryId& id, std::string_view reason) ABSL_LOCKS_EXCLUDED(write_mutex_);
+  void Delete(const EntryId& id, std::string_view reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  void ForgetMissing(const EntryId& id) ABSL_LOCKS_EXCLUDED(write_mutex_);
   void WriteUseTimes();
   template <typename T>
   Found<T> Get(EntryKind kind, const EntryKey& asked,
@@ -82,6 +75,10 @@ class RocksStore final : public Store, public RecordStore {
   Logger& logger_;
   const Clock& clock_;
 
+  // Held from choosing by the index to telling it what was written, so that index and database
+  // agree whenever nobody holds it. Taken before mutex_, which readers need and which is therefore
+  // never held during a write.
+  Mutex write_mutex_;
   mutable Mutex mutex_;
   EvictionIndex index_ ABSL_GUARDED_BY(mutex_);
   int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -46,11 +46,6 @@ class SingleFlight {
     return Wait(*flight, waiter);
   }
 
-  /// Works under way.
-  int64_t in_flight() const {
-    MutexLock lock(&state_->mutex);
-    return static_cast<int64_t>(state_->flights.size());
-  }
   /// Callers waiting now; callers that found equal work under way, since the start.
   int64_t waiters() const { return state_->waiters.load(std::memory_order_relaxed); }
   int64_t shared_total() const { return state_->shared_total.load(std::memory_order_relaxed); }

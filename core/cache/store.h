@@ -70,9 +70,6 @@ class Store {
   virtual Found<StoredPlan> GetPlan(const EntryKey& key) = 0;
   virtual Found<KernelArtifact> GetKernel(const EntryKey& key) = 0;
 
-  /// Whether a kernel is listed, without reading it: GetKernel may still miss.
-  virtual bool ContainsKernel(const Digest& key) const = 0;
-
   /// Publishes all of `bundle` or nothing; durable when it returns OK. An error leaves the caller
   /// with a correct answer that is merely not remembered: ResourceExhausted (space), Unavailable
   /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).

@@ -20,10 +20,6 @@ Found<KernelArtifact> TieredStore::GetKernel(const EntryKey& key) {
   return hit;
 }
 
-bool TieredStore::ContainsKernel(const Digest& key) const {
-  return front_->ContainsKernel(key) || back_->ContainsKernel(key);
-}
-
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   absl::Status stored = back_->PutBundle(bundle);
   front_->PutBundle(bundle).IgnoreError();

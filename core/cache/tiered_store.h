@@ -14,7 +14,6 @@ class TieredStore final : public Store {
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
-  bool ContainsKernel(const Digest& key) const override;
   /// The status of the store behind; the front takes the bundle even if that fails.
   absl::Status PutBundle(const Bundle& bundle) override;
   std::vector<StoreStats> Stats() const override;

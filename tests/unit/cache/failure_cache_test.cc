@@ -22,15 +22,13 @@ TEST(FailureCache, RemembersTheReasonForAWhile) {
   EXPECT_EQ(failures.size(), 0);
 }
 
-TEST(FailureCache, IsBoundedAndForgetsOnDemand) {
+TEST(FailureCache, IsBounded) {
   FakeClock clock;
   FailureCache failures(3, clock);
   for (int i = 0; i < 10; ++i) failures.Remember(Sha256(StrCat(i)), Internal("x"), seconds(60));
   EXPECT_EQ(failures.size(), 3);
   EXPECT_FALSE(failures.Find(Sha256("6")).has_value());
   EXPECT_TRUE(failures.Find(Sha256("7")).has_value());
-  failures.Forget(Sha256("7"));
-  EXPECT_FALSE(failures.Find(Sha256("7")).has_value());
 }
 
 }  // namespace

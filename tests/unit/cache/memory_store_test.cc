@@ -55,7 +55,6 @@ TEST(MemoryStore, GivesBackWhatWasPublished) {
   EXPECT_EQ(plan.value, bundle.plan);
   EXPECT_EQ(plan.tier, Tier::kMemory);
   EXPECT_EQ(store.GetKernel({bundle.kernels[1]->key}).value, bundle.kernels[1]);
-  EXPECT_TRUE(store.ContainsKernel(bundle.kernels[0]->key));
   EXPECT_FALSE(store.GetKernel({bundle.plan->key}));
   StoreStats stats = store.Stats()[0];
   EXPECT_EQ(stats.plans, 1);
@@ -138,11 +137,10 @@ TEST(TieredStore, PublishesToBothAndCopiesWhatIsFoundBehind) {
 
   Bundle behind = SampleBundle(2);
   ASSERT_TRUE(stack.back->PutBundle(behind).ok());
-  EXPECT_FALSE(stack.front->ContainsKernel(behind.kernels[0]->key));
-  EXPECT_TRUE(stack.tiered->ContainsKernel(behind.kernels[0]->key));
+  EXPECT_FALSE(stack.front->GetKernel({behind.kernels[0]->key}));
   EXPECT_TRUE(stack.tiered->GetKernel({behind.kernels[0]->key}));
   EXPECT_TRUE(stack.tiered->GetPlan({behind.plan->key, behind.plan->full_key}));
-  EXPECT_TRUE(stack.front->ContainsKernel(behind.kernels[0]->key));
+  EXPECT_TRUE(stack.front->GetKernel({behind.kernels[0]->key}));
   EXPECT_TRUE(stack.front->GetPlan({behind.plan->key}));
   EXPECT_FALSE(stack.tiered->GetPlan({Sha256("absent")}));
   EXPECT_EQ(stack.tiered->Stats().size(), 2u);
@@ -152,7 +150,6 @@ class FullStore final : public Store {
  public:
   Found<StoredPlan> GetPlan(const EntryKey& /*key*/) override { return {}; }
   Found<KernelArtifact> GetKernel(const EntryKey& /*key*/) override { return {}; }
-  bool ContainsKernel(const Digest& /*key*/) const override { return false; }
   absl::Status PutBundle(const Bundle& /*bundle*/) override { return ResourceExhausted("full"); }
   std::vector<StoreStats> Stats() const override { return {}; }
 };
@@ -168,21 +165,19 @@ TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
 class MockObserver : public StoreObserver {
  public:
   MOCK_METHOD(void, OnGet, (EntryKind kind, Tier tier, Nanoseconds took), (override));
-  MOCK_METHOD(void, OnPut, (const absl::Status& status, int64_t entries, Nanoseconds took),
-              (override));
+  MOCK_METHOD(void, OnPut, (const absl::Status& status, Nanoseconds took), (override));
 };
 
 TEST(MeteredStore, ReportsEveryUse) {
   MockObserver observer;
   MeteredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), observer);
   Bundle bundle = SampleBundle(1);
-  EXPECT_CALL(observer, OnPut(absl::OkStatus(), 3, _));
+  EXPECT_CALL(observer, OnPut(absl::OkStatus(), _));
   EXPECT_CALL(observer, OnGet(EntryKind::kPlan, Tier::kMemory, _));
   EXPECT_CALL(observer, OnGet(EntryKind::kKernel, Tier::kNone, _));
   ASSERT_TRUE(store.PutBundle(bundle).ok());
   EXPECT_TRUE(store.GetPlan({bundle.plan->key}));
   EXPECT_FALSE(store.GetKernel({Sha256("absent")}));
-  EXPECT_TRUE(store.ContainsKernel(bundle.kernels[0]->key));
 }
 
 }  // namespace
