@@ -218,9 +218,11 @@ absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs() {
 
 absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, const Target& target,
                                          std::string* warning) {
-  if (target.threads < 0 || target.threads > 4096 || target.l1_bytes < 0 || target.l2_bytes < 0 ||
-      target.l3_bytes < 0) {
-    return InvalidArgument("target: threads must be 1..4096 and cache sizes non-negative");
+  if (target.threads < 0 || target.threads > kMaxTargetThreads) {
+    return InvalidArgument("target.threads: ", target.threads, "; expected 0..", kMaxTargetThreads);
+  }
+  for (int64_t bytes : {target.l1_bytes, target.l2_bytes, target.l3_bytes}) {
+    if (bytes < 0) return InvalidArgument("target: a cache of ", bytes, " bytes");
   }
   auto names = [&] { return StrJoin(specs, ", ", [](const DeviceSpec& s) { return s.name; }); };
   auto by_name = [&](std::string_view name) {

@@ -28,7 +28,7 @@ struct RegisterBlock {
 };
 
 /// What planning needs to know about a device, as data: numbers with units, and where each came
-/// from. Immutable after loading; shared by requests as shared_ptr<const DeviceSpec>.
+/// from. A plain value; ResolveTarget makes the one that a request is planned with.
 struct DeviceSpec {
   std::string name;     // "intel-skylake-server"
   std::string backend;  // code generator

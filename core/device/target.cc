@@ -1,11 +1,9 @@
 #include "core/device/target.h"
 
-#include <array>
-
 namespace fusion {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"x86-64-v2", "avx2", "avx512"};
+constexpr std::array<std::string_view, kIsas.size()> kNames = {"x86-64-v2", "avx2", "avx512"};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,11 +11,16 @@ namespace fusion {
 
 /// Instruction set levels we generate for, lowest first.
 enum class Isa : uint8_t { kX86V2, kAvx2, kAvx512 };
+/// All of them, in this order.
+inline constexpr std::array kIsas = {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512};
 
 /// "x86-64-v2", "avx2", "avx512".
 std::string_view IsaName(Isa isa);
 /// Inverse of IsaName; Unimplemented, naming the known ones, for anything else.
 absl::StatusOr<Isa> ParseIsa(std::string_view name);
+
+/// Threads a target may name: no machine has more, so whoever asks for more is mistaken or hostile.
+inline constexpr int kMaxTargetThreads = 4096;
 
 /// The machine a plan is made for, as its owner describes it. 0 and empty: unknown.
 struct Target {

@@ -1,12 +1,12 @@
 #include "core/wire/options.h"
 
+#include "core/tensor/shape.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
 namespace {
 
-constexpr int64_t kMaxExtent = int64_t{1} << 40;
 constexpr int kMaxBindings = 4096;
 constexpr int kMaxKeptOutputs = 65536;
 

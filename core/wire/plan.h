@@ -11,6 +11,9 @@ class Plan;
 
 namespace fusion {
 
+/// Version of the layout of v1::Plan that is written and read.
+inline constexpr uint32_t kPlanVersion = 1;
+
 /// Writes every field of `plan` into `out`, which must be empty.
 void EncodePlan(const Plan& plan, v1::Plan* out);
 

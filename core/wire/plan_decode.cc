@@ -8,31 +8,22 @@
 namespace fusion {
 namespace {
 
-constexpr uint32_t kPlanVersion = 1;
 // Far above what a plan of 50,000 nodes has; bounds the memory one message can ask for.
 constexpr int kMaxItems = 1 << 20;
-constexpr int kMaxRank = 64;
 constexpr int kMaxPhases = 4096;
-constexpr int kMaxThreads = 1 << 14;
-constexpr size_t kMaxName = 256;
 
 template <typename Message>
 using Repeated = google::protobuf::RepeatedPtrField<Message>;
 
-absl::Status CheckName(std::string_view field, std::string_view text) {
-  if (text.size() <= kMaxName) return absl::OkStatus();
-  return InvalidArgument(field, ": ", text.size(), " bytes; at most ", kMaxName);
-}
-
 // A name of ours that ends up as an argument of dlsym.
 absl::Status CheckSymbol(std::string_view symbol) {
-  bool ok = !symbol.empty() && symbol.size() <= kMaxName;
+  bool ok = !symbol.empty() && symbol.size() <= kMaxNameBytes;
   for (char c : symbol) {
     ok = ok &&
          ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
   }
   return ok ? absl::OkStatus()
-            : InvalidArgument("symbol: ", Quote(symbol.substr(0, kMaxName)),
+            : InvalidArgument("symbol: ", Quote(symbol.substr(0, kMaxNameBytes)),
                               "; expected letters, digits and '_'");
 }
 
@@ -101,9 +92,9 @@ absl::StatusOr<PlanTensor> DecodeTensor(const v1::PlanTensor& wire) {
   absl::StatusOr<DType> dtype = FromWire(wire.data_type());
   if (!dtype.ok()) return Annotate(dtype.status(), "data_type");
   t.dtype = *dtype;
-  if (wire.dims_size() > kMaxRank || wire.strides_size() > kMaxRank) {
+  if (wire.dims_size() > kMaxTensorRank || wire.strides_size() > kMaxTensorRank) {
     return InvalidArgument("dims: rank ", wire.dims_size(), " with ", wire.strides_size(),
-                           " strides; at most ", kMaxRank);
+                           " strides; at most ", kMaxTensorRank);
   }
   t.dims.assign(wire.dims().begin(), wire.dims().end());
   t.strides.assign(wire.strides().begin(), wire.strides().end());
@@ -119,8 +110,8 @@ absl::StatusOr<PlanTensor> DecodeTensor(const v1::PlanTensor& wire) {
 absl::StatusOr<std::shared_ptr<const HostTensor>> DecodeConstant(const v1::PlanConstant& wire) {
   absl::StatusOr<DType> dtype = FromWire(wire.data_type());
   if (!dtype.ok()) return Annotate(dtype.status(), "data_type");
-  if (wire.dims_size() > kMaxRank) {
-    return InvalidArgument("dims: rank ", wire.dims_size(), "; at most ", kMaxRank);
+  if (wire.dims_size() > kMaxTensorRank) {
+    return InvalidArgument("dims: rank ", wire.dims_size(), "; at most ", kMaxTensorRank);
   }
   Dims dims(wire.dims().begin(), wire.dims().end());
   ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::FromBytes(*dtype, std::move(dims), wire.data()));
@@ -224,8 +215,8 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   absl::Status isa = ParseIsa(wire.isa()).status();
   if (!isa.ok()) return Annotate(isa, "plan.isa");
   plan->isa = wire.isa();
-  if (wire.threads() < 1 || wire.threads() > kMaxThreads) {
-    return InvalidArgument("plan.threads: ", wire.threads(), "; expected 1..", kMaxThreads);
+  if (wire.threads() < 1 || wire.threads() > kMaxTargetThreads) {
+    return InvalidArgument("plan.threads: ", wire.threads(), "; expected 1..", kMaxTargetThreads);
   }
   plan->threads = wire.threads();
   absl::StatusOr<Numerics> numerics = FromWire(wire.numerics());

@@ -8,8 +8,6 @@
 namespace fusion {
 namespace {
 
-constexpr uint32_t kPlanVersion = 1;
-
 void EncodeEstimate(const Estimate& e, v1::Estimate* out) {
   out->set_time_us(e.time_us);
   out->set_compute_us(e.compute_us);

@@ -82,9 +82,7 @@ absl::StatusOr<KernelState> FromWire(v1::KernelState state) {
   return Unshift(state, KernelState::kFailed);
 }
 
-std::string DigestToWire(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
-}
+std::string DigestToWire(const Digest& digest) { return std::string(BytesOf(digest)); }
 
 absl::StatusOr<Digest> DigestFromWire(std::string_view bytes) {
   Digest digest;
@@ -93,6 +91,11 @@ absl::StatusOr<Digest> DigestFromWire(std::string_view bytes) {
   }
   std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
   return digest;
+}
+
+absl::Status CheckName(std::string_view field, std::string_view text) {
+  if (text.size() <= kMaxNameBytes) return absl::OkStatus();
+  return InvalidArgument(field, ": ", text.size(), " bytes; at most ", kMaxNameBytes);
 }
 
 bool IsUtf8(std::string_view text) {

@@ -36,12 +36,18 @@ absl::StatusOr<FusionMode> FromWire(v1::FusionMode fusion);
 absl::StatusOr<PlanMode> FromWire(v1::PlanMode mode);
 absl::StatusOr<Space> FromWire(v1::Space space);
 absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind);
+/// Of a plan's kernels: KERNEL_STATE_UNKNOWN, which only GetKernels answers, is not among them.
 absl::StatusOr<KernelState> FromWire(v1::KernelState state);
 
 /// The 32 bytes of a digest as a `bytes` field holds them.
 std::string DigestToWire(const Digest& digest);
 /// Fails unless there are exactly 32 bytes.
 absl::StatusOr<Digest> DigestFromWire(std::string_view bytes);
+
+/// Longest name of ours (target, feature, backend, symbol) in a message.
+inline constexpr size_t kMaxNameBytes = 256;
+/// InvalidArgument, naming `field`, if `text` is longer.
+absl::Status CheckName(std::string_view field, std::string_view text);
 
 /// True if `text` is well-formed UTF-8. A `string` field that is not makes the whole message
 /// unreadable for its receiver.

@@ -8,7 +8,7 @@ namespace {
 TEST(DeviceSpec, BuiltInSpecsParseAndCoverEveryIsa) {
   auto specs = BuiltInSpecs();
   ASSERT_TRUE(specs.ok()) << specs.status();
-  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+  for (Isa isa : kIsas) {
     Target target{.isa = std::string(IsaName(isa)), .threads = 3};
     std::string warning;
     auto spec = ResolveTarget(*specs, target, &warning);
@@ -50,6 +50,16 @@ TEST(DeviceSpec, UnknownTargetsAreNamed) {
   EXPECT_EQ(
       ResolveTarget(*specs, {.name = "generic-avx512", .isa = "avx2"}, nullptr).status().code(),
       absl::StatusCode::kInvalidArgument);
+}
+
+TEST(DeviceSpec, NumbersOutOfRangeAreTold) {
+  auto specs = BuiltInSpecs();
+  ASSERT_TRUE(specs.ok());
+  auto wrong = [&](const Target& target) {
+    return std::string(Message(ResolveTarget(*specs, target, nullptr).status()));
+  };
+  EXPECT_EQ(wrong({.isa = "avx2", .threads = 4097}), "target.threads: 4097; expected 0..4096");
+  EXPECT_EQ(wrong({.isa = "avx2", .l2_bytes = -5}), "target: a cache of -5 bytes");
 }
 
 TEST(DeviceSpec, BrokenFilesNameTheField) {

@@ -68,6 +68,8 @@ TEST(WireTarget, HostileFieldsAreNamed) {
   EXPECT_THAT(fails_with([](auto* t) { t->clear_isa(), t->clear_name(); }),
               HasSubstr("neither name nor isa"));
   EXPECT_THAT(fails_with([](auto* t) { t->set_threads(-2); }), HasSubstr("target.threads: -2"));
+  EXPECT_THAT(fails_with([](auto* t) { t->set_threads(4097); }),
+              HasSubstr("target.threads: 4097; expected 0..4096"));
   EXPECT_THAT(fails_with([](auto* t) { t->set_l3_bytes(-1); }), HasSubstr("target.l3_bytes: -1"));
   EXPECT_THAT(fails_with([](auto* t) { t->set_vendor(std::string(5000, 'x')); }),
               HasSubstr("target.vendor: 5000 bytes"));
