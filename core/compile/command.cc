@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -85,6 +86,10 @@ class ProcessRunner final : public CommandRunner {
     result.end = WIFSIGNALED(status) ? CommandEnd::kSignalled : CommandEnd::kExited;
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result.how = DescribeWaitStatus(status);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
+      result.end = CommandEnd::kTimedOut;
+      result.how = StrCat("killed after ", command.limits.cpu_seconds, " s of CPU time");
+    }
     return result;
   }
 

@@ -18,6 +18,7 @@ struct Command {
   int64_t output_bytes = 8 << 20;  // more of it ends the command
 };
 
+/// kTimedOut: of wall clock or of CPU time.
 enum class CommandEnd : uint8_t { kExited, kSignalled, kTimedOut, kFlooded };
 
 struct CommandResult {

@@ -18,6 +18,7 @@ struct CompileJob {
   std::string schedule;   // text form, kept beside the binary
   std::string reference;  // program text that the check evaluates; empty: only the ABI is checked
   std::string label;      // op types, for people
+  std::string backend;    // whose loader loads the binary
   Isa isa = Isa::kX86V2;
   Numerics numerics = Numerics::kFp32Accumulate;
 };

@@ -46,8 +46,11 @@ absl::Status JobRunner::Build(const WorkerJob& work, const std::string& dir, Wor
   RETURN_IF_ERROR(RunTool(work, work.compile_argv, dir, result));
   on_stage_("link");
   RETURN_IF_ERROR(RunTool(work, work.link_argv, dir, result));
-  ASSIGN_OR_RETURN(result->binary,
-                   ReadFile(StrCat(dir, "/", Toolchain::kBinaryName), kMaxBinaryBytes));
+  absl::StatusOr<std::string> binary =
+      ReadFile(StrCat(dir, "/", Toolchain::kBinaryName), kMaxBinaryBytes);
+  // None or one that is too long: these tools make that of this source every time.
+  if (!binary.ok()) return Internal(Message(binary.status()));
+  result->binary = *std::move(binary);
   return absl::OkStatus();
 }
 
@@ -65,7 +68,6 @@ absl::Status JobRunner::RunTool(const WorkerJob& work, const std::vector<std::st
   if (ran.end == CommandEnd::kExited && ran.exit_code == 0) return absl::OkStatus();
   std::string tool = std::filesystem::path(argv[0]).filename().string();
   if (ran.end == CommandEnd::kTimedOut) return DeadlineExceeded(tool, " ", ran.how);
-  if (ran.end == CommandEnd::kFlooded) return ResourceExhausted(tool, " ", ran.how);
   return Internal(tool, " ", ran.how);
 }
 

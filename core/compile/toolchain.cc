@@ -15,9 +15,8 @@ namespace {
 constexpr int64_t kMaxToolBytes = int64_t{1} << 30;
 constexpr size_t kMaxQuotedLog = 400;
 
-// Why each flag is here: notes on the CPU backend, measured with this very set. Never -ffast-math
-// (it removes the rounding trick of exp and the result is silently wrong) and never -march=native
-// (the caller's machine decides, not ours).
+// Never -ffast-math (it removes the rounding trick of exp and the result is silently wrong) and
+// never -march=native (the caller's machine decides, not ours).
 constexpr const char* kCommonFlags[] = {
     "-std=c++17",
     "-O2",
@@ -166,7 +165,7 @@ absl::StatusOr<Toolchain> Toolchain::Open(const ToolchainOptions& options, Comma
   RETURN_IF_ERROR(toolchain.Identify(runner, dir.path()));
   RETURN_IF_ERROR(WriteSource(dir.path(), kProbeSource));
   bool any = false;
-  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+  for (Isa isa : kIsas) {
     absl::Status& supported = toolchain.supported_[static_cast<size_t>(isa)];
     supported = toolchain.Probe(runner, dir.path(), isa);
     any |= supported.ok();

@@ -78,7 +78,7 @@ class Toolchain {
   std::string linker_;
   std::string version_;
   Digest identity_;
-  std::array<absl::Status, 3> supported_;
+  std::array<absl::Status, kIsas.size()> supported_;
 };
 
 }  // namespace fusion

@@ -20,6 +20,12 @@ constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
 // What a status quotes of a log; the whole of it is in the log directory.
 constexpr size_t kQuotedLogBytes = 2000;
 
+// More than one thread can use up within `wall`, so that the watcher, which says what happened,
+// comes first; for a command that outlives its watcher.
+int64_t CpuSeconds(Nanoseconds wall) {
+  return std::chrono::ceil<std::chrono::seconds>(wall).count() + 1;
+}
+
 std::string NameOf(const CompileJob& job) { return StrCat(job.symbol, " (", job.label, ")"); }
 
 }  // namespace
@@ -31,11 +37,6 @@ CompileResult CompileTicket::Wait(const CancelToken& waiter) const {
     RETURN_IF_ERROR(waiter.Check());
     changed_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
   }
-}
-
-bool CompileTicket::done() const {
-  MutexLock lock(&mutex_);
-  return result_.has_value();
 }
 
 void CompileTicket::Finish(CompileResult result) {
@@ -161,6 +162,7 @@ CompileResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
                  options_.command_limit,
                  options_.command_limits,
                  options_.log_bytes};
+  work.limits.cpu_seconds = CpuSeconds(options_.command_limit);
   absl::Status sent = slot->worker->channel().Send(EncodeJob(work), kSendLimit);
   if (!sent.ok()) {
     *outcome = Outcome::kCrashed;
@@ -215,10 +217,12 @@ CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,
     absl::StatusCode code = result.status.code();
     bool limit = code == absl::StatusCode::kDeadlineExceeded;
     *outcome = limit ? Outcome::kTimedOut : Outcome::kFailed;
-    // All of a job is made by us: nothing in it is the caller's mistake.
-    bool ours = code == absl::StatusCode::kInvalidArgument ||
-                code == absl::StatusCode::kUnimplemented || code == absl::StatusCode::kDataLoss;
-    if (ours) code = absl::StatusCode::kInternal;
+    // All of a job is made by us: nothing in it is the caller's mistake. What is left is a limit of
+    // the kernel, or the machine.
+    bool machine = code == absl::StatusCode::kResourceExhausted ||
+                   code == absl::StatusCode::kFailedPrecondition ||
+                   code == absl::StatusCode::kUnavailable;
+    if (!limit && !machine) code = absl::StatusCode::kInternal;
     std::string message = StrCat("compiling ", NameOf(task.job), ": ", Message(result.status));
     SaveLog(task, message, result.log);
     std::string_view log = StripSpace(result.log);

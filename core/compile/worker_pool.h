@@ -27,11 +27,9 @@ struct WorkerPoolOptions {
   Nanoseconds job_limit = std::chrono::seconds(60);
   /// Wall clock of the compiler, and of the linker.
   Nanoseconds command_limit = std::chrono::seconds(30);
-  /// Of the compiler and of the linker.
-  ProcessLimits command_limits = {.cpu_seconds = 30,
-                                  .memory_bytes = int64_t{2} << 30,
-                                  .file_bytes = int64_t{64} << 20,
-                                  .open_files = 256};
+  /// Of the compiler and of the linker; cpu_seconds is made of command_limit.
+  ProcessLimits command_limits = {
+      .memory_bytes = int64_t{2} << 30, .file_bytes = int64_t{64} << 20, .open_files = 256};
   /// What is kept of the compiler's output.
   int64_t log_bytes = 64 << 10;
   /// Where the logs of failed jobs are saved, by key. Empty: nowhere.
@@ -65,7 +63,6 @@ class CompileTicket {
   /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the job
   /// alone.
   CompileResult Wait(const CancelToken& waiter) const;
-  bool done() const;
 
  private:
   friend class WorkerPool;
@@ -84,8 +81,8 @@ class CompileTicket {
 ///
 /// A worker that crashes, hangs or talks nonsense fails the one job it had (code Internal, or
 /// DeadlineExceeded) and is replaced. A kernel that does not compile or that the check refuses
-/// fails with Internal; the message quotes the log. Equal jobs are not merged: SingleFlight does
-/// that. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
+/// fails with Internal; the message quotes the log. Equal jobs are not merged: that is up to the
+/// caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,

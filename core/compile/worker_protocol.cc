@@ -10,10 +10,6 @@ namespace {
 // Words of a command line never contain it.
 constexpr char kSeparator = '\0';
 
-std::string_view BytesOf(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
-}
-
 std::vector<std::string> Words(const std::string& joined) {
   std::vector<std::string> words;
   for (std::string_view word : StrSplit(joined, kSeparator)) words.emplace_back(word);
@@ -87,6 +83,7 @@ std::string EncodeJob(const WorkerJob& work) {
   message.SetText("schedule", work.job.schedule);
   message.SetText("reference", work.job.reference);
   message.SetText("label", work.job.label);
+  message.SetText("backend", work.job.backend);
   message.SetInt("isa", static_cast<int64_t>(work.job.isa));
   message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
   std::string separator(1, kSeparator);
@@ -115,7 +112,8 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   ASSIGN_OR_RETURN(work.job.schedule, message.Text("schedule"));
   ASSIGN_OR_RETURN(work.job.reference, message.Text("reference"));
   ASSIGN_OR_RETURN(work.job.label, message.Text("label"));
-  ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", Isa::kAvx512));
+  ASSIGN_OR_RETURN(work.job.backend, message.Text("backend"));
+  ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", kIsas.back()));
   ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));
   ASSIGN_OR_RETURN(std::string compile_argv, message.Text("compile_argv"));
   work.compile_argv = Words(compile_argv);

@@ -28,7 +28,7 @@ struct WorkerJob {
 struct WorkerHello {
   int64_t abi_version = 0;  // FUSION_KERNEL_ABI_VERSION it checks against
   std::string isa;          // IsaName of its machine
-  std::string sandbox;      // SandboxLevel it runs under
+  std::string sandbox;      // what confines it, or "none"
 };
 
 /// Worker -> pool: what it does now ("compile", "link", "check"), for the message if it dies there.

@@ -32,10 +32,13 @@ void Limit(__rlimit_resource resource, const char* text) {
   rlim_t value = strtoull(text, nullptr, 10);
   if (value == 0 && resource != RLIMIT_CORE) return;
   rlimit limit{value, value};
+  // At the hard limit comes SIGKILL, which says nothing; at the soft one SIGXCPU.
+  if (resource == RLIMIT_CPU) ++limit.rlim_max;
   // A hard limit that is lower already stays.
   rlimit now{};
   if (getrlimit(resource, &now) == 0 && now.rlim_max < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max = now.rlim_max;
+    limit.rlim_max = now.rlim_max;
+    if (now.rlim_max < limit.rlim_cur) limit.rlim_cur = now.rlim_max;
   }
   if (setrlimit(resource, &limit) != 0) Fail("setrlimit", text);
 }

@@ -24,10 +24,19 @@ enum class FakeAct : uint8_t {
 };
 using FakeDecision = std::function<FakeAct(const CompileJob&)>;
 
+/// What tests may know of the talk between a pool and its fake workers. Thread-safe.
+struct FakeTalk {
+  std::atomic<bool> broken{false};  // no worker can be started
+  std::atomic<int> looks{0};    // how often the pool turned to a worker: once per message or wait
+  std::atomic<int> hanging{0};  // jobs that a worker has begun and will not end
+  std::function<void(const WorkerJob&)> on_job;  // set before the pool starts; on a worker's thread
+};
+
 /// A worker that is a thread.
 class FakeWorker final : public WorkerProcess {
  public:
-  explicit FakeWorker(FakeDecision decide) : decide_(std::move(decide)) {
+  /// `talk` may be null.
+  FakeWorker(FakeDecision decide, FakeTalk* talk) : decide_(std::move(decide)), talk_(talk) {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     ours_ = std::make_unique<FrameChannel>(UniqueFd(fds[0]), kMaxWorkerMessageBytes);
@@ -35,7 +44,10 @@ class FakeWorker final : public WorkerProcess {
   }
   ~FakeWorker() override { End(Nanoseconds(0)); }
 
-  FrameChannel& channel() override { return *ours_; }
+  FrameChannel& channel() override {
+    if (talk_ != nullptr) ++talk_->looks;
+    return *ours_;
+  }
   std::string End(Nanoseconds /*grace*/) override {
     killed_ = true;
     if (thread_.joinable()) thread_.join();
@@ -55,13 +67,17 @@ class FakeWorker final : public WorkerProcess {
       if (!body.ok()) return;
       if (!body->has_value()) continue;
       WorkerJob work = DecodeJob(**body).value();
+      if (talk_ != nullptr && talk_->on_job) talk_->on_job(work);
       FakeAct act = decide_(work.job);
       if (act == FakeAct::kDie) {
         died_ = true;
         return;
       }
       send(EncodeReply(WorkerStage{"compile"}));
-      if (act == FakeAct::kHang) continue;
+      if (act == FakeAct::kHang) {
+        if (talk_ != nullptr) ++talk_->hanging;
+        continue;
+      }
       if (act == FakeAct::kGarbage) {
         send("\xc1");
         continue;
@@ -77,26 +93,27 @@ class FakeWorker final : public WorkerProcess {
   }
 
   const FakeDecision decide_;
+  FakeTalk* const talk_;
   std::unique_ptr<FrameChannel> ours_;
   std::atomic<bool> killed_{false};
   std::atomic<bool> died_{false};
   std::thread thread_;
 };
 
-/// `broken` (may be null): true while no worker can be started.
 class FakeStarter final : public WorkerStarter {
  public:
-  explicit FakeStarter(FakeDecision decide, std::atomic<bool>* broken = nullptr)
-      : decide_(std::move(decide)), broken_(broken) {}
+  /// `talk` may be null; it outlives the starter and its workers.
+  explicit FakeStarter(FakeDecision decide, FakeTalk* talk = nullptr)
+      : decide_(std::move(decide)), talk_(talk) {}
 
   absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int /*slot*/) override {
-    if (broken_ != nullptr && *broken_) return FailedPrecondition("no such program");
-    return std::make_unique<FakeWorker>(decide_);
+    if (talk_ != nullptr && talk_->broken) return FailedPrecondition("no such program");
+    return std::make_unique<FakeWorker>(decide_, talk_);
   }
 
  private:
   const FakeDecision decide_;
-  std::atomic<bool>* const broken_;
+  FakeTalk* const talk_;
 };
 
 }  // namespace fusion

@@ -85,6 +85,7 @@ WorkerJob SampleJob() {
               .schedule = "schedule {}",
               .reference = "program {}",
               .label = "MatMul",
+              .backend = "some backend",
               .isa = Isa::kAvx512,
               .numerics = Numerics::kBitwise};
   work.compile_argv = {"/usr/bin/g++", "-O2", ""};
@@ -97,7 +98,7 @@ WorkerJob SampleJob() {
 
 TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   // A new field fails here until the protocol carries it and the list below checks it.
-  static_assert(FieldCount<CompileJob>() == 9 && FieldCount<WorkerJob>() == 6 &&
+  static_assert(FieldCount<CompileJob>() == 10 && FieldCount<WorkerJob>() == 6 &&
                 FieldCount<ProcessLimits>() == 4);
   WorkerJob back = DecodeJob(EncodeJob(SampleJob())).value();
   EXPECT_EQ(back.job.key, Sha256("k"));
@@ -107,6 +108,7 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   EXPECT_EQ(back.job.schedule, "schedule {}");
   EXPECT_EQ(back.job.reference, "program {}");
   EXPECT_EQ(back.job.label, "MatMul");
+  EXPECT_EQ(back.job.backend, "some backend");
   EXPECT_EQ(back.job.isa, Isa::kAvx512);
   EXPECT_EQ(back.job.numerics, Numerics::kBitwise);
   EXPECT_EQ(back.compile_argv, SampleJob().compile_argv);

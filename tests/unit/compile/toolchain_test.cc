@@ -109,7 +109,7 @@ TEST(Toolchain, TextsNameNoPathAndKeysDifferByIsaAndNumerics) {
   Toolchain toolchain = OpenFake();
   EXPECT_EQ(toolchain.CommandText(Isa::kAvx2, Numerics::kFast).find('/'), std::string::npos);
   std::set<std::string> keys;
-  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+  for (Isa isa : kIsas) {
     keys.insert(toolchain.KeyText(isa, Numerics::kFp32Accumulate));
     keys.insert(toolchain.KeyText(isa, Numerics::kBitwise));
   }
@@ -135,7 +135,7 @@ TEST(Toolchain, TheCompilersOfThisMachineMakeKernelsForEveryIsa) {
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner);
     if (!toolchain.ok() && std::string_view(compiler) != options.allowed[0]) continue;
     ASSERT_TRUE(toolchain.ok()) << toolchain.status();
-    for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+    for (Isa isa : kIsas) {
       EXPECT_TRUE(toolchain->SupportsIsa(isa).ok()) << toolchain->SupportsIsa(isa);
     }
     bool clang = std::string_view(compiler).find("clang") != std::string_view::npos;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <future>
 
 #include "core/base/file.h"
@@ -39,9 +40,8 @@ class WorkerPoolTest : public testing::Test {
   }
 
   std::unique_ptr<WorkerPool> MakePool() {
-    return std::make_unique<WorkerPool>(options_, toolchain_,
-                                        std::make_unique<FakeStarter>(ActOfSource, &broken_),
-                                        logger_, clock_);
+    return std::make_unique<WorkerPool>(
+        options_, toolchain_, std::make_unique<FakeStarter>(ActOfSource, &talk_), logger_, clock_);
   }
 
   static CompileJob Job(const std::string& what, const std::string& label = "MatMul") {
@@ -62,6 +62,18 @@ class WorkerPoolTest : public testing::Test {
     return false;
   }
 
+  // Waits until the pool has turned to its worker `times` times more.
+  bool LooksAgain(int times) {
+    return Eventually([this, target = talk_.looks + times] { return talk_.looks >= target; });
+  }
+
+  // Whether the job has ended by now.
+  static bool Done(const CompileTicket& ticket) {
+    CancelToken impatient;
+    impatient.Cancel();
+    return !absl::IsCancelled(ticket.Wait(impatient).status());
+  }
+
   CompileResult RunJob(WorkerPool& pool, const CompileJob& job) {
     auto ticket = pool.Submit(job);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
@@ -74,7 +86,7 @@ class WorkerPoolTest : public testing::Test {
   Toolchain toolchain_;
   CapturingLogger logger_;
   FakeClock clock_;
-  std::atomic<bool> broken_{false};
+  FakeTalk talk_;
   WorkerPoolOptions options_;
 };
 
@@ -148,20 +160,13 @@ TEST_F(WorkerPoolTest, AHangingJobEndsAtItsLimit) {
   options_.job_limit = seconds(100);
   auto pool = MakePool();
   auto ticket = pool->Submit(Job("hang")).value();
-  ASSERT_TRUE(Eventually([&] { return pool->Stats().running == 1; }));
+  ASSERT_TRUE(Eventually([&] { return talk_.hanging == 1; }));
+  ASSERT_TRUE(LooksAgain(2)) << "the limit counts from before the first look at what it says";
   clock_.Advance(seconds(99));
-  std::this_thread::sleep_for(milliseconds(50));
-  EXPECT_FALSE(ticket->done());
-  CancelToken token;
-  // The limit counts from when the worker got the job, which may be after the first advance.
-  std::thread time([&] {
-    while (!ticket->done()) {
-      clock_.Advance(seconds(10));
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-  });
-  absl::Status status = ticket->Wait(token).status();
-  time.join();
+  ASSERT_TRUE(LooksAgain(2)) << "between two looks the pool looks at the clock";
+  EXPECT_EQ(pool->Stats().running, 1);
+  clock_.Advance(seconds(1));
+  absl::Status status = ticket->Wait(CancelToken()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("killed after 100 s in stage 'compile'"));
   EXPECT_EQ(pool->Stats().timed_out, 1);
@@ -190,10 +195,10 @@ TEST_F(WorkerPoolTest, AnImpatientWaiterLeavesTheJobAlone) {
   auto pool = MakePool();
   auto cancel = std::make_shared<CancelToken>();
   auto ticket = pool->Submit(Job("hang"), cancel).value();
-  CancelToken impatient;
-  impatient.Cancel();
-  EXPECT_EQ(ticket->Wait(impatient).status().code(), absl::StatusCode::kCancelled);
-  EXPECT_FALSE(ticket->done());
+  EXPECT_FALSE(Done(*ticket));
+  WorkerPoolStats stats = pool->Stats();
+  EXPECT_EQ(stats.queued + stats.running, 1);
+  EXPECT_EQ(stats.cancelled, 0);
   cancel->Cancel();
 }
 
@@ -220,7 +225,7 @@ TEST_F(WorkerPoolTest, StopDrainsWhatItHas) {
   // A drain that never ends by itself: the clock stands still.
   pool->Stop(seconds(1));
   for (const auto& ticket : tickets) {
-    ASSERT_TRUE(ticket->done());
+    ASSERT_TRUE(Done(*ticket));
     EXPECT_TRUE(ticket->Wait(CancelToken()).ok());
   }
   EXPECT_EQ(pool->Submit(Job("ok")).status().code(), absl::StatusCode::kUnavailable);
@@ -238,12 +243,12 @@ TEST_F(WorkerPoolTest, StopWithoutDrainEndsBusyAndQueuedJobs) {
 }
 
 TEST_F(WorkerPoolTest, AWorkerThatDoesNotStartFailsTheJobNotThePool) {
-  broken_ = true;
+  talk_.broken = true;
   auto pool = MakePool();
   CompileResult result = RunJob(*pool, Job("ok"));
   EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(result.status())), HasSubstr("no such program"));
-  broken_ = false;
+  talk_.broken = false;
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
 }
 
@@ -294,12 +299,27 @@ TEST_F(WorkerPoolTest, ManySubmittersManyFailures) {
   EXPECT_EQ(stats.running, 0);
 }
 
+TEST_F(WorkerPoolTest, TheCompilerMayUseAllOfItsTime) {
+  options_.command_limit = milliseconds(89500);
+  std::promise<WorkerJob> given;
+  talk_.on_job = [&](const WorkerJob& work) { given.set_value(work); };
+  auto pool = MakePool();
+  ASSERT_TRUE(RunJob(*pool, Job("ok")).ok());
+  WorkerJob work = given.get_future().get();
+  EXPECT_EQ(work.command_limit, milliseconds(89500));
+  EXPECT_EQ(work.limits.cpu_seconds, 91) << "what watches the time says what happened";
+}
+
 TEST(CompileLogs, KeepsTheNewest) {
   TempDir dir = TempDir::Create(testing::TempDir(), "logs-").value();
   CompileLogs logs(dir.path() + "/sub", 3);
   for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(logs.Save(Sha256(StrCat(i)), StrCat("log ", i)).ok());
-    std::this_thread::sleep_for(milliseconds(5));  // modification times must differ
+    Digest key = Sha256(StrCat(i));
+    ASSERT_TRUE(logs.Save(key, StrCat("log ", i)).ok());
+    // However coarse the clock of the file system is.
+    std::filesystem::last_write_time(
+        StrCat(dir.path(), "/sub/", key.ToHex(), ".log"),
+        std::filesystem::file_time_type::clock::now() - seconds(100 - i));
   }
   EXPECT_FALSE(logs.Read(Sha256("2")).ok());
   EXPECT_EQ(logs.Read(Sha256("3")).value(), "log 3");
