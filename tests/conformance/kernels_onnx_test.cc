@@ -1,0 +1,49 @@
+// Compiled kernels against the results that ONNX's own node tests store: each case whose ops we
+// have is planned, generated, compiled for this machine and run. A case may be refused as
+// unimplemented; it may not fail in any other way.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/graph/canonical.h"
+#include "tests/support/kernel_harness.h"
+#include "tests/support/onnx_case.h"
+#include "tests/support/onnx_suite.h"
+
+namespace fusion {
+namespace {
+
+// Every fourth case each, so that they run side by side.
+constexpr int kShards = 4;
+// Of each shard; a case that stops passing lowers the count.
+constexpr int kFloor = 60;
+
+absl::StatusOr<std::vector<HostTensor>> RunKernels(const Graph& graph,
+                                                   const std::vector<HostTensor>& inputs,
+                                                   const NamedWeight& weight) {
+  ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(graph));
+  DeviceSpec device = DeviceNamed(RunnableDevices().back());
+  ASSIGN_OR_RETURN(PlannedModel model, MakePlan(canonical.graph, device, {}));
+  ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, CompilePlan(model, device));
+  RETURN_IF_ERROR(executor->Prepare(
+      [&](int i) { return weight(canonical.weight_names[static_cast<size_t>(i)]); }));
+  return executor->Run(inputs);
+}
+
+class OnnxNodeKernels : public testing::TestWithParam<int> {};
+
+TEST_P(OnnxNodeKernels, GiveTheStoredOutputs) {
+  std::vector<std::string> cases = FindOnnxCases(OnnxNodeTests());
+  if (cases.empty()) GTEST_SKIP() << "package libonnx-testdata is not installed";
+  Tally tally;
+  for (size_t i = static_cast<size_t>(GetParam()); i < cases.size(); i += kShards) {
+    RunOnnxCase(cases[i], std::numeric_limits<int64_t>::max(), RunKernels, &tally);
+  }
+  tally.Print(StrCat("ONNX node tests through kernels, part ", GetParam()));
+  EXPECT_GE(tally.passed, kFloor);
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, OnnxNodeKernels, testing::Range(0, kShards));
+
+}  // namespace
+}  // namespace fusion

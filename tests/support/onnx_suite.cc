@@ -1,0 +1,109 @@
+#include "tests/support/onnx_suite.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "core/graph/canonical.h"
+#include "core/graph/text.h"
+#include "core/onnx/weight_source.h"
+#include "core/tensor/compare.h"
+#include "tests/support/onnx_case.h"
+
+namespace fusion {
+namespace {
+
+// What every imported graph must satisfy whatever it computes.
+absl::Status CheckForms(const Graph& graph) {
+  RETURN_IF_ERROR(Verify(graph));
+  std::string text = ToString(graph);
+  ASSIGN_OR_RETURN(Graph parsed, ParseGraph(text));
+  if (ToString(parsed) != text) return Internal("the text form does not read back");
+  return Canonicalise(graph).status();
+}
+
+// Runs one data set. OK and `*difference` empty: results agree.
+absl::Status RunDataSet(const OnnxCase& test, const TestDataSet& data, int64_t inline_limit,
+                        const GraphRunner& run, std::string* difference) {
+  onnx::ModelProto model = test.model;
+  FixParameterInputs(data, &model);
+  ImportOptions options;
+  options.inline_limit_bytes = inline_limit;
+  options.dim_bindings = BindingsFor(model, data);
+  ASSIGN_OR_RETURN(Graph graph, ImportOnnx(model, options));
+  RETURN_IF_ERROR(CheckForms(graph));
+  ASSIGN_OR_RETURN(std::vector<HostTensor> inputs, OrderInputs(graph, model, data));
+  WeightSource source(model, test.directory);
+  std::map<std::string, HostTensor> weights;
+  auto weight = [&](const std::string& name) -> absl::StatusOr<const HostTensor*> {
+    ASSIGN_OR_RETURN(weights[name], source.Load(name));
+    return &weights[name];
+  };
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, run(graph, inputs, weight));
+  if (outputs.size() < data.outputs.size()) return Internal("outputs are missing");
+  for (size_t i = 0; i < data.outputs.size(); ++i) {
+    Difference d = Compare(outputs[i], data.outputs[i].value);
+    if (!d.ok()) StrAppend(difference, StrCat("output ", i, ": ", d.ToString(), "; "));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Tally::Print(const std::string& title) const {
+  int skips = 0;
+  for (const auto& [reason, count] : skipped) skips += count;
+  std::cout << title << ": passed " << passed << ", failed " << failed << ", skipped " << skips
+            << " of " << passed + failed + skips << "\n";
+  for (const auto& [reason, count] : skipped) {
+    std::cout << "  skipped " << count << ": " << reason << "\n";
+  }
+}
+
+void RunOnnxCase(const std::string& directory, int64_t inline_limit, const GraphRunner& run,
+                 Tally* tally) {
+  std::string name = std::filesystem::path(directory).filename().string();
+  auto test = LoadOnnxCase(directory);
+  ASSERT_TRUE(test.ok()) << test.status();
+  std::vector<std::string> missing = UnsupportedOps(test->model);
+  if (!missing.empty()) {
+    ++tally->skipped["no op " + missing[0]];
+    return;
+  }
+  if (!TakesTensorsOnly(test->model)) {
+    ++tally->skipped["an input that is no tensor"];
+    return;
+  }
+  for (const std::string& set : FindTestDataSets(directory)) {
+    auto data = LoadTestDataSet(set);
+    if (absl::IsUnimplemented(data.status())) {
+      ++tally->skipped["element type"];
+      return;
+    }
+    ASSERT_TRUE(data.ok()) << data.status();
+    std::string difference;
+    absl::Status status = RunDataSet(*test, *data, inline_limit, run, &difference);
+    if (absl::IsUnimplemented(status)) {
+      ++tally->skipped[StrCat(name, ": ", Message(status))];
+      return;
+    }
+    bool ok = status.ok() && difference.empty();
+    tally->failed += ok ? 0 : 1;
+    EXPECT_TRUE(ok) << name << ": " << status << " " << difference;
+    if (!ok) return;
+  }
+  ++tally->passed;
+}
+
+std::string FromEnvironment(const char* variable, const std::string& fallback) {
+  const char* value = std::getenv(variable);
+  return value != nullptr ? value : fallback;
+}
+
+std::string OnnxNodeTests() {
+  return FromEnvironment("FUSION_ONNX_NODE_TESTS", "/usr/share/libonnx-testdata/data/node");
+}
+
+}  // namespace fusion

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+/// What came of many cases.
+struct Tally {
+  int passed = 0;
+  int failed = 0;
+  std::map<std::string, int> skipped;  // by reason
+
+  void Print(const std::string& title) const;
+};
+
+/// The bytes of a weight, by the client's name.
+using NamedWeight = std::function<absl::StatusOr<const HostTensor*>(const std::string& name)>;
+
+/// Computes the outputs of a graph in some way. Unimplemented: the case is skipped.
+using GraphRunner = std::function<absl::StatusOr<std::vector<HostTensor>>(
+    const Graph& graph, const std::vector<HostTensor>& inputs, const NamedWeight& weight)>;
+
+/// Imports the model of a case directory, runs it on each of its data sets and compares with the
+/// stored outputs; books the result, and fails the running test where they differ.
+void RunOnnxCase(const std::string& directory, int64_t inline_limit, const GraphRunner& run,
+                 Tally* tally);
+
+/// $`variable`, or `fallback`.
+std::string FromEnvironment(const char* variable, const std::string& fallback);
+
+/// Where package libonnx-testdata keeps ONNX's node tests, or $FUSION_ONNX_NODE_TESTS.
+std::string OnnxNodeTests();
+
+}  // namespace fusion
