@@ -19,7 +19,7 @@ BIN = ROOT / "build/release/bin"
 PEERS = ROOT / "build/peers"
 ORT_VERSION = "1.31.1"
 
-# Generator model -> its arguments, as the issue's rows name them.
+# Generator model -> its arguments.
 MODELS = {
     "bert_layer": [],
     "vit_block": [],
@@ -206,14 +206,22 @@ def cache_rows(rows, work):
                      f"answer from {kept['cache']}", "store, every kernel cached")
 
 
-def bad_input_rows(rows):
-    done = run(BIN / "server_test", "--gtest_filter=BadRequestTest.*", check=False)
+def test_rows(rows, row, program, which, bar):
+    """One row for each test of a test program that drives the real service."""
+    done = run(BIN / program, f"--gtest_filter={which}", check=False)
+    seen = 0
     for line in done.stdout.splitlines():
         if line.startswith("[       OK ]") or (line.startswith("[  FAILED  ]") and " ms)" in line):
             name = line.split("]")[1].split("(")[0].strip().split(".")[-1]
-            rows.counted(f"bad input: {name}", "OK" in line[:12], "code and message as expected, the service lives on", "tests/service/bad_request_test.cc")
-    if done.returncode != 0 and not rows.failed:
-        rows.counted("bad input", False, f"server_test exits {done.returncode}", "0")
+            rows.counted(f"{row}: {name}", "OK" in line[:12], "code and message as expected, the service lives on", bar)
+            seen += 1
+    if done.returncode != 0 or seen == 0:
+        rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {seen} tests", "0")
+
+
+def bad_input_rows(rows):
+    test_rows(rows, "bad input", "server_test", "BadRequestTest.*", "tests/service/bad_request_test.cc")
+    test_rows(rows, "bad input", "fusionctl_test", "*External*", "tests/service/fusionctl_test.cc")
     broken = ROOT / "build/acceptance_no_such_model.onnx"
     status = run(BIN / "fusionctl", "verify", broken, check=False).returncode
     rows.counted("fusionctl: missing file", status == 3, f"exit {status}", "3")
