@@ -162,7 +162,33 @@ class Estimator {
       }
     }
     seconds_ += times * (points * cost * fill + folds) / device_.scalar_ops_per_s;
+    flops_ += 2 * Contractions(each) * points * times * TotalTiles();
     CountRecompute(each);
+  }
+
+  // Sums of products of two different values: products that no MmaStmt has the types for.
+  static int Contractions(const EachStmt& each) {
+    auto defining = [&](int value) -> const ElementOp* {
+      for (const ElementOp& op : each.ops) {
+        if (op.kind != ElementOp::kStore && op.kind != ElementOp::kReduce && op.result == value) {
+          return &op;
+        }
+      }
+      return nullptr;
+    };
+    int count = 0;
+    for (const ElementOp& op : each.ops) {
+      if (op.kind != ElementOp::kReduce || op.monoid != "sum") continue;
+      const ElementOp* value = defining(op.args[0]);
+      while (value != nullptr && value->kind == ElementOp::kCompute &&
+             value->op == ScalarOp::kCast) {
+        value = defining(value->args[0]);
+      }
+      bool product = value != nullptr && value->kind == ElementOp::kCompute &&
+                     value->op == ScalarOp::kMul && value->args[0] != value->args[1];
+      if (product) ++count;
+    }
+    return count;
   }
 
   // A region that lacks a grid dim is done again by every block along it: what it reads from

@@ -217,6 +217,18 @@ TEST(EstimateKernel, MatMulAddReluMovesWhatTheHandCounts) {
   }
 }
 
+TEST(EstimateKernel, ProductsElementByElementCountToo) {
+  for (const char* type : {"f16", "f64", "i64"}) {
+    std::string text =
+        StrCat("graph \"g\" {\n  %0 = input \"a\" : ", type, "[13,20]\n  %1 = input \"b\" : ", type,
+               "[20,50]\n  %2 = MatMul(%0, %1) : ", type, "[13,50]  \"\" @ \"\"\n  output %2\n}\n");
+    PlannedModel model = PlanOf(text, FusionMode::kFused, DeviceNamed("generic-avx2", 2));
+    double flops = 0;
+    for (const PlanGroup& g : model.plan.groups) flops += g.estimate.flops;
+    EXPECT_NEAR(flops, 2.0 * 13 * 50 * 20, 1e-6 * flops) << type;
+  }
+}
+
 TEST(EstimateKernel, EveryLoweredKernelTakesTheSumOfItsTerms) {
   constexpr const char* kTexts[] = {
       R"(graph "g" {
