@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-/// Errors are absl::Status; the code says who must act (STYLE 2.8):
+/// Errors are absl::Status; the code says who must act:
 ///   caller    InvalidArgument (malformed), Unimplemented (well-formed, not supported)
 ///   operator  ResourceExhausted, FailedPrecondition
 ///   retry     Unavailable, DeadlineExceeded, Cancelled
