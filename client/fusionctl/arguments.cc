@@ -1,7 +1,11 @@
 #include "client/fusionctl/arguments.h"
 
+#include <sys/un.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -36,16 +40,49 @@ const Choices<ShowWhat> kShowWhats = {
 const Choices<ShowFormat> kShowFormats = {
     {"text", ShowFormat::kText}, {"json", ShowFormat::kJson}, {"dot", ShowFormat::kDot}};
 
+// What is wrong with a value; empty if nothing is.
+
+std::string CheckNotEmpty(const std::string& word) {
+  return word.empty() ? "expected a value, got \"\"" : "";
+}
+
+std::string CheckTolerance(const std::string& word) {
+  double value = 0;
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  bool good = error == std::errc() && end == word.data() + word.size() && std::isfinite(value) &&
+              value >= 0;
+  return good ? "" : StrCat("expected a finite number >= 0, got ", QuoteShort(word));
+}
+
+std::string CheckSeed(const std::string& word) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  bool good = error == std::errc() && end == word.data() + word.size();
+  return good ? "" : StrCat("expected 0..", UINT64_MAX, ", got ", QuoteShort(word));
+}
+
+std::string CheckAddress(const std::string& word) {
+  constexpr size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
+  std::string_view path = word;
+  if (!path.starts_with("unix:")) return CheckNotEmpty(word);
+  path.remove_prefix(5);
+  if (path.starts_with("//")) path.remove_prefix(2);
+  bool good = !path.empty() && path.size() <= kMaxPath;
+  return good ? "" : StrCat("expected a socket path of 1..", kMaxPath, " bytes, got ", path.size());
+}
+
+// `hint`: what to say besides about a word that is none of the choices.
 template <typename T>
 CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const Choices<T>& choices,
-                       const std::string& help) {
+                       const std::string& help, const std::string& hint = "") {
   std::string words = StrJoin(choices, ", ", [](const auto& choice) { return choice.first; });
   return app
       ->add_option_function<std::string>(
           name, [field, choices](const std::string& word) { *field = choices.at(word); },
           help + ": " + words)
-      ->check([choices, words](const std::string& word) {
-        return choices.count(word) > 0 ? std::string() : StrCat("expected one of ", words);
+      ->check([choices, words, hint](const std::string& word) {
+        if (choices.count(word) > 0) return std::string();
+        return StrCat("expected one of ", words, "; got ", QuoteShort(word), hint);
       })
       ->type_name("WORD");
 }
@@ -54,15 +91,18 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   CLI::Option* server = app->add_option("--server", a->server,
                                         "fusiond to ask, HOST:PORT or unix:/PATH; default: "
                                         "one of its own")
+                            ->check(CheckAddress)
                             ->type_name("ADDRESS");
   for (CLI::Option* option :
        {app->add_option("--store", a->store,
                         "directory in which the fusiond of its own keeps plans and kernels; "
                         "default: none, every start is cold")
+            ->check(CheckNotEmpty)
             ->type_name("DIR"),
         app->add_option("--fusiond", a->fusiond,
                         "program of the fusiond of its own; default: the "
                         "one beside fusionctl")
+            ->check(CheckNotEmpty)
             ->type_name("PROGRAM"),
         app->add_option("--workers", a->workers,
                         "compile workers of the fusiond of its own; "
@@ -96,7 +136,10 @@ void AddBind(CLI::App* app, Arguments* a) {
 }
 
 void AddModelOptions(CLI::App* app, Arguments* a, bool with_isa) {
-  app->add_option("MODEL", a->model, "an ONNX file")->required()->type_name("");
+  app->add_option("MODEL", a->model, "an ONNX file")
+      ->required()
+      ->check(CheckNotEmpty)
+      ->type_name("");
   app->add_option("--threads", a->threads, "threads that run the plan; default: usable cores")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
@@ -104,6 +147,7 @@ void AddModelOptions(CLI::App* app, Arguments* a, bool with_isa) {
     app->add_option("--isa", a->isa,
                     "plan for this instruction set, x86-64-v2, avx2 or avx512, on a generic CPU; "
                     "default: this machine")
+        ->check(CheckNotEmpty)
         ->type_name("ISA");
   }
   AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels");
@@ -123,10 +167,11 @@ void AddModelOptions(CLI::App* app, Arguments* a, bool with_isa) {
 
 void AddDataOptions(CLI::App* app, Arguments* a) {
   app->add_option("--data", a->data,
-                  "directory with input_0.pb, ... (and output_0.pb, ...), or one of ONNX's cases "
-                  "with test_data_set_0, ...; default: random inputs")
+                  "directory with input_0.pb, ... (verify: and output_0.pb, ...), or one of "
+                  "ONNX's cases with test_data_set_0, ...; default: random inputs")
+      ->check(CheckNotEmpty)
       ->type_name("DIR");
-  app->add_option("--seed", a->seed, "of random inputs")->type_name("N");
+  app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
 }
 
 CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
@@ -160,16 +205,16 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddModelOptions(verify, a, false);
   AddDataOptions(verify, a);
   verify->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CheckTolerance)
       ->type_name("A");
   verify->add_option("--rtol", a->rtol, "tolerance relative to max|b| of the output; default 1e-4")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CheckTolerance)
       ->type_name("R");
 
   CLI::App* show =
       AddCommand(app, "show", "one form of a model on its way to kernels", a, CommandKind::kShow);
   AddModelOptions(show, a, true);
-  AddChoice(show, "WHAT", &a->what, kShowWhats, "form")->required();
+  AddChoice(show, "WHAT", &a->what, kShowWhats, "form", " after the MODEL")->required();
   AddChoice(show, "--format", &a->format, kShowFormats, "notation (dot: graph, smg and plan)");
 
   CLI::App* kernels = AddCommand(app, "kernels", "the compiled kernels of a model and their checks",
@@ -188,6 +233,19 @@ std::string Contradiction(const Arguments& a) {
   return "";
 }
 
+// The parser's own words for this do not say which word it is about.
+std::string CommandError(CLI::App* app, int argc, const char* const* argv) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back(command->get_name());
+  }
+  std::string_view word = argc > 1 ? argv[1] : "";
+  bool known = std::find(commands.begin(), commands.end(), word) != commands.end();
+  if (known || word.starts_with("-")) return "";
+  return StrCat(argc > 1 ? StrCat(QuoteShort(word), " is no command") : "no command is given",
+                "; expected one of ", StrJoin(commands, ", "));
+}
+
 }  // namespace
 
 ParsedArguments ParseArguments(int argc, const char* const* argv) {
@@ -203,7 +261,8 @@ ParsedArguments ParseArguments(int argc, const char* const* argv) {
     std::ostringstream text, ignored;
     bool asked = app.exit(error, text, ignored) == 0;
     out.exit_code = asked ? kExitOk : kExitUsage;
-    out.text = asked ? text.str() : std::string(error.what());
+    out.text = asked ? text.str() : CommandError(&app, argc, argv);
+    if (out.text.empty()) out.text = error.what();
     return out;
   }
   Arguments& a = out.arguments;

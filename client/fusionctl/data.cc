@@ -1,6 +1,7 @@
 #include "client/fusionctl/data.h"
 
-#include <set>
+#include <charconv>
+#include <filesystem>
 
 #include "core/graph/test_values.h"
 #include "core/import/import.h"
@@ -61,7 +62,54 @@ absl::Status CheckInput(const HostTensor& given, const onnx::ValueInfoProto& dec
                          "]");
 }
 
+// Files of ONNX's cases hold values of these types too, which must not be taken for tensors.
+absl::Status CheckIsTensor(const onnx::ValueInfoProto& declared, std::string_view kind) {
+  std::string_view type;
+  switch (declared.type().value_case()) {
+    case onnx::TypeProto::kSequenceType:
+      type = "a sequence";
+      break;
+    case onnx::TypeProto::kOptionalType:
+      type = "optional";
+      break;
+    case onnx::TypeProto::kMapType:
+      type = "a map";
+      break;
+    case onnx::TypeProto::kSparseTensorType:
+      type = "a sparse tensor";
+      break;
+    default:
+      return absl::OkStatus();
+  }
+  return InvalidArgument(kind, " ", Quote(declared.name()), " is ", type, ": not supported");
+}
+
+// Expected outputs beyond those of the model would be compared with nothing.
+absl::Status CheckNoSurplus(const std::string& directory, size_t outputs) {
+  constexpr std::string_view kPrefix = "output_";
+  std::error_code ignored;  // what cannot be listed cannot be read either
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with(kPrefix) || !name.ends_with(".pb")) continue;
+    size_t k = 0;
+    const char* end = name.data() + name.size() - 3;
+    auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, k);
+    if (error != std::errc() || stop != end || k < outputs) continue;
+    return InvalidArgument(Quote(directory), " has ", name, ", the model has ", outputs,
+                           outputs == 1 ? " output" : " outputs");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& model) {
+  for (const onnx::ValueInfoProto* input : model.inputs()) {
+    RETURN_IF_ERROR(CheckIsTensor(*input, "input"));
+  }
+  for (const auto& output : model.bare().graph().output()) {
+    RETURN_IF_ERROR(CheckIsTensor(output, "output"));
+  }
+  RETURN_IF_ERROR(
+      CheckNoSurplus(directory, static_cast<size_t>(model.bare().graph().output_size())));
   absl::StatusOr<TestDataSet> set = LoadTestDataSet(directory);
   if (!set.ok()) return BadInput(set.status());
   std::vector<std::string> inputs, outputs;
@@ -81,6 +129,10 @@ absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& m
 
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,
                                               const ModelFile& model) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(directory, ignored)) {
+    return NotFound("--data ", Quote(directory), ": no such directory");
+  }
   std::vector<std::string> directories = FindTestDataSets(directory);
   if (directories.empty()) directories = {directory};
   std::vector<RunData> out;

@@ -17,7 +17,7 @@ struct RunData {
 
 /// The data sets of --data: `directory` itself, or its test_data_set_<n>. Tensors belong to the
 /// input or output of their name, else to that of their number. Bad input, naming tensor and file,
-/// if one is missing, or of another type than the model declares.
+/// if one is missing, of another type than the model declares, or no output of the model.
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory, const ModelFile& model);
 
 /// The options of a request that runs on `inputs`: symbolic dims that `options` leaves open get the

@@ -22,6 +22,14 @@ namespace {
 // A server that is asked to stop drains nothing; it gets this long to close its store.
 constexpr Nanoseconds kStopTimeout = std::chrono::seconds(10);
 
+// Between two tries for a store that another process has open.
+constexpr Nanoseconds kStoreRetry = std::chrono::milliseconds(200);
+
+// By the words of the server: an exit code has no room for it.
+bool IsStoreTaken(const absl::Status& status) {
+  return Message(status).find(" is open already") != std::string_view::npos;
+}
+
 std::string ErrorText() { return std::strerror(errno); }
 
 sigset_t WatchedSignals() {
@@ -55,7 +63,14 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const Opti
   RETURN_IF_ERROR(server->WatchSignals());
   RETURN_IF_ERROR(server->Spawn(options));
   server->watcher_ = std::thread([raw = server.get()] { raw->Watch(); });
-  RETURN_IF_ERROR(server->AwaitSocket(options.start_timeout));
+  absl::Status up = server->AwaitSocket(options.start_timeout);
+  Nanoseconds end = Clock::Real().Now() + options.store_timeout;
+  while (!up.ok() && IsStoreTaken(up) && Clock::Real().Now() < end) {
+    std::this_thread::sleep_for(kStoreRetry);
+    RETURN_IF_ERROR(server->Respawn(options));
+    up = server->AwaitSocket(options.start_timeout);
+  }
+  RETURN_IF_ERROR(up);
   return server;
 }
 
@@ -127,6 +142,16 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
   process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   if (!process_.valid()) return Unavailable("no descriptor for fusiond: ", ErrorText());
   return absl::OkStatus();
+}
+
+absl::Status EmbeddedServer::Respawn(const Options& options) {
+  MutexLock lock(&mutex_);
+  if (stopped_) return Unavailable("fusiond is stopped");
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return Spawn(options);
 }
 
 absl::Status EmbeddedServer::AwaitSocket(Nanoseconds timeout) {

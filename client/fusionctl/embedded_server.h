@@ -25,6 +25,7 @@ class EmbeddedServer {
     std::string store;    // empty: none
     int workers = 0;      // 0: its default
     Nanoseconds start_timeout = std::chrono::seconds(30);
+    Nanoseconds store_timeout = std::chrono::seconds(5);  // while another process has the store
   };
 
   /// Returns when the socket is there. Unavailable, with the server's last words, if it ends before
@@ -40,6 +41,7 @@ class EmbeddedServer {
  private:
   explicit EmbeddedServer(TempDir directory) : directory_(std::move(directory)) {}
   absl::Status Spawn(const Options& options);
+  absl::Status Respawn(const Options& options);
   absl::Status AwaitSocket(Nanoseconds timeout);
   absl::Status WatchSignals();
   void Watch();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/session.h"
@@ -47,6 +48,7 @@ void PrintError(bool json, std::string_view code, const std::string& message) {
 int Main(int argc, char** argv) {
   // Errors of libraries come back as our own messages; a reader that goes away ends us by EPIPE.
   google::protobuf::SetLogHandler(nullptr);
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/1);
   signal(SIGPIPE, SIG_IGN);
   ParsedArguments parsed = ParseArguments(argc, argv);
   if (parsed.exit_code == kExitOk) {

@@ -12,7 +12,8 @@ namespace {
 
 /// One output of one data set, compared.
 struct OutputResult {
-  std::string data;
+  std::string data;       // directory, or empty
+  std::string reference;  // what it was compared with: "evaluator" or "data"
   std::string name;
   std::string type;
   int64_t elements = 0;
@@ -21,7 +22,6 @@ struct OutputResult {
 
 struct Verification {
   FusionReply reply;  // of the last data set
-  std::string reference;
   std::vector<OutputResult> outputs;
   bool pass = true;
 };
@@ -57,7 +57,7 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
                        std::optional<RunData> data, Progress* progress, Verification* out) {
   PlanOptions options = arguments.options;
   if (data) options = BindToData(options, data->inputs, model);
-  bool evaluated = !data || data->outputs.empty();
+  bool evaluated = !data;
   std::optional<Graph> graph;
   if (evaluated) {
     ASSIGN_OR_RETURN(graph, ImportModel(model, options));
@@ -79,17 +79,16 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
     ASSIGN_OR_RETURN(data->outputs,
                      EvaluateModel(*graph, model, data->inputs, fused->plan().threads));
   }
-  out->reference = evaluated ? "evaluator" : "data";
   if (got.size() != data->outputs.size()) {
     return InvalidArgument(data->name, " has ", data->outputs.size(), " outputs, the model ",
                            got.size());
   }
   for (size_t i = 0; i < got.size(); ++i) {
     const HostTensor& wanted = data->outputs[i];
-    OutputResult result{data->name, fused->outputs()[i],
-                        StrCat(DTypeName(got[i].dtype()), DimsToString(got[i].dims())),
-                        got[i].elements(),
-                        Compare(got[i], wanted, ToleranceFor(arguments, wanted.dtype()))};
+    OutputResult result{
+        data->name,          evaluated ? "evaluator" : "data",
+        fused->outputs()[i], StrCat(DTypeName(got[i].dtype()), DimsToString(got[i].dims())),
+        got[i].elements(),   Compare(got[i], wanted, ToleranceFor(arguments, wanted.dtype()))};
     if (result.difference.other_type) {
       StrAppend(&result.type,
                 StrCat(", expected ", DTypeName(wanted.dtype()), DimsToString(wanted.dims())));
@@ -100,10 +99,16 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
   return absl::OkStatus();
 }
 
+// The same for every output: data sets come with all of theirs, or there is no data set.
+std::string_view Reference(const Verification& v) {
+  return v.outputs.empty() ? "evaluator" : std::string_view(v.outputs.front().reference);
+}
+
 Json VerificationJson(const Verification& v, const ModelFile& model) {
   Json outputs = Json::array();
   for (const OutputResult& o : v.outputs) {
     Json entry = {{"name", o.name},
+                  {"reference", o.reference},
                   {"max_abs", o.difference.max_abs},
                   {"max_rel", o.difference.max_rel},
                   {"outside", o.difference.other_type ? o.elements : o.difference.outside},
@@ -120,7 +125,7 @@ Json VerificationJson(const Verification& v, const ModelFile& model) {
           {"kernels", plan.totals.kernels},
           {"fallbacks", plan.fallbacks.size()},
           {"pass", v.pass},
-          {"reference", v.reference},
+          {"reference", Reference(v)},
           {"random_weights", model.made_up_weights()},
           {"target", plan.target},
           {"isa", plan.isa},
@@ -147,8 +152,8 @@ std::string VerificationText(const Arguments& arguments, const Verification& v,
                d.other_type ? "type differs" : StrCat(d.outside, " of ", o.elements), note});
   }
   Tolerance tolerance = ToleranceFor(arguments, DType::kF32);
-  std::string reference =
-      v.reference == "data" ? StrCat("the outputs in ", arguments.data) : "the reference evaluator";
+  std::string reference = Reference(v) == "data" ? StrCat("the outputs in ", arguments.data)
+                                                 : "the reference evaluator";
   return StrCat(
       Bold(arguments.model), ": ", Count(plan.nodes, "node"), " in ",
       Count(RunGroups(plan), "group"), ", ", Count(plan.totals.kernels, "kernel"), ", ",
@@ -167,7 +172,13 @@ absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progres
     sets.emplace_back(std::nullopt);
   } else {
     ASSIGN_OR_RETURN(std::vector<RunData> loaded, LoadData(arguments.data, *model));
-    for (RunData& data : loaded) sets.emplace_back(std::move(data));
+    for (RunData& data : loaded) {
+      if (data.outputs.empty()) {
+        return InvalidArgument("nothing to compare with: ", Quote(data.name),
+                               " has no output_0.pb");
+      }
+      sets.emplace_back(std::move(data));
+    }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
   Verification result;

@@ -161,9 +161,10 @@ class LoopRunner {
       for (const Address::Indirect& indirect : address.indirect) {
         int64_t index =
             buffers_[static_cast<size_t>(indirect.input)].integers[static_cast<size_t>(k)];
+        int64_t given = index;
         if (index < 0) index += indirect.extent;
         if (index < indirect.begin || index >= indirect.begin + indirect.size) {
-          return InvalidArgument("index ", index, " out of range; expected 0..",
+          return InvalidArgument("index ", given, " out of range; expected ", -indirect.extent, "..",
                                  indirect.extent - 1);
         }
         at += (index - indirect.begin) * indirect.stride;

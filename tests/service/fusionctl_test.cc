@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.h"
 #include "core/graph/evaluate.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"
@@ -172,13 +173,48 @@ TEST_F(FusionctlTest, VerifyTakesItsDataFromFiles) {
 
   // Both sets of a case directory; the bad one counts.
   report = CtlJson({"verify", path, "--data", dir_.path()}, /*code=*/1);
-  EXPECT_EQ(report["outputs"].size(), 2u);
+  ASSERT_EQ(report["outputs"].size(), 2u);
+  for (const Json& compared : report["outputs"]) EXPECT_EQ(compared["reference"], "data");
+  EXPECT_EQ(report["outputs"][1]["data"], dir_.path("test_data_set_1"));
   EXPECT_EQ(CtlJson({"verify", path, "--data", dir_.path(), "--atol", "2"})["pass"], true);
 
-  // Without expected outputs the evaluator judges.
+  // An output more than the model has, and none at all.
+  data.outputs.push_back(data.outputs[0]);
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("more"), data).ok());
+  ProgramResult more = Ctl({"verify", path, "--data", dir_.path("more")});
+  EXPECT_EQ(more.code, 3);
+  EXPECT_THAT(more.err, HasSubstr("has output_1.pb, the model has 1 output"));
   data.outputs.clear();
   ASSERT_TRUE(SaveTestDataSet(dir_.path("inputs"), data).ok());
-  EXPECT_EQ(CtlJson({"verify", path, "--data", dir_.path("inputs")})["reference"], "evaluator");
+  ProgramResult none = Ctl({"verify", path, "--data", dir_.path("inputs")});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.err, HasSubstr("has no output_0.pb"));
+  EXPECT_EQ(Ctl({"run", path, "--data", dir_.path("inputs"), "--repeat", "1"}).code, 0);
+}
+
+TEST_F(FusionctlTest, DataThatAreNoTensorsAreNotReadAsSuch) {
+  onnx::ModelProto model = GenerateModel(*FindModel("mlp"), SmallMlp())->model;
+  std::string input = model.graph().input(0).name();
+  onnx::TypeProto tensor = model.graph().input(0).type();
+  ASSERT_TRUE(MakeDirectories(dir_.path("data")).ok());
+  ASSERT_TRUE(WriteFile(dir_.path("data/input_0.pb"), "no tensor").ok());
+  *model.mutable_graph()
+       ->mutable_input(0)
+       ->mutable_type()
+       ->mutable_sequence_type()
+       ->mutable_elem_type() = tensor;
+  ProgramResult result = Ctl({"verify", Write(model), "--data", dir_.path("data")});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err,
+              HasSubstr(StrCat("input ", Quote(input), " is a sequence: not supported")));
+  *model.mutable_graph()
+       ->mutable_input(0)
+       ->mutable_type()
+       ->mutable_optional_type()
+       ->mutable_elem_type() = tensor;
+  result = Ctl({"verify", Write(model), "--data", dir_.path("data")});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr(StrCat("input ", Quote(input), " is optional: not supported")));
 }
 
 TEST_F(FusionctlTest, VerifyFailsOnExpectedOutputsOfAnotherShape) {
@@ -202,11 +238,8 @@ TEST_F(FusionctlTest, VerifyBindsOpenDimsToItsData) {
   ProgramResult open = Ctl({"verify", path});
   EXPECT_EQ(open.code, 3);
   EXPECT_THAT(open.err, HasSubstr("symbolic"));
-  TestDataSet data;
-  std::vector<HostTensor> values = GenerateInputs(model->inputs, 3);
-  for (size_t i = 0; i < values.size(); ++i) {
-    data.inputs.push_back({model->inputs[i].name, std::move(values[i])});
-  }
+  params.dynamic = false;  // the same graph with the extents of the data
+  TestDataSet data = MakeData(*GenerateModel(*FindModel("bert_tiny"), params));
   ASSERT_TRUE(SaveTestDataSet(dir_.path("data"), data).ok());
   EXPECT_TRUE(CtlJson({"verify", path, "--data", dir_.path("data")})["pass"]);
 }
@@ -282,6 +315,9 @@ TEST_F(FusionctlTest, DataThatDoNotFitAreBadInput) {
   NamedTensor integers{"", HostTensor(DType::kI64, {2, 4})};
   EXPECT_THAT(verify({.inputs = {fits, integers}}), HasSubstr("i64"));
   EXPECT_THAT(verify({}), HasSubstr("is missing"));
+  ProgramResult absent = Ctl({"verify", path, "--data", dir_.path("nowhere")});
+  EXPECT_EQ(absent.code, 3);
+  EXPECT_THAT(absent.err, HasSubstr("no such directory"));
 }
 
 onnx::ModelProto WithExternalWeight(const std::string& file, std::string* bytes) {
@@ -341,6 +377,7 @@ TEST_F(FusionctlTest, AServiceThatIsNotThereIsExitCode4) {
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr(dir_.path("nothing")));
   ExpectOneErrorLine(result);
+  ExpectOneErrorLine(BareCtl({"plan", model, "--server", "no host at all:1:2"}));
   result = BareCtl({"plan", model, "--fusiond", dir_.path("no-program")});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("no-program"));
@@ -396,6 +433,24 @@ TEST_F(FusionctlTest, AStoreOutlivesItsServer) {
   ProgramResult warm = BareCtl(words);
   ASSERT_EQ(warm.code, 0) << warm.err;
   EXPECT_EQ(Json::parse(warm.out)["cache"], "store");
+}
+
+TEST_F(FusionctlTest, AStoreOfAnotherProcessIsWaitedFor) {
+  std::string model = Write("mlp", SmallMlp());
+  std::string store = dir_.path("store");
+  absl::StatusOr<std::unique_ptr<TestDaemon>> holder =
+      TestDaemon::Start(FUSIOND, {"--store", store});
+  ASSERT_TRUE(holder.ok()) << holder.status();
+  ProgramResult refused = BareCtl({"plan", model, "--store", store});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr(StrCat("open already in process ", (*holder)->pid())));
+  ExpectOneErrorLine(refused);
+  // Another one comes while the store is taken, and gets it when the holder ends.
+  TestProcess waiting({FUSIONCTL, "plan", model, "--store", store});
+  pid_t child = 0;
+  ASSERT_TRUE(AwaitChild(waiting.pid(), "fusiond", &child).valid()) << waiting.err();
+  EXPECT_EQ((*holder)->Stop().exit_code, 0);
+  EXPECT_EQ(waiting.Wait(), 0) << waiting.err();
 }
 
 // --- plan, run, kernels

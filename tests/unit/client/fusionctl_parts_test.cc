@@ -76,6 +76,72 @@ INSTANTIATE_TEST_SUITE_P(
         Words{"run", "m.onnx", "--repeat", "0"}, Words{"run", "m.onnx", "--isa", "avx2"},
         Words{"verify", "m.onnx", "--atol", "-1"}));
 
+/// What follows `verify m.onnx`, and what the message says about it.
+struct BadValue {
+  Words words;
+  std::string says;
+};
+class BadValues : public testing::TestWithParam<BadValue> {};
+
+TEST_P(BadValues, AreNamedWithWhatWasExpected) {
+  Words words = {"verify", "m.onnx"};
+  words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+  ParsedArguments parsed = Parse(words);
+  EXPECT_EQ(parsed.exit_code, kExitUsage);
+  EXPECT_THAT(parsed.text, HasSubstr(GetParam().words[0]));
+  EXPECT_THAT(parsed.text, HasSubstr(GetParam().says));
+  EXPECT_LT(parsed.text.size(), 120u) << parsed.text;
+}
+
+const std::string kLongPath = "unix:/" + std::string(107, 'p');
+const std::string kLongestPath = "unix:/" + std::string(106, 'p');
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, BadValues,
+    testing::Values(BadValue{{"--server", ""}, "expected a value"},
+                    BadValue{{"--store", ""}, "expected a value"},
+                    BadValue{{"--fusiond", ""}, "expected a value"},
+                    BadValue{{"--data", ""}, "expected a value"},
+                    BadValue{{"--server", "unix:"}, "1..107 bytes, got 0"},
+                    BadValue{{"--server", kLongPath.c_str()}, "1..107 bytes, got 108"},
+                    BadValue{{"--atol", "abc"}, "finite number >= 0, got \"abc\""},
+                    BadValue{{"--atol", ""}, "finite number >= 0"},
+                    BadValue{{"--atol", "-1"}, "finite number >= 0"},
+                    BadValue{{"--atol", "inf"}, "finite number >= 0"},
+                    BadValue{{"--atol", "1e999"}, "finite number >= 0"},
+                    BadValue{{"--rtol", "nan"}, "finite number >= 0"},
+                    BadValue{{"--rtol", "1e-4x"}, "finite number >= 0"},
+                    BadValue{{"--seed", "-1"}, "0..18446744073709551615"},
+                    BadValue{{"--seed", "1.5"}, "0..18446744073709551615"},
+                    BadValue{{"--seed", "18446744073709551616"}, "0..18446744073709551615"}));
+
+TEST(Arguments, TakesValuesAtTheirLimits) {
+  ParsedArguments parsed = Parse({"verify", "m.onnx", "--seed", "18446744073709551615", "--atol",
+                                  "0", "--rtol", "1e-30", "--server", kLongestPath.c_str()});
+  ASSERT_FALSE(parsed.exit_code) << parsed.text;
+  EXPECT_EQ(parsed.arguments.seed, UINT64_MAX);
+  EXPECT_EQ(parsed.arguments.atol, 0);
+  EXPECT_EQ(parsed.arguments.rtol, 1e-30);
+  EXPECT_EQ(parsed.arguments.server, kLongestPath);
+}
+
+TEST(Arguments, EmptyWordsAreNoIsaAndNoModel) {
+  EXPECT_EQ(Parse({"plan", "m.onnx", "--isa", ""}).exit_code, kExitUsage);
+  EXPECT_EQ(Parse({"plan", ""}).exit_code, kExitUsage);
+}
+
+TEST(Arguments, AWordThatIsNoCommandIsNamed) {
+  EXPECT_EQ(Parse({"foo"}).text,
+            "\"foo\" is no command; expected one of plan, run, verify, show, kernels, status");
+  EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
+}
+
+TEST(Arguments, SwappedWordsOfShowAreNamed) {
+  std::string text = Parse({"show", "graph", "m.onnx"}).text;
+  EXPECT_THAT(text, HasSubstr("expected one of graph, plan, program, schedule, smg, source"));
+  EXPECT_THAT(text, HasSubstr("got \"m.onnx\" after the MODEL"));
+}
+
 TEST(MedianOf, IsTheMiddleWithItsInterval) {
   std::vector<double> samples;
   for (int i = 100; i > 0; --i) samples.push_back(i);
