@@ -24,9 +24,16 @@ class LoadedKernel {
                            int worker) const = 0;
 };
 
-/// Loads a shared object that holds `symbol` and `symbol`_descriptor from memory.
-/// FailedPrecondition if its ABI version is not ours or this machine lacks its ISA; DataLoss if it
-/// is no such object. Runs the object's initialisers: load only what you verified.
+/// Loads a kernel that the code generator `backend` made (PlanKernel::backend): a shared object
+/// that holds `symbol` and `symbol`_descriptor from memory. FailedPrecondition if its ABI version
+/// is not ours or this machine lacks its ISA; DataLoss if it is no such object; Unimplemented,
+/// naming it, for a backend that this build has no loader for. Runs the object's initialisers: load
+/// only what you verified.
+absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadKernel(std::string_view backend,
+                                                               std::string_view shared_object,
+                                                               std::string_view symbol);
+
+/// The same for the backend of this machine's own processor.
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
                                                                   std::string_view symbol);
 

@@ -1,0 +1,28 @@
+#include "core/runtime/loaded_kernel.h"
+
+#include "core/runtime/kernel_loader.h"
+
+namespace fusion {
+
+// backends.inc is written by core/CMakeLists.txt from the list of backends: FUSION_BACKEND(Cpu) ...
+#define FUSION_BACKEND(name) KernelLoader Make##name##Loader();
+#include "backends.inc"
+#undef FUSION_BACKEND
+
+absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadKernel(std::string_view backend,
+                                                               std::string_view shared_object,
+                                                               std::string_view symbol) {
+  const KernelLoader loaders[] = {
+#define FUSION_BACKEND(name) Make##name##Loader(),
+#include "backends.inc"
+#undef FUSION_BACKEND
+  };
+  for (const KernelLoader& loader : loaders) {
+    if (loader.backend == backend) return loader.load(shared_object, symbol);
+  }
+  return Unimplemented("kernel ", symbol, " was made by the backend ", Quote(backend),
+                       "; this build loads ",
+                       StrJoin(loaders, ", ", [](const KernelLoader& l) { return l.backend; }));
+}
+
+}  // namespace fusion
