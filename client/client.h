@@ -37,7 +37,8 @@ struct FetchedKernel {
 ///   ASSIGN_OR_RETURN(FusionReply reply, client->PlanFusion(request));
 ///
 /// Errors: the service's own codes and words (InvalidArgument and Unimplemented are about the
-/// request); Unavailable if it cannot be reached, DeadlineExceeded; DataLoss if an answer is
+/// request); Unavailable if it cannot be reached; DeadlineExceeded if the call's own deadline has
+/// passed; DataLoss if an answer is
 /// malformed or a kernel is not what its digest says.
 class Client {
  public:
@@ -55,7 +56,8 @@ class Client {
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
 
   /// The shared objects of these kernels, in this order. Waits for those that are being compiled.
-  /// Internal, with the compiler's or the check's words, if one failed.
+  /// Internal, with the compiler's or the check's words, if one failed; NotFound if the service
+  /// does not have one any more: PlanFusion with PlanMode::kCompile makes it again.
   absl::StatusOr<std::vector<FetchedKernel>> GetKernels(const std::vector<Digest>& keys) const;
 
  private:

@@ -68,7 +68,10 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
 absl::Status FusedModel::LoadKernels(const Client& client, const ExecutorOptions& options) {
   std::vector<Digest> keys;
   for (const KernelStatus& kernel : reply_.kernels) keys.push_back(kernel.key);
-  ASSIGN_OR_RETURN(std::vector<FetchedKernel> fetched, client.GetKernels(keys));
+  absl::StatusOr<std::vector<FetchedKernel>> answer = client.GetKernels(keys);
+  // The plan came a moment ago: its kernels were evicted since, and are made again if asked.
+  if (absl::IsNotFound(answer.status())) return Unavailable(Message(answer.status()));
+  ASSIGN_OR_RETURN(std::vector<FetchedKernel> fetched, std::move(answer));
   std::vector<std::shared_ptr<const LoadedKernel>> loaded;
   for (size_t i = 0; i < fetched.size(); ++i) {
     const PlanKernel& kernel = plan().kernels[i];
@@ -79,7 +82,7 @@ absl::Status FusedModel::LoadKernels(const Client& client, const ExecutorOptions
                       announced.content.ToHex());
     }
     absl::StatusOr<std::shared_ptr<const LoadedKernel>> ready =
-        LoadCpuKernel(fetched[i].binary, kernel.symbol);
+        LoadKernel(kernel.backend, fetched[i].binary, kernel.symbol);
     if (!ready.ok()) return Annotate(ready.status(), StrCat("loading ", kernel.label));
     loaded.push_back(*std::move(ready));
   }

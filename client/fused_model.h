@@ -26,7 +26,7 @@ using WeightReader = std::function<absl::StatusOr<HostTensor>(const std::string&
 
 /// A model that runs as the kernels of a plan.
 ///
-///   ASSIGN_OR_RETURN(auto client, Client::Connect("localhost:8470"));
+///   ASSIGN_OR_RETURN(auto client, Client::Connect("localhost:50051"));
 ///   ASSIGN_OR_RETURN(auto model, FusedModel::Load(*client, "bert.onnx", {}));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run({ids, mask}));
 ///

@@ -14,6 +14,7 @@ absl::Status KernelAssembly::Add(const v1::GetKernelsResponse& part) {
   std::string what = StrCat("kernel ", key.ToHex());
   absl::StatusOr<Digest> got = DigestFromWire(part.key());
   if (!got.ok() || *got != key) return DataLoss(what, ": another one came in its place");
+  if (part.state() == v1::KERNEL_STATE_UNKNOWN) return NotFound(what, ": ", part.error());
   if (part.state() == v1::KERNEL_STATE_FAILED) return Internal(what, ": ", part.error());
   if (part.state() != v1::KERNEL_STATE_READY) {
     return Unavailable(what, ": not compiled yet",

@@ -18,8 +18,8 @@ namespace fusion {
 ///   ASSIGN_OR_RETURN(std::vector<FetchedKernel> kernels, std::move(assembly).Finish());
 ///
 /// Errors name the kernel: DataLoss for parts out of order, for too many bytes and for bytes that
-/// do not have the digest sent with them; Internal for a kernel that failed; Unavailable for one
-/// that is not compiled yet.
+/// do not have the digest sent with them; Internal for a kernel that failed; NotFound for one that
+/// the service does not know (any more); Unavailable for one that is not compiled yet.
 class KernelAssembly {
  public:
   KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes);

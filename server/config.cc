@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "server/listen_address.h"
+
 namespace fusion {
 namespace {
 
@@ -16,17 +18,27 @@ constexpr const char* kFooter =
     "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds.\n"
     "Exit codes: 0 stopped as asked, 1 cannot start or broken, 2 bad flags or config file.";
 
+// For CLI11: empty if all is well.
+std::string Complaint(const absl::Status& status) { return std::string(Message(status)); }
+
 void AddNetworkOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--listen", config->listen,
                   "Address of the gRPC service, HOST:PORT (port 0: any free one) or unix:/PATH "
                   "(mode 0600); may be given more than once")
       ->allow_extra_args(false)
+      ->check([](const std::string& address) { return Complaint(CheckListenAddress(address)); })
       ->capture_default_str();
-  app->add_option("--admin", config->admin,
-                  "HOST:PORT of the admin port with /metrics, /healthz, /readyz and /statusz over "
-                  "HTTP (port 0: any free one); it has no access control. Default: none");
+  app->add_option(
+         "--admin", config->admin,
+         "HOST:PORT of the admin port with /metrics, /healthz, /readyz, /statusz and "
+         "/compile_log over HTTP (port 0: any free one); it has no access control. Default: "
+         "none")
+      ->check([](const std::string& address) {
+        return address.empty() ? "" : Complaint(ParseHostPort(address).status());
+      });
   app->add_option("--max-request-bytes", config->max_request_bytes,
-                  "Largest request, in bytes; suffixes KiB, MiB, GiB")
+                  "Largest request, in bytes; suffixes KiB, MiB, GiB. Larger ones are refused "
+                  "(RESOURCE_EXHAUSTED)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 30))
       ->capture_default_str();
@@ -126,6 +138,22 @@ std::string ErrorText(const CLI::ParseError& error, const CLI::Option& config_fi
   return text;
 }
 
+// What no option can check alone; empty if all is well.
+std::string ContradictionIn(const ServerConfig& config) {
+  const std::vector<std::string>& allowed = config.allowed_compilers;
+  for (const std::string& path : allowed) {
+    if (!path.starts_with('/')) {
+      return StrCat("--allow-compiler: ", Quote(path), " is no absolute path");
+    }
+  }
+  if (config.compiler.empty() ||
+      std::find(allowed.begin(), allowed.end(), config.compiler) != allowed.end()) {
+    return "";
+  }
+  return StrCat("--compiler: ", Quote(config.compiler),
+                " is not one of --allow-compiler: ", StrJoin(allowed, ", "));
+}
+
 }  // namespace
 
 std::string_view ServerVersion() { return FUSION_VERSION; }
@@ -149,6 +177,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     bool asked = app.exit(error, out, err) == 0;
     line.exit_code = asked ? 0 : 2;
     line.text = asked ? out.str() : ErrorText(error, *app.get_config_ptr());
+    return line;
+  }
+  if (std::string wrong = ContradictionIn(line.config); !wrong.empty()) {
+    line.exit_code = 2;
+    line.text = StrCat("fusiond: ", wrong, "\n");
     return line;
   }
   line.config.log_level = ParseLogLevel(level).value_or(LogLevel::kInfo);

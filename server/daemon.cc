@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/base/file.h"
+#include "core/base/scratch.h"
 #include "core/cache/memory_store.h"
 #include "core/cache/metered_store.h"
 #include "core/cache/rocks_store.h"
@@ -15,7 +16,6 @@
 #include "server/admission.h"
 #include "server/grpc_server.h"
 #include "server/metrics.h"
-#include "server/scratch.h"
 #include "server/status_page.h"
 #include "server/web.h"
 
@@ -34,7 +34,7 @@ class RunningDaemon final : public Daemon {
   ~RunningDaemon() override { Stop(); }
 
   absl::Status Start() {
-    absl::StatusOr<Scratch> scratch = Scratch::Create(config().scratch_dir);
+    absl::StatusOr<Scratch> scratch = Scratch::Create(config().scratch_dir, "fusiond-");
     if (!scratch.ok()) return Annotate(scratch.status(), "--scratch");
     scratch_ = std::make_unique<Scratch>(*std::move(scratch));
     // First what fails most often and costs nothing.
@@ -124,12 +124,14 @@ class RunningDaemon final : public Daemon {
 
   absl::Status StartAdmin() {
     if (config().admin.empty()) return absl::OkStatus();
-    AdminPages pages{.metrics = [this] { return metrics_->Text(Snapshot()); },
-                     .status = [this]() -> std::string {
-                       if (!started_) return "{\"ready\": false}\n";  // facts_ is not complete
-                       return StatusPage(facts_, *toolchain_, *metrics_, Snapshot());
-                     },
-                     .ready = [this] { return ready_.load(); }};
+    AdminPages pages{
+        .metrics = [this] { return metrics_->Text(Snapshot()); },
+        .status = [this]() -> std::string {
+          if (!started_) return "{\"ready\": false}\n";  // facts_ is not complete
+          return StatusPage(facts_, *toolchain_, *metrics_, Snapshot());
+        },
+        .ready = [this] { return ready_.load(); },
+        .compile_log = [this](const Digest& key) { return workers_->logs().Read(key); }};
     ASSIGN_OR_RETURN(admin_, AdminServer::Start(config().admin, std::move(pages)));
     facts_.admin_address = admin_->address();
     started_ = true;

@@ -42,6 +42,11 @@ std::string LogText(const std::vector<StageTime>& stages) {
   });
 }
 
+// A kernel that failed says so with other codes.
+bool IsUnknown(const KernelReply& reply) {
+  return reply.state == KernelState::kFailed && absl::IsNotFound(reply.why);
+}
+
 /// What both kinds of calls share: cancellation, admission, and the account at the end.
 class Call {
  public:
@@ -57,6 +62,10 @@ class Call {
  protected:
   absl::Status Enter(int64_t bytes) {
     record_.bytes_in = bytes;
+    if (bytes > parts_.max_request_bytes) {
+      return ResourceExhausted("a request of ", HumanBytes(bytes), "; this server takes at most ",
+                               HumanBytes(parts_.max_request_bytes), " (--max-request-bytes)");
+    }
     ASSIGN_OR_RETURN(Admission::Pass pass, parts_.admission.Enter(bytes));
     pass_.emplace(std::move(pass));
     return absl::OkStatus();
@@ -219,7 +228,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<v1::GetKernelsResponse
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
     message_.Clear();
     message_.set_key(DigestToWire(keys_[next_++]));
-    message_.set_state(ToWire(reply.state));
+    message_.set_state(IsUnknown(reply) ? v1::KERNEL_STATE_UNKNOWN : ToWire(reply.state));
     if (reply.state == KernelState::kReady) {
       kernel_ = std::move(reply.kernel);
       sent_ = 0;

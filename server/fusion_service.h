@@ -15,6 +15,7 @@ struct ServiceParts {
   RpcObserver& observer;
   Logger& logger;
   const Clock& clock;
+  int64_t max_request_bytes = 0;
 };
 
 /// FusionService over the pipeline: bytes in, bytes out, statuses passed on. PlanFusion is a raw

@@ -85,6 +85,11 @@ std::string UnixSocketPath(const std::string& address) {
   return address.starts_with(kUnix) ? address.substr(kUnix.size()) : "";
 }
 
+absl::Status CheckListenAddress(const std::string& address) {
+  if (address.starts_with(kUnix)) return UnixAddress(UnixSocketPath(address)).status();
+  return ParseHostPort(address).status();
+}
+
 absl::Status TryListening(const std::string& address) {
   if (address.starts_with(kUnix)) {
     ASSIGN_OR_RETURN(sockaddr_un socket_address, UnixAddress(UnixSocketPath(address)));

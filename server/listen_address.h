@@ -14,6 +14,10 @@ struct HostPort {
 /// InvalidArgument for anything else.
 absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
 
+/// InvalidArgument unless `address` reads "host:port" or "unix:/path", of a length a socket can
+/// have.
+absl::Status CheckListenAddress(const std::string& address);
+
 /// Why a server may not be able to listen on "host:port" or "unix:/path": tries it, and says what
 /// the system says. OK if it works now.
 absl::Status TryListening(const std::string& address);

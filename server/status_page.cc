@@ -9,8 +9,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array kIsas = {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512};
-
 ordered_json ConfigJson(const ServerConfig& config) {
   return {{"listen", config.listen},
           {"admin", config.admin},

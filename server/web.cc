@@ -19,10 +19,12 @@ struct Answer {
 
 class Page final : public CivetHandler {
  public:
-  explicit Page(std::function<Answer()> make) : make_(std::move(make)) {}
+  // `make` is given what the caller wrote behind the last '/'.
+  explicit Page(std::function<Answer(std::string_view name)> make) : make_(std::move(make)) {}
 
   bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
-    Answer answer = make_();
+    std::string_view path = mg_get_request_info(connection)->local_uri;
+    Answer answer = make_(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
     mg_printf(connection,
               "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
               "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
@@ -33,30 +35,32 @@ class Page final : public CivetHandler {
   }
 
  private:
-  const std::function<Answer()> make_;
+  const std::function<Answer(std::string_view name)> make_;
 };
 
 class RunningAdmin final : public AdminServer {
  public:
   RunningAdmin(const std::string& host, const std::string& address, AdminPages pages)
       : pages_(std::move(pages)),
-        metrics_([this] {
+        metrics_([this](std::string_view) {
           return Answer{200, "text/plain; version=0.0.4; charset=utf-8", pages_.metrics()};
         }),
-        status_([this] {
+        status_([this](std::string_view) {
           return Answer{200, "application/json", pages_.status()};
         }),
-        health_([] { return Answer{.body = "ok\n"}; }),
-        ready_([this] {
+        health_([](std::string_view) { return Answer{.body = "ok\n"}; }),
+        ready_([this](std::string_view) {
           return pages_.ready() ? Answer{.body = "ready\n"}
                                 : Answer{.code = 503, .body = "not ready\n"};
         }),
+        log_([this](std::string_view name) { return CompileLog(name); }),
         server_(std::vector<std::string>{"listening_ports", address, "num_threads", "4",
                                          "request_timeout_ms", "10000"}) {
     server_.addHandler("/metrics$", metrics_);
     server_.addHandler("/statusz$", status_);
     server_.addHandler("/healthz$", health_);
     server_.addHandler("/readyz$", ready_);
+    server_.addHandler("/compile_log/*$", log_);
     std::vector<int> ports = server_.getListeningPorts();
     address_ = StrCat(host.find(':') == std::string::npos ? host : StrCat("[", host, "]"), ":",
                       ports.empty() ? 0 : ports[0]);
@@ -78,8 +82,19 @@ class RunningAdmin final : public AdminServer {
   const std::string& address() const override { return address_; }
 
  private:
+  Answer CompileLog(std::string_view name) const {
+    Digest key;
+    if (!Digest::FromHex(name, &key)) {
+      return {.code = 400, .body = "expected /compile_log/ and 64 lower-case hex digits\n"};
+    }
+    absl::StatusOr<std::string> log = pages_.compile_log(key);
+    if (log.ok()) return {.body = *std::move(log)};
+    return {.code = absl::IsNotFound(log.status()) ? 404 : 500,
+            .body = StrCat(Message(log.status()), "\n")};
+  }
+
   const AdminPages pages_;
-  Page metrics_, status_, health_, ready_;
+  Page metrics_, status_, health_, ready_, log_;
   CivetServer server_;
   std::string address_;
 };

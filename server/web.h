@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/hash.h"
 #include "core/base/status.h"
 
 namespace fusion {
@@ -13,10 +14,13 @@ struct AdminPages {
   std::function<std::string()> metrics;  // Prometheus text
   std::function<std::string()> status;   // JSON
   std::function<bool()> ready;
+  /// What the compiler said about a kernel that failed; NotFound if nothing is kept.
+  std::function<absl::StatusOr<std::string>(const Digest& kernel)> compile_log;
 };
 
 /// The admin port: GET /metrics, /statusz, /healthz (the process answers), /readyz (503 unless
-/// calls are wanted). HTTP without access control. Destroying it waits for requests under way.
+/// calls are wanted), /compile_log/<kernel key in hex> (404 if there is none). HTTP without access
+/// control. Destroying it waits for requests under way.
 class AdminServer {
  public:
   virtual ~AdminServer() = default;

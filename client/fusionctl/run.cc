@@ -100,8 +100,9 @@ std::string ResultText(const Arguments& arguments, const Contender& fused,
                StrCat(t.kernels), StrCat(t.launches), HumanBytes(t.activation_bytes),
                HumanMicroseconds(t.estimated_us)});
   };
-  row("fused", fused);
-  row("op by op", op_by_op);
+  // "fused", unless the arguments ask for the other one: then it is measured against itself.
+  row(FusionName(arguments.options.fusion), fused);
+  row(FusionName(FusionMode::kOpByOp), op_by_op);
   MedianInterval ratio = MedianOf(Ratios(fused, op_by_op));
   table.Add({"ratio", ShortNumber(ratio.median),
              StrCat(ShortNumber(ratio.low), " .. ", ShortNumber(ratio.high)), "", "", "", ""});
@@ -140,6 +141,7 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
                    {"target", plan.target},
                    {"isa", plan.isa},
                    {"threads", plan.threads},
+                   {"fusion", FusionName(arguments.options.fusion)},
                    {"fused", ContenderJson(fused)},
                    {"op_by_op", ContenderJson(op_by_op)},
                    {"ratio", IntervalJson(MedianOf(Ratios(fused, op_by_op)))},

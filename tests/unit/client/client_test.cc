@@ -108,6 +108,16 @@ TEST_F(ClientTest, StopsAtItsDeadline) {
   absl::Status status =
       Connect({.deadline = std::chrono::milliseconds(50)})->PlanFusion(Request()).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("no answer from"));
+}
+
+TEST_F(ClientTest, ATimeOfTheServersOwnIsNotTakenForItsDeadline) {
+  service_.plan = [](auto*, auto*) {
+    return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "the store did not answer");
+  };
+  Serve(&service_);
+  absl::Status status = Connect()->PlanFusion(Request()).status();
+  EXPECT_EQ(status, DeadlineExceeded("the store did not answer"));
 }
 
 TEST_F(ClientTest, RefusesAMalformedAnswer) {

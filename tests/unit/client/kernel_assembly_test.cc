@@ -90,6 +90,16 @@ TEST(KernelAssembly, PassesTheWordsOfAFailedKernelOn) {
   EXPECT_THAT(std::string(Message(status)), HasSubstr("expected ';' before '}'"));
 }
 
+TEST(KernelAssembly, AKernelThatTheServiceDoesNotKnowIsNotFound) {
+  KernelAssembly assembly({Key("a")}, kLimit);
+  v1::GetKernelsResponse part = Part("a", "", true, "");
+  part.set_state(v1::KERNEL_STATE_UNKNOWN);
+  part.set_error("neither stored nor being compiled; plan again");
+  absl::Status status = assembly.Add(part);
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("plan again"));
+}
+
 TEST(KernelAssembly, SaysThatAKernelIsNotCompiledYet) {
   KernelAssembly assembly({Key("a")}, kLimit);
   v1::GetKernelsResponse part = Part("a", "", true, "");

@@ -34,6 +34,18 @@ TEST(ConfigTest, EveryListenTakesOneAddress) {
   EXPECT_EQ(Parse({"--listen", "127.0.0.1:0", "unix:/tmp/s"}).exit_code, 2);
 }
 
+TEST(ConfigTest, WhatCannotWorkIsUsage) {
+  ScratchDir dir;
+  std::string file = dir.Write("a.conf", "listen = \"nowhere\"\n");
+  EXPECT_EQ(Parse({"--config", file.c_str()}).exit_code, 2);
+  EXPECT_FALSE(Parse({"--admin", ""}).exit_code.has_value()) << "none";
+  CommandLine line = Parse({"--compiler", "/opt/g++"});
+  EXPECT_EQ(line.exit_code, 2);
+  EXPECT_THAT(line.text, HasSubstr("--compiler: \"/opt/g++\" is not one of --allow-compiler"));
+  EXPECT_FALSE(
+      Parse({"--compiler", "/opt/g++", "--allow-compiler", "/opt/g++"}).exit_code.has_value());
+}
+
 TEST(ConfigTest, BytesTakeSuffixes) {
   CommandLine line = Parse({"--store-limit", "10GiB", "--memory-limit", "1048576"});
   ASSERT_FALSE(line.exit_code.has_value()) << line.text;

@@ -1,4 +1,4 @@
-#include "server/scratch.h"
+#include "core/base/scratch.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ TEST(ScratchTest, IsRemovedAtTheEnd) {
   ScratchDir parent;
   std::string path;
   {
-    absl::StatusOr<Scratch> scratch = Scratch::Create(parent.path());
+    absl::StatusOr<Scratch> scratch = Scratch::Create(parent.path(), "fusiond-");
     ASSERT_TRUE(scratch.ok()) << scratch.status();
     path = scratch->path();
     EXPECT_TRUE(WriteFile(path + "/file", "text").ok());
@@ -23,7 +23,7 @@ TEST(ScratchTest, IsRemovedAtTheEnd) {
 
 TEST(ScratchTest, WhatTheDeadLeftIsRemovedWhatTheLivingUseIsNot) {
   ScratchDir parent;
-  Scratch alive = Scratch::Create(parent.path()).value();
+  Scratch alive = Scratch::Create(parent.path(), "fusiond-").value();
   std::string dead = parent.path("fusiond-123456");
   ASSERT_TRUE(MakeDirectories(dead + "/slot-0").ok());
   ASSERT_TRUE(WriteFile(dead + "/owner.lock", "").ok());
@@ -33,7 +33,7 @@ TEST(ScratchTest, WhatTheDeadLeftIsRemovedWhatTheLivingUseIsNot) {
   ASSERT_TRUE(MakeDirectories(foreign).ok());
   ASSERT_TRUE(WriteFile(foreign + "/owner.lock", "").ok());
 
-  Scratch next = Scratch::Create(parent.path()).value();
+  Scratch next = Scratch::Create(parent.path(), "fusiond-").value();
   EXPECT_NE(next.path(), alive.path());
   EXPECT_FALSE(std::filesystem::exists(dead));
   EXPECT_TRUE(std::filesystem::exists(alive.path()));

@@ -1,4 +1,4 @@
-#include "server/scratch.h"
+#include "core/base/scratch.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -9,7 +9,6 @@
 namespace fusion {
 namespace {
 
-constexpr std::string_view kPrefix = "fusiond-";
 constexpr std::string_view kLock = "/owner.lock";
 
 // The lock of `dir`; invalid if somebody else holds it or it cannot be had.
@@ -19,13 +18,13 @@ UniqueFd TakeLock(const std::string& dir, int flags) {
   return fd;
 }
 
-void RemoveAbandoned(const std::string& parent) {
+void RemoveAbandoned(const std::string& parent, std::string_view prefix) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end;
        entry.increment(error)) {
     std::string path = entry->path().string();
     struct stat facts {};
-    if (!entry->path().filename().string().starts_with(kPrefix) ||
+    if (!entry->path().filename().string().starts_with(prefix) ||
         lstat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != geteuid()) {
       continue;
     }
@@ -36,11 +35,11 @@ void RemoveAbandoned(const std::string& parent) {
 
 }  // namespace
 
-absl::StatusOr<Scratch> Scratch::Create(const std::string& parent) {
-  RemoveAbandoned(parent);
-  // Another server that starts now may take our lock before we do, and remove the directory.
+absl::StatusOr<Scratch> Scratch::Create(const std::string& parent, std::string_view prefix) {
+  RemoveAbandoned(parent, prefix);
+  // Another process that starts now may take our lock before we do, and remove the directory.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    ASSIGN_OR_RETURN(TempDir dir, TempDir::Create(parent, kPrefix));
+    ASSIGN_OR_RETURN(TempDir dir, TempDir::Create(parent, prefix));
     UniqueFd lock = TakeLock(dir.path(), O_CREAT);
     struct stat facts {};
     if (lock.valid() && fstat(lock.get(), &facts) == 0 && facts.st_nlink > 0) {
