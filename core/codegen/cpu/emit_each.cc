@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <unordered_map>
 
 #include "core/codegen/cpu/emitter.h"
 
@@ -413,9 +414,56 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
   }
 }
 
+// For each op of the region the argument it merely passes on, because the current segment decides
+// its condition: -1 if it does more, -2 if nobody needs its value. Without this a concat of n
+// inputs would compute all of them in each of its n segments.
+std::vector<int> CpuEmitter::DecidedSelects(const Region& region) const {
+  const std::vector<ElementOp>& ops = region.each->ops;
+  std::unordered_map<int, size_t> at;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == ElementOp::kLoad || ops[i].kind == ElementOp::kCompute) {
+      at[ops[i].result] = i;
+    }
+  }
+  std::vector<int> passes(ops.size(), -2);
+  std::vector<bool> needed(ops.size(), false);
+  auto need = [&](int value) { needed[at.at(value)] = true; };
+  for (size_t i = ops.size(); i-- > 0;) {
+    const ElementOp& op = ops[i];
+    bool effect = op.kind == ElementOp::kStore || op.kind == ElementOp::kReduce;
+    if (!effect && !needed[i]) continue;
+    passes[i] = -1;
+    for (const Access& a : op.access) {
+      for (const IndexExpr& e : a.index) {
+        if (e.indirect() >= 0) need(e.indirect());
+      }
+    }
+    if (op.kind == ElementOp::kCompute && op.op == ScalarOp::kSelect) {
+      const ElementOp& condition = ops[at.at(op.args[0])];
+      auto range = region.range.find(condition.axis);
+      if (condition.kind == ElementOp::kCompute && condition.op == ScalarOp::kWithin &&
+          range != region.range.end()) {
+        int64_t first = range->second.first;
+        passes[i] = op.args[first >= condition.integer && first < condition.end ? 1 : 2];
+        need(passes[i]);
+        continue;
+      }
+    }
+    for (int v : op.args) need(v);
+  }
+  return passes;
+}
+
 void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
   int number = 0;
-  for (const ElementOp& op : region.each->ops) {
+  std::vector<int> passes = DecidedSelects(region);
+  for (size_t i = 0; i < region.each->ops.size(); ++i) {
+    const ElementOp& op = region.each->ops[i];
+    if (passes[i] == -2) continue;
+    if (passes[i] >= 0) {
+      out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = v", passes[i], ";");
+      continue;
+    }
     switch (op.kind) {
       case ElementOp::kLoad:
         out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ",

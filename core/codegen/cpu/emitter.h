@@ -106,6 +106,7 @@ class CpuEmitter {
   void WriteSegments(Region* region, DimId d, const std::function<void()>& body);
   void WriteVectorLoop(Region* region);
   void WriteStrips(Region* region, const std::string& begin, const std::string& end);
+  std::vector<int> DecidedSelects(const Region& region) const;
   void WriteBody(const Region& region, const Lanes& lanes);
   void WriteAccumulators(const Region& region);
   void WriteFolds(const Region& region, const Lanes& lanes);

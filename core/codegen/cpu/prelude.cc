@@ -374,7 +374,8 @@ AI vf sin_poly(vf r) {
   vf z = r * r;
   vf p = z * -1.9515295891e-4f + 8.3321608736e-3f;
   p = p * z - 1.6666654611e-1f;
-  return p * z * r + r;
+  vf y = p * z * r + r;
+  return (vf)(((vi)y & 0x7fffffff) | ((vi)r & ~0x7fffffff));  // -0 stays -0
 }
 AI vf cos_poly(vf r) {
   vf z = r * r;

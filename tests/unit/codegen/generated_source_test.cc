@@ -145,6 +145,26 @@ TEST(GeneratedSource, HoldsNoNameOfTheClient) {
   }
 }
 
+TEST(GeneratedSource, OfAConcatGrowsWithItsInputsNotTheirSquare) {
+  auto size = [](int inputs) {
+    GraphBuilder b;
+    std::vector<TensorId> pieces;
+    for (int i = 0; i < inputs; ++i) {
+      pieces.push_back(b.AddInput(StrCat("x", i), {DType::kF32, {8, 16}}));
+    }
+    AttrMap attrs;
+    attrs.Set("axis", int64_t{1});
+    b.MarkOutput(b.AddNode("Concat", pieces, attrs).value());
+    size_t bytes = 0;
+    for (const std::string& source : Sources(b.Build().value(), DeviceNamed("generic-avx2"))) {
+      bytes += source.size();
+    }
+    return static_cast<double>(bytes);
+  };
+  double prelude = size(1);
+  EXPECT_LT(size(128) - prelude, 3 * (size(64) - prelude));
+}
+
 TEST(GeneratedSource, SaysWhatItComputes) {
   std::vector<std::string> sources = Sources(Named("n"), DeviceNamed("generic-avx2"));
   EXPECT_TRUE(std::any_of(sources.begin(), sources.end(), [](const std::string& s) {
