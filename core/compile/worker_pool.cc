@@ -129,6 +129,14 @@ std::optional<WorkerPool::Task> WorkerPool::Take() {
 void WorkerPool::Execute(const Task& task, Slot* slot) {
   Outcome outcome = Outcome::kDone;
   CompileResult result = Run(task, slot, &outcome);
+  if (outcome == Outcome::kCrashed && !Aborting()) {
+    {
+      MutexLock lock(&mutex_);
+      ++stats_.retried;
+    }
+    outcome = Outcome::kDone;
+    result = Run(task, slot, &outcome);
+  }
   Finish(task, std::move(result), outcome);
   // Off the path of the job that was just answered.
   if (slot->worker != nullptr && ++slot->jobs >= options_.jobs_per_worker) {

@@ -47,7 +47,8 @@ struct WorkerPoolStats {
   int64_t done = 0;       // jobs that gave a kernel
   int64_t failed = 0;     // did not compile, or the check refused the kernel
   int64_t timed_out = 0;  // ran into command_limit or job_limit
-  int64_t crashed = 0;    // the worker died or talked nonsense
+  int64_t crashed = 0;    // two workers died over the job, or talked nonsense
+  int64_t retried = 0;    // one did, and the job was given to another
   int64_t cancelled = 0;
   int64_t rejected = 0;  // refused by Submit: queue full
   int64_t restarts = 0;  // workers started beyond the first of each slot
@@ -79,8 +80,9 @@ class CompileTicket {
 ///   ASSIGN_OR_RETURN(auto ticket, pool.Submit(job));
 ///   ASSIGN_OR_RETURN(auto kernel, ticket->Wait(cancel));
 ///
-/// A worker that crashes, hangs or talks nonsense fails the one job it had (code Internal, or
-/// DeadlineExceeded) and is replaced. A kernel that does not compile or that the check refuses
+/// A worker that crashes, hangs or talks nonsense is replaced. A job that hangs fails with
+/// DeadlineExceeded. One whose worker dies is tried once more, because that may be anybody's doing
+/// (an operator, a machine without memory); the second time it fails with Internal. A kernel that does not compile or that the check refuses
 /// fails with Internal; the message quotes the log. Equal jobs are not merged: that is up to the
 /// caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
 class WorkerPool {

@@ -244,8 +244,8 @@ TEST_F(WorkerTest, AKernelThatCrashesInItsCheckFailsItsJobOnly) {
               HasSubstr("killed by signal 4 (Illegal instruction)"));
   EXPECT_TRUE(Run(GoodJob()).ok());
   EXPECT_EQ(pool_->Stats().crashed, 3);
-  EXPECT_EQ(pool_->Stats().restarts, 3);
-  EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 3u);
+  EXPECT_EQ(pool_->Stats().restarts, 6);
+  EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 6u);
 }
 
 TEST_F(WorkerTest, AKernelThatHangsInItsCheckIsKilledAtTheJobLimit) {
@@ -273,26 +273,29 @@ __attribute__((constructor)) static void Dial() {
   EXPECT_TRUE(result.ok()) << result.status();
 }
 
-TEST_F(WorkerTest, AWorkerKilledInTheMiddleOfAJobFailsItAndItsCompilerDies) {
+TEST_F(WorkerTest, AJobWhoseWorkerIsKilledIsTriedOnceMoreAndItsCompilerDies) {
   Start();
   auto ticket = pool_->Submit(GoodJob("// MARK_HANG")).value();
-  std::vector<pid_t> guards;
-  std::vector<pid_t> workers;
-  ASSERT_TRUE(Eventually([&] {
-    workers = ChildrenOf(getpid());
-    guards = workers.size() == 1 ? ChildrenOf(workers[0]) : std::vector<pid_t>();
-    return guards.size() == 1 && !ChildrenOf(guards[0]).empty();
-  }));
-  std::vector<pid_t> compilers = ChildrenOf(guards[0]);
-  ASSERT_EQ(kill(workers[0], SIGKILL), 0);
+  for (int64_t kills = 1; kills <= 2; ++kills) {
+    std::vector<pid_t> guards;
+    std::vector<pid_t> workers;
+    ASSERT_TRUE(Eventually([&] {
+      workers = ChildrenOf(getpid());
+      guards = workers.size() == 1 ? ChildrenOf(workers[0]) : std::vector<pid_t>();
+      return guards.size() == 1 && !ChildrenOf(guards[0]).empty();
+    }));
+    ASSERT_EQ(kill(workers[0], SIGKILL), 0);
+    EXPECT_TRUE(Eventually([&] { return kill(-guards[0], 0) != 0; })) << "compiler group lives on";
+    ASSERT_TRUE(Eventually([&] { return pool_->Stats().restarts == kills; }));
+    EXPECT_EQ(pool_->Stats().retried, 1);
+  }
   absl::Status status =
       ticket->Wait(CancelToken(Clock::Real(), Clock::Real().Now() + seconds(20))).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(Message(status)),
               HasSubstr("worker failed in stage 'compile': killed by signal 9 (Killed)"));
-  EXPECT_TRUE(Eventually([&] { return kill(-guards[0], 0) != 0; })) << "compiler group lives on";
   EXPECT_TRUE(Run(GoodJob()).ok());
-  EXPECT_EQ(pool_->Stats().restarts, 1);
+  EXPECT_EQ(pool_->Stats().restarts, 2);
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0")) << "cleared for the new worker";
 }
 

@@ -142,9 +142,10 @@ TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
   WorkerPoolStats stats = pool->Stats();
   EXPECT_EQ(stats.crashed, 1);
-  EXPECT_EQ(stats.restarts, 1);
+  EXPECT_EQ(stats.retried, 1);
+  EXPECT_EQ(stats.restarts, 2);
   EXPECT_EQ(stats.done, 1);
-  EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 1u);
+  EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 2u);
 }
 
 TEST_F(WorkerPoolTest, GarbageFromAWorkerFailsOneJob) {
@@ -296,6 +297,7 @@ TEST_F(WorkerPoolTest, ManySubmittersManyFailures) {
   EXPECT_EQ(stats.done, 40);
   EXPECT_EQ(stats.failed, 20);
   EXPECT_EQ(stats.crashed, 40);
+  EXPECT_EQ(stats.retried, 40);
   EXPECT_EQ(stats.running, 0);
 }
 
