@@ -58,7 +58,7 @@ absl::StatusOr<std::string> SiblingProgram(std::string_view name) {
 
 absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const Options& options) {
   // The path of a unix socket has at most 107 bytes: no TMPDIR.
-  ASSIGN_OR_RETURN(TempDir directory, TempDir::Create("/tmp", "fusionctl-"));
+  ASSIGN_OR_RETURN(Scratch directory, Scratch::Create("/tmp", "fusionctl-"));
   std::unique_ptr<EmbeddedServer> server(new EmbeddedServer(std::move(directory)));
   RETURN_IF_ERROR(server->WatchSignals());
   RETURN_IF_ERROR(server->Spawn(options));

@@ -7,15 +7,15 @@
 #include <thread>
 
 #include "core/base/clock.h"
-#include "core/base/file.h"
 #include "core/base/mutex.h"
+#include "core/base/scratch.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
 
 /// A fusiond that belongs to this process: on a unix socket in a directory that only this user may
 /// enter, stopped by the destructor, by SIGINT, SIGTERM or SIGHUP to this process, and by the death
-/// of this process.
+/// of this process. What a killed process left in /tmp the next one removes.
 ///
 /// Start it before other threads: they inherit that these signals are for the watching thread.
 class EmbeddedServer {
@@ -39,7 +39,7 @@ class EmbeddedServer {
   absl::Status CheckRunning(Nanoseconds timeout);
 
  private:
-  explicit EmbeddedServer(TempDir directory) : directory_(std::move(directory)) {}
+  explicit EmbeddedServer(Scratch directory) : directory_(std::move(directory)) {}
   absl::Status Spawn(const Options& options);
   absl::Status Respawn(const Options& options);
   absl::Status AwaitSocket(Nanoseconds timeout);
@@ -48,7 +48,7 @@ class EmbeddedServer {
   void Stop();
   std::string LastWords() const;
 
-  TempDir directory_;
+  Scratch directory_;
   pid_t pid_ = -1;
   UniqueFd process_;  // readable once the server has ended
   UniqueFd signals_;

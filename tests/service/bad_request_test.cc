@@ -243,6 +243,13 @@ TEST_F(BadRequestTest, BytesThatWouldExplodeWhenParsed) {
 TEST_F(BadRequestTest, Oversize) {
   v1::PlanFusionRequest request = GoodRequest();
   request.set_onnx_model(std::string(5 << 20, 'x'));
+  ExpectRefused(request, StatusCode::RESOURCE_EXHAUSTED, HasSubstr("--max-request-bytes"));
+  EXPECT_TRUE(daemon_->WaitForOutput("this server takes at most 4")) << "it is logged";
+  EXPECT_THAT(HttpGet(daemon_->admin_address(), "/statusz").body,
+              HasSubstr("\"RESOURCE_EXHAUSTED\": "))
+      << "and counted";
+  // What is far too large never reaches us, and the server lives on.
+  request.set_onnx_model(std::string(9 << 20, 'x'));
   ExpectRefused(request, StatusCode::RESOURCE_EXHAUSTED, HasSubstr("larger than max"));
 }
 

@@ -424,6 +424,14 @@ TEST_F(FusionctlTest, ItsOwnServerDiesWithItWhateverKillsIt) {
   }
 }
 
+TEST_F(FusionctlTest, WhatAKilledOneLeftBehindIsRemoved) {
+  std::string dead = "/tmp/fusionctl-killed-before";
+  ASSERT_TRUE(MakeDirectories(dead).ok());
+  ASSERT_TRUE(WriteFile(dead + "/owner.lock", "").ok());
+  ASSERT_EQ(BareCtl({"status"}).code, 0);
+  EXPECT_FALSE(Exists(dead));
+}
+
 TEST_F(FusionctlTest, AStoreOutlivesItsServer) {
   std::string model = Write("mlp", SmallMlp());
   std::vector<std::string> words = {"plan", model, "--store", dir_.path("store"), "--json"};
@@ -504,7 +512,10 @@ TEST_F(FusionctlTest, RunMeasuresPairs) {
   EXPECT_LT(run["max_rel_between"], 1e-4);
   ProgramResult text = Ctl({"run", model, "--repeat", "9"});
   EXPECT_EQ(text.code, 0);
-  EXPECT_THAT(text.out, HasSubstr("95 % interval"));
+  EXPECT_THAT(text.out, testing::AllOf(HasSubstr("95 % interval"), HasSubstr("fused")));
+  text = Ctl({"run", model, "--repeat", "9", "--fusion", "op-by-op"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out, Not(HasSubstr("fused"))) << "nothing of it was";
 }
 
 TEST_F(FusionctlTest, KernelsShowsTheirChecks) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,14 @@ constexpr std::string_view kGatedCompiler = R"(#!/bin/sh
 case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
 while [ ! -e "$(dirname "$0")/open" ]; do sleep 0.01; done
 exec /usr/bin/g++ "$@"
+)";
+
+// Compiles what it is tried out with and nothing else.
+constexpr std::string_view kIdleCompiler = R"(#!/bin/sh
+case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
+grep -q fusion_probe kernel.cc && exec /usr/bin/g++ "$@"
+echo "kernel.cc:1: error: not today"
+exit 1
 )";
 
 template <typename Condition>
@@ -343,7 +352,7 @@ TEST_F(ServerTest, GetKernelsAnswersInOrderAndSaysWhatIsMissing) {
   ASSERT_TRUE(caller_->GetKernels(keys, &kernels).ok());
   ASSERT_THAT(kernels, SizeIs(keys.size()));
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(kernels[i].key, keys[i]);
-  EXPECT_EQ(kernels[0].state, v1::KERNEL_STATE_FAILED);
+  EXPECT_EQ(kernels[0].state, v1::KERNEL_STATE_UNKNOWN);
   EXPECT_THAT(kernels[0].error, HasSubstr("plan again"));
   EXPECT_EQ(kernels.back().binary, kernels[1].binary);
 
@@ -469,6 +478,30 @@ TEST_F(ServerTest, TheStatusPageSaysWhatRuns) {
   EXPECT_EQ(status["stores"][1]["plans"], 1);
   EXPECT_EQ(status["calls"]["PlanFusion"]["finished"]["OK"], 1);
   EXPECT_EQ(HttpGet(daemon_->admin_address(), "/nothing").code, 404);
+}
+
+TEST_F(ServerTest, TheAdminPortShowsWhatTheCompilerSaidAboutAKernel) {
+  std::string compiler = dir_.Write("idle-g++", std::string(kIdleCompiler));
+  ASSERT_EQ(chmod(compiler.c_str(), 0700), 0);
+  Start({"--allow-compiler", compiler});
+  v1::PlanFusionResponse response =
+      caller_->Plan(RequestFor(LinearReluModel().proto(), v1::PLAN_MODE_PLAN_ONLY));
+  ASSERT_GT(response.kernels_size(), 0);
+  Digest key;
+  ASSERT_EQ(response.kernels(0).key().size(), key.bytes.size());
+  std::copy_n(response.kernels(0).key().begin(), key.bytes.size(), key.bytes.begin());
+  auto log = [this](const std::string& name) {
+    return HttpGet(daemon_->admin_address(), StrCat("/compile_log/", name));
+  };
+  EXPECT_EQ(log(key.ToHex()).code, 404) << "nothing was compiled yet";
+  v1::PlanFusionResponse failed;
+  EXPECT_FALSE(caller_->Plan(RequestFor(LinearReluModel().proto()), &failed).ok());
+  HttpAnswer answer = log(key.ToHex());
+  EXPECT_EQ(answer.code, 200);
+  EXPECT_THAT(answer.headers, HasSubstr("text/plain"));
+  EXPECT_THAT(answer.body, HasSubstr("kernel.cc:1: error: not today"));
+  for (const char* name : {"", "abc", "abc.log"}) EXPECT_EQ(log(name).code, 400) << name;
+  EXPECT_EQ(log("..%2f..%2fowner.lock").code, 404) << "no page of this name";
 }
 
 TEST_F(ServerTest, EveryCallLeavesOneLineOfJson) {
