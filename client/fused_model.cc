@@ -148,7 +148,7 @@ absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
       return InvalidArgument("the model has no input ", QuoteShort(name));
     }
   }
-  std::vector<HostTensor> results = MakeOutputs();
+  ASSIGN_OR_RETURN(std::vector<HostTensor> results, MakeOutputs());
   std::vector<HostTensor*> out;
   for (HostTensor& tensor : results) out.push_back(&tensor);
   RETURN_IF_ERROR(RunInto(ordered, out, profile));

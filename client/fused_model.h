@@ -64,7 +64,7 @@ class FusedModel {
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs,
                        RunProfile* profile = nullptr) const;
-  std::vector<HostTensor> MakeOutputs() const { return executor_->MakeOutputs(); }
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const { return executor_->MakeOutputs(); }
 
  private:
   explicit FusedModel(FusionReply reply) : reply_(std::move(reply)) {}

@@ -59,6 +59,7 @@ ordered_json WorkersJson(const ServerSnapshot& now) {
           {"failed", stats.failed},
           {"timed_out", stats.timed_out},
           {"crashed", stats.crashed},
+          {"retried", stats.retried},
           {"cancelled", stats.cancelled},
           {"rejected", stats.rejected},
           {"restarts", stats.restarts},

@@ -36,7 +36,7 @@ absl::StatusOr<Contender> LoadContender(const Arguments& arguments, const ModelF
   ASSIGN_OR_RETURN(
       out.model, FusedModel::Load(client, file.Request(arguments, options),
                                   [&file](const std::string& name) { return file.Weight(name); }));
-  out.outputs = out.model->MakeOutputs();
+  ASSIGN_OR_RETURN(out.outputs, out.model->MakeOutputs());
   return out;
 }
 

@@ -219,7 +219,7 @@ absl::Status Executor::Prepare(
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<HostTensor>> Executor::AllocateOutputs() const {
+absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs() const {
   std::vector<HostTensor> outputs;
   for (int id : plan_.outputs) {
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
@@ -229,14 +229,9 @@ absl::StatusOr<std::vector<HostTensor>> Executor::AllocateOutputs() const {
   return outputs;
 }
 
-std::vector<HostTensor> Executor::MakeOutputs() const {
-  auto outputs = AllocateOutputs();
-  return outputs.ok() ? *std::move(outputs) : std::vector<HostTensor>();
-}
-
 absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTensor>& inputs,
                                                       RunProfile* profile) {
-  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, AllocateOutputs());
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, MakeOutputs());
   std::vector<const HostTensor*> in;
   std::vector<HostTensor*> out;
   for (const HostTensor& t : inputs) in.push_back(&t);

@@ -61,9 +61,7 @@ class Executor {
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
 
   /// Zeroed tensors of the types a run returns. ResourceExhausted if there is no memory for them.
-  absl::StatusOr<std::vector<HostTensor>> AllocateOutputs() const;
-  /// The same; none at all, which RunInto refuses, if there is no memory.
-  std::vector<HostTensor> MakeOutputs() const;
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const;
 
  private:
   struct Memory;

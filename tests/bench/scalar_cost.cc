@@ -50,7 +50,7 @@ absl::StatusOr<double> CallNanoseconds(const Graph& graph, const DeviceSpec& dev
     for (float& v : input.data<float>()) v = 0.5f + 0.1f * std::min(std::max(v, -3.0f), 3.0f);
     inputs.push_back(std::move(input));
   }
-  std::vector<HostTensor> outputs = executor->MakeOutputs();
+  std::vector<HostTensor> outputs = executor->MakeOutputs().value();
   std::vector<const HostTensor*> in;
   std::vector<HostTensor*> out;
   for (const HostTensor& t : inputs) in.push_back(&t);
