@@ -281,7 +281,7 @@ absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
   if (!HostRuns(job.isa)) {
     return NotCompared(StrCat("needs ", IsaName(job.isa), ", this machine has ", HostIsaName()));
   }
-  ASSIGN_OR_RETURN(auto kernel, LoadCpuKernel(shared_object, job.symbol));
+  ASSIGN_OR_RETURN(auto kernel, LoadKernel(job.backend, shared_object, job.symbol));
   if (kernel->descriptor().isa != IsaName(job.isa)) {
     return Internal("descriptor: isa ", Quote(kernel->descriptor().isa), "; expected ",
                     Quote(IsaName(job.isa)));

@@ -39,6 +39,7 @@ absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolcha
     job.schedule = kernel.text;
     job.reference = ToString(kernel.reference);
     job.label = kernel.schedule.label;
+    job.backend = device.backend;
     job.isa = device.isa;
     job.numerics = model->plan.numerics;
     planned.key = job.key;

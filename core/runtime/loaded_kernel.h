@@ -33,8 +33,4 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadKernel(std::string_view 
                                                                std::string_view shared_object,
                                                                std::string_view symbol);
 
-/// The same for the backend of this machine's own processor.
-absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
-                                                                  std::string_view symbol);
-
 }  // namespace fusion

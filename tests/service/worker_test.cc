@@ -96,6 +96,7 @@ class WorkerTest : public testing::Test {
     job.full_key = StrCat(name, ":", source);
     job.key = Sha256(job.full_key);
     job.symbol = "fk_test";
+    job.backend = "cpu";
     job.source = source;
     job.schedule = "schedule { }";
     job.label = "Mul";

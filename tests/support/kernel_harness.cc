@@ -35,13 +35,14 @@ class Workshop {
     ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test"));
     ReferenceChecker checker;  // without a reference it looks at the descriptor only
     ASSIGN_OR_RETURN(WorkerResult result, Run(Job(schedule, source, device), checker));
-    return LoadCpuKernel(result.binary, source.symbol);
+    return LoadKernel(device.backend, result.binary, source.symbol);
   }
 
  private:
   WorkerJob Job(const Schedule& schedule, const KernelSource& source, const DeviceSpec& device) {
     WorkerJob work;
     work.job.symbol = source.symbol;
+    work.job.backend = device.backend;
     work.job.source = source.text;
     work.job.schedule = ToString(schedule);
     work.job.isa = device.isa;
@@ -90,7 +91,7 @@ DeviceSpec DeviceNamed(std::string_view name, int threads) {
 
 std::vector<std::string> RunnableDevices() {
   std::vector<std::string> names;
-  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) {
+  for (Isa isa : kIsas) {
     if (HostRuns(isa)) names.push_back(StrCat("generic-", IsaName(isa)));
   }
   return names;

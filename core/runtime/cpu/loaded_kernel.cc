@@ -106,8 +106,6 @@ absl::Status CheckDescriptor(const FusionKernelDescriptor& d) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_view shared_object,
                                                                   std::string_view symbol) {
   ASSIGN_OR_RETURN(UniqueFd fd, AnonymousFile(shared_object));
@@ -130,6 +128,8 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_vi
   RETURN_IF_ERROR(Annotate(CheckDescriptor(*descriptor), StrCat("kernel ", symbol)));
   return std::make_shared<CpuKernel>(std::move(library), entry, descriptor);
 }
+
+}  // namespace
 
 KernelLoader MakeCpuLoader();  // declared by the list of backends
 KernelLoader MakeCpuLoader() { return {"cpu", LoadCpuKernel}; }

@@ -397,6 +397,7 @@ class ReferenceCheckerTest : public ::testing::Test {
     FUSION_CHECK(toolchain.ok(), Message(toolchain.status()));
     WorkerJob work;
     work.job.symbol = "fk_check";
+    work.job.backend = "cpu";
     work.job.source = KernelSource("fk_check", "x86-64-v2", "", "return 4;", factor);
     size_t at = work.job.source.rfind(from);
     FUSION_CHECK(at != std::string::npos, "the source holds what is replaced");
@@ -448,6 +449,7 @@ TEST_F(ReferenceCheckerTest, SaysWhichIsaThisMachineLacks) {
   if (HostRuns(Isa::kAvx512)) GTEST_SKIP() << "this machine runs every ISA";
   ReferenceChecker checker;
   CompileJob job;
+  job.backend = "cpu";
   job.isa = Isa::kAvx512;
   auto report = checker.Check(job, "never loaded");
   ASSERT_TRUE(report.ok()) << report.status();
