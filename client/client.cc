@@ -61,19 +61,18 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-absl::Status WaitForConnection(grpc::Channel& channel, const std::string& address,
-                               const ClientOptions& options) {
+enum class Connected { kYes, kRefused, kTooLate };
+
+Connected WaitForConnection(grpc::Channel& channel, const ClientOptions& options) {
   auto deadline = After(options.connect_timeout);
+  auto next = deadline;
   for (;;) {
     grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
-    if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready) {
-      return Unavailable("no fusiond answers at ", address);
-    }
-    if (!channel.WaitForStateChange(state, deadline)) {
-      return Unavailable("no fusiond answers at ", address, " within ",
-                         ToMilliseconds(options.connect_timeout), " ms");
-    }
+    if (state == GRPC_CHANNEL_READY) return Connected::kYes;
+    bool refused = state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready;
+    if (refused && next == deadline) next = std::min(deadline, After(options.refused_for));
+    if (channel.WaitForStateChange(state, next)) continue;
+    return next == deadline ? Connected::kTooLate : Connected::kRefused;
   }
 }
 
@@ -119,8 +118,20 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
                                                         const ClientOptions& options) {
   std::unique_ptr<Client> client(new Client(address, options));
   client->connection_ = std::make_unique<Connection>(MakeChannel(address, options));
-  RETURN_IF_ERROR(WaitForConnection(*client->connection_->channel, address, options));
-  return client;
+  switch (WaitForConnection(*client->connection_->channel, options)) {
+    case Connected::kYes:
+      return client;
+    case Connected::kRefused: {
+      absl::Status why = client->CheckHealth(options.refused_for);  // only a call is told
+      if (client->connection_->channel->GetState(false) == GRPC_CHANNEL_READY) return client;
+      if (!why.ok()) return Annotate(why, "no fusiond answers");
+      break;
+    }
+    case Connected::kTooLate:
+      break;
+  }
+  return Unavailable("no fusiond answers at ", address, " within ",
+                     ToMilliseconds(options.connect_timeout), " ms");
 }
 
 absl::Status Client::CheckHealth(Nanoseconds timeout) const {

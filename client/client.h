@@ -11,7 +11,10 @@ namespace fusion {
 struct ClientOptions {
   /// For Connect.
   Nanoseconds connect_timeout = std::chrono::seconds(5);
-  /// Connect waits until the service is there; off: a refused connection is an error at once.
+  /// Connect gives up when connections are refused for this long. A loaded machine may refuse one,
+  /// or break off its handshake.
+  Nanoseconds refused_for = std::chrono::milliseconds(500);
+  /// Connect waits until the service is there, however many connections are refused.
   bool wait_for_ready = false;
   /// For every call; PlanFusion with PlanMode::kCompile waits for a compiler.
   Nanoseconds deadline = std::chrono::minutes(5);

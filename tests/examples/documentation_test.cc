@@ -114,7 +114,7 @@ TEST_F(DocumentationTest, TextFormsAreWhatFusionctlShows) {
     forms.insert(typed[4]);
     words.insert(words.end(), {"--server", daemon_->address()});
     ProgramResult run = RunProgram(words);
-    ASSERT_EQ(run.code, 0) << run.err;
+    ASSERT_EQ(run.code, 0) << run.err << daemon_->output();
     std::vector<std::string> printed = Lines(run.out);
     ASSERT_EQ(printed.size(), shown.size() - 1) << run.out;
     for (size_t i = 0; i < printed.size(); ++i) {

@@ -64,11 +64,24 @@ class ClientTest : public testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST_F(ClientTest, ARefusedConnectionIsUnavailableAtOnce) {
+TEST_F(ClientTest, ARefusedConnectionIsUnavailableSoonAndSaysWhy) {
   absl::StatusOr<std::unique_ptr<Client>> client =
       Client::Connect(address_, {.connect_timeout = std::chrono::hours(1)});
   EXPECT_TRUE(absl::IsUnavailable(client.status())) << client.status();
-  EXPECT_THAT(std::string(Message(client.status())), HasSubstr(address_));
+  EXPECT_THAT(std::string(Message(client.status())),
+              AllOf(HasSubstr(StrCat("no answer from ", address_)), HasSubstr("connect")));
+}
+
+TEST_F(ClientTest, AConnectionThatIsRefusedAtFirstIsTriedAgain) {
+  std::thread later([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    Serve(&service_);
+  });
+  absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(
+      address_,
+      {.connect_timeout = std::chrono::minutes(1), .refused_for = std::chrono::minutes(1)});
+  later.join();
+  EXPECT_TRUE(client.ok()) << client.status();
 }
 
 TEST_F(ClientTest, WaitsForAServiceThatStartsLater) {
