@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <thread>
 
 #include "server/listen_address.h"
@@ -20,6 +21,14 @@ constexpr const char* kFooter =
 
 // For CLI11: empty if all is well.
 std::string Complaint(const absl::Status& status) { return std::string(Message(status)); }
+
+std::string IsWorkerMemory(const std::string& bytes) {
+  constexpr int64_t kLeast = int64_t{128} << 20;  // it runs a kernel beside its check
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
+  if (error == std::errc() && (value == 0 || value >= kLeast)) return "";
+  return StrCat("got ", bytes, ", expected 0 or at least ", kLeast);
+}
 
 void AddNetworkOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--listen", config->listen,
@@ -79,9 +88,9 @@ void AddCompileOptions(CLI::App* app, ServerConfig* config) {
                   "Worker processes that compile and check kernels. Default: one per core")
       ->check(CLI::Range(1, 1024));
   app->add_option("--worker-memory", config->worker_memory_bytes,
-                  "Address space of a worker process, in bytes; 0: no limit")
+                  "Address space of a worker process, in bytes, at least 128 MiB; 0: no limit")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsWorkerMemory)
       ->capture_default_str();
   app->add_option("--compile-queue", config->compile_queue, "Kernels that may wait for a worker")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))

@@ -113,6 +113,7 @@ class RunningDaemon final : public Daemon {
     options.job_limit = 3 * options.command_limit;
     options.log_dir =
         StrCat(config().store_dir.empty() ? scratch_->path() : config().store_dir, "/compile-logs");
+    options.on_made = [this](const KernelArtifact& kernel) { metrics_->OnKernelMade(kernel); };
     workers_ = std::make_unique<WorkerPool>(
         options, *toolchain_,
         MakeWorkerStarter({.worker_path = programs_.worker,

@@ -152,12 +152,6 @@ class PlanCall final : public grpc::ServerUnaryReactor, Call {
     record_.cache = reply.cache;
     record_.stages = reply.stages;
     record_.messages_sent = 1;
-    if (reply.cache == CacheOutcome::kSharedFlight) return;  // counted by whoever started it
-    for (const KernelStatus& kernel : reply.kernels) {
-      if (kernel.state == KernelState::kReady && !kernel.cached) {
-        record_.compile_ms.push_back(kernel.compile_ms);
-      }
-    }
   }
 
   void SetResponse(EncodedReply encoded) {

@@ -25,6 +25,8 @@ class Metrics final : public StoreObserver, public RpcObserver {
   void OnPut(const absl::Status& status, Nanoseconds took) override;
   void OnStarted(RpcMethod method) override;
   void OnFinished(const RpcRecord& record) override;
+  /// Once for each kernel, however many calls waited for it.
+  void OnKernelMade(const KernelArtifact& kernel);
 
   /// Counters, and gauges made of `now` and of /proc/self.
   std::string Text(const ServerSnapshot& now) const;

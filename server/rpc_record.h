@@ -26,7 +26,6 @@ struct RpcRecord {
   Nanoseconds took{0};    // from the first byte seen to the answer given away
   Nanoseconds queued{0};  // of it, waiting for a thread
   std::vector<StageTime> stages;
-  std::vector<double> compile_ms;  // of each kernel that was compiled for this call
   int64_t messages_sent = 0;
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;

@@ -1,10 +1,12 @@
 #include "core/cache/rocks_store.h"
 
 #include <rocksdb/write_batch.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <system_error>
 
@@ -14,6 +16,8 @@
 
 namespace fusion {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Keys of the meta family that describe entries: "e", kind, digest. Values: bytes, cost_ms,
 // last_use_ms (8 bytes each, little endian) and the payload's digest.
@@ -64,6 +68,17 @@ absl::StatusOr<int64_t> StatvfsFreeBytes(const std::string& dir) {
     return Unavailable("free space of ", Quote(dir), ": ", std::generic_category().message(errno));
   }
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+}
+
+// RocksDB's own properties leave out its log, in which new bundles are.
+int64_t DiskBytes(const std::string& dir) {
+  int64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
+    struct stat file = {};
+    if (stat(it->path().c_str(), &file) == 0) bytes += int64_t{file.st_blocks} * 512;
+  }
+  return bytes;
 }
 
 int64_t UnixMilliseconds(const Clock& clock) {
@@ -334,21 +349,7 @@ void RocksStore::WriteUseTimes() {
 }
 
 std::vector<StoreStats> RocksStore::Stats() const {
-  uint64_t tables = 0;
-  uint64_t blobs = 0;
-  for (Family family :
-       {Family::kPlans, Family::kKernels, Family::kMeasurements, Family::kModels, Family::kMeta}) {
-    uint64_t value = 0;
-    rocksdb::ColumnFamilyHandle* handle = database_->family(family);
-    if (database_->db().GetIntProperty(handle, rocksdb::DB::Properties::kTotalSstFilesSize,
-                                       &value)) {
-      tables += value;
-    }
-    if (database_->db().GetIntProperty(handle, rocksdb::DB::Properties::kTotalBlobFileSize,
-                                       &value)) {
-      blobs += value;
-    }
-  }
+  int64_t on_disk = DiskBytes(options_.dir);
   MutexLock lock(&mutex_);
   StoreStats stats;
   stats.tier = Tier::kDisk;
@@ -356,7 +357,7 @@ std::vector<StoreStats> RocksStore::Stats() const {
   stats.kernels = index_.kernels();
   stats.bytes = index_.bytes();
   stats.limit_bytes = options_.budget_bytes;
-  stats.disk_bytes = static_cast<int64_t>(tables + blobs);
+  stats.disk_bytes = on_disk;
   stats.evicted = evicted_;
   stats.dropped = dropped_;
   stats.write_failures = write_failures_;

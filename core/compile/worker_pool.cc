@@ -329,6 +329,7 @@ void WorkerPool::Finish(const Task& task, CompileResult result, Outcome outcome)
     }
     changed_.NotifyAll();
   }
+  if (result.ok() && options_.on_made) options_.on_made(**result);
   if (task.on_done) task.on_done(result);
   task.ticket->Finish(std::move(result));
 }

@@ -37,6 +37,8 @@ struct WorkerPoolOptions {
   size_t log_files = 256;
   /// A worker is replaced after so many jobs, so that whatever leaks stays bounded.
   int jobs_per_worker = 1000;
+  /// Told of every kernel that is made, on a thread of the pool; must not block. May be empty.
+  std::function<void(const KernelArtifact&)> on_made;
 };
 
 /// Counters start at 0 with the pool.
@@ -82,9 +84,10 @@ class CompileTicket {
 ///
 /// A worker that crashes, hangs or talks nonsense is replaced. A job that hangs fails with
 /// DeadlineExceeded. One whose worker dies is tried once more, because that may be anybody's doing
-/// (an operator, a machine without memory); the second time it fails with Internal. A kernel that does not compile or that the check refuses
-/// fails with Internal; the message quotes the log. Equal jobs are not merged: that is up to the
-/// caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
+/// (an operator, a machine without memory); the second time it fails with Internal. A kernel that
+/// does not compile or that the check refuses fails with Internal; the message quotes the log.
+/// Equal jobs are not merged: that is up to the caller. Thread-safe. `toolchain`, `logger` and
+/// `clock` outlive the pool.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,

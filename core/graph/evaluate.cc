@@ -147,6 +147,38 @@ std::vector<LoopId> LastUses(const Program& program) {
   return last;
 }
 
+// Values are held as double or int64, each from its first use to its last.
+absl::Status CheckMemory(const Program& program, const std::vector<Box>& needed,
+                         const std::vector<LoopId>& last) {
+  auto bytes = [&](ValueId id) {
+    return 8 * static_cast<double>(NumElements(needed[static_cast<size_t>(id)].Extents()));
+  };
+  std::vector<bool> held(program.values.size(), false);
+  double live = 0;
+  for (size_t o = 0; o < program.ops.size(); ++o) {
+    const LoopOp& op = program.ops[o];
+    auto hold = [&](ValueId id) {
+      if (!held[static_cast<size_t>(id)]) live += bytes(id);
+      held[static_cast<size_t>(id)] = true;
+    };
+    for (ValueId id : op.inputs) hold(id);
+    hold(op.output);
+    if (live > static_cast<double>(MachineMemoryBytes())) {
+      return ResourceExhausted(op.label, ": evaluating takes ",
+                               HumanBytes(static_cast<int64_t>(live)),
+                               ", more than this machine's memory");
+    }
+    for (ValueId id : op.inputs) {
+      auto i = static_cast<size_t>(id);
+      if (last[i] == static_cast<LoopId>(o) && held[i]) {
+        live -= bytes(id);
+        held[i] = false;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Dims Box::Extents() const {
@@ -161,6 +193,7 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
   FUSION_CHECK(boxes.size() == program.outputs.size(), "one box per output");
   std::vector<Box> needed = NeededBoxes(program, boxes);
   std::vector<LoopId> last = LastUses(program);
+  RETURN_IF_ERROR(CheckMemory(program, needed, last));
   std::vector<std::optional<EvaluatedValue>> held(program.values.size());
   auto fetch = [&](ValueId id) -> const EvaluatedValue* {
     auto i = static_cast<size_t>(id);

@@ -25,7 +25,8 @@ struct EvaluateOptions {
 
 /// The judge of correctness. Interprets loop bodies in double precision and rounds every graph
 /// tensor to its element type; values inside a composite op are not rounded. Slow but honest: no
-/// tiles, no vector math, no reassociation beyond summation in double.
+/// tiles, no vector math, no reassociation beyond summation in double. ResourceExhausted for more
+/// values at a time, at 8 bytes an element, than the machine has memory.
 
 /// Whole graph. `inputs` by graph input; `weight(id)` gives the bytes of a weight tensor (of its
 /// declared type) and may fail. Inputs are checked against the declared types.

@@ -70,6 +70,7 @@ TEST(StartTest, BadFlagsAreNamed) {
            {{"--workers", "many"}, "--workers"},
            {{"--workers", "0"}, "--workers"},
            {{"--store-limit", "4 parsecs"}, "--store-limit"},
+           {{"--worker-memory", "10MiB"}, "got 10485760, expected 0 or at least 134217728"},
            {{"--log-level", "loud"}, "loud"},
            {{"--drain-seconds", "-1"}, "--drain-seconds"},
            {{"--max-request-bytes", "2TiB"}, "--max-request-bytes"},

@@ -90,6 +90,16 @@ class WorkerPoolTest : public testing::Test {
   WorkerPoolOptions options_;
 };
 
+TEST_F(WorkerPoolTest, TellsOfEveryKernelThatIsMade) {
+  std::atomic<int> made = 0;
+  options_.on_made = [&](const KernelArtifact& kernel) { made += kernel.binary.empty() ? 100 : 1; };
+  auto pool = MakePool();
+  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+  EXPECT_FALSE(RunJob(*pool, Job("error")).ok());
+  EXPECT_EQ(made, 2);
+}
+
 TEST_F(WorkerPoolTest, AJobGivesACompleteArtifact) {
   auto pool = MakePool();
   CompileJob job = Job("ok");

@@ -275,6 +275,18 @@ TEST(Evaluate, ManyInputsAreJoinedInOrder) {
   EXPECT_EQ(at, (*out)[0].elements());
 }
 
+TEST(Evaluate, WhatNoMachineHoldsIsRefused) {
+  constexpr int64_t kSide = 2'000'000;
+  GraphBuilder b;
+  TensorId x = b.AddInput("x", {DType::kF32, {kSide, 1}});
+  TensorId y = b.AddInput("y", {DType::kF32, {1, kSide}});
+  b.MarkOutput(b.AddNode("MatMul", {x, y}, {}, "outer").value());
+  auto graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto out = Evaluate(*graph, {Random({kSide, 1}, 1), Random({1, kSide}, 2)}, NoWeights);
+  EXPECT_TRUE(absl::IsResourceExhausted(out.status())) << out.status();
+}
+
 TEST(Canonical, NamesAndNodeOrderDoNotMatter) {
   auto build = [](bool swapped, const std::string& suffix) {
     GraphBuilder b("g" + suffix);
