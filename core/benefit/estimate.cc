@@ -4,15 +4,17 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/contains.h"
+#include "core/schedule/access.h"
 #include "core/schedule/scratch.h"
 
 namespace fusion {
 namespace {
 
-// Costs in additions per element, next to ScalarInfo::cost of the functions: throughput of generated
-// loops with AVX-512, Intel family 6 model 85, g++ 12, 2026-11-21; redo: tests/bench/kernel_bench.
-// Contiguous vectors move at about half an addition, strided lanes one by one; folding a row takes
-// four shuffles and a scalar merge.
+// Costs in additions per element, next to ScalarInfo::cost of the functions: throughput of
+// generated loops with AVX-512, Intel family 6 model 85, g++ 12, 2026-11-21; redo:
+// tests/bench/kernel_bench. Contiguous vectors move at about half an addition, strided lanes one by
+// one; folding a row takes four shuffles and a scalar merge.
 constexpr double kContiguous = 0.6;
 constexpr double kStridedLane = 12;
 constexpr double kHorizontalFold = 12;  // per row folded along the vector dim, in vector additions
@@ -118,16 +120,9 @@ class Estimator {
 
   // Elements between neighbours along `d`; 0 if the access does not move with it.
   int64_t StrideAlong(const Access& a, DimId d) const {
-    const Buffer& b = s_.buffer(a.buffer);
-    int64_t stride = 0;
-    int64_t step = 1;
-    for (size_t i = a.index.size(); i-- > 0;) {
-      int64_t here = b.IsLocal() || b.layout.blocked >= 0 ? step : b.layout.strides[i];
-      stride += a.index[i].CoefficientOf(d) * here;
-      step *=
-          b.IsLocal() ? std::max<int64_t>(static_cast<int64_t>(window(b.dims[i])), 1) : b.shape[i];
-    }
-    return stride;
+    Dims windows;
+    for (double length : window_) windows.push_back(static_cast<int64_t>(length));
+    return fusion::StrideAlong(s_, a, windows, d);
   }
 
   void Add(const EachStmt& each, double times) {
@@ -197,8 +192,7 @@ class Estimator {
   void CountRecompute(const EachStmt& each) {
     double repeats = 1;
     for (const auto& [d, tiles] : grid_tiles_) {
-      if (std::find(each.dims.begin(), each.dims.end(), d) == each.dims.end())
-        repeats *= std::max(tiles, 1.0);
+      if (!Contains(each.dims, d)) repeats *= std::max(tiles, 1.0);
     }
     if (repeats <= 1) return;
     bool stores_result = false;
@@ -307,19 +301,13 @@ class Estimator {
   }
 
   double MemorySeconds(const Estimate& e) const {
-    const MemoryLevel* shared = &device_.levels.back();
-    for (const MemoryLevel& l : device_.levels) {
-      if (l.shared) {
-        shared = &l;
-        break;
-      }
-    }
+    const MemoryLevel& shared = device_.SharedLevel();
     const MemoryLevel& memory = device_.levels.back();
     double threads =
         std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
-    double shared_rate = std::min(shared->total_bytes_per_s, shared->bytes_per_s * threads);
+    double shared_rate = std::min(shared.total_bytes_per_s, shared.bytes_per_s * threads);
     double memory_rate = std::min(memory.total_bytes_per_s, memory.bytes_per_s * threads);
-    double resident = static_cast<double>(shared->bytes) * kResidentPart;
+    double resident = static_cast<double>(shared.bytes) * kResidentPart;
     auto weights = static_cast<double>(e.weight_bytes);
     auto activations = static_cast<double>(e.activation_bytes);
     double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);

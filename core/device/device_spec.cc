@@ -137,6 +137,13 @@ const MemoryLevel& DeviceSpec::level(std::string_view name_of_level) const {
   FUSION_CHECK(false, "every device spec has the levels its backend names");
 }
 
+const MemoryLevel& DeviceSpec::SharedLevel() const {
+  for (const MemoryLevel& l : levels) {
+    if (l.shared) return l;
+  }
+  return levels.back();
+}
+
 int64_t DeviceSpec::OnChipBytes() const {
   int64_t bytes = 0;
   for (const MemoryLevel& l : levels) {

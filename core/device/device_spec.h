@@ -50,6 +50,8 @@ struct DeviceSpec {
   std::vector<RegisterBlock> blocks;  // best first
 
   const MemoryLevel& level(std::string_view name_of_level) const;
+  /// The nearest level that all threads share; the last level if none is marked so.
+  const MemoryLevel& SharedLevel() const;
   /// Bytes of scratch a block may use: the largest private level times its headroom.
   int64_t OnChipBytes() const;
 

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/contains.h"
+#include "core/schedule/access.h"
+#include "core/schedule/scratch.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
 namespace {
 
 constexpr double kTaskSeconds = 20e-6;  // a task shorter than this is mostly hand-over
-constexpr int64_t kAliasStride = 4096;  // rows this far apart share one L1 set on every x86 core
 // Length of a slice of a streamed sum: long enough for a product, short enough for L2. Within 10 %
 // from 128 to 1024 for the feed-forward part of BERT-base (Intel family 6 model 85, 2026-11-21).
 constexpr int64_t kTemporalTile = 256;
@@ -129,7 +131,7 @@ class Enumerator {
     }
   }
 
-  // Rows of a param that lie a multiple of 4 KiB apart evict each other from L1.
+  // Rows of a param may lie so that they evict each other from L1.
   bool WantsStagedRows(const ProductShape& p, const ProductChoice& c,
                        const std::vector<int64_t>& window) const {
     const SmgRead& read = smg_.op(p.op).reads[c.swap ? 1 : 0];
@@ -141,12 +143,9 @@ class Enumerator {
     for (DimId d : columns) panels *= (window[static_cast<size_t>(d)] + c.block.n - 1) / c.block.n;
     if (panels < kMinStagedPanels) return false;
     for (DimId d : rows) {
-      int64_t stride = 0;
-      for (size_t t = 0; t < read.index.size(); ++t) {
-        stride += read.index[t].CoefficientOf(d) * view.strides[t];
-      }
+      int64_t stride = StrideAlong(read.index, view.strides, d);
       bool many = window[static_cast<size_t>(d)] >= 8;
-      if (many && stride > 0 && stride * DTypeBytes(view.dtype) % kAliasStride == 0) return true;
+      if (many && stride > 0 && stride * DTypeBytes(view.dtype) % kAliasBytes == 0) return true;
     }
     return false;
   }
@@ -218,9 +217,7 @@ class Enumerator {
     for (size_t i = 0; i < scored.size() && i < 2; ++i) out->push_back(std::move(scored[i].choice));
   }
 
-  bool Parallel(DimId d) const {
-    return std::find(parallel_.begin(), parallel_.end(), d) != parallel_.end();
-  }
+  bool Parallel(DimId d) const { return Contains(parallel_, d); }
   DimId Longest(const std::vector<DimId>& dims) const {
     DimId best = -1;
     for (DimId d : dims) {
@@ -255,13 +252,10 @@ class Enumerator {
         const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
         double bytes = 4;
         for (DimId d : smg_.op(p.op).dims) {
-          bool named = std::any_of(read.index.begin(), read.index.end(),
-                                   [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
-          if (!named) continue;
+          if (!Names(read.index, d)) continue;
           double length = static_cast<double>(window[static_cast<size_t>(d)]);
           // What lies between two products is streamed if it is large (AddTemporal).
-          bool streamed = read.producer >= 0 &&
-                          std::find(p.dims.over.begin(), p.dims.over.end(), d) != p.dims.over.end();
+          bool streamed = read.producer >= 0 && Contains(p.dims.over, d);
           bytes *= streamed ? std::min(length, static_cast<double>(kTemporalTile)) : length;
         }
         if (read.producer < 0) traffic += bytes;
@@ -271,24 +265,19 @@ class Enumerator {
     }
     double threads = device_.threads;
     double waves = std::ceil(tasks / threads);
-    const MemoryLevel& shared = SharedLevel();
-    double memory = traffic * tasks / std::max(1.0, std::min(threads, tasks)) / shared.bytes_per_s;
+    double memory = traffic * tasks / std::max(1.0, std::min(threads, tasks)) /
+                    device_.SharedLevel().bytes_per_s;
     double spill = on_chip > static_cast<double>(device_.OnChipBytes()) ? 2.0 : 1.0;
     return std::max(waves * block_seconds * spill, memory) + waves * device_.task_s +
            0.25 * std::min(waves * block_seconds, memory);
   }
 
+  // Part of a register block's speed that it reaches with so many rows. Not the estimate's formula,
+  // which knows the columns as well: here only the cut of the rows is compared.
   static double RowEfficiency(double rows, double most) {
     double blocks = std::ceil(rows / most);
     double per_block = rows / blocks;
     return std::min(1.0, 0.35 + 0.65 * per_block / std::min(most, 8.0));
-  }
-
-  const MemoryLevel& SharedLevel() const {
-    for (const MemoryLevel& l : device_.levels) {
-      if (l.shared) return l;
-    }
-    return device_.levels.back();
   }
 
   // ---- groups of rows and elements ----

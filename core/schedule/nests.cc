@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/schedule/access.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
@@ -360,11 +361,6 @@ class Planner {
   std::vector<int> ready_;
   std::vector<int> product_nest_;
 };
-
-bool Names(const IndexMap& map, DimId d) {
-  return std::any_of(map.begin(), map.end(),
-                     [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
-}
 
 }  // namespace
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
+#include "core/schedule/access.h"
+
 namespace fusion {
 namespace {
-
-constexpr int64_t kAliasBytes = 4096;
 
 // The buffers a statement touches.
 void Touched(const Stmt& stmt, std::vector<BufferId>* out) {
@@ -103,22 +103,15 @@ class ScratchPlanner {
     int64_t lanes = std::max<int64_t>(vector_bytes_ / element, 1);
     for (DimId d : b.dims)
       slot.extents.push_back(std::max<int64_t>(window_[static_cast<size_t>(d)], 1));
-    slot.strides.assign(b.dims.size(), 0);
-    int64_t step = 1;
     if (b.layout.blocked >= 0) {
-      // [blocked / block][others][block]
       auto blocked = static_cast<size_t>(b.layout.blocked);
-      step = b.layout.block;
-      for (size_t i = b.dims.size(); i-- > 0;) {
-        if (i == blocked) continue;
-        slot.strides[i] = step;
-        step *= slot.extents[i];
-      }
-      slot.strides[blocked] = step;  // from one block to the next
+      slot.strides = ElementStrides(b, slot.extents);
       int64_t blocks = (slot.extents[blocked] + b.layout.block - 1) / b.layout.block;
-      slot.bytes = step * blocks * element;
+      slot.bytes = slot.strides[blocked] * blocks * element;
       return;
     }
+    slot.strides.assign(b.dims.size(), 0);
+    int64_t step = 1;
     for (size_t i = b.dims.size(); i-- > 0;) {
       slot.strides[i] = step;
       step *= slot.extents[i];

@@ -7,6 +7,10 @@
 
 namespace fusion {
 
+/// Rows this many bytes apart share one set of every x86 core's L1 cache and evict each other from
+/// it.
+inline constexpr int64_t kAliasBytes = 4096;
+
 /// Where a local buffer lies in the scratch of a block.
 struct ScratchSlot {
   bool used = false;
@@ -22,8 +26,8 @@ struct ScratchPlan {
 };
 
 /// Packs the staged buffers of each block into one scratch area, reusing space once a buffer is
-/// dead. Rows are padded to whole vectors, and away from multiples of 4 KiB, where they would evict
-/// each other from an L1 cache. Offsets are multiples of `alignment` bytes. Pure.
+/// dead. Rows are padded to whole vectors, and away from multiples of kAliasBytes. Offsets are
+/// multiples of `alignment` bytes. Pure.
 ScratchPlan PlanScratch(const Schedule& schedule, int64_t vector_bytes, int64_t alignment = 64);
 
 /// The lengths a dim's window can have at some place of a schedule: one, or a full tile and a

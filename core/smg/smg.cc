@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/contains.h"
+
 namespace fusion {
 namespace {
-
-bool Contains(const std::vector<DimId>& list, DimId d) {
-  return std::find(list.begin(), list.end(), d) != list.end();
-}
 
 // Dims of the data space an index map addresses, in order of appearance.
 std::vector<DimId> DimsOf(const IndexMap& map) {

@@ -1,228 +1,20 @@
-// Generated CPU kernels against the evaluator: named graphs on every ISA this machine runs, ragged
-// shapes, special values.
+// Generated CPU kernels against the evaluator: the sample graphs on every ISA this machine runs,
+// special values.
 #include <gtest/gtest.h>
 
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
 #include "tests/support/kernel_harness.h"
+#include "tests/support/sample_graphs.h"
 
 namespace fusion {
 namespace {
-
-struct Case {
-  const char* name;
-  const char* text;
-};
-
-constexpr Case kCases[] = {
-    {"matmul_add_relu", R"(graph "g" {
-  %0 = input "x" : f32[13,20]
-  %1 = weight "w" : f32[20,50]
-  %2 = weight "b" : f32[50]
-  %3 = MatMul(%0, %1) : f32[13,50]  "" @ ""
-  %4 = Add(%3, %2) : f32[13,50]  "" @ ""
-  %5 = Relu(%4) : f32[13,50]  "" @ ""
-  output %5
-}
-)"},
-    {"gather_from_a_short_dim", R"(graph "g" {
-  %0 = input "x" : f32[3,2]
-  %1 = input "i" : i64[40]
-  %2 = Gather(%0, %1) {axis=1} : f32[3,40]  "" @ ""
-  output %2
-}
-)"},
-    {"one_by_one", R"(graph "g" {
-  %0 = input "x" : f32[1,1]
-  %1 = weight "w" : f32[1,1]
-  %2 = MatMul(%0, %1) : f32[1,1]  "" @ ""
-  %3 = Exp(%2) : f32[1,1]  "" @ ""
-  output %3
-}
-)"},
-    {"scalar", R"(graph "g" {
-  %0 = input "x" : f32[]
-  %1 = Tanh(%0) : f32[]  "" @ ""
-  %2 = Mul(%1, %0) : f32[]  "" @ ""
-  output %2
-}
-)"},
-    {"empty", R"(graph "g" {
-  %0 = input "x" : f32[0,5]
-  %1 = weight "w" : f32[5,7]
-  %2 = MatMul(%0, %1) : f32[0,7]  "" @ ""
-  %3 = Relu(%2) : f32[0,7]  "" @ ""
-  output %3
-}
-)"},
-    {"empty_sum", R"(graph "g" {
-  %0 = input "x" : f32[3,0]
-  %1 = weight "w" : f32[0,7]
-  %2 = MatMul(%0, %1) : f32[3,7]  "" @ ""
-  %3 = Relu(%2) : f32[3,7]  "" @ ""
-  output %3
-}
-)"},
-    {"chain", R"(graph "g" {
-  %0 = input "x" : f32[3,37]
-  %1 = input "y" : f32[37]
-  %2 = Add(%0, %1) : f32[3,37]  "" @ ""
-  %3 = Sigmoid(%2) : f32[3,37]  "" @ ""
-  %4 = Mul(%3, %2) : f32[3,37]  "" @ ""
-  %5 = Tanh(%4) : f32[3,37]  "" @ ""
-  %6 = Max(%5, %0) : f32[3,37]  "" @ ""
-  %7 = Erf(%6) : f32[3,37]  "" @ ""
-  %8 = Exp(%7) : f32[3,37]  "" @ ""
-  output %8
-}
-)"},
-    {"softmax_rows", R"(graph "g" {
-  %0 = input "x" : f32[5,67]
-  %1 = Softmax(%0) {axis=-1} : f32[5,67]  "" @ ""
-  output %1
-}
-)"},
-    {"softmax_columns", R"(graph "g" {
-  %0 = input "x" : f32[67,21]
-  %1 = Softmax(%0) {axis=0} : f32[67,21]  "" @ ""
-  output %1
-}
-)"},
-    {"layer_norm", R"(graph "g" {
-  %0 = input "x" : f32[9,133]
-  %1 = weight "g" : f32[133]
-  %2 = weight "b" : f32[133]
-  %3 = const "two" : f32[] {0x1p+1}
-  %4 = const "eps" : f32[] {0x1p-20}
-  %5 = ReduceMean(%0) {axes=[-1]} : f32[9,1]  "" @ ""
-  %6 = Sub(%0, %5) : f32[9,133]  "" @ ""
-  %7 = Pow(%6, %3) : f32[9,133]  "" @ ""
-  %8 = ReduceMean(%7) {axes=[-1]} : f32[9,1]  "" @ ""
-  %9 = Add(%8, %4) : f32[9,1]  "" @ ""
-  %10 = Sqrt(%9) : f32[9,1]  "" @ ""
-  %11 = Div(%6, %10) : f32[9,133]  "" @ ""
-  %12 = Mul(%11, %1) : f32[9,133]  "" @ ""
-  %13 = Add(%12, %2) : f32[9,133]  "" @ ""
-  output %13
-}
-)"},
-    {"gemm_layer_norm", R"(graph "g" {
-  %0 = input "x" : f32[29,24]
-  %1 = input "res" : f32[29,40]
-  %2 = weight "w" : f32[24,40]
-  %3 = weight "gamma" : f32[40]
-  %4 = weight "beta" : f32[40]
-  %5 = MatMul(%0, %2) : f32[29,40]  "" @ ""
-  %6 = Add(%5, %1) : f32[29,40]  "" @ ""
-  %7 = LayerNormalization(%6, %3, %4) {axis=-1} : f32[29,40]  "" @ ""
-  output %7
-}
-)"},
-    {"attention", R"(graph "g" {
-  %0 = input "q" : f32[2,13,8]
-  %1 = input "k" : f32[2,19,8]
-  %2 = input "v" : f32[2,19,5]
-  %3 = input "mask" : i64[2,19]
-  %4 = const "scale" : f32[] {0x1p-2}
-  %5 = const "one" : f32[] {0x1p+0}
-  %6 = const "big" : f32[] {-0x1.388p+13}
-  %7 = Unsqueeze(%3) {axes=[1]} : i64[2,1,19]  "" @ ""
-  %8 = Cast(%7) {to="f32"} : f32[2,1,19]  "" @ ""
-  %9 = Sub(%5, %8) : f32[2,1,19]  "" @ ""
-  %10 = Mul(%9, %6) : f32[2,1,19]  "" @ ""
-  %11 = Transpose(%1) {perm=[0, 2, 1]} : f32[2,8,19]  "" @ ""
-  %12 = MatMul(%0, %11) : f32[2,13,19]  "" @ ""
-  %13 = Mul(%12, %4) : f32[2,13,19]  "" @ ""
-  %14 = Add(%13, %10) : f32[2,13,19]  "" @ ""
-  %15 = Softmax(%14) {axis=-1} : f32[2,13,19]  "" @ ""
-  %16 = MatMul(%15, %2) : f32[2,13,5]  "" @ ""
-  output %16
-}
-)"},
-    {"gated_mlp", R"(graph "g" {
-  %0 = input "x" : f32[11,12]
-  %1 = weight "wg" : f32[12,40]
-  %2 = weight "wu" : f32[12,40]
-  %3 = weight "wd" : f32[40,12]
-  %4 = MatMul(%0, %1) : f32[11,40]  "" @ ""
-  %5 = MatMul(%0, %2) : f32[11,40]  "" @ ""
-  %6 = Sigmoid(%4) : f32[11,40]  "" @ ""
-  %7 = Mul(%4, %6) : f32[11,40]  "" @ ""
-  %8 = Mul(%7, %5) : f32[11,40]  "" @ ""
-  %9 = MatMul(%8, %3) : f32[11,12]  "" @ ""
-  %10 = Add(%9, %0) : f32[11,12]  "" @ ""
-  output %10
-}
-)"},
-    {"rope", R"(graph "g" {
-  %0 = input "x" : f32[6,10]
-  %1 = weight "w" : f32[10,48]
-  %2 = input "angle" : f32[6,24]
-  %3 = MatMul(%0, %1) : f32[6,48]  "" @ ""
-  %4 = Reshape(%3) {shape=[6, 2, 24]} : f32[6,2,24]  "" @ ""
-  %5 = Transpose(%4) {perm=[1, 0, 2]} : f32[2,6,24]  "" @ ""
-  %6 = Slice(%5) {axes=[2], ends=[12], starts=[0]} : f32[2,6,12]  "" @ ""
-  %7 = Slice(%5) {axes=[2], ends=[24], starts=[12]} : f32[2,6,12]  "" @ ""
-  %8 = Neg(%7) : f32[2,6,12]  "" @ ""
-  %9 = Concat(%8, %6) {axis=2} : f32[2,6,24]  "" @ ""
-  %10 = Sin(%2) : f32[6,24]  "" @ ""
-  %11 = Cos(%2) : f32[6,24]  "" @ ""
-  %12 = Mul(%9, %10) : f32[2,6,24]  "" @ ""
-  %13 = Mul(%5, %11) : f32[2,6,24]  "" @ ""
-  %14 = Add(%12, %13) : f32[2,6,24]  "" @ ""
-  output %14
-}
-)"},
-    {"concat_rows", R"(graph "g" {
-  %0 = input "a" : f32[2,3,9]
-  %1 = input "b" : f32[2,4,9]
-  %2 = Concat(%0, %1) {axis=1} : f32[2,7,9]  "" @ ""
-  %3 = Exp(%2) : f32[2,7,9]  "" @ ""
-  output %2
-  output %3
-}
-)"},
-    {"where_mask", R"(graph "g" {
-  %0 = input "m" : bool[7,21]
-  %1 = input "x" : f32[3,7,21]
-  %2 = const "low" : f32[] {-0x1.dcd65p+29}
-  %3 = Where(%0, %1, %2) : f32[3,7,21]  "" @ ""
-  %4 = Softmax(%3) {axis=-1} : f32[3,7,21]  "" @ ""
-  output %4
-}
-)"},
-    {"integers", R"(graph "g" {
-  %0 = input "a" : i64[5,19]
-  %1 = input "b" : i64[5,19]
-  %2 = Add(%0, %1) : i64[5,19]  "" @ ""
-  %3 = Mul(%2, %2) : i64[5,19]  "" @ ""
-  %4 = Div(%3, %0) : i64[5,19]  "" @ ""
-  %5 = Greater(%4, %1) : bool[5,19]  "" @ ""
-  %6 = Cast(%4) {to="i32"} : i32[5,19]  "" @ ""
-  %7 = Cast(%5) {to="f32"} : f32[5,19]  "" @ ""
-  %8 = ReduceSum(%3) {axes=[1]} : i64[5,1]  "" @ ""
-  %9 = ReduceMax(%6) {axes=[0]} : i32[1,19]  "" @ ""
-  output %5
-  output %6
-  output %7
-  output %8
-}
-)"},
-    {"gather_rows", R"(graph "g" {
-  %0 = weight "table" : f32[9,33]
-  %1 = input "ids" : i64[4]
-  %2 = Gather(%0, %1) {axis=0} : f32[4,33]  "" @ ""
-  %3 = Exp(%2) : f32[4,33]  "" @ ""
-  output %3
-}
-)"},
-};
 
 class Kernels : public ::testing::TestWithParam<std::tuple<int, std::string>> {};
 
 TEST_P(Kernels, EqualTheEvaluator) {
   auto [index, device_name] = GetParam();
-  auto graph = ParseGraph(kCases[index].text);
+  auto graph = ParseGraph(kSampleGraphs[index].text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   auto program = BuildProgram(*graph);
   ASSERT_TRUE(program.ok()) << program.status();
@@ -240,15 +32,15 @@ TEST_P(Kernels, EqualTheEvaluator) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Kernels,
-                         ::testing::Combine(::testing::Range(0,
-                                                             static_cast<int>(std::size(kCases))),
-                                            ::testing::ValuesIn(RunnableDevices())),
-                         [](const auto& param) {
-                           std::string device = std::get<1>(param.param);
-                           std::replace(device.begin(), device.end(), '-', '_');
-                           return StrCat(kCases[std::get<0>(param.param)].name, "_", device);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, Kernels,
+    ::testing::Combine(::testing::Range(0, static_cast<int>(std::size(kSampleGraphs))),
+                       ::testing::ValuesIn(RunnableDevices())),
+    [](const auto& param) {
+      std::string device = std::get<1>(param.param);
+      std::replace(device.begin(), device.end(), '-', '_');
+      return StrCat(kSampleGraphs[std::get<0>(param.param)].name, "_", device);
+    });
 
 }  // namespace
 }  // namespace fusion

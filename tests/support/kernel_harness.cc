@@ -5,7 +5,6 @@
 #include "core/codegen/backend.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
-#include "core/device/host_isa.h"
 
 namespace fusion {
 namespace {
@@ -80,39 +79,6 @@ class Workshop {
 };
 
 }  // namespace
-
-DeviceSpec DeviceNamed(std::string_view name, int threads) {
-  auto specs = BuiltInSpecs();
-  FUSION_CHECK(specs.ok(), StrCat("built-in specs: ", Message(specs.status())));
-  auto spec = ResolveTarget(*specs, {.name = std::string(name), .threads = threads}, nullptr);
-  FUSION_CHECK(spec.ok(), StrCat("a built-in spec: ", Message(spec.status())));
-  return *spec;
-}
-
-std::vector<std::string> RunnableDevices() {
-  std::vector<std::string> names;
-  for (Isa isa : kIsas) {
-    if (HostRuns(isa)) names.push_back(StrCat("generic-", IsaName(isa)));
-  }
-  return names;
-}
-
-absl::StatusOr<WholeProgram> AsOneGroup(const Program& program) {
-  WholeProgram whole;
-  std::vector<LoopId> loops;
-  for (size_t i = 0; i < program.ops.size(); ++i) loops.push_back(static_cast<LoopId>(i));
-  std::vector<ValueId> values;
-  whole.program = ExtractProgram(program, loops, &values);
-  std::vector<bool> outside;
-  std::vector<bool> constant;
-  for (ValueId v : values) {
-    outside.push_back(std::find(program.outputs.begin(), program.outputs.end(), v) !=
-                      program.outputs.end());
-    constant.push_back(program.value(v).kind == TensorKind::kWeight);
-  }
-  ASSIGN_OR_RETURN(whole.group, MakeGroup(whole.program, loops, outside, constant));
-  return whole;
-}
 
 absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowered& lowered,
                                          const DeviceSpec& device) {

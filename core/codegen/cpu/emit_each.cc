@@ -3,21 +3,14 @@
 #include <functional>
 #include <unordered_map>
 
+#include "core/base/contains.h"
 #include "core/codegen/cpu/emitter.h"
+#include "core/schedule/access.h"
 
 namespace fusion {
 namespace {
 
 constexpr int kUnroll = 4;  // independent accumulators: an addition takes four cycles
-
-bool Contains(const std::vector<DimId>& list, DimId d) {
-  return std::find(list.begin(), list.end(), d) != list.end();
-}
-
-bool Mentions(const Access& a, DimId d) {
-  return std::any_of(a.index.begin(), a.index.end(),
-                     [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
-}
 
 // How a scalar function is written on vectors. `%` is the type suffix.
 struct Spelling {
@@ -169,7 +162,7 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
     }
     std::vector<DimId> reduced;
     for (DimId d : each.dims) {
-      if (!Mentions(op.access[0], d)) reduced.push_back(d);
+      if (!Names(op.access[0].index, d)) reduced.push_back(d);
     }
     if (!first && reduced != region.reduced) {
       return Unimplemented(
@@ -508,7 +501,7 @@ std::string CpuEmitter::IndirectOffset(const Region&, const ElementOp& op) const
     int64_t extent = buffer(a.buffer).shape[d];
     std::string lane = StrCat("(i64)v", a.index[d].indirect(), "[i]");
     out += StrCat(" + max_i64(0, min_i64(", extent - 1, ", ", lane, " < 0 ? ", lane, " + ", extent,
-                  " : ", lane, ")) * ", StrideOf(a.buffer, d));
+                  " : ", lane, ")) * ", StridesOf(a.buffer)[d]);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/codegen/cpu/emitter.h"
+#include "core/schedule/access.h"
 
 namespace fusion {
 namespace {
@@ -18,13 +19,8 @@ struct Step {
 absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   use_.product = true;
   auto stride = [&](const Access& access, DimId d) {
-    const Buffer& b = buffer(access.buffer);
-    int64_t sum = 0;
-    for (size_t i = 0; i < access.index.size(); ++i) {
-      bool blocked = static_cast<int>(i) == b.layout.blocked;
-      sum += access.index[i].CoefficientOf(d) * (blocked ? 1 : StrideOf(access.buffer, i));
-    }
-    return sum;
+    return StrideAlong(access.index, StridesOf(access.buffer), d,
+                       buffer(access.buffer).layout.blocked);
   };
   if (stride(mma.b, mma.n) != 1 || stride(mma.c, mma.n) != 1) {
     return Internal("a product's columns are not contiguous in ", buffer(mma.b.buffer).name);

@@ -4,6 +4,8 @@
 #include <functional>
 #include <set>
 
+#include "core/schedule/access.h"
+
 namespace fusion {
 namespace {
 
@@ -396,26 +398,18 @@ std::string CpuEmitter::Coordinate(DimId d) const {
   return point.empty() ? window(d).begin : point;
 }
 
-int64_t CpuEmitter::StrideOf(BufferId id, size_t i) const {
+Dims CpuEmitter::StridesOf(BufferId id) const {
   const Buffer& b = buffer(id);
-  if (b.IsLocal()) return scratch_.slots[static_cast<size_t>(id)].strides[i];
-  if (b.layout.blocked < 0) return b.layout.strides[i];
-  auto blocked = static_cast<size_t>(b.layout.blocked);
-  int64_t step = b.layout.block;
-  for (size_t k = b.shape.size(); k-- > 0;) {
-    if (k == blocked) continue;
-    if (k == i) return step;
-    step *= b.shape[k];
-  }
-  return step;  // from one block to the next
+  return b.IsLocal() ? scratch_.slots[static_cast<size_t>(id)].strides : ElementStrides(b, b.shape);
 }
 
 LinearCode CpuEmitter::Offset(const Access& access) const {
   const Buffer& b = buffer(access.buffer);
   LinearCode offset;
+  Dims strides = StridesOf(access.buffer);
   for (size_t i = 0; i < access.index.size(); ++i) {
     if (static_cast<int>(i) == b.layout.blocked) continue;
-    int64_t stride = StrideOf(access.buffer, i);
+    int64_t stride = strides[i];
     for (const IndexExpr::Term& t : access.index[i].terms()) {
       offset.Add(Coordinate(t.axis), t.coefficient * stride);
     }
@@ -436,7 +430,7 @@ std::string CpuEmitter::BlockOffset(const Access& access) const {
   if (b.IsLocal()) at.Add(origin_[static_cast<size_t>(access.buffer)][i], -1);
   std::string text = at.ToString();
   if (text == "0") return "";
-  return StrCat("(", text, ") / ", b.layout.block, " * ", StrideOf(access.buffer, i));
+  return StrCat("(", text, ") / ", b.layout.block, " * ", StridesOf(access.buffer)[i]);
 }
 
 std::string CpuEmitter::Address(const Access& access) const {

@@ -73,8 +73,8 @@ class CpuEmitter {
   std::string TileName(DimId d, int depth) const;
   /// The C name or number of the current coordinate of a dim.
   std::string Coordinate(DimId d) const;
-  /// Elements between neighbours of buffer dim `i` (local: as laid out in scratch).
-  int64_t StrideOf(BufferId b, size_t i) const;
+  /// ElementStrides of a buffer (local: as laid out in scratch).
+  Dims StridesOf(BufferId id) const;
   /// Offset of an access in elements. Blocked dims count whole blocks: the coordinate must be at
   /// the start of one.
   LinearCode Offset(const Access& access) const;

@@ -17,6 +17,7 @@ TEST(DeviceSpec, BuiltInSpecsParseAndCoverEveryIsa) {
     EXPECT_EQ(spec->threads, 3);
     EXPECT_FALSE(warning.empty());
     EXPECT_GT(spec->OnChipBytes(), 0);
+    EXPECT_EQ(spec->SharedLevel().name, "l3");
   }
 }
 
@@ -36,6 +37,14 @@ TEST(DeviceSpec, TheTargetKnowsItsCachesBetter) {
   Target other = target;
   other.l2_bytes = 1 << 20;
   EXPECT_NE(spec->KeyText(), ResolveTarget(*specs, other, nullptr)->KeyText());
+}
+
+TEST(DeviceSpec, TheSharedLevelIsTheNearestOne) {
+  DeviceSpec device;
+  device.levels = {{.name = "l1"}, {.name = "l2", .shared = true}, {.name = "l3", .shared = true}};
+  EXPECT_EQ(device.SharedLevel().name, "l2");
+  device.levels = {{.name = "l1"}, {.name = "memory"}};
+  EXPECT_EQ(device.SharedLevel().name, "memory");
 }
 
 TEST(DeviceSpec, UnknownTargetsAreNamed) {

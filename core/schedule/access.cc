@@ -1,0 +1,52 @@
+#include "core/schedule/access.h"
+
+#include <algorithm>
+
+namespace fusion {
+
+IndexMap PlainIndex(const std::vector<DimId>& dims) {
+  IndexMap index;
+  for (DimId d : dims) index.push_back(IndexExpr::Axis(d));
+  return index;
+}
+
+bool Names(const IndexMap& index, DimId d) {
+  return std::any_of(index.begin(), index.end(),
+                     [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
+}
+
+Dims ElementStrides(const Buffer& buffer, const Dims& lengths) {
+  const BufferLayout& layout = buffer.layout;
+  if (layout.blocked < 0) return buffer.IsLocal() ? RowMajorStrides(lengths) : layout.strides;
+  // [blocked / block][others][block]
+  auto blocked = static_cast<size_t>(layout.blocked);
+  Dims strides(lengths.size(), 0);
+  int64_t step = layout.block;
+  for (size_t i = lengths.size(); i-- > 0;) {
+    if (i == blocked) continue;
+    strides[i] = step;
+    step *= lengths[i];
+  }
+  strides[blocked] = step;
+  return strides;
+}
+
+int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blocked) {
+  int64_t stride = 0;
+  for (size_t i = 0; i < index.size(); ++i) {
+    stride += index[i].CoefficientOf(d) * (static_cast<int>(i) == blocked ? 1 : strides[i]);
+  }
+  return stride;
+}
+
+int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d) {
+  const Buffer& b = schedule.buffer(access.buffer);
+  Dims lengths = b.shape;
+  if (b.IsLocal()) {
+    lengths.clear();
+    for (DimId dim : b.dims) lengths.push_back(windows[static_cast<size_t>(dim)]);
+  }
+  return StrideAlong(access.index, ElementStrides(b, lengths), d, b.layout.blocked);
+}
+
+}  // namespace fusion

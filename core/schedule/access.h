@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace fusion {
+
+/// The index of the element at the current coordinates of `dims`.
+IndexMap PlainIndex(const std::vector<DimId>& dims);
+
+/// True if an index depends on the coordinate of `d` (not through an indirect index).
+bool Names(const IndexMap& index, DimId d);
+
+/// Elements between neighbours of each dim of a buffer whose dims are `lengths` long. Strided
+/// params and workspace: as they say. Blocked dims: from one block to the next. Local buffers:
+/// dense, last dim fastest (a backend may pad rows).
+Dims ElementStrides(const Buffer& buffer, const Dims& lengths);
+
+/// Elements that a step along `d` moves an index into dims that lie `strides` elements apart; 0: it
+/// stays. `blocked`: the dim that lies in blocks, where neighbours are 1 apart; -1: none.
+int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blocked = -1);
+
+/// The same for an access, where the window of each dim of the schedule is `windows` long.
+int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d);
+
+}  // namespace fusion

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/local_buffers.h"
+
+namespace fusion {
+
+/// The code of one nest, before it is wrapped into loops and its buffers are allocated.
+struct NestCode {
+  Block code;
+  std::vector<DimId> dims;     // iterated; plain nests: the last one along vectors
+  std::vector<DimId> reduced;  // of those
+  DimId vector = -1;
+  bool product = false;
+};
+
+/// Appends the statements of `from`.
+void Append(Block from, Block* to);
+
+/// `body` in a loop over tiles of `dim`.
+Block LoopOver(DimId dim, int64_t tile, Block body);
+
+/// The buffers that live across sections.
+Block AllocateShared(const LocalBuffers& locals);
+
+/// Puts the nests of a section in order, wraps runs of plain nests into loops over their common
+/// rows, and allocates each buffer as far inside as its uses allow. `windows`: length of each dim's
+/// window in the block; `lanes`: elements of a vector.
+Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffers& locals,
+                      const Dims& windows, int64_t lanes);
+
+}  // namespace fusion

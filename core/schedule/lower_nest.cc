@@ -1,0 +1,100 @@
+#include "core/schedule/lower_nest.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/schedule/access.h"
+#include "core/schedule/nest_values.h"
+
+namespace fusion {
+namespace {
+
+// What a vector dim gains or loses by one access.
+double Score(int64_t stride, double weight) {
+  return stride == 1 ? weight : stride == 0 ? 0 : -weight;
+}
+
+// Which dim should vectors run along? Contiguous accesses count for it, strided ones and folding
+// against it.
+DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads,
+                const std::vector<DimId>& dims, const NestContext& at) {
+  auto stride = [&](const Access& a, DimId d) {
+    return StrideAlong(at.lowered.schedule, a, at.windows, d);
+  };
+  DimId best = -1;
+  double best_score = 0;
+  for (DimId d : dims) {
+    double score = 0;
+    for (const ElementOp& e : loads) {
+      for (const Access& a : e.access) score += Score(stride(a, d), 1.0);
+    }
+    for (int i : nest.store) {
+      const SmgOp& op = at.op(i);
+      score +=
+          Score(stride({.buffer = at.params.outputs.at(op.output), .index = op.write}, d), 1.5);
+    }
+    for (int i : nest.reduce) score -= at.op(i).Reduces(d) ? 0.5 : 0;
+    if (at.window(d) < at.device.vector_bytes / 8) score -= 2;
+    if (best < 0 || score >= best_score) {
+      best = d;
+      best_score = score;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
+                           const std::vector<Nest>& nests) {
+  std::vector<int> last(group.smg.ops.size(), -1);
+  auto computed_again = [&](int i) {
+    auto p = static_cast<size_t>(i);
+    return plan.classes[p] == OpClass::kPointwise && !plan.kept[p];
+  };
+  auto note = [&](int i, int nest) {
+    int& at = last[static_cast<size_t>(i)];
+    at = std::max(at, nest);
+  };
+  std::function<void(int, int)> reads = [&](int i, int nest) {
+    for (const SmgRead& read : group.smg.op(i).reads) {
+      if (read.producer < 0) continue;
+      note(read.producer, nest);
+      if (computed_again(read.producer)) reads(read.producer, nest);
+    }
+  };
+  for (size_t n = 0; n < nests.size(); ++n) {
+    auto at = static_cast<int>(n);
+    for (const std::vector<int>* list : {&nests[n].products, &nests[n].reduce, &nests[n].keep}) {
+      for (int i : *list) reads(i, at);
+    }
+    for (int i : nests[n].store) {
+      note(i, at);
+      if (computed_again(i)) reads(i, at);
+    }
+  }
+  return last;
+}
+
+absl::StatusOr<NestCode> LowerPlainNest(const Nest& nest, NestContext* at) {
+  NestCode out;
+  std::vector<DimId> dims = nest.dims;
+  std::sort(dims.begin(), dims.end());
+  for (int i : nest.reduce) {
+    const std::vector<DimId>& reduced = at->op(i).reduced;
+    out.reduced.insert(out.reduced.end(), reduced.begin(), reduced.end());
+  }
+  const std::vector<BufferId> no_accumulators;
+  NestValues values(nest, no_accumulators, at);
+  out.vector = VectorDim(nest, values.loads(), dims, *at);
+  if (out.vector >= 0) {
+    std::erase(dims, out.vector);
+    dims.push_back(out.vector);
+  }
+  ASSIGN_OR_RETURN(std::vector<ElementOp> steps, values.Finish(dims));
+  out.dims = dims;
+  out.code.push_back(Stmt{EachStmt{.dims = dims, .ops = std::move(steps)}});
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,194 @@
+#include "core/schedule/access.h"
+#include "core/schedule/nest_values.h"
+
+namespace fusion {
+namespace {
+
+// Rows per register block, so that a window of 64 is cut 11+11+11+11+11+9 and not 12x5+4.
+int64_t BalancedRows(int64_t rows, int64_t most) {
+  int64_t blocks = (rows + most - 1) / most;
+  return blocks <= 1 ? most : (rows + blocks - 1) / blocks;
+}
+
+class ProductNest {
+ public:
+  ProductNest(const Nest& nest, NestContext* at)
+      : nest_(nest), at_(*at), first_(nest.products[0]), block_(at->roles.ChoiceOf(first_).block) {}
+
+  absl::StatusOr<NestCode> Run() {
+    NestCode out;
+    out.product = true;
+    out.dims = nest_.dims;
+    accumulate_ = at_.choice.temporal >= 0 && at_.op(first_).Reduces(at_.choice.temporal);
+    ASSIGN_OR_RETURN(ProductSides sides, SidesOf(first_));
+    n_ = ColumnDim(first_, sides);
+    m_ = RowDim(sides);
+    std::vector<MmaStmt> products;
+    Block inner;
+    for (int i : nest_.products) {
+      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out.code));
+      mma.c = Target(i, &inner);
+      accumulators_.push_back(mma.c.buffer);
+      products.push_back(std::move(mma));
+    }
+    for (MmaStmt& mma : products) inner.push_back(Stmt{std::move(mma)});
+    // Sums over the temporal loop are whole behind it only.
+    if (!accumulate_) RETURN_IF_ERROR(Finish(&inner));
+    Append(Loops(std::move(inner)), &out.code);
+    return out;
+  }
+
+ private:
+  absl::StatusOr<ProductSides> SidesOf(int i) const {
+    ProductSides sides = at_.roles.SidesOf(i);
+    if (sides.columns.empty()) {
+      return FailedPrecondition("roles: ", at_.op(i).label, " has no columns on that side");
+    }
+    return sides;
+  }
+
+  DimId ColumnDim(int i, const ProductSides& sides) const {
+    int producer = at_.op(i).reads[static_cast<size_t>(sides.b)].producer;
+    BufferId b = producer < 0 ? -1 : at_.locals.Of(producer);
+    return at_.roles.ColumnDim(i, sides, b < 0 ? nullptr : &at_.buffer(b));
+  }
+
+  // The longest one; -1: a product of one row.
+  DimId RowDim(const ProductSides& sides) const {
+    DimId best = -1;
+    for (DimId d : sides.rows) {
+      if (best < 0 || at_.window(d) >= at_.window(best)) best = d;
+    }
+    return best;
+  }
+
+  // The output dims of op i with those of the register block last.
+  std::vector<DimId> TileOrder(int i) const {
+    std::vector<DimId> order;
+    for (DimId d : at_.op(i).OutputDims()) {
+      if (d != m_ && d != n_) order.push_back(d);
+    }
+    if (m_ >= 0) order.push_back(m_);
+    order.push_back(n_);
+    return order;
+  }
+
+  // ---- operands ----
+
+  Access OperandAccess(int i, int r) const {
+    const SmgRead& read = at_.op(i).reads[static_cast<size_t>(r)];
+    auto packed = at_.params.packed.find({i, r});
+    if (packed != at_.params.packed.end()) {
+      const LoweredParam& param = at_.lowered.params[static_cast<size_t>(packed->second)];
+      return {.buffer = packed->second, .index = PlainIndex(param.dims), .guards = {}};
+    }
+    if (read.producer < 0) {
+      return {.buffer = at_.params.inputs.at(read.value), .index = read.index, .guards = {}};
+    }
+    BufferId b = at_.locals.Of(read.producer);
+    return {.buffer = b, .index = PlainIndex(at_.buffer(b).dims), .guards = {}};
+  }
+
+  // Product i without its target; copies of operands go to `code`.
+  absl::StatusOr<MmaStmt> Operands(int i, Block* code) {
+    ASSIGN_OR_RETURN(ProductSides sides, SidesOf(i));
+    if (ColumnDim(i, sides) != n_ || RowDim(sides) != m_) {
+      return FailedPrecondition("roles: ", at_.op(i).label, " and ", at_.op(first_).label,
+                                " share a nest but not their columns");
+    }
+    MmaStmt mma{.a = OperandAccess(i, sides.a),
+                .b = OperandAccess(i, sides.b),
+                .m = m_,
+                .n = n_,
+                .over = sides.over,
+                .accumulate = accumulate_};
+    // Columns must be contiguous along n.
+    const ProductChoice& choice = at_.roles.ChoiceOf(i);
+    if (StrideAlong(at_.lowered.schedule, mma.b, at_.windows, n_) != 1) {
+      mma.b = Staged(mma.b, sides.ColumnOperandDims(n_), choice.block.n, code);
+    }
+    if (choice.stage_rows && m_ >= 0) {
+      int64_t rows = BalancedRows(at_.window(m_), block_.m);
+      mma.a = Staged(mma.a, sides.RowOperandDims(m_), rows, code);
+    }
+    at_.locals.Use(mma.a.buffer);
+    at_.locals.Use(mma.b.buffer);
+    return mma;
+  }
+
+  // A copy of an operand with these dims, the last one in blocks.
+  Access Staged(Access source, const std::vector<DimId>& dims, int64_t block, Block* code) {
+    BufferId staged =
+        at_.locals.Add(dims, at_.buffer(source.buffer).dtype, Level::kStaged,
+                       {.blocked = static_cast<int>(dims.size()) - 1, .block = block});
+    at_.locals.Use(source.buffer);
+    at_.locals.Use(staged);
+    Access target{.buffer = staged, .index = PlainIndex(dims), .guards = {}};
+    code->push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
+    return target;
+  }
+
+  // ---- results ----
+
+  // Where product i goes: the accumulators of a register block, allocated in `inner`, or a sum over
+  // the temporal loop.
+  Access Target(int i, Block* inner) {
+    std::vector<DimId> dims = {n_};
+    BufferId target = -1;
+    if (accumulate_) {
+      dims = TileOrder(i);
+      target = at_.locals.Add(dims, DType::kF32, Level::kStaged);
+      at_.locals.Hold(i, target);
+      at_.locals.UseAsFold(target, "sum");
+      at_.locals.KeepAcrossSections(target);
+    } else {
+      if (m_ >= 0) dims.insert(dims.begin(), m_);
+      target = at_.locals.Add(dims, DType::kF32, Level::kAcc);
+      inner->push_back(Stmt{AllocStmt{target}});
+    }
+    return {.buffer = target, .index = PlainIndex(dims), .guards = {}};
+  }
+
+  // What is done to the accumulators of a register block.
+  absl::Status Finish(Block* inner) {
+    std::vector<DimId> order = TileOrder(first_);
+    NestValues values(nest_, accumulators_, &at_);
+    ASSIGN_OR_RETURN(std::vector<ElementOp> steps, values.Finish(order));
+    if (!steps.empty()) inner->push_back(Stmt{EachStmt{.dims = order, .ops = std::move(steps)}});
+    return absl::OkStatus();
+  }
+
+  Block Loops(Block inner) const {
+    auto wrap = [&](DimId d, int64_t tile) {
+      // Without points there is no loop to leave out: the product would read a point that does not
+      // exist.
+      int64_t length = at_.window(d);
+      if (length <= tile && (tile > 1 || length > 0)) return;
+      inner = LoopOver(d, tile, std::move(inner));
+    };
+    if (m_ >= 0) wrap(m_, BalancedRows(at_.window(m_), block_.m));
+    wrap(n_, block_.n);
+    std::vector<DimId> order = TileOrder(first_);
+    for (size_t k = order.size(); k-- > 0;) {
+      if (order[k] != m_ && order[k] != n_) wrap(order[k], 1);
+    }
+    return inner;
+  }
+
+  const Nest& nest_;
+  NestContext& at_;
+  int first_;            // product
+  RegisterBlock block_;  // of all products
+  bool accumulate_ = false;
+  DimId m_ = -1;  // rows of register blocks
+  DimId n_ = -1;  // columns
+  std::vector<BufferId> accumulators_;
+};
+
+}  // namespace
+
+absl::StatusOr<NestCode> LowerProductNest(const Nest& nest, NestContext* at) {
+  return ProductNest(nest, at).Run();
+}
+
+}  // namespace fusion

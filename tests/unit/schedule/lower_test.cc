@@ -1,0 +1,133 @@
+// Lowered schedules on the interpreter against the evaluator; generated code is another matter
+// (tests/conformance).
+#include "core/schedule/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/graph/evaluate.h"
+#include "core/graph/test_values.h"
+#include "core/graph/text.h"
+#include "core/schedule/candidates.h"
+#include "core/schedule/interpret.h"
+#include "core/schedule/reference.h"
+#include "tests/support/sample_graphs.h"
+#include "tests/support/whole_program.h"
+
+namespace fusion {
+namespace {
+
+WholeProgram Whole(std::string_view text) {
+  auto graph = ParseGraph(text);
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  auto whole = AsOneGroup(BuildProgram(*graph).value());
+  FUSION_CHECK(whole.ok(), Message(whole.status()));
+  return *std::move(whole);
+}
+
+// What param p of a kernel holds for `value`, a row-major tensor of the program.
+absl::StatusOr<HostTensor> AsParam(const WholeProgram& whole, const Lowered& lowered, size_t p,
+                                   const HostTensor& value) {
+  const Buffer& buffer = lowered.schedule.buffer(static_cast<BufferId>(p));
+  if (!lowered.params[p].packed) return value.Reshaped(buffer.shape);
+  Schedule pack = PackSchedule(whole.group, lowered, p);
+  RETURN_IF_ERROR(Verify(pack));
+  std::vector<HostTensor> both = {value.Reshaped(pack.buffer(0).shape),
+                                  HostTensor(buffer.dtype, buffer.shape)};
+  RETURN_IF_ERROR(Interpret(pack, &both));
+  return std::move(both[1]);
+}
+
+void ExpectEqualsEvaluator(const WholeProgram& whole, const Lowered& lowered) {
+  KernelReference reference = MakeReference(whole.program, whole.group, lowered);
+  const Program& program = reference.program;
+  std::vector<HostTensor> inputs = RandomInputs(program, /*seed=*/1, /*adversarial=*/false);
+  std::vector<Box> boxes;
+  for (ValueId v : program.outputs) {
+    boxes.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
+  }
+  auto expected = EvaluateBoxes(program, boxes, [&](ValueId v) {
+    auto at = std::find(program.inputs.begin(), program.inputs.end(), v) - program.inputs.begin();
+    return &inputs[static_cast<size_t>(at)];
+  });
+  ASSERT_TRUE(expected.ok()) << expected.status();
+
+  std::vector<HostTensor> params;
+  for (size_t p = 0; p < reference.params.size(); ++p) {
+    const Buffer& buffer = lowered.schedule.buffer(static_cast<BufferId>(p));
+    auto index = static_cast<size_t>(reference.params[p].index);
+    absl::StatusOr<HostTensor> param = HostTensor(buffer.dtype, buffer.shape);
+    if (!reference.params[p].output) param = AsParam(whole, lowered, p, inputs[index]);
+    ASSERT_TRUE(param.ok()) << param.status();
+    params.push_back(*std::move(param));
+  }
+  absl::Status status = Interpret(lowered.schedule, &params);
+  ASSERT_TRUE(status.ok()) << status;
+  for (size_t p = 0; p < params.size(); ++p) {
+    if (!reference.params[p].output) continue;
+    const HostTensor& output = (*expected)[static_cast<size_t>(reference.params[p].index)];
+    for (int64_t e = 0; e < params[p].elements(); ++e) {
+      double wanted = output.GetDouble(e);
+      ASSERT_NEAR(params[p].GetDouble(e), wanted, 1e-4 * (1 + std::abs(wanted))) << "element " << e;
+    }
+  }
+}
+
+class Lowering : public ::testing::TestWithParam<std::tuple<SampleGraph, const char*>> {};
+
+// The whole graph as one kernel, in every enumerated way.
+TEST_P(Lowering, EqualsTheEvaluator) {
+  auto [sample, device_name] = GetParam();
+  WholeProgram whole = Whole(sample.text);
+  DeviceSpec device = DeviceNamed(device_name, 2);
+  std::string refusal;
+  std::vector<Choice> choices = EnumerateChoices(whole.group, device, {.limit = 100}, &refusal);
+  ASSERT_FALSE(choices.empty()) << refusal;
+  for (const Choice& choice : choices) {
+    auto lowered = Lower(whole.group, choice, device, false);
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    std::string text = ToString(lowered->schedule);
+    SCOPED_TRACE(text);
+    ASSERT_TRUE(Verify(lowered->schedule).ok()) << Verify(lowered->schedule);
+    auto back = ParseSchedule(text);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(ToString(*back), text);
+    ExpectEqualsEvaluator(whole, *lowered);
+    EXPECT_EQ(ToString(Lower(whole.group, choice, device, false)->schedule), text);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SampleGraphs, Lowering,
+                         ::testing::Combine(::testing::ValuesIn(kSampleGraphs),
+                                            ::testing::Values("generic-x86-64-v2", "generic-avx2",
+                                                              "generic-avx512")),
+                         [](const auto& param) {
+                           std::string device = std::get<1>(param.param);
+                           std::replace(device.begin(), device.end(), '-', '_');
+                           return StrCat(std::get<0>(param.param).name, "_", device);
+                         });
+
+TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
+  WholeProgram whole = Whole(R"(graph "g" {
+  %0 = input "x" : f32[8,16]
+  %1 = weight "w" : f32[16,50]
+  %2 = MatMul(%0, %1) : f32[8,50]  "" @ ""
+  output %2
+}
+)");
+  DeviceSpec device = DeviceNamed("generic-avx2");
+  std::vector<Choice> choices = EnumerateChoices(whole.group, device, {}, nullptr);
+  ASSERT_FALSE(choices.empty());
+  Choice choice = choices[0];
+  DimId n = whole.group.smg.op(0).dims[1];
+  choice.grid = {{n, choice.products.begin()->second.block.n + 1}};
+  auto lowered = Lower(whole.group, choice, device, false);
+  EXPECT_EQ(lowered.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Message(lowered.status()),
+            StrCat("columns: ", whole.group.smg.dim(n).name, " is cut inside panels of ",
+                   choice.products.begin()->second.block.n));
+}
+
+}  // namespace
+}  // namespace fusion
