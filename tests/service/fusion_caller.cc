@@ -136,18 +136,6 @@ v1::PlanFusionRequest RequestFor(const onnx::ModelProto& model, v1::PlanMode mod
   return request;
 }
 
-TestModel LinearReluModel(int64_t rows, const std::string& prefix) {
-  TestModel m;
-  m.Input(prefix + "x", {rows, 64})
-      .Reference(prefix + "w", {64, 32})
-      .Reference(prefix + "b", {32})
-      .Node("MatMul", {prefix + "x", prefix + "w"}, {prefix + "p"}, prefix + "product")
-      .Node("Add", {prefix + "p", prefix + "b"}, {prefix + "s"}, prefix + "sum")
-      .Node("Relu", {prefix + "s"}, {prefix + "y"}, prefix + "relu")
-      .Output(prefix + "y");
-  return m;
-}
-
 onnx::ModelProto SentModel(const std::string& name, int64_t layers, uint64_t seed) {
   const ModelSpec* spec = FindModel(name);
   ModelParams params = spec->defaults;

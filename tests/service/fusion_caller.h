@@ -62,9 +62,6 @@ class FusionCaller {
 v1::PlanFusionRequest RequestFor(const onnx::ModelProto& model,
                                  v1::PlanMode mode = v1::PLAN_MODE_COMPILE);
 
-/// y = Relu(x w + b), x [rows, 64], w [64, 32].
-TestModel LinearReluModel(int64_t rows = 8, const std::string& prefix = "");
-
 /// A generated model as the client sends it, without weights. `layers`: 0 means as many as it has;
 /// `seed`: of the values of its weights.
 onnx::ModelProto SentModel(const std::string& name, int64_t layers = 0, uint64_t seed = 1);

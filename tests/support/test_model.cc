@@ -147,4 +147,16 @@ TestModel& TestModel::End() {
   return *this;
 }
 
+TestModel LinearReluModel(int64_t rows, const std::string& prefix) {
+  TestModel m;
+  m.Input(prefix + "x", {rows, 64})
+      .Reference(prefix + "w", {64, 32})
+      .Reference(prefix + "b", {32})
+      .Node("MatMul", {prefix + "x", prefix + "w"}, {prefix + "p"}, prefix + "product")
+      .Node("Add", {prefix + "p", prefix + "b"}, {prefix + "s"}, prefix + "sum")
+      .Node("Relu", {prefix + "s"}, {prefix + "y"}, prefix + "relu")
+      .Output(prefix + "y");
+  return m;
+}
+
 }  // namespace fusion

@@ -58,11 +58,17 @@ class TestModel {
   onnx::NodeProto* last() { return last_; }
   onnx::GraphProto* graph() { return proto_.mutable_graph(); }
   onnx::ModelProto& proto() { return proto_; }
+  /// As a client sends it.
+  std::string Bytes() const { return proto_.SerializeAsString(); }
 
  private:
   onnx::ModelProto proto_;
   onnx::FunctionProto* function_ = nullptr;
   onnx::NodeProto* last_ = nullptr;
 };
+
+/// y = Relu(x w + b), x [rows, 64], w [64, 32] and b by reference; nodes product, sum, relu.
+/// `prefix` goes before every name.
+TestModel LinearReluModel(int64_t rows = 8, const std::string& prefix = "");
 
 }  // namespace fusion

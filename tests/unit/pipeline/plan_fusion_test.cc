@@ -24,23 +24,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-std::string BytesOf(const TestModel& model) {
-  return const_cast<TestModel&>(model).proto().SerializeAsString();
-}
-
-// y = Relu(x W + b)
-std::string SmallModel(int64_t rows = 8, const std::string& prefix = "") {
-  TestModel m;
-  m.Input(prefix + "x", {rows, 64})
-      .Reference(prefix + "w", {64, 32})
-      .Reference(prefix + "b", {32})
-      .Node("MatMul", {prefix + "x", prefix + "w"}, {prefix + "p"}, prefix + "product")
-      .Node("Add", {prefix + "p", prefix + "b"}, {prefix + "s"}, prefix + "sum")
-      .Node("Relu", {prefix + "s"}, {prefix + "y"}, prefix + "relu")
-      .Output(prefix + "y");
-  return BytesOf(m);
-}
-
 class FusionPipelineTest : public testing::Test {
  protected:
   FusionPipelineTest()
@@ -97,7 +80,7 @@ std::vector<std::string> StageNames(const PlanReply& reply) {
 }
 
 TEST_F(FusionPipelineTest, AMissGoesThroughEveryStage) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanReply reply = Ask(Request(model));
   EXPECT_EQ(reply.cache, CacheOutcome::kMiss);
   EXPECT_THAT(StageNames(reply), testing::ElementsAre("recall", "target", "import", "canonicalise",
@@ -116,7 +99,7 @@ TEST_F(FusionPipelineTest, AMissGoesThroughEveryStage) {
 }
 
 TEST_F(FusionPipelineTest, EqualBytesAreNotImportedAgain) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   Ask(Request(model));
   PlanReply again = Ask(Request(model));
   EXPECT_THAT(StageNames(again), testing::ElementsAre("recall", "lookup"));
@@ -126,8 +109,8 @@ TEST_F(FusionPipelineTest, EqualBytesAreNotImportedAgain) {
 }
 
 TEST_F(FusionPipelineTest, TheSameGraphUnderOtherNamesIsAHit) {
-  std::string model = SmallModel();
-  std::string renamed = SmallModel(8, "other/");
+  std::string model = LinearReluModel().Bytes();
+  std::string renamed = LinearReluModel(8, "other/").Bytes();
   PlanReply first = Ask(Request(model));
   int compiled = compiled_;
   PlanReply second = Ask(Request(renamed));
@@ -153,7 +136,7 @@ TEST_F(FusionPipelineTest, OtherWeightValuesAreAHit) {
 }
 
 TEST_F(FusionPipelineTest, OptionsAndTargetMakeOtherPlans) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   std::vector<std::function<void(PlanRequest*)>> changes = {
       [](PlanRequest*) {},
       [](PlanRequest* r) { r->target.isa = "avx512"; },
@@ -175,7 +158,7 @@ TEST_F(FusionPipelineTest, OptionsAndTargetMakeOtherPlans) {
 }
 
 TEST_F(FusionPipelineTest, JitterOfAHintIsAHit) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.options.hints.memory_pressure = 0.3;
   Ask(request);
@@ -184,7 +167,7 @@ TEST_F(FusionPipelineTest, JitterOfAHintIsAHit) {
 }
 
 TEST_F(FusionPipelineTest, PlanOnlyCompilesNothing) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.mode = PlanMode::kPlanOnly;
   PlanReply reply = Ask(request);
@@ -200,7 +183,7 @@ TEST_F(FusionPipelineTest, PlanOnlyCompilesNothing) {
 
 TEST_F(FusionPipelineTest, ByDeadlineAnswersWithWhatIsReady) {
   gate_closed_ = true;
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.mode = PlanMode::kByDeadline;
   PlanReply reply = Ask(request);
@@ -220,7 +203,7 @@ TEST_F(FusionPipelineTest, ByDeadlineAnswersWithWhatIsReady) {
 
 TEST_F(FusionPipelineTest, EqualRequestsAtOnceCompileEachKernelOnce) {
   gate_closed_ = true;
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   std::vector<std::future<CacheOutcome>> calls;
   for (int i = 0; i < 16; ++i) {
     calls.push_back(std::async(std::launch::async, [&] { return Ask(Request(model)).cache; }));
@@ -237,7 +220,7 @@ TEST_F(FusionPipelineTest, EqualRequestsAtOnceCompileEachKernelOnce) {
 
 TEST_F(FusionPipelineTest, ACancelledCallerDoesNotEndTheBuild) {
   gate_closed_ = true;
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   CancelToken cancel;
   auto call = std::async(std::launch::async,
                          [&] { return pipeline_.PlanFusion(Request(model), cancel).status(); });
@@ -277,7 +260,7 @@ TEST_F(FusionPipelineTest, AFailedKernelTakesItsGroupApart) {
                ? FakeAct::kError
                : FakeAct::kCompile;
   };
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanReply reply = Ask(Request(model));
   EXPECT_EQ(reply.stored->plan.totals.kernels, 3) << "one kernel a node";
   EXPECT_THAT(reply.warnings, testing::Contains(HasSubstr("not fused")));
@@ -293,7 +276,7 @@ TEST_F(FusionPipelineTest, DumpsOfAnUnfusedPlanAreOfThatPlan) {
   decide_ = [](const CompileJob& job) {
     return job.label.find('+') != std::string::npos ? FakeAct::kError : FakeAct::kCompile;
   };
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   PlanReply unfused = Ask(request);
   ASSERT_THAT(unfused.stored->plan.fallbacks, SizeIs(3));
@@ -309,7 +292,7 @@ TEST_F(FusionPipelineTest, DumpsOfAnUnfusedPlanAreOfThatPlan) {
 
 TEST_F(FusionPipelineTest, ACallerThatLeavesDoesNotWaitForItsDeadline) {
   gate_closed_ = true;
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.mode = PlanMode::kByDeadline;
   request.ready_within = std::chrono::hours(24);
@@ -335,7 +318,7 @@ TEST_F(FusionPipelineTest, AKernelThatWasTooSlowTakesItsGroupApartForNowOnly) {
     bool fused = job.label.find('+') != std::string::npos;
     return fused ? FakeAct::kHang : FakeAct::kCompile;
   };
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   auto call = std::async(std::launch::async, [&] { return Ask(Request(model)); });
   while (call.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
     worker_clock_.Advance(std::chrono::seconds(30));  // the limit counts from when the job began
@@ -348,7 +331,7 @@ TEST_F(FusionPipelineTest, AKernelThatWasTooSlowTakesItsGroupApartForNowOnly) {
 
 TEST_F(FusionPipelineTest, AKernelThatCannotBeTakenApartFailsTheRequestWithTheCompilersWords) {
   decide_ = [](const CompileJob&) { return FakeAct::kError; };
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   absl::Status status = Send(Request(model)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("kernel fk_"));
@@ -360,7 +343,7 @@ TEST_F(FusionPipelineTest, AKernelThatCannotBeTakenApartFailsTheRequestWithTheCo
 }
 
 TEST_F(FusionPipelineTest, DumpsShowEveryValueBetweenStages) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.mode = PlanMode::kPlanOnly;
   request.dumps = {DumpKind::kGraph, DumpKind::kProgram, DumpKind::kSmg, DumpKind::kSchedule,
@@ -379,7 +362,7 @@ TEST_F(FusionPipelineTest, DumpsShowEveryValueBetweenStages) {
 TEST_F(FusionPipelineTest, MessagesNameTheCallersNode) {
   TestModel m;
   m.Input("x", {4, 4}, DType::kF64).Node("Exp", {"x"}, {"y"}, "the/\"node\"").Output("y");
-  std::string model = BytesOf(m);
+  std::string model = m.Bytes();
   absl::Status status = Send(Request(model)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("node \"the/\\\"node\\\"\" (Exp)"));
@@ -392,7 +375,7 @@ TEST_F(FusionPipelineTest, AnUnknownKernelIsNotFound) {
 }
 
 TEST_F(FusionPipelineTest, ATargetMatchedByItsIsaOnlyIsAWarning) {
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.target.vendor = "GenuineFusion";
   request.target.family = 6;
@@ -403,7 +386,7 @@ TEST_F(FusionPipelineTest, ATargetMatchedByItsIsaOnlyIsAWarning) {
 TEST_F(FusionPipelineTest, BadRequestsAreRefused) {
   EXPECT_EQ(Send(Request("")).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Send(Request("not onnx")).status().code(), absl::StatusCode::kInvalidArgument);
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);
   request.target.isa = "avx1024";
   EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kUnimplemented);
@@ -430,7 +413,7 @@ TEST(FusionPipelineWithoutAvx512, RefusesTheIsaItsCompilerDoesNotKnow) {
       {.workers = 1}, toolchain,
       std::make_unique<FakeStarter>([](const CompileJob&) { return FakeAct::kCompile; }), logger);
   FusionPipeline pipeline({}, BuiltInSpecs().value(), toolchain, store, workers, logger);
-  std::string model = SmallModel();
+  std::string model = LinearReluModel().Bytes();
   PlanRequest request;
   request.source.onnx_model = model;
   request.target.isa = "avx512";
