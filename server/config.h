@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/logging.h"
+#include "core/base/sanitizer.h"
 
 namespace fusion {
 
@@ -17,7 +18,7 @@ struct ServerConfig {
   int64_t store_limit_bytes = int64_t{4} << 30;
   int64_t memory_limit_bytes = int64_t{256} << 20;
   int workers = 0;  // 0: one per core; resolved by ParseCommandLine
-  int64_t worker_memory_bytes = int64_t{8} << 30;
+  int64_t worker_memory_bytes = kSanitized ? 0 : int64_t{8} << 30;
   int64_t compile_queue = 4096;
   double compile_seconds = 30;
   std::string compiler;  // empty: the first allowed one that exists

@@ -149,8 +149,7 @@ void* Executor::Place(const PlanTensor& tensor, const std::vector<void*>& inputs
     case Space::kOutput:
       return index < outputs.size() ? outputs[index] : nullptr;
     case Space::kWeight:
-      return weights_[index] == nullptr ? nullptr
-                                        : const_cast<std::byte*>(weights_[index]->bytes());
+      return const_cast<std::byte*>(weights_[index]);
     case Space::kConstant:
       return const_cast<std::byte*>(plan_.constants[index]->bytes());
     case Space::kPrepared:
@@ -201,12 +200,13 @@ absl::Status Executor::Prepare(
   for (size_t i = 0; i < plan_.weights.size(); ++i) {
     if (plan_.weights[i] < 0) continue;
     const PlanTensor& declared = plan_.tensors[static_cast<size_t>(plan_.weights[i])];
-    ASSIGN_OR_RETURN(weights_[i], weight(static_cast<int>(i)));
-    if (weights_[i]->dtype() != declared.dtype || weights_[i]->dims() != declared.dims) {
-      return InvalidArgument("weight ", i, " is ", DTypeName(weights_[i]->dtype()),
-                             DimsToString(weights_[i]->dims()), ", the plan says ",
+    ASSIGN_OR_RETURN(const HostTensor* given, weight(static_cast<int>(i)));
+    if (given->dtype() != declared.dtype || given->dims() != declared.dims) {
+      return InvalidArgument("weight ", i, " is ", DTypeName(given->dtype()),
+                             DimsToString(given->dims()), ", the plan says ",
                              DTypeName(declared.dtype), DimsToString(declared.dims));
     }
+    weights_[i] = given->bytes();
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext());
   std::vector<void*> base;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -84,7 +85,7 @@ class Executor {
   uint64_t scratch_stride_ = 0;
   uint64_t workspace_bytes_ = 0;
   std::unique_ptr<Memory> prepared_;
-  std::vector<const HostTensor*> weights_;
+  std::vector<const std::byte*> weights_;
   bool ready_ = false;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Context>> idle_;  // guarded by mutex_

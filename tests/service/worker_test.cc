@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/base/file.h"
+#include "core/base/sanitizer.h"
 #include "core/compile/worker_pool.h"
 #include "core/device/host_isa.h"
 #include "tests/support/capturing_logger.h"
@@ -21,11 +22,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // reserves terabytes, and turns a SIGSEGV into exit code 1
-#else
-constexpr bool kSanitized = false;
-#endif
 constexpr const char* kSegfault =
     kSanitized ? "exited with 1" : "killed by signal 11 (Segmentation fault)";
 
