@@ -15,49 +15,92 @@ using google::protobuf::io::CodedInputStream;
 // Parsers refuse what nests deeper.
 constexpr int kMaxDepth = 100;
 
-// What a length-delimited field holds: objects, or packed numbers.
-bool HoldsObject(const FieldDescriptor& field) {
-  return field.type() == FieldDescriptor::TYPE_MESSAGE ||
-         field.type() == FieldDescriptor::TYPE_STRING ||
-         field.type() == FieldDescriptor::TYPE_BYTES;
-}
+// Small numbers grow too: from one byte to eight, twice that while an array grows. So many of them
+// weigh as much as an object.
+constexpr int64_t kNumbersPerObject = 8;
 
-int64_t Count(const Descriptor& type, CodedInputStream* in, int64_t limit, int depth) {
-  if (depth > kMaxDepth) return -1;
-  int64_t objects = 0;
-  while (uint32_t tag = in->ReadTag()) {
-    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
-      if (!WireFormatLite::SkipField(in, tag)) return -1;
-      continue;
+/// Walks a serialised message and everything in it. Used once.
+class Walk {
+ public:
+  Walk(std::string_view bytes, int64_t limit)
+      : in_(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size())),
+        limit_(limit) {}
+
+  /// False if the bytes are no message. Stops soon after the limit, with true.
+  bool Message(const Descriptor& type) { return Fields(&type, /*group=*/0, /*depth=*/0); }
+  int64_t objects() const { return objects_ + numbers_ / kNumbersPerObject; }
+
+ private:
+  bool Full() const { return objects() > limit_; }
+
+  // Up to the end of the message, or of the group with that number. `type`: null if unknown.
+  bool Fields(const Descriptor* type, int group, int depth) {
+    if (depth > kMaxDepth) return false;
+    while (!Full()) {
+      uint32_t tag = in_.ReadTag();
+      if (tag == 0) return group == 0 && in_.ConsumedEntireMessage();
+      int number = WireFormatLite::GetTagFieldNumber(tag);
+      WireFormatLite::WireType wire = WireFormatLite::GetTagWireType(tag);
+      if (number == 0) return false;
+      if (wire == WireFormatLite::WIRETYPE_END_GROUP) return number == group;
+      const FieldDescriptor* field = type == nullptr ? nullptr : type->FindFieldByNumber(number);
+      if (field != nullptr && !IsExpected(*field, wire)) field = nullptr;
+      if (!Field(field, tag, depth)) return false;
+    }
+    return true;
+  }
+
+  // Whether a parser takes what comes in this form for the field; otherwise it is unknown to it.
+  static bool IsExpected(const FieldDescriptor& field, WireFormatLite::WireType wire) {
+    auto type = static_cast<WireFormatLite::FieldType>(field.type());
+    return wire == WireFormatLite::WireTypeForFieldType(type) ||
+           (wire == WireFormatLite::WIRETYPE_LENGTH_DELIMITED && field.is_packable());
+  }
+
+  // `field`: null if unknown. Parsers keep unknown fields, each as an object.
+  bool Field(const FieldDescriptor* field, uint32_t tag, int depth) {
+    WireFormatLite::WireType wire = WireFormatLite::GetTagWireType(tag);
+    bool is_message = field != nullptr && field->message_type() != nullptr;
+    if (wire == WireFormatLite::WIRETYPE_START_GROUP) {
+      ++objects_;
+      return Fields(is_message ? field->message_type() : nullptr,
+                    WireFormatLite::GetTagFieldNumber(tag), depth + 1);
+    }
+    if (wire != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      // An unknown value of a proto2 enum becomes an unknown field.
+      bool is_number = field != nullptr && field->type() != FieldDescriptor::TYPE_ENUM;
+      ++(is_number ? numbers_ : objects_);
+      return WireFormatLite::SkipField(&in_, tag);
     }
     uint32_t length = 0;
-    if (!in->ReadVarint32(&length)) return -1;
-    if (static_cast<int64_t>(length) > in->BytesUntilLimit()) return -1;
-    const FieldDescriptor* field = type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
-    // Parsers keep unknown fields too.
-    if (field == nullptr || HoldsObject(*field)) ++objects;
-    if (field == nullptr || field->type() != FieldDescriptor::TYPE_MESSAGE) {
-      if (!in->Skip(static_cast<int>(length))) return -1;
-    } else {
-      CodedInputStream::Limit outer = in->PushLimit(static_cast<int>(length));
-      int64_t inner = Count(*field->message_type(), in, limit - objects, depth + 1);
-      if (inner < 0) return -1;
-      objects += inner;
-      if (objects > limit) return objects;
-      if (in->BytesUntilLimit() != 0) return -1;
-      in->PopLimit(outer);
+    if (!in_.ReadVarint32(&length)) return false;
+    if (static_cast<int64_t>(length) > in_.BytesUntilLimit()) return false;
+    if (field != nullptr && field->is_packable()) {
+      // Fixed-size numbers do not grow.
+      bool varints = WireFormatLite::WireTypeForFieldType(static_cast<WireFormatLite::FieldType>(
+                         field->type())) == WireFormatLite::WIRETYPE_VARINT;
+      if (varints) numbers_ += length;
+      return in_.Skip(static_cast<int>(length));
     }
-    if (objects > limit) return objects;
+    ++objects_;
+    if (!is_message) return in_.Skip(static_cast<int>(length));
+    CodedInputStream::Limit outer = in_.PushLimit(static_cast<int>(length));
+    if (!Fields(field->message_type(), /*group=*/0, depth + 1)) return false;
+    in_.PopLimit(outer);
+    return true;
   }
-  return in->ConsumedEntireMessage() ? objects : -1;
-}
+
+  CodedInputStream in_;
+  const int64_t limit_;
+  int64_t objects_ = 0;
+  int64_t numbers_ = 0;
+};
 
 }  // namespace
 
 int64_t CountObjects(const Descriptor& type, std::string_view bytes, int64_t limit) {
-  CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
-                      static_cast<int>(bytes.size()));
-  return Count(type, &in, limit, 0);
+  Walk walk(bytes, limit);
+  return walk.Message(type) ? walk.objects() : -1;
 }
 
 }  // namespace fusion

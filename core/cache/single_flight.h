@@ -1,15 +1,14 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "core/base/cancel.h"
 #include "core/base/mutex.h"
+#include "core/base/result_cell.h"
 #include "core/base/task_executor.h"
 
 namespace fusion {
@@ -51,14 +50,7 @@ class SingleFlight {
   int64_t shared_total() const { return state_->shared_total.load(std::memory_order_relaxed); }
 
  private:
-  // How late a waiter may notice that its token was cancelled: tokens do not notify.
-  static constexpr Nanoseconds kSlice = std::chrono::milliseconds(10);
-
-  struct Flight {
-    Mutex mutex;
-    CondVar done;
-    std::optional<Result> result ABSL_GUARDED_BY(mutex);
-  };
+  using Flight = ResultCell<std::shared_ptr<const Value>>;
 
   // Outlives the SingleFlight if work is still running then.
   struct State {
@@ -86,9 +78,7 @@ class SingleFlight {
         MutexLock lock(&state_->mutex);
         state_->flights.erase(key_);
       }
-      MutexLock lock(&flight_->mutex);
-      flight_->result = std::move(result);
-      flight_->done.NotifyAll();
+      flight_->Set(std::move(result));
     }
 
    private:
@@ -115,18 +105,9 @@ class SingleFlight {
 
   Result Wait(Flight& flight, const CancelToken& waiter) {
     state_->waiters.fetch_add(1, std::memory_order_relaxed);
-    Result result = WaitForResult(flight, waiter);
+    Result result = flight.Wait(waiter);
     state_->waiters.fetch_sub(1, std::memory_order_relaxed);
     return result;
-  }
-
-  static Result WaitForResult(Flight& flight, const CancelToken& waiter) {
-    MutexLock lock(&flight.mutex);
-    for (;;) {
-      if (flight.result.has_value()) return *flight.result;
-      RETURN_IF_ERROR(waiter.Check());
-      flight.done.WaitFor(&flight.mutex, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
-    }
   }
 
   TaskExecutor& executor_;

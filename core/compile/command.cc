@@ -15,10 +15,12 @@
 namespace fusion {
 namespace {
 
-// Reads what `fd` (non-blocking) holds now; false at its end.
+// Reads what `fd` (non-blocking) holds now, at most 256 KB of it; false at its end. Bounded,
+// because whoever writes as fast as we read must not keep us from looking at the limits; more than
+// a pipe holds (64 KB), so that nothing is left of a command that has ended.
 bool Drain(int fd, int64_t log_bytes, CommandResult* result, int64_t* total) {
   std::array<char, 16 << 10> buffer;
-  for (;;) {
+  for (int reads = 0; reads < 16; ++reads) {
     ssize_t n = read(fd, buffer.data(), buffer.size());
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0) return false;
@@ -28,6 +30,7 @@ bool Drain(int fd, int64_t log_bytes, CommandResult* result, int64_t* total) {
     result->output.append(buffer.data(), static_cast<size_t>(kept));
     result->truncated |= kept < n;
   }
+  return true;
 }
 
 class ProcessRunner final : public CommandRunner {

@@ -1,6 +1,5 @@
 #include "core/compile/worker_pool.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/base/kernel_abi.h"
@@ -29,21 +28,6 @@ int64_t CpuSeconds(Nanoseconds wall) {
 std::string NameOf(const CompileJob& job) { return StrCat(job.symbol, " (", job.label, ")"); }
 
 }  // namespace
-
-CompileResult CompileTicket::Wait(const CancelToken& waiter) const {
-  MutexLock lock(&mutex_);
-  for (;;) {
-    if (result_.has_value()) return *result_;
-    RETURN_IF_ERROR(waiter.Check());
-    changed_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
-  }
-}
-
-void CompileTicket::Finish(CompileResult result) {
-  MutexLock lock(&mutex_);
-  result_ = std::move(result);
-  changed_.NotifyAll();
-}
 
 WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
                        std::unique_ptr<WorkerStarter> starter, Logger& logger, const Clock& clock)
@@ -260,7 +244,7 @@ CompileResult WorkerPool::Crashed(const Task& task, std::string_view stage, std:
   logger_.Error("worker_crashed",
                 {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
   SaveLog(task, message, "");
-  return Internal(message);
+  return absl::AbortedError(message);
 }
 
 absl::Status WorkerPool::EnsureWorker(Slot* slot) {
@@ -331,7 +315,7 @@ void WorkerPool::Finish(const Task& task, CompileResult result, Outcome outcome)
   }
   if (result.ok() && options_.on_made) options_.on_made(**result);
   if (task.on_done) task.on_done(result);
-  task.ticket->Finish(std::move(result));
+  task.ticket->result_.Set(std::move(result));
 }
 
 void WorkerPool::SaveLog(const Task& task, std::string_view message, std::string_view log) {

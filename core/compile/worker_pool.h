@@ -11,6 +11,7 @@
 #include "core/base/cancel.h"
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
+#include "core/base/result_cell.h"
 #include "core/bundle/plan.h"
 #include "core/compile/compile_logs.h"
 #include "core/compile/toolchain.h"
@@ -65,15 +66,11 @@ class CompileTicket {
  public:
   /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the job
   /// alone.
-  CompileResult Wait(const CancelToken& waiter) const;
+  CompileResult Wait(const CancelToken& waiter) const { return result_.Wait(waiter); }
 
  private:
   friend class WorkerPool;
-  void Finish(CompileResult result);
-
-  mutable Mutex mutex_;
-  mutable CondVar changed_;
-  std::optional<CompileResult> result_ ABSL_GUARDED_BY(mutex_);
+  ResultCell<std::shared_ptr<const KernelArtifact>> result_;
 };
 
 /// Compiles kernels in a fixed number of worker processes.
@@ -84,7 +81,7 @@ class CompileTicket {
 ///
 /// A worker that crashes, hangs or talks nonsense is replaced. A job that hangs fails with
 /// DeadlineExceeded. One whose worker dies is tried once more, because that may be anybody's doing
-/// (an operator, a machine without memory); the second time it fails with Internal. A kernel that
+/// (an operator, a machine without memory); the second time it fails with Aborted. A kernel that
 /// does not compile or that the check refuses fails with Internal; the message quotes the log.
 /// Equal jobs are not merged: that is up to the caller. Thread-safe. `toolchain`, `logger` and
 /// `clock` outlive the pool.

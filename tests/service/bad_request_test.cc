@@ -224,20 +224,32 @@ TEST_F(BadRequestTest, GarbageBytes) {
             StatusCode::UNIMPLEMENTED);
 }
 
-TEST_F(BadRequestTest, BytesThatWouldExplodeWhenParsed) {
-  // Empty nodes: two bytes on the wire, a hundred in memory.
-  v1::PlanFusionRequest request;
-  std::string nodes;
-  for (int i = 0; i < 1'500'000; ++i) nodes += std::string("\x2a\x00", 2);
-  std::string bytes = "\x12";  // op_graph
-  for (size_t left = nodes.size(); left > 0; left >>= 7) {
+// Two bytes on the wire, a hundred in memory, a million and a half times; `field` is the tag of the
+// message they are in.
+std::string Explosive(char field, std::string_view piece) {
+  constexpr int kPieces = 1'500'000;
+  std::string bytes(1, field);
+  for (size_t left = kPieces * piece.size(); left > 0; left >>= 7) {
     bytes += static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
   }
-  bytes += nodes;
-  std::string response;
-  grpc::Status status = caller_->CallBytes("/fusion.v1.FusionService/PlanFusion", bytes, &response);
-  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("request has more than 524288"));
+  for (int i = 0; i < kPieces; ++i) bytes += piece;
+  return bytes;
+}
+
+TEST_F(BadRequestTest, BytesThatWouldExplodeWhenParsed) {
+  using std::string_view;
+  constexpr string_view kEmptyNode("\x2a\x00", 2);
+  constexpr string_view kUnknownNumber("\x78\x00", 2);
+  constexpr string_view kUnknownGroup("\x7b\x7c");
+  for (string_view piece : {kEmptyNode, kUnknownNumber, kUnknownGroup}) {
+    for (char field : {'\x12', '\x0a'}) {  // op_graph, onnx_model
+      std::string response;
+      grpc::Status status = caller_->CallBytes("/fusion.v1.FusionService/PlanFusion",
+                                               Explosive(field, piece), &response);
+      EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+      EXPECT_THAT(status.error_message(), HasSubstr("has more than 524288"));
+    }
+  }
 }
 
 TEST_F(BadRequestTest, Oversize) {

@@ -93,6 +93,28 @@ TEST_F(CommandTest, AFloodIsCutAndEndsTheCommand) {
   EXPECT_THAT(result.how, HasSubstr("at most 200000 are allowed"));
 }
 
+TEST_F(CommandTest, AFloodThatNeverPausesIsCutSoon) {
+  CommandResult result = Shell("exec cat /dev/zero", [](Command* c) { c->output_bytes = 1 << 20; });
+  ASSERT_EQ(result.end, CommandEnd::kFlooded);
+  constexpr std::string_view kBefore = "killed after ";
+  ASSERT_THAT(result.how, testing::StartsWith(kBefore));
+  EXPECT_LE(std::stoll(result.how.substr(kBefore.size())), (1 << 20) + (256 << 10))
+      << "one look at the limit for every 256 KB";
+}
+
+TEST_F(CommandTest, AFloodDoesNotPostponeTheEnd) {
+  CommandResult result = Shell("exec cat /dev/zero", [](Command* c) {
+    c->wall_limit = milliseconds(300);
+    c->output_bytes = int64_t{1} << 50;
+  });
+  EXPECT_EQ(result.end, CommandEnd::kTimedOut);
+}
+
+TEST_F(CommandTest, AllOutputOfACommandThatHasEndedIsRead) {
+  CommandResult result = Shell("head -c 65536 /dev/zero", [](Command* c) { c->log_bytes = 65536; });
+  EXPECT_EQ(result.output.size(), 65536u);
+}
+
 TEST_F(CommandTest, LimitsHold) {
   CommandResult files =
       Shell("head -c 2000000 /dev/zero > big", [](Command* c) { c->limits.file_bytes = 1000000; });

@@ -146,7 +146,7 @@ TEST_F(WorkerPoolTest, AFailedCompileQuotesAndSavesItsLog) {
 TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
   auto pool = MakePool();
   CompileResult result = RunJob(*pool, Job("die"));
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(result.status())),
               HasSubstr("worker failed in stage 'taking the job': killed by signal 11"));
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
@@ -161,7 +161,7 @@ TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
 TEST_F(WorkerPoolTest, GarbageFromAWorkerFailsOneJob) {
   auto pool = MakePool();
   CompileResult result = RunJob(*pool, Job("garbage"));
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(result.status())), HasSubstr("stage 'compile'"));
   EXPECT_THAT(std::string(Message(result.status())), HasSubstr("no MessagePack"));
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());

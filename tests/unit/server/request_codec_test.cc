@@ -120,6 +120,47 @@ TEST(ObjectCountTest, CountsMessagesAndTextsAtEveryDepth) {
   EXPECT_EQ(CountObjects(*v1::OpGraph::descriptor(), "", 5), 0);
 }
 
+std::string Repeated(std::string_view piece, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += piece;
+  return all;
+}
+
+TEST(ObjectCountTest, WhatAParserDoesNotKnowButKeepsCounts) {
+  const auto& type = *v1::PlanFusionRequest::descriptor();
+  auto count = [&](const std::string& bytes) { return CountObjects(type, bytes, 1000); };
+  EXPECT_EQ(count(Repeated(std::string("\x78\x00", 2), 100)), 100) << "varints of field 15";
+  EXPECT_EQ(count(Repeated("\x7d\x01\x02\x03\x04", 100)), 100) << "four bytes";
+  EXPECT_EQ(count(Repeated(std::string("\x7a\x00", 2), 100)), 100) << "texts";
+  EXPECT_EQ(count(Repeated("\x7b\x7c", 100)), 100) << "groups";
+  EXPECT_EQ(count(Repeated("\x7b\x7b\x78\x01\x7c\x08\x05\x7c", 100)), 400)
+      << "groups of a group of a number, and of a field that is known elsewhere";
+  EXPECT_EQ(count(Repeated(std::string("\x10\x00", 2), 100)), 100)
+      << "a number where op_graph belongs";
+  EXPECT_EQ(count(Repeated("\x13\x14", 100)), 100) << "a group where op_graph belongs";
+  EXPECT_GT(CountObjects(type, Repeated("\x7b\x7c", 100), 5), 5);
+  EXPECT_LE(CountObjects(type, Repeated("\x7b\x7c", 100), 5), 7) << "stops early";
+}
+
+TEST(ObjectCountTest, NumbersCountAsWhatTheyGrowTo) {
+  v1::Node node;
+  for (int i = 0; i < 800; ++i) node.add_inputs(i % 100);
+  EXPECT_EQ(CountObjects(*v1::Node::descriptor(), node.SerializeAsString(), 1000), 100);
+  std::string one_by_one = Repeated(std::string("\x18\x00", 2), 800);  // outputs
+  EXPECT_EQ(CountObjects(*v1::Node::descriptor(), one_by_one, 1000), 100);
+}
+
+TEST(ObjectCountTest, GroupsEndWhereTheyShould) {
+  const auto& type = *v1::PlanFusionRequest::descriptor();
+  EXPECT_EQ(CountObjects(type, "\x7b", 1000), -1) << "no end";
+  EXPECT_EQ(CountObjects(type, "\x7c", 1000), -1) << "no begin";
+  EXPECT_EQ(CountObjects(type, "\x7b\x74", 1000), -1) << "the end of another";
+  EXPECT_EQ(CountObjects(type, "\x12\x01\x7b\x7c", 1000), -1) << "across the end of a message";
+  EXPECT_EQ(CountObjects(type, Repeated("\x7b", 90) + Repeated("\x7c", 90), 1000), 90);
+  EXPECT_EQ(CountObjects(type, Repeated("\x7b", 5000) + Repeated("\x7c", 5000), 1000), -1)
+      << "parsers refuse what nests so deep";
+}
+
 TEST(ObjectCountTest, WhatIsNoMessageIsTold) {
   std::string bytes = SampleRequest().SerializeAsString();
   const auto& type = *v1::PlanFusionRequest::descriptor();

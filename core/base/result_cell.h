@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/cancel.h"
+#include "core/base/mutex.h"
+
+namespace fusion {
+
+/// The result of something under way, for any number of waiters.
+///
+///   ResultCell<Plan> cell;
+///   absl::StatusOr<Plan> plan = cell.Wait(request_cancel);  // on the threads of those who want it
+///   cell.Set(MakePlan(...));                                // once, on the thread that makes it
+///
+/// Thread-safe.
+template <typename T>
+class ResultCell {
+ public:
+  void Set(absl::StatusOr<T> result) {
+    MutexLock lock(&mutex_);
+    result_ = std::move(result);
+    set_.NotifyAll();
+  }
+
+  /// The result; kCancelled or kDeadlineExceeded if `waiter` ends before there is one.
+  absl::StatusOr<T> Wait(const CancelToken& waiter) const {
+    MutexLock lock(&mutex_);
+    for (;;) {
+      if (result_.has_value()) return *result_;
+      RETURN_IF_ERROR(waiter.Check());
+      set_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
+    }
+  }
+
+ private:
+  // How late a waiter may notice that its token was cancelled: tokens do not notify.
+  static constexpr Nanoseconds kSlice = std::chrono::milliseconds(10);
+
+  mutable Mutex mutex_;
+  mutable CondVar set_;
+  std::optional<absl::StatusOr<T>> result_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion
