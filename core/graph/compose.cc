@@ -150,10 +150,63 @@ class Composer {
   std::vector<IndexExpr> at_;  // per view axis: its value in terms of body axes
 };
 
+// start + step * (flat position): what the indices of one tensor are.
+struct Progression {
+  int64_t start = 0;
+  int64_t step = 0;
+};
+
+// Of indices into `extent` elements; negative ones count from the end.
+std::optional<Progression> ProgressionOf(const HostTensor& indices, int64_t extent) {
+  if (indices.elements() == 0) return std::nullopt;
+  auto at = [&](int64_t i) {
+    int64_t index = indices.GetInt(i);
+    return index < 0 ? index + extent : index;
+  };
+  Progression p{.start = at(0)};
+  if (indices.elements() > 1) p.step = at(1) - at(0);
+  for (int64_t i = 0; i < indices.elements(); ++i) {
+    if (at(i) < 0 || at(i) >= extent || at(i) != p.start + i * p.step) return std::nullopt;
+  }
+  return p;
+}
+
 }  // namespace
 
 std::optional<LoopBody> ReadThroughView(const LoopBody& body, int input, const LoopBody& view) {
   return Composer(body, input, view).Run();
+}
+
+std::optional<LoopBody> ReadAtConstant(const LoopBody& body, int input, const HostTensor& indices,
+                                       const std::vector<TensorType>& inputs) {
+  const Read& where = body.reads[static_cast<size_t>(input)];
+  if (IsFloat(indices.dtype()) || !where.guards.empty()) return std::nullopt;
+  bool element_used = false;
+  body.value.VisitOnce(
+      [&](const Expr& e) { element_used |= e.op() == ScalarOp::kInput && e.index() == input; });
+  if (element_used) return std::nullopt;
+  IndexExpr flat;
+  Dims strides = RowMajorStrides(indices.dims());
+  for (size_t d = 0; d < strides.size(); ++d) flat = flat + where.index[d] * strides[d];
+
+  LoopBody out = body;
+  for (size_t r = 0; r < out.reads.size(); ++r) {
+    for (size_t d = 0; d < out.reads[r].index.size(); ++d) {
+      IndexExpr& e = out.reads[r].index[d];
+      if (e.indirect() < 0) continue;
+      const Dim& extent = inputs[r].shape.dim(static_cast<int>(d));
+      if (e != IndexExpr::Indirect(input) || !extent.is_static()) return std::nullopt;
+      std::optional<Progression> p = ProgressionOf(indices, extent.value());
+      if (!p) return std::nullopt;
+      e = flat * p->step + IndexExpr(p->start);
+    }
+  }
+  out.reads.erase(out.reads.begin() + input);
+  out.value = body.value.MapLeaves([&](const Expr& leaf) {
+    bool later = leaf.op() == ScalarOp::kInput && leaf.index() > input;
+    return later ? Expr::Input(leaf.index() - 1, leaf.type()) : leaf;
+  });
+  return out;
 }
 
 }  // namespace fusion

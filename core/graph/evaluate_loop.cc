@@ -164,8 +164,8 @@ class LoopRunner {
         int64_t given = index;
         if (index < 0) index += indirect.extent;
         if (index < indirect.begin || index >= indirect.begin + indirect.size) {
-          return InvalidArgument("index ", given, " out of range; expected ", -indirect.extent, "..",
-                                 indirect.extent - 1);
+          return InvalidArgument("index ", given, " out of range; expected ", -indirect.extent,
+                                 "..", indirect.extent - 1);
         }
         at += (index - indirect.begin) * indirect.stride;
       }
@@ -466,93 +466,130 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
   return true;
 }
 
-void RunProduct(const LoopBody& body, const ProductForm& form,
+/// Computes a product by groups of up to four rows of a: the tasks, which are independent.
+class ProductRunner {
+ public:
+  ProductRunner(const LoopBody& body, const ProductForm& form,
                 const std::vector<const EvaluatedValue*>& inputs,
-                const std::vector<IndexRange>& ranges, int threads, EvaluatedValue* out) {
-  static const ProductRowsFn kRows = ChooseProductRows();
-  const double* a_data = inputs[static_cast<size_t>(form.a)]->reals.data();
-  const double* b_data = inputs[static_cast<size_t>(form.b)]->reals.data();
-  Address a = MakeAddress(body.reads[static_cast<size_t>(form.a)].index,
-                          inputs[static_cast<size_t>(form.a)]->box, body.axes.size());
-  Address b = MakeAddress(body.reads[static_cast<size_t>(form.b)].index,
-                          inputs[static_cast<size_t>(form.b)]->box, body.axes.size());
-  Address w = MakeAddress(body.write, out->box, body.axes.size());
-  auto k = static_cast<size_t>(form.k);
-  auto n = static_cast<size_t>(form.n);
-  std::vector<int> reduced = body.ReducedAxes();
-  reduced.pop_back();
-  std::vector<int> outer;  // written axes other than n and m
-  for (size_t axis = 0; axis < body.axes.size(); ++axis) {
-    bool inner = axis == k || axis == n || static_cast<int>(axis) == form.m;
-    bool is_reduced =
-        std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
-    if (!inner && !is_reduced) outer.push_back(static_cast<int>(axis));
+                const std::vector<IndexRange>& ranges, EvaluatedValue* out)
+      : ranges_(ranges), k_(static_cast<size_t>(form.k)), n_(static_cast<size_t>(form.n)) {
+    auto a = static_cast<size_t>(form.a);
+    auto b = static_cast<size_t>(form.b);
+    a_data_ = inputs[a]->reals.data();
+    b_data_ = inputs[b]->reals.data();
+    out_ = out->reals.data();
+    a_ = MakeAddress(body.reads[a].index, inputs[a]->box, body.axes.size());
+    b_ = MakeAddress(body.reads[b].index, inputs[b]->box, body.axes.size());
+    w_ = MakeAddress(body.write, out->box, body.axes.size());
+    reduced_ = body.ReducedAxes();
+    reduced_.pop_back();
+    for (size_t axis = 0; axis < body.axes.size(); ++axis) {
+      bool inner = axis == k_ || axis == n_ || static_cast<int>(axis) == form.m;
+      bool is_reduced =
+          std::find(reduced_.begin(), reduced_.end(), static_cast<int>(axis)) != reduced_.end();
+      if (!inner && !is_reduced) outer_.push_back(static_cast<int>(axis));
+    }
+    if (form.m >= 0) {
+      auto m = static_cast<size_t>(form.m);
+      rows_ = ranges[m];
+      a_row_ = a_.step[m];
+      w_row_ = w_.step[m];
+    }
+    row_groups_ = (rows_.size() + kRows - 1) / kRows;
   }
-  int64_t outer_points = 1;
-  for (int axis : outer) outer_points *= ranges[static_cast<size_t>(axis)].size();
-  IndexRange rows = form.m >= 0 ? ranges[static_cast<size_t>(form.m)] : IndexRange{0, 1};
-  int64_t row_groups = (rows.size() + 3) / 4;
-  int64_t reduced_points = 1;
-  for (int axis : reduced) reduced_points *= ranges[static_cast<size_t>(axis)].size();
-  int64_t a_row = form.m >= 0 ? a.step[static_cast<size_t>(form.m)] : 0;
-  int64_t w_row = form.m >= 0 ? w.step[static_cast<size_t>(form.m)] : 0;
-  int64_t width = ranges[n].size();
-  ParallelFor(threads, outer_points * row_groups, [&](int64_t begin, int64_t end) {
-    std::vector<double> acc(static_cast<size_t>(4 * width));
-    for (int64_t task = begin; task < end; ++task) {
-      int64_t a_at = a.base + a.step[n] * ranges[n].begin;
-      int64_t b_at = b.base + b.step[n] * ranges[n].begin;
-      int64_t w_at = w.base + w.step[n] * ranges[n].begin;
-      int64_t rest = task / row_groups;
-      for (size_t i = outer.size(); i-- > 0;) {
-        auto axis = static_cast<size_t>(outer[i]);
-        int64_t at = ranges[axis].begin + rest % ranges[axis].size();
-        rest /= ranges[axis].size();
-        a_at += a.step[axis] * at;
-        b_at += b.step[axis] * at;
-        w_at += w.step[axis] * at;
-      }
-      int64_t row = rows.begin + task % row_groups * 4;
-      int64_t count = std::min<int64_t>(4, rows.end - row);
-      a_at += a_row * row;
-      w_at += w_row * row;
-      std::fill(acc.begin(), acc.end(), 0.0);
-      for (int64_t point = 0; point < reduced_points; ++point) {
-        int64_t a_k = a_at + a.step[k] * ranges[k].begin;
-        int64_t b_k = b_at + b.step[k] * ranges[k].begin;
-        int64_t left = point;
-        for (size_t i = reduced.size(); i-- > 0;) {
-          auto axis = static_cast<size_t>(reduced[i]);
-          int64_t at = ranges[axis].begin + left % ranges[axis].size();
-          left /= ranges[axis].size();
-          a_k += a.step[axis] * at;
-          b_k += b.step[axis] * at;
-        }
-        // The last group may have fewer rows: row 0 again is computed and thrown away.
-        int64_t row_step = count == 4 ? a_row : 0;
-        if (count == 4) {
-          kRows(a_data + a_k, row_step, a.step[k], b_data + b_k, b.step[k], ranges[k].size(), width,
-                acc.data());
-        } else {
-          for (int64_t r = 0; r < count; ++r) {
-            for (int64_t i = 0; i < ranges[k].size(); ++i) {
-              double x = a_data[a_k + r * a_row + i * a.step[k]];
-              const double* y = b_data + b_k + i * b.step[k];
-              for (int64_t j = 0; j < width; ++j)
-                acc[static_cast<size_t>(r * width + j)] += x * y[j];
-            }
-          }
-        }
-      }
-      for (int64_t r = 0; r < count; ++r) {
-        for (int64_t j = 0; j < width; ++j) {
-          out->reals[static_cast<size_t>(w_at + r * w_row + j * w.step[n])] =
-              acc[static_cast<size_t>(r * width + j)];
-        }
+
+  int64_t tasks() const { return Points(outer_) * row_groups_; }
+
+  void Run(int64_t begin, int64_t end) const {
+    std::vector<double> acc(static_cast<size_t>(kRows * ranges_[n_].size()));
+    for (int64_t task = begin; task < end; ++task) RunTask(task, acc.data());
+  }
+
+ private:
+  static constexpr int64_t kRows = 4;
+  struct Position {
+    int64_t a;
+    int64_t b;
+    int64_t w;
+  };
+
+  int64_t Points(const std::vector<int>& axes) const {
+    int64_t out = 1;
+    for (int axis : axes) out *= ranges_[static_cast<size_t>(axis)].size();
+    return out;
+  }
+
+  void Move(size_t axis, int64_t index, Position* at) const {
+    at->a += a_.step[axis] * index;
+    at->b += b_.step[axis] * index;
+    at->w += w_.step[axis] * index;
+  }
+
+  // To the coordinates that number `point` has over `axes`, the last one fastest.
+  void MoveToPoint(const std::vector<int>& axes, int64_t point, Position* at) const {
+    for (size_t i = axes.size(); i-- > 0;) {
+      auto axis = static_cast<size_t>(axes[i]);
+      Move(axis, ranges_[axis].begin + point % ranges_[axis].size(), at);
+      point /= ranges_[axis].size();
+    }
+  }
+
+  void RunTask(int64_t task, double* acc) const {
+    int64_t row = rows_.begin + task % row_groups_ * kRows;
+    int64_t count = std::min(kRows, rows_.end - row);
+    int64_t width = ranges_[n_].size();
+    Position at{a_.base + a_row_ * row, b_.base, w_.base + w_row_ * row};
+    Move(n_, ranges_[n_].begin, &at);
+    MoveToPoint(outer_, task / row_groups_, &at);
+    std::fill(acc, acc + kRows * width, 0.0);
+    for (int64_t point = 0; point < Points(reduced_); ++point) {
+      Position from = at;
+      Move(k_, ranges_[k_].begin, &from);
+      MoveToPoint(reduced_, point, &from);
+      Accumulate(from, count, acc);
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t j = 0; j < width; ++j) {
+        out_[at.w + r * w_row_ + j * w_.step[n_]] = acc[r * width + j];
       }
     }
-  });
-}
+  }
+
+  // Adds the products over k.
+  void Accumulate(const Position& from, int64_t count, double* acc) const {
+    static const ProductRowsFn kProductRows = ChooseProductRows();
+    int64_t depth = ranges_[k_].size();
+    int64_t width = ranges_[n_].size();
+    if (count == kRows) {
+      kProductRows(a_data_ + from.a, a_row_, a_.step[k_], b_data_ + from.b, b_.step[k_], depth,
+                   width, acc);
+      return;
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t i = 0; i < depth; ++i) {
+        double x = a_data_[from.a + r * a_row_ + i * a_.step[k_]];
+        const double* y = b_data_ + from.b + i * b_.step[k_];
+        for (int64_t j = 0; j < width; ++j) acc[r * width + j] += x * y[j];
+      }
+    }
+  }
+
+  const std::vector<IndexRange>& ranges_;
+  const size_t k_;
+  const size_t n_;
+  const double* a_data_;
+  const double* b_data_;
+  double* out_;
+  Address a_;
+  Address b_;
+  Address w_;
+  std::vector<int> reduced_;  // axes other than k
+  std::vector<int> outer_;    // written axes other than n and m
+  IndexRange rows_{0, 1};     // of m
+  int64_t a_row_ = 0;
+  int64_t w_row_ = 0;
+  int64_t row_groups_ = 1;
+};
 
 }  // namespace
 
@@ -611,7 +648,9 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
   if (points < kParallelPoints) threads = 1;
   ProductForm form;
   if (!empty && FindProductForm(body, inputs, &form)) {
-    RunProduct(body, form, inputs, ranges, threads, out);
+    ProductRunner product(body, form, inputs, ranges, out);
+    ParallelFor(threads, product.tasks(),
+                [&](int64_t begin, int64_t end) { product.Run(begin, end); });
     return absl::OkStatus();
   }
   LoopRunner first(body, inputs, ranges, out);

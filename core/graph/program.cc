@@ -46,12 +46,24 @@ Expr ScalarOf(const HostTensor& tensor) {
                                  : Expr::ConstInt(tensor.dtype(), tensor.GetInt(0));
 }
 
+template <typename Predicate>
+bool AnyIndex(const LoopBody& body, Predicate predicate) {
+  return std::any_of(body.reads.begin(), body.reads.end(), [&](const Read& read) {
+    return std::any_of(read.index.begin(), read.index.end(), predicate);
+  });
+}
+
+bool IsIndex(const LoopBody& body, int input) {
+  return AnyIndex(body, [input](const IndexExpr& e) { return e.indirect() == input; });
+}
+
+bool ReadsAtInputs(const LoopBody& body) {
+  return AnyIndex(body, [](const IndexExpr& e) { return e.indirect() >= 0; });
+}
+
 // Puts scalar constants into the expression and reads each (value, index) once.
 void NormaliseInputs(const Program& program, LoopBody* body, std::vector<ValueId>* inputs) {
-  bool indirect = false;
-  for (const Read& read : body->reads) {
-    for (const IndexExpr& e : read.index) indirect |= e.indirect() >= 0;
-  }
+  const bool indirect = ReadsAtInputs(*body);
   std::vector<Expr> replacement(inputs->size());
   LoopBody out = *body;
   out.reads.clear();
@@ -117,9 +129,28 @@ ValueId ProgramBuilder::Materialise(const Handle& handle) {
   return id;
 }
 
+// Indices that are known need not be read.
+void ProgramBuilder::InlineIndices(LoopBody* body, std::vector<Handle>* inputs) const {
+  for (size_t i = inputs->size(); i-- > 0;) {
+    const Handle& handle = (*inputs)[i];
+    if (handle.view || program_.value(handle.base).kind != TensorKind::kConstant) continue;
+    if (!IsIndex(*body, static_cast<int>(i))) continue;
+    std::vector<TensorType> types;
+    for (const Handle& h : *inputs) {
+      types.push_back(h.view ? h.view->OutputType() : program_.value(h.base).type);
+    }
+    const HostTensor& indices = *program_.value(handle.base).value;
+    auto inlined = ReadAtConstant(*body, static_cast<int>(i), indices, types);
+    if (!inlined) continue;
+    *body = *std::move(inlined);
+    inputs->erase(inputs->begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label, LoopBody body,
                                                                std::vector<Handle> inputs,
                                                                NodeId origin) {
+  InlineIndices(&body, &inputs);
   bool view = body.IsView();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].view) {
@@ -355,6 +386,8 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
   };
   for (LoopId id : ops) {
     LoopOp op = program.op(id);
+    // Such a body reads its scalar constants from memory, see NormaliseInputs.
+    const bool in_memory = ReadsAtInputs(op.body);
     for (ValueId& input : op.inputs) {
       auto it = moved.find(input);
       if (it != moved.end()) {
@@ -362,7 +395,7 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
         continue;
       }
       const Value& from = program.value(input);
-      bool scalar = from.kind == TensorKind::kConstant && from.value->elements() == 1;
+      bool scalar = !in_memory && IsScalarConstant(from);
       input = move(input, scalar ? TensorKind::kConstant : TensorKind::kInput);
     }
     op.output = move(op.output, TensorKind::kIntermediate);

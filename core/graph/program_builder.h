@@ -35,6 +35,7 @@ class ProgramBuilder {
   Program& program() { return program_; }
 
  private:
+  void InlineIndices(LoopBody* body, std::vector<Handle>* inputs) const;
   absl::StatusOr<Handle> AddLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
                                  NodeId origin);
   absl::StatusOr<std::vector<Handle>> AddDecomposition(const OpCall& call,

@@ -278,7 +278,24 @@ class Generator {
     Add("Concat", {x.id, other}, {{"axis", axes[0]}}, std::max(x.largest, pool_[same].largest));
   }
 
+  // One place, evenly spaced ones, or any, some from the end.
+  TensorId ConstantIndices(int64_t extent) {
+    int64_t n = Below(4);
+    HostTensor ids(DType::kI64, n == 0 ? Dims{} : Dims{n});
+    int64_t step = Below(2);
+    for (int64_t i = 0; i < ids.elements(); ++i) {
+      int64_t at = Below(2) == 0 ? i * step % extent : Below(static_cast<int>(extent));
+      ids.SetInt(i, Below(3) == 0 ? at - extent : at);
+    }
+    return builder_.AddConstant("", std::move(ids));
+  }
+
   void GatherOrExpand(const Entry& x) {
+    if (!x.dims.empty() && x.dims.back() > 0 && Below(2) == 0) {
+      TensorId ids = ConstantIndices(x.dims.back());
+      Add("Gather", {x.id, ids}, {{"axis", static_cast<int64_t>(x.dims.size()) - 1}}, x.largest);
+      return;
+    }
     if (!x.dims.empty() && x.dims[0] >= 4 && !x.computed) {
       TensorId ids =
           builder_.AddInput(StrCat("ids", nodes_), {DType::kI64, Shape(Dims{1 + Below(6)})});

@@ -27,6 +27,38 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %2
 }
 )"},
+    {"gather_at_one_place", R"(graph "g" {
+  %0 = input "x" : f32[3,9,10]
+  %1 = const "" : i64[] {-2}
+  %2 = Gather(%0, %1) {axis=1} : f32[3,10]  "" @ ""
+  %3 = Tanh(%2) : f32[3,10]  "" @ ""
+  output %3
+}
+)"},
+    {"gather_at_spaced_places", R"(graph "g" {
+  %0 = input "x" : f32[3,9,10]
+  %1 = const "" : i64[4] {1, 3, 5, 7}
+  %2 = Gather(%0, %1) {axis=1} : f32[3,4,10]  "" @ ""
+  %3 = Exp(%2) : f32[3,4,10]  "" @ ""
+  output %3
+}
+)"},
+    {"gather_at_known_places", R"(graph "g" {
+  %0 = input "x" : f32[9,10]
+  %1 = const "" : i64[3] {9, 0, -3}
+  %2 = Gather(%0, %1) {axis=1} : f32[9,3]  "" @ ""
+  %3 = Exp(%2) : f32[9,3]  "" @ ""
+  output %3
+}
+)"},
+    {"gather_of_a_constant", R"(graph "g" {
+  %0 = const "" : f32[1] {1.5}
+  %1 = input "ids" : i64[5]
+  %2 = Gather(%0, %1) {axis=0} : f32[5]  "" @ ""
+  %3 = Exp(%2) : f32[5]  "" @ ""
+  output %3
+}
+)"},
     {"one_by_one", R"(graph "g" {
   %0 = input "x" : f32[1,1]
   %1 = weight "w" : f32[1,1]

@@ -196,6 +196,26 @@ TEST(Builder, ShapeArithmeticFoldsAway) {
   EXPECT_EQ(TensorToText(*b.ConstantValue(joined)), "i64[3] {3, 2, 4}");
 }
 
+TEST(Program, GatherAtKnownPlacesIsAView) {
+  for (const std::vector<int64_t>& ids : {std::vector<int64_t>{-1}, {1, 3, 5}, {4, 0, 1}}) {
+    GraphBuilder b;
+    TensorId x = b.AddInput("x", {DType::kF32, {6, 8}});
+    auto n = static_cast<int64_t>(ids.size());
+    HostTensor indices(DType::kI64, {n});
+    for (int64_t i = 0; i < n; ++i) indices.SetInt(i, ids[static_cast<size_t>(i)]);
+    TensorId at = b.AddConstant("", std::move(indices));
+    TensorId picked = b.AddNode("Gather", {x, at}, {{"axis", int64_t{0}}}).value();
+    b.MarkOutput(b.AddNode("Exp", {picked}).value());
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    auto program = BuildProgram(*graph);
+    ASSERT_TRUE(program.ok()) << program.status();
+    bool spaced = ids != std::vector<int64_t>{4, 0, 1};
+    EXPECT_EQ(program->ops.size(), spaced ? 1u : 2u);
+    EXPECT_EQ(program->ops[0].inputs.size(), spaced ? 1u : 2u);
+  }
+}
+
 TEST(Builder, ErrorsNameTheNode) {
   GraphBuilder b;
   TensorId x = b.AddInput("x", {DType::kF32, {2, 3}});
