@@ -1,10 +1,10 @@
 #include "server/daemon.h"
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
 #include "core/base/file.h"
+#include "core/base/launcher.h"
 #include "core/base/scratch.h"
 #include "core/cache/memory_store.h"
 #include "core/cache/metered_store.h"
@@ -198,10 +198,7 @@ class RunningDaemon final : public Daemon {
 }  // namespace
 
 Programs SiblingPrograms() {
-  std::error_code error;
-  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string dir = self.parent_path().string();
-  return {.worker = StrCat(dir, "/fusion-worker"), .exec = StrCat(dir, "/fusion-exec")};
+  return {.worker = SiblingProgram("fusion-worker"), .exec = SiblingProgram("fusion-exec")};
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const ServerConfig& config,

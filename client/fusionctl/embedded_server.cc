@@ -13,8 +13,9 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
+
+#include "core/base/launcher.h"
 
 namespace fusion {
 namespace {
@@ -44,14 +45,6 @@ bool AwaitReadable(int fd, Nanoseconds timeout) {
   pollfd entry{fd, POLLIN, 0};
   auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
   return poll(&entry, 1, static_cast<int>(ms)) > 0;
-}
-
-absl::StatusOr<std::string> SiblingProgram(std::string_view name) {
-  std::array<char, PATH_MAX> path{};
-  ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  if (length <= 0) return Unavailable("/proc/self/exe cannot be read: ", ErrorText());
-  std::string self(path.data(), static_cast<size_t>(length));
-  return StrCat(self.substr(0, self.rfind('/') + 1), name);
 }
 
 }  // namespace
@@ -98,21 +91,23 @@ absl::Status EmbeddedServer::WatchSignals() {
 }
 
 absl::Status EmbeddedServer::Spawn(const Options& options) {
-  std::string program = options.program;
-  if (program.empty()) {
-    ASSIGN_OR_RETURN(program, SiblingProgram("fusiond"));
-  }
+  std::string program = options.program.empty() ? SiblingProgram("fusiond") : options.program;
   if (access(program.c_str(), X_OK) != 0) {
     return Unavailable("fusiond cannot be started: ", Quote(program), ": ", ErrorText());
   }
   // fusion-exec sees to it that the server dies with this process from its first instruction on;
   // the server itself can only do so once it runs, but then ends in order.
-  ASSIGN_OR_RETURN(std::string starter, SiblingProgram("fusion-exec"));
-  std::vector<std::string> words = {starter, "exec", StrCat(getpid()), "2", "0", "0", "0", "0"};
-  words.insert(words.end(), {program, "--listen", address(), "--log-level", "warning",
-                             "--drain-seconds", "0", "--grace-seconds", "1", "--exit-with-parent"});
-  if (!options.store.empty()) words.insert(words.end(), {"--store", options.store});
-  if (options.workers > 0) words.insert(words.end(), {"--workers", StrCat(options.workers)});
+  Launch launch{.exec_path = SiblingProgram("fusion-exec"),
+                .argv = {program, "--listen", address(), "--log-level", "warning",
+                         "--drain-seconds", "0", "--grace-seconds", "1", "--exit-with-parent"},
+                .limits = {},
+                .orphan = Orphan::kDies};
+  auto add = [&launch](const char* flag, const std::string& value) {
+    launch.argv.insert(launch.argv.end(), {flag, value});
+  };
+  if (!options.store.empty()) add("--store", options.store);
+  if (options.workers > 0) add("--workers", StrCat(options.workers));
+  std::vector<std::string> words = LauncherArgv(launch);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -131,12 +126,12 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
   // A group of its own: the terminal's ^C is for this program, which then stops the server.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  int error = posix_spawn(&pid_, starter.c_str(), &files, &attributes, argv.data(), environ);
+  int error = posix_spawn(&pid_, words[0].c_str(), &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
     pid_ = -1;
-    return Unavailable("fusiond cannot be started: ", Quote(starter), ": ", std::strerror(error));
+    return Unavailable("fusiond cannot be started: ", Quote(words[0]), ": ", std::strerror(error));
   }
   // <sys/pidfd.h> of glibc 2.36 cannot be linked from C++.
   process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
@@ -147,10 +142,9 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
 absl::Status EmbeddedServer::Respawn(const Options& options) {
   MutexLock lock(&mutex_);
   if (stopped_) return Unavailable("fusiond is stopped");
-  int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  Reap();
   pid_ = -1;
+  wait_status_.reset();
   return Spawn(options);
 }
 
@@ -178,8 +172,21 @@ absl::Status EmbeddedServer::AwaitSocket(Nanoseconds timeout) {
 
 absl::Status EmbeddedServer::CheckRunning(Nanoseconds timeout) {
   if (!AwaitReadable(process_.get(), timeout)) return absl::OkStatus();
+  MutexLock lock(&mutex_);
   std::string words = LastWords();
-  return Unavailable("fusiond ended", words.empty() ? "" : StrCat(": ", words));
+  return Unavailable("fusiond ended: ", DescribeWaitStatus(Reap()),
+                     words.empty() ? "" : StrCat("; it said: ", words));
+}
+
+// How it ended; waits for that.
+int EmbeddedServer::Reap() {
+  if (!wait_status_.has_value()) {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    wait_status_ = status;
+  }
+  return *wait_status_;
 }
 
 std::string EmbeddedServer::LastWords() const {
@@ -210,11 +217,10 @@ void EmbeddedServer::Stop() {
   MutexLock lock(&mutex_);
   if (stopped_ || pid_ < 0) return;
   stopped_ = true;
+  if (wait_status_.has_value()) return;
   kill(pid_, SIGTERM);
   if (!process_.valid() || !AwaitReadable(process_.get(), kStopTimeout)) kill(pid_, SIGKILL);
-  int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
+  Reap();
 }
 
 }  // namespace fusion

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -35,7 +36,8 @@ class EmbeddedServer {
 
   /// "unix:/tmp/fusionctl-x7Gh2k/socket".
   std::string address() const;
-  /// Unavailable, with the server's last words, if it has ended. Waits up to `timeout` for that.
+  /// Unavailable, saying how and with the server's last words, if it has ended. Waits up to
+  /// `timeout` for that.
   absl::Status CheckRunning(Nanoseconds timeout);
 
  private:
@@ -46,6 +48,7 @@ class EmbeddedServer {
   absl::Status WatchSignals();
   void Watch();
   void Stop();
+  int Reap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string LastWords() const;
 
   Scratch directory_;
@@ -56,6 +59,7 @@ class EmbeddedServer {
   std::thread watcher_;
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<int> wait_status_ ABSL_GUARDED_BY(mutex_);  // once it has ended
 };
 
 }  // namespace fusion

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 namespace fusion {
@@ -64,20 +63,6 @@ class Attributes {
   posix_spawnattr_t attributes_;
 };
 
-// The command line of fusion-exec; core/worker/exec_main.cc reads it.
-std::vector<std::string> LauncherArgv(const SpawnRequest& request) {
-  std::vector<std::string> argv = {request.exec_path,
-                                   request.orphan == Orphan::kDies ? "exec" : "guard",
-                                   StrCat(getpid()),
-                                   StrCat(request.pass_fd >= 0 ? 3 : 2),
-                                   StrCat(request.limits.cpu_seconds),
-                                   StrCat(request.limits.memory_bytes),
-                                   StrCat(request.limits.file_bytes),
-                                   StrCat(request.limits.open_files)};
-  argv.insert(argv.end(), request.argv.begin(), request.argv.end());
-  return argv;
-}
-
 }  // namespace
 
 absl::StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnRequest& request) {
@@ -92,7 +77,11 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnRequest& request) {
   if (request.pass_fd >= 0) actions.Dup(request.pass_fd, 3);
   if (!request.dir.empty()) actions.ChangeDirectory(request.dir);
 
-  std::vector<std::string> words = LauncherArgv(request);
+  std::vector<std::string> words = LauncherArgv({.exec_path = request.exec_path,
+                                                 .argv = request.argv,
+                                                 .limits = request.limits,
+                                                 .orphan = request.orphan,
+                                                 .last_fd = request.pass_fd >= 0 ? 3 : 2});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -151,14 +140,6 @@ std::optional<int> ChildProcess::WaitFor(Nanoseconds timeout) {
   if (waitpid(pid_, &status, 0) != pid_) return std::nullopt;
   wait_status_ = status;
   return wait_status_;
-}
-
-std::string DescribeWaitStatus(int wait_status) {
-  if (WIFSIGNALED(wait_status)) {
-    int number = WTERMSIG(wait_status);
-    return StrCat("killed by signal ", number, " (", strsignal(number), ")");
-  }
-  return StrCat("exited with ", WEXITSTATUS(wait_status));
 }
 
 }  // namespace fusion

@@ -7,24 +7,11 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/launcher.h"
 #include "core/base/status.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
-
-/// What fusion-exec imposes on the program it starts. 0: not limited.
-struct ProcessLimits {
-  int64_t cpu_seconds = 0;
-  int64_t memory_bytes = 0;  // address space, per process
-  int64_t file_bytes = 0;    // length of any file it writes
-  int64_t open_files = 0;
-};
-
-/// What happens to a program whose starter dies.
-enum class Orphan : uint8_t {
-  kDies,          // it is killed; for programs that start no others
-  kDiesWithGroup  // it is killed with everything it started; costs one small process more
-};
 
 struct SpawnRequest {
   std::string exec_path;          // bin/fusion-exec
@@ -69,8 +56,5 @@ class ChildProcess {
   UniqueFd pidfd_;
   std::optional<int> wait_status_;
 };
-
-/// "exited with 1", "killed by signal 11 (Segmentation fault)".
-std::string DescribeWaitStatus(int wait_status);
 
 }  // namespace fusion
