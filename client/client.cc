@@ -8,6 +8,7 @@
 
 #include "client/kernel_assembly.h"
 #include "core/wire/answer.h"
+#include "core/wire/limits.h"
 #include "core/wire/options.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
@@ -21,17 +22,19 @@ std::chrono::system_clock::time_point After(Nanoseconds timeout) {
          std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
 }
 
+constexpr const char* kFromService = "fusion.from-service";
+
 // gRPC numbers its codes as Abseil does. `context`: of the call that ended.
-absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
-                      const std::string& address) {
-  if (status.ok()) return absl::OkStatus();
+absl::Status Translate(const grpc::Status& status, const grpc::ClientContext& context,
+                       const std::string& address) {
   auto code = static_cast<absl::StatusCode>(status.error_code());
   // What gRPC itself says when nobody there knows the service.
   if (code == absl::StatusCode::kUnimplemented && status.error_message().empty()) {
     return Unavailable("the server at ", address, " is no fusiond of this version");
   }
   if (code == absl::StatusCode::kUnavailable) {
-    return Unavailable("no answer from ", address, ": ", status.error_message());
+    // The service's own words or gRPC's about the connection: its codes do not tell them apart.
+    return Unavailable("the service at ", address, " is unavailable: ", status.error_message());
   }
   // A server may run out of a time of its own.
   bool passed = std::chrono::system_clock::now() >= context.deadline();
@@ -39,6 +42,14 @@ absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& con
     return DeadlineExceeded("no answer from ", address, " in time: ", status.error_message());
   }
   return {code, status.error_message()};
+}
+
+absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
+                      const std::string& address) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status out = Translate(status, context, address);
+  out.SetPayload(kFromService, absl::Cord());
+  return out;
 }
 
 std::string ServiceConfig(int attempts) {
@@ -103,6 +114,10 @@ absl::Status FillRequest(const FusionRequest& request, v1::PlanFusionRequest* ou
 
 }  // namespace
 
+bool IsFromService(const absl::Status& status) {
+  return status.GetPayload(kFromService).has_value();
+}
+
 struct Client::Connection {
   explicit Connection(std::shared_ptr<grpc::Channel> c)
       : channel(std::move(c)), stub(v1::FusionService::NewStub(channel)) {}
@@ -124,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
     case Connected::kRefused: {
       absl::Status why = client->CheckHealth(options.refused_for);  // only a call is told
       if (client->connection_->channel->GetState(false) == GRPC_CHANNEL_READY) return client;
-      if (!why.ok()) return Annotate(why, "no fusiond answers");
+      if (!why.ok()) return why;
       break;
     }
     case Connected::kTooLate:
@@ -180,7 +195,18 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request) con
 
 absl::StatusOr<std::vector<FetchedKernel>> Client::GetKernels(
     const std::vector<Digest>& keys) const {
-  if (keys.empty()) return std::vector<FetchedKernel>();
+  std::vector<FetchedKernel> out;
+  for (auto begin = keys.begin(); begin != keys.end();) {
+    auto end = begin + std::min<std::ptrdiff_t>(keys.end() - begin, kMaxKernelKeys);
+    RETURN_IF_ERROR(FetchKernels({begin, end}, &out));
+    begin = end;
+  }
+  return out;
+}
+
+// Appends them; as many as one call may ask for.
+absl::Status Client::FetchKernels(const std::vector<Digest>& keys,
+                                  std::vector<FetchedKernel>* out) const {
   grpc::ClientContext context;
   context.set_deadline(After(options_.deadline));
   v1::GetKernelsRequest request;
@@ -197,7 +223,9 @@ absl::StatusOr<std::vector<FetchedKernel>> Client::GetKernels(
     return added;
   }
   RETURN_IF_ERROR(FromGrpc(reader->Finish(), context, address_));
-  return std::move(assembly).Finish();
+  ASSIGN_OR_RETURN(std::vector<FetchedKernel> kernels, std::move(assembly).Finish());
+  std::move(kernels.begin(), kernels.end(), std::back_inserter(*out));
+  return absl::OkStatus();
 }
 
 }  // namespace fusion

@@ -34,15 +34,19 @@ struct FetchedKernel {
   std::string binary;
 };
 
+/// True if a call ended with this error: a ResourceExhausted is then about a limit of the service,
+/// not about the memory of this process. Annotate() forgets it.
+bool IsFromService(const absl::Status& status);
+
 /// Talks to one fusiond. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
 ///   ASSIGN_OR_RETURN(FusionReply reply, client->PlanFusion(request));
 ///
 /// Errors: the service's own codes and words (InvalidArgument and Unimplemented are about the
-/// request); Unavailable if it cannot be reached; DeadlineExceeded if the call's own deadline has
-/// passed; DataLoss if an answer is
-/// malformed or a kernel is not what its digest says.
+/// request); Unavailable, naming the address, if it cannot be reached or says so itself;
+/// DeadlineExceeded if the call's own deadline has passed; DataLoss if an answer is malformed or a
+/// kernel is not what its digest says.
 class Client {
  public:
   /// `address`: "HOST:PORT" or "unix:/PATH".
@@ -59,12 +63,14 @@ class Client {
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
 
   /// The shared objects of these kernels, in this order. Waits for those that are being compiled.
+  /// More keys than one call may hold are asked for in several.
   /// Internal, with the compiler's or the check's words, if one failed; NotFound if the service
   /// does not have one any more: PlanFusion with PlanMode::kCompile makes it again.
   absl::StatusOr<std::vector<FetchedKernel>> GetKernels(const std::vector<Digest>& keys) const;
 
  private:
   struct Connection;
+  absl::Status FetchKernels(const std::vector<Digest>& keys, std::vector<FetchedKernel>* out) const;
   Client(std::string address, const ClientOptions& options);
 
   const std::string address_;

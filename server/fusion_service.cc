@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/wire/limits.h"
 #include "core/wire/scalars.h"
 #include "server/request_codec.h"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr size_t kMaxMessageBytes = 2 << 10;
 // Part of a kernel in one message; gRPC's default limit of 4 MB must never be met.
 constexpr size_t kChunkBytes = 1 << 20;
-constexpr int kMaxKeys = 4096;
 // Stands for "no deadline", far from overflow.
 constexpr Nanoseconds kForever = std::chrono::hours(24 * 365);
 
@@ -196,9 +196,9 @@ class KernelsCall final : public grpc::ServerWriteReactor<v1::GetKernelsResponse
 
  private:
   absl::Status ReadKeys() {
-    if (request_.keys_size() > kMaxKeys) {
+    if (request_.keys_size() > kMaxKernelKeys) {
       return InvalidArgument("keys: ", request_.keys_size(), " entries; expected at most ",
-                             kMaxKeys);
+                             kMaxKernelKeys);
     }
     for (const std::string& key : request_.keys()) {
       absl::StatusOr<Digest> digest = DigestFromWire(key);
