@@ -21,7 +21,8 @@ constexpr const char* kSummary =
 constexpr const char* kFooter =
     "Exit codes: 0 done or passed; 1 verify found outputs outside the tolerance; 2 bad usage;\n"
     "3 bad input (missing or malformed file, unsupported op, data that do not fit the model);\n"
-    "4 the service cannot be reached or started, or failed.\n"
+    "4 the service cannot be reached or started, or failed;\n"
+    "5 this machine has too little memory to run or evaluate the model.\n"
     "Errors are one line on stderr; with --json also {\"error\":{\"code\",\"message\"}} on "
     "stdout.\n"
     "NO_COLOR turns colours off; they and progress show on terminals only.";
@@ -31,9 +32,10 @@ using Choices = std::map<std::string, T>;
 
 const Choices<FusionMode> kFusionModes = {{"fused", FusionMode::kFused},
                                           {"op-by-op", FusionMode::kOpByOp}};
-const Choices<Numerics> kNumerics = {{"fp32-accumulate", Numerics::kFp32Accumulate},
-                                     {"bitwise", Numerics::kBitwise},
-                                     {"fast", Numerics::kFast}};
+const Choices<Numerics> kNumerics = {
+    {std::string(NumericsName(Numerics::kFp32Accumulate)), Numerics::kFp32Accumulate},
+    {std::string(NumericsName(Numerics::kBitwise)), Numerics::kBitwise},
+    {std::string(NumericsName(Numerics::kFast)), Numerics::kFast}};
 const Choices<ShowWhat> kShowWhats = {
     {"graph", ShowWhat::kGraph}, {"program", ShowWhat::kProgram},   {"smg", ShowWhat::kSmg},
     {"plan", ShowWhat::kPlan},   {"schedule", ShowWhat::kSchedule}, {"source", ShowWhat::kSource}};
@@ -247,6 +249,18 @@ std::string CommandError(CLI::App* app, int argc, const char* const* argv) {
 }
 
 }  // namespace
+
+std::string_view NumericsName(Numerics numerics) {
+  switch (numerics) {
+    case Numerics::kFp32Accumulate:
+      return "fp32-accumulate";
+    case Numerics::kBitwise:
+      return "bitwise";
+    case Numerics::kFast:
+      return "fast";
+  }
+  return "";
+}
 
 ParsedArguments ParseArguments(int argc, const char* const* argv) {
   ParsedArguments out;

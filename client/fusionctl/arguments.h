@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/bundle/options.h"
 
@@ -14,6 +15,7 @@ enum ExitCode : int {
   kExitUsage = 2,
   kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit
   kExitService = 4,   // fusiond cannot be reached or started, or failed
+  kExitNoMemory = 5,  // this process has too little memory for the model
 };
 
 enum class CommandKind : uint8_t { kPlan, kRun, kVerify, kShow, kKernels, kStatus };
@@ -48,6 +50,9 @@ struct Arguments {
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
 };
+
+/// The word of --numerics.
+std::string_view NumericsName(Numerics numerics);
 
 /// The outcome of reading the command line.
 struct ParsedArguments {

@@ -7,36 +7,37 @@ namespace fusion {
 
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
-  progress->Show("planning and compiling");
-  ASSIGN_OR_RETURN(FusionReply reply,
-                   session->client().PlanFusion(model->Request(arguments, arguments.options)));
-  progress->Clear();
-  if (arguments.json) {
-    PrintJson(Json{{"kernels", KernelsJson(reply)}});
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    progress->Show("planning and compiling");
+    ASSIGN_OR_RETURN(FusionReply reply,
+                     client.PlanFusion(model->Request(arguments, arguments.options)));
+    progress->Clear();
+    if (arguments.json) {
+      PrintJson(Json{{"kernels", KernelsJson(reply)}});
+      return kExitOk;
+    }
+    Table table({{"kernel"},
+                 {"isa"},
+                 {"phases", Table::kRight},
+                 {"state"},
+                 {"size", Table::kRight},
+                 {"compiled in", Table::kRight},
+                 {"max|a-b|/max|b|", Table::kRight},
+                 {"compared", Table::kRight},
+                 {"ops", Table::kCut}});
+    for (size_t i = 0; i < reply.kernels.size(); ++i) {
+      const PlanKernel& kernel = reply.plan.kernels[i];
+      const KernelStatus& status = reply.kernels[i];
+      const CheckReport& check = status.check;
+      table.Add({kernel.key.ToHex().substr(0, 16), kernel.isa, StrCat(kernel.phases),
+                 std::string(StateName(status.state)), HumanBytes(status.bytes),
+                 HumanMilliseconds(status.compile_ms),
+                 check.verified ? ShortNumber(check.max_rel) : "unverified", StrCat(check.elements),
+                 kernel.label});
+    }
+    Print(table.ToString());
     return kExitOk;
-  }
-  Table table({{"kernel"},
-               {"isa"},
-               {"phases", Table::kRight},
-               {"state"},
-               {"size", Table::kRight},
-               {"compiled in", Table::kRight},
-               {"max|a-b|/max|b|", Table::kRight},
-               {"compared", Table::kRight},
-               {"ops", Table::kCut}});
-  for (size_t i = 0; i < reply.kernels.size(); ++i) {
-    const PlanKernel& kernel = reply.plan.kernels[i];
-    const KernelStatus& status = reply.kernels[i];
-    const CheckReport& check = status.check;
-    table.Add({kernel.key.ToHex().substr(0, 16), kernel.isa, StrCat(kernel.phases),
-               std::string(StateName(status.state)), HumanBytes(status.bytes),
-               HumanMilliseconds(status.compile_ms),
-               check.verified ? ShortNumber(check.max_rel) : "unverified", StrCat(check.elements),
-               kernel.label});
-  }
-  Print(table.ToString());
-  return kExitOk;
+  });
 }
 
 }  // namespace fusion

@@ -124,18 +124,19 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
 
 absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
-  progress->Show(arguments.compile ? "planning and compiling" : "planning");
-  FusionRequest request = model->Request(arguments, arguments.options);
-  request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
-  ASSIGN_OR_RETURN(FusionReply reply, session->client().PlanFusion(request));
-  progress->Clear();
-  if (arguments.json) {
-    PrintJson(ReplyJson(reply));
-  } else {
-    Print(Text(arguments, reply));
-  }
-  return kExitOk;
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    progress->Show(arguments.compile ? "planning and compiling" : "planning");
+    FusionRequest request = model->Request(arguments, arguments.options);
+    request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
+    ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+    progress->Clear();
+    if (arguments.json) {
+      PrintJson(ReplyJson(reply));
+    } else {
+      Print(Text(arguments, reply));
+    }
+    return kExitOk;
+  });
 }
 
 }  // namespace fusion

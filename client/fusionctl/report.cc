@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "client/fusionctl/arguments.h"
 #include "client/fusionctl/terminal.h"
 #include "core/base/text.h"
 
@@ -118,11 +119,6 @@ std::string_view KindName(GroupKind kind) {
 std::string_view StateName(KernelState state) {
   constexpr std::string_view kNames[] = {"pending", "ready", "failed"};
   return kNames[static_cast<size_t>(state)];
-}
-
-std::string_view NumericsName(Numerics numerics) {
-  constexpr std::string_view kNames[] = {"fp32-accumulate", "bitwise", "fast"};
-  return kNames[static_cast<size_t>(numerics)];
 }
 
 std::string_view FusionName(FusionMode fusion) {

@@ -11,7 +11,6 @@ namespace fusion {
 
 std::string_view KindName(GroupKind kind);      // "inner", "cross-operator", ...
 std::string_view StateName(KernelState state);  // "pending", "ready", "failed"
-std::string_view NumericsName(Numerics numerics);
 std::string_view FusionName(FusionMode fusion);
 
 /// Groups that run at every inference.

@@ -127,29 +127,29 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
     ASSIGN_OR_RETURN(Graph graph, ImportModel(*file, options));
     ASSIGN_OR_RETURN(data.inputs, RandomData(graph, arguments.seed));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
-  progress->Show("planning and compiling");
-  const Client& client = session->client();
-  ASSIGN_OR_RETURN(Contender fused,
-                   LoadContender(arguments, *file, client, options, arguments.options.fusion));
-  ASSIGN_OR_RETURN(Contender op_by_op,
-                   LoadContender(arguments, *file, client, options, FusionMode::kOpByOp));
-  RETURN_IF_ERROR(Measure(arguments.repeat, data.inputs, progress, &fused, &op_by_op));
-  if (arguments.json) {
-    const Plan& plan = fused.model->plan();
-    PrintJson(Json{{"repeat", arguments.repeat},
-                   {"target", plan.target},
-                   {"isa", plan.isa},
-                   {"threads", plan.threads},
-                   {"fusion", FusionName(arguments.options.fusion)},
-                   {"fused", ContenderJson(fused)},
-                   {"op_by_op", ContenderJson(op_by_op)},
-                   {"ratio", IntervalJson(MedianOf(Ratios(fused, op_by_op)))},
-                   {"max_rel_between", LargestDifference(fused, op_by_op)}});
-  } else {
-    Print(ResultText(arguments, fused, op_by_op));
-  }
-  return kExitOk;
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    progress->Show("planning and compiling");
+    ASSIGN_OR_RETURN(Contender fused,
+                     LoadContender(arguments, *file, client, options, arguments.options.fusion));
+    ASSIGN_OR_RETURN(Contender op_by_op,
+                     LoadContender(arguments, *file, client, options, FusionMode::kOpByOp));
+    RETURN_IF_ERROR(Measure(arguments.repeat, data.inputs, progress, &fused, &op_by_op));
+    if (arguments.json) {
+      const Plan& plan = fused.model->plan();
+      PrintJson(Json{{"repeat", arguments.repeat},
+                     {"target", plan.target},
+                     {"isa", plan.isa},
+                     {"threads", plan.threads},
+                     {"fusion", FusionName(arguments.options.fusion)},
+                     {"fused", ContenderJson(fused)},
+                     {"op_by_op", ContenderJson(op_by_op)},
+                     {"ratio", IntervalJson(MedianOf(Ratios(fused, op_by_op)))},
+                     {"max_rel_between", LargestDifference(fused, op_by_op)}});
+    } else {
+      Print(ResultText(arguments, fused, op_by_op));
+    }
+    return kExitOk;
+  });
 }
 
 }  // namespace fusion

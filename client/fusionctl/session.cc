@@ -7,6 +7,7 @@
 #include <set>
 
 #include "client/detect_target.h"
+#include "client/fusionctl/embedded_server.h"
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
@@ -15,6 +16,8 @@ namespace fusion {
 namespace {
 
 constexpr Nanoseconds kStartTimeout = std::chrono::seconds(30);
+// A process that dies closes its connections first.
+constexpr Nanoseconds kEndTimeout = std::chrono::milliseconds(500);
 
 absl::StatusOr<std::unique_ptr<Client>> ConnectEmbedded(EmbeddedServer* server) {
   ClientOptions options;
@@ -59,26 +62,30 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
       return kExitBadInput;
+    case absl::StatusCode::kResourceExhausted:
+      return IsFromService(status) ? kExitService : kExitNoMemory;
     default:
       return kExitService;
   }
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Arguments& arguments,
-                                                       Progress* progress) {
-  std::unique_ptr<Session> session(new Session);
+absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,
+                                     const ServiceWork& work) {
   if (!arguments.server.empty()) {
     progress->Show(StrCat("connecting to ", arguments.server));
-    ASSIGN_OR_RETURN(session->client_, Client::Connect(arguments.server));
-    return session;
+    ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(arguments.server));
+    return work(*client);
   }
   progress->Show("starting fusiond");
-  ASSIGN_OR_RETURN(session->server_, EmbeddedServer::Start({.program = arguments.fusiond,
-                                                            .store = arguments.store,
-                                                            .workers = arguments.workers,
-                                                            .start_timeout = kStartTimeout}));
-  ASSIGN_OR_RETURN(session->client_, ConnectEmbedded(session->server_.get()));
-  return session;
+  ASSIGN_OR_RETURN(std::unique_ptr<EmbeddedServer> server,
+                   EmbeddedServer::Start({.program = arguments.fusiond,
+                                          .store = arguments.store,
+                                          .workers = arguments.workers,
+                                          .start_timeout = kStartTimeout}));
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectEmbedded(server.get()));
+  absl::StatusOr<ExitCode> code = work(*client);
+  if (absl::IsUnavailable(code.status())) RETURN_IF_ERROR(server->CheckRunning(kEndTimeout));
+  return code;
 }
 
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path) {
@@ -120,7 +127,7 @@ absl::StatusOr<HostTensor> ModelFile::Weight(const std::string& name) const {
     made_up_ = true;
     return MakeUpWeight(tensor, name);
   }
-  return BadInput(bytes.status());
+  return ExitCodeOf(bytes.status()) == kExitNoMemory ? bytes.status() : BadInput(bytes.status());
 }
 
 void PrintJson(const Json& json) {

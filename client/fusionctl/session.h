@@ -2,6 +2,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,7 +10,6 @@
 #include "client/client.h"
 #include "client/fused_model.h"
 #include "client/fusionctl/arguments.h"
-#include "client/fusionctl/embedded_server.h"
 #include "client/fusionctl/terminal.h"
 #include "core/onnx/weight_source.h"
 
@@ -23,19 +23,12 @@ absl::Status BadInput(const absl::Status& status);
 /// Whose fault an error is.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-/// The service a command talks to: that of --server, or an embedded one.
-class Session {
- public:
-  static absl::StatusOr<std::unique_ptr<Session>> Open(const Arguments& arguments,
-                                                       Progress* progress);
-  const Client& client() const { return *client_; }
-  bool embedded() const { return server_ != nullptr; }
-
- private:
-  Session() = default;
-  std::unique_ptr<EmbeddedServer> server_;  // outlives the client
-  std::unique_ptr<Client> client_;
-};
+/// What a command does with the service.
+using ServiceWork = std::function<absl::StatusOr<ExitCode>(const Client& client)>;
+/// Does it with the service of --server, or with an embedded one that ends afterwards. An error
+/// that comes from the end of the embedded server says how that ended.
+absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,
+                                     const ServiceWork& work);
 
 /// The model of a command: as a request, and as weights. Errors are bad input.
 class ModelFile {
@@ -51,7 +44,8 @@ class ModelFile {
   FusionRequest Request(const Arguments& arguments, const PlanOptions& options) const;
 
   /// The bytes of a weight. A model that was stored without its weights gets random ones, which
-  /// depend on the name alone. Errors are bad input and name tensor and file.
+  /// depend on the name alone. Errors name tensor and file; they are bad input, or there is no
+  /// memory.
   absl::StatusOr<HostTensor> Weight(const std::string& name) const;
   /// True once Weight had to make one up.
   bool made_up_weights() const { return made_up_; }

@@ -135,21 +135,23 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
 
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
-  progress->Show("planning");
-  FusionRequest request = model->Request(arguments, arguments.options);
-  request.mode = PlanMode::kPlanOnly;
-  request.dumps = TextsFor(arguments);
-  ASSIGN_OR_RETURN(FusionReply reply, session->client().PlanFusion(request));
-  progress->Clear();
-  if (arguments.format == ShowFormat::kJson) {
-    RETURN_IF_ERROR(ShowJson(arguments, reply));
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    progress->Show("planning");
+    FusionRequest request = model->Request(arguments, arguments.options);
+    request.mode = PlanMode::kPlanOnly;
+    request.dumps = TextsFor(arguments);
+    ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+    progress->Clear();
+    if (arguments.format == ShowFormat::kJson) {
+      RETURN_IF_ERROR(ShowJson(arguments, reply));
+      return kExitOk;
+    }
+    ASSIGN_OR_RETURN(std::string text, arguments.format == ShowFormat::kDot
+                                           ? Dot(arguments, reply)
+                                           : Text(arguments, reply));
+    Print(text);
     return kExitOk;
-  }
-  ASSIGN_OR_RETURN(std::string text, arguments.format == ShowFormat::kDot ? Dot(arguments, reply)
-                                                                          : Text(arguments, reply));
-  Print(text);
-  return kExitOk;
+  });
 }
 
 }  // namespace fusion

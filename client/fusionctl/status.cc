@@ -12,24 +12,25 @@ constexpr Nanoseconds kTimeout = std::chrono::seconds(5);
 }  // namespace
 
 absl::StatusOr<ExitCode> RunStatus(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
-  std::vector<double> round_trips_us;
-  for (int i = 0; i < kProbes; ++i) {
-    Nanoseconds begin = Clock::Real().Now();
-    RETURN_IF_ERROR(session->client().CheckHealth(kTimeout));
-    round_trips_us.push_back(ToMicroseconds(Clock::Real().Now() - begin));
-  }
-  progress->Clear();
-  std::sort(round_trips_us.begin(), round_trips_us.end());
-  double median_us = round_trips_us[kProbes / 2];
-  if (arguments.json) {
-    PrintJson(Json{
-        {"address", session->client().address()}, {"serving", true}, {"round_trip_us", median_us}});
-  } else {
-    Print(StrCat("fusiond at ", session->client().address(), " serves, round trip ",
-                 HumanMicroseconds(median_us), " (median of ", kProbes, ")\n"));
-  }
-  return kExitOk;
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    std::vector<double> round_trips_us;
+    for (int i = 0; i < kProbes; ++i) {
+      Nanoseconds begin = Clock::Real().Now();
+      RETURN_IF_ERROR(client.CheckHealth(kTimeout));
+      round_trips_us.push_back(ToMicroseconds(Clock::Real().Now() - begin));
+    }
+    progress->Clear();
+    std::sort(round_trips_us.begin(), round_trips_us.end());
+    double median_us = round_trips_us[kProbes / 2];
+    if (arguments.json) {
+      PrintJson(
+          Json{{"address", client.address()}, {"serving", true}, {"round_trip_us", median_us}});
+    } else {
+      Print(StrCat("fusiond at ", client.address(), " serves, round trip ",
+                   HumanMicroseconds(median_us), " (median of ", kProbes, ")\n"));
+    }
+    return kExitOk;
+  });
 }
 
 }  // namespace fusion

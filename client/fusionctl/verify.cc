@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateModel(const Graph& graph, const 
   };
   absl::StatusOr<std::vector<HostTensor>> out =
       Evaluate(graph, inputs, weight, {.threads = threads});
-  if (!out.ok()) return BadInput(out.status());
+  if (!out.ok() && !absl::IsResourceExhausted(out.status())) return BadInput(out.status());
   return out;
 }
 
@@ -180,19 +180,19 @@ absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progres
       sets.emplace_back(std::move(data));
     }
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(arguments, progress));
-  Verification result;
-  for (auto& data : sets) {
-    RETURN_IF_ERROR(
-        VerifyOne(arguments, *model, session->client(), std::move(data), progress, &result));
-  }
-  progress->Clear();
-  if (arguments.json) {
-    PrintJson(VerificationJson(result, *model));
-  } else {
-    Print(VerificationText(arguments, result, *model));
-  }
-  return result.pass ? kExitOk : kExitMismatch;
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    Verification result;
+    for (auto& data : sets) {
+      RETURN_IF_ERROR(VerifyOne(arguments, *model, client, std::move(data), progress, &result));
+    }
+    progress->Clear();
+    if (arguments.json) {
+      PrintJson(VerificationJson(result, *model));
+    } else {
+      Print(VerificationText(arguments, result, *model));
+    }
+    return result.pass ? kExitOk : kExitMismatch;
+  });
 }
 
 }  // namespace fusion

@@ -18,6 +18,7 @@
 #include "tests/service/dot_syntax.h"
 #include "tests/service/run_program.h"
 #include "tests/support/daemon.h"
+#include "tests/support/test_model.h"
 
 namespace fusion {
 namespace {
@@ -387,6 +388,16 @@ TEST_F(FusionctlTest, AServiceThatIsNotThereIsExitCode4) {
   ExpectOneErrorLine(result);
 }
 
+TEST_F(FusionctlTest, TooLittleMemoryHereIsExitCode5) {
+  TestModel huge;  // 4 TiB
+  huge.Input("x", {1}).Ints("shape", {int64_t{1} << 40}).Node("Expand", {"x", "shape"}, {"y"});
+  huge.Output("y");
+  ProgramResult result = Ctl({"run", Write(huge.proto()), "--repeat", "1"});
+  EXPECT_EQ(result.code, 5) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no memory for a tensor f32[1099511627776]"));
+  ExpectOneErrorLine(result);
+}
+
 TEST_F(FusionctlTest, StatusOfTheService) {
   Json status = CtlJson({"status"});
   EXPECT_TRUE(status["serving"]);
@@ -421,6 +432,27 @@ TEST_F(FusionctlTest, ItsOwnServerDiesWithItWhateverKillsIt) {
     kill(ctl.pid(), signal);
     EXPECT_EQ(ctl.Wait(), -signal);
     EXPECT_TRUE(AwaitEnd(server)) << "signal " << signal;
+  }
+}
+
+TEST_F(FusionctlTest, SaysHowItsOwnServerEnded) {
+  std::string program = dir_.Write(
+      "server",
+      StrCat("#!/bin/sh\necho 'bug: one and one is three' >&2\nexec ", FUSIOND, " \"$@\"\n"));
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  std::string model = Write("mlp", SmallMlp());
+  for (int signal : {SIGABRT, SIGKILL}) {
+    TestProcess ctl({FUSIONCTL, "plan", model, "--fusiond", program, "--workers", "1"});
+    pid_t server = 0;
+    pid_t worker = 0;
+    pid_t compiler = 0;
+    ASSERT_TRUE(AwaitChild(ctl.pid(), "fusiond", &server).valid()) << ctl.err();
+    ASSERT_TRUE(AwaitChild(server, "fusion-worker", &worker).valid()) << ctl.err();
+    ASSERT_TRUE(AwaitChild(worker, "fusion-exec", &compiler).valid()) << "the call is under way";
+    kill(server, signal);
+    EXPECT_EQ(ctl.Wait(), 4);
+    EXPECT_THAT(ctl.err(), HasSubstr(StrCat("fusiond ended: killed by signal ", signal, " (")));
+    EXPECT_THAT(ctl.err(), HasSubstr("; it said: bug: one and one is three"));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <filesystem>
 #include <thread>
 
 namespace fusion {
@@ -23,6 +24,17 @@ std::string ReadProc(const std::string& path) {
   ssize_t n = fd.valid() ? read(fd.get(), text.data(), text.size()) : 0;
   text.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
   return text;
+}
+
+// Of all threads of a process: ids, each followed by a space.
+std::string ReadChildren(pid_t parent) {
+  std::string out;
+  std::error_code error;  // the process may end meanwhile
+  std::filesystem::directory_iterator task(StrCat("/proc/", parent, "/task"), error), end;
+  for (; !error && task != end; task.increment(error)) {
+    out += ReadProc(task->path().string() + "/children");
+  }
+  return out;
 }
 
 }  // namespace
@@ -65,8 +77,7 @@ ProgramResult RunProgram(const std::vector<std::string>& words) {
 
 UniqueFd AwaitChild(pid_t parent, const std::string& name, pid_t* child) {
   while (kill(parent, 0) == 0) {
-    std::string list = ReadProc(StrCat("/proc/", parent, "/task/", parent, "/children"));
-    for (std::string_view word : StrSplit(list, ' ')) {
+    for (std::string_view word : StrSplit(ReadChildren(parent), ' ')) {
       if (word.empty() || StripSpace(ReadProc(StrCat("/proc/", word, "/comm"))) != name) continue;
       *child = static_cast<pid_t>(std::stol(std::string(word)));
       return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *child, 0)));

@@ -49,6 +49,7 @@ TEST(Arguments, HelpStatesTheExitCodes) {
     EXPECT_EQ(parsed.exit_code, kExitOk);
     EXPECT_THAT(parsed.text, HasSubstr("3 bad input"));
     EXPECT_THAT(parsed.text, HasSubstr("4 the service"));
+    EXPECT_THAT(parsed.text, HasSubstr("5 this machine"));
   }
 }
 
