@@ -40,13 +40,12 @@ class Coalescer {
   void Run() {
     for (bool changed = true; changed;) {
       changed = false;
-      auto count = static_cast<DimId>(group_->smg.dims.size());
-      for (DimId a = 0; a < count && !changed; ++a) {
-        for (DimId b = 0; b < count && !changed; ++b) {
-          if (a != b && CanMerge(a, b)) {
-            Merge(a, b);
-            changed = true;
-          }
+      std::vector<DimId> next = Neighbours();
+      for (DimId a = 0; a < static_cast<DimId>(next.size()) && !changed; ++a) {
+        DimId b = next[static_cast<size_t>(a)];
+        if (b >= 0 && CanMerge(a, b)) {
+          Merge(a, b);
+          changed = true;
         }
       }
     }
@@ -54,6 +53,22 @@ class Coalescer {
 
  private:
   int64_t extent(DimId d) const { return group_->smg.dim(d).extent; }
+
+  // The dim that follows each dim in the first op that has it: the only one it may be merged with.
+  // -1: none.
+  std::vector<DimId> Neighbours() const {
+    std::vector<DimId> next(group_->smg.dims.size(), -1);
+    std::vector<bool> seen(group_->smg.dims.size(), false);
+    for (const SmgOp& op : group_->smg.ops) {
+      for (size_t i = 0; i < op.dims.size(); ++i) {
+        auto d = static_cast<size_t>(op.dims[i]);
+        if (seen[d]) continue;
+        seen[d] = true;
+        if (i + 1 < op.dims.size()) next[d] = op.dims[i + 1];
+      }
+    }
+    return next;
+  }
 
   // Every op has both or neither, in the same role, next to each other, and does not look at the
   // coordinates.

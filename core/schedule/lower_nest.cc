@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "core/schedule/access.h"
 #include "core/schedule/nest_values.h"
@@ -48,6 +49,9 @@ DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads,
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
                            const std::vector<Nest>& nests) {
   std::vector<int> last(group.smg.ops.size(), -1);
+  // Last nest that is known to read what an op reads: a value that several ops of a nest read is
+  // followed once.
+  std::vector<int> followed(group.smg.ops.size(), -1);
   auto computed_again = [&](int i) {
     auto p = static_cast<size_t>(i);
     return plan.classes[p] == OpClass::kPointwise && !plan.kept[p];
@@ -57,6 +61,7 @@ std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
     at = std::max(at, nest);
   };
   std::function<void(int, int)> reads = [&](int i, int nest) {
+    if (std::exchange(followed[static_cast<size_t>(i)], nest) == nest) return;
     for (const SmgRead& read : group.smg.op(i).reads) {
       if (read.producer < 0) continue;
       note(read.producer, nest);

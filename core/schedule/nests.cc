@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/contains.h"
 #include "core/schedule/access.h"
 #include "core/smg/slicers.h"
 
@@ -13,10 +14,10 @@ namespace {
 // later nest: storing and loading it again costs about two.
 constexpr double kRecomputeLimit = 6;
 
-bool SameDims(std::vector<DimId> a, std::vector<DimId> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
+// In any order; neither names a dim twice.
+bool SameDims(const std::vector<DimId>& a, const std::vector<DimId>& b) {
+  return a.size() == b.size() &&
+         std::all_of(a.begin(), a.end(), [&](DimId d) { return Contains(b, d); });
 }
 
 class Planner {
@@ -86,9 +87,16 @@ class Planner {
   // one stage later.
   void Stages() {
     stage_.assign(count_, 0);
+    product_stage_.assign(count_, -1);
     for (size_t i = 0; i < count_; ++i) {
       for (const SmgRead& read : smg_.ops[i].reads) {
-        if (read.producer >= 0) stage_[i] = std::max(stage_[i], ValueStage(read.producer));
+        if (read.producer < 0) continue;
+        auto p = static_cast<size_t>(read.producer);
+        stage_[i] = std::max(stage_[i], ValueStage(read.producer));
+        int below = plan_.classes[p] == OpClass::kProduct     ? stage_[p]
+                    : plan_.classes[p] == OpClass::kPointwise ? product_stage_[p]
+                                                              : -1;
+        product_stage_[i] = std::max(product_stage_[i], below);
       }
     }
   }
@@ -160,9 +168,11 @@ class Planner {
     std::set<int> kept;        // ops whose buffer is read at the reader's own coordinates
     std::set<int> kept_moved;  // read at other coordinates
     std::set<int> accumulators;
+    std::set<std::pair<int, bool>> seen;  // ops collected already, and whether they were moved
   };
 
   void Collect(int i, bool moved, Leaves* out) const {
+    if (!out->seen.insert({i, moved}).second) return;
     for (const SmgRead& read : op(i).reads) {
       if (read.producer < 0) continue;
       bool shift = moved || read.relation == SmgRead::kShifted;
@@ -198,14 +208,10 @@ class Planner {
     return true;
   }
 
-  bool DependsOnProductOfStage(int i, int stage) const {
-    for (const SmgRead& read : op(i).reads) {
-      int p = read.producer;
-      if (p < 0) continue;
-      if (kind(p) == OpClass::kProduct && stage_[static_cast<size_t>(p)] == stage) return true;
-      if (kind(p) == OpClass::kPointwise && DependsOnProductOfStage(p, stage)) return true;
-    }
-    return false;
+  // True if op i needs accumulators of the last products below it.
+  bool DependsOnLastProducts(int i) const {
+    auto at = static_cast<size_t>(i);
+    return product_stage_[at] >= 0 && product_stage_[at] == stage_[at] - 1;
   }
 
   // Roots in an order that puts everything an epilogue needs before the product whose epilogue it
@@ -225,7 +231,7 @@ class Planner {
       }
       if (section_[static_cast<size_t>(i)] != section) continue;
       int stage = stage_[static_cast<size_t>(i)];
-      int late = DependsOnProductOfStage(i, stage - 1) ? 2 : 0;
+      int late = DependsOnLastProducts(i) ? 2 : 0;
       switch (kind(i)) {
         case OpClass::kProduct:
           keyed.push_back({stage + 1, 1, i, {Root::kProduct, i}});
@@ -355,6 +361,7 @@ class Planner {
   NestPlan plan_;
   std::vector<int> section_;
   std::vector<int> stage_;
+  std::vector<int> product_stage_;  // latest product that op i reads, maybe through pointwise ops
   std::vector<bool> cone_acc_;
   std::vector<double> cone_cost_;
   std::vector<Nest>* nests_ = nullptr;

@@ -1,20 +1,47 @@
 #include "core/schedule/region.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusion {
+namespace {
+
+// Equal for equal steps, whatever their result.
+size_t HashOf(const ElementOp& op) {
+  size_t hash = 0;
+  auto mix = [&hash](auto part) {
+    hash = (hash ^ static_cast<size_t>(part)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  };
+  mix(op.kind);
+  mix(op.op);
+  mix(op.type);
+  mix(op.integer);
+  mix(op.axis);
+  mix(std::hash<double>()(op.real));
+  for (int a : op.args) mix(a);
+  for (const Access& a : op.access) {
+    mix(a.buffer);
+    for (const IndexExpr& e : a.index) mix(e.constant());
+  }
+  return hash;
+}
+
+}  // namespace
 
 int RegionBuilder::Emit(ElementOp op) {
   // Steps without effect are emitted once: equal ones share their result.
-  for (const ElementOp& existing : ops_) {
-    if (existing.result < 0) continue;
+  auto [first, last] = emitted_.equal_range(HashOf(op));
+  for (auto it = first; it != last; ++it) {
+    const ElementOp& existing = ops_[it->second];
     op.result = existing.result;
-    if (existing == op) return op.result;
+    // Zeros of both signs are equal, but not the same.
+    if (existing == op && std::signbit(existing.real) == std::signbit(op.real)) return op.result;
   }
-  op.result = static_cast<int>(
-      std::count_if(ops_.begin(), ops_.end(), [](const ElementOp& e) { return e.result >= 0; }));
-  ops_.push_back(op);
-  return op.result;
+  op.result = results_++;
+  emitted_.emplace(HashOf(op), ops_.size());
+  ops_.push_back(std::move(op));
+  return ops_.back().result;
 }
 
 int RegionBuilder::Load(Access access) {

@@ -64,6 +64,8 @@ class RegionBuilder {
   ParamOf param_;
   absl::Status status_ = absl::OkStatus();
   std::vector<ElementOp> ops_;
+  std::unordered_multimap<size_t, size_t> emitted_;  // hash -> position of a step with a result
+  int results_ = 0;
   std::map<int, int> remembered_;
   std::map<std::pair<int, std::string>, int> computed_;  // (op, shift text) -> value
 };

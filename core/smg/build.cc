@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/op/simplify.h"
 #include "core/smg/smg.h"
@@ -277,12 +278,11 @@ class Builder {
     return name.size() > 1 && name[0] == 'd' && name[1] >= '0' && name[1] <= '9';
   }
 
+  // The hint, or the hint and the smallest number that makes it unique.
   void Name(DimId id, std::string_view hint) {
     std::string name(hint);
-    auto taken = [&](const SmgDim& d) { return d.name == name; };
-    for (int suffix = 1; std::any_of(smg_.dims.begin(), smg_.dims.end(), taken); ++suffix) {
-      name = StrCat(hint, suffix);
-    }
+    int& suffix = suffixes_[name];
+    while (!names_.insert(name).second) name = StrCat(hint, ++suffix);
     smg_.dims[static_cast<size_t>(id)].name = std::move(name);
   }
 
@@ -423,6 +423,8 @@ class Builder {
   std::vector<std::vector<SmgRead::Relation>> relations_;
   Digits digits_;
   std::unordered_map<int, DimId> dim_of_;
+  std::unordered_set<std::string> names_;          // of dims
+  std::unordered_map<std::string, int> suffixes_;  // last one tried, by hint
   Smg smg_;
 };
 
