@@ -358,11 +358,23 @@ class LoopRunner {
 
 // ---- sums of products, the one form worth a loop of its own ----
 
-// acc[r][j] += a[r * a_row + k * a_k] * b[k * b_k + j] for 4 rows.
+// Rows of a that read a row of b together.
+constexpr int64_t kProductRows = 4;
+
+// acc[r][j] += a[r * a_row + k * a_k] * b[k * b_k + j] for `rows` of them, at most kProductRows.
 template <typename Tag>
-__attribute__((always_inline)) inline void ProductRows(const double* a, int64_t a_row, int64_t a_k,
-                                                       const double* b, int64_t b_k, int64_t depth,
-                                                       int64_t n, double* acc) {
+__attribute__((always_inline)) inline void ProductRows(int64_t rows, const double* a, int64_t a_row,
+                                                       int64_t a_k, const double* b, int64_t b_k,
+                                                       int64_t depth, int64_t n, double* acc) {
+  for (int64_t r = 0; rows < kProductRows && r < rows; ++r) {
+    double* sums = acc + r * n;
+    for (int64_t k = 0; k < depth; ++k) {
+      double x = a[r * a_row + k * a_k];
+      const double* row = b + k * b_k;
+      for (int64_t j = 0; j < n; ++j) sums[j] += x * row[j];
+    }
+  }
+  if (rows < kProductRows) return;
   double* acc1 = acc + n;
   double* acc2 = acc1 + n;
   double* acc3 = acc2 + n;
@@ -381,8 +393,8 @@ __attribute__((always_inline)) inline void ProductRows(const double* a, int64_t 
   }
 }
 
-using ProductRowsFn = void (*)(const double*, int64_t, int64_t, const double*, int64_t, int64_t,
-                               int64_t, double*);
+using ProductRowsFn = void (*)(int64_t, const double*, int64_t, int64_t, const double*, int64_t,
+                               int64_t, int64_t, double*);
 
 #if defined(__x86_64__)
 #if defined(__clang__)
@@ -390,15 +402,16 @@ using ProductRowsFn = void (*)(const double*, int64_t, int64_t, const double*, i
 #else
 #define FUSION_VECTORISED target("avx2,fma"), optimize("O3")
 #endif
-__attribute__((FUSION_VECTORISED)) void ProductRowsAvx2(const double* a, int64_t a_row, int64_t a_k,
-                                                        const double* b, int64_t b_k, int64_t depth,
-                                                        int64_t n, double* acc) {
-  ProductRows<int>(a, a_row, a_k, b, b_k, depth, n, acc);
+__attribute__((FUSION_VECTORISED)) void ProductRowsAvx2(int64_t rows, const double* a,
+                                                        int64_t a_row, int64_t a_k, const double* b,
+                                                        int64_t b_k, int64_t depth, int64_t n,
+                                                        double* acc) {
+  ProductRows<int>(rows, a, a_row, a_k, b, b_k, depth, n, acc);
 }
 #endif
-void ProductRowsBase(const double* a, int64_t a_row, int64_t a_k, const double* b, int64_t b_k,
-                     int64_t depth, int64_t n, double* acc) {
-  ProductRows<char>(a, a_row, a_k, b, b_k, depth, n, acc);
+void ProductRowsBase(int64_t rows, const double* a, int64_t a_row, int64_t a_k, const double* b,
+                     int64_t b_k, int64_t depth, int64_t n, double* acc) {
+  ProductRows<char>(rows, a, a_row, a_k, b, b_k, depth, n, acc);
 }
 
 ProductRowsFn ChooseProductRows() {
@@ -495,18 +508,17 @@ class ProductRunner {
       a_row_ = a_.step[m];
       w_row_ = w_.step[m];
     }
-    row_groups_ = (rows_.size() + kRows - 1) / kRows;
+    row_groups_ = (rows_.size() + kProductRows - 1) / kProductRows;
   }
 
   int64_t tasks() const { return Points(outer_) * row_groups_; }
 
   void Run(int64_t begin, int64_t end) const {
-    std::vector<double> acc(static_cast<size_t>(kRows * ranges_[n_].size()));
+    std::vector<double> acc(static_cast<size_t>(kProductRows * ranges_[n_].size()));
     for (int64_t task = begin; task < end; ++task) RunTask(task, acc.data());
   }
 
  private:
-  static constexpr int64_t kRows = 4;
   struct Position {
     int64_t a;
     int64_t b;
@@ -535,13 +547,13 @@ class ProductRunner {
   }
 
   void RunTask(int64_t task, double* acc) const {
-    int64_t row = rows_.begin + task % row_groups_ * kRows;
-    int64_t count = std::min(kRows, rows_.end - row);
+    int64_t row = rows_.begin + task % row_groups_ * kProductRows;
+    int64_t count = std::min(kProductRows, rows_.end - row);
     int64_t width = ranges_[n_].size();
     Position at{a_.base + a_row_ * row, b_.base, w_.base + w_row_ * row};
     Move(n_, ranges_[n_].begin, &at);
     MoveToPoint(outer_, task / row_groups_, &at);
-    std::fill(acc, acc + kRows * width, 0.0);
+    std::fill(acc, acc + kProductRows * width, 0.0);
     for (int64_t point = 0; point < Points(reduced_); ++point) {
       Position from = at;
       Move(k_, ranges_[k_].begin, &from);
@@ -557,21 +569,9 @@ class ProductRunner {
 
   // Adds the products over k.
   void Accumulate(const Position& from, int64_t count, double* acc) const {
-    static const ProductRowsFn kProductRows = ChooseProductRows();
-    int64_t depth = ranges_[k_].size();
-    int64_t width = ranges_[n_].size();
-    if (count == kRows) {
-      kProductRows(a_data_ + from.a, a_row_, a_.step[k_], b_data_ + from.b, b_.step[k_], depth,
-                   width, acc);
-      return;
-    }
-    for (int64_t r = 0; r < count; ++r) {
-      for (int64_t i = 0; i < depth; ++i) {
-        double x = a_data_[from.a + r * a_row_ + i * a_.step[k_]];
-        const double* y = b_data_ + from.b + i * b_.step[k_];
-        for (int64_t j = 0; j < width; ++j) acc[r * width + j] += x * y[j];
-      }
-    }
+    static const ProductRowsFn kRows = ChooseProductRows();
+    kRows(count, a_data_ + from.a, a_row_, a_.step[k_], b_data_ + from.b, b_.step[k_],
+          ranges_[k_].size(), ranges_[n_].size(), acc);
   }
 
   const std::vector<IndexRange>& ranges_;

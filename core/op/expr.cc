@@ -11,6 +11,56 @@ namespace {
 
 bool SameNumber(double a, double b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
+// The operations of a CompiledExpr on runs of `n` elements.
+
+template <typename T>
+void FillRun(int64_t n, T value, T* out) {
+  std::fill(out, out + n, value);
+}
+
+void WithinRun(const Expr& e, int64_t n, const int64_t* at, int64_t* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = at[i] >= e.integer() && at[i] < e.end() ? 1 : 0;
+}
+
+template <typename T>
+void SelectRun(int64_t n, const int64_t* condition, const T* a, const T* b, T* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = condition[i] != 0 ? a[i] : b[i];
+}
+
+void CastToReals(DType type, int64_t n, const CompiledExpr::Operand& a, double* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = RoundTo(type, a.reals != nullptr ? a.reals[i] : static_cast<double>(a.integers[i]));
+  }
+}
+
+void CastToInts(DType type, int64_t n, const CompiledExpr::Operand& a, int64_t* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (a.integers != nullptr) {
+      out[i] = WrapInteger(type, a.integers[i]);
+      continue;
+    }
+    double value = RoundTo(type, a.reals[i]);
+    out[i] = value >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(value);
+  }
+}
+
+void CallOnReals(ScalarOp op, int64_t n, const double* a, const double* b, double* out) {
+  switch (op) {  // the frequent ones as loops the compiler can vectorise
+    case ScalarOp::kAdd:
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
+      return;
+    case ScalarOp::kSub:
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] - b[i];
+      return;
+    case ScalarOp::kMul:
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
+      return;
+    default:
+      for (int64_t i = 0; i < n; ++i) out[i] = EvaluateReal(op, a[i], b[i]);
+      return;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& args) {
@@ -272,8 +322,8 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
                        const std::vector<Operand>& axes) {
   const Expr& e = step.expr;
   if (e.op() == ScalarOp::kInput || e.op() == ScalarOp::kAxis) return;
-  bool real = IsFloat(e.type());
   auto count = static_cast<size_t>(n);
+  bool real = IsFloat(e.type());
   if (real) {
     step.out.reals.resize(count);
   } else {
@@ -286,77 +336,28 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
   };
   switch (e.op()) {
     case ScalarOp::kConst:
-      for (int64_t i = 0; i < n; ++i) {
-        if (real) {
-          reals[i] = e.value();
-        } else {
-          ints[i] = e.integer();
-        }
-      }
-      return;
-    case ScalarOp::kWithin: {
-      const int64_t* at = axes[static_cast<size_t>(e.index())].integers;
-      for (int64_t i = 0; i < n; ++i) ints[i] = at[i] >= e.integer() && at[i] < e.end() ? 1 : 0;
-      return;
-    }
-    case ScalarOp::kSelect: {
-      Operand condition = arg(0);
-      Operand a = arg(1);
-      Operand b = arg(2);
-      for (int64_t i = 0; i < n; ++i) {
-        bool take = condition.integers[i] != 0;
-        if (real) {
-          reals[i] = take ? a.reals[i] : b.reals[i];
-        } else {
-          ints[i] = take ? a.integers[i] : b.integers[i];
-        }
-      }
-      return;
-    }
-    case ScalarOp::kCast: {
-      Operand a = arg(0);
-      for (int64_t i = 0; i < n; ++i) {
-        if (real) {
-          double value = a.reals != nullptr ? a.reals[i] : static_cast<double>(a.integers[i]);
-          reals[i] = RoundTo(e.type(), value);
-        } else if (a.integers != nullptr) {
-          ints[i] = WrapInteger(e.type(), a.integers[i]);
-        } else {
-          double value = RoundTo(e.type(), a.reals[i]);
-          ints[i] =
-              value >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(value);
-        }
-      }
-      return;
-    }
+      return real ? FillRun(n, e.value(), reals) : FillRun(n, e.integer(), ints);
+    case ScalarOp::kWithin:
+      return WithinRun(e, n, axes[static_cast<size_t>(e.index())].integers, ints);
+    case ScalarOp::kSelect:
+      return real ? SelectRun(n, arg(0).integers, arg(1).reals, arg(2).reals, reals)
+                  : SelectRun(n, arg(0).integers, arg(1).integers, arg(2).integers, ints);
+    case ScalarOp::kCast:
+      return real ? CastToReals(e.type(), n, arg(0), reals) : CastToInts(e.type(), n, arg(0), ints);
     default:
       break;
   }
   Operand a = arg(0);
   Operand b = step.args.size() > 1 ? arg(1) : a;
-  ScalarOp op = e.op();
-  if (real) {
-    switch (op) {  // the frequent ones as loops the compiler can vectorise
-      case ScalarOp::kAdd:
-        for (int64_t i = 0; i < n; ++i) reals[i] = a.reals[i] + b.reals[i];
-        return;
-      case ScalarOp::kSub:
-        for (int64_t i = 0; i < n; ++i) reals[i] = a.reals[i] - b.reals[i];
-        return;
-      case ScalarOp::kMul:
-        for (int64_t i = 0; i < n; ++i) reals[i] = a.reals[i] * b.reals[i];
-        return;
-      default:
-        for (int64_t i = 0; i < n; ++i) reals[i] = EvaluateReal(op, a.reals[i], b.reals[i]);
-        return;
-    }
-  }
+  if (real) return CallOnReals(e.op(), n, a.reals, b.reals, reals);
   if (a.reals != nullptr) {
-    for (int64_t i = 0; i < n; ++i) ints[i] = EvaluatePredicate(op, a.reals[i], b.reals[i]) ? 1 : 0;
+    for (int64_t i = 0; i < n; ++i) {
+      ints[i] = EvaluatePredicate(e.op(), a.reals[i], b.reals[i]) ? 1 : 0;
+    }
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
-    ints[i] = WrapInteger(e.type(), EvaluateInteger(op, a.integers[i], b.integers[i]));
+    ints[i] = WrapInteger(e.type(), EvaluateInteger(e.op(), a.integers[i], b.integers[i]));
   }
 }
 
