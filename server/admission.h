@@ -19,7 +19,10 @@ struct AdmissionLimits {
 ///   admission.Run([] { ... });     // at most one at a time per pass
 ///
 /// A call that holds a pass always finds room in the queue, so a call that has begun is never
-/// refused half way. Thread-safe.
+/// refused half way. A task may wait (for planning, for compiling): when all threads do, calls that
+/// could be answered from the store wait behind them, and beyond `queue` all are refused. The wait
+/// of each is bounded: by the caller's deadline, by the limits of planning and of the worker pool.
+/// Thread-safe.
 class Admission {
  public:
   /// A call that was let in, until the end of its life. Not longer than the Admission.

@@ -6,8 +6,12 @@ KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const C
     : workers_(workers), failure_ttl_(failure_ttl), state_(std::make_shared<State>(clock)) {}
 
 bool IsKernelsFault(const absl::Status& status) {
-  return absl::IsInternal(status) || absl::IsDeadlineExceeded(status) ||
+  return absl::IsInternal(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
          absl::IsUnimplemented(status);
+}
+
+bool MayPass(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
 }
 
 KernelBuilds::Claim::Claim(KernelBuilds* builds, const Digest& key,

@@ -16,6 +16,10 @@ namespace fusion {
 /// stopping server.
 bool IsKernelsFault(const absl::Status& status);
 
+/// True for a kernel's fault that another day may not see: a limit it ran into on a busy machine, a
+/// worker that died (which the kernel need not have done).
+bool MayPass(const absl::Status& status);
+
 /// The kernels under way: each key is compiled once at a time, however many plans need it, and can
 /// be found here until it is in the store. Remembers for a while what failed.
 ///

@@ -36,8 +36,7 @@ class FusionPipelineTest : public testing::Test {
                    return decide_ ? decide_(job) : FakeAct::kCompile;
                  }),
                  logger_, worker_clock_),
-        pipeline_({.plan_threads = 2}, BuiltInSpecs().value(), toolchain_, store_, workers_,
-                  logger_) {}
+        pipeline_({}, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_) {}
 
   ~FusionPipelineTest() override {
     gate_closed_ = false;
@@ -329,6 +328,34 @@ TEST_F(FusionPipelineTest, AKernelThatWasTooSlowTakesItsGroupApartForNowOnly) {
   EXPECT_FALSE(kept) << "a slow moment must not decide for ever";
 }
 
+TEST_F(FusionPipelineTest, AKernelWhoseWorkersDieTakesItsGroupApartForNowOnly) {
+  decide_ = [](const CompileJob& job) {
+    bool fused = job.label.find('+') != std::string::npos;
+    return fused ? FakeAct::kDie : FakeAct::kCompile;
+  };
+  std::string model = LinearReluModel().Bytes();
+  PlanReply reply = Ask(Request(model));
+  EXPECT_EQ(reply.stored->plan.totals.kernels, 3);
+  EXPECT_FALSE(store_.GetPlan({reply.stored->key})) << "whoever killed them may be gone tomorrow";
+}
+
+TEST_F(FusionPipelineTest, WhatWasCompiledIsKeptWhenTheRestFails) {
+  decide_ = [](const CompileJob& job) {
+    return job.label.find("Relu") != std::string::npos ? FakeAct::kError : FakeAct::kCompile;
+  };
+  std::string model = LinearReluModel().Bytes();
+  PlanRequest request = Request(model);
+  request.options.fusion = FusionMode::kOpByOp;
+  EXPECT_FALSE(Send(request).ok());
+  request.mode = PlanMode::kPlanOnly;
+  PlanReply plan = Ask(request);
+  ASSERT_GE(plan.kernels.size(), 3u);
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    bool relu = plan.stored->plan.kernels[k].label.find("Relu") != std::string::npos;
+    EXPECT_EQ(plan.kernels[k].state, relu ? KernelState::kFailed : KernelState::kReady);
+  }
+}
+
 TEST_F(FusionPipelineTest, AKernelThatCannotBeTakenApartFailsTheRequestWithTheCompilersWords) {
   decide_ = [](const CompileJob&) { return FakeAct::kError; };
   std::string model = LinearReluModel().Bytes();
@@ -357,6 +384,18 @@ TEST_F(FusionPipelineTest, DumpsShowEveryValueBetweenStages) {
     }
     EXPECT_EQ(kinds, request.dumps);
   }
+}
+
+TEST_F(FusionPipelineTest, ADumpOfTheGraphNeedsNoPlan) {
+  std::string model = LinearReluModel().Bytes();
+  PlanRequest request = Request(model);
+  request.mode = PlanMode::kPlanOnly;
+  Ask(request);
+  request.dumps = {DumpKind::kGraph};
+  PlanReply reply = Ask(request);
+  EXPECT_THAT(reply.dumps, SizeIs(1));
+  EXPECT_THAT(StageNames(reply),
+              testing::ElementsAre("target", "import", "canonicalise", "key", "lookup"));
 }
 
 TEST_F(FusionPipelineTest, MessagesNameTheCallersNode) {

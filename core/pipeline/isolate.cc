@@ -1,0 +1,59 @@
+#include "core/pipeline/isolate.h"
+
+#include "absl/strings/cord.h"
+#include "core/pipeline/kernel_builds.h"
+#include "core/plan/planner.h"
+
+namespace fusion {
+namespace {
+
+absl::Status NameKernel(const absl::Status& status, const PlanKernel& kernel) {
+  return Annotate(status, StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
+}
+
+// The failure of a kernel that cannot be taken apart.
+absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, NodeId node) {
+  if (!absl::IsUnimplemented(status)) {
+    // Ours; a time-out too: it was the kernel's, not the caller's.
+    return Internal(Message(NameKernel(status, kernel)));
+  }
+  if (node == kNoNode) return status;
+  // In the form of MakePlan's, for whoever knows the caller's name of it.
+  absl::Status named = Unimplemented("node \"\" (", kernel.label, "): ", Message(status));
+  named.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
+  return named;
+}
+
+}  // namespace
+
+Alone AloneOf(const Plan& plan) {
+  Alone alone;
+  for (const PlanFallback& f : plan.fallbacks) alone[f.node] = f.reason;
+  return alone;
+}
+
+absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,
+                             Logger& logger, Alone* alone) {
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (results[k].ok()) continue;
+    const PlanKernel& kernel = plan.kernels[k];
+    if (!IsKernelsFault(results[k])) return NameKernel(results[k], kernel);
+    size_t before = alone->size();
+    NodeId first = kNoNode;
+    for (const PlanGroup& group : plan.groups) {
+      if (group.kernel != static_cast<int>(k) || group.nodes.empty()) continue;
+      if (first == kNoNode) first = group.nodes[0];
+      if (group.nodes.size() == 1) continue;
+      for (int node : group.nodes) {
+        alone->emplace(node, StrCat("not fused: a kernel of ", group.label, " failed"));
+      }
+    }
+    if (alone->size() == before) return BlameNode(results[k], kernel, first);
+    logger.Warning(
+        "group_unfused",
+        {{"kernel", kernel.key.ToHex()}, {"label", kernel.label}, {"reason", Message(results[k])}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

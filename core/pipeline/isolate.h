@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/logging.h"
+#include "core/bundle/plan.h"
+#include "core/graph/graph.h"
+
+namespace fusion {
+
+/// Nodes that fuse with nothing, and why.
+using Alone = std::map<NodeId, std::string>;
+
+/// The nodes that a plan was told to leave alone.
+Alone AloneOf(const Plan& plan);
+
+/// Adds the nodes of groups whose kernel is at fault to `alone`. `results`: how each kernel of
+/// `plan` fared. Fails if a kernel could not be tried, or is the kernel of nothing that could be
+/// taken apart; then the status names kernel or node.
+absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,
+                             Logger& logger, Alone* alone);
+
+}  // namespace fusion

@@ -1,0 +1,140 @@
+#include "core/pipeline/plan_builds.h"
+
+#include <algorithm>
+
+namespace fusion {
+
+KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
+  return {.key = kernel.key,
+          .state = KernelState::kReady,
+          .content = kernel.content,
+          .bytes = static_cast<int64_t>(kernel.binary.size()),
+          .check = kernel.check,
+          .cached = cached,
+          .compile_ms = kernel.compile_ms};
+}
+
+PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, Planning& planning, Store& store,
+                       WorkerPool& workers, Logger& logger, const Clock& clock)
+    : planning_(planning),
+      store_(store),
+      logger_(logger),
+      kernel_builds_(workers, options.failure_ttl, clock),
+      threads_(options.threads, options.queue_limit),
+      flights_(threads_) {}
+
+PlanBuilds::~PlanBuilds() { Stop(); }
+
+BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+                          const CancelToken& waiter) {
+  // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
+  // flight of the same plan holds the same kernels; one of another plan would not.
+  std::shared_ptr<Batch> batch = StartKernels(*planned);
+  return flights_.Run({work->key, AloneOf(planned->stored->plan)}, waiter,
+                      [this, work, planned, batch] { return BuildForAll(work, planned, batch); });
+}
+
+// Looks up the kernels of a plan and starts those that the store lacks.
+std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& planned) {
+  size_t count = planned.jobs.size();
+  auto batch = std::make_shared<Batch>();
+  batch->kernels.resize(count);
+  batch->found.resize(count);
+  batch->results.resize(count);
+  for (size_t k = 0; k < count; ++k) {
+    const CompileJob& job = planned.jobs[k];
+    batch->kernels[k] = store_.GetKernel({job.key, job.full_key}).value;
+    batch->found[k] = batch->kernels[k] != nullptr;
+    if (batch->found[k]) continue;
+    absl::StatusOr<KernelBuilds::Claim> claim = kernel_builds_.Start(job);
+    batch->results[k] = claim.status();
+    if (claim.ok()) batch->claims.emplace_back(k, *std::move(claim));
+  }
+  return batch;
+}
+
+void PlanBuilds::WaitForKernels(Batch* batch) {
+  const CancelToken everybody;  // the pool ends every job, and when it stops at once
+  for (const auto& [k, claim] : batch->claims) {
+    CompileResult result = claim.ticket().Wait(everybody);
+    batch->results[k] = result.status();
+    if (result.ok()) batch->kernels[k] = *std::move(result);
+  }
+}
+
+BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+                                std::shared_ptr<Batch> batch) {
+  auto built = std::make_shared<Built>();
+  Alone alone = AloneOf(planned->stored->plan);
+  bool lasting = true;
+  for (;;) {
+    WaitForKernels(batch.get());
+    size_t before = alone.size();
+    absl::Status isolated = IsolateFailures(planned->stored->plan, batch->results, logger_, &alone);
+    if (isolated.ok() && alone.size() == before) break;
+    // Kernels that others were told of stay to be had, whatever becomes of the plan.
+    Publish(BundleOf(nullptr, *batch), &built->warnings);
+    RETURN_IF_ERROR(isolated);
+    lasting &= std::none_of(batch->results.begin(), batch->results.end(), MayPass);
+    PlanOrigin origin;
+    ASSIGN_OR_RETURN(planned, planning_.Plan(work, alone, {}, CancelToken(), &origin));
+    batch = StartKernels(*planned);
+  }
+  built->stored = planned->stored;
+  built->kernels = batch->kernels;
+  built->found = batch->found;
+  // Before the claims of `batch` end.
+  Publish(BundleOf(lasting ? built->stored : nullptr, *batch), &built->warnings);
+  return BuiltOr(std::move(built));
+}
+
+Bundle PlanBuilds::BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch) {
+  Bundle bundle{.plan = std::move(plan), .kernels = {}};
+  for (size_t k = 0; k < batch.kernels.size(); ++k) {
+    if (!batch.found[k] && batch.kernels[k] != nullptr) bundle.kernels.push_back(batch.kernels[k]);
+  }
+  return bundle;
+}
+
+void PlanBuilds::Publish(Bundle bundle, std::vector<std::string>* warnings) {
+  absl::Status status = store_.PutBundle(bundle);
+  if (status.ok()) return;
+  logger_.Warning("bundle_not_stored", {{"plan", bundle.plan ? bundle.plan->key.ToHex() : ""},
+                                        {"kernels", bundle.kernels.size()},
+                                        {"reason", Message(status)}});
+  warnings->push_back(StrCat("not stored: ", Message(status)));
+}
+
+std::vector<KernelStatus> PlanBuilds::Describe(const fusion::Plan& plan) {
+  std::vector<KernelStatus> statuses;
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (Found<KernelArtifact> found = store_.GetKernel({kernel.key})) {
+      statuses.push_back(ReadyStatus(*found.value, /*cached=*/true));
+      continue;
+    }
+    bool failed = kernel_builds_.Failure(kernel.key).has_value();
+    statuses.push_back(
+        {.key = kernel.key, .state = failed ? KernelState::kFailed : KernelState::kPending});
+  }
+  return statuses;
+}
+
+KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel) {
+  std::shared_ptr<const CompileTicket> ticket = kernel_builds_.Find(key);
+  if (Found<KernelArtifact> found = store_.GetKernel({key})) {
+    return {KernelState::kReady, found.value, absl::OkStatus()};
+  }
+  if (ticket != nullptr) {
+    CompileResult result = ticket->Wait(cancel);
+    if (result.ok()) return {KernelState::kReady, *std::move(result), absl::OkStatus()};
+    bool gave_up = !cancel.Check().ok();
+    return {gave_up ? KernelState::kPending : KernelState::kFailed, nullptr, result.status()};
+  }
+  if (std::optional<absl::Status> why = kernel_builds_.Failure(key)) {
+    return {KernelState::kFailed, nullptr, *why};
+  }
+  return {KernelState::kFailed, nullptr,
+          NotFound("no kernel ", key.ToHex(), ": neither stored nor being compiled; plan again")};
+}
+
+}  // namespace fusion

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/logging.h"
+#include "core/base/thread_pool.h"
+#include "core/bundle/answer.h"
+#include "core/cache/single_flight.h"
+#include "core/cache/store.h"
+#include "core/pipeline/kernel_builds.h"
+#include "core/pipeline/planning.h"
+
+namespace fusion {
+
+/// One kernel by key, or why there is none.
+struct KernelReply {
+  KernelState state = KernelState::kPending;
+  std::shared_ptr<const KernelArtifact> kernel;  // kReady
+  absl::Status why;  // kFailed: the reason; kPending: what ended the wait
+};
+
+/// A plan with all its kernels.
+struct Built {
+  std::shared_ptr<const StoredPlan> stored;
+  std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel
+  std::vector<bool> found;                                     // in the store before
+  std::vector<std::string> warnings;
+};
+using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
+
+struct PlanBuildsOptions {
+  int threads = 16;          // that wait for workers: plans being compiled at the same time
+  size_t queue_limit = 256;  // plans that may wait for a thread
+  Nanoseconds failure_ttl = std::chrono::minutes(10);  // a failed kernel is not tried again
+};
+
+/// From a plan to its kernels: from the store, from builds under way, or compiled. Publishes plan
+/// and kernels together. A group whose kernel fails is taken apart and planned anew, for good
+/// unless the failure may pass.
+///
+/// Thread-safe. Everything referred to outlives it.
+class PlanBuilds {
+ public:
+  PlanBuilds(const PlanBuildsOptions& options, Planning& planning, Store& store,
+             WorkerPool& workers, Logger& logger, const Clock& clock);
+  /// Stop().
+  ~PlanBuilds();
+
+  /// Builds `planned`, of `work`, or joins the build of the same plan that is under way. Until that
+  /// has ended, Find and the store know its kernels, also if `waiter` ends first: kCancelled or
+  /// kDeadlineExceeded. What is built may be another plan than `planned`: with fewer fused groups.
+  /// Internal if a kernel cannot be made and is of one node; ResourceExhausted, Unavailable:
+  /// kernels could not be tried.
+  BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+                const CancelToken& waiter);
+
+  /// What is known now about the kernels of a plan, in its order.
+  std::vector<KernelStatus> Describe(const fusion::Plan& plan);
+
+  /// Waits for a kernel that is being compiled.
+  KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
+
+  /// Stores a plan without its kernels. A failure is logged and added to `warnings`.
+  void Publish(std::shared_ptr<const StoredPlan> plan, std::vector<std::string>* warnings) {
+    Publish(Bundle{.plan = std::move(plan), .kernels = {}}, warnings);
+  }
+
+  /// Waits until every build has ended; the worker pool and planning are to be stopped first.
+  void Stop() { threads_.Stop(); }
+
+  int64_t shared_total() const { return flights_.shared_total(); }
+  int64_t waiters() const { return flights_.waiters(); }
+
+ private:
+  // The kernels of a plan on their way.
+  struct Batch {
+    std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel; null: not yet
+    std::vector<bool> found;                                     // in the store
+    std::vector<absl::Status> results;
+    std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // those under way
+  };
+
+  std::shared_ptr<Batch> StartKernels(const Planned& planned);
+  static void WaitForKernels(Batch* batch);
+  BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+                      std::shared_ptr<Batch> batch);
+  void Publish(Bundle bundle, std::vector<std::string>* warnings);
+  static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
+
+  Planning& planning_;
+  Store& store_;
+  Logger& logger_;
+  KernelBuilds kernel_builds_;
+  ThreadPool threads_;
+  SingleFlight<std::pair<Digest, Alone>, Built> flights_;
+};
+
+/// The status of a kernel that is there.
+KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached);
+
+}  // namespace fusion

@@ -1,0 +1,108 @@
+#include "core/pipeline/planning.h"
+
+#include "core/pipeline/kernels.h"
+#include "core/plan/planner.h"
+
+namespace fusion {
+
+Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, Logger& logger,
+                   const Clock& clock)
+    : options_(options),
+      toolchain_(toolchain),
+      logger_(logger),
+      clock_(clock),
+      stopping_(clock),
+      threads_(options.threads, options.queue_limit),
+      flights_(threads_),
+      remembered_(options.remembered_bytes) {}
+
+Planning::~Planning() { Stop(); }
+
+void Planning::Stop() {
+  stopping_.Cancel();
+  threads_.Stop();
+}
+
+PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
+                         const CancelToken& waiter, PlanOrigin* origin) {
+  PlanId id(work->key, alone);
+  if (dumps.empty()) {
+    if (std::shared_ptr<const Planned> known = Remembered(id)) {
+      *origin = PlanOrigin::kRemembered;
+      return known;
+    }
+  }
+  auto make = [this, work, id, dumps, asked = clock_.Now()]() -> PlannedOr {
+    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked);
+    if (auto known = Remembered(id)) return known;  // made between the look and the flight
+    PlannedOr made = MakeInTime(*work, id.second, dumps, asked);
+    if (made.ok()) Remember(id, *made);
+    return made;
+  };
+  bool shared = false;
+  PlannedOr planned = flights_.Run({work->key, alone, dumps}, waiter, std::move(make), &shared);
+  *origin = shared ? PlanOrigin::kShared : PlanOrigin::kMade;
+  return planned;
+}
+
+PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
+                               Nanoseconds asked) const {
+  Nanoseconds start = clock_.Now();
+  int64_t seconds = options_.limit / std::chrono::seconds(1);
+  if (start - asked > options_.limit) {
+    return ResourceExhausted("server is busy: planning did not begin within ", seconds,
+                             " s; try again later");
+  }
+  CancelToken patience(stopping_, start + options_.limit);
+  StageContext stages{patience, clock_, dumps};
+  PlannedOr planned = Make(work, alone, stages);
+  if (!absl::IsDeadlineExceeded(planned.status())) return planned;
+  return ResourceExhausted("planning ", work.graph.nodes().size(), " nodes takes more than ",
+                           seconds, " s");
+}
+
+// What stages make of a canonical graph. Pure but for the clock.
+PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) const {
+  PlannedModel model;
+  NamedKernels kernels;
+  for (;;) {
+    stages.dumps.clear();  // of a plan that was given up
+    ASSIGN_OR_RETURN(model, RunStage(stages, "plan", [&] {
+                       return MakePlan(work.graph, work.device, work.options, &stages.cancel,
+                                       alone);
+                     }));
+    ASSIGN_OR_RETURN(kernels, RunStage(stages, "emit", [&] {
+                       return EmitKernels(work.device, toolchain_, &model);
+                     }));
+    size_t before = alone.size();
+    RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, logger_, &alone));
+    if (alone.size() == before) break;
+  }
+  auto planned = std::make_shared<Planned>();
+  planned->stored = std::make_shared<const StoredPlan>(MakeStoredPlan(
+      work.full_key, std::move(model.plan),
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.UnixTime()).count()));
+  planned->jobs = std::move(kernels.jobs);
+  planned->times = std::move(stages.times);
+  planned->dumps = std::move(stages.dumps);
+  return PlannedOr(std::move(planned));
+}
+
+void Planning::Remember(const PlanId& id, std::shared_ptr<const Planned> planned) {
+  int64_t bytes = ChargedBytes(*planned->stored);
+  for (const CompileJob& job : planned->jobs) {
+    bytes += static_cast<int64_t>(job.source.size() + job.schedule.size() + job.reference.size() +
+                                  job.full_key.size());
+  }
+  std::vector<std::pair<PlanId, std::shared_ptr<const Planned>>> forgotten;  // dies unlocked
+  MutexLock lock(&mutex_);
+  forgotten = remembered_.Insert(id, std::move(planned), bytes);
+}
+
+std::shared_ptr<const Planned> Planning::Remembered(const PlanId& id) {
+  MutexLock lock(&mutex_);
+  std::shared_ptr<const Planned>* known = remembered_.Find(id);
+  return known == nullptr ? nullptr : *known;
+}
+
+}  // namespace fusion

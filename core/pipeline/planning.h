@@ -1,0 +1,90 @@
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/logging.h"
+#include "core/base/thread_pool.h"
+#include "core/bundle/answer.h"
+#include "core/cache/lru_map.h"
+#include "core/cache/single_flight.h"
+#include "core/cache/store.h"
+#include "core/compile/compile_job.h"
+#include "core/pipeline/isolate.h"
+#include "core/pipeline/resolve.h"
+
+namespace fusion {
+
+struct PlanningOptions {
+  int threads = 2;
+  size_t queue_limit = 256;  // plannings that may wait for a thread
+  /// Of planning one graph; of waiting for a thread before that.
+  Nanoseconds limit = std::chrono::seconds(60);
+  int64_t remembered_bytes = int64_t{64} << 20;
+};
+
+/// A plan and how to make its kernels.
+struct Planned {
+  std::shared_ptr<const StoredPlan> stored;
+  std::vector<CompileJob> jobs;  // by plan kernel
+  std::vector<StageTime> times;
+  std::vector<Dump> dumps;
+};
+using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
+
+enum class PlanOrigin : uint8_t { kMade, kShared, kRemembered };
+
+/// Makes plans on a few threads of its own, however many requests wait for them: each one once at
+/// a time, none longer than the limit. No single caller can end what others may wait for.
+///
+///   PlanOrigin origin;
+///   ASSIGN_OR_RETURN(auto planned, planning.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel,
+///   &origin));
+///
+/// Thread-safe. Everything referred to outlives it.
+class Planning {
+ public:
+  Planning(const PlanningOptions& options, const Toolchain& toolchain, Logger& logger,
+           const Clock& clock);
+  /// Stop().
+  ~Planning();
+
+  /// The plan of `work` in which the nodes in `alone` fuse with nothing; made by this call, by an
+  /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
+  /// between stages, which are not kept. ResourceExhausted: it takes longer than the limit, or too
+  /// much waits to be planned. kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves
+  /// the planning alone. Otherwise fails as MakePlan does.
+  PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
+                 const CancelToken& waiter, PlanOrigin* origin);
+
+  /// Tells planning under way to end, and waits until it has.
+  void Stop();
+
+  int64_t shared_total() const { return flights_.shared_total(); }
+  int64_t waiters() const { return flights_.waiters(); }
+
+ private:
+  // What is made under other restrictions is another plan.
+  using PlanId = std::pair<Digest, Alone>;
+
+  PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
+                       Nanoseconds asked) const;
+  PlannedOr Make(const Work& work, Alone alone, StageContext& stages) const;
+  void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);
+  std::shared_ptr<const Planned> Remembered(const PlanId& id);
+
+  const PlanningOptions options_;
+  const Toolchain& toolchain_;
+  Logger& logger_;
+  const Clock& clock_;
+  CancelToken stopping_;
+  ThreadPool threads_;
+  SingleFlight<std::tuple<Digest, Alone, DumpKinds>, Planned> flights_;
+  Mutex mutex_;
+  LruMap<PlanId, std::shared_ptr<const Planned>> remembered_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion

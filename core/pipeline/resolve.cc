@@ -1,0 +1,92 @@
+#include "core/pipeline/resolve.h"
+
+#include "core/base/kernel_abi.h"
+#include "core/codegen/backend.h"
+#include "core/import/graph_source.h"
+#include "core/pipeline/plan_key.h"
+#include "core/plan/planner.h"
+
+namespace fusion {
+namespace {
+
+int64_t ChargedBytes(const PlanRequest& request, const Resolved& resolved) {
+  // A graph without its constants is a few times as long as its bytes.
+  auto bytes =
+      static_cast<int64_t>(4 * request.source.onnx_model.size() + resolved.work->full_key.size());
+  for (const Tensor& t : resolved.work->graph.tensors()) {
+    if (t.value != nullptr) bytes += t.value->byte_size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequest& request,
+                                                                  StageContext& stages) {
+  using Recalled = absl::StatusOr<std::shared_ptr<const Resolved>>;
+  bool recallable = request.source.op_graph == nullptr && request.dumps.empty();
+  if (!recallable) return Import(request, stages);
+  Digest digest;
+  ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> known,
+                   RunStage(stages, "recall", [&]() -> Recalled {
+                     digest = Sha256(RequestKey(request));
+                     MutexLock lock(&mutex_);
+                     std::shared_ptr<const Resolved>* found = recalled_.Find(digest);
+                     return found == nullptr ? nullptr : *found;
+                   }));
+  if (known != nullptr) return known;
+  ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> resolved, Import(request, stages));
+  std::vector<std::pair<Digest, std::shared_ptr<const Resolved>>> forgotten;  // dies unlocked
+  MutexLock lock(&mutex_);
+  forgotten = recalled_.Insert(digest, resolved, ChargedBytes(request, *resolved));
+  return resolved;
+}
+
+absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanRequest& request,
+                                                                 StageContext& stages) const {
+  auto resolved = std::make_shared<Resolved>();
+  std::string warning;
+  const PlanOptions& options = request.options;
+  ASSIGN_OR_RETURN(DeviceSpec device, RunStage(stages, "target", [&] {
+                     return ResolveTarget(specs_, request.target, &warning);
+                   }));
+  if (!warning.empty()) resolved->warnings.push_back(warning);
+  ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
+                     return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
+                                                         .batch_size = options.hints.batch_size,
+                                                         .keep_outputs = options.keep_outputs});
+                   }));
+  ASSIGN_OR_RETURN(CanonicalGraph canonical,
+                   RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
+  ASSIGN_OR_RETURN(resolved->work, RunStage(stages, "key", [&] {
+                     return MakeWork(canonical, std::move(device), request);
+                   }));
+  resolved->binding = {std::move(canonical.input_names), std::move(canonical.output_names),
+                       std::move(canonical.weight_names), std::move(canonical.node_names)};
+  return std::shared_ptr<const Resolved>(std::move(resolved));
+}
+
+absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
+                                           const PlanRequest& request) const {
+  ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
+  auto work = std::make_shared<Work>();
+  const PlanOptions& options = request.options;
+  work->full_key = PlanKey({.graph = canonical.key_text,
+                            .device = device.KeyText(),
+                            .fusion = options.fusion,
+                            .numerics = options.numerics,
+                            .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
+                            .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+                            .planner_version = kPlannerVersion,
+                            .backend = std::string(backend->name()),
+                            .codegen_version = backend->version(),
+                            .abi_version = FUSION_KERNEL_ABI_VERSION,
+                            .toolchain = toolchain_.KeyText(device.isa, options.numerics)});
+  work->key = Sha256(work->full_key);
+  work->graph = canonical.graph;
+  work->device = std::move(device);
+  work->options = options;
+  return WorkPtr(std::move(work));
+}
+
+}  // namespace fusion

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/bundle/answer.h"
+#include "core/cache/lru_map.h"
+#include "core/compile/toolchain.h"
+#include "core/device/device_spec.h"
+#include "core/graph/canonical.h"
+#include "core/pipeline/plan_request.h"
+#include "core/pipeline/stage.h"
+
+namespace fusion {
+
+/// What planning needs, apart from its request. Equal keys: equal plans, if the same nodes stay
+/// alone.
+struct Work {
+  Graph graph;  // canonical
+  DeviceSpec device;
+  PlanOptions options;
+  std::string full_key;
+  Digest key;
+};
+using WorkPtr = std::shared_ptr<const Work>;
+
+/// A request after import: the work and the caller's words.
+struct Resolved {
+  WorkPtr work;
+  Binding binding;
+  std::vector<std::string> warnings;
+};
+
+/// From the bytes of a request to a canonical graph and its key. Bytes seen lately are recalled.
+/// Thread-safe. `toolchain` outlives it.
+class Resolver {
+ public:
+  /// `recalled_bytes`: of graphs of recent requests.
+  Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes)
+      : specs_(std::move(specs)), toolchain_(toolchain), recalled_(recalled_bytes) {}
+
+  /// InvalidArgument and Unimplemented name node, tensor or field in the caller's words.
+  absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
+                                                          StageContext& stages);
+
+ private:
+  absl::StatusOr<std::shared_ptr<const Resolved>> Import(const PlanRequest& request,
+                                                         StageContext& stages) const;
+  absl::StatusOr<WorkPtr> MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
+                                   const PlanRequest& request) const;
+
+  const std::vector<DeviceSpec> specs_;
+  const Toolchain& toolchain_;
+  Mutex mutex_;
+  LruMap<Digest, std::shared_ptr<const Resolved>> recalled_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion
