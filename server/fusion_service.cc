@@ -5,7 +5,6 @@
 #include <cmath>
 #include <optional>
 
-#include "core/wire/limits.h"
 #include "core/wire/scalars.h"
 #include "server/request_codec.h"
 
@@ -46,6 +45,27 @@ std::string LogText(const std::vector<StageTime>& stages) {
 bool IsUnknown(const KernelReply& reply) {
   return reply.state == KernelState::kFailed && absl::IsNotFound(reply.why);
 }
+
+/// The bytes of a message in one piece. Refers to the buffer's where it can: requests of up to some
+/// 16 KB come in one piece.
+class FlatBytes {
+ public:
+  absl::Status Read(const grpc::ByteBuffer& buffer) {
+    if (!buffer.Dump(&slices_).ok()) return Internal("the request's bytes cannot be read");
+    if (slices_.size() == 1) return absl::OkStatus();
+    joined_.reserve(buffer.Length());
+    for (const grpc::Slice& slice : slices_) joined_.append(ViewOf(slice));
+    return absl::OkStatus();
+  }
+  std::string_view view() const { return slices_.size() == 1 ? ViewOf(slices_[0]) : joined_; }
+
+ private:
+  static std::string_view ViewOf(const grpc::Slice& slice) {
+    return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+  }
+  std::vector<grpc::Slice> slices_;
+  std::string joined_;
+};
 
 /// What both kinds of calls share: cancellation, admission, and the account at the end.
 class Call {
@@ -122,21 +142,9 @@ class PlanCall final : public grpc::ServerUnaryReactor, Call {
 
   absl::Status Plan() {
     Nanoseconds begin = parts_.clock.Now();
-    std::vector<grpc::Slice> slices;
-    if (!request_.Dump(&slices).ok()) return Internal("the request's bytes cannot be read");
-    // Requests of up to some 16 KB come in one piece.
-    std::string joined;
-    std::string_view bytes;
-    if (slices.size() == 1) {
-      bytes = {reinterpret_cast<const char*>(slices[0].begin()), slices[0].size()};
-    } else {
-      joined.reserve(request_.Length());
-      for (const grpc::Slice& slice : slices) {
-        joined.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-      }
-      bytes = joined;
-    }
-    ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes));
+    FlatBytes bytes;
+    RETURN_IF_ERROR(bytes.Read(request_));
+    ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
     record_.request_id = decoded->request_id();
     StageTime decode{"decode", parts_.clock.Now() - begin};
     absl::StatusOr<PlanReply> reply = parts_.pipeline.PlanFusion(decoded->request(), cancel_);
@@ -174,17 +182,16 @@ class PlanCall final : public grpc::ServerUnaryReactor, Call {
 
 /// One GetKernels: fetches a kernel on a thread of ours, streams it from gRPC's, fetches the next.
 /// A caller that reads slowly holds no thread. Deletes itself when gRPC is done with it.
-class KernelsCall final : public grpc::ServerWriteReactor<v1::GetKernelsResponse>, Call {
+class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call {
  public:
   KernelsCall(const ServiceParts& parts, const grpc::CallbackServerContext& context,
-              const v1::GetKernelsRequest& request)
+              const grpc::ByteBuffer& request)
       : Call(parts, context, RpcMethod::kGetKernels), request_(request) {}
 
   void Start() {
-    absl::Status admitted = Enter(static_cast<int64_t>(request_.ByteSizeLong()));
-    if (admitted.ok()) admitted = ReadKeys();
-    if (!admitted.ok()) return Finish(Account(admitted));
-    Next();
+    absl::Status admitted = Enter(static_cast<int64_t>(request_.Length()));
+    if (admitted.ok()) admitted = parts_.admission.Run([this] { Begin(); });
+    if (!admitted.ok()) Finish(Account(admitted));
   }
 
   void OnWriteDone(bool ok) override {
@@ -195,16 +202,17 @@ class KernelsCall final : public grpc::ServerWriteReactor<v1::GetKernelsResponse
   void OnDone() override { delete this; }
 
  private:
+  void Begin() {
+    record_.queued = parts_.clock.Now() - start_;
+    absl::Status read = ReadKeys();
+    if (!read.ok() || keys_.empty()) return Finish(Account(read));
+    Fetch();
+  }
+
   absl::Status ReadKeys() {
-    if (request_.keys_size() > kMaxKernelKeys) {
-      return InvalidArgument("keys: ", request_.keys_size(), " entries; expected at most ",
-                             kMaxKernelKeys);
-    }
-    for (const std::string& key : request_.keys()) {
-      absl::StatusOr<Digest> digest = DigestFromWire(key);
-      if (!digest.ok()) return Annotate(digest.status(), StrCat("keys[", keys_.size(), "]"));
-      keys_.push_back(*digest);
-    }
+    FlatBytes bytes;
+    RETURN_IF_ERROR(bytes.Read(request_));
+    ASSIGN_OR_RETURN(keys_, DecodeKernelsRequest(bytes.view()));
     return absl::OkStatus();
   }
 
@@ -217,7 +225,6 @@ class KernelsCall final : public grpc::ServerWriteReactor<v1::GetKernelsResponse
   }
 
   void Fetch() {
-    if (next_ == 0) record_.queued = parts_.clock.Now() - start_;
     KernelReply reply = parts_.pipeline.GetKernel(keys_[next_], cancel_);
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
     message_.Clear();
@@ -245,16 +252,22 @@ class KernelsCall final : public grpc::ServerWriteReactor<v1::GetKernelsResponse
 
   void Write() {
     ++record_.messages_sent;
-    record_.bytes_out += static_cast<int64_t>(message_.ByteSizeLong());
-    StartWrite(&message_);
+    buffer_.Clear();
+    bool owned = false;
+    grpc::Status serialised =
+        grpc::SerializationTraits<v1::GetKernelsResponse>::Serialize(message_, &buffer_, &owned);
+    if (!serialised.ok()) return Finish(Account(Internal("a kernel cannot be serialised")));
+    record_.bytes_out += static_cast<int64_t>(buffer_.Length());
+    StartWrite(&buffer_);
   }
 
-  const v1::GetKernelsRequest& request_;
+  const grpc::ByteBuffer& request_;
   std::vector<Digest> keys_;
   size_t next_ = 0;
   std::shared_ptr<const KernelArtifact> kernel_;  // the one that is being sent
   size_t sent_ = 0;
   v1::GetKernelsResponse message_;
+  grpc::ByteBuffer buffer_;  // what is being written
 };
 
 }  // namespace
@@ -267,8 +280,8 @@ grpc::ServerUnaryReactor* FusionServiceImpl::PlanFusion(grpc::CallbackServerCont
   return call;
 }
 
-grpc::ServerWriteReactor<v1::GetKernelsResponse>* FusionServiceImpl::GetKernels(
-    grpc::CallbackServerContext* context, const v1::GetKernelsRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* FusionServiceImpl::GetKernels(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   auto* call = new KernelsCall(parts_, *context, *request);
   call->Start();
   return call;

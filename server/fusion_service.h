@@ -18,12 +18,12 @@ struct ServiceParts {
   int64_t max_request_bytes = 0;
 };
 
-/// FusionService over the pipeline: bytes in, bytes out, statuses passed on. PlanFusion is a raw
-/// method, so that decoding happens on our threads, under our limits and with our messages, and the
-/// plan's stored bytes go out without a copy. No thread of gRPC ever waits. Thread-safe.
+/// FusionService over the pipeline: bytes in, bytes out, statuses passed on. The methods
+/// are raw ones, so that decoding happens on our threads, under our limits and with our messages,
+/// and a plan's stored bytes go out without a copy. No thread of gRPC ever waits. Thread-safe.
 class FusionServiceImpl final
     : public v1::FusionService::WithRawCallbackMethod_PlanFusion<
-          v1::FusionService::WithCallbackMethod_GetKernels<v1::FusionService::Service>> {
+          v1::FusionService::WithRawCallbackMethod_GetKernels<v1::FusionService::Service>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -31,8 +31,8 @@ class FusionServiceImpl final
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
 
-  grpc::ServerWriteReactor<v1::GetKernelsResponse>* GetKernels(
-      grpc::CallbackServerContext* context, const v1::GetKernelsRequest* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* GetKernels(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request) override;
 
  private:
   const ServiceParts parts_;

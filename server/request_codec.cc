@@ -4,6 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include "core/wire/answer.h"
+#include "core/wire/limits.h"
 #include "core/wire/options.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
@@ -86,6 +87,26 @@ absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_vi
   auto parsed = std::make_unique<ParsedRequest>();
   RETURN_IF_ERROR(parsed->Parse(bytes));
   return std::unique_ptr<DecodedRequest>(std::move(parsed));
+}
+
+absl::StatusOr<std::vector<Digest>> DecodeKernelsRequest(std::string_view bytes) {
+  RETURN_IF_ERROR(CheckObjects(*v1::GetKernelsRequest::descriptor(), bytes, "request"));
+  v1::GetKernelsRequest wire;
+  if (!wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument("request is malformed: its ", bytes.size(),
+                           " bytes are no protobuf fusion.v1.GetKernelsRequest");
+  }
+  if (wire.keys_size() > kMaxKernelKeys) {
+    return InvalidArgument("keys: ", wire.keys_size(), " entries; expected at most ",
+                           kMaxKernelKeys);
+  }
+  std::vector<Digest> keys;
+  for (const std::string& key : wire.keys()) {
+    absl::StatusOr<Digest> digest = DigestFromWire(key);
+    if (!digest.ok()) return Annotate(digest.status(), StrCat("keys[", keys.size(), "]"));
+    keys.push_back(*digest);
+  }
+  return keys;
 }
 
 EncodedReply EncodePlanReply(const PlanReply& reply) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/pipeline/plan_fusion.h"
 
@@ -30,6 +31,10 @@ inline constexpr int64_t kMaxRequestObjects = 1 << 19;
 /// InvalidArgument, naming the field; Unimplemented for a dump kind or an ISA we do not know;
 /// ResourceExhausted above kMaxRequestObjects. Pure, any thread.
 absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_view bytes);
+
+/// The keys in a serialised v1::GetKernelsRequest of a stranger. InvalidArgument, naming the field;
+/// ResourceExhausted above kMaxRequestObjects. Pure, any thread.
+absl::StatusOr<std::vector<Digest>> DecodeKernelsRequest(std::string_view bytes);
 
 /// A serialised v1::PlanFusionResponse in three parts, in this order. The plan's bytes are those of
 /// the store, so that a warm answer copies nothing.

@@ -252,6 +252,18 @@ TEST_F(BadRequestTest, BytesThatWouldExplodeWhenParsed) {
   }
 }
 
+TEST_F(BadRequestTest, AlsoWhereKernelsAreAskedFor) {
+  for (std::string_view piece : {std::string_view("\x0a\x00", 2), std::string_view("\x7b\x7c")}) {
+    std::string bytes;
+    for (int i = 0; i < 1'500'000; ++i) bytes += piece;
+    std::string response;
+    grpc::Status status =
+        caller_->CallBytes("/fusion.v1.FusionService/GetKernels", bytes, &response);
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("request has more than 524288"));
+  }
+}
+
 TEST_F(BadRequestTest, Oversize) {
   v1::PlanFusionRequest request = GoodRequest();
   request.set_onnx_model(std::string(5 << 20, 'x'));
