@@ -25,7 +25,7 @@ absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_
   }
   if (objects > kMaxRequestObjects) {
     return ResourceExhausted(what, " has more than ", kMaxRequestObjects,
-                             " fields that hold messages or texts");
+                             " messages, texts and unknown fields");
   }
   return absl::OkStatus();
 }
