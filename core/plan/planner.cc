@@ -1,325 +1,23 @@
 #include "core/plan/planner.h"
 
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
-
+#include "core/plan/assembler.h"
 #include "core/plan/grouping.h"
-#include "core/plan/memory.h"
 
 namespace fusion {
 namespace {
 
-// Turns ordered groups into a plan: kernels without repeats, launches, tensors and their places.
-class Assembler {
- public:
-  Assembler(const Graph& graph, const Program& program, GroupEvaluator* evaluator,
-            const std::vector<std::vector<LoopId>>& groups, PlannedModel* out)
-      : graph_(graph), program_(program), evaluator_(evaluator), groups_(groups), out_(*out) {}
-
-  void Run() {
-    tensor_of_.assign(program_.values.size(), -1);
-    DeclareBoundTensors();
-    for (const std::vector<LoopId>& loops : groups_) AddGroup(loops);
-    AttachViews();
-    PlaceTensors();
-    Plan& plan = out_.plan;
-    plan.nodes = static_cast<int>(graph_.nodes().size());
-    for (const PlanLaunch& launch : plan.launches) {
-      const Estimate& e = plan.groups[static_cast<size_t>(launch.group)].estimate;
-      plan.totals.kernels += plan.kernels[static_cast<size_t>(launch.kernel)].phases;
-      plan.totals.launches += 1;
-      plan.totals.activation_bytes += e.activation_bytes + e.recompute_bytes;
-      plan.totals.weight_bytes += e.weight_bytes;
-      plan.totals.estimated_us += e.time_us;
-    }
-  }
-
- private:
-  // Memory that some step of the plan owns: arena or prepared.
-  struct Owned {
-    int tensor;
-    bool prepared;
-    int first;
-    int last;
-    int in_place_of = -1;  // plan tensor
-  };
-
-  int AddTensor(DType dtype, Dims dims, Dims strides, Space space, int index) {
-    PlanTensor t{.dtype = dtype,
-                 .dims = std::move(dims),
-                 .strides = std::move(strides),
-                 .space = space,
-                 .index = index};
-    int64_t last = 0;
-    bool empty = false;
-    for (size_t d = 0; d < t.dims.size(); ++d) {
-      empty |= t.dims[d] == 0;
-      last += std::max<int64_t>(t.dims[d] - 1, 0) * t.strides[d];
-    }
-    t.bytes = empty ? 0 : (last + 1) * DTypeBytes(dtype);
-    out_.plan.tensors.push_back(std::move(t));
-    return static_cast<int>(out_.plan.tensors.size()) - 1;
-  }
-
-  int AddValueTensor(ValueId v, Space space, int index) {
-    const Value& value = program_.value(v);
-    int id =
-        AddTensor(value.type.dtype, value.type.shape.ToDims(), StorageStrides(value), space, index);
-    tensor_of_[static_cast<size_t>(v)] = id;
-    return id;
-  }
-
-  // Inputs, outputs and weights first, so that their ids do not depend on the groups.
-  void DeclareBoundTensors() {
-    Plan& plan = out_.plan;
-    std::vector<bool> read(program_.values.size(), false);
-    for (const LoopOp& op : program_.ops) {
-      for (ValueId in : op.inputs) read[static_cast<size_t>(in)] = true;
-    }
-    for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      ValueId v = program_.inputs[i];
-      bool used = read[static_cast<size_t>(v)];
-      plan.inputs.push_back(used ? AddValueTensor(v, Space::kInput, static_cast<int>(i)) : -1);
-    }
-    for (size_t i = 0; i < program_.weights.size(); ++i) {
-      plan.weights.push_back(
-          AddValueTensor(program_.weights[i], Space::kWeight, static_cast<int>(i)));
-    }
-    for (size_t i = 0; i < program_.outputs.size(); ++i) {
-      plan.outputs.push_back(
-          AddValueTensor(program_.outputs[i], Space::kOutput, static_cast<int>(i)));
-    }
-  }
-
-  // The plan tensor of a value, made on first use.
-  int TensorOf(ValueId v) {
-    int& id = tensor_of_[static_cast<size_t>(v)];
-    if (id >= 0) return id;
-    const Value& value = program_.value(v);
-    if (value.kind == TensorKind::kConstant) {
-      out_.plan.constants.push_back(value.value);
-      return AddValueTensor(v, Space::kConstant, static_cast<int>(out_.plan.constants.size()) - 1);
-    }
-    const LoopOp& producer = program_.op(value.producer);
-    if (producer.kind == LoopOp::kReinterpret) {
-      // The same memory under another shape.
-      int base = TensorOf(producer.inputs[0]);
-      const PlanTensor& from = out_.plan.tensors[static_cast<size_t>(base)];
-      Space space = from.space;
-      int index = from.index;
-      int made = AddValueTensor(v, space, index);
-      same_memory_[made] = base;
-      return made;
-    }
-    bool prepared = evaluator_->IsConstant(v);
-    int made = AddValueTensor(v, prepared ? Space::kPrepared : Space::kArena, 0);
-    owned_[made] = {made, prepared, Step(prepared), Step(prepared)};
-    return made;
-  }
-
-  // Number of the launch being added.
-  int Step(bool prepare) const {
-    return static_cast<int>(prepare ? out_.plan.prepare.size() : out_.plan.launches.size());
-  }
-
-  int Root(int tensor) const {
-    auto it = same_memory_.find(tensor);
-    return it == same_memory_.end() ? tensor : Root(it->second);
-  }
-
-  void Touch(int tensor, bool prepare) {
-    auto it = owned_.find(Root(tensor));
-    if (it == owned_.end()) return;
-    // A prepared tensor that a run reads stays for ever; its `last` only orders prepare launches.
-    if (it->second.prepared == prepare) it->second.last = Step(prepare);
-    if (it->second.prepared && !prepare) kept_.insert(it->first);
-  }
-
-  int KernelOf(const Schedule& schedule, const std::function<KernelReference()>& reference) {
-    std::string text = ToString(schedule);
-    auto [it, fresh] = kernel_of_.try_emplace(text, static_cast<int>(out_.kernels.size()));
-    if (fresh) {
-      out_.plan.kernels.push_back(
-          {.label = schedule.label, .phases = static_cast<int>(schedule.phases.size())});
-      out_.kernels.push_back(
-          {.schedule = schedule, .text = std::move(text), .reference = reference()});
-    }
-    return it->second;
-  }
-
-  // The packed form of a weight, made once however many kernels read it.
-  int PackedTensor(const FusionGroup& group, const Lowered& lowered, size_t param, ValueId value) {
-    Schedule pack = PackSchedule(group, lowered, param);
-    int kernel = KernelOf(pack, [&] { return MakePackReference(group, lowered, param); });
-    auto known = packed_.find({value, kernel});
-    if (known != packed_.end()) return known->second;
-    const Buffer& b = lowered.schedule.buffer(static_cast<BufferId>(param));
-    Dims dims = {1};
-    for (size_t d = 0; d < b.shape.size(); ++d) {
-      if (static_cast<int>(d) == b.layout.blocked) {
-        dims[0] = (b.shape[d] + b.layout.block - 1) / b.layout.block;
-      } else {
-        dims.push_back(b.shape[d]);
-      }
-    }
-    dims.push_back(b.layout.block);
-    int source = TensorOf(value);
-    int target = AddTensor(b.dtype, dims, RowMajorStrides(dims), Space::kPrepared, 0);
-    owned_[target] = {target, true, Step(true), Step(true)};
-    PlanGroup pack_group{.kind = GroupKind::kPrepare, .label = "Pack", .kernel = kernel};
-    out_.plan.groups.push_back(std::move(pack_group));
-    out_.groups.emplace_back();
-    Touch(source, true);
-    out_.plan.prepare.push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
-                                 .kernel = kernel,
-                                 .tensors = {source, target}});
-    packed_[{value, kernel}] = target;
-    return target;
-  }
-
-  static GroupKind KindOf(const FusionGroup& group) {
-    int anchors = 0;
-    for (const SmgOp& op : group.smg.ops) anchors += op.reduce ? 1 : 0;
-    return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
-  }
-
-  void AddGroup(const std::vector<LoopId>& loops) {
-    const GroupChoice& choice = evaluator_->Evaluate(loops);
-    bool prepare = std::all_of(loops.begin(), loops.end(), [&](LoopId l) {
-      return evaluator_->IsConstant(program_.op(l).output);
-    });
-    std::vector<int> tensors;
-    std::vector<ValueId> values = evaluator_->Values(loops);
-    for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
-      const LoweredParam& param = choice.lowered.params[p];
-      ValueId value = values[static_cast<size_t>(param.value)];
-      tensors.push_back(param.packed ? PackedTensor(choice.group, choice.lowered, p, value)
-                                     : TensorOf(value));
-    }
-    int kernel = KernelOf(choice.lowered.schedule, [&] {
-      return MakeReference(choice.program, choice.group, choice.lowered);
-    });
-    for (int t : tensors) Touch(t, prepare);
-    if (!prepare) NoteInPlace(choice.lowered, tensors);
-    PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice.group),
-                    .label = choice.group.Label(),
-                    .kernel = kernel,
-                    .estimate = choice.estimate};
-    std::set<int> nodes;
-    for (LoopId l : loops) nodes.insert(program_.op(l).origin);
-    nodes.erase(kNoNode);  // copies an input or a constant to an output
-    group.nodes.assign(nodes.begin(), nodes.end());
-    out_.plan.groups.push_back(std::move(group));
-    out_.groups.push_back(loops);
-    (prepare ? out_.plan.prepare : out_.plan.launches)
-        .push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
-                    .kernel = kernel,
-                    .tensors = std::move(tensors)});
-  }
-
-  void NoteInPlace(const Lowered& lowered, const std::vector<int>& tensors) {
-    for (const auto& [to, from] : lowered.schedule.may_alias) {
-      int target = tensors[static_cast<size_t>(to)];
-      int source = tensors[static_cast<size_t>(from)];
-      auto it = owned_.find(target);
-      // The source must not be passed to this launch twice.
-      bool once = std::count_if(tensors.begin(), tensors.end(),
-                                [&](int t) { return Root(t) == Root(source); }) == 1;
-      if (it != owned_.end() && owned_.count(Root(source)) != 0 && once)
-        it->second.in_place_of = Root(source);
-    }
-  }
-
-  // Nodes that became index maps belong to the group that reads through them.
-  void AttachViews() {
-    std::vector<int> group_of(graph_.nodes().size(), -1);
-    for (size_t g = 0; g < out_.plan.groups.size(); ++g) {
-      for (int n : out_.plan.groups[g].nodes)
-        group_of[static_cast<size_t>(n)] = static_cast<int>(g);
-    }
-    std::vector<std::vector<size_t>> readers(graph_.tensors().size());
-    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
-      for (TensorId t : graph_.nodes()[n].inputs) {
-        if (t != kNoTensor) readers[static_cast<size_t>(t)].push_back(n);
-      }
-    }
-    for (size_t n = graph_.nodes().size(); n-- > 0;) {
-      if (group_of[n] >= 0) continue;
-      for (TensorId t : graph_.nodes()[n].outputs) {
-        for (size_t reader : readers[static_cast<size_t>(t)]) {
-          if (group_of[n] < 0) group_of[n] = group_of[reader];
-        }
-      }
-      if (group_of[n] < 0 && !graph_.nodes()[n].inputs.empty()) {
-        // An output that is a view: with the node that writes it.
-        TensorId in = graph_.nodes()[n].inputs[0];
-        NodeId producer = in == kNoTensor ? kNoNode : graph_.tensor(in).producer;
-        if (producer != kNoNode) group_of[n] = group_of[static_cast<size_t>(producer)];
-      }
-      if (group_of[n] < 0) continue;
-      std::vector<int>& nodes = out_.plan.groups[static_cast<size_t>(group_of[n])].nodes;
-      nodes.insert(std::lower_bound(nodes.begin(), nodes.end(), static_cast<int>(n)),
-                   static_cast<int>(n));
-    }
-  }
-
-  void PlaceTensors() {
-    Plan& plan = out_.plan;
-    for (bool prepared : {false, true}) {
-      std::vector<int> ids;
-      std::map<int, int> block_of;
-      std::vector<MemoryBlock> blocks;
-      for (const auto& [id, owned] : owned_) {
-        if (owned.prepared != prepared) continue;
-        auto in_place = block_of.find(owned.in_place_of);
-        bool kept = kept_.count(id) != 0;
-        block_of[id] = static_cast<int>(blocks.size());
-        blocks.push_back({.bytes = plan.tensors[static_cast<size_t>(id)].bytes,
-                          .first = kept ? 0 : owned.first,
-                          .last = kept ? Step(true) : owned.last,
-                          .in_place_of = in_place == block_of.end() ? -1 : in_place->second});
-        ids.push_back(id);
-      }
-      MemoryPlan memory = PlanMemory(blocks);
-      for (size_t i = 0; i < ids.size(); ++i) {
-        plan.tensors[static_cast<size_t>(ids[i])].offset = memory.offsets[i];
-      }
-      (prepared ? plan.prepared_bytes : plan.arena_bytes) = memory.bytes;
-    }
-    for (const auto& [alias, base] : same_memory_) {
-      plan.tensors[static_cast<size_t>(alias)].offset =
-          plan.tensors[static_cast<size_t>(Root(base))].offset;
-    }
-  }
-
-  const Graph& graph_;
-  const Program& program_;
-  GroupEvaluator* evaluator_;
-  const std::vector<std::vector<LoopId>>& groups_;
-  PlannedModel& out_;
-  std::vector<int> tensor_of_;      // by value
-  std::map<int, Owned> owned_;      // by plan tensor, ascending
-  std::set<int> kept_;              // prepared tensors that runs read
-  std::map<int, int> same_memory_;  // reinterpretation -> what it reinterprets
-  std::map<std::string, int> kernel_of_;
-  std::map<std::pair<ValueId, int>, int> packed_;
-};
-
-void SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlanTotals* out) {
+absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlanTotals* out) {
   for (const std::vector<LoopId>& loops : nodes.groups) {
-    bool constant = std::all_of(loops.begin(), loops.end(), [&](LoopId l) {
-      return evaluator->IsConstant(evaluator->program().op(l).output);
-    });
-    if (constant) continue;
-    const Estimate& e = evaluator->Evaluate(loops).estimate;
+    if (evaluator->AreConstant(loops)) continue;
+    ASSIGN_OR_RETURN(const GroupVerdict* choice, evaluator->Evaluate(loops));
+    const Estimate& e = choice->estimate;
     out->kernels += 1;
     out->launches += 1;
     out->activation_bytes += e.activation_bytes + e.recompute_bytes;
     out->weight_bytes += e.weight_bytes;
     out->estimated_us += e.time_us;
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -329,11 +27,11 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const std::map<NodeId, std::string>& alone) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
-  GroupEvaluator evaluator(model.program, device, options);
+  GroupEvaluator evaluator(model.program, device, options, cancel);
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   Grouping chosen = nodes;
   if (options.fusion == FusionMode::kFused) {
-    ASSIGN_OR_RETURN(chosen, GrowGroups(nodes, options, alone, &evaluator, cancel));
+    ASSIGN_OR_RETURN(chosen, GrowGroups(nodes, options, alone, &evaluator));
   }
   Plan& plan = model.plan;
   plan.target = device.name;
@@ -343,8 +41,8 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   plan.fusion = options.fusion;
   plan.decisions = std::move(chosen.decisions);
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
-  Assembler(graph, model.program, &evaluator, chosen.groups, &model).Run();
-  SumBaseline(nodes, &evaluator, &plan.op_by_op);
+  RETURN_IF_ERROR(Assemble(graph, chosen.groups, &evaluator, &model));
+  RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &plan.op_by_op));
   absl::Status status = Verify(plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;

@@ -1,8 +1,7 @@
 #include "core/schedule/aliases.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <vector>
 
 #include "core/schedule/access.h"
 
@@ -17,13 +16,13 @@ struct Place {
 
 // Where the buffers of a schedule are accessed.
 struct Accesses {
-  std::map<BufferId, std::vector<Place>> regions;
-  std::set<BufferId> elsewhere;  // accessed by other statements
+  std::vector<std::vector<Place>> regions;  // by buffer
+  std::vector<bool> elsewhere;              // by buffer: accessed by other statements
 };
 
 void Collect(const Block& block, const Segment& segment, Accesses* out) {
   auto elsewhere = [out](const std::vector<Access>& accesses) {
-    for (const Access& a : accesses) out->elsewhere.insert(a.buffer);
+    for (const Access& a : accesses) out->elsewhere[static_cast<size_t>(a.buffer)] = true;
   };
   for (const Stmt& stmt : block) {
     if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
@@ -38,11 +37,13 @@ void Collect(const Block& block, const Segment& segment, Accesses* out) {
       elsewhere(merge->source);
       elsewhere(merge->target);
     } else if (const auto* call = std::get_if<CallStmt>(&stmt.node)) {
-      out->elsewhere.insert(call->inputs.begin(), call->inputs.end());
-      out->elsewhere.insert(call->outputs.begin(), call->outputs.end());
+      for (const auto* list : {&call->inputs, &call->outputs}) {
+        for (BufferId b : *list) out->elsewhere[static_cast<size_t>(b)] = true;
+      }
     } else if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
       for (const ElementOp& e : each->ops) {
-        for (const Access& a : e.access) out->regions[a.buffer].push_back({each, &segment});
+        for (const Access& a : e.access)
+          out->regions[static_cast<size_t>(a.buffer)].push_back({each, &segment});
       }
     }
   }
@@ -77,25 +78,35 @@ bool SameForm(const Buffer& output, const Buffer& input) {
 }  // namespace
 
 std::vector<std::pair<BufferId, BufferId>> FindAliases(const Schedule& schedule) {
-  Accesses accesses;
+  Accesses accesses{.regions = std::vector<std::vector<Place>>(schedule.buffers.size()),
+                    .elsewhere = std::vector<bool>(schedule.buffers.size(), false)};
   for (const Phase& phase : schedule.phases) {
     for (const Segment& segment : phase.segments) Collect(segment.body, segment, &accesses);
   }
   std::vector<std::pair<BufferId, BufferId>> pairs;
-  std::set<BufferId> taken;
+  // Inputs that are read in one region only and belong to no output yet.
+  auto free = [&](BufferId i) {
+    const std::vector<Place>& reads = accesses.regions[static_cast<size_t>(i)];
+    return !accesses.elsewhere[static_cast<size_t>(i)] && !reads.empty() &&
+           std::all_of(reads.begin(), reads.end(),
+                       [&](const Place& p) { return p.each == reads[0].each; });
+  };
+  std::vector<BufferId> inputs;
+  for (BufferId i = 0; i < schedule.params; ++i) {
+    if (schedule.buffer(i).kind == ParamKind::kInput && free(i)) inputs.push_back(i);
+  }
   for (BufferId o = 0; o < schedule.params; ++o) {
-    const std::vector<Place>& writes = accesses.regions[o];
-    if (writes.size() != 1 || accesses.elsewhere.count(o) != 0) continue;
-    for (BufferId i = 0; i < schedule.params; ++i) {
-      const std::vector<Place>& reads = accesses.regions[i];
-      bool free = accesses.elsewhere.count(i) == 0 && taken.count(i) == 0;
-      bool here = !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](const Place& p) {
-        return p.each == writes[0].each;
-      });
-      if (free && here && SameForm(schedule.buffer(o), schedule.buffer(i)) &&
+    const std::vector<Place>& writes = accesses.regions[static_cast<size_t>(o)];
+    if (schedule.buffer(o).kind != ParamKind::kOutput || writes.size() != 1 ||
+        accesses.elsewhere[static_cast<size_t>(o)]) {
+      continue;
+    }
+    for (BufferId i : inputs) {
+      bool here = accesses.regions[static_cast<size_t>(i)][0].each == writes[0].each;
+      if (here && SameForm(schedule.buffer(o), schedule.buffer(i)) &&
           SameElement(writes[0], o, i)) {
         pairs.emplace_back(o, i);
-        taken.insert(i);
+        std::erase(inputs, i);
         break;
       }
     }

@@ -41,6 +41,7 @@ class Digits {
       int64_t wanted = minor / have;
       if (extent(last) > wanted) {
         if (minor % have != 0 || extent(last) % wanted != 0) return false;
+        ++changes_;
         int low = Add(wanted);
         int high = Add(extent(last) / wanted);
         nodes_[static_cast<size_t>(last)].major = high;
@@ -54,6 +55,9 @@ class Digits {
     *major_part = std::move(list);
     return have == minor;
   }
+
+  // How often classes were united or digits split.
+  int changes() const { return changes_; }
 
   int64_t extent(int root) const { return nodes_[static_cast<size_t>(root)].extent; }
 
@@ -70,6 +74,7 @@ class Digits {
       int64_t ex = extent(x);
       int64_t ey = extent(y);
       if (ex == ey) {
+        ++changes_;
         nodes_[static_cast<size_t>(std::max(x, y))].parent = std::min(x, y);
         continue;
       }
@@ -77,6 +82,7 @@ class Digits {
       int64_t small = std::min(ex, ey);
       if (small == 0 || std::max(ex, ey) % small != 0) return false;
       std::vector<int>& rest = ex > ey ? a : b;
+      ++changes_;
       int minor = Add(small);
       int major = Add(std::max(ex, ey) / small);
       nodes_[static_cast<size_t>(larger)].major = major;
@@ -102,6 +108,7 @@ class Digits {
     return node;
   }
   std::vector<NodeData> nodes_;
+  int changes_ = 0;
 };
 
 class Builder {
@@ -255,7 +262,8 @@ class Builder {
       }
       aligned &= whole;
     }
-    if (!Sound()) {
+    // Sound before: only a change can spoil it.
+    if (digits_.changes() != saved.changes() && !Sound()) {
       digits_ = std::move(saved);
       return SmgRead::kAliased;
     }

@@ -321,7 +321,8 @@ TEST(MakePlan, NodesThatAreToStayAloneDo) {
   ASSERT_EQ(model.plan.fallbacks.size(), 1u);
   EXPECT_EQ(model.plan.fallbacks[0].node, 1);
   EXPECT_EQ(model.plan.fallbacks[0].reason, "it failed");
-  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {}, {{2, ""}})), (std::vector<std::string>{"Relu+Neg", "Abs"}));
+  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {}, {{2, ""}})),
+            (std::vector<std::string>{"Relu+Neg", "Abs"}));
 }
 
 TEST(MakePlan, KernelsOfALongChainStayBounded) {
@@ -423,6 +424,84 @@ TEST(MakePlan, AnOpenDimIsUnimplementedAndTheNodeIsNamed) {
   auto model = MakePlan(graph, DeviceNamed("generic-avx2"), {});
   EXPECT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(Message(model.status())), HasSubstr("node \"open\" (Relu)"));
+}
+
+TEST(MakePlan, ValuesReadTwiceArePlannedOnce) {
+  // Every op reads the one before along two paths: 2^40 of them.
+  constexpr int kDepth = 40;
+  GraphBuilder builder;
+  TensorId at = builder.AddInput("x", {DType::kF32, Shape{64}});
+  for (int i = 0; i < kDepth; ++i) {
+    at = builder.AddNode("Mul", {at, builder.AddNode("Sigmoid", {at}).value()}).value();
+  }
+  builder.MarkOutput(at);
+  PlannedModel model = PlanOf(builder.Build().value());
+  ASSERT_EQ(model.kernels.size(), 1u);
+  const std::string& text = model.kernels[0].text;
+  size_t loads = 0;
+  for (size_t i = text.find("load p0"); i != text.npos; i = text.find("load p0", i + 1)) ++loads;
+  EXPECT_EQ(loads, 1u) << text;
+}
+
+TEST(MakePlan, AWideNodeIsSeveralKernels) {
+  constexpr int kParts = 300;
+  GraphBuilder builder;
+  TensorId x = builder.AddInput("x", {DType::kF32, Shape{2 * kParts}});
+  AttrMap attrs = {{"axis", int64_t{0}}, {"num_outputs", int64_t{kParts}}};
+  std::vector<std::string> names(kParts);
+  auto parts = builder.AddMultiNode(*FindOp("Split"), {x}, attrs, "split", names);
+  for (TensorId part : parts.value()) builder.MarkOutput(part);
+  PlannedModel model = PlanOf(builder.Build().value());
+  EXPECT_EQ(model.plan.launches.size(), 4u);
+  for (const std::vector<LoopId>& group : model.groups) EXPECT_LE(group.size(), 96u);
+}
+
+TEST(MakePlan, MoreInputsThanOneKernelTakesAreUnimplementedAndTheNodeIsNamed) {
+  auto plan = [](const char* op, int inputs, const AttrMap& attrs) {
+    GraphBuilder builder;
+    std::vector<TensorId> in;
+    for (int i = 0; i < inputs; ++i) {
+      in.push_back(builder.AddInput(StrCat("x", i), {DType::kF32, Shape{1}}));
+    }
+    builder.MarkOutput(builder.AddNode(op, in, attrs).value());
+    return MakePlan(builder.Build().value(), DeviceNamed("generic-avx2"), {}).status();
+  };
+  EXPECT_TRUE(plan("Concat", 1024, {{"axis", int64_t{0}}}).ok());
+  absl::Status concat = plan("Concat", 1025, {{"axis", int64_t{0}}});
+  EXPECT_EQ(concat.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(Message(concat)),
+              AllOf(HasSubstr("(Concat): 1025 inputs"), HasSubstr("at most 1024")));
+  EXPECT_TRUE(concat.GetPayload(kFailedNode).has_value());
+  EXPECT_THAT(std::string(Message(plan("Sum", 2049, {}))), HasSubstr("at most 2048"));
+}
+
+// A clock that moves by one whenever somebody looks at it.
+class CountingClock final : public Clock {
+ public:
+  Nanoseconds Now() const override { return Nanoseconds(++looks_); }
+  Nanoseconds UnixTime() const override { return Nanoseconds(0); }
+  int64_t looks() const { return looks_; }
+
+ private:
+  mutable int64_t looks_ = 0;
+};
+
+TEST(MakePlan, StopsWhereverItIs) {
+  Graph graph = Canonicalise(RandomGraph(1)).value().graph;
+  DeviceSpec device = DeviceNamed("generic-avx2");
+  for (FusionMode mode : {FusionMode::kFused, FusionMode::kOpByOp}) {
+    CountingClock unhurried;
+    CancelToken patient(unhurried, std::chrono::hours(1));
+    ASSERT_TRUE(MakePlan(graph, device, {.fusion = mode}, &patient).ok());
+    EXPECT_GT(unhurried.looks(), static_cast<int64_t>(graph.nodes().size()));
+    for (int64_t end = 1; end < unhurried.looks(); ++end) {
+      CountingClock clock;
+      CancelToken hurried(clock, Nanoseconds(end));
+      auto model = MakePlan(graph, device, {.fusion = mode}, &hurried);
+      EXPECT_EQ(model.status().code(), absl::StatusCode::kDeadlineExceeded);
+      EXPECT_EQ(clock.looks(), end) << "planned on";
+    }
+  }
 }
 
 TEST(MakePlan, StopsWhenItIsCancelled) {

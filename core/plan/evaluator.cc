@@ -1,0 +1,187 @@
+#include "core/plan/evaluator.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fusion {
+namespace {
+
+// Schedules are kept for the one that will be chosen; some tens of megabytes. Beyond that what was
+// found is found again for the groups of the plan.
+constexpr size_t kMostKeptOps = 16384;
+
+}  // namespace
+
+GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
+                               const PlanOptions& options, const CancelToken* cancel)
+    : program_(program), device_(device), options_(options), cancel_(cancel) {
+  // What the program returns must be computed by every run, into memory of the caller; so must what
+  // is made from it.
+  returned_.assign(program.values.size(), false);
+  for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
+  constant_.assign(program.values.size(), false);
+  readers_.resize(program.values.size());
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    TensorKind kind = program.values[v].kind;
+    constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
+  }
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    const LoopOp& op = program.ops[i];
+    bool constant = !returned_[static_cast<size_t>(op.output)];
+    for (ValueId in : op.inputs) {
+      constant = constant && constant_[static_cast<size_t>(in)];
+      readers_[static_cast<size_t>(in)].push_back(static_cast<LoopId>(i));
+    }
+    constant_[static_cast<size_t>(op.output)] = constant;
+  }
+  ClassifyOps();
+  reinterpreted_.refusal = "reshape: read under a shape without common factors, so from memory";
+}
+
+void GroupEvaluator::ClassifyOps() {
+  std::map<std::string, int> classes;
+  for (const LoopOp& op : program_.ops) {
+    auto name = [](int axis) { return StrCat("d", axis); };  // a bare number would be a constant
+    std::string text = StrCat(op.label, op.kind);
+    for (const LoopAxis& axis : op.body.axes)
+      text += StrCat(" ", axis.name, ":", axis.extent.value());
+    text += IndexMapToString(op.body.write, name);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Value& v = program_.value(op.inputs[i]);
+      text += StrCat(v.type.ToString(), StrJoin(v.order, ","),
+                     constant_[static_cast<size_t>(op.inputs[i])]);
+      if (op.kind != LoopOp::kLoop) continue;
+      const Read& read = op.body.reads[i];
+      text += IndexMapToString(read.index, name);
+      for (const Guard& g : read.guards) text += StrCat("?", g.axis, ":", g.begin, ":", g.end);
+    }
+    if (op.kind == LoopOp::kLoop) text += op.body.value.ToString();
+    if (op.body.reduce) text += op.body.reduce->name();
+    const Value& out = program_.value(op.output);
+    text += StrCat(StrJoin(out.order, ","), out.tensor == kNoTensor,
+                   constant_[static_cast<size_t>(op.output)]);
+    class_of_op_.push_back(
+        classes.try_emplace(std::move(text), static_cast<int>(classes.size())).first->second);
+  }
+}
+
+bool GroupEvaluator::NeededOutside(ValueId v, const std::vector<LoopId>& loops) const {
+  if (returned_[static_cast<size_t>(v)]) return true;
+  const std::vector<LoopId>& readers = readers_[static_cast<size_t>(v)];
+  return std::any_of(readers.begin(), readers.end(), [&](LoopId reader) {
+    return !std::binary_search(loops.begin(), loops.end(), reader);
+  });
+}
+
+std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) const {
+  std::vector<int> key;
+  std::map<ValueId, int> number;
+  for (LoopId l : loops) {
+    const LoopOp& op = program_.op(l);
+    key.push_back(class_of_op_[static_cast<size_t>(l)]);
+    for (ValueId in : op.inputs) {
+      key.push_back(number.try_emplace(in, static_cast<int>(number.size())).first->second);
+    }
+    number.try_emplace(op.output, static_cast<int>(number.size()));
+    key.push_back(NeededOutside(op.output, loops) ? -2 : -1);
+  }
+  return key;
+}
+
+std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) const {
+  std::vector<ValueId> values;
+  ExtractProgram(program_, loops, &values);
+  return values;
+}
+
+bool GroupEvaluator::AreConstant(const std::vector<LoopId>& loops) const {
+  return std::all_of(loops.begin(), loops.end(),
+                     [&](LoopId l) { return IsConstant(program_.op(l).output); });
+}
+
+bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const {
+  auto inside = [&](LoopId l) { return std::binary_search(loops.begin(), loops.end(), l); };
+  for (LoopId l : loops) {
+    for (ValueId in : program_.op(l).inputs) {
+      LoopId producer = program_.value(in).producer;
+      if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kReinterpret) continue;
+      while (producer != kNoLoop && program_.op(producer).kind == LoopOp::kReinterpret) {
+        producer = program_.value(program_.op(producer).inputs[0]).producer;
+      }
+      if (producer != kNoLoop && inside(producer)) return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
+  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  if (ReadsReinterpreted(loops)) return &reinterpreted_;
+  std::vector<int> key = Key(loops);
+  auto known = known_.find(key);
+  if (known == known_.end()) {
+    ASSIGN_OR_RETURN(Known found, Search(loops));
+    if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
+    if (found.choice != nullptr) kept_ops_ += loops.size();
+    known = known_.emplace(std::move(key), std::move(found)).first;
+  }
+  return &known->second.verdict;
+}
+
+absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<LoopId>& loops) {
+  ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(loops));
+  FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
+  Known& known = known_.at(Key(loops));
+  if (known.choice == nullptr) {
+    ASSIGN_OR_RETURN(Known again, Search(loops));
+    known.choice = std::move(again.choice);
+  }
+  return known.choice.get();
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(
+    const std::vector<LoopId>& loops) const {
+  Known known;
+  std::string& refusal = known.verdict.refusal;
+  auto best = std::make_unique<GroupChoice>();
+  std::vector<ValueId> values;
+  best->program = ExtractProgram(program_, loops, &values);
+  std::vector<LoopId> all(loops.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<bool> outside;
+  std::vector<bool> constant;
+  for (ValueId v : values) {
+    outside.push_back(NeededOutside(v, loops));
+    constant.push_back(constant_[static_cast<size_t>(v)]);
+  }
+  auto group = MakeGroup(best->program, all, outside, constant);
+  if (!group.ok()) {
+    refusal = std::string(Message(group.status()));
+    return known;
+  }
+  best->group = *std::move(group);
+  CandidateOptions options{.forbid_recompute = IsHighPressure(options_.hints.compute_pressure)};
+  bool found = false;
+  bool bitwise = options_.numerics == Numerics::kBitwise;
+  for (const Choice& choice : EnumerateChoices(best->group, device_, options, &refusal)) {
+    if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+    auto lowered = Lower(best->group, choice, device_, bitwise);
+    if (!lowered.ok()) {
+      if (!found) refusal = std::string(Message(lowered.status()));
+      continue;
+    }
+    Estimate estimate = EstimateKernel(lowered->schedule, device_);
+    if (!found || estimate.time_us < best->estimate.time_us) {
+      best->lowered = *std::move(lowered);
+      best->estimate = estimate;
+      refusal.clear();
+      found = true;
+    }
+  }
+  if (!found) return known;
+  known.verdict.estimate = best->estimate;
+  known.choice = std::move(best);
+  return known;
+}
+
+}  // namespace fusion

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/benefit/estimate.h"
+#include "core/bundle/plan.h"
+#include "core/graph/program.h"
+#include "core/schedule/candidates.h"
+
+namespace fusion {
+
+/// What the best schedule of a set of loop ops costs, or why there is none.
+struct GroupVerdict {
+  Estimate estimate;
+  std::string refusal;  // empty: there is a schedule
+};
+
+/// The best schedule of a set of loop ops. In terms of a program of its own, so that equal sets of
+/// a model (its layers) share one.
+struct GroupChoice {
+  Program program;  // the ops alone
+  FusionGroup group;
+  Lowered lowered;
+  Estimate estimate;
+};
+
+/// Finds and remembers the best schedule of sets of loop ops of one program. Not thread-safe. What
+/// it is made from outlives it.
+class GroupEvaluator {
+ public:
+  /// `cancel` may be null: nothing ends it early.
+  GroupEvaluator(const Program& program, const DeviceSpec& device, const PlanOptions& options,
+                 const CancelToken* cancel);
+
+  /// `loops` ascending. The result lives as long as the evaluator. Fails only as `cancel` says.
+  absl::StatusOr<const GroupVerdict*> Evaluate(const std::vector<LoopId>& loops);
+  /// The schedule that Evaluate(loops) found; it must have found one. Otherwise the same.
+  absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
+  /// For each value of Choose(loops).program the value of the whole program it stands for.
+  std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
+
+  const Program& program() const { return program_; }
+  int threads() const { return device_.threads; }
+  /// True for values that depend on weights and constants only.
+  bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }
+  /// True if all values that these ops compute are.
+  bool AreConstant(const std::vector<LoopId>& loops) const;
+
+ private:
+  /// What decides the choice: the classes of the ops, how they are connected, what is needed
+  /// outside. Equal keys have equal choices.
+  std::vector<int> Key(const std::vector<LoopId>& loops) const;
+  bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
+  /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
+  /// kernel.
+  bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
+  struct Known {
+    GroupVerdict verdict;
+    std::unique_ptr<GroupChoice> choice;  // null: not kept
+  };
+  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops) const;
+  void ClassifyOps();
+
+  const Program& program_;
+  const DeviceSpec& device_;
+  const PlanOptions& options_;
+  const CancelToken* cancel_;
+  std::vector<bool> constant_;
+  std::vector<bool> returned_;
+  std::vector<std::vector<LoopId>> readers_;  // by value
+  std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
+  std::map<std::vector<int>, Known> known_;
+  size_t kept_ops_ = 0;         // of the choices kept
+  GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted
+};
+
+}  // namespace fusion

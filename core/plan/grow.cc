@@ -1,0 +1,325 @@
+#include <algorithm>
+#include <queue>
+#include <set>
+
+#include "core/plan/grouping.h"
+
+namespace fusion {
+namespace {
+
+// A merge must gain this much, in microseconds: less is noise of the model.
+constexpr double kMinGain = 0.05;
+// With high compute pressure only groups this much faster than their nodes are formed.
+constexpr double kPressureSpeedup = 1.5;
+
+std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b) {
+  std::vector<LoopId> out;
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  return out;
+}
+
+std::vector<int> Nodes(const Program& program, const std::vector<LoopId>& loops) {
+  std::set<int> nodes;
+  for (LoopId l : loops) nodes.insert(program.op(l).origin);
+  nodes.erase(kNoNode);
+  return {nodes.begin(), nodes.end()};
+}
+
+// Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
+class Grower {
+ public:
+  Grower(const Grouping& start, const PlanOptions& options,
+         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator)
+      : program_(evaluator->program()), options_(options), alone_(alone), evaluator_(evaluator) {
+    group_of_.assign(program_.ops.size(), -1);
+    for (const std::vector<LoopId>& loops : start.groups) {
+      place_.push_back(order_.size());
+      order_.push_back(AddGroup(loops));
+    }
+    for (size_t g = 0; g < loops_.size(); ++g) Connect(static_cast<int>(g));
+  }
+
+  absl::StatusOr<Grouping> Run() {
+    for (size_t g = 0; g < loops_.size(); ++g) RETURN_IF_ERROR(Consider(static_cast<int>(g)));
+    while (!queue_.empty()) {
+      Candidate c = queue_.top();
+      queue_.pop();
+      if (!alive_[Index(c.producer)] || !alive_[Index(c.consumer)]) continue;
+      if (HasPathAround(c.producer, c.consumer)) {
+        // For good: a merge of what lies between leaves a group between, unless one of the two is
+        // part of it and so another group.
+        Record(c, false, "cyclic: another group lies between the two");
+        continue;
+      }
+      Record(c, true, "");
+      RETURN_IF_ERROR(Merge(c));
+    }
+    Grouping out;
+    for (size_t g = 0; g < loops_.size(); ++g) {
+      if (alive_[g]) out.groups.push_back(loops_[g]);
+    }
+    out.groups = TopologicalOrder(program_, std::move(out.groups));
+    out.decisions = std::move(decisions_);
+    return out;
+  }
+
+ private:
+  struct Candidate {
+    int tier;     // smaller first
+    double rank;  // larger first
+    double benefit_us;
+    int producer;
+    int consumer;
+    bool operator<(const Candidate& o) const {
+      // Ties break on the group numbers, so that the order never depends on anything else.
+      return std::tie(o.tier, rank, o.producer, o.consumer) <
+             std::tie(tier, o.rank, producer, consumer);
+    }
+  };
+
+  // Which merges come first, whatever they gain. The gain of a merge does not show what it makes
+  // impossible later: a value that several ops read goes with the op that computes it, or it is
+  // written and read again. So contractions first take what follows them, then what leads to them,
+  // then each other.
+  int Tier(int producer, int consumer) const {
+    bool from = HasContraction(producer);
+    bool to = HasContraction(consumer);
+    return to ? (from ? 2 : 1) : 0;
+  }
+
+  bool HasContraction(int g) const {
+    return std::any_of(loops_[Index(g)].begin(), loops_[Index(g)].end(), [&](LoopId l) {
+      return program_.op(l).body.reduce.has_value() && program_.op(l).inputs.size() > 1;
+    });
+  }
+
+  static size_t Index(int g) { return static_cast<size_t>(g); }
+
+  int AddGroup(std::vector<LoopId> loops) {
+    auto g = static_cast<int>(loops_.size());
+    for (LoopId l : loops) group_of_[static_cast<size_t>(l)] = g;
+    loops_.push_back(std::move(loops));
+    alive_.push_back(true);
+    readers_.emplace_back();
+    writers_.emplace_back();
+    seen_in_.push_back(0);
+    return g;
+  }
+
+  // The group that computes a value, looking through reinterpretations; -1 for inputs.
+  int WriterOf(ValueId v) const {
+    LoopId l = program_.value(v).producer;
+    if (l == kNoLoop) return -1;
+    if (program_.op(l).kind == LoopOp::kReinterpret) return WriterOf(program_.op(l).inputs[0]);
+    return group_of_[static_cast<size_t>(l)];
+  }
+
+  void Connect(int g) {
+    for (LoopId l : loops_[Index(g)]) {
+      for (ValueId in : program_.op(l).inputs) {
+        int from = WriterOf(in);
+        if (from >= 0 && from != g) {
+          writers_[Index(g)].insert(from);
+          readers_[Index(from)].insert(g);
+        }
+      }
+    }
+  }
+
+  // Some path from `from` to `to` that leaves the direct edge. A path only goes forward in order_.
+  bool HasPathAround(int from, int to) {
+    size_t end = place_[Index(to)];
+    std::vector<int> stack = {from};
+    ++search_;
+    while (!stack.empty()) {
+      int g = stack.back();
+      stack.pop_back();
+      for (int next : readers_[Index(g)]) {
+        if (next == to && g != from) return true;
+        if (place_[Index(next)] >= end || seen_in_[Index(next)] == search_) continue;
+        seen_in_[Index(next)] = search_;
+        stack.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  // Puts the group that two became into order_: what lies between them and reads the first one goes
+  // behind, the rest before.
+  void Reorder(const Candidate& c, int merged) {
+    size_t begin = place_[Index(c.producer)];
+    size_t end = place_[Index(c.consumer)];
+    std::vector<int> before;
+    std::vector<int> behind;
+    ++search_;
+    seen_in_[Index(c.producer)] = search_;
+    for (size_t i = begin + 1; i < end; ++i) {
+      int g = order_[i];
+      if (g < 0) continue;
+      const std::set<int>& from = writers_[Index(g)];
+      bool reads = std::any_of(from.begin(), from.end(),
+                               [&](int w) { return seen_in_[Index(w)] == search_; });
+      if (reads) seen_in_[Index(g)] = search_;
+      (reads ? behind : before).push_back(g);
+    }
+    before.push_back(merged);
+    before.insert(before.end(), behind.begin(), behind.end());
+    for (size_t i = begin; i <= end; ++i) {
+      order_[i] = i - begin < before.size() ? before[i - begin] : -1;
+      if (order_[i] >= 0) place_[Index(order_[i])] = i;
+    }
+  }
+
+  absl::Status Consider(int g) {
+    for (int reader : readers_[Index(g)]) RETURN_IF_ERROR(Consider(g, reader));
+    return absl::OkStatus();
+  }
+
+  bool IsConstantGroup(int g) const { return evaluator_->AreConstant(loops_[Index(g)]); }
+
+  bool IsAlone(int g) const {
+    return std::any_of(loops_[Index(g)].begin(), loops_[Index(g)].end(),
+                       [&](LoopId l) { return alone_.contains(program_.op(l).origin); });
+  }
+
+  absl::Status Consider(int producer, int consumer) {
+    Candidate c{Tier(producer, consumer), 0, 0, producer, consumer};
+    // Work on weights only is done once, before the first run: it must not move into every run.
+    if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
+    if (loops_[Index(producer)].size() + loops_[Index(consumer)].size() > kMostOps) {
+      Record(c, false, StrCat("large: more than ", kMostOps, " loop ops in one kernel"));
+      return absl::OkStatus();
+    }
+    if (IsAlone(producer) || IsAlone(consumer)) {
+      Record(c, false, "alone: a kernel of this node failed, so it fuses with nothing");
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_->Evaluate(loops_[Index(producer)]));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_->Evaluate(loops_[Index(consumer)]));
+    ASSIGN_OR_RETURN(const GroupVerdict* both,
+                     evaluator_->Evaluate(Union(loops_[Index(producer)], loops_[Index(consumer)])));
+    if (!both->refusal.empty()) {
+      Record(c, false, both->refusal);
+      return absl::OkStatus();
+    }
+    double apart = a->estimate.time_us + b->estimate.time_us;
+    c.benefit_us = apart - both->estimate.time_us;
+    // What the merge saves off chip, less what it needs more of in every thread's scratch.
+    auto saved =
+        static_cast<double>(a->estimate.activation_bytes + b->estimate.activation_bytes -
+                            both->estimate.activation_bytes - both->estimate.recompute_bytes);
+    auto scratch =
+        static_cast<double>(both->estimate.on_chip_bytes -
+                            std::max(a->estimate.on_chip_bytes, b->estimate.on_chip_bytes));
+    saved -= std::max(0.0, scratch) * evaluator_->threads();
+    c.rank = c.benefit_us;
+    if (IsHighPressure(options_.hints.memory_pressure) && saved > 0) {
+      // Memory first: what saves bytes goes before everything else, most bytes first, even at some
+      // cost in time.
+      c.rank = 1e12 + saved;
+    } else if (c.benefit_us <= kMinGain) {
+      Record(c, false,
+             StrCat("no-gain: ", Microseconds(both->estimate.time_us), " together, ",
+                    Microseconds(apart), " apart"));
+      return absl::OkStatus();
+    }
+    queue_.push(c);
+    return absl::OkStatus();
+  }
+
+  static std::string Microseconds(double us) {
+    return StrCat(static_cast<double>(static_cast<int64_t>(us * 100 + 0.5)) / 100, " us");
+  }
+
+  absl::Status Merge(const Candidate& c) {
+    int merged = AddGroup(Union(loops_[Index(c.producer)], loops_[Index(c.consumer)]));
+    place_.push_back(0);
+    Reorder(c, merged);
+    for (int old : {c.producer, c.consumer}) {
+      alive_[Index(old)] = false;
+      for (int r : readers_[Index(old)]) {
+        writers_[Index(r)].erase(old);
+        if (r == c.producer || r == c.consumer) continue;
+        writers_[Index(r)].insert(merged);
+        readers_[Index(merged)].insert(r);
+      }
+      for (int w : writers_[Index(old)]) {
+        readers_[Index(w)].erase(old);
+        if (w == c.producer || w == c.consumer) continue;
+        readers_[Index(w)].insert(merged);
+        writers_[Index(merged)].insert(w);
+      }
+    }
+    RETURN_IF_ERROR(Consider(merged));
+    for (int w : writers_[Index(merged)]) RETURN_IF_ERROR(Consider(w, merged));
+    return absl::OkStatus();
+  }
+
+  void Record(const Candidate& c, bool chosen, std::string reason) {
+    decisions_.push_back(
+        {.nodes = Nodes(program_, Union(loops_[Index(c.producer)], loops_[Index(c.consumer)])),
+         .chosen = chosen,
+         .reason = std::move(reason),
+         .benefit_us = c.benefit_us});
+  }
+
+  const Program& program_;
+  const PlanOptions& options_;
+  const std::map<NodeId, std::string>& alone_;
+  GroupEvaluator* evaluator_;
+  std::vector<int> group_of_;  // by loop op
+  std::vector<std::vector<LoopId>> loops_;
+  std::vector<bool> alive_;
+  std::vector<std::set<int>> readers_;
+  std::vector<std::set<int>> writers_;
+  std::vector<int> order_;     // living groups, each behind those it reads; -1: free place
+  std::vector<size_t> place_;  // of a living group in order_
+  std::vector<int> seen_in_;   // last search that came by
+  int search_ = 0;
+  std::priority_queue<Candidate> queue_;
+  std::vector<PlanDecision> decisions_;
+};
+
+// With high compute pressure: groups whose speed-up does not justify them fall back to their nodes.
+absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
+                                            GroupEvaluator* evaluator) {
+  Grouping out;
+  out.decisions = grown.decisions;
+  for (const std::vector<LoopId>& loops : grown.groups) {
+    double apart = 0;
+    std::vector<std::vector<LoopId>> parts;
+    for (const std::vector<LoopId>& part : start.groups) {
+      if (!std::includes(loops.begin(), loops.end(), part.begin(), part.end())) continue;
+      parts.push_back(part);
+      ASSIGN_OR_RETURN(const GroupVerdict* alone, evaluator->Evaluate(part));
+      apart += alone->estimate.time_us;
+    }
+    ASSIGN_OR_RETURN(const GroupVerdict* whole, evaluator->Evaluate(loops));
+    double together = whole->estimate.time_us;
+    if (parts.size() < 2 || apart > kPressureSpeedup * together) {
+      out.groups.push_back(loops);
+      continue;
+    }
+    out.decisions.push_back({.nodes = Nodes(evaluator->program(), loops),
+                             .chosen = false,
+                             .reason = StrCat("pressure: speed-up ", apart / together,
+                                              " is below 1.5 and compute pressure is high"),
+                             .benefit_us = apart - together});
+    out.groups.insert(out.groups.end(), parts.begin(), parts.end());
+  }
+  out.groups = TopologicalOrder(evaluator->program(), std::move(out.groups));
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
+                                    const std::map<NodeId, std::string>& alone,
+                                    GroupEvaluator* evaluator) {
+  ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, alone, evaluator).Run());
+  if (IsHighPressure(options.hints.compute_pressure))
+    return DissolveSlowGroups(grown, start, evaluator);
+  return grown;
+}
+
+}  // namespace fusion
