@@ -1,5 +1,7 @@
 #include "core/pipeline/planning.h"
 
+#include <optional>
+
 #include "core/pipeline/kernels.h"
 #include "core/plan/planner.h"
 
@@ -14,6 +16,7 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       stopping_(clock),
       threads_(options.threads, options.queue_limit),
       flights_(threads_),
+      overruns_(/*limit=*/4096, clock),
       remembered_(options.remembered_bytes) {}
 
 Planning::~Planning() { Stop(); }
@@ -26,6 +29,10 @@ void Planning::Stop() {
 PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
                          const CancelToken& waiter, PlanOrigin* origin) {
   PlanId id(work->key, alone);
+  if (std::optional<absl::Status> why = overruns_.Find(DigestOf(id))) {
+    *origin = PlanOrigin::kRemembered;
+    return *why;
+  }
   if (dumps.empty()) {
     if (std::shared_ptr<const Planned> known = Remembered(id)) {
       *origin = PlanOrigin::kRemembered;
@@ -46,7 +53,7 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
 }
 
 PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                               Nanoseconds asked) const {
+                               Nanoseconds asked) {
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
@@ -57,8 +64,17 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   StageContext stages{patience, clock_, dumps};
   PlannedOr planned = Make(work, alone, stages);
   if (!absl::IsDeadlineExceeded(planned.status())) return planned;
-  return ResourceExhausted("planning ", work.graph.nodes().size(), " nodes takes more than ",
-                           seconds, " s");
+  absl::Status overrun = ResourceExhausted("planning ", work.graph.nodes().size(),
+                                           " nodes takes more than ", seconds, " s");
+  overruns_.Remember(DigestOf({work.key, alone}), overrun, options_.failure_ttl);
+  return overrun;
+}
+
+Digest Planning::DigestOf(const PlanId& id) {
+  if (id.second.empty()) return id.first;
+  std::string text = id.first.ToHex();
+  for (const auto& [node, reason] : id.second) text += StrCat(" ", node);
+  return Sha256(text);
 }
 
 // What stages make of a canonical graph. Pure but for the clock.

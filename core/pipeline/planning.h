@@ -9,6 +9,7 @@
 #include "core/base/logging.h"
 #include "core/base/thread_pool.h"
 #include "core/bundle/answer.h"
+#include "core/cache/failure_cache.h"
 #include "core/cache/lru_map.h"
 #include "core/cache/single_flight.h"
 #include "core/cache/store.h"
@@ -24,6 +25,8 @@ struct PlanningOptions {
   /// Of planning one graph; of waiting for a thread before that.
   Nanoseconds limit = std::chrono::seconds(60);
   int64_t remembered_bytes = int64_t{64} << 20;
+  /// How long a graph whose planning took longer than the limit is not tried again.
+  Nanoseconds failure_ttl = std::chrono::minutes(10);
 };
 
 /// A plan and how to make its kernels.
@@ -54,9 +57,9 @@ class Planning {
 
   /// The plan of `work` in which the nodes in `alone` fuse with nothing; made by this call, by an
   /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
-  /// between stages, which are not kept. ResourceExhausted: it takes longer than the limit, or too
-  /// much waits to be planned. kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves
-  /// the planning alone. Otherwise fails as MakePlan does.
+  /// between stages, which are not kept. ResourceExhausted: it takes longer than the limit, or took
+  /// so long lately, or too much waits to be planned. kCancelled or kDeadlineExceeded if `waiter`
+  /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does.
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
                  const CancelToken& waiter, PlanOrigin* origin);
 
@@ -69,9 +72,10 @@ class Planning {
  private:
   // What is made under other restrictions is another plan.
   using PlanId = std::pair<Digest, Alone>;
+  static Digest DigestOf(const PlanId& id);
 
   PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                       Nanoseconds asked) const;
+                       Nanoseconds asked);
   PlannedOr Make(const Work& work, Alone alone, StageContext& stages) const;
   void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);
   std::shared_ptr<const Planned> Remembered(const PlanId& id);
@@ -83,6 +87,7 @@ class Planning {
   CancelToken stopping_;
   ThreadPool threads_;
   SingleFlight<std::tuple<Digest, Alone, DumpKinds>, Planned> flights_;
+  FailureCache overruns_;  // by DigestOf
   Mutex mutex_;
   LruMap<PlanId, std::shared_ptr<const Planned>> remembered_ ABSL_GUARDED_BY(mutex_);
 };

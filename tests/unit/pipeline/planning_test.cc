@@ -126,6 +126,21 @@ TEST_F(PlanningTest, WhatWaitsTooLongForAThreadIsNotBegun) {
   EXPECT_TRUE(Ask(planning, {}).get().ok()) << "it is not held against the graph";
 }
 
+TEST_F(PlanningTest, WhatTookTooLongIsNotTriedAgainForAWhile) {
+  Planning planning({.limit = seconds(60), .failure_ttl = hours(1)}, toolchain_, logger_, clock_);
+  clock_.step = Nanoseconds(seconds(40)).count();
+  absl::Status first = Ask(planning, {}).get().status();
+  EXPECT_THAT(std::string(Message(first)), HasSubstr("takes more than 60 s"));
+  clock_.step = 0;
+  EXPECT_EQ(Ask(planning, {}).get().status(), first);
+  EXPECT_EQ(Ask(planning, {}, {DumpKind::kProgram}).get().status(), first);
+  EXPECT_TRUE(Ask(planning, {{0, "it failed"}}).get().ok()) << "another plan";
+  clock_.step = Nanoseconds(hours(1)).count();
+  clock_.Now();
+  clock_.step = 0;
+  EXPECT_TRUE(Ask(planning, {}).get().ok());
+}
+
 TEST_F(PlanningTest, ACallerThatGaveUpFindsTheKernelsOfItsPlanNotOfAnother) {
   std::atomic<bool> gate_closed = true;
   MemoryStore store(int64_t{1} << 20, logger_);
