@@ -1,6 +1,7 @@
 #include "core/plan/evaluator.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace fusion {
@@ -21,6 +22,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
   constant_.assign(program.values.size(), false);
   readers_.resize(program.values.size());
+  number_.assign(program.values.size(), -1);
   for (size_t v = 0; v < program.values.size(); ++v) {
     TensorKind kind = program.values[v].kind;
     constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
@@ -73,18 +75,26 @@ bool GroupEvaluator::NeededOutside(ValueId v, const std::vector<LoopId>& loops) 
   });
 }
 
-std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) const {
+std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
   std::vector<int> key;
-  std::map<ValueId, int> number;
+  key.reserve(4 * loops.size());
+  std::vector<ValueId> numbered;
+  auto number = [&](ValueId v) {
+    int& at = number_[static_cast<size_t>(v)];
+    if (at < 0) {
+      at = static_cast<int>(numbered.size());
+      numbered.push_back(v);
+    }
+    return at;
+  };
   for (LoopId l : loops) {
     const LoopOp& op = program_.op(l);
     key.push_back(class_of_op_[static_cast<size_t>(l)]);
-    for (ValueId in : op.inputs) {
-      key.push_back(number.try_emplace(in, static_cast<int>(number.size())).first->second);
-    }
-    number.try_emplace(op.output, static_cast<int>(number.size()));
+    for (ValueId in : op.inputs) key.push_back(number(in));
+    number(op.output);
     key.push_back(NeededOutside(op.output, loops) ? -2 : -1);
   }
+  for (ValueId v : numbered) number_[static_cast<size_t>(v)] = -1;
   return key;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/cancel.h"
@@ -53,11 +53,18 @@ class GroupEvaluator {
  private:
   /// What decides the choice: the classes of the ops, how they are connected, what is needed
   /// outside. Equal keys have equal choices.
-  std::vector<int> Key(const std::vector<LoopId>& loops) const;
+  std::vector<int> Key(const std::vector<LoopId>& loops);
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
   /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
   /// kernel.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
+  struct HashOfKey {
+    size_t operator()(const std::vector<int>& key) const {
+      size_t hash = 0;
+      for (int k : key) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
+      return hash ^ hash >> 32;
+    }
+  };
   struct Known {
     GroupVerdict verdict;
     std::unique_ptr<GroupChoice> choice;  // null: not kept
@@ -73,7 +80,8 @@ class GroupEvaluator {
   std::vector<bool> returned_;
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
-  std::map<std::vector<int>, Known> known_;
+  std::vector<int> number_;                   // of Key, by value; -1 but while it runs
+  std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
   size_t kept_ops_ = 0;         // of the choices kept
   GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted
 };
