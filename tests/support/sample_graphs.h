@@ -59,6 +59,20 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %3
 }
 )"},
+    {"zeros_of_both_signs", R"(graph "g" {
+  %0 = input "x" : f32[21]
+  %1 = const "" : f32[] {0}
+  %2 = const "" : f32[] {-0.0}
+  %3 = const "" : f32[] {1}
+  %4 = const "" : f32[] {-1}
+  %5 = Greater(%0, %1) : bool[21]  "" @ ""
+  %6 = Where(%5, %1, %2) : f32[21]  "" @ ""
+  %7 = Reciprocal(%6) : f32[21]  "" @ ""
+  %8 = Min(%7, %3) : f32[21]  "" @ ""
+  %9 = Max(%8, %4) : f32[21]  "" @ ""
+  output %9
+}
+)"},
     {"one_by_one", R"(graph "g" {
   %0 = input "x" : f32[1,1]
   %1 = weight "w" : f32[1,1]
