@@ -38,7 +38,8 @@ class Declaration {
                {.value = value, .output = kind == ParamKind::kOutput});
   }
 
-  // The columns operand of product i as [batch.., over.., other columns.., n] in blocks of n.
+  // The columns operand of product i as [batch.., other columns.., over.., n] in blocks of n: what
+  // one product reads lies in one piece.
   absl::Status AddPacked(int i, int r) {
     const SmgRead& read = group_.smg.op(i).reads[static_cast<size_t>(r)];
     ProductSides sides = roles_.SidesOf(i);

@@ -26,7 +26,7 @@ std::vector<DimId> ProductSides::RowOperandDims(DimId last) const {
 }
 
 std::vector<DimId> ProductSides::ColumnOperandDims(DimId last) const {
-  return Joined({&batch, &over, &columns}, last);
+  return Joined({&batch, &columns, &over}, last);
 }
 
 ProductSides ProductRoles::SidesOf(int i) const {
