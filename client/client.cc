@@ -137,10 +137,12 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
     case Connected::kYes:
       return client;
     case Connected::kRefused: {
-      absl::Status why = client->CheckHealth(options.refused_for);  // only a call is told
-      if (client->connection_->channel->GetState(false) == GRPC_CHANNEL_READY) return client;
-      if (!why.ok()) return why;
-      break;
+      // Only a call is told why.
+      absl::Status why =
+          client->CheckHealth(std::min(options.refused_for, options.connect_timeout));
+      bool ready = client->connection_->channel->GetState(false) == GRPC_CHANNEL_READY;
+      if (why.ok() || ready) return client;
+      return Unavailable("no fusiond answers: ", Message(why));
     }
     case Connected::kTooLate:
       break;

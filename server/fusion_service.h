@@ -18,9 +18,9 @@ struct ServiceParts {
   int64_t max_request_bytes = 0;
 };
 
-/// FusionService over the pipeline: bytes in, bytes out, statuses passed on. The methods
-/// are raw ones, so that decoding happens on our threads, under our limits and with our messages,
-/// and a plan's stored bytes go out without a copy. No thread of gRPC ever waits. Thread-safe.
+/// FusionService over the pipeline: bytes in, bytes out, statuses passed on. The methods are raw
+/// ones, so that decoding happens on our threads, under our limits and with our messages, and a
+/// plan's stored bytes go out without a copy. No thread of gRPC ever waits. Thread-safe.
 class FusionServiceImpl final
     : public v1::FusionService::WithRawCallbackMethod_PlanFusion<
           v1::FusionService::WithRawCallbackMethod_GetKernels<v1::FusionService::Service>> {

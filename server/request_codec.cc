@@ -25,7 +25,7 @@ absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_
   }
   if (objects > kMaxRequestObjects) {
     return ResourceExhausted(what, " has more than ", kMaxRequestObjects,
-                             " messages, texts and unknown fields");
+                             " messages, texts and unknown fields, eight numbers counted as one");
   }
   return absl::OkStatus();
 }

@@ -22,9 +22,9 @@ class DecodedRequest {
   std::string request_id_;
 };
 
-/// Objects that one request may make of its bytes. A message of two bytes becomes an object of a
-/// hundred or more: they are counted before anything is parsed. A graph of 4,000 nodes has some
-/// 50,000.
+/// Objects that one request may make of its bytes, eight numbers counted as one. A message of two
+/// bytes becomes an object of a hundred or more: they are counted before anything is parsed. A
+/// graph of 4,000 nodes has some 50,000.
 inline constexpr int64_t kMaxRequestObjects = 1 << 19;
 
 /// Reads a serialised v1::PlanFusionRequest of a stranger. Copies what it needs of `bytes`.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -76,7 +77,10 @@ int64_t DiskBytes(const std::string& dir) {
   std::error_code error;
   for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     struct stat file = {};
-    if (stat(it->path().c_str(), &file) == 0) bytes += int64_t{file.st_blocks} * 512;
+    // Of files that RocksDB makes room for beforehand, what is written.
+    if (stat(it->path().c_str(), &file) == 0) {
+      bytes += std::min<int64_t>(file.st_size, int64_t{file.st_blocks} * 512);
+    }
   }
   return bytes;
 }

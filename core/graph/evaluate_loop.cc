@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/contains.h"
 #include "core/base/parallel.h"
 
 namespace fusion {
@@ -70,7 +71,7 @@ class LoopRunner {
       if (body.reduce) reduced_.push_back(axis);
     }
     for (size_t a = 0; a < body.axes.size(); ++a) {
-      if (std::find(reduced_.begin(), reduced_.end(), static_cast<int>(a)) == reduced_.end()) {
+      if (!Contains(reduced_, static_cast<int>(a))) {
         written_.push_back(static_cast<int>(a));
       }
     }
@@ -456,8 +457,7 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
     const Address& a = address[swap];
     const Address& b = address[1 - swap];
     for (size_t axis = 0; axis < body.axes.size(); ++axis) {
-      if (std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end())
-        continue;
+      if (Contains(reduced, static_cast<int>(axis))) continue;
       int64_t extent = body.axes[axis].extent.value();
       if (a.step[axis] == 0 && b.step[axis] == 1 && extent > best) {
         best = extent;
@@ -469,8 +469,7 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
   }
   if (form->n < 0) return false;
   for (size_t axis = 0; axis < body.axes.size(); ++axis) {
-    bool is_reduced =
-        std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
+    bool is_reduced = Contains(reduced, static_cast<int>(axis));
     if (!is_reduced && static_cast<int>(axis) != form->n && address[form->b].step[axis] == 0 &&
         address[form->a].step[axis] != 0) {
       form->m = static_cast<int>(axis);
@@ -498,8 +497,7 @@ class ProductRunner {
     reduced_.pop_back();
     for (size_t axis = 0; axis < body.axes.size(); ++axis) {
       bool inner = axis == k_ || axis == n_ || static_cast<int>(axis) == form.m;
-      bool is_reduced =
-          std::find(reduced_.begin(), reduced_.end(), static_cast<int>(axis)) != reduced_.end();
+      bool is_reduced = Contains(reduced_, static_cast<int>(axis));
       if (!inner && !is_reduced) outer_.push_back(static_cast<int>(axis));
     }
     if (form.m >= 0) {

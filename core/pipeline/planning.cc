@@ -29,15 +29,15 @@ void Planning::Stop() {
 PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
                          const CancelToken& waiter, PlanOrigin* origin) {
   PlanId id(work->key, alone);
-  if (std::optional<absl::Status> why = overruns_.Find(DigestOf(id))) {
-    *origin = PlanOrigin::kRemembered;
-    return *why;
-  }
   if (dumps.empty()) {
     if (std::shared_ptr<const Planned> known = Remembered(id)) {
       *origin = PlanOrigin::kRemembered;
       return known;
     }
+  }
+  if (std::optional<absl::Status> why = overruns_.Find(DigestOf(id))) {
+    *origin = PlanOrigin::kRemembered;
+    return *why;
   }
   auto make = [this, work, id, dumps, asked = clock_.Now()]() -> PlannedOr {
     if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked);
@@ -64,8 +64,10 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   StageContext stages{patience, clock_, dumps};
   PlannedOr planned = Make(work, alone, stages);
   if (!absl::IsDeadlineExceeded(planned.status())) return planned;
-  absl::Status overrun = ResourceExhausted("planning ", work.graph.nodes().size(),
-                                           " nodes takes more than ", seconds, " s");
+  std::string why =
+      StrCat("planning ", work.graph.nodes().size(), " nodes takes more than ", seconds, " s");
+  if (!dumps.empty()) return ResourceExhausted(why);  // it may have been the texts
+  absl::Status overrun = ResourceExhausted(why, "; it is not tried again for a while");
   overruns_.Remember(DigestOf({work.key, alone}), overrun, options_.failure_ttl);
   return overrun;
 }

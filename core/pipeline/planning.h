@@ -44,8 +44,7 @@ enum class PlanOrigin : uint8_t { kMade, kShared, kRemembered };
 /// a time, none longer than the limit. No single caller can end what others may wait for.
 ///
 ///   PlanOrigin origin;
-///   ASSIGN_OR_RETURN(auto planned, planning.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel,
-///   &origin));
+///   auto planned = planning.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel, &origin);
 ///
 /// Thread-safe. Everything referred to outlives it.
 class Planning {

@@ -25,7 +25,7 @@ struct StageContext {
 
 /// Runs one stage of a request, a function from value to value: checks that the request still wants
 /// an answer, runs, verifies the result if its type has Verify(), records the time, and dumps the
-/// result if asked. The only place that does any of this.
+/// result if asked. The only place that does so between stages.
 ///
 ///   ASSIGN_OR_RETURN(Graph graph, RunStage(context, "import", [&] { return ImportGraph(...); }));
 template <typename Run>

@@ -23,23 +23,33 @@ std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops) {
 }
 
 // Fails if no kernel of the op would compile in reasonable time.
-absl::Status CheckWidth(const LoopOp& op) {
-  size_t pieces = std::count_if(op.body.reads.begin(), op.body.reads.end(),
-                                [](const Read& read) { return !read.guards.empty(); });
-  size_t inputs = op.inputs.size();
-  size_t most = pieces > 1 ? kMostPieces : kMostOperands;
-  if ((pieces > 1 ? pieces : inputs) <= most) return absl::OkStatus();
-  return Unimplemented(inputs, " inputs; one kernel reads at most ", most,
-                       pieces > 1 ? " that lie one behind the other" : "");
-}
-
 absl::Status BlameNode(const Graph& graph, NodeId node, std::string_view reason) {
+  if (node == kNoNode) return Unimplemented(reason);  // a copy that no node asked for
   absl::Status status = Unimplemented(graph.Describe(node), ": ", reason);
   status.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
   return status;
 }
 
 }  // namespace
+
+std::string TooWide(const Program& program, const std::vector<LoopId>& loops) {
+  size_t operands = 0;
+  size_t pieces = 0;
+  for (LoopId l : loops) {
+    const LoopOp& op = program.op(l);
+    auto guarded =
+        static_cast<size_t>(std::count_if(op.body.reads.begin(), op.body.reads.end(),
+                                          [](const Read& read) { return !read.guards.empty(); }));
+    operands += op.inputs.size();
+    if (guarded > 1) pieces += guarded;
+  }
+  if (pieces > kMostPieces) {
+    return StrCat(pieces, " inputs; one kernel reads at most ", kMostPieces,
+                  " that lie one behind the other");
+  }
+  if (operands <= kMostOperands) return "";
+  return StrCat(operands, " inputs; one kernel reads at most ", kMostOperands);
+}
 
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator) {
   const Program& program = evaluator->program();
@@ -51,8 +61,8 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
   }
   for (const auto& [node, loops] : by_node) {
     for (LoopId l : loops) {
-      absl::Status width = CheckWidth(program.op(l));
-      if (!width.ok()) return BlameNode(graph, node, Message(width));
+      std::string wide = TooWide(program, {l});
+      if (!wide.empty()) return BlameNode(graph, node, wide);
     }
     for (std::vector<LoopId>& part : Parts(loops)) {
       ASSIGN_OR_RETURN(const GroupVerdict* whole, evaluator->Evaluate(part));

@@ -18,11 +18,15 @@ struct Grouping {
 /// plan and to compile. The largest of a transformer layer have some 30.
 inline constexpr size_t kMostOps = 96;
 
-/// Inputs of one loop op, and those of them that lie one behind the other in its result (Concat):
-/// compiling takes time that grows with their square, 15 s of the 30 s a kernel may take with so
-/// many (Intel family 6 model 85, g++ 12, 2026-11-21).
+/// Inputs of the loop ops of one kernel, and those of them that lie one behind the other in a
+/// result (Concat): compiling takes time that grows with their square, 15 s of the 30 s a kernel
+/// may take with so many (Intel family 6 model 85, g++ 12, 2026-11-21).
 inline constexpr size_t kMostOperands = 2048;
 inline constexpr size_t kMostPieces = 1024;
+
+/// Why one kernel cannot hold these loop ops: what of them is above kMostOperands or kMostPieces.
+/// Empty if it can.
+std::string TooWide(const Program& program, const std::vector<LoopId>& loops);
 
 /// One group a graph node: the baseline. A node whose ops have no common schedule is split into
 /// single ops, one of more than kMostOps ops into several groups. Unimplemented, naming the node,

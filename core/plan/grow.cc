@@ -190,14 +190,19 @@ class Grower {
       Record(c, false, StrCat("large: more than ", kMostOps, " loop ops in one kernel"));
       return absl::OkStatus();
     }
+    std::vector<LoopId> union_loops = Union(loops_[Index(producer)], loops_[Index(consumer)]);
+    std::string wide = TooWide(program_, union_loops);
+    if (!wide.empty()) {
+      Record(c, false, StrCat("wide: ", wide));
+      return absl::OkStatus();
+    }
     if (IsAlone(producer) || IsAlone(consumer)) {
       Record(c, false, "alone: a kernel of this node failed, so it fuses with nothing");
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_->Evaluate(loops_[Index(producer)]));
     ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_->Evaluate(loops_[Index(consumer)]));
-    ASSIGN_OR_RETURN(const GroupVerdict* both,
-                     evaluator_->Evaluate(Union(loops_[Index(producer)], loops_[Index(consumer)])));
+    ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_->Evaluate(union_loops));
     if (!both->refusal.empty()) {
       Record(c, false, both->refusal);
       return absl::OkStatus();

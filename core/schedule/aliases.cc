@@ -84,7 +84,7 @@ std::vector<std::pair<BufferId, BufferId>> FindAliases(const Schedule& schedule)
     for (const Segment& segment : phase.segments) Collect(segment.body, segment, &accesses);
   }
   std::vector<std::pair<BufferId, BufferId>> pairs;
-  // Inputs that are read in one region only and belong to no output yet.
+  // Inputs that are read in one region only.
   auto free = [&](BufferId i) {
     const std::vector<Place>& reads = accesses.regions[static_cast<size_t>(i)];
     return !accesses.elsewhere[static_cast<size_t>(i)] && !reads.empty() &&

@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/contains.h"
 #include "core/op/simplify.h"
 #include "core/smg/smg.h"
 
@@ -359,8 +360,7 @@ class Builder {
     auto axis = [&](int a) { return AxisExpr(i, a); };
     std::vector<int> reduced = body.ReducedAxes();
     for (size_t a = 0; a < axes_[i].size(); ++a) {
-      bool is_reduced =
-          std::find(reduced.begin(), reduced.end(), static_cast<int>(a)) != reduced.end();
+      bool is_reduced = Contains(reduced, static_cast<int>(a));
       IndexExpr sum = axis(static_cast<int>(a));
       // Major first: descending stride.
       auto terms = sum.terms();

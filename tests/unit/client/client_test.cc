@@ -31,8 +31,8 @@ v1::GetKernelsResponse KernelOf(const std::string& key) {
 class FakeService : public v1::FusionService::Service {
  public:
   std::function<grpc::Status(grpc::ServerContext*, v1::PlanFusionResponse*)> plan;
-  std::vector<v1::GetKernelsResponse>
-      parts;                    // empty: every key is a kernel whose bytes are the key
+  // Empty: every key is a kernel whose bytes are the key.
+  std::vector<v1::GetKernelsResponse> parts;
   std::vector<int> key_counts;  // of the GetKernels calls
   std::atomic<int> calls{0};
 

@@ -100,12 +100,21 @@ TEST_F(PlanningTest, BothAreRemembered) {
 }
 
 TEST_F(PlanningTest, TextsAreMadeOnThePlanThreadsUnderTheLimit) {
-  Planning planning({.limit = Nanoseconds(0)}, toolchain_, logger_, clock_);
   for (const DumpKinds& dumps : {DumpKinds{}, DumpKinds{DumpKind::kProgram}}) {
+    Planning planning({.limit = Nanoseconds(0)}, toolchain_, logger_, clock_);
     absl::Status status = Ask(planning, {}, dumps).get().status();
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
     EXPECT_THAT(std::string(Message(status)), HasSubstr("planning 3 nodes takes more than 0 s"));
   }
+}
+
+TEST_F(PlanningTest, TextsThatTookTooLongAreNotHeldAgainstThePlan) {
+  Planning planning({.limit = seconds(60), .failure_ttl = hours(1)}, toolchain_, logger_, clock_);
+  clock_.step = Nanoseconds(seconds(40)).count();
+  absl::Status texts = Ask(planning, {}, {DumpKind::kProgram}).get().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(texts)) << texts;
+  clock_.step = 0;
+  EXPECT_TRUE(Ask(planning, {}).get().ok());
 }
 
 TEST_F(PlanningTest, TextsComeToWhoAskedForThem) {

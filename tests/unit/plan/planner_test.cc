@@ -475,6 +475,27 @@ TEST(MakePlan, MoreInputsThanOneKernelTakesAreUnimplementedAndTheNodeIsNamed) {
   EXPECT_THAT(std::string(Message(plan("Sum", 2049, {}))), HasSubstr("at most 2048"));
 }
 
+TEST(MakePlan, NoKernelReadsMoreThanIsMeantForOne) {
+  auto kernels = [](int each) {
+    GraphBuilder builder;
+    TensorId sum = kNoTensor;
+    for (int half = 0; half < 2; ++half) {
+      std::vector<TensorId> in;
+      if (sum != kNoTensor) in.push_back(sum);
+      for (int i = 0; i < each; ++i) {
+        in.push_back(builder.AddInput(StrCat("x", half, "_", i), {DType::kF32, Shape{Dim(8)}}));
+      }
+      sum = builder.AddNode("Sum", in).value();
+    }
+    builder.MarkOutput(sum);
+    return MakePlan(builder.Build().value(), DeviceNamed("generic-avx2"), {})
+        .value()
+        .plan.kernels.size();
+  };
+  EXPECT_EQ(kernels(100), 1u);
+  EXPECT_EQ(kernels(1100), 2u);
+}
+
 // A clock that moves by one whenever somebody looks at it.
 class CountingClock final : public Clock {
  public:
