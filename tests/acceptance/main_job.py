@@ -259,11 +259,19 @@ def service_timing_rows(rows, work):
         rows.timed(row, median < bar, f"{median:.3g} ms [{low:.3g}, {high:.3g}], n={len(values)}", f"< {bar} ms")
 
 
+def run_pairs(model, threads):
+    """Fused and op by op in turn: 60 pairs, and of a small model as many as take about two seconds."""
+    _, report = ctl("run", model, "--threads", threads, "--repeat", 60)
+    pair_us = sum(report[plan]["latency_us"]["median"] for plan in ("fused", "op_by_op"))
+    pairs = min(int(2e6 / pair_us), 5000)
+    return report if pairs < 120 else ctl("run", model, "--threads", threads, "--repeat", pairs)[1]
+
+
 def latency_rows(rows, work):
     for name, arguments in MODELS.items():
         model = generate(work, name, *arguments)
         for threads in sorted({1, os.cpu_count() or 1}):
-            _, report = ctl("run", model, "--threads", threads, "--repeat", 60)
+            report = run_pairs(model, threads)
             ratio = report["ratio"]
             figure = (f"{report['fused']['latency_us']['median']:.0f} us / "
                       f"{report['op_by_op']['latency_us']['median']:.0f} us = {ratio['median']:.3f} "
