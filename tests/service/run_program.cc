@@ -77,7 +77,8 @@ ProgramResult RunProgram(const std::vector<std::string>& words) {
 
 UniqueFd AwaitChild(pid_t parent, const std::string& name, pid_t* child) {
   while (kill(parent, 0) == 0) {
-    for (std::string_view word : StrSplit(ReadChildren(parent), ' ')) {
+    const std::string children = ReadChildren(parent);
+    for (std::string_view word : StrSplit(children, ' ')) {
       if (word.empty() || StripSpace(ReadProc(StrCat("/proc/", word, "/comm"))) != name) continue;
       *child = static_cast<pid_t>(std::stol(std::string(word)));
       return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *child, 0)));
