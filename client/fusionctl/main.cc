@@ -50,6 +50,7 @@ int Main(int argc, char** argv) {
   google::protobuf::SetLogHandler(nullptr);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/1);
   signal(SIGPIPE, SIG_IGN);
+  if (std::getenv("NO_COLOR") != nullptr) ForbidColour();
   ParsedArguments parsed = ParseArguments(argc, argv);
   if (parsed.exit_code == kExitOk) {
     Print(parsed.text);

@@ -15,6 +15,8 @@
 namespace fusion {
 namespace {
 
+bool g_colour_allowed = true;
+
 std::string Coloured(const std::string& text, const char* code) {
   return ColourOnStdout() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
 }
@@ -49,10 +51,9 @@ int Flags(Table::Align align) {
 
 }  // namespace
 
-bool ColourOnStdout() {
-  static const bool kOn = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  return kOn;
-}
+void ForbidColour() { g_colour_allowed = false; }
+
+bool ColourOnStdout() { return g_colour_allowed && isatty(STDOUT_FILENO) != 0; }
 
 std::string Bold(const std::string& text) { return Coloured(text, "1"); }
 std::string Good(const std::string& text) { return Coloured(text, "32"); }

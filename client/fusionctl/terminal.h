@@ -6,7 +6,9 @@
 
 namespace fusion {
 
-/// True if text for people goes there in colour: a terminal, and NO_COLOR is unset.
+/// Once at start: no colours, wherever the text goes.
+void ForbidColour();
+/// True if text for people goes there in colour: a terminal, and ForbidColour was not called.
 bool ColourOnStdout();
 
 /// `text` in bold where ColourOnStdout().

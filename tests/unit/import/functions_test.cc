@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/evaluate.h"
-#include "core/import/import.h"
-#include "tests/support/test_model.h"
+#include "tests/support/imported.h"
 
 namespace fusion {
 namespace {
@@ -12,28 +11,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string Import(TestModel& m) {
-  auto graph = ImportOnnx(m.proto());
-  if (!graph.ok()) return graph.status().ToString();
-  EXPECT_TRUE(Verify(*graph).ok()) << Verify(*graph);
-  std::string out;
-  for (const Node& node : graph->nodes()) {
-    StrAppend(&out, StrCat(node.name, "=", node.def->name, node.attrs.ToString(), " "));
-  }
-  for (TensorId id : graph->outputs()) {
-    StrAppend(&out, StrCat(graph->tensor(id).name, ":", graph->tensor(id).type.ToString(), " "));
-  }
-  out.pop_back();
-  return out;
-}
-
 TEST(Functions, AreInlinedWithTheirNames) {
   TestModel m;
   m.Function("my", "Twice", {"a"}, {"b"});
   m.Node("Neg", {"a"}, {"t"}, "neg").Node("Exp", {"t"}, {"b"}, "exp").End();
   m.Input("x", {2}).Node("Twice", {"x"}, {"h"}, "first").Domain("my");
   m.Node("Twice", {"h"}, {"y"}, "second").Domain("my").Output("y", {2});
-  EXPECT_EQ(Import(m), "first/neg=Neg first/exp=Exp second/neg=Neg second/exp=Exp y:f32[2]");
+  EXPECT_EQ(ImportNamed(m), "first/neg=Neg first/exp=Exp second/neg=Neg second/exp=Exp y:f32[2]");
 }
 
 TEST(Functions, MayCallFunctions) {
@@ -42,7 +26,7 @@ TEST(Functions, MayCallFunctions) {
   m.Function("my", "Outer", {"a"}, {"b"});
   m.Node("Inner", {"a"}, {"t"}, "in").Domain("my").Node("Sqrt", {"t"}, {"b"}, "sqrt").End();
   m.Input("x", {2}).Node("Outer", {"x"}, {"y"}, "out").Domain("my").Output("y");
-  EXPECT_EQ(Import(m), "out/in/abs=Abs out/sqrt=Sqrt y:f32[2]");
+  EXPECT_EQ(ImportNamed(m), "out/in/abs=Abs out/sqrt=Sqrt y:f32[2]");
 }
 
 TEST(Functions, HaveTheirOwnOpset) {
@@ -53,7 +37,7 @@ TEST(Functions, HaveTheirOwnOpset) {
       .Domain("my")
       .Node("Softmax", {"h"}, {"y"}, "old")
       .Output("y");
-  EXPECT_EQ(Import(m), "f/sm=Softmax old=Softmax{axis=1, flatten=1} y:f32[2,3,4]");
+  EXPECT_EQ(ImportNamed(m), "f/sm=Softmax old=Softmax{axis=1, flatten=1} y:f32[2,3,4]");
 }
 
 TEST(Functions, AttributesArePassedOn) {
@@ -64,7 +48,7 @@ TEST(Functions, AttributesArePassedOn) {
   m.AttrRef("inner_axis", "axis").End();
   m.Input("x", {2, 3}).Node("Outer", {"x"}, {"h"}, "o").Domain("my").Attr("axis", 0);
   m.Node("Outer", {"h"}, {"y"}, "p").Domain("my").Output("y");
-  EXPECT_EQ(Import(m), "o/in/sm=Softmax{axis=0} p/in/sm=Softmax y:f32[2,3]");
+  EXPECT_EQ(ImportNamed(m), "o/in/sm=Softmax{axis=0} p/in/sm=Softmax y:f32[2,3]");
 }
 
 TEST(Functions, DefaultAttributesOfNewerFilesCount) {
@@ -81,7 +65,7 @@ TEST(Functions, DefaultAttributesOfNewerFilesCount) {
   f->GetReflection()->MutableUnknownFields(f)->AddLengthDelimited(11, axis.SerializeAsString());
   m.Input("x", {2, 3}).Node("F", {"x"}, {"h"}, "o").Domain("my");
   m.Node("F", {"h"}, {"y"}, "p").Domain("my").Attr("axis", 0).Output("y");
-  EXPECT_EQ(Import(m), "o/sm=Softmax{axis=1} p/sm=Softmax{axis=0} y:f32[2,3]");
+  EXPECT_EQ(ImportNamed(m), "o/sm=Softmax{axis=1} p/sm=Softmax{axis=0} y:f32[2,3]");
 }
 
 TEST(Functions, ConstantsMayComeFromAttributes) {
@@ -113,7 +97,7 @@ TEST(Functions, OutputsMayBeInputsOrRepeat) {
       .Output("u")
       .Output("v")
       .Output("w");
-  std::string text = Import(m);
+  std::string text = ImportNamed(m);
   EXPECT_THAT(text, AllOf(HasSubstr("f/neg=Neg"), HasSubstr("u:f32[2] v:f32[2] w:f32[2]")));
 }
 
@@ -123,14 +107,14 @@ TEST(Functions, MissingInputsAreAbsent) {
       .Node("Clip", {"a", "lo", "hi"}, {"b"}, "clip")
       .End();
   m.Input("x", {2}).Node("F", {"x"}, {"y"}, "f").Domain("my").Output("y");
-  EXPECT_EQ(Import(m), "f/clip=Clip y:f32[2]");
+  EXPECT_EQ(ImportNamed(m), "f/clip=Clip y:f32[2]");
 }
 
 TEST(Functions, TakePrecedenceOverOps) {
   TestModel m;
   m.Function("", "Relu", {"a"}, {"b"}).Node("Neg", {"a"}, {"b"}, "neg").End();
   m.Input("x", {2}).Node("Relu", {"x"}, {"y"}, "r").Output("y");
-  EXPECT_EQ(Import(m), "r/neg=Neg y:f32[2]");
+  EXPECT_EQ(ImportNamed(m), "r/neg=Neg y:f32[2]");
 }
 
 TEST(Functions, MistakesAreNamed) {
@@ -138,26 +122,26 @@ TEST(Functions, MistakesAreNamed) {
   recursive.Function("my", "F", {"a"}, {"b"}).Node("G", {"a"}, {"b"}, "g").Domain("my").End();
   recursive.Function("my", "G", {"a"}, {"b"}).Node("F", {"a"}, {"b"}, "f").Domain("my").End();
   recursive.Input("x", {2}).Node("F", {"x"}, {"y"}, "main").Domain("my").Output("y");
-  EXPECT_EQ(Import(recursive),
+  EXPECT_EQ(ImportNamed(recursive),
             "INVALID_ARGUMENT: node \"main/g/f\" calls function \"F\", which calls itself");
   TestModel silent;
   silent.Function("my", "F", {"a"}, {"b"}).Node("Neg", {"a"}, {"c"}).End();
   silent.Input("x", {2}).Node("F", {"x"}, {"y"}, "f").Domain("my").Output("y");
-  EXPECT_THAT(Import(silent), HasSubstr("function \"F\": no node gives its output \"b\""));
+  EXPECT_THAT(ImportNamed(silent), HasSubstr("function \"F\": no node gives its output \"b\""));
   TestModel wide;
   wide.Function("my", "F", {"a"}, {"b"}).Node("Neg", {"a"}, {"b"}).End();
   wide.Input("x", {2}).Node("F", {"x", "x"}, {"y"}, "f").Domain("my").Output("y");
   EXPECT_THAT(
-      Import(wide),
+      ImportNamed(wide),
       HasSubstr("node \"f\" calls function \"F\" with 2 inputs and 1 outputs, it has 1 and 1"));
   TestModel twice;
   twice.Function("my", "F", {"a"}, {"b"}).End().Function("my", "F", {"a"}, {"b"}).End();
   twice.Input("x", {2}).Node("Neg", {"x"}, {"y"}).Output("y");
-  EXPECT_THAT(Import(twice), HasSubstr("function \"F\" of domain \"my\" is defined twice"));
+  EXPECT_THAT(ImportNamed(twice), HasSubstr("function \"F\" of domain \"my\" is defined twice"));
   TestModel captured;
   captured.Function("my", "F", {"a"}, {"b"}).Node("Add", {"a", "x"}, {"b"}, "add").End();
   captured.Input("x", {2}).Node("F", {"x"}, {"y"}, "f").Domain("my").Output("y");
-  EXPECT_THAT(Import(captured),
+  EXPECT_THAT(ImportNamed(captured),
               HasSubstr("node \"f/add\" (Add): input 1 \"f/x\" is given by no node"));
   TestModel redefined;
   redefined.Function("my", "F", {"a"}, {"b"})
@@ -165,7 +149,7 @@ TEST(Functions, MistakesAreNamed) {
       .Node("Neg", {"a"}, {"b"})
       .End();
   redefined.Input("x", {2}).Node("F", {"x"}, {"y"}, "f").Domain("my").Output("y");
-  EXPECT_THAT(Import(redefined), HasSubstr("tensor \"f/a\" is defined twice"));
+  EXPECT_THAT(ImportNamed(redefined), HasSubstr("tensor \"f/a\" is defined twice"));
 }
 
 // f0 is small; f_i calls f_(i-1) twice.
@@ -189,12 +173,12 @@ TestModel Doubling(int depth, bool empty) {
 TEST(Functions, DoublingStopsAtTheLimit) {
   for (bool empty : {true, false}) {
     TestModel m = Doubling(40, empty);
-    EXPECT_THAT(Import(m), HasSubstr("RESOURCE_EXHAUSTED"));
+    EXPECT_THAT(ImportNamed(m), HasSubstr("RESOURCE_EXHAUSTED"));
     TestModel deep = Doubling(70, empty);
-    EXPECT_THAT(Import(deep), HasSubstr("RESOURCE_EXHAUSTED: node"));
+    EXPECT_THAT(ImportNamed(deep), HasSubstr("RESOURCE_EXHAUSTED: node"));
   }
   TestModel fine = Doubling(5, false);
-  EXPECT_THAT(Import(fine), HasSubstr("y:f32[2]"));
+  EXPECT_THAT(ImportNamed(fine), HasSubstr("y:f32[2]"));
 }
 
 TEST(Functions, LongListsCalledOftenStopAtTheLimit) {
@@ -204,7 +188,8 @@ TEST(Functions, LongListsCalledOftenStopAtTheLimit) {
   m.End().Input("x", {2});
   for (int i = 0; i < 20000; ++i) m.Node("f", {"x"}, {StrCat("y", i)}).Domain("my");
   m.Output("y0");
-  EXPECT_THAT(Import(m), HasSubstr("RESOURCE_EXHAUSTED: the nodes of the model have more than"));
+  EXPECT_THAT(ImportNamed(m),
+              HasSubstr("RESOURCE_EXHAUSTED: the nodes of the model have more than"));
 }
 
 }  // namespace
