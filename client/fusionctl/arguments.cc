@@ -250,16 +250,7 @@ std::string CommandError(CLI::App* app, int argc, const char* const* argv) {
 
 }  // namespace
 
-std::string_view NumericsName(Numerics numerics) {
-  switch (numerics) {
-    case Numerics::kFp32Accumulate:
-      return "fp32-accumulate";
-    case Numerics::kBitwise:
-      return "bitwise";
-    case Numerics::kFast:
-      return "fast";
-  }
-  return "";
+ return "";
 }
 
 ParsedArguments ParseArguments(int argc, const char* const* argv) {

@@ -51,8 +51,6 @@ struct Arguments {
   ShowFormat format = ShowFormat::kText;
 };
 
-/// The word of --numerics.
-std::string_view NumericsName(Numerics numerics);
 
 /// The outcome of reading the command line.
 struct ParsedArguments {

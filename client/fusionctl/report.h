@@ -4,19 +4,16 @@
 #include <string>
 
 #include "client/fusion_reply.h"
+#include "core/bundle/text.h"
 
 namespace fusion {
 
 // What several commands say about a plan.
 
-std::string_view KindName(GroupKind kind);      // "inner", "cross-operator", ...
 std::string_view StateName(KernelState state);  // "pending", "ready", "failed"
-std::string_view FusionName(FusionMode fusion);
 
 /// Groups that run at every inference.
 int64_t RunGroups(const Plan& plan);
-/// "intel-skylake-server (avx512, 2 threads)".
-std::string TargetText(const Plan& plan);
 /// "9 kernels", "1 kernel".
 std::string Count(int64_t n, std::string_view noun);
 /// Names of the caller for canonical node positions; positions the plan does not have are left out.

@@ -78,12 +78,22 @@ struct PlanKernel {
 
 enum class GroupKind : uint8_t { kInner, kCrossOperator, kPipeline, kAllInOne, kPrepare };
 
+/// Sums over some launches.
+struct PlanTotals {
+  int64_t kernels = 0;  // phases executed per inference, prepare excluded
+  int64_t launches = 0;
+  int64_t activation_bytes = 0;
+  int64_t weight_bytes = 0;
+  double estimated_us = 0;
+};
+
 struct PlanGroup {
   GroupKind kind = GroupKind::kInner;
   std::vector<int> nodes;  // canonical node positions, ascending
   std::string label;       // op types in order
   int kernel = 0;
   Estimate estimate;
+  PlanTotals op_by_op;  // the same ops, one kernel per node
 };
 
 /// One call of a kernel: params in the order of its schedule.
@@ -104,14 +114,6 @@ struct PlanDecision {
 struct PlanFallback {
   int node = 0;
   std::string reason;
-};
-
-struct PlanTotals {
-  int64_t kernels = 0;  // phases executed per inference, prepare excluded
-  int64_t launches = 0;
-  int64_t activation_bytes = 0;
-  int64_t weight_bytes = 0;
-  double estimated_us = 0;
 };
 
 /// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client

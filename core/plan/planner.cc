@@ -6,16 +6,26 @@
 namespace fusion {
 namespace {
 
-absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlanTotals* out) {
+void AddLaunch(const Estimate& e, PlanTotals* out) {
+  out->kernels += 1;
+  out->launches += 1;
+  out->activation_bytes += e.activation_bytes + e.recompute_bytes;
+  out->weight_bytes += e.weight_bytes;
+  out->estimated_us += e.time_us;
+}
+
+// What the plan's ops would cost with one kernel per node, in all and by group of the plan.
+absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlannedModel* model) {
+  std::map<LoopId, PlanGroup*> group_of;
+  for (size_t g = 0; g < model->groups.size(); ++g) {
+    for (LoopId loop : model->groups[g]) group_of[loop] = &model->plan.groups[g];
+  }
   for (const std::vector<LoopId>& loops : nodes.groups) {
     if (evaluator->AreConstant(loops)) continue;
     ASSIGN_OR_RETURN(const GroupVerdict* choice, evaluator->Evaluate(loops));
-    const Estimate& e = choice->estimate;
-    out->kernels += 1;
-    out->launches += 1;
-    out->activation_bytes += e.activation_bytes + e.recompute_bytes;
-    out->weight_bytes += e.weight_bytes;
-    out->estimated_us += e.time_us;
+    AddLaunch(choice->estimate, &model->plan.op_by_op);
+    auto group = group_of.find(loops.front());
+    if (group != group_of.end()) AddLaunch(choice->estimate, &group->second->op_by_op);
   }
   return absl::OkStatus();
 }
@@ -42,7 +52,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   plan.decisions = std::move(chosen.decisions);
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   RETURN_IF_ERROR(Assemble(graph, chosen.groups, &evaluator, &model));
-  RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &plan.op_by_op));
+  RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));
   absl::Status status = Verify(plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;

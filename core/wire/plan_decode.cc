@@ -148,6 +148,9 @@ absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   absl::StatusOr<Estimate> estimate = DecodeEstimate(wire.estimate());
   if (!estimate.ok()) return Annotate(estimate.status(), "estimate");
   group.estimate = *estimate;
+  absl::StatusOr<PlanTotals> op_by_op = DecodeTotals(wire.op_by_op());
+  if (!op_by_op.ok()) return Annotate(op_by_op.status(), "op_by_op");
+  group.op_by_op = *op_by_op;
   return group;
 }
 

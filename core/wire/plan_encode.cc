@@ -63,6 +63,7 @@ void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
   out->set_label(TextToWire(group.label));
   out->set_kernel(group.kernel);
   EncodeEstimate(group.estimate, out->mutable_estimate());
+  EncodeTotals(group.op_by_op, out->mutable_op_by_op());
 }
 
 void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {

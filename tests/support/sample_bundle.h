@@ -61,16 +61,20 @@ inline Plan SamplePlan() {
                     .on_chip_bytes = 10,
                     .tasks = 11,
                     .waves = 12.5};
+  PlanTotals apart = {
+      .kernels = 2, .launches = 2, .activation_bytes = 30, .weight_bytes = 8, .estimated_us = 9.5};
   plan.groups = {{.kind = GroupKind::kPipeline,
                   .nodes = {1, 4},
                   .label = "MatMul+Relu",
                   .kernel = 1,
-                  .estimate = estimate},
+                  .estimate = estimate,
+                  .op_by_op = apart},
                  {.kind = GroupKind::kPrepare,
                   .nodes = {2},
                   .label = "Pack",
                   .kernel = 1,
-                  .estimate = estimate}};
+                  .estimate = estimate,
+                  .op_by_op = apart}};
   plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
   plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}}};
   plan.inputs = {-1, 0};

@@ -79,6 +79,9 @@ TEST(MakePlan, MatMulAddReluIsOneKernel) {
   EXPECT_EQ(plan.nodes, 3);
   EXPECT_EQ(plan.totals.kernels, 1);
   EXPECT_EQ(plan.op_by_op.kernels, 3);
+  int64_t kernels_apart = 0;
+  for (const PlanGroup& group : plan.groups) kernels_apart += group.op_by_op.kernels;
+  EXPECT_EQ(kernels_apart, plan.op_by_op.kernels);
   EXPECT_EQ(plan.totals.activation_bytes, 128 * (256 + 512) * 4);
   EXPECT_EQ(plan.op_by_op.activation_bytes, 128 * (256 + 512 + 4 * 512) * 4);
   EXPECT_EQ(plan.arena_bytes, 0);
