@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/base/text.h"
+#include "core/bundle/text.h"
 
 namespace fusion {
 namespace {
@@ -249,9 +250,6 @@ std::string CommandError(CLI::App* app, int argc, const char* const* argv) {
 }
 
 }  // namespace
-
- return "";
-}
 
 ParsedArguments ParseArguments(int argc, const char* const* argv) {
   ParsedArguments out;

@@ -51,7 +51,6 @@ struct Arguments {
   ShowFormat format = ShowFormat::kText;
 };
 
-
 /// The outcome of reading the command line.
 struct ParsedArguments {
   Arguments arguments;

@@ -1,0 +1,88 @@
+#include "core/bundle/text.h"
+
+namespace fusion {
+namespace {
+
+// 'weight 3 "encoder.w"'.
+std::string PlaceText(const PlanTensor& t, const Binding& names) {
+  auto named = [&t](const std::vector<std::string>& list) {
+    auto at = static_cast<size_t>(t.index);
+    return at < list.size() ? StrCat(" ", Quote(list[at])) : "";
+  };
+  switch (t.space) {
+    case Space::kInput:
+      return StrCat("input ", t.index, named(names.inputs));
+    case Space::kOutput:
+      return StrCat("output ", t.index, named(names.outputs));
+    case Space::kWeight:
+      return StrCat("weight ", t.index, named(names.weights));
+    case Space::kConstant:
+      return StrCat("constant ", t.index);
+    default:
+      return StrCat(SpaceName(t.space), " at ", t.offset);
+  }
+}
+
+std::string LaunchText(const Plan& plan, size_t number, const PlanLaunch& launch) {
+  const PlanKernel& kernel = plan.kernels[static_cast<size_t>(launch.kernel)];
+  return StrCat("  ", number, "  ", kernel.symbol, "(",
+                StrJoin(launch.tensors, ", ", [](int t) { return StrCat("t", t); }), ")  # group ",
+                launch.group, ": ", kernel.label, "\n");
+}
+
+}  // namespace
+
+std::string_view KindName(GroupKind kind) {
+  constexpr std::string_view kNames[] = {"inner", "cross-operator", "pipeline", "all-in-one",
+                                         "prepare"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string_view SpaceName(Space space) {
+  constexpr std::string_view kNames[] = {"input",    "output",   "weight",
+                                         "constant", "prepared", "arena"};
+  return kNames[static_cast<size_t>(space)];
+}
+
+std::string_view FusionName(FusionMode fusion) {
+  return fusion == FusionMode::kFused ? "fused" : "op by op";
+}
+
+std::string_view NumericsName(Numerics numerics) {
+  constexpr std::string_view kNames[] = {"fp32-accumulate", "bitwise", "fast"};
+  return kNames[static_cast<size_t>(numerics)];
+}
+
+std::string TargetText(const Plan& plan) {
+  return StrCat(plan.target, " (", plan.isa, ", ", plan.threads, " thread",
+                plan.threads == 1 ? "" : "s", ")");
+}
+
+std::string PlanText(const Plan& plan, const Binding& names) {
+  std::string out =
+      StrCat(FusionName(plan.fusion), ", ", NumericsName(plan.numerics), ", for ", TargetText(plan),
+             "\n", HumanBytes(plan.arena_bytes), " between kernels, ",
+             HumanBytes(plan.prepared_bytes), " of prepared weights\n\ntensors\n");
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlanTensor& t = plan.tensors[i];
+    StrAppend(&out, StrCat("  t", i, "  ", DTypeName(t.dtype), DimsToString(t.dims), "  ",
+                           PlaceText(t, names), "\n"));
+  }
+  if (!plan.prepare.empty()) out += "\nprepare, once per set of weights\n";
+  for (size_t i = 0; i < plan.prepare.size(); ++i) out += LaunchText(plan, i, plan.prepare[i]);
+  out += "\nlaunches, per inference\n";
+  for (size_t i = 0; i < plan.launches.size(); ++i) out += LaunchText(plan, i, plan.launches[i]);
+  out += "\ngroups\n";
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    StrAppend(&out, StrCat("  ", g, "  ", KindName(group.kind), "  ", group.label, "\n"));
+    for (int node : group.nodes) {
+      auto at = static_cast<size_t>(node);
+      if (node < 0 || at >= names.nodes.size()) continue;
+      StrAppend(&out, StrCat("       ", Quote(names.nodes[at]), "\n"));
+    }
+  }
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/bundle/answer.h"
+
+namespace fusion {
+
+// Plans for people. Pure; any thread.
+
+std::string_view KindName(GroupKind kind);         // "inner", "cross-operator", ...
+std::string_view SpaceName(Space space);           // "input", "arena", ...
+std::string_view FusionName(FusionMode fusion);    // "fused", "op by op"
+std::string_view NumericsName(Numerics numerics);  // "fp32-accumulate", "bitwise", "fast"
+
+/// "intel-skylake-server (avx512, 2 threads)".
+std::string TargetText(const Plan& plan);
+
+/// What a plan is for, where every tensor lives, every launch, every group. `names` are the
+/// caller's; those that are missing are left out. Ends in a new line.
+///
+///   fused, fp32-accumulate, for generic-avx2 (avx2, 1 thread)
+///   0 B between kernels, 0 B of prepared weights
+///
+///   tensors
+///     t0  f32[4,8]  input 0 "x"
+///   ...
+std::string PlanText(const Plan& plan, const Binding& names);
+
+}  // namespace fusion
