@@ -31,7 +31,8 @@ int64_t* Field(ModelParams* p, const std::string& name) {
       {"batch", &p->batch},       {"seq", &p->seq},       {"past", &p->past},
       {"layers", &p->layers},     {"hidden", &p->hidden}, {"heads", &p->heads},
       {"kv_heads", &p->kv_heads}, {"ff", &p->ff},         {"rows", &p->rows},
-      {"cols", &p->cols},         {"depth", &p->depth}};
+      {"cols", &p->cols},         {"depth", &p->depth},   {"source", &p->source},
+      {"channels", &p->channels}, {"image", &p->image}};
   return fields.at(name);
 }
 
@@ -99,8 +100,8 @@ int Main(int argc, char** argv) {
   app.add_option("--data", command.data, "directory for input_0.pb, input_1.pb, ...");
   app.add_option("--seed", command.seed, "changes weights and data, never the structure");
   app.add_flag("--dyn", command.dynamic, "symbolic dims, shapes computed in the graph");
-  for (const char* name : {"batch", "seq", "past", "layers", "hidden", "heads", "kv_heads", "ff",
-                           "rows", "cols", "depth"}) {
+  for (const char* name : {"batch", "seq", "past", "source", "layers", "hidden", "heads",
+                           "kv_heads", "ff", "rows", "cols", "depth", "channels", "image"}) {
     app.add_option_function<int64_t>(
         StrCat("--", name), [&command, name](int64_t v) { command.values[name] = v; },
         "parameter of the model");

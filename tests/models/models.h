@@ -12,7 +12,8 @@ namespace fusion {
 struct ModelParams {
   int64_t batch = 1;
   int64_t seq = 128;
-  int64_t past = 0;  // tokens in the key/value cache
+  int64_t past = 0;      // tokens in the key/value cache
+  int64_t source = 128;  // tokens that a decoder attends to across
   int64_t layers = 1;
   int64_t hidden = 768;
   int64_t heads = 12;
@@ -20,7 +21,9 @@ struct ModelParams {
   int64_t ff = 3072;  // hidden extent of the feed-forward part
   int64_t rows = 1024;
   int64_t cols = 768;
-  int64_t depth = 4;     // layers of an MLP, ops of a chain
+  int64_t depth = 4;  // layers of an MLP, ops of a chain, steps of a recurrence, convolutions
+  int64_t channels = 64;
+  int64_t image = 56;    // height and width
   uint64_t seed = 1;     // of weight values and test data; the structure does not depend on it
   bool dynamic = false;  // batch and seq are symbols, shapes are computed in the graph
 };
@@ -55,18 +58,32 @@ std::vector<HostTensor> GenerateInputs(const std::vector<InputSpec>& inputs, uin
 
 // The families.
 void BuildBert(OnnxBuilder& b, const ModelParams& p);
+void BuildAlbert(OnnxBuilder& b, const ModelParams& p);
 void BuildVit(OnnxBuilder& b, const ModelParams& p);
+void BuildVitPatch(OnnxBuilder& b, const ModelParams& p);
 void BuildGpt2(OnnxBuilder& b, const ModelParams& p);
 void BuildLlama(OnnxBuilder& b, const ModelParams& p);
+void BuildT5Encoder(OnnxBuilder& b, const ModelParams& p);
+void BuildT5Decoder(OnnxBuilder& b, const ModelParams& p);
+void BuildT5Gated(OnnxBuilder& b, const ModelParams& p);
 void BuildMha(OnnxBuilder& b, const ModelParams& p);
 void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p);
 void BuildMlp(OnnxBuilder& b, const ModelParams& p);
+void BuildMlpTanh(OnnxBuilder& b, const ModelParams& p);
 void BuildAddRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildLayerNorm(OnnxBuilder& b, const ModelParams& p);
 void BuildRmsNorm(OnnxBuilder& b, const ModelParams& p);
 void BuildSoftmax(OnnxBuilder& b, const ModelParams& p);
 void BuildScaleMaskSoftmax(OnnxBuilder& b, const ModelParams& p);
+void BuildAddBiasLayerNorm(OnnxBuilder& b, const ModelParams& p);
+void BuildSoftmaxGemm(OnnxBuilder& b, const ModelParams& p);
+void BuildBiasGelu(OnnxBuilder& b, const ModelParams& p);
 void BuildSwiglu(OnnxBuilder& b, const ModelParams& p);
 void BuildElementwise(OnnxBuilder& b, const ModelParams& p);
+void BuildLstmCell(OnnxBuilder& b, const ModelParams& p);
+void BuildConvBiasLeakyRelu(OnnxBuilder& b, const ModelParams& p);
+void BuildConvBnRelu(OnnxBuilder& b, const ModelParams& p);
+void BuildConvResidualRelu(OnnxBuilder& b, const ModelParams& p);
+void BuildMbConv(OnnxBuilder& b, const ModelParams& p);
 
 }  // namespace fusion

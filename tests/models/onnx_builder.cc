@@ -74,31 +74,28 @@ void OnnxBuilder::Output(const std::string& tensor, DType dtype, const std::vect
   Declare(graph_->add_output(), name.empty() ? tensor : name, dtype, dims);
 }
 
-onnx::TensorProto* OnnxBuilder::AddFloats(const std::string& name, const Dims& dims) {
+std::string OnnxBuilder::AddFloats(const std::string& name, const Dims& dims, float scale,
+                                   float mean) {
+  auto [known, is_new] = weight_names_.try_emplace(Path(name, '.'));
+  if (!is_new) return known->second;
   onnx::TensorProto* tensor = graph_->add_initializer();
-  tensor->set_name(Unique(Path(name, '.')));
+  tensor->set_name(Unique(known->first));
   tensor->set_data_type(onnx::TensorProto::FLOAT);
   for (int64_t d : dims) tensor->add_dims(d);
-  auto bytes = static_cast<size_t>(NumElements(dims)) * sizeof(float);
-  tensor->mutable_raw_data()->resize(bytes);
-  return tensor;
+  tensor->mutable_raw_data()->resize(static_cast<size_t>(NumElements(dims)) * sizeof(float));
+  Random random(seed_, weights_++);
+  auto* values = reinterpret_cast<float*>(tensor->mutable_raw_data()->data());
+  for (int64_t i = 0; i < NumElements(dims); ++i) values[i] = random.Normal() * scale + mean;
+  return known->second = tensor->name();
 }
 
 std::string OnnxBuilder::Weight(const std::string& name, const Dims& dims, float scale) {
-  onnx::TensorProto* tensor = AddFloats(name, dims);
   if (scale == 0) scale = 1.0f / std::sqrt(static_cast<float>(dims[0]));
-  Random random(seed_, weights_++);
-  auto* values = reinterpret_cast<float*>(tensor->mutable_raw_data()->data());
-  for (int64_t i = 0; i < NumElements(dims); ++i) values[i] = random.Normal() * scale;
-  return tensor->name();
+  return AddFloats(name, dims, scale, 0);
 }
 
 std::string OnnxBuilder::Gain(const std::string& name, int64_t extent) {
-  std::string weight = Weight(name, {extent}, 0.02f);
-  onnx::TensorProto* tensor = graph_->mutable_initializer(graph_->initializer_size() - 1);
-  auto* values = reinterpret_cast<float*>(tensor->mutable_raw_data()->data());
-  for (int64_t i = 0; i < extent; ++i) values[i] += 1;
-  return weight;
+  return AddFloats(name, {extent}, 0.02f, 1);
 }
 
 std::string OnnxBuilder::Initializer(const std::string& name, const HostTensor& value) {
@@ -154,6 +151,14 @@ onnx::AttributeProto OnnxBuilder::Int(const std::string& name, int64_t value) {
   out.set_name(name);
   out.set_type(onnx::AttributeProto::INT);
   out.set_i(value);
+  return out;
+}
+
+onnx::AttributeProto OnnxBuilder::Float(const std::string& name, float value) {
+  onnx::AttributeProto out;
+  out.set_name(name);
+  out.set_type(onnx::AttributeProto::FLOAT);
+  out.set_f(value);
   return out;
 }
 

@@ -15,6 +15,7 @@ namespace fusion {
 enum class InputFill : uint8_t {
   kNormal,       // near standard normal
   kPaddingMask,  // i64: ones, the last eighth of each row zeros
+  kOnes,         // i64
   kPositions,    // i64: past, past + 1, ... along the last dim
   kCausalMask,   // 0 where column <= row + past, else -10000; past = columns - rows
 };
@@ -74,7 +75,8 @@ class OnnxBuilder {
   void Output(const std::string& tensor, DType dtype, const std::vector<NamedDim>& dims,
               const std::string& name = "");
 
-  /// An f32 weight of random values. Scale 0: 1 / sqrt(first extent).
+  /// An f32 weight of random values. Scale 0: 1 / sqrt(first extent). A module that is entered
+  /// again has the weights it had: what layers share is one initialiser.
   std::string Weight(const std::string& name, const Dims& dims, float scale = 0);
   /// An f32 weight near 1.
   std::string Gain(const std::string& name, int64_t extent);
@@ -93,6 +95,7 @@ class OnnxBuilder {
                                    const Attributes& attributes, int outputs);
 
   static onnx::AttributeProto Int(const std::string& name, int64_t value);
+  static onnx::AttributeProto Float(const std::string& name, float value);
   static onnx::AttributeProto Ints(const std::string& name, const std::vector<int64_t>& values);
 
   const std::vector<InputSpec>& inputs() const { return inputs_; }
@@ -102,7 +105,8 @@ class OnnxBuilder {
   std::string Path(std::string_view leaf, char separator) const;
   std::string Unique(std::string name);
   std::string Shared(const HostTensor& value);
-  onnx::TensorProto* AddFloats(const std::string& name, const Dims& dims);
+  // The weight of this name, with values if it is new.
+  std::string AddFloats(const std::string& name, const Dims& dims, float scale, float mean);
   void Declare(onnx::ValueInfoProto* info, const std::string& name, DType dtype,
                const std::vector<NamedDim>& dims) const;
 
@@ -114,7 +118,8 @@ class OnnxBuilder {
   std::vector<std::string> modules_;
   std::vector<InputSpec> inputs_;
   std::map<std::string, int> taken_;
-  std::map<std::string, std::string> shared_;  // by type, extents and bytes
+  std::map<std::string, std::string> shared_;        // by type, extents and bytes
+  std::map<std::string, std::string> weight_names_;  // by path
 };
 
 }  // namespace fusion

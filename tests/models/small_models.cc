@@ -10,16 +10,26 @@ std::vector<NamedDim> MatrixDims(const ModelParams& p) { return {{p.rows}, {p.co
 
 void AttentionAlone(OnnxBuilder& b, const ModelParams& p, bool masked) {
   int64_t head_size = p.hidden / p.heads;
+  int64_t keys = p.past + p.seq;
   std::vector<NamedDim> dims = {{p.batch}, {p.heads}, {p.seq}, {head_size}};
+  std::vector<NamedDim> key_dims = {{p.batch}, {p.heads}, {keys}, {head_size}};
   std::string q = b.Input("q", DType::kF32, dims);
-  std::string k = b.Input("k", DType::kF32, dims);
-  std::string v = b.Input("v", DType::kF32, dims);
+  std::string k = b.Input("k", DType::kF32, key_dims);
+  std::string v = b.Input("v", DType::kF32, key_dims);
   std::string mask;
   if (masked) {
-    mask = b.Input("mask", DType::kF32, {{p.batch}, {1}, {p.seq}, {p.seq}}, InputFill::kCausalMask);
+    mask = b.Input("mask", DType::kF32, {{p.batch}, {1}, {p.seq}, {keys}}, InputFill::kCausalMask);
   }
   k = b.Op("Transpose", {k}, {OnnxBuilder::Ints("perm", {0, 1, 3, 2})});
   b.Output(Attention(b, q, k, v, head_size, mask), DType::kF32, dims);
+}
+
+void GemmStack(OnnxBuilder& b, const ModelParams& p, const std::string& activation) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  for (int64_t i = 0; i < p.depth; ++i) {
+    x = b.Op(activation, {GemmLinear(b, StrCat("layers.", i), x, p.cols, p.cols)});
+  }
+  b.Output(x, DType::kF32, MatrixDims(p));
 }
 
 }  // namespace
@@ -30,13 +40,9 @@ void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p) {
   AttentionAlone(b, p, /*masked=*/false);
 }
 
-void BuildMlp(OnnxBuilder& b, const ModelParams& p) {
-  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
-  for (int64_t i = 0; i < p.depth; ++i) {
-    x = b.Op("Relu", {GemmLinear(b, StrCat("layers.", i), x, p.cols, p.cols)});
-  }
-  b.Output(x, DType::kF32, MatrixDims(p));
-}
+void BuildMlp(OnnxBuilder& b, const ModelParams& p) { GemmStack(b, p, "Relu"); }
+
+void BuildMlpTanh(OnnxBuilder& b, const ModelParams& p) { GemmStack(b, p, "Tanh"); }
 
 void BuildAddRelu(OnnxBuilder& b, const ModelParams& p) {
   std::string x = b.Input("x", DType::kF32, MatrixDims(p));
@@ -65,6 +71,26 @@ void BuildScaleMaskSoftmax(OnnxBuilder& b, const ModelParams& p) {
   std::string mask = b.Input("mask", DType::kF32, {{1}, {p.cols}});
   x = b.Op("Add", {b.Op("Div", {x, b.F32(8)}), mask});
   b.Output(b.Op("Softmax", {x}, {OnnxBuilder::Int("axis", -1)}), DType::kF32, MatrixDims(p));
+}
+
+void BuildAddBiasLayerNorm(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  std::string residual = b.Input("residual", DType::kF32, MatrixDims(p));
+  x = b.Op("Add", {b.Op("Add", {b.Weight("bias", {p.cols}, 0.02f), x}), residual});
+  b.Output(LayerNorm(b, "norm", x, p.cols, 1e-12f), DType::kF32, MatrixDims(p));
+}
+
+void BuildSoftmaxGemm(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  std::string v = b.Input("v", DType::kF32, {{p.cols}, {p.hidden}});
+  x = b.Op("Softmax", {x}, {OnnxBuilder::Int("axis", -1)});
+  b.Output(b.Op("MatMul", {x, v}), DType::kF32, {{p.rows}, {p.hidden}});
+}
+
+void BuildBiasGelu(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, MatrixDims(p));
+  x = b.Op("Add", {x, b.Weight("bias", {p.cols}, 0.02f)});
+  b.Output(Gelu(b, x), DType::kF32, MatrixDims(p));
 }
 
 void BuildSwiglu(OnnxBuilder& b, const ModelParams& p) {

@@ -1,0 +1,31 @@
+#include "tests/models/layers.h"
+#include "tests/models/models.h"
+
+namespace fusion {
+
+// `depth` steps of one cell, unrolled: x [steps, B, cols], state [B, hidden].
+void BuildLstmCell(OnnxBuilder& b, const ModelParams& p) {
+  std::vector<NamedDim> state = {{p.batch}, {p.hidden}};
+  std::string x = b.Input("x", DType::kF32, {{p.depth}, {p.batch}, {p.cols}});
+  std::string h = b.Input("h0", DType::kF32, state);
+  std::string c = b.Input("c0", DType::kF32, state);
+  std::string input_weight = b.Weight("weight_ih", {p.cols, 4 * p.hidden});
+  std::string state_weight = b.Weight("weight_hh", {p.hidden, 4 * p.hidden});
+  std::string bias = b.Weight("bias", {4 * p.hidden}, 0.02f);
+  std::string parts = b.I64({p.hidden, p.hidden, p.hidden, p.hidden});
+  for (int64_t t = 0; t < p.depth; ++t) {
+    std::string step = b.Op("Gather", {x, b.I64(t)}, {OnnxBuilder::Int("axis", 0)});
+    std::string sum =
+        b.Op("Add", {b.Op("MatMul", {step, input_weight}), b.Op("MatMul", {h, state_weight})});
+    std::vector<std::string> gates =
+        b.MultiOp("Split", {b.Op("Add", {sum, bias}), parts}, {OnnxBuilder::Int("axis", 1)}, 4);
+    std::string kept = b.Op("Mul", {b.Op("Sigmoid", {gates[1]}), c});
+    std::string added = b.Op("Mul", {b.Op("Sigmoid", {gates[0]}), b.Op("Tanh", {gates[2]})});
+    c = b.Op("Add", {kept, added});
+    h = b.Op("Mul", {b.Op("Sigmoid", {gates[3]}), b.Op("Tanh", {c})});
+  }
+  b.Output(h, DType::kF32, state, "h");
+  b.Output(c, DType::kF32, state, "c");
+}
+
+}  // namespace fusion
