@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 #include "core/base/text.h"
 
 namespace fusion {

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 
 namespace fusion {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 
 namespace fusion {

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/data.h"
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 #include "client/fusionctl/statistics.h"
 #include "core/tensor/compare.h"

@@ -2,7 +2,7 @@
 
 #include "client/fusionctl/dot.h"
 #include "client/fusionctl/named_graph.h"
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 #include "core/graph/text.h"
 

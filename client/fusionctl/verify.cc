@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/data.h"
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 #include "core/graph/evaluate.h"
 #include "core/tensor/compare.h"

@@ -1,4 +1,4 @@
-#include "client/fusionctl/report.h"
+#include "client/fusionctl/plan_output.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
