@@ -1,5 +1,7 @@
 #include "core/bundle/text.h"
 
+#include <cmath>
+
 namespace fusion {
 namespace {
 
@@ -81,6 +83,16 @@ std::string PlanText(const Plan& plan, const Binding& names) {
       if (node < 0 || at >= names.nodes.size()) continue;
       StrAppend(&out, StrCat("       ", Quote(names.nodes[at]), "\n"));
     }
+  }
+  return out;
+}
+
+std::string DecisionsText(const Plan& plan) {
+  std::string out;
+  for (const PlanDecision& d : plan.decisions) {
+    double us = std::round(d.benefit_us * 100) / 100;
+    StrAppend(&out, StrCat(d.chosen ? "chosen    [" : "declined  [", StrJoin(d.nodes, ", "), "]  ",
+                           d.chosen ? StrCat("gains ", us, " us") : d.reason, "\n"));
   }
   return out;
 }

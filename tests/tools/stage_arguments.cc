@@ -1,0 +1,49 @@
+#include "tests/tools/stage_arguments.h"
+
+#include "core/base/file.h"
+#include "core/bundle/text.h"
+
+namespace fusion {
+
+void AddStageArguments(CLI::App* app, StageArguments* arguments) {
+  app->add_option("--device", arguments->device, "a built-in device spec, or a JSON file")
+      ->capture_default_str();
+  app->add_option("--threads", arguments->threads, "threads of the target")
+      ->check(CLI::Range(1, kMaxTargetThreads))
+      ->capture_default_str();
+  std::map<std::string, FusionMode> modes = {{"fused", FusionMode::kFused},
+                                             {"op-by-op", FusionMode::kOpByOp}};
+  app->add_option("--fusion", arguments->plan.fusion, "fused or op-by-op")
+      ->transform(CLI::Transformer(modes))
+      ->option_text("WORD");
+  std::map<std::string, Numerics> contracts;
+  for (Numerics n : {Numerics::kFp32Accumulate, Numerics::kBitwise, Numerics::kFast}) {
+    contracts[std::string(NumericsName(n))] = n;
+  }
+  app->add_option("--numerics", arguments->plan.numerics, "fp32-accumulate, bitwise or fast")
+      ->transform(CLI::Transformer(contracts))
+      ->option_text("WORD");
+  Hints& hints = arguments->plan.hints;
+  app->add_option("--memory-pressure", hints.memory_pressure, "0 to 1")
+      ->check(CLI::Range(0.0, 1.0));
+  app->add_option("--compute-pressure", hints.compute_pressure, "0 to 1")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+absl::StatusOr<StageOptions> Resolve(const StageArguments& arguments) {
+  std::vector<DeviceSpec> specs;
+  Target target{.name = arguments.device, .threads = arguments.threads};
+  if (arguments.device.ends_with(".json")) {
+    ASSIGN_OR_RETURN(std::string json, ReadFile(arguments.device, int64_t{1} << 20));
+    ASSIGN_OR_RETURN(DeviceSpec spec, ParseDeviceSpec(json, arguments.device));
+    target.name = spec.name;
+    specs.push_back(std::move(spec));
+  } else {
+    ASSIGN_OR_RETURN(specs, BuiltInSpecs());
+  }
+  StageOptions options{.plan = arguments.plan};
+  ASSIGN_OR_RETURN(options.device, ResolveTarget(specs, target, nullptr));
+  return options;
+}
+
+}  // namespace fusion
