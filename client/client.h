@@ -1,10 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/fusion_reply.h"
+#include "core/bundle/report.h"
 
 namespace fusion {
 
@@ -34,6 +37,10 @@ struct FetchedKernel {
   std::string binary;
 };
 
+/// Told how far a request is, on the thread of the call, in order. Time spent here holds up only
+/// the answer, not the service.
+using ProgressObserver = std::function<void(const PlanProgress&)>;
+
 /// True if a call ended with this error: a ResourceExhausted is then about a limit of the service,
 /// not about the memory of this process. Annotate() forgets it.
 bool IsFromService(const absl::Status& status);
@@ -61,12 +68,31 @@ class Client {
   absl::Status CheckHealth(Nanoseconds timeout) const;
 
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
+  /// The same answer, for people who wait.
+  absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request,
+                                         const ProgressObserver& on_progress) const;
 
   /// The shared objects of these kernels, in this order. Waits for those that are being compiled.
   /// More keys than one call may hold are asked for in several.
   /// Internal, with the compiler's or the check's words, if one failed; NotFound if the service
   /// does not have one any more: PlanFusion with PlanMode::kCompile makes it again.
   absl::StatusOr<std::vector<FetchedKernel>> GetKernels(const std::vector<Digest>& keys) const;
+
+  /// Tells the service what the kernels of a plan took; gives the number of samples it stored: all
+  /// of them. InvalidArgument, naming launch and sample, if one is not plausible: then none is.
+  /// NotFound if the service does not have the plan any more: PlanFusion makes it again. Never
+  /// tried twice, so an Unavailable may leave a stored report behind.
+  absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report) const;
+
+  /// What was reported, the latest report first: of one plan, or of at most `limit` (1..1000).
+  /// Nothing where nothing was reported. NotFound if the service does not have `plan`.
+  absl::StatusOr<std::vector<PlanReport>> GetReport(std::optional<Digest> plan = std::nullopt,
+                                                    int limit = 100) const;
+
+  /// Plans that the service has stored, the newest `limit` of them, newest first.
+  absl::StatusOr<std::vector<PlanSummary>> ListPlans(int64_t limit = INT64_MAX) const;
+
+  absl::StatusOr<Capabilities> GetCapabilities() const;
 
  private:
   struct Connection;
