@@ -86,7 +86,7 @@ absl::StatusOr<TensorId> GraphBuilder::AddNode(std::string_view op, std::vector<
   const OpDef* def = FindOp(op);
   if (def == nullptr) {
     return Unimplemented(DescribeNode(name, op), ": this op is not supported; supported: ",
-                         StrJoin(AllOps(), ", ", [](const OpDef* d) { return d->name; }));
+                         ListModelOps());
   }
   ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
                    AddMultiNode(*def, std::move(inputs), std::move(attrs), std::move(name),

@@ -289,10 +289,10 @@ class OpGraphImporter {
   absl::Status AddNode(int index) {
     const v1::Node& node = graph_.nodes(index);
     std::string name = node.name().empty() ? StrCat("#", index) : node.name();
-    const OpDef* def = FindOp(node.op());
+    const OpDef* def = FindModelOp(node.op());
     if (def == nullptr) {
       return Unimplemented(DescribeNode(name, node.op()), ": this op is not supported; supported: ",
-                           StrJoin(AllOps(), ", ", [](const OpDef* d) { return d->name; }));
+                           ListModelOps());
     }
     auto parts = ReadNode(node);
     if (!parts.ok()) return Annotate(parts.status(), DescribeNode(name, node.op()));

@@ -130,13 +130,12 @@ absl::Status UnsupportedOp(const FlatNode& node) {
   return Unimplemented(DescribeNode(node.name, node.op), ": op ", QuoteShort(node.op),
                        " of domain ", QuoteShort(shown), ", opset ", node.opset,
                        ", is not supported; supported in",
-                       " domain \"ai.onnx\": Constant, Dropout, ",
-                       StrJoin(AllOps(), ", ", [](const OpDef* d) { return d->name; }));
+                       " domain \"ai.onnx\": Constant, Dropout, ", ListModelOps());
 }
 
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
                                          const GraphBuilder& builder) {
-  NormalNode out{.def = node.domain.empty() ? FindOp(node.op) : nullptr,
+  NormalNode out{.def = node.domain.empty() ? FindModelOp(node.op) : nullptr,
                  .inputs = std::move(inputs)};
   if (out.def == nullptr) return UnsupportedOp(node);
   auto convert = [&]() -> absl::Status {

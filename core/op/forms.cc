@@ -182,6 +182,14 @@ LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap 
   return body;
 }
 
+absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition::Value values,
+                                                int rank) {
+  std::vector<int64_t> axes;
+  for (int64_t i = 1; i + 1 < rank; ++i) axes.push_back(i);
+  if (axes.empty()) return values;
+  return d.Apply("Unsqueeze", {values}, {{"axes", axes}});
+}
+
 absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape) {
   const Shape& from = call.shape(0);
   // Symbolic extents are only passed through where both shapes name the same dim at the same place

@@ -48,6 +48,11 @@ LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap 
 /// Unimplemented if they have no common refinement ([6,4] -> [4,6]).
 absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape);
 
+/// `values` (one per channel, rank 1) as it broadcasts to tensors of `rank` dims with the channel
+/// in dim 1.
+absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition::Value values,
+                                                int rank);
+
 /// Plain axis names d0, d1, ...
 std::vector<LoopAxis> NumberedAxes(const std::vector<Dim>& extents);
 

@@ -63,7 +63,11 @@ Decomposition::Decomposition(const OpCall& call)
 Decomposition::Value Decomposition::Scalar(DType type, double value) {
   HostTensor constant(type, {});
   constant.SetDouble(0, value);
-  types_.push_back(TensorType{type, Shape()});
+  return Constant(std::move(constant));
+}
+
+Decomposition::Value Decomposition::Constant(HostTensor constant) {
+  types_.push_back(TensorType{constant.dtype(), Shape(constant.dims())});
   steps_.push_back(Step{.inputs = {}, .attrs = {}, .constant = std::move(constant)});
   return static_cast<Value>(types_.size()) - 1;
 }
@@ -103,6 +107,19 @@ const OpDef* FindOp(std::string_view name) {
   auto it = std::lower_bound(ops.begin(), ops.end(), name,
                              [](const OpDef* def, std::string_view n) { return def->name < n; });
   return it != ops.end() && (*it)->name == name ? *it : nullptr;
+}
+
+const OpDef* FindModelOp(std::string_view name) {
+  const OpDef* def = FindOp(name);
+  return def != nullptr && def->internal ? nullptr : def;
+}
+
+std::string ListModelOps() {
+  std::vector<std::string_view> names;
+  for (const OpDef* def : AllOps()) {
+    if (!def->internal) names.push_back(def->name);
+  }
+  return StrJoin(names, ", ", [](std::string_view name) { return name; });
 }
 
 }  // namespace fusion

@@ -68,6 +68,8 @@ class Decomposition {
   Value in(int i) const { return i; }
   /// A scalar constant (rank 0).
   Value Scalar(DType type, double value);
+  /// A constant tensor that follows from types and attributes.
+  Value Constant(HostTensor constant);
   /// Another op with one output.
   absl::StatusOr<Value> Apply(std::string_view op, std::vector<Value> inputs, AttrMap attrs = {});
   /// Declares output `index` > 0 of an op with optional outputs; output 0 is what OpDef::decompose
@@ -125,6 +127,8 @@ struct OpDef {
   /// First and last ONNX opset whose meaning this is, after `normalise`.
   int min_opset = 1;
   int max_opset = 23;
+  /// A step of our own decompositions: no model may name it.
+  bool internal = false;
 
   /// Number of outputs; unset: output 0 and, at the node's choice, optional ones up to max_outputs.
   std::function<absl::StatusOr<int>(const OpCall&)> outputs = nullptr;
@@ -150,5 +154,9 @@ struct OpDef {
 const std::vector<const OpDef*>& AllOps();
 /// By name, or nullptr.
 const OpDef* FindOp(std::string_view name);
+/// By name, or nullptr; not the internal ones.
+const OpDef* FindModelOp(std::string_view name);
+/// "Abs, Add, ...": what FindModelOp finds.
+std::string ListModelOps();
 
 }  // namespace fusion

@@ -1,0 +1,169 @@
+#include <algorithm>
+
+#include "core/op/forms.h"
+
+namespace fusion {
+
+namespace {
+
+// Pads that repeat elements are written down element by element while they are turned into pieces.
+constexpr int64_t kMaxRepeatedExtent = int64_t{1} << 20;
+
+// Before opset 11 pads and value were attributes.
+absl::Status NormalisePad(OnnxCall& call) {
+  if (call.opset >= 11) return absl::OkStatus();
+  if (!call.attrs.Has("pads")) return InvalidArgument("attribute \"pads\" is missing");
+  if (call.inputs.empty() || !call.inputs[0]) return absl::OkStatus();
+  HostTensor value(call.inputs[0]->dtype, {});
+  value.SetDouble(0, call.attrs.Float("value", 0));
+  call.attrs.Erase("value");
+  call.attrs.Set("constant_value", std::make_shared<const HostTensor>(std::move(value)));
+  return absl::OkStatus();
+}
+
+// Elements before and behind each dim: [begin_0, .., begin_r-1, end_0, .., end_r-1].
+absl::StatusOr<std::vector<int64_t>> AllPads(const OpCall& call) {
+  int rank = call.shape(0).rank();
+  std::vector<int64_t> pads = call.attrs().Ints("pads");
+  std::vector<int64_t> axes = call.attrs().Ints("axes");
+  if (!call.attrs().Has("axes")) {
+    for (int d = 0; d < rank; ++d) axes.push_back(d);
+  }
+  RETURN_IF_ERROR(call.NormaliseAxes(axes, rank).status());
+  if (pads.size() != 2 * axes.size()) {
+    return InvalidArgument("pads has ", pads.size(), " entries, expected ", 2 * axes.size(),
+                           ": begin and end of ", axes.size(), " axes");
+  }
+  std::vector<int64_t> all(static_cast<size_t>(2 * rank), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(axes[i], rank));
+    all[static_cast<size_t>(axis)] = pads[i];
+    all[static_cast<size_t>(axis + rank)] = pads[i + axes.size()];
+  }
+  for (int64_t pad : all) {
+    if (pad < -kMaxExtent || pad > kMaxExtent) return InvalidArgument("pads has the entry ", pad);
+  }
+  return all;
+}
+
+absl::StatusOr<Decomposition::Value> PadWithConstant(Decomposition& d, std::vector<int64_t> pads) {
+  using Tensor = std::shared_ptr<const HostTensor>;
+  HostTensor fill(d.call().dtype(0), {});
+  if (const auto* given = d.call().attrs().Find<Tensor>("constant_value")) {
+    const HostTensor& value = **given;
+    if (value.elements() != 1 || value.dtype() != fill.dtype()) {
+      return InvalidArgument("constant_value is ", DTypeName(value.dtype()),
+                             DimsToString(value.dims()), ", expected one ",
+                             DTypeName(fill.dtype()));
+    }
+    fill = value.Reshaped({});
+  }
+  return d.Apply(
+      "PadConstant", {d.in(0)},
+      {{"pads", std::move(pads)}, {"value", std::make_shared<const HostTensor>(std::move(fill))}});
+}
+
+enum class Mode { kReflect, kEdge, kWrap };
+
+// Which element of a dim of `extent` is shown at `i`, which may lie before or behind it.
+int64_t SourceOf(Mode mode, int64_t i, int64_t extent) {
+  if (mode == Mode::kEdge || extent == 1) return std::clamp<int64_t>(i, 0, extent - 1);
+  int64_t period = mode == Mode::kWrap ? extent : 2 * (extent - 1);
+  int64_t within = (i % period + period) % period;
+  return within < extent ? within : period - within;
+}
+
+// x with `before` and `behind` more elements along `axis`: a concatenation of runs that go up, down
+// or stand still.
+absl::StatusOr<Decomposition::Value> RepeatAround(Decomposition& d, Decomposition::Value x,
+                                                  Mode mode, int axis, int64_t before,
+                                                  int64_t behind) {
+  const Dim& dim = d.type(x).shape.dim(axis);
+  if (!dim.is_static()) return Unimplemented("padding of the symbolic dim ", dim.ToString());
+  int64_t extent = dim.value();
+  int64_t count = extent + before + behind;
+  if (count < 0 || count > kMaxRepeatedExtent || (extent == 0 && count > 0)) {
+    return InvalidArgument("pads ", before, " and ", behind, " give dim ", axis, " of extent ",
+                           extent, " the extent ", count);
+  }
+  std::vector<Decomposition::Value> pieces;
+  std::vector<int64_t> one_axis = {axis};
+  for (int64_t at = 0; at < count;) {
+    auto source = [&](int64_t i) { return SourceOf(mode, i - before, extent); };
+    int64_t first = source(at);
+    int64_t length = 1;
+    int64_t step = at + 1 < count ? source(at + 1) - first : 0;
+    // A wrapped run starts anew: it does not go on with a step of its own.
+    if (step < -1 || step > 1) step = 1;
+    while (at + length < count && source(at + length) == first + length * step) ++length;
+    int64_t taken = step == 0 ? 1 : length;
+    int64_t direction = step < 0 ? -1 : 1;
+    int64_t end = first + taken * direction;
+    // -1 would count from the end: "before 0" is said with a number below every dim.
+    if (end < 0) end = -kMaxExtent;
+    ASSIGN_OR_RETURN(auto piece, d.Apply("Slice", {x},
+                                         {{"starts", std::vector<int64_t>{first}},
+                                          {"ends", std::vector<int64_t>{end}},
+                                          {"axes", one_axis},
+                                          {"steps", std::vector<int64_t>{direction}}}));
+    if (step == 0 && length > 1) {
+      std::vector<int64_t> shape(static_cast<size_t>(d.type(x).shape.rank()), 1);
+      shape[static_cast<size_t>(axis)] = length;
+      ASSIGN_OR_RETURN(piece, d.Apply("Expand", {piece}, {{"shape", shape}}));
+    }
+    pieces.push_back(piece);
+    at += length;
+  }
+  if (pieces.empty()) {
+    return d.Apply("Slice", {x},
+                   {{"starts", std::vector<int64_t>{0}},
+                    {"ends", std::vector<int64_t>{0}},
+                    {"axes", one_axis}});
+  }
+  if (pieces.size() == 1) return pieces[0];
+  if (pieces.size() > kMaxVariadicInputs) {
+    return Unimplemented("pads repeat dim ", axis, " ", pieces.size(), " times");
+  }
+  return d.Apply("Concat", std::move(pieces), {{"axis", int64_t{axis}}});
+}
+
+}  // namespace
+
+/// y = x with more elements around it (`mode`: constant, reflect, edge, wrap); negative pads cut
+/// some off
+OpDef DefinePad() {
+  return {.name = "Pad",
+          .params = {{.name = "pads", .kind = ParamSpec::kInts, .onnx_input = 1, .required = true},
+                     {.name = "constant_value", .kind = ParamSpec::kTensor, .onnx_input = 2},
+                     {.name = "axes", .kind = ParamSpec::kInts, .onnx_input = 3},
+                     {.name = "mode", .kind = ParamSpec::kString}},
+          .min_opset = 2,
+          .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
+            const OpCall& call = d.call();
+            int rank = call.shape(0).rank();
+            ASSIGN_OR_RETURN(std::vector<int64_t> pads, AllPads(call));
+            const auto* mode = call.attrs().Find<std::string>("mode");
+            if (mode == nullptr || *mode == "constant") return PadWithConstant(d, std::move(pads));
+            Mode how = Mode::kReflect;
+            if (*mode == "edge") {
+              how = Mode::kEdge;
+            } else if (*mode == "wrap") {
+              how = Mode::kWrap;
+            } else if (*mode != "reflect") {
+              return InvalidArgument("attribute \"mode\" is ", QuoteShort(*mode),
+                                     ", expected constant, reflect, edge or wrap");
+            }
+            Decomposition::Value y = d.in(0);
+            for (int axis = 0; axis < rank; ++axis) {
+              int64_t before = pads[static_cast<size_t>(axis)];
+              int64_t behind = pads[static_cast<size_t>(axis + rank)];
+              if (before == 0 && behind == 0) continue;
+              ASSIGN_OR_RETURN(y, RepeatAround(d, y, how, axis, before, behind));
+            }
+            if (y == d.in(0)) return d.Apply("Identity", {y});
+            return y;
+          },
+          .normalise = NormalisePad};
+}
+
+}  // namespace fusion

@@ -1,0 +1,139 @@
+#include "core/op/windows.h"
+
+#include <gtest/gtest.h>
+
+#include "core/op/derive.h"
+
+namespace fusion {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+OpCall Call(std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {}) {
+  std::vector<std::optional<TensorType>> types(inputs.begin(), inputs.end());
+  return OpCall(*FindOp(op), std::move(types), std::move(attrs));
+}
+
+std::string TypeOf(const OpCall& call) {
+  auto types = InferOutputTypes(call);
+  return types.ok() ? (*types)[0].ToString() : std::string(Message(types.status()));
+}
+
+// "count, begin + end" of the only window of a pool over `extent` elements.
+std::string WindowOver(int64_t extent, AttrMap attrs) {
+  auto windows = PoolWindowsOf(Call("MaxPool", {F32({1, 1, extent})}, std::move(attrs)));
+  if (!windows.ok()) return std::string(Message(windows.status()));
+  const Window& w = (*windows)[0];
+  return StrCat(w.count, ", ", w.pad_begin, " + ", w.fill_end);
+}
+
+TEST(Windows, AreCountedAndPaddedAsAsked) {
+  AttrMap k3s2 = {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}};
+  EXPECT_EQ(WindowOver(7, k3s2), "3, 0 + 0");
+  k3s2.Set("pads", Ints{1, 1});
+  EXPECT_EQ(WindowOver(7, k3s2), "4, 1 + 1");
+  // The last element of the padding is behind every window.
+  EXPECT_EQ(WindowOver(8, k3s2), "4, 1 + 0");
+  EXPECT_EQ(WindowOver(9, {{"kernel_shape", Ints{3}}, {"dilations", Ints{3}}}), "3, 0 + 0");
+}
+
+TEST(Windows, CeilModeAddsAWindowThatStartsInside) {
+  AttrMap k3s2 = {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}};
+  EXPECT_EQ(WindowOver(8, k3s2), "4, 0 + 1");
+  EXPECT_EQ(WindowOver(7, k3s2), "3, 0 + 0");
+  // One that would start in the padding behind the input is none.
+  AttrMap k1s3 = {{"kernel_shape", Ints{1}}, {"strides", Ints{3}}, {"ceil_mode", int64_t{1}}};
+  k1s3.Set("pads", Ints{0, 1});
+  EXPECT_EQ(WindowOver(4, k1s3), "2, 0 + 0");
+  k1s3.Set("pads", Ints{0, 0});
+  EXPECT_EQ(WindowOver(6, k1s3), "2, 0 + 0");
+}
+
+TEST(Windows, AutoPadKeepsTheExtentDividedByTheStride) {
+  AttrMap k4s2 = {{"kernel_shape", Ints{4}}, {"strides", Ints{2}}};
+  k4s2.Set("auto_pad", std::string("SAME_UPPER"));
+  EXPECT_EQ(WindowOver(7, k4s2), "4, 1 + 2");
+  k4s2.Set("auto_pad", std::string("SAME_LOWER"));
+  EXPECT_EQ(WindowOver(7, k4s2), "4, 2 + 1");
+  k4s2.Set("auto_pad", std::string("VALID"));
+  EXPECT_EQ(WindowOver(7, k4s2), "2, 0 + 0");
+  k4s2.Set("auto_pad", std::string("SOME"));
+  EXPECT_EQ(WindowOver(7, k4s2),
+            "attribute \"auto_pad\" is \"SOME\", expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");
+}
+
+TEST(Windows, BadAttributesAreNamed) {
+  EXPECT_EQ(WindowOver(7, {{"kernel_shape", Ints{3}}, {"strides", Ints{0}}}),
+            "attribute \"strides\" [0] has the entry 0, expected 1..16777216");
+  EXPECT_EQ(WindowOver(7, {{"kernel_shape", Ints{3}}, {"pads", Ints{1}}}),
+            "attribute \"pads\" has 1 entries, expected 2");
+  EXPECT_EQ(
+      WindowOver(2, {{"kernel_shape", Ints{3}}}),
+      "a window of 3 elements does not fit into spatial dim 0 of extent 2 with 0 + 0 padding");
+  EXPECT_EQ(WindowOver(7, {{"kernel_shape", Ints{3, 3}}}),
+            "attribute \"kernel_shape\" has 2 entries, input 0 f32[1,1,7] has 1 spatial dims");
+}
+
+TEST(Conv, ShapesAreDerived) {
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10}), F32({4, 3, 3})})), "f32[2,4,8]");
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10, 9}), F32({4, 3, 3, 3}), F32({4})},
+                        {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 1}}})),
+            "f32[2,4,5,9]");
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 6, 5, 5, 5}), F32({9, 2, 1, 2, 3})},
+                        {{"group", int64_t{3}}, {"dilations", Ints{1, 2, 2}}})),
+            "f32[2,9,5,3,1]");
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({Dim::Symbol(0), 3, 10}), F32({4, 3, 3})})), "f32[s0,4,8]");
+}
+
+TEST(Conv, BadCallsSayWhatIsWrong) {
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10}), F32({4, 2, 3})})),
+            "input 0 f32[2,3,10] has 3 channels, input 1 f32[4,2,3] in 1 group(s) expects 2");
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 4, 10}), F32({3, 2, 3})}, {{"group", int64_t{2}}})),
+            "attribute \"group\" is 2, the 3 output channels of input 1 f32[3,2,3] do not divide by"
+            " it");
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10}), F32({4, 3, 3})}, {{"kernel_shape", Ints{5}}})),
+            "attribute \"kernel_shape\" is [5], input 1 f32[4,3,3] has the windows [3]");
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10}), F32({4, 3, 3}), F32({3})})),
+            "input 2 f32[3], expected one value for each of 4 output channels");
+}
+
+TEST(Conv, IsAnAffineSumOverWindows) {
+  OpCall call = Call("Convolve", {F32({2, 6, 9, 9}), F32({8, 3, 3, 3})},
+                     {{"group", int64_t{2}}, {"strides", Ints{2, 1}}, {"dilations", Ints{1, 3}}});
+  auto body = call.def().body(call, 0);
+  ASSERT_TRUE(body.ok()) << body.status();
+  auto name = [&](int axis) { return body->axes[static_cast<size_t>(axis)].name; };
+  EXPECT_EQ(StrJoin(body->axes, " ", [](const LoopAxis& a) { return a.name; }),
+            "n g co oh ow ci kh kw");
+  EXPECT_EQ(IndexMapToString(body->reads[0].index, name), "[n, 3*g + ci, 2*oh + kh, ow + 3*kw]");
+  EXPECT_EQ(IndexMapToString(body->reads[1].index, name), "[4*g + co, ci, kh, kw]");
+  EXPECT_EQ(IndexMapToString(body->write, name), "[n, 4*g + co, oh, ow]");
+  EXPECT_TRUE(body->Verify({F32({2, 6, 9, 9}), F32({8, 3, 3, 3})}).ok());
+}
+
+TEST(Pad, ReadsTheInputOnlyWhereItIs) {
+  auto zero = std::make_shared<const HostTensor>(DType::kF32, Dims());
+  OpCall call = Call("PadConstant", {F32({4, 5})}, {{"pads", Ints{1, -2, 2, 3}}, {"value", zero}});
+  auto body = call.def().body(call, 0);
+  ASSERT_TRUE(body.ok()) << body.status();
+  EXPECT_EQ(body->OutputType().ToString(), "f32[7,6]");
+  EXPECT_TRUE(body->Verify({F32({4, 5})}).ok()) << body->Verify({F32({4, 5})});
+  EXPECT_EQ(body->reads[0].guards, (std::vector<Guard>{{0, 1, 5}, {1, 0, 3}}));
+  OpCall cut = Call("PadConstant", {F32({4, 5})}, {{"pads", Ints{-1, 0, 0, -2}}, {"value", zero}});
+  auto view = cut.def().body(cut, 0);
+  ASSERT_TRUE(view.ok());
+  EXPECT_TRUE(view->IsView());
+  EXPECT_EQ(TypeOf(Call("Pad", {F32({4})}, {{"pads", Ints{-3, -2}}})),
+            "pads [-3,-2] give dim 0 of [4] the extent -1");
+}
+
+TEST(Ops, InternalStepsAreNotForModels) {
+  EXPECT_NE(FindOp("Convolve"), nullptr);
+  EXPECT_EQ(FindModelOp("Convolve"), nullptr);
+  EXPECT_EQ((", " + ListModelOps() + ", ").find(", Convolve, "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fusion
