@@ -76,6 +76,26 @@ OpDef UnaryOp(std::string name, ScalarOp op) {
           }};
 }
 
+OpDef RealFunction(std::string name, std::vector<std::string> params,
+                   std::function<Expr(const AttrMap& attrs, const Expr& x)> value) {
+  std::vector<ParamSpec> specs;
+  for (std::string& param : params) {
+    specs.push_back({.name = std::move(param), .kind = ParamSpec::kFloat});
+  }
+  return {.name = std::move(name),
+          .params = std::move(specs),
+          .body = [value = std::move(value)](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
+            if (!IsFloat(call.dtype(0))) {
+              return InvalidArgument("input 0 is ", DTypeName(call.dtype(0)),
+                                     ", expected a float type");
+            }
+            return ElementwiseBody(
+                call, [&](const std::vector<Expr>& in) { return value(call.attrs(), in[0]); });
+          }};
+}
+
+Expr ConstLike(const Expr& x, double value) { return Expr::Const(x.type(), value); }
+
 OpDef BinaryOp(std::string name, ScalarOp op) {
   return {.name = std::move(name),
           .min_inputs = 2,
@@ -169,6 +189,61 @@ OpDef ReduceOp(std::string name, std::string_view monoid) {
       .name = std::move(name), .params = ReduceParams(), .body = [monoid](const OpCall& call, int) {
         return ReduceBody(call, call.In(0), monoid);
       }};
+}
+
+OpDef ReduceComposite(
+    std::string name,
+    std::function<absl::StatusOr<Decomposition::Value>(Decomposition& d, const AttrMap& over)>
+        steps) {
+  return {.name = std::move(name),
+          .params = ReduceParams(),
+          .decompose = [steps = std::move(steps)](Decomposition& d) {
+            return steps(d, d.call().attrs());
+          }};
+}
+
+absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type) {
+  if (d.type(x).dtype == type) return x;
+  return d.Apply("Cast", {x}, {{"to", std::string(DTypeName(type))}});
+}
+
+absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition::Value x,
+                                                 const std::vector<int64_t>& axes, double epsilon) {
+  DType type = d.type(x).dtype;
+  if (!IsFloat(type)) {
+    return InvalidArgument("input 0 is ", DTypeName(type), ", expected a float type");
+  }
+  AttrMap over = {{"axes", axes}};
+  ASSIGN_OR_RETURN(auto mean, d.Apply("ReduceMean", {x}, over));
+  ASSIGN_OR_RETURN(auto centred, d.Apply("Sub", {x, mean}));
+  ASSIGN_OR_RETURN(auto square, d.Apply("Mul", {centred, centred}));
+  ASSIGN_OR_RETURN(auto variance, d.Apply("ReduceMean", {square}, over));
+  ASSIGN_OR_RETURN(auto safe, d.Apply("Add", {variance, d.Scalar(type, epsilon)}));
+  ASSIGN_OR_RETURN(auto deviation, d.Apply("Sqrt", {safe}));
+  return d.Apply("Div", {centred, deviation});
+}
+
+absl::StatusOr<std::vector<int64_t>> SoftmaxAxes(const OpCall& call) {
+  int rank = call.shape(0).rank();
+  ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(call.attrs().Int("axis", -1), rank));
+  std::vector<int64_t> axes = {axis};
+  if (call.attrs().Int("flatten", 0) != 0) {
+    for (int i = axis + 1; i < rank; ++i) axes.push_back(i);
+  }
+  return axes;
+}
+
+std::vector<ParamSpec> SoftmaxParams() {
+  return {{.name = "axis", .kind = ParamSpec::kInt}, {.name = "flatten", .kind = ParamSpec::kInt}};
+}
+
+absl::Status NormaliseSoftmax(OnnxCall& call) {
+  if (call.attrs.Has("flatten")) return InvalidArgument("unknown attribute \"flatten\"");
+  if (call.opset < 13) {
+    if (!call.attrs.Has("axis")) call.attrs.Set("axis", int64_t{1});
+    call.attrs.Set("flatten", int64_t{1});
+  }
+  return absl::OkStatus();
 }
 
 LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index) {

@@ -16,6 +16,12 @@ absl::StatusOr<LoopBody> ElementwiseBody(
 
 /// Definition of y = op(x), x of a float type (or any numeric type).
 OpDef UnaryOp(std::string name, ScalarOp op);
+/// Definition of y = value(call, x) for the elements x of one input of a float type, with the float
+/// attributes `params`.
+OpDef RealFunction(std::string name, std::vector<std::string> params,
+                   std::function<Expr(const AttrMap& attrs, const Expr& x)> value);
+/// A constant of x's type.
+Expr ConstLike(const Expr& x, double value);
 /// Definition of c = op(a, b) with broadcasting.
 OpDef BinaryOp(std::string name, ScalarOp op);
 /// Most inputs an op of any number of them takes.
@@ -38,6 +44,11 @@ OpDef ReduceOp(std::string name, std::string_view monoid);
 absl::StatusOr<LoopBody> ReduceBody(const OpCall& call, const Expr& value, std::string_view monoid);
 /// The axes a Reduce* node names, normalised.
 absl::StatusOr<std::vector<int>> ReduceAxes(const OpCall& call);
+/// Definition of a reduction in terms of others: steps(d, params) with the attributes of the node.
+OpDef ReduceComposite(
+    std::string name,
+    std::function<absl::StatusOr<Decomposition::Value>(Decomposition& d, const AttrMap& over)>
+        steps);
 /// The attributes every Reduce* op shares.
 std::vector<ParamSpec> ReduceParams();
 
@@ -52,6 +63,21 @@ absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape);
 /// in dim 1.
 absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition::Value values,
                                                 int rank);
+
+/// x as `type`; x itself if it is.
+absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type);
+
+/// (x - mean) / sqrt(variance + epsilon), both over `axes`.
+absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition::Value x,
+                                                 const std::vector<int64_t>& axes, double epsilon);
+
+/// The axes Softmax and LogSoftmax normalise over: `axis` and, with the attribute "flatten", all
+/// behind it.
+absl::StatusOr<std::vector<int64_t>> SoftmaxAxes(const OpCall& call);
+std::vector<ParamSpec> SoftmaxParams();
+/// Sets "flatten" for nodes from before opset 13: their input was taken as two dims, cut at `axis`
+/// (default 1).
+absl::Status NormaliseSoftmax(OnnxCall& call);
 
 /// Plain axis names d0, d1, ...
 std::vector<LoopAxis> NumberedAxes(const std::vector<Dim>& extents);

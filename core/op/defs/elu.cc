@@ -1,0 +1,14 @@
+#include "core/op/forms.h"
+
+namespace fusion {
+
+/// y = x < 0 ? alpha * (e^x - 1) : x
+OpDef DefineElu() {
+  return RealFunction("Elu", {"alpha"}, [](const AttrMap& attrs, const Expr& x) {
+    Expr negative = Expr::Binary(ScalarOp::kLt, x, ConstLike(x, 0));
+    Expr bent = Expr::Unary(ScalarOp::kExp, x) - ConstLike(x, 1);
+    return Expr::Select(negative, ConstLike(x, attrs.Float("alpha", 1)) * bent, x);
+  });
+}
+
+}  // namespace fusion
