@@ -114,10 +114,24 @@ void ReadCaches(Target* target) {
   }
 }
 
+// 48 characters in the registers of three leaves, padded with spaces and zeros.
+std::string BrandString() {
+  constexpr unsigned kFirst = 0x80000002;
+  std::string out;
+  for (unsigned leaf = kFirst; leaf < kFirst + 3; ++leaf) {
+    std::array<unsigned, 4> words{};
+    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) return "";
+    out.append(reinterpret_cast<const char*>(words.data()), sizeof(words));
+  }
+  return out.substr(0, out.find('\0'));
+}
+
 #else
 
 void ReadIdentity(Target*) {}
 void ReadCaches(Target*) {}
+
+std::string BrandString() { return ""; }
 
 #endif
 
@@ -154,6 +168,15 @@ Target DetectTarget(int threads) {
   ReadCachesFromSysfs(&target);  // only what is still 0
   target.threads = threads > 0 ? threads : UsableCores();
   return target;
+}
+
+std::string DeviceName() {
+  const std::string brand = BrandString();
+  std::string out;
+  for (std::string_view word : StrSplit(brand, ' ')) {
+    if (!word.empty()) StrAppend(&out, StrCat(out.empty() ? "" : " ", word));
+  }
+  return out.empty() ? DetectTarget(1).vendor : out;
 }
 
 }  // namespace fusion

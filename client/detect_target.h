@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/device/target.h"
 
 namespace fusion {
@@ -14,5 +16,9 @@ namespace fusion {
 /// sizes come from CPUID, else from sysfs; 0 if neither tells. `isa` is empty on a machine below
 /// every level we generate for.
 Target DetectTarget(int threads = 0);
+
+/// The CPU of this machine for people, as it names itself: "Intel(R) Xeon(R) Processor @ 2.50GHz".
+/// Its vendor where it has no name.
+std::string DeviceName();
 
 }  // namespace fusion

@@ -36,6 +36,14 @@ TEST(DetectTarget, CountsTheCoresThisThreadMayUse) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+TEST(DeviceName, IsOneLineForPeople) {
+  std::string name = DeviceName();
+  ASSERT_FALSE(name.empty());
+  EXPECT_EQ(name, StripSpace(name));
+  EXPECT_EQ(name.find("  "), std::string::npos) << name;
+  for (char c : name) EXPECT_TRUE(c >= ' ' && c <= '~') << name;
+}
+
 TEST(DetectTarget, TakesTheCallersThreads) { EXPECT_EQ(DetectTarget(7).threads, 7); }
 
 TEST(DetectTarget, IsATargetThatServersAccept) {
