@@ -13,7 +13,8 @@ build_packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-test_packages=(libonnx-testdata clang-format python3 python3-venv curl git)
+# clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped.
+test_packages=(libonnx-testdata clang clang-format clang-tidy python3 python3-venv curl git)
 
 packages=("${build_packages[@]}")
 if [[ "${1:-}" == "--tests" ]]; then

@@ -32,7 +32,8 @@ std::string SiblingProgram(std::string_view name) {
 std::string DescribeWaitStatus(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     int number = WTERMSIG(wait_status);
-    return StrCat("killed by signal ", number, " (", strsignal(number), ")");
+    const char* words = sigdescr_np(number);  // strsignal may share a buffer with other threads
+    return StrCat("killed by signal ", number, " (", words == nullptr ? "unknown" : words, ")");
   }
   return StrCat("exited with ", WEXITSTATUS(wait_status));
 }

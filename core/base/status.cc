@@ -4,7 +4,7 @@ namespace fusion {
 
 absl::Status Annotate(const absl::Status& status, std::string_view context) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), StrCat(context, ": ", Message(status)));
+  return {status.code(), StrCat(context, ": ", Message(status))};
 }
 
 }  // namespace fusion

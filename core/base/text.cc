@@ -120,7 +120,7 @@ std::string_view StripSpace(std::string_view text) {
 
 std::string HumanBytes(int64_t bytes) {
   if (bytes < 1024) return StrCat(bytes, " B");
-  double value = static_cast<double>(bytes);
+  auto value = static_cast<double>(bytes);
   const char* unit = "";
   for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
     if (value < 1024) break;

@@ -27,7 +27,7 @@ class CompileLogs {
 
   const std::string dir_;
   const size_t max_files_;
-  Mutex mutex_;
+  Mutex mutex_;  // the files of dir_
 };
 
 }  // namespace fusion

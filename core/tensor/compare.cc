@@ -32,7 +32,7 @@ Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolera
   }
   double bound = tolerance.atol + tolerance.rtol * scale;
   for (int64_t i = 0; i < wanted.elements(); ++i) {
-    bool same;
+    bool same = false;
     if (real) {
       double a = got.GetDouble(i);
       double b = wanted.GetDouble(i);

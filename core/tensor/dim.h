@@ -17,8 +17,8 @@ using SymbolId = int32_t;
 class Dim {
  public:
   Dim() = default;
-  Dim(int64_t value)
-      : constant_(value) {}  // NOLINT(google-explicit-constructor): a number is a Dim
+  // NOLINTNEXTLINE(google-explicit-constructor): a number is a Dim
+  Dim(int64_t value) : constant_(value) {}
   static Dim Symbol(SymbolId id, int64_t coefficient = 1);
 
   bool is_static() const { return terms_.empty(); }

@@ -28,8 +28,8 @@ constexpr std::array<DTypeRow, kDTypeCount> kRows = {{
 template <typename T>
 double Saturate(double value) {
   if (std::isnan(value)) return 0;
-  constexpr double kLow = static_cast<double>(std::numeric_limits<T>::min());
-  constexpr double kHigh = static_cast<double>(std::numeric_limits<T>::max());
+  constexpr auto kLow = static_cast<double>(std::numeric_limits<T>::min());
+  constexpr auto kHigh = static_cast<double>(std::numeric_limits<T>::max());
   value = std::trunc(value);
   return value < kLow ? kLow : value > kHigh ? kHigh : value;
 }

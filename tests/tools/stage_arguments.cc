@@ -11,6 +11,9 @@ void AddStageArguments(CLI::App* app, StageArguments* arguments) {
   app->add_option("--threads", arguments->threads, "threads of the target")
       ->check(CLI::Range(1, kMaxTargetThreads))
       ->capture_default_str();
+  app->add_option("--l1-bytes", arguments->l1_bytes, "cache of the target; 0: as in the spec");
+  app->add_option("--l2-bytes", arguments->l2_bytes, "likewise");
+  app->add_option("--l3-bytes", arguments->l3_bytes, "likewise");
   std::map<std::string, FusionMode> modes = {{"fused", FusionMode::kFused},
                                              {"op-by-op", FusionMode::kOpByOp}};
   app->add_option("--fusion", arguments->plan.fusion, "fused or op-by-op")
@@ -32,7 +35,11 @@ void AddStageArguments(CLI::App* app, StageArguments* arguments) {
 
 absl::StatusOr<StageOptions> Resolve(const StageArguments& arguments) {
   std::vector<DeviceSpec> specs;
-  Target target{.name = arguments.device, .threads = arguments.threads};
+  Target target{.name = arguments.device,
+                .l1_bytes = arguments.l1_bytes,
+                .l2_bytes = arguments.l2_bytes,
+                .l3_bytes = arguments.l3_bytes,
+                .threads = arguments.threads};
   if (arguments.device.ends_with(".json")) {
     ASSIGN_OR_RETURN(std::string json, ReadFile(arguments.device, int64_t{1} << 20));
     ASSIGN_OR_RETURN(DeviceSpec spec, ParseDeviceSpec(json, arguments.device));

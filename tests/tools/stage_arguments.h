@@ -11,11 +11,15 @@ namespace fusion {
 struct StageArguments {
   std::string device = "generic-avx2";  // a built-in spec, or a JSON file
   int threads = 1;
+  // Cache sizes of the target in bytes; 0: those of the spec.
+  int64_t l1_bytes = 0;
+  int64_t l2_bytes = 0;
+  int64_t l3_bytes = 0;
   PlanOptions plan;
 };
 
-/// Adds --device, --threads, --fusion, --numerics, --memory-pressure and --compute-pressure to
-/// `app`; `arguments` outlives it.
+/// Adds --device, --threads, --l1-bytes, --l2-bytes, --l3-bytes, --fusion, --numerics,
+/// --memory-pressure and --compute-pressure to `app`; `arguments` outlives it.
 void AddStageArguments(CLI::App* app, StageArguments* arguments);
 
 /// Finds the device. Errors name it.

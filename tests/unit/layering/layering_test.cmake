@@ -24,6 +24,7 @@ set(sees_onnx tensor)
 set(sees_import graph onnx)
 set(sees_wire bundle device)
 set(sees_cache wire)
+set(sees_learn cache)
 set(sees_compile bundle device)
 set(sees_check compile runtime schedule)
 

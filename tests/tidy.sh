@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Runs clang-tidy (checks: .clang-tidy) over sources of ours, with the compile commands of a build.
+#
+#   tests/tidy.sh                          core/base, core/tensor and core/cache: the bounded set of CI
+#   tests/tidy.sh core/op server/web.cc    folders and files
+#   tests/tidy.sh --since main             sources changed since that commit, untracked ones too
+#   tests/tidy.sh --all                    everything; minutes
+#
+# --build DIR: the build tree (build/release); --jobs N: at once (all cores); --fast: without clang-analyzer-*, which
+# takes as long as all other checks together. Each file takes seconds: unlike the build, clang reads every header anew.
+# Exit codes: 0 clean, 1 findings, 2 usage, 77 no clang-tidy.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=build/release
+jobs=$(nproc)
+since=""
+all=0
+fast=()
+wanted=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --build) build=$2; shift 2 ;;
+    --jobs) jobs=$2; shift 2 ;;
+    --since) since=$2; shift 2 ;;
+    --all) all=1; shift ;;
+    --fast) fast=(--checks=-clang-analyzer-*); shift ;;
+    -*) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) wanted+=("$1"); shift ;;
+  esac
+done
+command -v clang-tidy >/dev/null || { echo "no clang-tidy (deploy/install_deps.sh --tests): not checked"; exit 77; }
+[[ -f "$build/compile_commands.json" ]] || { echo "error: no $build/compile_commands.json: cmake --preset release" >&2; exit 2; }
+
+if [[ -n "$since" ]]; then
+  mapfile -t wanted < <({ git diff --name-only --diff-filter=d "$since"; git ls-files -o --exclude-standard; } |
+                        grep -E '\.(cc|h)$' || true)
+  # A header is checked through its own source.
+  mapfile -t wanted < <(printf '%s\n' "${wanted[@]/%.h/.cc}" | sort -u)
+elif [[ $all == 1 ]]; then
+  wanted=(core server client tests)
+elif [[ ${#wanted[@]} -eq 0 ]]; then
+  wanted=(core/base core/tensor core/cache)
+fi
+
+database=$build/clang-tidy
+mapfile -t files < <(python3 - "$build" "$database" "${wanted[@]}" <<'PY'
+import os, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, "tests/tools")
+import compile_database
+build, out, *wanted = sys.argv[1:]
+commands = compile_database.load(build)
+compile_database.write(commands, out)
+root = os.getcwd() + "/"
+for file in sorted(commands):
+    name = file.removeprefix(root)
+    if any(w and (name == w or name.startswith(w.rstrip("/") + "/")) for w in wanted):
+        print(name)
+PY
+)
+if [[ ${#files[@]} -eq 0 ]]; then
+  echo "no source to check"
+  exit 0
+fi
+echo "clang-tidy: ${#files[@]} sources"
+# The root prefix keeps findings in generated and system headers out.
+status=0
+printf '%s\n' "${files[@]}" |
+  xargs -P "$jobs" -n 1 clang-tidy -p "$database" --quiet "${fast[@]}" --header-filter="^$PWD/(.*/)?(core|server|client|tests)/" \
+    2> >(grep -v -E '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -' >&2) || status=1
+exit $status
