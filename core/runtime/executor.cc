@@ -1,26 +1,37 @@
 #include "core/runtime/executor.h"
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cstdlib>
+#include <utility>
 
 namespace fusion {
 namespace {
 
 constexpr uint64_t kPage = 4096;
 
-double MicrosecondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-      .count();
+// What a look at the clock takes: the shortest of a few rounds.
+Nanoseconds MeasureClock(const Clock& clock) {
+  constexpr int kRounds = 4;
+  constexpr int kLooks = 16;
+  Nanoseconds shortest = Nanoseconds::max();
+  for (int round = 0; round < kRounds; ++round) {
+    Nanoseconds begin = clock.Now();
+    Nanoseconds end = begin;
+    for (int i = 0; i < kLooks; ++i) end = clock.Now();
+    shortest = std::min(shortest, (end - begin) / kLooks);
+  }
+  return shortest;
 }
 
 }  // namespace
 
 // Page-aligned bytes.
 struct Executor::Memory {
+  static uint64_t Rounded(uint64_t bytes) { return (bytes / kPage + 1) * kPage; }
   static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what) {
     Memory memory;
-    uint64_t rounded = (bytes / kPage + 1) * kPage;
+    uint64_t rounded = Rounded(bytes);
     if (rounded <= static_cast<uint64_t>(MachineMemoryBytes())) {
       memory.data.reset(std::aligned_alloc(kPage, rounded));
     }
@@ -37,11 +48,56 @@ struct Executor::Memory {
   void* At(int64_t offset) const { return static_cast<char*>(data.get()) + offset; }
 };
 
+// One launch of the plan, as far as it is the same in every run.
+struct Executor::Step {
+  const LoadedKernel* kernel = nullptr;
+  size_t position = 0;         // in Plan::kernels
+  std::vector<int64_t> tasks;  // by phase
+};
+
+// The arguments of launches, one after the other.
+struct Executor::CallTable {
+  std::vector<FusionTensor> tensors;
+  std::vector<FusionKernelArgs> args;  // by launch; they point into `tensors`
+};
+
+// The phase that a run is at, as its workers see it.
+struct Executor::PhaseRun {
+  const LoadedKernel* kernel = nullptr;
+  const FusionKernelArgs* args = nullptr;
+  int phase = 0;
+  std::atomic<bool> failed{false};
+  Mutex mutex;
+  absl::Status first ABSL_GUARDED_BY(mutex);
+
+  void Do(int64_t begin, int64_t end, int worker) {
+    if (failed.load(std::memory_order_relaxed)) return;  // nobody will read what this computes
+    absl::Status status = kernel->Run(*args, phase, begin, end, worker);
+    if (status.ok()) return;
+    MutexLock lock(&mutex);
+    if (first.ok()) first = std::move(status);
+    failed.store(true, std::memory_order_relaxed);
+  }
+
+  absl::Status TakeStatus() {
+    if (!failed.load(std::memory_order_relaxed)) return absl::OkStatus();
+    MutexLock lock(&mutex);
+    failed.store(false, std::memory_order_relaxed);
+    return std::exchange(first, absl::OkStatus());
+  }
+};
+
 // What one run needs for itself.
 struct Executor::Context {
   Memory arena;
   Memory scratch_area;
   Memory workspace;
+  CallTable table;
+  PhaseRun phase;
+  // Holds one pointer, so that nothing is allocated for it.
+  TaskBody body = [this](int64_t begin, int64_t end, int worker) { phase.Do(begin, end, worker); };
+  std::vector<Nanoseconds> boundaries;  // of a timed run: its begin, the end of each launch
+  bool fresh = true;                    // no run has touched its memory
 };
 
 Executor::Executor(Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels,
@@ -59,27 +115,66 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
   std::unique_ptr<Executor> executor(
       new Executor(std::move(plan), std::move(kernels), std::move(options)));
   RETURN_IF_ERROR(executor->CheckKernels());
-  if (executor->options_.parallel_tasks) {
-    executor->workers_ = executor->options_.workers;
+  RETURN_IF_ERROR(executor->SetUp());
+  return executor;
+}
+
+absl::Status Executor::SetUp() {
+  if (options_.parallel_tasks) {
+    workers_ = options_.workers;
   } else {
-    int threads =
-        executor->options_.threads > 0 ? executor->options_.threads : executor->plan_.threads;
-    executor->pool_ = std::make_unique<TaskPool>(threads);
-    executor->workers_ = executor->pool_->threads();
+    pool_ = std::make_unique<TaskPool>(options_.threads > 0 ? options_.threads : plan_.threads);
+    workers_ = pool_->threads();
   }
-  for (const auto& kernel : executor->kernels_) {
+  for (const auto& kernel : kernels_) {
     const FusionKernelDescriptor& d = kernel->descriptor();
     uint64_t stride =
         (d.scratch_bytes / kPage + 1) * kPage + 64;  // neighbours start in different cache sets
-    executor->scratch_stride_ = std::max(executor->scratch_stride_, stride);
-    executor->workspace_bytes_ = std::max<uint64_t>(executor->workspace_bytes_, d.workspace_bytes);
+    scratch_stride_ = std::max(scratch_stride_, stride);
+    workspace_bytes_ = std::max<uint64_t>(workspace_bytes_, d.workspace_bytes);
   }
-  ASSIGN_OR_RETURN(
-      Memory prepared,
-      Memory::Allocate(static_cast<uint64_t>(executor->plan_.prepared_bytes), "prepared weights"));
-  executor->prepared_ = std::make_unique<Memory>(std::move(prepared));
-  executor->weights_.resize(executor->plan_.weights.size(), nullptr);
-  return executor;
+  context_bytes_ =
+      static_cast<int64_t>(Memory::Rounded(static_cast<uint64_t>(plan_.arena_bytes)) +
+                           Memory::Rounded(scratch_stride_ * static_cast<uint64_t>(workers_)) +
+                           Memory::Rounded(workspace_bytes_));
+  max_idle_ = static_cast<size_t>(options_.max_idle_arenas > 0 ? options_.max_idle_arenas
+                                                               : std::max(workers_, UsableCores()));
+  steps_ = MakeSteps(plan_.launches);
+  FindPatches();
+  if (options_.sample_latencies) {
+    MutexLock lock(&mutex_);
+    sampler_ =
+        std::make_unique<LatencySampler>(plan_.launches.size(), MeasureClock(*options_.clock));
+  }
+  ASSIGN_OR_RETURN(Memory prepared, Memory::Allocate(static_cast<uint64_t>(plan_.prepared_bytes),
+                                                     "prepared weights"));
+  prepared_ = std::make_unique<Memory>(std::move(prepared));
+  weights_.resize(plan_.weights.size(), nullptr);
+  return absl::OkStatus();
+}
+
+std::vector<Executor::Step> Executor::MakeSteps(const std::vector<PlanLaunch>& launches) const {
+  std::vector<Step> out;
+  for (const PlanLaunch& launch : launches) {
+    auto position = static_cast<size_t>(launch.kernel);
+    Step step{.kernel = kernels_[position].get(), .position = position, .tasks = {}};
+    const FusionKernelDescriptor& d = step.kernel->descriptor();
+    for (int phase = 0; phase < d.phases; ++phase) step.tasks.push_back(d.tasks(phase, nullptr));
+    out.push_back(std::move(step));
+  }
+  return out;
+}
+
+void Executor::FindPatches() {
+  size_t position = 0;
+  for (const PlanLaunch& launch : plan_.launches) {
+    for (int t : launch.tensors) {
+      const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
+      Patch patch{position++, static_cast<size_t>(tensor.index)};
+      if (tensor.space == Space::kInput) input_patches_.push_back(patch);
+      if (tensor.space == Space::kOutput) output_patches_.push_back(patch);
+    }
+  }
 }
 
 absl::Status Executor::CheckKernels() const {
@@ -116,38 +211,19 @@ absl::Status Executor::CheckKernels() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::TakeContext() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Context> context = std::move(idle_.back());
-      idle_.pop_back();
-      return context;
-    }
-  }
-  auto context = std::make_unique<Context>();
-  ASSIGN_OR_RETURN(context->arena, Memory::Allocate(static_cast<uint64_t>(plan_.arena_bytes),
-                                                    "intermediate tensors"));
-  ASSIGN_OR_RETURN(
-      context->scratch_area,
-      Memory::Allocate(scratch_stride_ * static_cast<uint64_t>(workers_), "kernel scratch"));
-  ASSIGN_OR_RETURN(context->workspace, Memory::Allocate(workspace_bytes_, "kernel workspace"));
-  return context;
+ExecutorMemory Executor::memory() const {
+  MutexLock lock(&mutex_);
+  return {.prepared_bytes = plan_.prepared_bytes,
+          .arena_bytes = context_bytes_,
+          .idle_arenas = static_cast<int>(idle_.size())};
 }
 
-void Executor::GiveContext(std::unique_ptr<Context> context) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  idle_.push_back(std::move(context));
-}
-
-void* Executor::Place(const PlanTensor& tensor, const std::vector<void*>& inputs,
-                      const std::vector<void*>& outputs, Context* context) const {
+void* Executor::Place(const PlanTensor& tensor, const Context& context) const {
   auto index = static_cast<size_t>(tensor.index);
   switch (tensor.space) {
     case Space::kInput:
-      return index < inputs.size() ? inputs[index] : nullptr;
     case Space::kOutput:
-      return index < outputs.size() ? outputs[index] : nullptr;
+      return nullptr;  // comes with each run
     case Space::kWeight:
       return const_cast<std::byte*>(weights_[index]);
     case Space::kConstant:
@@ -155,48 +231,117 @@ void* Executor::Place(const PlanTensor& tensor, const std::vector<void*>& inputs
     case Space::kPrepared:
       return prepared_->At(tensor.offset);
     case Space::kArena:
-      return context->arena.At(tensor.offset);
+      return context.arena.At(tensor.offset);
   }
   return nullptr;
 }
 
-absl::Status Executor::Launch(const PlanLaunch& launch, const std::vector<void*>& base,
-                              Context* context) {
-  std::vector<FusionTensor> tensors;
-  for (int t : launch.tensors) {
-    const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
-    tensors.push_back({base[static_cast<size_t>(t)], tensor.strides.data()});
+Executor::CallTable Executor::MakeCallTable(const std::vector<PlanLaunch>& launches,
+                                            const Context& context) const {
+  CallTable table;
+  for (const PlanLaunch& launch : launches) {
+    for (int t : launch.tensors) {
+      const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
+      table.tensors.push_back({Place(tensor, context), tensor.strides.data()});
+    }
   }
-  const LoadedKernel& kernel = *kernels_[static_cast<size_t>(launch.kernel)];
-  FusionKernelArgs args{
-      sizeof(FusionKernelArgs),      FUSION_KERNEL_ABI_VERSION,        tensors.data(), nullptr,
-      context->workspace.data.get(), context->scratch_area.data.get(), scratch_stride_};
-  const FusionKernelDescriptor& d = kernel.descriptor();
-  for (int phase = 0; phase < d.phases; ++phase) {
-    std::mutex mutex;
-    absl::Status first = absl::OkStatus();
-    TaskBody body = [&](int64_t begin, int64_t end, int worker) {
-      absl::Status status = kernel.Run(args, phase, begin, end, worker);
-      if (status.ok()) return;
-      std::lock_guard<std::mutex> lock(mutex);
-      if (first.ok()) first = std::move(status);
-    };
-    int64_t tasks = d.tasks(phase, nullptr);
-    if (pool_) {
-      pool_->Run(tasks, body);
-    } else if (tasks > 0) {
-      options_.parallel_tasks(tasks, body);
+  const FusionTensor* next = table.tensors.data();
+  for (const PlanLaunch& launch : launches) {
+    table.args.push_back({sizeof(FusionKernelArgs), FUSION_KERNEL_ABI_VERSION, next, nullptr,
+                          context.workspace.data.get(), context.scratch_area.data.get(),
+                          scratch_stride_});
+    next += launch.tensors.size();
+  }
+  return table;
+}
+
+absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::MakeContext() const {
+  auto context = std::make_unique<Context>();
+  ASSIGN_OR_RETURN(context->arena, Memory::Allocate(static_cast<uint64_t>(plan_.arena_bytes),
+                                                    "intermediate tensors"));
+  ASSIGN_OR_RETURN(
+      context->scratch_area,
+      Memory::Allocate(scratch_stride_ * static_cast<uint64_t>(workers_), "kernel scratch"));
+  ASSIGN_OR_RETURN(context->workspace, Memory::Allocate(workspace_bytes_, "kernel workspace"));
+  context->table = MakeCallTable(plan_.launches, *context);
+  context->boundaries.resize(plan_.launches.size() + 1);
+  return context;
+}
+
+// `timed`: whether the run that begins is one whose time is taken.
+absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::TakeContext(bool* timed) {
+  *timed = false;
+  {
+    MutexLock lock(&mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Context> context = std::move(idle_.back());
+      idle_.pop_back();
+      // A first run waits for the memory it touches: not what the kernels take.
+      *timed = sampler_ != nullptr && !context->fresh && sampler_->Begin();
+      return context;
     }
-    if (!first.ok()) {
-      return Annotate(first,
-                      StrCat("kernel ", plan_.kernels[static_cast<size_t>(launch.kernel)].symbol));
+  }
+  return MakeContext();
+}
+
+// `timed`: `boundaries` are those of a run that may be reported.
+void Executor::GiveContext(std::unique_ptr<Context> context, bool completed, bool timed) {
+  MutexLock lock(&mutex_);
+  if (sampler_ != nullptr && completed) {
+    sampler_->CountRun();
+    if (timed) {
+      sampler_->Add(context->boundaries);
+      sampler_->Charge(options_.clock->Now() - context->boundaries.back());
     }
+  }
+  auto idle = static_cast<int64_t>(idle_.size());
+  bool room = idle_.size() < max_idle_ && (idle + 1) * context_bytes_ <= options_.max_idle_bytes;
+  if (idle == 0 || room) idle_.push_back(std::move(context));
+}
+
+absl::Status Executor::RunLaunches(const std::vector<Step>& steps, const CallTable& table,
+                                   bool timed, Context* context) const {
+  if (timed) context->boundaries[0] = options_.clock->Now();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    absl::Status status = RunPhases(steps[i], table.args[i], context);
+    if (!status.ok()) {
+      return Annotate(status, StrCat("kernel ", plan_.kernels[steps[i].position].symbol));
+    }
+    if (timed) context->boundaries[i + 1] = options_.clock->Now();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunPhases(const Step& step, const FusionKernelArgs& args,
+                                 Context* context) const {
+  for (size_t p = 0; p < step.tasks.size(); ++p) {
+    int64_t tasks = step.tasks[p];
+    auto phase = static_cast<int>(p);
+    if (tasks == 0) continue;
+    if (pool_ != nullptr && (tasks == 1 || workers_ == 1)) {
+      RETURN_IF_ERROR(step.kernel->Run(args, phase, 0, tasks, 0));
+      continue;
+    }
+    context->phase.kernel = step.kernel;
+    context->phase.args = &args;
+    context->phase.phase = phase;
+    if (pool_ != nullptr) {
+      pool_->Run(tasks, context->body);
+    } else {
+      options_.parallel_tasks(tasks, context->body);
+    }
+    RETURN_IF_ERROR(context->phase.TakeStatus());
   }
   return absl::OkStatus();
 }
 
 absl::Status Executor::Prepare(
     const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
+  ready_ = false;
+  {
+    MutexLock lock(&mutex_);
+    idle_.clear();  // they know where the weights lay
+  }
   for (size_t i = 0; i < plan_.weights.size(); ++i) {
     if (plan_.weights[i] < 0) continue;
     const PlanTensor& declared = plan_.tensors[static_cast<size_t>(plan_.weights[i])];
@@ -208,13 +353,10 @@ absl::Status Executor::Prepare(
     }
     weights_[i] = given->bytes();
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext());
-  std::vector<void*> base;
-  for (const PlanTensor& t : plan_.tensors) base.push_back(Place(t, {}, {}, context.get()));
-  for (const PlanLaunch& launch : plan_.prepare) {
-    RETURN_IF_ERROR(Launch(launch, base, context.get()));
-  }
-  GiveContext(std::move(context));
+  ASSIGN_OR_RETURN(std::unique_ptr<Context> context, MakeContext());
+  CallTable table = MakeCallTable(plan_.prepare, *context);
+  RETURN_IF_ERROR(RunLaunches(MakeSteps(plan_.prepare), table, /*timed=*/false, context.get()));
+  GiveContext(std::move(context), /*completed=*/false, /*timed=*/false);
   ready_ = true;
   return absl::OkStatus();
 }
@@ -240,9 +382,8 @@ absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTens
   return outputs;
 }
 
-absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
-                               const std::vector<HostTensor*>& outputs, RunProfile* profile) {
-  if (!ready_) return FailedPrecondition("executor: Prepare has not been called");
+absl::Status Executor::CheckTypes(const std::vector<const HostTensor*>& inputs,
+                                  const std::vector<HostTensor*>& outputs) const {
   if (inputs.size() != plan_.inputs.size() || outputs.size() != plan_.outputs.size()) {
     return InvalidArgument("executor: ", inputs.size(), " inputs and ", outputs.size(),
                            " outputs given, the plan has ", plan_.inputs.size(), " and ",
@@ -256,31 +397,50 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
                            DimsToString(given.dims()), ", expected ", DTypeName(t.dtype),
                            DimsToString(t.dims));
   };
-  std::vector<void*> in;
-  std::vector<void*> out;
   for (size_t i = 0; i < inputs.size(); ++i) {
     RETURN_IF_ERROR(check(*inputs[i], plan_.inputs[i], "input", i));
-    in.push_back(const_cast<std::byte*>(inputs[i]->bytes()));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     RETURN_IF_ERROR(check(*outputs[i], plan_.outputs[i], "output", i));
-    out.push_back(outputs[i]->bytes());
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext());
-  std::vector<void*> base;
-  for (const PlanTensor& t : plan_.tensors) base.push_back(Place(t, in, out, context.get()));
-  auto begin = std::chrono::steady_clock::now();
-  absl::Status status = absl::OkStatus();
-  if (profile != nullptr) profile->launch_us.clear();
-  for (const PlanLaunch& launch : plan_.launches) {
-    auto launched = std::chrono::steady_clock::now();
-    status = Launch(launch, base, context.get());
-    if (!status.ok()) break;
-    if (profile != nullptr) profile->launch_us.push_back(MicrosecondsSince(launched));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
+                               const std::vector<HostTensor*>& outputs, RunProfile* profile) {
+  if (!ready_) return FailedPrecondition("executor: Prepare has not been called");
+  RETURN_IF_ERROR(CheckTypes(inputs, outputs));
+  Nanoseconds begin = profile != nullptr ? options_.clock->Now() : Nanoseconds(0);
+  bool sampled = false;
+  ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext(&sampled));
+  std::vector<FusionTensor>& tensors = context->table.tensors;
+  for (const Patch& p : input_patches_) {
+    tensors[p.position].data = const_cast<std::byte*>(inputs[p.index]->bytes());
   }
-  if (profile != nullptr) profile->total_us = MicrosecondsSince(begin);
-  GiveContext(std::move(context));
+  for (const Patch& p : output_patches_) tensors[p.position].data = outputs[p.index]->bytes();
+  absl::Status status =
+      RunLaunches(steps_, context->table, sampled || profile != nullptr, context.get());
+  if (profile != nullptr && status.ok()) {
+    const std::vector<Nanoseconds>& at = context->boundaries;
+    profile->launch_us.clear();
+    for (size_t i = 1; i < at.size(); ++i) {
+      profile->launch_us.push_back(ToMicroseconds(at[i] - at[i - 1]));
+    }
+    profile->total_us = ToMicroseconds(at.back() - begin);
+  }
+  context->fresh = false;
+  GiveContext(std::move(context), status.ok(), sampled);
   return status;
+}
+
+LatencySamples Executor::TakeSamples() {
+  MutexLock lock(&mutex_);
+  return sampler_ != nullptr ? sampler_->Take() : LatencySamples();
+}
+
+void Executor::StopSampling() {
+  MutexLock lock(&mutex_);
+  if (sampler_ != nullptr) sampler_->Stop();
 }
 
 }  // namespace fusion

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <vector>
 
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "core/bundle/plan.h"
+#include "core/runtime/latency_sampler.h"
 #include "core/runtime/loaded_kernel.h"
 #include "core/runtime/task_pool.h"
 
@@ -17,15 +19,34 @@ struct ExecutorOptions {
   /// Threads of the executor's own pool; 0: as many as the plan was made for. Ignored with
   /// `parallel_tasks`.
   int threads = 0;
-  /// The caller's threads instead of a pool of ours, and how many workers they are at most.
+  /// The caller's threads instead of a pool of ours, and how many workers they are at most. Called
+  /// for every phase of every kernel, also where that has one task.
   ParallelTasks parallel_tasks;
   int workers = 0;
+
+  /// Arenas kept for later runs, at most; runs at once may use more of them. 0: as many as workers
+  /// or cores, whichever is more.
+  int max_idle_arenas = 0;
+  /// And in bytes; one arena is kept in any case.
+  int64_t max_idle_bytes = int64_t{1} << 30;
+
+  /// Times some runs, for TakeSamples(): as many as take less than 0.5 % of all time.
+  bool sample_latencies = true;
+  /// That runs are timed with; lives as long as the executor.
+  const Clock* clock = &Clock::Real();
 };
 
 /// Where one run spent its time.
 struct RunProfile {
   std::vector<double> launch_us;  // by plan launch
   double total_us = 0;
+};
+
+/// What an executor holds, in bytes.
+struct ExecutorMemory {
+  int64_t prepared_bytes = 0;  // packed weights, shared by all runs
+  int64_t arena_bytes = 0;     // of one run under way: intermediate tensors, scratch, workspace
+  int idle_arenas = 0;         // kept for later runs
 };
 
 /// Runs a plan with its kernels: owns packed weights, arenas and threads.
@@ -36,7 +57,8 @@ struct RunProfile {
 ///
 /// The plan may come from the network: every position in it is checked, and every kernel's param
 /// count. Run may be called from several threads once Prepare is done: each run has its own arena,
-/// all share kernels and weights.
+/// all share kernels and weights. They share the threads too, see TaskPool: runs at once do not
+/// wait for each other.
 class Executor {
  public:
   /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
@@ -47,10 +69,14 @@ class Executor {
   ~Executor();
 
   const Plan& plan() const { return plan_; }
+  /// Threads that a run uses at most.
+  int threads() const { return workers_; }
+  /// Thread-safe.
+  ExecutorMemory memory() const;
 
   /// Packs the weights: `weight(i)` gives the bytes of the i-th weight of the plan. Weights that
   /// kernels read as they are must stay in memory and unchanged as long as the executor runs; the
-  /// others may go after this returns.
+  /// others may go after this returns. No run may be under way.
   absl::Status Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
 
   /// One inference. `inputs` by graph input, checked against the plan. FailedPrecondition before
@@ -64,18 +90,39 @@ class Executor {
   /// Zeroed tensors of the types a run returns. ResourceExhausted if there is no memory for them.
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const;
 
+  /// What runs took since the last call; nothing without `sample_latencies`. Thread-safe.
+  LatencySamples TakeSamples();
+  /// No run is timed any more: nobody wants to know. Thread-safe.
+  void StopSampling();
+
  private:
   struct Memory;
+  struct Step;
+  struct CallTable;
+  struct PhaseRun;
   struct Context;
+  // Tensor `position` of a call table is the caller's tensor `index`.
+  struct Patch {
+    size_t position = 0;
+    size_t index = 0;
+  };
 
   Executor(Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels,
            ExecutorOptions options);
   absl::Status CheckKernels() const;
-  absl::Status Launch(const PlanLaunch& launch, const std::vector<void*>& base, Context* context);
-  absl::StatusOr<std::unique_ptr<Context>> TakeContext();
-  void GiveContext(std::unique_ptr<Context> context);
-  void* Place(const PlanTensor& tensor, const std::vector<void*>& inputs,
-              const std::vector<void*>& outputs, Context* context) const;
+  absl::Status SetUp();
+  std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches) const;
+  void FindPatches();
+  CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, const Context& context) const;
+  void* Place(const PlanTensor& tensor, const Context& context) const;
+  absl::Status CheckTypes(const std::vector<const HostTensor*>& inputs,
+                          const std::vector<HostTensor*>& outputs) const;
+  absl::Status RunLaunches(const std::vector<Step>& steps, const CallTable& table, bool timed,
+                           Context* context) const;
+  absl::Status RunPhases(const Step& step, const FusionKernelArgs& args, Context* context) const;
+  absl::StatusOr<std::unique_ptr<Context>> MakeContext() const;
+  absl::StatusOr<std::unique_ptr<Context>> TakeContext(bool* timed);
+  void GiveContext(std::unique_ptr<Context> context, bool completed, bool timed);
 
   Plan plan_;
   std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
@@ -84,11 +131,17 @@ class Executor {
   int workers_ = 1;
   uint64_t scratch_stride_ = 0;
   uint64_t workspace_bytes_ = 0;
+  int64_t context_bytes_ = 0;
+  size_t max_idle_ = 1;
+  std::vector<Step> steps_;  // by plan launch
+  std::vector<Patch> input_patches_;
+  std::vector<Patch> output_patches_;
   std::unique_ptr<Memory> prepared_;
   std::vector<const std::byte*> weights_;
   bool ready_ = false;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Context>> idle_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Context>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<LatencySampler> sampler_ ABSL_GUARDED_BY(mutex_);  // null: no sampling
 };
 
 }  // namespace fusion

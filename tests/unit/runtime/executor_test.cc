@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <latch>
+#include <mutex>
+#include <set>
 #include <thread>
 
+#include "tests/support/fake_clock.h"
 #include "tests/support/hand_made_kernel.h"
 
 namespace fusion {
@@ -376,6 +379,195 @@ TEST(Executor, PhasesAreApartAndScratchBelongsToAWorker) {
     float sum = kElements * (kElements - 1) + static_cast<float>(round) * kElements;
     for (float value : y->at(0).data<float>()) ASSERT_EQ(value, 2 * sum);
   }
+}
+
+TEST(Executor, AKernelThatFailsIsTheLastOfItsRun) {
+  SmallKernels k;
+  std::atomic<int> later{0};
+  k.twice = std::make_shared<HandMadeKernel>(2, TaskCount<kTasks>,
+                                             [&](const HandMadeKernel::Call&) { ++later; });
+  for (int threads : {1, 3}) {
+    k.add->fails = false;
+    std::unique_ptr<Executor> executor = Make({.threads = threads}, k.all());
+    HostTensor w = Filled(100);
+    ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+    k.add->fails = true;
+    later = 0;
+    EXPECT_EQ(Message(executor->Run({Filled(1)}).status()), "kernel add: kernel answers 3");
+    EXPECT_EQ(later, 0);
+  }
+}
+
+TEST(Executor, OtherWeightsMayBePreparedLater) {
+  std::unique_ptr<Executor> executor = Make();
+  for (float first : {100.f, 700.f}) {
+    HostTensor w = Filled(first);
+    ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+    auto y = executor->Run({Filled(1)});
+    ASSERT_TRUE(y.ok()) << y.status();
+    ExpectTwiceTheSum(y->at(0), Filled(1), w);
+  }
+}
+
+// Runs that are under way at once: each stops in the kernel "add" until all are there.
+struct Burst {
+  static constexpr int kRuns = 16;
+
+  explicit Burst(ExecutorOptions options = {}) {
+    SmallKernels k;
+    k.add = std::make_shared<HandMadeKernel>(3, TaskCount<1>, [this](const auto& call) {
+      all_here.arrive_and_wait();
+      std::lock_guard<std::mutex> lock(mutex);
+      packed_weights.insert(Floats(call, 1));
+      arenas.insert(Floats(call, 2));
+      for (int64_t i = 0; i < kElements; ++i) {
+        Floats(call, 2)[i] = Floats(call, 0)[i] + Floats(call, 1)[i];
+      }
+    });
+    executor = Make(std::move(options), k.all());
+  }
+
+  void Run() {
+    HostTensor w = Filled(100);
+    ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+    before = executor->memory();
+    std::vector<std::thread> callers;
+    for (int c = 0; c < kRuns; ++c) {
+      callers.emplace_back([&, c] {
+        HostTensor x = Filled(static_cast<float>(1000 * c));
+        auto y = executor->Run({x});
+        ASSERT_TRUE(y.ok()) << y.status();
+        ExpectTwiceTheSum(y->at(0), x, w);
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+  }
+
+  std::latch all_here{kRuns};
+  std::mutex mutex;
+  std::set<float*> packed_weights;
+  std::set<float*> arenas;
+  std::unique_ptr<Executor> executor;
+  ExecutorMemory before;
+};
+
+TEST(Executor, RunsAtOnceShareWeightsAndNothingElse) {
+  Burst burst({.threads = 2});
+  burst.Run();
+  EXPECT_EQ(burst.packed_weights.size(), 1u);
+  EXPECT_EQ(burst.arenas.size(), static_cast<size_t>(Burst::kRuns));
+  EXPECT_EQ(burst.executor->memory().prepared_bytes, SmallPlan().prepared_bytes);
+  EXPECT_EQ(burst.before.prepared_bytes, SmallPlan().prepared_bytes);
+}
+
+TEST(Executor, KeepsFewArenasAfterABurst) {
+  Burst three({.threads = 2, .max_idle_arenas = 3});
+  three.Run();
+  EXPECT_EQ(three.executor->memory().idle_arenas, 3);
+
+  Burst threads({.threads = 12});
+  threads.Run();
+  EXPECT_EQ(threads.executor->memory().idle_arenas, std::clamp(UsableCores(), 12, Burst::kRuns));
+
+  Burst one({.threads = 2, .max_idle_arenas = 3, .max_idle_bytes = 1});
+  one.Run();
+  EXPECT_EQ(one.executor->memory().idle_arenas, 1);
+  EXPECT_GE(one.executor->memory().arena_bytes, SmallPlan().arena_bytes);
+}
+
+// A plan whose launches take known times of a clock that stands still otherwise.
+struct Timed {
+  explicit Timed(ExecutorOptions options = {}) {
+    auto taking = [this](int tensors, int64_t us) {
+      return std::make_shared<HandMadeKernel>(tensors, TaskCount<1>, [this, us](const auto&) {
+        clock.Advance(std::chrono::microseconds(us));
+      });
+    };
+    add = taking(3, 30);
+    options.clock = &clock;
+    executor = Make(std::move(options), {SmallKernels().copy, add, taking(2, 50)});
+    FUSION_CHECK(executor->Prepare([this](int) { return &w; }).ok(), "weights fit");
+  }
+
+  void Run(int runs) const {
+    for (int i = 0; i < runs; ++i) EXPECT_TRUE(executor->Run({Filled(1)}).ok());
+  }
+
+  FakeClock clock;
+  HostTensor w = Filled(100);
+  std::shared_ptr<HandMadeKernel> add;
+  std::unique_ptr<Executor> executor;
+};
+
+TEST(Executor, SamplesWhatLaunchesTake) {
+  Timed timed;
+  timed.Run(40);
+  LatencySamples samples = timed.executor->TakeSamples();
+  EXPECT_EQ(samples.runs, 40);
+  ASSERT_GT(samples.run_us.size(), 20u);
+  EXPECT_LT(samples.run_us.size(), 40u);  // not those that warm up
+  EXPECT_EQ(samples.run_us, std::vector<double>(samples.run_us.size(), 80));
+  ASSERT_EQ(samples.launch_us.size(), 2u);
+  EXPECT_EQ(samples.launch_us[0], std::vector<double>(samples.run_us.size(), 30));
+  EXPECT_EQ(samples.launch_us[1], std::vector<double>(samples.run_us.size(), 50));
+  EXPECT_EQ(timed.executor->TakeSamples().runs, 0);
+}
+
+TEST(Executor, SamplesNoRunThatFailed) {
+  Timed timed;
+  timed.add->fails = true;
+  for (int i = 0; i < 40; ++i) EXPECT_FALSE(timed.executor->Run({Filled(1)}).ok());
+  LatencySamples samples = timed.executor->TakeSamples();
+  EXPECT_EQ(samples.runs, 0);
+  EXPECT_TRUE(samples.run_us.empty());
+}
+
+TEST(Executor, SamplesNothingUnlessWanted) {
+  Timed off({.sample_latencies = false});
+  off.Run(40);
+  EXPECT_EQ(off.executor->TakeSamples().runs, 0);
+  off.executor->StopSampling();
+
+  Timed stopped;
+  stopped.executor->StopSampling();
+  stopped.Run(40);
+  EXPECT_TRUE(stopped.executor->TakeSamples().run_us.empty());
+}
+
+TEST(Executor, AProfileIsOfItsRun) {
+  Timed timed;
+  RunProfile profile;
+  ASSERT_TRUE(timed.executor->Run({Filled(1)}, &profile).ok());
+  EXPECT_EQ(profile.launch_us, (std::vector<double>{30, 50}));
+  EXPECT_EQ(profile.total_us, 80);
+}
+
+TEST(Executor, SamplesMayBeTakenWhileRunsAreUnderWay) {
+  std::unique_ptr<Executor> executor = Make({.threads = 2});
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  constexpr int kCallers = 3;
+  constexpr int kRuns = 300;
+  std::atomic<int> under_way{kCallers};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < kRuns; ++i) EXPECT_TRUE(executor->Run({Filled(1)}).ok());
+      --under_way;
+    });
+  }
+  int64_t runs = 0;
+  bool last = false;
+  while (!last) {
+    last = under_way == 0;
+    LatencySamples samples = executor->TakeSamples();
+    runs += samples.runs;
+    for (const std::vector<double>& launch : samples.launch_us) {
+      EXPECT_EQ(launch.size(), samples.run_us.size());
+    }
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(runs, kCallers * kRuns);
 }
 
 }  // namespace
