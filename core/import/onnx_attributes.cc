@@ -42,6 +42,8 @@ absl::StatusOr<AttrValue> ReadValue(const onnx::AttributeProto& a, std::string_v
       return AttrValue(std::vector<int64_t>(a.ints().begin(), a.ints().end()));
     case onnx::AttributeProto::FLOATS:
       return AttrValue(std::vector<double>(a.floats().begin(), a.floats().end()));
+    case onnx::AttributeProto::STRINGS:
+      return AttrValue(StrJoin(a.strings(), ",", [](const std::string& s) { return s; }));
     case onnx::AttributeProto::TENSOR: {
       ASSIGN_OR_RETURN(HostTensor tensor, ReadInlineTensor(a.t(), what));
       return AttrValue(std::make_shared<const HostTensor>(std::move(tensor)));

@@ -96,7 +96,8 @@ class Decomposition {
 };
 
 /// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant
-/// input: such inputs are taken out of a node's inputs, those behind them move up.
+/// input: such inputs are taken out of a node's inputs, those behind them move up. A list of
+/// strings is one string, joined by commas.
 struct ParamSpec {
   enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor };
   std::string name;

@@ -1,0 +1,353 @@
+#include "core/op/recurrent.h"
+
+#include <algorithm>
+
+#include "core/base/contains.h"
+
+namespace fusion {
+namespace {
+
+using Value = Decomposition::Value;
+using Activation = std::function<absl::StatusOr<Value>(Value)>;
+
+std::vector<std::string> Words(const std::string& list) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= list.size();) {
+    size_t end = std::min(list.find(',', begin), list.size());
+    words.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// The functions ONNX allows, with the numbers they take from activation_alpha and activation_beta.
+struct ActivationRow {
+  std::string_view name;
+  bool takes_alpha;
+  double alpha;
+  bool takes_beta;
+  double beta;
+};
+constexpr ActivationRow kActivations[] = {
+    {"Affine", true, 1, true, 0},           {"Elu", true, 1, false, 0},
+    {"HardSigmoid", true, 0.2, true, 0.5},  {"LeakyRelu", true, 0.01, false, 0},
+    {"Relu", false, 0, false, 0},           {"ScaledTanh", true, 1, true, 1},
+    {"Sigmoid", false, 0, false, 0},        {"Softplus", false, 0, false, 0},
+    {"Softsign", false, 0, false, 0},       {"Tanh", false, 0, false, 0},
+    {"ThresholdedRelu", true, 1, false, 0},
+};
+
+Activation MakeActivation(Decomposition& d, const ActivationRow& row, double alpha, double beta) {
+  auto scalar = [&d](Value x, double value) { return d.Scalar(d.type(x).dtype, value); };
+  if (row.name == "Affine") {
+    return [&d, scalar, alpha, beta](Value x) -> absl::StatusOr<Value> {
+      ASSIGN_OR_RETURN(Value y, d.Apply("Mul", {x, scalar(x, alpha)}));
+      return d.Apply("Add", {y, scalar(x, beta)});
+    };
+  }
+  if (row.name == "ScaledTanh") {
+    return [&d, scalar, alpha, beta](Value x) -> absl::StatusOr<Value> {
+      ASSIGN_OR_RETURN(Value y, d.Apply("Mul", {x, scalar(x, beta)}));
+      ASSIGN_OR_RETURN(y, d.Apply("Tanh", {y}));
+      return d.Apply("Mul", {y, scalar(x, alpha)});
+    };
+  }
+  AttrMap attrs;
+  if (row.takes_alpha) attrs.Set("alpha", alpha);
+  if (row.takes_beta) attrs.Set("beta", beta);
+  return [&d, attrs, name = row.name](Value x) { return d.Apply(name, {x}, attrs); };
+}
+
+// All of them, direction by direction. The lists of numbers are used up by the activations that
+// take one.
+absl::StatusOr<std::vector<Activation>> Activations(Decomposition& d, const RecurrentCell& cell,
+                                                    size_t directions) {
+  const AttrMap& attrs = d.call().attrs();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < directions; ++i) {
+    names.insert(names.end(), cell.default_activations.begin(), cell.default_activations.end());
+  }
+  if (const auto* list = attrs.Find<std::string>("activations")) {
+    std::vector<std::string> given = Words(*list);
+    if (given.size() != names.size()) {
+      return InvalidArgument("attribute \"activations\" has ", given.size(), " entries, expected ",
+                             names.size());
+    }
+    names = std::move(given);
+  }
+  auto floats = [&](std::string_view name) {
+    const auto* list = attrs.Find<std::vector<double>>(name);
+    return list != nullptr ? *list : std::vector<double>();
+  };
+  std::vector<double> alphas = floats("activation_alpha");
+  std::vector<double> betas = floats("activation_beta");
+  size_t next_alpha = 0;
+  size_t next_beta = 0;
+  std::vector<Activation> out;
+  for (const std::string& name : names) {
+    const auto* row = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                   [&](const ActivationRow& r) { return r.name == name; });
+    if (row == std::end(kActivations)) {
+      return InvalidArgument(
+          "attribute \"activations\" names ", QuoteShort(name), ", expected one of ",
+          StrJoin(kActivations, ", ", [](const ActivationRow& r) { return r.name; }));
+    }
+    double alpha = row->alpha;
+    double beta = row->beta;
+    if (row->takes_alpha && next_alpha < alphas.size()) alpha = alphas[next_alpha++];
+    if (row->takes_beta && next_beta < betas.size()) beta = betas[next_beta++];
+    out.push_back(MakeActivation(d, *row, alpha, beta));
+  }
+  return out;
+}
+
+// The extents of one op, checked.
+struct Sizes {
+  int64_t steps = 0;
+  int64_t hidden = 0;
+  int64_t directions = 1;
+  Dim batch;
+  Dim input;
+  bool batch_first = false;
+};
+
+absl::Status CheckShape(const OpCall& call, int input, std::string_view name,
+                        const std::vector<Dim>& expected) {
+  if (!call.has_input(input)) return absl::OkStatus();
+  RETURN_IF_ERROR(call.CheckSameType(0, input));
+  if (call.shape(input).dims() == expected) return absl::OkStatus();
+  return InvalidArgument("input ", name, " is ", call.in(input).ToString(), ", expected ",
+                         Shape(expected).ToString());
+}
+
+absl::Status CheckSequenceLengths(const OpCall& call, const Sizes& sizes) {
+  for (int64_t length : call.attrs().Ints("sequence_lens")) {
+    if (length != sizes.steps) {
+      return Unimplemented("sequence_lens has the entry ", length, "; only the full length ",
+                           sizes.steps, " is supported");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
+  Sizes out;
+  for (int i = 0; i < 3; ++i) {
+    if (call.shape(i).rank() != 3) {
+      return InvalidArgument("input ", i, " ", call.in(i).ToString(), ", expected rank 3");
+    }
+  }
+  if (!IsFloat(call.dtype(0))) {
+    return InvalidArgument("input 0 is ", DTypeName(call.dtype(0)), ", expected a float type");
+  }
+  const auto* direction = call.attrs().Find<std::string>("direction");
+  if (direction != nullptr && *direction == "bidirectional") {
+    out.directions = 2;
+  } else if (direction != nullptr && *direction != "forward" && *direction != "reverse") {
+    return InvalidArgument("attribute \"direction\" is ", QuoteShort(*direction),
+                           ", expected forward, reverse or bidirectional");
+  }
+  out.batch_first = call.attrs().Int("layout", 0) != 0;
+  const Dim& steps = call.shape(0).dim(out.batch_first ? 1 : 0);
+  out.batch = call.shape(0).dim(out.batch_first ? 0 : 1);
+  out.input = call.shape(0).dim(2);
+  const Dim& hidden = call.shape(2).dim(2);
+  if (!steps.is_static() || !hidden.is_static()) {
+    return Unimplemented("the sequence length ", steps.ToString(), " or hidden size ",
+                         hidden.ToString(), " is symbolic; bind its dims");
+  }
+  out.steps = steps.value();
+  out.hidden = hidden.value();
+  if (out.steps < 1 || out.steps > kMaxRecurrentSteps) {
+    return Unimplemented("a sequence of ", out.steps, " steps; supported: 1..", kMaxRecurrentSteps);
+  }
+  if (call.attrs().Int("hidden_size", out.hidden) != out.hidden) {
+    return InvalidArgument("attribute \"hidden_size\" is ", call.attrs().Int("hidden_size", 0),
+                           ", input R is ", call.in(2).ToString());
+  }
+  Dim d = out.directions;
+  Dim rows = hidden * cell.gates;
+  std::vector<Dim> state = {d, out.batch, hidden};
+  if (out.batch_first) state = {out.batch, d, hidden};
+  RETURN_IF_ERROR(CheckShape(call, 1, "W", {d, rows, out.input}));
+  RETURN_IF_ERROR(CheckShape(call, 2, "R", {d, rows, hidden}));
+  RETURN_IF_ERROR(CheckShape(call, 3, "B", {d, rows * 2}));
+  RETURN_IF_ERROR(CheckShape(call, 4, "initial_h", state));
+  RETURN_IF_ERROR(CheckShape(call, 5, "initial_c", state));
+  RETURN_IF_ERROR(CheckShape(call, 6, "P", {d, hidden * 3}));
+  RETURN_IF_ERROR(CheckSequenceLengths(call, out));
+  return out;
+}
+
+/// One use of one of the ops.
+class Unroller {
+ public:
+  Unroller(Decomposition& d, const RecurrentCell& cell, Sizes sizes,
+           std::vector<Activation> activations)
+      : d_(d), cell_(cell), sizes_(std::move(sizes)), activations_(std::move(activations)) {}
+
+  absl::StatusOr<Value> Run() {
+    ASSIGN_OR_RETURN(Value x, StepsFirst(d_.in(0), {1, 0, 2}));
+    // [steps * batch, input]: one product for all steps.
+    ASSIGN_OR_RETURN(x, d_.Apply("Reshape", {x}, {{"shape", Dims{-1, sizes_.input.value()}}}));
+    std::vector<Value> y;
+    std::vector<Value> last_hidden;
+    std::vector<Value> last_cell;
+    const auto* direction = d_.call().attrs().Find<std::string>("direction");
+    for (int64_t i = 0; i < sizes_.directions; ++i) {
+      bool backwards = i == 1 || (direction != nullptr && *direction == "reverse");
+      std::vector<Value> hidden;
+      ASSIGN_OR_RETURN(RecurrentState last, RunDirection(i, backwards, x, &hidden));
+      ASSIGN_OR_RETURN(Value all, Stack(hidden, {0, 1}, 0));
+      y.push_back(all);
+      ASSIGN_OR_RETURN(Value h, d_.Apply("Unsqueeze", {last.hidden}, {{"axes", Dims{0}}}));
+      last_hidden.push_back(h);
+      if (!cell_.has_cell_state) continue;
+      ASSIGN_OR_RETURN(Value c, d_.Apply("Unsqueeze", {last.cell}, {{"axes", Dims{0}}}));
+      last_cell.push_back(c);
+    }
+    RETURN_IF_ERROR(SetState(1, last_hidden));
+    RETURN_IF_ERROR(SetState(2, last_cell));
+    ASSIGN_OR_RETURN(Value out, Joined(y, 1));
+    return sizes_.batch_first ? d_.Apply("Transpose", {out}, {{"perm", Dims{2, 0, 1, 3}}}) : out;
+  }
+
+ private:
+  absl::StatusOr<Value> StepsFirst(Value x, Dims perm) {
+    if (!sizes_.batch_first) return x;
+    return d_.Apply("Transpose", {x}, {{"perm", std::move(perm)}});
+  }
+
+  absl::StatusOr<Value> Joined(std::vector<Value> parts, int64_t axis) {
+    if (parts.size() == 1) return parts[0];
+    return d_.Apply("Concat", std::move(parts), {{"axis", axis}});
+  }
+
+  absl::StatusOr<Value> Stack(const std::vector<Value>& parts, const Dims& new_axes, int64_t axis) {
+    std::vector<Value> raised;
+    for (Value part : parts) {
+      ASSIGN_OR_RETURN(Value v, d_.Apply("Unsqueeze", {part}, {{"axes", new_axes}}));
+      raised.push_back(v);
+    }
+    return Joined(std::move(raised), axis);
+  }
+
+  absl::Status SetState(int output, std::vector<Value> parts) {
+    if (d_.call().outputs() <= output) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Value state, Joined(std::move(parts), 0));
+    ASSIGN_OR_RETURN(state, StepsFirst(state, {1, 0, 2}));
+    d_.SetOutput(output, state);
+    return absl::OkStatus();
+  }
+
+  // Entry `at` of dim `axis`, without the dim.
+  absl::StatusOr<Value> Pick(Value v, int64_t at, int64_t axis) {
+    ASSIGN_OR_RETURN(
+        Value part, d_.Apply("Slice", {v},
+                             {{"starts", Dims{at}}, {"ends", Dims{at + 1}}, {"axes", Dims{axis}}}));
+    return d_.Apply("Squeeze", {part}, {{"axes", Dims{axis}}});
+  }
+
+  absl::StatusOr<Value> InitialState(int input, int64_t direction) {
+    if (!d_.call().has_input(input)) return RecurrentState::kZero;
+    return Pick(d_.in(input), direction, sizes_.batch_first ? 1 : 0);
+  }
+
+  // Everything that all steps of one direction share; `projected` gets [steps, batch, columns].
+  absl::StatusOr<RecurrentStep> Prepare(int64_t direction, Value x, Value* projected) {
+    RecurrentStep step{.hidden_size = sizes_.hidden, .clip = d_.call().attrs().Float("clip", 0)};
+    Dims turn = {1, 0};
+    ASSIGN_OR_RETURN(Value w, Pick(d_.in(1), direction, 0));
+    ASSIGN_OR_RETURN(w, d_.Apply("Transpose", {w}, {{"perm", turn}}));
+    ASSIGN_OR_RETURN(*projected, d_.Apply("MatMul", {x, w}));
+    ASSIGN_OR_RETURN(Value r, Pick(d_.in(2), direction, 0));
+    ASSIGN_OR_RETURN(step.recurrent_weight, d_.Apply("Transpose", {r}, {{"perm", turn}}));
+    if (d_.call().has_input(3)) {
+      ASSIGN_OR_RETURN(Value both, Pick(d_.in(3), direction, 0));
+      int64_t half = cell_.gates;
+      ASSIGN_OR_RETURN(Value bias, GateColumns(d_, both, sizes_.hidden, 0, half));
+      ASSIGN_OR_RETURN(Value recurrent, GateColumns(d_, both, sizes_.hidden, half, half));
+      if (cell_.merge_recurrent_bias) {
+        ASSIGN_OR_RETURN(bias, d_.Apply("Add", {bias, recurrent}));
+      } else {
+        step.recurrent_bias = recurrent;
+      }
+      ASSIGN_OR_RETURN(*projected, d_.Apply("Add", {*projected, bias}));
+    }
+    int64_t columns = cell_.gates * sizes_.hidden;
+    ASSIGN_OR_RETURN(*projected, d_.Apply("Reshape", {*projected},
+                                          {{"shape", Dims{sizes_.steps, -1, columns}}}));
+    if (d_.call().has_input(6)) {
+      ASSIGN_OR_RETURN(step.peephole, Pick(d_.in(6), direction, 0));
+    }
+    size_t each = cell_.default_activations.size();
+    for (size_t i = 0; i < each; ++i) {
+      step.activation.push_back(activations_[static_cast<size_t>(direction) * each + i]);
+    }
+    return step;
+  }
+
+  // `hidden` gets the hidden state of every step, in the order of the sequence.
+  absl::StatusOr<RecurrentState> RunDirection(int64_t direction, bool backwards, Value x,
+                                              std::vector<Value>* hidden) {
+    Value projected = 0;
+    ASSIGN_OR_RETURN(RecurrentStep step, Prepare(direction, x, &projected));
+    RecurrentState state;
+    ASSIGN_OR_RETURN(state.hidden, InitialState(4, direction));
+    ASSIGN_OR_RETURN(state.cell, InitialState(5, direction));
+    for (int64_t i = 0; i < sizes_.steps; ++i) {
+      ASSIGN_OR_RETURN(step.projected, Pick(projected, backwards ? sizes_.steps - 1 - i : i, 0));
+      step.before = state;
+      ASSIGN_OR_RETURN(state, cell_.step(d_, step));
+      hidden->push_back(state.hidden);
+    }
+    if (backwards) std::reverse(hidden->begin(), hidden->end());
+    return state;
+  }
+
+  Decomposition& d_;
+  const RecurrentCell& cell_;
+  Sizes sizes_;
+  std::vector<Activation> activations_;
+};
+
+}  // namespace
+
+std::vector<ParamSpec> RecurrentParams() {
+  return {{.name = "activation_alpha", .kind = ParamSpec::kFloats},
+          {.name = "activation_beta", .kind = ParamSpec::kFloats},
+          {.name = "activations", .kind = ParamSpec::kString},
+          {.name = "clip", .kind = ParamSpec::kFloat},
+          {.name = "direction", .kind = ParamSpec::kString},
+          {.name = "hidden_size", .kind = ParamSpec::kInt},
+          {.name = "layout", .kind = ParamSpec::kInt},
+          {.name = "sequence_lens", .kind = ParamSpec::kInts, .onnx_input = 4}};
+}
+
+absl::StatusOr<Value> GateColumns(Decomposition& d, Value value, int64_t hidden_size, int64_t first,
+                                  int64_t count) {
+  return d.Apply("Slice", {value},
+                 {{"starts", Dims{first * hidden_size}},
+                  {"ends", Dims{(first + count) * hidden_size}},
+                  {"axes", Dims{d.type(value).shape.rank() - 1}}});
+}
+
+absl::StatusOr<Value> Activate(Decomposition& d, const RecurrentStep& step, size_t activation,
+                               Value value) {
+  if (step.clip > 0) {
+    ASSIGN_OR_RETURN(value, d.Apply("Clip", {value}, {{"low", -step.clip}, {"high", step.clip}}));
+  }
+  return step.activation[activation](value);
+}
+
+absl::StatusOr<Value> UnrollRecurrence(Decomposition& d, const RecurrentCell& cell) {
+  ASSIGN_OR_RETURN(Sizes sizes, SizesOf(d.call(), cell));
+  if (!sizes.input.is_static()) {
+    return Unimplemented("the input size ", sizes.input.ToString(), " is symbolic; bind its dims");
+  }
+  ASSIGN_OR_RETURN(std::vector<Activation> activations,
+                   Activations(d, cell, static_cast<size_t>(sizes.directions)));
+  return Unroller(d, cell, std::move(sizes), std::move(activations)).Run();
+}
+
+}  // namespace fusion

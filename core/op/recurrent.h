@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/op/op_def.h"
+
+namespace fusion {
+
+/// Recurrent ops (RNN, GRU, LSTM) as the steps of their sequence written one behind the other. The
+/// products of all inputs with the input weights are one MatMul before the first step.
+
+/// Longest sequence that is written out; longer ones are Unimplemented.
+inline constexpr int64_t kMaxRecurrentSteps = 512;
+
+/// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, not written down.
+struct RecurrentState {
+  static constexpr Decomposition::Value kZero = -1;
+  Decomposition::Value hidden = kZero;
+  Decomposition::Value cell = kZero;
+};
+
+/// One step's operands. A gate is a part of `hidden_size` columns, in ONNX's order.
+struct RecurrentStep {
+  static constexpr Decomposition::Value kAbsent = -1;
+  /// x W^T, with the input bias and, if merged, the recurrent bias: [batch, gates * hidden_size].
+  Decomposition::Value projected = 0;
+  RecurrentState before;
+  /// R^T: [hidden_size, gates * hidden_size].
+  Decomposition::Value recurrent_weight = 0;
+  /// Rb: [gates * hidden_size]; kAbsent: none, or part of `projected`.
+  Decomposition::Value recurrent_bias = kAbsent;
+  /// [3 * hidden_size]; kAbsent: none.
+  Decomposition::Value peephole = kAbsent;
+  int64_t hidden_size = 0;
+  /// Gates' inputs are cut to [-clip, clip]; 0: not.
+  double clip = 0;
+  /// The activations f, g, h of this direction, clip not included.
+  std::vector<std::function<absl::StatusOr<Decomposition::Value>(Decomposition::Value)>> activation;
+};
+
+/// What an op adds to the common form.
+struct RecurrentCell {
+  int gates = 1;
+  bool has_cell_state = false;
+  /// The recurrent bias is added to the projected inputs once; else it is left to `step`.
+  bool merge_recurrent_bias = true;
+  std::vector<std::string> default_activations;
+  std::function<absl::StatusOr<RecurrentState>(Decomposition&, const RecurrentStep&)> step;
+};
+
+/// Inputs X, W, R, B, initial_h[, initial_c, P] (sequence_lens is an attribute); outputs Y, Y_h[,
+/// Y_c].
+absl::StatusOr<Decomposition::Value> UnrollRecurrence(Decomposition& d, const RecurrentCell& cell);
+
+/// The attributes the three ops share.
+std::vector<ParamSpec> RecurrentParams();
+
+/// Columns of gates [first, first + count) of `value` (its last dim).
+absl::StatusOr<Decomposition::Value> GateColumns(Decomposition& d, Decomposition::Value value,
+                                                 int64_t hidden_size, int64_t first,
+                                                 int64_t count = 1);
+/// activation(value, cut to the step's clip).
+absl::StatusOr<Decomposition::Value> Activate(Decomposition& d, const RecurrentStep& step,
+                                              size_t activation, Decomposition::Value value);
+
+}  // namespace fusion
