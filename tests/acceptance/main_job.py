@@ -1,23 +1,17 @@
 """Rows of tests/acceptance/main_job.sh. Standard library only; onnxruntime is asked in a venv of its own."""
 
-import argparse
-import datetime
 import json
 import os
 import pathlib
-import platform
-import random
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = ROOT / "build/release/bin"
-PEERS = ROOT / "build/peers"
-ORT_VERSION = "1.31.1"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench/peers"))
+
+import contender
+from common import BIN, ROOT, Daemon, ctl, generate, interval, run, test_rows
+import common
 
 # Generator model -> its arguments.
 MODELS = {
@@ -30,126 +24,6 @@ MODELS = {
     "layernorm": [],
     "mha": [],
 }
-# Run by the Python that has onnxruntime, with a model as its argument: for each number on stdin the median of so many
-# runs in microseconds. Inputs that are not floats are ones, which every model takes as indices.
-ORT_SCRIPT = r"""
-import json, sys, time
-import numpy as np
-import onnxruntime as ort
-
-options = ort.SessionOptions()
-options.intra_op_num_threads = 1
-options.inter_op_num_threads = 1
-options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-options.log_severity_level = 3
-session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-random = np.random.default_rng(1)
-feeds = {}
-for i in session.get_inputs():
-    if "float" in i.type:
-        feeds[i.name] = random.standard_normal(i.shape, dtype=np.float32)
-    elif "bool" in i.type:
-        feeds[i.name] = np.ones(i.shape, dtype=bool)
-    else:
-        feeds[i.name] = np.ones(i.shape, dtype=np.int64 if "64" in i.type else np.int32)
-for _ in range(3):
-    session.run(None, feeds)
-for line in sys.stdin:
-    times = []
-    for _ in range(int(line)):
-        start = time.perf_counter()
-        session.run(None, feeds)
-        times.append((time.perf_counter() - start) * 1e6)
-    print(json.dumps(sorted(times)[len(times) // 2]), flush=True)
-"""
-
-
-class Rows:
-    def __init__(self):
-        self.lines = []
-        self.failed = False
-
-    def add(self, verdict, row, figure, bar):
-        line = f"{verdict:<10} {row:<58} {figure:<66} {bar}"
-        print(line, flush=True)
-        self.lines.append(line)
-        self.failed |= verdict == "FAIL"
-
-    def counted(self, row, ok, figure, bar):
-        self.add("PASS" if ok else "FAIL", row, figure, bar)
-
-    def timed(self, row, ok, figure, bar):
-        self.add("PASS" if ok else "SHORT", row, figure, bar)
-
-
-def run(*argv, check=True, timeout=600):
-    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout)
-    if check and done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()}")
-    return done
-
-
-def ctl(*argv, check=True):
-    """fusionctl with --json: (exit status, object)."""
-    done = run(BIN / "fusionctl", *argv, "--json", check=False)
-    if check and done.returncode != 0:
-        raise RuntimeError(f"fusionctl {' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()}")
-    return done.returncode, json.loads(done.stdout)
-
-
-class Daemon:
-    """A fusiond on a private socket, with its log."""
-
-    def __init__(self, work, store=None, workers=None):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="fusiond.", dir="/tmp"))
-        self.address = f"unix:{self.dir}/socket"
-        self.log_path = pathlib.Path(work) / f"{self.dir.name}.log"
-        argv = [BIN / "fusiond", "--listen", self.address, "--drain-seconds", "0"]
-        argv += ["--store", store] if store else []
-        argv += ["--workers", workers] if workers else []
-        self.log = open(self.log_path, "w")
-        self.process = subprocess.Popen([str(a) for a in argv], stderr=self.log)
-        end = time.monotonic() + 60
-        while run(BIN / "fusionctl", "status", "--server", self.address, check=False).returncode != 0:
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise RuntimeError(f"fusiond did not start: {self.log_path.read_text()[-500:]}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        self.process.terminate()
-        self.process.wait(timeout=60)
-        self.log.close()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-    def calls(self, count):
-        """The server's own account of its first `count` PlanFusion calls, in order."""
-        end = time.monotonic() + 30
-        while True:  # a call is logged after it is answered
-            found = []
-            for line in self.log_path.read_text().split("\n")[:-1]:
-                event = json.loads(line)
-                if event.get("event") == "rpc" and event.get("method") == "PlanFusion":
-                    found.append(event)
-            if len(found) >= count or time.monotonic() > end:
-                return found[:count]
-            time.sleep(0.01)
-
-
-def interval(values, statistic=statistics.median, rounds=2000):
-    """Bootstrap 95 % interval of a statistic."""
-    chance = random.Random(1)
-    got = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(rounds))
-    return got[int(0.025 * rounds)], got[int(0.975 * rounds)]
-
-
-def generate(work, name, *arguments, file=None):
-    path = pathlib.Path(work) / (file or f"{name}.onnx")
-    run(BIN / "fusion-modelgen", name, *arguments, "--out", path)
-    return path
-
-
 def verify_rows(rows, work, server):
     for name, arguments in MODELS.items():
         model = generate(work, name, *arguments)
@@ -207,19 +81,6 @@ def cache_rows(rows, work):
                      f"answer from {kept['cache']}", "store, every kernel cached")
 
 
-def test_rows(rows, row, program, which, bar):
-    """One row for each test of a test program that drives the real service."""
-    done = run(BIN / program, f"--gtest_filter={which}", check=False)
-    seen = 0
-    for line in done.stdout.splitlines():
-        if line.startswith("[       OK ]") or (line.startswith("[  FAILED  ]") and " ms)" in line):
-            name = line.split("]")[1].split("(")[0].strip().split(".")[-1]
-            rows.counted(f"{row}: {name}", "OK" in line[:12], "code and message as expected, the service lives on", bar)
-            seen += 1
-    if done.returncode != 0 or seen == 0:
-        rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {seen} tests", "0")
-
-
 def bad_input_rows(rows):
     test_rows(rows, "bad input", "server_test", "BadRequestTest.*", "tests/service/bad_request_test.cc")
     test_rows(rows, "bad input", "fusionctl_test", "*External*", "tests/service/fusionctl_test.cc")
@@ -259,19 +120,11 @@ def service_timing_rows(rows, work):
         rows.timed(row, median < bar, f"{median:.3g} ms [{low:.3g}, {high:.3g}], n={len(values)}", f"< {bar} ms")
 
 
-def run_pairs(model, threads):
-    """Fused and op by op in turn: 60 pairs, and of a small model as many as take about two seconds."""
-    _, report = ctl("run", model, "--threads", threads, "--repeat", 60)
-    pair_us = sum(report[plan]["latency_us"]["median"] for plan in ("fused", "op_by_op"))
-    pairs = min(int(2e6 / pair_us), 5000)
-    return report if pairs < 120 else ctl("run", model, "--threads", threads, "--repeat", pairs)[1]
-
-
 def latency_rows(rows, work):
     for name, arguments in MODELS.items():
         model = generate(work, name, *arguments)
         for threads in sorted({1, os.cpu_count() or 1}):
-            report = run_pairs(model, threads)
+            _, report = ctl("bench", model, "--threads", threads, "--seconds", 2)
             ratio = report["ratio"]
             figure = (f"{report['fused']['latency_us']['median']:.0f} us / "
                       f"{report['op_by_op']['latency_us']['median']:.0f} us = {ratio['median']:.3f} "
@@ -280,39 +133,20 @@ def latency_rows(rows, work):
                        "upper bound <= 1.02")
 
 
-def peer_python():
-    """A Python with onnxruntime, or None where PyPI cannot be reached."""
-    python = PEERS / "bin/python"
-    if python.exists() and run(python, "-c", "import onnxruntime", check=False).returncode == 0:
-        return python
-    made = run(sys.executable, "-m", "venv", PEERS, check=False)
-    if made.returncode == 0:
-        run(PEERS / "bin/pip", "install", "-q", f"onnxruntime=={ORT_VERSION}", "numpy<3", check=False)
-    if python.exists() and run(python, "-c", "import onnxruntime", check=False).returncode == 0:
-        return python
-    return None
-
-
 def peer_rows(rows, work):
-    python = peer_python()
+    python = contender.peer_python()
     row = "median / onnxruntime, 1 thread"
     if python is None:
         rows.add("UNMEASURED", row, "onnxruntime cannot be installed here", "<= 2")
         return
     for name, arguments in MODELS.items():
         model = generate(work, name, *arguments)
-        peer = subprocess.Popen([str(python), "-c", ORT_SCRIPT, str(model)], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
         ours, theirs = [], []
-        with Daemon(work) as daemon:
+        with Daemon(work) as daemon, contender.ours(daemon.address, model, 1) as mine, \
+                contender.onnxruntime(python, model, 1) as peer:
             for _ in range(9):
-                _, report = ctl("run", model, "--server", daemon.address, "--threads", 1, "--repeat", 15)
-                ours.append(report["fused"]["latency_us"]["median"])
-                peer.stdin.write("15\n")
-                peer.stdin.flush()
-                theirs.append(json.loads(peer.stdout.readline()))
-        peer.stdin.close()
-        peer.wait()
+                ours.append(statistics.median(mine.burst(15)))
+                theirs.append(statistics.median(peer.burst(15)))
         ratios = [a / b for a, b in zip(ours, theirs)]
         low, high = interval(ratios)
         median = statistics.median(ratios)
@@ -321,41 +155,19 @@ def peer_rows(rows, work):
                    f"[{low:.2f}, {high:.2f}]", "<= 2")
 
 
-def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
-                 platform.processor())
-    commit = run("git", "-C", ROOT, "rev-parse", "--short", "HEAD", check=False).stdout.strip() or "unknown"
-    return model, commit
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="counted and correctness rows only")
-    parser.add_argument("--keep", action="store_true", help="keep the rows in tests/bench/results/")
-    options = parser.parse_args()
-    cpu, commit = machine()
-    today = datetime.date.today().isoformat()
-    header = f"# main job, {today}, {cpu}, {os.cpu_count()} cores, commit {commit}"
-    print(header)
-    rows = Rows()
-    with tempfile.TemporaryDirectory(prefix="acceptance.") as work:
-        with Daemon(work) as daemon:
-            verify_rows(rows, work, daemon.address)
-        plan_rows(rows, work)
-        cache_rows(rows, work)
-        bad_input_rows(rows)
-        if not options.quick:
-            service_timing_rows(rows, work)
-            latency_rows(rows, work)
-            peer_rows(rows, work)
-            rows.add("UNMEASURED", "bare Debian 12, both README commands", "tests/bare.sh measures them",
-                     "10 and 20 minutes")
-    if options.keep:
-        results = ROOT / "tests/bench/results"
-        results.mkdir(parents=True, exist_ok=True)
-        (results / f"main_job-{today}-{commit}.txt").write_text("\n".join([header, *rows.lines]) + "\n")
-    return 1 if rows.failed else 0
+def measure(rows, work, options):
+    with Daemon(work) as daemon:
+        verify_rows(rows, work, daemon.address)
+    plan_rows(rows, work)
+    cache_rows(rows, work)
+    bad_input_rows(rows)
+    if options.quick:
+        return
+    service_timing_rows(rows, work)
+    latency_rows(rows, work)
+    peer_rows(rows, work)
+    rows.add("UNMEASURED", "bare Debian 12, both README commands", "tests/bare.sh measures them", "10 and 20 minutes")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(common.main("main job", "main_job", measure))

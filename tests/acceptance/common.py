@@ -1,0 +1,151 @@
+"""What acceptance scripts share: rows, programs of a release build, a fusiond of their own. Standard library only."""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = ROOT / "build/release/bin"
+RESULTS = ROOT / "tests/bench/results"
+
+
+class Rows:
+    def __init__(self):
+        self.lines = []
+        self.failed = False
+
+    def add(self, verdict, row, figure, bar):
+        line = f"{verdict:<10} {row:<58} {figure:<66} {bar}"
+        print(line, flush=True)
+        self.lines.append(line)
+        self.failed |= verdict == "FAIL"
+
+    def counted(self, row, ok, figure, bar):
+        self.add("PASS" if ok else "FAIL", row, figure, bar)
+
+    def timed(self, row, ok, figure, bar):
+        self.add("PASS" if ok else "SHORT", row, figure, bar)
+
+
+def run(*argv, check=True, timeout=600):
+    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()}")
+    return done
+
+
+def ctl(*argv, check=True):
+    """fusionctl with --json: (exit status, object)."""
+    done = run(BIN / "fusionctl", *argv, "--json", check=False)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"fusionctl {' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()}")
+    return done.returncode, json.loads(done.stdout)
+
+
+class Daemon:
+    """A fusiond on a private socket, with its log."""
+
+    def __init__(self, work, store=None, workers=None):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="fusiond.", dir="/tmp"))
+        self.address = f"unix:{self.dir}/socket"
+        self.log_path = pathlib.Path(work) / f"{self.dir.name}.log"
+        argv = [BIN / "fusiond", "--listen", self.address, "--drain-seconds", "0"]
+        argv += ["--store", store] if store else []
+        argv += ["--workers", workers] if workers else []
+        self.log = open(self.log_path, "w")
+        self.process = subprocess.Popen([str(a) for a in argv], stderr=self.log)
+        end = time.monotonic() + 60
+        while run(BIN / "fusionctl", "status", "--server", self.address, check=False).returncode != 0:
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise RuntimeError(f"fusiond did not start: {self.log_path.read_text()[-500:]}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+        self.log.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def calls(self, count):
+        """The server's own account of its first `count` PlanFusion calls, in order."""
+        end = time.monotonic() + 30
+        while True:  # a call is logged after it is answered
+            found = []
+            for line in self.log_path.read_text().split("\n")[:-1]:
+                event = json.loads(line)
+                if event.get("event") == "rpc" and event.get("method") == "PlanFusion":
+                    found.append(event)
+            if len(found) >= count or time.monotonic() > end:
+                return found[:count]
+            time.sleep(0.01)
+
+
+def interval(values, statistic=statistics.median, rounds=2000):
+    """Bootstrap 95 % interval of a statistic."""
+    chance = random.Random(1)
+    got = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(rounds))
+    return got[int(0.025 * rounds)], got[int(0.975 * rounds)]
+
+
+def generate(work, name, *arguments, file=None):
+    path = pathlib.Path(work) / (file or f"{name}.onnx")
+    run(BIN / "fusion-modelgen", name, *arguments, "--out", path)
+    return path
+
+
+def test_rows(rows, row, program, which, bar):
+    """One row for each test of a test program that drives the real service."""
+    done = run(BIN / program, f"--gtest_filter={which}", check=False)
+    seen = 0
+    for line in done.stdout.splitlines():
+        if line.startswith("[       OK ]") or (line.startswith("[  FAILED  ]") and " ms)" in line):
+            name = line.split("]")[1].split("(")[0].strip().split(".")[-1]
+            rows.counted(f"{row}: {name}", "OK" in line[:12], "code and message as expected, the service lives on", bar)
+            seen += 1
+    if done.returncode != 0 or seen == 0:
+        rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {seen} tests", "0")
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+                 platform.processor())
+    commit = run("git", "-C", ROOT, "rev-parse", "--short", "HEAD", check=False).stdout.strip() or "unknown"
+    return model, commit
+
+
+def compiler():
+    """Of the kernels, as its version says."""
+    done = run("g++", "--version", check=False)
+    return done.stdout.split("\n")[0] or "no g++"
+
+
+def main(title, name, measure, add_options=None):
+    """Runs measure(rows, work, options), shows its rows and keeps them if asked; the exit status."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="counted and correctness rows only")
+    parser.add_argument("--keep", action="store_true", help="keep the rows in tests/bench/results/")
+    if add_options is not None:
+        add_options(parser)
+    options = parser.parse_args()
+    cpu, commit = machine()
+    today = datetime.date.today().isoformat()
+    header = f"# {title}, {today}, {cpu}, {os.cpu_count()} cores, commit {commit}"
+    print(header)
+    rows = Rows()
+    with tempfile.TemporaryDirectory(prefix="acceptance.") as work:
+        measure(rows, work, options)
+    if options.keep:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / f"{name}-{today}-{commit}.txt").write_text("\n".join([header, *rows.lines]) + "\n")
+    return 1 if rows.failed else 0

@@ -1,0 +1,285 @@
+"""Rows of tests/acceptance/width.sh. Standard library only."""
+
+import glob
+import json
+import os
+import pathlib
+import re
+import statistics
+import sys
+
+import common
+from common import BIN, ROOT, Daemon, ctl, generate, run, test_rows
+
+# What a quick run makes of the parameters a generated model has.
+SMALL = {"seq": 16, "source": 16, "past": 16, "layers": 2, "hidden": 96, "heads": 4, "kv_heads": 2, "ff": 160,
+         "rows": 24, "cols": 48, "depth": 3, "channels": 8, "image": 32}
+SHARED = [f"transformer/{name}" for name in ("vespa_dummy_transformer", "vespa_random_encoder", "gpt2_past", "smollm_1",
+                                             "phi2lm", "whisper_encoder", "rotary_1")] + ["vision-trained/mnist"]
+DEVICES = ["ascend_910b", "ascend_910", "a100", "h100", "h200"]
+VERIFY_BAR = "outside 0, fallbacks 0"
+
+
+def generated_models():
+    """Name -> parameters and their defaults, as the generator lists them."""
+    models, name = {}, None
+    for line in run(BIN / "fusion-modelgen", "--list").stdout.splitlines():
+        if not line.startswith(" "):
+            name = line.split()[0]
+            models[name] = {}
+        else:
+            models[name].update({key: int(value) for key, value in re.findall(r"--(\w+) (\d+)", line)})
+    return models
+
+
+def small_arguments(parameters):
+    """Generator arguments for a quick run; what is 0 or smaller already stays."""
+    out = []
+    for key, value in parameters.items():
+        if SMALL.get(key, value) < value:
+            out += [f"--{key}", SMALL[key]]
+    return out
+
+
+def verify_row(rows, row, model, *arguments):
+    status, report = ctl("verify", model, *arguments, check=False)
+    if "outputs" not in report:
+        rows.counted(row, False, f"exit {status}: {report['error']['message'][:120]}", VERIFY_BAR)
+        return
+    outside = sum(o["outside"] for o in report["outputs"])
+    worst = max((o["max_rel"] for o in report["outputs"]), default=0)
+    ok = status == 0 and report["pass"] and outside == 0 and report["fallbacks"] == 0
+    rows.counted(row, ok, f"{report['nodes']} nodes, {report['kernels']} kernels, max_rel {worst:.1e}, "
+                 f"outside {outside}, fallbacks {report['fallbacks']}", VERIFY_BAR)
+
+
+def generated_rows(rows, work, options):
+    models = generated_models()
+    with Daemon(work) as daemon:
+        for name, parameters in models.items():
+            arguments = small_arguments(parameters) if options.quick else []
+            model = generate(work, name, *arguments)
+            verify_row(rows, f"verify {name}", model, "--server", daemon.address)
+            model.unlink()
+
+
+def shared_rows(rows, work, options):
+    models = pathlib.Path(options.data) / "models"
+    names = SHARED + sorted(str(p.parent.relative_to(models)) for p in models.glob("recurrent/*/model.onnx"))
+    if not any(n.startswith("recurrent/") for n in names):
+        names.append("recurrent")
+    with Daemon(work) as daemon:
+        for name in names:
+            model = models / name / "model.onnx"
+            if not model.exists():
+                rows.add("UNMEASURED", f"verify {name}", f"no {model}", VERIFY_BAR)
+                continue
+            data = ["--data", model.parent] if glob.glob(f"{model.parent}/test_data_set_*/output_0.pb") else []
+            verify_row(rows, f"verify {name}", model, *data, "--server", daemon.address)
+
+
+def missing(value, paths):
+    """Which of the dotted paths lead to nothing, or to null."""
+    out = []
+    for path in paths:
+        at = value
+        for key in path.split("."):
+            at = at.get(key) if isinstance(at, dict) else None
+        if at is None:
+            out.append(path)
+    return out
+
+
+def tool_rows(rows, work):
+    """bench, report, list and capabilities, on one service."""
+    model = generate(work, "bert_tiny")
+    fields = [f"{plan}.{field}" for plan in ("fused", "op_by_op") for field in
+              ("latency_us.median", "latency_us.p10", "latency_us.p90", "totals.activation_bytes", "totals.launches",
+               "memory.peak_bytes", "plan_ms", "compile_ms")] + ["ratio.median", "ratio.low95", "ratio.high95"]
+    with Daemon(work) as daemon:
+        at = ["--server", daemon.address]
+        status, bench = ctl("bench", model, "--threads", 1, "--pairs", 20, *at, check=False)
+        gone = missing(bench, fields)
+        rows.counted("bench --json: fields", status == 0 and not gone,
+                     f"{len(fields) - len(gone)} of {len(fields)}" + (f", without {gone[0]}" if gone else ""),
+                     f"{len(fields)}: latency, traffic, launches, bytes, plan and compile time of both plans")
+        ran = bench.get("pairs")
+        rows.counted("bench: pairs as asked for", ran == 20, f"{ran}", "20")
+        samples = bench.get("reported_samples") or 0
+        rows.counted("bench: reports what kernels took", samples > 0, f"{samples} samples", "> 0")
+
+        status, report = ctl("report", model, "--threads", 1, *at, check=False)
+        kernels = [k for plan in report.get("plans", []) for k in plan["kernels"]]
+        columns = ["label", "measured.median_us", "estimated_us", "estimated_speedup", "measured.calls",
+                   "traffic_saved_bytes"]
+        whole = [k for k in kernels if not missing(k, columns)]
+        measured = [k for k in whole if k["measured"]["calls"] > 0 and k["measured"]["median_us"] > 0]
+        rows.counted("report: a row for each kernel", status == 0 and bool(kernels) and len(measured) == len(kernels),
+                     f"{len(measured)} of {len(kernels)} kernels with output, latency, speed-up, calls, traffic", "all")
+        page = pathlib.Path(work) / "report.html"
+        done = run(BIN / "fusionctl", "report", model, "--threads", 1, "--html", page, *at, check=False)
+        text = page.read_text() if page.exists() else ""
+        elsewhere = re.search(r'(src|href)\s*=\s*["\']?\s*(https?:)?//', text)
+        rows.counted("report --html", done.returncode == 0 and "<svg" in text and elsewhere is None,
+                     f"exit {done.returncode}, {len(text)} bytes", "charts, nothing fetched from elsewhere")
+
+        status, plans = ctl("list", *at, check=False)
+        keys = [p["plan_key"] for p in plans.get("plans", [])]
+        rows.counted("list: what was planned", status == 0 and bench.get("fused", {}).get("plan_key") in keys,
+                     f"{len(keys)} plans", "the plan of bench is among them")
+        status, able = ctl("capabilities", *at, check=False)
+        names = {d["name"] for d in able.get("devices", [])}
+        ops = len(able.get("ops", []))
+        rows.counted("capabilities: operators", status == 0 and ops >= 40, f"{ops}", ">= 40")
+        rows.counted("capabilities: devices", set(DEVICES) <= names,
+                     f"{len(names)}, {len(set(DEVICES) & names)} of the five", "all five")
+        limits = {limit["name"]: limit["value"] for limit in able.get("limits", [])}
+        rows.counted("capabilities: limits", len(limits) >= 4 and all(v > 0 for v in limits.values()), f"{len(limits)}",
+                     ">= 4: bytes, objects, nodes, calls")
+    for shell in ("bash", "zsh", "fish"):
+        done = run(BIN / "fusionctl", "completion", shell, check=False)
+        ok = done.returncode == 0 and "fusionctl" in done.stdout and "bench" in done.stdout
+        rows.counted(f"completion {shell}", ok, f"exit {done.returncode}, {len(done.stdout.splitlines())} lines", "names the commands")
+
+
+def device_rows(rows, work, options):
+    model = generate(work, "bert_layer", *(["--seq", 64] if options.quick else []))
+    seen = {}
+    for device in DEVICES:
+        status, plan = ctl("plan", model, "--target", device, "--plan-only", check=False)
+        if "totals" not in plan:
+            rows.counted(f"plan --target {device}", False, plan["error"]["message"][:120], "a plan")
+            continue
+        totals = plan["totals"]
+        rows.counted(f"plan --target {device}", status == 0 and plan["target"] == device,
+                     f"{totals['kernels']} kernels, {totals['estimated_us']:.1f} us estimated", "a plan")
+        seen[device] = (totals["kernels"], totals["activation_bytes"], round(totals["estimated_us"], 3),
+                        tuple(group["ops"] for group in plan["groups"]))
+    rows.counted("plans of the five devices differ", len(seen) == 5 and len(set(seen.values())) == 5,
+                 f"{len(set(seen.values()))} different of {len(seen)}", "5")
+
+
+def executor_rows(rows):
+    """Figures of tests/bench/executor_bench; a machine that does nothing else is theirs to want."""
+    done = run(BIN / "executor_bench", "--json", check=False, timeout=900)
+    if done.returncode != 0:
+        rows.add("UNMEASURED", "executor", done.stderr.strip()[:120], "sampling < 0.5 %, dispatch <= 2 us")
+        return
+    figures = json.loads(done.stdout)
+    for row in figures["sampling"]:
+        if row["sampling"] != "on":
+            continue  # what the method cannot see
+        percent = {key: 100 * (row[key] - 1) for key in ("ratio", "low95", "high95")}
+        rows.timed(f"latency sampling: {row['plan']}, {row['threads']} thread(s)", percent["ratio"] < 0.5,
+                   f"{percent['ratio']:+.2f} % [{percent['low95']:+.2f}, {percent['high95']:+.2f}]", "< 0.5 %")
+    for row in figures["dispatch"]:
+        us = {key: row[key] / 1000 for key in ("ns_per_launch", "p10", "p90")}
+        rows.timed(f"dispatch, {row['threads']} thread(s), {row['tasks']} task(s)", us["ns_per_launch"] <= 2,
+                   f"{us['ns_per_launch']:.2f} us a launch ({us['p10']:.2f} .. {us['p90']:.2f})", "<= 2 us")
+
+
+def guard_rows(rows):
+    test_rows(rows, "guards", "server_test", "GuardTest.*", "tests/service/guard_test.cc")
+    test_rows(rows, "guards", "server_test", "BadRequestTest.Compressed:BadRequestTest.Oversize",
+              "tests/service/bad_request_test.cc")
+
+
+def soak_rows(rows, options):
+    clients, seconds = 64, 5 if options.quick else 60
+    done = run(BIN / "soak", "--clients", clients, "--seconds", seconds, "--json", check=False, timeout=seconds + 300)
+    if not done.stdout:
+        rows.counted(f"{clients} mixed clients", False, done.stderr.strip()[:120], "0 unexpected")
+        return
+    result = json.loads(done.stdout)
+    words = [w for call in result["by_call"].values() for w in call["unexpected"]] + result["server_errors"]
+    example = f": {words[0][:80]}" if words else ""
+    rows.counted(f"{clients} mixed clients, {seconds} s", done.returncode == 0 and result["unexpected"] == 0,
+                 f"{result['calls']} calls, {result['unexpected']} unexpected{example}", "0 unexpected")
+    if not options.quick:
+        known = result["by_call"]["plan known"]
+        rows.timed(f"{clients} mixed clients: memory of the server",
+                   result["resident_end_bytes"] < 2 * result["resident_start_bytes"] + (256 << 20),
+                   f"{result['resident_start_bytes'] >> 20} -> {result['resident_end_bytes'] >> 20} MiB, "
+                   f"{result['calls_per_s']:.0f} calls/s, known plans p50 {known['p50_ms']:.1f} ms, "
+                   f"p99 {known['p99_ms']:.1f} ms", "< twice and the memory limit")
+
+
+def structure_rows(rows):
+    """The build refuses what the layering forbids, and an operator is one file."""
+    for row, which, bar in (("upward include breaks the build", "unit/layering", "one is compiled and must fail"),
+                            ("headers stand alone", "header_check", "each is compiled alone"),
+                            ("stages on text graphs", "golden", "golden texts as they are"),
+                            ("generated sources of a fixed corpus", "replay", "byte-identical")):
+        done = run("ctest", "--preset", "release", "-R", which, "--no-tests=error", check=False, timeout=900)
+        total = re.search(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)", done.stdout)
+        figure = f"{total[3]} tests, {total[2]} failed" if total else "no such test"
+        rows.counted(f"{row} (ctest -R {which})", done.returncode == 0 and total is not None, figure, bar)
+    log = run("git", "-C", ROOT, "log", "--format=%x00%h", "--name-status", check=False).stdout
+    best = None
+    for commit in log.split("\0")[1:]:
+        name, *lines = commit.strip().split("\n")
+        changed = [line.split("\t") for line in lines if "\t" in line]
+        sources = [path for _, path, *_ in changed if path.endswith((".cc", ".h")) and not path.startswith("tests/")]
+        added = [path for how, path, *_ in changed if how == "A" and path.startswith("core/op/defs/")]
+        if len(added) == 1 and (best is None or len(sources) < best[0]):
+            best = (len(sources), name, added[0])
+    if best is None:
+        rows.add("UNMEASURED", "an operator is one source file", "no history, or no commit that adds exactly one", "1")
+    else:
+        rows.counted("an operator is one source file", best[0] == 1,
+                     f"{best[1]} adds {best[2]}: {best[0]} source file(s)", "1")
+
+
+def bench_rows(rows, work):
+    """Fused against op by op, each model with as many threads as the machine has."""
+    for name in ("bert_layer", "llama_small", "t5_encoder", "lstm_unroll10", "conv_bn_relu", "mbconv"):
+        model = generate(work, name)
+        for threads in sorted({1, os.cpu_count() or 1}):
+            _, bench = ctl("bench", model, "--threads", threads, "--seconds", 4)
+            ratio = bench["ratio"]
+            rows.timed(f"{name}, {threads} thread(s): fused / op by op", ratio["high95"] <= 1.02,
+                       f"{bench['fused']['latency_us']['median']:.0f} us / "
+                       f"{bench['op_by_op']['latency_us']['median']:.0f} us = {ratio['median']:.3f} "
+                       f"[{ratio['low95']:.3f}, {ratio['high95']:.3f}]", "upper bound <= 1.02")
+
+
+def peer_rows(rows, options):
+    quick = run(ROOT / "tests/bench/peers.sh", "--quick", check=False)
+    last = (quick.stdout.strip().splitlines() or [f"FAIL {quick.stderr.strip()[-100:]}"])[-1]
+    verdict, _, figure = last.partition(" ")
+    rows.add(verdict if quick.returncode == 0 else "FAIL", "peers.sh --quick", " ".join(figure.split()),
+             "both sides answer")
+    if options.quick:
+        return
+    tables = sorted((ROOT / "tests/bench/results").glob("peers-*.json"), key=lambda p: p.stat().st_mtime)
+    if not tables:
+        rows.add("UNMEASURED", "peer table", "tests/bench/peers.sh measures it", "ten models, 1 and 2 threads")
+        return
+    table = json.loads(tables[-1].read_text())
+    done = {(r["model"], r["threads"]) for r in table["rows"] if "ours" in r}
+    ratios = [r["onnxruntime"]["ratio"] for r in table["rows"] if "ours" in r]
+    rows.counted("peer table: complete", len({m for m, _ in done}) >= 10 and {t for _, t in done} >= {1, 2},
+                 f"{tables[-1].name}: {len(done)} rows, median ratio {statistics.median(ratios):.2f}",
+                 "ten models, 1 and 2 threads")
+
+
+def measure(rows, work, options):
+    generated_rows(rows, work, options)
+    shared_rows(rows, work, options)
+    tool_rows(rows, work)
+    device_rows(rows, work, options)
+    guard_rows(rows)
+    soak_rows(rows, options)
+    structure_rows(rows)
+    peer_rows(rows, options)
+    if not options.quick:
+        executor_rows(rows)
+        bench_rows(rows, work)
+
+
+def add_options(parser):
+    parser.add_argument("--data", default=ROOT.parent / "shared", help="directory with models/; default: ../shared")
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("width", "width", measure, add_options))

@@ -1,0 +1,65 @@
+"""Programs that load a model once and time bursts of runs on demand: ours and onnxruntime. Standard library only."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PEERS = ROOT / "build/peers"
+PINNED = {"onnxruntime": "1.31.1", "numpy": "2.4.6"}
+
+
+def peer_python():
+    """A Python with the pinned onnxruntime, in a venv under build/; None where PyPI cannot be reached."""
+    python = PEERS / "bin/python"
+
+    def ready():
+        ask = "import importlib.metadata as m, onnxruntime; " + "; ".join(
+            f"assert m.version('{name}') == '{version}'" for name, version in PINNED.items())
+        return python.exists() and subprocess.run([python, "-c", ask], capture_output=True).returncode == 0
+
+    if ready():
+        return python
+    if subprocess.run([sys.executable, "-m", "venv", PEERS], capture_output=True).returncode == 0:
+        pinned = [f"{name}=={version}" for name, version in PINNED.items()]
+        subprocess.run([PEERS / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *pinned], capture_output=True)
+    return python if ready() else None
+
+
+class Contender:
+    """One of them; leave the context to end it."""
+
+    def __init__(self, argv, name):
+        self.name = name
+        self.process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+
+    def burst(self, runs):
+        """Microseconds of each of so many runs."""
+        try:
+            self.process.stdin.write(f"{runs}\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise RuntimeError(f"{self.name}: {self.process.stderr.read().strip()[-500:]}")
+        return json.loads(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+def ours(server, model, threads):
+    return Contender([ROOT / "build/release/bin/run_bursts", server, model, threads], "ours")
+
+
+def onnxruntime(python, model, threads, level="all"):
+    """`level`: "all" optimisations, as it comes, or "none"."""
+    worker = pathlib.Path(__file__).with_name("ort_worker.py")
+    return Contender([python, worker, model, threads, level], f"onnxruntime {level}")

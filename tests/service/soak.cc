@@ -1,0 +1,475 @@
+// Many clients of all kinds at once, against a real fusiond with its default limits:
+//
+//   soak --clients 64 --seconds 60 [--seed N] [--json]
+//
+// Each client has a connection of its own and makes one random call after the other: plans known
+// and new, in every mode and as a stream, kernels, reports, lists, requests that are wrong, calls
+// taken back. Prints what was called, how often and how long it took, and the server's memory.
+// Exit code 1 if anything ended otherwise than it should.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <future>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "tests/service/fusion_caller.h"
+#include "tests/support/daemon.h"
+
+namespace fusion {
+namespace {
+
+using grpc::StatusCode;
+using Codes = std::set<StatusCode>;
+
+double Quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// Resident bytes of a process; 0 if it is gone.
+int64_t ResidentBytes(pid_t pid) {
+  std::ifstream status(StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
+/// What calls of one kind came to.
+struct Tally {
+  std::vector<double> ms;
+  std::map<std::string, int64_t> unexpected;  // in words, and how often
+};
+
+/// Requests that every client repeats: the first time cold, then warm.
+std::vector<v1::PlanFusionRequest> KnownRequests() {
+  std::vector<v1::PlanFusionRequest> requests;
+  for (const char* name : {"mlp", "layernorm", "mha", "bias_gelu", "lstm_cell", "gpt2_layer"}) {
+    requests.push_back(RequestFor(SentModel(name)));
+    requests.push_back(requests.back());
+    requests.back().mutable_target()->set_threads(2);
+  }
+  requests.push_back(RequestFor(SentModel("mlp")));
+  requests.back().mutable_options()->set_fusion(v1::FUSION_MODE_OP_BY_OP);
+  requests.push_back(RequestFor(SentModel("bias_gelu")));
+  requests.back().mutable_options()->set_numerics(v1::NUMERICS_BITWISE);
+  requests.push_back(RequestFor(SentModel("layernorm")));
+  requests.back().mutable_hints()->set_memory_pressure(0.9);
+  requests.push_back(RequestFor(SentModel("bert_layer"), v1::PLAN_MODE_PLAN_ONLY));
+  requests.back().mutable_target()->set_isa("avx2");
+  return requests;
+}
+
+/// One caller, on a thread of its own.
+class SoakClient {
+ public:
+  SoakClient(const std::string& address, const std::vector<v1::PlanFusionRequest>& known,
+             uint64_t seed)
+      : caller_(address), known_(known), random_(seed) {}
+
+  void RunUntil(std::chrono::steady_clock::time_point end) {
+    std::vector<double> weights;
+    for (const Action& action : Actions()) weights.push_back(action.weight);
+    std::discrete_distribution<size_t> pick(weights.begin(), weights.end());
+    while (std::chrono::steady_clock::now() < end) {
+      const Action& action = Actions()[pick(random_)];
+      Nanoseconds start = Clock::Real().Now();
+      std::string wrong = (this->*action.call)();
+      Tally& tally = tallies_[action.name];
+      tally.ms.push_back(ToMilliseconds(Clock::Real().Now() - start));
+      if (!wrong.empty()) ++tally.unexpected[wrong];
+    }
+  }
+
+  const std::map<std::string, Tally>& tallies() const { return tallies_; }
+
+ private:
+  struct Action {
+    const char* name;
+    double weight;
+    std::string (SoakClient::*call)();  // gives what is wrong with how it ended, or nothing
+  };
+  static const std::vector<Action>& Actions();
+
+  static std::string Expect(const grpc::Status& status, const Codes& codes = {StatusCode::OK}) {
+    if (codes.count(status.error_code()) > 0) return "";
+    return StrCat("code ", static_cast<int>(status.error_code()), ": ", status.error_message());
+  }
+
+  int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+
+  v1::PlanFusionRequest Known() {
+    return known_[static_cast<size_t>(Below(static_cast<int64_t>(known_.size())))];
+  }
+
+  // A graph of its own, with small kernels: rows are part of the plan's key.
+  v1::PlanFusionRequest Unknown(v1::PlanMode mode) {
+    return RequestFor(LinearReluModel(static_cast<int>(1 + Below(1'000'000))).proto(), mode);
+  }
+
+  std::string PlanKnown() {
+    v1::PlanFusionResponse response;
+    std::string wrong = Expect(caller_.Plan(Known(), &response));
+    if (!wrong.empty()) return wrong;
+    last_ = std::move(response);
+    bool compiled = !last_.kernels().empty();
+    for (const v1::KernelStatus& kernel : last_.kernels()) {
+      compiled &= kernel.state() == v1::KERNEL_STATE_READY;
+    }
+    has_kernels_ = compiled;
+    return last_.plan_key().size() == 32 ? "" : "an answer without a plan key";
+  }
+
+  std::string PlanNew() {
+    v1::PlanFusionResponse response;
+    return Expect(caller_.Plan(Unknown(v1::PLAN_MODE_PLAN_ONLY), &response));
+  }
+
+  std::string CompileNew() {
+    v1::PlanFusionResponse response;
+    std::string wrong = Expect(caller_.Plan(Unknown(v1::PLAN_MODE_COMPILE), &response));
+    for (const v1::KernelStatus& kernel : response.kernels()) {
+      if (kernel.state() != v1::KERNEL_STATE_READY) return "a kernel is not ready";
+    }
+    return wrong;
+  }
+
+  std::string PlanByDeadline() {
+    v1::PlanFusionRequest request = Below(8) == 0 ? Unknown(v1::PLAN_MODE_BY_DEADLINE) : Known();
+    request.set_mode(v1::PLAN_MODE_BY_DEADLINE);
+    request.set_ready_within_ms(static_cast<uint32_t>(Below(20)));
+    v1::PlanFusionResponse response;
+    return Expect(caller_.Plan(request, &response));
+  }
+
+  std::string PlanStreamed() {
+    grpc::ClientContext context;
+    auto reader = caller_.stub().PlanFusionStream(&context, Known());
+    v1::PlanFusionEvent event;
+    bool answered = false;
+    bool behind = false;  // something came behind the answer
+    while (reader->Read(&event)) {
+      behind |= answered;
+      answered |= event.has_response();
+    }
+    std::string wrong = Expect(reader->Finish());
+    if (!wrong.empty()) return wrong;
+    return answered && !behind ? "" : "a stream without its answer at the end";
+  }
+
+  std::string Kernels() {
+    std::vector<std::string> keys;
+    for (const v1::KernelStatus& kernel : last_.kernels()) {
+      if (has_kernels_) keys.push_back(kernel.key());
+    }
+    bool unknown = Below(4) == 0;
+    if (unknown) keys.push_back(std::string(32, static_cast<char>(Below(256))));
+    std::vector<StreamedKernel> kernels;
+    std::string wrong = Expect(caller_.GetKernels(keys, &kernels));
+    if (!wrong.empty()) return wrong;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      bool last = i + 1 == keys.size();
+      v1::KernelState expected =
+          unknown && last ? v1::KERNEL_STATE_UNKNOWN : v1::KERNEL_STATE_READY;
+      if (kernels[i].state != expected) return "a kernel in another state than expected";
+    }
+    return kernels.size() == keys.size() ? "" : "not as many kernels as asked for";
+  }
+
+  std::string Report() {
+    if (!has_kernels_ || last_.plan().launches().empty()) return "";
+    v1::ReportLatencyRequest request;
+    request.set_plan_key(last_.plan_key());
+    request.set_threads(1);
+    request.set_device("soak");
+    v1::LaunchLatency* launch = request.add_launches();
+    for (int i = 0; i < 8; ++i) launch->add_samples_us(static_cast<double>(10 + Below(100)));
+    request.add_run_samples_us(500);
+    v1::ReportLatencyResponse response;
+    grpc::ClientContext context;
+    std::string wrong = Expect(caller_.stub().ReportLatency(&context, request, &response));
+    if (!wrong.empty()) return wrong;
+    return response.accepted_samples() == 9 ? "" : "not every sample was accepted";
+  }
+
+  std::string ReportWrong() {
+    if (!has_kernels_) return "";
+    v1::ReportLatencyRequest request;
+    request.set_plan_key(last_.plan_key());
+    request.set_threads(1);
+    request.add_launches()->add_samples_us(-1);
+    v1::ReportLatencyResponse response;
+    grpc::ClientContext context;
+    return Expect(caller_.stub().ReportLatency(&context, request, &response),
+                  {StatusCode::INVALID_ARGUMENT});
+  }
+
+  std::string GetReport() {
+    v1::GetReportRequest request;
+    if (has_kernels_ && Below(2) == 0) request.set_plan_key(last_.plan_key());
+    request.set_limit(10);
+    v1::GetReportResponse response;
+    grpc::ClientContext context;
+    return Expect(caller_.stub().GetReport(&context, request, &response));
+  }
+
+  std::string ListPlans() {
+    v1::ListPlansRequest request;
+    request.set_page_size(static_cast<int32_t>(1 + Below(20)));
+    v1::ListPlansResponse response;
+    grpc::ClientContext context;
+    std::string wrong = Expect(caller_.stub().ListPlans(&context, request, &response));
+    if (!wrong.empty()) return wrong;
+    return response.plans_size() <= request.page_size() ? "" : "a page larger than asked for";
+  }
+
+  std::string Capabilities() {
+    v1::GetCapabilitiesResponse response;
+    grpc::ClientContext context;
+    std::string wrong = Expect(caller_.stub().GetCapabilities(&context, {}, &response));
+    return wrong.empty() && response.ops().empty() ? "capabilities without operators" : wrong;
+  }
+
+  std::string Malformed() {
+    std::string response;
+    std::string bytes(static_cast<size_t>(1 + Below(1000)), '\xff');
+    return Expect(caller_.CallBytes("/fusion.v1.FusionService/PlanFusion", bytes, &response),
+                  {StatusCode::INVALID_ARGUMENT});
+  }
+
+  std::string UnknownOp() {
+    TestModel m;
+    m.Input("x", {2, 4}).Node("Frobnicate", {"x"}, {"y"}, "odd one").Output("y");
+    v1::PlanFusionResponse response;
+    return Expect(caller_.Plan(RequestFor(m.proto()), &response), {StatusCode::UNIMPLEMENTED});
+  }
+
+  std::string NoTarget() {
+    v1::PlanFusionRequest request = Known();
+    request.clear_target();
+    v1::PlanFusionResponse response;
+    return Expect(caller_.Plan(request, &response), {StatusCode::INVALID_ARGUMENT});
+  }
+
+  // Bytes that would grow fiftyfold when parsed.
+  std::string Explosive() {
+    std::string graph(1'200'000, '\0');  // empty nodes: 2a 00
+    for (size_t i = 0; i < graph.size(); i += 2) graph[i] = '\x2a';
+    std::string bytes = "\x12";
+    for (size_t left = graph.size(); left > 0; left >>= 7) {
+      bytes += static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+    }
+    std::string response;
+    return Expect(
+        caller_.CallBytes("/fusion.v1.FusionService/PlanFusion", bytes + graph, &response),
+        {StatusCode::RESOURCE_EXHAUSTED});
+  }
+
+  std::string Cancelled() {
+    grpc::ClientContext context;
+    v1::PlanFusionRequest request = Unknown(v1::PLAN_MODE_COMPILE);
+    v1::PlanFusionResponse response;
+    std::promise<grpc::Status> done;
+    caller_.stub().async()->PlanFusion(&context, &request, &response, [&done](grpc::Status status) {
+      done.set_value(std::move(status));
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(Below(3000)));
+    context.TryCancel();
+    return Expect(done.get_future().get(), {StatusCode::OK, StatusCode::CANCELLED});
+  }
+
+  std::string ShortOfTime() {
+    v1::PlanFusionResponse response;
+    return Expect(caller_.Plan(Unknown(v1::PLAN_MODE_COMPILE), &response,
+                               std::chrono::milliseconds(1 + Below(5))),
+                  {StatusCode::OK, StatusCode::DEADLINE_EXCEEDED});
+  }
+
+  std::string Health() { return caller_.Healthy() ? "" : "the server does not say SERVING"; }
+
+  const FusionCaller caller_;
+  const std::vector<v1::PlanFusionRequest>& known_;
+  std::mt19937_64 random_;
+  std::map<std::string, Tally> tallies_;
+  v1::PlanFusionResponse last_;  // of PlanKnown
+  bool has_kernels_ = false;     // all of those of last_
+};
+
+const std::vector<SoakClient::Action>& SoakClient::Actions() {
+  static const std::vector<Action> kActions = {
+      {"plan known", 40, &SoakClient::PlanKnown},
+      {"plan new", 8, &SoakClient::PlanNew},
+      {"compile new", 0.5, &SoakClient::CompileNew},
+      {"plan by deadline", 8, &SoakClient::PlanByDeadline},
+      {"plan streamed", 8, &SoakClient::PlanStreamed},
+      {"kernels", 15, &SoakClient::Kernels},
+      {"report", 5, &SoakClient::Report},
+      {"report wrong", 2, &SoakClient::ReportWrong},
+      {"get report", 3, &SoakClient::GetReport},
+      {"list plans", 3, &SoakClient::ListPlans},
+      {"capabilities", 2, &SoakClient::Capabilities},
+      {"malformed", 4, &SoakClient::Malformed},
+      {"unknown op", 4, &SoakClient::UnknownOp},
+      {"no target", 4, &SoakClient::NoTarget},
+      {"explosive", 0.5, &SoakClient::Explosive},
+      {"cancelled", 1, &SoakClient::Cancelled},
+      {"short of time", 1, &SoakClient::ShortOfTime},
+      {"health", 5, &SoakClient::Health},
+  };
+  return kActions;
+}
+
+struct SoakResult {
+  std::map<std::string, Tally> tallies;
+  double seconds = 0;
+  int64_t resident_start = 0;  // bytes, once every known plan is made
+  int64_t resident_end = 0;
+  std::vector<std::string> server_errors;  // what it logged as one, how it ended
+
+  int64_t calls() const {
+    int64_t n = 0;
+    for (const auto& [name, tally] : tallies) n += static_cast<int64_t>(tally.ms.size());
+    return n;
+  }
+  int64_t unexpected() const {
+    auto n = static_cast<int64_t>(server_errors.size());
+    for (const auto& [name, tally] : tallies) {
+      for (const auto& [words, count] : tally.unexpected) n += count;
+    }
+    return n;
+  }
+};
+
+absl::StatusOr<SoakResult> Soak(int clients, double seconds, uint64_t seed) {
+  ScratchDir store;
+  ASSIGN_OR_RETURN(std::unique_ptr<TestDaemon> daemon,
+                   TestDaemon::Start(FUSIOND, {"--store", store.path("store")}));
+  const std::vector<v1::PlanFusionRequest> known = KnownRequests();
+  SoakResult result;
+  {
+    FusionCaller first(daemon->address());
+    for (const v1::PlanFusionRequest& request : known) {
+      v1::PlanFusionResponse response;
+      grpc::Status status = first.Plan(request, &response);
+      if (!status.ok()) return Internal("cold plan: ", status.error_message());
+    }
+  }
+  result.resident_start = ResidentBytes(daemon->pid());
+  auto begin = std::chrono::steady_clock::now();
+  auto end = begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                         std::chrono::duration<double>(seconds));
+  std::vector<std::unique_ptr<SoakClient>> all;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < clients; ++i) {
+    all.push_back(std::make_unique<SoakClient>(daemon->address(), known,
+                                               seed * 1000 + static_cast<uint64_t>(i)));
+  }
+  for (auto& client : all) threads.emplace_back([&client, end] { client->RunUntil(end); });
+  for (std::thread& thread : threads) thread.join();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.resident_end = ResidentBytes(daemon->pid());
+  for (const auto& client : all) {
+    for (const auto& [name, tally] : client->tallies()) {
+      Tally& sum = result.tallies[name];
+      sum.ms.insert(sum.ms.end(), tally.ms.begin(), tally.ms.end());
+      for (const auto& [words, count] : tally.unexpected) sum.unexpected[words] += count;
+    }
+  }
+  all.clear();
+  ProgramEnd ended = daemon->Stop();
+  if (ended.exit_code != 0) {
+    result.server_errors.push_back(
+        StrCat("fusiond ended with exit code ", ended.exit_code, ", signal ", ended.signal));
+  }
+  for (std::string_view line : StrSplit(ended.output, '\n')) {
+    if (line.find("\"level\":\"error\"") != std::string_view::npos) {
+      result.server_errors.emplace_back(line);
+    }
+  }
+  return result;
+}
+
+void PrintText(const SoakResult& r, int clients) {
+  std::printf("%-18s %9s %10s %10s %10s\n", "call", "calls", "p50 ms", "p99 ms", "unexpected");
+  for (const auto& [name, tally] : r.tallies) {
+    int64_t unexpected = 0;
+    for (const auto& [words, count] : tally.unexpected) unexpected += count;
+    std::printf("%-18s %9zu %10.2f %10.2f %10lld\n", name.c_str(), tally.ms.size(),
+                Quantile(tally.ms, 0.5), Quantile(tally.ms, 0.99),
+                static_cast<long long>(unexpected));
+  }
+  for (const auto& [name, tally] : r.tallies) {
+    for (const auto& [words, count] : tally.unexpected) {
+      std::printf("unexpected: %s, %lld times: %s\n", name.c_str(), static_cast<long long>(count),
+                  words.c_str());
+    }
+  }
+  for (const std::string& error : r.server_errors) std::printf("server: %s\n", error.c_str());
+  std::printf(
+      "%d clients, %.1f s: %lld calls, %.0f a second; server memory %s -> %s; %lld "
+      "unexpected\n",
+      clients, r.seconds, static_cast<long long>(r.calls()),
+      static_cast<double>(r.calls()) / r.seconds, HumanBytes(r.resident_start).c_str(),
+      HumanBytes(r.resident_end).c_str(), static_cast<long long>(r.unexpected()));
+}
+
+void PrintJson(const SoakResult& r, int clients) {
+  nlohmann::json calls = nlohmann::json::object();
+  for (const auto& [name, tally] : r.tallies) {
+    calls[name] = {{"calls", tally.ms.size()},
+                   {"p50_ms", Quantile(tally.ms, 0.5)},
+                   {"p99_ms", Quantile(tally.ms, 0.99)},
+                   {"unexpected", tally.unexpected}};
+  }
+  nlohmann::json out = {{"clients", clients},
+                        {"seconds", r.seconds},
+                        {"calls", r.calls()},
+                        {"calls_per_s", static_cast<double>(r.calls()) / r.seconds},
+                        {"unexpected", r.unexpected()},
+                        {"resident_start_bytes", r.resident_start},
+                        {"resident_end_bytes", r.resident_end},
+                        {"server_errors", r.server_errors},
+                        {"by_call", std::move(calls)}};
+  std::printf("%s\n", out.dump(1).c_str());
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Many clients of all kinds at once, against a real fusiond.");
+  int clients = 64;
+  double seconds = 60;
+  uint64_t seed = 1;
+  bool json = false;
+  app.add_option("--clients", clients, "at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--seconds", seconds, "how long")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app.add_option("--seed", seed, "of what is called")->capture_default_str();
+  app.add_flag("--json", json, "one JSON object");
+  CLI11_PARSE(app, argc, argv);
+  absl::StatusOr<SoakResult> result = Soak(clients, seconds, seed);
+  if (!result.ok()) {
+    std::fprintf(stderr, "soak: %s\n", std::string(Message(result.status())).c_str());
+    return 1;
+  }
+  if (json) {
+    PrintJson(*result, clients);
+  } else {
+    PrintText(*result, clients);
+  }
+  return result->unexpected() == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace fusion
+
+int main(int argc, char** argv) { return fusion::Main(argc, argv); }
