@@ -61,8 +61,8 @@ step "cold: plan, generate, compile and check every kernel (fusionctl plan)"
 step "outputs against the reference evaluator (fusionctl verify)"
 "$bin/fusionctl" verify --server "$server" "$model"
 
-step "latency, fused against op by op (fusionctl run)"
-"$bin/fusionctl" run --server "$server" "$model"
+step "latency, fused against op by op (fusionctl bench)"
+"$bin/fusionctl" bench --server "$server" "$model"
 
 step "warm: the same request again"
 "$bin/fusionctl" plan --server "$server" "$model" | grep -E '^(plan|time|kernels):'

@@ -42,6 +42,8 @@ const Choices<ShowWhat> kShowWhats = {
     {"plan", ShowWhat::kPlan},   {"schedule", ShowWhat::kSchedule}, {"source", ShowWhat::kSource}};
 const Choices<ShowFormat> kShowFormats = {
     {"text", ShowFormat::kText}, {"json", ShowFormat::kJson}, {"dot", ShowFormat::kDot}};
+const Choices<Shell> kShells = {
+    {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
 
 // What is wrong with a value; empty if nothing is.
 
@@ -78,16 +80,18 @@ std::string CheckAddress(const std::string& word) {
 template <typename T>
 CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const Choices<T>& choices,
                        const std::string& help, const std::string& hint = "") {
-  std::string words = StrJoin(choices, ", ", [](const auto& choice) { return choice.first; });
+  auto join = [&choices](std::string_view separator) {
+    return StrJoin(choices, separator, [](const auto& choice) { return choice.first; });
+  };
+  std::string words = join(", ");
   return app
       ->add_option_function<std::string>(
-          name, [field, choices](const std::string& word) { *field = choices.at(word); },
-          help + ": " + words)
+          name, [field, choices](const std::string& word) { *field = choices.at(word); }, help)
       ->check([choices, words, hint](const std::string& word) {
         if (choices.count(word) > 0) return std::string();
         return StrCat("expected one of ", words, "; got ", QuoteShort(word), hint);
       })
-      ->type_name("WORD");
+      ->type_name(StrCat("{", join(","), "}"));
 }
 
 void AddServiceOptions(CLI::App* app, Arguments* a) {
@@ -115,6 +119,7 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
     option->excludes(server)->group("Own fusiond");
   }
   app->add_flag("--json", a->json, "one JSON object on stdout");
+  app->add_flag("--quiet", a->quiet, "no progress on stderr");
 }
 
 void AddBind(CLI::App* app, Arguments* a) {
@@ -138,11 +143,15 @@ void AddBind(CLI::App* app, Arguments* a) {
       ->type_name("NAME=NUMBER");
 }
 
-void AddModelOptions(CLI::App* app, Arguments* a, bool with_isa) {
+void AddModel(CLI::App* app, Arguments* a) {
   app->add_option("MODEL", a->model, "an ONNX file")
       ->required()
       ->check(CheckNotEmpty)
-      ->type_name("");
+      ->type_name("FILE.onnx");
+}
+
+// How the MODEL is planned.
+void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
   app->add_option("--threads", a->threads, "threads that run the plan; default: usable cores")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
@@ -170,42 +179,88 @@ void AddModelOptions(CLI::App* app, Arguments* a, bool with_isa) {
 
 void AddDataOptions(CLI::App* app, Arguments* a) {
   app->add_option("--data", a->data,
-                  "directory with input_0.pb, ... (verify: and output_0.pb, ...), or one of "
-                  "ONNX's cases with test_data_set_0, ...; default: random inputs")
+                  "directory with input_0.pb, ... and perhaps output_0.pb, ..., or one of ONNX's "
+                  "cases with test_data_set_0, ...; default: random inputs")
       ->check(CheckNotEmpty)
       ->type_name("DIR");
   app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
 }
 
-CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
-                     CommandKind kind) {
+CLI::App* AddLocalCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
+                          CommandKind kind) {
   CLI::App* command = app->add_subcommand(name, help);
   command->callback([a, kind] { a->command = kind; });
   command->footer(kFooter);
+  return command;
+}
+
+CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
+                     CommandKind kind) {
+  CLI::App* command = AddLocalCommand(app, name, help, a, kind);
   AddServiceOptions(command, a);
   return command;
 }
 
-void AddCommands(CLI::App* app, Arguments* a) {
-  CLI::App* plan = AddCommand(app, "plan", "groups, kernels, traffic and estimates of a model", a,
-                              CommandKind::kPlan);
-  AddModelOptions(plan, a, true);
-  plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
-  plan->add_flag("!--no-compile", a->compile, "plan only");
+CLI::App* AddModelCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
+                          CommandKind kind, bool with_isa) {
+  CLI::App* command = AddCommand(app, name, help, a, kind);
+  AddModel(command, a);
+  AddPlanOptions(command, a, with_isa);
+  return command;
+}
 
-  CLI::App* run = AddCommand(app, "run", "latency, fused against op by op in the same process", a,
-                             CommandKind::kRun);
-  AddModelOptions(run, a, false);
+void AddPlan(CLI::App* app, Arguments* a) {
+  CLI::App* plan = AddModelCommand(app, "plan", "groups, kernels, traffic and estimates of a model",
+                                   a, CommandKind::kPlan, /*with_isa=*/true);
+  plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
+  plan->add_option("--target", a->target,
+                   "plan for this device, by the name of its spec: h100, ascend_910b, "
+                   "generic-avx2, ...; a wrong name lists them; threads default to its units")
+      ->check(CheckNotEmpty)
+      ->excludes(plan->get_option("--isa"))
+      ->type_name("NAME");
+  plan->add_flag("!--plan-only,!--no-compile", a->compile,
+                 "estimates only, nothing is compiled; needed for a device without a code generator");
+}
+
+void AddRun(CLI::App* app, Arguments* a) {
+  CLI::App* run = AddModelCommand(app, "run", "runs a model and shows its outputs", a,
+                                  CommandKind::kRun, /*with_isa=*/false);
   AddDataOptions(run, a);
-  run->add_option("--repeat", a->repeat, "pairs of runs")
+  run->add_option("--repeat", a->repeat, "runs that are timed, one after the other")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str()
       ->type_name("N");
+  run->add_option("--out", a->out, "directory in which the outputs are written as output_0.pb, ...")
+      ->check(CheckNotEmpty)
+      ->type_name("DIR");
+}
 
-  CLI::App* verify = AddCommand(
+void AddBench(CLI::App* app, Arguments* a) {
+  CLI::App* bench = AddModelCommand(
+      app, "bench", "measures fused kernels against op by op, in pairs of runs in one process", a,
+      CommandKind::kBench, /*with_isa=*/false);
+  AddDataOptions(bench, a);
+  bench->add_option("--seconds", a->seconds, "time for pairs of runs; 10000 pairs are the most")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str()
+      ->type_name("S");
+  bench->add_option("--pairs", a->pairs, "exactly so many pairs of runs, whatever they take")
+      ->check(CLI::Range(1, kMaxBenchPairs))
+      ->type_name("N");
+  bench->add_option("--warmup", a->warmup, "pairs of runs before those that count")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->type_name("N");
+  bench->add_flag("--kernels", a->per_kernel, "also each kernel: time, estimate, rates");
+  bench->add_flag("!--no-report", a->report,
+                  "do not tell the service of --server or --store what the kernels took");
+}
+
+void AddVerify(CLI::App* app, Arguments* a) {
+  CLI::App* verify = AddModelCommand(
       app, "verify", "compares outputs with expected ones, or with the reference evaluator", a,
-      CommandKind::kVerify);
-  AddModelOptions(verify, a, false);
+      CommandKind::kVerify, /*with_isa=*/false);
   AddDataOptions(verify, a);
   verify->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
       ->check(CheckTolerance)
@@ -213,18 +268,57 @@ void AddCommands(CLI::App* app, Arguments* a) {
   verify->add_option("--rtol", a->rtol, "tolerance relative to max|b| of the output; default 1e-4")
       ->check(CheckTolerance)
       ->type_name("R");
+}
 
-  CLI::App* show =
-      AddCommand(app, "show", "one form of a model on its way to kernels", a, CommandKind::kShow);
-  AddModelOptions(show, a, true);
+void AddShow(CLI::App* app, Arguments* a) {
+  CLI::App* show = AddModelCommand(app, "show", "one form of a model on its way to kernels", a,
+                                   CommandKind::kShow, /*with_isa=*/true);
   AddChoice(show, "WHAT", &a->what, kShowWhats, "form", " after the MODEL")->required();
   AddChoice(show, "--format", &a->format, kShowFormats, "notation (dot: graph, smg and plan)");
+}
 
-  CLI::App* kernels = AddCommand(app, "kernels", "the compiled kernels of a model and their checks",
-                                 a, CommandKind::kKernels);
-  AddModelOptions(kernels, a, true);
+void AddReport(CLI::App* app, Arguments* a) {
+  CLI::App* report = AddCommand(app, "report", "measured latencies of plans beside the estimates",
+                                a, CommandKind::kReport);
+  report
+      ->add_option("PLAN", a->subject,
+                   "key of a plan, 8 of its digits or more, or a model; default: every plan that "
+                   "latencies were reported of")
+      ->check(CheckNotEmpty)
+      ->type_name("KEY|FILE.onnx");
+  AddPlanOptions(report, a, /*with_isa=*/true);
+  report->add_option("--html", a->html, "also as a page with charts, in this file")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+}
+
+void AddCommands(CLI::App* app, Arguments* a) {
+  AddPlan(app, a);
+  AddRun(app, a);
+  AddBench(app, a);
+  AddVerify(app, a);
+  AddShow(app, a);
+  AddModelCommand(app, "kernels", "the compiled kernels of a model and their checks", a,
+                  CommandKind::kKernels, /*with_isa=*/true);
+  AddReport(app, a);
+
+  CLI::App* list = AddCommand(app, "list", "the plans that a service has stored, newest first", a,
+                              CommandKind::kList);
+  list->add_option("--limit", a->limit, "so many at most; default: all")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
+  list->add_flag("--full", a->full_keys, "whole keys, 64 digits");
+
+  CLI::App* capabilities =
+      AddCommand(app, "capabilities", "devices, operators and limits of a service", a,
+                 CommandKind::kCapabilities);
+  capabilities->add_flag("--ops", a->ops, "every operator and its opsets");
 
   AddCommand(app, "status", "whether the service answers, and how fast", a, CommandKind::kStatus);
+
+  CLI::App* completion = AddLocalCommand(app, "completion", "a script that completes command lines",
+                                         a, CommandKind::kCompletion);
+  AddChoice(completion, "SHELL", &a->shell, kShells, "for this shell")->required();
 }
 
 // What single options cannot say.
@@ -232,6 +326,10 @@ std::string Contradiction(const Arguments& a) {
   bool drawn = a.what == ShowWhat::kGraph || a.what == ShowWhat::kSmg || a.what == ShowWhat::kPlan;
   if (a.command == CommandKind::kShow && a.format == ShowFormat::kDot && !drawn) {
     return "--format dot is for graph, smg and plan";
+  }
+  bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList;
+  if (stored && a.server.empty() && a.store.empty()) {
+    return "the plans of which service? expected --server ADDRESS or --store DIR";
   }
   return "";
 }
@@ -251,20 +349,25 @@ std::string CommandError(CLI::App* app, int argc, const char* const* argv) {
 
 }  // namespace
 
+std::unique_ptr<CLI::App> MakeCommandLine(Arguments* arguments) {
+  auto app = std::make_unique<CLI::App>(kSummary, "fusionctl");
+  app->footer(kFooter);
+  app->set_version_flag("--version", "fusionctl " FUSION_VERSION);
+  app->require_subcommand(1);
+  AddCommands(app.get(), arguments);
+  return app;
+}
+
 ParsedArguments ParseArguments(int argc, const char* const* argv) {
   ParsedArguments out;
-  CLI::App app(kSummary, "fusionctl");
-  app.footer(kFooter);
-  app.set_version_flag("--version", "fusionctl " FUSION_VERSION);
-  app.require_subcommand(1);
-  AddCommands(&app, &out.arguments);
+  std::unique_ptr<CLI::App> app = MakeCommandLine(&out.arguments);
   try {
-    app.parse(argc, argv);
+    app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // the library has no other way to say it
     std::ostringstream text, ignored;
-    bool asked = app.exit(error, text, ignored) == 0;
+    bool asked = app->exit(error, text, ignored) == 0;
     out.exit_code = asked ? kExitOk : kExitUsage;
-    out.text = asked ? text.str() : CommandError(&app, argc, argv);
+    out.text = asked ? text.str() : CommandError(app.get(), argc, argv);
     if (out.text.empty()) out.text = error.what();
     return out;
   }

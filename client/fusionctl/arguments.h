@@ -1,10 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/bundle/options.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace fusion {
 
@@ -18,15 +23,32 @@ enum ExitCode : int {
   kExitNoMemory = 5,  // this process has too little memory for the model
 };
 
-enum class CommandKind : uint8_t { kPlan, kRun, kVerify, kShow, kKernels, kStatus };
+enum class CommandKind : uint8_t {
+  kPlan,
+  kRun,
+  kBench,
+  kVerify,
+  kShow,
+  kKernels,
+  kReport,
+  kList,
+  kCapabilities,
+  kStatus,
+  kCompletion,
+};
 enum class ShowWhat : uint8_t { kGraph, kProgram, kSmg, kSchedule, kPlan, kSource };
 enum class ShowFormat : uint8_t { kText, kJson, kDot };
+enum class Shell : uint8_t { kBash, kZsh, kFish };
+
+/// More samples say nothing more.
+inline constexpr int kMaxBenchPairs = 10000;
 
 /// The command line, checked as far as it goes without looking at a file.
 struct Arguments {
   CommandKind command = CommandKind::kPlan;
   std::string model;
   bool json = false;
+  bool quiet = false;  // no progress
 
   // Where the plan comes from.
   std::string server;   // empty: an embedded one
@@ -40,15 +62,28 @@ struct Arguments {
   PlanOptions options;
 
   // Of single commands.
-  std::string data;            // run, verify
+  std::string data;            // run, bench, verify
   std::optional<double> atol;  // verify
   std::optional<double> rtol;  // verify
-  uint64_t seed = 1;           // run, verify
-  int repeat = 50;             // run
+  uint64_t seed = 1;           // run, bench, verify
+  int repeat = 1;              // run
+  std::string out;             // run: directory for the outputs; empty: none
+  double seconds = 5;          // bench, of paired runs
+  int pairs = 0;               // bench; 0: as many as fit into `seconds`
+  int warmup = 3;              // bench
+  bool per_kernel = false;     // bench
+  bool report = true;          // bench: tells a service that keeps reports
+  std::string target;          // plan: device spec; empty: this machine, or `isa`
   bool node_names = false;     // plan
   bool compile = true;         // plan
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
+  std::string subject;     // report: plan key or model; empty: every plan
+  std::string html;        // report: file; empty: none
+  int limit = 0;           // list; 0: all
+  bool full_keys = false;  // list
+  bool ops = false;        // capabilities
+  Shell shell = Shell::kBash;
 };
 
 /// The outcome of reading the command line.
@@ -61,5 +96,10 @@ struct ParsedArguments {
 };
 
 ParsedArguments ParseArguments(int argc, const char* const* argv);
+
+/// Commands and options as the parser knows them; they write into `arguments`, which outlives it.
+/// The type name of what takes a value says what fits: "{a,b}" these words, "FILE" and "PROGRAM" a
+/// file, "FILE.onnx" one of that kind, "DIR" a directory, others something else.
+std::unique_ptr<CLI::App> MakeCommandLine(Arguments* arguments);
 
 }  // namespace fusion

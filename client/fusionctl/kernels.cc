@@ -8,9 +8,9 @@ namespace fusion {
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
-    progress->Show("planning and compiling");
-    ASSIGN_OR_RETURN(FusionReply reply,
-                     client.PlanFusion(model->Request(arguments, arguments.options)));
+    ASSIGN_OR_RETURN(
+        FusionReply reply,
+        PlanWithProgress(client, model->Request(arguments, arguments.options), progress));
     progress->Clear();
     if (arguments.json) {
       PrintJson(Json{{"kernels", KernelsJson(reply)}});

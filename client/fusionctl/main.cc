@@ -20,14 +20,24 @@ RunCommand CommandOf(CommandKind kind) {
       return RunPlan;
     case CommandKind::kRun:
       return RunRun;
+    case CommandKind::kBench:
+      return RunBench;
     case CommandKind::kVerify:
       return RunVerify;
     case CommandKind::kShow:
       return RunShow;
     case CommandKind::kKernels:
       return RunKernels;
+    case CommandKind::kReport:
+      return RunReport;
+    case CommandKind::kList:
+      return RunList;
+    case CommandKind::kCapabilities:
+      return RunCapabilities;
     case CommandKind::kStatus:
       return RunStatus;
+    case CommandKind::kCompletion:
+      return RunCompletion;
   }
   return nullptr;
 }
@@ -61,7 +71,9 @@ int Main(int argc, char** argv) {
     PrintError(json, "USAGE", parsed.text + "; see fusionctl --help");
     return *parsed.exit_code;
   }
-  Progress progress;
+  const char* terminal = std::getenv("TERM");
+  bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
   absl::StatusOr<ExitCode> code = CommandOf(parsed.arguments.command)(parsed.arguments, &progress);
   progress.Clear();
   if (code.ok()) return *code;

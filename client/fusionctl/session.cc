@@ -89,6 +89,23 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
   return code;
 }
 
+absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionRequest& request,
+                                             Progress* progress) {
+  bool compiles = request.mode != PlanMode::kPlanOnly;
+  progress->Show(compiles ? "planning and compiling" : "planning");
+  if (!progress->enabled()) return client.PlanFusion(request);
+  absl::StatusOr<FusionReply> reply = client.PlanFusion(request, [&](const PlanProgress& at) {
+    std::string elapsed = HumanMilliseconds(ToMilliseconds(at.elapsed));
+    if (at.total > 0) {
+      progress->Show(StrCat(elapsed, "  ", at.stage), at.done, at.total);
+    } else {
+      progress->Show(StrCat(elapsed, "  ", at.stage));
+    }
+  });
+  progress->Clear();
+  return reply;
+}
+
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path) {
   std::unique_ptr<ModelFile> file(new ModelFile);
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);

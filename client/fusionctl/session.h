@@ -30,6 +30,11 @@ using ServiceWork = std::function<absl::StatusOr<ExitCode>(const Client& client)
 absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,
                                      const ServiceWork& work);
 
+/// Asks for a plan; where `progress` is seen it says how far the service is, else the answer is all
+/// there is. A service too old to say so is asked plainly.
+absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionRequest& request,
+                                             Progress* progress);
+
 /// The model of a command: as a request, and as weights. Errors are bad input.
 class ModelFile {
  public:
@@ -66,9 +71,14 @@ void Print(const std::string& text);
 // The commands. What they print for people ends in a line end.
 absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunBench(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunCapabilities(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunStatus(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunCompletion(const Arguments& arguments, Progress* progress);
 
 }  // namespace fusion

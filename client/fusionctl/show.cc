@@ -136,11 +136,10 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
-    progress->Show("planning");
     FusionRequest request = model->Request(arguments, arguments.options);
     request.mode = PlanMode::kPlanOnly;
     request.dumps = TextsFor(arguments);
-    ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+    ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     progress->Clear();
     if (arguments.format == ShowFormat::kJson) {
       RETURN_IF_ERROR(ShowJson(arguments, reply));

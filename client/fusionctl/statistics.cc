@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "core/base/check.h"
 
@@ -21,6 +22,41 @@ MedianInterval MedianOf(std::vector<double> samples) {
   double half = 1.96 * std::sqrt(n) / 2;
   out.low = at(std::floor(n / 2 - half));
   out.high = at(std::ceil(n / 2 + half + 1));
+  return out;
+}
+
+MedianInterval BootstrapMedian(const std::vector<double>& samples) {
+  constexpr int kDraws = 1000;
+  MedianInterval out;
+  out.median = Quantile(samples, 0.5);
+  std::mt19937_64 random(samples.size());  // the same every time
+  std::vector<double> drawn(samples.size());
+  std::vector<double> medians;
+  for (int i = 0; i < kDraws; ++i) {
+    for (double& value : drawn) value = samples[random() % samples.size()];
+    auto middle = drawn.begin() + static_cast<std::ptrdiff_t>(drawn.size() / 2);
+    std::nth_element(drawn.begin(), middle, drawn.end());
+    bool odd = drawn.size() % 2 != 0;
+    medians.push_back(odd ? *middle : (*middle + *std::max_element(drawn.begin(), middle)) / 2);
+  }
+  out.low = Quantile(medians, 0.025);
+  out.high = Quantile(medians, 0.975);
+  return out;
+}
+
+double Quantile(std::vector<double> samples, double part) {
+  FUSION_CHECK(!samples.empty(), "a quantile of something");
+  std::sort(samples.begin(), samples.end());
+  double rank = part * static_cast<double>(samples.size() - 1);
+  auto below = static_cast<size_t>(rank);
+  size_t above = std::min(below + 1, samples.size() - 1);
+  return std::lerp(samples[below], samples[above], rank - static_cast<double>(below));
+}
+
+std::vector<double> Ratios(const std::vector<double>& a, const std::vector<double>& b) {
+  FUSION_CHECK(a.size() == b.size(), "samples in pairs");
+  std::vector<double> out;
+  for (size_t i = 0; i < a.size(); ++i) out.push_back(a[i] / b[i]);
   return out;
 }
 

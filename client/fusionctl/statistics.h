@@ -1,18 +1,30 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace fusion {
 
-/// The median of samples and its 95 % interval from order statistics: no assumption about their
-/// distribution. Of fewer than six samples the interval is their range.
+/// The median of samples and its 95 % interval.
 struct MedianInterval {
   double median = 0;
   double low = 0;
   double high = 0;
 };
 
-/// `samples` must not be empty.
+/// With the interval from order statistics: no assumption about the distribution of the samples,
+/// which must not be none. Of fewer than six samples the interval is their range.
 MedianInterval MedianOf(std::vector<double> samples);
+
+/// With the interval from medians of samples drawn again, with replacement (percentile bootstrap).
+/// The same samples give the same interval.
+MedianInterval BootstrapMedian(const std::vector<double>& samples);
+
+/// The value below which a part of the samples lies, 0..1, interpolated between neighbours. At
+/// least one sample.
+double Quantile(std::vector<double> samples, double part);
+
+/// a[i] / b[i]; as many of both.
+std::vector<double> Ratios(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace fusion

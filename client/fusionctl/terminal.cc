@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <libsmartcols/libsmartcols.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +35,12 @@ std::string WithoutTrailingSpaces(std::string_view text) {
   return out;
 }
 
+size_t StderrColumns() {
+  winsize size{};
+  bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col : 80;
+}
+
 struct FreeTable {
   void operator()(libscols_table* table) const { scols_unref_table(table); }
 };
@@ -59,12 +67,29 @@ std::string Bold(const std::string& text) { return Coloured(text, "1"); }
 std::string Good(const std::string& text) { return Coloured(text, "32"); }
 std::string Bad(const std::string& text) { return Coloured(text, "31"); }
 
-Progress::Progress() : enabled_(isatty(STDERR_FILENO) != 0) {}
+std::string ProgressBar(int64_t done, int64_t total, int width) {
+  auto filled = static_cast<size_t>(std::clamp<int64_t>(done * width / total, 0, width));
+  return StrCat("[", std::string(filled, '#'),
+                std::string(static_cast<size_t>(width) - filled, '-'), "]");
+}
+
+Progress::Progress(bool wanted) : enabled_(wanted && isatty(STDERR_FILENO) != 0) {}
 Progress::~Progress() { Clear(); }
 
-void Progress::Show(const std::string& what) {
+void Progress::Show(const std::string& what) { Draw(what + " ..."); }
+
+void Progress::Show(const std::string& what, int64_t done, int64_t total) {
+  constexpr int kBarWidth = 20;
+  Draw(StrCat(ProgressBar(done, total, kBarWidth), " ", what, " ", done, "/", total));
+}
+
+void Progress::Draw(const std::string& line) {
   if (!enabled_) return;
-  std::fprintf(stderr, "\r\x1b[K%s ...", what.c_str());
+  std::string printable = line.substr(0, StderrColumns() - 1);
+  for (char& c : printable) {  // addresses and stages come from elsewhere
+    if (c < 0x20 || c > 0x7e) c = '?';
+  }
+  std::fprintf(stderr, "\r\x1b[K%s", printable.c_str());
   std::fflush(stderr);
   shown_ = true;
 }
@@ -120,6 +145,14 @@ std::string HumanFlops(double flops) {
 }
 
 std::string HumanPercent(double part) { return fmt::format("{:.1f} %", part * 100); }
+
+std::string HumanAge(double seconds) {
+  seconds = std::max(seconds, 0.0);  // clocks of two machines
+  if (seconds < 60) return fmt::format("{:.0f} s", std::floor(seconds));
+  if (seconds < 3600) return fmt::format("{:.0f} min", std::floor(seconds / 60));
+  if (seconds < 2 * 86400) return fmt::format("{:.0f} h", std::floor(seconds / 3600));
+  return fmt::format("{:.0f} d", std::floor(seconds / 86400));
+}
 
 std::string ShortNumber(double value) {
   if (value == 0) return "0";

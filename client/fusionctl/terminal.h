@@ -17,19 +17,28 @@ std::string Bold(const std::string& text);
 std::string Good(const std::string& text);
 std::string Bad(const std::string& text);
 
+/// How far something is, in `width` cells: "[####----]". `total` > 0.
+std::string ProgressBar(int64_t done, int64_t total, int width);
+
 /// A line on stderr that says what is being waited for; only if stderr is a terminal. The next one
-/// replaces it; the destructor removes it.
+/// replaces it; the destructor removes it. It never wraps.
 class Progress {
  public:
-  Progress();
+  /// `wanted`: false shows nothing; so it must be on a terminal that cannot clear a line.
+  explicit Progress(bool wanted = true);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// True if what is shown is seen.
+  bool enabled() const { return enabled_; }
   void Show(const std::string& what);
+  /// The same with a bar.
+  void Show(const std::string& what, int64_t done, int64_t total);
   void Clear();
 
  private:
+  void Draw(const std::string& line);
   bool shown_ = false;
   const bool enabled_;
 };
@@ -64,6 +73,7 @@ std::string HumanMicroseconds(double us);  // "812 us", "12.3 ms", "1.52 s"
 std::string HumanMilliseconds(double ms);
 std::string HumanFlops(double flops);   // "1.81 Gflop"
 std::string HumanPercent(double part);  // 0.774 -> "77.4 %"
+std::string HumanAge(double seconds);   // "42 s", "3 min", "5 h", "12 d"
 std::string ShortNumber(double value);  // "1.2e-06", "0.775"
 
 }  // namespace fusion

@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "client/fusionctl/data.h"
+#include "client/fusionctl/contender.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 #include "core/graph/evaluate.h"
@@ -57,7 +58,7 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
                        std::optional<RunData> data, Progress* progress, Verification* out) {
   PlanOptions options = arguments.options;
   if (data) options = BindToData(options, data->inputs, model);
-  bool evaluated = !data;
+  bool evaluated = !data || data->outputs.empty();
   std::optional<Graph> graph;
   if (evaluated) {
     ASSIGN_OR_RETURN(graph, ImportModel(model, options));
@@ -66,18 +67,17 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
     data.emplace();
     ASSIGN_OR_RETURN(data->inputs, RandomData(*graph, arguments.seed));
   }
-  progress->Show("planning and compiling");
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<FusedModel> fused,
-      FusedModel::Load(client, model.Request(arguments, options),
-                       [&model](const std::string& name) { return model.Weight(name); }));
-  out->reply = fused->reply();
+  ASSIGN_OR_RETURN(Contender fused, Contender::Load(arguments, model, client, options, progress));
+  out->reply = fused.reply();
   progress->Show("running");
-  ASSIGN_OR_RETURN(std::vector<HostTensor> got, fused->Run(data->inputs));
+  std::vector<const HostTensor*> inputs;
+  for (const HostTensor& tensor : data->inputs) inputs.push_back(&tensor);
+  RETURN_IF_ERROR(fused.Run(inputs, /*counts=*/false));
+  const std::vector<HostTensor>& got = fused.outputs();
   if (evaluated) {
     progress->Show("evaluating");
     ASSIGN_OR_RETURN(data->outputs,
-                     EvaluateModel(*graph, model, data->inputs, fused->plan().threads));
+                     EvaluateModel(*graph, model, data->inputs, fused.plan().threads));
   }
   if (got.size() != data->outputs.size()) {
     return InvalidArgument(data->name, " has ", data->outputs.size(), " outputs, the model ",
@@ -85,10 +85,12 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
   }
   for (size_t i = 0; i < got.size(); ++i) {
     const HostTensor& wanted = data->outputs[i];
-    OutputResult result{
-        data->name,          evaluated ? "evaluator" : "data",
-        fused->outputs()[i], StrCat(DTypeName(got[i].dtype()), DimsToString(got[i].dims())),
-        got[i].elements(),   Compare(got[i], wanted, ToleranceFor(arguments, wanted.dtype()))};
+    OutputResult result{data->name,
+                        evaluated ? "evaluator" : "data",
+                        fused.model().outputs()[i],
+                        StrCat(DTypeName(got[i].dtype()), DimsToString(got[i].dims())),
+                        got[i].elements(),
+                        Compare(got[i], wanted, ToleranceFor(arguments, wanted.dtype()))};
     if (result.difference.other_type) {
       StrAppend(&result.type,
                 StrCat(", expected ", DTypeName(wanted.dtype()), DimsToString(wanted.dims())));
@@ -99,9 +101,23 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
   return absl::OkStatus();
 }
 
-// The same for every output: data sets come with all of theirs, or there is no data set.
+// "mixed" for data sets of which some come with outputs.
 std::string_view Reference(const Verification& v) {
-  return v.outputs.empty() ? "evaluator" : std::string_view(v.outputs.front().reference);
+  if (v.outputs.empty()) return "evaluator";
+  std::string_view first = v.outputs.front().reference;
+  bool same = std::all_of(v.outputs.begin(), v.outputs.end(),
+                          [&](const OutputResult& o) { return o.reference == first; });
+  return same ? first : "mixed";
+}
+
+// For people: what the outputs were compared with.
+std::string ReferenceText(const Arguments& arguments, const Verification& v) {
+  if (Reference(v) == "data") return StrCat("the outputs in ", arguments.data);
+  if (arguments.data.empty()) return "the reference evaluator";
+  std::string on_data = StrCat("the reference evaluator on the inputs in ", arguments.data);
+  return Reference(v) == "mixed"
+             ? StrCat("the outputs in ", arguments.data, ", and ", on_data, " that have none")
+             : StrCat(on_data, ", which has no expected outputs");
 }
 
 Json VerificationJson(const Verification& v, const ModelFile& model) {
@@ -152,14 +168,13 @@ std::string VerificationText(const Arguments& arguments, const Verification& v,
                d.other_type ? "type differs" : StrCat(d.outside, " of ", o.elements), note});
   }
   Tolerance tolerance = ToleranceFor(arguments, DType::kF32);
-  std::string reference = Reference(v) == "data" ? StrCat("the outputs in ", arguments.data)
-                                                 : "the reference evaluator";
   return StrCat(
       Bold(arguments.model), ": ", Count(plan.nodes, "node"), " in ",
       Count(RunGroups(plan), "group"), ", ", Count(plan.totals.kernels, "kernel"), ", ",
       Count(static_cast<int64_t>(plan.fallbacks.size()), "fallback"), ", on ", TargetText(plan),
-      "\n\n", table.ToString(), "\n", v.pass ? Good("PASS") : Bad("FAIL"), " against ", reference,
-      ", tolerance ", ShortNumber(tolerance.atol), " + ", ShortNumber(tolerance.rtol), " max|b|",
+      "\n\n", table.ToString(), "\n", v.pass ? Good("PASS") : Bad("FAIL"), " against ",
+      ReferenceText(arguments, v), ", tolerance ", ShortNumber(tolerance.atol), " + ",
+      ShortNumber(tolerance.rtol), " max|b|",
       model.made_up_weights() ? "; the model has no weights, random ones were used" : "", "\n");
 }
 
@@ -172,13 +187,7 @@ absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progres
     sets.emplace_back(std::nullopt);
   } else {
     ASSIGN_OR_RETURN(std::vector<RunData> loaded, LoadData(arguments.data, *model));
-    for (RunData& data : loaded) {
-      if (data.outputs.empty()) {
-        return InvalidArgument("nothing to compare with: ", Quote(data.name),
-                               " has no output_0.pb");
-      }
-      sets.emplace_back(std::move(data));
-    }
+    for (RunData& data : loaded) sets.emplace_back(std::move(data));
   }
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     Verification result;

@@ -6,18 +6,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/file.h"
-#include "core/graph/evaluate.h"
-#include "core/import/import.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/test_data.h"
-#include "core/onnx/weight_source.h"
 #include "tests/models/models.h"
 #include "tests/service/dot_syntax.h"
-#include "tests/service/run_program.h"
-#include "tests/support/daemon.h"
+#include "tests/service/fusionctl_fixture.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {
@@ -26,95 +23,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-using Json = nlohmann::json;
 
 constexpr const char* kHostile = "*/ \"q\" \\ #include <x>\n$(x) </svg> %s";
-
-class FusionctlTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
-    ASSERT_TRUE(daemon.ok()) << daemon.status();
-    daemon_ = daemon->release();
-  }
-  static void TearDownTestSuite() {
-    delete daemon_;
-    daemon_ = nullptr;
-  }
-
-  /// Runs fusionctl against the shared server.
-  static ProgramResult Ctl(std::vector<std::string> words) {
-    words.insert(words.begin(), FUSIONCTL);
-    words.insert(words.end(), {"--server", daemon_->address()});
-    return RunProgram(words);
-  }
-  /// Runs it as it is.
-  static ProgramResult BareCtl(std::vector<std::string> words) {
-    words.insert(words.begin(), FUSIONCTL);
-    return RunProgram(words);
-  }
-  /// The object it prints with --json.
-  static Json CtlJson(std::vector<std::string> words, int code = 0) {
-    words.push_back("--json");
-    ProgramResult result = Ctl(std::move(words));
-    EXPECT_EQ(result.code, code) << result.err;
-    return Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-  }
-
-  /// Writes a model of the generator, smaller where a test does not care.
-  std::string Write(std::string_view name, const ModelParams& params) {
-    absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel(name), params);
-    FUSION_CHECK(model.ok(), "a generated model");
-    return Write(model->model);
-  }
-  std::string Write(std::string_view name) { return Write(name, FindModel(name)->defaults); }
-  std::string Write(const onnx::ModelProto& model) {
-    std::string path = dir_.path("model.onnx");
-    FUSION_CHECK(SaveModel(model, path).ok(), "a file of a test");
-    return path;
-  }
-  static ModelParams SmallMlp() {
-    ModelParams params = FindModel("mlp")->defaults;
-    params.rows = 4;
-    params.cols = 8;
-    params.depth = 2;
-    return params;
-  }
-
-  static TestDaemon* daemon_;
-  ScratchDir dir_;
-  int counter_ = 0;  // of directories
-};
-TestDaemon* FusionctlTest::daemon_ = nullptr;
-
-/// Inputs of a generated model and what the evaluator makes of them.
-TestDataSet MakeData(const GeneratedModel& generated) {
-  Graph graph = ImportOnnx(*ReferenceWeights(generated.model)).value();
-  WeightSource source(generated.model);
-  std::map<TensorId, HostTensor> held;
-  std::vector<HostTensor> inputs = GenerateInputs(generated.inputs, 5);
-  std::vector<HostTensor> outputs =
-      Evaluate(graph, inputs, [&](TensorId id) -> absl::StatusOr<const HostTensor*> {
-        held[id] = source.Load(graph.tensor(id).name).value();
-        return &held[id];
-      }).value();
-  TestDataSet data;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    data.inputs.push_back({generated.inputs[i].name, std::move(inputs[i])});
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    data.outputs.push_back(
-        {generated.model.graph().output(static_cast<int>(i)).name(), std::move(outputs[i])});
-  }
-  return data;
-}
-
-/// One line that begins with the program's name, and no escape sequence.
-void ExpectOneErrorLine(const ProgramResult& result) {
-  EXPECT_THAT(result.err, StartsWith("fusionctl: "));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  EXPECT_THAT(result.err + result.out, Not(HasSubstr("\x1b")));
-}
 
 // --- verify
 
@@ -187,9 +97,11 @@ TEST_F(FusionctlTest, VerifyTakesItsDataFromFiles) {
   EXPECT_THAT(more.err, HasSubstr("has output_1.pb, the model has 1 output"));
   data.outputs.clear();
   ASSERT_TRUE(SaveTestDataSet(dir_.path("inputs"), data).ok());
-  ProgramResult none = Ctl({"verify", path, "--data", dir_.path("inputs")});
-  EXPECT_EQ(none.code, 3);
-  EXPECT_THAT(none.err, HasSubstr("has no output_0.pb"));
+  report = CtlJson({"verify", path, "--data", dir_.path("inputs")});
+  EXPECT_TRUE(report["pass"]);
+  EXPECT_EQ(report["reference"], "evaluator") << "inputs alone are evaluated";
+  EXPECT_THAT(Ctl({"verify", path, "--data", dir_.path("inputs")}).out,
+              HasSubstr("the reference evaluator on the inputs in"));
   EXPECT_EQ(Ctl({"run", path, "--data", dir_.path("inputs"), "--repeat", "1"}).code, 0);
 }
 
@@ -530,24 +442,35 @@ TEST_F(FusionctlTest, PlansForAnotherMachine) {
   }
 }
 
-TEST_F(FusionctlTest, RunMeasuresPairs) {
-  std::string model = Write("mlp", SmallMlp());
-  Json run = CtlJson({"run", model, "--repeat", "9"});
-  EXPECT_EQ(run["repeat"], 9);
-  for (const char* which : {"fused", "op_by_op"}) {
-    const Json& latency = run[which]["latency_us"];
-    EXPECT_GT(latency["low95"], 0);
-    EXPECT_LE(latency["low95"], latency["median"]);
-    EXPECT_LE(latency["median"], latency["high95"]);
+TEST_F(FusionctlTest, RunShowsItsOutputsAndWritesThem) {
+  absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("mlp"), SmallMlp());
+  ASSERT_TRUE(model.ok());
+  std::string path = Write(model->model);
+  TestDataSet data = MakeData(*model);
+  HostTensor wanted = data.outputs[0].value;
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("data"), data).ok());
+  Json run = CtlJson({"run", path, "--data", dir_.path("data"), "--out", dir_.path("out")});
+  EXPECT_EQ(run["latency_us"]["n"], 1);
+  EXPECT_EQ(run["data"], dir_.path("data"));
+  const Json& output = run["outputs"][0];
+  EXPECT_EQ(output["name"], data.outputs[0].name);
+  EXPECT_EQ(output["elements"], wanted.elements());
+  EXPECT_EQ(output["finite"], wanted.elements());
+  EXPECT_LE(output["min"], output["mean"]);
+  EXPECT_LE(output["mean"], output["max"]);
+  ASSERT_EQ(output["first"].size(), 6u);
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(output["first"][i].get<double>(), wanted.GetDouble(static_cast<int64_t>(i)), 1e-4);
   }
-  EXPECT_LT(run["fused"]["totals"]["kernels"], run["op_by_op"]["totals"]["kernels"]);
-  EXPECT_LT(run["max_rel_between"], 1e-4);
-  ProgramResult text = Ctl({"run", model, "--repeat", "9"});
-  EXPECT_EQ(text.code, 0);
-  EXPECT_THAT(text.out, testing::AllOf(HasSubstr("95 % interval"), HasSubstr("fused")));
-  text = Ctl({"run", model, "--repeat", "9", "--fusion", "op-by-op"});
-  EXPECT_EQ(text.code, 0);
-  EXPECT_THAT(text.out, Not(HasSubstr("fused"))) << "nothing of it was";
+  absl::StatusOr<TestDataSet> written = LoadTestDataSet(dir_.path("out"));
+  ASSERT_TRUE(written.ok()) << written.status();
+  ASSERT_EQ(written->outputs.size(), 1u);
+  EXPECT_EQ(written->outputs[0].value.dims(), wanted.dims());
+  ProgramResult text = Ctl({"run", path, "--repeat", "3"});
+  EXPECT_THAT(text.out, testing::AllOf(HasSubstr("random inputs"), HasSubstr("median of 3")));
+  ProgramResult unwritable = Ctl({"run", path, "--out", dir_.path("no/such/parent")});
+  EXPECT_EQ(unwritable.code, 3) << unwritable.out;
+  ExpectOneErrorLine(unwritable);
 }
 
 TEST_F(FusionctlTest, KernelsShowsTheirChecks) {
@@ -626,6 +549,87 @@ TEST_F(FusionctlTest, HostileNamesSurvive) {
   for (const char* form : {"graph", "plan", "smg"}) {
     EXPECT_EQ(DotError(Ctl({"show", path, form, "--format", "dot"}).out), "") << form;
   }
+}
+
+// --- another device
+
+TEST_F(FusionctlTest, PlansForDevicesWithoutACodeGenerator) {
+  std::string model = Write("bert_tiny");
+  std::set<std::string> tiles;
+  std::set<double> microseconds;
+  for (const char* target : {"a100", "ascend_910", "ascend_910b", "h100", "h200"}) {
+    Json plan = CtlJson({"plan", model, "--target", target, "--plan-only"});
+    EXPECT_EQ(plan["target"], target);
+    EXPECT_TRUE(plan["fallbacks"].empty());
+    EXPECT_LT(plan["totals"]["kernels"], plan["op_by_op"]["kernels"]);
+    const Json& device = plan["device"];
+    EXPECT_NE(device["kind"], "CPU");
+    EXPECT_EQ(device["units"], plan["threads"]);
+    EXPECT_GT(device["units"], 20);
+    EXPECT_EQ(device["explicit_memory"], true);
+    EXPECT_GE(device["levels"].size(), 4U);
+    std::string cut;
+    for (const Json& group : plan["groups"]) {
+      if (group["kind"] == "prepare") continue;
+      EXPECT_LE(group["estimate"]["on_chip_bytes"], device["on_chip_bytes"]);
+      EXPECT_NE(group["bound"], "");
+      cut += StrCat(group["tiles"].get<std::string>(), "\n");
+    }
+    for (const Json& kernel : plan["kernels"]) {
+      EXPECT_EQ(kernel["state"], "pending");
+      EXPECT_EQ(kernel["isa"], plan["isa"]);
+    }
+    tiles.insert(cut);
+    microseconds.insert(plan["totals"]["estimated_us"].get<double>());
+  }
+  EXPECT_GE(tiles.size(), 2U);
+  EXPECT_GE(microseconds.size(), 3U);
+}
+
+TEST_F(FusionctlTest, APlanNamesItsDeviceAndWhatBoundsIt) {
+  std::string model = Write("bert_tiny");
+  ProgramResult h100 = Ctl({"plan", model, "--target", "h100", "--plan-only"});
+  EXPECT_EQ(h100.code, 0) << h100.err;
+  EXPECT_THAT(h100.out, HasSubstr("h100"));
+  EXPECT_THAT(h100.out, HasSubstr("GPU with 132 SMs: a block has 227.00 KiB of shared; l2"));
+  EXPECT_THAT(h100.out, HasSubstr("bound by"));
+  EXPECT_THAT(h100.out, HasSubstr("accumulates "));
+  EXPECT_THAT(h100.out, HasSubstr("nothing is compiled"));
+  // Fewer units, and the device of this kind that is here.
+  EXPECT_EQ(CtlJson({"plan", model, "--target", "h100", "--plan-only", "--threads",
+                     "66"})["device"]["units"],
+            66);
+  Json here = CtlJson({"plan", model, "--no-compile"});
+  EXPECT_EQ(here["device"]["kind"], "CPU");
+  EXPECT_EQ(here["device"]["unit"], "thread");
+  EXPECT_EQ(here["device"]["explicit_memory"], false);
+}
+
+TEST_F(FusionctlTest, ADeviceWithoutACodeGeneratorIsForPlansOnly) {
+  std::string model = Write("mlp", SmallMlp());
+  ProgramResult compiled = Ctl({"plan", model, "--target", "h100"});
+  EXPECT_EQ(compiled.code, 4);
+  EXPECT_THAT(compiled.err, HasSubstr("no code generator for target \"h100\"; plan only"));
+  EXPECT_EQ(CtlJson({"plan", model, "--target", "h100"}, 4)["error"]["code"],
+            "FAILED_PRECONDITION");
+  ProgramResult units = Ctl({"plan", model, "--target", "h100", "--plan-only", "--threads", "133"});
+  EXPECT_EQ(units.code, 3);
+  EXPECT_THAT(units.err, HasSubstr("h100 has 132 SMs"));
+}
+
+TEST_F(FusionctlTest, AnUnknownTargetListsTheKnownOnes) {
+  std::string model = Write("mlp", SmallMlp());
+  ProgramResult result = Ctl({"plan", model, "--target", "h300", "--plan-only"});
+  EXPECT_EQ(result.code, 3);
+  for (const char* name : {"\"h300\" is not known", "a100", "ascend_910", "ascend_910b", "h100",
+                           "h200", "generic-avx2", "generic-avx512", "generic-x86-64-v2"}) {
+    EXPECT_THAT(result.err, HasSubstr(name));
+  }
+  EXPECT_EQ(Ctl({"plan", model, "--target", "h100", "--isa", "avx2"}).code, 2);
+  // A CPU by name compiles like any other.
+  Json plan = CtlJson({"plan", model, "--target", "generic_x86-64-v2", "--threads", "2"});
+  EXPECT_EQ(plan["target"], "generic-x86-64-v2");
+  EXPECT_EQ(plan["kernels"][0]["state"], "ready");
 }
 
 }  // namespace

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <thread>
 
@@ -73,6 +76,38 @@ ProgramResult RunProgram(const std::vector<std::string>& words) {
   TestProcess process(words);
   int code = process.Wait();
   return {code, process.out(), process.err()};
+}
+
+ProgramResult RunOnTerminal(const std::vector<std::string>& words,
+                            const std::vector<std::string>& environment) {
+  std::vector<std::string> copies = words;
+  std::vector<std::string> added = environment;
+  std::vector<char*> argv, env;
+  for (std::string& word : copies) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  for (std::string& entry : added) env.push_back(entry.data());
+  for (char** entry = environ; *entry != nullptr; ++entry) env.push_back(*entry);
+  env.push_back(nullptr);
+  winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+  int terminal = -1;
+  pid_t pid = forkpty(&terminal, nullptr, nullptr, &size);
+  FUSION_CHECK(pid >= 0, "a terminal for the program under test");
+  if (pid == 0) {
+    execve(argv[0], argv.data(), env.data());
+    _exit(127);
+  }
+  UniqueFd fd(terminal);
+  ProgramResult out;
+  std::array<char, 4096> buffer;
+  for (;;) {  // ends with EIO once the program has closed its side
+    ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n <= 0 && errno != EINTR) break;
+    if (n > 0) out.out.append(buffer.data(), static_cast<size_t>(n));
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  out.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return out;
 }
 
 UniqueFd AwaitChild(pid_t parent, const std::string& name, pid_t* child) {

@@ -35,6 +35,11 @@ struct ProgramResult {
 };
 ProgramResult RunProgram(const std::vector<std::string>& words);
 
+/// The same on a terminal of 80 columns, which is stdin, stdout and stderr: all that it shows is in
+/// `out`. `environment`: NAME=VALUE, on top of this process's.
+ProgramResult RunOnTerminal(const std::vector<std::string>& words,
+                            const std::vector<std::string>& environment = {});
+
 /// The child of `parent` whose program is called `name`, held by a descriptor that becomes readable
 /// when it ends. Waits for it to appear, and for as long as `parent` runs.
 UniqueFd AwaitChild(pid_t parent, const std::string& name, pid_t* child);

@@ -2,8 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "client/fusionctl/arguments.h"
+#include "client/fusionctl/bar_chart.h"
+#include "client/fusionctl/html.h"
 #include "client/fusionctl/named_graph.h"
+#include "client/fusionctl/plan_keys.h"
+#include "client/fusionctl/report_page.h"
 #include "client/fusionctl/statistics.h"
 #include "client/fusionctl/terminal.h"
 #include "core/graph/canonical.h"
@@ -75,7 +81,12 @@ INSTANTIATE_TEST_SUITE_P(
         Words{"plan", "m.onnx", "--server", "a:1", "--store", "d"},
         Words{"show", "m.onnx", "everything"}, Words{"show", "m.onnx", "source", "--format", "dot"},
         Words{"run", "m.onnx", "--repeat", "0"}, Words{"run", "m.onnx", "--isa", "avx2"},
-        Words{"verify", "m.onnx", "--atol", "-1"}));
+        Words{"verify", "m.onnx", "--atol", "-1"}, Words{"bench"},
+        Words{"bench", "m.onnx", "--seconds", "0"}, Words{"bench", "m.onnx", "--pairs", "10001"},
+        Words{"bench", "m.onnx", "--warmup", "-1"}, Words{"bench", "m.onnx", "--isa", "avx2"},
+        Words{"report"}, Words{"report", "12345678"}, Words{"report", "--store", "d", "--html", ""},
+        Words{"list"}, Words{"list", "--store", "d", "--limit", "0"}, Words{"completion"},
+        Words{"completion", "tcsh"}, Words{"capabilities", "m.onnx"}));
 
 /// What follows `verify m.onnx`, and what the message says about it.
 struct BadValue {
@@ -133,7 +144,8 @@ TEST(Arguments, EmptyWordsAreNoIsaAndNoModel) {
 
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
   EXPECT_EQ(Parse({"foo"}).text,
-            "\"foo\" is no command; expected one of plan, run, verify, show, kernels, status");
+            "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
+            "report, list, capabilities, status, completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }
 
@@ -161,6 +173,223 @@ TEST(MedianOf, OfFewSamplesIsTheirRange) {
   EXPECT_EQ(MedianOf({5}).low, 5);
 }
 
+TEST(Quantile, LiesBetweenNeighbours) {
+  EXPECT_EQ(Quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(Quantile({4, 1, 2, 3}, 0.5), 2.5);
+  EXPECT_EQ(Quantile({0, 10}, 0.1), 1);
+  EXPECT_EQ(Quantile({5}, 0.9), 5);
+  EXPECT_EQ(Quantile({1, 2, 3}, 1), 3);
+}
+
+TEST(BootstrapMedian, HoldsTheMedianAndIsRepeatable) {
+  std::vector<double> samples;
+  for (int i = 1; i <= 101; ++i) samples.push_back(i);
+  MedianInterval m = BootstrapMedian(samples);
+  EXPECT_EQ(m.median, 51);
+  EXPECT_LT(m.low, 51);
+  EXPECT_GT(m.high, 51);
+  // Order statistics of the same samples: the two ways agree on uniform ones.
+  MedianInterval by_rank = MedianOf(samples);
+  EXPECT_NEAR(m.low, by_rank.low, 4);
+  EXPECT_NEAR(m.high, by_rank.high, 4);
+  EXPECT_EQ(BootstrapMedian(samples).low, m.low);
+  MedianInterval even = BootstrapMedian({1, 1, 3, 3});
+  EXPECT_EQ(even.median, 2);
+  EXPECT_GE(even.low, 1);
+  EXPECT_LE(even.high, 3);
+  EXPECT_EQ(BootstrapMedian({7}).high, 7);
+}
+
+PlanSummary Stored(const std::string& key) {
+  PlanSummary out;
+  FUSION_CHECK(Digest::FromHex(key + std::string(64 - key.size(), '0'), &out.plan_key), "a key");
+  return out;
+}
+
+TEST(PlanKeys, AreKnownByTheirDigits) {
+  EXPECT_TRUE(LooksLikeKey("0123abcd"));
+  EXPECT_TRUE(LooksLikeKey(std::string(64, 'f')));
+  EXPECT_FALSE(LooksLikeKey("0123abc"));
+  EXPECT_FALSE(LooksLikeKey(std::string(65, 'f')));
+  EXPECT_FALSE(LooksLikeKey("0123ABCD"));
+  EXPECT_FALSE(LooksLikeKey("12345678.onnx"));
+}
+
+TEST(PlanKeys, APrefixNamesOnePlanOrNone) {
+  std::vector<PlanSummary> plans = {Stored("aaaaaaaa1"), Stored("aaaaaaaa2"), Stored("bbbbbbbb")};
+  absl::StatusOr<Digest> found = FindPlan("bbbbbbbb", plans);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(*found, plans[2].plan_key);
+  EXPECT_EQ(*FindPlan("aaaaaaaa2", plans), plans[1].plan_key);
+  absl::Status several = FindPlan("aaaaaaaa", plans).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(several));
+  EXPECT_THAT(std::string(Message(several)), HasSubstr(plans[1].plan_key.ToHex()));
+  EXPECT_TRUE(absl::IsNotFound(FindPlan("cccccccc", plans).status()));
+}
+
+TEST(PlanKeys, ShowsAsManyDigitsAsTellThemApart) {
+  EXPECT_EQ(UniqueDigits({}), 8u);
+  EXPECT_EQ(UniqueDigits({Stored("aaaaaaaa1"), Stored("bbbbbbbb")}), 8u);
+  EXPECT_EQ(UniqueDigits({Stored("aaaaaaaa1"), Stored("bb"), Stored("aaaaaaaa2")}), 9u);
+  EXPECT_EQ(UniqueDigits({Stored("ab"), Stored("ab")}), 8u) << "the same plan twice";
+}
+
+TEST(ProgressBar, FillsUp) {
+  EXPECT_EQ(ProgressBar(0, 4, 8), "[--------]");
+  EXPECT_EQ(ProgressBar(1, 4, 8), "[##------]");
+  EXPECT_EQ(ProgressBar(4, 4, 8), "[########]");
+  EXPECT_EQ(ProgressBar(9, 4, 8), "[########]");
+}
+
+// --- the page of fusionctl report
+
+constexpr const char* kHostile = "</title><script>alert('x')</script> \" & \x1b[31m \xff \u202e";
+
+// Every tag is closed by its own, attributes are quoted, nothing else holds a '<', and entities are
+// the five of XML.
+void ExpectWellFormed(const std::string& page) {
+  static const std::regex tag(R"re(<(/?)([A-Za-z0-9]+)((?: [A-Za-z:-]+="[^"<]*")*)(/?)>)re");
+  static const std::regex entity("&(amp|lt|gt|quot|#39);");
+  std::vector<std::string> open;
+  auto end_of_text = page.cbegin();
+  auto check_text = [](const std::string& text) {
+    EXPECT_EQ(text.find('<'), std::string::npos) << text;
+    EXPECT_EQ(std::regex_replace(text, entity, "").find('&'), std::string::npos) << text;
+  };
+  ASSERT_EQ(page.rfind("<!DOCTYPE html>\n", 0), 0u);
+  end_of_text += 15;
+  for (std::sregex_iterator it(end_of_text, page.cend(), tag), none; it != none; ++it) {
+    check_text(std::string(end_of_text, (*it)[0].first));
+    check_text((*it)[3]);
+    end_of_text = (*it)[0].second;
+    std::string name = (*it)[2];
+    if ((*it)[1].length() > 0) {
+      ASSERT_FALSE(open.empty()) << name;
+      EXPECT_EQ(open.back(), name);
+      open.pop_back();
+    } else if ((*it)[4].length() == 0) {
+      open.push_back(name);
+    }
+  }
+  EXPECT_TRUE(open.empty()) << open.back();
+  check_text(std::string(end_of_text, page.cend()));
+}
+
+struct Box {
+  double left, top, right, bottom;
+  std::string text;
+};
+
+// Of the letters of an <svg>, at the width that fixed-width fonts have.
+std::vector<Box> TextBoxes(const std::string& svg) {
+  static const std::regex text(R"re(<text x="([0-9.]+)" y="([0-9.]+)">([^<]*)</text>)re");
+  static const std::regex entity("&[a-z#0-9]+;");
+  std::vector<Box> out;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), text), none; it != none; ++it) {
+    double x = std::stod((*it)[1]);
+    double y = std::stod((*it)[2]);
+    std::string letters = std::regex_replace((*it)[3].str(), entity, "?");
+    out.push_back({x, y - 9, x + 6.7 * static_cast<double>(letters.size()), y + 2, letters});
+  }
+  return out;
+}
+
+void ExpectNoOverlap(const std::string& svg) {
+  std::vector<Box> boxes = TextBoxes(svg);
+  ASSERT_FALSE(boxes.empty());
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    const Box& a = boxes[i];
+    EXPECT_LE(a.right, 760) << a.text;
+    for (size_t j = i + 1; j < boxes.size(); ++j) {
+      const Box& b = boxes[j];
+      bool apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+      EXPECT_TRUE(apart) << a.text << " | " << b.text;
+    }
+  }
+}
+
+PlanReport SampleReport(int kernels) {
+  PlanReport out;
+  out.target = "generic-avx2";
+  out.devices = {kHostile, "Intel(R) Xeon(R)"};
+  for (int i = 0; i < kernels; ++i) {
+    KernelReport k;
+    k.label = i % 3 == 1 ? std::string(400, 'M') : i % 3 == 2 ? kHostile : "MatMul+Add";
+    k.launches = 1 + i % 2;
+    k.measured = {
+        .calls = 5, .samples = i % 4 == 3 ? 0 : 5, .median_us = i % 4 == 3 ? 0.0 : 100 + i};
+    k.estimated_us = 80;
+    k.op_by_op_us = 160;
+    k.activation_bytes = 1 << 20;
+    k.op_by_op_activation_bytes = i % 5 == 0 ? 1 << 10 : 3 << 20;
+    out.kernels.push_back(k);
+  }
+  out.runs = {.calls = 5, .samples = 5, .median_us = 100.0 * kernels};
+  out.totals = {.launches = kernels, .activation_bytes = kernels << 20, .estimated_us = 80};
+  out.op_by_op = {.launches = 9, .activation_bytes = kernels << 22, .estimated_us = 200};
+  return out;
+}
+
+class ReportPageTest : public testing::TestWithParam<int> {};
+
+TEST_P(ReportPageTest, IsWellFormedAndLegibleWhateverIsInIt) {
+  std::string page = ReportPage({SampleReport(GetParam())});
+  ExpectWellFormed(page);
+  for (const char* never : {"<script", "http://fonts", "src=", "href=", "url(", "\x1b", "\xff"}) {
+    EXPECT_EQ(page.find(never), std::string::npos) << never;
+  }
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)"));
+  EXPECT_THAT(page, HasSubstr("prefers-color-scheme: dark"));
+  size_t charts = 0;
+  for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) {
+    ExpectNoOverlap(page.substr(at, page.find("</svg>", at) - at));
+    ++charts;
+  }
+  EXPECT_EQ(charts, 3u);
+  if (GetParam() > 24) {
+    EXPECT_THAT(page, HasSubstr(StrCat("the other ", GetParam() - 23, " kernels")));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, ReportPageTest, testing::Values(1, 10, 24, 25, 60));
+
+TEST(ReportPage, OfNothingSaysSo) {
+  std::string page = ReportPage({});
+  ExpectWellFormed(page);
+  EXPECT_THAT(page, HasSubstr("No latencies were reported."));
+  page = ReportPage({SampleReport(0)});
+  ExpectWellFormed(page);
+  EXPECT_THAT(page, HasSubstr("launches no kernel"));
+}
+
+TEST(ReportPage, HasAPartForEachPlan) {
+  std::string page = ReportPage({SampleReport(2), SampleReport(3)});
+  ExpectWellFormed(page);
+  size_t first = page.find("<section>");
+  EXPECT_NE(page.find("<section>", first + 1), std::string::npos);
+}
+
+TEST(BarChart, BarsAreInProportion) {
+  BarChart chart{.title = "t", .series = {"s"}};
+  chart.rows = {{"a", {{10, "10"}}}, {"b", {{5, "5"}}}, {"c", {{-1, "-1"}}}};
+  std::string svg = ToSvg(chart);
+  std::smatch match;
+  std::vector<double> widths;
+  static const std::regex bar(R"re(x="0" y="[0-9.]+" width="([0-9.]+)")re");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), bar), none; it != none; ++it) {
+    widths.push_back(std::stod((*it)[1]));
+  }
+  ASSERT_EQ(widths.size(), 3u) << svg;
+  EXPECT_NEAR(widths[0], 2 * widths[1], 0.2);
+  EXPECT_EQ(widths[2], 0);
+}
+
+TEST(EscapeHtml, LeavesOnlyText) {
+  EXPECT_EQ(EscapeHtml("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
+  EXPECT_EQ(EscapeHtml("\x1b[0m\n\x7f"), "?[0m??");
+  EXPECT_EQ(EscapeHtml("caf\xc3\xa9"), "caf\xc3\xa9");
+  EXPECT_EQ(EscapeHtml("\xff"), "?");
+}
+
 TEST(HumanNumbers, HaveThreeFiguresAndAUnit) {
   EXPECT_EQ(HumanMicroseconds(0.04), "0.0 us");
   EXPECT_EQ(HumanMicroseconds(12.34), "12.3 us");
@@ -173,6 +402,11 @@ TEST(HumanNumbers, HaveThreeFiguresAndAUnit) {
   EXPECT_EQ(HumanPercent(0.774), "77.4 %");
   EXPECT_EQ(ShortNumber(1.26e-6), "1.3e-06");
   EXPECT_EQ(ShortNumber(0.2723), "0.2723");
+  EXPECT_EQ(HumanAge(-3), "0 s");
+  EXPECT_EQ(HumanAge(59.9), "59 s");
+  EXPECT_EQ(HumanAge(60), "1 min");
+  EXPECT_EQ(HumanAge(7200), "2 h");
+  EXPECT_EQ(HumanAge(86400 * 3.5), "3 d");
 }
 
 TEST(Table, AlignsAndEscapes) {

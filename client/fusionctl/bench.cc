@@ -1,0 +1,401 @@
+#include <sys/resource.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "client/detect_target.h"
+#include "client/fusionctl/contender.h"
+#include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/statistics.h"
+#include "core/tensor/compare.h"
+
+namespace fusion {
+namespace {
+
+// Runs whose launches are timed apart, behind the pairs: enough for a median of each kernel, in at
+// most this part of the time of the pairs.
+constexpr int kMinProfiledRuns = 5;
+constexpr int kMaxProfiledRuns = 256;
+constexpr double kProfiledPart = 0.25;
+
+/// Memory that a loaded model needs while it runs, in bytes.
+struct PlanMemory {
+  int64_t arena = 0;
+  int64_t prepared = 0;
+  int64_t weights = 0;  // that kernels read as they are
+  int64_t constants = 0;
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  int64_t peak() const { return arena + prepared + weights + constants + inputs + outputs; }
+};
+
+PlanMemory MemoryOf(const Plan& plan) {
+  PlanMemory out{.arena = plan.arena_bytes, .prepared = plan.prepared_bytes};
+  for (const auto& constant : plan.constants) out.constants += constant->byte_size();
+  auto bytes = [&plan](int tensor) {
+    return tensor < 0 ? 0 : plan.tensors[static_cast<size_t>(tensor)].bytes;
+  };
+  for (int tensor : plan.inputs) out.inputs += bytes(tensor);
+  for (int tensor : plan.outputs) out.outputs += bytes(tensor);
+  std::set<int> weights;
+  for (const PlanLaunch& launch : plan.launches) {
+    for (int tensor : launch.tensors) {
+      if (plan.tensors[static_cast<size_t>(tensor)].space == Space::kWeight) weights.insert(tensor);
+    }
+  }
+  for (int tensor : weights) out.weights += bytes(tensor);
+  return out;
+}
+
+int64_t ProcessPeakRssBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;  // KiB on Linux
+}
+
+/// One kernel of a plan as it ran. All of its launches are of the same work.
+struct KernelTime {
+  const PlanKernel* kernel = nullptr;
+  const PlanGroup* group = nullptr;  // of its first launch
+  int launches = 0;
+  std::vector<double> samples_us;  // of single launches
+
+  double median_us() const { return Quantile(samples_us, 0.5); }
+  double total_us() const { return launches * median_us(); }
+  int64_t bytes() const {
+    const Estimate& e = group->estimate;
+    return e.activation_bytes + e.recompute_bytes + e.weight_bytes;
+  }
+  double gflops() const { return group->estimate.flops / median_us() / 1e3; }
+  double gb_per_s() const { return static_cast<double>(bytes()) / median_us() / 1e3; }
+};
+
+/// In the order of their first launches.
+std::vector<KernelTime> KernelTimes(const Contender& contender) {
+  const Plan& plan = contender.plan();
+  std::vector<KernelTime> out;
+  std::map<int, size_t> position;
+  for (size_t i = 0; i < plan.launches.size(); ++i) {
+    const PlanLaunch& launch = plan.launches[i];
+    auto [it, is_new] = position.emplace(launch.kernel, out.size());
+    if (is_new) {
+      out.push_back({.kernel = &plan.kernels[static_cast<size_t>(launch.kernel)],
+                     .group = &plan.groups[static_cast<size_t>(launch.group)]});
+    }
+    KernelTime& time = out[it->second];
+    ++time.launches;
+    const std::vector<double>& samples = contender.launch_us()[i];
+    time.samples_us.insert(time.samples_us.end(), samples.begin(), samples.end());
+  }
+  return out;
+}
+
+double SumOf(const std::vector<KernelTime>& kernels) {
+  double sum = 0;
+  for (const KernelTime& kernel : kernels) sum += kernel.total_us();
+  return sum;
+}
+
+/// Both plans, measured.
+struct BenchResult {
+  Contender fused;
+  Contender op_by_op;
+  std::optional<int64_t> reported_samples;
+  std::string report_error;  // why not, where it was tried
+
+  MedianInterval ratio() const {
+    return BootstrapMedian(Ratios(fused.latency_us(), op_by_op.latency_us()));
+  }
+  double largest_difference() const {
+    double out = 0;
+    for (size_t i = 0; i < fused.outputs().size(); ++i) {
+      out = std::max(out, Compare(fused.outputs()[i], op_by_op.outputs()[i]).max_rel);
+    }
+    return out;
+  }
+};
+
+Nanoseconds Seconds(double seconds) {
+  return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+/// Pairs of runs one after the other, so that what disturbs the machine disturbs both; who goes
+/// first alternates.
+absl::Status MeasurePairs(const Arguments& arguments, const std::vector<const HostTensor*>& in,
+                          Progress* progress, BenchResult* result) {
+  constexpr Nanoseconds kRedraw = std::chrono::milliseconds(100);
+  int most = arguments.pairs > 0 ? arguments.pairs : kMaxBenchPairs;
+  Nanoseconds begin{0};
+  Nanoseconds end = Nanoseconds::max();
+  Nanoseconds redraw{0};
+  for (int i = -arguments.warmup; i < most; ++i) {
+    Nanoseconds now = Clock::Real().Now();
+    if (i == 0) begin = now;
+    if (i == 0 && arguments.pairs == 0) end = now + Seconds(arguments.seconds);
+    if (i > 0 && now >= end) break;
+    if (now >= redraw) {
+      redraw = now + kRedraw;
+      if (i < 0) progress->Show("warming up", i + arguments.warmup, arguments.warmup);
+      if (i >= 0 && arguments.pairs > 0) progress->Show("measuring, pair", i, most);
+      if (i >= 0 && arguments.pairs == 0) {
+        progress->Show(StrCat("measuring, ", i, " pairs, ms"), (now - begin).count() / 1000000,
+                       (end - begin).count() / 1000000);
+      }
+    }
+    Contender* first = i % 2 == 0 ? &result->fused : &result->op_by_op;
+    Contender* second = i % 2 == 0 ? &result->op_by_op : &result->fused;
+    RETURN_IF_ERROR(first->Run(in, i >= 0));
+    RETURN_IF_ERROR(second->Run(in, i >= 0));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProfileBoth(const std::vector<const HostTensor*>& in, double seconds,
+                         Progress* progress, BenchResult* result) {
+  progress->Show("timing kernels");
+  Nanoseconds end = Clock::Real().Now() + Seconds(seconds);
+  for (int i = 0; i < kMaxProfiledRuns; ++i) {
+    if (i >= kMinProfiledRuns && Clock::Real().Now() >= end) break;
+    RETURN_IF_ERROR(result->fused.Profile(in));
+    RETURN_IF_ERROR(result->op_by_op.Profile(in));
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+std::vector<T> Newest(const std::vector<T>& samples) {
+  size_t n = std::min(samples.size(), static_cast<size_t>(kMaxReportSamples));
+  return {samples.end() - static_cast<std::ptrdiff_t>(n), samples.end()};
+}
+
+// A service that cannot store it has not spoilt the measurement.
+void ReportToService(const Client& client, const Contender& contender, BenchResult* result) {
+  LatencyReport report{.plan_key = contender.reply().plan_key,
+                       .run_samples_us = Newest(contender.latency_us()),
+                       .runs = static_cast<int64_t>(contender.latency_us().size()),
+                       .threads = contender.plan().threads,
+                       .device = DeviceName()};
+  for (size_t i = 0; i < contender.launch_us().size(); ++i) {
+    report.launches.push_back(
+        {.launch = static_cast<int>(i), .samples_us = Newest(contender.launch_us()[i])});
+  }
+  absl::StatusOr<int64_t> accepted = client.ReportLatency(report);
+  if (accepted.ok()) {
+    result->reported_samples = *accepted;
+  } else {
+    result->report_error = Message(accepted.status());
+  }
+}
+
+absl::StatusOr<BenchResult> Measure(const Arguments& arguments, const ModelFile& file,
+                                    const RunInputs& inputs, const Client& client,
+                                    Progress* progress) {
+  BenchResult out;
+  PlanOptions plain = inputs.options;
+  plain.fusion = FusionMode::kOpByOp;
+  ASSIGN_OR_RETURN(out.fused, Contender::Load(arguments, file, client, inputs.options, progress));
+  ASSIGN_OR_RETURN(out.op_by_op, Contender::Load(arguments, file, client, plain, progress));
+  std::vector<const HostTensor*> in = inputs.pointers();
+  RETURN_IF_ERROR(MeasurePairs(arguments, in, progress, &out));
+  RETURN_IF_ERROR(ProfileBoth(in, arguments.seconds * kProfiledPart, progress, &out));
+  bool kept = !arguments.server.empty() || !arguments.store.empty();
+  if (kept && arguments.report) ReportToService(client, out.fused, &out);
+  progress->Clear();
+  return out;
+}
+
+// --- the result as text and as JSON
+
+/// Milliseconds that a stage took, if this request went through it.
+std::optional<double> StageMilliseconds(const FusionReply& reply, std::string_view stage) {
+  for (const StageTime& time : reply.stages) {
+    if (time.stage == stage) return ToMilliseconds(time.took);
+  }
+  return std::nullopt;
+}
+
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json MemoryJson(const PlanMemory& m) {
+  return {{"arena_bytes", m.arena},    {"prepared_bytes", m.prepared},
+          {"weight_bytes", m.weights}, {"constant_bytes", m.constants},
+          {"input_bytes", m.inputs},   {"output_bytes", m.outputs},
+          {"peak_bytes", m.peak()}};
+}
+
+Json KernelTimesJson(const Contender& contender) {
+  std::vector<KernelTime> kernels = KernelTimes(contender);
+  double total_us = SumOf(kernels);
+  Json out = Json::array();
+  for (const KernelTime& k : kernels) {
+    out.push_back({{"key", k.kernel->key.ToHex()},
+                   {"ops", k.group->label},
+                   {"launches", k.launches},
+                   {"nodes", k.group->nodes.size()},
+                   {"median_us", k.median_us()},
+                   {"p10_us", Quantile(k.samples_us, 0.1)},
+                   {"p90_us", Quantile(k.samples_us, 0.9)},
+                   {"n", k.samples_us.size()},
+                   {"estimated_us", k.group->estimate.time_us},
+                   {"flops", k.group->estimate.flops},
+                   {"bytes", k.bytes()},
+                   {"gflop_per_s", k.gflops()},
+                   {"gb_per_s", k.gb_per_s()},
+                   {"share", k.total_us() / total_us}});
+  }
+  return out;
+}
+
+Json ContenderJson(const Arguments& arguments, const Contender& c) {
+  const FusionReply& reply = c.reply();
+  double server_ms = 0;
+  for (const StageTime& stage : reply.stages) server_ms += ToMilliseconds(stage.took);
+  Json out = {{"plan_key", reply.plan_key.ToHex()},
+              {"fusion", FusionName(c.plan().fusion)},
+              {"latency_us", LatencyJson(c.latency_us())},
+              {"totals", TotalsJson(c.plan().totals)},
+              {"memory", MemoryJson(MemoryOf(c.plan()))},
+              {"cache", CacheOutcomeName(reply.cache)},
+              {"plan_ms", OrNull(StageMilliseconds(reply, "plan"))},
+              {"compile_ms", OrNull(StageMilliseconds(reply, "compile"))},
+              {"server_ms", server_ms}};
+  if (arguments.per_kernel) out["kernels"] = KernelTimesJson(c);
+  return out;
+}
+
+Json BenchJson(const Arguments& arguments, const RunInputs& inputs, const BenchResult& result) {
+  const Plan& plan = result.fused.plan();
+  MedianInterval ratio = result.ratio();
+  Json out = {{"model", arguments.model},
+              {"data", inputs.data.name},
+              {"target", plan.target},
+              {"isa", plan.isa},
+              {"threads", plan.threads},
+              {"numerics", NumericsName(plan.numerics)},
+              {"device", DeviceName()},
+              {"warmup", arguments.warmup},
+              {"pairs", result.fused.latency_us().size()},
+              {"fused", ContenderJson(arguments, result.fused)},
+              {"op_by_op", ContenderJson(arguments, result.op_by_op)},
+              {"ratio", {{"median", ratio.median}, {"low95", ratio.low}, {"high95", ratio.high}}},
+              {"max_rel_between", result.largest_difference()},
+              {"process_peak_rss_bytes", ProcessPeakRssBytes()},
+              {"reported_samples", Json()}};
+  if (result.reported_samples) out["reported_samples"] = *result.reported_samples;
+  if (!result.report_error.empty()) out["report_error"] = result.report_error;
+  return out;
+}
+
+std::string LatencyTable(const BenchResult& result) {
+  Table table({{""},
+               {"median", Table::kRight},
+               {"p10", Table::kRight},
+               {"p90", Table::kRight},
+               {"95 % interval", Table::kRight},
+               {"kernels", Table::kRight},
+               {"launches", Table::kRight},
+               {"traffic", Table::kRight},
+               {"weights", Table::kRight},
+               {"estimate", Table::kRight}});
+  for (const Contender* c : {&result.fused, &result.op_by_op}) {
+    const std::vector<double>& samples = c->latency_us();
+    MedianInterval m = MedianOf(samples);
+    const PlanTotals& t = c->plan().totals;
+    table.Add({std::string(FusionName(c->plan().fusion)), HumanMicroseconds(m.median),
+               HumanMicroseconds(Quantile(samples, 0.1)), HumanMicroseconds(Quantile(samples, 0.9)),
+               StrCat(HumanMicroseconds(m.low), " .. ", HumanMicroseconds(m.high)),
+               StrCat(t.kernels), StrCat(t.launches), HumanBytes(t.activation_bytes),
+               HumanBytes(t.weight_bytes), HumanMicroseconds(t.estimated_us)});
+  }
+  MedianInterval ratio = result.ratio();
+  table.Add({"ratio", ShortNumber(ratio.median), "", "",
+             StrCat(ShortNumber(ratio.low), " .. ", ShortNumber(ratio.high)), "", "", "", "", ""});
+  return table.ToString();
+}
+
+std::string CostTable(const BenchResult& result) {
+  Table table({{""},
+               {"plan", Table::kRight},
+               {"compile", Table::kRight},
+               {"arena", Table::kRight},
+               {"packed", Table::kRight},
+               {"weights", Table::kRight},
+               {"in, out", Table::kRight},
+               {"peak", Table::kRight}});
+  auto time = [](const FusionReply& reply, std::string_view stage) {
+    std::optional<double> ms = StageMilliseconds(reply, stage);
+    return ms ? HumanMilliseconds(*ms) : std::string("cached");
+  };
+  for (const Contender* c : {&result.fused, &result.op_by_op}) {
+    PlanMemory m = MemoryOf(c->plan());
+    table.Add({std::string(FusionName(c->plan().fusion)), time(c->reply(), "plan"),
+               time(c->reply(), "compile"), HumanBytes(m.arena), HumanBytes(m.prepared),
+               HumanBytes(m.weights + m.constants), HumanBytes(m.inputs + m.outputs),
+               HumanBytes(m.peak())});
+  }
+  return table.ToString();
+}
+
+std::string KernelTable(const Contender& contender) {
+  Table table({{"kernel"},
+               {"launches", Table::kRight},
+               {"median", Table::kRight},
+               {"estimate", Table::kRight},
+               {"GFLOP/s", Table::kRight},
+               {"GB/s", Table::kRight},
+               {"share", Table::kRight},
+               {"ops", Table::kCut}});
+  std::vector<KernelTime> kernels = KernelTimes(contender);
+  double total_us = SumOf(kernels);
+  for (const KernelTime& k : kernels) {
+    table.Add({k.kernel->key.ToHex().substr(0, 8), StrCat(k.launches),
+               HumanMicroseconds(k.median_us()), HumanMicroseconds(k.group->estimate.time_us),
+               ShortNumber(k.gflops()), ShortNumber(k.gb_per_s()),
+               HumanPercent(k.total_us() / total_us), k.group->label});
+  }
+  return table.ToString();
+}
+
+std::string BenchText(const Arguments& arguments, const RunInputs& inputs,
+                      const BenchResult& result) {
+  const Plan& plan = result.fused.plan();
+  std::string source = arguments.data.empty() ? "random inputs" : inputs.data.name;
+  std::string out =
+      StrCat(Bold(arguments.model), ": ",
+             Count(static_cast<int64_t>(result.fused.latency_us().size()), "pair"), " of runs on ",
+             TargetText(plan), ", ", source, "\n\n", LatencyTable(result), "\n", CostTable(result));
+  if (arguments.per_kernel) {
+    for (const Contender* c : {&result.fused, &result.op_by_op}) {
+      if (c->plan().launches.empty()) continue;
+      out += StrCat("\n", Bold(std::string(FusionName(c->plan().fusion))), "\n", KernelTable(*c));
+    }
+  }
+  out +=
+      StrCat("\nlargest difference between the two: ", ShortNumber(result.largest_difference()),
+             " of max|b|; peak memory of this process: ", HumanBytes(ProcessPeakRssBytes()), "\n");
+  if (result.reported_samples) {
+    out += StrCat(*result.reported_samples, " samples reported for plan ",
+                  result.fused.reply().plan_key.ToHex().substr(0, 16), ", see fusionctl report\n");
+  }
+  if (!result.report_error.empty()) out += StrCat("not reported: ", result.report_error, "\n");
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunBench(const Arguments& arguments, Progress* progress) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    ASSIGN_OR_RETURN(BenchResult result, Measure(arguments, *file, inputs, client, progress));
+    if (arguments.json) {
+      PrintJson(BenchJson(arguments, inputs, result));
+    } else {
+      Print(BenchText(arguments, inputs, result));
+    }
+    return kExitOk;
+  });
+}
+
+}  // namespace fusion

@@ -1,0 +1,92 @@
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+namespace {
+
+// "7-21"; empty for an operator of ours.
+std::string Opsets(const OpCapability& op) {
+  if (op.max_opset == 0) return "";
+  return StrCat(op.min_opset, "-", op.max_opset);
+}
+
+Json CapabilitiesJson(const Capabilities& c) {
+  Json devices = Json::array();
+  for (const DeviceCapability& d : c.devices) {
+    devices.push_back(
+        {{"name", d.name}, {"description", d.description}, {"backend", d.backend}, {"isa", d.isa}});
+  }
+  Json ops = Json::array();
+  for (const OpCapability& op : c.ops) {
+    ops.push_back({{"name", op.name}, {"min_opset", op.min_opset}, {"max_opset", op.max_opset}});
+  }
+  Json limits = Json::array();
+  for (const ServiceLimit& l : c.limits) {
+    limits.push_back(
+        {{"name", l.name}, {"value", l.value}, {"unit", l.unit}, {"option", l.option}});
+  }
+  return {{"version", c.version},
+          {"plan_version", c.plan_version},
+          {"kernel_abi_version", c.kernel_abi_version},
+          {"compiler", c.compiler},
+          {"workers", c.workers},
+          {"sandbox", c.sandbox},
+          {"durable_store", c.durable_store},
+          {"devices", devices},
+          {"ops", ops},
+          {"limits", limits}};
+}
+
+std::string OpsText(const Capabilities& c) {
+  Table table({{"operator"}, {"opsets", Table::kRight}});
+  for (const OpCapability& op : c.ops) table.Add({op.name, Opsets(op)});
+  return table.ToString();
+}
+
+std::string DevicesText(const Capabilities& c) {
+  Table table({{"device"}, {"isa"}, {"kernels"}, {"description", Table::kCut}});
+  for (const DeviceCapability& d : c.devices) {
+    table.Add({d.name, d.isa.empty() ? "-" : d.isa, d.backend.empty() ? "plans only" : d.backend,
+               d.description});
+  }
+  return table.ToString();
+}
+
+std::string LimitsText(const Capabilities& c) {
+  Table table({{"limit"}, {"at most", Table::kRight}, {"set by"}});
+  for (const ServiceLimit& l : c.limits) {
+    table.Add({l.name, l.unit == "bytes" ? HumanBytes(l.value) : StrCat(l.value, " ", l.unit),
+               l.option.empty() ? "fixed" : l.option});
+  }
+  return table.ToString();
+}
+
+std::string CapabilitiesText(const std::string& address, const Capabilities& c) {
+  return StrCat(
+      "fusiond ", c.version, " at ", address,
+      "\ncompiler:  ", c.compiler.empty() ? "none, nothing can be compiled" : c.compiler,
+      "\nworkers:   ", c.workers, ", ", c.sandbox.empty() ? "not isolated" : c.sandbox,
+      "\nstore:     ", c.durable_store ? "plans and kernels survive a restart" : "in memory only",
+      "\noperators: ", c.ops.size(), ", fusionctl capabilities --ops lists them\n\n",
+      DevicesText(c), "\n", LimitsText(c));
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunCapabilities(const Arguments& arguments, Progress* progress) {
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    ASSIGN_OR_RETURN(Capabilities capabilities, client.GetCapabilities());
+    progress->Clear();
+    if (arguments.json) {
+      PrintJson(CapabilitiesJson(capabilities));
+    } else {
+      Print(arguments.ops ? OpsText(capabilities)
+                          : CapabilitiesText(client.address(), capabilities));
+    }
+    return kExitOk;
+  });
+}
+
+}  // namespace fusion

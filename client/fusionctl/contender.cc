@@ -1,0 +1,69 @@
+#include "client/fusionctl/contender.h"
+
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/statistics.h"
+
+namespace fusion {
+
+absl::StatusOr<Contender> Contender::Load(const Arguments& arguments, const ModelFile& file,
+                                          const Client& client, const PlanOptions& options,
+                                          Progress* progress) {
+  Contender out;
+  FusionRequest request = file.Request(arguments, options);
+  ASSIGN_OR_RETURN(out.reply_, PlanWithProgress(client, request, progress));
+  progress->Show("loading kernels and weights");
+  ASSIGN_OR_RETURN(out.model_, FusedModel::Load(client, request, [&file](const std::string& name) {
+                     return file.Weight(name);
+                   }));
+  ASSIGN_OR_RETURN(out.outputs_, out.model_->MakeOutputs());
+  for (HostTensor& tensor : out.outputs_) out.out_.push_back(&tensor);
+  out.launch_us_.resize(out.plan().launches.size());
+  return out;
+}
+
+absl::Status Contender::Run(const std::vector<const HostTensor*>& inputs, bool counts) {
+  Nanoseconds begin = Clock::Real().Now();
+  RETURN_IF_ERROR(model_->RunInto(inputs, out_));
+  if (counts) latency_us_.push_back(ToMicroseconds(Clock::Real().Now() - begin));
+  return absl::OkStatus();
+}
+
+absl::Status Contender::Profile(const std::vector<const HostTensor*>& inputs) {
+  RunProfile profile;
+  RETURN_IF_ERROR(model_->RunInto(inputs, out_, &profile));
+  for (size_t i = 0; i < launch_us_.size(); ++i) launch_us_[i].push_back(profile.launch_us[i]);
+  return absl::OkStatus();
+}
+
+std::vector<const HostTensor*> RunInputs::pointers() const {
+  std::vector<const HostTensor*> out;
+  for (const HostTensor& tensor : data.inputs) out.push_back(&tensor);
+  return out;
+}
+
+absl::StatusOr<RunInputs> LoadRunInputs(const Arguments& arguments, const ModelFile& file) {
+  RunInputs out{.options = arguments.options};
+  if (!arguments.data.empty()) {
+    ASSIGN_OR_RETURN(std::vector<RunData> sets, LoadData(arguments.data, file));
+    out.data = std::move(sets.front());
+    out.options = BindToData(out.options, out.data.inputs, file);
+    return out;
+  }
+  ASSIGN_OR_RETURN(Graph graph, ImportModel(file, out.options));
+  out.data.name = "random inputs";
+  ASSIGN_OR_RETURN(out.data.inputs, RandomData(graph, arguments.seed));
+  return out;
+}
+
+Json LatencyJson(const std::vector<double>& samples_us) {
+  MedianInterval m = MedianOf(samples_us);
+  return {{"median", m.median},
+          {"low95", m.low},
+          {"high95", m.high},
+          {"p10", Quantile(samples_us, 0.1)},
+          {"p90", Quantile(samples_us, 0.9)},
+          {"n", samples_us.size()}};
+}
+
+}  // namespace fusion

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <vector>
+
+#include "client/fusionctl/data.h"
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+
+/// The model of a command under one plan, ready to run again and again into tensors of its own.
+class Contender {
+ public:
+  /// Plans, compiles, fetches, packs. `options`: of the plan, data bound.
+  static absl::StatusOr<Contender> Load(const Arguments& arguments, const ModelFile& file,
+                                        const Client& client, const PlanOptions& options,
+                                        Progress* progress);
+
+  /// One run; its time is kept if `counts`.
+  absl::Status Run(const std::vector<const HostTensor*>& inputs, bool counts);
+  /// One run whose launches are timed apart, which costs a little itself.
+  absl::Status Profile(const std::vector<const HostTensor*>& inputs);
+
+  const FusedModel& model() const { return *model_; }
+  const Plan& plan() const { return model_->plan(); }
+  /// What the service answered when it was asked for the plan.
+  const FusionReply& reply() const { return reply_; }
+  const std::vector<HostTensor>& outputs() const { return outputs_; }  // of the last run
+  /// Of each run that counts, in microseconds.
+  const std::vector<double>& latency_us() const { return latency_us_; }
+  /// By plan launch: of each profiled run, in microseconds.
+  const std::vector<std::vector<double>>& launch_us() const { return launch_us_; }
+
+ private:
+  FusionReply reply_;
+  std::unique_ptr<FusedModel> model_;
+  std::vector<HostTensor> outputs_;
+  std::vector<HostTensor*> out_;  // into outputs_
+  std::vector<double> latency_us_;
+  std::vector<std::vector<double>> launch_us_;
+};
+
+/// What a command runs on: the first set of --data, or random inputs.
+struct RunInputs {
+  RunData data;
+  PlanOptions options;  // of the arguments, with open dims bound to the data
+  /// In the order of a run.
+  std::vector<const HostTensor*> pointers() const;
+};
+absl::StatusOr<RunInputs> LoadRunInputs(const Arguments& arguments, const ModelFile& file);
+
+/// Samples as --json has them: median with its interval, p10, p90, n.
+nlohmann::ordered_json LatencyJson(const std::vector<double>& samples_us);
+
+}  // namespace fusion

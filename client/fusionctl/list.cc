@@ -1,0 +1,86 @@
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/plan_keys.h"
+#include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+namespace {
+
+double AgeSeconds(const PlanSummary& plan) {
+  return ToMilliseconds(Clock::Real().UnixTime()) / 1e3 -
+         static_cast<double>(plan.created_unix_ms) / 1e3;
+}
+
+std::string TrafficSaved(const PlanSummary& plan) {
+  auto whole = static_cast<double>(plan.op_by_op.activation_bytes);
+  if (whole <= 0) return "-";
+  return HumanPercent(1 - static_cast<double>(plan.totals.activation_bytes) / whole);
+}
+
+Json ListJson(const std::vector<PlanSummary>& plans, size_t stored) {
+  Json out = Json::array();
+  for (const PlanSummary& plan : plans) {
+    out.push_back({{"plan_key", plan.plan_key.ToHex()},
+                   {"created_unix_ms", plan.created_unix_ms},
+                   {"target", plan.target},
+                   {"threads", plan.threads},
+                   {"fusion", FusionName(plan.fusion)},
+                   {"numerics", NumericsName(plan.numerics)},
+                   {"nodes", plan.nodes},
+                   {"totals", TotalsJson(plan.totals)},
+                   {"op_by_op", TotalsJson(plan.op_by_op)},
+                   {"fallbacks", plan.fallbacks},
+                   {"bytes", plan.bytes},
+                   {"distinct_kernels", plan.distinct_kernels},
+                   {"compiled_kernels", plan.compiled_kernels}});
+  }
+  return {{"plans", out}, {"stored", stored}};
+}
+
+std::string ListText(const std::vector<PlanSummary>& plans, size_t digits) {
+  Table table({{"plan"},
+               {"age", Table::kRight},
+               {"target"},
+               {"threads", Table::kRight},
+               {"fusion"},
+               {"nodes", Table::kRight},
+               {"kernels", Table::kRight},
+               {"compiled", Table::kRight},
+               {"traffic saved", Table::kRight},
+               {"size", Table::kRight}});
+  for (const PlanSummary& plan : plans) {
+    table.Add({plan.plan_key.ToHex().substr(0, digits), HumanAge(AgeSeconds(plan)), plan.target,
+               StrCat(plan.threads), std::string(FusionName(plan.fusion)), StrCat(plan.nodes),
+               StrCat(plan.totals.kernels),
+               StrCat(plan.compiled_kernels, "/", plan.distinct_kernels), TrafficSaved(plan),
+               HumanBytes(plan.bytes)});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress) {
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    // All of them even for a few: the digits shown must tell a plan from all the others.
+    ASSIGN_OR_RETURN(std::vector<PlanSummary> plans, client.ListPlans());
+    progress->Clear();
+    size_t digits = arguments.full_keys ? std::string::npos : UniqueDigits(plans);
+    size_t stored = plans.size();
+    if (arguments.limit > 0) plans.resize(std::min(stored, static_cast<size_t>(arguments.limit)));
+    if (arguments.json) {
+      PrintJson(ListJson(plans, stored));
+    } else if (stored == 0) {
+      Print("no plans are stored\n");
+    } else {
+      Print(ListText(plans, digits));
+      if (plans.size() < stored) {
+        Print(StrCat("\nand ", stored - plans.size(), " older; --limit says how many to show\n"));
+      }
+    }
+    return kExitOk;
+  });
+}
+
+}  // namespace fusion

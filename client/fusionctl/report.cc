@@ -1,0 +1,130 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/contender.h"
+#include "client/fusionctl/plan_keys.h"
+#include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/report_figures.h"
+#include "client/fusionctl/report_page.h"
+#include "client/fusionctl/session.h"
+#include "core/base/file.h"
+
+namespace fusion {
+namespace {
+
+constexpr int kMaxPlans = 1000;  // that the service gives at once
+
+/// Which plan is meant; none: every one with reports.
+absl::StatusOr<std::optional<Digest>> Subject(const Arguments& arguments, const ModelFile* model,
+                                              const Client& client, Progress* progress) {
+  if (arguments.subject.empty()) return std::nullopt;
+  if (model != nullptr) {
+    FusionRequest request = model->Request(arguments, arguments.options);
+    request.mode = PlanMode::kPlanOnly;
+    ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
+    return reply.plan_key;
+  }
+  Digest whole;
+  if (Digest::FromHex(arguments.subject, &whole)) return whole;
+  ASSIGN_OR_RETURN(std::vector<PlanSummary> plans, client.ListPlans());
+  return FindPlan(arguments.subject, plans);
+}
+
+Json SummaryJson(const LatencySummary& s) {
+  return {{"calls", s.calls},   {"samples", s.samples}, {"median_us", s.median_us},
+          {"p10_us", s.p10_us}, {"p90_us", s.p90_us},   {"min_us", s.min_us}};
+}
+
+Json PlanReportJson(const PlanReport& plan) {
+  Json kernels = Json::array();
+  for (const KernelReport& k : plan.kernels) {
+    kernels.push_back({{"kernel_key", k.kernel_key.ToHex()},
+                       {"label", k.label},
+                       {"launches", k.launches},
+                       {"nodes", k.nodes},
+                       {"measured", SummaryJson(k.measured)},
+                       {"estimated_us", k.estimated_us},
+                       {"op_by_op_us", k.op_by_op_us},
+                       {"estimated_speedup", EstimatedSpeedup(k).value_or(0)},
+                       {"activation_bytes", k.activation_bytes},
+                       {"op_by_op_activation_bytes", k.op_by_op_activation_bytes},
+                       {"traffic_saved_bytes", TrafficSavedBytes(k)}});
+  }
+  return {{"plan_key", plan.plan_key.ToHex()},
+          {"target", plan.target},
+          {"threads", plan.threads},
+          {"devices", plan.devices},
+          {"last_report_unix_ms", plan.last_report_unix_ms},
+          {"runs", SummaryJson(plan.runs)},
+          {"totals", TotalsJson(plan.totals)},
+          {"op_by_op", TotalsJson(plan.op_by_op)},
+          {"kernels", kernels}};
+}
+
+std::string PlanReportText(const PlanReport& plan) {
+  Table table({{"kernel"},
+               {"real latency", Table::kRight},
+               {"estimate", Table::kRight},
+               {"estimated speed-up", Table::kRight},
+               {"calls", Table::kRight},
+               {"traffic saved", Table::kRight},
+               {"", Table::kRight},
+               {"fused output", Table::kCut}});
+  for (const KernelReport& k : plan.kernels) {
+    table.Add({k.kernel_key.ToHex().substr(0, 8), MeasuredText(k.measured),
+               HumanMicroseconds(k.estimated_us), SpeedupText(EstimatedSpeedup(k)),
+               StrCat(k.measured.calls), BytesText(TrafficSavedBytes(k)),
+               SavedPartText(k.activation_bytes, k.op_by_op_activation_bytes), k.label});
+  }
+  const PlanTotals& a = plan.totals;
+  const PlanTotals& b = plan.op_by_op;
+  table.Add({"total", MeasuredText(plan.runs), HumanMicroseconds(a.estimated_us),
+             SpeedupText(EstimatedSpeedup(plan)), StrCat(plan.runs.calls),
+             BytesText(b.activation_bytes - a.activation_bytes),
+             SavedPartText(a.activation_bytes, b.activation_bytes),
+             StrCat("one run of ", LaunchesText(a.launches))});
+  return StrCat(
+      Bold(StrCat("plan ", plan.plan_key.ToHex().substr(0, 16))), " for ", plan.target, ", ",
+      Count(plan.threads, "thread"), ", last report ", ReportAge(plan), " ago\n",
+      plan.devices.empty() ? "" : StrCat("measured on ", StrJoin(plan.devices, ", ", Quote), "\n"),
+      "\n", table.ToString());
+}
+
+std::string Text(const std::vector<PlanReport>& plans) {
+  if (plans.empty()) {
+    return "no latencies were reported; fusionctl bench and the client library report them\n";
+  }
+  return StrJoin(plans, "\n", PlanReportText);
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress) {
+  // A file goes before a key: another digit of the key tells it from the file.
+  std::unique_ptr<ModelFile> model;
+  std::error_code ignored;
+  const std::string& subject = arguments.subject;
+  bool is_file = !subject.empty() && std::filesystem::exists(subject, ignored);
+  if (!subject.empty() && (is_file || !LooksLikeKey(subject))) {
+    ASSIGN_OR_RETURN(model, ModelFile::Load(subject));
+  }
+  return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    ASSIGN_OR_RETURN(std::optional<Digest> plan, Subject(arguments, model.get(), client, progress));
+    ASSIGN_OR_RETURN(std::vector<PlanReport> plans, client.GetReport(plan, kMaxPlans));
+    progress->Clear();
+    if (!arguments.html.empty()) {
+      absl::Status written = WriteFile(arguments.html, ReportPage(plans));
+      if (!written.ok()) return BadInput(Annotate(written, StrCat("--html ", arguments.html)));
+    }
+    if (arguments.json) {
+      Json reports = Json::array();
+      for (const PlanReport& report : plans) reports.push_back(PlanReportJson(report));
+      PrintJson(Json{{"plans", reports}});
+    } else {
+      Print(Text(plans));
+    }
+    return kExitOk;
+  });
+}
+
+}  // namespace fusion

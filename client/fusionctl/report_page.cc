@@ -1,0 +1,160 @@
+#include "client/fusionctl/report_page.h"
+
+#include <algorithm>
+
+#include "client/fusionctl/bar_chart.h"
+#include "client/fusionctl/html.h"
+#include "client/fusionctl/report_figures.h"
+#include "client/fusionctl/terminal.h"
+#include "core/base/text.h"
+
+namespace fusion {
+namespace {
+
+// Of a chart; the kernels that take least are one row together.
+constexpr size_t kChartRows = 24;
+
+constexpr std::string_view kHead = R"(<!DOCTYPE html>
+<html lang="en" xmlns="http://www.w3.org/1999/xhtml">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<title>fusionctl report</title>
+<style>
+:root { color-scheme: light dark; --text: #1c2430; --quiet: #5a6573; --back: #ffffff; --line: #d5dae1;
+  --first: #2563c9; --second: #9fb4d0; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e9f0; --quiet: #9aa6b4; --back: #14181e; --line: #333c48; --first: #6aa2ff; --second: #4a5b73; }
+}
+body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; color: var(--text); background: var(--back);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
+p { color: var(--quiet); margin: .3rem 0; overflow-wrap: anywhere; }
+figure { margin: 1.5rem 0; overflow-x: auto; } figcaption { font-weight: 600; margin-bottom: .6rem; }
+svg { max-width: 100%; height: auto; } svg text { font: 11px ui-monospace, monospace; fill: var(--text); }
+.s0 { fill: var(--first); } .s1 { fill: var(--second); }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th { color: var(--quiet); font-weight: 600; } td.name, th.name { text-align: left; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } tfoot td { font-weight: 600; }
+</style>
+</head>
+<body>
+<h1>Reported latencies</h1>
+)";
+
+/// One row of the charts: a kernel, or several that take little. Per inference.
+struct Entry {
+  std::string label;
+  double real_us = 0;  // 0: not measured
+  double estimated_us = 0;
+  int64_t before_bytes = 0;
+  int64_t after_bytes = 0;
+};
+
+std::vector<Entry> Entries(const PlanReport& plan) {
+  std::vector<Entry> all;
+  for (const KernelReport& k : plan.kernels) {
+    all.push_back({StrCat(k.label, k.launches > 1 ? StrCat("  (", k.launches, " launches)") : ""),
+                   MeasuredUs(k), k.estimated_us * k.launches, k.op_by_op_activation_bytes,
+                   k.activation_bytes});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.real_us, a.estimated_us) > std::pair(b.real_us, b.estimated_us);
+  });
+  if (all.size() <= kChartRows) return all;
+  Entry rest{.label = StrCat("the other ", all.size() - kChartRows + 1, " kernels")};
+  for (size_t i = kChartRows - 1; i < all.size(); ++i) {
+    rest.real_us += all[i].real_us;
+    rest.estimated_us += all[i].estimated_us;
+    rest.before_bytes += all[i].before_bytes;
+    rest.after_bytes += all[i].after_bytes;
+  }
+  all.resize(kChartRows - 1);
+  all.push_back(std::move(rest));
+  return all;
+}
+
+std::string Figure(const BarChart& chart) {
+  return StrCat("<figure><figcaption>", EscapeHtml(chart.title), "</figcaption>\n", ToSvg(chart),
+                "</figure>\n");
+}
+
+std::string Charts(const PlanReport& plan) {
+  std::vector<Entry> entries = Entries(plan);
+  double real_us = 0;
+  for (const Entry& e : entries) real_us += e.real_us;
+  BarChart time{.title = "Time of an inference by kernel", .series = {"real", "estimated"}};
+  BarChart traffic{.title = "Activations moved by an inference", .series = {"fused", "op by op"}};
+  BarChart share{.title = "Share of the real time", .series = {"share"}};
+  auto bytes = [](int64_t n) { return BarChart::Bar{static_cast<double>(n), HumanBytes(n)}; };
+  traffic.rows.push_back(
+      {"all kernels",
+       {bytes(plan.totals.activation_bytes), bytes(plan.op_by_op.activation_bytes)}});
+  for (const Entry& e : entries) {
+    std::string real = e.real_us > 0 ? HumanMicroseconds(e.real_us) : "not measured";
+    time.rows.push_back(
+        {e.label, {{e.real_us, real}, {e.estimated_us, HumanMicroseconds(e.estimated_us)}}});
+    traffic.rows.push_back({e.label, {bytes(e.after_bytes), bytes(e.before_bytes)}});
+    if (e.real_us <= 0) continue;
+    share.rows.push_back({e.label, {{e.real_us / real_us, HumanPercent(e.real_us / real_us)}}});
+  }
+  std::string out = Figure(time);
+  if (!share.rows.empty()) out += Figure(share);
+  return out + Figure(traffic);
+}
+
+std::string TableRow(const std::vector<std::string>& cells, const std::string& last) {
+  std::string out = "<tr>";
+  for (const std::string& cell : cells) out += StrCat("<td>", EscapeHtml(cell), "</td>");
+  return StrCat(out, "<td class=\"name\">", last, "</td></tr>\n");
+}
+
+std::string PageTable(const PlanReport& plan) {
+  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
+  for (const char* heading : {"kernel", "real latency", "estimate", "estimated speed-up", "calls",
+                              "traffic saved", "part"}) {
+    out += StrCat("<th scope=\"col\">", heading, "</th>");
+  }
+  out += "<th scope=\"col\" class=\"name\">fused output</th></tr></thead>\n<tbody>\n";
+  for (const KernelReport& k : plan.kernels) {
+    out += TableRow({k.kernel_key.ToHex().substr(0, 8), MeasuredText(k.measured),
+                     HumanMicroseconds(k.estimated_us), SpeedupText(EstimatedSpeedup(k)),
+                     StrCat(k.measured.calls), BytesText(TrafficSavedBytes(k)),
+                     SavedPartText(k.activation_bytes, k.op_by_op_activation_bytes)},
+                    ForeignText(k.label));
+  }
+  const PlanTotals& a = plan.totals;
+  const PlanTotals& b = plan.op_by_op;
+  out += "</tbody>\n<tfoot>\n";
+  out += TableRow({"total", MeasuredText(plan.runs), HumanMicroseconds(a.estimated_us),
+                   SpeedupText(EstimatedSpeedup(plan)), StrCat(plan.runs.calls),
+                   BytesText(b.activation_bytes - a.activation_bytes),
+                   SavedPartText(a.activation_bytes, b.activation_bytes)},
+                  StrCat("one run of ", LaunchesText(a.launches)));
+  return out + "</tfoot>\n</table></div>\n";
+}
+
+std::string Section(const PlanReport& plan) {
+  std::string out = StrCat("<section>\n<h2>Plan ", plan.plan_key.ToHex().substr(0, 16),
+                           "</h2>\n<p>for ", ForeignText(plan.target), ", ", plan.threads,
+                           plan.threads == 1 ? " thread" : " threads", "; last report ",
+                           ReportAge(plan), " before this page was made</p>\n");
+  if (!plan.devices.empty()) {
+    out += StrCat("<p>measured on ", StrJoin(plan.devices, ", ", ForeignText), "</p>\n");
+  }
+  if (plan.kernels.empty()) return out + "<p>The plan launches no kernel.</p>\n</section>\n";
+  return StrCat(out, Charts(plan), PageTable(plan), "</section>\n");
+}
+
+}  // namespace
+
+std::string ReportPage(const std::vector<PlanReport>& plans) {
+  std::string out(kHead);
+  if (plans.empty()) out += "<p>No latencies were reported.</p>\n";
+  for (const PlanReport& plan : plans) out += Section(plan);
+  return out + "</body>\n</html>\n";
+}
+
+}  // namespace fusion

@@ -1,0 +1,364 @@
+// fusionctl's measurements and what a service keeps of them; what it shows on a terminal and offers
+// to a shell.
+#include <regex>
+
+#include "core/base/file.h"
+#include "tests/service/fusionctl_fixture.h"
+
+namespace fusion {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class MeasureTest : public FusionctlTest {
+ protected:
+  /// The words of a short bench of `model`.
+  static std::vector<std::string> Bench(const std::string& model) {
+    return {"bench", model, "--pairs", "9", "--seconds", "0.05", "--warmup", "1"};
+  }
+  static std::string Read(const std::string& path) {
+    return ReadFile(path, int64_t{16} << 20).value_or("");
+  }
+};
+
+// --- bench
+
+void ExpectMeasured(const Json& contender) {
+  const Json& latency = contender["latency_us"];
+  EXPECT_EQ(latency["n"], 9);
+  EXPECT_GT(latency["p10"], 0);
+  EXPECT_LE(latency["p10"], latency["median"]);
+  EXPECT_LE(latency["median"], latency["p90"]);
+  EXPECT_LE(latency["low95"], latency["high95"]);
+  const Json& memory = contender["memory"];
+  int64_t sum = 0;
+  for (const auto& [name, bytes] : memory.items()) {
+    if (name != "peak_bytes") sum += bytes.get<int64_t>();
+  }
+  EXPECT_EQ(memory["peak_bytes"], sum);
+  EXPECT_GT(memory["input_bytes"], 0);
+  EXPECT_GT(contender["totals"]["launches"], 0);
+}
+
+TEST_F(MeasureTest, BenchMeasuresFusedAgainstOpByOp) {
+  Json bench = CtlJson(Bench(Write("mlp", SmallMlp())));
+  ExpectMeasured(bench["fused"]);
+  ExpectMeasured(bench["op_by_op"]);
+  EXPECT_EQ(bench["pairs"], 9);
+  EXPECT_LE(bench["ratio"]["low95"], bench["ratio"]["median"]);
+  EXPECT_LE(bench["ratio"]["median"], bench["ratio"]["high95"]);
+  EXPECT_LT(bench["fused"]["totals"]["kernels"], bench["op_by_op"]["totals"]["kernels"]);
+  EXPECT_LT(bench["max_rel_between"], 1e-4);
+  EXPECT_GT(bench["process_peak_rss_bytes"], 1 << 20);
+  EXPECT_GT(bench["reported_samples"], 0);
+  EXPECT_FALSE(bench["fused"].contains("kernels")) << "not asked for";
+}
+
+TEST_F(MeasureTest, BenchSaysWhatPlanningAndCompilingTookWhereItDid) {
+  std::vector<std::string> words = Bench(Write("mlp", SmallMlp()));
+  words.insert(words.end(), {"--store", dir_.path("store"), "--json"});
+  Json cold = Json::parse(BareCtl(words).out, nullptr, false);
+  EXPECT_EQ(cold["fused"]["cache"], "planned");
+  EXPECT_GT(cold["fused"]["plan_ms"], 0);
+  EXPECT_GT(cold["fused"]["compile_ms"], cold["fused"]["plan_ms"]);
+  Json warm = Json::parse(BareCtl(words).out, nullptr, false);
+  EXPECT_EQ(warm["fused"]["cache"], "store");
+  EXPECT_TRUE(warm["fused"]["plan_ms"].is_null()) << warm["fused"];
+}
+
+TEST_F(MeasureTest, BenchTimesEachKernel) {
+  std::vector<std::string> words = Bench(Write("mlp", SmallMlp()));
+  words.push_back("--kernels");
+  Json bench = CtlJson(words);
+  for (const char* which : {"fused", "op_by_op"}) {
+    const Json& kernels = bench[which]["kernels"];
+    ASSERT_FALSE(kernels.empty());
+    double share = 0;
+    int launches = 0;
+    for (const Json& kernel : kernels) {
+      EXPECT_GE(kernel["n"], 5);
+      EXPECT_GT(kernel["median_us"], 0);
+      EXPECT_GT(kernel["estimated_us"], 0);
+      EXPECT_NEAR(kernel["gb_per_s"].get<double>(),
+                  kernel["bytes"].get<double>() / kernel["median_us"].get<double>() / 1e3, 1e-6);
+      share += kernel["share"].get<double>();
+      launches += kernel["launches"].get<int>();
+    }
+    EXPECT_NEAR(share, 1, 1e-9);
+    EXPECT_EQ(launches, bench[which]["totals"]["launches"]);
+  }
+  EXPECT_THAT(Ctl(words).out, AllOf(HasSubstr("GFLOP/s"), HasSubstr("share")));
+}
+
+TEST_F(MeasureTest, BenchOfOpByOpSaysSo) {
+  std::vector<std::string> words = Bench(Write("mlp", SmallMlp()));
+  words.insert(words.end(), {"--fusion", "op-by-op", "--no-report"});
+  ProgramResult text = Ctl(words);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("95 % interval"), HasSubstr("9 pairs")));
+  EXPECT_THAT(text.out, Not(HasSubstr("fused"))) << "nothing of it was";
+  EXPECT_THAT(text.out, Not(HasSubstr("reported")));
+}
+
+TEST_F(MeasureTest, BenchTakesItsDataFromFiles) {
+  absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("mlp"), SmallMlp());
+  ASSERT_TRUE(model.ok());
+  std::vector<std::string> words = Bench(Write(model->model));
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("data"), MakeData(*model)).ok());
+  words.insert(words.end(), {"--data", dir_.path("data")});
+  EXPECT_EQ(CtlJson(words)["data"], dir_.path("data"));
+  words.back() = dir_.path("nowhere");
+  ProgramResult absent = Ctl(words);
+  EXPECT_EQ(absent.code, 3);
+  ExpectOneErrorLine(absent);
+}
+
+// --- report and list
+
+TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
+  std::string model = Write("mlp", SmallMlp());
+  std::string store = dir_.path("store");
+  std::vector<std::string> bench = Bench(model);
+  bench.insert(bench.end(), {"--store", store, "--json"});
+  ProgramResult benched = BareCtl(bench);
+  ASSERT_EQ(benched.code, 0) << benched.err;
+  Json measured = Json::parse(benched.out, nullptr, false);
+  std::string key = measured["fused"]["plan_key"];
+
+  // Another server on the same store: by model, by key, by its first digits, by nothing.
+  std::string none;
+  for (const std::string& subject : {model, key, key.substr(0, 8), none}) {
+    std::vector<std::string> words = {"report", "--store", store, "--json"};
+    if (!subject.empty()) words.push_back(subject);
+    ProgramResult result = BareCtl(words);
+    ASSERT_EQ(result.code, 0) << subject << ": " << result.err;
+    Json plans = Json::parse(result.out, nullptr, false)["plans"];
+    ASSERT_EQ(plans.size(), 1u) << subject;
+    const Json& plan = plans[0];
+    EXPECT_EQ(plan["plan_key"], key);
+    EXPECT_EQ(plan["runs"]["calls"], 9);
+    EXPECT_EQ(plan["devices"].size(), 1u);
+    EXPECT_EQ(plan["devices"][0], measured["device"]);
+    ASSERT_EQ(plan["kernels"].empty(), false);
+    for (const Json& kernel : plan["kernels"]) {
+      EXPECT_GE(kernel["measured"]["calls"], 5);
+      EXPECT_GT(kernel["measured"]["median_us"], 0);
+      EXPECT_NEAR(kernel["estimated_speedup"].get<double>(),
+                  kernel["op_by_op_us"].get<double>() / kernel["estimated_us"].get<double>(), 1e-9);
+      EXPECT_EQ(kernel["traffic_saved_bytes"].get<int64_t>(),
+                kernel["op_by_op_activation_bytes"].get<int64_t>() -
+                    kernel["activation_bytes"].get<int64_t>());
+    }
+  }
+  ProgramResult text = BareCtl({"report", "--store", store, "--html", dir_.path("page.html")});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("fused output"), HasSubstr("real latency"),
+                              HasSubstr("estimated speed-up"), HasSubstr("calls"),
+                              HasSubstr("total"), HasSubstr(key.substr(0, 16))));
+  std::string page = Read(dir_.path("page.html"));
+  EXPECT_THAT(page, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<svg"), HasSubstr("</html>"),
+                          HasSubstr(key.substr(0, 16))));
+}
+
+TEST_F(MeasureTest, AReportOfWhatIsNotThereIsBadInput) {
+  struct Case {
+    std::string subject;
+    std::string says;
+  };
+  for (const Case& c :
+       {Case{"0123456789abcdef", "begins with 0123456789abcdef"}, Case{std::string(64, '0'), ""},
+        Case{"0123abc", "0123abc"}, Case{dir_.path("none.onnx"), "none.onnx"},
+        Case{dir_.Write("bad.onnx", "no model"), "bad.onnx"}}) {
+    ProgramResult result = Ctl({"report", c.subject});
+    EXPECT_EQ(result.code, 3) << c.subject << result.out;
+    EXPECT_THAT(result.err, HasSubstr(c.says));
+    ExpectOneErrorLine(result);
+  }
+  ProgramResult unwritable = Ctl({"report", "--html", dir_.path("no/such/page.html")});
+  EXPECT_EQ(unwritable.code, 3);
+  EXPECT_THAT(unwritable.err, HasSubstr("--html"));
+  ExpectOneErrorLine(unwritable);
+}
+
+TEST_F(MeasureTest, AReportOfNothingSaysSo) {
+  std::vector<std::string> words = {"report", "--store", dir_.path("empty")};
+  EXPECT_THAT(BareCtl(words).out, HasSubstr("no latencies were reported"));
+  words.push_back("--json");
+  EXPECT_EQ(Json::parse(BareCtl(words).out, nullptr, false)["plans"], Json::array());
+}
+
+TEST_F(MeasureTest, ListsStoredPlansNewestFirst) {
+  std::string store = dir_.path("store");
+  EXPECT_EQ(BareCtl({"list", "--store", store}).out, "no plans are stored\n");
+  std::string model = Write("mlp", SmallMlp());
+  ASSERT_EQ(BareCtl({"plan", model, "--store", store, "--no-compile"}).code, 0);
+  ASSERT_EQ(BareCtl({"plan", model, "--store", store, "--fusion", "op-by-op"}).code, 0);
+  ProgramResult result = BareCtl({"list", "--store", store, "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  Json list = Json::parse(result.out, nullptr, false);
+  EXPECT_EQ(list["stored"], 2);
+  ASSERT_EQ(list["plans"].size(), 2u);
+  EXPECT_EQ(list["plans"][0]["fusion"], "op by op");
+  EXPECT_EQ(list["plans"][0]["compiled_kernels"], list["plans"][0]["distinct_kernels"]);
+  EXPECT_EQ(list["plans"][1]["fusion"], "fused");
+  EXPECT_GT(list["plans"][1]["distinct_kernels"], 0);
+  EXPECT_LE(list["plans"][1]["created_unix_ms"], list["plans"][0]["created_unix_ms"]);
+
+  std::string key = list["plans"][0]["plan_key"];
+  ProgramResult text = BareCtl({"list", "--store", store, "--limit", "1"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("traffic saved"), HasSubstr(key.substr(0, 8)),
+                              Not(HasSubstr(key)), HasSubstr("and 1 older")));
+  EXPECT_THAT(BareCtl({"list", "--store", store, "--full"}).out, HasSubstr(key));
+}
+
+// --- capabilities
+
+TEST_F(MeasureTest, CapabilitiesOfAService) {
+  Json all = CtlJson({"capabilities"});
+  for (const char* name : {"devices", "ops", "limits"}) EXPECT_FALSE(all[name].empty()) << name;
+  EXPECT_GT(all["workers"], 0);
+  ProgramResult text = Ctl({"capabilities"});
+  EXPECT_EQ(text.code, 0);
+  for (const Json& device : all["devices"]) {
+    EXPECT_THAT(text.out, HasSubstr(device["name"].get<std::string>()));
+  }
+  EXPECT_THAT(text.out, HasSubstr("--ops lists them"));
+  ProgramResult ops = Ctl({"capabilities", "--ops"});
+  for (const Json& op : all["ops"]) {
+    EXPECT_THAT(ops.out, HasSubstr(StrCat("\n", op["name"].get<std::string>(), " ")));
+  }
+}
+
+TEST_F(MeasureTest, CommandsThatAskAServiceSayWhereNoneIs) {
+  for (const char* command : {"report", "list", "capabilities"}) {
+    ProgramResult result = BareCtl({command, "--server", "unix:" + dir_.path("nothing")});
+    EXPECT_EQ(result.code, 4) << command;
+    EXPECT_THAT(result.err, HasSubstr(dir_.path("nothing")));
+    ExpectOneErrorLine(result);
+  }
+  for (const char* command : {"report", "list"}) {
+    ProgramResult result = BareCtl({command});
+    EXPECT_EQ(result.code, 2) << command;
+    EXPECT_THAT(result.err, HasSubstr("--store DIR"));
+    ExpectOneErrorLine(result);
+  }
+}
+
+// --- progress on a terminal
+
+TEST_F(MeasureTest, ATerminalShowsProgressAndIsLeftClean) {
+  std::string model = Write("mlp", SmallMlp());
+  ProgramResult result = RunOnTerminal({FUSIONCTL, "plan", model, "--workers", "1"});
+  ASSERT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("starting fusiond"), HasSubstr("compile")));
+  static const std::regex bar(R"(\[#*-*\] [0-9.]+ m?u?s  compile [0-9]+/[0-9]+)");
+  EXPECT_TRUE(std::regex_search(result.out, bar)) << result.out;
+  // Every line of progress is cleared; the answer begins on a clean line.
+  size_t last = result.out.rfind("\r\x1b[K");
+  ASSERT_NE(last, std::string::npos);
+  EXPECT_THAT(result.out.substr(last + 4), AllOf(HasSubstr("model.onnx"), Not(HasSubstr("..."))));
+}
+
+TEST_F(MeasureTest, ProgressIsForPeopleOnly) {
+  std::string model = Write("mlp", SmallMlp());
+  const std::string clear = "\r\x1b[K";
+  for (const char* flag : {"--json", "--quiet"}) {
+    ProgramResult result =
+        RunOnTerminal({FUSIONCTL, "plan", model, "--server", daemon_->address(), flag});
+    ASSERT_EQ(result.code, 0) << result.out;
+    EXPECT_THAT(result.out, Not(HasSubstr(clear))) << flag;
+  }
+  ProgramResult dumb =
+      RunOnTerminal({FUSIONCTL, "status", "--server", daemon_->address()}, {"TERM=dumb"});
+  EXPECT_THAT(dumb.out, Not(HasSubstr(clear)));
+  ProgramResult redirected = Ctl({"plan", model});
+  EXPECT_EQ(redirected.err, "");
+  ProgramResult plain =
+      RunOnTerminal({FUSIONCTL, "plan", model, "--server", daemon_->address()}, {"NO_COLOR=1"});
+  ASSERT_EQ(plain.code, 0);
+  EXPECT_THAT(plain.out, AllOf(HasSubstr(clear), Not(HasSubstr("\x1b[1m")))) << "no colours";
+}
+
+TEST_F(MeasureTest, ABenchShowsHowFarItIs) {
+  std::vector<std::string> words = Bench(Write("mlp", SmallMlp()));
+  words.insert(words.begin(), FUSIONCTL);
+  words.insert(words.end(), {"--server", daemon_->address()});
+  ProgramResult result = RunOnTerminal(words);
+  ASSERT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("warming up"), HasSubstr("timing kernels")));
+}
+
+// --- completion
+
+/// What bash offers for the last of these words.
+std::vector<std::string> Offers(const std::string& script, const std::string& directory,
+                                const std::vector<std::string>& words) {
+  std::string line = StrJoin(words, " ", [](const std::string& word) { return "'" + word + "'"; });
+  ProgramResult result =
+      RunProgram({"/bin/bash", "--norc", "-c",
+                  StrCat("cd '", directory, "' && source '", script, "' && COMP_WORDS=(", line,
+                         ") COMP_CWORD=", words.size() - 1,
+                         " && _fusionctl && printf '%s\\n' \"${COMPREPLY[@]}\"")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  std::vector<std::string> out;
+  for (std::string_view word : StrSplit(result.out, '\n')) {
+    if (!word.empty()) out.emplace_back(word);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST_F(MeasureTest, BashCompletesWhatTheCommandLineKnows) {
+  using Words = std::vector<std::string>;
+  std::string script = dir_.Write("completion.bash", BareCtl({"completion", "bash"}).out);
+  ASSERT_TRUE(MakeDirectories(dir_.path("files/models")).ok());
+  std::string files = dir_.path("files");
+  for (const char* name : {"a.onnx", "two words.onnx", "notes.txt"}) {
+    ASSERT_TRUE(WriteFile(StrCat(files, "/", name), "").ok());
+  }
+  auto offers = [&](Words words) {
+    words.insert(words.begin(), "fusionctl");
+    return Offers(script, files, words);
+  };
+  EXPECT_EQ(offers({"re"}), Words{"report"});
+  EXPECT_THAT(offers({""}), testing::IsSupersetOf({"plan", "bench", "verify", "completion"}));
+  EXPECT_EQ(offers({"--v"}), Words{"--version"});
+  EXPECT_EQ(offers({"plan", "--fu"}), (Words{"--fusion", "--fusiond"}));
+  EXPECT_EQ(offers({"plan", "--fusion", ""}), (Words{"fused", "op-by-op"}));
+  EXPECT_EQ(offers({"plan", "--fusion", "=", "op"}), Words{"op-by-op"});
+  EXPECT_EQ(offers({"plan", "--fusion", "="}), (Words{"fused", "op-by-op"}));
+  EXPECT_EQ(offers({"bench", "--kern"}), Words{"--kernels"});
+  EXPECT_EQ(offers({"status", "--kern"}), Words{});
+  EXPECT_EQ(offers({"plan", ""}), (Words{"a.onnx", "models", "two words.onnx"}));
+  EXPECT_EQ(offers({"plan", "--threads", "2", "a"}), Words{"a.onnx"});
+  EXPECT_EQ(offers({"plan", "--threads", ""}), Words{}) << "a number";
+  EXPECT_EQ(offers({"plan", "--store", ""}), Words{"models"}) << "a directory";
+  EXPECT_EQ(offers({"report", "--html", "n"}), Words{"notes.txt"});
+  EXPECT_EQ(offers({"report", "a"}), Words{"a.onnx"});
+  EXPECT_EQ(offers({"show", "a.onnx", "s"}), (Words{"schedule", "smg", "source"}));
+  EXPECT_EQ(offers({"show", "--json", "a.onnx", "gr"}), Words{"graph"});
+  EXPECT_EQ(offers({"completion", ""}), (Words{"bash", "fish", "zsh"}));
+}
+
+TEST_F(MeasureTest, EveryShellCompletesEveryOption) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    ProgramResult result = BareCtl({"completion", shell});
+    EXPECT_EQ(result.code, 0);
+    for (const char* command : {"plan", "run", "bench", "verify", "show", "kernels", "report",
+                                "list", "capabilities", "status", "completion"}) {
+      EXPECT_THAT(result.out, HasSubstr(command)) << shell;
+      std::string help = BareCtl({command, "--help"}).out;
+      static const std::regex option("--([a-z-]+)");
+      for (std::sregex_iterator it(help.begin(), help.end(), option), none; it != none; ++it) {
+        EXPECT_THAT(result.out, HasSubstr((*it)[1].str())) << shell << " " << command;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusion
