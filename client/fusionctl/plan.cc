@@ -11,29 +11,43 @@ std::string Saved(double part, double whole) {
   return whole > 0 ? HumanPercent(1 - part / whole) : "";
 }
 
-std::string GroupTable(const FusionReply& reply, bool node_names) {
+// `tiles`: also how each kernel is cut.
+std::string GroupTable(const FusionReply& reply, bool node_names, bool tiles) {
   const Plan& plan = reply.plan;
-  Table table({{"group", Table::kRight},
-               {"kernel"},
-               {"phases", Table::kRight},
-               {"nodes", Table::kRight},
-               {"work", Table::kRight},
-               {"traffic", Table::kRight},
-               {"weights", Table::kRight},
-               {"time", Table::kRight},
-               {"ops", Table::kCut}});
+  std::vector<Table::Column> columns = {{"group", Table::kRight},
+                                        {"kernel"},
+                                        {"phases", Table::kRight},
+                                        {"nodes", Table::kRight},
+                                        {"work", Table::kRight},
+                                        {"traffic", Table::kRight},
+                                        {"weights", Table::kRight},
+                                        {"time", Table::kRight},
+                                        {"bound by"}};
+  if (tiles) columns.push_back({"tiles"});
+  columns.push_back({"ops", Table::kCut});
+  Table table(columns);
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     const PlanGroup& group = plan.groups[g];
     if (group.kind == GroupKind::kPrepare) continue;
     const Estimate& e = group.estimate;
     const PlanKernel& kernel = plan.kernels[static_cast<size_t>(group.kernel)];
-    table.Add({StrCat(g), kernel.key.ToHex().substr(0, 8), StrCat(kernel.phases),
-               StrCat(group.nodes.size()), e.flops > 0 ? HumanFlops(e.flops) : "-",
-               HumanBytes(e.activation_bytes + e.recompute_bytes), HumanBytes(e.weight_bytes),
-               HumanMicroseconds(e.time_us), group.label});
+    std::vector<std::string> row = {StrCat(g),
+                                    kernel.key.ToHex().substr(0, 8),
+                                    StrCat(kernel.phases),
+                                    StrCat(group.nodes.size()),
+                                    e.flops > 0 ? HumanFlops(e.flops) : "-",
+                                    HumanBytes(e.activation_bytes + e.recompute_bytes),
+                                    HumanBytes(e.weight_bytes),
+                                    HumanMicroseconds(e.time_us),
+                                    group.bound};
+    if (tiles) row.push_back(group.tiles);
+    row.push_back(group.label);
+    table.Add(std::move(row));
     if (!node_names) continue;
     for (const std::string& name : NodeNames(reply, group.nodes)) {
-      table.Add({"", "", "", "", "", "", "", "", StrCat("  ", Quote(name))});
+      std::vector<std::string> under(columns.size());
+      under.back() = StrCat("  ", Quote(name));
+      table.Add(std::move(under));
     }
   }
   return table.ToString();
@@ -64,15 +78,33 @@ std::string TotalsTable(const Plan& plan) {
   return table.ToString();
 }
 
-std::string KernelLine(const FusionReply& reply) {
+std::string KernelLine(const FusionReply& reply, bool compile) {
   auto count = [&reply](auto predicate) {
     return std::count_if(reply.kernels.begin(), reply.kernels.end(), predicate);
   };
   int64_t ready = count([](const auto& k) { return k.state == KernelState::kReady; });
+  if (!compile && ready == 0) {
+    return StrCat(reply.kernels.size(), " different ones, as estimates: nothing is compiled");
+  }
   int64_t verified = count([](const auto& k) { return k.check.verified; });
   int64_t cached = count([](const auto& k) { return k.cached; });
   return StrCat(Count(static_cast<int64_t>(reply.kernels.size()), "shared object"), ": ", ready,
                 " ready, ", verified, " verified, ", cached, " found in the cache");
+}
+
+// "GPU with 132 SMs: a block has 227.00 KiB of shared; l2 40.00 MiB, memory 64.00 GiB".
+std::string DeviceLine(const Plan& plan) {
+  const PlanDevice& device = plan.device;
+  std::string out = StrCat(device.kind, " with ", Count(plan.threads, device.unit),
+                           device.explicit_memory ? ": a block has " : ": a block stays within ",
+                           HumanBytes(device.on_chip_bytes), " of ", device.on_chip_level);
+  std::string_view separator = "; ";
+  for (const PlanLevel& level : device.levels) {
+    if (!level.shared || level.bytes == 0) continue;
+    StrAppend(&out, StrCat(separator, level.name, " ", HumanBytes(level.usable_bytes)));
+    separator = ", ";
+  }
+  return out;
 }
 
 // Stages that take at least a hundredth of the time; --json has all.
@@ -98,7 +130,8 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
       Bold(arguments.model), ": ", Count(plan.nodes, "node"), " in ",
       Count(RunGroups(plan), "group"), ", ", Count(plan.totals.kernels, "kernel"), ", ",
       Count(static_cast<int64_t>(plan.fallbacks.size()), "fallback"), ", for ", TargetText(plan),
-      "\n\n", GroupTable(reply, arguments.node_names), "\n", TotalsTable(plan), "\n");
+      "\n\n", GroupTable(reply, arguments.node_names, !arguments.target.empty()), "\n",
+      TotalsTable(plan), "\n");
   if (!plan.prepare.empty()) {
     out += StrCat("prepare: ",
                   plan.prepare.size() == 1 ? "1 launch" : StrCat(plan.prepare.size(), " launches"),
@@ -106,7 +139,8 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
                   " of packed weights, once per set of weights\n");
   }
   out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels\n");
-  out += StrCat("kernels: ", KernelLine(reply), "\n");
+  out += StrCat("kernels: ", KernelLine(reply, arguments.compile), "\n");
+  out += StrCat("device:  ", DeviceLine(plan), "\n");
   out += StrCat("plan:    ", reply.plan_key.ToHex().substr(0, 16), ", ",
                 reply.cache == CacheOutcome::kMiss ? "planned by this request"
                                                    : StrCat("from ", CacheOutcomeName(reply.cache)),
@@ -120,18 +154,50 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
   return out;
 }
 
+// What is said about the plan, and under which limits it was made.
+Json PlanJson(const FusionReply& reply) {
+  Json json = ReplyJson(reply);
+  const PlanDevice& device = reply.plan.device;
+  Json levels = Json::array();
+  for (const PlanLevel& level : device.levels) {
+    levels.push_back({{"name", level.name},
+                      {"shared", level.shared},
+                      {"bytes", level.bytes},
+                      {"usable_bytes", level.usable_bytes},
+                      {"bytes_per_s", level.total_bytes_per_s}});
+  }
+  json["device"] = {{"kind", device.kind},
+                    {"unit", device.unit},
+                    {"units", reply.plan.threads},
+                    {"explicit_memory", device.explicit_memory},
+                    {"on_chip_level", device.on_chip_level},
+                    {"on_chip_bytes", device.on_chip_bytes},
+                    {"levels", std::move(levels)}};
+  for (size_t g = 0; g < reply.plan.groups.size(); ++g) {
+    const PlanGroup& group = reply.plan.groups[g];
+    Json& out = json["groups"][g];
+    out["bound"] = group.bound;
+    out["tiles"] = group.tiles;
+    out["estimate"]["product_us"] = group.estimate.product_us;
+    out["estimate"]["off_chip_us"] = group.estimate.off_chip_us;
+  }
+  return json;
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
-    progress->Show(arguments.compile ? "planning and compiling" : "planning");
     FusionRequest request = model->Request(arguments, arguments.options);
+    if (!arguments.target.empty()) {  // another device: nothing of this machine
+      request.target = {.name = arguments.target, .threads = arguments.threads};
+    }
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
-    ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+    ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     progress->Clear();
     if (arguments.json) {
-      PrintJson(ReplyJson(reply));
+      PrintJson(PlanJson(reply));
     } else {
       Print(Text(arguments, reply));
     }

@@ -6,19 +6,11 @@
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
-#include "core/schedule/scratch.h"
+#include "core/schedule/legality.h"
 
 namespace fusion {
 namespace {
 
-// Costs in additions per element, next to ScalarInfo::cost of the functions: throughput of
-// generated loops with AVX-512, Intel family 6 model 85, g++ 12, 2026-11-21; redo:
-// tests/bench/kernel_bench. Contiguous vectors move at about half an addition, strided lanes one by
-// one; folding a row takes four shuffles and a scalar merge.
-constexpr double kContiguous = 0.6;
-constexpr double kStridedLane = 12;
-constexpr double kHorizontalFold = 12;  // per row folded along the vector dim, in vector additions
-constexpr double kAccumulatorTile = 0.8;  // writing a product's tile to L1 and reading it back
 // Weights above this part of the last shared cache come from memory at every run.
 constexpr double kResidentPart = 0.25;
 
@@ -34,10 +26,12 @@ class Estimator {
     double threads = device_.threads;
     double compute = 0;
     double busy = 0;
+    double products = 0;
     for (const Phase& phase : s_.phases) {
       double phase_tasks = 0;
       double work = 0;
       double longest = 0;
+      double exchanges = 0;
       for (const Segment& segment : phase.segments) {
         double tasks = 1;
         double tile_fill = 1;
@@ -56,12 +50,19 @@ class Estimator {
         }
         block_window_ = window_;
         seconds_ = 0;
+        product_seconds_ = 0;
+        fetched_bytes_ = 0;
+        exchanged_bytes_ = 0;
+        exchanges_ = 0;
         touched_.clear();
         Walk(segment.body, 1);
         phase_tasks += tasks;
         work += tasks * seconds_;
         longest = std::max(longest, seconds_ * tile_fill);
-        block_traffic_ += tasks * BlockBytes();
+        block_traffic_ += tasks * (BlockBytes() + fetched_bytes_);
+        exchange_traffic_ += tasks * exchanged_bytes_;
+        products += tasks * product_seconds_;
+        exchanges = std::max(exchanges, exchanges_);
       }
       double even = work / threads;
       double waves = std::ceil(phase_tasks / threads);
@@ -69,18 +70,24 @@ class Estimator {
       busy += std::max(even, phase_tasks > 0 ? waves * longest : 0);
       e.tasks += static_cast<int64_t>(phase_tasks);
       e.launch_us +=
-          device_.launch_s * 1e6 + device_.task_s * 1e6 * std::ceil(phase_tasks / threads);
+          (device_.launch_s + (device_.task_s + exchanges * device_.exchange_s) * waves) * 1e6;
     }
     CountDistinct(&e);
     e.compute_us = compute * 1e6;
+    e.product_us = products / threads * 1e6;
     e.tiling_loss_us = (busy - compute) * 1e6;
-    e.memory_us = MemorySeconds(e) * 1e6;
+    SetMemoryTimes(&e);
     e.stall_us = (1 - device_.overlap) * std::min(e.compute_us, e.memory_us);
-    e.on_chip_bytes = PlanScratch(s_, device_.vector_bytes).bytes;
-    // Scratch beyond the private cache slows every pass over it.
-    double over = static_cast<double>(e.on_chip_bytes) /
-                  static_cast<double>(std::max<int64_t>(device_.OnChipBytes(), 1));
-    if (over > 1) e.stall_us += e.compute_us * 0.15 * std::min(over - 1, 4.0);
+    OnChipNeed need = NeedOnChip(s_, device_);
+    e.on_chip_bytes = need.staged;
+    if (device_.explicit_memory) {
+      e.on_chip_bytes = need.ByLevel(device_).at(device_.staged_level);
+    } else {
+      // Scratch beyond the private cache slows every pass over it.
+      double over = static_cast<double>(e.on_chip_bytes) /
+                    static_cast<double>(std::max<int64_t>(device_.OnChipBytes(), 1));
+      if (over > 1) e.stall_us += e.compute_us * 0.15 * std::min(over - 1, 4.0);
+    }
     e.time_us = std::max(e.compute_us, e.memory_us) + e.stall_us + e.launch_us + e.tiling_loss_us;
     e.flops = flops_;
     e.waves = static_cast<double>(e.tasks) / threads;
@@ -137,26 +144,29 @@ class Estimator {
     for (const ElementOp& op : each.ops) {
       switch (op.kind) {
         case ElementOp::kCompute:
-          cost += GetScalarInfo(op.op).cost;
+          cost += GetScalarInfo(op.op).cost * device_.scalar_ops_per_s /
+                  device_.Rates(op.type).scalar_ops_per_s;
           break;
         case ElementOp::kLoad:
         case ElementOp::kStore: {
           int64_t stride = vector >= 0 ? StrideAlong(op.access[0], vector) : 0;
           bool acc = s_.buffer(op.access[0].buffer).level == Level::kAcc;
+          const ElementCosts& costs = device_.costs;
           cost += stride == 0   ? 0.1
-                  : stride == 1 ? (acc ? kAccumulatorTile : kContiguous)
-                                : kStridedLane;
+                  : stride == 1 ? (acc ? costs.accumulator : costs.contiguous)
+                                : costs.strided;
           Touch(op.access[0]);
           break;
         }
         case ElementOp::kReduce: {
           cost += 1;
           bool horizontal = vector >= 0 && StrideAlong(op.access[0], vector) == 0;
-          if (horizontal) folds += points / along * kHorizontalFold * lanes_;
+          if (horizontal) folds += points / along * device_.costs.fold * lanes_;
           break;
         }
       }
     }
+    CountResultExchange(each, times);
     seconds_ += times * (points * cost * fill + folds) / device_.scalar_ops_per_s;
     flops_ += 2 * Contractions(each) * points * times * TotalTiles();
     CountRecompute(each);
@@ -216,12 +226,57 @@ class Estimator {
     double padded = std::ceil(columns / lanes_ - 1e-9) * lanes_;
     double flops = 2 * rows * columns * depth;
     double per_row = flops / std::max(columns, 1e-9) * padded;
-    seconds_ += times * per_row /
-                (device_.flops_per_s * device_.product_efficiency * RowEfficiency(rows, padded));
+    double seconds = times * per_row /
+                     (device_.Rates(s_.buffer(mma.c.buffer).dtype).flops_per_s *
+                      device_.product_efficiency * device_.BlockRate(rows, padded));
+    seconds_ += seconds;
+    product_seconds_ += seconds;
     flops_ += times * flops * TotalTiles();
-    Touch(mma.a);
-    Touch(mma.b);
+    for (const Access* operand : {&mma.a, &mma.b}) Fetch(*operand, times);
     Touch(mma.c);
+  }
+
+  // Behind caches an operand that a block has read once stays near. Explicit memory holds the
+  // slices in flight only: every product fetches its operands, unless they are tiles of this block
+  // in memory that the product unit shares.
+  void Fetch(const Access& operand, double times) {
+    if (!device_.explicit_memory) return Touch(operand);
+    const Buffer& b = s_.buffer(operand.buffer);
+    if (!b.IsLocal()) {
+      double& whole = distinct_[operand.buffer];
+      whole = std::max(whole, Footprint(operand, extents_));
+      fetched_bytes_ += times * Footprint(operand, window_);
+    } else if (!device_.exchange_level.empty()) {
+      exchanged_bytes_ += 2 * times * TileBytes(b);
+      exchanges_ += times;
+    }
+  }
+
+  double TileBytes(const Buffer& b) const {
+    auto bytes = static_cast<double>(DTypeBytes(b.dtype));
+    for (DimId d : b.dims) bytes *= window(d);
+    return bytes;
+  }
+
+  // Results of products that element-wise work reads: where the two share no memory they are
+  // written to the exchange level and read back. What only converts or clips them is done on the
+  // way out.
+  void CountResultExchange(const EachStmt& each, double times) {
+    if (device_.exchange_level.empty()) return;
+    double bytes = 0;
+    bool on_the_way = true;
+    for (const ElementOp& op : each.ops) {
+      bool acc = op.kind == ElementOp::kLoad && s_.buffer(op.access[0].buffer).level == Level::kAcc;
+      if (acc) bytes += TileBytes(s_.buffer(op.access[0].buffer));
+      bool converts =
+          op.kind == ElementOp::kCompute && (op.op == ScalarOp::kCast || op.op == ScalarOp::kMax ||
+                                             op.op == ScalarOp::kMin || op.op == ScalarOp::kConst);
+      bool leaves = op.kind == ElementOp::kStore && !s_.buffer(op.access[0].buffer).IsLocal();
+      on_the_way = on_the_way && (acc || converts || leaves);
+    }
+    if (bytes == 0 || on_the_way) return;
+    exchanged_bytes_ += 2 * times * bytes;
+    exchanges_ += times;
   }
 
   double TotalTiles() const {
@@ -230,20 +285,14 @@ class Estimator {
     return tiles;
   }
 
-  // A block of few rows waits for its columns to be loaded, and for earlier sums (latency 4, two
-  // units).
-  double RowEfficiency(double rows, double columns) const {
-    double accumulators = rows * columns / lanes_;
-    return std::min(1.0, std::max(0.12, accumulators / 10.0));
-  }
-
   void Add(const CopyStmt& copy, double times) {
     double points = 1;
     for (DimId d : copy.dims) points *= window(d);
     DimId vector = copy.dims.empty() ? -1 : copy.dims.back();
     bool contiguous = vector >= 0 && StrideAlong(copy.source, vector) == 1;
-    seconds_ +=
-        times * points * (contiguous ? 2 * kContiguous : kStridedLane) / device_.scalar_ops_per_s;
+    seconds_ += times * points *
+                (contiguous ? 2 * device_.costs.contiguous : device_.costs.strided) /
+                device_.scalar_ops_per_s;
     Touch(copy.source);
     Touch(copy.target);
   }
@@ -300,20 +349,29 @@ class Estimator {
     e->recompute_bytes = static_cast<int64_t>(recompute_bytes_);
   }
 
-  double MemorySeconds(const Estimate& e) const {
+  // Rate of a level for the units at work.
+  double RateOf(const MemoryLevel& level, const Estimate& e) const {
+    double units =
+        std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
+    return std::min(level.total_bytes_per_s, level.bytes_per_s * units);
+  }
+
+  void SetMemoryTimes(Estimate* e) const {
     const MemoryLevel& shared = device_.SharedLevel();
     const MemoryLevel& memory = device_.levels.back();
-    double threads =
-        std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
-    double shared_rate = std::min(shared.total_bytes_per_s, shared.bytes_per_s * threads);
-    double memory_rate = std::min(memory.total_bytes_per_s, memory.bytes_per_s * threads);
     double resident = static_cast<double>(shared.bytes) * kResidentPart;
-    auto weights = static_cast<double>(e.weight_bytes);
-    auto activations = static_cast<double>(e.activation_bytes);
+    auto weights = static_cast<double>(e->weight_bytes);
+    auto activations = static_cast<double>(e->activation_bytes);
     double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);
     // The first fetch may come from memory; whatever blocks fetch again comes from the shared
     // cache.
-    return far / memory_rate + std::max(0.0, block_traffic_ - far) / shared_rate;
+    double near_us = std::max(0.0, block_traffic_ - far) / RateOf(shared, *e) * 1e6;
+    double far_us = far / RateOf(memory, *e) * 1e6;
+    if (exchange_traffic_ > 0) {
+      near_us += exchange_traffic_ / RateOf(device_.level(device_.exchange_level), *e) * 1e6;
+    }
+    e->off_chip_us = far_us;
+    e->memory_us = far_us + near_us;
   }
 
   const Schedule& s_;
@@ -326,7 +384,12 @@ class Estimator {
   std::map<BufferId, double> touched_;   // bytes of each param that one block touches
   std::map<BufferId, double> distinct_;  // and that the kernel touches
   double seconds_ = 0;                   // of one block
+  double product_seconds_ = 0;           // of one block, in products
+  double fetched_bytes_ = 0;             // of one block: operands, each time they are needed
+  double exchanged_bytes_ = 0;           // of one block, between product and element-wise units
+  double exchanges_ = 0;                 // of one block
   double block_traffic_ = 0;
+  double exchange_traffic_ = 0;
   double recompute_bytes_ = 0;
   double flops_ = 0;
 };
@@ -335,6 +398,20 @@ class Estimator {
 
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device) {
   return Estimator(schedule, device).Run();
+}
+
+std::string BoundOf(const Estimate& e, const DeviceSpec& device) {
+  double near_us = e.memory_us - e.off_chip_us;
+  const std::pair<double, std::string_view> kTerms[] = {{e.product_us, "products"},
+                                                        {e.compute_us - e.product_us, "elements"},
+                                                        {near_us, device.SharedLevel().name},
+                                                        {e.off_chip_us, device.levels.back().name},
+                                                        {e.launch_us, "launch"},
+                                                        {e.tiling_loss_us, "idle units"}};
+  const auto& most =
+      *std::max_element(std::begin(kTerms), std::end(kTerms),
+                        [](const auto& a, const auto& b) { return a.first < b.first; });
+  return most.first > 0 ? std::string(most.second) : "";
 }
 
 }  // namespace fusion

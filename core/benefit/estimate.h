@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/bundle/plan.h"
 #include "core/device/device_spec.h"
 #include "core/schedule/schedule.h"
@@ -10,11 +12,19 @@ namespace fusion {
 ///
 ///   time = max(compute, memory) + stall + launch + tiling loss          microseconds
 ///
-/// compute: register-blocked products at the device's product rate, everything else in additions at
-/// its scalar rate, spread evenly over the threads. memory: what blocks fetch from the first shared
-/// level, and distinct bytes from memory. stall: the part (1 - overlap) of the shorter of the two,
-/// and waiting for scratch that does not fit the private caches. tiling loss: the last wave's idle
-/// threads and short tiles. A pure function of schedule and spec; constants come from the spec.
+/// compute: products at the device's product rate for their type and block, everything else in
+/// additions at its scalar rate, spread evenly over the units. memory: what blocks fetch from the
+/// first shared level, and distinct bytes from memory; where memory is explicit every product
+/// fetches its operands anew, and where product and element-wise units share none their tiles go
+/// through the exchange level. stall: the part (1 - overlap) of the shorter of the two, and waiting
+/// for scratch that does not fit the private caches. launch: starting phases, tasks and exchanges.
+/// tiling loss: the last wave's idle units and short tiles. A pure function of schedule and spec;
+/// constants come from the spec.
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device);
+
+/// What a kernel's time is mostly made of: "products", "elements" (arithmetic), "launch", "idle
+/// units" (too few blocks, or a partial last wave), or the name of the memory level that its
+/// traffic waits for. Empty for an estimate of nothing.
+std::string BoundOf(const Estimate& estimate, const DeviceSpec& device);
 
 }  // namespace fusion

@@ -40,7 +40,9 @@ struct PlanTensor {
 struct Estimate {
   double time_us = 0;  // max(compute, memory) + stall + launch + tiling loss
   double compute_us = 0;
+  double product_us = 0;  // part of compute_us: matrix products
   double memory_us = 0;
+  double off_chip_us = 0;  // part of memory_us: waiting for the last level
   // Part of the shorter of compute and memory that does not hide behind the longer, and what
   // scratch beyond the private cache costs.
   double stall_us = 0;
@@ -94,6 +96,10 @@ struct PlanGroup {
   int kernel = 0;
   Estimate estimate;
   PlanTotals op_by_op;  // the same ops, one kernel per node
+  /// What the time is mostly made of: "products", "elements", "launch", "idle units", or the name
+  /// of a memory level. Empty for a group without an estimate.
+  std::string bound;
+  std::string tiles;  // how its kernel is cut, for people
 };
 
 /// One call of a kernel: params in the order of its schedule.
@@ -114,6 +120,26 @@ struct PlanDecision {
 struct PlanFallback {
   int node = 0;
   std::string reason;
+};
+
+/// One memory level of the device of a plan.
+struct PlanLevel {
+  std::string name;
+  bool shared = false;           // by all units; else each unit has its own
+  int64_t bytes = 0;             // 0: unbounded
+  int64_t usable_bytes = 0;      // what the planner may fill
+  double total_bytes_per_s = 0;  // of all units together
+};
+
+/// The limits a plan was made under, for people and tools.
+struct PlanDevice {
+  std::string kind;  // "CPU"
+  std::string unit;  // "thread": Plan::threads of them run blocks
+  /// True: what does not fit has no schedule. False: caches.
+  bool explicit_memory = false;
+  std::string on_chip_level;  // where the tiles of a block lie
+  int64_t on_chip_bytes = 0;  // and how many bytes of them it may have
+  std::vector<PlanLevel> levels;
 };
 
 /// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client
@@ -143,6 +169,7 @@ struct Plan {
   PlanTotals op_by_op;  // the same graph, one kernel per node
   std::vector<PlanFallback> fallbacks;
   std::vector<PlanDecision> decisions;
+  PlanDevice device;
 };
 
 /// A compiled kernel and how it came to be.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/check.h"
 
@@ -108,15 +109,127 @@ absl::StatusOr<RegisterBlock> ParseBlock(const Json& json, const std::string& wh
     return InvalidArgument("device spec ", where, ": expected [rows, columns]");
   }
   RegisterBlock block{json[0].get<int>(), json[1].get<int>()};
-  if (block.m < 1 || block.n < 1 || block.m > 64 || block.n > 256) {
+  if (block.m < 1 || block.n < 1 || block.m > 256 || block.n > 256) {
     return InvalidArgument("device spec ", where, ": register block ", block.m, "x", block.n);
   }
   return block;
 }
 
+// The parts of a spec, in the order of the struct.
+
+void ReadIdentity(Reader* in, DeviceSpec* spec) {
+  spec->name = in->Text("name");
+  spec->kind = in->Text("kind");
+  spec->unit = in->Text("unit");
+  spec->backend = in->Text("backend");
+  spec->vendor = in->Text("vendor");
+  spec->family = static_cast<int>(in->Number("family", "1"));
+  for (const Json& model : in->List("models")) {
+    if (!model.is_number_integer()) {
+      in->Fail("models: expected integers");
+      break;
+    }
+    spec->models.push_back(model.get<int>());
+  }
+  spec->arch = in->Text("isa");
+}
+
+void ReadUnits(Reader* in, DeviceSpec* spec) {
+  spec->threads = static_cast<int>(in->Number("threads", "1"));
+  spec->fixed_units = in->Flag("fixed_units");
+  spec->vector_bytes = static_cast<int>(in->Number("vector_width", "B"));
+  spec->flops_per_s = in->Number("product_rate", "flop/s");
+  spec->product_efficiency = in->Number("product_efficiency", "1");
+  spec->scalar_ops_per_s = in->Number("scalar_rate", "op/s");
+  spec->overlap = in->Number("overlap", "1");
+  spec->launch_s = in->Number("launch", "s");
+  spec->task_s = in->Number("task", "s");
+  spec->least_task_s = in->Number("least_task", "s");
+  spec->costs.contiguous = in->Number("contiguous_element", "addition");
+  spec->costs.strided = in->Number("strided_element", "addition");
+  spec->costs.fold = in->Number("folded_row", "vector addition");
+  spec->costs.accumulator = in->Number("accumulator_element", "addition");
+}
+
+void ReadProducts(Reader* in, DeviceSpec* spec) {
+  spec->full_rate_vectors = in->Number("full_rate_accumulators", "vector");
+  spec->least_rate = in->Number("least_rate", "1");
+  spec->row_grain = static_cast<int>(in->Number("row_grain", "1"));
+  spec->stream_tile = static_cast<int>(in->Number("stream_tile", "1"));
+}
+
+void ReadMemory(Reader* in, DeviceSpec* spec) {
+  spec->alignment = static_cast<int>(in->Number("alignment", "B"));
+  spec->alias_bytes = static_cast<int>(in->Number("alias_distance", "B"));
+  spec->explicit_memory = in->Flag("explicit_memory");
+  if (!spec->explicit_memory) return;
+  spec->staged_level = in->Text("staged_level");
+  spec->operand_level = in->Text("operand_level");
+  spec->accumulator_level = in->Text("accumulator_level");
+  spec->operand_slice = static_cast<int>(in->Number("operand_slice", "1"));
+  spec->operand_stages = static_cast<int>(in->Number("operand_stages", "1"));
+  spec->exchange_level = in->Text("exchange_level");
+  spec->exchange_s = in->Number("exchange", "s");
+}
+
+absl::Status ReadOtherTypes(const std::vector<Json>& list, std::string_view file,
+                            DeviceSpec* spec) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Reader in(list[i], StrCat(file, " other_types[", i, "]"));
+    std::string name = in.Text("type");
+    TypeRates rates{.flops_per_s = in.Number("product_rate", "flop/s"),
+                    .scalar_ops_per_s = in.Number("scalar_rate", "op/s")};
+    RETURN_IF_ERROR(in.status());
+    std::optional<DType> type = ParseDType(name);
+    if (!type) in.Fail(StrCat("type ", Quote(name), " is not known"));
+    if (!type) return in.status();
+    if (!(rates.flops_per_s > 0) || !(rates.scalar_ops_per_s > 0)) {
+      in.Fail("a rate is 0");
+      return in.status();
+    }
+    spec->other_types[*type] = rates;
+  }
+  return absl::OkStatus();
+}
+
+// What the fields of a spec must say together.
+absl::Status CheckSpec(const DeviceSpec& spec, std::string_view file) {
+  auto fail = [&](std::string_view what) {
+    return InvalidArgument("device spec ", file, ": ", what);
+  };
+  if (spec.levels.size() < 2 || spec.blocks.empty()) {
+    return fail("expected at least two memory levels and one register block");
+  }
+  auto named = [&](std::string_view name, bool shared) {
+    return std::any_of(spec.levels.begin(), spec.levels.end(),
+                       [&](const MemoryLevel& l) { return l.name == name && l.shared == shared; });
+  };
+  if (spec.threads < 1 || spec.threads > kMaxTargetThreads) return fail("threads");
+  if (spec.vector_bytes < 4) return fail("vector_width: expected at least one f32");
+  if (spec.row_grain < 1 || spec.stream_tile < 1) return fail("row_grain, stream_tile: 0");
+  if (spec.alignment < 1) return fail("alignment: 0");
+  if (!spec.explicit_memory) return absl::OkStatus();
+  for (const std::string& level : {spec.staged_level, spec.operand_level, spec.accumulator_level}) {
+    if (!named(level, false)) return fail(StrCat(Quote(level), " is no private level"));
+  }
+  if (!spec.exchange_level.empty() && !named(spec.exchange_level, true)) {
+    return fail(StrCat("exchange_level: ", Quote(spec.exchange_level), " is no shared level"));
+  }
+  if (spec.operand_slice < 1 || spec.operand_stages < 1) {
+    return fail("operand_slice, operand_stages: 0");
+  }
+  return absl::OkStatus();
+}
+
+bool SameName(std::string_view a, std::string_view b) {
+  auto plain = [](char c) { return c == '_' ? '-' : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return plain(x) == plain(y); });
+}
+
 // Where the target knows better than the spec.
 void ApplyTarget(const Target& target, DeviceSpec* spec) {
-  spec->threads = std::max(1, target.threads);
+  if (target.threads > 0) spec->threads = target.threads;
   const std::array<std::pair<std::string_view, int64_t>, 3> caches = {
       {{"l1", target.l1_bytes}, {"l2", target.l2_bytes}, {"l3", target.l3_bytes}}};
   for (MemoryLevel& level : spec->levels) {
@@ -129,6 +242,10 @@ void ApplyTarget(const Target& target, DeviceSpec* spec) {
 }
 
 }  // namespace
+
+int64_t MemoryLevel::UsableBytes() const {
+  return static_cast<int64_t>(static_cast<double>(bytes) * headroom);
+}
 
 const MemoryLevel& DeviceSpec::level(std::string_view name_of_level) const {
   for (const MemoryLevel& l : levels) {
@@ -144,26 +261,47 @@ const MemoryLevel& DeviceSpec::SharedLevel() const {
   return levels.back();
 }
 
-int64_t DeviceSpec::OnChipBytes() const {
-  int64_t bytes = 0;
+const MemoryLevel& DeviceSpec::StagedLevel() const {
+  if (!staged_level.empty()) return level(staged_level);
+  const MemoryLevel* best = nullptr;
   for (const MemoryLevel& l : levels) {
-    if (!l.shared) {
-      bytes = std::max(bytes, static_cast<int64_t>(static_cast<double>(l.bytes) * l.headroom));
-    }
+    if (!l.shared && (best == nullptr || l.UsableBytes() > best->UsableBytes())) best = &l;
   }
-  return bytes;
+  return best != nullptr ? *best : levels.front();
+}
+
+TypeRates DeviceSpec::Rates(DType type) const {
+  auto it = other_types.find(type);
+  return it == other_types.end() ? TypeRates{flops_per_s, scalar_ops_per_s} : it->second;
+}
+
+double DeviceSpec::BlockRate(double rows, double columns) const {
+  double vectors = rows * columns / std::max(vector_bytes / 4, 1);
+  return std::min(1.0, std::max(least_rate, vectors / full_rate_vectors));
 }
 
 std::string DeviceSpec::KeyText() const {
-  std::string out = StrCat(name, " ", backend, " ", IsaName(isa), " threads=", threads,
-                           " vector=", vector_bytes, " flops=", flops_per_s,
-                           " efficiency=", product_efficiency, " scalar=", scalar_ops_per_s,
-                           " overlap=", overlap, " launch=", launch_s, " task=", task_s);
+  std::string out =
+      StrCat(name, " ", kind, " ", backend, " ", arch, " threads=", threads, "/", fixed_units,
+             " vector=", vector_bytes, " flops=", flops_per_s, " efficiency=", product_efficiency,
+             " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s,
+             " task=", task_s, "/", least_task_s);
+  for (const auto& [type, rates] : other_types) {
+    out += StrCat(" ", DTypeName(type), "=", rates.flops_per_s, "/", rates.scalar_ops_per_s);
+  }
   for (const MemoryLevel& l : levels) {
     out += StrCat(" ", l.name, "=", l.bytes, "/", l.shared, "/", l.headroom, "/", l.bytes_per_s,
                   "/", l.total_bytes_per_s);
   }
   for (const RegisterBlock& b : blocks) out += StrCat(" block=", b.m, "x", b.n);
+  out += StrCat(" costs=", costs.contiguous, "/", costs.strided, "/", costs.fold, "/",
+                costs.accumulator, " products=", full_rate_vectors, "/", least_rate, "/", row_grain,
+                "/", stream_tile, " tiles=", alignment, "/", alias_bytes);
+  if (explicit_memory) {
+    out += StrCat(" staged=", staged_level, " operands=", operand_level, "/", operand_slice, "/",
+                  operand_stages, " accumulators=", accumulator_level, " exchange=", exchange_level,
+                  "/", exchange_s);
+  }
   return out;
 }
 
@@ -172,30 +310,18 @@ absl::StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view json, std::string_vi
   if (root.is_discarded()) return InvalidArgument("device spec ", file, ": not JSON");
   Reader in(root, std::string(file));
   DeviceSpec spec;
-  spec.name = in.Text("name");
-  spec.backend = in.Text("backend");
-  spec.vendor = in.Text("vendor");
-  spec.family = static_cast<int>(in.Number("family", "1"));
-  for (const Json& model : in.List("models")) {
-    if (!model.is_number_integer()) {
-      in.Fail("models: expected integers");
-      break;
-    }
-    spec.models.push_back(model.get<int>());
-  }
-  std::string isa = in.Text("isa");
-  spec.threads = static_cast<int>(in.Number("threads", "1"));
-  spec.vector_bytes = static_cast<int>(in.Number("vector_width", "B"));
-  spec.flops_per_s = in.Number("product_rate", "flop/s");
-  spec.product_efficiency = in.Number("product_efficiency", "1");
-  spec.scalar_ops_per_s = in.Number("scalar_rate", "op/s");
-  spec.overlap = in.Number("overlap", "1");
-  spec.launch_s = in.Number("launch", "s");
-  spec.task_s = in.Number("task", "s");
+  ReadIdentity(&in, &spec);
+  ReadUnits(&in, &spec);
+  ReadProducts(&in, &spec);
+  ReadMemory(&in, &spec);
   std::vector<Json> levels = in.List("levels");
   std::vector<Json> blocks = in.List("register_blocks");
+  std::vector<Json> types = in.List("other_types");
   RETURN_IF_ERROR(in.status());
-  ASSIGN_OR_RETURN(spec.isa, ParseIsa(isa));
+  if (spec.kind == "CPU") {
+    ASSIGN_OR_RETURN(spec.isa, ParseIsa(spec.arch));
+  }
+  RETURN_IF_ERROR(ReadOtherTypes(types, file, &spec));
   for (size_t i = 0; i < levels.size(); ++i) {
     ASSIGN_OR_RETURN(MemoryLevel level, ParseLevel(levels[i], StrCat(file, " levels[", i, "]")));
     spec.levels.push_back(std::move(level));
@@ -205,10 +331,7 @@ absl::StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view json, std::string_vi
                      ParseBlock(blocks[i], StrCat(file, " register_blocks[", i, "]")));
     spec.blocks.push_back(block);
   }
-  if (spec.levels.size() < 2 || spec.blocks.empty()) {
-    return InvalidArgument("device spec ", file,
-                           ": expected at least two memory levels and one register block");
-  }
+  RETURN_IF_ERROR(CheckSpec(spec, file));
   return spec;
 }
 
@@ -234,7 +357,7 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
   auto names = [&] { return StrJoin(specs, ", ", [](const DeviceSpec& s) { return s.name; }); };
   auto by_name = [&](std::string_view name) {
     return std::find_if(specs.begin(), specs.end(),
-                        [&](const DeviceSpec& s) { return s.name == name; });
+                        [&](const DeviceSpec& s) { return SameName(s.name, name); });
   };
   auto found = specs.end();
   if (!target.name.empty()) {
@@ -264,7 +387,11 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
     }
   }
   DeviceSpec spec = *found;
-  if (!target.isa.empty()) {
+  if (spec.fixed_units && target.threads > spec.threads) {
+    return InvalidArgument("target.threads: ", target.threads, "; ", spec.name, " has ",
+                           spec.threads, " ", spec.unit, "s");
+  }
+  if (spec.kind == "CPU" && !target.isa.empty()) {
     ASSIGN_OR_RETURN(Isa isa, ParseIsa(target.isa));
     if (isa < spec.isa) {
       return InvalidArgument("target ", Quote(spec.name), " needs ", IsaName(spec.isa),

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/hash.h"
 #include "core/device/target.h"
+#include "core/tensor/dtype.h"
 
 namespace fusion {
 
@@ -14,46 +16,104 @@ namespace fusion {
 struct MemoryLevel {
   std::string name;        // "l1", "l2", "l3", "memory"
   int64_t bytes = 0;       // 0: unbounded
-  bool shared = false;     // by all threads; else per thread
+  bool shared = false;     // by all units; else each unit has its own
   double headroom = 1;     // part of `bytes` that a plan may fill
-  double bytes_per_s = 0;  // sustained by one thread, reads and writes mixed
+  double bytes_per_s = 0;  // sustained by one unit, reads and writes mixed
   double total_bytes_per_s =
-      0;  // by all threads together; equals bytes_per_s * threads where private
+      0;  // by all units together; equals bytes_per_s * threads where private
+
+  /// What a plan may fill: `bytes` times `headroom`.
+  int64_t UsableBytes() const;
 };
 
-/// A tile of the accumulator that the backend keeps in registers, in elements of f32: m rows of n.
+/// A tile of the accumulator that the backend keeps next to the product unit, in elements of f32: m
+/// rows of n.
 struct RegisterBlock {
   int m = 1;
   int n = 1;
 };
 
+/// Costs of moving elements, in additions per element of f32, next to ScalarInfo::cost of the
+/// functions.
+struct ElementCosts {
+  double contiguous = 0.6;   // loading or storing along the vector dim
+  double strided = 12;       // a lane that moves alone
+  double fold = 12;          // per row folded along the vector dim, in vector additions
+  double accumulator = 0.8;  // an element of a product's result on its way to the vectors
+};
+
+/// Rates of one unit for an element type.
+struct TypeRates {
+  double flops_per_s = 0;
+  double scalar_ops_per_s = 0;
+};
+
 /// What planning needs to know about a device, as data: numbers with units, and where each came
 /// from. A plain value; ResolveTarget makes the one that a request is planned with.
+///
+/// A *unit* runs one block at a time: a thread of a CPU, a multiprocessor, an AI core. Tiles of a
+/// schedule lie in levels by their role: staged tiles, slices of product operands on their way to
+/// the product unit, accumulators. Where memory is explicit what does not fit has no schedule;
+/// behind caches it is only slow.
 struct DeviceSpec {
   std::string name;     // "intel-skylake-server"
-  std::string backend;  // code generator
+  std::string kind;     // "CPU", "GPU", "NPU"
+  std::string unit;     // "thread"
+  std::string backend;  // code generator; a plan can be made without one
   std::string vendor;   // to match a Target; empty in generic specs
   int family = 0;
   std::vector<int> models;
-  Isa isa = Isa::kX86V2;
+  std::string arch;  // instruction set of the kernels: IsaName(isa) on CPUs, else the vendor's name
+  Isa isa = Isa::kX86V2;  // of CPUs; means nothing elsewhere
 
-  int threads = 1;                // of the target
-  int vector_bytes = 16;          // width of one vector register
-  double flops_per_s = 0;         // one thread, f32 multiply-add in matrix products, peak
+  int threads = 1;                // units of the target
+  bool fixed_units = false;       // the device has so many units, whatever runs on it
+  int vector_bytes = 16;          // width of one vector operation
+  double flops_per_s = 0;         // one unit, f32 multiply-add in matrix products, peak
   double product_efficiency = 1;  // part of the peak that a long register-blocked product reaches
   double scalar_ops_per_s =
-      0;               // one thread: ScalarInfo::cost units per second, elements counted one by one
-  double overlap = 0;  // part of memory time that hides behind arithmetic, or the other way round
-  double launch_s = 0;                // starting one phase of a kernel on the thread pool
-  double task_s = 0;                  // handing one task to a thread
+      0;  // one unit, f32: ScalarInfo::cost units per second, elements counted one by one
+  std::map<DType, TypeRates> other_types;  // where they are not as f32
+  double overlap = 0;          // part of memory time that hides behind arithmetic, or the other way
+  double launch_s = 0;         // starting one phase of a kernel
+  double task_s = 0;           // handing one task to a unit
+  double least_task_s = 2e-5;  // a shorter task is mostly hand-over
   std::vector<MemoryLevel> levels;    // nearest first
   std::vector<RegisterBlock> blocks;  // best first
+  ElementCosts costs;
+
+  // Products. A block of few accumulators waits for its operands: its rate grows with them.
+  double full_rate_vectors = 10;  // vectors of accumulators that keep the product unit busy
+  double least_rate = 0.12;       // part of the rate that the smallest block reaches
+  int row_grain = 4;              // rows that the product unit takes at once
+  int stream_tile = 256;          // length of a slice of a sum that is streamed through a block
+
+  // Memory.
+  bool explicit_memory = false;
+  std::string staged_level;       // explicit memory: where staged tiles lie,
+  std::string operand_level;      // slices of product operands,
+  std::string accumulator_level;  // and accumulators
+  int operand_slice = 0;          // elements of the summed dim in one slice
+  int operand_stages = 0;         // slices in flight
+  int alignment = 64;             // of tiles, in bytes
+  int alias_bytes = 0;  // rows so far apart evict each other from the nearest cache; 0: they do not
+  /// The level through which results of products reach element-wise work, and its results products;
+  /// empty: they share memory.
+  std::string exchange_level;
+  double exchange_s = 0;  // handing over one tile that way
 
   const MemoryLevel& level(std::string_view name_of_level) const;
-  /// The nearest level that all threads share; the last level if none is marked so.
+  /// The nearest level that all units share; the last level if none is marked so.
   const MemoryLevel& SharedLevel() const;
-  /// Bytes of scratch a block may use: the largest private level times its headroom.
-  int64_t OnChipBytes() const;
+  /// The level whose capacity limits the staged tiles of a block: staged_level, or the largest
+  /// private level.
+  const MemoryLevel& StagedLevel() const;
+  /// Bytes of staged tiles a block may use.
+  int64_t OnChipBytes() const { return StagedLevel().UsableBytes(); }
+  /// Rates of one unit for elements of a type.
+  TypeRates Rates(DType type) const;
+  /// Part of the product rate that a block of rows x columns accumulators reaches.
+  double BlockRate(double rows, double columns) const;
 
   /// Everything that can change a plan, as stable text; part of plan keys.
   std::string KeyText() const;
@@ -67,9 +127,10 @@ absl::StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view json, std::string_vi
 /// The specs compiled into this program (core/device/specs/*.json), sorted by name.
 absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs();
 
-/// The spec to plan with: `target.name` if given, else vendor, family and model, else
-/// generic-<isa>; with the target's ISA, caches and threads put in. Unimplemented for an unknown
-/// name or ISA; `warning` says when only the ISA matched.
+/// The spec to plan with: `target.name` if given ('-' and '_' are the same), else vendor, family
+/// and model, else generic-<isa>; with the target's ISA, caches and threads put in. 0 threads: as
+/// many as the spec says. Unimplemented for an unknown name or ISA; InvalidArgument for more
+/// threads than the device has units; `warning` says when only the ISA matched.
 absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, const Target& target,
                                          std::string* warning);
 

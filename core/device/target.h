@@ -22,7 +22,8 @@ absl::StatusOr<Isa> ParseIsa(std::string_view name);
 /// Threads a target may name: no machine has more, so whoever asks for more is mistaken or hostile.
 inline constexpr int kMaxTargetThreads = 4096;
 
-/// The machine a plan is made for, as its owner describes it. 0 and empty: unknown.
+/// The machine a plan is made for, as its owner describes it. 0 and empty: unknown; 0 threads: as
+/// many as the device spec says.
 struct Target {
   std::string name;  // device spec to use, instead of matching
   std::string vendor;

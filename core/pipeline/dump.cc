@@ -27,8 +27,9 @@ void AppendDumps(const NamedKernels& kernels, const DumpKinds& wanted, std::vect
   for (DumpKind kind : {DumpKind::kSchedule, DumpKind::kSource}) {
     if (!wanted.contains(kind)) continue;
     for (const CompileJob& job : kernels.jobs) {
-      out->push_back(
-          {kind, job.key.ToHex(), kind == DumpKind::kSource ? job.source : job.schedule});
+      const std::string& text = kind == DumpKind::kSource ? job.source : job.schedule;
+      // No code generator, no source.
+      if (!text.empty()) out->push_back({kind, job.key.ToHex(), text});
     }
   }
 }

@@ -10,15 +10,28 @@ std::string KernelKey(const KernelKeyParts& parts) {
       .Add("backend", parts.backend)
       .Add("codegen", parts.codegen_version)
       .Add("abi", parts.abi_version)
-      .Add("isa", IsaName(parts.isa))
+      .Add("isa", parts.isa)
       .Add("vector_bytes", parts.vector_bytes)
       .Add("toolchain", parts.toolchain);
   return h.bytes();
 }
 
+CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolchain,
+                                Numerics numerics) {
+  absl::StatusOr<const Backend*> backend = FindBackend(device.backend);
+  if (!backend.ok()) return {};
+  return {(*backend)->version(), toolchain.KeyText(device.isa, numerics)};
+}
+
+absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain) {
+  if (FindBackend(device.backend).ok()) return toolchain.SupportsIsa(device.isa);
+  return FailedPrecondition("no code generator for target ", Quote(device.name), "; plan only");
+}
+
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
                                          PlannedModel* model) {
-  ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
+  absl::StatusOr<const Backend*> backend = FindBackend(device.backend);
+  CodegenIdentity codegen = IdentifyCodegen(device, toolchain, model->plan.numerics);
   NamedKernels named;
   for (size_t k = 0; k < model->kernels.size(); ++k) {
     const PlannedKernel& kernel = model->kernels[k];
@@ -26,16 +39,20 @@ absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolcha
     CompileJob job;
     job.full_key = KernelKey({.schedule = kernel.text,
                               .backend = device.backend,
-                              .codegen_version = backend->version(),
+                              .codegen_version = codegen.version,
                               .abi_version = FUSION_KERNEL_ABI_VERSION,
-                              .isa = device.isa,
+                              .isa = device.arch,
                               .vector_bytes = device.vector_bytes,
-                              .toolchain = toolchain.KeyText(device.isa, model->plan.numerics)});
+                              .toolchain = codegen.toolchain});
     job.key = Sha256(job.full_key);
     job.symbol = StrCat("fk_", job.key.ToHex().substr(0, 16));
-    absl::StatusOr<KernelSource> source = backend->Emit(kernel.schedule, device, job.symbol);
-    named.refusals.push_back(source.status());
-    if (source.ok()) job.source = std::move(source->text);
+    absl::Status refusal = absl::OkStatus();
+    if (backend.ok()) {
+      absl::StatusOr<KernelSource> source = (*backend)->Emit(kernel.schedule, device, job.symbol);
+      refusal = source.status();
+      if (source.ok()) job.source = std::move(source->text);
+    }
+    named.refusals.push_back(std::move(refusal));
     job.schedule = kernel.text;
     job.reference = ToString(kernel.reference);
     job.label = kernel.schedule.label;
@@ -45,7 +62,7 @@ absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolcha
     planned.key = job.key;
     planned.symbol = job.symbol;
     planned.backend = device.backend;
-    planned.isa = std::string(IsaName(device.isa));
+    planned.isa = device.arch;
     named.jobs.push_back(std::move(job));
   }
   return named;

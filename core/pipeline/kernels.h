@@ -16,13 +16,27 @@ struct KernelKeyParts {
   std::string backend;
   int codegen_version = 0;
   int abi_version = 0;
-  Isa isa = Isa::kX86V2;
+  std::string isa;  // DeviceSpec::arch
   int vector_bytes = 0;
   std::string toolchain;  // Toolchain::KeyText
 };
 
 /// The full key; its SHA-256 names the kernel. Differs whenever a part differs.
 std::string KernelKey(const KernelKeyParts& parts);
+
+/// What of code generator and compiler can change a kernel of a device.
+struct CodegenIdentity {
+  int version = 0;
+  std::string toolchain;
+};
+
+/// Of a device without a code generator in this build: nothing, its plans stay plans.
+CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolchain,
+                                Numerics numerics);
+
+/// OK if kernels for the device can be made: FailedPrecondition if this build has no code generator
+/// for it, or its compiler does not know the instruction set.
+absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain);
 
 /// The kernels of a plan with key, symbol and source: what the workers are given.
 struct NamedKernels {
@@ -32,7 +46,8 @@ struct NamedKernels {
 };
 
 /// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA
-/// into model->plan.kernels. Pure; any thread. Unimplemented if there is no such backend.
+/// into model->plan.kernels. Without a code generator for the device there is no source. Pure; any
+/// thread.
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
                                          PlannedModel* model);
 

@@ -72,7 +72,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   StageContext stages{cancel, clock_, request.dumps};
   ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> resolved, resolver_.Resolve(request, stages));
   if (request.mode != PlanMode::kPlanOnly) {
-    RETURN_IF_ERROR(toolchain_.SupportsIsa(resolved->work->device.isa));
+    RETURN_IF_ERROR(CanCompile(resolved->work->device, toolchain_));
   }
   PlanReply reply;
   reply.warnings = resolved->warnings;

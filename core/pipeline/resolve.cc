@@ -1,8 +1,8 @@
 #include "core/pipeline/resolve.h"
 
 #include "core/base/kernel_abi.h"
-#include "core/codegen/backend.h"
 #include "core/import/graph_source.h"
+#include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
 #include "core/plan/planner.h"
 
@@ -51,6 +51,9 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                      return ResolveTarget(specs_, request.target, &warning);
                    }));
   if (!warning.empty()) resolved->warnings.push_back(warning);
+  absl::Status compiles = CanCompile(device, toolchain_);
+  if (request.mode != PlanMode::kPlanOnly) RETURN_IF_ERROR(compiles);
+  if (!compiles.ok()) resolved->warnings.emplace_back(Message(compiles));
   ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
                      return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
                                                          .batch_size = options.hints.batch_size,
@@ -68,7 +71,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
 
 absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
                                            const PlanRequest& request) const {
-  ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
+  CodegenIdentity codegen = IdentifyCodegen(device, toolchain_, request.options.numerics);
   auto work = std::make_shared<Work>();
   const PlanOptions& options = request.options;
   work->full_key = PlanKey({.graph = canonical.key_text,
@@ -78,10 +81,10 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                             .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
                             .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
                             .planner_version = kPlannerVersion,
-                            .backend = std::string(backend->name()),
-                            .codegen_version = backend->version(),
+                            .backend = device.backend,
+                            .codegen_version = codegen.version,
                             .abi_version = FUSION_KERNEL_ABI_VERSION,
-                            .toolchain = toolchain_.KeyText(device.isa, options.numerics)});
+                            .toolchain = codegen.toolchain});
   work->key = Sha256(work->full_key);
   work->graph = canonical.graph;
   work->device = std::move(device);

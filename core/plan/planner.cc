@@ -2,6 +2,7 @@
 
 #include "core/plan/assembler.h"
 #include "core/plan/grouping.h"
+#include "core/schedule/tiles_text.h"
 
 namespace fusion {
 namespace {
@@ -30,6 +31,25 @@ absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, Plann
   return absl::OkStatus();
 }
 
+// What people are told beside the plan: the limits it was made under, how kernels are cut and what
+// bounds them.
+void Describe(const DeviceSpec& device, PlannedModel* model) {
+  Plan& plan = model->plan;
+  plan.device = {.kind = device.kind,
+                 .unit = device.unit,
+                 .explicit_memory = device.explicit_memory,
+                 .on_chip_level = device.StagedLevel().name,
+                 .on_chip_bytes = device.OnChipBytes()};
+  for (const MemoryLevel& level : device.levels) {
+    plan.device.levels.push_back(
+        {level.name, level.shared, level.bytes, level.UsableBytes(), level.total_bytes_per_s});
+  }
+  for (PlanGroup& group : plan.groups) {
+    group.bound = BoundOf(group.estimate, device);
+    group.tiles = TilesText(model->kernels[static_cast<size_t>(group.kernel)].schedule);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
@@ -45,7 +65,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   }
   Plan& plan = model.plan;
   plan.target = device.name;
-  plan.isa = std::string(IsaName(device.isa));
+  plan.isa = device.arch;
   plan.threads = device.threads;
   plan.numerics = options.numerics;
   plan.fusion = options.fusion;
@@ -53,6 +73,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   RETURN_IF_ERROR(Assemble(graph, chosen.groups, &evaluator, &model));
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));
+  Describe(device, &model);
   absl::Status status = Verify(plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;

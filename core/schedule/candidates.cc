@@ -5,24 +5,14 @@
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
-#include "core/schedule/scratch.h"
+#include "core/schedule/unit_tiles.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
 namespace {
 
-constexpr double kTaskSeconds = 20e-6;  // a task shorter than this is mostly hand-over
-// Length of a slice of a streamed sum: long enough for a product, short enough for L2. Within 10 %
-// from 128 to 1024 for the feed-forward part of BERT-base (Intel family 6 model 85, 2026-11-21).
-constexpr int64_t kTemporalTile = 256;
 // Staging rows pays if they are read for more than one column block.
 constexpr int64_t kMinStagedPanels = 2;
-
-struct ProductShape {
-  int op = -1;
-  ProductDims dims;
-  double flops = 0;
-};
 
 class Enumerator {
  public:
@@ -38,6 +28,15 @@ class Enumerator {
     }
     FindParallelDims();
     std::vector<Choice> choices;
+    if (device_.explicit_memory) {
+      UnitTiles tiles(group_, device_, products_, parallel_);
+      choices = products_.empty() ? tiles.Rows() : tiles.Products(Roles());
+      AddTemporal(&choices);
+      choices = KeepFitting(group_, device_, choices, static_cast<size_t>(options_.limit), refusal);
+      bool told = refusal != nullptr && !refusal->empty();
+      if (choices.empty() && !told && refusal != nullptr) *refusal = "no way to cut it into blocks";
+      return choices;
+    }
     for (const Choice& roles : Roles()) {
       if (products_.empty()) {
         AddRowChoices(roles, &choices);
@@ -137,7 +136,7 @@ class Enumerator {
     const SmgRead& read = smg_.op(p.op).reads[c.swap ? 1 : 0];
     const std::vector<DimId>& rows = c.swap ? p.dims.second : p.dims.first;
     const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
-    if (read.producer >= 0 || rows.empty()) return false;
+    if (read.producer >= 0 || rows.empty() || device_.alias_bytes == 0) return false;
     const TensorView& view = group_.view(read.value);
     int64_t panels = 1;
     for (DimId d : columns) panels *= (window[static_cast<size_t>(d)] + c.block.n - 1) / c.block.n;
@@ -145,7 +144,8 @@ class Enumerator {
     for (DimId d : rows) {
       int64_t stride = StrideAlong(read.index, view.strides, d);
       bool many = window[static_cast<size_t>(d)] >= 8;
-      if (many && stride > 0 && stride * DTypeBytes(view.dtype) % kAliasBytes == 0) return true;
+      if (many && stride > 0 && stride * DTypeBytes(view.dtype) % device_.alias_bytes == 0)
+        return true;
     }
     return false;
   }
@@ -187,7 +187,8 @@ class Enumerator {
     RegisterBlock block = device_.blocks[0];
     std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
     std::vector<int64_t> n_tiles = {n >= 0 ? extent(n) : 1};
-    if (m >= 0 && Parallel(m)) m_tiles = Tiles(extent(m), std::min<int64_t>(4, block.m), 512);
+    if (m >= 0 && Parallel(m))
+      m_tiles = Tiles(extent(m), std::min<int64_t>(device_.row_grain, block.m), 512);
     if (n >= 0 && Parallel(n)) n_tiles = Tiles(extent(n), block.n, 4096);
 
     struct Scored {
@@ -256,7 +257,7 @@ class Enumerator {
           double length = static_cast<double>(window[static_cast<size_t>(d)]);
           // What lies between two products is streamed if it is large (AddTemporal).
           bool streamed = read.producer >= 0 && Contains(p.dims.over, d);
-          bytes *= streamed ? std::min(length, static_cast<double>(kTemporalTile)) : length;
+          bytes *= streamed ? std::min(length, static_cast<double>(device_.stream_tile)) : length;
         }
         if (read.producer < 0) traffic += bytes;
         bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
@@ -292,7 +293,7 @@ class Enumerator {
       total += points * (op.value.Cost() + 2 + static_cast<double>(op.reads.size()));
     }
     total /= device_.scalar_ops_per_s;
-    double pieces = std::max(1.0, std::floor(total / kTaskSeconds));
+    double pieces = std::max(1.0, std::floor(total / device_.least_task_s));
     double wanted = std::min(pieces, device_.threads * 16.0);
     if (pieces < device_.threads && total > 4 * device_.task_s)
       wanted = std::min(2.0, device_.threads * 1.0);
@@ -341,8 +342,9 @@ class Enumerator {
             continue;
           Choice t = c;
           t.temporal = d;
-          int64_t unit = device_.blocks[0].n;
-          t.temporal_tile = std::min(extent(d), std::max(unit, unit * (kTemporalTile / unit)));
+          int64_t unit = PanelWidth(c);
+          int64_t panels = device_.stream_tile / unit;
+          t.temporal_tile = std::min(extent(d), std::max(unit, unit * panels));
           more.push_back(std::move(t));
         }
       }
@@ -367,3 +369,14 @@ std::vector<Choice> EnumerateChoices(const FusionGroup& group, const DeviceSpec&
 }
 
 }  // namespace fusion
+  // A slice ends between panels.
+  int64_t PanelWidth(const Choice& c) const {
+    int64_t width = device_.blocks[0].n;
+    if (!device_.explicit_memory) return width;
+    width = 1;
+    for (const auto& [op, product] : c.products) {
+      width = std::max<int64_t>(width, product.block.n);
+    }
+    return width;
+  }
+

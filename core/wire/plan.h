@@ -20,7 +20,7 @@ void EncodePlan(const Plan& plan, v1::Plan* out);
 /// Inverse of EncodePlan, for bytes that nobody vouches for: counts, enums, digests, names and
 /// numbers are checked, then Verify(plan). Fails with InvalidArgument that names the field
 /// ("plan.tensors[3]: data_type: unknown value 77; expected 1..10"), Unimplemented for another
-/// layout version or an unknown ISA.
+/// layout version.
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire);
 
 /// The serialised v1::Plan; equal plans give equal bytes.

@@ -49,6 +49,8 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
                                {"launch_us", wire.launch_us()},
                                {"tiling_loss_us", wire.tiling_loss_us()},
                                {"flops", wire.flops()},
+                               {"product_us", wire.product_us()},
+                               {"off_chip_us", wire.off_chip_us()},
                                {"waves", wire.waves()}}));
   RETURN_IF_ERROR(CheckNotNegative({{"activation_bytes", wire.activation_bytes()},
                                     {"recompute_bytes", wire.recompute_bytes()},
@@ -69,6 +71,8 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
   e.on_chip_bytes = wire.on_chip_bytes();
   e.tasks = wire.tasks();
   e.waves = wire.waves();
+  e.product_us = wire.product_us();
+  e.off_chip_us = wire.off_chip_us();
   return e;
 }
 
@@ -136,6 +140,9 @@ absl::StatusOr<PlanKernel> DecodeKernel(const v1::PlanKernel& wire) {
   kernel.phases = wire.phases();
   return kernel;
 }
+  RETURN_IF_ERROR(CheckName("bound", wire.bound()));
+  group.bound = wire.bound();
+  group.tiles = wire.tiles();
 
 absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   PlanGroup group;
@@ -164,6 +171,15 @@ absl::StatusOr<PlanLaunch> DecodeLaunch(const v1::PlanLaunch& wire) {
 
 absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
   PlanDecision decision;
+absl::StatusOr<PlanLevel> DecodeLevel(const v1::PlanLevel& wire) {
+  RETURN_IF_ERROR(CheckName("name", wire.name()));
+  RETURN_IF_ERROR(
+      CheckNotNegative({{"bytes", wire.bytes()}, {"usable_bytes", wire.usable_bytes()}}));
+  RETURN_IF_ERROR(CheckFinite({{"total_bytes_per_s", wire.total_bytes_per_s()}}));
+  return PlanLevel{wire.name(), wire.shared(), wire.bytes(), wire.usable_bytes(),
+                   wire.total_bytes_per_s()};
+}
+
   decision.nodes.assign(wire.nodes().begin(), wire.nodes().end());
   decision.chosen = wire.chosen();
   decision.reason = wire.reason();
@@ -193,6 +209,21 @@ absl::Status DecodeAll(std::string_view field, const Repeated<Message>& wire,
     out->push_back(*std::move(value));
   }
   return absl::OkStatus();
+absl::Status DecodeDevice(const v1::PlanDevice& wire, PlanDevice* device) {
+  for (const auto& [field, text] :
+       {std::pair{"plan.device.kind", &wire.kind()}, std::pair{"plan.device.unit", &wire.unit()},
+        std::pair{"plan.device.on_chip_level", &wire.on_chip_level()}}) {
+    RETURN_IF_ERROR(CheckName(field, *text));
+  }
+  RETURN_IF_ERROR(CheckNotNegative({{"plan.device.on_chip_bytes", wire.on_chip_bytes()}}));
+  device->kind = wire.kind();
+  device->unit = wire.unit();
+  device->explicit_memory = wire.explicit_memory();
+  device->on_chip_level = wire.on_chip_level();
+  device->on_chip_bytes = wire.on_chip_bytes();
+  return DecodeAll("device.levels", wire.levels(), DecodeLevel, &device->levels);
+}
+
 }
 
 absl::Status CheckNodes(const Plan& plan) {
@@ -215,8 +246,9 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   }
   RETURN_IF_ERROR(CheckName("plan.target", wire.target()));
   plan->target = wire.target();
-  absl::Status isa = ParseIsa(wire.isa()).status();
-  if (!isa.ok()) return Annotate(isa, "plan.isa");
+  // Not one of ours for a device that this client cannot run plans of.
+  if (wire.isa().empty()) return InvalidArgument("plan.isa: empty");
+  RETURN_IF_ERROR(CheckName("plan.isa", wire.isa()));
   plan->isa = wire.isa();
   if (wire.threads() < 1 || wire.threads() > kMaxTargetThreads) {
     return InvalidArgument("plan.threads: ", wire.threads(), "; expected 1..", kMaxTargetThreads);
@@ -257,6 +289,7 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   RETURN_IF_ERROR(DecodeAll("launches", wire.launches(), DecodeLaunch, &plan.launches));
   RETURN_IF_ERROR(DecodeAll("fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
   RETURN_IF_ERROR(DecodeAll("decisions", wire.decisions(), DecodeDecision, &plan.decisions));
+  RETURN_IF_ERROR(DecodeDevice(wire.device(), &plan.device));
   RETURN_IF_ERROR(CheckNodes(plan));
   RETURN_IF_ERROR(Verify(plan));
   return plan;

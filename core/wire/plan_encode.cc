@@ -22,6 +22,8 @@ void EncodeEstimate(const Estimate& e, v1::Estimate* out) {
   out->set_on_chip_bytes(e.on_chip_bytes);
   out->set_tasks(e.tasks);
   out->set_waves(e.waves);
+  out->set_product_us(e.product_us);
+  out->set_off_chip_us(e.off_chip_us);
 }
 
 void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
@@ -64,6 +66,8 @@ void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
   out->set_kernel(group.kernel);
   EncodeEstimate(group.estimate, out->mutable_estimate());
   EncodeTotals(group.op_by_op, out->mutable_op_by_op());
+  out->set_bound(TextToWire(group.bound));
+  out->set_tiles(TextToWire(group.tiles));
 }
 
 void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {
@@ -77,6 +81,22 @@ void EncodeDecision(const PlanDecision& decision, v1::PlanDecision* out) {
   out->set_chosen(decision.chosen);
   out->set_reason(TextToWire(decision.reason));
   out->set_benefit_us(decision.benefit_us);
+}
+
+void EncodeDevice(const PlanDevice& device, v1::PlanDevice* out) {
+  out->set_kind(TextToWire(device.kind));
+  out->set_unit(TextToWire(device.unit));
+  out->set_explicit_memory(device.explicit_memory);
+  out->set_on_chip_level(TextToWire(device.on_chip_level));
+  out->set_on_chip_bytes(device.on_chip_bytes);
+  for (const PlanLevel& level : device.levels) {
+    v1::PlanLevel* wire = out->add_levels();
+    wire->set_name(TextToWire(level.name));
+    wire->set_shared(level.shared);
+    wire->set_bytes(level.bytes);
+    wire->set_usable_bytes(level.usable_bytes);
+    wire->set_total_bytes_per_s(level.total_bytes_per_s);
+  }
 }
 
 }  // namespace
@@ -110,6 +130,7 @@ void EncodePlan(const Plan& plan, v1::Plan* out) {
   for (const PlanDecision& decision : plan.decisions) {
     EncodeDecision(decision, out->add_decisions());
   }
+  EncodeDevice(plan.device, out->mutable_device());
 }
 
 std::string PlanToBytes(const Plan& plan) {

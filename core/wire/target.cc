@@ -62,7 +62,7 @@ absl::StatusOr<Target> DecodeTarget(const v1::Target& wire) {
   target.l1_bytes = wire.l1_bytes();
   target.l2_bytes = wire.l2_bytes();
   target.l3_bytes = wire.l3_bytes();
-  target.threads = wire.threads() == 0 ? 1 : wire.threads();
+  target.threads = wire.threads();
   return target;
 }
 

@@ -50,7 +50,9 @@ inline Plan SamplePlan() {
   plan.kernels[1].key = Sha256("other kernel");
   Estimate estimate{.time_us = 1.5,
                     .compute_us = 2.5,
+                    .product_us = 1.25,
                     .memory_us = 3.5,
+                    .off_chip_us = 1.75,
                     .stall_us = 0.75,
                     .launch_us = 4.5,
                     .tiling_loss_us = 5.5,
@@ -68,13 +70,27 @@ inline Plan SamplePlan() {
                   .label = "MatMul+Relu",
                   .kernel = 1,
                   .estimate = estimate,
-                  .op_by_op = apart},
+                  .op_by_op = apart,
+                  .bound = "launch",
+                  .tiles = "m:2"},
                  {.kind = GroupKind::kPrepare,
                   .nodes = {2},
                   .label = "Pack",
                   .kernel = 1,
                   .estimate = estimate,
-                  .op_by_op = apart}};
+                  .op_by_op = apart,
+                  .bound = "l2",
+                  .tiles = "whole"}};
+  plan.device = {.kind = "GPU",
+                 .unit = "SM",
+                 .explicit_memory = true,
+                 .on_chip_level = "shared",
+                 .on_chip_bytes = 1000,
+                 .levels = {{.name = "shared",
+                             .shared = true,
+                             .bytes = 2000,
+                             .usable_bytes = 1000,
+                             .total_bytes_per_s = 2.5}}};
   plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
   plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}}};
   plan.inputs = {-1, 0};

@@ -1,6 +1,13 @@
 #include "core/device/device_spec.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/check.h"
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -19,6 +26,165 @@ TEST(DeviceSpec, BuiltInSpecsParseAndCoverEveryIsa) {
     EXPECT_GT(spec->OnChipBytes(), 0);
     EXPECT_EQ(spec->SharedLevel().name, "l3");
   }
+}
+
+// ---- the files ----
+
+using Json = nlohmann::json;
+
+DeviceSpec Named(std::string_view name) {
+  auto spec = ResolveTarget(BuiltInSpecs().value(), {.name = std::string(name)}, nullptr);
+  FUSION_CHECK(spec.ok(), Message(spec.status()));
+  return *std::move(spec);
+}
+
+TEST(DeviceSpec, TheAcceleratorsAreThere) {
+  for (const char* name : {"a100", "ascend_910", "ascend_910b", "h100", "h200"}) {
+    DeviceSpec spec = Named(name);
+    EXPECT_EQ(spec.name, name);
+    EXPECT_NE(spec.kind, "CPU");
+    EXPECT_TRUE(spec.explicit_memory);
+    EXPECT_TRUE(spec.fixed_units);
+  }
+}
+
+class SpecOf : public testing::TestWithParam<std::string> {};
+
+TEST_P(SpecOf, NumbersAreSane) {
+  DeviceSpec spec = Named(GetParam());
+  EXPECT_GE(spec.threads, 1);
+  EXPECT_GT(spec.flops_per_s, 1e9);
+  EXPECT_LT(spec.flops_per_s * spec.threads, 1e15);
+  EXPECT_GT(spec.scalar_ops_per_s, 1e9);
+  for (const auto& [type, rates] : spec.other_types) {
+    EXPECT_NE(type, DType::kF32) << "f32 is product_rate and scalar_rate";
+    EXPECT_LT(rates.flops_per_s * spec.threads, 1e16);
+  }
+  for (double part : {spec.product_efficiency, spec.overlap, spec.least_rate}) {
+    EXPECT_GT(part, 0);
+    EXPECT_LE(part, 1);
+  }
+  EXPECT_GT(spec.launch_s, 1e-7);
+  EXPECT_LT(spec.launch_s, 1e-4);
+  EXPECT_LT(spec.task_s, spec.launch_s);
+  for (const MemoryLevel& level : spec.levels) {
+    EXPECT_GT(level.bytes_per_s, 0) << level.name;
+    EXPECT_GE(level.total_bytes_per_s, level.bytes_per_s) << level.name;
+    EXPECT_GT(level.headroom, 0) << level.name;
+    EXPECT_LE(level.headroom, 1) << level.name;
+  }
+  EXPECT_TRUE(spec.levels.back().shared);
+  // Farther levels that all share are larger and slower.
+  for (size_t i = 1; i < spec.levels.size(); ++i) {
+    const MemoryLevel& near = spec.levels[i - 1];
+    const MemoryLevel& far = spec.levels[i];
+    if (!near.shared) continue;
+    EXPECT_GE(near.total_bytes_per_s, far.total_bytes_per_s) << far.name;
+    EXPECT_TRUE(far.bytes == 0 || far.bytes > near.bytes) << far.name;
+  }
+  EXPECT_GT(spec.OnChipBytes(), 0);
+  EXPECT_GT(spec.BlockRate(spec.blocks[0].m, spec.blocks[0].n), 0.75);
+}
+
+TEST_P(SpecOf, BlocksFitTheirAccumulators) {
+  DeviceSpec spec = Named(GetParam());
+  for (const RegisterBlock& block : spec.blocks) {
+    if (!spec.explicit_memory) continue;
+    EXPECT_LE(int64_t{4} * block.m * block.n, spec.level(spec.accumulator_level).UsableBytes());
+    int64_t slices = int64_t{4} * (block.m + block.n) * spec.operand_slice * spec.operand_stages;
+    EXPECT_LE(slices, spec.level(spec.operand_level).UsableBytes());
+  }
+}
+
+TEST_P(SpecOf, TheKeyTellsItFromAllOthers) {
+  DeviceSpec spec = Named(GetParam());
+  int equal = 0;
+  std::vector<DeviceSpec> all = BuiltInSpecs().value();
+  for (const DeviceSpec& other : all) {
+    equal += Named(other.name).KeyText() == spec.KeyText();
+  }
+  EXPECT_EQ(equal, 1);
+}
+
+// Calls `visit` for every number of a spec with the path to it.
+void VisitNumbers(const Json& json, const std::string& path,
+                  const std::function<void(const Json& holder, const std::string& path)>& visit) {
+  if (json.is_object() && json.contains("value")) return visit(json, path);
+  if (json.is_number()) return visit(Json(), path);
+  if (!json.is_structured()) return;
+  for (const auto& [key, value] : json.items()) VisitNumbers(value, StrCat(path, "/", key), visit);
+}
+
+TEST_P(SpecOf, EveryNumberHasAUnitAndASource) {
+  std::string file = GetParam();
+  std::replace(file.begin(), file.end(), '-', '_');
+  std::string path = StrCat(FUSION_SPEC_DIR, "/", file, ".json");
+  absl::StatusOr<std::string> text = ReadFile(path, 1 << 20);
+  ASSERT_TRUE(text.ok()) << text.status();
+  int numbers = 0;
+  VisitNumbers(Json::parse(*text), "", [&](const Json& holder, const std::string& at) {
+    // Shapes of the backend and numbers of the vendor's catalogue are no measurements.
+    if (at.starts_with("/register_blocks/") || at.starts_with("/models/")) return;
+    ++numbers;
+    ASSERT_TRUE(holder.is_object()) << at << " is a bare number";
+    EXPECT_GT(holder.value("source", "").size(), 2U) << at;
+    EXPECT_FALSE(holder.value("unit", "").empty()) << at;
+  });
+  EXPECT_GT(numbers, 30);
+}
+
+std::vector<std::string> SpecNames() {
+  std::vector<std::string> names;
+  absl::StatusOr<std::vector<DeviceSpec>> specs = BuiltInSpecs();
+  if (!specs.ok()) return names;
+  for (const DeviceSpec& spec : *specs) names.push_back(spec.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(EverySpec, SpecOf, testing::ValuesIn(SpecNames()), [](const auto& param) {
+  std::string name = param.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(DeviceSpec, AFixedDeviceHasItsUnits) {
+  std::vector<DeviceSpec> specs = BuiltInSpecs().value();
+  EXPECT_EQ(ResolveTarget(specs, {.name = "h100", .threads = 0}, nullptr)->threads, 132);
+  EXPECT_EQ(ResolveTarget(specs, {.name = "h100", .threads = 66}, nullptr)->threads, 66);
+  EXPECT_EQ(Message(ResolveTarget(specs, {.name = "h100", .threads = 133}, nullptr).status()),
+            "target.threads: 133; h100 has 132 SMs");
+  EXPECT_EQ(ResolveTarget(specs, {.name = "generic-avx2", .threads = 0}, nullptr)->threads, 1);
+}
+
+TEST(DeviceSpec, DashesAndUnderscoresNameTheSame) {
+  EXPECT_EQ(Named("ascend-910b").name, "ascend_910b");
+  EXPECT_EQ(Named("generic_avx2").name, "generic-avx2");
+}
+
+TEST(DeviceSpec, AWrongNameListsTheRightOnes) {
+  auto wrong = ResolveTarget(BuiltInSpecs().value(), {.name = "h300"}, nullptr);
+  EXPECT_EQ(wrong.status().code(), absl::StatusCode::kUnimplemented);
+  for (const std::string& name : SpecNames()) {
+    EXPECT_THAT(std::string(Message(wrong.status())), testing::HasSubstr(name));
+  }
+}
+
+TEST(DeviceSpec, LevelsOfTilesMustExist) {
+  absl::StatusOr<std::string> text = ReadFile(StrCat(FUSION_SPEC_DIR, "/h100.json"), 1 << 20);
+  ASSERT_TRUE(text.ok());
+  Json json = Json::parse(*text);
+  json["staged_level"] = "l2";
+  EXPECT_EQ(Message(ParseDeviceSpec(json.dump(), "x.json").status()),
+            "device spec x.json: \"l2\" is no private level");
+  json = Json::parse(*text);
+  json["exchange_level"] = "shared";
+  EXPECT_EQ(Message(ParseDeviceSpec(json.dump(), "x.json").status()),
+            "device spec x.json: exchange_level: \"shared\" is no shared level");
+  json = Json::parse(*text);
+  json["launch"].erase("source");
+  EXPECT_EQ(Message(ParseDeviceSpec(json.dump(), "x.json").status()),
+            "device spec x.json: launch: expected {\"value\": number, \"unit\": \"s\", "
+            "\"source\": text}");
 }
 
 TEST(DeviceSpec, TheTargetKnowsItsCachesBetter) {

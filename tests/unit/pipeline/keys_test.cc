@@ -86,7 +86,7 @@ TEST(KernelKey, EveryFieldCounts) {
       {[](KernelKeyParts* p) { p->schedule = "s"; }, [](KernelKeyParts* p) { p->backend = "cpu"; },
        [](KernelKeyParts* p) { p->codegen_version = 7; },
        [](KernelKeyParts* p) { p->abi_version = 7; },
-       [](KernelKeyParts* p) { p->isa = Isa::kAvx512; },
+       [](KernelKeyParts* p) { p->isa = "avx512"; },
        [](KernelKeyParts* p) { p->vector_bytes = 64; },
        [](KernelKeyParts* p) { p->toolchain = "g++"; }},
       KernelKey);

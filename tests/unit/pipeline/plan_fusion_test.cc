@@ -19,6 +19,7 @@
 namespace fusion {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -432,6 +433,36 @@ TEST_F(FusionPipelineTest, BadRequestsAreRefused) {
   request = Request(model);
   request.options.hints.batch_size = 9;
   EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FusionPipelineTest, ADeviceWithoutACodeGeneratorIsForPlansOnly) {
+  std::string model = LinearReluModel().Bytes();
+  PlanRequest request = Request(model);
+  request.target = {.name = "h100", .threads = 0};
+  for (PlanMode mode : {PlanMode::kCompile, PlanMode::kByDeadline}) {
+    request.mode = mode;
+    absl::Status refused = Send(request).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(Message(refused), "no code generator for target \"h100\"; plan only");
+  }
+  request.mode = PlanMode::kPlanOnly;
+  request.dumps = {DumpKind::kSchedule, DumpKind::kSource};
+  PlanReply reply = Ask(request);
+  const Plan& plan = reply.stored->plan;
+  EXPECT_EQ(plan.target, "h100");
+  EXPECT_EQ(plan.threads, 132);
+  EXPECT_EQ(plan.device.unit, "SM");
+  EXPECT_THAT(reply.warnings, Contains(HasSubstr("plan only")));
+  ASSERT_EQ(reply.kernels.size(), plan.kernels.size());
+  for (const KernelStatus& kernel : reply.kernels) EXPECT_EQ(kernel.state, KernelState::kPending);
+  // Schedules there are, sources there are not.
+  EXPECT_EQ(reply.dumps.size(), plan.kernels.size());
+  for (const Dump& dump : reply.dumps) EXPECT_EQ(dump.kind, DumpKind::kSchedule);
+  // The plan is recalled; that does not make it one for compiling.
+  request.dumps.clear();
+  EXPECT_EQ(Ask(request).cache, CacheOutcome::kHitMemory);
+  request.mode = PlanMode::kCompile;
+  EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(FusionPipelineWithoutAvx512, RefusesTheIsaItsCompilerDoesNotKnow) {

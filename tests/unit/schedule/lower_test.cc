@@ -101,7 +101,8 @@ TEST_P(Lowering, EqualsTheEvaluator) {
 INSTANTIATE_TEST_SUITE_P(SampleGraphs, Lowering,
                          ::testing::Combine(::testing::ValuesIn(kSampleGraphs),
                                             ::testing::Values("generic-x86-64-v2", "generic-avx2",
-                                                              "generic-avx512")),
+                                                              "generic-avx512", "h100",
+                                                              "ascend_910b", "ascend_910")),
                          [](const auto& param) {
                            std::string device = std::get<1>(param.param);
                            std::replace(device.begin(), device.end(), '-', '_');

@@ -30,6 +30,8 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<PlanDecision>(), WireFieldCount<v1::PlanDecision>());
   EXPECT_EQ(FieldCount<PlanFallback>(), WireFieldCount<v1::PlanFallback>());
   EXPECT_EQ(FieldCount<PlanTotals>(), WireFieldCount<v1::PlanTotals>());
+  EXPECT_EQ(FieldCount<PlanDevice>(), WireFieldCount<v1::PlanDevice>());
+  EXPECT_EQ(FieldCount<PlanLevel>(), WireFieldCount<v1::PlanLevel>());
 }
 
 TEST(WirePlan, EncodingWritesEveryField) {
@@ -44,7 +46,8 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
   EXPECT_EQ(TextOf(wire.groups(0).estimate()),
             "time_us: 1.5\ncompute_us: 2.5\nmemory_us: 3.5\nlaunch_us: 4.5\ntiling_loss_us: 5.5\n"
             "flops: 6.5\nactivation_bytes: 7\nrecompute_bytes: 8\nweight_bytes: 9\n"
-            "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\nstall_us: 0.75\n");
+            "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\nstall_us: 0.75\nproduct_us: 1.25\n"
+            "off_chip_us: 1.75\n");
   EXPECT_EQ(TextOf(wire.prepare(0)), "group: 1\nkernel: 1\ntensors: 1\ntensors: 2\n");
   EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
   EXPECT_EQ(TextOf(wire.op_by_op()),
@@ -82,7 +85,11 @@ struct BadPlan {
 TEST(WirePlan, HostileFieldsAreNamed) {
   const BadPlan kCases[] = {
       {"version", [](v1::Plan* p) { p->set_version(9); }, "plan.version: 9"},
-      {"isa", [](v1::Plan* p) { p->set_isa("z80"); }, "plan.isa: ISA \"z80\" is not supported"},
+      {"isa", [](v1::Plan* p) { p->clear_isa(); }, "plan.isa: empty"},
+      {"device", [](v1::Plan* p) { p->mutable_device()->set_on_chip_bytes(-1); },
+       "plan.device.on_chip_bytes: -1 is negative"},
+      {"level", [](v1::Plan* p) { p->mutable_device()->mutable_levels(0)->set_bytes(-7); },
+       "plan.device.levels[0]: bytes: -7 is negative"},
       {"threads", [](v1::Plan* p) { p->set_threads(0); }, "plan.threads: 0"},
       {"numerics", [](v1::Plan* p) { p->set_numerics(static_cast<v1::Numerics>(9)); },
        "plan.numerics: unknown value 9"},

@@ -52,7 +52,7 @@ TEST(WireTarget, DefaultsAreTheProtos) {
   v1::Target wire;
   wire.set_isa("avx2");
   Target target = DecodeTarget(wire).value();
-  EXPECT_EQ(target.threads, 1);
+  EXPECT_EQ(target.threads, 0);
   EXPECT_EQ(target.l2_bytes, 0);
 }
 

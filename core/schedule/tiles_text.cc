@@ -1,0 +1,74 @@
+#include "core/schedule/tiles_text.h"
+
+#include <algorithm>
+
+#include "core/base/contains.h"
+
+namespace fusion {
+namespace {
+
+// Whether some product in `block` sums over `d`.
+bool SumsOver(const Block& block, DimId d) {
+  return std::any_of(block.begin(), block.end(), [&](const Stmt& stmt) {
+    if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) return Contains(mma->over, d);
+    if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) return SumsOver(loop->body, d);
+    if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) return SumsOver(branch->body, d);
+    return false;
+  });
+}
+
+// The largest product of windows, rows x columns.
+void FindAccumulators(const Schedule& s, const Block& block, std::vector<int64_t> window,
+                      int64_t* rows, int64_t* columns) {
+  for (const Stmt& stmt : block) {
+    if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
+      std::vector<int64_t> inner = window;
+      int64_t& w = inner[static_cast<size_t>(loop->dim)];
+      w = std::min(w, loop->tile);
+      FindAccumulators(s, loop->body, std::move(inner), rows, columns);
+    } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+      FindAccumulators(s, branch->body, window, rows, columns);
+    } else if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
+      int64_t m = mma->m >= 0 ? window[static_cast<size_t>(mma->m)] : 1;
+      int64_t n = window[static_cast<size_t>(mma->n)];
+      if (m * n <= *rows * *columns) continue;
+      *rows = m;
+      *columns = n;
+    }
+  }
+}
+
+std::string SegmentText(const Schedule& s, const Segment& segment) {
+  std::vector<int64_t> window;
+  for (const ScheduleDim& d : s.dims) window.push_back(d.extent);
+  std::vector<std::string> parts;
+  std::vector<std::string> cuts;
+  for (const GridDim& g : segment.grid) {
+    int64_t& w = window[static_cast<size_t>(g.dim)];
+    if (g.tile < w) cuts.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
+    w = std::min(w, g.tile);
+  }
+  if (!cuts.empty()) parts.push_back(StrJoin(cuts, " "));
+  for (const Stmt& stmt : segment.body) {
+    const auto* loop = std::get_if<LoopStmt>(&stmt.node);
+    if (loop == nullptr || !SumsOver(loop->body, loop->dim)) continue;
+    parts.push_back(StrCat("streams ", s.dim(loop->dim).name, ":", loop->tile));
+  }
+  int64_t rows = 0;
+  int64_t columns = 0;
+  FindAccumulators(s, segment.body, std::move(window), &rows, &columns);
+  if (rows > 0) parts.push_back(StrCat("accumulates ", rows, "x", columns));
+  return parts.empty() ? "whole" : StrJoin(parts, ", ");
+}
+
+}  // namespace
+
+std::string TilesText(const Schedule& schedule) {
+  std::vector<std::string> parts;
+  for (const Phase& phase : schedule.phases) {
+    for (const Segment& segment : phase.segments) parts.push_back(SegmentText(schedule, segment));
+  }
+  return StrJoin(parts, "; ");
+}
+
+}  // namespace fusion

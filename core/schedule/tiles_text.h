@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "core/schedule/schedule.h"
+
+namespace fusion {
+
+/// How a schedule is cut, for people: dims cut into blocks with their tiles, dims that are streamed
+/// through a block, the largest block of accumulators.
+///
+///   d0:1 d1:64, streams d4:128, accumulates 64x128
+///
+/// "whole" if it is not cut at all. Pure.
+std::string TilesText(const Schedule& schedule);
+
+}  // namespace fusion
