@@ -22,12 +22,57 @@ std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops) {
   return parts;
 }
 
+// True for a filled border: an input copied into the middle of a larger space.
+bool IsBorder(const LoopOp& op) {
+  return op.kind == LoopOp::kLoop && !op.body.reduce && op.body.reads.size() == 1 &&
+         !op.body.reads[0].guards.empty();
+}
+
+// A border and the windows that read it may be one kernel or two. Every block of windows fills the
+// border again, so that two are the better the more blocks there are.
+absl::StatusOr<std::vector<std::vector<LoopId>>> SplitBorder(std::vector<LoopId> loops,
+                                                             GroupEvaluator* evaluator) {
+  std::vector<std::vector<LoopId>> whole = {loops};
+  if (loops.size() < 2 || !IsBorder(evaluator->program().op(loops.front()))) return whole;
+  std::vector<std::vector<LoopId>> parts = {{loops.front()}, {loops.begin() + 1, loops.end()}};
+  ASSIGN_OR_RETURN(const GroupVerdict* together, evaluator->Evaluate(loops));
+  double apart_us = 0;
+  for (const std::vector<LoopId>& part : parts) {
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator->Evaluate(part));
+    if (!verdict->refusal.empty()) return whole;
+    apart_us += verdict->estimate.time_us;
+  }
+  bool split = !together->refusal.empty() || apart_us < together->estimate.time_us;
+  return split ? parts : whole;
+}
+
 // Fails if no kernel of the op would compile in reasonable time.
 absl::Status BlameNode(const Graph& graph, NodeId node, std::string_view reason) {
   if (node == kNoNode) return Unimplemented(reason);  // a copy that no node asked for
   absl::Status status = Unimplemented(graph.Describe(node), ": ", reason);
   status.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
   return status;
+}
+
+// `loops`, of one node, as one group if there is a schedule, else each as its own.
+absl::Status AddWholeOrSingles(const Graph& graph, NodeId node, std::vector<LoopId> loops,
+                               GroupEvaluator* evaluator,
+                               std::vector<std::vector<LoopId>>* groups) {
+  ASSIGN_OR_RETURN(const GroupVerdict* whole, evaluator->Evaluate(loops));
+  if (whole->refusal.empty()) {
+    groups->push_back(std::move(loops));
+    return absl::OkStatus();
+  }
+  for (LoopId l : loops) {
+    ASSIGN_OR_RETURN(const GroupVerdict* single, evaluator->Evaluate({l}));
+    if (!single->refusal.empty()) {
+      return BlameNode(
+          graph, node,
+          StrCat("no schedule for its ", evaluator->program().op(l).label, ": ", single->refusal));
+    }
+    groups->push_back({l});
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -65,19 +110,10 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
       if (!wide.empty()) return BlameNode(graph, node, wide);
     }
     for (std::vector<LoopId>& part : Parts(loops)) {
-      ASSIGN_OR_RETURN(const GroupVerdict* whole, evaluator->Evaluate(part));
-      if (whole->refusal.empty()) {
-        out.groups.push_back(std::move(part));
-        continue;
-      }
-      for (LoopId l : part) {
-        ASSIGN_OR_RETURN(const GroupVerdict* single, evaluator->Evaluate({l}));
-        if (!single->refusal.empty()) {
-          return BlameNode(
-              graph, node,
-              StrCat("no schedule for its ", program.op(l).label, ": ", single->refusal));
-        }
-        out.groups.push_back({l});
+      ASSIGN_OR_RETURN(std::vector<std::vector<LoopId>> pieces,
+                       SplitBorder(std::move(part), evaluator));
+      for (std::vector<LoopId>& piece : pieces) {
+        RETURN_IF_ERROR(AddWholeOrSingles(graph, node, std::move(piece), evaluator, &out.groups));
       }
     }
   }

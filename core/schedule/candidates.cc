@@ -182,7 +182,7 @@ class Enumerator {
     bool swap = roles.products.at(main.op).swap;
     const std::vector<DimId>& rows = swap ? main.dims.second : main.dims.first;
     const std::vector<DimId>& columns = swap ? main.dims.first : main.dims.second;
-    DimId m = Longest(rows);
+    DimId m = RowDim(main, swap, rows);
     DimId n = Longest(columns);
     RegisterBlock block = device_.blocks[0];
     std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
@@ -209,13 +209,63 @@ class Enumerator {
         if (m >= 0 && Parallel(m)) c.grid.push_back({m, mt});
         if (n >= 0 && Parallel(n)) window[static_cast<size_t>(n)] = nt;
         if (m >= 0 && Parallel(m)) window[static_cast<size_t>(m)] = mt;
+        Choice longer = c;
+        std::vector<int64_t> longer_window = window;
         SetBlocks(&c, window);
         scored.push_back({Score(c, window), std::move(c)});
+        if (!Lengthen(main, rows, m, &longer, &longer_window)) continue;
+        SetBlocks(&longer, longer_window);
+        scored.push_back({Score(longer, longer_window), std::move(longer)});
       }
     }
     std::stable_sort(scored.begin(), scored.end(),
                      [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
     for (size_t i = 0; i < scored.size() && i < 2; ++i) out->push_back(std::move(scored[i].choice));
+  }
+
+  // Tasks of several rows of an image: further row dims get longer tiles until a task is worth
+  // handing out. At most as long as that of `m`, which stays the rows of register blocks.
+  bool Lengthen(const ProductShape& main, const std::vector<DimId>& rows, DimId m, Choice* choice,
+                std::vector<int64_t>* window) const {
+    if (m < 0) return false;
+    double seconds = 2 / (device_.flops_per_s * device_.product_efficiency);
+    double tasks = 1;
+    for (DimId d : smg_.op(main.op).dims) {
+      seconds *= static_cast<double>((*window)[static_cast<size_t>(d)]);
+    }
+    for (const GridDim& g : choice->grid) {
+      tasks *= std::ceil(static_cast<double>(extent(g.dim)) / static_cast<double>(g.tile));
+    }
+    bool changed = false;
+    for (size_t g = choice->grid.size(); g-- > 0;) {
+      GridDim& cut = choice->grid[g];
+      if (cut.dim == m || !Contains(rows, cut.dim)) continue;
+      double most = std::min(device_.least_task_s / seconds, tasks / (4.0 * device_.threads));
+      most = std::min(most, static_cast<double>((*window)[static_cast<size_t>(m)]));
+      int64_t tile = std::min(extent(cut.dim), static_cast<int64_t>(most));
+      if (tile <= 1) continue;
+      cut.tile = tile;
+      (*window)[static_cast<size_t>(cut.dim)] = tile;
+      seconds *= static_cast<double>(tile);
+      tasks /= static_cast<double>(tile);
+      changed = true;
+    }
+    return changed;
+  }
+
+  // The row dim that blocks run along: the one whose neighbours lie closest together, of those long
+  // enough; the pixels of a row of an image, not of a column.
+  DimId RowDim(const ProductShape& p, bool swap, const std::vector<DimId>& rows) const {
+    constexpr int64_t kLong = 8;
+    const SmgRead& read = smg_.op(p.op).reads[swap ? 1 : 0];
+    DimId best = Longest(rows);
+    if (read.producer >= 0 || rows.size() < 2) return best;
+    const Dims& strides = group_.view(read.value).strides;
+    for (DimId d : rows) {
+      if (extent(d) < kLong || !Parallel(d)) continue;
+      if (StrideAlong(read.index, strides, d) < StrideAlong(read.index, strides, best)) best = d;
+    }
+    return best;
   }
 
   bool Parallel(DimId d) const { return Contains(parallel_, d); }
@@ -319,6 +369,17 @@ class Enumerator {
 
   // ---- temporal ----
 
+  // A slice ends between panels.
+  int64_t PanelWidth(const Choice& c) const {
+    int64_t width = device_.blocks[0].n;
+    if (!device_.explicit_memory) return width;
+    width = 1;
+    for (const auto& [op, product] : c.products) {
+      width = std::max<int64_t>(width, product.block.n);
+    }
+    return width;
+  }
+
   // Where a value that lies between two products fills the private cache, stream the dim it is
   // summed over.
   void AddTemporal(std::vector<Choice>* choices) const {
@@ -331,7 +392,7 @@ class Enumerator {
           bool fed = false;
           double bytes = 4;
           for (const SmgRead& read : smg_.op(p.op).reads) {
-            if (read.producer < 0) continue;
+            if (read.producer < 0 || read.relation != SmgRead::kAligned) continue;
             fed = true;
             for (DimId e : smg_.op(read.producer).OutputDims()) {
               bytes *= static_cast<double>(window[static_cast<size_t>(e)]);
@@ -369,14 +430,3 @@ std::vector<Choice> EnumerateChoices(const FusionGroup& group, const DeviceSpec&
 }
 
 }  // namespace fusion
-  // A slice ends between panels.
-  int64_t PanelWidth(const Choice& c) const {
-    int64_t width = device_.blocks[0].n;
-    if (!device_.explicit_memory) return width;
-    width = 1;
-    for (const auto& [op, product] : c.products) {
-      width = std::max<int64_t>(width, product.block.n);
-    }
-    return width;
-  }
-

@@ -396,9 +396,7 @@ OpClass Classify(const SmgOp& op) {
                  op.value.arg(0).index() != op.value.arg(1).index();
   if (!product) return OpClass::kReduction;
   for (const SmgRead& read : op.reads) {
-    if (!read.guards.empty() || (read.producer >= 0 && read.relation != SmgRead::kAligned)) {
-      return OpClass::kReduction;
-    }
+    if (!read.guards.empty() || read.relation == SmgRead::kAliased) return OpClass::kReduction;
     for (const IndexExpr& e : read.index) {
       if (e.indirect() >= 0) return OpClass::kReduction;
     }

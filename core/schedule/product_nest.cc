@@ -85,8 +85,18 @@ class ProductNest {
     if (read.producer < 0) {
       return {.buffer = at_.params.inputs.at(read.value), .index = read.index, .guards = {}};
     }
+    // A window of an intermediate is read where its coordinates lie in the producer's buffer.
     BufferId b = at_.locals.Of(read.producer);
-    return {.buffer = b, .index = PlainIndex(at_.buffer(b).dims), .guards = {}};
+    std::map<DimId, IndexExpr> moved;
+    auto coordinates = ProducerCoordinates(at_.group.smg, read);
+    FUSION_CHECK(coordinates.has_value(), "PlanNests refuses reads without coordinates");
+    for (const auto& [d, at] : *coordinates) moved[d] = at;
+    IndexMap index;
+    for (DimId d : at_.buffer(b).dims) {
+      auto at = moved.find(d);
+      index.push_back(at == moved.end() ? IndexExpr::Axis(d) : at->second);
+    }
+    return {.buffer = b, .index = std::move(index), .guards = {}};
   }
 
   // Product i without its target; copies of operands go to `code`.

@@ -46,9 +46,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     steps[i] = {StrCat(length), length, inner.a, inner.b};
     steps.erase(steps.begin() + static_cast<int64_t>(i) + 1);
   }
-  while (steps.size() < 2) steps.insert(steps.begin(), Step{"1", 1, 0, 0});
-  if (steps.size() > 2)
-    return Unimplemented("unimplemented: sums over more than two split dims on the cpu backend");
+  if (steps.empty()) steps.push_back({"1", 1, 0, 0});
 
   const Window& columns = window(mma.n);
   const Buffer& b = buffer(mma.b.buffer);
@@ -59,10 +57,10 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   std::string row_count =
       mma.m >= 0 ? StrCat("(", window(mma.m).end, ") - (", window(mma.m).begin, ")") : "1";
   std::string column_count = StrCat("(", columns.end, ") - (", columns.begin, ")");
-  std::string operands =
-      StrCat(steps[0].extent, ", ", steps[1].extent, ", ", Address(mma.a), ", ", a_row, ", ",
-             steps[1].a, ", ", steps[0].a, ", ", Address(mma.b), ", ", steps[1].b, ", ", steps[0].b,
-             ", ", Address(mma.c), ", ", c_row);
+  std::string walk = StrJoin(
+      steps, ", ", [](const Step& s) { return StrCat("{", s.extent, ", ", s.a, ", ", s.b, "}"); });
+  std::string operands = StrCat("{", walk, "}, ", Address(mma.a), ", ", a_row, ", ", Address(mma.b),
+                                ", ", Address(mma.c), ", ", c_row);
   std::string comment = StrCat("// ", buffer(mma.c.buffer).name, mma.accumulate ? " += " : " = ",
                                buffer(mma.a.buffer).name, " * ", b.name, " over ",
                                StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));

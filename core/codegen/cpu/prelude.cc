@@ -547,21 +547,27 @@ AI vi lane_numbers() {
 )";
 
 constexpr std::string_view kProduct = R"(
+// A summed dim: its length, and how far a step of it moves in each operand.
+struct Walk {
+  i64 count, a, b;
+};
 // c[i][j] = (kAccumulate ? c[i][j] : 0) + sum over k of a[i * row + k] * b[k][j] for R rows and N vectors of columns;
-// k walks `outer` x `inner` steps. `last` < W: the last vector of b has that many columns.
-template <int R, int N, bool kAccumulate, bool kPartial>
-static __attribute__((noinline)) void mma(i64 outer, i64 inner, const float* __restrict a, i64 a_row, i64 a_inner,
-                                          i64 a_outer, const float* __restrict b, i64 b_inner, i64 b_outer,
-                                          float* __restrict c, i64 c_row, i64 last) {
+// k walks the D dims of `walk`, the last one fastest. `last` < W: the last vector of b has that many columns.
+template <int R, int N, bool kAccumulate, bool kPartial, int D>
+static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __restrict a, i64 a_row,
+                                          const float* __restrict b, float* __restrict c, i64 c_row, i64 last) {
   vf acc[R][N];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) acc[i][j] = kAccumulate ? load_f32(c + i * c_row + j * W) : (vf){};
   }
+  const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
+  i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
+  for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
   for (i64 o = 0; o < outer; ++o) {
-    const float* __restrict pa = a + o * a_outer;
-    const float* __restrict pb = b + o * b_outer;
+    const float* __restrict pa = a + a_at;
+    const float* __restrict pb = b + b_at;
     for (i64 k = 0; k < inner; ++k) {
       vf column[N];
 #pragma GCC unroll 16
@@ -576,6 +582,14 @@ static __attribute__((noinline)) void mma(i64 outer, i64 inner, const float* __r
       }
       pa += a_inner;
       pb += b_inner;
+    }
+    for (int d = D - 2; d >= 0; --d) {
+      a_at += walk[d].a;
+      b_at += walk[d].b;
+      if (++at[d] < walk[d].count) break;
+      a_at -= walk[d].count * walk[d].a;
+      b_at -= walk[d].count * walk[d].b;
+      at[d] = 0;
     }
   }
 #pragma GCC unroll 16
