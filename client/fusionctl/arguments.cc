@@ -214,7 +214,7 @@ void AddPlan(CLI::App* app, Arguments* a) {
                                    a, CommandKind::kPlan, /*with_isa=*/true);
   plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
   plan->add_option("--target", a->target,
-                   "plan for this device, by the name of its spec: h100, ascend_910b, "
+                   "plan for this device, by the name of its spec: h100, a100, "
                    "generic-avx2, ...; a wrong name lists them; threads default to its units")
       ->check(CheckNotEmpty)
       ->excludes(plan->get_option("--isa"))
