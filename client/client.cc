@@ -10,6 +10,7 @@
 #include "core/wire/answer.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
+#include "core/wire/report.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
@@ -24,12 +25,16 @@ std::chrono::system_clock::time_point After(Nanoseconds timeout) {
 
 constexpr const char* kFromService = "fusion.from-service";
 
+// What gRPC itself says when nobody there knows the service or the call.
+bool IsUnknownCall(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
+}
+
 // gRPC numbers its codes as Abseil does. `context`: of the call that ended.
 absl::Status Translate(const grpc::Status& status, const grpc::ClientContext& context,
                        const std::string& address) {
   auto code = static_cast<absl::StatusCode>(status.error_code());
-  // What gRPC itself says when nobody there knows the service.
-  if (code == absl::StatusCode::kUnimplemented && status.error_message().empty()) {
+  if (IsUnknownCall(status)) {
     return Unavailable("the server at ", address, " is no fusiond of this version");
   }
   if (code == absl::StatusCode::kUnavailable) {
@@ -54,10 +59,12 @@ absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& con
 
 std::string ServiceConfig(int attempts) {
   if (attempts < 2) return "{}";
+  // A report that was stored and not answered would count twice: its own entry has no retries.
   return StrCat(R"({"methodConfig":[{"name":[{"service":"fusion.v1.FusionService"}],)",
                 R"("retryPolicy":{"maxAttempts":)", std::min(attempts, 5),
                 R"(,"initialBackoff":"0.1s","maxBackoff":"2s","backoffMultiplier":2,)",
-                R"("retryableStatusCodes":["UNAVAILABLE"]}}]})");
+                R"("retryableStatusCodes":["UNAVAILABLE"]}},)",
+                R"({"name":[{"service":"fusion.v1.FusionService","method":"ReportLatency"}]}]})");
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
@@ -87,7 +94,8 @@ Connected WaitForConnection(grpc::Channel& channel, const ClientOptions& options
   }
 }
 
-absl::Status FillRequest(const FusionRequest& request, v1::PlanFusionRequest* out) {
+absl::Status FillRequest(const FusionRequest& request, const ClientOptions& options,
+                         v1::PlanFusionRequest* out) {
   if (request.onnx_model.empty() == (request.op_graph == nullptr)) {
     return InvalidArgument("a request holds either an ONNX model or an OpGraph");
   }
@@ -109,6 +117,12 @@ absl::Status FillRequest(const FusionRequest& request, v1::PlanFusionRequest* ou
   EncodeOptions(request.options, out->mutable_options(), out->mutable_hints());
   for (DumpKind kind : request.dumps) out->add_dumps(ToWire(kind));
   out->set_request_id(TextToWire(request.request_id));
+  auto bytes = static_cast<int64_t>(out->ByteSizeLong());
+  if (bytes > options.max_message_bytes) {
+    return InvalidArgument("the request has ", HumanBytes(bytes), ", at most ",
+                           HumanBytes(options.max_message_bytes),
+                           " can be sent; are its weights still in it?");
+  }
   return absl::OkStatus();
 }
 
@@ -119,10 +133,33 @@ bool IsFromService(const absl::Status& status) {
 }
 
 struct Client::Connection {
-  explicit Connection(std::shared_ptr<grpc::Channel> c)
-      : channel(std::move(c)), stub(v1::FusionService::NewStub(channel)) {}
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::FusionService::Stub> stub;
+  Connection(const std::string& to, const ClientOptions& with)
+      : address(to),
+        options(with),
+        channel(MakeChannel(to, with)),
+        stub(v1::FusionService::NewStub(channel)) {}
+
+  // One unary call.
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
+                                                                    const Request&, Response*),
+                    const Request& request, Response* response) const {
+    grpc::ClientContext context;
+    context.set_deadline(After(options.deadline));
+    return FromGrpc((stub.get()->*method)(&context, request, response), context, address);
+  }
+
+  // An answer that nobody can have asked for is the fault of who gave it.
+  template <typename T>
+  absl::StatusOr<T> Sound(absl::StatusOr<T> decoded) const {
+    if (decoded.ok()) return decoded;
+    return DataLoss("malformed answer from ", address, ": ", Message(decoded.status()));
+  }
+
+  const std::string address;
+  const ClientOptions options;
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::unique_ptr<v1::FusionService::Stub> stub;
 };
 
 Client::Client(std::string address, const ClientOptions& options)
@@ -132,7 +169,7 @@ Client::~Client() = default;
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
   std::unique_ptr<Client> client(new Client(address, options));
-  client->connection_ = std::make_unique<Connection>(MakeChannel(address, options));
+  client->connection_ = std::make_unique<Connection>(address, options);
   switch (WaitForConnection(*client->connection_->channel, options)) {
     case Connected::kYes:
       return client;
@@ -149,6 +186,12 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   }
   return Unavailable("no fusiond answers at ", address, " within ",
                      ToMilliseconds(options.connect_timeout), " ms");
+}
+
+std::unique_ptr<Client> Client::Share() const {
+  std::unique_ptr<Client> other(new Client(address_, options_));
+  other->connection_ = connection_;
+  return other;
 }
 
 absl::Status Client::CheckHealth(Nanoseconds timeout) const {
@@ -177,22 +220,108 @@ absl::Status Client::CheckHealth(Nanoseconds timeout) const {
 
 absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request) const {
   v1::PlanFusionRequest wire;
-  RETURN_IF_ERROR(FillRequest(request, &wire));
-  if (wire.ByteSizeLong() > static_cast<uint64_t>(options_.max_message_bytes)) {
-    return InvalidArgument(
-        "the request has ", HumanBytes(static_cast<int64_t>(wire.ByteSizeLong())), ", at most ",
-        HumanBytes(options_.max_message_bytes), " can be sent; are its weights still in it?");
-  }
+  RETURN_IF_ERROR(FillRequest(request, options_, &wire));
+  v1::PlanFusionResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::PlanFusion, wire, &response));
+  return connection_->Sound(DecodeReply(response));
+}
+
+absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
+                                               const ProgressObserver& on_progress) const {
+  v1::PlanFusionRequest wire;
+  RETURN_IF_ERROR(FillRequest(request, options_, &wire));
   grpc::ClientContext context;
   context.set_deadline(After(options_.deadline));
-  v1::PlanFusionResponse response;
-  RETURN_IF_ERROR(
-      FromGrpc(connection_->stub->PlanFusion(&context, wire, &response), context, address_));
-  absl::StatusOr<FusionReply> reply = DecodeReply(response);
-  if (!reply.ok()) {
-    return DataLoss("malformed answer from ", address_, ": ", Message(reply.status()));
+  std::unique_ptr<grpc::ClientReader<v1::PlanFusionEvent>> reader =
+      connection_->stub->PlanFusionStream(&context, wire);
+  std::optional<v1::PlanFusionResponse> response;
+  v1::PlanFusionEvent event;
+  while (reader->Read(&event)) {
+    if (event.has_response()) {
+      response = std::move(*event.mutable_response());
+    } else if (event.has_progress() && on_progress) {
+      on_progress(DecodePlanProgress(event.progress()));
+    }
   }
-  return reply;
+  grpc::Status status = reader->Finish();
+  if (IsUnknownCall(status)) return PlanFusion(request);
+  RETURN_IF_ERROR(FromGrpc(status, context, address_));
+  if (!response.has_value()) {
+    return DataLoss("malformed answer from ", address_, ": it ends without a response");
+  }
+  return connection_->Sound(DecodeReply(*response));
+}
+
+absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report) const {
+  v1::ReportLatencyRequest wire;
+  EncodeLatencyReport(report, &wire);
+  v1::ReportLatencyResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ReportLatency, wire, &response));
+  return response.accepted_samples();
+}
+
+absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
+                                              const CancelToken& until) const {
+  constexpr std::chrono::milliseconds kLook(10);  // between two looks at `until`
+  v1::ReportLatencyRequest wire;
+  EncodeLatencyReport(report, &wire);
+  v1::ReportLatencyResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(
+      After(std::min(until.Remaining().value_or(options_.deadline), options_.deadline)));
+  std::promise<grpc::Status> done;
+  connection_->stub->async()->ReportLatency(
+      &context, &wire, &response,
+      [&done](grpc::Status status) { done.set_value(std::move(status)); });
+  std::future<grpc::Status> answer = done.get_future();
+  while (answer.wait_for(kLook) == std::future_status::timeout) {
+    if (!until.Check().ok()) context.TryCancel();
+  }
+  RETURN_IF_ERROR(FromGrpc(answer.get(), context, address_));
+  return response.accepted_samples();
+}
+
+absl::StatusOr<std::vector<PlanReport>> Client::GetReport(std::optional<Digest> plan,
+                                                          int limit) const {
+  v1::GetReportRequest wire;
+  EncodeReportQuery({.plan = plan, .limit = limit}, &wire);
+  v1::GetReportResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetReport, wire, &response));
+  std::vector<PlanReport> out;
+  for (const v1::PlanReport& report : response.plans()) {
+    ASSIGN_OR_RETURN(PlanReport decoded, connection_->Sound(DecodePlanReport(report)));
+    out.push_back(std::move(decoded));
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const {
+  std::vector<PlanSummary> out;
+  v1::ListPlansRequest wire;
+  while (static_cast<int64_t>(out.size()) < limit) {
+    int64_t left = limit - static_cast<int64_t>(out.size());
+    wire.set_page_size(static_cast<int>(std::min<int64_t>(left, kMaxListedPlans)));
+    v1::ListPlansResponse response;
+    RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ListPlans, wire, &response));
+    for (const v1::PlanSummary& plan : response.plans()) {
+      ASSIGN_OR_RETURN(PlanSummary decoded, connection_->Sound(DecodePlanSummary(plan)));
+      out.push_back(std::move(decoded));
+    }
+    if (response.next_page_token().empty()) break;
+    if (response.next_page_token() == wire.page_token()) {
+      return DataLoss("malformed answer from ", address_, ": the next page is the same page");
+    }
+    wire.set_page_token(response.next_page_token());
+  }
+  if (static_cast<int64_t>(out.size()) > limit) out.resize(static_cast<size_t>(limit));
+  return out;
+}
+
+absl::StatusOr<Capabilities> Client::GetCapabilities() const {
+  v1::GetCapabilitiesResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetCapabilities,
+                                    v1::GetCapabilitiesRequest(), &response));
+  return DecodeCapabilities(response);
 }
 
 absl::StatusOr<std::vector<FetchedKernel>> Client::GetKernels(

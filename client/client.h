@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/fusion_reply.h"
+#include "core/base/cancel.h"
 #include "core/bundle/report.h"
 
 namespace fusion {
@@ -63,12 +64,15 @@ class Client {
 
   const std::string& address() const { return address_; }
 
+  /// Another client on the same connection, for who may outlive this one.
+  std::unique_ptr<Client> Share() const;
+
   /// OK if the service says that it serves; Unavailable if it says that it does not, for instance
   /// because it drains.
   absl::Status CheckHealth(Nanoseconds timeout) const;
 
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
-  /// The same answer, for people who wait.
+  /// The same answer, for people who wait. A service that is older than this call is asked plainly.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request,
                                          const ProgressObserver& on_progress) const;
 
@@ -83,6 +87,9 @@ class Client {
   /// NotFound if the service does not have the plan any more: PlanFusion makes it again. Never
   /// tried twice, so an Unavailable may leave a stored report behind.
   absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report) const;
+  /// The same; Cancelled or DeadlineExceeded soon after `until` has ended.
+  absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report,
+                                        const CancelToken& until) const;
 
   /// What was reported, the latest report first: of one plan, or of at most `limit` (1..1000).
   /// Nothing where nothing was reported. NotFound if the service does not have `plan`.
@@ -101,7 +108,7 @@ class Client {
 
   const std::string address_;
   const ClientOptions options_;
-  std::unique_ptr<Connection> connection_;
+  std::shared_ptr<Connection> connection_;
 };
 
 }  // namespace fusion

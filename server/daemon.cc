@@ -6,14 +6,17 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/cache/memory_measurements.h"
 #include "core/cache/memory_store.h"
 #include "core/cache/metered_store.h"
 #include "core/cache/rocks_store.h"
 #include "core/cache/tiered_store.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
+#include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
 #include "server/admission.h"
+#include "server/capabilities.h"
 #include "server/grpc_server.h"
 #include "server/metrics.h"
 #include "server/status_page.h"
@@ -44,13 +47,13 @@ class RunningDaemon final : public Daemon {
     store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
-    pipeline_ = std::make_unique<FusionPipeline>(PipelineOptions{}, std::move(specs), *toolchain_,
+    capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
+    pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
+    book_ = std::make_unique<LatencyBook>(*store_, *measurements_);
     admission_ = std::make_unique<Admission>(AdmissionLimits{
         config().request_threads, config().request_queue, config().max_inflight_bytes});
-    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.listen = config().listen,
-                                               .max_request_bytes = config().max_request_bytes},
-                                              *pipeline_, *admission_, *metrics_, logger_));
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.listen = config().listen}, Parts()));
     facts_.addresses = grpc_->addresses();
     RETURN_IF_ERROR(StartAdmin());
     ready_ = true;
@@ -78,9 +81,28 @@ class RunningDaemon final : public Daemon {
  private:
   const ServerConfig& config() const { return facts_.config; }
 
+  ServiceParts Parts() {
+    return {.pipeline = *pipeline_,
+            .store = *store_,
+            .book = *book_,
+            .capabilities =
+                [this] {
+                  Capabilities now = capabilities_;
+                  now.sandbox = workers_->Stats().sandbox;
+                  return now;
+                },
+            .admission = *admission_,
+            .observer = *metrics_,
+            .logger = logger_,
+            .max_request_bytes = config().max_request_bytes};
+  }
+
   absl::Status OpenStore() {
     tiers_ = std::make_unique<MemoryStore>(config().memory_limit_bytes, logger_);
-    if (config().store_dir.empty()) return absl::OkStatus();
+    if (config().store_dir.empty()) {
+      measurements_ = std::make_unique<MemoryMeasurements>();
+      return absl::OkStatus();
+    }
     absl::Status made = MakeDirectories(config().store_dir);
     if (!made.ok()) return Annotate(made, "--store");
     RocksStoreOptions options;
@@ -88,6 +110,7 @@ class RunningDaemon final : public Daemon {
     options.budget_bytes = config().store_limit_bytes;
     absl::StatusOr<std::unique_ptr<RocksStore>> disk = RocksStore::Open(options, logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
+    measurements_ = (*disk)->OpenMeasurements();
     tiers_ = std::make_unique<TieredStore>(std::move(tiers_), *std::move(disk));
     return absl::OkStatus();
   }
@@ -151,6 +174,7 @@ class RunningDaemon final : public Daemon {
     return {.uptime = Clock::Real().Now() - start_,
             .ready = ready_.load(),
             .tiers = store_->Stats(),
+            .measurements = measurements_->Stats(),
             .workers = workers_->Stats(),
             .worker_limit = config().workers,
             .compile_queue_limit = config().compile_queue,
@@ -188,8 +212,12 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Store> tiers_;  // until store_ owns it
   std::unique_ptr<Store> store_;
+  std::unique_ptr<MeasurementStore> measurements_;
   std::unique_ptr<WorkerPool> workers_;
+  const PipelineOptions pipeline_options_;
+  Capabilities capabilities_;  // but for what workers say of themselves
   std::unique_ptr<FusionPipeline> pipeline_;
+  std::unique_ptr<LatencyBook> book_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<AdminServer> admin_;  // answers while the rest drains

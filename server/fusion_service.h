@@ -1,40 +1,52 @@
 #pragma once
 
-#include "core/base/logging.h"
-#include "core/pipeline/plan_fusion.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
-#include "server/admission.h"
-#include "server/rpc_record.h"
+#include "server/service_parts.h"
 
 namespace fusion {
 
-/// What a call needs. Outlives the service.
-struct ServiceParts {
-  FusionPipeline& pipeline;
-  Admission& admission;
-  RpcObserver& observer;
-  Logger& logger;
-  const Clock& clock;
-  int64_t max_request_bytes = 0;
-};
-
-/// FusionService over the pipeline: bytes in, bytes out, statuses passed on. The methods are raw
-/// ones, so that decoding happens on our threads, under our limits and with our messages, and a
-/// plan's stored bytes go out without a copy. No thread of gRPC ever waits. Thread-safe.
+/// FusionService over the pipeline, the store and the book of latencies: bytes in, bytes out,
+/// statuses passed on. The methods are raw ones, so that decoding happens on our threads, under our
+/// limits and with our messages, and a plan's stored bytes go out without a copy. No thread of gRPC
+/// ever waits. Thread-safe.
 class FusionServiceImpl final
     : public v1::FusionService::WithRawCallbackMethod_PlanFusion<
-          v1::FusionService::WithRawCallbackMethod_GetKernels<v1::FusionService::Service>> {
+          v1::FusionService::WithRawCallbackMethod_GetKernels<
+              v1::FusionService::WithRawCallbackMethod_PlanFusionStream<
+                  v1::FusionService::WithRawCallbackMethod_ReportLatency<
+                      v1::FusionService::WithRawCallbackMethod_GetReport<
+                          v1::FusionService::WithRawCallbackMethod_ListPlans<
+                              v1::FusionService::WithRawCallbackMethod_GetCapabilities<
+                                  v1::FusionService::Service>>>>>>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
   grpc::ServerUnaryReactor* PlanFusion(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
-
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* PlanFusionStream(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GetKernels(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* ReportLatency(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetReport(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetCapabilities(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
 
  private:
+  absl::StatusOr<std::string> AnswerReportLatency(std::string_view request);
+  absl::StatusOr<std::string> AnswerGetReport(std::string_view request);
+  absl::StatusOr<std::string> AnswerListPlans(std::string_view request);
+  absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request);
+
   const ServiceParts parts_;
 };
 

@@ -56,7 +56,7 @@ class RunningServer final : public GrpcServer {
     }
     // Otherwise a second server shares the port, and nobody notices.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.SetMaxReceiveMessageSize(TransportLimit(options.max_request_bytes));
+    builder.SetMaxReceiveMessageSize(TransportLimit(parts_.max_request_bytes));
     builder.SetMaxSendMessageSize(-1);
     // A megabyte of compressed zeros would be inflated in full before its size is looked at.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
@@ -121,14 +121,10 @@ void SendGrpcLogTo(Logger& logger) {
 }
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
-                                                              FusionPipeline& pipeline,
-                                                              Admission& admission,
-                                                              RpcObserver& observer,
-                                                              Logger& logger) {
+                                                              const ServiceParts& parts) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  auto server = std::make_unique<RunningServer>(ServiceParts{
-      pipeline, admission, observer, logger, Clock::Real(), options.max_request_bytes});
+  auto server = std::make_unique<RunningServer>(parts);
   RETURN_IF_ERROR(server->Listen(options));
   return std::unique_ptr<GrpcServer>(std::move(server));
 }

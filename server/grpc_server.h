@@ -4,16 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "core/base/logging.h"
-#include "core/pipeline/plan_fusion.h"
-#include "server/admission.h"
-#include "server/rpc_record.h"
+#include "server/service_parts.h"
 
 namespace fusion {
 
 struct GrpcServerOptions {
   std::vector<std::string> listen;  // "host:port", "unix:/path"
-  int64_t max_request_bytes = int64_t{32} << 20;
 };
 
 /// The listening gRPC server: FusionService, health, reflection. Its header knows no gRPC.
@@ -24,9 +20,7 @@ class GrpcServer {
   /// FailedPrecondition, saying why, if an address cannot be listened on. Everything referred to
   /// outlives the server.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
-                                                           FusionPipeline& pipeline,
-                                                           Admission& admission,
-                                                           RpcObserver& observer, Logger& logger);
+                                                           const ServiceParts& parts);
 
   /// As asked for, with the real port where that was 0.
   virtual const std::vector<std::string>& addresses() const = 0;

@@ -25,7 +25,6 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 constexpr int kCodes = 17;  // of gRPC
-constexpr std::array<RpcMethod, 2> kMethods = {RpcMethod::kPlanFusion, RpcMethod::kGetKernels};
 constexpr std::array<EntryKind, 2> kKinds = {EntryKind::kPlan, EntryKind::kKernel};
 constexpr std::array<Tier, 3> kTiers = {Tier::kNone, Tier::kMemory, Tier::kDisk};
 constexpr std::array<CacheOutcome, 4> kOutcomes = {CacheOutcome::kMiss, CacheOutcome::kHitMemory,
@@ -52,7 +51,21 @@ std::string CodeName(int code) {
 Labels MethodLabels(RpcMethod method) {
   return {{"grpc_service", "fusion.v1.FusionService"},
           {"grpc_method", std::string(RpcMethodName(method))},
-          {"grpc_type", method == RpcMethod::kPlanFusion ? "unary" : "server_stream"}};
+          {"grpc_type", IsStream(method) ? "server_stream" : "unary"}};
+}
+
+// What became of a report: a label of fusion_measurements_ingested_total.
+std::string_view IngestionResult(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return "ok";
+    case absl::StatusCode::kInvalidArgument:
+      return "invalid";
+    case absl::StatusCode::kNotFound:
+      return "unknown_plan";
+    default:
+      return "error";
+  }
 }
 
 struct MethodCounters {
@@ -120,6 +133,28 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
        {&entries, &bytes, &limit, &evicted, &dropped, &failures, &writable, &disk}) {
     out->push_back(reading->Take());
   }
+}
+
+void ReadMeasurements(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  const MeasurementStats& stats = now.measurements;
+  out->push_back(Reading("fusion_measurements_plans", "Plans of which latencies are kept.")
+                     .Add({}, stats.plans)
+                     .Take());
+  out->push_back(
+      Reading("fusion_measurements_bytes", "Bytes of latencies kept.").Add({}, stats.bytes).Take());
+  out->push_back(Reading("fusion_measurements_limit_bytes", "Budget of fusion_measurements_bytes.")
+                     .Add({}, stats.limit_bytes)
+                     .Take());
+  out->push_back(Reading("fusion_measurements_evictions_total",
+                         "Plans whose latencies went because the budget was reached.",
+                         MetricType::Counter)
+                     .Add({}, stats.evicted)
+                     .Take());
+  out->push_back(Reading("fusion_measurements_dropped_total",
+                         "Damaged records of latencies met by a reader and deleted.",
+                         MetricType::Counter)
+                     .Add({}, stats.dropped)
+                     .Take());
 }
 
 void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
@@ -204,13 +239,14 @@ void ReadProcess(std::vector<MetricFamily>* out) {
 // Pointers are looked up once: Family::Add costs more than everything else together.
 struct Metrics::Counters {
   prometheus::Registry registry;
-  std::array<MethodCounters, kMethods.size()> methods;
+  std::array<MethodCounters, kRpcMethods.size()> methods;
   std::array<std::array<Counter*, kTiers.size()>, kKinds.size()> gets;
   std::array<Histogram*, kKinds.size()> get_seconds;
   Histogram* put_seconds;
   Counter* puts_ok;
   Counter* puts_failed;
   std::array<Counter*, kOutcomes.size()> outcomes;
+  std::map<std::string_view, Counter*> ingested;
   Histogram* compile_seconds;
   Histogram* check_seconds;
   Histogram* queue_seconds;
@@ -221,6 +257,7 @@ struct Metrics::Counters {
   void AddMethods();
   void AddStore();
   void AddPlans();
+  void AddReports();
   Histogram* Stage(const std::string& name) {
     MutexLock lock(&mutex);
     Histogram*& stage = stage_seconds[name];  // names are ours, some twelve of them
@@ -248,7 +285,7 @@ void Metrics::Counters::AddMethods() {
                        .Register(registry);
   auto& sent =
       BuildCounter().Name("grpc_server_msg_sent_total").Help("Messages sent.").Register(registry);
-  for (RpcMethod method : kMethods) {
+  for (RpcMethod method : kRpcMethods) {
     Labels labels = MethodLabels(method);
     MethodCounters& of = methods[Index(method)];
     of.started = &started.Add(labels);
@@ -321,11 +358,22 @@ void Metrics::Counters::AddPlans() {
                 .Register(registry);
 }
 
+void Metrics::Counters::AddReports() {
+  auto& reports = BuildCounter()
+                      .Name("fusion_measurements_ingested_total")
+                      .Help("Reports of latencies, by what became of them.")
+                      .Register(registry);
+  for (std::string_view result : {"ok", "invalid", "unknown_plan", "error"}) {
+    ingested[result] = &reports.Add({{"result", std::string(result)}});
+  }
+}
+
 Metrics::Metrics(const std::string& version, const std::string& compiler)
     : counters_(std::make_unique<Counters>()) {
   counters_->AddMethods();
   counters_->AddStore();
   counters_->AddPlans();
+  counters_->AddReports();
   prometheus::BuildGauge()
       .Name("fusion_build_info")
       .Help("1; what runs is in the labels.")
@@ -358,6 +406,9 @@ void Metrics::OnFinished(const RpcRecord& record) {
   method.seconds->Observe(ToMilliseconds(record.took) / 1e3);
   method.sent->Increment(static_cast<double>(record.messages_sent));
   counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
+  if (record.method == RpcMethod::kReportLatency) {
+    counters_->ingested.at(IngestionResult(record.status))->Increment();
+  }
   if (record.cache.has_value()) {
     counters_->outcomes[static_cast<size_t>(*record.cache)]->Increment();
   }
@@ -374,6 +425,7 @@ void Metrics::OnKernelMade(const KernelArtifact& kernel) {
 std::string Metrics::Text(const ServerSnapshot& now) const {
   std::vector<MetricFamily> families = counters_->registry.Collect();
   ReadStores(now, &families);
+  ReadMeasurements(now, &families);
   ReadWorkers(now, &families);
   ReadFlow(now, &families);
   ReadProcess(&families);

@@ -12,9 +12,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Parsers refuse what nests deeper.
-constexpr int kMaxDepth = 100;
-
 // Small numbers grow too: from one byte to eight, twice that while an array grows. So many of them
 // weigh as much as an object.
 constexpr int64_t kNumbersPerObject = 8;
@@ -35,7 +32,7 @@ class Walk {
 
   // Up to the end of the message, or of the group with that number. `type`: null if unknown.
   bool Fields(const Descriptor* type, int group, int depth) {
-    if (depth > kMaxDepth) return false;
+    if (depth > kMaxMessageDepth) return false;
     while (!Full()) {
       uint32_t tag = in_.ReadTag();
       if (tag == 0) return group == 0 && in_.ConsumedEntireMessage();

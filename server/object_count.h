@@ -9,6 +9,9 @@ class Descriptor;
 
 namespace fusion {
 
+/// Messages within messages that a parser takes.
+inline constexpr int kMaxMessageDepth = 100;
+
 /// How many objects a parser would make of `bytes`, a serialised message of `type`: messages,
 /// groups, strings, byte fields, whatever it does not know (which it keeps), and eight numbers of
 /// variable length for one. Found by walking the wire format: nothing is allocated, 5 MB take

@@ -3,6 +3,8 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
+#include <charconv>
+
 #include "core/wire/answer.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
@@ -30,15 +32,58 @@ absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_
   return absl::OkStatus();
 }
 
+// Counts objects first.
+template <typename Message>
+absl::Status ParseRequest(std::string_view bytes, Message* out) {
+  RETURN_IF_ERROR(CheckObjects(*Message::descriptor(), bytes, "request"));
+  if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return InvalidArgument("request is malformed: its ", bytes.size(), " bytes are no protobuf ",
+                         Message::descriptor()->full_name());
+}
+
+// What a serialiser writes in front of a message of `bytes` bytes in a field.
+std::string FieldHead(int field, size_t bytes) {
+  using google::protobuf::io::CodedOutputStream;
+  uint8_t head[16];
+  uint8_t* end =
+      CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(field) << 3 | 2, head);
+  end = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(bytes), end);
+  return {reinterpret_cast<char*>(head), static_cast<size_t>(end - head)};
+}
+
+// The place of a plan as 16 hex digits of its time and 64 of its key.
+std::string TokenOf(const PlanPlace& place) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  auto ms = static_cast<uint64_t>(place.created_unix_ms);
+  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[ms >> shift & 15];
+  return out + place.key.ToHex();
+}
+
+absl::StatusOr<PlanPlace> PlaceFrom(std::string_view token) {
+  constexpr size_t kTimeDigits = 16;
+  PlanPlace place;
+  uint64_t ms = 0;
+  bool sound = token.size() == kTimeDigits + 2 * place.key.bytes.size();
+  if (sound) {
+    const char* end = token.data() + kTimeDigits;
+    auto [stop, error] = std::from_chars(token.data(), end, ms, 16);
+    sound = error == std::errc() && stop == end &&
+            Digest::FromHex(token.substr(kTimeDigits), &place.key);
+  }
+  if (!sound) {
+    return InvalidArgument("page_token: ", QuoteShort(token),
+                           "; expected next_page_token of an answer, or nothing");
+  }
+  place.created_unix_ms = static_cast<int64_t>(ms);
+  return place;
+}
+
 class ParsedRequest final : public DecodedRequest {
  public:
   absl::Status Parse(std::string_view bytes) {
-    RETURN_IF_ERROR(CheckObjects(*v1::PlanFusionRequest::descriptor(), bytes, "request"));
     auto* wire = google::protobuf::Arena::CreateMessage<v1::PlanFusionRequest>(&arena_);
-    if (!wire->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return InvalidArgument("request is malformed: its ", bytes.size(),
-                             " bytes are no protobuf fusion.v1.PlanFusionRequest");
-    }
+    RETURN_IF_ERROR(ParseRequest(bytes, wire));
     request_id_ = wire->request_id().substr(0, kMaxRequestIdBytes);
     RETURN_IF_ERROR(DecodeGraph(*wire));
     if (!wire->has_target()) return InvalidArgument("target: missing");
@@ -90,12 +135,8 @@ absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_vi
 }
 
 absl::StatusOr<std::vector<Digest>> DecodeKernelsRequest(std::string_view bytes) {
-  RETURN_IF_ERROR(CheckObjects(*v1::GetKernelsRequest::descriptor(), bytes, "request"));
   v1::GetKernelsRequest wire;
-  if (!wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument("request is malformed: its ", bytes.size(),
-                           " bytes are no protobuf fusion.v1.GetKernelsRequest");
-  }
+  RETURN_IF_ERROR(ParseRequest(bytes, &wire));
   if (wire.keys_size() > kMaxKernelKeys) {
     return InvalidArgument("keys: ", wire.keys_size(), " entries; expected at most ",
                            kMaxKernelKeys);
@@ -120,15 +161,73 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
   for (const Dump& dump : reply.dumps) EncodeDump(dump, wire.add_dumps());
   for (const std::string& warning : reply.warnings) wire.add_warnings(TextToWire(warning));
 
-  EncodedReply encoded{.head = {}, .plan = reply.stored, .tail = wire.SerializeAsString()};
-  // What a serialiser writes in front of field 1, `plan`.
-  uint8_t header[16];
-  uint8_t* end = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(
-      v1::PlanFusionResponse::kPlanFieldNumber << 3 | 2, header);
-  end = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(
-      static_cast<uint32_t>(reply.stored->plan_bytes.size()), end);
-  encoded.head.assign(reinterpret_cast<char*>(header), static_cast<size_t>(end - header));
-  return encoded;
+  return {
+      .head = FieldHead(v1::PlanFusionResponse::kPlanFieldNumber, reply.stored->plan_bytes.size()),
+      .plan = reply.stored,
+      .tail = wire.SerializeAsString()};
+}
+
+std::string EncodeResponseEventHead(const EncodedReply& reply) {
+  return FieldHead(v1::PlanFusionEvent::kResponseFieldNumber,
+                   reply.head.size() + reply.plan->plan_bytes.size() + reply.tail.size());
+}
+
+std::string EncodeProgressEvent(const PlanProgress& progress) {
+  v1::PlanFusionEvent wire;
+  EncodePlanProgress(progress, wire.mutable_progress());
+  return wire.SerializeAsString();
+}
+
+absl::StatusOr<LatencyReport> DecodeLatencyReport(std::string_view bytes) {
+  v1::ReportLatencyRequest wire;
+  RETURN_IF_ERROR(ParseRequest(bytes, &wire));
+  return DecodeLatencyReport(wire);
+}
+
+std::string EncodeAcceptedSamples(int64_t samples) {
+  v1::ReportLatencyResponse wire;
+  wire.set_accepted_samples(samples);
+  return wire.SerializeAsString();
+}
+
+absl::StatusOr<ReportQuery> DecodeReportQuery(std::string_view bytes) {
+  v1::GetReportRequest wire;
+  RETURN_IF_ERROR(ParseRequest(bytes, &wire));
+  return DecodeReportQuery(wire);
+}
+
+std::string EncodeReports(const std::vector<PlanReport>& reports) {
+  v1::GetReportResponse wire;
+  for (const PlanReport& report : reports) EncodePlanReport(report, wire.add_plans());
+  return wire.SerializeAsString();
+}
+
+absl::StatusOr<ListQuery> DecodeListQuery(std::string_view bytes) {
+  v1::ListPlansRequest wire;
+  RETURN_IF_ERROR(ParseRequest(bytes, &wire));
+  ListQuery query;
+  ASSIGN_OR_RETURN(query.page_size, DecodePageSize("page_size", wire.page_size()));
+  if (wire.page_token().empty()) return query;
+  ASSIGN_OR_RETURN(query.after, PlaceFrom(wire.page_token()));
+  return query;
+}
+
+std::string EncodePlanPage(const PlanPage& page) {
+  v1::ListPlansResponse wire;
+  for (const PlanSummary& plan : page.plans) EncodePlanSummary(plan, wire.add_plans());
+  if (page.last.has_value()) wire.set_next_page_token(TokenOf(*page.last));
+  return wire.SerializeAsString();
+}
+
+absl::Status CheckCapabilitiesRequest(std::string_view bytes) {
+  v1::GetCapabilitiesRequest wire;
+  return ParseRequest(bytes, &wire);
+}
+
+std::string EncodeCapabilities(const Capabilities& capabilities) {
+  v1::GetCapabilitiesResponse wire;
+  EncodeCapabilities(capabilities, &wire);
+  return wire.SerializeAsString();
 }
 
 }  // namespace fusion

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/pipeline/plan_fusion.h"
+#include "core/wire/report.h"
 
 namespace fusion {
 
@@ -44,5 +46,31 @@ struct EncodedReply {
   std::string tail;
 };
 EncodedReply EncodePlanReply(const PlanReply& reply);
+
+/// What stands in front of such a response in a serialised v1::PlanFusionEvent.
+std::string EncodeResponseEventHead(const EncodedReply& reply);
+/// A serialised v1::PlanFusionEvent with progress.
+std::string EncodeProgressEvent(const PlanProgress& progress);
+
+// The short calls. Each Decode* reads a serialised request of a stranger: InvalidArgument, naming
+// the field; ResourceExhausted above kMaxRequestObjects. Each Encode* gives a serialised response.
+// Pure, any thread.
+
+absl::StatusOr<LatencyReport> DecodeLatencyReport(std::string_view bytes);
+std::string EncodeAcceptedSamples(int64_t samples);
+
+absl::StatusOr<ReportQuery> DecodeReportQuery(std::string_view bytes);
+std::string EncodeReports(const std::vector<PlanReport>& reports);
+
+/// Which part of the list of plans is wanted.
+struct ListQuery {
+  int page_size = kDefaultListedPlans;
+  std::optional<PlanPlace> after;
+};
+absl::StatusOr<ListQuery> DecodeListQuery(std::string_view bytes);
+std::string EncodePlanPage(const PlanPage& page);
+
+absl::Status CheckCapabilitiesRequest(std::string_view bytes);
+std::string EncodeCapabilities(const Capabilities& capabilities);
 
 }  // namespace fusion

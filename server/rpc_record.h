@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,12 +10,25 @@
 
 namespace fusion {
 
-enum class RpcMethod : uint8_t { kPlanFusion, kGetKernels };
+enum class RpcMethod : uint8_t {
+  kPlanFusion,
+  kGetKernels,
+  kPlanFusionStream,
+  kReportLatency,
+  kGetReport,
+  kListPlans,
+  kGetCapabilities,
+};
+/// All of them, in this order.
+inline constexpr std::array kRpcMethods = {RpcMethod::kPlanFusion,       RpcMethod::kGetKernels,
+                                           RpcMethod::kPlanFusionStream, RpcMethod::kReportLatency,
+                                           RpcMethod::kGetReport,        RpcMethod::kListPlans,
+                                           RpcMethod::kGetCapabilities};
 
-/// "PlanFusion", "GetKernels".
-inline std::string_view RpcMethodName(RpcMethod method) {
-  return method == RpcMethod::kPlanFusion ? "PlanFusion" : "GetKernels";
-}
+/// "PlanFusion".
+std::string_view RpcMethodName(RpcMethod method);
+/// Whether the answer is a stream.
+bool IsStream(RpcMethod method);
 
 /// What is known about a finished call: for the log and the metrics.
 struct RpcRecord {

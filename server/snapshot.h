@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
 #include "core/compile/worker_pool.h"
 
@@ -13,6 +14,7 @@ struct ServerSnapshot {
   Nanoseconds uptime{0};
   bool ready = false;
   std::vector<StoreStats> tiers;
+  MeasurementStats measurements;
   WorkerPoolStats workers;
   int64_t worker_limit = 0;
   int64_t compile_queue_limit = 0;

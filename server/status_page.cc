@@ -83,9 +83,17 @@ ordered_json StoresJson(const std::vector<StoreStats>& tiers) {
   return out;
 }
 
+ordered_json MeasurementsJson(const MeasurementStats& stats) {
+  return {{"plans", stats.plans},
+          {"bytes", stats.bytes},
+          {"limit_bytes", stats.limit_bytes},
+          {"evicted", stats.evicted},
+          {"dropped", stats.dropped}};
+}
+
 ordered_json CallsJson(const Metrics& metrics, const ServerSnapshot& now) {
   ordered_json out;
-  for (RpcMethod method : {RpcMethod::kPlanFusion, RpcMethod::kGetKernels}) {
+  for (RpcMethod method : kRpcMethods) {
     ordered_json finished = ordered_json::object();
     for (const auto& [code, count] : metrics.finished(method)) finished[code] = count;
     out[std::string(RpcMethodName(method))] = {{"started", metrics.started(method)},
@@ -124,6 +132,7 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
       {"toolchain", ToolchainJson(toolchain)},
       {"workers", WorkersJson(now)},
       {"stores", StoresJson(now.tiers)},
+      {"measurements", MeasurementsJson(now.measurements)},
       {"flights", {{"waiting", now.flights_waiting}, {"shared", now.flights_shared}}},
       {"calls", CallsJson(metrics, now)}};
   // Paths may be no UTF-8.

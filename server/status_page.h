@@ -18,7 +18,7 @@ struct ServerFacts {
 };
 
 /// /statusz: version, configuration, addresses, toolchain with the ISAs it supports, workers and
-/// their sandbox, stores, flights, calls. JSON, one object.
+/// their sandbox, stores, measurements, flights, calls. JSON, one object.
 std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, const Metrics& metrics,
                        const ServerSnapshot& now);
 

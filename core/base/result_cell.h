@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -25,14 +26,25 @@ class ResultCell {
     set_.NotifyAll();
   }
 
-  /// The result; kCancelled or kDeadlineExceeded if `waiter` ends before there is one.
-  absl::StatusOr<T> Wait(const CancelToken& waiter) const {
-    MutexLock lock(&mutex_);
+  /// The result; kCancelled or kDeadlineExceeded if `waiter` ends before there is one. Calls
+  /// `meanwhile` (may be empty) now and then while there is none.
+  absl::StatusOr<T> Wait(const CancelToken& waiter,
+                         const std::function<void()>& meanwhile = nullptr) const {
     for (;;) {
-      if (result_.has_value()) return *result_;
-      RETURN_IF_ERROR(waiter.Check());
-      set_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
+      {
+        MutexLock lock(&mutex_);
+        if (result_.has_value()) return *result_;
+        RETURN_IF_ERROR(waiter.Check());
+        set_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
+        if (result_.has_value()) return *result_;
+      }
+      if (meanwhile) meanwhile();
     }
+  }
+
+  bool IsSet() const {
+    MutexLock lock(&mutex_);
+    return result_.has_value();
   }
 
  private:

@@ -17,7 +17,7 @@ void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
   entries_.emplace(id, facts);
   by_age_.insert({facts.last_use_ms, id});
   bytes_ += facts.bytes;
-  if (id.kind == EntryKind::kPlan) ++plans_;
+  if (id.kind == EntryKind::kPlan) places_.insert({facts.created_ms, id.key});
 }
 
 bool EvictionIndex::Remove(const EntryId& id) {
@@ -26,7 +26,7 @@ bool EvictionIndex::Remove(const EntryId& id) {
   by_age_.erase({it->second.last_use_ms, id});
   touched_.erase(id);
   bytes_ -= it->second.bytes;
-  if (id.kind == EntryKind::kPlan) --plans_;
+  if (id.kind == EntryKind::kPlan) places_.erase({it->second.created_ms, id.key});
   entries_.erase(it);
   return true;
 }

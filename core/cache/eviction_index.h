@@ -22,6 +22,7 @@ struct EntryFacts {
   int64_t bytes = 0;
   double cost_ms = 0;       // what making it again takes
   int64_t last_use_ms = 0;  // Unix time
+  int64_t created_ms = 0;   // of plans: Unix time
   Digest payload;           // SHA-256 of the stored bytes
 };
 
@@ -48,9 +49,12 @@ class EvictionIndex {
   /// At most `limit` entries touched since they were last returned here or added.
   std::vector<Entry> TakeTouched(size_t limit);
 
+  /// The plans, newest first.
+  const PlanPlaces& places() const { return places_; }
+
   int64_t bytes() const { return bytes_; }
-  int64_t plans() const { return plans_; }
-  int64_t kernels() const { return static_cast<int64_t>(entries_.size()) - plans_; }
+  int64_t plans() const { return static_cast<int64_t>(places_.size()); }
+  int64_t kernels() const { return static_cast<int64_t>(entries_.size()) - plans(); }
 
  private:
   using Age = std::pair<int64_t, EntryId>;  // last use first
@@ -58,8 +62,8 @@ class EvictionIndex {
   std::map<EntryId, EntryFacts> entries_;
   std::set<Age> by_age_;
   std::set<EntryId> touched_;
+  PlanPlaces places_;
   int64_t bytes_ = 0;
-  int64_t plans_ = 0;
 };
 
 }  // namespace fusion

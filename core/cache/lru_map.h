@@ -27,6 +27,11 @@ class LruMap {
     order_.splice(order_.begin(), order_, it->second);
     return &it->second->value;
   }
+  /// As Find, but no use.
+  const Value* Peek(const Key& key) const {
+    auto it = index_.find(key);
+    return it == index_.end() ? nullptr : &it->second->value;
+  }
   bool Contains(const Key& key) const { return index_.contains(key); }
 
   /// Adds or replaces. Returns the other entries that had to go, so that the caller may let them

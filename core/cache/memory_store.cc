@@ -2,6 +2,12 @@
 
 namespace fusion {
 
+namespace {
+
+PlanPlace PlaceOf(const StoredPlan& plan) { return {plan.created_unix_ms, plan.key}; }
+
+}  // namespace
+
 MemoryStore::MemoryStore(int64_t budget_bytes, Logger& logger)
     : logger_(logger), entries_(budget_bytes) {}
 
@@ -23,7 +29,7 @@ Found<T> MemoryStore::Get(EntryKind kind, const EntryKey& key,
                  {"key", key.digest.ToHex()},
                  {"reason", WhyNotTheEntry(key, key.digest, value->full_key)}});
   MutexLock lock(&mutex_);
-  if (entries_.Erase({kind, key.digest})) plans_ -= kind == EntryKind::kPlan ? 1 : 0;
+  Remove({kind, key.digest});
   ++dropped_;
   return {};
 }
@@ -36,15 +42,22 @@ Found<KernelArtifact> MemoryStore::GetKernel(const EntryKey& key) {
   return Get(EntryKind::kKernel, key, &Entry::kernel);
 }
 
+void MemoryStore::Remove(const Id& id) {
+  const Entry* entry = entries_.Peek(id);
+  if (entry == nullptr) return;
+  if (entry->plan != nullptr) plans_.erase(PlaceOf(*entry->plan));
+  entries_.Erase(id);
+}
+
 void MemoryStore::Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evicted) {
-  auto is_plan = [](const Id& i) { return i.first == EntryKind::kPlan ? 1 : 0; };
-  if (entries_.Erase(id)) plans_ -= is_plan(id);
+  Remove(id);
+  std::shared_ptr<const StoredPlan> plan = entry.plan;
   for (auto& old : entries_.Insert(id, std::move(entry), bytes)) {
-    plans_ -= is_plan(old.first);
+    if (old.second.plan != nullptr) plans_.erase(PlaceOf(*old.second.plan));
     ++evicted_;
     evicted->push_back(std::move(old));
   }
-  if (entries_.Contains(id)) plans_ += is_plan(id);
+  if (plan != nullptr && entries_.Contains(id)) plans_.insert(PlaceOf(*plan));
 }
 
 absl::Status MemoryStore::PutBundle(const Bundle& bundle) {
@@ -65,12 +78,33 @@ absl::Status MemoryStore::PutBundle(const Bundle& bundle) {
   return absl::OkStatus();
 }
 
+PlanPage MemoryStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
+  std::vector<std::shared_ptr<const StoredPlan>> plans;
+  PlanPage page;
+  {
+    MutexLock lock(&mutex_);
+    bool more = false;
+    std::vector<PlanPlace> places = PlacesAfter(plans_, after, limit, &more);
+    for (const PlanPlace& place : places) {
+      plans.push_back(entries_.Peek({EntryKind::kPlan, place.key})->plan);
+    }
+    if (more && !places.empty()) page.last = places.back();
+  }
+  for (const auto& plan : plans) {
+    page.plans.push_back(Summarise(*plan, [this](const Digest& kernel) {
+      MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
+      return entries_.Contains({EntryKind::kKernel, kernel});
+    }));
+  }
+  return page;
+}
+
 std::vector<StoreStats> MemoryStore::Stats() const {
   MutexLock lock(&mutex_);
   StoreStats stats;
   stats.tier = Tier::kMemory;
-  stats.plans = plans_;
-  stats.kernels = static_cast<int64_t>(entries_.size()) - plans_;
+  stats.plans = static_cast<int64_t>(plans_.size());
+  stats.kernels = static_cast<int64_t>(entries_.size()) - stats.plans;
   stats.bytes = entries_.cost();
   stats.limit_bytes = entries_.budget();
   stats.evicted = evicted_;

@@ -19,6 +19,7 @@ class MemoryStore final : public Store {
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   absl::Status PutBundle(const Bundle& bundle) override;
+  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
 
  private:
@@ -33,13 +34,14 @@ class MemoryStore final : public Store {
 
   template <typename T>
   Found<T> Get(EntryKind kind, const EntryKey& key, std::shared_ptr<const T> Entry::*member);
+  void Remove(const Id& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evicted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Logger& logger_;
   mutable Mutex mutex_;
   LruMap<Id, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  int64_t plans_ ABSL_GUARDED_BY(mutex_) = 0;
+  PlanPlaces plans_ ABSL_GUARDED_BY(mutex_);  // those in entries_
   int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;

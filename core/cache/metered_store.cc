@@ -27,6 +27,10 @@ absl::Status MeteredStore::PutBundle(const Bundle& bundle) {
   return status;
 }
 
+PlanPage MeteredStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
+  return inner_->ListPlans(after, limit);
+}
+
 std::vector<StoreStats> MeteredStore::Stats() const { return inner_->Stats(); }
 
 }  // namespace fusion

@@ -27,6 +27,7 @@ class MeteredStore final : public Store {
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   absl::Status PutBundle(const Bundle& bundle) override;
+  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
 
  private:

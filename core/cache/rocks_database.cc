@@ -36,8 +36,6 @@ constexpr uint64_t kBlobFileBytes = 64 << 20;
 constexpr size_t kMemtableBytes = 16 << 20;
 // Without it a family that is rarely written pins up to four times all memtables of log files.
 constexpr uint64_t kMaxWalBytes = 64 << 20;
-constexpr uint64_t kMeasurementBytes = 256 << 20;
-constexpr uint64_t kMeasurementSeconds = uint64_t{60} * 24 * 3600;
 
 // Forwards RocksDB's own lines. Without a logger of ours it keeps a LOG file in the store, and an
 // assertion in Debian's library ends the process when a line does not fit on a full disk.
@@ -119,17 +117,12 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   kernels.blob_garbage_collection_age_cutoff = 0.5;
   kernels.blob_garbage_collection_force_threshold = 0.5;
 
-  rocksdb::ColumnFamilyOptions measurements = plain;
-  measurements.compaction_style = rocksdb::kCompactionStyleFIFO;
-  measurements.compaction_options_fifo.max_table_files_size = kMeasurementBytes;
-  measurements.ttl = kMeasurementSeconds;
-
+  // One record per plan, written anew with each report. With FIFO compaction, which keeps what is
+  // overwritten, one busy plan would push out all others; RocksMeasurements bounds them instead.
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (size_t i = 0; i < kFamilyCount; ++i) {
     auto family = static_cast<Family>(i);
-    families.emplace_back(kFamilyNames[i], family == Family::kKernels        ? kernels
-                                           : family == Family::kMeasurements ? measurements
-                                                                             : plain);
+    families.emplace_back(kFamilyNames[i], family == Family::kKernels ? kernels : plain);
   }
   return families;
 }

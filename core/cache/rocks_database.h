@@ -12,8 +12,8 @@
 
 namespace fusion {
 
-/// Column families; their names are part of the format on disk. kMeasurements and kModels are
-/// reserved: nothing writes them yet.
+/// Column families; their names are part of the format on disk. kModels is reserved: nothing writes
+/// it yet.
 enum class Family : uint8_t { kDefault, kPlans, kKernels, kMeasurements, kModels, kMeta };
 inline constexpr size_t kFamilyCount = 6;
 

@@ -13,6 +13,7 @@
 
 #include "core/cache/frame.h"
 #include "core/cache/rocks_database.h"
+#include "core/cache/rocks_measurements.h"
 #include "core/wire/kernel.h"
 
 namespace fusion {
@@ -21,12 +22,16 @@ namespace {
 namespace fs = std::filesystem;
 
 // Keys of the meta family that describe entries: "e", kind, digest. Values: bytes, cost_ms,
-// last_use_ms (8 bytes each, little endian) and the payload's digest.
+// last_use_ms (8 bytes each, little endian), the payload's digest and, since there are lists of
+// plans, created_ms. Plans written before are listed last.
 constexpr char kFactsPrefix = 'e';
 constexpr size_t kFactsKeyBytes = 2 + 32;
-constexpr size_t kFactsBytes = 3 * 8 + 32;
+constexpr size_t kFirstFactsBytes = 3 * 8 + 32;
+constexpr size_t kFactsBytes = kFirstFactsBytes + 8;
 // Times of use written along with one bundle; what is left waits for the next.
 constexpr size_t kUseTimesPerBatch = 1000;
+// Stored bytes of plans that one call of ListPlans reads.
+constexpr int64_t kListedBytes = int64_t{32} << 20;
 // What planning again is taken to cost: of the order of one compile.
 constexpr double kPlanCostMs = 100;
 
@@ -48,11 +53,13 @@ std::string FactsValue(const EntryFacts& facts) {
   std::memcpy(value.data() + 8, &facts.cost_ms, 8);
   std::memcpy(value.data() + 16, &facts.last_use_ms, 8);
   std::memcpy(value.data() + 24, facts.payload.bytes.data(), 32);
+  std::memcpy(value.data() + kFirstFactsBytes, &facts.created_ms, 8);
   return value;
 }
 
 bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts) {
-  if (key.size() != kFactsKeyBytes || value.size() != kFactsBytes) return false;
+  if (key.size() != kFactsKeyBytes) return false;
+  if (value.size() != kFactsBytes && value.size() != kFirstFactsBytes) return false;
   if (key[1] != '0' && key[1] != '1') return false;
   id->kind = static_cast<EntryKind>(key[1] - '0');
   std::memcpy(id->key.bytes.data(), key.data() + 2, 32);
@@ -60,6 +67,9 @@ bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryF
   std::memcpy(&facts->cost_ms, value.data() + 8, 8);
   std::memcpy(&facts->last_use_ms, value.data() + 16, 8);
   std::memcpy(facts->payload.bytes.data(), value.data() + 24, 32);
+  if (value.size() == kFactsBytes) {
+    std::memcpy(&facts->created_ms, value.data() + kFirstFactsBytes, 8);
+  }
   return facts->bytes >= 0;
 }
 
@@ -120,8 +130,16 @@ std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
   if (bundle.plan != nullptr) {
     entries.push_back(MakePending(EntryKind::kPlan, bundle.plan->key,
                                   EncodeStoredPlan(*bundle.plan), kPlanCostMs, now_ms));
+    entries.back().facts.created_ms = bundle.plan->created_unix_ms;
   }
   return entries;
+}
+
+absl::Status CheckSpace(const RocksStoreOptions& options) {
+  ASSIGN_OR_RETURN(int64_t free, options.free_bytes(options.dir));
+  if (free >= options.min_free_bytes) return absl::OkStatus();
+  return ResourceExhausted("store ", Quote(options.dir), ": ", HumanBytes(free),
+                           " free, nothing is written below ", HumanBytes(options.min_free_bytes));
 }
 
 }  // namespace
@@ -139,7 +157,7 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(RocksStoreOptions o
   return store;
 }
 
-RocksStore::RocksStore(RocksStoreOptions options, std::unique_ptr<RocksDatabase> database,
+RocksStore::RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase> database,
                        Logger& logger, const Clock& clock)
     : options_(std::move(options)),
       database_(std::move(database)),
@@ -174,15 +192,15 @@ absl::Status RocksStore::LoadIndex() {
 }
 
 template <typename T>
-Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
-                         absl::StatusOr<T> (*decode)(std::string_view bytes)) {
+std::shared_ptr<const T> RocksStore::Read(EntryKind kind, const EntryKey& asked,
+                                          absl::StatusOr<T> (*decode)(std::string_view bytes)) {
   EntryId id{kind, asked.digest};
   rocksdb::PinnableSlice framed;
   rocksdb::Status read = database_->db().Get({}, database_->family(FamilyOf(kind)),
                                              AsSlice(BytesOf(asked.digest)), &framed);
   if (read.IsNotFound()) {
     ForgetMissing(id);
-    return {};
+    return nullptr;
   }
   if (!read.ok()) {
     if (read.IsCorruption()) {
@@ -192,7 +210,7 @@ Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
                                           {"key", asked.digest.ToHex()},
                                           {"reason", read.ToString()}});
     }
-    return {};
+    return nullptr;
   }
   absl::StatusOr<std::string_view> payload = Unframe(AsView(framed));
   absl::StatusOr<T> value = payload.ok() ? decode(*payload) : absl::StatusOr<T>(payload.status());
@@ -200,13 +218,19 @@ Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
                                   : std::string(Message(value.status()));
   if (!reason.empty()) {
     Drop(id, reason);
-    return {};
+    return nullptr;
   }
-  {
-    MutexLock lock(&mutex_);
-    index_.Touch(id, UnixMilliseconds(clock_));
-  }
-  return {std::make_shared<const T>(*std::move(value)), Tier::kDisk};
+  return std::make_shared<const T>(*std::move(value));
+}
+
+template <typename T>
+Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
+                         absl::StatusOr<T> (*decode)(std::string_view bytes)) {
+  std::shared_ptr<const T> value = Read<T>(kind, asked, decode);
+  if (value == nullptr) return {};
+  MutexLock lock(&mutex_);
+  index_.Touch({kind, asked.digest}, UnixMilliseconds(clock_));
+  return {std::move(value), Tier::kDisk};
 }
 
 Found<StoredPlan> RocksStore::GetPlan(const EntryKey& key) {
@@ -215,6 +239,40 @@ Found<StoredPlan> RocksStore::GetPlan(const EntryKey& key) {
 
 Found<KernelArtifact> RocksStore::GetKernel(const EntryKey& key) {
   return Get<KernelArtifact>(EntryKind::kKernel, key, DecodeArtifact);
+}
+
+PlanPage RocksStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
+  std::vector<PlanPlace> places;
+  PlanPage page;
+  {
+    MutexLock lock(&mutex_);
+    bool more = false;
+    places = PlacesAfter(index_.places(), after, limit, &more);
+    int64_t bytes = 0;
+    for (size_t i = 0; i < places.size(); ++i) {
+      bytes += index_.Find({EntryKind::kPlan, places[i].key})->bytes;
+      if (i == 0 || bytes <= kListedBytes) continue;
+      places.resize(i);
+      more = true;
+    }
+    if (more && !places.empty()) page.last = places.back();
+  }
+  for (const PlanPlace& place : places) {
+    auto plan = Read<StoredPlan>(EntryKind::kPlan, {place.key}, DecodeStoredPlan);
+    if (plan == nullptr) continue;  // dropped, or gone since
+    page.plans.push_back(Summarise(*plan, [this](const Digest& kernel) {
+      MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
+      return index_.Find({EntryKind::kKernel, kernel}) != nullptr;
+    }));
+  }
+  return page;
+}
+
+std::unique_ptr<MeasurementStore> RocksStore::OpenMeasurements(int64_t budget_bytes) {
+  return std::make_unique<RocksMeasurements>(
+      RocksMeasurementsOptions{.budget_bytes = budget_bytes,
+                               .check_space = [options = options_] { return CheckSpace(options); }},
+      database_, logger_, clock_);
 }
 
 void RocksStore::ForgetMissing(const EntryId& id) {
@@ -253,17 +311,10 @@ void RocksStore::Delete(const EntryId& id, std::string_view reason) {
   if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
 }
 
-absl::Status RocksStore::CheckSpace() const {
-  ASSIGN_OR_RETURN(int64_t free, options_.free_bytes(options_.dir));
-  if (free >= options_.min_free_bytes) return absl::OkStatus();
-  return ResourceExhausted("store ", Quote(options_.dir), ": ", HumanBytes(free),
-                           " free, nothing is written below ", HumanBytes(options_.min_free_bytes));
-}
-
 absl::Status RocksStore::PutBundle(const Bundle& bundle) {
   absl::Status status = CheckBundle(bundle);
   if (status.ok()) {
-    status = CheckSpace();
+    status = CheckSpace(options_);
     if (status.ok()) {
       status = Write(bundle);
     } else {

@@ -8,6 +8,7 @@
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
 #include "core/cache/eviction_index.h"
+#include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -48,17 +49,21 @@ class RocksStore final : public Store {
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   absl::Status PutBundle(const Bundle& bundle) override;
+  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
+
+  /// The measurements in the same database, at most `budget_bytes` of them. Once at most; may
+  /// outlive the store.
+  std::unique_ptr<MeasurementStore> OpenMeasurements(int64_t budget_bytes = int64_t{64} << 20);
 
   /// True if Open found a damaged database and put it aside.
   bool started_empty_after_damage() const;
 
  private:
-  RocksStore(RocksStoreOptions options, std::unique_ptr<RocksDatabase> database, Logger& logger,
+  RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase> database, Logger& logger,
              const Clock& clock);
 
   absl::Status LoadIndex();
-  absl::Status CheckSpace() const;
   absl::Status Write(const Bundle& bundle) ABSL_LOCKS_EXCLUDED(write_mutex_);
   void NoteWritten(const absl::Status& status);
   void Drop(const EntryId& id, std::string_view reason) ABSL_LOCKS_EXCLUDED(write_mutex_);
@@ -67,11 +72,14 @@ class RocksStore final : public Store {
   void ForgetMissing(const EntryId& id) ABSL_LOCKS_EXCLUDED(write_mutex_);
   void WriteUseTimes();
   template <typename T>
+  std::shared_ptr<const T> Read(EntryKind kind, const EntryKey& asked,
+                                absl::StatusOr<T> (*decode)(std::string_view bytes));
+  template <typename T>
   Found<T> Get(EntryKind kind, const EntryKey& asked,
                absl::StatusOr<T> (*decode)(std::string_view bytes));
 
   const RocksStoreOptions options_;
-  const std::unique_ptr<RocksDatabase> database_;
+  const std::shared_ptr<RocksDatabase> database_;
   Logger& logger_;
   const Clock& clock_;
 

@@ -33,8 +33,10 @@ class SingleFlight {
 
   /// The result of `work` or of the equal work that is under way. kCancelled or kDeadlineExceeded
   /// if `waiter` ends first; ResourceExhausted or Unavailable if the executor refuses the work.
-  /// `shared` (may be null) tells whether someone else had started it.
-  Result Run(const Key& key, const CancelToken& waiter, Work work, bool* shared = nullptr) {
+  /// `shared` (may be null) tells whether someone else had started it. Calls `meanwhile` (may be
+  /// empty) on this thread now and then while it waits.
+  Result Run(const Key& key, const CancelToken& waiter, Work work, bool* shared = nullptr,
+             const std::function<void()>& meanwhile = nullptr) {
     auto [flight, first] = Join(key);
     if (shared != nullptr) *shared = !first;
     if (first) {
@@ -42,7 +44,7 @@ class SingleFlight {
     } else {
       state_->shared_total.fetch_add(1, std::memory_order_relaxed);
     }
-    return Wait(*flight, waiter);
+    return Wait(*flight, waiter, meanwhile);
   }
 
   /// Callers waiting now; callers that found equal work under way, since the start.
@@ -103,9 +105,9 @@ class SingleFlight {
     if (!accepted.ok()) landing->Land(accepted);
   }
 
-  Result Wait(Flight& flight, const CancelToken& waiter) {
+  Result Wait(Flight& flight, const CancelToken& waiter, const std::function<void()>& meanwhile) {
     state_->waiters.fetch_add(1, std::memory_order_relaxed);
-    Result result = flight.Wait(waiter);
+    Result result = flight.Wait(waiter, meanwhile);
     state_->waiters.fetch_sub(1, std::memory_order_relaxed);
     return result;
   }

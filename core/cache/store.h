@@ -1,11 +1,16 @@
 #pragma once
 
+#include <compare>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/bundle/report.h"
 #include "core/wire/stored_plan.h"
 
 namespace fusion {
@@ -54,6 +59,24 @@ struct StoreStats {
   bool writable = true;        // false: the last write failed (full disk); reads go on
 };
 
+/// The place of a plan in a list of them: newest first, then by key.
+struct PlanPlace {
+  int64_t created_unix_ms = 0;
+  Digest key;
+  bool operator==(const PlanPlace&) const = default;
+  friend bool operator<(const PlanPlace& a, const PlanPlace& b) {
+    if (a.created_unix_ms != b.created_unix_ms) return a.created_unix_ms > b.created_unix_ms;
+    return a.key < b.key;
+  }
+};
+using PlanPlaces = std::set<PlanPlace>;
+
+/// Part of a list of plans.
+struct PlanPage {
+  std::vector<PlanSummary> plans;
+  std::optional<PlanPlace> last;  // where the next page goes on; not set: there is none
+};
+
 /// Plans and kernels by key. Implementations are stacked:
 ///
 ///   MeteredStore(TieredStore(MemoryStore(256 MiB), RocksStore::Open(...)))
@@ -75,6 +98,11 @@ class Store {
   /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).
   virtual absl::Status PutBundle(const Bundle& bundle) = 0;
 
+  /// At most `limit` plans behind `after` (not given: from the start), of the store that keeps
+  /// longest. Fewer if those are large, and then with `last` set all the same. Reads them, but is
+  /// no use of them: what is listed is not kept longer. Damaged ones are deleted and left out.
+  virtual PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) = 0;
+
   /// One per tier, nearest first.
   virtual std::vector<StoreStats> Stats() const = 0;
 };
@@ -84,6 +112,14 @@ std::string WhyNotTheEntry(const EntryKey& asked, const Digest& key, std::string
 
 /// Internal unless every digest in `bundle` is the digest of its bytes.
 absl::Status CheckBundle(const Bundle& bundle);
+
+/// The places behind `after`, at most `limit`, and whether there are more.
+std::vector<PlanPlace> PlacesAfter(const PlanPlaces& places, const std::optional<PlanPlace>& after,
+                                   size_t limit, bool* more);
+
+/// A plan in short; `is_stored` says whether a kernel is stored compiled.
+PlanSummary Summarise(const StoredPlan& stored,
+                      const std::function<bool(const Digest& kernel)>& is_stored);
 
 /// Bytes of memory an entry is charged.
 int64_t ChargedBytes(const StoredPlan& plan);

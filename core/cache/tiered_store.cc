@@ -26,6 +26,10 @@ absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   return stored;
 }
 
+PlanPage TieredStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
+  return back_->ListPlans(after, limit);
+}
+
 std::vector<StoreStats> TieredStore::Stats() const {
   std::vector<StoreStats> stats = front_->Stats();
   for (StoreStats& tier : back_->Stats()) stats.push_back(tier);

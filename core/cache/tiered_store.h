@@ -16,6 +16,7 @@ class TieredStore final : public Store {
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   /// The status of the store behind; the front takes the bundle even if that fails.
   absl::Status PutBundle(const Bundle& bundle) override;
+  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
 
  private:

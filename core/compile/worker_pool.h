@@ -67,6 +67,7 @@ class CompileTicket {
   /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the job
   /// alone.
   CompileResult Wait(const CancelToken& waiter) const { return result_.Wait(waiter); }
+  bool IsDone() const { return result_.IsSet(); }
 
  private:
   friend class WorkerPool;

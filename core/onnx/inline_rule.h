@@ -6,14 +6,10 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/onnx/limits.h"
 #include "core/onnx/tensor_proto.h"
 
 namespace fusion {
-
-/// Constants up to this size always travel with their bytes.
-inline constexpr int64_t kInlineLimitBytes = 1024;
-/// Masks and index tables up to this size do so too.
-inline constexpr int64_t kInlineMaskLimitBytes = int64_t{2} << 20;
 
 /// Which constants (initialisers and tensors of Constant nodes) of a model's main graph are part of
 /// the graph's meaning, so that their bytes travel with it, and which are weights, known by name,

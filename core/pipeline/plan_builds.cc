@@ -26,12 +26,31 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, Planning& planning, Sto
 PlanBuilds::~PlanBuilds() { Stop(); }
 
 BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                          const CancelToken& waiter) {
+                          const CancelToken& waiter, StageObserver* observer) {
   // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
   // flight of the same plan holds the same kernels; one of another plan would not.
   std::shared_ptr<Batch> batch = StartKernels(*planned);
-  return flights_.Run({work->key, AloneOf(planned->stored->plan)}, waiter,
-                      [this, work, planned, batch] { return BuildForAll(work, planned, batch); });
+  int told = -1;
+  auto tell = [&] {
+    int done = observer == nullptr ? told : DoneOf(*batch);
+    if (done == told) return;
+    observer->OnStage("compile", done, static_cast<int>(planned->jobs.size()));
+    told = done;
+  };
+  tell();
+  BuiltOr built = flights_.Run(
+      {work->key, AloneOf(planned->stored->plan)}, waiter,
+      [this, work, planned, batch] { return BuildForAll(work, planned, batch); },
+      /*shared=*/nullptr, tell);
+  tell();
+  return built;
+}
+
+// Kernels that were found, that are made, and that failed. Looks at nothing that a flight changes.
+int PlanBuilds::DoneOf(const Batch& batch) {
+  size_t under_way = 0;
+  for (const auto& [k, claim] : batch.claims) under_way += claim.ticket().IsDone() ? 0 : 1;
+  return static_cast<int>(batch.found.size() - under_way);
 }
 
 // Looks up the kernels of a plan and starts those that the store lacks.

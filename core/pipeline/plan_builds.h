@@ -53,9 +53,10 @@ class PlanBuilds {
   /// has ended, Find and the store know its kernels, also if `waiter` ends first: kCancelled or
   /// kDeadlineExceeded. What is built may be another plan than `planned`: with fewer fused groups.
   /// Internal if a kernel cannot be made and is of one node; ResourceExhausted, Unavailable:
-  /// kernels could not be tried.
+  /// kernels could not be tried. `observer` (may be null) is told how many kernels of `planned` are
+  /// there, whoever has them compiled.
   BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                const CancelToken& waiter);
+                const CancelToken& waiter, StageObserver* observer = nullptr);
 
   /// What is known now about the kernels of a plan, in its order.
   std::vector<KernelStatus> Describe(const fusion::Plan& plan);
@@ -83,6 +84,7 @@ class PlanBuilds {
     std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // those under way
   };
 
+  static int DoneOf(const Batch& batch);
   std::shared_ptr<Batch> StartKernels(const Planned& planned);
   static void WaitForKernels(Batch* batch);
   BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,

@@ -68,8 +68,10 @@ void FusionPipeline::Stop() {
 
 // The way of a request, top to bottom.
 absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
-                                                     const CancelToken& cancel) {
+                                                     const CancelToken& cancel,
+                                                     StageObserver* observer) {
   StageContext stages{cancel, clock_, request.dumps};
+  stages.observer = observer;
   ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> resolved, resolver_.Resolve(request, stages));
   if (request.mode != PlanMode::kPlanOnly) {
     RETURN_IF_ERROR(CanCompile(resolved->work->device, toolchain_));
@@ -128,7 +130,7 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const Alone& alone, StageCon
   DumpKinds dumps = NeedsPlanning(stages.wanted) ? stages.wanted : DumpKinds();
   PlanOrigin origin;
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
-                   planning_.Plan(work, alone, dumps, stages.cancel, &origin));
+                   planning_.Plan(work, alone, dumps, stages.cancel, &origin, stages.observer));
   stages.dumps.insert(stages.dumps.end(), planned->dumps.begin(), planned->dumps.end());
   if (origin == PlanOrigin::kMade) {
     stages.times.insert(stages.times.end(), planned->times.begin(), planned->times.end());
@@ -150,7 +152,7 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   CancelToken patience(stages.cancel, clock_.Now() + request.ready_within);
   reply->stored = planned->stored;  // the one whose kernels are started now
   BuiltOr built = RunStage(stages, "compile", [&] {
-    return builds_.Build(work, planned, by_deadline ? patience : stages.cancel);
+    return builds_.Build(work, planned, by_deadline ? patience : stages.cancel, stages.observer);
   });
   if (by_deadline && absl::IsDeadlineExceeded(built.status()) && stages.cancel.Check().ok()) {
     reply->kernels = builds_.Describe(reply->stored->plan);  // the build goes on

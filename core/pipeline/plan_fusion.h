@@ -49,8 +49,9 @@ class FusionPipeline {
   ~FusionPipeline();
 
   /// Errors are the caller's to read: they name node, tensor or field. See fusion_service.proto for
-  /// the codes.
-  absl::StatusOr<PlanReply> PlanFusion(const PlanRequest& request, const CancelToken& cancel);
+  /// the codes. `observer` (may be null) is told how far it is.
+  absl::StatusOr<PlanReply> PlanFusion(const PlanRequest& request, const CancelToken& cancel,
+                                       StageObserver* observer = nullptr);
 
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);

@@ -27,8 +27,10 @@ void Planning::Stop() {
 }
 
 PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
-                         const CancelToken& waiter, PlanOrigin* origin) {
+                         const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer) {
   PlanId id(work->key, alone);
+  std::string told = "plan";
+  if (observer != nullptr) observer->OnStage(told, 0, 0);
   if (dumps.empty()) {
     if (std::shared_ptr<const Planned> known = Remembered(id)) {
       *origin = PlanOrigin::kRemembered;
@@ -39,21 +41,32 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
     *origin = PlanOrigin::kRemembered;
     return *why;
   }
-  auto make = [this, work, id, dumps, asked = clock_.Now()]() -> PlannedOr {
-    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked);
+  // Shared with the work, which may go on after this call.
+  auto watch = observer == nullptr ? nullptr : std::make_shared<StageWatch>();
+  auto make = [this, work, id, dumps, watch, asked = clock_.Now()]() -> PlannedOr {
+    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get());
     if (auto known = Remembered(id)) return known;  // made between the look and the flight
-    PlannedOr made = MakeInTime(*work, id.second, dumps, asked);
+    PlannedOr made = MakeInTime(*work, id.second, dumps, asked, watch.get());
     if (made.ok()) Remember(id, *made);
     return made;
   };
+  auto tell = [&] {
+    if (watch == nullptr) return;
+    std::string now = watch->stage();
+    if (now.empty() || now == told) return;
+    observer->OnStage(now, 0, 0);
+    told = std::move(now);
+  };
   bool shared = false;
-  PlannedOr planned = flights_.Run({work->key, alone, dumps}, waiter, std::move(make), &shared);
+  PlannedOr planned =
+      flights_.Run({work->key, alone, dumps}, waiter, std::move(make), &shared, tell);
+  tell();
   *origin = shared ? PlanOrigin::kShared : PlanOrigin::kMade;
   return planned;
 }
 
 PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                               Nanoseconds asked) {
+                               Nanoseconds asked, StageObserver* observer) {
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
@@ -62,6 +75,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   }
   CancelToken patience(stopping_, start + options_.limit);
   StageContext stages{patience, clock_, dumps};
+  stages.observer = observer;
   PlannedOr planned = Make(work, alone, stages);
   if (!absl::IsDeadlineExceeded(planned.status())) return planned;
   std::string why =

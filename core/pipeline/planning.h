@@ -58,9 +58,10 @@ class Planning {
   /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
   /// between stages, which are not kept. ResourceExhausted: it takes longer than the limit, or took
   /// so long lately, or too much waits to be planned. kCancelled or kDeadlineExceeded if `waiter`
-  /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does.
+  /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does. `observer` (may
+  /// be null) is told of the stages, which other threads run, while this one waits.
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
-                 const CancelToken& waiter, PlanOrigin* origin);
+                 const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer = nullptr);
 
   /// Tells planning under way to end, and waits until it has.
   void Stop();
@@ -74,7 +75,7 @@ class Planning {
   static Digest DigestOf(const PlanId& id);
 
   PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                       Nanoseconds asked);
+                       Nanoseconds asked, StageObserver* observer);
   PlannedOr Make(const Work& work, Alone alone, StageContext& stages) const;
   void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);
   std::shared_ptr<const Planned> Remembered(const PlanId& id);

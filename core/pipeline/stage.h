@@ -8,9 +8,36 @@
 
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "core/pipeline/dump.h"
 
 namespace fusion {
+
+/// Told how far a request is: that a stage begins, or that `done` of its `total` steps are over (0
+/// of 0 for stages without steps). Called on the thread that wants the answer; must be quick.
+class StageObserver {
+ public:
+  virtual ~StageObserver() = default;
+  virtual void OnStage(std::string_view stage, int done, int total) = 0;
+};
+
+/// The stage that work on another thread is in, for those who wait for it. Thread-safe.
+class StageWatch final : public StageObserver {
+ public:
+  void OnStage(std::string_view stage, int /*done*/, int /*total*/) override {
+    MutexLock lock(&mutex_);
+    stage_ = stage;
+  }
+  /// Empty until the first has begun.
+  std::string stage() const {
+    MutexLock lock(&mutex_);
+    return stage_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::string stage_ ABSL_GUARDED_BY(mutex_);
+};
 
 /// What the stages of one request share. Not thread-safe; refers to its parts.
 struct StageContext {
@@ -21,16 +48,19 @@ struct StageContext {
   /// What the stages leave behind, in order.
   std::vector<StageTime> times = {};
   std::vector<Dump> dumps = {};
+  /// Null: nobody asks.
+  StageObserver* observer = nullptr;
 };
 
 /// Runs one stage of a request, a function from value to value: checks that the request still wants
-/// an answer, runs, verifies the result if its type has Verify(), records the time, and dumps the
-/// result if asked. The only place that does so between stages.
+/// an answer, tells the observer, runs, verifies the result if its type has Verify(), records the
+/// time, and dumps the result if asked. The only place that does so between stages.
 ///
 ///   ASSIGN_OR_RETURN(Graph graph, RunStage(context, "import", [&] { return ImportGraph(...); }));
 template <typename Run>
 auto RunStage(StageContext& context, std::string_view name, Run run) -> decltype(run()) {
   RETURN_IF_ERROR(context.cancel.Check());
+  if (context.observer != nullptr) context.observer->OnStage(name, 0, 0);
   Nanoseconds start = context.clock.Now();
   auto result = run();
   if constexpr (requires { static_cast<absl::Status>(Verify(*result)); }) {

@@ -5,4 +5,8 @@ namespace fusion {
 /// Keys in one GetKernels call: the service refuses more, the client asks several times.
 inline constexpr int kMaxKernelKeys = 4096;
 
+/// Entries of PlanOptions.dim_bindings and PlanOptions.keep_outputs in one request.
+inline constexpr int kMaxDimBindings = 4096;
+inline constexpr int kMaxKeptOutputs = 65536;
+
 }  // namespace fusion

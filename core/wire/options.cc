@@ -1,14 +1,12 @@
 #include "core/wire/options.h"
 
 #include "core/tensor/shape.h"
+#include "core/wire/limits.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
 namespace {
-
-constexpr int kMaxBindings = 4096;
-constexpr int kMaxKeptOutputs = 65536;
 
 absl::StatusOr<double> Pressure(std::string_view field, double value) {
   // Written so that NaN fails too.
@@ -41,9 +39,9 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
   if (!numerics.ok()) return Annotate(numerics.status(), "options.numerics");
   options.numerics = *numerics;
 
-  if (wire.dim_bindings_size() > kMaxBindings) {
+  if (wire.dim_bindings_size() > kMaxDimBindings) {
     return InvalidArgument("options.dim_bindings: ", wire.dim_bindings_size(), " entries; at most ",
-                           kMaxBindings);
+                           kMaxDimBindings);
   }
   for (const auto& [name, value] : wire.dim_bindings()) {
     if (value < 0 || value > kMaxExtent) {

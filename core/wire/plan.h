@@ -7,6 +7,7 @@
 
 namespace fusion::v1 {
 class Plan;
+class PlanTotals;
 }  // namespace fusion::v1
 
 namespace fusion {
@@ -22,6 +23,10 @@ void EncodePlan(const Plan& plan, v1::Plan* out);
 /// ("plan.tensors[3]: data_type: unknown value 77; expected 1..10"), Unimplemented for another
 /// layout version.
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire);
+
+void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out);
+/// InvalidArgument, naming the field, for what is negative or no number.
+absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire);
 
 /// The serialised v1::Plan; equal plans give equal bytes.
 std::string PlanToBytes(const Plan& plan);

@@ -76,21 +76,6 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
   return e;
 }
 
-absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
-  RETURN_IF_ERROR(CheckFinite({{"estimated_us", wire.estimated_us()}}));
-  RETURN_IF_ERROR(CheckNotNegative({{"kernels", wire.kernels()},
-                                    {"launches", wire.launches()},
-                                    {"activation_bytes", wire.activation_bytes()},
-                                    {"weight_bytes", wire.weight_bytes()}}));
-  PlanTotals totals;
-  totals.kernels = wire.kernels();
-  totals.launches = wire.launches();
-  totals.activation_bytes = wire.activation_bytes();
-  totals.weight_bytes = wire.weight_bytes();
-  totals.estimated_us = wire.estimated_us();
-  return totals;
-}
-
 absl::StatusOr<PlanTensor> DecodeTensor(const v1::PlanTensor& wire) {
   PlanTensor t;
   absl::StatusOr<DType> dtype = FromWire(wire.data_type());
@@ -140,9 +125,6 @@ absl::StatusOr<PlanKernel> DecodeKernel(const v1::PlanKernel& wire) {
   kernel.phases = wire.phases();
   return kernel;
 }
-  RETURN_IF_ERROR(CheckName("bound", wire.bound()));
-  group.bound = wire.bound();
-  group.tiles = wire.tiles();
 
 absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   PlanGroup group;
@@ -158,6 +140,9 @@ absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   absl::StatusOr<PlanTotals> op_by_op = DecodeTotals(wire.op_by_op());
   if (!op_by_op.ok()) return Annotate(op_by_op.status(), "op_by_op");
   group.op_by_op = *op_by_op;
+  RETURN_IF_ERROR(CheckName("bound", wire.bound()));
+  group.bound = wire.bound();
+  group.tiles = wire.tiles();
   return group;
 }
 
@@ -171,15 +156,6 @@ absl::StatusOr<PlanLaunch> DecodeLaunch(const v1::PlanLaunch& wire) {
 
 absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
   PlanDecision decision;
-absl::StatusOr<PlanLevel> DecodeLevel(const v1::PlanLevel& wire) {
-  RETURN_IF_ERROR(CheckName("name", wire.name()));
-  RETURN_IF_ERROR(
-      CheckNotNegative({{"bytes", wire.bytes()}, {"usable_bytes", wire.usable_bytes()}}));
-  RETURN_IF_ERROR(CheckFinite({{"total_bytes_per_s", wire.total_bytes_per_s()}}));
-  return PlanLevel{wire.name(), wire.shared(), wire.bytes(), wire.usable_bytes(),
-                   wire.total_bytes_per_s()};
-}
-
   decision.nodes.assign(wire.nodes().begin(), wire.nodes().end());
   decision.chosen = wire.chosen();
   decision.reason = wire.reason();
@@ -193,6 +169,15 @@ absl::StatusOr<PlanFallback> DecodeFallback(const v1::PlanFallback& wire) {
   fallback.node = wire.node();
   fallback.reason = wire.reason();
   return fallback;
+}
+
+absl::StatusOr<PlanLevel> DecodeLevel(const v1::PlanLevel& wire) {
+  RETURN_IF_ERROR(CheckName("name", wire.name()));
+  RETURN_IF_ERROR(
+      CheckNotNegative({{"bytes", wire.bytes()}, {"usable_bytes", wire.usable_bytes()}}));
+  RETURN_IF_ERROR(CheckFinite({{"total_bytes_per_s", wire.total_bytes_per_s()}}));
+  return PlanLevel{wire.name(), wire.shared(), wire.bytes(), wire.usable_bytes(),
+                   wire.total_bytes_per_s()};
 }
 
 // Decodes a repeated field element by element; an error says which element.
@@ -209,21 +194,6 @@ absl::Status DecodeAll(std::string_view field, const Repeated<Message>& wire,
     out->push_back(*std::move(value));
   }
   return absl::OkStatus();
-absl::Status DecodeDevice(const v1::PlanDevice& wire, PlanDevice* device) {
-  for (const auto& [field, text] :
-       {std::pair{"plan.device.kind", &wire.kind()}, std::pair{"plan.device.unit", &wire.unit()},
-        std::pair{"plan.device.on_chip_level", &wire.on_chip_level()}}) {
-    RETURN_IF_ERROR(CheckName(field, *text));
-  }
-  RETURN_IF_ERROR(CheckNotNegative({{"plan.device.on_chip_bytes", wire.on_chip_bytes()}}));
-  device->kind = wire.kind();
-  device->unit = wire.unit();
-  device->explicit_memory = wire.explicit_memory();
-  device->on_chip_level = wire.on_chip_level();
-  device->on_chip_bytes = wire.on_chip_bytes();
-  return DecodeAll("device.levels", wire.levels(), DecodeLevel, &device->levels);
-}
-
 }
 
 absl::Status CheckNodes(const Plan& plan) {
@@ -237,6 +207,21 @@ absl::Status CheckNodes(const Plan& plan) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status DecodeDevice(const v1::PlanDevice& wire, PlanDevice* device) {
+  for (const auto& [field, text] :
+       {std::pair{"plan.device.kind", &wire.kind()}, std::pair{"plan.device.unit", &wire.unit()},
+        std::pair{"plan.device.on_chip_level", &wire.on_chip_level()}}) {
+    RETURN_IF_ERROR(CheckName(field, *text));
+  }
+  RETURN_IF_ERROR(CheckNotNegative({{"plan.device.on_chip_bytes", wire.on_chip_bytes()}}));
+  device->kind = wire.kind();
+  device->unit = wire.unit();
+  device->explicit_memory = wire.explicit_memory();
+  device->on_chip_level = wire.on_chip_level();
+  device->on_chip_bytes = wire.on_chip_bytes();
+  return DecodeAll("device.levels", wire.levels(), DecodeLevel, &device->levels);
 }
 
 // Everything but the repeated messages.
@@ -277,6 +262,21 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
 }
 
 }  // namespace
+
+absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
+  RETURN_IF_ERROR(CheckFinite({{"estimated_us", wire.estimated_us()}}));
+  RETURN_IF_ERROR(CheckNotNegative({{"kernels", wire.kernels()},
+                                    {"launches", wire.launches()},
+                                    {"activation_bytes", wire.activation_bytes()},
+                                    {"weight_bytes", wire.weight_bytes()}}));
+  PlanTotals totals;
+  totals.kernels = wire.kernels();
+  totals.launches = wire.launches();
+  totals.activation_bytes = wire.activation_bytes();
+  totals.weight_bytes = wire.weight_bytes();
+  totals.estimated_us = wire.estimated_us();
+  return totals;
+}
 
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   Plan plan;

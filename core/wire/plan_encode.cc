@@ -26,14 +26,6 @@ void EncodeEstimate(const Estimate& e, v1::Estimate* out) {
   out->set_off_chip_us(e.off_chip_us);
 }
 
-void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
-  out->set_kernels(totals.kernels);
-  out->set_launches(totals.launches);
-  out->set_activation_bytes(totals.activation_bytes);
-  out->set_weight_bytes(totals.weight_bytes);
-  out->set_estimated_us(totals.estimated_us);
-}
-
 void EncodeTensor(const PlanTensor& t, v1::PlanTensor* out) {
   out->set_data_type(ToWire(t.dtype));
   out->mutable_dims()->Add(t.dims.begin(), t.dims.end());
@@ -100,6 +92,14 @@ void EncodeDevice(const PlanDevice& device, v1::PlanDevice* out) {
 }
 
 }  // namespace
+
+void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
+  out->set_kernels(totals.kernels);
+  out->set_launches(totals.launches);
+  out->set_activation_bytes(totals.activation_bytes);
+  out->set_weight_bytes(totals.weight_bytes);
+  out->set_estimated_us(totals.estimated_us);
+}
 
 void EncodePlan(const Plan& plan, v1::Plan* out) {
   out->set_version(kPlanVersion);

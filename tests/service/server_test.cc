@@ -11,8 +11,7 @@
 #include <set>
 #include <thread>
 
-#include "tests/service/fusion_caller.h"
-#include "tests/support/daemon.h"
+#include "tests/service/server_fixture.h"
 
 namespace fusion {
 namespace {
@@ -27,13 +26,6 @@ using testing::SizeIs;
 
 constexpr const char* kService = "fusion.v1.FusionService";
 
-// Waits before it compiles until a file is there.
-constexpr std::string_view kGatedCompiler = R"(#!/bin/sh
-case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
-while [ ! -e "$(dirname "$0")/open" ]; do sleep 0.01; done
-exec /usr/bin/g++ "$@"
-)";
-
 // Compiles what it is tried out with and nothing else.
 constexpr std::string_view kIdleCompiler = R"(#!/bin/sh
 case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
@@ -41,63 +33,6 @@ grep -q fusion_probe kernel.cc && exec /usr/bin/g++ "$@"
 echo "kernel.cc:1: error: not today"
 exit 1
 )";
-
-template <typename Condition>
-bool Eventually(Condition condition) {
-  for (int i = 0; i < 6000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return false;
-}
-
-class ServerTest : public testing::Test {
- protected:
-  void Start(std::vector<std::string> args = {}) {
-    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND, args);
-    ASSERT_TRUE(daemon.ok()) << daemon.status();
-    daemon_ = *std::move(daemon);
-    caller_ = std::make_unique<FusionCaller>(daemon_->address());
-  }
-  void StartWithStore() { Start({"--store", dir_.path("store")}); }
-
-  // With a compiler that waits while the gate is closed.
-  void StartGated(std::vector<std::string> args = {}) {
-    std::string compiler = dir_.Write("gated-g++", std::string(kGatedCompiler));
-    ASSERT_EQ(chmod(compiler.c_str(), 0700), 0);
-    OpenGate();  // for the probes of the start
-    args.insert(args.end(), {"--allow-compiler", compiler});
-    Start(args);
-  }
-  void OpenGate() { dir_.Write("open", ""); }
-  void CloseGate() { std::filesystem::remove(dir_.path("open")); }
-
-  json Status() const {
-    return json::parse(HttpGet(daemon_->admin_address(), "/statusz").body, nullptr, false);
-  }
-  std::string Metrics() const { return HttpGet(daemon_->admin_address(), "/metrics").body; }
-  // The value of one series, by its text; -1 if it is not there.
-  double Metric(const std::string& series) const {
-    std::string text = "\n" + Metrics();
-    size_t at = text.find("\n" + series + " ");
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
-  }
-
-  static std::vector<std::string> KeysOf(const v1::PlanFusionResponse& response) {
-    std::vector<std::string> keys;
-    for (const v1::PlanKernel& kernel : response.plan().kernels()) keys.push_back(kernel.key());
-    return keys;
-  }
-  static std::vector<v1::KernelState> StatesOf(const v1::PlanFusionResponse& response) {
-    std::vector<v1::KernelState> states;
-    for (const v1::KernelStatus& kernel : response.kernels()) states.push_back(kernel.state());
-    return states;
-  }
-
-  ScratchDir dir_;
-  std::unique_ptr<TestDaemon> daemon_;
-  std::unique_ptr<FusionCaller> caller_;
-};
 
 TEST_F(ServerTest, MatMulAddReluIsCompiledCheckedAndDelivered) {
   Start();

@@ -146,11 +146,63 @@ TEST(TieredStore, PublishesToBothAndCopiesWhatIsFoundBehind) {
   EXPECT_EQ(stack.tiered->Stats().size(), 2u);
 }
 
+TEST(MemoryStore, PlansAreListedNewestFirstPageByPage) {
+  MemoryStore store(int64_t{1} << 20, Logger::Silent());
+  std::vector<Digest> newest_first;
+  for (int i = 0; i < 5; ++i) {
+    Plan plan = SamplePlan();
+    Bundle bundle = SampleBundle(i);
+    plan.kernels[0].key = bundle.kernels[0]->key;
+    bundle.plan = std::make_shared<StoredPlan>(MakeStoredPlan(StrCat("graph ", i), plan, i / 2));
+    ASSERT_TRUE(store.PutBundle(bundle).ok());
+    newest_first.insert(newest_first.begin(), bundle.plan->key);
+  }
+  // Of the same time, by key.
+  if (newest_first[2] < newest_first[1]) std::swap(newest_first[1], newest_first[2]);
+  if (newest_first[4] < newest_first[3]) std::swap(newest_first[3], newest_first[4]);
+  std::vector<Digest> listed;
+  std::optional<PlanPlace> after;
+  do {
+    PlanPage page = store.ListPlans(after, 2);
+    ASSERT_LE(page.plans.size(), 2u);
+    for (const PlanSummary& plan : page.plans) {
+      listed.push_back(plan.plan_key);
+      EXPECT_EQ(plan.distinct_kernels, 2);
+      EXPECT_EQ(plan.compiled_kernels, 1) << "the other one is nowhere";
+      EXPECT_EQ(plan.nodes, SamplePlan().nodes);
+    }
+    after = page.last;
+  } while (after.has_value());
+  EXPECT_EQ(listed, newest_first);
+}
+
+TEST(MemoryStore, ReplacedAndEvictedPlansAreNotListed) {
+  MemoryStore store(int64_t{1} << 20, Logger::Silent());
+  for (int64_t created : {1, 2}) {
+    auto plan = std::make_shared<StoredPlan>(MakeStoredPlan("graph", SamplePlan(), created));
+    ASSERT_TRUE(store.PutBundle({.plan = plan, .kernels = {}}).ok());
+  }
+  PlanPage page = store.ListPlans(std::nullopt, 10);
+  ASSERT_EQ(page.plans.size(), 1u);
+  EXPECT_EQ(page.plans[0].created_unix_ms, 2);
+  EXPECT_EQ(store.Stats()[0].plans, 1);
+  for (int i = 0; i < 200; ++i) {
+    auto plan = std::make_shared<StoredPlan>(MakeStoredPlan(StrCat(i), SamplePlan(), i + 3));
+    ASSERT_TRUE(store.PutBundle({.plan = plan, .kernels = {}}).ok());
+  }
+  page = store.ListPlans(std::nullopt, 1000);
+  EXPECT_EQ(static_cast<int64_t>(page.plans.size()), store.Stats()[0].plans);
+  EXPECT_GT(store.Stats()[0].evicted, 0);
+}
+
 class FullStore final : public Store {
  public:
   Found<StoredPlan> GetPlan(const EntryKey& /*key*/) override { return {}; }
   Found<KernelArtifact> GetKernel(const EntryKey& /*key*/) override { return {}; }
   absl::Status PutBundle(const Bundle& /*bundle*/) override { return ResourceExhausted("full"); }
+  PlanPage ListPlans(const std::optional<PlanPlace>& /*after*/, size_t /*limit*/) override {
+    return {};
+  }
   std::vector<StoreStats> Stats() const override { return {}; }
 };
 

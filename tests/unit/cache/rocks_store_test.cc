@@ -375,6 +375,34 @@ TEST_F(RocksStoreTest, AnEntryThatIsListedButGoneIsWrittenAgain) {
   EXPECT_TRUE(store->GetKernel({bundle.kernels[0]->key}));
 }
 
+TEST_F(RocksStoreTest, PlansAreListedNewestFirstAndDamagedOnesLeftOut) {
+  std::vector<Bundle> bundles;
+  {
+    auto store = Open();
+    for (int i = 1; i <= 5; ++i) {
+      bundles.push_back(SampleBundle(i, 100));
+      ASSERT_TRUE(store->PutBundle(bundles.back()).ok());
+    }
+  }
+  Tamper("plans", bundles[2].plan->key, [](std::string value) {
+    value.back() = static_cast<char>(value.back() ^ 1);
+    return value;
+  });
+  auto store = Open();
+  PlanPage first = store->ListPlans(std::nullopt, 3);
+  ASSERT_EQ(first.plans.size(), 2u) << "of three one is damaged";
+  EXPECT_EQ(first.plans[0].plan_key, bundles[4].plan->key);
+  EXPECT_EQ(first.plans[0].created_unix_ms, 5);
+  EXPECT_EQ(first.plans[1].plan_key, bundles[3].plan->key);
+  EXPECT_EQ(store->Stats()[0].dropped, 1);
+  ASSERT_TRUE(first.last.has_value());
+  PlanPage second = store->ListPlans(first.last, 3);
+  ASSERT_EQ(second.plans.size(), 2u);
+  EXPECT_EQ(second.plans[1].plan_key, bundles[0].plan->key);
+  EXPECT_FALSE(second.last.has_value());
+  EXPECT_EQ(second.plans[0].distinct_kernels, 2);
+}
+
 TEST(Frame, RoundTripsAndSeesDamage) {
   std::string framed = Frame("payload");
   EXPECT_EQ(Unframe(framed).value(), "payload");

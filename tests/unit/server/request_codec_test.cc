@@ -178,5 +178,67 @@ TEST(RequestCodecTest, AGraphOfTooManyObjectsIsRefusedBeforeItIsParsed) {
   EXPECT_THAT(std::string(Message(status)), HasSubstr("request has more than"));
 }
 
+// A plan as a store has it, without anything else.
+PlanReply ReplyOf(const std::string& graph) {
+  PlanReply reply;
+  reply.stored = std::make_shared<StoredPlan>(MakeStoredPlan(graph, SamplePlan(), 1));
+  reply.warnings = {"careful"};
+  return reply;
+}
+
+TEST(RequestCodecTest, TheEventOfAResponseHoldsTheResponseByteForByte) {
+  EncodedReply encoded = EncodePlanReply(ReplyOf("graph"));
+  std::string response = StrCat(encoded.head, encoded.plan->plan_bytes, encoded.tail);
+  v1::PlanFusionEvent event;
+  ASSERT_TRUE(event.ParseFromString(StrCat(EncodeResponseEventHead(encoded), response)));
+  ASSERT_TRUE(event.has_response());
+  v1::PlanFusionResponse alone;
+  ASSERT_TRUE(alone.ParseFromString(response));
+  EXPECT_EQ(event.response().SerializeAsString(), alone.SerializeAsString());
+  EXPECT_EQ(event.response().warnings(0), "careful");
+  ASSERT_TRUE(event.ParseFromString(EncodeProgressEvent({.stage = "plan", .done = 1, .total = 2})));
+  EXPECT_EQ(event.progress().stage(), "plan");
+  EXPECT_EQ(event.progress().total(), 2);
+}
+
+TEST(RequestCodecTest, ThePlaceOfAPageGoesToTheClientAndComesBack) {
+  for (int64_t created : {int64_t{0}, int64_t{1'700'000'000'123}, INT64_MAX, int64_t{-5}}) {
+    PlanPage page{.plans = {}, .last = PlanPlace{created, Sha256("plan")}};
+    v1::ListPlansResponse response;
+    ASSERT_TRUE(response.ParseFromString(EncodePlanPage(page)));
+    v1::ListPlansRequest request;
+    request.set_page_token(response.next_page_token());
+    absl::StatusOr<ListQuery> query = DecodeListQuery(request.SerializeAsString());
+    ASSERT_TRUE(query.ok()) << query.status();
+    EXPECT_EQ(query->after, page.last);
+    EXPECT_EQ(query->page_size, kDefaultListedPlans);
+  }
+  v1::ListPlansRequest request;
+  std::string token(80, '0');
+  for (const std::string& bad :
+       {std::string("x"), token + "0", "-" + token.substr(1), token.substr(1) + "G"}) {
+    request.set_page_token(bad);
+    EXPECT_TRUE(absl::IsInvalidArgument(DecodeListQuery(request.SerializeAsString()).status()))
+        << bad;
+  }
+}
+
+TEST(RequestCodecTest, PackedAndUnpackedSamplesAreTheSame) {
+  v1::ReportLatencyRequest wire;
+  wire.set_plan_key(DigestToWire(Sha256("plan")));
+  wire.set_threads(1);
+  std::string bytes = wire.SerializeAsString();
+  std::string one("\0\0\0\0\0\0\xf0\x3f", 8);
+  absl::StatusOr<LatencyReport> packed = DecodeLatencyReport(bytes + "\x1a\x10" + one + one);
+  absl::StatusOr<LatencyReport> apart = DecodeLatencyReport(bytes + "\x19" + one + "\x19" + one);
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  EXPECT_EQ(packed->run_samples_us, apart->run_samples_us);
+  std::string many;
+  for (int64_t i = 0; i < 8 * (kMaxRequestObjects + 10); ++i) many += "\x19" + one;
+  EXPECT_EQ(DecodeLatencyReport(bytes + many).status().code(), absl::StatusCode::kResourceExhausted)
+      << "counted before it is parsed";
+}
+
 }  // namespace
 }  // namespace fusion

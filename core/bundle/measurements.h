@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/bundle/report.h"
+
+namespace fusion {
+
+/// The newest measured times of one thing, and how often it ran.
+struct MeasuredTimes {
+  int64_t calls = 0;              // ever
+  std::vector<float> samples_us;  // oldest first
+
+  bool operator==(const MeasuredTimes&) const = default;
+};
+
+/// Everything that is kept of the reports about one plan: bounded, however many come. A plain
+/// value.
+struct PlanMeasurements {
+  /// Samples of one launch that are kept: this many, fewer for plans of more than
+  /// kMaxSamplesOfPlan / kMaxSamples launches, but never below kMinSamples.
+  static constexpr size_t kMaxSamples = 256;
+  static constexpr size_t kMinSamples = 16;
+  static constexpr size_t kMaxSamplesOfPlan = 1 << 16;
+  static constexpr size_t kMaxDevices = 16;
+
+  Digest kernels;                         // LaunchedKernels of the plan that was measured
+  std::map<int, MeasuredTimes> launches;  // those that were measured, by position
+  MeasuredTimes runs;                     // whole ones
+  std::vector<std::string> devices;       // that reported, the newest first
+  int64_t last_report_unix_ms = 0;
+
+  bool operator==(const PlanMeasurements&) const = default;
+};
+
+/// Adds a report that CheckFits (core/learn) has found sound for a plan of `launches` launches;
+/// `now_ms`: Unix time. A report about other kernels replaces everything: positions mean other
+/// things.
+void AddReport(const LatencyReport& report, const Digest& kernels, size_t launches, int64_t now_ms,
+               PlanMeasurements* out);
+
+/// Count and spread of one thing, or of several taken together.
+LatencySummary Summarise(const std::vector<const MeasuredTimes*>& times);
+
+/// Bytes of memory that the measurements are charged.
+int64_t ChargedBytes(const PlanMeasurements& measurements);
+
+}  // namespace fusion

@@ -1,0 +1,341 @@
+#include "core/wire/report.h"
+
+#include <cmath>
+#include <set>
+
+#include "core/device/target.h"
+#include "core/wire/plan.h"
+#include "core/wire/scalars.h"
+#include "fusion/v1/fusion_service.pb.h"
+
+namespace fusion {
+namespace {
+
+using Doubles = google::protobuf::RepeatedField<double>;
+
+// The beginning of a text, not cut inside a character.
+std::string Beginning(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return std::string(text.substr(0, most));
+}
+
+absl::Status CheckSamples(const Doubles& samples, std::string_view field) {
+  if (samples.size() > kMaxReportSamples) {
+    return InvalidArgument(field, ": ", samples.size(), " entries; expected at most ",
+                           kMaxReportSamples);
+  }
+  for (int i = 0; i < samples.size(); ++i) {
+    // Written so that NaN fails too.
+    if (samples[i] > 0 && samples[i] <= kMaxLatencyUs) continue;
+    return InvalidArgument(field, "[", i, "]: ", samples[i],
+                           "; expected microseconds, more than 0, at most ", kMaxLatencyUs);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCalls(int64_t calls, int samples, std::string_view field) {
+  if (calls == 0 || (calls >= samples && calls <= kMaxReportCalls)) return absl::OkStatus();
+  return InvalidArgument(field, ": ", calls, "; expected 0, or ", samples, " (the samples) to ",
+                         kMaxReportCalls);
+}
+
+absl::StatusOr<LaunchLatency> DecodeLaunch(const v1::LaunchLatency& wire, std::string_view field) {
+  if (wire.launch() < 0) {
+    return InvalidArgument(field, ".launch: ", wire.launch(), "; expected 0 or more");
+  }
+  if (wire.samples_us().empty()) {
+    return InvalidArgument(field, ".samples_us: none; expected at least one");
+  }
+  RETURN_IF_ERROR(CheckSamples(wire.samples_us(), StrCat(field, ".samples_us")));
+  RETURN_IF_ERROR(CheckCalls(wire.calls(), wire.samples_us_size(), StrCat(field, ".calls")));
+  return LaunchLatency{.launch = wire.launch(),
+                       .samples_us = {wire.samples_us().begin(), wire.samples_us().end()},
+                       .calls = wire.calls()};
+}
+
+void EncodeSummary(const LatencySummary& summary, v1::LatencySummary* out) {
+  out->set_calls(summary.calls);
+  out->set_samples(summary.samples);
+  out->set_median_us(summary.median_us);
+  out->set_p10_us(summary.p10_us);
+  out->set_p90_us(summary.p90_us);
+  out->set_min_us(summary.min_us);
+}
+
+absl::Status CheckTime(std::string_view field, double value) {
+  if (value >= 0 && std::isfinite(value)) return absl::OkStatus();
+  return InvalidArgument(field, ": ", value, "; expected 0 or more");
+}
+
+absl::Status CheckCount(std::string_view field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return InvalidArgument(field, ": ", value, "; expected 0 or more");
+}
+
+absl::StatusOr<LatencySummary> DecodeSummary(const v1::LatencySummary& wire) {
+  RETURN_IF_ERROR(CheckCount("calls", wire.calls()));
+  RETURN_IF_ERROR(CheckCount("samples", wire.samples()));
+  RETURN_IF_ERROR(CheckTime("median_us", wire.median_us()));
+  RETURN_IF_ERROR(CheckTime("p10_us", wire.p10_us()));
+  RETURN_IF_ERROR(CheckTime("p90_us", wire.p90_us()));
+  RETURN_IF_ERROR(CheckTime("min_us", wire.min_us()));
+  return LatencySummary{.calls = wire.calls(),
+                        .samples = wire.samples(),
+                        .median_us = wire.median_us(),
+                        .p10_us = wire.p10_us(),
+                        .p90_us = wire.p90_us(),
+                        .min_us = wire.min_us()};
+}
+
+void EncodeKernelReport(const KernelReport& report, v1::KernelReport* out) {
+  out->set_kernel_key(DigestToWire(report.kernel_key));
+  out->set_label(TextToWire(report.label));
+  out->set_launches(report.launches);
+  out->set_nodes(report.nodes);
+  EncodeSummary(report.measured, out->mutable_measured());
+  out->set_estimated_us(report.estimated_us);
+  out->set_op_by_op_us(report.op_by_op_us);
+  out->set_activation_bytes(report.activation_bytes);
+  out->set_op_by_op_activation_bytes(report.op_by_op_activation_bytes);
+}
+
+absl::StatusOr<KernelReport> DecodeKernelReport(const v1::KernelReport& wire) {
+  KernelReport out;
+  ASSIGN_OR_RETURN(out.kernel_key, DigestFromWire(wire.kernel_key()));
+  RETURN_IF_ERROR(CheckCount("launches", wire.launches()));
+  RETURN_IF_ERROR(CheckCount("nodes", wire.nodes()));
+  RETURN_IF_ERROR(CheckTime("estimated_us", wire.estimated_us()));
+  RETURN_IF_ERROR(CheckTime("op_by_op_us", wire.op_by_op_us()));
+  RETURN_IF_ERROR(CheckCount("activation_bytes", wire.activation_bytes()));
+  RETURN_IF_ERROR(CheckCount("op_by_op_activation_bytes", wire.op_by_op_activation_bytes()));
+  ASSIGN_OR_RETURN(out.measured, DecodeSummary(wire.measured()));
+  out.label = wire.label();
+  out.launches = wire.launches();
+  out.nodes = wire.nodes();
+  out.estimated_us = wire.estimated_us();
+  out.op_by_op_us = wire.op_by_op_us();
+  out.activation_bytes = wire.activation_bytes();
+  out.op_by_op_activation_bytes = wire.op_by_op_activation_bytes();
+  return out;
+}
+
+}  // namespace
+
+void EncodeLatencyReport(const LatencyReport& report, v1::ReportLatencyRequest* out) {
+  out->set_plan_key(DigestToWire(report.plan_key));
+  if (report.kernels != Digest()) out->set_kernels_sha256(DigestToWire(report.kernels));
+  for (const LaunchLatency& launch : report.launches) {
+    v1::LaunchLatency* wire = out->add_launches();
+    wire->set_launch(launch.launch);
+    wire->mutable_samples_us()->Add(launch.samples_us.begin(), launch.samples_us.end());
+    wire->set_calls(launch.calls);
+  }
+  out->mutable_run_samples_us()->Add(report.run_samples_us.begin(), report.run_samples_us.end());
+  out->set_runs(report.runs);
+  out->set_threads(report.threads);
+  out->set_device(Beginning(TextToWire(report.device), kMaxDeviceNameBytes));
+}
+
+absl::StatusOr<LatencyReport> DecodeLatencyReport(const v1::ReportLatencyRequest& wire) {
+  LatencyReport out;
+  absl::StatusOr<Digest> key = DigestFromWire(wire.plan_key());
+  if (!key.ok()) return Annotate(key.status(), "plan_key");
+  out.plan_key = *key;
+  if (!wire.kernels_sha256().empty()) {
+    absl::StatusOr<Digest> kernels = DigestFromWire(wire.kernels_sha256());
+    if (!kernels.ok()) return Annotate(kernels.status(), "kernels_sha256");
+    out.kernels = *kernels;
+  }
+  std::set<int> seen;
+  for (int i = 0; i < wire.launches_size(); ++i) {
+    std::string field = StrCat("launches[", i, "]");
+    ASSIGN_OR_RETURN(LaunchLatency launch, DecodeLaunch(wire.launches(i), field));
+    if (!seen.insert(launch.launch).second) {
+      return InvalidArgument(field, ".launch: ", launch.launch,
+                             " for the second time; expected one entry per launch");
+    }
+    out.launches.push_back(std::move(launch));
+  }
+  RETURN_IF_ERROR(CheckSamples(wire.run_samples_us(), "run_samples_us"));
+  out.run_samples_us.assign(wire.run_samples_us().begin(), wire.run_samples_us().end());
+  RETURN_IF_ERROR(CheckCalls(wire.runs(), wire.run_samples_us_size(), "runs"));
+  out.runs = wire.runs();
+  if (wire.threads() < 1 || wire.threads() > kMaxTargetThreads) {
+    return InvalidArgument("threads: ", wire.threads(), "; expected 1..", kMaxTargetThreads);
+  }
+  out.threads = wire.threads();
+  out.device = Beginning(wire.device(), kMaxDeviceNameBytes);
+  if (out.launches.empty() && out.run_samples_us.empty() && out.runs == 0) {
+    return InvalidArgument("launches: none, and no runs either; expected at least one measurement");
+  }
+  return out;
+}
+
+absl::StatusOr<int> DecodePageSize(std::string_view field, int wanted) {
+  if (wanted < 0 || wanted > kMaxListedPlans) {
+    return InvalidArgument(field, ": ", wanted, "; expected 1..", kMaxListedPlans, ", or 0 for ",
+                           kDefaultListedPlans);
+  }
+  return wanted == 0 ? kDefaultListedPlans : wanted;
+}
+
+void EncodeReportQuery(const ReportQuery& query, v1::GetReportRequest* out) {
+  if (query.plan.has_value()) out->set_plan_key(DigestToWire(*query.plan));
+  out->set_limit(query.limit);
+}
+
+absl::StatusOr<ReportQuery> DecodeReportQuery(const v1::GetReportRequest& wire) {
+  ReportQuery out;
+  if (!wire.plan_key().empty()) {
+    absl::StatusOr<Digest> key = DigestFromWire(wire.plan_key());
+    if (!key.ok()) return Annotate(key.status(), "plan_key");
+    out.plan = *key;
+  }
+  ASSIGN_OR_RETURN(out.limit, DecodePageSize("limit", wire.limit()));
+  return out;
+}
+
+void EncodePlanReport(const PlanReport& report, v1::PlanReport* out) {
+  out->set_plan_key(DigestToWire(report.plan_key));
+  out->set_target(TextToWire(report.target));
+  out->set_threads(report.threads);
+  for (const std::string& device : report.devices) out->add_devices(TextToWire(device));
+  out->set_last_report_unix_ms(report.last_report_unix_ms);
+  EncodeSummary(report.runs, out->mutable_runs());
+  EncodeTotals(report.totals, out->mutable_totals());
+  EncodeTotals(report.op_by_op, out->mutable_op_by_op());
+  for (const KernelReport& kernel : report.kernels) EncodeKernelReport(kernel, out->add_kernels());
+}
+
+absl::StatusOr<PlanReport> DecodePlanReport(const v1::PlanReport& wire) {
+  PlanReport out;
+  ASSIGN_OR_RETURN(out.plan_key, DigestFromWire(wire.plan_key()));
+  ASSIGN_OR_RETURN(out.runs, DecodeSummary(wire.runs()));
+  ASSIGN_OR_RETURN(out.totals, DecodeTotals(wire.totals()));
+  ASSIGN_OR_RETURN(out.op_by_op, DecodeTotals(wire.op_by_op()));
+  out.target = wire.target();
+  out.threads = wire.threads();
+  out.devices.assign(wire.devices().begin(), wire.devices().end());
+  out.last_report_unix_ms = wire.last_report_unix_ms();
+  for (int k = 0; k < wire.kernels_size(); ++k) {
+    absl::StatusOr<KernelReport> kernel = DecodeKernelReport(wire.kernels(k));
+    if (!kernel.ok()) return Annotate(kernel.status(), StrCat("kernels[", k, "]"));
+    out.kernels.push_back(*std::move(kernel));
+  }
+  return out;
+}
+
+void EncodePlanSummary(const PlanSummary& summary, v1::PlanSummary* out) {
+  out->set_plan_key(DigestToWire(summary.plan_key));
+  out->set_created_unix_ms(summary.created_unix_ms);
+  out->set_target(TextToWire(summary.target));
+  out->set_threads(summary.threads);
+  out->set_fusion(ToWire(summary.fusion));
+  out->set_numerics(ToWire(summary.numerics));
+  out->set_nodes(summary.nodes);
+  EncodeTotals(summary.totals, out->mutable_totals());
+  EncodeTotals(summary.op_by_op, out->mutable_op_by_op());
+  out->set_fallbacks(summary.fallbacks);
+  out->set_bytes(summary.bytes);
+  out->set_distinct_kernels(summary.distinct_kernels);
+  out->set_compiled_kernels(summary.compiled_kernels);
+}
+
+absl::StatusOr<PlanSummary> DecodePlanSummary(const v1::PlanSummary& wire) {
+  PlanSummary out;
+  ASSIGN_OR_RETURN(out.plan_key, DigestFromWire(wire.plan_key()));
+  ASSIGN_OR_RETURN(out.fusion, FromWire(wire.fusion()));
+  ASSIGN_OR_RETURN(out.numerics, FromWire(wire.numerics()));
+  ASSIGN_OR_RETURN(out.totals, DecodeTotals(wire.totals()));
+  ASSIGN_OR_RETURN(out.op_by_op, DecodeTotals(wire.op_by_op()));
+  RETURN_IF_ERROR(CheckCount("nodes", wire.nodes()));
+  RETURN_IF_ERROR(CheckCount("fallbacks", wire.fallbacks()));
+  RETURN_IF_ERROR(CheckCount("bytes", wire.bytes()));
+  RETURN_IF_ERROR(CheckCount("distinct_kernels", wire.distinct_kernels()));
+  RETURN_IF_ERROR(CheckCount("compiled_kernels", wire.compiled_kernels()));
+  out.created_unix_ms = wire.created_unix_ms();
+  out.target = wire.target();
+  out.threads = wire.threads();
+  out.nodes = wire.nodes();
+  out.fallbacks = wire.fallbacks();
+  out.bytes = wire.bytes();
+  out.distinct_kernels = wire.distinct_kernels();
+  out.compiled_kernels = wire.compiled_kernels();
+  return out;
+}
+
+void EncodePlanProgress(const PlanProgress& progress, v1::PlanProgress* out) {
+  out->set_stage(TextToWire(progress.stage));
+  out->set_elapsed_ms(ToMilliseconds(progress.elapsed));
+  out->set_done(progress.done);
+  out->set_total(progress.total);
+}
+
+PlanProgress DecodePlanProgress(const v1::PlanProgress& wire) {
+  constexpr double kDay = 24 * 3600 * 1e3;
+  double ms = wire.elapsed_ms();
+  bool sane = ms >= 0 && ms <= kDay;
+  PlanProgress out{.stage = wire.stage(),
+                   .elapsed = Nanoseconds(sane ? static_cast<int64_t>(ms * 1e6 + 0.5) : 0)};
+  if (wire.done() >= 0 && wire.done() <= wire.total()) {
+    out.done = wire.done();
+    out.total = wire.total();
+  }
+  return out;
+}
+
+void EncodeCapabilities(const Capabilities& capabilities, v1::GetCapabilitiesResponse* out) {
+  out->set_version(TextToWire(capabilities.version));
+  out->set_plan_version(capabilities.plan_version);
+  out->set_kernel_abi_version(capabilities.kernel_abi_version);
+  out->set_compiler(TextToWire(capabilities.compiler));
+  out->set_workers(capabilities.workers);
+  out->set_durable_store(capabilities.durable_store);
+  for (const DeviceCapability& device : capabilities.devices) {
+    v1::DeviceCapability* wire = out->add_devices();
+    wire->set_name(TextToWire(device.name));
+    wire->set_description(TextToWire(device.description));
+    wire->set_backend(TextToWire(device.backend));
+    wire->set_isa(TextToWire(device.isa));
+  }
+  for (const OpCapability& op : capabilities.ops) {
+    v1::OpCapability* wire = out->add_ops();
+    wire->set_name(TextToWire(op.name));
+    wire->set_min_opset(op.min_opset);
+    wire->set_max_opset(op.max_opset);
+  }
+  for (const ServiceLimit& limit : capabilities.limits) {
+    v1::Limit* wire = out->add_limits();
+    wire->set_name(TextToWire(limit.name));
+    wire->set_value(limit.value);
+    wire->set_unit(TextToWire(limit.unit));
+    wire->set_option(TextToWire(limit.option));
+  }
+  out->set_sandbox(TextToWire(capabilities.sandbox));
+}
+
+Capabilities DecodeCapabilities(const v1::GetCapabilitiesResponse& wire) {
+  Capabilities out{.version = wire.version(),
+                   .plan_version = wire.plan_version(),
+                   .kernel_abi_version = wire.kernel_abi_version(),
+                   .compiler = wire.compiler(),
+                   .workers = std::max(wire.workers(), 0),
+                   .durable_store = wire.durable_store(),
+                   .devices = {},
+                   .ops = {},
+                   .limits = {},
+                   .sandbox = wire.sandbox()};
+  for (const v1::DeviceCapability& device : wire.devices()) {
+    out.devices.push_back({device.name(), device.description(), device.backend(), device.isa()});
+  }
+  for (const v1::OpCapability& op : wire.ops()) {
+    out.ops.push_back({op.name(), op.min_opset(), op.max_opset()});
+  }
+  for (const v1::Limit& limit : wire.limits()) {
+    out.limits.push_back({limit.name(), limit.value(), limit.unit(), limit.option()});
+  }
+  return out;
+}
+
+}  // namespace fusion

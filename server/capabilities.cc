@@ -1,0 +1,90 @@
+#include "server/capabilities.h"
+
+#include "core/base/kernel_abi.h"
+#include "core/codegen/backend.h"
+#include "core/import/import.h"
+#include "core/onnx/limits.h"
+#include "core/op/op_def.h"
+#include "core/tensor/shape.h"
+#include "core/wire/limits.h"
+#include "core/wire/plan.h"
+#include "core/wire/report.h"
+#include "server/object_count.h"
+#include "server/request_codec.h"
+
+namespace fusion {
+namespace {
+
+DeviceCapability DeviceOf(const DeviceSpec& spec, const Toolchain& toolchain) {
+  bool has_backend = FindBackend(spec.backend).ok();
+  bool compiles = has_backend && toolchain.SupportsIsa(spec.isa).ok();
+  return {.name = spec.name,
+          .description = StrCat(spec.kind, ", ", spec.arch,
+                                has_backend && !compiles ? "; the compiler does not know it" : ""),
+          .backend = compiles ? spec.backend : "",
+          .isa = spec.arch};
+}
+
+std::vector<OpCapability> ModelOps() {
+  std::vector<OpCapability> ops;
+  for (const OpDef* op : AllOps()) {
+    if (!op->internal) ops.push_back({op->name, op->min_opset, op->max_opset});
+  }
+  return ops;
+}
+
+int64_t Milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1e3); }
+
+// In the order in which a request meets them.
+std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOptions& pipeline) {
+  int64_t calls = config.request_threads + config.request_queue;
+  return {
+      {"request bytes", config.max_request_bytes, "bytes", "--max-request-bytes"},
+      {"calls under way", calls, "calls", "--request-threads plus --request-queue"},
+      {"calls at work", config.request_threads, "calls", "--request-threads"},
+      {"bytes of requests under way", config.max_inflight_bytes, "bytes", "--max-inflight-bytes"},
+      {"messages, texts and numbers / 8 in a request", kMaxRequestObjects, "objects", ""},
+      {"nesting of messages", kMaxMessageDepth, "levels", ""},
+      {"keys in a GetKernels call", kMaxKernelKeys, "keys", ""},
+      {"plans in a GetReport or ListPlans answer", kMaxListedPlans, "plans", ""},
+      {"samples of one launch in a report", kMaxReportSamples, "samples", ""},
+      {"threads of a target", kMaxTargetThreads, "threads", ""},
+      {"dim bindings", kMaxDimBindings, "entries", ""},
+      {"kept outputs", kMaxKeptOutputs, "entries", ""},
+      {"bytes of a constant that always travels", kInlineLimitBytes, "bytes", ""},
+      {"bytes of a mask or index that travels", kInlineMaskLimitBytes, "bytes", ""},
+      {"nodes of a graph", kMaxImportedNodes, "nodes", ""},
+      {"rank of a tensor", kMaxTensorRank, "dims", ""},
+      {"extent of a dim", kMaxExtent, "elements", ""},
+      {"bytes of a tensor", kMaxTensorBytes, "bytes", ""},
+      {"planning of a graph", pipeline.planning.limit / std::chrono::milliseconds(1), "ms", ""},
+      {"kernels waiting for a worker", config.compile_queue, "kernels", "--compile-queue"},
+      {"compiler time of a kernel", Milliseconds(config.compile_seconds), "ms",
+       "--compile-seconds"},
+      {"address space of a worker (0: no limit)", config.worker_memory_bytes, "bytes",
+       "--worker-memory"},
+      {"bytes kept in memory", config.memory_limit_bytes, "bytes", "--memory-limit"},
+      {"bytes kept on disk", config.store_dir.empty() ? 0 : config.store_limit_bytes, "bytes",
+       "--store-limit"},
+  };
+}
+
+}  // namespace
+
+Capabilities CapabilitiesOf(const ServerConfig& config, const std::vector<DeviceSpec>& specs,
+                            const Toolchain& toolchain, const PipelineOptions& pipeline) {
+  Capabilities out{.version = std::string(ServerVersion()),
+                   .plan_version = kPlanVersion,
+                   .kernel_abi_version = FUSION_KERNEL_ABI_VERSION,
+                   .compiler = toolchain.version(),
+                   .workers = config.workers,
+                   .durable_store = !config.store_dir.empty(),
+                   .devices = {},
+                   .ops = ModelOps(),
+                   .limits = LimitsOf(config, pipeline),
+                   .sandbox = {}};
+  for (const DeviceSpec& spec : specs) out.devices.push_back(DeviceOf(spec, toolchain));
+  return out;
+}
+
+}  // namespace fusion

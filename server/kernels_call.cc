@@ -1,0 +1,119 @@
+#include "server/kernels_call.h"
+
+#include "core/wire/scalars.h"
+#include "fusion/v1/fusion_service.grpc.pb.h"
+#include "server/call.h"
+#include "server/request_codec.h"
+
+namespace fusion {
+namespace {
+
+// Part of a kernel in one message; gRPC's default limit of 4 MB must never be met.
+constexpr size_t kChunkBytes = 1 << 20;
+
+// A kernel that failed says so with other codes.
+bool IsUnknown(const KernelReply& reply) {
+  return reply.state == KernelState::kFailed && absl::IsNotFound(reply.why);
+}
+
+/// One GetKernels: fetches a kernel on a thread of ours, streams it from gRPC's, fetches the next.
+/// A caller that reads slowly holds no thread. Deletes itself when gRPC is done with it.
+class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call {
+ public:
+  KernelsCall(const ServiceParts& parts, const grpc::CallbackServerContext& context,
+              const grpc::ByteBuffer& request)
+      : Call(parts, context, RpcMethod::kGetKernels), request_(request) {}
+
+  void Start() {
+    absl::Status admitted = Enter(static_cast<int64_t>(request_.Length()));
+    if (admitted.ok()) admitted = parts_.admission.Run([this] { Begin(); });
+    if (!admitted.ok()) Finish(Account(admitted));
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish(Account(Cancelled("the caller went away")));
+    Next();
+  }
+  void OnCancel() override { cancel_.Cancel(); }
+  void OnDone() override { delete this; }
+
+ private:
+  void Begin() {
+    record_.queued = parts_.clock.Now() - start_;
+    absl::Status read = ReadKeys();
+    if (!read.ok() || keys_.empty()) return Finish(Account(read));
+    Fetch();
+  }
+
+  absl::Status ReadKeys() {
+    FlatBytes bytes;
+    RETURN_IF_ERROR(bytes.Read(request_));
+    ASSIGN_OR_RETURN(keys_, DecodeKernelsRequest(bytes.view()));
+    return absl::OkStatus();
+  }
+
+  // At most one of a write and a task is under way, so nothing here runs twice at once.
+  void Next() {
+    if (kernel_ != nullptr) return WriteChunk();
+    if (next_ == keys_.size()) return Finish(Account(absl::OkStatus()));
+    absl::Status submitted = parts_.admission.Run([this] { Fetch(); });
+    if (!submitted.ok()) Finish(Account(submitted));
+  }
+
+  void Fetch() {
+    KernelReply reply = parts_.pipeline.GetKernel(keys_[next_], cancel_);
+    if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
+    message_.Clear();
+    message_.set_key(DigestToWire(keys_[next_++]));
+    message_.set_state(IsUnknown(reply) ? v1::KERNEL_STATE_UNKNOWN : ToWire(reply.state));
+    if (reply.state == KernelState::kReady) {
+      kernel_ = std::move(reply.kernel);
+      sent_ = 0;
+      message_.set_content_sha256(DigestToWire(kernel_->content));
+      return WriteChunk();
+    }
+    message_.set_error(TextToWire(Message(reply.why)));
+    message_.set_last(true);
+    Write();
+  }
+
+  void WriteChunk() {
+    std::string_view part = std::string_view(kernel_->binary).substr(sent_, kChunkBytes);
+    sent_ += part.size();
+    message_.set_data(part.data(), part.size());
+    message_.set_last(sent_ == kernel_->binary.size());
+    if (message_.last()) kernel_ = nullptr;
+    Write();
+  }
+
+  void Write() {
+    ++record_.messages_sent;
+    buffer_.Clear();
+    bool owned = false;
+    grpc::Status serialised =
+        grpc::SerializationTraits<v1::GetKernelsResponse>::Serialize(message_, &buffer_, &owned);
+    if (!serialised.ok()) return Finish(Account(Internal("a kernel cannot be serialised")));
+    record_.bytes_out += static_cast<int64_t>(buffer_.Length());
+    StartWrite(&buffer_);
+  }
+
+  const grpc::ByteBuffer& request_;
+  std::vector<Digest> keys_;
+  size_t next_ = 0;
+  std::shared_ptr<const KernelArtifact> kernel_;  // the one that is being sent
+  size_t sent_ = 0;
+  v1::GetKernelsResponse message_;
+  grpc::ByteBuffer buffer_;  // what is being written
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartKernelsCall(
+    const ServiceParts& parts, const grpc::CallbackServerContext& context,
+    const grpc::ByteBuffer& request) {
+  auto* call = new KernelsCall(parts, context, request);
+  call->Start();
+  return call;
+}
+
+}  // namespace fusion

@@ -1,0 +1,29 @@
+#include "server/rpc_record.h"
+
+namespace fusion {
+
+std::string_view RpcMethodName(RpcMethod method) {
+  switch (method) {
+    case RpcMethod::kPlanFusion:
+      return "PlanFusion";
+    case RpcMethod::kGetKernels:
+      return "GetKernels";
+    case RpcMethod::kPlanFusionStream:
+      return "PlanFusionStream";
+    case RpcMethod::kReportLatency:
+      return "ReportLatency";
+    case RpcMethod::kGetReport:
+      return "GetReport";
+    case RpcMethod::kListPlans:
+      return "ListPlans";
+    case RpcMethod::kGetCapabilities:
+      return "GetCapabilities";
+  }
+  return "unknown";
+}
+
+bool IsStream(RpcMethod method) {
+  return method == RpcMethod::kGetKernels || method == RpcMethod::kPlanFusionStream;
+}
+
+}  // namespace fusion

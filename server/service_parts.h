@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+
+#include "core/base/logging.h"
+#include "core/learn/latency_book.h"
+#include "core/pipeline/plan_fusion.h"
+#include "server/admission.h"
+#include "server/rpc_record.h"
+
+namespace fusion {
+
+/// What calls need. Outlives the service.
+struct ServiceParts {
+  FusionPipeline& pipeline;
+  Store& store;
+  LatencyBook& book;
+  std::function<Capabilities()> capabilities;
+  Admission& admission;
+  RpcObserver& observer;
+  Logger& logger;
+  const Clock& clock = Clock::Real();
+  int64_t max_request_bytes = 0;
+};
+
+}  // namespace fusion

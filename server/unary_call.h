@@ -1,0 +1,23 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "server/service_parts.h"
+
+namespace fusion {
+
+/// The serialised answer to a serialised request. Runs on a thread of ours.
+using UnaryHandler = std::function<absl::StatusOr<std::string>(std::string_view request)>;
+
+/// Answers one short call: one that waits for nobody. What it is given outlives the call, which
+/// deletes itself.
+grpc::ServerUnaryReactor* StartUnaryCall(const ServiceParts& parts,
+                                         const grpc::CallbackServerContext& context,
+                                         RpcMethod method, const grpc::ByteBuffer& request,
+                                         grpc::ByteBuffer* response, UnaryHandler handler);
+
+}  // namespace fusion

@@ -1,0 +1,169 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+
+#include "core/cache/memory_measurements.h"
+#include "core/cache/rocks_store.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/scratch_dir.h"
+
+namespace fusion {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+PlanMeasurements MeasuredAt(int64_t unix_ms, size_t samples = 100) {
+  return {.kernels = Sha256("kernels"),
+          .launches = {{0, {.calls = 1000, .samples_us = std::vector<float>(samples, 2)}}},
+          .last_report_unix_ms = unix_ms};
+}
+
+int64_t UnixMs(const Clock& clock) { return clock.UnixTime() / std::chrono::milliseconds(1); }
+
+TEST(MemoryMeasurements, GiveBackWhatWasPutTheLatestFirst) {
+  MemoryMeasurements store;
+  EXPECT_FALSE(store.Get(Sha256("a")).has_value());
+  EXPECT_TRUE(store.Put(Sha256("a"), MeasuredAt(3)).ok());
+  EXPECT_TRUE(store.Put(Sha256("b"), MeasuredAt(2)).ok());
+  EXPECT_EQ(store.Get(Sha256("a")), MeasuredAt(3));
+  EXPECT_THAT(store.Plans(), ElementsAre(Sha256("a"), Sha256("b")));
+  EXPECT_TRUE(store.Put(Sha256("b"), MeasuredAt(4)).ok());
+  EXPECT_THAT(store.Plans(), ElementsAre(Sha256("b"), Sha256("a")));
+  EXPECT_EQ(store.Stats().plans, 2);
+}
+
+TEST(MemoryMeasurements, ThoseReportedLongestAgoGoFirst) {
+  MemoryMeasurements store(3 * ChargedBytes(MeasuredAt(0)));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(store.Put(Sha256(StrCat(i)), MeasuredAt(i)).ok());
+  EXPECT_THAT(store.Plans(), ElementsAre(Sha256("4"), Sha256("3"), Sha256("2")));
+  EXPECT_FALSE(store.Get(Sha256("1")).has_value());
+  EXPECT_EQ(store.Stats().evicted, 2);
+  EXPECT_LE(store.Stats().bytes, store.Stats().limit_bytes);
+  PlanMeasurements large = MeasuredAt(9, 1000);
+  EXPECT_EQ(store.Put(Sha256("large"), large).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store.Stats().plans, 3) << "and nothing went for it";
+}
+
+class RocksMeasurementsTest : public testing::Test {
+ protected:
+  void Open(int64_t budget_bytes = int64_t{64} << 20) {
+    Close();
+    absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(
+        {.dir = dir_.path("db"), .free_bytes = [this](const std::string&) { return free_bytes_; }},
+        logger_, clock_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    measurements_ = store_->OpenMeasurements(budget_bytes);
+  }
+  void Close() {
+    measurements_ = nullptr;
+    store_ = nullptr;
+  }
+  // Changes a stored record while the store is closed.
+  void Spoil(const Digest& plan) {
+    Close();
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, dir_.path("db"), &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) {
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    }
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open({}, dir_.path("db"), families, &handles, &db).ok());
+    rocksdb::Slice key(BytesOf(plan).data(), BytesOf(plan).size());
+    for (rocksdb::ColumnFamilyHandle* handle : handles) {
+      if (handle->GetName() == "measurements") {
+        std::string value;
+        ASSERT_TRUE(db->Get({}, handle, key, &value).ok());
+        value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
+        ASSERT_TRUE(db->Put({}, handle, key, value).ok());
+      }
+      ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    }
+    delete db;
+  }
+
+  ScratchDir dir_;
+  CapturingLogger logger_;
+  FakeClock clock_;
+  int64_t free_bytes_ = int64_t{1} << 40;
+  std::unique_ptr<RocksStore> store_;
+  std::unique_ptr<MeasurementStore> measurements_;
+};
+
+TEST_F(RocksMeasurementsTest, AreThereAfterReopeningTheLatestFirst) {
+  Open();
+  int64_t now = UnixMs(clock_);
+  EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(now)).ok());
+  EXPECT_TRUE(measurements_->Put(Sha256("b"), MeasuredAt(now + 1)).ok());
+  EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(now + 2)).ok());
+  Open();
+  EXPECT_EQ(measurements_->Get(Sha256("a")), MeasuredAt(now + 2));
+  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("a"), Sha256("b")));
+  EXPECT_EQ(measurements_->Stats().plans, 2);
+  EXPECT_GT(measurements_->Stats().bytes, 400);
+  EXPECT_EQ(store_->Stats()[0].plans, 0) << "they are no plans";
+}
+
+TEST_F(RocksMeasurementsTest, StayBelowTheirBudgetAlsoOnDisk) {
+  Open(/*budget_bytes=*/2000);
+  int64_t now = UnixMs(clock_);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(measurements_->Put(Sha256(StrCat(i)), MeasuredAt(now + i)).ok());
+  }
+  MeasurementStats stats = measurements_->Stats();
+  EXPECT_LE(stats.bytes, 2000);
+  EXPECT_EQ(stats.plans + stats.evicted, 10);
+  EXPECT_GT(stats.evicted, 0);
+  EXPECT_FALSE(measurements_->Get(Sha256("0")).has_value());
+  Open(2000);
+  EXPECT_EQ(measurements_->Stats().plans, stats.plans);
+  EXPECT_TRUE(measurements_->Get(Sha256("9")).has_value());
+  EXPECT_FALSE(measurements_->Get(Sha256("0")).has_value());
+}
+
+TEST_F(RocksMeasurementsTest, ADamagedRecordIsAMissLoggedCountedAndDeleted) {
+  Open();
+  EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(UnixMs(clock_))).ok());
+  Spoil(Sha256("a"));
+  Open();
+  EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
+  EXPECT_EQ(measurements_->Stats().dropped, 1);
+  EXPECT_THAT(measurements_->Plans(), IsEmpty());
+  EXPECT_THAT(logger_.LinesWith("cache_entry_dropped"), testing::SizeIs(1));
+  EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
+  EXPECT_EQ(measurements_->Stats().dropped, 1) << "it is gone";
+}
+
+TEST_F(RocksMeasurementsTest, OldOnesAreForgottenWhenTheStoreIsOpened) {
+  Open();
+  EXPECT_TRUE(measurements_->Put(Sha256("old"), MeasuredAt(UnixMs(clock_))).ok());
+  clock_.Advance(std::chrono::hours(24 * 50));
+  EXPECT_TRUE(measurements_->Put(Sha256("new"), MeasuredAt(UnixMs(clock_))).ok());
+  clock_.Advance(std::chrono::hours(24 * 20));
+  Open();
+  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("new")));
+  EXPECT_FALSE(measurements_->Get(Sha256("old")).has_value());
+}
+
+TEST_F(RocksMeasurementsTest, NothingIsWrittenOnAFullDisk) {
+  Open();
+  EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(UnixMs(clock_))).ok());
+  free_bytes_ = 0;
+  absl::Status full = measurements_->Put(Sha256("a"), MeasuredAt(UnixMs(clock_) + 1));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_EQ(measurements_->Get(Sha256("a")), MeasuredAt(UnixMs(clock_)));
+}
+
+TEST_F(RocksMeasurementsTest, MayOutliveTheStore) {
+  Open();
+  store_ = nullptr;
+  EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(UnixMs(clock_))).ok());
+  EXPECT_TRUE(measurements_->Get(Sha256("a")).has_value());
+}
+
+}  // namespace
+}  // namespace fusion

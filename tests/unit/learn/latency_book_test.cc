@@ -1,0 +1,227 @@
+#include "core/learn/latency_book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/cache/memory_measurements.h"
+#include "core/cache/memory_store.h"
+#include "tests/support/fake_clock.h"
+
+namespace fusion {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Two kernels, three launches: the first kernel runs twice.
+Plan TwoKernels(int64_t nodes = 3) {
+  Plan plan;
+  plan.target = "generic-avx2";
+  plan.threads = 4;
+  plan.nodes = static_cast<int>(nodes);
+  plan.kernels = {{.key = Sha256("first"), .label = "MatMul+Add"},
+                  {.key = Sha256("second"), .label = "Softmax"}};
+  for (int g = 0; g < 3; ++g) {
+    PlanGroup group{.nodes = {2 * g, 2 * g + 1}, .kernel = g == 1 ? 1 : 0};
+    group.estimate.time_us = 10 * (g + 1);
+    group.estimate.activation_bytes = 100;
+    group.estimate.recompute_bytes = 5;
+    group.op_by_op.estimated_us = 20 * (g + 1);
+    group.op_by_op.activation_bytes = 300;
+    plan.groups.push_back(group);
+    plan.launches.push_back({.group = g, .kernel = group.kernel, .tensors = {}});
+  }
+  plan.totals.estimated_us = 60;
+  plan.op_by_op.estimated_us = 120;
+  return plan;
+}
+
+class LatencyBookTest : public testing::Test {
+ protected:
+  Digest Store(const std::string& graph, Plan plan = TwoKernels()) {
+    auto stored = std::make_shared<StoredPlan>(MakeStoredPlan(graph, std::move(plan), 1));
+    EXPECT_TRUE(store_.PutBundle({.plan = stored, .kernels = {}}).ok());
+    return stored->key;
+  }
+  static LatencyReport ReportOn(const Digest& key) {
+    return {.plan_key = key,
+            .launches = {{.launch = 0, .samples_us = {4, 2}},
+                         {.launch = 2, .samples_us = {8, 6}, .calls = 10}},
+            .run_samples_us = {100},
+            .runs = 5,
+            .device = "a machine"};
+  }
+  std::vector<PlanReport> Reports(std::optional<Digest> plan = std::nullopt, int limit = 100) {
+    absl::StatusOr<std::vector<PlanReport>> reports = book_.Reports(plan, limit);
+    EXPECT_TRUE(reports.ok()) << reports.status();
+    return reports.ok() ? *std::move(reports) : std::vector<PlanReport>();
+  }
+
+  FakeClock clock_;
+  MemoryStore store_{int64_t{64} << 20, Logger::Silent()};
+  MemoryMeasurements measurements_;
+  LatencyBook book_{store_, measurements_, clock_};
+};
+
+TEST_F(LatencyBookTest, AReportIsShownBesideWhatWasEstimated) {
+  Digest key = Store("graph");
+  absl::StatusOr<int64_t> added = book_.Add(ReportOn(key));
+  ASSERT_TRUE(added.ok()) << added.status();
+  EXPECT_EQ(*added, 5);
+  std::vector<PlanReport> reports = Reports();
+  ASSERT_THAT(reports, SizeIs(1));
+  const PlanReport& report = reports[0];
+  EXPECT_EQ(report.plan_key, key);
+  EXPECT_EQ(report.target, "generic-avx2");
+  EXPECT_EQ(report.threads, 4);
+  EXPECT_THAT(report.devices, ElementsAre("a machine"));
+  EXPECT_EQ(report.runs.calls, 5);
+  EXPECT_EQ(report.runs.samples, 1);
+  EXPECT_EQ(report.runs.median_us, 100);
+  EXPECT_EQ(report.totals.estimated_us, 60);
+  EXPECT_EQ(report.op_by_op.estimated_us, 120);
+  ASSERT_THAT(report.kernels, SizeIs(2));
+  const KernelReport& first = report.kernels[0];
+  EXPECT_EQ(first.kernel_key, Sha256("first"));
+  EXPECT_EQ(first.label, "MatMul+Add");
+  EXPECT_EQ(first.launches, 2);
+  EXPECT_EQ(first.nodes, 2);
+  EXPECT_EQ(first.measured.calls, 12) << "two of launch 0, ten of launch 2";
+  EXPECT_EQ(first.measured.samples, 4);
+  EXPECT_EQ(first.measured.median_us, 5);
+  EXPECT_EQ(first.measured.min_us, 2);
+  EXPECT_EQ(first.measured.p90_us, 8);
+  EXPECT_EQ(first.estimated_us, 20) << "of one launch: groups 0 and 2";
+  EXPECT_EQ(first.op_by_op_us, 40);
+  EXPECT_EQ(first.activation_bytes, 210) << "of both, what is read again included";
+  EXPECT_EQ(first.op_by_op_activation_bytes, 600);
+  const KernelReport& second = report.kernels[1];
+  EXPECT_EQ(second.launches, 1);
+  EXPECT_EQ(second.measured.samples, 0);
+  EXPECT_EQ(second.measured.median_us, 0);
+}
+
+TEST_F(LatencyBookTest, WhatDoesNotFitThePlanLeavesNothing) {
+  Digest key = Store("graph");
+  LatencyReport report = ReportOn(key);
+  report.launches.push_back({.launch = 3, .samples_us = {1}});
+  absl::Status status = book_.Add(report).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(Message(status), "launches[2].launch: 3; the plan has launches 0..2");
+  report = ReportOn(key);
+  report.kernels = Sha256("others");
+  status = book_.Add(report).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("other kernels by now"));
+  status = book_.Add(ReportOn(Sha256("nobody's"))).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("PlanFusion makes it again"));
+  EXPECT_THAT(Reports(), IsEmpty());
+  EXPECT_EQ(measurements_.Stats().plans, 0);
+  report = ReportOn(key);
+  report.kernels = LaunchedKernels(TwoKernels());
+  EXPECT_TRUE(book_.Add(report).ok());
+}
+
+TEST_F(LatencyBookTest, OnlyTheNewestSamplesAreKeptButEveryCallCounts) {
+  Digest key = Store("graph");
+  LatencyReport report{.plan_key = key, .launches = {{.launch = 1, .samples_us = {}}}};
+  report.launches[0].samples_us.assign(200, 7);
+  EXPECT_TRUE(book_.Add(report).ok());
+  report.launches[0].samples_us.assign(200, 3);
+  EXPECT_TRUE(book_.Add(report).ok());
+  LatencySummary measured = Reports()[0].kernels[1].measured;
+  EXPECT_EQ(measured.calls, 400);
+  EXPECT_EQ(measured.samples, 256);
+  EXPECT_EQ(measured.median_us, 3);
+  EXPECT_EQ(measured.p90_us, 7) << "56 of the first report are left";
+}
+
+TEST_F(LatencyBookTest, CallsDoNotOverflow) {
+  Digest key = Store("graph");
+  LatencyReport report{.plan_key = key, .run_samples_us = {1}, .runs = INT64_MAX - 1};
+  EXPECT_TRUE(book_.Add(report).ok());
+  EXPECT_TRUE(book_.Add(report).ok());
+  EXPECT_EQ(Reports()[0].runs.calls, INT64_MAX);
+}
+
+TEST_F(LatencyBookTest, TheLatestReportComesFirst) {
+  std::vector<Digest> keys;
+  for (const char* graph : {"a", "b", "c"}) {
+    keys.push_back(Store(graph));
+    clock_.Advance(std::chrono::seconds(1));
+    EXPECT_TRUE(book_.Add(ReportOn(keys.back())).ok());
+  }
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(book_.Add(ReportOn(keys[1])).ok());
+  auto order = [](const std::vector<PlanReport>& reports) {
+    std::vector<Digest> out;
+    for (const PlanReport& report : reports) out.push_back(report.plan_key);
+    return out;
+  };
+  EXPECT_THAT(order(Reports()), ElementsAre(keys[1], keys[2], keys[0]));
+  EXPECT_THAT(order(Reports(std::nullopt, 2)), ElementsAre(keys[1], keys[2]));
+  EXPECT_THAT(order(Reports(keys[0])), ElementsAre(keys[0]));
+}
+
+TEST_F(LatencyBookTest, APlanThatIsGoneIsLeftOutAndOneWithoutReportsHasNone) {
+  EXPECT_TRUE(absl::IsNotFound(book_.Reports(Sha256("nobody's"), 1).status()));
+  EXPECT_THAT(Reports(Store("quiet")), IsEmpty());
+  PlanMeasurements orphan{.last_report_unix_ms = 1};
+  EXPECT_TRUE(measurements_.Put(Sha256("gone"), orphan).ok());
+  EXPECT_THAT(Reports(), IsEmpty());
+}
+
+TEST_F(LatencyBookTest, APlanWithOtherKernelsStartsAnew) {
+  Digest key = Store("graph");
+  EXPECT_TRUE(book_.Add(ReportOn(key)).ok());
+  Plan apart = TwoKernels();
+  apart.kernels[0].key = Sha256("third");
+  ASSERT_EQ(Store("graph", apart), key);
+  EXPECT_EQ(Reports()[0].kernels[0].measured.calls, 0) << "those were of another kernel";
+  EXPECT_TRUE(book_.Add(ReportOn(key)).ok());
+  EXPECT_EQ(Reports()[0].kernels[0].measured.calls, 12);
+}
+
+TEST_F(LatencyBookTest, ReportsStayBelowTheirLimit) {
+  Plan wide;
+  constexpr int kKernels = 50'000;
+  for (int k = 0; k < kKernels; ++k) {
+    wide.kernels.push_back({.key = Sha256(StrCat(k)), .label = std::string(100, 'x')});
+    wide.groups.push_back({.kernel = k});
+    wide.launches.push_back({.group = k, .kernel = k, .tensors = {}});
+  }
+  for (const char* graph : {"a", "b"}) {
+    EXPECT_TRUE(book_.Add({.plan_key = Store(graph, wide), .run_samples_us = {1}}).ok());
+  }
+  EXPECT_THAT(Reports(), SizeIs(1)) << "two of 13 MB are too much";
+}
+
+TEST_F(LatencyBookTest, OfReportsAtOnceNoneIsLost) {
+  Digest key = Store("graph");
+  constexpr int kThreads = 8;
+  constexpr int kReports = 100;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kReports; ++i) {
+        LatencyReport report{.plan_key = key,
+                             .launches = {{.launch = t % 3, .samples_us = {1.5}, .calls = 3}},
+                             .device = StrCat("machine ", t)};
+        EXPECT_TRUE(book_.Add(report).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  PlanReport report = Reports()[0];
+  EXPECT_EQ(report.kernels[0].measured.calls + report.kernels[1].measured.calls,
+            3 * kThreads * kReports);
+  EXPECT_THAT(report.devices, SizeIs(kThreads));
+}
+
+}  // namespace
+}  // namespace fusion
