@@ -362,17 +362,20 @@ class LoopRunner {
 // Rows of a that read a row of b together.
 constexpr int64_t kProductRows = 4;
 
-// acc[r][j] += a[r * a_row + k * a_k] * b[k * b_k + j] for `rows` of them, at most kProductRows.
-template <typename Tag>
+// acc[r][j] += a[r * a_row + k * a_k] * b[k * b_k + j * kStep] for `rows` of them, at most
+// kProductRows; a kStep of 0 stands for b_n.
+template <int kStep>
 __attribute__((always_inline)) inline void ProductRows(int64_t rows, const double* a, int64_t a_row,
                                                        int64_t a_k, const double* b, int64_t b_k,
-                                                       int64_t depth, int64_t n, double* acc) {
+                                                       int64_t b_n, int64_t depth, int64_t n,
+                                                       double* acc) {
+  const int64_t step = kStep == 0 ? b_n : kStep;
   for (int64_t r = 0; rows < kProductRows && r < rows; ++r) {
     double* sums = acc + r * n;
     for (int64_t k = 0; k < depth; ++k) {
       double x = a[r * a_row + k * a_k];
       const double* row = b + k * b_k;
-      for (int64_t j = 0; j < n; ++j) sums[j] += x * row[j];
+      for (int64_t j = 0; j < n; ++j) sums[j] += x * row[j * step];
     }
   }
   if (rows < kProductRows) return;
@@ -386,16 +389,17 @@ __attribute__((always_inline)) inline void ProductRows(int64_t rows, const doubl
     double x3 = a[3 * a_row + k * a_k];
     const double* row = b + k * b_k;
     for (int64_t j = 0; j < n; ++j) {
-      acc[j] += x0 * row[j];
-      acc1[j] += x1 * row[j];
-      acc2[j] += x2 * row[j];
-      acc3[j] += x3 * row[j];
+      double y = row[j * step];
+      acc[j] += x0 * y;
+      acc1[j] += x1 * y;
+      acc2[j] += x2 * y;
+      acc3[j] += x3 * y;
     }
   }
 }
 
 using ProductRowsFn = void (*)(int64_t, const double*, int64_t, int64_t, const double*, int64_t,
-                               int64_t, int64_t, double*);
+                               int64_t, int64_t, int64_t, double*);
 
 #if defined(__x86_64__)
 #if defined(__clang__)
@@ -405,14 +409,16 @@ using ProductRowsFn = void (*)(int64_t, const double*, int64_t, int64_t, const d
 #endif
 __attribute__((FUSION_VECTORISED)) void ProductRowsAvx2(int64_t rows, const double* a,
                                                         int64_t a_row, int64_t a_k, const double* b,
-                                                        int64_t b_k, int64_t depth, int64_t n,
-                                                        double* acc) {
-  ProductRows<int>(rows, a, a_row, a_k, b, b_k, depth, n, acc);
+                                                        int64_t b_k, int64_t b_n, int64_t depth,
+                                                        int64_t n, double* acc) {
+  if (b_n == 1) return ProductRows<1>(rows, a, a_row, a_k, b, b_k, b_n, depth, n, acc);
+  ProductRows<0>(rows, a, a_row, a_k, b, b_k, b_n, depth, n, acc);
 }
 #endif
 void ProductRowsBase(int64_t rows, const double* a, int64_t a_row, int64_t a_k, const double* b,
-                     int64_t b_k, int64_t depth, int64_t n, double* acc) {
-  ProductRows<char>(rows, a, a_row, a_k, b, b_k, depth, n, acc);
+                     int64_t b_k, int64_t b_n, int64_t depth, int64_t n, double* acc) {
+  if (b_n == 1) return ProductRows<1>(rows, a, a_row, a_k, b, b_k, b_n, depth, n, acc);
+  ProductRows<0>(rows, a, a_row, a_k, b, b_k, b_n, depth, n, acc);
 }
 
 ProductRowsFn ChooseProductRows() {
@@ -422,8 +428,12 @@ ProductRowsFn ChooseProductRows() {
   return ProductRowsBase;
 }
 
-// A sum of products where one written axis (`n`) moves only b, with stride 1, and one reduced axis
-// (`k`) moves both. Another written axis (`m`) may move only a.
+// Largest stride of a row of b: that of the windows of a convolution.
+constexpr int64_t kMaxProductStep = 16;
+
+// A sum of products where one written axis (`n`) moves only b, with stride 1 or at least a small
+// one, and one reduced axis (`k`, the longest) moves both. Another written axis (`m`) may move only
+// a.
 struct ProductForm {
   int a = 0;
   int b = 1;
@@ -452,15 +462,23 @@ bool FindProductForm(const LoopBody& body, const std::vector<const EvaluatedValu
     address[i] = MakeAddress(body.reads[i].index, inputs[i]->box, body.axes.size());
   }
   form->k = reduced.back();
+  for (int axis : reduced) {
+    auto extent = [&](int i) { return body.axes[static_cast<size_t>(i)].extent.value(); };
+    if (extent(axis) > extent(form->k)) form->k = axis;
+  }
   int64_t best = 0;
+  int64_t best_step = kMaxProductStep + 1;
   for (int swap = 0; swap < 2; ++swap) {
     const Address& a = address[swap];
     const Address& b = address[1 - swap];
     for (size_t axis = 0; axis < body.axes.size(); ++axis) {
       if (Contains(reduced, static_cast<int>(axis))) continue;
       int64_t extent = body.axes[axis].extent.value();
-      if (a.step[axis] == 0 && b.step[axis] == 1 && extent > best) {
+      int64_t step = b.step[axis];
+      bool better = step > 0 && (step < best_step || (step == best_step && extent > best));
+      if (a.step[axis] == 0 && better && extent > 1) {
         best = extent;
+        best_step = step;
         form->n = static_cast<int>(axis);
         form->a = swap;
         form->b = 1 - swap;
@@ -494,7 +512,7 @@ class ProductRunner {
     b_ = MakeAddress(body.reads[b].index, inputs[b]->box, body.axes.size());
     w_ = MakeAddress(body.write, out->box, body.axes.size());
     reduced_ = body.ReducedAxes();
-    reduced_.pop_back();
+    std::erase(reduced_, form.k);
     for (size_t axis = 0; axis < body.axes.size(); ++axis) {
       bool inner = axis == k_ || axis == n_ || static_cast<int>(axis) == form.m;
       bool is_reduced = Contains(reduced_, static_cast<int>(axis));
@@ -568,7 +586,7 @@ class ProductRunner {
   // Adds the products over k.
   void Accumulate(const Position& from, int64_t count, double* acc) const {
     static const ProductRowsFn kRows = ChooseProductRows();
-    kRows(count, a_data_ + from.a, a_row_, a_.step[k_], b_data_ + from.b, b_.step[k_],
+    kRows(count, a_data_ + from.a, a_row_, a_.step[k_], b_data_ + from.b, b_.step[k_], b_.step[n_],
           ranges_[k_].size(), ranges_[n_].size(), acc);
   }
 

@@ -103,11 +103,20 @@ absl::StatusOr<std::vector<HostTensor>> OrderInputs(const Graph& graph,
                                                     const onnx::ModelProto& model,
                                                     const TestDataSet& data) {
   std::vector<HostTensor> out;
+  // Files from before IR version 4 list their initializers as inputs, which have no data here.
+  std::set<std::string> initializers;
+  bool all = static_cast<size_t>(model.graph().input_size()) <= data.inputs.size();
+  for (const onnx::TensorProto& t : model.graph().initializer()) {
+    if (!all) initializers.insert(t.name());
+  }
   for (TensorId id : graph.inputs()) {
     const std::string& name = graph.tensor(id).name;
     int position = -1;
-    for (int i = 0; i < model.graph().input_size(); ++i) {
-      if (model.graph().input(i).name() == name) position = i;
+    int next = 0;
+    for (const onnx::ValueInfoProto& input : model.graph().input()) {
+      if (initializers.count(input.name()) != 0) continue;
+      if (input.name() == name) position = next;
+      ++next;
     }
     if (position < 0 || static_cast<size_t>(position) >= data.inputs.size()) {
       return InvalidArgument("no data for input ", Quote(name));
