@@ -52,9 +52,9 @@ struct Estimate {
   int64_t activation_bytes = 0;  // off chip: each distinct activation once in, once out
   int64_t recompute_bytes = 0;   // activation bytes read again because blocks recompute
   int64_t weight_bytes = 0;      // distinct weights, read once
-  int64_t on_chip_bytes = 0;     // scratch of one block
+  int64_t on_chip_bytes = 0;     // tiles of one block in PlanDevice::on_chip_level
   int64_t tasks = 0;             // parallel blocks over all phases
-  double waves = 0;              // tasks / threads
+  double waves = 0;              // tasks / units
 };
 
 enum class KernelState : uint8_t { kPending, kReady, kFailed };
