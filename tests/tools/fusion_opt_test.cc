@@ -16,11 +16,11 @@ constexpr const char* kGraph = R"(graph "g" {
 
 class FusionOpt : public testing::Test {
  protected:
-  ProgramResult Run(std::vector<std::string> words, std::string_view graph = kGraph) {
+  ProgramResult Run(const std::vector<std::string>& words, std::string_view graph = kGraph) {
     EXPECT_TRUE(WriteFile(path_, graph).ok());
-    words.insert(words.begin(), FUSION_OPT);
-    words.push_back(path_);
-    return RunProgram(words);
+    std::vector<std::string> all = {FUSION_OPT, path_};
+    all.insert(all.end(), words.begin(), words.end());
+    return RunProgram(all);
   }
 
   ScratchDir dir_;
@@ -64,6 +64,22 @@ TEST_F(FusionOpt, OptionsChangeThePlan) {
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_TRUE(plan.out.starts_with("op by op, bitwise, for generic-avx2 (avx2, 2 threads)\n"))
       << plan.out;
+}
+
+// The block of core/README.md that shows it: a graph, a command, its output.
+TEST_F(FusionOpt, DoesWhatTheReadmeShows) {
+  std::string readme = ReadFile(FUSION_SOURCE_DIR "/core/README.md", int64_t{1} << 20).value();
+  const std::string cat = "$ cat softmax.txt\n";
+  const std::string command = "$ build/release/bin/fusion_opt softmax.txt --stages ";
+  size_t graph = readme.find(cat) + cat.size();
+  size_t at = readme.find(command, graph);
+  ASSERT_NE(at, std::string::npos);
+  size_t stages = at + command.size();
+  size_t shown = readme.find('\n', stages) + 1;
+  ProgramResult run = Run({"--stages", readme.substr(stages, shown - 1 - stages)},
+                          readme.substr(graph, at - graph));
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, readme.substr(shown, readme.find("```", shown) - shown));
 }
 
 TEST_F(FusionOpt, ErrorsSayWhere) {

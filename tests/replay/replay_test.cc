@@ -1,0 +1,211 @@
+// replay_test [--update]: the sources of every kernel of tests/support/sample_graphs.h, compared
+// with what they were when tests/replay was last written. A change that means to leave generated
+// code alone leaves this test passing. --update writes anew; look at the difference before you
+// commit it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "core/base/file.h"
+#include "core/base/hash.h"
+#include "core/codegen/backend.h"
+#include "core/graph/canonical.h"
+#include "core/graph/text.h"
+#include "core/plan/planner.h"
+#include "tests/support/sample_graphs.h"
+
+namespace fusion {
+namespace {
+
+constexpr const char* kDigests = FUSION_REPLAY_DIR "/digests.txt";
+constexpr std::string_view kDevices[] = {"generic-x86-64-v2", "generic-avx2", "generic-avx512"};
+// Kept as a whole: what generated code looks like.
+constexpr std::string_view kWhole[] = {
+    "matmul_add_relu generic-avx2 0", "softmax_rows generic-avx512 0", "attention generic-avx2 0",
+    "layer_norm generic-x86-64-v2 0", "gather_rows generic-avx2 0"};
+
+struct Kernel {
+  Digest schedule;
+  Digest source;
+  std::string text;  // of the source; empty if it comes from the file
+};
+
+struct Record {
+  int codegen_version = 0;
+  int planner_version = 0;
+  std::map<std::string, Kernel> kernels;  // by "graph device number"
+};
+
+absl::StatusOr<Record> Generate() {
+  Record record{.planner_version = kPlannerVersion};
+  ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
+  for (const SampleGraph& sample : kSampleGraphs) {
+    ASSIGN_OR_RETURN(Graph graph, ParseGraph(sample.text));
+    ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(graph));
+    for (std::string_view name : kDevices) {
+      ASSIGN_OR_RETURN(
+          DeviceSpec device,
+          ResolveTarget(specs, {.name = std::string(name), .threads = 2}, /*warning=*/nullptr));
+      ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
+      record.codegen_version = backend->version();
+      ASSIGN_OR_RETURN(PlannedModel model, MakePlan(canonical.graph, device, {}));
+      for (size_t k = 0; k < model.kernels.size(); ++k) {
+        const PlannedKernel& kernel = model.kernels[k];
+        ASSIGN_OR_RETURN(KernelSource source,
+                         backend->Emit(kernel.schedule, device, StrCat("fk_replay_", k)));
+        record.kernels[StrCat(sample.name, " ", name, " ", k)] = {Sha256(kernel.text),
+                                                                  Sha256(source.text), source.text};
+      }
+    }
+  }
+  return record;
+}
+
+std::string ToText(const Record& record) {
+  std::string out = StrCat(
+      "# Written by replay_test --update. graph, device, number of the kernel in the plan,\n"
+      "# SHA-256 of its schedule, SHA-256 of its source.\ncodegen ",
+      record.codegen_version, "\nplanner ", record.planner_version, "\n");
+  for (const auto& [name, kernel] : record.kernels) {
+    StrAppend(&out, StrCat(name, " ", kernel.schedule.ToHex(), " ", kernel.source.ToHex(), "\n"));
+  }
+  return out;
+}
+
+absl::StatusOr<Record> ReadRecord(std::string_view text) {
+  Record record;
+  for (std::string_view line : StrSplit(text, '\n')) {
+    if (line.empty() || line.starts_with('#')) continue;
+    std::vector<std::string_view> words = StrSplit(line, ' ');
+    if (words.size() == 2) {
+      int version = std::atoi(std::string(words[1]).c_str());
+      (words[0] == "codegen" ? record.codegen_version : record.planner_version) = version;
+      continue;
+    }
+    Kernel kernel;
+    if (words.size() != 5 || !Digest::FromHex(words[3], &kernel.schedule) ||
+        !Digest::FromHex(words[4], &kernel.source)) {
+      return InvalidArgument("not a line of ours: ", QuoteShort(line));
+    }
+    record.kernels[StrCat(words[0], " ", words[1], " ", words[2])] = kernel;
+  }
+  return record;
+}
+
+// Which kernels changed and what that asks for; empty if none did.
+std::string Changes(const Record& was, const Record& is) {
+  std::vector<std::string> sources;  // of equal schedules
+  std::vector<std::string> plans;
+  for (const auto& [name, kernel] : is.kernels) {
+    auto old = was.kernels.find(name);
+    if (old == was.kernels.end() || old->second.schedule != kernel.schedule) {
+      plans.push_back(name);
+    } else if (old->second.source != kernel.source) {
+      sources.push_back(name);
+    }
+  }
+  for (const auto& [name, kernel] : was.kernels) {
+    if (!is.kernels.contains(name)) plans.push_back(StrCat(name, " (gone)"));
+  }
+  std::string out;
+  if (!sources.empty()) {
+    StrAppend(&out, StrCat("the sources of ", sources.size(), " kernels changed while their ",
+                           "schedules did not:\n  ", StrJoin(sources, "\n  "), "\n"));
+    if (was.codegen_version == is.codegen_version) {
+      StrAppend(&out, StrCat("if that is meant, raise the backend's version(), now ",
+                             is.codegen_version, ": stored kernels are found by it\n"));
+    }
+  }
+  if (!plans.empty()) {
+    StrAppend(&out, StrCat("the schedules of ", plans.size(), " kernels changed:\n  ",
+                           StrJoin(plans, "\n  "), "\n"));
+    if (was.planner_version == is.planner_version) {
+      StrAppend(&out, StrCat("if that is meant, raise kPlannerVersion, now ", is.planner_version,
+                             ": stored plans are found by it\n"));
+    }
+  }
+  if (out.empty() &&
+      (was.codegen_version != is.codegen_version || was.planner_version != is.planner_version)) {
+    out = "only a version changed\n";
+  }
+  return out;
+}
+
+std::string WholePath(std::string_view name) {
+  std::vector<std::string_view> words = StrSplit(name, ' ');
+  return StrCat(FUSION_REPLAY_DIR "/sources/", words[0], ".", words[1], ".cc");
+}
+
+const absl::StatusOr<Record>& Generated() {
+  static const absl::StatusOr<Record> generated = Generate();
+  return generated;
+}
+
+TEST(Replay, SourcesAreWhatTheyWere) {
+  ASSERT_TRUE(Generated().ok()) << Generated().status();
+  absl::StatusOr<std::string> text = ReadFile(kDigests, int64_t{1} << 20);
+  ASSERT_TRUE(text.ok()) << text.status();
+  absl::StatusOr<Record> was = ReadRecord(*text);
+  ASSERT_TRUE(was.ok()) << was.status();
+  std::string changes = Changes(*was, *Generated());
+  EXPECT_TRUE(changes.empty()) << changes << "then run replay_test --update";
+}
+
+TEST(Replay, WholeSourcesAreWhatTheyWere) {
+  ASSERT_TRUE(Generated().ok()) << Generated().status();
+  for (std::string_view name : kWhole) {
+    auto kernel = Generated()->kernels.find(std::string(name));
+    ASSERT_NE(kernel, Generated()->kernels.end()) << name;
+    absl::StatusOr<std::string> source = ReadFile(WholePath(name), int64_t{1} << 20);
+    ASSERT_TRUE(source.ok()) << source.status();
+    EXPECT_TRUE(*source == kernel->second.text)
+        << name << " changed; see it by replay_test --update and git diff tests/replay";
+  }
+}
+
+TEST(Replay, AChangedSourceAsksForAVersion) {
+  Kernel old{Sha256("schedule"), Sha256("source"), ""};
+  Kernel now{Sha256("schedule"), Sha256("another source"), ""};
+  Record was{.codegen_version = 7, .planner_version = 3, .kernels = {{"g d 0", old}}};
+  Record is{.codegen_version = 7, .planner_version = 3, .kernels = {{"g d 0", now}}};
+  EXPECT_EQ(Changes(was, was), "");
+  EXPECT_EQ(ToText(*ReadRecord(ToText(was))), ToText(was));
+  EXPECT_NE(Changes(was, is).find("raise the backend's version(), now 7"), std::string::npos);
+  is.codegen_version = 8;
+  EXPECT_EQ(Changes(was, is).find("raise"), std::string::npos);
+  EXPECT_NE(Changes(was, is).find("\n  g d 0\n"), std::string::npos);
+  is.kernels["g d 0"].schedule = Sha256("another schedule");
+  EXPECT_NE(Changes(was, is).find("raise kPlannerVersion, now 3"), std::string::npos);
+}
+
+absl::Status Update() {
+  RETURN_IF_ERROR(Generated().status());
+  absl::StatusOr<std::string> text = ReadFile(kDigests, int64_t{1} << 20);
+  if (text.ok()) {
+    ASSIGN_OR_RETURN(Record was, ReadRecord(*text));
+    fputs(Changes(was, *Generated()).c_str(), stdout);
+  }
+  RETURN_IF_ERROR(WriteFile(kDigests, ToText(*Generated())));
+  for (std::string_view name : kWhole) {
+    auto kernel = Generated()->kernels.find(std::string(name));
+    if (kernel == Generated()->kernels.end()) return NotFound("kernel ", name);
+    RETURN_IF_ERROR(WriteFile(WholePath(name), kernel->second.text));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace fusion
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc == 1) return RUN_ALL_TESTS();
+  if (argc != 2 || std::strcmp(argv[1], "--update") != 0) {
+    fprintf(stderr, "usage: replay_test [--update]\n");
+    return 2;
+  }
+  absl::Status written = fusion::Update();
+  if (!written.ok()) fprintf(stderr, "replay_test: %s\n", written.ToString().c_str());
+  return written.ok() ? 0 : 1;
+}
