@@ -127,6 +127,7 @@ constexpr std::string_view kBashRest = R"(
   case $kind in
     files | models | directories) compopt -o filenames 2>/dev/null ;;
   esac
+  return 0
 }
 complete -F _fusionctl fusionctl
 )";
@@ -135,12 +136,14 @@ std::string BashScript(const Command& top, const std::vector<Command>& commands)
   std::string options, takes, offers;
   auto add = [&](const Command& command, const std::string& name) {
     options += StrCat("    '", name, "') echo '", Names(command.options), "' ;;\n");
+    std::vector<std::string> patterns;
     for (const Word& option : command.options) {
       if (!option.takes_value) continue;
       std::string pattern = StrCat(name, " ", option.name);
-      takes += StrCat(takes.empty() ? "" : " |\n", "    '", pattern, "'");
+      patterns.push_back(StrCat("'", pattern, "'"));
       if (option.value.kind != Offer::kNothing) offers += BashOffer(pattern, option.value);
     }
+    if (!patterns.empty()) takes += StrCat("    ", StrJoin(patterns, " | "), ") return 0 ;;\n");
     for (size_t i = 0; i < command.positionals.size(); ++i) {
       offers += BashOffer(StrCat(name, " ", i), command.positionals[i].value);
     }
@@ -151,7 +154,7 @@ std::string BashScript(const Command& top, const std::vector<Command>& commands)
                 "_fusionctl_commands='", Names(commands), "'\n",
                 "_fusionctl_options() {  # of a command\n  case $1 in\n", options, "  esac\n}\n",
                 "_fusionctl_takes_value() {  # \"command --option\"\n  case $1 in\n", takes,
-                ") return 0 ;;\n  esac\n  return 1\n}\n",
+                "  esac\n  return 1\n}\n",
                 "_fusionctl_offer() {  # for the value of \"command --option\", or for an argument "
                 "by its number\n  case $1 in\n",
                 offers, "  esac\n}\n_fusionctl() {", kBashRest);
