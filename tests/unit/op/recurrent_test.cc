@@ -1,0 +1,41 @@
+#include "core/op/recurrent.h"
+
+#include <gtest/gtest.h>
+
+#include "core/op/derive.h"
+
+namespace fusion {
+namespace {
+
+TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+std::string TypesOf(std::string_view op, std::vector<TensorType> inputs, AttrMap attrs,
+                    int outputs) {
+  std::vector<std::optional<TensorType>> types(inputs.begin(), inputs.end());
+  auto out = InferOutputTypes(OpCall(*FindOp(op), std::move(types), std::move(attrs), outputs));
+  return out.ok() ? StrJoin(*out, " ", [](const TensorType& t) { return t.ToString(); })
+                  : std::string(Message(out.status()));
+}
+
+TEST(Recurrent, ShapesFollowDirectionAndLayout) {
+  EXPECT_EQ(TypesOf("LSTM", {F32({7, 2, 3}), F32({1, 20, 3}), F32({1, 20, 5})}, {}, 3),
+            "f32[7,1,2,5] f32[1,2,5] f32[1,2,5]");
+  EXPECT_EQ(TypesOf("GRU", {F32({2, 7, 3}), F32({2, 15, 3}), F32({2, 15, 5})},
+                    {{"direction", std::string("bidirectional")}, {"layout", int64_t{1}}}, 2),
+            "f32[2,7,2,5] f32[2,2,5]");
+}
+
+TEST(Recurrent, WhatIsNotSupportedSaysSo) {
+  std::vector<TensorType> in = {F32({7, 2, 3}), F32({1, 5, 3}), F32({1, 5, 5})};
+  EXPECT_EQ(TypesOf("RNN", in, {{"sequence_lens", std::vector<int64_t>{7, 6}}}, 1),
+            "sequence_lens has the entry 6; only the full length 7 is supported");
+  EXPECT_EQ(TypesOf("RNN", in, {{"hidden_size", int64_t{4}}}, 1),
+            "attribute \"hidden_size\" is 4, input R is f32[1,5,5]");
+  EXPECT_EQ(TypesOf("RNN", in, {{"activations", std::string("Tanh,Relu")}}, 1),
+            "attribute \"activations\" has 2 entries, expected 1");
+  in[0] = F32({kMaxRecurrentSteps + 1, 2, 3});
+  EXPECT_EQ(TypesOf("RNN", in, {}, 1), "a sequence of 513 steps; supported: 1..512");
+}
+
+}  // namespace
+}  // namespace fusion
