@@ -74,6 +74,24 @@ std::vector<int64_t> IndexedExtents(const Program& program) {
   return extent;
 }
 
+// Per value of the program, whether it is an integer that an op makes a float of: a mask, as a
+// rule.
+std::vector<bool> MasksAsIntegers(const Program& program) {
+  std::vector<bool> mask(program.values.size(), false);
+  for (const LoopOp& op : program.ops) {
+    if (op.kind != LoopOp::kLoop || !IsFloat(op.body.value.type())) continue;
+    for (ValueId v : op.inputs) {
+      DType type = program.value(v).type.dtype;
+      mask[static_cast<size_t>(v)] = !IsFloat(type) && type != DType::kBool;
+    }
+  }
+  return mask;
+}
+
+void ToZerosAndOnes(HostTensor* tensor) {
+  for (int64_t i = 0; i < tensor->elements(); ++i) tensor->SetInt(i, tensor->GetInt(i) & 1);
+}
+
 // Every valid index of a dim, those that count from its end included.
 HostTensor RandomIndices(const TensorType& type, int64_t extent, uint64_t seed) {
   Random random(seed);
@@ -119,6 +137,7 @@ HostTensor AdversarialTensor(const TensorType& type, uint64_t seed) {
 std::vector<HostTensor> RandomInputs(const Program& program, uint64_t seed, bool adversarial) {
   std::vector<double> summed = SummedOver(program);
   std::vector<int64_t> indexed = IndexedExtents(program);
+  std::vector<bool> masks = MasksAsIntegers(program);
   std::vector<HostTensor> inputs;
   for (ValueId v : program.inputs) {
     const TensorType& type = program.value(v).type;
@@ -129,6 +148,7 @@ std::vector<HostTensor> RandomInputs(const Program& program, uint64_t seed, bool
       continue;
     }
     inputs.push_back(adversarial ? AdversarialTensor(type, own) : RandomTensor(type, own));
+    if (masks[static_cast<size_t>(v)]) ToZerosAndOnes(&inputs.back());
     double length = summed[static_cast<size_t>(v)];
     if (length > 1 && IsFloat(type.dtype)) Scale(&inputs.back(), std::pow(length, -0.25));
   }

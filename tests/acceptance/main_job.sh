@@ -13,4 +13,4 @@ if [[ ! -x build/release/bin/fusionctl ]]; then
   cmake --preset release >/dev/null
   cmake --build --preset release
 fi
-exec python3 tests/acceptance/main_job.py "$@"
+exec python3 -B tests/acceptance/main_job.py "$@"

@@ -16,4 +16,4 @@ if [[ ! -x build/release/bin/soak ]]; then
   cmake --preset release >/dev/null
   cmake --build --preset release
 fi
-exec python3 tests/acceptance/width.py "$@"
+exec python3 -B tests/acceptance/width.py "$@"

@@ -13,4 +13,4 @@ if [[ ! -x build/release/bin/run_bursts ]]; then
   cmake --preset release >/dev/null
   cmake --build --preset release
 fi
-exec python3 tests/bench/peers/measure.py "$@"
+exec python3 -B tests/bench/peers/measure.py "$@"

@@ -148,29 +148,33 @@ TEST_F(GuardTest, NumbersCountBecauseTheyGrow) {
   EXPECT_THAT(status.error_message(), HasSubstr("eight numbers counted as one"));
 }
 
-TEST_F(GuardTest, DeeplyNestedGraphs) {
-  for (int depth : {50, 1000, 5000}) {
-    std::string node;
-    for (int i = 0; i < depth; ++i)
-      node = Field(1, Field(5, Field(6, node)));  // node, attribute, g
-    grpc::Status status = Call(kPlan, Field(1, Field(7, node)));
-    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT)
-        << depth << ": " << status.error_message();
-  }
-  // The same of what nobody knows: parsers keep it, nested.
-  for (int depth : {1000, 1'000'000}) {
-    std::string groups(static_cast<size_t>(depth), '\x7b');
-    groups += std::string(static_cast<size_t>(depth), '\x7c');
-    EXPECT_EQ(Call(kPlan, groups).error_code(), StatusCode::INVALID_ARGUMENT) << depth;
-  }
-}
-
 TestModel ReluChain(int nodes) {
   TestModel m;
   m.Input("t0", {8, 16});
   for (int i = 0; i < nodes; ++i) m.Node("Relu", {StrCat("t", i)}, {StrCat("t", i + 1)});
   m.Output(StrCat("t", nodes));
   return m;
+}
+
+TEST_F(GuardTest, DeeplyNestedGraphs) {
+  v1::PlanFusionRequest request = PlanOnly(ReluChain(1));
+  for (int depth : {50, 1000, 5000}) {
+    std::string node;
+    for (int i = 0; i < depth; ++i)
+      node = Field(1, Field(5, Field(6, node)));  // node, attribute, g
+    request.set_onnx_model(Field(7, node));
+    grpc::Status status = Plan(request);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << depth;
+    EXPECT_THAT(status.error_message(), HasSubstr("ONNX model")) << depth;
+  }
+  // The same of what nobody knows: parsers keep it, nested.
+  for (int depth : {1000, 1'000'000}) {
+    std::string groups(static_cast<size_t>(depth), '\x7b');
+    groups += std::string(static_cast<size_t>(depth), '\x7c');
+    grpc::Status status = Call(kPlan, groups);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << depth;
+    EXPECT_THAT(status.error_message(), HasSubstr("request is malformed")) << depth;
+  }
 }
 
 TEST_F(GuardTest, AHundredThousandNodesAreRefusedByTheirNumber) {
