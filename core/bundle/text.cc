@@ -56,7 +56,8 @@ std::string_view NumericsName(Numerics numerics) {
 }
 
 std::string TargetText(const Plan& plan) {
-  return StrCat(plan.target, " (", plan.isa, ", ", plan.threads, " thread",
+  std::string_view unit = plan.device.unit.empty() ? "thread" : plan.device.unit;
+  return StrCat(plan.target, " (", plan.isa, ", ", plan.threads, " ", unit,
                 plan.threads == 1 ? "" : "s", ")");
 }
 
