@@ -291,8 +291,9 @@ class OpGraphImporter {
     std::string name = node.name().empty() ? StrCat("#", index) : node.name();
     const OpDef* def = FindModelOp(node.op());
     if (def == nullptr) {
-      return Unimplemented(DescribeNode(name, node.op()), ": this op is not supported; supported: ",
-                           ListModelOps());
+      return Unimplemented(
+          DescribeNode(name, node.op()),
+          ": this op is not supported; fusionctl capabilities --ops lists those that are");
     }
     auto parts = ReadNode(node);
     if (!parts.ok()) return Annotate(parts.status(), DescribeNode(name, node.op()));

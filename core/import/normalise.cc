@@ -129,8 +129,7 @@ absl::Status UnsupportedOp(const FlatNode& node) {
   std::string shown = node.domain.empty() ? "ai.onnx" : node.domain;
   return Unimplemented(DescribeNode(node.name, node.op), ": op ", QuoteShort(node.op),
                        " of domain ", QuoteShort(shown), ", opset ", node.opset,
-                       ", is not supported; supported in",
-                       " domain \"ai.onnx\": Constant, Dropout, ", ListModelOps());
+                       ", is not supported; fusionctl capabilities --ops lists those that are");
 }
 
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,

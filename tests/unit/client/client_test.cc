@@ -253,6 +253,20 @@ TEST_F(ClientTest, SaysThatAServerIsNoFusiond) {
   EXPECT_THAT(std::string(Message(status)), HasSubstr("no fusiond"));
 }
 
+TEST_F(ClientTest, AServiceThatKnowsNoProgressIsAskedPlainly) {
+  service_.plan = [](grpc::ServerContext*, v1::PlanFusionResponse*) {
+    return grpc::Status(grpc::INVALID_ARGUMENT, "the words of PlanFusion");
+  };
+  Serve(&service_);
+  int shown = 0;
+  absl::Status status =
+      Connect()->PlanFusion(Request(), [&](const PlanProgress&) { ++shown; }).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(Message(status), "the words of PlanFusion");
+  EXPECT_EQ(service_.calls, 1);
+  EXPECT_EQ(shown, 0);
+}
+
 TEST_F(ClientTest, HealthIsWhatTheServiceSays) {
   Serve(&service_);
   std::unique_ptr<Client> client = Connect();
