@@ -51,18 +51,40 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
   WeightSource source(std::move(model), directory);
   return Load(
       client, request, [&source](const std::string& name) { return source.Take(name); },
-      options.executor);
+      options.executor, options.reports);
 }
 
 absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& client,
                                                              const FusionRequest& request,
                                                              const WeightReader& weights,
-                                                             const ExecutorOptions& options) {
+                                                             const ExecutorOptions& options,
+                                                             const ReportOptions& reports) {
   ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
   std::unique_ptr<FusedModel> model(new FusedModel(std::move(reply)));
-  RETURN_IF_ERROR(model->LoadKernels(client, options));
+  ExecutorOptions executor = options;
+  executor.sample_latencies &= reports.enabled;
+  RETURN_IF_ERROR(model->LoadKernels(client, executor));
   RETURN_IF_ERROR(model->LoadWeights(weights));
+  if (executor.sample_latencies) model->StartReports(client, reports);
   return model;
+}
+
+void FusedModel::StartReports(const Client& client, const ReportOptions& options) {
+  LatencyReport header{.plan_key = reply_.plan_key,
+                       .kernels = LaunchedKernels(plan()),
+                       .threads = executor_->threads(),
+                       .device = DeviceName()};
+  Executor* executor = executor_.get();
+  std::shared_ptr<const Client> own = client.Share();
+  reporter_ = std::make_unique<LatencyReporter>(
+      std::move(header),
+      LatencyReporter::Callbacks{.take = [executor] { return executor->TakeSamples(); },
+                                 .send =
+                                     [own](const LatencyReport& report, const CancelToken& until) {
+                                       return own->ReportLatency(report, until).status();
+                                     },
+                                 .stopped = [executor] { executor->StopSampling(); }},
+      options);
 }
 
 absl::Status FusedModel::LoadKernels(const Client& client, const ExecutorOptions& options) {

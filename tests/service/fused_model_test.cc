@@ -169,5 +169,68 @@ TEST_F(FusedModelTest, OtherWeightsAreACacheHit) {
   EXPECT_NE(a->Run(inputs).value(), b->Run(inputs).value());
 }
 
+// A plan that no other test of this file reports about.
+GeneratedModel ReportedMlp(int64_t rows) {
+  ModelParams params = FindModel("mlp")->defaults;
+  params.rows = rows;
+  params.cols = 24;
+  return GenerateModel(*FindModel("mlp"), params).value();
+}
+
+void RunOften(const FusedModel& model, const GeneratedModel& generated) {
+  std::vector<HostTensor> inputs = GenerateInputs(generated.inputs, 1);
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(model.Run(inputs).ok());
+}
+
+TEST_F(FusedModelTest, ReportsWhatRunsTookAlsoWithoutTheCallersClient) {
+  GeneratedModel generated = ReportedMlp(5);
+  FusedModelOptions options;
+  options.reports.last_timeout = std::chrono::minutes(1);
+  std::unique_ptr<Client> own = Client::Connect(daemon_->address()).value();
+  std::unique_ptr<FusedModel> model = FusedModel::Load(*own, generated.model, ".", options).value();
+  own.reset();
+  Digest key = model->reply().plan_key;
+  size_t kernels = model->plan().kernels.size();
+  RunOften(*model, generated);
+  model.reset();
+  absl::StatusOr<std::vector<PlanReport>> reports = client_->GetReport(key);
+  ASSERT_TRUE(reports.ok()) << reports.status();
+  ASSERT_EQ(reports->size(), 1u);
+  const PlanReport& report = reports->at(0);
+  EXPECT_EQ(report.runs.calls, 60);
+  EXPECT_GT(report.runs.samples, 0);
+  EXPECT_GT(report.runs.median_us, 0);
+  EXPECT_EQ(report.devices, std::vector<std::string>{DeviceName()});
+  EXPECT_LE(report.kernels.size(), kernels);
+  for (const KernelReport& kernel : report.kernels) EXPECT_GT(kernel.measured.median_us, 0);
+}
+
+TEST_F(FusedModelTest, ReportsNothingWhereItIsSwitchedOff) {
+  GeneratedModel generated = ReportedMlp(6);
+  FusedModelOptions options;
+  options.reports.enabled = false;
+  std::unique_ptr<FusedModel> model =
+      FusedModel::Load(*client_, generated.model, ".", options).value();
+  Digest key = model->reply().plan_key;
+  RunOften(*model, generated);
+  model.reset();
+  absl::StatusOr<std::vector<PlanReport>> reports = client_->GetReport(key);
+  ASSERT_TRUE(reports.ok()) << reports.status();
+  for (const PlanReport& report : *reports) EXPECT_EQ(report.runs.calls, 0);
+}
+
+TEST_F(FusedModelTest, AServiceThatIsGoneDisturbsNoRun) {
+  absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+  std::unique_ptr<Client> client = Client::Connect((*daemon)->address()).value();
+  FusedModelOptions options;
+  options.reports.every = std::chrono::milliseconds(1);
+  GeneratedModel generated = ReportedMlp(7);
+  std::unique_ptr<FusedModel> model =
+      FusedModel::Load(*client, generated.model, ".", options).value();
+  (*daemon)->Stop();
+  RunOften(*model, generated);
+}
+
 }  // namespace
 }  // namespace fusion
