@@ -177,7 +177,7 @@ TEST(MemoryStore, PlansAreListedNewestFirstPageByPage) {
 }
 
 TEST(MemoryStore, ReplacedAndEvictedPlansAreNotListed) {
-  MemoryStore store(int64_t{1} << 20, Logger::Silent());
+  MemoryStore store(int64_t{64} << 10, Logger::Silent());
   for (int64_t created : {1, 2}) {
     auto plan = std::make_shared<StoredPlan>(MakeStoredPlan("graph", SamplePlan(), created));
     ASSERT_TRUE(store.PutBundle({.plan = plan, .kernels = {}}).ok());

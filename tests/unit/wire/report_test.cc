@@ -44,7 +44,7 @@ TEST(ReportWire, ALatencyReportArrives) {
 
 TEST(ReportWire, ALongDeviceNameIsCutBetweenCharacters) {
   LatencyReport report = SampleReport();
-  report.device = std::string(127, 'x') + "\xc3\xa4";
+  report.device = StrCat(std::string(127, 'x'), "\xc3\xa4");
   v1::ReportLatencyRequest wire;
   EncodeLatencyReport(report, &wire);
   EXPECT_EQ(wire.device(), std::string(127, 'x'));
