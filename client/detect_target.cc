@@ -1,16 +1,14 @@
 #include "client/detect_target.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "core/base/text.h"
 #include "core/device/host_isa.h"
+#include "core/runtime/usable_cores.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -24,19 +22,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kFeatures = {"amx_bf16",    "amx_int8",    "amx_tile",
                                                        "avx512_bf16", "avx512_fp16", "avx512_vnni",
                                                        "avx_vnni",    "f16c"};
-
-int UsableCores() {
-  // The mask of a machine with more cores than a cpu_set_t holds does not fit into a smaller one.
-  for (size_t cores = CPU_SETSIZE; cores <= (1u << 20); cores *= 4) {
-    cpu_set_t* set = CPU_ALLOC(cores);
-    if (set == nullptr) break;
-    size_t bytes = CPU_ALLOC_SIZE(cores);
-    int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 std::vector<std::string> Features() {
   std::ifstream in("/proc/cpuinfo");
