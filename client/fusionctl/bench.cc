@@ -351,7 +351,7 @@ std::string KernelTable(const Contender& contender) {
   for (const KernelTime& k : kernels) {
     table.Add({k.kernel->key.ToHex().substr(0, 8), StrCat(k.launches),
                HumanMicroseconds(k.median_us()), HumanMicroseconds(k.group->estimate.time_us),
-               ShortNumber(k.gflops()), ShortNumber(k.gb_per_s()),
+               k.gflops() > 0 ? ShortNumber(k.gflops()) : "-", ShortNumber(k.gb_per_s()),
                HumanPercent(k.total_us() / total_us), k.group->label});
   }
   return table.ToString();

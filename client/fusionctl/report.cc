@@ -105,8 +105,11 @@ absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progres
   std::error_code ignored;
   const std::string& subject = arguments.subject;
   bool is_file = !subject.empty() && std::filesystem::exists(subject, ignored);
-  if (!subject.empty() && (is_file || !LooksLikeKey(subject))) {
+  if (is_file) {
     ASSIGN_OR_RETURN(model, ModelFile::Load(subject));
+  } else if (!subject.empty() && !LooksLikeKey(subject)) {
+    return NotFound(QuoteShort(subject), " is neither a file nor a plan key of ", kMinKeyDigits,
+                    "..64 hex digits");
   }
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(std::optional<Digest> plan, Subject(arguments, model.get(), client, progress));

@@ -170,7 +170,8 @@ TEST_F(MeasureTest, AReportOfWhatIsNotThereIsBadInput) {
   };
   for (const Case& c :
        {Case{"0123456789abcdef", "begins with 0123456789abcdef"}, Case{std::string(64, '0'), ""},
-        Case{"0123abc", "0123abc"}, Case{dir_.path("none.onnx"), "none.onnx"},
+        Case{"0123abc", "\"0123abc\" is neither a file nor a plan key of 8..64"},
+        Case{dir_.path("none.onnx"), "none.onnx"},
         Case{dir_.Write("bad.onnx", "no model"), "bad.onnx"}}) {
     ProgramResult result = Ctl({"report", c.subject});
     EXPECT_EQ(result.code, 3) << c.subject << result.out;
