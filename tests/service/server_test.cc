@@ -375,6 +375,8 @@ TEST_F(ServerTest, MetricsAreWellFormedAndComplete) {
                            "fusion_singleflight_waiters",
                            "fusion_singleflight_shared_total",
                            "fusion_admission_rejected_total",
+                           "fusion_measurements_ingested_total",
+                           "fusion_measurements_bytes",
                            "fusion_store_writable",
                            "fusion_stage_seconds",
                            "grpc_server_started_total",
