@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs clang-tidy (checks: .clang-tidy) over sources of ours, with the compile commands of a build.
 #
-#   tests/tidy.sh                          core/base, core/tensor and core/cache: the bounded set of CI
+#   tests/tidy.sh                          core/base and core/tensor: the bounded set of CI
 #   tests/tidy.sh core/op server/web.cc    folders and files
 #   tests/tidy.sh --since main             sources changed since that commit, untracked ones too
 #   tests/tidy.sh --all                    everything; minutes
@@ -40,7 +40,7 @@ if [[ -n "$since" ]]; then
 elif [[ $all == 1 ]]; then
   wanted=(core server client tests)
 elif [[ ${#wanted[@]} -eq 0 ]]; then
-  wanted=(core/base core/tensor core/cache)
+  wanted=(core/base core/tensor)
 fi
 
 database=$build/clang-tidy
