@@ -26,6 +26,9 @@ namespace {
 using grpc::StatusCode;
 using Codes = std::set<StatusCode>;
 
+// A call that takes longer is one that hangs.
+constexpr std::chrono::minutes kDeadline(2);
+
 double Quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   auto at =
@@ -110,9 +113,11 @@ class SoakClient {
     return known_[static_cast<size_t>(Below(static_cast<int64_t>(known_.size())))];
   }
 
-  // A graph of its own, with small kernels: rows are part of the plan's key.
+  // A graph of its own: rows are part of the plan's key. What compiles is one of a few, or the
+  // compile workers would be all that is tested.
   v1::PlanFusionRequest Unknown(v1::PlanMode mode) {
-    return RequestFor(LinearReluModel(static_cast<int>(1 + Below(1'000'000))).proto(), mode);
+    int64_t different = mode == v1::PLAN_MODE_PLAN_ONLY ? 1'000'000 : 32;
+    return RequestFor(LinearReluModel(1 + Below(different)).proto(), mode);
   }
 
   std::string PlanKnown() {
@@ -152,6 +157,7 @@ class SoakClient {
 
   std::string PlanStreamed() {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     auto reader = caller_.stub().PlanFusionStream(&context, Known());
     v1::PlanFusionEvent event;
     bool answered = false;
@@ -195,6 +201,7 @@ class SoakClient {
     request.add_run_samples_us(500);
     v1::ReportLatencyResponse response;
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     std::string wrong = Expect(caller_.stub().ReportLatency(&context, request, &response));
     if (!wrong.empty()) return wrong;
     return response.accepted_samples() == 9 ? "" : "not every sample was accepted";
@@ -208,6 +215,7 @@ class SoakClient {
     request.add_launches()->add_samples_us(-1);
     v1::ReportLatencyResponse response;
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     return Expect(caller_.stub().ReportLatency(&context, request, &response),
                   {StatusCode::INVALID_ARGUMENT});
   }
@@ -218,6 +226,7 @@ class SoakClient {
     request.set_limit(10);
     v1::GetReportResponse response;
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     return Expect(caller_.stub().GetReport(&context, request, &response));
   }
 
@@ -226,6 +235,7 @@ class SoakClient {
     request.set_page_size(static_cast<int32_t>(1 + Below(20)));
     v1::ListPlansResponse response;
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     std::string wrong = Expect(caller_.stub().ListPlans(&context, request, &response));
     if (!wrong.empty()) return wrong;
     return response.plans_size() <= request.page_size() ? "" : "a page larger than asked for";
@@ -234,6 +244,7 @@ class SoakClient {
   std::string Capabilities() {
     v1::GetCapabilitiesResponse response;
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     std::string wrong = Expect(caller_.stub().GetCapabilities(&context, {}, &response));
     return wrong.empty() && response.ops().empty() ? "capabilities without operators" : wrong;
   }
@@ -275,6 +286,7 @@ class SoakClient {
 
   std::string Cancelled() {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     v1::PlanFusionRequest request = Unknown(v1::PLAN_MODE_COMPILE);
     v1::PlanFusionResponse response;
     std::promise<grpc::Status> done;

@@ -34,11 +34,6 @@ std::string LeftOverArithmetic(const Graph& graph) {
   return "";
 }
 
-// Models with operators that the importer does not know yet.
-bool IsAhead(const ModelSpec& spec) {
-  return spec.name == "vit_patch" || spec.name.find("conv") != std::string::npos;
-}
-
 absl::StatusOr<std::vector<HostTensor>> Evaluated(const GeneratedModel& generated,
                                                   const ImportOptions& options,
                                                   uint64_t data_seed) {
@@ -54,7 +49,7 @@ absl::StatusOr<std::vector<HostTensor>> Evaluated(const GeneratedModel& generate
 
 TEST(GeneratedModels, ImportWithoutShapeArithmetic) {
   for (const ModelSpec& spec : AllModels()) {
-    if (spec.name == "bert_12l" || IsAhead(spec)) continue;  // bert_layer twelve times
+    if (spec.name == "bert_12l") continue;  // bert_layer twelve times
     auto generated = GenerateModel(spec.name);
     ASSERT_TRUE(generated.ok()) << generated.status();
     auto graph = ImportStripped(generated->model);
@@ -173,7 +168,6 @@ TEST(GeneratedModels, RunToFiniteNumbers) {
     return p;
   };
   for (const ModelSpec& spec : AllModels()) {
-    if (IsAhead(spec)) continue;
     auto generated = GenerateModel(spec, small(spec.name.c_str()));
     ASSERT_TRUE(generated.ok()) << generated.status();
     auto outputs = Evaluated(*generated, {}, 3);
