@@ -268,6 +268,27 @@ TEST(Builder, TensorsTogetherAreLimitedToo) {
   }
 }
 
+TEST(Evaluate, RowsAreDividedByTheirNorm) {
+  auto graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[2,2]
+  %1 = LpNormalization(%0) {axis=1} : f32[2,2]  "" @ ""
+  %2 = LpNormalization(%0) {axis=0, p=1} : f32[2,2]  "" @ ""
+  output %1
+  output %2
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto out = Evaluate(
+      *graph, {HostTensor::FromValues(DType::kF32, {2, 2}, {3.0F, -4.0F, 0.0F, 2.0F})}, NoWeights);
+  ASSERT_TRUE(out.ok()) << out.status();
+  const double expected[2][4] = {{0.6, -0.8, 0, 1}, {1, -4.0 / 6, 0, 2.0 / 6}};
+  for (int o = 0; o < 2; ++o) {
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_NEAR((*out)[static_cast<size_t>(o)].GetDouble(i), expected[o][i], 1e-6) << o << i;
+    }
+  }
+}
+
 TEST(Evaluate, ManyInputsAreJoinedInOrder) {
   constexpr int kInputs = 301;
   GraphBuilder b;
