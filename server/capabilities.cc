@@ -3,8 +3,8 @@
 #include "core/base/kernel_abi.h"
 #include "core/codegen/backend.h"
 #include "core/import/import.h"
+#include "core/import/supported_ops.h"
 #include "core/onnx/limits.h"
-#include "core/op/op_def.h"
 #include "core/tensor/shape.h"
 #include "core/wire/limits.h"
 #include "core/wire/plan.h"
@@ -27,8 +27,8 @@ DeviceCapability DeviceOf(const DeviceSpec& spec, const Toolchain& toolchain) {
 
 std::vector<OpCapability> ModelOps() {
   std::vector<OpCapability> ops;
-  for (const OpDef* op : AllOps()) {
-    if (!op->internal) ops.push_back({op->name, op->min_opset, op->max_opset});
+  for (const SupportedOp& op : SupportedOps()) {
+    ops.push_back({op.name, op.min_opset, op.max_opset});
   }
   return ops;
 }

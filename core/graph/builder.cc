@@ -85,8 +85,9 @@ absl::StatusOr<TensorId> GraphBuilder::AddNode(std::string_view op, std::vector<
                                                std::string output_name) {
   const OpDef* def = FindOp(op);
   if (def == nullptr) {
-    return Unimplemented(DescribeNode(name, op), ": this op is not supported; supported: ",
-                         ListModelOps());
+    return Unimplemented(
+        DescribeNode(name, op),
+        ": this op is not supported; fusionctl capabilities --ops lists those that are");
   }
   ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
                    AddMultiNode(*def, std::move(inputs), std::move(attrs), std::move(name),
