@@ -234,7 +234,8 @@ void ApplyTarget(const Target& target, DeviceSpec* spec) {
       {{"l1", target.l1_bytes}, {"l2", target.l2_bytes}, {"l3", target.l3_bytes}}};
   for (MemoryLevel& level : spec->levels) {
     for (const auto& [name, bytes] : caches) {
-      if (level.name == name && bytes > 0) level.bytes = bytes;
+      // The caches of a caller's CPU say nothing about another device's.
+      if (!spec->explicit_memory && level.name == name && bytes > 0) level.bytes = bytes;
     }
     if (!level.shared) level.total_bytes_per_s = level.bytes_per_s * spec->threads;
     level.total_bytes_per_s = std::min(level.total_bytes_per_s, level.bytes_per_s * spec->threads);

@@ -170,12 +170,12 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(
     return known;
   }
   best->group = *std::move(group);
-  CandidateOptions options{.forbid_recompute = IsHighPressure(options_.hints.compute_pressure)};
+  CandidateOptions options{.forbid_recompute = IsHighPressure(options_.hints.compute_pressure),
+                           .bitwise = options_.numerics == Numerics::kBitwise};
   bool found = false;
-  bool bitwise = options_.numerics == Numerics::kBitwise;
   for (const Choice& choice : EnumerateChoices(best->group, device_, options, &refusal)) {
     if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
-    auto lowered = Lower(best->group, choice, device_, bitwise);
+    auto lowered = Lower(best->group, choice, device_, options.bitwise);
     if (!lowered.ok()) {
       if (!found) refusal = std::string(Message(lowered.status()));
       continue;

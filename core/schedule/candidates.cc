@@ -32,7 +32,7 @@ class Enumerator {
       UnitTiles tiles(group_, device_, products_, parallel_);
       choices = products_.empty() ? tiles.Rows() : tiles.Products(Roles());
       AddTemporal(&choices);
-      choices = KeepFitting(group_, device_, choices, static_cast<size_t>(options_.limit), refusal);
+      choices = KeepFitting(group_, device_, choices, options_, refusal);
       bool told = refusal != nullptr && !refusal->empty();
       if (choices.empty() && !told && refusal != nullptr) *refusal = "no way to cut it into blocks";
       return choices;
@@ -224,7 +224,7 @@ class Enumerator {
   }
 
   // Tasks of several rows of an image: further row dims get longer tiles until a task is worth
-  // handing out. At most as long as that of `m`, which stays the rows of register blocks.
+  // handing out. Shorter than that of `m`, which stays the rows of register blocks.
   bool Lengthen(const ProductShape& main, const std::vector<DimId>& rows, DimId m, Choice* choice,
                 std::vector<int64_t>* window) const {
     if (m < 0) return false;
@@ -241,7 +241,7 @@ class Enumerator {
       GridDim& cut = choice->grid[g];
       if (cut.dim == m || !Contains(rows, cut.dim)) continue;
       double most = std::min(device_.least_task_s / seconds, tasks / (4.0 * device_.threads));
-      most = std::min(most, static_cast<double>((*window)[static_cast<size_t>(m)]));
+      most = std::min(most, static_cast<double>((*window)[static_cast<size_t>(m)] - 1));
       int64_t tile = std::min(extent(cut.dim), static_cast<int64_t>(most));
       if (tile <= 1) continue;
       cut.tile = tile;
@@ -380,6 +380,16 @@ class Enumerator {
     return width;
   }
 
+  // True if every sum over `d` has it outermost, so that slices of it follow each other in index
+  // order.
+  bool SlicesKeepOrder(DimId d) const {
+    return std::all_of(smg_.ops.begin(), smg_.ops.end(), [d](const SmgOp& op) {
+      auto first = std::find_if(op.dims.begin(), op.dims.end(),
+                                [&](DimId other) { return op.Reduces(other); });
+      return !op.Reduces(d) || *first == d;
+    });
+  }
+
   // Where a value that lies between two products fills the private cache, stream the dim it is
   // summed over.
   void AddTemporal(std::vector<Choice>* choices) const {
@@ -406,6 +416,7 @@ class Enumerator {
           int64_t unit = PanelWidth(c);
           int64_t panels = device_.stream_tile / unit;
           t.temporal_tile = std::min(extent(d), std::max(unit, unit * panels));
+          if (options_.bitwise && t.temporal_tile < extent(d) && !SlicesKeepOrder(d)) continue;
           more.push_back(std::move(t));
         }
       }

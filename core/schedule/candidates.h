@@ -12,6 +12,8 @@ struct CandidateOptions {
   int limit = 6;
   /// Cut a dim only if nothing is computed twice for it.
   bool forbid_recompute = false;
+  /// Sums run in index order: no slices of a dim within an outer one, no fused multiply-add.
+  bool bitwise = false;
 };
 
 /// Ways to cut and stream a group on a device, most promising first: which dims become parallel

@@ -179,14 +179,14 @@ std::vector<Choice> UnitTiles::Rows() const {
 }
 
 std::vector<Choice> KeepFitting(const FusionGroup& group, const DeviceSpec& device,
-                                const std::vector<Choice>& choices, size_t limit,
+                                const std::vector<Choice>& choices, const CandidateOptions& options,
                                 std::string* refusal) {
   std::vector<Choice> out;
   std::string reason;
   int tries = 0;
   for (const Choice& choice : choices) {
-    if (out.size() == limit || tries++ == kMostTries) break;
-    auto lowered = Lower(group, choice, device, /*bitwise=*/false);
+    if (out.size() == static_cast<size_t>(options.limit) || tries++ == kMostTries) break;
+    auto lowered = Lower(group, choice, device, options.bitwise);
     std::string misfit = lowered.ok() ? Misfit(NeedOnChip(lowered->schedule, device), device)
                                       : std::string(Message(lowered.status()));
     if (misfit.empty()) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/device/device_spec.h"
+#include "core/schedule/candidates.h"
 #include "core/schedule/lower.h"
 #include "core/schedule/product_roles.h"
 
@@ -46,10 +47,10 @@ class UnitTiles {
   const std::vector<DimId>& parallel_;
 };
 
-/// The first `limit` of these choices whose schedules have a place on the device. If there is none,
-/// `refusal` says what the last one lacked.
+/// The first `options.limit` of these choices whose schedules have a place on the device. If there
+/// is none, `refusal` says what the last one lacked.
 std::vector<Choice> KeepFitting(const FusionGroup& group, const DeviceSpec& device,
-                                const std::vector<Choice>& choices, size_t limit,
+                                const std::vector<Choice>& choices, const CandidateOptions& options,
                                 std::string* refusal);
 
 }  // namespace fusion

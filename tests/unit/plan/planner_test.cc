@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Graph Parse(std::string_view text) {
   auto graph = ParseGraph(text);
@@ -53,6 +54,22 @@ constexpr const char* kChain = R"(graph "chain" {
 }
 )";
 
+// A value too large for the cache, summed over two dims of which the inner one could be sliced.
+constexpr const char* kTwoSummedDims = R"(graph "two" {
+  %0 = input "x" : f32[2,256,2048]
+  %1 = weight "w" : f32[4096,64]
+  %2 = Tanh(%0) : f32[2,256,2048]  "" @ ""
+  %3 = Transpose(%2) {perm=[1, 0, 2]} : f32[256,2,2048]  "" @ ""
+  %4 = Reshape(%3) {shape=[256, 4096]} : f32[256,4096]  "" @ ""
+  %5 = MatMul(%4, %1) : f32[256,64]  "" @ ""
+  output %5
+}
+)";
+
+std::string Schedules(const PlannedModel& model) {
+  return StrJoin(model.kernels, "\n", [](const PlannedKernel& kernel) { return kernel.text; });
+}
+
 // Labels of the groups that run at every inference, in order.
 std::vector<std::string> Labels(const PlannedModel& model) {
   std::vector<std::string> labels;
@@ -67,6 +84,15 @@ int64_t RecomputeBytes(const Plan& plan) {
   int64_t most = 0;
   for (const PlanGroup& g : plan.groups) most = std::max(most, g.estimate.recompute_bytes);
   return most;
+}
+
+TEST(MakePlan, BitwiseSumsAreNotSlicedWithinAnOuterDim) {
+  Graph graph = Parse(kTwoSummedDims);
+  // Slices of the inner dim: each adds up both halves of the outer one.
+  constexpr const char* kSlice = "loop k_i:";
+  EXPECT_THAT(Schedules(PlanOf(graph)), HasSubstr(kSlice));
+  PlannedModel bitwise = PlanOf(graph, {.numerics = Numerics::kBitwise});
+  EXPECT_THAT(Schedules(bitwise), Not(HasSubstr(kSlice)));
 }
 
 TEST(MakePlan, MatMulAddReluIsOneKernel) {
