@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "core/base/file.h"
 #include "core/base/hash.h"
@@ -93,13 +94,21 @@ absl::StatusOr<Record> ReadRecord(std::string_view text) {
   return record;
 }
 
+// "graph device" of a kernel's name.
+std::string PlanOf(std::string_view name) { return std::string(name.substr(0, name.rfind(' '))); }
+
 // Which kernels changed and what that asks for; empty if none did.
 std::string Changes(const Record& was, const Record& is) {
   std::vector<std::string> sources;  // of equal schedules
   std::vector<std::string> plans;
+  std::vector<std::string> additions;  // of graphs and devices that are new to the corpus
+  std::set<std::string> planned;
+  for (const auto& [name, kernel] : was.kernels) planned.insert(PlanOf(name));
   for (const auto& [name, kernel] : is.kernels) {
     auto old = was.kernels.find(name);
-    if (old == was.kernels.end() || old->second.schedule != kernel.schedule) {
+    if (!planned.contains(PlanOf(name))) {
+      additions.push_back(name);
+    } else if (old == was.kernels.end() || old->second.schedule != kernel.schedule) {
       plans.push_back(name);
     } else if (old->second.source != kernel.source) {
       sources.push_back(name);
@@ -124,6 +133,10 @@ std::string Changes(const Record& was, const Record& is) {
       StrAppend(&out, StrCat("if that is meant, raise kPlannerVersion, now ", is.planner_version,
                              ": stored plans are found by it\n"));
     }
+  }
+  if (!additions.empty()) {
+    StrAppend(&out, StrCat(additions.size(), " kernels are new, nothing is stored of their graphs",
+                           ":\n  ", StrJoin(additions, "\n  "), "\n"));
   }
   if (out.empty() &&
       (was.codegen_version != is.codegen_version || was.planner_version != is.planner_version)) {
@@ -175,6 +188,14 @@ TEST(Replay, AChangedSourceAsksForAVersion) {
   is.codegen_version = 8;
   EXPECT_EQ(Changes(was, is).find("raise"), std::string::npos);
   EXPECT_NE(Changes(was, is).find("\n  g d 0\n"), std::string::npos);
+  is.kernels["new d 0"] = now;
+  EXPECT_EQ(Changes(was, is).find("raise"), std::string::npos);
+  EXPECT_NE(Changes(was, is).find("1 kernels are new"), std::string::npos);
+  EXPECT_NE(Changes(was, is).find("\n  new d 0\n"), std::string::npos);
+  is.kernels.erase("new d 0");
+  is.kernels["g d 1"] = now;  // the plan of a graph that was there has one kernel more
+  EXPECT_NE(Changes(was, is).find("raise kPlannerVersion, now 3"), std::string::npos);
+  is.kernels.erase("g d 1");
   is.kernels["g d 0"].schedule = Sha256("another schedule");
   EXPECT_NE(Changes(was, is).find("raise kPlannerVersion, now 3"), std::string::npos);
 }

@@ -257,6 +257,83 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %3
 }
 )"},
+    {"conv_bias_leaky_relu", R"(graph "g" {
+  %0 = input "x" : f32[2,3,9,11]
+  %1 = weight "w" : f32[5,3,3,3]
+  %2 = weight "b" : f32[5]
+  %3 = Conv(%0, %1, %2) {pads=[1, 1, 1, 1]} : f32[2,5,9,11]  "" @ ""
+  %4 = LeakyRelu(%3) {alpha=f(0x1.99999ap-4)} : f32[2,5,9,11]  "" @ ""
+  output %4
+}
+)"},
+    {"conv_in_steps_with_gaps", R"(graph "g" {
+  %0 = input "x" : f32[1,4,10,13]
+  %1 = weight "w" : f32[6,4,2,3]
+  %2 = Conv(%0, %1) {dilations=[1, 2], pads=[0, 1, 1, 2], strides=[2, 1]} : f32[1,6,5,12]  "" @ ""
+  output %2
+}
+)"},
+    {"conv_in_groups", R"(graph "g" {
+  %0 = input "x" : f32[2,6,7,8]
+  %1 = weight "w" : f32[4,3,3,3]
+  %2 = Conv(%0, %1) {group=2} : f32[2,4,5,6]  "" @ ""
+  output %2
+}
+)"},
+    {"conv_of_each_channel", R"(graph "g" {
+  %0 = input "x" : f32[1,5,9,10]
+  %1 = weight "w" : f32[5,1,3,3]
+  %2 = Conv(%0, %1) {group=5, pads=[1, 1, 1, 1], strides=[2, 2]} : f32[1,5,5,5]  "" @ ""
+  %3 = Relu(%2) : f32[1,5,5,5]  "" @ ""
+  output %3
+}
+)"},
+    {"conv_of_a_conv", R"(graph "g" {
+  %0 = input "x" : f32[1,3,20]
+  %1 = weight "v" : f32[4,3,3]
+  %2 = weight "w" : f32[2,4,3]
+  %3 = Conv(%0, %1) {pads=[1, 1]} : f32[1,4,20]  "" @ ""
+  %4 = Relu(%3) : f32[1,4,20]  "" @ ""
+  %5 = Conv(%4, %2) {pads=[2, 0]} : f32[1,2,20]  "" @ ""
+  output %5
+}
+)"},
+    {"conv_of_a_volume", R"(graph "g" {
+  %0 = input "x" : f32[1,2,5,6,7]
+  %1 = weight "w" : f32[3,2,2,3,2]
+  %2 = Conv(%0, %1) : f32[1,3,4,4,6]  "" @ ""
+  output %2
+}
+)"},
+    {"conv_with_a_computed_filter", R"(graph "g" {
+  %0 = input "x" : f32[1,3,8,8]
+  %1 = input "w" : f32[4,3,3,3]
+  %2 = Tanh(%1) : f32[4,3,3,3]  "" @ ""
+  %3 = Conv(%0, %2) : f32[1,4,6,6]  "" @ ""
+  output %3
+}
+)"},
+    {"conv_and_its_input", R"(graph "g" {
+  %0 = input "x" : f32[1,6,7,7]
+  %1 = weight "w" : f32[6,6,3,3]
+  %2 = Conv(%0, %1) {pads=[1, 1, 1, 1]} : f32[1,6,7,7]  "" @ ""
+  %3 = Add(%2, %0) : f32[1,6,7,7]  "" @ ""
+  %4 = Relu(%3) : f32[1,6,7,7]  "" @ ""
+  output %4
+}
+)"},
+    {"max_pool", R"(graph "g" {
+  %0 = input "x" : f32[1,3,9,9]
+  %1 = MaxPool(%0) {kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]} : f32[1,3,5,5]  "" @ ""
+  output %1
+}
+)"},
+    {"average_pool", R"(graph "g" {
+  %0 = input "x" : f32[1,3,8,9]
+  %1 = AveragePool(%0) {kernel_shape=[2, 3], pads=[0, 1, 0, 1], strides=[2, 2]} : f32[1,3,4,5]  "" @ ""
+  output %1
+}
+)"},
 };
 
 }  // namespace fusion
