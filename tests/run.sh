@@ -13,4 +13,5 @@ cmake --build --preset release
 ctest --preset release -j "$(nproc)" "$@"
 if [[ $# -eq 0 ]]; then
   tests/acceptance/main_job.sh --quick
+  tests/acceptance/width.sh --quick
 fi

@@ -32,11 +32,16 @@ done
 command -v clang-tidy >/dev/null || { echo "no clang-tidy (deploy/install_deps.sh --tests): not checked"; exit 77; }
 [[ -f "$build/compile_commands.json" ]] || { echo "error: no $build/compile_commands.json: cmake --preset release" >&2; exit 2; }
 
+# What fails must end the script: bash forgets the exit status of what stands in <(...).
+lists=$(mktemp -d)
+trap 'rm -rf "$lists"' EXIT
 if [[ -n "$since" ]]; then
-  mapfile -t wanted < <({ git diff --name-only --diff-filter=d "$since"; git ls-files -o --exclude-standard; } |
-                        grep -E '\.(cc|h)$' || true)
+  git rev-parse --verify --quiet "$since^{commit}" >/dev/null || { echo "error: --since $since: no such commit" >&2; exit 2; }
+  git diff --name-only --diff-filter=d "$since" >"$lists/changed"
+  git ls-files -o --exclude-standard >>"$lists/changed"
   # A header is checked through its own source.
-  mapfile -t wanted < <(printf '%s\n' "${wanted[@]/%.h/.cc}" | sort -u)
+  sed -n -E 's/\.(cc|h)$/.cc/p' "$lists/changed" | sort -u >"$lists/wanted"
+  mapfile -t wanted <"$lists/wanted"
 elif [[ $all == 1 ]]; then
   wanted=(core server client tests)
 elif [[ ${#wanted[@]} -eq 0 ]]; then
@@ -44,7 +49,7 @@ elif [[ ${#wanted[@]} -eq 0 ]]; then
 fi
 
 database=$build/clang-tidy
-mapfile -t files < <(python3 - "$build" "$database" "${wanted[@]}" <<'PY'
+python3 - "$build" "$database" "${wanted[@]}" >"$lists/files" <<'PY'
 import os, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, "tests/tools")
@@ -58,8 +63,9 @@ for file in sorted(commands):
     if any(w and (name == w or name.startswith(w.rstrip("/") + "/")) for w in wanted):
         print(name)
 PY
-)
+mapfile -t files <"$lists/files"
 if [[ ${#files[@]} -eq 0 ]]; then
+  [[ -n "$since" ]] || { echo "error: $build compiles no source in ${wanted[*]}" >&2; exit 2; }
   echo "no source to check"
   exit 0
 fi

@@ -10,12 +10,17 @@ import random
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build/release/bin"
 RESULTS = ROOT / "tests/bench/results"
+# What gtest says of every test; further keys are what the test recorded.
+GTEST_KEYS = {"name", "value_param", "type_param", "file", "line", "status", "result", "timestamp", "time", "classname",
+              "failures"}
 
 
 class Rows:
@@ -35,6 +40,19 @@ class Rows:
     def timed(self, row, ok, figure, bar):
         self.add("PASS" if ok else "SHORT", row, figure, bar)
 
+    def section(self, measure, *arguments):
+        """measure(self, *arguments). What goes wrong in it is a FAIL row of its own; the rows after it are still measured."""
+        try:
+            measure(self, *arguments)
+        except Exception as error:
+            traceback.print_exc()
+            self.counted(measure.__name__.replace("_", " "), False, f"{type(error).__name__}: {one_line(error)[:120]}",
+                         "is measured to its end")
+
+
+def one_line(value):
+    return " ".join(str(value).split())
+
 
 def run(*argv, check=True, timeout=600):
     done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout)
@@ -48,7 +66,11 @@ def ctl(*argv, check=True):
     done = run(BIN / "fusionctl", *argv, "--json", check=False)
     if check and done.returncode != 0:
         raise RuntimeError(f"fusionctl {' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()}")
-    return done.returncode, json.loads(done.stdout)
+    try:
+        return done.returncode, json.loads(done.stdout)
+    except ValueError:
+        said = one_line(done.stderr)[-200:] or "nothing"
+        raise RuntimeError(f"fusionctl {argv[0]}: exit {done.returncode}, no JSON; it said: {said}") from None
 
 
 class Daemon:
@@ -105,23 +127,31 @@ def generate(work, name, *arguments, file=None):
 
 
 def test_rows(rows, row, program, which, bar):
-    """One row for each test of a test program that drives the real service."""
-    done = run(BIN / program, f"--gtest_filter={which}", check=False)
-    seen = 0
-    for line in done.stdout.splitlines():
-        if line.startswith("[       OK ]") or (line.startswith("[  FAILED  ]") and " ms)" in line):
-            name = line.split("]")[1].split("(")[0].strip().split(".")[-1]
-            rows.counted(f"{row}: {name}", "OK" in line[:12], "code and message as expected, the service lives on", bar)
-            seen += 1
-    if done.returncode != 0 or seen == 0:
-        rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {seen} tests", "0")
+    """One row for each test of a test program that drives the real service: its figure is what the test recorded."""
+    with tempfile.TemporaryDirectory(prefix="rows.") as work:
+        path = pathlib.Path(work) / "tests.json"
+        done = run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False)
+        suites = json.loads(path.read_text())["testsuites"] if path.exists() else []
+    tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
+    for test in tests:
+        recorded = [f"{key} {value}" for key, value in test.items() if key not in GTEST_KEYS]
+        figure = ", ".join(recorded) or "code and message as expected, the service lives on"
+        if test.get("result") == "SKIPPED":
+            rows.add("UNMEASURED", f"{row}: {test['name']}", "skipped here", bar)
+            continue
+        if "failures" in test:
+            figure = one_line(test["failures"][0]["failure"])[:160]
+        rows.counted(f"{row}: {test['name']}", "failures" not in test, figure, bar)
+    if not tests or (done.returncode != 0 and not any("failures" in test for test in tests)):
+        rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {len(tests)} tests", "each test passes")
 
 
 def machine():
+    """The CPU, and the commit that was measured: "...-dirty" where the sources differ from it."""
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                  platform.processor())
-    commit = run("git", "-C", ROOT, "rev-parse", "--short", "HEAD", check=False).stdout.strip() or "unknown"
-    return model, commit
+    commit = run("git", "-C", ROOT, "describe", "--always", "--dirty", "--exclude=*", check=False).stdout.strip()
+    return model, commit or "unknown"
 
 
 def compiler():
@@ -144,7 +174,7 @@ def main(title, name, measure, add_options=None):
     print(header)
     rows = Rows()
     with tempfile.TemporaryDirectory(prefix="acceptance.") as work:
-        measure(rows, work, options)
+        rows.section(measure, work, options)
     if options.keep:
         RESULTS.mkdir(parents=True, exist_ok=True)
         (RESULTS / f"{name}-{today}-{commit}.txt").write_text("\n".join([header, *rows.lines]) + "\n")

@@ -24,20 +24,26 @@ MODELS = {
     "layernorm": [],
     "mha": [],
 }
-def verify_rows(rows, work, server):
-    for name, arguments in MODELS.items():
-        model = generate(work, name, *arguments)
-        status, report = ctl("verify", model, "--server", server, check=False)
-        if "outputs" not in report:
-            rows.counted(f"verify {name}", False, report["error"]["message"][:120], "outside 0, fallbacks 0")
-            continue
-        outside = sum(o["outside"] for o in report["outputs"])
-        worst = max(o["max_rel"] for o in report["outputs"])
-        ok = status == 0 and report["pass"] and outside == 0 and report["fallbacks"] == 0
-        rows.counted(
-            f"verify {name}", ok,
-            f"{report['nodes']} nodes, {report['kernels']} kernels, max_rel {worst:.1e}, outside {outside}, "
-            f"fallbacks {report['fallbacks']}", "outside 0, fallbacks 0")
+
+
+def verify_rows(rows, work):
+    with Daemon(work) as daemon:
+        for name, arguments in MODELS.items():
+            rows.section(verify_row, name, generate(work, name, *arguments), daemon.address)
+
+
+def verify_row(rows, name, model, server):
+    status, report = ctl("verify", model, "--server", server, check=False)
+    if "outputs" not in report:
+        rows.counted(f"verify {name}", False, report["error"]["message"][:120], "outside 0, fallbacks 0")
+        return
+    outside = sum(o["outside"] for o in report["outputs"])
+    worst = max(o["max_rel"] for o in report["outputs"])
+    ok = status == 0 and report["pass"] and outside == 0 and report["fallbacks"] == 0
+    rows.counted(
+        f"verify {name}", ok,
+        f"{report['nodes']} nodes, {report['kernels']} kernels, max_rel {worst:.1e}, outside {outside}, "
+        f"fallbacks {report['fallbacks']}", "outside 0, fallbacks 0")
 
 
 def plan_rows(rows, work):
@@ -156,16 +162,15 @@ def peer_rows(rows, work):
 
 
 def measure(rows, work, options):
-    with Daemon(work) as daemon:
-        verify_rows(rows, work, daemon.address)
-    plan_rows(rows, work)
-    cache_rows(rows, work)
-    bad_input_rows(rows)
+    rows.section(verify_rows, work)
+    rows.section(plan_rows, work)
+    rows.section(cache_rows, work)
+    rows.section(bad_input_rows)
     if options.quick:
         return
-    service_timing_rows(rows, work)
-    latency_rows(rows, work)
-    peer_rows(rows, work)
+    rows.section(service_timing_rows, work)
+    rows.section(latency_rows, work)
+    rows.section(peer_rows, work)
     rows.add("UNMEASURED", "bare Debian 12, both README commands", "tests/bare.sh measures them", "10 and 20 minutes")
 
 

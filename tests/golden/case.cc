@@ -8,7 +8,7 @@
 namespace fusion {
 namespace {
 
-constexpr std::string_view kSuffixes[] = {"", " contains", " lacks"};
+constexpr std::string_view kSuffixes[] = {"", " contains", " lacks", ""};  // by kind
 
 // The words before the colon of a line that starts a section; empty if it starts none.
 std::string_view SectionOf(std::string_view line) {
@@ -65,10 +65,11 @@ std::string Compare(const Expectation& expected, std::string_view text) {
   }
   std::vector<std::string_view> got = Lines(text);
   if (expected.kind == Expectation::kLacks) {
-    for (std::string_view line : Lines(expected.body)) {
-      if (std::find(got.begin(), got.end(), line) != got.end()) {
-        return StrCat("has the line ", Quote(line), " in\n", text);
-      }
+    for (std::string_view part : Lines(expected.body)) {
+      bool has = std::any_of(got.begin(), got.end(), [part](std::string_view line) {
+        return line.find(part) != std::string_view::npos;
+      });
+      if (has) return StrCat("has ", Quote(part), " in\n", text);
     }
     return "";
   }
@@ -139,6 +140,11 @@ absl::StatusOr<GoldenCase> ParseCase(std::string_view text) {
   }
   if (golden.input.empty()) return InvalidArgument("no input");
   if (golden.expected.empty()) return InvalidArgument("nothing is expected");
+  for (const Expectation& e : golden.expected) {
+    if (!Lines(e.body).empty()) continue;
+    return InvalidArgument("expect ", e.kind == Expectation::kError ? "error" : e.stage,
+                           kSuffixes[static_cast<size_t>(e.kind)], ": no line");
+  }
   return golden;
 }
 

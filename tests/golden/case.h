@@ -12,7 +12,7 @@ struct Expectation {
   enum Kind : uint8_t {
     kText,      // the whole text
     kContains,  // these lines, in this order, others between them; spaces at both ends do not count
-    kLacks,     // none of these lines
+    kLacks,     // no line that contains one of these: what is not there has no number to name
     kError,     // the stages fail with a message that contains these lines
   };
   Kind kind = kText;
@@ -42,7 +42,7 @@ struct GoldenCase {
   std::vector<Expectation> expected;
 };
 
-/// Fails with the line.
+/// Fails with the line, or with the expectation that says nothing.
 absl::StatusOr<GoldenCase> ParseCase(std::string_view text);
 /// The text that ParseCase reads.
 std::string ToString(const GoldenCase& golden);

@@ -87,6 +87,20 @@ TEST(GoldenCases, MalformedOnesAreRefused) {
   EXPECT_FALSE(ParseCase("# only a comment\n").ok());
   EXPECT_FALSE(ParseCase("input:\ngraph \"g\" {}\n").ok());
   EXPECT_FALSE(ParseCase("options: --threads 1\nstray\ninput:\n").ok());
+  const std::string good = kCase;
+  for (const char* empty : {"expect program contains:\n", "expect program lacks:\n\n",
+                            "expect program:\n", "expect error:\n"}) {
+    EXPECT_FALSE(ParseCase(good + empty).ok()) << empty << "would pass whatever happens";
+  }
+}
+
+TEST(GoldenCases, LacksNamesPartsOfLines) {
+  GoldenCase golden = ParseCase(kCase).value();
+  golden.expected = {{.kind = Expectation::kLacks, .stage = "program", .body = "= Exp\n"}};
+  EXPECT_TRUE(RunCase(&golden, /*update=*/false).ok());
+  golden.expected[0].body = "= Exp\n= Relu\n";
+  std::string message(Message(RunCase(&golden, /*update=*/false)));
+  EXPECT_NE(message.find("has \"= Relu\" in"), std::string::npos) << message;
 }
 
 }  // namespace

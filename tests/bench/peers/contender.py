@@ -1,9 +1,11 @@
 """Programs that load a model once and time bursts of runs on demand: ours and onnxruntime. Standard library only."""
 
+import contextlib
 import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ROOT / "build/peers"
@@ -32,8 +34,9 @@ class Contender:
 
     def __init__(self, argv, name):
         self.name = name
+        self.stderr = tempfile.TemporaryFile("w+")  # nobody reads along: a full pipe would stop it
         self.process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=self.stderr, text=True)
 
     def burst(self, runs):
         """Microseconds of each of so many runs."""
@@ -44,15 +47,24 @@ class Contender:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise RuntimeError(f"{self.name}: {self.process.stderr.read().strip()[-500:]}")
+            self.process.wait(timeout=60)
+            self.stderr.seek(0)
+            raise RuntimeError(f"{self.name}: exit {self.process.returncode}: {self.stderr.read().strip()[-500:]}")
         return json.loads(line)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *unused):
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
+        with contextlib.suppress(BrokenPipeError):  # closing writes what is left; burst has said that it is gone
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.stderr.close()
 
 
 def ours(server, model, threads):
