@@ -136,8 +136,19 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
     types.push_back(id == kNoTensor ? std::nullopt : std::optional(graph_.tensor(id).type));
   }
   OpCall call(def, std::move(types), attrs, static_cast<int>(output_names.size()));
-  auto inferred = InferOutputTypes(call);
+  auto inferred = InferOutputTypes(call, &count_);
   if (!inferred.ok()) return Annotate(inferred.status(), DescribeNode(name, def.name));
+  if (count_.loop_ops > options_.loop_op_limit) {
+    return ResourceExhausted(DescribeNode(name, def.name),
+                             ": the nodes so far are taken apart into ", count_.loop_ops,
+                             " primitive ops; ", options_.loop_op_limit, " are allowed");
+  }
+  if (count_.constant_bytes > options_.step_constant_byte_limit) {
+    return ResourceExhausted(DescribeNode(name, def.name),
+                             ": the nodes so far are taken apart into ", "steps with ",
+                             count_.constant_bytes, " bytes of constants; ",
+                             options_.step_constant_byte_limit, " are allowed");
+  }
   for (const TensorType& type : *inferred) {
     absl::Status size = CheckTensorSize(type);
     if (!size.ok()) return Annotate(size, DescribeNode(name, def.name));

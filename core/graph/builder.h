@@ -17,6 +17,10 @@ struct BuilderOptions {
   /// beyond them stays a node.
   int64_t fold_total_bytes = int64_t{64} << 20;
   double fold_total_points = 0x1p30;
+  /// Primitive ops of all nodes together, folded ones included, and bytes of the constants of their
+  /// steps.
+  int64_t loop_op_limit = kMaxGraphLoopOps;
+  int64_t step_constant_byte_limit = kMaxGraphStepConstantBytes;
 };
 
 /// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes; a symbol
@@ -45,7 +49,8 @@ class GraphBuilder {
   /// `client_has_bytes`: the constant is an initialiser of the client's model under this name.
   TensorId AddConstant(std::string name, HostTensor value, bool client_has_bytes = false);
 
-  /// Adds a node with one output. kNoTensor marks an absent optional input.
+  /// Adds a node with one output. ResourceExhausted where it takes the graph beyond
+  /// a limit of BuilderOptions. kNoTensor marks an absent optional input.
   absl::StatusOr<TensorId> AddNode(std::string_view op, std::vector<TensorId> inputs,
                                    AttrMap attrs = {}, std::string name = "",
                                    std::string output_name = "");
@@ -75,6 +80,7 @@ class GraphBuilder {
   Graph graph_;
   BuilderOptions options_;
   double bytes_ = 0;  // of the tensors of static shape
+  StepCount count_;
   absl::Status too_large_ = absl::OkStatus();
 };
 

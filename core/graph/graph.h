@@ -15,6 +15,12 @@ using NodeId = int32_t;
 inline constexpr TensorId kNoTensor = -1;
 inline constexpr NodeId kNoNode = -1;
 
+/// Primitive ops, views included, that all nodes of a graph may be taken apart into: sequences and
+/// pads that are written out multiply nodes.
+inline constexpr int64_t kMaxGraphLoopOps = int64_t{1} << 18;
+/// Bytes of the constants that taking a graph apart may write down.
+inline constexpr int64_t kMaxGraphStepConstantBytes = int64_t{1} << 30;
+
 enum class TensorKind : uint8_t {
   kInput,         // given at every run
   kWeight,        // constant of the client: known by name, type and shape, bytes never seen here

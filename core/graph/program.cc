@@ -111,6 +111,7 @@ void ProgramBuilder::NoteDirectUse(ValueId value, const LoopBody& body, size_t i
 
 ValueId ProgramBuilder::Materialise(const Handle& handle) {
   if (!handle.view) return handle.base;
+  ++count_.loop_ops;
   Value out{.type = handle.view->OutputType(),
             .kind = TensorKind::kIntermediate,
             .value = {},
@@ -150,6 +151,7 @@ void ProgramBuilder::InlineIndices(LoopBody* body, std::vector<Handle>* inputs) 
 absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label, LoopBody body,
                                                                std::vector<Handle> inputs,
                                                                NodeId origin) {
+  ++count_.loop_ops;
   InlineIndices(&body, &inputs);
   bool view = body.IsView();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -192,6 +194,7 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
 absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddReinterpret(const OpCall& call,
                                                                       const Handle& input,
                                                                       NodeId origin) {
+  ++count_.loop_ops;
   ASSIGN_OR_RETURN(TensorType type, call.def().reinterpret(call));
   ValueId base = Materialise(input);
   direct_uses_[static_cast<size_t>(base)].mixed = true;
@@ -210,6 +213,18 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddReinterpret(const OpCa
   return Handle{.base = id, .view = {}, .origin = origin};
 }
 
+absl::Status ProgramBuilder::CheckLimits() const {
+  if (count_.loop_ops > options_.loop_op_limit) {
+    return ResourceExhausted("the nodes so far are taken apart into more than ",
+                             options_.loop_op_limit, " primitive ops");
+  }
+  if (count_.constant_bytes > options_.step_constant_byte_limit) {
+    return ResourceExhausted("the nodes so far are taken apart into steps with more than ",
+                             options_.step_constant_byte_limit, " bytes of constants");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposition(
     const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
   Decomposition steps(call);
@@ -217,6 +232,8 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
   std::vector<Handle> handles = inputs;
   for (const Decomposition::Step& step : steps.steps()) {
     if (step.def == nullptr) {
+      count_.constant_bytes += step.constant->byte_size();
+      RETURN_IF_ERROR(CheckLimits());
       Value constant{.type = {step.constant->dtype(), Shape(step.constant->dims())},
                      .kind = TensorKind::kConstant,
                      .value = std::make_shared<const HostTensor>(*step.constant),
@@ -259,6 +276,7 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
     ASSIGN_OR_RETURN(Handle handle, AddLoop(def.name, *std::move(body), inputs, origin));
     outputs.push_back(std::move(handle));
   }
+  RETURN_IF_ERROR(CheckLimits());
   return outputs;
 }
 

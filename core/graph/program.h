@@ -61,10 +61,14 @@ struct ProgramOptions {
   /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every
   /// view is an op of its own, as the evaluator wants it.
   bool absorb_views = true;
+  /// Primitive ops and copies of views, all nodes together.
+  int64_t loop_op_limit = kMaxGraphLoopOps;
+  /// Bytes of the constants of their steps.
+  int64_t step_constant_byte_limit = kMaxGraphStepConstantBytes;
 };
 
-/// Takes a graph of static shapes apart. Fails with Unimplemented, naming the node, where a
-/// symbolic dim is left.
+/// Takes a graph of static shapes apart. Errors name the node: Unimplemented where a symbolic dim
+/// is left, ResourceExhausted beyond a limit of ProgramOptions.
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options = {});
 
 /// Strides in elements of a value as it is stored.

@@ -23,7 +23,7 @@ class ProgramBuilder {
   ValueId AddValue(Value value);
 
   /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
-  /// one handle an output.
+  /// one handle an output. ResourceExhausted beyond the limits of one program.
   absl::StatusOr<std::vector<Handle>> AddCall(const OpCall& call, const std::vector<Handle>& inputs,
                                               NodeId origin);
   /// The value behind a handle; a view is written to memory by a "Copy".
@@ -44,7 +44,10 @@ class ProgramBuilder {
   absl::StatusOr<Handle> AddReinterpret(const OpCall& call, const Handle& input, NodeId origin);
   void NoteDirectUse(ValueId value, const LoopBody& body, size_t input);
 
+  absl::Status CheckLimits() const;
+
   ProgramOptions options_;
+  StepCount count_;  // of the calls so far, copies of views included
   Program program_;
   // How a value is looked at by the ops that use it directly: all through one permutation, or
   // otherwise.

@@ -62,7 +62,7 @@ absl::Status CheckCall(const OpCall& call) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call) {
+absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call, StepCount* count) {
   RETURN_IF_ERROR(CheckCall(call));
   RETURN_IF_ERROR(CheckOutputCount(call));
   const OpDef& def = call.def();
@@ -73,10 +73,15 @@ absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call) {
   if (def.decompose) {
     Decomposition steps(call);
     ASSIGN_OR_RETURN(Decomposition::Value out, def.decompose(steps));
+    if (count != nullptr) {
+      count->loop_ops += steps.count().loop_ops;
+      count->constant_bytes += steps.count().constant_bytes;
+    }
     std::vector<TensorType> types = {steps.type(out)};
     for (Decomposition::Value more : steps.more_outputs()) types.push_back(steps.type(more));
     return types;
   }
+  if (count != nullptr) count->loop_ops += call.outputs();
   std::vector<TensorType> types;
   for (int i = 0; i < call.outputs(); ++i) {
     auto body = def.body(call, i);

@@ -68,6 +68,7 @@ Decomposition::Value Decomposition::Scalar(DType type, double value) {
 
 Decomposition::Value Decomposition::Constant(HostTensor constant) {
   types_.push_back(TensorType{constant.dtype(), Shape(constant.dims())});
+  count_.constant_bytes += constant.byte_size();
   steps_.push_back(Step{.inputs = {}, .attrs = {}, .constant = std::move(constant)});
   return static_cast<Value>(types_.size()) - 1;
 }
@@ -80,7 +81,7 @@ absl::StatusOr<Decomposition::Value> Decomposition::Apply(std::string_view op,
   std::vector<std::optional<TensorType>> types;
   for (Value v : inputs) types.push_back(types_[static_cast<size_t>(v)]);
   OpCall step_call(*def, std::move(types), attrs);
-  ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferOutputTypes(step_call));
+  ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferOutputTypes(step_call, &count_));
   types_.push_back(outputs[0]);
   steps_.push_back(Step{.def = def,
                         .inputs = std::move(inputs),

@@ -54,6 +54,12 @@ class OpCall {
   int outputs_;
 };
 
+/// What a call is taken apart into, down to ops that are not composites.
+struct StepCount {
+  int64_t loop_ops = 0;  // views included
+  int64_t constant_bytes = 0;
+};
+
 /// A composite op in terms of others, written down step by step. Types are inferred as the steps
 /// are added.
 ///
@@ -85,6 +91,8 @@ class Decomposition {
   /// steps()[i] defines value `call().inputs() + i`.
   const std::vector<Step>& steps() const { return steps_; }
   const TensorType& type(Value v) const { return *types_[static_cast<size_t>(v)]; }
+  /// Of the steps so far, those inside composite steps included.
+  const StepCount& count() const { return count_; }
   /// Outputs 1, 2, ... that the call names, in order.
   const std::vector<Value>& more_outputs() const { return more_outputs_; }
 
@@ -92,6 +100,7 @@ class Decomposition {
   const OpCall* call_;
   std::vector<std::optional<TensorType>> types_;
   std::vector<Step> steps_;
+  StepCount count_;
   std::vector<Value> more_outputs_;
 };
 
