@@ -74,16 +74,45 @@ std::vector<int64_t> IndexedExtents(const Program& program) {
   return extent;
 }
 
-// Per value of the program, whether it is an integer that an op makes a float of: a mask, as a
-// rule.
-std::vector<bool> MasksAsIntegers(const Program& program) {
-  std::vector<bool> mask(program.values.size(), false);
-  for (const LoopOp& op : program.ops) {
-    if (op.kind != LoopOp::kLoop || !IsFloat(op.body.value.type())) continue;
-    for (ValueId v : op.inputs) {
-      DType type = program.value(v).type.dtype;
-      mask[static_cast<size_t>(v)] = !IsFloat(type) && type != DType::kBool;
+// Whether some factor in the expression is a large constant.
+bool MultipliesByLargeNumber(const Expr& expr) {
+  constexpr double kLarge = 1000;
+  bool found = false;
+  expr.VisitOnce([&](const Expr& e) {
+    if (e.op() != ScalarOp::kMul || !IsFloat(e.type())) return;
+    for (const Expr& factor : e.args()) {
+      found |= factor.op() == ScalarOp::kConst && std::fabs(factor.value()) >= kLarge;
     }
+  });
+  return found;
+}
+
+// Per value of the program, whether it depends on integer inputs (and constants) alone and is
+// multiplied by a large number while it does: a padding mask, as a rule.
+std::vector<bool> MasksAsIntegers(const Program& program) {
+  std::vector<bool> of_integers(program.values.size(), false);
+  for (ValueId v : program.inputs) {
+    DType type = program.value(v).type.dtype;
+    of_integers[static_cast<size_t>(v)] = !IsFloat(type) && type != DType::kBool;
+  }
+  for (const LoopOp& op : program.ops) {
+    bool any = false;
+    bool all = true;
+    for (ValueId v : op.inputs) {
+      bool here = of_integers[static_cast<size_t>(v)];
+      any |= here;
+      all &= here || program.value(v).kind == TensorKind::kConstant;
+    }
+    of_integers[static_cast<size_t>(op.output)] = any && all;
+  }
+  std::vector<bool> mask(program.values.size(), false);
+  for (size_t o = program.ops.size(); o-- > 0;) {
+    const LoopOp& op = program.ops[o];
+    auto out = static_cast<size_t>(op.output);
+    if (!of_integers[out]) continue;
+    bool large = op.kind == LoopOp::kLoop && MultipliesByLargeNumber(op.body.value);
+    if (!mask[out] && !large) continue;
+    for (ValueId v : op.inputs) mask[static_cast<size_t>(v)] = of_integers[static_cast<size_t>(v)];
   }
   return mask;
 }

@@ -16,9 +16,10 @@ HostTensor RandomTensor(const TensorType& type, uint64_t seed);
 HostTensor AdversarialTensor(const TensorType& type, uint64_t seed);
 
 /// One tensor per input of `program`. Inputs that index a dim hold valid indices of it. Integers
-/// that become floats are 0 or 1, as masks are: with (1 - mask) * -10000 anything else would drown
-/// scores in the rounding of large numbers. Floats that a product sums over K are scaled by K^-1/4,
-/// so that results of sums stay near 1 and exp() of them finite. Deterministic.
+/// that are multiplied by large constants before they meet other data are 0 or 1, as masks are:
+/// with (1 - mask) * -10000 anything else would drown scores in the rounding of large numbers.
+/// Floats that a product sums over K are scaled by K^-1/4, so that results of sums stay near 1 and
+/// exp() of them finite. Deterministic.
 std::vector<HostTensor> RandomInputs(const Program& program, uint64_t seed, bool adversarial);
 
 }  // namespace fusion
