@@ -96,6 +96,30 @@ OpDef RealFunction(std::string name, std::vector<std::string> params,
 
 Expr ConstLike(const Expr& x, double value) { return Expr::Const(x.type(), value); }
 
+Expr ExpMinusOne(const Expr& x) {
+  Expr half = Expr::Unary(ScalarOp::kTanh, x * ConstLike(x, 0.5));
+  return half * (Expr::Unary(ScalarOp::kExp, x) + ConstLike(x, 1));
+}
+
+Expr HyperbolicCosine(const Expr& x) {
+  // e^|x| / 2 as a product: e^|x| alone is infinite before the result is.
+  Expr root = Expr::Unary(ScalarOp::kExp, Expr::Unary(ScalarOp::kAbs, x) * ConstLike(x, 0.5));
+  Expr large = (root * ConstLike(x, 0.5)) * root;
+  return large + ConstLike(x, 0.25) / large;
+}
+
+Expr SoftplusOf(const Expr& x) {
+  Expr small =
+      Expr::Unary(ScalarOp::kExp, Expr::Unary(ScalarOp::kNeg, Expr::Unary(ScalarOp::kAbs, x)));
+  Expr log = Expr::Unary(ScalarOp::kLog, ConstLike(x, 1) + small);
+  return Expr::Binary(ScalarOp::kMax, x, ConstLike(x, 0)) + log;
+}
+
+absl::Status CheckFloatSupported(const OpCall& call) {
+  if (IsFloat(call.dtype(0))) return absl::OkStatus();
+  return Unimplemented("input 0 is ", DTypeName(call.dtype(0)), "; supported: float types");
+}
+
 OpDef BinaryOp(std::string name, ScalarOp op) {
   return {.name = std::move(name),
           .min_inputs = 2,
@@ -118,7 +142,7 @@ OpDef BinaryOp(std::string name, ScalarOp op) {
 OpDef VariadicOp(std::string name, ScalarOp op) {
   return {.name = std::move(name),
           .max_inputs = kMaxVariadicInputs,
-          .min_opset = 8,
+          .min_opset = 6,  // until 8 without broadcasting
           .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             for (int i = 1; i < call.inputs(); ++i) RETURN_IF_ERROR(call.CheckSameType(0, i));
             if (call.dtype(0) == DType::kBool) {
@@ -207,20 +231,39 @@ absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Val
   return d.Apply("Cast", {x}, {{"to", std::string(DTypeName(type))}});
 }
 
-absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition::Value x,
-                                                 const std::vector<int64_t>& axes, double epsilon) {
+absl::StatusOr<Spread> SpreadOver(Decomposition& d, Decomposition::Value x,
+                                  const std::vector<int64_t>& axes) {
   DType type = d.type(x).dtype;
   if (!IsFloat(type)) {
     return InvalidArgument("input 0 is ", DTypeName(type), ", expected a float type");
   }
   AttrMap over = {{"axes", axes}};
+  Spread out;
   ASSIGN_OR_RETURN(auto mean, d.Apply("ReduceMean", {x}, over));
-  ASSIGN_OR_RETURN(auto centred, d.Apply("Sub", {x, mean}));
-  ASSIGN_OR_RETURN(auto square, d.Apply("Mul", {centred, centred}));
-  ASSIGN_OR_RETURN(auto variance, d.Apply("ReduceMean", {square}, over));
-  ASSIGN_OR_RETURN(auto safe, d.Apply("Add", {variance, d.Scalar(type, epsilon)}));
+  ASSIGN_OR_RETURN(out.centred, d.Apply("Sub", {x, mean}));
+  ASSIGN_OR_RETURN(auto square, d.Apply("Mul", {out.centred, out.centred}));
+  ASSIGN_OR_RETURN(out.variance, d.Apply("ReduceMean", {square}, over));
+  return out;
+}
+
+absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition::Value x,
+                                                 const std::vector<int64_t>& axes, double epsilon) {
+  ASSIGN_OR_RETURN(Spread spread, SpreadOver(d, x, axes));
+  ASSIGN_OR_RETURN(auto safe,
+                   d.Apply("Add", {spread.variance, d.Scalar(d.type(x).dtype, epsilon)}));
   ASSIGN_OR_RETURN(auto deviation, d.Apply("Sqrt", {safe}));
-  return d.Apply("Div", {centred, deviation});
+  return d.Apply("Div", {spread.centred, deviation});
+}
+
+absl::StatusOr<SoftmaxSteps> ExponentialsOf(Decomposition& d) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> axes, SoftmaxAxes(d.call()));
+  AttrMap over = {{"axes", axes}};
+  SoftmaxSteps out;
+  ASSIGN_OR_RETURN(auto max, d.Apply("ReduceMax", {d.in(0)}, over));
+  ASSIGN_OR_RETURN(out.shifted, d.Apply("Sub", {d.in(0), max}));
+  ASSIGN_OR_RETURN(out.exponentials, d.Apply("Exp", {out.shifted}));
+  ASSIGN_OR_RETURN(out.sum, d.Apply("ReduceSum", {out.exponentials}, over));
+  return out;
 }
 
 absl::StatusOr<std::vector<int64_t>> SoftmaxAxes(const OpCall& call) {
@@ -244,6 +287,26 @@ absl::Status NormaliseSoftmax(OnnxCall& call) {
     call.attrs.Set("flatten", int64_t{1});
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> BlockSize(const OpCall& call) {
+  if (call.shape(0).rank() != 4 || !call.shape(0).is_static()) {
+    return InvalidArgument("input 0 ", call.in(0).ToString(), ", expected four static dims");
+  }
+  int64_t size = call.attrs().Int("blocksize", 0);
+  if (size < 1 || size > kMaxBlockSize) {
+    return InvalidArgument("attribute \"blocksize\" is ", size, ", expected 1..", kMaxBlockSize);
+  }
+  return size;
+}
+
+absl::StatusOr<Decomposition::Value> RegroupBlocks(Decomposition& d, const Dims& split,
+                                                   const Dims& perm, const Dims& shape) {
+  // Dims without elements are meant as they stand.
+  auto as = [](const Dims& dims) { return AttrMap{{"shape", dims}, {"allowzero", int64_t{1}}}; };
+  ASSIGN_OR_RETURN(auto blocks, d.Apply("Reshape", {d.in(0)}, as(split)));
+  ASSIGN_OR_RETURN(auto turned, d.Apply("Transpose", {blocks}, {{"perm", perm}}));
+  return d.Apply("Reshape", {turned}, as(shape));
 }
 
 LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index) {

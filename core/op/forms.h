@@ -22,6 +22,14 @@ OpDef RealFunction(std::string name, std::vector<std::string> params,
                    std::function<Expr(const AttrMap& attrs, const Expr& x)> value);
 /// A constant of x's type.
 Expr ConstLike(const Expr& x, double value);
+/// e^x - 1, exact to rounding near 0 too, where the difference itself would cancel.
+Expr ExpMinusOne(const Expr& x);
+/// (e^x + e^-x) / 2, finite wherever the result is.
+Expr HyperbolicCosine(const Expr& x);
+/// log(1 + e^x) without overflow.
+Expr SoftplusOf(const Expr& x);
+/// Unimplemented unless input 0 is of a float type: for ops that ONNX defines on integers as well.
+absl::Status CheckFloatSupported(const OpCall& call);
 /// Definition of c = op(a, b) with broadcasting.
 OpDef BinaryOp(std::string name, ScalarOp op);
 /// Most inputs an op of any number of them takes.
@@ -52,6 +60,16 @@ OpDef ReduceComposite(
 /// The attributes every Reduce* op shares.
 std::vector<ParamSpec> ReduceParams();
 
+/// Largest blocksize of DepthToSpace and SpaceToDepth; keeps products of its square and an extent
+/// inside 64 bits.
+inline constexpr int64_t kMaxBlockSize = 1024;
+/// Attribute "blocksize" of an op on [batch, channels, height, width]; InvalidArgument for another
+/// rank, symbolic dims or a size outside 1..kMaxBlockSize.
+absl::StatusOr<int64_t> BlockSize(const OpCall& call);
+/// Input 0 seen as `split`, its dims permuted, seen as `shape`.
+absl::StatusOr<Decomposition::Value> RegroupBlocks(Decomposition& d, const Dims& split,
+                                                   const Dims& perm, const Dims& shape);
+
 /// Loop body of a view: output of `extents`, whose element at the axes' coordinates is in0[index].
 LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index);
 
@@ -67,6 +85,15 @@ absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition:
 /// x as `type`; x itself if it is.
 absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type);
 
+/// x - mean and the mean of its squares, both over `axes` (kept with extent 1). InvalidArgument
+/// unless x is of a float type.
+struct Spread {
+  Decomposition::Value centred = 0;
+  Decomposition::Value variance = 0;
+};
+absl::StatusOr<Spread> SpreadOver(Decomposition& d, Decomposition::Value x,
+                                  const std::vector<int64_t>& axes);
+
 /// (x - mean) / sqrt(variance + epsilon), both over `axes`.
 absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition::Value x,
                                                  const std::vector<int64_t>& axes, double epsilon);
@@ -75,6 +102,14 @@ absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition
 /// behind it.
 absl::StatusOr<std::vector<int64_t>> SoftmaxAxes(const OpCall& call);
 std::vector<ParamSpec> SoftmaxParams();
+/// What Softmax and LogSoftmax of input 0 share. The maximum is taken out so that no exponential
+/// overflows.
+struct SoftmaxSteps {
+  Decomposition::Value shifted = 0;       // x - max x
+  Decomposition::Value exponentials = 0;  // e^shifted
+  Decomposition::Value sum = 0;           // of them
+};
+absl::StatusOr<SoftmaxSteps> ExponentialsOf(Decomposition& d);
 /// Sets "flatten" for nodes from before opset 13: their input was taken as two dims, cut at `axis`
 /// (default 1).
 absl::Status NormaliseSoftmax(OnnxCall& call);

@@ -121,7 +121,13 @@ absl::Status CheckShape(const OpCall& call, int input, std::string_view name,
 }
 
 absl::Status CheckSequenceLengths(const OpCall& call, const Sizes& sizes) {
-  for (int64_t length : call.attrs().Ints("sequence_lens")) {
+  if (!call.attrs().Has("sequence_lens")) return absl::OkStatus();
+  std::vector<int64_t> lengths = call.attrs().Ints("sequence_lens");
+  if (Dim(static_cast<int64_t>(lengths.size())) != sizes.batch) {
+    return InvalidArgument("sequence_lens has ", lengths.size(), " entries, expected one for each",
+                           " of the batch of ", sizes.batch.ToString());
+  }
+  for (int64_t length : lengths) {
     if (length != sizes.steps) {
       return Unimplemented("sequence_lens has the entry ", length, "; only the full length ",
                            sizes.steps, " is supported");

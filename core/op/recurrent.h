@@ -34,7 +34,8 @@ struct RecurrentStep {
   /// [3 * hidden_size]; kAbsent: none.
   Decomposition::Value peephole = kAbsent;
   int64_t hidden_size = 0;
-  /// Gates' inputs are cut to [-clip, clip]; 0: not.
+  /// Gates' inputs are cut to [-clip, clip]; 0: not. The cell state is not cut before its
+  /// activation h, although ONNX speaks of the input of all activations: onnxruntime does not.
   double clip = 0;
   /// The activations f, g, h of this direction, clip not included.
   std::vector<std::function<absl::StatusOr<Decomposition::Value>(Decomposition::Value)>> activation;

@@ -42,6 +42,7 @@ absl::StatusOr<AutoPad> AutoPadOf(const OpCall& call) {
 // sides.
 void PadToSame(bool upper, Window* w) {
   w->count = (w->extent + w->stride - 1) / w->stride;
+  if (w->count == 0) return;  // nothing to pad
   int64_t total = std::max<int64_t>((w->count - 1) * w->stride + w->span() - w->extent, 0);
   w->pad_begin = upper ? total / 2 : total - total / 2;
   w->pad_end = total - w->pad_begin;
@@ -117,7 +118,7 @@ absl::StatusOr<std::vector<Window>> WindowsOf(const OpCall& call,
     } else {
       RETURN_IF_ERROR(CountWindows(call.attrs().Int("ceil_mode", 0) != 0, d, &w));
     }
-    int64_t covered = (w.count - 1) * w.stride + w.span();
+    int64_t covered = w.count == 0 ? 0 : (w.count - 1) * w.stride + w.span();
     w.fill_end = std::max<int64_t>(covered - w.extent - w.pad_begin, 0);
   }
   return windows;
@@ -191,7 +192,8 @@ absl::StatusOr<std::vector<Slide>> SlidesOf(const OpCall& call,
              .kernel = kernel[d],
              .stride = strides[d],
              .dilation = dilations[d]};
-    RETURN_IF_ERROR(CountWindows(/*ceil_mode=*/false, d, &w));
+    // WindowsOf has refused what does not fit; what is left is an auto_pad dim without elements.
+    if (w.extent >= w.span()) RETURN_IF_ERROR(CountWindows(/*ceil_mode=*/false, d, &w));
     slides.push_back({w.kernel, w.stride, w.dilation, w.count});
   }
   return slides;

@@ -7,7 +7,7 @@ OpDef DefineCelu() {
   return RealFunction("Celu", {"alpha"}, [](const AttrMap& attrs, const Expr& x) {
     Expr alpha = ConstLike(x, attrs.Float("alpha", 1));
     Expr negative = Expr::Binary(ScalarOp::kLt, x, ConstLike(x, 0));
-    Expr bent = Expr::Unary(ScalarOp::kExp, x / alpha) - ConstLike(x, 1);
+    Expr bent = ExpMinusOne(x / alpha);
     return Expr::Select(negative, alpha * bent, x);
   });
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/op/forms.h"
 #include "core/op/windows.h"
 
@@ -25,6 +27,10 @@ absl::StatusOr<std::vector<int64_t>> KernelOf(const OpCall& call, int64_t groups
     return InvalidArgument("attribute \"group\" is ", groups, ", the ", w.dim(0).value(),
                            " output channels of input 1 ", call.in(1).ToString(),
                            " do not divide by it");
+  }
+  if (groups > kMaxExtent / std::max<int64_t>(w.dim(1).value(), 1)) {
+    return InvalidArgument("attribute \"group\" is ", groups, ", input 1 ", call.in(1).ToString(),
+                           ": more than ", kMaxExtent, " input channels");
   }
   Dim channels = w.dim(1) * groups;
   if (x.dim(1) != channels) {

@@ -15,22 +15,16 @@ OpDef DefineDepthToSpace() {
               return InvalidArgument("attribute \"mode\" is ", QuoteShort(*mode),
                                      ", expected DCR or CRD");
             }
-            if (call.shape(0).rank() != 4 || !call.shape(0).is_static()) {
-              return InvalidArgument("input 0 ", call.in(0).ToString(),
-                                     ", expected four static dims");
-            }
+            ASSIGN_OR_RETURN(int64_t b, BlockSize(call));
             Dims x = call.shape(0).ToDims();
-            int64_t b = call.attrs().Int("blocksize", 1);
-            if (b < 1 || b > (1 << 20) || x[1] % (b * b) != 0) {
+            if (x[1] % (b * b) != 0) {
               return InvalidArgument("attribute \"blocksize\" is ", b, ", ", x[1],
                                      " channels do not divide by its square");
             }
             int64_t c = x[1] / (b * b);
             Dims split = crd ? Dims{x[0], c, b, b, x[2], x[3]} : Dims{x[0], b, b, c, x[2], x[3]};
             Dims perm = crd ? Dims{0, 1, 4, 2, 5, 3} : Dims{0, 3, 4, 1, 5, 2};
-            ASSIGN_OR_RETURN(auto blocks, d.Apply("Reshape", {d.in(0)}, {{"shape", split}}));
-            ASSIGN_OR_RETURN(auto turned, d.Apply("Transpose", {blocks}, {{"perm", perm}}));
-            return d.Apply("Reshape", {turned}, {{"shape", Dims{x[0], c, x[2] * b, x[3] * b}}});
+            return RegroupBlocks(d, split, perm, {x[0], c, x[2] * b, x[3] * b});
           }};
 }
 

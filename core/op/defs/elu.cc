@@ -6,7 +6,7 @@ namespace fusion {
 OpDef DefineElu() {
   return RealFunction("Elu", {"alpha"}, [](const AttrMap& attrs, const Expr& x) {
     Expr negative = Expr::Binary(ScalarOp::kLt, x, ConstLike(x, 0));
-    Expr bent = Expr::Unary(ScalarOp::kExp, x) - ConstLike(x, 1);
+    Expr bent = ExpMinusOne(x);
     return Expr::Select(negative, ConstLike(x, attrs.Float("alpha", 1)) * bent, x);
   });
 }

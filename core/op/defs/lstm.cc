@@ -42,6 +42,7 @@ absl::StatusOr<RecurrentState> LstmStep(Decomposition& d, const RecurrentStep& s
     ASSIGN_OR_RETURN(after.cell, d.Apply("Add", {kept, after.cell}));
   }
   ASSIGN_OR_RETURN(LstmValue out, gate(kOutputGate, 1, after.cell));
+  // Not clipped, see RecurrentStep::clip.
   ASSIGN_OR_RETURN(LstmValue shown, step.activation[2](after.cell));
   ASSIGN_OR_RETURN(after.hidden, d.Apply("Mul", {out, shown}));
   return after;

@@ -6,7 +6,7 @@ namespace fusion {
 OpDef DefineMean() {
   return {.name = "Mean",
           .max_inputs = kMaxVariadicInputs,
-          .min_opset = 8,
+          .min_opset = 6,  // until 8 without broadcasting
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
             if (!IsFloat(call.dtype(0))) {

@@ -7,6 +7,7 @@ OpDef DefineReduceLogSum() {
   return ReduceComposite(
       "ReduceLogSum",
       [](Decomposition& d, const AttrMap& over) -> absl::StatusOr<Decomposition::Value> {
+        RETURN_IF_ERROR(CheckFloatSupported(d.call()));
         ASSIGN_OR_RETURN(auto sum, d.Apply("ReduceSum", {d.in(0)}, over));
         return d.Apply("Log", {sum});
       });

@@ -21,6 +21,7 @@ OpDef DefineReduceLogSumExp() {
   return ReduceComposite(
       "ReduceLogSumExp",
       [](Decomposition& d, const AttrMap& over) -> absl::StatusOr<Decomposition::Value> {
+        RETURN_IF_ERROR(CheckFloatSupported(d.call()));
         DType type = d.call().dtype(0);
         AttrMap kept = over;
         kept.Set("keepdims", int64_t{1});

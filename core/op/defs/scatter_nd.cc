@@ -8,7 +8,9 @@ namespace {
 
 using ScatterValue = Decomposition::Value;
 
+// Rows that are indexed, and rows of all gathered rounds together.
 constexpr int64_t kMaxScatterRows = int64_t{1} << 24;
+constexpr int64_t kMaxScatterUpdates = int64_t{1} << 22;
 // As many pieces are put one behind the other; more are gathered.
 constexpr size_t kMaxScatterPieces = 16;
 // Updates of one row that are reduced one after the other.
@@ -44,6 +46,10 @@ absl::StatusOr<ScatterShape> ShapeOfScatter(const OpCall& call, const HostTensor
     return InvalidArgument("updates are ", call.in(1).ToString(), ", expected ",
                            DimsToString(expected));
   }
+  // Indices without columns carry no bytes, however many they are.
+  if (out.updates > kMaxScatterUpdates) {
+    return Unimplemented("scatters ", out.updates, " updates; supported: ", kMaxScatterUpdates);
+  }
   for (int64_t i = 0; i < depth; ++i) {
     int64_t extent = data[static_cast<size_t>(i)];
     if (extent > 0 && out.rows > kMaxScatterRows / extent) {
@@ -76,21 +82,34 @@ absl::StatusOr<std::vector<int64_t>> TargetRows(const OpCall& call, const HostTe
   return rows;
 }
 
-// For each row the update that writes it, or -1. One round if later updates replace earlier ones,
-// else the n-th round holds the n-th update of each row.
-using ScatterRound = std::vector<int64_t>;
+// The rows that are written and the update that writes each, by row. One round if later updates
+// replace earlier ones, else the n-th round holds the n-th update of each row.
+struct RowUpdate {
+  int64_t row = 0;
+  int64_t update = 0;
+};
+using ScatterRound = std::vector<RowUpdate>;
 
-std::vector<ScatterRound> ScatterRounds(const std::vector<int64_t>& targets, int64_t rows,
-                                        bool replace) {
-  auto extent = static_cast<size_t>(rows);
-  std::vector<ScatterRound> rounds;
-  std::vector<size_t> seen(extent, 0);
+// At most kMaxScatterRounds + 1 rounds.
+std::vector<ScatterRound> ScatterRounds(const std::vector<int64_t>& targets, bool replace) {
+  ScatterRound by_row;
   for (size_t u = 0; u < targets.size(); ++u) {
-    auto row = static_cast<size_t>(targets[u]);
-    size_t round = replace ? 0 : seen[row]++;
+    by_row.push_back({targets[u], static_cast<int64_t>(u)});
+  }
+  std::stable_sort(by_row.begin(), by_row.end(),
+                   [](const RowUpdate& a, const RowUpdate& b) { return a.row < b.row; });
+  std::vector<ScatterRound> rounds;
+  size_t round = 0;
+  for (size_t i = 0; i < by_row.size(); ++i) {
+    bool again = i > 0 && by_row[i].row == by_row[i - 1].row;
+    if (again && replace) {
+      rounds[0].back() = by_row[i];
+      continue;
+    }
+    round = again ? round + 1 : 0;
     if (round > kMaxScatterRounds) break;
-    if (round == rounds.size()) rounds.emplace_back(extent, -1);
-    rounds[round][row] = static_cast<int64_t>(u);
+    if (round == rounds.size()) rounds.emplace_back();
+    rounds[round].push_back(by_row[i]);
   }
   return rounds;
 }
@@ -102,21 +121,23 @@ struct ScatterPiece {
   int64_t from = -1;
 };
 
-std::vector<ScatterPiece> PiecesOf(const ScatterRound& round) {
+// The pieces of all `rows`; more than kMaxScatterPieces of them are not complete.
+std::vector<ScatterPiece> PiecesOf(const ScatterRound& round, int64_t rows) {
   std::vector<ScatterPiece> pieces;
-  for (size_t r = 0; r < round.size(); ++r) {
-    auto row = static_cast<int64_t>(r);
-    bool goes_on = !pieces.empty() &&
-                   (round[r] < 0 ? pieces.back().from < 0
-                                 : pieces.back().from >= 0 &&
-                                       round[r] == pieces.back().from + row - pieces.back().begin);
+  int64_t done = 0;
+  for (const RowUpdate& u : round) {
+    if (u.row > done) pieces.push_back({done, u.row, -1});
+    bool goes_on = !pieces.empty() && pieces.back().from >= 0 &&
+                   u.update == pieces.back().from + u.row - pieces.back().begin;
     if (goes_on) {
       ++pieces.back().end;
     } else {
-      pieces.push_back({row, row + 1, round[r]});
+      pieces.push_back({u.row, u.row + 1, u.update});
     }
-    if (pieces.size() > kMaxScatterPieces) break;
+    done = u.row + 1;
+    if (pieces.size() > kMaxScatterPieces) return pieces;
   }
+  if (done < rows) pieces.push_back({done, rows, -1});
   return pieces;
 }
 
@@ -126,48 +147,68 @@ absl::StatusOr<ScatterValue> Rows(Decomposition& d, ScatterValue v, int64_t begi
 }
 
 // data with the rows of one round replaced by op(data, updates), or by the updates themselves.
-absl::StatusOr<ScatterValue> ApplyRound(Decomposition& d, ScatterValue data, ScatterValue updates,
-                                        const ScatterRound& round, std::string_view op) {
-  std::vector<ScatterPiece> pieces = PiecesOf(round);
-  if (pieces.size() <= kMaxScatterPieces) {
-    std::vector<ScatterValue> parts;
-    for (const ScatterPiece& p : pieces) {
-      bool kept = p.from < 0;
-      ScatterValue part = 0;
-      if (kept || !op.empty()) {
-        ASSIGN_OR_RETURN(part, Rows(d, data, p.begin, p.end));
-      }
-      if (!kept) {
-        ASSIGN_OR_RETURN(auto update, Rows(d, updates, p.from, p.from + p.end - p.begin));
-        if (op.empty()) {
-          part = update;
-        } else {
-          ASSIGN_OR_RETURN(part, d.Apply(op, {part, update}));
-        }
-      }
-      parts.push_back(part);
+absl::StatusOr<ScatterValue> JoinPieces(Decomposition& d, ScatterValue data, ScatterValue updates,
+                                        const std::vector<ScatterPiece>& pieces,
+                                        std::string_view op) {
+  std::vector<ScatterValue> parts;
+  for (const ScatterPiece& p : pieces) {
+    bool kept = p.from < 0;
+    ScatterValue part = 0;
+    if (kept || !op.empty()) {
+      ASSIGN_OR_RETURN(part, Rows(d, data, p.begin, p.end));
     }
-    if (parts.size() == 1) return parts[0];
-    return d.Apply("Concat", std::move(parts), {{"axis", int64_t{0}}});
+    if (!kept) {
+      ASSIGN_OR_RETURN(auto update, Rows(d, updates, p.from, p.from + p.end - p.begin));
+      if (op.empty()) {
+        part = update;
+      } else {
+        ASSIGN_OR_RETURN(part, d.Apply(op, {part, update}));
+      }
+    }
+    parts.push_back(part);
   }
-  auto extent = static_cast<int64_t>(round.size());
-  HostTensor source(DType::kI64, {extent});
+  if (parts.size() == 1) return parts[0];
+  return d.Apply("Concat", std::move(parts), {{"axis", int64_t{0}}});
+}
+
+// The same with two constants of one entry a row.
+absl::StatusOr<ScatterValue> GatherUpdates(Decomposition& d, ScatterValue data,
+                                           ScatterValue updates, const ScatterRound& round,
+                                           int64_t rows, std::string_view op) {
+  HostTensor source(DType::kI64, {rows});  // 0 where nothing is written
   Dims mask_dims(static_cast<size_t>(d.type(data).shape.rank()), 1);
-  mask_dims[0] = extent;
+  mask_dims[0] = rows;
   HostTensor written(DType::kBool, mask_dims);
-  bool all = true;
-  for (int64_t row = 0; row < extent; ++row) {
-    int64_t from = round[static_cast<size_t>(row)];
-    source.SetInt(row, std::max<int64_t>(from, 0));
-    written.SetInt(row, from >= 0 ? 1 : 0);
-    all &= from >= 0;
+  for (const RowUpdate& u : round) {
+    source.SetInt(u.row, u.update);
+    written.SetInt(u.row, 1);
   }
   ASSIGN_OR_RETURN(auto gathered, d.Apply("Gather", {updates, d.Constant(std::move(source))}));
   if (!op.empty()) {
     ASSIGN_OR_RETURN(gathered, d.Apply(op, {data, gathered}));
   }
-  if (all) return gathered;
+  if (static_cast<int64_t>(round.size()) == rows) return gathered;
   return d.Apply("Where", {d.Constant(std::move(written)), gathered, data});
+}
+
+absl::StatusOr<ScatterValue> ApplyRounds(Decomposition& d, ScatterValue data, ScatterValue updates,
+                                         const std::vector<ScatterRound>& rounds, int64_t rows,
+                                         std::string_view op) {
+  int64_t gathered_rows = 0;
+  for (const ScatterRound& round : rounds) {
+    std::vector<ScatterPiece> pieces = PiecesOf(round, rows);
+    if (pieces.size() <= kMaxScatterPieces) {
+      ASSIGN_OR_RETURN(data, JoinPieces(d, data, updates, pieces, op));
+      continue;
+    }
+    gathered_rows += rows;
+    if (gathered_rows > kMaxScatterRows) {
+      return Unimplemented("indices name some of ", rows, " rows ", rounds.size(),
+                           " times, scattered: more than ", kMaxScatterRows, " rows together");
+    }
+    ASSIGN_OR_RETURN(data, GatherUpdates(d, data, updates, round, rows, op));
+  }
+  return data;
 }
 
 }  // namespace
@@ -198,7 +239,7 @@ OpDef DefineScatterNd() {
         }
         ASSIGN_OR_RETURN(ScatterShape shape, ShapeOfScatter(call, indices));
         ASSIGN_OR_RETURN(std::vector<int64_t> targets, TargetRows(call, indices, shape.updates));
-        auto rounds = ScatterRounds(targets, shape.rows, how->second.empty());
+        auto rounds = ScatterRounds(targets, how->second.empty());
         if (rounds.size() > kMaxScatterRounds) {
           return Unimplemented("indices name one row more than ", kMaxScatterRounds, " times");
         }
@@ -210,9 +251,7 @@ OpDef DefineScatterNd() {
         };
         ASSIGN_OR_RETURN(ScatterValue y, as_rows(d.in(0), shape.rows));
         ASSIGN_OR_RETURN(ScatterValue updates, as_rows(d.in(1), shape.updates));
-        for (const ScatterRound& round : rounds) {
-          ASSIGN_OR_RETURN(y, ApplyRound(d, y, updates, round, how->second));
-        }
+        ASSIGN_OR_RETURN(y, ApplyRounds(d, y, updates, rounds, shape.rows, how->second));
         return d.Apply("Reshape", {y},
                        {{"shape", call.shape(0).ToDims()}, {"allowzero", int64_t{1}}});
       }};

@@ -8,7 +8,7 @@ OpDef DefineSelu() {
     Expr alpha = ConstLike(x, attrs.Float("alpha", 1.67326319217681884765625));
     Expr gamma = ConstLike(x, attrs.Float("gamma", 1.05070102214813232421875));
     Expr positive = Expr::Binary(ScalarOp::kGt, x, ConstLike(x, 0));
-    Expr bent = alpha * (Expr::Unary(ScalarOp::kExp, x) - ConstLike(x, 1));
+    Expr bent = alpha * ExpMinusOne(x);
     return gamma * Expr::Select(positive, x, bent);
   });
 }

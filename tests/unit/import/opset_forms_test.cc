@@ -45,6 +45,20 @@ TEST(OpsetForms, ReduceTakesAxesAsAttributeThenAsInput) {
   }
 }
 
+TEST(OpsetForms, OpsOfManyInputsNeedNotBroadcast) {
+  for (int opset : {6, 7, 8, 13}) {
+    auto of_two = [&](const std::string& op) {
+      TestModel m = OneNode(op, {"x", "other"}, opset);
+      m.Initializer("other", F({2, 3}, {2, 2, 2, -2, -2, -2}));
+      return ResultOf(m, {X()});
+    };
+    EXPECT_THAT(of_two("Max"), ElementsAre(2, 2, 3, -2, 5, -2)) << opset;
+    EXPECT_THAT(of_two("Min"), ElementsAre(1, -2, 2, -4, -2, -6)) << opset;
+    EXPECT_THAT(of_two("Sum"), ElementsAre(3, 0, 5, -6, 3, -8)) << opset;
+    EXPECT_THAT(of_two("Mean"), ElementsAre(1.5, 0, 2.5, -3, 1.5, -4)) << opset;
+  }
+}
+
 TEST(OpsetForms, SoftmaxFlattensBeforeOpset13) {
   for (int opset : {7, 11, 12}) {
     TestModel m = OneNode("LogSoftmax", {"x"}, opset);

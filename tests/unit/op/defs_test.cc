@@ -98,6 +98,62 @@ TEST(Ops, AnyNumberOfInputsGivesAnExpressionThatParses) {
   }
 }
 
+TEST(Ops, BlocksOfNothingAreNothing) {
+  AttrMap two = {{"blocksize", int64_t{2}}};
+  EXPECT_EQ(TypeOf(Call("DepthToSpace", {F32({1, 0, 2, 3})}, two)), "f32[1,0,4,6]");
+  EXPECT_EQ(TypeOf(Call("DepthToSpace", {F32({0, 8, 2, 3})}, two)), "f32[0,2,4,6]");
+  EXPECT_EQ(TypeOf(Call("SpaceToDepth", {F32({1, 3, 0, 6})}, two)), "f32[1,12,0,3]");
+}
+
+TEST(Ops, BlocksAreOfABoundedSize) {
+  for (const char* op : {"DepthToSpace", "SpaceToDepth"}) {
+    for (int64_t size : {int64_t{0}, int64_t{1025}, int64_t{1} << 62}) {
+      EXPECT_EQ(TypeOf(Call(op, {F32({1, kMaxExtent, 0, 0})}, {{"blocksize", size}})),
+                StrCat("attribute \"blocksize\" is ", size, ", expected 1..1024"));
+    }
+  }
+}
+
+OpCall Scatter(const TensorType& data, HostTensor indices, const TensorType& updates,
+               const std::string& reduction) {
+  return Call("ScatterND", {data, updates},
+              {{"indices", std::make_shared<const HostTensor>(std::move(indices))},
+               {"reduction", reduction}});
+}
+
+TEST(ScatterNd, UpdatesWithoutIndicesAreLimited) {
+  EXPECT_EQ(TypeOf(Scatter(F32({2}), HostTensor(DType::kI64, {3, 0}), F32({3, 2}), "none")),
+            "f32[2]");
+  HostTensor none(DType::kI64, {int64_t{1} << 40, 0});
+  EXPECT_EQ(TypeOf(Scatter(F32({2}), std::move(none), F32({int64_t{1} << 40, 2}), "none")),
+            "scatters 1099511627776 updates; supported: 4194304");
+}
+
+TEST(ScatterNd, RoundsOverManyRowsTakeNoMemoryForTheRows) {
+  constexpr int64_t kRows = int64_t{1} << 24;
+  auto repeated = [&](int64_t times) {
+    return Scatter(F32({kRows}), HostTensor(DType::kI64, {times, 1}), F32({times}), "add");
+  };
+  StepCount count;
+  EXPECT_TRUE(InferOutputTypes(repeated(64), &count).ok());
+  EXPECT_EQ(count.constant_bytes, 0);
+  EXPECT_EQ(TypeOf(repeated(65)), "indices name one row more than 64 times");
+  // Twenty rows apart from each other are gathered, twice over all rows.
+  HostTensor apart(DType::kI64, {40, 1});
+  for (int64_t i = 0; i < 40; ++i) apart.SetInt(i, i % 20 * 2);
+  EXPECT_EQ(TypeOf(Scatter(F32({kRows / 2 + 1}), std::move(apart), F32({40}), "add")),
+            "indices name some of 8388609 rows 2 times, scattered: more than 16777216 rows"
+            " together");
+}
+
+TEST(Ops, IntegersThatOnnxAllowsAreNotSupportedRatherThanWrong) {
+  for (const char* op : {"Shrink", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}) {
+    auto types = InferOutputTypes(Call(op, {{DType::kI32, {2, 3}}}));
+    EXPECT_TRUE(absl::IsUnimplemented(types.status())) << op << ": " << types.status();
+    EXPECT_EQ(Message(types.status()), "input 0 is i32; supported: float types") << op;
+  }
+}
+
 TEST(IndexMap, RangesAreCutByGuards) {
   auto axis = [](int a) { return IndexRange{0, a == 0 ? 8 : 3}; };
   auto range = [&](const IndexExpr& e, const std::vector<Guard>& guards = {}) {

@@ -64,6 +64,48 @@ TEST(Windows, AutoPadKeepsTheExtentDividedByTheStride) {
             "attribute \"auto_pad\" is \"SOME\", expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");
 }
 
+TEST(Windows, DimsWithoutElementsHaveNoneOrOnlyPaddedWindows) {
+  AttrMap k2s3 = {{"kernel_shape", Ints{2}}, {"strides", Ints{3}}};
+  EXPECT_EQ(
+      WindowOver(0, k2s3),
+      "a window of 2 elements does not fit into spatial dim 0 of extent 0 with 0 + 0 padding");
+  k2s3.Set("pads", Ints{1, 4});
+  EXPECT_EQ(WindowOver(0, k2s3), "2, 1 + 4");
+  for (int64_t kernel : {1, 2, 7}) {  // less, and more, than the stride
+    AttrMap same = {{"kernel_shape", Ints{kernel}}, {"strides", Ints{3}}};
+    same.Set("auto_pad", std::string("SAME_UPPER"));
+    EXPECT_EQ(WindowOver(0, same), "0, 0 + 0");
+    for (const char* op : {"MaxPool", "AveragePool"}) {
+      EXPECT_EQ(TypeOf(Call(op, {F32({1, 2, 0})}, same)), "f32[1,2,0]") << op << kernel;
+    }
+    EXPECT_EQ(TypeOf(Call("Conv", {F32({1, 2, 0}), F32({5, 2, kernel})}, same)), "f32[1,5,0]");
+  }
+}
+
+TEST(AveragePool, CountsOfLargeInputsAreSmall) {
+  auto constant_bytes = [](const OpCall& call) {
+    StepCount count;
+    EXPECT_TRUE(InferOutputTypes(call, &count).ok());
+    return count.constant_bytes;
+  };
+  OpCall wide = Call("AveragePool", {F32({1, 1, 65536, 65536})},
+                     {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}});
+  EXPECT_EQ(TypeOf(wide), "f32[1,1,65536,65536]");
+  // Two dims, each with zero for the sum's padding and a number for every window.
+  EXPECT_LE(constant_bytes(wide), 2 * 65536 * 4 + 64);
+  // 2^23 windows of 2^23 elements each, all inside.
+  constexpr int64_t kLong = int64_t{1} << 24;
+  OpCall deep = Call("AveragePool", {F32({1, 1, kLong})}, {{"kernel_shape", Ints{kLong / 2}}});
+  EXPECT_EQ(TypeOf(deep), "f32[1,1,8388609]");
+  EXPECT_EQ(constant_bytes(deep), 4);
+  OpCall padded =
+      Call("AveragePool", {F32({1, 1, kLong})}, {{"kernel_shape", Ints{3}}, {"pads", Ints{1, 1}}});
+  auto types = InferOutputTypes(padded);
+  EXPECT_TRUE(absl::IsResourceExhausted(types.status())) << types.status();
+  EXPECT_EQ(Message(types.status()),
+            "averages 16777216 partly padded windows of spatial dim 0; supported: 1048576");
+}
+
 TEST(Windows, BadAttributesAreNamed) {
   EXPECT_EQ(WindowOver(7, {{"kernel_shape", Ints{3}}, {"strides", Ints{0}}}),
             "attribute \"strides\" [0] has the entry 0, expected 1..16777216");
@@ -93,6 +135,11 @@ TEST(Conv, BadCallsSayWhatIsWrong) {
   EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 4, 10}), F32({3, 2, 3})}, {{"group", int64_t{2}}})),
             "attribute \"group\" is 2, the 3 output channels of input 1 f32[3,2,3] do not divide by"
             " it");
+  // No output channel contradicts any number of groups.
+  EXPECT_EQ(TypeOf(Call("Conv", {F32({1, 0, 10}), F32({0, int64_t{1} << 36, 1})},
+                        {{"group", int64_t{1} << 40}})),
+            "attribute \"group\" is 1099511627776, input 1 f32[0,68719476736,1]: more than"
+            " 1099511627776 input channels");
   EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10}), F32({4, 3, 3})}, {{"kernel_shape", Ints{5}}})),
             "attribute \"kernel_shape\" is [5], input 1 f32[4,3,3] has the windows [3]");
   EXPECT_EQ(TypeOf(Call("Conv", {F32({2, 3, 10}), F32({4, 3, 3}), F32({3})})),
