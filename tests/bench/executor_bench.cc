@@ -8,10 +8,10 @@
 // method cannot see.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "client/fusionctl/statistics.h"
 #include "core/runtime/executor.h"
 #include "tests/support/hand_made_kernel.h"
 
@@ -27,13 +27,6 @@ struct Options {
   int pairs = 600;
   bool json = false;
 };
-
-double Quantile(std::vector<double> values, double q) {
-  auto at = values.begin() +
-            static_cast<std::ptrdiff_t>(std::lround(q * static_cast<double>(values.size() - 1)));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 constexpr int64_t kElements = 64;
 
@@ -158,16 +151,15 @@ Json MeasureSampling(const Options& options, const std::string& plan, int thread
     if (i % 2 != 0) with = on.RunsUs(block);
     ratios.push_back(with / without);
   }
-  // Of the median, from the order of the pairs.
-  double half = 0.98 / std::sqrt(static_cast<double>(options.pairs));
+  MedianInterval ratio = MedianOf(ratios);
   Json out = {{"plan", plan},
               {"threads", threads},
               {"launches", kernels.size()},
               {"sampling", sample ? "on" : "none"},
               {"run_us", run_us},
-              {"ratio", Quantile(ratios, 0.5)},
-              {"low95", Quantile(ratios, std::max(0.0, 0.5 - half))},
-              {"high95", Quantile(ratios, std::min(1.0, 0.5 + half))}};
+              {"ratio", ratio.median},
+              {"low95", ratio.low},
+              {"high95", ratio.high}};
   if (sample) {
     out["runs_per_sample"] = static_cast<double>(taken.runs) /
                              static_cast<double>(std::max<size_t>(1, taken.run_us.size()));
@@ -223,10 +215,13 @@ void Print(const Json& result) {
 int main(int argc, char** argv) {
   fusion::Options options;
   CLI::App app("What the executor itself costs: dispatch and latency sampling");
-  app.add_option("--threads", options.threads, "numbers of threads to measure with");
-  app.add_option("--launches", options.launches, "of the chain of empty kernels");
-  app.add_option("--runs", options.runs, "of each chain");
-  app.add_option("--pairs", options.pairs, "of blocks with and without sampling");
+  app.add_option("--threads", options.threads, "numbers of threads to measure with")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--launches", options.launches, "of the chain of empty kernels")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--runs", options.runs, "of each chain")->check(CLI::PositiveNumber);
+  app.add_option("--pairs", options.pairs, "of blocks with and without sampling")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--json", options.json, "for programs");
   CLI11_PARSE(app, argc, argv);
   fusion::Json result = fusion::Measure(options);

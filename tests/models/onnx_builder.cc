@@ -77,7 +77,13 @@ void OnnxBuilder::Output(const std::string& tensor, DType dtype, const std::vect
 std::string OnnxBuilder::AddFloats(const std::string& name, const Dims& dims, float scale,
                                    float mean) {
   auto [known, is_new] = weight_names_.try_emplace(Path(name, '.'));
-  if (!is_new) return known->second;
+  if (!is_new) {
+    Dims first = weight_dims_.at(known->first);
+    FUSION_CHECK(first == dims, StrCat("weight ", known->first, " is ", DimsToString(first),
+                                       ", wanted again as ", DimsToString(dims)));
+    return known->second;
+  }
+  weight_dims_[known->first] = dims;
   onnx::TensorProto* tensor = graph_->add_initializer();
   tensor->set_name(Unique(known->first));
   tensor->set_data_type(onnx::TensorProto::FLOAT);

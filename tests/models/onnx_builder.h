@@ -120,6 +120,7 @@ class OnnxBuilder {
   std::map<std::string, int> taken_;
   std::map<std::string, std::string> shared_;        // by type, extents and bytes
   std::map<std::string, std::string> weight_names_;  // by path
+  std::map<std::string, Dims> weight_dims_;          // likewise
 };
 
 }  // namespace fusion
