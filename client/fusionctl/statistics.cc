@@ -44,15 +44,6 @@ MedianInterval BootstrapMedian(const std::vector<double>& samples) {
   return out;
 }
 
-double Quantile(std::vector<double> samples, double part) {
-  FUSION_CHECK(!samples.empty(), "a quantile of something");
-  std::sort(samples.begin(), samples.end());
-  double rank = part * static_cast<double>(samples.size() - 1);
-  auto below = static_cast<size_t>(rank);
-  size_t above = std::min(below + 1, samples.size() - 1);
-  return std::lerp(samples[below], samples[above], rank - static_cast<double>(below));
-}
-
 std::vector<double> Ratios(const std::vector<double>& a, const std::vector<double>& b) {
   FUSION_CHECK(a.size() == b.size(), "samples in pairs");
   std::vector<double> out;

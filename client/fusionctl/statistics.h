@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/quantile.h"
+
 namespace fusion {
 
 /// The median of samples and its 95 % interval.
@@ -19,10 +21,6 @@ MedianInterval MedianOf(std::vector<double> samples);
 /// With the interval from medians of samples drawn again, with replacement (percentile bootstrap).
 /// The same samples give the same interval.
 MedianInterval BootstrapMedian(const std::vector<double>& samples);
-
-/// The value below which a part of the samples lies, 0..1, interpolated between neighbours. At
-/// least one sample.
-double Quantile(std::vector<double> samples, double part);
 
 /// a[i] / b[i]; as many of both.
 std::vector<double> Ratios(const std::vector<double>& a, const std::vector<double>& b);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/base/unix_time.h"
 #include "core/pipeline/kernels.h"
 #include "core/plan/planner.h"
 
@@ -111,9 +112,8 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     if (alone.size() == before) break;
   }
   auto planned = std::make_shared<Planned>();
-  planned->stored = std::make_shared<const StoredPlan>(MakeStoredPlan(
-      work.full_key, std::move(model.plan),
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.UnixTime()).count()));
+  planned->stored = std::make_shared<const StoredPlan>(
+      MakeStoredPlan(work.full_key, std::move(model.plan), UnixMilliseconds(clock_)));
   planned->jobs = std::move(kernels.jobs);
   planned->times = std::move(stages.times);
   planned->dumps = std::move(stages.dumps);

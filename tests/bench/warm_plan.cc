@@ -7,25 +7,18 @@
 // Prints medians in milliseconds: each stage, the server's whole time from the request's arrival to
 // its answer (from its log), and what the caller sees on one connection.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/base/quantile.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/support/daemon.h"
 
 namespace fusion {
 namespace {
 
-double Quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  auto at =
-      values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 void Print(const std::string& name, const std::vector<double>& values) {
+  if (values.empty()) return;
   std::printf("%-14s p50 %.3f ms   p99 %.3f ms\n", name.c_str(), Quantile(values, 0.5),
               Quantile(values, 0.99));
 }
