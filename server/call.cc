@@ -53,7 +53,8 @@ Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context
   parts_.observer.OnStarted(method);
 }
 
-absl::Status Call::Enter(int64_t bytes) {
+absl::Status Call::Admit(const grpc::ByteBuffer& request, std::function<void()> work) {
+  auto bytes = static_cast<int64_t>(request.Length());
   record_.bytes_in = bytes;
   if (bytes > parts_.max_request_bytes) {
     return ResourceExhausted("a request of ", HumanBytes(bytes), "; this server takes at most ",
@@ -61,7 +62,7 @@ absl::Status Call::Enter(int64_t bytes) {
   }
   ASSIGN_OR_RETURN(Admission::Pass pass, parts_.admission.Enter(bytes));
   pass_.emplace(std::move(pass));
-  return absl::OkStatus();
+  return parts_.admission.Run(std::move(work));
 }
 
 grpc::Status Call::Account(const absl::Status& status) {

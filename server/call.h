@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +37,9 @@ class Call {
   Call& operator=(const Call&) = delete;
 
  protected:
-  /// Lets the call in, or says why not.
-  absl::Status Enter(int64_t bytes);
+  /// Lets the call in and has `work` done on a thread of ours, or says why not. After OK the call
+  /// may be gone.
+  absl::Status Admit(const grpc::ByteBuffer& request, std::function<void()> work);
 
   /// The last thing before the answer is given away: afterwards the call may be gone any moment.
   grpc::Status Account(const absl::Status& status);

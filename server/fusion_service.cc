@@ -3,7 +3,6 @@
 #include "server/kernels_call.h"
 #include "server/plan_call.h"
 #include "server/request_codec.h"
-#include "server/unary_call.h"
 
 namespace fusion {
 
@@ -27,39 +26,49 @@ grpc::ServerUnaryReactor* FusionServiceImpl::ReportLatency(grpc::CallbackServerC
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {
   return StartUnaryCall(parts_, *context, RpcMethod::kReportLatency, *request, response,
-                        [this](std::string_view bytes) { return AnswerReportLatency(bytes); });
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerReportLatency(bytes, about);
+                        });
 }
 
 grpc::ServerUnaryReactor* FusionServiceImpl::GetReport(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {
-  return StartUnaryCall(parts_, *context, RpcMethod::kGetReport, *request, response,
-                        [this](std::string_view bytes) { return AnswerGetReport(bytes); });
+  return StartUnaryCall(
+      parts_, *context, RpcMethod::kGetReport, *request, response,
+      [this](std::string_view bytes, UnaryContext about) { return AnswerGetReport(bytes, about); });
 }
 
 grpc::ServerUnaryReactor* FusionServiceImpl::ListPlans(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {
-  return StartUnaryCall(parts_, *context, RpcMethod::kListPlans, *request, response,
-                        [this](std::string_view bytes) { return AnswerListPlans(bytes); });
+  return StartUnaryCall(
+      parts_, *context, RpcMethod::kListPlans, *request, response,
+      [this](std::string_view bytes, UnaryContext) { return AnswerListPlans(bytes); });
 }
 
 grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServerContext* context,
                                                              const grpc::ByteBuffer* request,
                                                              grpc::ByteBuffer* response) {
-  return StartUnaryCall(parts_, *context, RpcMethod::kGetCapabilities, *request, response,
-                        [this](std::string_view bytes) { return AnswerGetCapabilities(bytes); });
+  return StartUnaryCall(
+      parts_, *context, RpcMethod::kGetCapabilities, *request, response,
+      [this](std::string_view bytes, UnaryContext) { return AnswerGetCapabilities(bytes); });
 }
 
-absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_view request) {
+absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_view request,
+                                                                   UnaryContext context) {
   ASSIGN_OR_RETURN(LatencyReport report, DecodeLatencyReport(request));
+  context.record.plan_key = report.plan_key.ToHex();
   ASSIGN_OR_RETURN(int64_t samples, parts_.book.Add(report));
   return EncodeAcceptedSamples(samples);
 }
 
-absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view request) {
+absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view request,
+                                                               UnaryContext context) {
   ASSIGN_OR_RETURN(ReportQuery query, DecodeReportQuery(request));
-  ASSIGN_OR_RETURN(std::vector<PlanReport> reports, parts_.book.Reports(query.plan, query.limit));
+  if (query.plan.has_value()) context.record.plan_key = query.plan->ToHex();
+  ASSIGN_OR_RETURN(std::vector<PlanReport> reports,
+                   parts_.book.Reports(query.plan, query.limit, context.cancel));
   return EncodeReports(reports);
 }
 

@@ -2,6 +2,7 @@
 
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "server/service_parts.h"
+#include "server/unary_call.h"
 
 namespace fusion {
 
@@ -42,8 +43,8 @@ class FusionServiceImpl final
                                             grpc::ByteBuffer* response) override;
 
  private:
-  absl::StatusOr<std::string> AnswerReportLatency(std::string_view request);
-  absl::StatusOr<std::string> AnswerGetReport(std::string_view request);
+  absl::StatusOr<std::string> AnswerReportLatency(std::string_view request, UnaryContext context);
+  absl::StatusOr<std::string> AnswerGetReport(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerListPlans(std::string_view request);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request);
 

@@ -25,8 +25,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
       : Call(parts, context, RpcMethod::kGetKernels), request_(request) {}
 
   void Start() {
-    absl::Status admitted = Enter(static_cast<int64_t>(request_.Length()));
-    if (admitted.ok()) admitted = parts_.admission.Run([this] { Begin(); });
+    absl::Status admitted = Admit(request_, [this] { Begin(); });
     if (!admitted.ok()) Finish(Account(admitted));
   }
 

@@ -60,8 +60,7 @@ class PlanCall final : public grpc::ServerUnaryReactor, PlanningCall {
         response_(response) {}
 
   void Start() {
-    absl::Status admitted = Enter(static_cast<int64_t>(request_.Length()));
-    if (admitted.ok()) admitted = parts_.admission.Run([this] { Finish(Account(Answer())); });
+    absl::Status admitted = Admit(request_, [this] { Finish(Account(Answer())); });
     if (!admitted.ok()) Finish(Account(admitted));
   }
 
@@ -92,8 +91,7 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       : PlanningCall(parts, context, RpcMethod::kPlanFusionStream), request_(request) {}
 
   void Start() {
-    absl::Status admitted = Enter(static_cast<int64_t>(request_.Length()));
-    if (admitted.ok()) admitted = parts_.admission.Run([this] { Answer(); });
+    absl::Status admitted = Admit(request_, [this] { Answer(); });
     if (admitted.ok()) return;
     Finish(Account(admitted));
     Release();

@@ -34,7 +34,7 @@ bool IsStream(RpcMethod method);
 struct RpcRecord {
   RpcMethod method = RpcMethod::kPlanFusion;
   std::string request_id;
-  std::string plan_key;               // hex; empty unless a plan was answered
+  std::string plan_key;  // hex; of the plan that was answered, reported about or asked for
   std::optional<CacheOutcome> cache;  // set if a plan was answered
   absl::Status status;
   Nanoseconds took{0};    // from the first byte seen to the answer given away

@@ -15,8 +15,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, Call {
         handler_(std::move(handler)) {}
 
   void Start() {
-    absl::Status admitted = Enter(static_cast<int64_t>(request_.Length()));
-    if (admitted.ok()) admitted = parts_.admission.Run([this] { Finish(Account(Answer())); });
+    absl::Status admitted = Admit(request_, [this] { Finish(Account(Answer())); });
     if (!admitted.ok()) Finish(Account(admitted));
   }
 
@@ -29,7 +28,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, Call {
     RETURN_IF_ERROR(cancel_.Check());
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(request_));
-    ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view()));
+    ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view(), {cancel_, record_}));
     grpc::Slice slice(answer);
     *response_ = grpc::ByteBuffer(&slice, 1);
     record_.messages_sent = 1;

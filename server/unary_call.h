@@ -10,8 +10,15 @@
 
 namespace fusion {
 
+/// What a handler may look at and say beside its answer.
+struct UnaryContext {
+  const CancelToken& cancel;  // ends when nobody waits for the answer any more
+  RpcRecord& record;          // for plan_key
+};
+
 /// The serialised answer to a serialised request. Runs on a thread of ours.
-using UnaryHandler = std::function<absl::StatusOr<std::string>(std::string_view request)>;
+using UnaryHandler =
+    std::function<absl::StatusOr<std::string>(std::string_view request, UnaryContext context)>;
 
 /// Answers one short call: one that waits for nobody. What it is given outlives the call, which
 /// deletes itself.

@@ -3,29 +3,16 @@
 #include <algorithm>
 #include <cfloat>
 
+#include "core/base/quantile.h"
+
 namespace fusion {
 namespace {
-
-// Rounded to the nearest, at positions that exist.
-double Quantile(const std::vector<float>& sorted, double part) {
-  auto at = static_cast<size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5);
-  return static_cast<double>(sorted[at]);
-}
-
-double Median(const std::vector<float>& sorted) {
-  size_t half = sorted.size() / 2;
-  auto upper = static_cast<double>(sorted[half]);
-  if (sorted.size() % 2 == 1) return upper;
-  return (static_cast<double>(sorted[half - 1]) + upper) / 2;
-}
 
 void AddCalls(int64_t calls, MeasuredTimes* out) {
   out->calls = calls > INT64_MAX - out->calls ? INT64_MAX : out->calls + calls;
 }
 
-void AddSamples(const std::vector<double>& samples_us, int64_t calls, size_t most,
-                MeasuredTimes* out) {
-  AddCalls(std::max(calls, static_cast<int64_t>(samples_us.size())), out);
+void AddSamples(const std::vector<double>& samples_us, size_t most, MeasuredTimes* out) {
   for (double sample : samples_us) {
     // What a float cannot hold any more is below what any clock tells.
     out->samples_us.push_back(std::max(static_cast<float>(sample), FLT_MIN));
@@ -46,17 +33,28 @@ void AddDevice(const std::string& device, std::vector<std::string>* out) {
 
 }  // namespace
 
-void AddReport(const LatencyReport& report, const Digest& kernels, size_t launches, int64_t now_ms,
-               PlanMeasurements* out) {
+int64_t AddReport(const LatencyReport& report, const Plan& plan, int64_t now_ms,
+                  PlanMeasurements* out) {
+  Digest kernels = LaunchedKernels(plan);
   if (out->kernels != kernels) *out = PlanMeasurements{.kernels = kernels};
-  size_t share = PlanMeasurements::kMaxSamplesOfPlan / std::max<size_t>(launches, 1);
+  size_t share = PlanMeasurements::kMaxSamplesOfPlan / std::max<size_t>(plan.launches.size(), 1);
   size_t most = std::clamp(share, PlanMeasurements::kMinSamples, PlanMeasurements::kMaxSamples);
+  int64_t added = 0;
+  auto add = [&](const std::vector<double>& samples_us, int64_t calls, size_t kept,
+                 MeasuredTimes* times) {
+    auto samples = static_cast<int64_t>(samples_us.size());
+    AddCalls(std::max(calls, samples), times);
+    if (report.threads != plan.threads) return;
+    AddSamples(samples_us, kept, times);
+    added += samples;
+  };
   for (const LaunchLatency& launch : report.launches) {
-    AddSamples(launch.samples_us, launch.calls, most, &out->launches[launch.launch]);
+    add(launch.samples_us, launch.calls, most, &out->launches[launch.launch]);
   }
-  AddSamples(report.run_samples_us, report.runs, PlanMeasurements::kMaxSamples, &out->runs);
+  add(report.run_samples_us, report.runs, PlanMeasurements::kMaxSamples, &out->runs);
   AddDevice(report.device, &out->devices);
   out->last_report_unix_ms = std::max(now_ms, out->last_report_unix_ms);
+  return added;
 }
 
 LatencySummary Summarise(const std::vector<const MeasuredTimes*>& times) {
@@ -69,9 +67,9 @@ LatencySummary Summarise(const std::vector<const MeasuredTimes*>& times) {
   if (all.samples_us.empty()) return out;
   std::vector<float>& sorted = all.samples_us;
   std::sort(sorted.begin(), sorted.end());
-  out.median_us = Median(sorted);
-  out.p10_us = Quantile(sorted, 0.1);
-  out.p90_us = Quantile(sorted, 0.9);
+  out.median_us = QuantileOfSorted(sorted, 0.5);
+  out.p10_us = QuantileOfSorted(sorted, 0.1);
+  out.p90_us = QuantileOfSorted(sorted, 0.9);
   out.min_us = static_cast<double>(sorted.front());
   return out;
 }

@@ -10,7 +10,7 @@ namespace fusion {
 
 /// The newest measured times of one thing, and how often it ran.
 struct MeasuredTimes {
-  int64_t calls = 0;              // ever
+  int64_t calls = 0;              // ever, with any number of threads
   std::vector<float> samples_us;  // oldest first
 
   bool operator==(const MeasuredTimes&) const = default;
@@ -35,11 +35,12 @@ struct PlanMeasurements {
   bool operator==(const PlanMeasurements&) const = default;
 };
 
-/// Adds a report that CheckFits (core/learn) has found sound for a plan of `launches` launches;
-/// `now_ms`: Unix time. A report about other kernels replaces everything: positions mean other
-/// things.
-void AddReport(const LatencyReport& report, const Digest& kernels, size_t launches, int64_t now_ms,
-               PlanMeasurements* out);
+/// Adds a report that CheckFits (core/learn) has found sound for `plan`; gives the number of
+/// samples it has added. `now_ms`: Unix time. Of runs with another number of threads than the plan
+/// was made for, calls are counted but no sample is added: beside the plan's estimates they would
+/// say nothing. What is known of other kernels goes first: positions mean other things.
+int64_t AddReport(const LatencyReport& report, const Plan& plan, int64_t now_ms,
+                  PlanMeasurements* out);
 
 /// Count and spread of one thing, or of several taken together.
 LatencySummary Summarise(const std::vector<const MeasuredTimes*>& times);

@@ -48,17 +48,17 @@ struct LatencyReport {
   std::vector<LaunchLatency> launches;  // at most one of each
   std::vector<double> run_samples_us;   // whole runs
   int64_t runs = 0;    // since the last report, measured or not; 0: as many as run_samples_us
-  int threads = 1;     // that ran the plan
+  int threads = 1;     // that ran the plan; samples count only where it was made for so many
   std::string device;  // the machine, for people; kMaxDeviceNameBytes of it are kept
 };
 
 /// Count and spread of measured times, over the newest samples that are kept. All 0 where nothing
 /// was measured.
 struct LatencySummary {
-  int64_t calls = 0;     // ever
+  int64_t calls = 0;     // ever, with any number of threads
   int64_t samples = 0;   // that the figures come from
   double median_us = 0;  // half of the samples are shorter
-  double p10_us = 0;
+  double p10_us = 0;     // as all of these, interpolated between neighbours
   double p90_us = 0;
   double min_us = 0;
 };

@@ -33,6 +33,9 @@ class MeasurementStore {
   /// Adds or replaces. ResourceExhausted (space), Unavailable (I/O): then what was there stays.
   virtual absl::Status Put(const Digest& plan, const PlanMeasurements& measurements) = 0;
 
+  /// Forgets those of a plan; nothing if there are none. What cannot be deleted is logged.
+  virtual void Remove(const Digest& plan) = 0;
+
   /// The plans of which there are measurements, the latest report first.
   virtual std::vector<Digest> Plans() const = 0;
 
@@ -51,6 +54,8 @@ class MeasurementIndex {
 
   /// The others that must go before `bytes` of `plan` are added, oldest first. Removes nothing.
   std::vector<Digest> Victims(const Digest& plan, int64_t bytes) const;
+  /// Those that must go because what was added exceeds the budget, oldest first.
+  std::vector<Digest> Excess() const { return Victims(Digest(), 0); }
   /// Adds or replaces.
   void Add(const Digest& plan, const Facts& facts);
   void Remove(const Digest& plan);

@@ -26,6 +26,12 @@ absl::Status MemoryMeasurements::Put(const Digest& plan, const PlanMeasurements&
   return absl::OkStatus();
 }
 
+void MemoryMeasurements::Remove(const Digest& plan) {
+  MutexLock lock(&mutex_);
+  index_.Remove(plan);
+  measurements_.erase(plan);
+}
+
 std::vector<Digest> MemoryMeasurements::Plans() const {
   MutexLock lock(&mutex_);
   return index_.Plans();

@@ -14,6 +14,7 @@ class MemoryMeasurements final : public MeasurementStore {
 
   std::optional<PlanMeasurements> Get(const Digest& plan) override;
   absl::Status Put(const Digest& plan, const PlanMeasurements& measurements) override;
+  void Remove(const Digest& plan) override;
   std::vector<Digest> Plans() const override;
   MeasurementStats Stats() const override;
 

@@ -42,6 +42,17 @@ Found<KernelArtifact> MemoryStore::GetKernel(const EntryKey& key) {
   return Get(EntryKind::kKernel, key, &Entry::kernel);
 }
 
+std::shared_ptr<const StoredPlan> MemoryStore::PeekPlan(const Digest& key) {
+  MutexLock lock(&mutex_);
+  const Entry* entry = entries_.Peek({EntryKind::kPlan, key});
+  return entry == nullptr ? nullptr : entry->plan;
+}
+
+bool MemoryStore::HasPlan(const Digest& key) const {
+  MutexLock lock(&mutex_);
+  return entries_.Contains({EntryKind::kPlan, key});
+}
+
 void MemoryStore::Remove(const Id& id) {
   const Entry* entry = entries_.Peek(id);
   if (entry == nullptr) return;

@@ -18,6 +18,8 @@ class MemoryStore final : public Store {
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
+  std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
+  bool HasPlan(const Digest& key) const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;

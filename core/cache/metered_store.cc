@@ -20,6 +20,12 @@ Found<KernelArtifact> MeteredStore::GetKernel(const EntryKey& key) {
   return found;
 }
 
+std::shared_ptr<const StoredPlan> MeteredStore::PeekPlan(const Digest& key) {
+  return inner_->PeekPlan(key);
+}
+
+bool MeteredStore::HasPlan(const Digest& key) const { return inner_->HasPlan(key); }
+
 absl::Status MeteredStore::PutBundle(const Bundle& bundle) {
   Nanoseconds start = clock_.Now();
   absl::Status status = inner_->PutBundle(bundle);

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/base/clock.h"
 #include "core/base/logging.h"
@@ -16,6 +17,9 @@ namespace fusion {
 /// it yet.
 enum class Family : uint8_t { kDefault, kPlans, kKernels, kMeasurements, kModels, kMeta };
 inline constexpr size_t kFamilyCount = 6;
+
+inline rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 /// An open RocksDB with the settings and families of our store, and the lock that keeps others out.
 /// Reading and writing go through db() and family(). Thread-safe after Open.

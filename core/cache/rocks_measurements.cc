@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "core/base/unix_time.h"
 #include "core/cache/frame.h"
 #include "core/cache/rocks_database.h"
 #include "core/wire/measurements.h"
@@ -17,9 +18,6 @@ constexpr char kFactsPrefix = 'm';
 constexpr size_t kFactsKeyBytes = 1 + 32;
 constexpr size_t kFactsBytes = 2 * 8;
 
-rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
-std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
 std::string FactsKey(const Digest& plan) {
   return std::string(1, kFactsPrefix).append(BytesOf(plan));
 }
@@ -31,13 +29,21 @@ std::string FactsValue(const MeasurementIndex::Facts& facts) {
   return value;
 }
 
+// False if they cannot be read; `plan` is set all the same if the key names one.
 bool ReadFacts(std::string_view key, std::string_view value, Digest* plan,
                MeasurementIndex::Facts* facts) {
-  if (key.size() != kFactsKeyBytes || value.size() != kFactsBytes) return false;
+  if (key.size() != kFactsKeyBytes) return false;
   std::memcpy(plan->bytes.data(), key.data() + 1, 32);
+  if (value.size() != kFactsBytes) return false;
   std::memcpy(&facts->bytes, value.data(), 8);
   std::memcpy(&facts->last_report_ms, value.data() + 8, 8);
   return facts->bytes >= 0;
+}
+
+void LogDropped(Logger& logger, const Digest& plan, std::string_view reason) {
+  logger.Error(
+      "cache_entry_dropped",
+      {{"tier", "disk"}, {"kind", "measurements"}, {"key", plan.ToHex()}, {"reason", reason}});
 }
 
 void Delete(const RocksDatabase& database, const Digest& plan, rocksdb::WriteBatch* batch) {
@@ -58,9 +64,7 @@ RocksMeasurements::RocksMeasurements(RocksMeasurementsOptions options,
 }
 
 void RocksMeasurements::LoadIndex(const Clock& clock) {
-  int64_t oldest =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock.UnixTime() - options_.max_age)
-          .count();
+  int64_t oldest = UnixMilliseconds(clock) - options_.max_age / std::chrono::milliseconds(1);
   rocksdb::WriteBatch batch;
   std::unique_ptr<rocksdb::Iterator> it(
       database_->db().NewIterator({}, database_->family(Family::kMeta)));
@@ -69,22 +73,34 @@ void RocksMeasurements::LoadIndex(const Clock& clock) {
     if (!it->key().starts_with(rocksdb::Slice(&kFactsPrefix, 1))) break;
     Digest plan;
     MeasurementIndex::Facts facts;
-    if (!ReadFacts(AsView(it->key()), AsView(it->value()), &plan, &facts)) continue;
-    if (facts.last_report_ms < oldest) {
+    if (!ReadFacts(AsView(it->key()), AsView(it->value()), &plan, &facts)) {
+      LogDropped(logger_, plan, "its record in the index cannot be read");
+      ++dropped_;
+      Delete(*database_, plan, &batch);
+      batch.Delete(database_->family(Family::kMeta), it->key());  // which may name no plan
+    } else if (facts.last_report_ms < oldest) {
       Delete(*database_, plan, &batch);
     } else {
       index_.Add(plan, facts);
     }
   }
-  if (batch.Count() > 0) {
-    rocksdb::Status deleted = database_->db().Write({}, &batch);
-    if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
+  for (const Digest& plan : index_.Excess()) {
+    index_.Remove(plan);
+    ++evicted_;
+    Delete(*database_, plan, &batch);
   }
+  if (batch.Count() > 0) Write(&batch);
   // Measurements that cannot be listed are rare, old news and no reason not to serve.
   if (!it->status().ok()) {
     logger_.Error("store_read_failed",
                   {{"kind", "measurements"}, {"reason", it->status().ToString()}});
   }
+}
+
+// Deletes: on a full disk they fail as well, and what should go stays a miss.
+void RocksMeasurements::Write(rocksdb::WriteBatch* deletes) {
+  rocksdb::Status deleted = database_->db().Write({}, deletes);
+  if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
 }
 
 std::optional<PlanMeasurements> RocksMeasurements::Get(const Digest& plan) {
@@ -109,19 +125,21 @@ std::optional<PlanMeasurements> RocksMeasurements::Get(const Digest& plan) {
 }
 
 void RocksMeasurements::Drop(const Digest& plan, std::string_view reason) {
-  logger_.Error(
-      "cache_entry_dropped",
-      {{"tier", "disk"}, {"kind", "measurements"}, {"key", plan.ToHex()}, {"reason", reason}});
+  LogDropped(logger_, plan, reason);
+  Remove(plan);
+  MutexLock lock(&mutex_);
+  ++dropped_;
+}
+
+void RocksMeasurements::Remove(const Digest& plan) {
   rocksdb::WriteBatch batch;
   Delete(*database_, plan, &batch);
   MutexLock writing(&write_mutex_);
   {
     MutexLock lock(&mutex_);
     index_.Remove(plan);
-    ++dropped_;
   }
-  rocksdb::Status deleted = database_->db().Write({}, &batch);
-  if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
+  Write(&batch);
 }
 
 absl::Status RocksMeasurements::Put(const Digest& plan, const PlanMeasurements& measurements) {

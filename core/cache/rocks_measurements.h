@@ -9,12 +9,16 @@
 #include "core/base/mutex.h"
 #include "core/cache/measurement_store.h"
 
+namespace rocksdb {
+class WriteBatch;
+}  // namespace rocksdb
+
 namespace fusion {
 
 class RocksDatabase;
 
 struct RocksMeasurementsOptions {
-  /// Stored bytes.
+  /// Stored bytes. What is there beyond them when the store is opened goes.
   int64_t budget_bytes = int64_t{64} << 20;
   /// Older measurements are forgotten when the store is opened.
   Nanoseconds max_age = std::chrono::hours(24 * 60);
@@ -32,11 +36,13 @@ class RocksMeasurements final : public MeasurementStore {
 
   std::optional<PlanMeasurements> Get(const Digest& plan) override;
   absl::Status Put(const Digest& plan, const PlanMeasurements& measurements) override;
+  void Remove(const Digest& plan) override;
   std::vector<Digest> Plans() const override;
   MeasurementStats Stats() const override;
 
  private:
   void LoadIndex(const Clock& clock);
+  void Write(rocksdb::WriteBatch* deletes);
   void Drop(const Digest& plan, std::string_view reason);
 
   const RocksMeasurementsOptions options_;

@@ -11,6 +11,7 @@
 #include <limits>
 #include <system_error>
 
+#include "core/base/unix_time.h"
 #include "core/cache/frame.h"
 #include "core/cache/rocks_database.h"
 #include "core/cache/rocks_measurements.h"
@@ -34,9 +35,6 @@ constexpr size_t kUseTimesPerBatch = 1000;
 constexpr int64_t kListedBytes = int64_t{32} << 20;
 // What planning again is taken to cost: of the order of one compile.
 constexpr double kPlanCostMs = 100;
-
-rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
-std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 Family FamilyOf(EntryKind kind) {
   return kind == EntryKind::kPlan ? Family::kPlans : Family::kKernels;
@@ -93,10 +91,6 @@ int64_t DiskBytes(const std::string& dir) {
     }
   }
   return bytes;
-}
-
-int64_t UnixMilliseconds(const Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.UnixTime()).count();
 }
 
 const Digest& KeyOf(const StoredPlan& plan) { return plan.key; }
@@ -239,6 +233,16 @@ Found<StoredPlan> RocksStore::GetPlan(const EntryKey& key) {
 
 Found<KernelArtifact> RocksStore::GetKernel(const EntryKey& key) {
   return Get<KernelArtifact>(EntryKind::kKernel, key, DecodeArtifact);
+}
+
+std::shared_ptr<const StoredPlan> RocksStore::PeekPlan(const Digest& key) {
+  if (!HasPlan(key)) return nullptr;
+  return Read<StoredPlan>(EntryKind::kPlan, {key}, DecodeStoredPlan);
+}
+
+bool RocksStore::HasPlan(const Digest& key) const {
+  MutexLock lock(&mutex_);
+  return index_.Find({EntryKind::kPlan, key}) != nullptr;
 }
 
 PlanPage RocksStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {

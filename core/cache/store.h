@@ -93,6 +93,12 @@ class Store {
   virtual Found<StoredPlan> GetPlan(const EntryKey& key) = 0;
   virtual Found<KernelArtifact> GetKernel(const EntryKey& key) = 0;
 
+  /// A plan, or null: for a look at it. That is no use: the plan is not kept longer, copied to no
+  /// other tier and counted nowhere.
+  virtual std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) = 0;
+  /// Whether a plan is listed; reads nothing. True also of one that turns out to be damaged.
+  virtual bool HasPlan(const Digest& key) const = 0;
+
   /// Publishes all of `bundle` or nothing; durable when it returns OK. An error leaves the caller
   /// with a correct answer that is merely not remembered: ResourceExhausted (space), Unavailable
   /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).

@@ -20,6 +20,15 @@ Found<KernelArtifact> TieredStore::GetKernel(const EntryKey& key) {
   return hit;
 }
 
+std::shared_ptr<const StoredPlan> TieredStore::PeekPlan(const Digest& key) {
+  std::shared_ptr<const StoredPlan> plan = front_->PeekPlan(key);
+  return plan != nullptr ? plan : back_->PeekPlan(key);
+}
+
+bool TieredStore::HasPlan(const Digest& key) const {
+  return front_->HasPlan(key) || back_->HasPlan(key);
+}
+
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   absl::Status stored = back_->PutBundle(bundle);
   front_->PutBundle(bundle).IgnoreError();

@@ -14,6 +14,8 @@ class TieredStore final : public Store {
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
+  std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
+  bool HasPlan(const Digest& key) const override;
   /// The status of the store behind; the front takes the bundle even if that fails.
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;

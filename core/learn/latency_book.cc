@@ -2,20 +2,14 @@
 
 #include <algorithm>
 
+#include "core/base/unix_time.h"
+
 namespace fusion {
 namespace {
 
 absl::Status NoPlan(const Digest& key) {
   return NotFound("no plan ", key.ToHex(),
                   ": never made by this server, or evicted since; PlanFusion makes it again");
-}
-
-int64_t SamplesOf(const LatencyReport& report) {
-  auto samples = static_cast<int64_t>(report.run_samples_us.size());
-  for (const LaunchLatency& launch : report.launches) {
-    samples += static_cast<int64_t>(launch.samples_us.size());
-  }
-  return samples;
 }
 
 // A kernel and where it is launched.
@@ -94,20 +88,18 @@ absl::Status CheckFits(const LatencyReport& report, const Plan& plan) {
 
 PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurements) {
   const Plan& plan = stored.plan;
-  // What was measured of other kernels says nothing about these.
-  bool same = measurements.kernels == LaunchedKernels(plan);
-  const PlanMeasurements none;
-  const PlanMeasurements& known = same ? measurements : none;
   PlanReport out{.plan_key = stored.key,
                  .target = plan.target,
                  .threads = plan.threads,
                  .devices = measurements.devices,
                  .last_report_unix_ms = measurements.last_report_unix_ms,
-                 .runs = Summarise({&known.runs}),
+                 .runs = Summarise({&measurements.runs}),
                  .totals = plan.totals,
                  .op_by_op = plan.op_by_op,
                  .kernels = {}};
-  for (const KernelUse& use : UsesOf(plan)) out.kernels.push_back(ReportOf(plan, use, known));
+  for (const KernelUse& use : UsesOf(plan)) {
+    out.kernels.push_back(ReportOf(plan, use, measurements));
+  }
   return out;
 }
 
@@ -119,36 +111,51 @@ absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report) {
   if (!stored) return NoPlan(report.plan_key);
   const Plan& plan = stored.value->plan;
   RETURN_IF_ERROR(CheckFits(report, plan));
-  Digest kernels = LaunchedKernels(plan);
-  int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.UnixTime()).count();
   MutexLock lock(&MutexOf(report.plan_key));
   PlanMeasurements known = measurements_.Get(report.plan_key).value_or(PlanMeasurements{});
-  AddReport(report, kernels, plan.launches.size(), now_ms, &known);
+  int64_t samples = AddReport(report, plan, UnixMilliseconds(clock_), &known);
   RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
-  return SamplesOf(report);
+  return samples;
 }
 
-std::optional<PlanMeasurements> LatencyBook::Read(const Digest& plan) {
-  MutexLock lock(&MutexOf(plan));  // a damaged record is deleted: not one that is just written
-  return measurements_.Get(plan);
+// Nothing is deleted that is just written.
+std::optional<PlanMeasurements> LatencyBook::ReadCurrent(const Digest& plan,
+                                                         const Digest& kernels) {
+  MutexLock lock(&MutexOf(plan));
+  std::optional<PlanMeasurements> known = measurements_.Get(plan);
+  if (!known.has_value() || known->kernels == kernels) return known;
+  measurements_.Remove(plan);  // says nothing about these, and is not to be read every time
+  return std::nullopt;
+}
+
+// A plan that is planned again may have been reported about since the caller looked.
+void LatencyBook::ForgetUnlessThere(const Digest& plan) {
+  MutexLock lock(&MutexOf(plan));
+  if (!plans_.HasPlan(plan)) measurements_.Remove(plan);
 }
 
 absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional<Digest>& plan,
-                                                             int limit) {
+                                                             int limit, const CancelToken& cancel) {
   std::vector<PlanReport> reports;
-  int64_t bytes = 0;
+  int64_t sent_bytes = 0;
+  int64_t read_bytes = 0;
   for (const Digest& key : plan ? std::vector<Digest>{*plan} : measurements_.Plans()) {
     if (reports.size() >= static_cast<size_t>(limit)) break;
-    Found<StoredPlan> stored = plans_.GetPlan({key});
-    if (!stored && plan.has_value()) return NoPlan(key);
-    if (!stored) continue;
-    std::optional<PlanMeasurements> known = Read(key);
+    RETURN_IF_ERROR(cancel.Check());
+    std::shared_ptr<const StoredPlan> stored = plans_.PeekPlan(key);
+    if (stored == nullptr) {
+      ForgetUnlessThere(key);
+      if (plan.has_value()) return NoPlan(key);
+      continue;
+    }
+    std::optional<PlanMeasurements> known = ReadCurrent(key, LaunchedKernels(stored->plan));
     if (!known.has_value()) continue;
-    reports.push_back(MakeReport(*stored.value, *known));
-    bytes += SentBytes(reports.back());
-    if (bytes <= kMaxReportBytes || reports.size() == 1) continue;
-    reports.pop_back();
-    break;
+    PlanReport report = MakeReport(*stored, *known);
+    sent_bytes += SentBytes(report);
+    if (sent_bytes > kMaxReportBytes && !reports.empty()) break;
+    reports.push_back(std::move(report));
+    read_bytes += ChargedBytes(*stored) + ChargedBytes(*known);
+    if (read_bytes > kMaxReadBytes) break;
   }
   return reports;
 }

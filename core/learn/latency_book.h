@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/cache/measurement_store.h"
@@ -15,7 +16,8 @@ namespace fusion {
 /// NotFound if it is about another plan of the same key.
 absl::Status CheckFits(const LatencyReport& report, const Plan& plan);
 
-/// What is known about each kernel of a plan: measured beside estimated.
+/// What is known about each kernel of a plan: measured beside estimated. `measurements` are of the
+/// kernels that it launches.
 PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurements);
 
 /// What runtimes say about the plans of this server: checked, kept, and shown beside what was
@@ -23,27 +25,37 @@ PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurem
 ///
 ///   LatencyBook book(store, measurements, clock);
 ///   ASSIGN_OR_RETURN(int64_t samples, book.Add(report));
-///   ASSIGN_OR_RETURN(std::vector<PlanReport> reports, book.Reports(std::nullopt, 100));
+///   ASSIGN_OR_RETURN(std::vector<PlanReport> reports, book.Reports(std::nullopt, 100, cancel));
 ///
 /// Thread-safe: of reports that come at once none is lost. Everything referred to outlives it.
 class LatencyBook {
  public:
   LatencyBook(Store& plans, MeasurementStore& measurements, const Clock& clock = Clock::Real());
 
-  /// Stores all of a report or nothing; gives the number of its samples. NotFound: the server does
-  /// not have the plan (any more). InvalidArgument: see CheckFits. ResourceExhausted,
-  /// Unavailable: it cannot be stored.
+  /// Stores all of a report or nothing; gives the number of samples that are used: none of runs
+  /// with another number of threads than the plan's, see AddReport. NotFound: the server does not
+  /// have the plan (any more). InvalidArgument: see CheckFits. ResourceExhausted, Unavailable: it
+  /// cannot be stored.
   absl::StatusOr<int64_t> Add(const LatencyReport& report);
 
-  /// Of one plan, or of at most `limit`, the latest report first; plans that are gone are left out.
-  /// Fewer if they hold more than kMaxReportBytes. NotFound: the server does not have `plan`.
-  absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit);
+  /// Of one plan, or of at most `limit`, the latest report first. Deletes what is known of plans
+  /// that are gone and of kernels that a plan has no longer. Fewer, but never none for that, once
+  /// they hold kMaxReportBytes or kMaxReadBytes were read for them. To look at a plan is no use of
+  /// it. NotFound: the server does not have `plan`. kCancelled, kDeadlineExceeded: `cancel` has
+  /// ended.
+  absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit,
+                                                  const CancelToken& cancel);
 
-  /// Of what Reports gives, about as it is sent.
-  static constexpr int64_t kMaxReportBytes = int64_t{16} << 20;
+  /// Of what Reports gives, about as it is sent. A thousand plans of a dozen kernels each; in
+  /// memory they take some four times that, for every such call under way.
+  static constexpr int64_t kMaxReportBytes = int64_t{2} << 20;
+  /// Of the plans and measurements that Reports answers from, as they are charged. As much as a
+  /// list of plans reads.
+  static constexpr int64_t kMaxReadBytes = int64_t{32} << 20;
 
  private:
-  std::optional<PlanMeasurements> Read(const Digest& plan);
+  std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
+  void ForgetUnlessThere(const Digest& plan);
   Mutex& MutexOf(const Digest& plan) { return mutexes_[plan.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;

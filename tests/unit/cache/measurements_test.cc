@@ -63,6 +63,34 @@ class RocksMeasurementsTest : public testing::Test {
   }
   // Changes a stored record while the store is closed.
   void Spoil(const Digest& plan) {
+    Change([&](rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
+      if (family->GetName() != "measurements") return;
+      rocksdb::Slice key(BytesOf(plan).data(), BytesOf(plan).size());
+      std::string value;
+      ASSERT_TRUE(db->Get({}, family, key, &value).ok());
+      value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
+      ASSERT_TRUE(db->Put({}, family, key, value).ok());
+    });
+  }
+  // Records that name a plan and are too short, or name none.
+  void SpoilIndex(const Digest& plan) {
+    Change([&](rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
+      if (family->GetName() != "meta") return;
+      ASSERT_TRUE(db->Put({}, family, StrCat("m", BytesOf(plan)), "short").ok());
+      ASSERT_TRUE(db->Put({}, family, "mystery", "short").ok());
+    });
+  }
+  // Entries of a family while the store is closed.
+  int64_t Count(const std::string& name, const std::string& prefix = "") {
+    int64_t count = 0;
+    Change([&](rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
+      if (family->GetName() != name) return;
+      std::unique_ptr<rocksdb::Iterator> it(db->NewIterator({}, family));
+      for (it->SeekToFirst(); it->Valid(); it->Next()) count += it->key().starts_with(prefix);
+    });
+    return count;
+  }
+  void Change(const std::function<void(rocksdb::DB*, rocksdb::ColumnFamilyHandle*)>& change) {
     Close();
     std::vector<std::string> names;
     ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, dir_.path("db"), &names).ok());
@@ -73,14 +101,8 @@ class RocksMeasurementsTest : public testing::Test {
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;
     ASSERT_TRUE(rocksdb::DB::Open({}, dir_.path("db"), families, &handles, &db).ok());
-    rocksdb::Slice key(BytesOf(plan).data(), BytesOf(plan).size());
     for (rocksdb::ColumnFamilyHandle* handle : handles) {
-      if (handle->GetName() == "measurements") {
-        std::string value;
-        ASSERT_TRUE(db->Get({}, handle, key, &value).ok());
-        value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
-        ASSERT_TRUE(db->Put({}, handle, key, value).ok());
-      }
+      change(db, handle);
       ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
     }
     delete db;
@@ -136,6 +158,47 @@ TEST_F(RocksMeasurementsTest, ADamagedRecordIsAMissLoggedCountedAndDeleted) {
   EXPECT_THAT(logger_.LinesWith("cache_entry_dropped"), testing::SizeIs(1));
   EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
   EXPECT_EQ(measurements_->Stats().dropped, 1) << "it is gone";
+}
+
+TEST_F(RocksMeasurementsTest, WhatTheIndexCannotReadIsLoggedCountedAndDeleted) {
+  Open();
+  for (const char* plan : {"a", "b"}) {
+    EXPECT_TRUE(measurements_->Put(Sha256(plan), MeasuredAt(UnixMs(clock_))).ok());
+  }
+  SpoilIndex(Sha256("a"));
+  Open();
+  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("b")));
+  EXPECT_EQ(measurements_->Stats().dropped, 2);
+  EXPECT_THAT(logger_.LinesWith("cache_entry_dropped"), testing::SizeIs(2));
+  EXPECT_EQ(Count("measurements"), 1) << "nothing stays uncounted";
+  EXPECT_EQ(Count("meta", "m"), 1);
+}
+
+TEST_F(RocksMeasurementsTest, ASmallerBudgetCountsFromTheStart) {
+  Open();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(measurements_->Put(Sha256(StrCat(i)), MeasuredAt(UnixMs(clock_) + i)).ok());
+  }
+  Open(/*budget_bytes=*/2000);
+  MeasurementStats stats = measurements_->Stats();
+  EXPECT_LE(stats.bytes, 2000);
+  EXPECT_GT(stats.plans, 0);
+  EXPECT_EQ(stats.plans + stats.evicted, 10);
+  EXPECT_TRUE(measurements_->Get(Sha256("9")).has_value());
+  EXPECT_EQ(Count("measurements"), stats.plans);
+}
+
+TEST_F(RocksMeasurementsTest, RemovedOnesAreGoneFromTheDiskToo) {
+  Open();
+  for (const char* plan : {"a", "b"}) {
+    EXPECT_TRUE(measurements_->Put(Sha256(plan), MeasuredAt(UnixMs(clock_))).ok());
+  }
+  measurements_->Remove(Sha256("a"));
+  measurements_->Remove(Sha256("nobody's"));
+  EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
+  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("b")));
+  EXPECT_EQ(Count("measurements"), 1);
+  EXPECT_EQ(Count("meta", "m"), 1);
 }
 
 TEST_F(RocksMeasurementsTest, OldOnesAreForgottenWhenTheStoreIsOpened) {

@@ -199,6 +199,8 @@ class FullStore final : public Store {
  public:
   Found<StoredPlan> GetPlan(const EntryKey& /*key*/) override { return {}; }
   Found<KernelArtifact> GetKernel(const EntryKey& /*key*/) override { return {}; }
+  std::shared_ptr<const StoredPlan> PeekPlan(const Digest& /*key*/) override { return nullptr; }
+  bool HasPlan(const Digest& /*key*/) const override { return false; }
   absl::Status PutBundle(const Bundle& /*bundle*/) override { return ResourceExhausted("full"); }
   PlanPage ListPlans(const std::optional<PlanPlace>& /*after*/, size_t /*limit*/) override {
     return {};
@@ -212,6 +214,21 @@ TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
   Bundle bundle = SampleBundle(1);
   EXPECT_EQ(store.PutBundle(bundle).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(store.GetPlan({bundle.plan->key, bundle.plan->full_key}));
+}
+
+TEST(TieredStore, WhatIsLookedAtStaysWhereItIs) {
+  auto front = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  auto back = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  Bundle bundle = SampleBundle(1);
+  EXPECT_TRUE(back->PutBundle(bundle).ok());
+  MemoryStore* memory = front.get();
+  TieredStore store(std::move(front), std::move(back));
+  EXPECT_TRUE(store.HasPlan(bundle.plan->key));
+  EXPECT_EQ(store.PeekPlan(bundle.plan->key), bundle.plan);
+  EXPECT_FALSE(memory->HasPlan(bundle.plan->key));
+  EXPECT_EQ(store.PeekPlan(Sha256("absent")), nullptr);
+  EXPECT_TRUE(store.GetPlan({bundle.plan->key}));
+  EXPECT_TRUE(memory->HasPlan(bundle.plan->key)) << "that was a use";
 }
 
 class MockObserver : public StoreObserver {
@@ -229,6 +246,7 @@ TEST(MeteredStore, ReportsEveryUse) {
   EXPECT_CALL(observer, OnGet(EntryKind::kKernel, Tier::kNone, _));
   ASSERT_TRUE(store.PutBundle(bundle).ok());
   EXPECT_TRUE(store.GetPlan({bundle.plan->key}));
+  EXPECT_NE(store.PeekPlan(bundle.plan->key), nullptr) << "a look is not counted";
   EXPECT_FALSE(store.GetKernel({Sha256("absent")}));
 }
 

@@ -53,10 +53,11 @@ class LatencyBookTest : public testing::Test {
                          {.launch = 2, .samples_us = {8, 6}, .calls = 10}},
             .run_samples_us = {100},
             .runs = 5,
+            .threads = 4,
             .device = "a machine"};
   }
   std::vector<PlanReport> Reports(std::optional<Digest> plan = std::nullopt, int limit = 100) {
-    absl::StatusOr<std::vector<PlanReport>> reports = book_.Reports(plan, limit);
+    absl::StatusOr<std::vector<PlanReport>> reports = book_.Reports(plan, limit, CancelToken());
     EXPECT_TRUE(reports.ok()) << reports.status();
     return reports.ok() ? *std::move(reports) : std::vector<PlanReport>();
   }
@@ -94,7 +95,7 @@ TEST_F(LatencyBookTest, AReportIsShownBesideWhatWasEstimated) {
   EXPECT_EQ(first.measured.samples, 4);
   EXPECT_EQ(first.measured.median_us, 5);
   EXPECT_EQ(first.measured.min_us, 2);
-  EXPECT_EQ(first.measured.p90_us, 8);
+  EXPECT_EQ(first.measured.p90_us, 7.4) << "between 6 and 8";
   EXPECT_EQ(first.estimated_us, 20) << "of one launch: groups 0 and 2";
   EXPECT_EQ(first.op_by_op_us, 40);
   EXPECT_EQ(first.activation_bytes, 210) << "of both, what is read again included";
@@ -129,7 +130,8 @@ TEST_F(LatencyBookTest, WhatDoesNotFitThePlanLeavesNothing) {
 
 TEST_F(LatencyBookTest, OnlyTheNewestSamplesAreKeptButEveryCallCounts) {
   Digest key = Store("graph");
-  LatencyReport report{.plan_key = key, .launches = {{.launch = 1, .samples_us = {}}}};
+  LatencyReport report{
+      .plan_key = key, .launches = {{.launch = 1, .samples_us = {}}}, .threads = 4};
   report.launches[0].samples_us.assign(200, 7);
   EXPECT_TRUE(book_.Add(report).ok());
   report.launches[0].samples_us.assign(200, 3);
@@ -169,11 +171,12 @@ TEST_F(LatencyBookTest, TheLatestReportComesFirst) {
 }
 
 TEST_F(LatencyBookTest, APlanThatIsGoneIsLeftOutAndOneWithoutReportsHasNone) {
-  EXPECT_TRUE(absl::IsNotFound(book_.Reports(Sha256("nobody's"), 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(book_.Reports(Sha256("nobody's"), 1, CancelToken()).status()));
   EXPECT_THAT(Reports(Store("quiet")), IsEmpty());
   PlanMeasurements orphan{.last_report_unix_ms = 1};
   EXPECT_TRUE(measurements_.Put(Sha256("gone"), orphan).ok());
   EXPECT_THAT(Reports(), IsEmpty());
+  EXPECT_EQ(measurements_.Stats().plans, 0) << "and is not looked for again";
 }
 
 TEST_F(LatencyBookTest, APlanWithOtherKernelsStartsAnew) {
@@ -182,7 +185,8 @@ TEST_F(LatencyBookTest, APlanWithOtherKernelsStartsAnew) {
   Plan apart = TwoKernels();
   apart.kernels[0].key = Sha256("third");
   ASSERT_EQ(Store("graph", apart), key);
-  EXPECT_EQ(Reports()[0].kernels[0].measured.calls, 0) << "those were of another kernel";
+  EXPECT_THAT(Reports(), IsEmpty()) << "those were of another kernel";
+  EXPECT_EQ(measurements_.Stats().plans, 0);
   EXPECT_TRUE(book_.Add(ReportOn(key)).ok());
   EXPECT_EQ(Reports()[0].kernels[0].measured.calls, 12);
 }
@@ -201,6 +205,56 @@ TEST_F(LatencyBookTest, ReportsStayBelowTheirLimit) {
   EXPECT_THAT(Reports(), SizeIs(1)) << "two of 13 MB are too much";
 }
 
+TEST_F(LatencyBookTest, NoMorePlansAreReadThanMayBe) {
+  Plan large = TwoKernels();
+  large.decisions.push_back({.reason = std::string(LatencyBook::kMaxReadBytes / 9, 'x')});
+  for (const char* graph : {"a", "b", "c", "d"}) {
+    EXPECT_TRUE(book_.Add(ReportOn(Store(graph, large))).ok());
+  }
+  EXPECT_THAT(Reports(), SizeIs(3)) << "each is charged a third";
+}
+
+TEST_F(LatencyBookTest, SamplesOfOtherThreadsAreCountedButNotMixedIn) {
+  Digest key = Store("graph");
+  EXPECT_EQ(*book_.Add(ReportOn(key)), 5);
+  LatencyReport alone = ReportOn(key);
+  alone.threads = 1;
+  alone.run_samples_us = {900};
+  for (LaunchLatency& launch : alone.launches) launch.samples_us = {500, 700};
+  EXPECT_EQ(*book_.Add(alone), 0);
+  PlanReport report = Reports()[0];
+  EXPECT_EQ(report.runs.calls, 10);
+  EXPECT_EQ(report.runs.samples, 1);
+  EXPECT_EQ(report.runs.median_us, 100);
+  EXPECT_EQ(report.kernels[0].measured.calls, 24);
+  EXPECT_EQ(report.kernels[0].measured.samples, 4);
+  EXPECT_EQ(report.kernels[0].measured.median_us, 5);
+}
+
+TEST_F(LatencyBookTest, WhoLooksAtReportsUsesNoPlan) {
+  Digest first = Store("first");
+  EXPECT_TRUE(book_.Add(ReportOn(first)).ok());
+  int64_t bytes = store_.Stats()[0].bytes;
+  MemoryStore two(2 * bytes, Logger::Silent());
+  LatencyBook book(two, measurements_, clock_);
+  auto put = [&](const char* graph) {
+    auto stored = std::make_shared<StoredPlan>(MakeStoredPlan(graph, TwoKernels(), 1));
+    EXPECT_TRUE(two.PutBundle({.plan = stored, .kernels = {}}).ok());
+  };
+  put("first");
+  put("other");
+  EXPECT_THAT(book.Reports(std::nullopt, 10, CancelToken()).value(), SizeIs(1));
+  put("third");
+  EXPECT_FALSE(two.HasPlan(first)) << "it was the one that was used longest ago";
+}
+
+TEST_F(LatencyBookTest, NobodyWaitsForReportsOnceCancelled) {
+  EXPECT_TRUE(book_.Add(ReportOn(Store("graph"))).ok());
+  CancelToken cancel;
+  cancel.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(book_.Reports(std::nullopt, 10, cancel).status()));
+}
+
 TEST_F(LatencyBookTest, OfReportsAtOnceNoneIsLost) {
   Digest key = Store("graph");
   constexpr int kThreads = 8;
@@ -211,6 +265,7 @@ TEST_F(LatencyBookTest, OfReportsAtOnceNoneIsLost) {
       for (int i = 0; i < kReports; ++i) {
         LatencyReport report{.plan_key = key,
                              .launches = {{.launch = t % 3, .samples_us = {1.5}, .calls = 3}},
+                             .threads = 4,
                              .device = StrCat("machine ", t)};
         EXPECT_TRUE(book_.Add(report).ok());
       }
