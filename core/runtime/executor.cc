@@ -145,6 +145,7 @@ absl::Status Executor::SetUp() {
     MutexLock lock(&mutex_);
     sampler_ =
         std::make_unique<LatencySampler>(plan_.launches.size(), MeasureClock(*options_.clock));
+    sampled_values_ = sampler_->capacity();
   }
   ASSIGN_OR_RETURN(Memory prepared, Memory::Allocate(static_cast<uint64_t>(plan_.prepared_bytes),
                                                      "prepared weights"));
@@ -433,9 +434,17 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
   return status;
 }
 
+// Every run takes the lock twice: memory is got before it and samples are put in order after it.
 LatencySamples Executor::TakeSamples() {
-  MutexLock lock(&mutex_);
-  return sampler_ != nullptr ? sampler_->Take() : LatencySamples();
+  std::vector<float> memory;
+  memory.reserve(sampled_values_);
+  LatencyRows rows;
+  {
+    MutexLock lock(&mutex_);
+    if (sampler_ == nullptr) return {};
+    rows = sampler_->Take(std::move(memory));
+  }
+  return ByLaunch(rows);
 }
 
 void Executor::StopSampling() {

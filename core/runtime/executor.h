@@ -133,7 +133,8 @@ class Executor {
   uint64_t workspace_bytes_ = 0;
   int64_t context_bytes_ = 0;
   size_t max_idle_ = 1;
-  std::vector<Step> steps_;  // by plan launch
+  size_t sampled_values_ = 0;  // that the sampler holds
+  std::vector<Step> steps_;    // by plan launch
   std::vector<Patch> input_patches_;
   std::vector<Patch> output_patches_;
   std::unique_ptr<Memory> prepared_;

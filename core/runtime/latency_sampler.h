@@ -16,6 +16,14 @@ struct LatencySamples {
   std::vector<std::vector<double>> launch_us;
 };
 
+/// The same as it was written down: a row for each timed run, its launches, then the whole.
+struct LatencyRows {
+  int64_t runs = 0;
+  size_t launches = 0;
+  std::vector<float> us;
+};
+LatencySamples ByLaunch(const LatencyRows& rows);
+
 /// Decides which runs are timed, so that timing takes less than 0.5 % of all of them, and keeps
 /// what they took. Holds 256 runs at most (fewer if a run has thousands of launches); of more, it
 /// keeps a part that is spread evenly over the time since Take.
@@ -37,8 +45,10 @@ class LatencySampler {
   /// What Add and all around it took, looks at the clock during the run left out.
   void Charge(Nanoseconds bookkeeping);
 
-  /// All that was kept since the last call.
-  LatencySamples Take();
+  /// All that was kept since the last call. In constant time: `memory` takes the place of what is
+  /// given away; best with room for capacity() values.
+  LatencyRows Take(std::vector<float> memory);
+  size_t capacity() const { return max_rows_ * (launches_ + 1); }
 
   /// Begin is false from now on.
   void Stop() { stopped_ = true; }
@@ -51,7 +61,7 @@ class LatencySampler {
 
   const size_t launches_;
   const size_t max_rows_;
-  const double clock_ns_;  // of the looks at the clock in one timed run
+  const double clock_ns_;  // of the looks at the clock in one timed run and what they hold up
   bool stopped_ = false;
   double cost_ns_ = 0;  // of timing one run, smoothed; 0: not known
   double shortest_run_ns_ = 0;
@@ -60,8 +70,7 @@ class LatencySampler {
   int64_t interval_;
   int64_t until_next_;
   int64_t runs_ = 0;
-  // A row for each timed run: its launches, then the whole; microseconds.
-  std::vector<float> rows_;
+  std::vector<float> rows_;  // as LatencyRows::us
 };
 
 }  // namespace fusion
