@@ -1,6 +1,7 @@
 #include "core/pipeline/plan_builds.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace fusion {
 
@@ -25,25 +26,62 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, Planning& planning, Sto
 
 PlanBuilds::~PlanBuilds() { Stop(); }
 
+/// Tells an observer what it does not know yet.
+class PlanBuilds::Teller {
+ public:
+  explicit Teller(StageObserver* observer) : observer_(observer) {}
+
+  void Tell(const Round& round) {
+    if (round.number < round_) return;  // its build has just ended
+    if (round.number > round_) {
+      round_ = round.number;
+      told_ = {};
+      observer_->OnStage("plan", 0, 0);
+    }
+    if (round.batch != nullptr) TellCounts(DoneOf(*round.batch), round.batch->found.size());
+  }
+  void TellAll(int kernels) {
+    if (observer_ != nullptr) TellCounts(kernels, static_cast<size_t>(kernels));
+  }
+
+ private:
+  using Counts = std::pair<int, int>;
+
+  void TellCounts(int done, size_t total) {
+    Counts counts(done, static_cast<int>(total));
+    if (std::exchange(told_, counts) != counts) observer_->OnStage("compile", done, counts.second);
+  }
+
+  StageObserver* const observer_;
+  int round_ = 0;
+  std::optional<Counts> told_;
+};
+
 BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                           const CancelToken& waiter, StageObserver* observer) {
   // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
   // flight of the same plan holds the same kernels; one of another plan would not.
   std::shared_ptr<Batch> batch = StartKernels(*planned);
-  int told = -1;
+  FlightKey key(work->key, AloneOf(planned->stored->plan));
+  Teller teller(observer);
   auto tell = [&] {
-    int done = observer == nullptr ? told : DoneOf(*batch);
-    if (done == told) return;
-    observer->OnStage("compile", done, static_cast<int>(planned->jobs.size()));
-    told = done;
+    if (observer != nullptr) teller.Tell(RoundOf(key, batch));
   };
   tell();
   BuiltOr built = flights_.Run(
-      {work->key, AloneOf(planned->stored->plan)}, waiter,
-      [this, work, planned, batch] { return BuildForAll(work, planned, batch); },
+      key, waiter,
+      [this, work, planned, batch, key] { return BuildForAll(work, planned, batch, key); },
       /*shared=*/nullptr, tell);
-  tell();
+  if (built.ok()) teller.TellAll(static_cast<int>((*built)->kernels.size()));
   return built;
+}
+
+// What a build is at; `first` if it has planned nothing anew.
+PlanBuilds::Round PlanBuilds::RoundOf(const FlightKey& key,
+                                      const std::shared_ptr<const Batch>& first) const {
+  MutexLock lock(&mutex_);
+  auto it = replanned_.find(key);
+  return it == replanned_.end() ? Round{.number = 0, .batch = first} : it->second;
 }
 
 // Kernels that were found, that are made, and that failed. Looks at nothing that a flight changes.
@@ -82,11 +120,20 @@ void PlanBuilds::WaitForKernels(Batch* batch) {
 }
 
 BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch) {
+                                std::shared_ptr<Batch> batch, const FlightKey& key) {
+  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key);
+  decltype(replanned_)::node_type ended;  // dies unlocked
+  MutexLock lock(&mutex_);
+  ended = replanned_.extract(key);
+  return built;
+}
+
+BuiltOr PlanBuilds::BuildRounds(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+                                std::shared_ptr<Batch> batch, const FlightKey& key) {
   auto built = std::make_shared<Built>();
   Alone alone = AloneOf(planned->stored->plan);
   bool lasting = true;
-  for (;;) {
+  for (int round = 1;; ++round) {
     WaitForKernels(batch.get());
     size_t before = alone.size();
     absl::Status isolated = IsolateFailures(planned->stored->plan, batch->results, logger_, &alone);
@@ -95,9 +142,11 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
     Publish(BundleOf(nullptr, *batch), &built->warnings);
     RETURN_IF_ERROR(isolated);
     lasting &= std::none_of(batch->results.begin(), batch->results.end(), MayPass);
+    SetRound(key, {.number = round, .batch = nullptr});
     PlanOrigin origin;
     ASSIGN_OR_RETURN(planned, planning_.Plan(work, alone, {}, CancelToken(), &origin));
     batch = StartKernels(*planned);
+    SetRound(key, {.number = round, .batch = batch});
   }
   built->stored = planned->stored;
   built->kernels = batch->kernels;
@@ -105,6 +154,11 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
   // Before the claims of `batch` end.
   Publish(BundleOf(lasting ? built->stored : nullptr, *batch), &built->warnings);
   return BuiltOr(std::move(built));
+}
+
+void PlanBuilds::SetRound(const FlightKey& key, Round round) {
+  MutexLock lock(&mutex_);
+  replanned_[key] = std::move(round);
 }
 
 Bundle PlanBuilds::BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch) {

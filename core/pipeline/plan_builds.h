@@ -1,11 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/logging.h"
+#include "core/base/mutex.h"
 #include "core/base/thread_pool.h"
 #include "core/bundle/answer.h"
 #include "core/cache/single_flight.h"
@@ -54,7 +56,8 @@ class PlanBuilds {
   /// kDeadlineExceeded. What is built may be another plan than `planned`: with fewer fused groups.
   /// Internal if a kernel cannot be made and is of one node; ResourceExhausted, Unavailable:
   /// kernels could not be tried. `observer` (may be null) is told how many kernels of `planned` are
-  /// there, whoever has them compiled.
+  /// there, whoever has them compiled; and of "plan", then of the kernels of the new plan, where
+  /// one has failed.
   BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                 const CancelToken& waiter, StageObserver* observer = nullptr);
 
@@ -84,11 +87,23 @@ class PlanBuilds {
     std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // those under way
   };
 
+  using FlightKey = std::pair<Digest, Alone>;
+  // What a build is at: planning anew (no batch yet), or making kernels.
+  struct Round {
+    int number = 0;  // how often it has planned anew
+    std::shared_ptr<const Batch> batch;
+  };
+  class Teller;
+
   static int DoneOf(const Batch& batch);
+  Round RoundOf(const FlightKey& key, const std::shared_ptr<const Batch>& first) const;
+  void SetRound(const FlightKey& key, Round round);
   std::shared_ptr<Batch> StartKernels(const Planned& planned);
   static void WaitForKernels(Batch* batch);
   BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch);
+                      std::shared_ptr<Batch> batch, const FlightKey& key);
+  BuiltOr BuildRounds(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+                      std::shared_ptr<Batch> batch, const FlightKey& key);
   void Publish(Bundle bundle, std::vector<std::string>* warnings);
   static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
 
@@ -96,8 +111,10 @@ class PlanBuilds {
   Store& store_;
   Logger& logger_;
   KernelBuilds kernel_builds_;
+  mutable Mutex mutex_;
+  std::map<FlightKey, Round> replanned_ ABSL_GUARDED_BY(mutex_);  // of builds under way
   ThreadPool threads_;
-  SingleFlight<std::pair<Digest, Alone>, Built> flights_;
+  SingleFlight<FlightKey, Built> flights_;
 };
 
 /// The status of a kernel that is there.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 
@@ -22,8 +23,11 @@ using testing::ElementsAre;
 /// Keeps what it is told, and that it is always told on one thread.
 class Recorder final : public StageObserver {
  public:
+  explicit Recorder(std::function<void(std::string_view)> on_told) : on_told_(std::move(on_told)) {}
+
   void OnStage(std::string_view stage, int done, int total) override {
     EXPECT_EQ(std::this_thread::get_id(), thread_);
+    if (on_told_) on_told_(stage);
     MutexLock lock(&mutex_);
     seen_.push_back(total == 0 ? std::string(stage) : StrCat(stage, " ", done, "/", total));
   }
@@ -33,6 +37,7 @@ class Recorder final : public StageObserver {
   }
 
  private:
+  const std::function<void(std::string_view)> on_told_;
   const std::thread::id thread_ = std::this_thread::get_id();
   mutable Mutex mutex_;
   std::vector<std::string> seen_ ABSL_GUARDED_BY(mutex_);
@@ -44,9 +49,9 @@ class ProgressTest : public testing::Test {
       : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
         store_(int64_t{64} << 20, Logger::Silent()),
         workers_({.workers = 2}, toolchain_,
-                 std::make_unique<FakeStarter>([this](const CompileJob&) {
+                 std::make_unique<FakeStarter>([this](const CompileJob& job) {
                    while (gate_closed_) std::this_thread::yield();
-                   return FakeAct::kCompile;
+                   return decide_(job);
                  }),
                  Logger::Silent(), worker_clock_),
         pipeline_({}, BuiltInSpecs().value(), toolchain_, store_, workers_, Logger::Silent()) {}
@@ -59,14 +64,14 @@ class ProgressTest : public testing::Test {
     std::vector<std::string> seen;
     std::string all_there;  // what is said when every kernel is
   };
-  // One kernel per node.
-  Told Ask() {
+  // One kernel per node, unless they are fused.
+  Told Ask(FusionMode fusion = FusionMode::kOpByOp) {
     std::string model = LinearReluModel().Bytes();
     PlanRequest request;
     request.source.onnx_model = model;
     request.target.isa = "avx2";
-    request.options.fusion = FusionMode::kOpByOp;
-    Recorder recorder;
+    request.options.fusion = fusion;
+    Recorder recorder(on_told_);
     absl::StatusOr<PlanReply> reply = pipeline_.PlanFusion(request, patient_, &recorder);
     EXPECT_TRUE(reply.ok()) << reply.status();
     size_t kernels = reply.ok() ? reply->kernels.size() : 0;
@@ -75,7 +80,9 @@ class ProgressTest : public testing::Test {
   }
 
   CancelToken patient_;
+  std::function<void(std::string_view stage)> on_told_;
   std::atomic<bool> gate_closed_{false};
+  FakeDecision decide_ = [](const CompileJob&) { return FakeAct::kCompile; };
   FakeTools tools_;
   FakeClock worker_clock_;
   Toolchain toolchain_;
@@ -98,13 +105,41 @@ TEST_F(ProgressTest, AHitTellsOnlyOfItsLookup) {
   EXPECT_THAT(Ask().seen, ElementsAre("recall", "lookup"));
 }
 
+TEST_F(ProgressTest, KernelsOfAPlanThatIsMadeAnewAreCountedAnew) {
+  // Until somebody has been told of it, the second plan is not finished.
+  std::atomic<bool> told_again{false};
+  int plans = 0;
+  on_told_ = [&](std::string_view stage) {
+    plans += stage == "plan";
+    if (plans == 2 && stage == "compile") told_again = true;
+  };
+  decide_ = [&](const CompileJob& job) {
+    if (job.label.find('+') != std::string::npos) return FakeAct::kError;
+    Nanoseconds end = Clock::Real().Now() + std::chrono::minutes(1);
+    bool last = job.label.find("Relu") != std::string::npos;
+    while (last && !told_again && Clock::Real().Now() < end) std::this_thread::yield();
+    return FakeAct::kCompile;
+  };
+  auto [seen, all_there] = Ask(FusionMode::kFused);
+  EXPECT_TRUE(told_again);
+  ASSERT_EQ(std::count(seen.begin(), seen.end(), "plan"), 2);
+  auto next = std::find(seen.rbegin(), seen.rend(), "plan").base();
+  ASSERT_NE(next, seen.end());
+  EXPECT_TRUE(next->starts_with("compile ")) << *next;
+  EXPECT_NE(*next, all_there) << "one is still being made";
+  EXPECT_EQ(seen.back(), all_there);
+}
+
 TEST_F(ProgressTest, ThoseWhoShareABuildAreToldOfItsKernels) {
   gate_closed_ = true;
   std::vector<std::future<Told>> asked;
   for (int i = 0; i < 4; ++i) {
     asked.push_back(std::async(std::launch::async, [this] { return Ask(); }));
   }
-  while (pipeline_.shared_total() < 3 || pipeline_.waiters() < 4) std::this_thread::yield();
+  Nanoseconds end = Clock::Real().Now() + std::chrono::minutes(1);
+  auto joined = [this] { return pipeline_.shared_total() >= 3 && pipeline_.waiters() >= 4; };
+  while (!joined() && Clock::Real().Now() < end) std::this_thread::yield();
+  EXPECT_TRUE(joined());
   gate_closed_ = false;
   for (auto& one : asked) {
     auto [seen, all_there] = one.get();
