@@ -5,11 +5,12 @@
 // Each client has a connection of its own and makes one random call after the other: plans known
 // and new, in every mode and as a stream, kernels, reports, lists, requests that are wrong, calls
 // taken back. Prints what was called, how often and how long it took, and the server's memory.
-// Exit code 1 if anything ended otherwise than it should.
+// Exit code 1 if anything ended otherwise than it should, if a kind of call was never made, or if
+// the server's memory grew beyond twice what it was once every known plan was made plus the memory
+// limit of its cache (256 MiB): new plans fill that, and what allocators keep is of its size.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,7 +18,9 @@
 #include <set>
 #include <thread>
 
+#include "core/base/quantile.h"
 #include "tests/service/fusion_caller.h"
+#include "tests/service/process_memory.h"
 #include "tests/support/daemon.h"
 
 namespace fusion {
@@ -29,22 +32,8 @@ using Codes = std::set<StatusCode>;
 // A call that takes longer is one that hangs.
 constexpr std::chrono::minutes kDeadline(2);
 
-double Quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  auto at =
-      values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
-// Resident bytes of a process; 0 if it is gone.
-int64_t ResidentBytes(pid_t pid) {
-  std::ifstream status(StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6)) * 1024;
-  }
-  return 0;
-}
+// What fusiond's cache takes at most without --memory-limit.
+constexpr int64_t kMemoryLimitBytes = int64_t{256} << 20;
 
 /// What calls of one kind came to.
 struct Tally {
@@ -74,33 +63,41 @@ std::vector<v1::PlanFusionRequest> KnownRequests() {
 /// One caller, on a thread of its own.
 class SoakClient {
  public:
-  SoakClient(const std::string& address, const std::vector<v1::PlanFusionRequest>& known,
-             uint64_t seed)
-      : caller_(address), known_(known), random_(seed) {}
-
-  void RunUntil(std::chrono::steady_clock::time_point end) {
-    std::vector<double> weights;
-    for (const Action& action : Actions()) weights.push_back(action.weight);
-    std::discrete_distribution<size_t> pick(weights.begin(), weights.end());
-    while (std::chrono::steady_clock::now() < end) {
-      const Action& action = Actions()[pick(random_)];
-      Nanoseconds start = Clock::Real().Now();
-      std::string wrong = (this->*action.call)();
-      Tally& tally = tallies_[action.name];
-      tally.ms.push_back(ToMilliseconds(Clock::Real().Now() - start));
-      if (!wrong.empty()) ++tally.unexpected[wrong];
-    }
-  }
-
-  const std::map<std::string, Tally>& tallies() const { return tallies_; }
-
- private:
   struct Action {
     const char* name;
     double weight;
     std::string (SoakClient::*call)();  // gives what is wrong with how it ended, or nothing
   };
   static const std::vector<Action>& Actions();
+
+  /// The `number`-th of `clients`.
+  SoakClient(const std::string& address, const std::vector<v1::PlanFusionRequest>& known,
+             uint64_t seed, size_t number, size_t clients)
+      : caller_(address), known_(known), random_(seed), number_(number), clients_(clients) {}
+
+  void RunUntil(std::chrono::steady_clock::time_point end) {
+    auto on_time = [end] { return std::chrono::steady_clock::now() < end; };
+    // Most calls need a plan to be about.
+    while (on_time() && last_.kernels().empty()) Do(Actions().front());
+    if (last_.kernels().empty()) return;
+    // However short the time: between them, clients call everything once.
+    for (size_t i = number_; i < Actions().size(); i += clients_) Do(Actions()[i]);
+    std::vector<double> weights;
+    for (const Action& action : Actions()) weights.push_back(action.weight);
+    std::discrete_distribution<size_t> pick(weights.begin(), weights.end());
+    while (on_time()) Do(Actions()[pick(random_)]);
+  }
+
+  const std::map<std::string, Tally>& tallies() const { return tallies_; }
+
+ private:
+  void Do(const Action& action) {
+    Nanoseconds start = Clock::Real().Now();
+    std::string wrong = (this->*action.call)();
+    Tally& tally = tallies_[action.name];
+    tally.ms.push_back(ToMilliseconds(Clock::Real().Now() - start));
+    if (!wrong.empty()) ++tally.unexpected[wrong];
+  }
 
   static std::string Expect(const grpc::Status& status, const Codes& codes = {StatusCode::OK}) {
     if (codes.count(status.error_code()) > 0) return "";
@@ -124,13 +121,13 @@ class SoakClient {
     v1::PlanFusionResponse response;
     std::string wrong = Expect(caller_.Plan(Known(), &response));
     if (!wrong.empty()) return wrong;
-    last_ = std::move(response);
-    bool compiled = !last_.kernels().empty();
-    for (const v1::KernelStatus& kernel : last_.kernels()) {
+    if (response.plan_key().size() != 32) return "an answer without a plan key";
+    bool compiled = !response.kernels().empty();
+    for (const v1::KernelStatus& kernel : response.kernels()) {
       compiled &= kernel.state() == v1::KERNEL_STATE_READY;
     }
-    has_kernels_ = compiled;
-    return last_.plan_key().size() == 32 ? "" : "an answer without a plan key";
+    if (compiled) last_ = std::move(response);
+    return "";
   }
 
   std::string PlanNew() {
@@ -174,7 +171,7 @@ class SoakClient {
   std::string Kernels() {
     std::vector<std::string> keys;
     for (const v1::KernelStatus& kernel : last_.kernels()) {
-      if (has_kernels_) keys.push_back(kernel.key());
+      keys.push_back(kernel.key());
     }
     bool unknown = Below(4) == 0;
     if (unknown) keys.push_back(std::string(32, static_cast<char>(Below(256))));
@@ -191,10 +188,9 @@ class SoakClient {
   }
 
   std::string Report() {
-    if (!has_kernels_ || last_.plan().launches().empty()) return "";
     v1::ReportLatencyRequest request;
     request.set_plan_key(last_.plan_key());
-    request.set_threads(1);
+    request.set_threads(last_.plan().threads());
     request.set_device("soak");
     v1::LaunchLatency* launch = request.add_launches();
     for (int i = 0; i < 8; ++i) launch->add_samples_us(static_cast<double>(10 + Below(100)));
@@ -208,7 +204,6 @@ class SoakClient {
   }
 
   std::string ReportWrong() {
-    if (!has_kernels_) return "";
     v1::ReportLatencyRequest request;
     request.set_plan_key(last_.plan_key());
     request.set_threads(1);
@@ -222,7 +217,7 @@ class SoakClient {
 
   std::string GetReport() {
     v1::GetReportRequest request;
-    if (has_kernels_ && Below(2) == 0) request.set_plan_key(last_.plan_key());
+    if (Below(2) == 0) request.set_plan_key(last_.plan_key());
     request.set_limit(10);
     v1::GetReportResponse response;
     grpc::ClientContext context;
@@ -311,8 +306,9 @@ class SoakClient {
   const std::vector<v1::PlanFusionRequest>& known_;
   std::mt19937_64 random_;
   std::map<std::string, Tally> tallies_;
-  v1::PlanFusionResponse last_;  // of PlanKnown
-  bool has_kernels_ = false;     // all of those of last_
+  const size_t number_;
+  const size_t clients_;
+  v1::PlanFusionResponse last_;  // of PlanKnown, with all its kernels
 };
 
 const std::vector<SoakClient::Action>& SoakClient::Actions() {
@@ -345,6 +341,11 @@ struct SoakResult {
   int64_t resident_start = 0;  // bytes, once every known plan is made
   int64_t resident_end = 0;
   std::vector<std::string> server_errors;  // what it logged as one, how it ended
+  std::vector<std::string> never_called;
+
+  int64_t resident_limit() const { return 2 * resident_start + kMemoryLimitBytes; }
+  bool grew_too_much() const { return resident_start <= 0 || resident_end > resident_limit(); }
+  bool sound() const { return unexpected() == 0 && never_called.empty() && !grew_too_much(); }
 
   int64_t calls() const {
     int64_t n = 0;
@@ -374,26 +375,30 @@ absl::StatusOr<SoakResult> Soak(int clients, double seconds, uint64_t seed) {
       if (!status.ok()) return Internal("cold plan: ", status.error_message());
     }
   }
-  result.resident_start = ResidentBytes(daemon->pid());
+  result.resident_start = MemoryOf(daemon->pid(), "VmRSS");
   auto begin = std::chrono::steady_clock::now();
   auto end = begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                          std::chrono::duration<double>(seconds));
   std::vector<std::unique_ptr<SoakClient>> all;
   std::vector<std::thread> threads;
   for (int i = 0; i < clients; ++i) {
-    all.push_back(std::make_unique<SoakClient>(daemon->address(), known,
-                                               seed * 1000 + static_cast<uint64_t>(i)));
+    all.push_back(std::make_unique<SoakClient>(
+        daemon->address(), known, seed * 1000 + static_cast<uint64_t>(i), static_cast<size_t>(i),
+        static_cast<size_t>(clients)));
   }
   for (auto& client : all) threads.emplace_back([&client, end] { client->RunUntil(end); });
   for (std::thread& thread : threads) thread.join();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.resident_end = ResidentBytes(daemon->pid());
+  result.resident_end = MemoryOf(daemon->pid(), "VmRSS");
   for (const auto& client : all) {
     for (const auto& [name, tally] : client->tallies()) {
       Tally& sum = result.tallies[name];
       sum.ms.insert(sum.ms.end(), tally.ms.begin(), tally.ms.end());
       for (const auto& [words, count] : tally.unexpected) sum.unexpected[words] += count;
     }
+  }
+  for (const SoakClient::Action& action : SoakClient::Actions()) {
+    if (!result.tallies.contains(action.name)) result.never_called.emplace_back(action.name);
   }
   all.clear();
   ProgramEnd ended = daemon->Stop();
@@ -425,6 +430,10 @@ void PrintText(const SoakResult& r, int clients) {
     }
   }
   for (const std::string& error : r.server_errors) std::printf("server: %s\n", error.c_str());
+  for (const std::string& name : r.never_called) std::printf("never called: %s\n", name.c_str());
+  if (r.grew_too_much()) {
+    std::printf("server memory: above its limit of %s\n", HumanBytes(r.resident_limit()).c_str());
+  }
   std::printf(
       "%d clients, %.1f s: %lld calls, %.0f a second; server memory %s -> %s; %lld "
       "unexpected\n",
@@ -448,6 +457,8 @@ void PrintJson(const SoakResult& r, int clients) {
                         {"unexpected", r.unexpected()},
                         {"resident_start_bytes", r.resident_start},
                         {"resident_end_bytes", r.resident_end},
+                        {"resident_limit_bytes", r.resident_limit()},
+                        {"never_called", r.never_called},
                         {"server_errors", r.server_errors},
                         {"by_call", std::move(calls)}};
   std::printf("%s\n", out.dump(1).c_str());
@@ -478,7 +489,7 @@ int Main(int argc, char** argv) {
   } else {
     PrintText(*result, clients);
   }
-  return result->unexpected() == 0 ? 0 : 1;
+  return result->sound() ? 0 : 1;
 }
 
 }  // namespace

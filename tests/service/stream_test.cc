@@ -126,19 +126,57 @@ TEST_F(StreamTest, CancelledMidWayItHoldsNothing) {
   EXPECT_EQ(Stream(request).responses.at(0).cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
 }
 
+// Texts of this request are far more than what a stream may send before its caller reads.
+v1::PlanFusionRequest TalkativeRequest() {
+  TestModel m;
+  m.Input("t0", {8, 64});
+  constexpr int kNodes = 150;
+  for (int i = 0; i < kNodes; ++i) {  // each a kernel of its own shape
+    m.Node("Concat", {StrCat("t", i), "t0"}, {StrCat("t", i + 1)}).Attr("axis", int64_t{1});
+  }
+  m.Output(StrCat("t", kNodes));
+  v1::PlanFusionRequest request = RequestFor(m.proto(), v1::PLAN_MODE_PLAN_ONLY);
+  request.mutable_options()->set_fusion(v1::FUSION_MODE_OP_BY_OP);
+  request.add_dumps(v1::DUMP_KIND_SOURCE);
+  request.add_dumps(v1::DUMP_KIND_SCHEDULE);
+  return request;
+}
+
 TEST_F(StreamTest, ACallerThatDoesNotReadHoldsNoThread) {
+  constexpr int kWindowBytes = 1 << 16;
+  constexpr int kUnread = 8;
   Start({"--request-threads", "1"});
-  v1::PlanFusionRequest request = RequestFor(SentModel("bert_layer"), v1::PLAN_MODE_PLAN_ONLY);
+  const v1::PlanFusionRequest request = TalkativeRequest();
+  ASSERT_GT(caller_->Plan(request).ByteSizeLong(), 16u * kWindowBytes);
+  // A connection whose windows do not grow.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+  auto stub = v1::FusionService::NewStub(
+      grpc::CreateCustomChannel(daemon_->address(), grpc::InsecureChannelCredentials(), arguments));
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::PlanFusionEvent>>> readers;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < kUnread; ++i) {
     contexts.push_back(std::make_unique<grpc::ClientContext>());
-    readers.push_back(caller_->stub().PlanFusionStream(contexts.back().get(), request));
+    readers.push_back(stub->PlanFusionStream(contexts.back().get(), request));
   }
-  EXPECT_EQ(caller_->Plan(request).plan().nodes(), caller_->Plan(request).plan().nodes());
+  auto in_flight = [this] { return Metric("fusion_inflight_calls"); };
+  ASSERT_TRUE(Eventually([&] { return in_flight() == kUnread; }));
+  for (int i = 0; i < 2 * kUnread; ++i) {  // each waits for the one thread
+    v1::PlanFusionResponse response;
+    grpc::Status served = caller_->Plan(request, &response, std::chrono::minutes(1));
+    ASSERT_TRUE(served.ok()) << served.error_message();
+  }
+  EXPECT_EQ(in_flight(), kUnread) << "none of them has ended";
+  v1::PlanFusionEvent event;
+  bool answered = false;
+  while (readers[0]->Read(&event)) answered = event.has_response();
+  EXPECT_TRUE(readers[0]->Finish().ok());
+  EXPECT_TRUE(answered);
+  EXPECT_TRUE(Eventually([&] { return in_flight() == kUnread - 1; }));
   for (auto& context : contexts) context->TryCancel();
-  for (auto& reader : readers) reader->Finish();
-  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 0; }));
+  for (int i = 1; i < kUnread; ++i) readers[static_cast<size_t>(i)]->Finish();
+  EXPECT_TRUE(Eventually([&] { return in_flight() == 0; }));
 }
 
 TEST_F(StreamTest, ErrorsAreThoseOfPlanFusion) {
