@@ -34,12 +34,21 @@ struct Function {
 };
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Elu(double x) { return x < 0 ? std::expm1(x) : x; }
 
 constexpr Function kFunctions[] = {
-    {"Exp", std::exp, 1.3, 0, -104, 89},    {"Log", std::log, 1, 0, 0, 10},
-    {"Erf", std::erf, 1, 4.8e-7, -5, 5},    {"Tanh", std::tanh, 1, 3.8e-7, -10, 10},
-    {"Sin", std::sin, 1.6, 0, -1000, 1000}, {"Cos", std::cos, 1.6, 0, -1000, 1000},
-    {"Sqrt", std::sqrt, 0.5, 0, 0, 100},    {"Sigmoid", Sigmoid, 3.3, 3e-39, -90, 90},
+    {"Exp", std::exp, 1.3, 0, -104, 89},
+    {"Log", std::log, 1, 0, 0, 10},
+    {"Erf", std::erf, 1, 4.8e-7, -5, 5},
+    {"Tanh", std::tanh, 1, 3.8e-7, -10, 10},
+    {"Sin", std::sin, 1.6, 0, -1000, 1000},
+    {"Cos", std::cos, 1.6, 0, -1000, 1000},
+    {"Sqrt", std::sqrt, 0.5, 0, 0, 100},
+    {"Sigmoid", Sigmoid, 3.3, 3e-39, -90, 90},
+    // Of the functions above.
+    {"Sinh", std::sinh, 8, 0, -90, 90},
+    {"Cosh", std::cosh, 6, 0, -90, 90},
+    {"Elu", Elu, 8, 0, -20, 2},
 };
 
 float FromBits(uint32_t bits) {
