@@ -219,8 +219,9 @@ void AddPlan(CLI::App* app, Arguments* a) {
       ->check(CheckNotEmpty)
       ->excludes(plan->get_option("--isa"))
       ->type_name("NAME");
-  plan->add_flag("!--plan-only,!--no-compile", a->compile,
-                 "estimates only, nothing is compiled; needed for a device without a code generator");
+  plan->add_flag(
+      "!--plan-only,!--no-compile", a->compile,
+      "estimates only, nothing is compiled; needed for a device without a code generator");
 }
 
 void AddRun(CLI::App* app, Arguments* a) {
@@ -286,7 +287,19 @@ void AddReport(CLI::App* app, Arguments* a) {
                    "latencies were reported of")
       ->check(CheckNotEmpty)
       ->type_name("KEY|FILE.onnx");
+  const size_t before = report->get_options().size();
   AddPlanOptions(report, a, /*with_isa=*/true);
+  report->add_option("--data", a->data, "of a model: its symbolic dims are those of this data")
+      ->check(CheckNotEmpty)
+      ->type_name("DIR");
+  std::vector<CLI::Option*> planning = report->get_options();
+  planning.erase(planning.begin(), planning.begin() + static_cast<std::ptrdiff_t>(before));
+  report->callback([a, planning] {
+    a->command = CommandKind::kReport;
+    for (const CLI::Option* option : planning) {
+      if (option->count() > 0 && a->model_option.empty()) a->model_option = option->get_name();
+    }
+  });
   report->add_option("--html", a->html, "also as a page with charts, in this file")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
@@ -330,6 +343,9 @@ std::string Contradiction(const Arguments& a) {
   bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList;
   if (stored && a.server.empty() && a.store.empty()) {
     return "the plans of which service? expected --server ADDRESS or --store DIR";
+  }
+  if (a.command == CommandKind::kReport && a.subject.empty() && !a.model_option.empty()) {
+    return StrCat(a.model_option, " says how a model is planned; none is given");
   }
   return "";
 }

@@ -62,7 +62,7 @@ struct Arguments {
   PlanOptions options;
 
   // Of single commands.
-  std::string data;            // run, bench, verify
+  std::string data;            // run, bench, verify, report
   std::optional<double> atol;  // verify
   std::optional<double> rtol;  // verify
   uint64_t seed = 1;           // run, bench, verify
@@ -78,11 +78,12 @@ struct Arguments {
   bool compile = true;         // plan
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
-  std::string subject;     // report: plan key or model; empty: every plan
-  std::string html;        // report: file; empty: none
-  int limit = 0;           // list; 0: all
-  bool full_keys = false;  // list
-  bool ops = false;        // capabilities
+  std::string subject;       // report: plan key or model; empty: every plan
+  std::string html;          // report: file; empty: none
+  std::string model_option;  // report: the first one given that says how a model is planned
+  int limit = 0;             // list; 0: all
+  bool full_keys = false;    // list
+  bool ops = false;          // capabilities
   Shell shell = Shell::kBash;
 };
 

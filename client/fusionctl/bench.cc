@@ -13,11 +13,11 @@
 namespace fusion {
 namespace {
 
-// Runs whose launches are timed apart, behind the pairs: enough for a median of each kernel, in at
-// most this part of the time of the pairs.
+// Runs whose launches are timed apart, behind the pairs: enough for a median of each kernel, else
+// until they have taken this part of the time of the pairs.
 constexpr int kMinProfiledRuns = 5;
 constexpr int kMaxProfiledRuns = 256;
-constexpr double kProfiledPart = 0.25;
+constexpr int kProfiledPart = 4;  // one in so many
 
 /// Memory that a loaded model needs while it runs, in bytes.
 struct PlanMemory {
@@ -121,9 +121,10 @@ Nanoseconds Seconds(double seconds) {
 }
 
 /// Pairs of runs one after the other, so that what disturbs the machine disturbs both; who goes
-/// first alternates.
-absl::Status MeasurePairs(const Arguments& arguments, const std::vector<const HostTensor*>& in,
-                          Progress* progress, BenchResult* result) {
+/// first alternates. How long those that count took.
+absl::StatusOr<Nanoseconds> MeasurePairs(const Arguments& arguments,
+                                         const std::vector<const HostTensor*>& in,
+                                         Progress* progress, BenchResult* result) {
   constexpr Nanoseconds kRedraw = std::chrono::milliseconds(100);
   int most = arguments.pairs > 0 ? arguments.pairs : kMaxBenchPairs;
   Nanoseconds begin{0};
@@ -148,13 +149,13 @@ absl::Status MeasurePairs(const Arguments& arguments, const std::vector<const Ho
     RETURN_IF_ERROR(first->Run(in, i >= 0));
     RETURN_IF_ERROR(second->Run(in, i >= 0));
   }
-  return absl::OkStatus();
+  return Clock::Real().Now() - begin;
 }
 
-absl::Status ProfileBoth(const std::vector<const HostTensor*>& in, double seconds,
+absl::Status ProfileBoth(const std::vector<const HostTensor*>& in, Nanoseconds time,
                          Progress* progress, BenchResult* result) {
   progress->Show("timing kernels");
-  Nanoseconds end = Clock::Real().Now() + Seconds(seconds);
+  Nanoseconds end = Clock::Real().Now() + time;
   for (int i = 0; i < kMaxProfiledRuns; ++i) {
     if (i >= kMinProfiledRuns && Clock::Real().Now() >= end) break;
     RETURN_IF_ERROR(result->fused.Profile(in));
@@ -197,8 +198,8 @@ absl::StatusOr<BenchResult> Measure(const Arguments& arguments, const ModelFile&
   ASSIGN_OR_RETURN(out.fused, Contender::Load(arguments, file, client, inputs.options, progress));
   ASSIGN_OR_RETURN(out.op_by_op, Contender::Load(arguments, file, client, plain, progress));
   std::vector<const HostTensor*> in = inputs.pointers();
-  RETURN_IF_ERROR(MeasurePairs(arguments, in, progress, &out));
-  RETURN_IF_ERROR(ProfileBoth(in, arguments.seconds * kProfiledPart, progress, &out));
+  ASSIGN_OR_RETURN(Nanoseconds pairs, MeasurePairs(arguments, in, progress, &out));
+  RETURN_IF_ERROR(ProfileBoth(in, pairs / kProfiledPart, progress, &out));
   bool kept = !arguments.server.empty() || !arguments.store.empty();
   if (kept && arguments.report) ReportToService(client, out.fused, &out);
   progress->Clear();

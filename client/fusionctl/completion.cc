@@ -88,15 +88,26 @@ std::string BashOffer(const std::string& pattern, const Offer& offer) {
 
 // Everything that depends on commands and options stands in four cases in front of it.
 constexpr std::string_view kBashRest = R"(
-  # Words before the one being typed: which command, how many arguments, and what awaits a value.
-  # bash takes "--name=value" for three words.
-  local cur=${COMP_WORDS[COMP_CWORD]} command= awaits= position=0 i word
-  for ((i = 1; i < COMP_CWORD; ++i)); do
+  # bash cuts words at ':' and '=': "unix:/x" is three of them. Here they are one again.
+  local typed=() word last= i
+  for ((i = 1; i <= COMP_CWORD; ++i)); do
     word=${COMP_WORDS[i]}
-    if [[ $word == '=' && -n $awaits ]]; then
-      continue
-    elif [[ -n $awaits ]]; then
+    if [[ ${#typed[@]} -gt 0 && ($word == [:=]* || ($last == [:=]* && -n $word)) ]]; then
+      typed[-1]+=$word
+    else
+      typed+=("$word")
+    fi
+    last=$word
+  done
+
+  # Words before the one being typed: which command, how many arguments, and what awaits a value.
+  local cur=${typed[-1]} command= awaits= position=0
+  for ((i = 0; i + 1 < ${#typed[@]}; ++i)); do
+    word=${typed[i]}
+    if [[ -n $awaits ]]; then
       awaits=
+    elif [[ $word == --*=* ]]; then
+      continue
     elif [[ $word == --* ]]; then
       _fusionctl_takes_value "$command $word" && awaits=$word
     elif [[ -z $command ]]; then
@@ -105,7 +116,9 @@ constexpr std::string_view kBashRest = R"(
       ((++position))
     fi
   done
-  [[ $cur == '=' && -n $awaits ]] && cur=
+  if [[ -z $awaits && $cur == --*=* ]] && _fusionctl_takes_value "$command ${cur%%=*}"; then
+    awaits=${cur%%=*} cur=${cur#*=}
+  fi
 
   local kind= words=
   COMPREPLY=()
@@ -127,6 +140,8 @@ constexpr std::string_view kBashRest = R"(
   case $kind in
     files | models | directories) compopt -o filenames 2>/dev/null ;;
   esac
+  # What is offered takes the place of what stands behind the last cut.
+  COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*[:=]}"}"}")
   return 0
 }
 complete -F _fusionctl fusionctl

@@ -194,7 +194,12 @@ absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress)
       request.target = {.name = arguments.target, .threads = arguments.threads};
     }
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
-    ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
+    absl::StatusOr<FusionReply> planned = PlanWithProgress(client, request, progress);
+    if (absl::IsFailedPrecondition(planned.status()) && arguments.compile &&
+        !arguments.target.empty()) {  // there is no code generator for it, or none here
+      return InvalidArgument(Message(planned.status()), ": give --plan-only");
+    }
+    ASSIGN_OR_RETURN(FusionReply reply, std::move(planned));
     progress->Clear();
     if (arguments.json) {
       PrintJson(PlanJson(reply));

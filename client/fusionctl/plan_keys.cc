@@ -1,6 +1,7 @@
 #include "client/fusionctl/plan_keys.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace fusion {
 namespace {
@@ -13,10 +14,12 @@ constexpr size_t kNamed = 4;
 
 bool LooksLikeKey(std::string_view word) {
   return word.size() >= kMinKeyDigits && word.size() <= kKeyDigits &&
-         word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+         word.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-absl::StatusOr<Digest> FindPlan(std::string_view digits, const std::vector<PlanSummary>& plans) {
+absl::StatusOr<Digest> FindPlan(std::string_view word, const std::vector<PlanSummary>& plans) {
+  std::string digits(word);
+  for (char& c : digits) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::vector<Digest> found;
   for (const PlanSummary& plan : plans) {
     if (plan.plan_key.ToHex().starts_with(digits)) found.push_back(plan.plan_key);

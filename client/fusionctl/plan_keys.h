@@ -13,12 +13,12 @@ namespace fusion {
 /// Fewest digits by which people may name a plan.
 inline constexpr size_t kMinKeyDigits = 8;
 
-/// True if `word` may be a plan key or the beginning of one: 8 to 64 lower-case hex digits.
+/// True if `word` may be a plan key or the beginning of one: 8 to 64 hex digits, of either case.
 bool LooksLikeKey(std::string_view word);
 
-/// The one plan whose key begins with these digits. NotFound if there is none, InvalidArgument,
-/// naming them, if there are several.
-absl::StatusOr<Digest> FindPlan(std::string_view digits, const std::vector<PlanSummary>& plans);
+/// The one plan whose key begins with the digits `word`, of either case. NotFound if there is none,
+/// InvalidArgument, naming them, if there are several.
+absl::StatusOr<Digest> FindPlan(std::string_view word, const std::vector<PlanSummary>& plans);
 
 /// The first digits of each key, as few as tell it from all the others, but kMinKeyDigits at least;
 /// as many for each.

@@ -1,25 +1,31 @@
+#include "core/wire/report.h"
+
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "client/fusionctl/contender.h"
+#include "client/fusionctl/data.h"
 #include "client/fusionctl/plan_keys.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/report_figures.h"
 #include "client/fusionctl/report_page.h"
 #include "client/fusionctl/session.h"
-#include "core/base/file.h"
 
 namespace fusion {
 namespace {
-
-constexpr int kMaxPlans = 1000;  // that the service gives at once
 
 /// Which plan is meant; none: every one with reports.
 absl::StatusOr<std::optional<Digest>> Subject(const Arguments& arguments, const ModelFile* model,
                                               const Client& client, Progress* progress) {
   if (arguments.subject.empty()) return std::nullopt;
   if (model != nullptr) {
-    FusionRequest request = model->Request(arguments, arguments.options);
+    PlanOptions options = arguments.options;
+    if (!arguments.data.empty()) {
+      ASSIGN_OR_RETURN(std::vector<RunData> sets, LoadData(arguments.data, *model));
+      options = BindToData(options, sets.front().inputs, *model);
+    }
+    FusionRequest request = model->Request(arguments, options);
     request.mode = PlanMode::kPlanOnly;
     ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     return reply.plan_key;
@@ -94,7 +100,17 @@ std::string Text(const std::vector<PlanReport>& plans) {
   if (plans.empty()) {
     return "no latencies were reported; fusionctl bench and the client library report them\n";
   }
-  return StrJoin(plans, "\n", PlanReportText);
+  std::string note = CutNote(plans);
+  return StrCat(StrJoin(plans, "\n", PlanReportText), note.empty() ? "" : StrCat("\n", note, "\n"));
+}
+
+// A page is for others too: with the rights that files usually get.
+absl::Status WritePage(const std::string& path, const std::string& page) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << page << std::flush;
+  if (file) return absl::OkStatus();
+  return InvalidArgument("--html ", path, ": ", std::generic_category().message(errno));
 }
 
 }  // namespace
@@ -110,19 +126,21 @@ absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progres
   } else if (!subject.empty() && !LooksLikeKey(subject)) {
     return NotFound(QuoteShort(subject), " is neither a file nor a plan key of ", kMinKeyDigits,
                     "..64 hex digits");
+  } else if (!subject.empty() && !arguments.model_option.empty()) {
+    return InvalidArgument(arguments.model_option, " says how a model is planned; ",
+                           QuoteShort(subject), " is the key of a plan, no file");
   }
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(std::optional<Digest> plan, Subject(arguments, model.get(), client, progress));
-    ASSIGN_OR_RETURN(std::vector<PlanReport> plans, client.GetReport(plan, kMaxPlans));
+    ASSIGN_OR_RETURN(std::vector<PlanReport> plans, client.GetReport(plan, kMaxListedPlans));
     progress->Clear();
     if (!arguments.html.empty()) {
-      absl::Status written = WriteFile(arguments.html, ReportPage(plans));
-      if (!written.ok()) return BadInput(Annotate(written, StrCat("--html ", arguments.html)));
+      RETURN_IF_ERROR(WritePage(arguments.html, ReportPage(plans)));
     }
     if (arguments.json) {
       Json reports = Json::array();
       for (const PlanReport& report : plans) reports.push_back(PlanReportJson(report));
-      PrintJson(Json{{"plans", reports}});
+      PrintJson(Json{{"plans", reports}, {"may_be_more", !CutNote(plans).empty()}});
     } else {
       Print(Text(plans));
     }

@@ -4,6 +4,7 @@
 
 #include "client/fusionctl/terminal.h"
 #include "core/base/text.h"
+#include "core/wire/report.h"
 
 namespace fusion {
 namespace {
@@ -14,6 +15,12 @@ std::optional<double> Speedup(double op_by_op_us, double estimated_us) {
 }
 
 }  // namespace
+
+std::string CutNote(const std::vector<PlanReport>& plans) {
+  if (plans.size() < static_cast<size_t>(kMaxListedPlans)) return "";
+  return StrCat("these are the ", kMaxListedPlans,
+                " plans with the latest reports, a service gives no more at once");
+}
 
 std::optional<double> EstimatedSpeedup(const KernelReport& kernel) {
   return Speedup(kernel.op_by_op_us, kernel.estimated_us);

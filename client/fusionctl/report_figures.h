@@ -2,10 +2,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/bundle/report.h"
 
 namespace fusion {
+
+/// One sentence, without a period, if there are kMaxListedPlans and the service may have more; else
+/// nothing.
+std::string CutNote(const std::vector<PlanReport>& plans);
 
 // What `fusionctl report` derives from a report, the same in its table and on its page.
 

@@ -153,6 +153,7 @@ std::string Section(const PlanReport& plan) {
 std::string ReportPage(const std::vector<PlanReport>& plans) {
   std::string out(kHead);
   if (plans.empty()) out += "<p>No latencies were reported.</p>\n";
+  if (std::string note = CutNote(plans); !note.empty()) out += StrCat("<p>", note, ".</p>\n");
   for (const PlanReport& plan : plans) out += Section(plan);
   return out + "</body>\n</html>\n";
 }

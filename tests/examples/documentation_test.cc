@@ -126,6 +126,44 @@ TEST_F(DocumentationTest, TextFormsAreWhatFusionctlShows) {
   EXPECT_EQ(forms, (std::set<std::string>{"graph", "program", "smg", "schedule", "plan"}));
 }
 
+// What `regex` finds in its first group, all over the text.
+std::vector<std::string> FindAll(const std::string& text, const char* regex) {
+  std::vector<std::string> found;
+  std::regex compiled(regex);
+  for (std::sregex_iterator it(text.begin(), text.end(), compiled), end; it != end; ++it) {
+    found.push_back((*it)[1]);
+  }
+  return found;
+}
+
+TEST_F(DocumentationTest, TheStepsOfTheQuickstartAreThoseOfTheScript) {
+  std::string script = ReadOrDie("deploy/quickstart.sh");
+  std::vector<std::string> work = FindAll(script, "\\nwork=([^\n]*)");
+  ASSERT_EQ(work.size(), 1U);
+  std::vector<std::string> steps = FindAll(script, "\\bstep \"([^\"]*)\"");
+  ASSERT_GT(steps.size(), 5U);
+  for (std::string& step : steps) step = std::regex_replace(step, std::regex("\\$work"), work[0]);
+  EXPECT_EQ(FindAll(ReadOrDie("README.md"), "\n== ([^\n]*)"), steps);
+}
+
+TEST_F(DocumentationTest, EveryPackageIsInTheTableOfDependencies) {
+  std::string script = ReadOrDie("deploy/install_deps.sh");
+  std::string readme = ReadOrDie("README.md");
+  std::vector<std::string> lists = FindAll(script, "_packages=\\(([^)]*)\\)");
+  ASSERT_EQ(lists.size(), 2U);
+  int packages = 0;
+  for (const std::string& list : lists) {
+    std::istringstream words(list);
+    for (std::string package; words >> package; ++packages) {
+      EXPECT_THAT(readme,
+                  testing::ContainsRegex(StrCat(
+                      "\n\\| [^|]*`", std::regex_replace(package, std::regex("[.+]"), "[$&]"),
+                      "`[^|]* \\| ")));
+    }
+  }
+  EXPECT_GT(packages, 20);
+}
+
 class ReadmeTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ReadmeTest, NamesOnlyFilesThatExist) {

@@ -1,5 +1,8 @@
 // fusionctl's measurements and what a service keeps of them; what it shows on a terminal and offers
 // to a shell.
+#include <sys/stat.h>
+
+#include <cctype>
 #include <regex>
 
 #include "core/base/file.h"
@@ -130,7 +133,9 @@ TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
 
   // Another server on the same store: by model, by key, by its first digits, by nothing.
   std::string none;
-  for (const std::string& subject : {model, key, key.substr(0, 8), none}) {
+  std::string shouted = key.substr(0, 8);
+  for (char& c : shouted) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const std::string& subject : {model, key, key.substr(0, 8), shouted, none}) {
     std::vector<std::string> words = {"report", "--store", store, "--json"};
     if (!subject.empty()) words.push_back(subject);
     ProgramResult result = BareCtl(words);
@@ -158,6 +163,11 @@ TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("fused output"), HasSubstr("real latency"),
                               HasSubstr("estimated speed-up"), HasSubstr("calls"),
                               HasSubstr("total"), HasSubstr(key.substr(0, 16))));
+  struct stat page_file = {};
+  ASSERT_EQ(stat(dir_.path("page.html").c_str(), &page_file), 0);
+  mode_t mask = umask(0);
+  umask(mask);
+  EXPECT_EQ(page_file.st_mode & 0777, 0666 & ~mask) << "for others too";
   std::string page = Read(dir_.path("page.html"));
   EXPECT_THAT(page, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<svg"), HasSubstr("</html>"),
                           HasSubstr(key.substr(0, 16))));
@@ -178,10 +188,33 @@ TEST_F(MeasureTest, AReportOfWhatIsNotThereIsBadInput) {
     EXPECT_THAT(result.err, HasSubstr(c.says));
     ExpectOneErrorLine(result);
   }
+  ProgramResult option = Ctl({"report", "0123456789abcdef", "--threads", "2"});
+  EXPECT_EQ(option.code, 3);
+  EXPECT_THAT(option.err, AllOf(HasSubstr("--threads"), HasSubstr("0123456789abcdef")));
+  ExpectOneErrorLine(option);
+  option = Ctl({"report", "--fusion", "op-by-op"});
+  EXPECT_EQ(option.code, 2);
+  EXPECT_THAT(option.err, HasSubstr("--fusion says how a model is planned; none is given"));
   ProgramResult unwritable = Ctl({"report", "--html", dir_.path("no/such/page.html")});
   EXPECT_EQ(unwritable.code, 3);
   EXPECT_THAT(unwritable.err, HasSubstr("--html"));
   ExpectOneErrorLine(unwritable);
+}
+
+TEST_F(MeasureTest, AReportOfAModelWithOpenDimsTakesThemFromData) {
+  ModelParams params = FindModel("bert_tiny")->defaults;
+  params.dynamic = true;
+  params.layers = 1;
+  params.seq = 16;
+  std::string path = Write("bert_tiny", params);
+  params.dynamic = false;
+  TestDataSet data = MakeData(*GenerateModel(*FindModel("bert_tiny"), params));
+  ASSERT_TRUE(SaveTestDataSet(dir_.path("data"), data).ok());
+  std::vector<std::string> bench = Bench(path);
+  bench.insert(bench.end(), {"--data", dir_.path("data")});
+  std::string key = CtlJson(bench)["fused"]["plan_key"];
+  EXPECT_EQ(CtlJson({"report", path, "--data", dir_.path("data")})["plans"][0]["plan_key"], key);
+  EXPECT_EQ(Ctl({"report", path}).code, 3) << "its dims are open";
 }
 
 TEST_F(MeasureTest, AReportOfNothingSaysSo) {
@@ -343,6 +376,15 @@ TEST_F(MeasureTest, BashCompletesWhatTheCommandLineKnows) {
   EXPECT_EQ(offers({"show", "a.onnx", "s"}), (Words{"schedule", "smg", "source"}));
   EXPECT_EQ(offers({"show", "--json", "a.onnx", "gr"}), Words{"graph"});
   EXPECT_EQ(offers({"completion", ""}), (Words{"bash", "fish", "zsh"}));
+  // bash cuts these values into words.
+  const Words models{"a.onnx", "models", "two words.onnx"};
+  EXPECT_EQ(offers({"plan", "--server", "unix", ":", "/tmp/s", ""}), models);
+  EXPECT_EQ(offers({"plan", "--server", "=", "unix", ":", "/tmp/s", ""}), models);
+  EXPECT_EQ(offers({"show", "--server", "localhost", ":", "1", "s.onnx", ""}),
+            (Words{"graph", "plan", "program", "schedule", "smg", "source"}));
+  EXPECT_EQ(offers({"plan", "--bind", "batch", "=", "4", ""}), models);
+  ASSERT_TRUE(WriteFile(StrCat(files, "/page:1.html"), "").ok());
+  EXPECT_EQ(offers({"report", "--html", "page", ":", "1"}), Words{"1.html"}) << "behind the cut";
 }
 
 TEST_F(MeasureTest, EveryShellCompletesEveryOption) {
