@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <future>
+#include <set>
 
 #include "client/kernel_assembly.h"
 #include "core/wire/answer.h"
@@ -18,7 +19,9 @@
 namespace fusion {
 namespace {
 
-std::chrono::system_clock::time_point After(Nanoseconds timeout) {
+using Deadline = std::chrono::system_clock::time_point;
+
+Deadline After(Nanoseconds timeout) {
   return std::chrono::system_clock::now() +
          std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
 }
@@ -139,13 +142,22 @@ struct Client::Connection {
         channel(MakeChannel(to, with)),
         stub(v1::FusionService::NewStub(channel)) {}
 
+  // Of a call that begins now.
+  Deadline deadline() const { return After(options.deadline); }
+
   // One unary call.
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
                                                                     const Request&, Response*),
                     const Request& request, Response* response) const {
+    return Call(method, request, deadline(), response);
+  }
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
+                                                                    const Request&, Response*),
+                    const Request& request, Deadline until, Response* response) const {
     grpc::ClientContext context;
-    context.set_deadline(After(options.deadline));
+    context.set_deadline(until);
     return FromGrpc((stub.get()->*method)(&context, request, response), context, address);
   }
 
@@ -231,7 +243,8 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(FillRequest(request, options_, &wire));
   grpc::ClientContext context;
-  context.set_deadline(After(options_.deadline));
+  Deadline deadline = connection_->deadline();
+  context.set_deadline(deadline);
   std::unique_ptr<grpc::ClientReader<v1::PlanFusionEvent>> reader =
       connection_->stub->PlanFusionStream(&context, wire);
   std::optional<v1::PlanFusionResponse> response;
@@ -244,8 +257,13 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
     }
   }
   grpc::Status status = reader->Finish();
-  if (IsUnknownCall(status)) return PlanFusion(request);
-  RETURN_IF_ERROR(FromGrpc(status, context, address_));
+  if (IsUnknownCall(status)) {
+    response.emplace();
+    RETURN_IF_ERROR(
+        connection_->Call(&v1::FusionService::Stub::PlanFusion, wire, deadline, &*response));
+  } else {
+    RETURN_IF_ERROR(FromGrpc(status, context, address_));
+  }
   if (!response.has_value()) {
     return DataLoss("malformed answer from ", address_, ": it ends without a response");
   }
@@ -253,11 +271,7 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
 }
 
 absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report) const {
-  v1::ReportLatencyRequest wire;
-  EncodeLatencyReport(report, &wire);
-  v1::ReportLatencyResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ReportLatency, wire, &response));
-  return response.accepted_samples();
+  return ReportLatency(report, CancelToken());
 }
 
 absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
@@ -277,7 +291,12 @@ absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
   while (answer.wait_for(kLook) == std::future_status::timeout) {
     if (!until.Check().ok()) context.TryCancel();
   }
-  RETURN_IF_ERROR(FromGrpc(answer.get(), context, address_));
+  grpc::Status status = answer.get();
+  // Not as of other calls: who reports in the background does so no more, and nothing is amiss.
+  if (IsUnknownCall(status)) {
+    return Unimplemented("the server at ", address_, " takes no latency reports");
+  }
+  RETURN_IF_ERROR(FromGrpc(status, context, address_));
   return response.accepted_samples();
 }
 
@@ -296,20 +315,24 @@ absl::StatusOr<std::vector<PlanReport>> Client::GetReport(std::optional<Digest> 
 }
 
 absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const {
+  Deadline deadline = connection_->deadline();
   std::vector<PlanSummary> out;
+  std::set<std::string> seen;  // tokens
   v1::ListPlansRequest wire;
   while (static_cast<int64_t>(out.size()) < limit) {
     int64_t left = limit - static_cast<int64_t>(out.size());
     wire.set_page_size(static_cast<int>(std::min<int64_t>(left, kMaxListedPlans)));
     v1::ListPlansResponse response;
-    RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ListPlans, wire, &response));
+    RETURN_IF_ERROR(
+        connection_->Call(&v1::FusionService::Stub::ListPlans, wire, deadline, &response));
     for (const v1::PlanSummary& plan : response.plans()) {
       ASSIGN_OR_RETURN(PlanSummary decoded, connection_->Sound(DecodePlanSummary(plan)));
       out.push_back(std::move(decoded));
     }
     if (response.next_page_token().empty()) break;
-    if (response.next_page_token() == wire.page_token()) {
-      return DataLoss("malformed answer from ", address_, ": the next page is the same page");
+    if (!seen.insert(response.next_page_token()).second) {
+      return DataLoss("malformed answer from ", address_,
+                      ": the list of plans goes round in circles");
     }
     wire.set_page_token(response.next_page_token());
   }
@@ -326,10 +349,11 @@ absl::StatusOr<Capabilities> Client::GetCapabilities() const {
 
 absl::StatusOr<std::vector<FetchedKernel>> Client::GetKernels(
     const std::vector<Digest>& keys) const {
+  Deadline deadline = connection_->deadline();
   std::vector<FetchedKernel> out;
   for (auto begin = keys.begin(); begin != keys.end();) {
     auto end = begin + std::min<std::ptrdiff_t>(keys.end() - begin, kMaxKernelKeys);
-    RETURN_IF_ERROR(FetchKernels({begin, end}, &out));
+    RETURN_IF_ERROR(FetchKernels({begin, end}, deadline, &out));
     begin = end;
   }
   return out;
@@ -337,9 +361,10 @@ absl::StatusOr<std::vector<FetchedKernel>> Client::GetKernels(
 
 // Appends them; as many as one call may ask for.
 absl::Status Client::FetchKernels(const std::vector<Digest>& keys,
+                                  std::chrono::system_clock::time_point deadline,
                                   std::vector<FetchedKernel>* out) const {
   grpc::ClientContext context;
-  context.set_deadline(After(options_.deadline));
+  context.set_deadline(deadline);
   v1::GetKernelsRequest request;
   for (const Digest& key : keys) request.add_keys(DigestToWire(key));
   KernelAssembly assembly(keys, options_.max_kernel_bytes);

@@ -20,7 +20,8 @@ struct ClientOptions {
   Nanoseconds refused_for = std::chrono::milliseconds(500);
   /// Connect waits until the service is there, however many connections are refused.
   bool wait_for_ready = false;
-  /// For every call; PlanFusion with PlanMode::kCompile waits for a compiler.
+  /// For every call of a Client, pages and fallbacks included; PlanFusion with PlanMode::kCompile
+  /// waits for a compiler.
   Nanoseconds deadline = std::chrono::minutes(5);
   /// Attempts of a call, the first included, when the service is unavailable; the pauses between
   /// them grow from 0.1 s to 2 s. 1..5.
@@ -83,9 +84,10 @@ class Client {
   absl::StatusOr<std::vector<FetchedKernel>> GetKernels(const std::vector<Digest>& keys) const;
 
   /// Tells the service what the kernels of a plan took; gives the number of samples it stored: all
-  /// of them. InvalidArgument, naming launch and sample, if one is not plausible: then none is.
-  /// NotFound if the service does not have the plan any more: PlanFusion makes it again. Never
-  /// tried twice, so an Unavailable may leave a stored report behind.
+  /// of them, or none if `report.threads` is not what the plan was made for. InvalidArgument,
+  /// naming launch and sample, if one is not plausible: then none is. NotFound if the service does
+  /// not have the plan any more: PlanFusion makes it again. Unimplemented if it is older than this
+  /// call. Never tried twice, so an Unavailable may leave a stored report behind.
   absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report) const;
   /// The same; Cancelled or DeadlineExceeded soon after `until` has ended.
   absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report,
@@ -103,7 +105,9 @@ class Client {
 
  private:
   struct Connection;
-  absl::Status FetchKernels(const std::vector<Digest>& keys, std::vector<FetchedKernel>* out) const;
+  absl::Status FetchKernels(const std::vector<Digest>& keys,
+                            std::chrono::system_clock::time_point deadline,
+                            std::vector<FetchedKernel>* out) const;
   Client(std::string address, const ClientOptions& options);
 
   const std::string address_;

@@ -9,6 +9,8 @@ namespace {
 // What a clock cannot tell from 0; a report holds times above 0.
 constexpr double kShortestUs = 1e-3;
 
+constexpr Nanoseconds kShortestInterval = std::chrono::milliseconds(1);
+
 std::vector<double> Reportable(const std::vector<double>& samples_us) {
   size_t n = std::min(samples_us.size(), static_cast<size_t>(kMaxReportSamples));
   std::vector<double> out(samples_us.end() - static_cast<std::ptrdiff_t>(n), samples_us.end());
@@ -34,11 +36,12 @@ bool IsForGood(const absl::Status& status) {
 
 std::optional<LatencyReport> MakeReport(const LatencyReport& header,
                                         const LatencySamples& samples) {
-  if (samples.run_us.empty()) return std::nullopt;
+  if (samples.run_us.empty() && samples.runs <= 0) return std::nullopt;
   LatencyReport report = header;
   report.run_samples_us = Reportable(samples.run_us);
   auto timed = static_cast<int64_t>(report.run_samples_us.size());
   report.runs = std::clamp(samples.runs, timed, kMaxReportCalls);
+  if (samples.run_us.empty()) return report;
   for (const std::vector<double>& launch_us : samples.launch_us) {
     report.launches.push_back({.launch = static_cast<int>(report.launches.size()),
                                .samples_us = Reportable(launch_us),
@@ -72,7 +75,7 @@ LatencyReporter::~LatencyReporter() {
 void LatencyReporter::Work() {
   const Clock& clock = Clock::Real();
   for (bool last = false; !last;) {
-    Await(clock.Now() + options_.every);
+    Await(clock.Now() + std::max(options_.every, kShortestInterval));
     std::optional<CancelToken> until;
     {
       MutexLock lock(&mutex_);
@@ -81,7 +84,7 @@ void LatencyReporter::Work() {
                     last ? *stop_at_ + options_.last_timeout : clock.Now() + options_.timeout);
       under_way_ = last ? nullptr : &*until;
     }
-    bool wanted = SendSamples(*until);
+    bool wanted = SendSamples(*until, last);
     {
       MutexLock lock(&mutex_);
       under_way_ = nullptr;
@@ -104,8 +107,16 @@ void LatencyReporter::Await(Nanoseconds due) {
 }
 
 // False if no report will ever be wanted.
-bool LatencyReporter::SendSamples(const CancelToken& until) {
-  std::optional<LatencyReport> report = MakeReport(header_, callbacks_.take());
+bool LatencyReporter::SendSamples(const CancelToken& until, bool last) {
+  LatencySamples samples = callbacks_.take();
+  samples.runs = std::min(samples.runs, kMaxReportCalls) + untold_runs_;
+  untold_runs_ = 0;
+  if (samples.run_us.empty() && !last) {
+    // Launches are counted where they are measured: with the next timed run.
+    untold_runs_ = std::min(samples.runs, kMaxReportCalls);
+    return true;
+  }
+  std::optional<LatencyReport> report = MakeReport(header_, samples);
   if (!report || !until.Check().ok()) return true;
   return !IsForGood(callbacks_.send(*report, until));
 }

@@ -74,9 +74,18 @@ TEST(MakeReport, HoldsTheHeaderAndTheSamples) {
   EXPECT_THAT(report->launches[0].samples_us, ElementsAre(10, 20));
 }
 
-TEST(MakeReport, IsNothingWithoutSamples) {
+TEST(MakeReport, IsNothingWithoutRuns) {
   EXPECT_FALSE(MakeReport(Header(), {}).has_value());
-  EXPECT_FALSE(MakeReport(Header(), {.runs = 7, .run_us = {}, .launch_us = {{}}}).has_value());
+  EXPECT_FALSE(MakeReport(Header(), {.runs = 0, .run_us = {}, .launch_us = {{}}}).has_value());
+}
+
+TEST(MakeReport, RunsThatWereNotTimedCount) {
+  std::optional<LatencyReport> report =
+      MakeReport(Header(), {.runs = 7, .run_us = {}, .launch_us = {{}}});
+  ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->runs, 7);
+  EXPECT_TRUE(report->launches.empty());
+  EXPECT_TRUE(report->run_samples_us.empty());
 }
 
 TEST(MakeReport, StaysWithinWhatServersAccept) {
@@ -124,6 +133,35 @@ TEST(LatencyReporter, SendsNothingWhereNothingRan) {
     EXPECT_TRUE(Fake::Await([&] { return fake.taken >= 3; }));
   }
   EXPECT_EQ(fake.sent, 0);
+}
+
+TEST(LatencyReporter, RunsThatWereNotTimedAreToldWithTheNextThatIs) {
+  Fake fake;
+  LatencyReporter::Callbacks callbacks = fake.callbacks();
+  callbacks.take = [&fake] {
+    switch (fake.taken++) {
+      case 0:
+        return LatencySamples{.runs = 7, .run_us = {}, .launch_us = {{}, {}}};
+      case 1:
+        return LatencySamples{.runs = 5, .run_us = {}, .launch_us = {{}, {}}};
+      case 2:
+        return Samples(9, {10, 20});
+      case 3:
+        return LatencySamples{.runs = 4, .run_us = {}, .launch_us = {{}, {}}};
+      default:
+        return LatencySamples();
+    }
+  };
+  {
+    LatencyReporter reporter(Header(), callbacks,
+                             {.every = Nanoseconds(-1), .last_timeout = hours(1)});
+    EXPECT_TRUE(Fake::Await([&] { return fake.taken >= 4; }));
+  }
+  ASSERT_EQ(fake.reports.size(), 2u);
+  EXPECT_EQ(fake.reports[0].runs, 21);
+  EXPECT_EQ(fake.reports[0].launches[0].calls, 21);
+  EXPECT_EQ(fake.reports[1].runs, 4) << "nothing is left behind at the end";
+  EXPECT_TRUE(fake.reports[1].launches.empty());
 }
 
 TEST(LatencyReporter, AServiceThatIsAwayMayComeBack) {

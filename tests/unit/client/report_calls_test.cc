@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 
 #include "client/client.h"
 #include "core/wire/report.h"
@@ -25,6 +26,8 @@ class FakeService : public v1::FusionService::Service {
   grpc::Status report = grpc::Status::OK;
   int plans = 0;  // that there are to list
   bool stuck = false;
+  std::vector<std::string> tokens;  // not none: of empty pages, over and over
+  std::chrono::milliseconds page_takes{0};
   bool malformed = false;
   std::vector<int> page_sizes;
   std::atomic<int> reports{0};
@@ -53,6 +56,11 @@ class FakeService : public v1::FusionService::Service {
   grpc::Status ListPlans(grpc::ServerContext*, const v1::ListPlansRequest* request,
                          v1::ListPlansResponse* response) override {
     page_sizes.push_back(request->page_size());
+    std::this_thread::sleep_for(page_takes);
+    if (!tokens.empty()) {
+      response->set_next_page_token(tokens[(page_sizes.size() - 1) % tokens.size()]);
+      return grpc::Status::OK;
+    }
     int at = request->page_token().empty() ? 0 : std::stoi(request->page_token());
     int end = stuck ? at : std::min(plans, at + request->page_size());
     for (; at < end; ++at) {
@@ -65,13 +73,16 @@ class FakeService : public v1::FusionService::Service {
 
 class ReportCallsTest : public testing::Test {
  protected:
-  std::unique_ptr<Client> Connect() {
+  std::unique_ptr<Client> Connect(const ClientOptions& options = {}) {
+    return ConnectTo(service_, options);
+  }
+  std::unique_ptr<Client> ConnectTo(grpc::Service& service, const ClientOptions& options = {}) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterService(&service_);
+    builder.RegisterService(&service);
     server_ = builder.BuildAndStart();
     EXPECT_NE(server_, nullptr);
-    return Client::Connect(address_).value();
+    return Client::Connect(address_, options).value();
   }
   static FusionRequest Request() {
     FusionRequest request;
@@ -115,6 +126,61 @@ TEST_F(ReportCallsTest, AListThatDoesNotEndIsNotFollowed) {
   service_.plans = 5;
   service_.stuck = true;
   EXPECT_TRUE(absl::IsDataLoss(Connect()->ListPlans().status()));
+}
+
+TEST_F(ReportCallsTest, PagesThatComeAgainAreNotFollowed) {
+  service_.tokens = {"A", "B"};
+  absl::Status status = Connect()->ListPlans().status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(service_.page_sizes, SizeIs(3)) << "A, B and A again";
+}
+
+TEST_F(ReportCallsTest, AllPagesTogetherHaveOneDeadline) {
+  for (int i = 0; i < 100; ++i) service_.tokens.push_back(StrCat(i));
+  service_.page_takes = std::chrono::milliseconds(50);
+  absl::Status status = Connect({.deadline = std::chrono::milliseconds(400)})->ListPlans().status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+}
+
+// All that a service of an older version knows.
+class OlderService : public v1::FusionService::Service {
+ public:
+  static constexpr std::chrono::seconds kStreamTakes{1};
+  std::chrono::system_clock::time_point streamed_until;
+  std::chrono::system_clock::time_point planned_until;
+  grpc::Status PlanFusionStream(grpc::ServerContext* context, const v1::PlanFusionRequest*,
+                                grpc::ServerWriter<v1::PlanFusionEvent>*) override {
+    streamed_until = context->deadline();
+    std::this_thread::sleep_for(kStreamTakes);
+    return {grpc::StatusCode::UNIMPLEMENTED, ""};
+  }
+  grpc::Status PlanFusion(grpc::ServerContext* context, const v1::PlanFusionRequest*,
+                          v1::PlanFusionResponse*) override {
+    planned_until = context->deadline();
+    return {grpc::StatusCode::INVALID_ARGUMENT, "its own words"};
+  }
+};
+
+TEST_F(ReportCallsTest, AnOlderServiceTakesNoReports) {
+  OlderService older;
+  std::unique_ptr<Client> client = ConnectTo(older);
+  LatencyReport report{.plan_key = Sha256("plan"), .run_samples_us = {1}};
+  for (const absl::Status& status : {client->ReportLatency(report).status(),
+                                     client->ReportLatency(report, CancelToken()).status()}) {
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(std::string(Message(status)), HasSubstr("takes no latency reports"));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(client->ListPlans().status())) << "it is asked for something";
+  server_ = nullptr;
+}
+
+TEST_F(ReportCallsTest, AnOlderServiceIsAskedPlainlyWithinTheSameTime) {
+  OlderService older;
+  std::unique_ptr<Client> client = ConnectTo(older, {.deadline = std::chrono::seconds(8)});
+  absl::Status status = client->PlanFusion(Request(), [](const PlanProgress&) {}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_LT(older.planned_until, older.streamed_until + OlderService::kStreamTakes / 2.0);
+  server_ = nullptr;
 }
 
 TEST_F(ReportCallsTest, ReportsArriveAndMalformedOnesAreRefused) {
