@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "core/base/sanitizer.h"
 #include "tests/service/fusion_caller.h"
+#include "tests/service/process_memory.h"
 #include "tests/support/daemon.h"
 
 namespace fusion {
@@ -21,16 +20,6 @@ constexpr string_view kPlan = "/fusion.v1.FusionService/PlanFusion";
 // What 5 MB become while they are read and looked at, and the allocators' slack. Parsed they would
 // be hundreds of MB.
 constexpr int64_t kSlackBytes = int64_t{64} << 20;
-
-// A field of the process's status in bytes: "VmRSS", "VmHWM".
-int64_t MemoryOf(pid_t pid, const std::string& field) {
-  std::ifstream status(StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(field + ":")) return std::stoll(line.substr(field.size() + 1)) * 1024;
-  }
-  ADD_FAILURE() << "no " << field << " of process " << pid;
-  return 0;
-}
 
 std::string Varint(size_t value) {
   std::string bytes;
@@ -126,6 +115,7 @@ TEST_F(GuardTest, FiveMegabytesOfAnythingEmptyLeaveMemoryFlat) {
   EXPECT_EQ(Call(kPlan, Explosive({2}, empty)).error_code(), StatusCode::RESOURCE_EXHAUSTED);
   const int64_t resident = MemoryOf(daemon_->pid(), "VmRSS");
   const int64_t highest = MemoryOf(daemon_->pid(), "VmHWM");
+  ASSERT_GT(resident, 0);
   for (const Case& c : cases) {
     grpc::Status status = Call(kPlan, Explosive(c.fields, c.piece));
     EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED)

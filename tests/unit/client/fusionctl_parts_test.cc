@@ -173,14 +173,6 @@ TEST(MedianOf, OfFewSamplesIsTheirRange) {
   EXPECT_EQ(MedianOf({5}).low, 5);
 }
 
-TEST(Quantile, LiesBetweenNeighbours) {
-  EXPECT_EQ(Quantile({3, 1, 2}, 0.5), 2);
-  EXPECT_EQ(Quantile({4, 1, 2, 3}, 0.5), 2.5);
-  EXPECT_EQ(Quantile({0, 10}, 0.1), 1);
-  EXPECT_EQ(Quantile({5}, 0.9), 5);
-  EXPECT_EQ(Quantile({1, 2, 3}, 1), 3);
-}
-
 TEST(BootstrapMedian, HoldsTheMedianAndIsRepeatable) {
   std::vector<double> samples;
   for (int i = 1; i <= 101; ++i) samples.push_back(i);
