@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/sanitizer.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/service/process_memory.h"
@@ -61,8 +63,20 @@ class GuardTest : public testing::Test {
     delete daemon_;
   }
 
+  // What the acceptance rows show of a test.
+  void SetUp() override {
+    largest_bytes_ = 0;
+    resident_ = MemoryOf(daemon_->pid(), "VmRSS");
+  }
+  void TearDown() override {
+    RecordProperty("largest_request_bytes", std::to_string(largest_bytes_));
+    RecordProperty("server_grew_bytes",
+                   std::to_string(MemoryOf(daemon_->pid(), "VmRSS") - resident_));
+  }
+
   static grpc::Status Call(string_view method, const std::string& bytes) {
     std::string response;
+    largest_bytes_ = std::max(largest_bytes_, bytes.size());
     return caller_->CallBytes(std::string(method), bytes, &response);
   }
 
@@ -72,14 +86,20 @@ class GuardTest : public testing::Test {
 
   static grpc::Status Plan(const v1::PlanFusionRequest& request) {
     v1::PlanFusionResponse response;
+    largest_bytes_ = std::max(largest_bytes_, request.ByteSizeLong());
     return caller_->Plan(request, &response);
   }
 
   static TestDaemon* daemon_;
   static FusionCaller* caller_;
+  static size_t largest_bytes_;  // of the requests of a test
+
+ private:
+  int64_t resident_ = 0;  // bytes, before the test
 };
 TestDaemon* GuardTest::daemon_ = nullptr;
 FusionCaller* GuardTest::caller_ = nullptr;
+size_t GuardTest::largest_bytes_ = 0;
 
 TEST_F(GuardTest, FiveMegabytesOfAnythingEmptyLeaveMemoryFlat) {
   struct Case {

@@ -9,16 +9,19 @@
 #include "client/fusionctl/html.h"
 #include "client/fusionctl/named_graph.h"
 #include "client/fusionctl/plan_keys.h"
+#include "client/fusionctl/report_figures.h"
 #include "client/fusionctl/report_page.h"
 #include "client/fusionctl/statistics.h"
 #include "client/fusionctl/terminal.h"
 #include "core/graph/canonical.h"
 #include "core/graph/text.h"
+#include "core/wire/report.h"
 
 namespace fusion {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 ParsedArguments Parse(std::vector<const char*> words) {
   words.insert(words.begin(), "fusionctl");
@@ -203,7 +206,7 @@ TEST(PlanKeys, AreKnownByTheirDigits) {
   EXPECT_TRUE(LooksLikeKey(std::string(64, 'f')));
   EXPECT_FALSE(LooksLikeKey("0123abc"));
   EXPECT_FALSE(LooksLikeKey(std::string(65, 'f')));
-  EXPECT_FALSE(LooksLikeKey("0123ABCD"));
+  EXPECT_TRUE(LooksLikeKey("0123ABCD"));
   EXPECT_FALSE(LooksLikeKey("12345678.onnx"));
 }
 
@@ -213,6 +216,7 @@ TEST(PlanKeys, APrefixNamesOnePlanOrNone) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, plans[2].plan_key);
   EXPECT_EQ(*FindPlan("aaaaaaaa2", plans), plans[1].plan_key);
+  EXPECT_EQ(*FindPlan("BBBBBBbb", plans), plans[2].plan_key);
   absl::Status several = FindPlan("aaaaaaaa", plans).status();
   EXPECT_TRUE(absl::IsInvalidArgument(several));
   EXPECT_THAT(std::string(Message(several)), HasSubstr(plans[1].plan_key.ToHex()));
@@ -358,6 +362,15 @@ TEST(ReportPage, HasAPartForEachPlan) {
   ExpectWellFormed(page);
   size_t first = page.find("<section>");
   EXPECT_NE(page.find("<section>", first + 1), std::string::npos);
+}
+
+TEST(ReportPage, SaysThatThereMayBeMorePlans) {
+  std::vector<PlanReport> plans(kMaxListedPlans - 1, SampleReport(0));
+  EXPECT_EQ(CutNote(plans), "");
+  EXPECT_THAT(ReportPage(plans), Not(HasSubstr("no more at once")));
+  plans.push_back(SampleReport(0));
+  EXPECT_THAT(CutNote(plans), HasSubstr("the 1000 plans with the latest reports"));
+  EXPECT_THAT(ReportPage(plans), HasSubstr(CutNote(plans)));
 }
 
 TEST(BarChart, BarsAreInProportion) {
