@@ -2,6 +2,7 @@
 
 #include "core/base/kernel_abi.h"
 #include "core/codegen/backend.h"
+#include "core/graph/graph.h"
 #include "core/import/import.h"
 #include "core/import/supported_ops.h"
 #include "core/onnx/limits.h"
@@ -54,6 +55,8 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"bytes of a constant that always travels", kInlineLimitBytes, "bytes", ""},
       {"bytes of a mask or index that travels", kInlineMaskLimitBytes, "bytes", ""},
       {"nodes of a graph", kMaxImportedNodes, "nodes", ""},
+      {"steps that the nodes of a graph fall apart into", kMaxGraphLoopOps, "steps", ""},
+      {"bytes of constants of such steps", kMaxGraphStepConstantBytes, "bytes", ""},
       {"rank of a tensor", kMaxTensorRank, "dims", ""},
       {"extent of a dim", kMaxExtent, "elements", ""},
       {"bytes of a tensor", kMaxTensorBytes, "bytes", ""},
