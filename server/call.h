@@ -51,4 +51,38 @@ class Call {
   std::optional<Admission::Pass> pass_;  // until the answer is sent
 };
 
+/// A call with one answer, made on a thread of ours; `Base` is a Call. Deletes itself when gRPC is
+/// done with it.
+template <typename Base>
+class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
+ public:
+  UnaryReactor(const ServiceParts& parts, const grpc::CallbackServerContext& context,
+               RpcMethod method, const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
+      : Base(parts, context, method), request_(request), response_(response) {}
+
+  void Start() {
+    absl::Status admitted = this->Admit(request_, [this] { Finish(this->Account(Answer())); });
+    if (!admitted.ok()) Finish(this->Account(admitted));
+  }
+
+  void OnCancel() override { this->cancel_.Cancel(); }
+  void OnDone() override { delete this; }
+
+ protected:
+  /// Ends with Send, or with why there is no answer.
+  virtual absl::Status Answer() = 0;
+
+  absl::Status Send(grpc::ByteBuffer answer) {
+    *response_ = std::move(answer);
+    this->record_.messages_sent = 1;
+    this->record_.bytes_out = static_cast<int64_t>(response_->Length());
+    return absl::OkStatus();
+  }
+
+  const grpc::ByteBuffer& request_;
+
+ private:
+  grpc::ByteBuffer* const response_;
+};
+
 }  // namespace fusion

@@ -50,34 +50,16 @@ class PlanningCall : public Call {
   }
 };
 
-/// One PlanFusion. Deletes itself when gRPC is done with it.
-class PlanCall final : public grpc::ServerUnaryReactor, PlanningCall {
+/// One PlanFusion.
+class PlanCall final : public UnaryReactor<PlanningCall> {
  public:
-  PlanCall(const ServiceParts& parts, const grpc::CallbackServerContext& context,
-           const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
-      : PlanningCall(parts, context, RpcMethod::kPlanFusion),
-        request_(request),
-        response_(response) {}
-
-  void Start() {
-    absl::Status admitted = Admit(request_, [this] { Finish(Account(Answer())); });
-    if (!admitted.ok()) Finish(Account(admitted));
-  }
-
-  void OnCancel() override { cancel_.Cancel(); }
-  void OnDone() override { delete this; }
+  using UnaryReactor::UnaryReactor;
 
  private:
-  absl::Status Answer() {
+  absl::Status Answer() override {
     ASSIGN_OR_RETURN(EncodedReply reply, Plan(request_, /*observer=*/nullptr));
-    *response_ = BufferOf(std::move(reply));
-    record_.messages_sent = 1;
-    record_.bytes_out = static_cast<int64_t>(response_->Length());
-    return absl::OkStatus();
+    return Send(BufferOf(std::move(reply)));
   }
-
-  const grpc::ByteBuffer& request_;
-  grpc::ByteBuffer* const response_;
 };
 
 /// One PlanFusionStream. Planning leaves its progress in a queue, from which one message at a time
@@ -197,7 +179,7 @@ grpc::ServerUnaryReactor* StartPlanCall(const ServiceParts& parts,
                                         const grpc::CallbackServerContext& context,
                                         const grpc::ByteBuffer& request,
                                         grpc::ByteBuffer* response) {
-  auto* call = new PlanCall(parts, context, request, response);
+  auto* call = new PlanCall(parts, context, RpcMethod::kPlanFusion, request, response);
   call->Start();
   return call;
 }

@@ -183,7 +183,7 @@ class Enumerator {
     const std::vector<DimId>& rows = swap ? main.dims.second : main.dims.first;
     const std::vector<DimId>& columns = swap ? main.dims.first : main.dims.second;
     DimId m = RowDim(main, swap, rows);
-    DimId n = Longest(columns);
+    DimId n = LongestDim(smg_, columns);
     RegisterBlock block = device_.blocks[0];
     std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
     std::vector<int64_t> n_tiles = {n >= 0 ? extent(n) : 1};
@@ -229,12 +229,9 @@ class Enumerator {
                 std::vector<int64_t>* window) const {
     if (m < 0) return false;
     double seconds = 2 / (device_.flops_per_s * device_.product_efficiency);
-    double tasks = 1;
+    double tasks = BlockCount(smg_, *choice);
     for (DimId d : smg_.op(main.op).dims) {
       seconds *= static_cast<double>((*window)[static_cast<size_t>(d)]);
-    }
-    for (const GridDim& g : choice->grid) {
-      tasks *= std::ceil(static_cast<double>(extent(g.dim)) / static_cast<double>(g.tile));
     }
     bool changed = false;
     for (size_t g = choice->grid.size(); g-- > 0;) {
@@ -253,38 +250,27 @@ class Enumerator {
     return changed;
   }
 
-  // The row dim that blocks run along: the one whose neighbours lie closest together, of those long
-  // enough; the pixels of a row of an image, not of a column.
+  // The row dim that blocks run along: the one whose neighbours lie closest together, of those that
+  // fill half a register block; the pixels of a row of an image, not of a column.
   DimId RowDim(const ProductShape& p, bool swap, const std::vector<DimId>& rows) const {
-    constexpr int64_t kLong = 8;
     const SmgRead& read = smg_.op(p.op).reads[swap ? 1 : 0];
-    DimId best = Longest(rows);
+    DimId best = LongestDim(smg_, rows);
     if (read.producer >= 0 || rows.size() < 2) return best;
     const Dims& strides = group_.view(read.value).strides;
     for (DimId d : rows) {
-      if (extent(d) < kLong || !Parallel(d)) continue;
+      if (2 * extent(d) < device_.blocks[0].m || !Parallel(d)) continue;
       if (StrideAlong(read.index, strides, d) < StrideAlong(read.index, strides, best)) best = d;
     }
     return best;
   }
 
   bool Parallel(DimId d) const { return Contains(parallel_, d); }
-  DimId Longest(const std::vector<DimId>& dims) const {
-    DimId best = -1;
-    for (DimId d : dims) {
-      if (best < 0 || extent(d) > extent(best)) best = d;
-    }
-    return best;
-  }
 
   // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache,
   // whole waves of tasks, and a penalty for tiles that leave the private cache. Only ranks tiles of
   // one group against each other.
   double Score(const Choice& c, const std::vector<int64_t>& window) const {
-    double tasks = 1;
-    for (const GridDim& g : c.grid) {
-      tasks *= std::ceil(static_cast<double>(extent(g.dim)) / static_cast<double>(g.tile));
-    }
+    double tasks = BlockCount(smg_, c);
     double block_seconds = 0;
     double on_chip = 0;
     double traffic = 0;

@@ -15,25 +15,9 @@ constexpr int kMostTries = 64;
 
 bool SameGrid(const Choice& a, const Choice& b) { return a.grid == b.grid; }
 
-double Tasks(const Choice& choice, const Smg& smg) {
-  double tasks = 1;
-  for (const GridDim& g : choice.grid) {
-    tasks *= std::ceil(static_cast<double>(smg.dim(g.dim).extent) / static_cast<double>(g.tile));
-  }
-  return tasks;
-}
-
 }  // namespace
 
 bool UnitTiles::Parallel(DimId d) const { return d >= 0 && Contains(parallel_, d); }
-
-DimId UnitTiles::Longest(const std::vector<DimId>& dims) const {
-  DimId best = -1;
-  for (DimId d : dims) {
-    if (best < 0 || extent(d) > extent(best)) best = d;
-  }
-  return best;
-}
 
 // Every product gets the largest block within `widest` that its columns fill.
 void UnitTiles::SetBlocks(const RegisterBlock& widest, const Windows& window,
@@ -74,8 +58,8 @@ double UnitTiles::Seconds(const Choice& choice, const Windows& window) const {
     const ProductChoice& c = choice.products.at(p.op);
     const std::vector<DimId>& row_dims = c.swap ? p.dims.second : p.dims.first;
     const std::vector<DimId>& column_dims = c.swap ? p.dims.first : p.dims.second;
-    double rows = row_dims.empty() ? 1 : length(Longest(row_dims));
-    double columns = column_dims.empty() ? 1 : length(Longest(column_dims));
+    double rows = row_dims.empty() ? 1 : length(LongestDim(group_.smg, row_dims));
+    double columns = column_dims.empty() ? 1 : length(LongestDim(group_.smg, column_dims));
     double work = 2;
     for (DimId d : op.dims) work *= length(d);
     double whole_rows = std::ceil(rows / device_.row_grain) * device_.row_grain;
@@ -94,7 +78,7 @@ double UnitTiles::Seconds(const Choice& choice, const Windows& window) const {
       bytes += operand * (is_rows ? std::ceil(columns / c.block.n) : std::ceil(rows / c.block.m));
     }
   }
-  double tasks = Tasks(choice, group_.smg);
+  double tasks = BlockCount(group_.smg, choice);
   double units = device_.threads;
   double waves = std::ceil(tasks / units);
   const MemoryLevel& shared = device_.SharedLevel();
@@ -117,8 +101,8 @@ std::vector<Choice> UnitTiles::Products(const std::vector<Choice>& roles) const 
   std::vector<Scored> scored;
   for (const Choice& role : roles) {
     bool swap = role.products.at(main.op).swap;
-    DimId m = Longest(swap ? main.dims.second : main.dims.first);
-    DimId n = Longest(swap ? main.dims.first : main.dims.second);
+    DimId m = LongestDim(group_.smg, swap ? main.dims.second : main.dims.first);
+    DimId n = LongestDim(group_.smg, swap ? main.dims.first : main.dims.second);
     for (const RegisterBlock& block : device_.blocks) {
       for (bool whole_columns : {false, true}) {
         if (whole_columns && (!Parallel(n) || extent(n) <= block.n)) continue;

@@ -6,16 +6,9 @@
 #include "core/device/device_spec.h"
 #include "core/schedule/candidates.h"
 #include "core/schedule/lower.h"
-#include "core/schedule/product_roles.h"
+#include "core/schedule/product_shape.h"
 
 namespace fusion {
-
-/// A product of a group: its op, how its dims take part, and its work.
-struct ProductShape {
-  int op = -1;
-  ProductDims dims;
-  double flops = 0;
-};
 
 /// Choices for devices with explicit memory: a block of a schedule has one unit with all its
 /// memory, so tiles follow from the register blocks of the device and from how many units there are
@@ -37,7 +30,6 @@ class UnitTiles {
   int64_t extent(DimId d) const { return group_.smg.dim(d).extent; }
   bool Parallel(DimId d) const;
   bool IsContiguous(DimId d) const;
-  DimId Longest(const std::vector<DimId>& dims) const;
   void SetBlocks(const RegisterBlock& widest, const Windows& window, Choice* choice) const;
   double Seconds(const Choice& choice, const Windows& window) const;
 

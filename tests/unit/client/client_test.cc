@@ -10,7 +10,7 @@
 #include "core/wire/limits.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
-#include "tests/support/scratch_dir.h"
+#include "tests/support/served_client.h"
 
 namespace fusion {
 namespace {
@@ -53,32 +53,9 @@ class FakeService : public v1::FusionService::Service {
   v1::PlanFusionRequest last;
 };
 
-class ClientTest : public testing::Test {
+class ClientTest : public ServedClientTest {
  protected:
-  void Serve(grpc::Service* service) {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterService(service);
-    server_ = builder.BuildAndStart();
-    ASSERT_NE(server_, nullptr);
-  }
-  std::unique_ptr<Client> Connect(ClientOptions options = {}) {
-    absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(address_, options);
-    EXPECT_TRUE(client.ok()) << client.status();
-    return *std::move(client);
-  }
-  static FusionRequest Request() {
-    FusionRequest request;
-    request.onnx_model = "model";
-    request.target.isa = "avx2";
-    return request;
-  }
-
-  ScratchDir dir_;
-  std::string address_ = StrCat("unix:", dir_.path("socket"));
   FakeService service_;
-  std::unique_ptr<grpc::Server> server_;
 };
 
 TEST_F(ClientTest, ARefusedConnectionIsUnavailableSoonAndSaysWhy) {

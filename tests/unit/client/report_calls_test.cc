@@ -11,7 +11,7 @@
 #include "core/wire/report.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
-#include "tests/support/scratch_dir.h"
+#include "tests/support/served_client.h"
 
 namespace fusion {
 namespace {
@@ -71,30 +71,17 @@ class FakeService : public v1::FusionService::Service {
   }
 };
 
-class ReportCallsTest : public testing::Test {
+class ReportCallsTest : public ServedClientTest {
  protected:
   std::unique_ptr<Client> Connect(const ClientOptions& options = {}) {
     return ConnectTo(service_, options);
   }
   std::unique_ptr<Client> ConnectTo(grpc::Service& service, const ClientOptions& options = {}) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterService(&service);
-    server_ = builder.BuildAndStart();
-    EXPECT_NE(server_, nullptr);
-    return Client::Connect(address_, options).value();
-  }
-  static FusionRequest Request() {
-    FusionRequest request;
-    request.onnx_model = "model";
-    request.target.isa = "avx2";
-    return request;
+    Serve(&service);
+    return ServedClientTest::Connect(options);
   }
 
-  ScratchDir dir_;
-  std::string address_ = StrCat("unix:", dir_.path("socket"));
   FakeService service_;
-  std::unique_ptr<grpc::Server> server_;
 };
 
 TEST_F(ReportCallsTest, AReportIsSentOnceWhateverTheAnswer) {

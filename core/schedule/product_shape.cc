@@ -1,0 +1,23 @@
+#include "core/schedule/product_shape.h"
+
+#include <cmath>
+
+namespace fusion {
+
+DimId LongestDim(const Smg& smg, const std::vector<DimId>& dims) {
+  DimId best = -1;
+  for (DimId d : dims) {
+    if (best < 0 || smg.dim(d).extent > smg.dim(best).extent) best = d;
+  }
+  return best;
+}
+
+double BlockCount(const Smg& smg, const Choice& choice) {
+  double blocks = 1;
+  for (const GridDim& g : choice.grid) {
+    blocks *= std::ceil(static_cast<double>(smg.dim(g.dim).extent) / static_cast<double>(g.tile));
+  }
+  return blocks;
+}
+
+}  // namespace fusion
