@@ -5,6 +5,7 @@
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
+#include "core/schedule/streamed_group.h"
 #include "core/schedule/unit_tiles.h"
 #include "core/smg/slicers.h"
 
@@ -376,9 +377,16 @@ class Enumerator {
     });
   }
 
+  // The form in which `d` is streamed, derived once; null if there is none.
+  std::shared_ptr<const StreamedGroup> Stream(DimId d) {
+    auto known = streamed_.find(d);
+    if (known == streamed_.end()) known = streamed_.emplace(d, StreamGroup(group_, d)).first;
+    return known->second;
+  }
+
   // Where a value that lies between two products fills the private cache, stream the dim it is
   // summed over.
-  void AddTemporal(std::vector<Choice>* choices) const {
+  void AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
       std::vector<int64_t> window = FullWindows();
@@ -395,13 +403,12 @@ class Enumerator {
             }
           }
           bool large = bytes > 0.25 * static_cast<double>(device_.OnChipBytes());
-          if (!fed || !large || SliceTemporally(smg_, d).kind == TemporalVerdict::kRefused)
-            continue;
-          Choice t = c;
-          t.temporal = d;
+          if (!fed || !large) continue;
+          std::shared_ptr<const StreamedGroup> streamed = Stream(d);
+          if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
           int64_t unit = PanelWidth(c);
           int64_t panels = device_.stream_tile / unit;
-          t.temporal_tile = std::min(extent(d), std::max(unit, unit * panels));
+          Choice t = c.Streaming(streamed, std::min(extent(d), std::max(unit, unit * panels)));
           if (options_.bitwise && t.temporal_tile < extent(d) && !SlicesKeepOrder(d)) continue;
           more.push_back(std::move(t));
         }
@@ -417,6 +424,7 @@ class Enumerator {
   const CandidateOptions& options_;
   std::vector<ProductShape> products_;
   std::vector<DimId> parallel_;
+  std::map<DimId, std::shared_ptr<const StreamedGroup>> streamed_;
 };
 
 }  // namespace

@@ -19,6 +19,22 @@ Dims BlockWindows(const FusionGroup& group, const Choice& choice) {
   return windows;
 }
 
+// Partial results that are seen or replaced before they take their first tile need their place
+// beforehand.
+absl::Status DeclareStates(NestContext* at) {
+  const StreamedGroup* streamed = at->choice.streamed.get();
+  if (streamed == nullptr || !streamed->rewritten) return absl::OkStatus();
+  at->locals.Enter(1, 0);
+  for (size_t i = 0; i < streamed->ops.size(); ++i) {
+    if (streamed->ops[i].role == StreamRole::kPlain) continue;
+    for (const SmgRead& read : at->op(static_cast<int>(i)).reads) {
+      bool state = read.producer >= 0 && streamed->IsState(read.producer);
+      if (state) RETURN_IF_ERROR(DeclareState(read.producer, at));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The code of a block: its nests before, inside and after the temporal loop.
 absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& sections,
                                  NestContext* at) {
@@ -31,8 +47,9 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
     if (s == 1 && choice.temporal >= 0) {
       at->windows[static_cast<size_t>(choice.temporal)] = choice.temporal_tile;
     }
-    at->last_reads = LastReads(at->group, at->plan, nests);
+    at->last_reads = LastReads(at->group, at->plan, sections, s);
     codes.emplace_back();
+    if (s == 1) RETURN_IF_ERROR(DeclareStates(at));
     for (size_t n = 0; n < nests.size(); ++n) {
       at->locals.Enter(static_cast<int>(s), static_cast<int>(n));
       bool plain = nests[n].products.empty();
@@ -58,13 +75,24 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
 
 }  // namespace
 
-absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,
+Choice Choice::Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile) const {
+  Choice out{.grid = grid, .temporal = form->dim, .temporal_tile = tile, .streamed = form};
+  for (size_t i = 0; i < form->ops.size(); ++i) {
+    auto from = products.find(form->ops[i].source);
+    if (from != products.end()) out.products[static_cast<int>(i)] = from->second;
+  }
+  return out;
+}
+
+absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
                               const DeviceSpec& device, bool bitwise) {
-  ASSIGN_OR_RETURN(NestPlan plan, PlanNests(group, choice.temporal));
+  const StreamedGroup* streamed = choice.streamed.get();
+  const FusionGroup& group = streamed == nullptr ? original : streamed->group;
+  ASSIGN_OR_RETURN(NestPlan plan, PlanNests(group, streamed));
   Lowered lowered;
   Schedule& s = lowered.schedule;
   s.bitwise = bitwise;
-  s.label = group.Label();
+  s.label = original.Label();
   for (const SmgDim& d : group.smg.dims) s.dims.push_back({d.name, d.extent});
   ProductRoles roles(group, choice);
   ASSIGN_OR_RETURN(ParamTable params, DeclareParams(group, roles, &lowered));

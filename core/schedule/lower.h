@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "core/device/device_spec.h"
@@ -23,7 +24,12 @@ struct Choice {
   std::vector<GridDim> grid;  // last dim fastest
   DimId temporal = -1;        // streamed inside the block
   int64_t temporal_tile = 0;
-  std::map<int, ProductChoice> products;  // by op
+  /// The form in which `temporal` is streamed; null if it is -1.
+  std::shared_ptr<const StreamedGroup> streamed;
+  std::map<int, ProductChoice> products;  // by op, of the streamed form if there is one
+
+  /// The same, with a dim streamed in tiles of `tile` as `form` says.
+  Choice Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile) const;
 };
 
 /// What a param of a lowered schedule is.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "core/schedule/access.h"
@@ -47,7 +48,7 @@ DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads,
 }  // namespace
 
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
-                           const std::vector<Nest>& nests) {
+                           const std::vector<const std::vector<Nest>*>& sections, size_t section) {
   std::vector<int> last(group.smg.ops.size(), -1);
   // Last nest that is known to read what an op reads: a value that several ops of a nest read is
   // followed once.
@@ -68,15 +69,19 @@ std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
       if (computed_again(read.producer)) reads(read.producer, nest);
     }
   };
-  for (size_t n = 0; n < nests.size(); ++n) {
-    auto at = static_cast<int>(n);
-    for (const std::vector<int>* list : {&nests[n].products, &nests[n].reduce, &nests[n].keep}) {
+  auto follow = [&](const Nest& nest, int at) {
+    for (const std::vector<int>* list : {&nest.products, &nest.reduce, &nest.keep, &nest.update}) {
       for (int i : *list) reads(i, at);
     }
-    for (int i : nests[n].store) {
+    for (int i : nest.store) {
       note(i, at);
       if (computed_again(i)) reads(i, at);
     }
+  };
+  const std::vector<Nest>& nests = *sections[section];
+  for (size_t n = 0; n < nests.size(); ++n) follow(nests[n], static_cast<int>(n));
+  for (size_t later = section + 1; later < sections.size(); ++later) {
+    for (const Nest& nest : *sections[later]) follow(nest, std::numeric_limits<int>::max());
   }
   return last;
 }

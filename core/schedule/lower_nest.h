@@ -28,9 +28,14 @@ struct NestContext {
   const Buffer& buffer(BufferId b) const { return lowered.schedule.buffer(b); }
 };
 
-/// NestContext::last_reads of a section.
+/// NestContext::last_reads of section `section`; a nest beyond all others for what later sections
+/// read.
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
-                           const std::vector<Nest>& nests);
+                           const std::vector<const std::vector<Nest>*>& sections, size_t section);
+
+/// Gives the partial result of op i, which is reduced along the streamed dim, its buffer. In the
+/// nest that the buffers are at. FailedPrecondition if it is a product without columns.
+absl::Status DeclareState(int i, NestContext* at);
 
 /// A nest without products: one element-wise region. FailedPrecondition where a value has no form
 /// in a region.

@@ -41,11 +41,13 @@ NestValues::NestValues(const Nest& nest, const std::vector<BufferId>& accumulato
     kept_.push_back({i, pointwise ? region_.Compute(i) : region_.Value(i)});
     region_.Remember(i, kept_.back().value);
   }
+  for (int i : nest.update) updated_.push_back({i, region_.Compute(i)});
   for (int i : nest.reduce) folded_.push_back({i, region_.Compute(i)});
   for (int i : nest.store) stored_.push_back({i, region_.Value(i)});
 }
 
 absl::StatusOr<std::vector<ElementOp>> NestValues::Finish(const std::vector<DimId>& order) {
+  for (const OpValue& updated : updated_) Update(updated);
   for (const OpValue& folded : folded_) Fold(folded, order);
   for (const OpValue& stored : stored_) {
     const SmgOp& op = at_.op(stored.op);
@@ -69,6 +71,12 @@ void NestValues::Fold(const OpValue& folded, const std::vector<DimId>& order) {
   }
   region_.Reduce(folded.value, op.reduce->name(), b, PlainIndex(at_.buffer(b).dims));
   at_.locals.UseAsFold(b, op.reduce->name());
+}
+
+void NestValues::Update(const OpValue& updated) {
+  int target = at_.choice.streamed->ops[static_cast<size_t>(updated.op)].target;
+  BufferId b = at_.locals.Of(target);
+  region_.Store(updated.value, b, PlainIndex(at_.buffer(b).dims));
 }
 
 void NestValues::Keep(const OpValue& kept, const std::vector<DimId>& order,

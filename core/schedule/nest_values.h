@@ -30,6 +30,7 @@ class NestValues {
   };
 
   void Fold(const OpValue& folded, const std::vector<DimId>& order);
+  void Update(const OpValue& updated);
   void Keep(const OpValue& kept, const std::vector<DimId>& order, std::vector<ElementOp>* steps);
   bool MayTakeOver(size_t holder, const std::vector<DimId>& dims, DType type) const;
   bool ReadsInPlace(BufferId b, const std::vector<ElementOp>& steps) const;
@@ -40,6 +41,7 @@ class NestValues {
   std::vector<OpValue> kept_;
   std::vector<OpValue> folded_;
   std::vector<OpValue> stored_;
+  std::vector<OpValue> updated_;  // op: of the update
 };
 
 }  // namespace fusion

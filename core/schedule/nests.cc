@@ -5,7 +5,6 @@
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
-#include "core/smg/slicers.h"
 
 namespace fusion {
 namespace {
@@ -22,8 +21,12 @@ bool SameDims(const std::vector<DimId>& a, const std::vector<DimId>& b) {
 
 class Planner {
  public:
-  Planner(const FusionGroup& group, DimId temporal)
-      : group_(group), smg_(group.smg), temporal_(temporal), count_(smg_.ops.size()) {}
+  Planner(const FusionGroup& group, const StreamedGroup* streamed)
+      : group_(group),
+        smg_(group.smg),
+        streamed_(streamed),
+        temporal_(streamed == nullptr ? -1 : streamed->dim),
+        count_(smg_.ops.size()) {}
 
   absl::StatusOr<NestPlan> Run() {
     for (const SmgOp& op : smg_.ops) {
@@ -39,7 +42,9 @@ class Planner {
     Sections();
     Stages();
     plan_.kept.assign(count_, false);
-    for (size_t i = 0; i < count_; ++i) plan_.kept[i] = Accumulates(static_cast<int>(i));
+    for (size_t i = 0; i < count_; ++i) {
+      plan_.kept[i] = Accumulates(static_cast<int>(i)) || RoleOf(i) == StreamRole::kBefore;
+    }
     // Placing roots can find that an accumulator is needed outside its nest; then it is kept and
     // placing starts again.
     for (size_t attempt = 0; attempt <= count_; ++attempt) {
@@ -68,6 +73,13 @@ class Planner {
     return absl::OkStatus();
   }
 
+  StreamRole RoleOf(size_t i) const {
+    return streamed_ == nullptr ? StreamRole::kPlain : streamed_->ops[i].role;
+  }
+  bool IsState(int i) const { return streamed_ != nullptr && streamed_->IsState(i); }
+
+  // Ops with the streamed dim are inside its loop; of those behind a partial result also what the
+  // inside needs with every tile.
   void Sections() {
     section_.assign(count_, 0);
     if (temporal_ < 0) return;
@@ -80,6 +92,15 @@ class Planner {
         if (after[p] || smg_.ops[p].Reduces(temporal_)) after[i] = true;
       }
       section_[i] = o.Has(temporal_) ? 1 : after[i] ? 2 : 0;
+    }
+    std::vector<bool> feeds(count_, false);
+    for (size_t i = count_; i-- > 0;) {
+      const SmgOp& o = smg_.ops[i];
+      bool inside = o.Has(temporal_) || RoleOf(i) != StreamRole::kPlain || feeds[i];
+      if (inside && after[i]) section_[i] = 1;
+      for (const SmgRead& read : o.reads) {
+        if (inside && read.producer >= 0) feeds[static_cast<size_t>(read.producer)] = true;
+      }
     }
   }
 
@@ -188,7 +209,7 @@ class Planner {
   }
 
   struct Root {
-    enum Kind : uint8_t { kKeep, kReduce, kStore, kProduct };
+    enum Kind : uint8_t { kKeep, kReduce, kStore, kProduct, kUpdate };
     Kind kind;
     int op;
   };
@@ -201,6 +222,7 @@ class Planner {
       nests_ = section == 0 ? &plan_.before : section == 1 ? &plan_.inside : &plan_.after;
       ready_.assign(count_, -1);
       product_nest_.assign(count_, -1);
+      old_use_.assign(count_, -1);
       for (const Root& root : Roots(section)) {
         if (!Place(root)) return false;
       }
@@ -224,18 +246,38 @@ class Planner {
       Root root;
     };
     std::vector<Keyed> keyed;
+    std::vector<int> turn = Turns();
     for (int i = 0; i < static_cast<int>(count_); ++i) {
-      bool whole_after = temporal_ >= 0 && op(i).Reduces(temporal_);
+      bool whole_after = IsState(i);
       if (whole_after && section == 2 && group_.IsOutput(op(i).output)) {
         keyed.push_back({0, 0, i, {Root::kStore, i}});
       }
       if (section_[static_cast<size_t>(i)] != section) continue;
       int stage = stage_[static_cast<size_t>(i)];
       int late = DependsOnLastProducts(i) ? 2 : 0;
+      if (RoleOf(static_cast<size_t>(i)) == StreamRole::kBefore) {
+        keyed.push_back({-1, 0, i, {Root::kKeep, i}});
+        continue;
+      }
+      if (RoleOf(static_cast<size_t>(i)) == StreamRole::kUpdate) {
+        // With its state's own turn, but before it: what is placed keeps the order of the roots.
+        int target = streamed_->ops[static_cast<size_t>(i)].target;
+        keyed.push_back({stage_[static_cast<size_t>(target)], 3, i, {Root::kUpdate, i}});
+        continue;
+      }
+      if (IsState(i)) {
+        stage = turn[static_cast<size_t>(i)];
+        bool product = kind(i) == OpClass::kProduct;
+        keyed.push_back({stage + (product ? 1 : 0),
+                         product ? 1 : 4,
+                         i,
+                         {product ? Root::kProduct : Root::kReduce, i}});
+        continue;
+      }
       switch (kind(i)) {
         case OpClass::kProduct:
           keyed.push_back({stage + 1, 1, i, {Root::kProduct, i}});
-          if (kept(i) && !whole_after) keyed.push_back({stage + 1, 2, i, {Root::kKeep, i}});
+          if (kept(i)) keyed.push_back({stage + 1, 2, i, {Root::kKeep, i}});
           break;
         case OpClass::kReduction:
           keyed.push_back({stage, late, i, {Root::kReduce, i}});
@@ -256,6 +298,22 @@ class Planner {
     std::vector<Root> roots;
     for (const Keyed& k : keyed) roots.push_back(k.root);
     return roots;
+  }
+
+  // By op: the stage at which a state takes its tile, which is not before others are updated from
+  // it.
+  std::vector<int> Turns() const {
+    std::vector<int> turn = stage_;
+    for (size_t i = 0; i < count_; ++i) {
+      if (RoleOf(i) != StreamRole::kUpdate) continue;
+      int at = stage_[static_cast<size_t>(streamed_->ops[i].target)];
+      for (const SmgRead& read : smg_.ops[i].reads) {
+        if (read.producer < 0) continue;
+        int& t = turn[static_cast<size_t>(read.producer)];
+        t = std::max(t, at);
+      }
+    }
+    return turn;
   }
 
   Leaves LeavesOf(const Root& root) const {
@@ -292,6 +350,14 @@ class Planner {
     std::vector<DimId> dims =
         root.kind == Root::kReduce ? op(root.op).dims : op(root.op).OutputDims();
     int earliest = Earliest(leaves, dims);
+    if (root.kind == Root::kReduce || root.kind == Root::kProduct) {
+      // A partial result takes the tile once everything has seen it as it was.
+      earliest = std::max(earliest, old_use_[static_cast<size_t>(root.op)] + 1);
+    }
+    if (root.kind == Root::kUpdate) {
+      int target = streamed_->ops[static_cast<size_t>(root.op)].target;
+      earliest = std::max(earliest, old_use_[static_cast<size_t>(target)]);
+    }
     int nest = -1;
     if (!leaves.accumulators.empty()) {
       nest = product_nest_[static_cast<size_t>(*leaves.accumulators.begin())];
@@ -335,6 +401,16 @@ class Planner {
       case Root::kStore:
         n.store.push_back(root.op);
         break;
+      case Root::kUpdate:
+        n.update.push_back(root.op);
+        break;
+    }
+    if (streamed_ != nullptr && RoleOf(at) != StreamRole::kPlain) {
+      for (const SmgRead& read : op(root.op).reads) {
+        if (read.producer < 0 || !IsState(read.producer)) continue;
+        int& last = old_use_[static_cast<size_t>(read.producer)];
+        last = std::max(last, nest);
+      }
     }
     return true;
   }
@@ -356,6 +432,7 @@ class Planner {
 
   const FusionGroup& group_;
   const Smg& smg_;
+  const StreamedGroup* streamed_;
   DimId temporal_;
   size_t count_;
   NestPlan plan_;
@@ -367,6 +444,7 @@ class Planner {
   std::vector<Nest>* nests_ = nullptr;
   std::vector<int> ready_;
   std::vector<int> product_nest_;
+  std::vector<int> old_use_;  // last nest that reads a state as it is before the tile
 };
 
 }  // namespace
@@ -408,8 +486,8 @@ OpClass Classify(const SmgOp& op) {
   return dims.first.empty() && dims.second.empty() ? OpClass::kReduction : OpClass::kProduct;
 }
 
-absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, DimId temporal) {
-  return Planner(group, temporal).Run();
+absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, const StreamedGroup* streamed) {
+  return Planner(group, streamed).Run();
 }
 
 }  // namespace fusion

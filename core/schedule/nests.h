@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/schedule/group.h"
+#include "core/schedule/streamed_group.h"
 
 namespace fusion {
 
@@ -36,6 +36,7 @@ struct Nest {
   std::vector<int> reduce;    // reduction ops folded here
   std::vector<int> keep;      // ops whose value is stored to a local buffer here
   std::vector<int> store;     // ops whose value is stored to an output param here
+  std::vector<int> update;    // ops whose value replaces a partial result here
 };
 
 /// How the ops of a group become nests, independent of any device.
@@ -49,10 +50,10 @@ struct NestPlan {
   std::vector<Nest> after;
 };
 
-/// Decides what is kept, what is recomputed and which steps share a loop nest. `temporal` is the
-/// dim streamed inside the block (-1: none) and must not be refused by SliceTemporally. Fails with
+/// Decides what is kept, what is recomputed and which steps share a loop nest. `streamed`: the form
+/// in which a dim is streamed inside the block, `group` being its group; null: none is. Fails with
 /// FailedPrecondition and the reason where the group has no schedule (an intermediate read through
 /// an alias, say).
-absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, DimId temporal);
+absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, const StreamedGroup* streamed);
 
 }  // namespace fusion

@@ -10,6 +10,26 @@ int64_t BalancedRows(int64_t rows, int64_t most) {
   return blocks <= 1 ? most : (rows + blocks - 1) / blocks;
 }
 
+// The row dim of register blocks: the longest one; -1: a product of one row.
+DimId LongestRow(const ProductSides& sides, const NestContext& at) {
+  DimId best = -1;
+  for (DimId d : sides.rows) {
+    if (best < 0 || at.window(d) >= at.window(best)) best = d;
+  }
+  return best;
+}
+
+// The output dims of a product with those of the register block last.
+std::vector<DimId> BlockOrder(const SmgOp& op, DimId m, DimId n) {
+  std::vector<DimId> order;
+  for (DimId d : op.OutputDims()) {
+    if (d != m && d != n) order.push_back(d);
+  }
+  if (m >= 0) order.push_back(m);
+  order.push_back(n);
+  return order;
+}
+
 class ProductNest {
  public:
   ProductNest(const Nest& nest, NestContext* at)
@@ -48,30 +68,15 @@ class ProductNest {
   }
 
   DimId ColumnDim(int i, const ProductSides& sides) const {
+    BufferId state = at_.locals.Of(i);
+    if (state >= 0) return at_.buffer(state).dims.back();
     int producer = at_.op(i).reads[static_cast<size_t>(sides.b)].producer;
     BufferId b = producer < 0 ? -1 : at_.locals.Of(producer);
     return at_.roles.ColumnDim(i, sides, b < 0 ? nullptr : &at_.buffer(b));
   }
 
-  // The longest one; -1: a product of one row.
-  DimId RowDim(const ProductSides& sides) const {
-    DimId best = -1;
-    for (DimId d : sides.rows) {
-      if (best < 0 || at_.window(d) >= at_.window(best)) best = d;
-    }
-    return best;
-  }
-
-  // The output dims of op i with those of the register block last.
-  std::vector<DimId> TileOrder(int i) const {
-    std::vector<DimId> order;
-    for (DimId d : at_.op(i).OutputDims()) {
-      if (d != m_ && d != n_) order.push_back(d);
-    }
-    if (m_ >= 0) order.push_back(m_);
-    order.push_back(n_);
-    return order;
-  }
+  DimId RowDim(const ProductSides& sides) const { return LongestRow(sides, at_); }
+  std::vector<DimId> TileOrder(int i) const { return BlockOrder(at_.op(i), m_, n_); }
 
   // ---- operands ----
 
@@ -146,9 +151,12 @@ class ProductNest {
     std::vector<DimId> dims = {n_};
     BufferId target = -1;
     if (accumulate_) {
-      dims = TileOrder(i);
-      target = at_.locals.Add(dims, DType::kF32, Level::kStaged);
-      at_.locals.Hold(i, target);
+      target = at_.locals.Of(i);
+      if (target < 0) {
+        target = at_.locals.Add(TileOrder(i), DType::kF32, Level::kStaged);
+        at_.locals.Hold(i, target);
+      }
+      dims = at_.buffer(target).dims;
       at_.locals.UseAsFold(target, "sum");
       at_.locals.KeepAcrossSections(target);
     } else {
@@ -196,6 +204,26 @@ class ProductNest {
 };
 
 }  // namespace
+
+absl::Status DeclareState(int i, NestContext* at) {
+  if (at->locals.Of(i) >= 0) return absl::OkStatus();
+  const SmgOp& op = at->op(i);
+  std::vector<DimId> dims = op.OutputDims();
+  DType type = op.reduce->result_type();
+  if (at->kind(i) == OpClass::kProduct) {
+    ProductSides sides = at->roles.SidesOf(i);
+    if (sides.columns.empty()) {
+      return FailedPrecondition("roles: ", op.label, " has no columns on that side");
+    }
+    dims = BlockOrder(op, LongestRow(sides, *at), at->roles.ColumnDim(i, sides, nullptr));
+    type = DType::kF32;
+  }
+  BufferId b = at->locals.Add(dims, type, Level::kStaged);
+  at->locals.Hold(i, b);
+  at->locals.UseAsFold(b, op.reduce->name());
+  at->locals.KeepAcrossSections(b);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<NestCode> LowerProductNest(const Nest& nest, NestContext* at) {
   return ProductNest(nest, at).Run();

@@ -5,7 +5,8 @@ namespace {
 
 std::string OpName(const Smg& smg, int i) { return StrCat("op ", i, " ", smg.op(i).label); }
 
-// Does a read of an intermediate look at `dim` anywhere but at the reader's own coordinate?
+}  // namespace
+
 bool CrossesAlong(const SmgRead& read, const Smg& smg, DimId dim) {
   if (read.producer < 0 || read.relation == SmgRead::kAligned) return false;
   auto coordinates = ProducerCoordinates(smg, read);
@@ -16,8 +17,6 @@ bool CrossesAlong(const SmgRead& read, const Smg& smg, DimId dim) {
   }
   return false;
 }
-
-}  // namespace
 
 SpatialVerdict SliceSpatially(const Smg& smg, DimId dim) {
   SpatialVerdict verdict;
@@ -51,41 +50,6 @@ SpatialVerdict SliceSpatially(const Smg& smg, DimId dim) {
     if (feeds[static_cast<size_t>(i)]) verdict.recomputed.push_back(i);
   }
   verdict.sliceable = true;
-  return verdict;
-}
-
-TemporalVerdict SliceTemporally(const Smg& smg, DimId dim) {
-  TemporalVerdict verdict;
-  auto count = static_cast<int>(smg.ops.size());
-  // reduced[i]: op that reduces along `dim` and that op i depends on, or -1.
-  std::vector<int> reduced(smg.ops.size(), -1);
-  bool reduces = false;
-  for (int i = 0; i < count; ++i) {
-    const SmgOp& op = smg.op(i);
-    for (const SmgRead& read : op.reads) {
-      if (read.producer < 0) continue;
-      if (CrossesAlong(read, smg, dim)) {
-        verdict.reason = StrCat("crossing: ", OpName(smg, i), " reads %", read.value,
-                                " at other places along ", smg.dim(dim).name);
-        return verdict;
-      }
-      int from = smg.op(read.producer).Reduces(dim) ? read.producer
-                                                    : reduced[static_cast<size_t>(read.producer)];
-      if (from >= 0) reduced[static_cast<size_t>(i)] = from;
-    }
-    if (op.Has(dim)) {
-      if (reduced[static_cast<size_t>(i)] >= 0) {
-        verdict.reason =
-            StrCat(op.Reduces(dim) ? "dependent-reduction: " : "needs-finished-reduction: ",
-                   OpName(smg, i), " uses ", OpName(smg, reduced[static_cast<size_t>(i)]),
-                   ", both along ", smg.dim(dim).name);
-        return verdict;
-      }
-      verdict.inside.push_back(i);
-      reduces |= op.Reduces(dim);
-    }
-  }
-  verdict.kind = reduces ? TemporalVerdict::kSimpleAggregate : TemporalVerdict::kStream;
   return verdict;
 }
 

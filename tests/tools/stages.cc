@@ -12,6 +12,7 @@
 #include "core/pipeline/stage.h"
 #include "core/plan/planner.h"
 #include "core/smg/slicers.h"
+#include "core/smg/stream.h"
 
 namespace fusion {
 namespace {
@@ -46,19 +47,23 @@ absl::StatusOr<Graph> Fold(const Graph& graph) {
 }
 
 // What both slicers say about each dim.
-std::string SlicesText(const Smg& smg) {
-  constexpr std::string_view kStreams[] = {"stream", "simple aggregate", "no: "};
+std::string SlicesText(const Smg& smg, const std::vector<ValueId>& outputs) {
+  constexpr std::string_view kStreams[] = {"no: ", "stream", "simple aggregate",
+                                           "update then aggregate"};
   std::string out = "slices {\n";
   for (size_t i = 0; i < smg.dims.size(); ++i) {
     SpatialVerdict spatial = SliceSpatially(smg, static_cast<DimId>(i));
-    TemporalVerdict temporal = SliceTemporally(smg, static_cast<DimId>(i));
+    Streamed temporal = StreamAlong(smg, outputs, static_cast<DimId>(i));
     std::string blocks = spatial.sliceable ? "free" : StrCat("no: ", spatial.reason);
     if (spatial.sliceable && !spatial.recomputed.empty()) {
       blocks = StrCat("recomputes op ", StrJoin(spatial.recomputed, ", op "));
     }
     StrAppend(&out,
               StrCat("  ", smg.dims[i].name, ":", smg.dims[i].extent, "\n    spatial ", blocks,
-                     "\n    temporal ", kStreams[temporal.kind], temporal.reason, "\n"));
+                     "\n    temporal ", kStreams[temporal.kind], temporal.refusal, "\n"));
+    for (const std::string& line : temporal.certificate) {
+      StrAppend(&out, StrCat("      ", line, "\n"));
+    }
   }
   return out + "}\n";
 }
@@ -115,7 +120,7 @@ class Run {
 
   absl::StatusOr<std::string> Slices() {
     RETURN_IF_ERROR(NeedSmg());
-    return SlicesText(*smg_);
+    return SlicesText(*smg_, program_->outputs);
   }
 
   absl::StatusOr<std::string> Plans() {

@@ -13,6 +13,7 @@
 #include "core/schedule/interpret.h"
 #include "core/schedule/reference.h"
 #include "tests/support/sample_graphs.h"
+#include "tests/support/stream_cases.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {
@@ -108,6 +109,47 @@ INSTANTIATE_TEST_SUITE_P(SampleGraphs, Lowering,
                            std::replace(device.begin(), device.end(), '-', '_');
                            return StrCat(std::get<0>(param.param).name, "_", device);
                          });
+
+class StreamLowering : public ::testing::TestWithParam<StreamCase> {};
+
+// Tile by tile, in every way to cut the rest.
+TEST_P(StreamLowering, EqualsTheEvaluator) {
+  const StreamCase& c = GetParam();
+  WholeProgram whole = Whole(c.graph);
+  DeviceSpec device = DeviceNamed("generic-avx2", 2);
+  DimId dim = -1;
+  for (size_t d = 0; d < whole.group.smg.dims.size(); ++d) {
+    if (whole.group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
+  }
+  ASSERT_GE(dim, 0);
+  std::string why;
+  std::shared_ptr<const StreamedGroup> streamed = StreamGroup(whole.group, dim, &why);
+  if (c.kind == Streamed::kRefused) {
+    EXPECT_EQ(streamed, nullptr);
+    EXPECT_EQ(why.rfind(c.refusal, 0), 0u) << why;
+    return;
+  }
+  ASSERT_NE(streamed, nullptr) << why;
+  std::string refusal;
+  for (Choice choice : EnumerateChoices(whole.group, device, {.limit = 100}, &refusal)) {
+    std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == dim; });
+    Choice original = choice;
+    for (int64_t tile : {1, 5, 16}) {
+      choice = original.Streaming(streamed, tile);
+      auto lowered = Lower(whole.group, choice, device, false);
+      // Packed columns are read panel by panel.
+      if (!lowered.ok() && Message(lowered.status()).find("columns") != std::string::npos) continue;
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      std::string text = ToString(lowered->schedule);
+      SCOPED_TRACE(StrCat(StrJoin(streamed->certificate, "\n"), "\n", text));
+      ASSERT_TRUE(Verify(lowered->schedule).ok()) << Verify(lowered->schedule);
+      ExpectEqualsEvaluator(whole, *lowered);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(StreamCases, StreamLowering, ::testing::ValuesIn(kStreamCases),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
   WholeProgram whole = Whole(R"(graph "g" {

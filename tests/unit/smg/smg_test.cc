@@ -4,6 +4,7 @@
 
 #include "core/graph/text.h"
 #include "core/smg/slicers.h"
+#include "core/smg/stream.h"
 
 namespace fusion {
 namespace {
@@ -134,12 +135,10 @@ TEST(Slicers, AttentionIsSlicedAlongQueriesOnly) {
   EXPECT_TRUE(over_n.sliceable);
   EXPECT_EQ(over_n.recomputed.size(), b.smg.ops.size() - 1);
 
-  EXPECT_EQ(SliceTemporally(b.smg, k).kind, TemporalVerdict::kSimpleAggregate);
-  EXPECT_EQ(SliceTemporally(b.smg, n).kind, TemporalVerdict::kStream);
-  TemporalVerdict along_l = SliceTemporally(b.smg, l);
-  EXPECT_EQ(along_l.kind, TemporalVerdict::kRefused);
-  EXPECT_EQ(along_l.reason.find("needs-finished-reduction: op 2 Sub uses op 1 ReduceMax"), 0u)
-      << along_l.reason;
+  auto kind = [&](DimId d) { return StreamAlong(b.smg, b.program.outputs, d).kind; };
+  EXPECT_EQ(kind(k), Streamed::kSimpleAggregate);
+  EXPECT_EQ(kind(n), Streamed::kStream);
+  EXPECT_EQ(kind(l), Streamed::kUpdateThenAggregate);
 }
 
 TEST(Slicers, TwoLayerMlpStreamsItsHiddenDim) {
@@ -155,9 +154,7 @@ TEST(Slicers, TwoLayerMlpStreamsItsHiddenDim) {
 )");
   DimId hidden = Find(b.smg, 32);
   EXPECT_FALSE(SliceSpatially(b.smg, hidden).sliceable);
-  TemporalVerdict v = SliceTemporally(b.smg, hidden);
-  EXPECT_EQ(v.kind, TemporalVerdict::kSimpleAggregate);
-  EXPECT_EQ(v.inside.size(), 3u);
+  EXPECT_EQ(StreamAlong(b.smg, b.program.outputs, hidden).kind, Streamed::kSimpleAggregate);
 }
 
 TEST(Slicers, ShiftedReadsForbidCuttingTheirDim) {

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/algebra/polynomial.h"
+#include "core/algebra/rules.h"
+
+namespace fusion {
+
+/// What a leaf of an expression is to somebody who walks one dim tile by tile.
+struct Leaf {
+  enum Kind : uint8_t {
+    kFixed,    // the same along the dim
+    kSlice,    // varies along the dim
+    kState,    // the partial result of a reduction along the dim: changes from tile to tile
+    kRunning,  // an exponent made from states that stays inside an expression: `element`
+    kCentre,   // what an expression is a polynomial in, made from states: `element`
+  };
+  Kind kind = kFixed;
+  /// kState: what is reduced, and how. kRunning, kCentre: the value, over states and fixed leaves.
+  /// kFixed, kSlice: what it was computed from, element by element; empty if nothing is known.
+  Expr element;
+  std::string monoid;
+  /// kState: also multiplied when other states change, so that nothing is known of its course.
+  bool updated = false;
+};
+
+/// How a value goes on from tile to tile.
+enum class Course : uint8_t { kConstant, kRises, kFalls, kUnknown };
+
+/// The leaves of the expressions of a group, in<i> being leaves[i], and what follows from them. Not
+/// thread-safe.
+class Leaves {
+ public:
+  /// `dim`: the axis that is walked; coordinates along it vary, others are fixed.
+  Leaves(int dim, const AlgebraRules& rules)
+      : dim_(dim), rules_(rules), pool_([this](int i) { return DefinitionOf(i); }) {}
+  Leaves(const Leaves&) = delete;
+  Leaves& operator=(const Leaves&) = delete;
+
+  /// Adds a leaf and returns in<i>.
+  Expr Add(Leaf leaf, DType type);
+  const Leaf& leaf(int index) const { return leaves_[static_cast<size_t>(index)]; }
+  int size() const { return static_cast<int>(leaves_.size()); }
+  const AlgebraRules& rules() const { return rules_; }
+
+  /// Whether an expression depends on something that varies along the dim.
+  bool HasSlice(const Expr& e) { return (Dependence(e) & kOnSlice) != 0; }
+  /// ... on states, be it through running exponents or centres.
+  bool HasState(const Expr& e) { return (Dependence(e) & kOnState) != 0; }
+
+  /// True if never negative (NaN aside).
+  bool IsNonNegative(const Expr& e);
+  /// Of an expression of states and fixed leaves.
+  Course CourseOf(const Expr& e);
+  /// True if an expression never exceeds some number, using that no element exceeds its maximum.
+  bool IsBoundedAbove(const Expr& e);
+  /// True if two expressions are equal as numbers.
+  bool AreEqual(const Expr& a, const Expr& b) { return pool_.Of(a) == pool_.Of(b); }
+
+ private:
+  enum : uint8_t { kOnSlice = 1, kOnState = 2 };
+  uint8_t Dependence(const Expr& e);
+  Expr DefinitionOf(int index) const {
+    const Leaf& l = leaf(index);
+    return l.kind == Leaf::kFixed || l.kind == Leaf::kSlice ? l.element : Expr();
+  }
+
+  int dim_;
+  AlgebraRules rules_;
+  std::vector<Leaf> leaves_;
+  PolynomialPool pool_;
+  std::unordered_map<const void*, uint8_t> dependence_;
+  std::vector<Expr> alive_;  // so that identities in dependence_ stay theirs
+};
+
+}  // namespace fusion

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fusion {
+
+/// The laws of scalar arithmetic that separating an expression may use. Each is stated where it is
+/// applied; a test switches them off one by one.
+enum class AlgebraRule : uint8_t {
+  kProduct,          // factors of a * b are those of a and of b
+  kQuotient,         // a / b = a * b^-1; (a * b)^-1 = a^-1 * b^-1
+  kSum,              // addends of a + b, a - b, -a are those of a and of b
+  kCommonFactor,     // a * h + b * h = (a + b) * h
+  kDistribute,       // (a + b) * c = a * c + b * c
+  kSeparateSums,     // sum(a * h + b * g) = h * sum(a) + g * sum(b)
+  kShift,            // a sum of a polynomial in h follows h by its derivatives (Taylor)
+  kExpOfSum,         // e^(a + h) = e^a * e^h
+  kPowerOfConstant,  // c^a = e^(a * ln c), c > 0
+  kExpOfLog,         // e^(log h) = h, e^(-log h) = 1 / h
+  kLogOfProduct,     // log(a * h) = log a + log h
+  kSelect,           // c ? a * h : b * h = (c ? a : b) * h; 0 has every factor
+  kPositiveFactor,   // max(a * h, b * h) = max(a, b) * h, |a * h| = |a| * h, a * h < b * h, h >= 0
+  kSharedAddend,     // max(a + h, b + h) = max(a, b) + h
+  kRootOfProduct,    // sqrt(a * h) = sqrt(a) * sqrt(h), a, h >= 0
+  kWidening,         // a cast to a wider type keeps every value
+  kExtremumBounds,   // x <= max x: what e^(x - max x) stays below
+  kMonotoneState,    // a running maximum never falls, a sum of what is not negative neither
+  kFiniteState,      // a state that starts at infinity is clamped to the finite numbers
+};
+inline constexpr int kAlgebraRuleCount = static_cast<int>(AlgebraRule::kFiniteState) + 1;
+
+/// Which laws may be used. A value.
+class AlgebraRules {
+ public:
+  /// All of them.
+  AlgebraRules() = default;
+  AlgebraRules Without(AlgebraRule rule) const {
+    AlgebraRules rules = *this;
+    rules.off_ |= Bit(rule);
+    return rules;
+  }
+  bool Has(AlgebraRule rule) const { return (off_ & Bit(rule)) == 0; }
+
+ private:
+  static uint32_t Bit(AlgebraRule rule) { return uint32_t{1} << static_cast<int>(rule); }
+  uint32_t off_ = 0;
+};
+
+}  // namespace fusion

@@ -1,0 +1,527 @@
+#include "core/algebra/separate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/contains.h"
+
+namespace fusion {
+namespace {
+
+// More terms than this are not worth separate sums.
+constexpr size_t kMostTerms = 6;
+
+Expr Negated(const Expr& e) {
+  if (e.op() == ScalarOp::kConst) return Expr::Const(e.type(), -e.value());
+  return Expr::Unary(ScalarOp::kNeg, e);
+}
+
+Expr Multiplied(const Expr& a, const Expr& b) {
+  if (a.empty() || a.IsConst(1)) return b.empty() ? a : b;
+  return b.empty() || b.IsConst(1) ? a : a * b;
+}
+
+bool IsZero(const Expr& e) { return e.op() == ScalarOp::kConst && e.IsConst(0); }
+
+bool IsInfinite(const Expr& e) {
+  return e.op() == ScalarOp::kConst && IsFloat(e.type()) && std::isinf(e.value());
+}
+
+}  // namespace
+
+Expr Whole(const Term& term, DType type) {
+  Expr product = term.rest;
+  for (const Expr& f : term.factors) product = Multiplied(product, f);
+  return product.empty() ? Expr::Const(type, 1) : product;
+}
+
+Expr Separator::Product(const std::vector<Expr>& factors, DType type) {
+  Expr product = Expr::Const(type, 1);
+  for (const Expr& f : factors) product = Multiplied(product, f);
+  return product;
+}
+
+std::vector<Term> Separator::Separate(const Expr& e) {
+  auto known = known_.find(e.id());
+  if (known != known_.end()) return known->second;
+  std::vector<Term> terms = Joined(Node(e), e.type());
+  known_.emplace(e.id(), terms);
+  alive_.push_back(e);
+  return terms;
+}
+
+std::vector<Term> Separator::Node(const Expr& e) {
+  if (!leaves_.HasState(e)) return {{.rest = e, .factors = {}, .running = {}}};
+  bool real = IsFloat(e.type());
+  switch (e.op()) {
+    case ScalarOp::kInput:
+      return {{.rest = {}, .factors = {e}, .running = {}}};
+    case ScalarOp::kMul:
+      if (real && Has(AlgebraRule::kProduct)) return Product(e);
+      break;
+    case ScalarOp::kDiv:
+      if (real && Has(AlgebraRule::kQuotient)) return Quotient(e.arg(0), e.arg(1), e.type());
+      break;
+    case ScalarOp::kReciprocal:
+      if (!Has(AlgebraRule::kQuotient)) break;
+      return Quotient(Expr::Const(e.type(), 1), e.arg(0), e.type());
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+    case ScalarOp::kNeg:
+      if (real && Has(AlgebraRule::kSum)) return Sum(e);
+      break;
+    case ScalarOp::kSelect:
+      if (real && Has(AlgebraRule::kSelect)) return Choice(e);
+      break;
+    case ScalarOp::kMax:
+    case ScalarOp::kMin:
+      if (real && Has(AlgebraRule::kPositiveFactor)) return Extremum(e);
+      break;
+    case ScalarOp::kAbs:
+      if (real && Has(AlgebraRule::kPositiveFactor)) return Absolute(e);
+      break;
+    case ScalarOp::kSqrt:
+      if (Has(AlgebraRule::kRootOfProduct)) return Root(e);
+      break;
+    case ScalarOp::kExp:
+      return Exponential(e.arg(0), e);
+    case ScalarOp::kPow: {
+      const Expr& base = e.arg(0);
+      bool constant = real && base.op() == ScalarOp::kConst && base.value() > 0;
+      if (constant && Has(AlgebraRule::kPowerOfConstant)) {
+        return Exponential(e.arg(1) * Expr::Const(e.type(), std::log(base.value())), e);
+      }
+      bool square = real && e.arg(1).IsConst(2);
+      if (square && Has(AlgebraRule::kProduct)) return Separate(e.arg(0) * e.arg(0));
+      break;
+    }
+    case ScalarOp::kCast:
+      return Widened(e);
+    case ScalarOp::kRound:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+      return Mixed(e, "rounding");
+    default:
+      break;
+  }
+  return Mixed(e);
+}
+
+// What stays as it is: a factor if only states are in it, else a rest with states.
+std::vector<Term> Separator::Mixed(const Expr& e, std::string_view code) {
+  if (!leaves_.HasSlice(e)) return {{.rest = {}, .factors = {e}, .running = {}}};
+  if (obstacle_.empty()) {
+    std::string_view name = GetScalarInfo(e.op()).name;
+    obstacle_ =
+        code == "rounding"
+            ? StrCat(code, ": ", name,
+                     " does not commute with a scale that changes from tile to tile")
+            : StrCat(code, ": ", name, " of what varies along the dim and of a partial result");
+  }
+  return {{.rest = e, .factors = {}, .running = {}}};
+}
+
+bool Separator::SameFactors(const Term& a, const Term& b) {
+  std::vector<int> left = a.running;
+  std::vector<int> right = b.running;
+  std::sort(left.begin(), left.end());
+  std::sort(right.begin(), right.end());
+  if (left != right) return false;
+  DType type = a.factors.empty() ? (b.factors.empty() ? DType::kF32 : b.factors[0].type())
+                                 : a.factors[0].type();
+  return Same(Product(a.factors, type), Product(b.factors, type));
+}
+
+// Divides the factors of `part` out of `whole`, if it has them all.
+bool Separator::TakeOff(const Term& part, Term* whole) {
+  Term left = *whole;
+  for (const Expr& f : part.factors) {
+    auto at = std::find_if(left.factors.begin(), left.factors.end(),
+                           [&](const Expr& g) { return Same(f, g); });
+    if (at == left.factors.end()) return false;
+    left.factors.erase(at);
+  }
+  std::vector<int> one = part.running;
+  std::vector<int> other = whole->running;
+  std::sort(one.begin(), one.end());
+  std::sort(other.begin(), other.end());
+  if (one != other) return false;
+  *whole = std::move(left);
+  return true;
+}
+
+// Fewer terms: those with equal factors become one; an addend made of states alone joins a rest
+// that the dim varies (a shift), so that what is nearly equal is subtracted before it is summed.
+std::vector<Term> Separator::Joined(std::vector<Term> terms, DType type) {
+  std::vector<Term> out;
+  for (Term& t : terms) {
+    auto same = out.end();
+    if (Has(AlgebraRule::kCommonFactor)) {
+      same = std::find_if(out.begin(), out.end(), [&](const Term& o) { return SameFactors(o, t); });
+    }
+    if (same == out.end()) {
+      out.push_back(std::move(t));
+    } else {
+      Expr one = Expr::Const(type, 1);
+      same->rest = (same->HasRest() ? same->rest : one) + (t.HasRest() ? t.rest : one);
+    }
+  }
+  auto varies = [&](const Term& t) { return t.HasRest() && leaves_.HasSlice(t.rest); };
+  // All that does not vary along the dim is one factor.
+  Term still;
+  Expr sum;
+  std::vector<Term> kept;
+  for (Term& t : out) {
+    if (varies(t) || !t.running.empty() || (t.factors.empty() && !leaves_.HasState(t.rest))) {
+      kept.push_back(std::move(t));
+      continue;
+    }
+    Expr whole = Whole(t, type);
+    sum = sum.empty() ? whole : sum + whole;
+    still = std::move(t);
+  }
+  if (sum.empty()) return kept;
+  if (kept.empty() && out.size() == 1) return {std::move(still)};
+  if (Has(AlgebraRule::kShift)) {
+    for (Term& t : kept) {
+      if (!varies(t) || !t.running.empty()) continue;
+      if (t.factors.empty()) {
+        t.rest = t.rest + sum;
+        return kept;
+      }
+      Term shift = still;
+      bool alone = out.size() - kept.size() == 1;
+      if (alone && TakeOff(t, &shift)) {
+        t.rest = t.rest + Whole(shift, type);
+        return kept;
+      }
+    }
+  }
+  kept.push_back({.rest = {}, .factors = {sum}, .running = {}});
+  return kept;
+}
+
+std::vector<Term> Separator::Product(const Expr& e) {
+  std::vector<Term> a = Separate(e.arg(0));
+  std::vector<Term> b = Separate(e.arg(1));
+  if (a.size() * b.size() > kMostTerms) return Mixed(e);
+  if (a.size() * b.size() > 1 && !Has(AlgebraRule::kDistribute)) return Mixed(e);
+  std::vector<Term> out;
+  for (const Term& x : a) {
+    for (const Term& y : b) {
+      Term t = x;
+      t.rest = Multiplied(x.rest, y.rest);
+      t.factors.insert(t.factors.end(), y.factors.begin(), y.factors.end());
+      t.running.insert(t.running.end(), y.running.begin(), y.running.end());
+      out.push_back(std::move(t));
+    }
+  }
+  return out;
+}
+
+std::vector<Term> Separator::Quotient(const Expr& numerator, const Expr& denominator, DType type) {
+  std::vector<Term> top = Separate(numerator);
+  std::vector<Term> bottom = Separate(denominator);
+  Expr whole = numerator / denominator;
+  if (bottom.size() != 1 || !bottom[0].running.empty()) return Mixed(whole);
+  const Term& below = bottom[0];
+  if (below.HasRest() && leaves_.HasState(below.rest)) return Mixed(whole);
+  Expr one = Expr::Const(type, 1);
+  for (Term& t : top) {
+    if (below.HasRest() && !below.rest.IsConst(1)) {
+      t.rest = (t.HasRest() ? t.rest : one) / below.rest;
+    }
+    for (const Expr& f : below.factors) t.factors.push_back(one / f);
+  }
+  return top;
+}
+
+std::vector<Term> Separator::Sum(const Expr& e) {
+  std::vector<Term> out = Separate(e.arg(0));
+  auto negate = [&](std::vector<Term>* terms) {
+    for (Term& t : *terms) {
+      t.rest = t.HasRest() ? Negated(t.rest) : Expr::Const(e.type(), -1);
+    }
+  };
+  if (e.op() == ScalarOp::kNeg) {
+    negate(&out);
+    return out;
+  }
+  std::vector<Term> more = Separate(e.arg(1));
+  if (e.op() == ScalarOp::kSub) negate(&more);
+  out.insert(out.end(), more.begin(), more.end());
+  if (out.size() > kMostTerms) return Mixed(e);
+  return out;
+}
+
+// A comparison of two values with a common factor that is not negative, without that factor.
+Expr Separator::Condition(const Expr& e) {
+  if (!leaves_.HasState(e)) return e;
+  if (!Has(AlgebraRule::kPositiveFactor)) return {};
+  if (GetScalarInfo(e.op()).typing == ScalarTyping::kLogic) {
+    std::vector<Expr> args;
+    for (const Expr& a : e.args()) {
+      args.push_back(Condition(a));
+      if (args.back().empty()) return {};
+    }
+    return args.size() == 1 ? Expr::Unary(e.op(), args[0]) : Expr::Binary(e.op(), args[0], args[1]);
+  }
+  if (GetScalarInfo(e.op()).typing != ScalarTyping::kCompare || !IsFloat(e.arg(0).type()))
+    return {};
+  std::vector<Term> a = Separate(e.arg(0));
+  std::vector<Term> b = Separate(e.arg(1));
+  if (a.size() != 1 || b.size() != 1 || !a[0].HasRest() || !b[0].HasRest()) return {};
+  bool zero = IsZero(b[0].rest) || IsZero(a[0].rest);
+  const Term& with = IsZero(a[0].rest) ? b[0] : a[0];
+  if (!zero && !SameFactors(a[0], b[0])) return {};
+  if (!with.running.empty() || leaves_.HasState(a[0].rest) || leaves_.HasState(b[0].rest))
+    return {};
+  for (const Expr& f : with.factors) {
+    if (!leaves_.IsNonNegative(f)) return {};
+  }
+  return Expr::Binary(e.op(), a[0].rest, b[0].rest);
+}
+
+std::vector<Term> Separator::Choice(const Expr& e) {
+  Expr condition = Condition(e.arg(0));
+  if (condition.empty()) return Mixed(e);
+  std::vector<Term> a = Separate(e.arg(1));
+  std::vector<Term> b = Separate(e.arg(2));
+  Expr one = Expr::Const(e.type(), 1);
+  Expr zero = Expr::Const(e.type(), 0);
+  auto rest = [&](const Term& t) { return t.HasRest() ? t.rest : one; };
+  bool a_zero = a.size() == 1 && a[0].HasRest() && IsZero(a[0].rest);
+  bool b_zero = b.size() == 1 && b[0].HasRest() && IsZero(b[0].rest);
+  if (a.size() == 1 && b.size() == 1 && (a_zero || b_zero || SameFactors(a[0], b[0]))) {
+    Term t = a_zero ? b[0] : a[0];
+    t.rest = Expr::Select(condition, rest(a[0]), rest(b[0]));
+    return {std::move(t)};
+  }
+  // Each branch by itself, 0 elsewhere.
+  std::vector<Term> out;
+  for (Term& t : a) {
+    t.rest = Expr::Select(condition, rest(t), zero);
+    out.push_back(std::move(t));
+  }
+  for (Term& t : b) {
+    t.rest = Expr::Select(condition, zero, rest(t));
+    out.push_back(std::move(t));
+  }
+  if (out.size() > kMostTerms) return Mixed(e);
+  return out;
+}
+
+std::vector<Term> Separator::Extremum(const Expr& e) {
+  std::vector<Term> a = Separate(e.arg(0));
+  std::vector<Term> b = Separate(e.arg(1));
+  if (a.size() != 1 || b.size() != 1 || !a[0].running.empty() || !b[0].running.empty()) {
+    return Mixed(e);
+  }
+  Expr one = Expr::Const(e.type(), 1);
+  bool zero = (b[0].HasRest() && IsZero(b[0].rest)) || (a[0].HasRest() && IsZero(a[0].rest));
+  bool second = a[0].HasRest() && IsZero(a[0].rest);
+  Term t = second ? b[0] : a[0];
+  if (!zero && !SameFactors(a[0], b[0])) return Mixed(e);
+  for (const Expr& f : t.factors) {
+    if (!leaves_.IsNonNegative(f)) return Mixed(e);
+  }
+  t.rest = Expr::Binary(e.op(), a[0].HasRest() ? a[0].rest : one, b[0].HasRest() ? b[0].rest : one);
+  return {std::move(t)};
+}
+
+std::vector<Term> Separator::Absolute(const Expr& e) {
+  std::vector<Term> a = Separate(e.arg(0));
+  if (a.size() != 1 || (a[0].HasRest() && leaves_.HasState(a[0].rest) && a[0].running.empty())) {
+    return Mixed(e);
+  }
+  Term t = a[0];
+  if (t.HasRest()) t.rest = Expr::Unary(ScalarOp::kAbs, t.rest);
+  for (Expr& f : t.factors) {
+    if (!leaves_.IsNonNegative(f)) f = Expr::Unary(ScalarOp::kAbs, f);
+  }
+  return {std::move(t)};
+}
+
+std::vector<Term> Separator::Root(const Expr& e) {
+  std::vector<Term> a = Separate(e.arg(0));
+  bool fits = a.size() == 1 && a[0].running.empty() &&
+              (!a[0].HasRest() || leaves_.IsNonNegative(a[0].rest)) &&
+              std::all_of(a[0].factors.begin(), a[0].factors.end(),
+                          [&](const Expr& f) { return leaves_.IsNonNegative(f); });
+  if (!fits) return Mixed(e);
+  Term t = a[0];
+  if (t.HasRest()) t.rest = Expr::Unary(ScalarOp::kSqrt, t.rest);
+  for (Expr& f : t.factors) f = Expr::Unary(ScalarOp::kSqrt, f);
+  return {std::move(t)};
+}
+
+std::vector<Term> Separator::Widened(const Expr& e) {
+  const Expr& from = e.arg(0);
+  if (!IsFloat(e.type()) || !IsFloat(from.type())) return Mixed(e, "rounding");
+  if (DTypeBytes(e.type()) < DTypeBytes(from.type())) return Mixed(e, "rounding");
+  if (!Has(AlgebraRule::kWidening)) return Mixed(e);
+  std::vector<Term> out = Separate(from);
+  for (Term& t : out) {
+    if (t.HasRest()) t.rest = Expr::Cast(t.rest, e.type());
+    for (Expr& f : t.factors) f = Expr::Cast(f, e.type());
+  }
+  return out;
+}
+
+int Separator::Running(const Expr& exponent, DType type) {
+  for (int i = 0; i < leaves_.size(); ++i) {
+    const Leaf& l = leaves_.leaf(i);
+    if (l.kind == Leaf::kRunning && Same(l.element, exponent)) return i;
+  }
+  return leaves_.Add({.kind = Leaf::kRunning, .element = exponent, .monoid = ""}, type).index();
+}
+
+std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& original) {
+  if (!Has(AlgebraRule::kExpOfSum)) return Mixed(original);
+  Addends parts = SeparateSum(exponent);
+  if (parts.mixed) return Mixed(original);
+  DType type = original.type();
+  Term t;
+  Expr running;
+  for (const Expr& s : parts.states) {
+    // e^(log h) is h.
+    bool negative = s.op() == ScalarOp::kNeg;
+    const Expr& inner = negative ? s.arg(0) : s;
+    if (inner.op() == ScalarOp::kLog && Has(AlgebraRule::kExpOfLog)) {
+      t.factors.push_back(negative ? Expr::Const(type, 1) / inner.arg(0) : inner.arg(0));
+    } else {
+      running = running.empty() ? s : running + s;
+    }
+  }
+  Expr rest = parts.free.empty() ? Expr::Const(type, 0) : parts.free;
+  if (running.empty()) {
+    t.rest = Expr::Unary(ScalarOp::kExp, rest);
+    return {std::move(t)};
+  }
+  if (parts.free.empty()) return {{.rest = {}, .factors = {original}, .running = {}}};
+  if (leaves_.IsBoundedAbove(rest)) {
+    // Small enough without the states: they wait until the end.
+    t.rest = Expr::Unary(ScalarOp::kExp, rest);
+    t.factors.push_back(Expr::Unary(ScalarOp::kExp, running));
+    return {std::move(t)};
+  }
+  bool falls = leaves_.CourseOf(running) == Course::kFalls;
+  if (!falls || !leaves_.IsBoundedAbove(rest + running)) {
+    if (obstacle_.empty()) {
+      obstacle_ = falls ? "unbounded: nothing shows that an exponent stays below a number while "
+                          "partial results change"
+                        : "unbounded-update: nothing shows that a factor between tiles stays "
+                          "below 1";
+    }
+    return {{.rest = original, .factors = {}, .running = {}}};
+  }
+  int leaf = Running(running, type);
+  t.rest = Expr::Unary(ScalarOp::kExp, rest + Expr::Input(leaf, type));
+  t.running.push_back(leaf);
+  return {std::move(t)};
+}
+
+void Separator::AddFree(const Expr& e, double sign, Addends* out) {
+  Expr part = sign < 0 ? Negated(e) : e;
+  out->free = out->free.empty() ? part : out->free + part;
+}
+
+// Adds sign * e.
+bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
+  if (!leaves_.HasState(e)) {
+    if (sign < 0 && !out->free.empty()) {
+      out->free = out->free - e;
+    } else {
+      AddFree(e, sign, out);
+    }
+    return true;
+  }
+  bool sums = Has(AlgebraRule::kSum);
+  if (sums && e.op() == ScalarOp::kAdd) {
+    return SumParts(e.arg(0), sign, out) && SumParts(e.arg(1), sign, out);
+  }
+  if (sums && e.op() == ScalarOp::kSub) {
+    return SumParts(e.arg(0), sign, out) && SumParts(e.arg(1), -sign, out);
+  }
+  if (sums && e.op() == ScalarOp::kNeg) return SumParts(e.arg(0), -sign, out);
+  if (!leaves_.HasSlice(e)) {
+    out->states.push_back(sign < 0 ? Negated(e) : e);
+    return true;
+  }
+  auto scaled = [&](const Expr& sum, const std::function<Expr(const Expr&)>& scale) {
+    Addends inner = SeparateSum(sum);
+    if (inner.mixed || inner.states.empty() || inner.free.empty()) return false;
+    AddFree(scale(inner.free), sign, out);
+    for (const Expr& s : inner.states) {
+      out->states.push_back(sign < 0 ? Negated(scale(s)) : scale(s));
+    }
+    return true;
+  };
+  if (Has(AlgebraRule::kDistribute) && e.op() == ScalarOp::kMul) {
+    for (int i : {0, 1}) {
+      const Expr& scale = e.arg(1 - i);
+      if (leaves_.HasSlice(scale) || leaves_.HasState(scale)) continue;
+      return scaled(e.arg(i), [&](const Expr& part) { return part * scale; });
+    }
+  }
+  if (Has(AlgebraRule::kDistribute) && e.op() == ScalarOp::kDiv && !leaves_.HasState(e.arg(1)) &&
+      !leaves_.HasSlice(e.arg(1))) {
+    return scaled(e.arg(0), [&](const Expr& part) { return part / e.arg(1); });
+  }
+  if (e.op() == ScalarOp::kCast && IsFloat(e.type()) && IsFloat(e.arg(0).type()) &&
+      DTypeBytes(e.type()) >= DTypeBytes(e.arg(0).type()) && Has(AlgebraRule::kWidening)) {
+    return scaled(e.arg(0), [&](const Expr& part) { return Expr::Cast(part, e.type()); });
+  }
+  // Both branches with the same addend; an infinity has every addend.
+  bool select =
+      e.op() == ScalarOp::kSelect && Has(AlgebraRule::kSelect) && !leaves_.HasState(e.arg(0));
+  bool extremum =
+      (e.op() == ScalarOp::kMax || e.op() == ScalarOp::kMin) && Has(AlgebraRule::kSharedAddend);
+  if (select || extremum) {
+    const Expr& x = e.arg(select ? 1 : 0);
+    const Expr& y = e.arg(select ? 2 : 1);
+    Addends a = SeparateSum(x);
+    Addends b = SeparateSum(y);
+    if (a.mixed || b.mixed) return false;
+    auto total = [&](const Addends& parts) {
+      Expr sum = Expr::Const(e.type(), 0);
+      for (const Expr& s : parts.states) sum = sum + s;
+      return sum;
+    };
+    auto free = [&](const Addends& parts) {
+      return parts.free.empty() ? Expr::Const(e.type(), 0) : parts.free;
+    };
+    bool absorbs_a = a.states.empty() && !a.free.empty() && IsInfinite(a.free);
+    bool absorbs_b = b.states.empty() && !b.free.empty() && IsInfinite(b.free);
+    if (!absorbs_a && !absorbs_b && !Same(total(a), total(b))) return false;
+    AddFree(
+        select ? Expr::Select(e.arg(0), free(a), free(b)) : Expr::Binary(e.op(), free(a), free(b)),
+        sign, out);
+    for (const Expr& s : absorbs_a ? b.states : a.states) {
+      out->states.push_back(sign < 0 ? Negated(s) : s);
+    }
+    return true;
+  }
+  if (e.op() == ScalarOp::kLog && Has(AlgebraRule::kLogOfProduct)) {
+    std::vector<Term> terms = Separate(e.arg(0));
+    bool fits = terms.size() == 1 && terms[0].HasRest() && terms[0].running.empty() &&
+                !leaves_.HasState(terms[0].rest) && leaves_.IsNonNegative(terms[0].rest);
+    if (!fits) return false;
+    AddFree(Expr::Unary(ScalarOp::kLog, terms[0].rest), sign, out);
+    for (const Expr& f : terms[0].factors) {
+      if (!leaves_.IsNonNegative(f)) return false;
+      Expr log = Expr::Unary(ScalarOp::kLog, f);
+      out->states.push_back(sign < 0 ? Negated(log) : log);
+    }
+    return true;
+  }
+  return false;
+}
+
+Addends Separator::SeparateSum(const Expr& e) {
+  Addends out;
+  out.mixed = !SumParts(e, 1, &out);
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,436 @@
+#include "core/smg/stream.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/algebra/separate.h"
+#include "core/base/contains.h"
+#include "core/smg/slicers.h"
+#include "core/smg/stream_builder.h"
+
+namespace fusion {
+namespace {
+
+constexpr int kMostDegree = 4;
+constexpr size_t kMostStates = 8;
+
+std::string OpName(const Smg& smg, int i) { return StrCat("op ", i, " ", smg.op(i).label); }
+
+IndexExpr Renamed(const IndexExpr& e, DimId from, DimId to) {
+  IndexExpr out = e + IndexExpr::Axis(from, -e.CoefficientOf(from));
+  return out + IndexExpr::Axis(to, e.CoefficientOf(from));
+}
+
+// The SMG with dim `from` called `to`, which no op has both of.
+Smg WithDimRenamed(const Smg& smg, DimId from, DimId to) {
+  Smg out = smg;
+  for (SmgOp& op : out.ops) {
+    for (std::vector<DimId>* list : {&op.dims, &op.reduced}) {
+      std::replace(list->begin(), list->end(), from, to);
+    }
+    for (SmgRead& read : op.reads) {
+      for (IndexExpr& e : read.index) e = Renamed(e, from, to);
+      for (Guard& g : read.guards) g.axis = g.axis == from ? to : g.axis;
+    }
+    for (IndexExpr& e : op.write) e = Renamed(e, from, to);
+    op.value = op.value.MapLeaves([&](const Expr& leaf) -> Expr {
+      if (leaf.op() == ScalarOp::kAxis && leaf.index() == from) return Expr::Axis(to);
+      if (leaf.op() == ScalarOp::kWithin && leaf.index() == from) {
+        return Expr::Within(to, leaf.integer(), leaf.end());
+      }
+      return leaf;
+    });
+  }
+  return out;
+}
+
+// A dim that walks some input just as `dim` does in another op; -1: none.
+DimId Companion(const Smg& smg, DimId dim) {
+  for (DimId other = 0; other < static_cast<DimId>(smg.dims.size()); ++other) {
+    if (other == dim || smg.dim(other).extent != smg.dim(dim).extent) continue;
+    bool apart = std::none_of(smg.ops.begin(), smg.ops.end(),
+                              [&](const SmgOp& op) { return op.Has(dim) && op.Has(other); });
+    if (!apart) continue;
+    for (const SmgOp& a : smg.ops) {
+      for (const SmgRead& x : a.reads) {
+        if (x.producer >= 0 || !a.Has(other)) continue;
+        IndexMap renamed = x.index;
+        for (IndexExpr& e : renamed) e = Renamed(e, other, dim);
+        if (renamed == x.index) continue;
+        for (const SmgOp& b : smg.ops) {
+          for (const SmgRead& y : b.reads) {
+            bool same = y.producer < 0 && y.value == x.value && y.index == renamed &&
+                        x.guards.empty() && y.guards.empty();
+            if (same) return other;
+          }
+        }
+      }
+    }
+  }
+  return -1;
+}
+
+// The SMG in which dims that walk an input as `dim` does are one with it; nullopt if there is none.
+std::optional<Smg> WithCompanions(const Smg& smg, DimId dim) {
+  std::optional<Smg> out;
+  for (;;) {
+    const Smg& now = out.has_value() ? *out : smg;
+    DimId other = Companion(now, dim);
+    if (other < 0) return out;
+    out = WithDimRenamed(now, other, dim);
+  }
+}
+
+class Streamer {
+ public:
+  Streamer(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
+           const AlgebraRules& rules)
+      : smg_(smg),
+        outputs_(outputs),
+        dim_(dim),
+        leaves_(dim, rules),
+        separator_(&leaves_),
+        build_(smg, dim, &leaves_) {}
+
+  Streamed Run() {
+    Streamed out;
+    if (!CheckReads()) return Refused();
+    if (!NeedsRewriting()) {
+      out.kind = reduces_ ? Streamed::kSimpleAggregate : Streamed::kStream;
+      out.smg = smg_;
+      for (int i = 0; i < count(); ++i) out.ops.push_back({.source = i});
+      return out;
+    }
+    form_.assign(smg_.ops.size(), kFree);
+    composite_.resize(smg_.ops.size());
+    for (int i = 0; i < count(); ++i) {
+      if (!Visit(i)) return Refused();
+    }
+    build_.Finish(outputs_, &out);
+    out.kind = updates_ ? Streamed::kUpdateThenAggregate : Streamed::kSimpleAggregate;
+    out.rewritten = true;
+    out.certificate = std::move(certificate_);
+    return out;
+  }
+
+ private:
+  // How an op takes part.
+  enum Form : uint8_t {
+    kFree,   // depends on no partial result
+    kState,  // made of partial results, element-wise: follows them
+    kLate,   // needs whole results and lacks the dim: computed behind the loop
+    kMixed,  // varies along the dim and depends on partial results: lives inside what reduces it
+  };
+
+  int count() const { return static_cast<int>(smg_.ops.size()); }
+  size_t At(int i) const { return static_cast<size_t>(i); }
+
+  Streamed Refused() {
+    Streamed out;
+    out.refusal = refusal_;
+    return out;
+  }
+  template <typename... Parts>
+  bool Refuse(const Parts&... parts) {
+    refusal_ = StrCat(parts...);
+    return false;
+  }
+
+  bool CheckReads() {
+    for (int i = 0; i < count(); ++i) {
+      for (const SmgRead& read : smg_.op(i).reads) {
+        if (!CrossesAlong(read, smg_, dim_)) continue;
+        return Refuse("crossing: ", OpName(smg_, i), " reads %", read.value,
+                      " at other places along ", smg_.dim(dim_).name);
+      }
+    }
+    return true;
+  }
+
+  // True if an op with the dim needs a reduction along it.
+  bool NeedsRewriting() {
+    std::vector<bool> after(smg_.ops.size(), false);
+    bool needs = false;
+    for (int i = 0; i < count(); ++i) {
+      const SmgOp& op = smg_.op(i);
+      for (const SmgRead& read : op.reads) {
+        if (read.producer < 0) continue;
+        bool state = smg_.op(read.producer).Reduces(dim_) || after[At(read.producer)];
+        after[At(i)] = after[At(i)] || state;
+      }
+      needs |= op.Has(dim_) && after[At(i)];
+      reduces_ |= op.Reduces(dim_);
+    }
+    return needs;
+  }
+
+  // ---- the original ops, in order ----
+
+  bool Visit(int i) {
+    const SmgOp& op = smg_.op(i);
+    bool depends = std::any_of(op.reads.begin(), op.reads.end(), [&](const SmgRead& r) {
+      return r.producer >= 0 && form_[At(r.producer)] != kFree;
+    });
+    if (!depends) {
+      int at = build_.Copy(i);
+      if (op.Reduces(dim_)) {
+        form_[At(i)] = kState;
+        composite_[At(i)] = StateLeaf(at, op.reduce->name(), Composite(i), false);
+        build_.AnchorLate(composite_[At(i)], at);
+      }
+      return true;
+    }
+    if (!op.Has(dim_)) return VisitAfter(i);
+    for (const SmgRead& read : op.reads) {
+      if (read.producer < 0) continue;
+      if (form_[At(read.producer)] == kLate) {
+        return Refuse("needs-finished-reduction: ", OpName(smg_, i), " uses ",
+                      OpName(smg_, read.producer), ", which needs whole results along ",
+                      smg_.dim(dim_).name);
+      }
+      if (form_[At(read.producer)] != kFree && read.relation != SmgRead::kAligned) {
+        return Refuse("shifted-state: ", OpName(smg_, i), " reads a partial result at an offset");
+      }
+    }
+    composite_[At(i)] = Composite(i);
+    if (op.reduce.has_value()) {
+      if (!op.Reduces(dim_)) {
+        return Refuse("state-in-reduction: ", OpName(smg_, i),
+                      " reduces another dim of what "
+                      "depends on partial results along ",
+                      smg_.dim(dim_).name);
+      }
+      return Derive(i);
+    }
+    form_[At(i)] = kMixed;
+    if (Contains(outputs_, op.output)) {
+      return Refuse("needs-finished-reduction: ", OpName(smg_, i),
+                    " leaves the kernel and uses "
+                    "whole results along ",
+                    smg_.dim(dim_).name);
+    }
+    std::vector<Term> terms = separator_.Separate(composite_[At(i)]);
+    bool single = terms.size() == 1 && terms[0].HasRest() && !terms[0].rest.args().empty();
+    if (single) build_.Anchor(terms[0].rest, i);
+    return true;
+  }
+
+  bool VisitAfter(int i) {
+    const SmgOp& op = smg_.op(i);
+    int at = build_.Copy(i);
+    bool follows = !op.reduce && std::all_of(op.reads.begin(), op.reads.end(), [&](const auto& r) {
+      if (r.producer < 0) return r.guards.empty();
+      Form form = form_[At(r.producer)];
+      return form == kFree || (form == kState && r.relation == SmgRead::kAligned);
+    });
+    form_[At(i)] = follows ? kState : kLate;
+    if (follows) {
+      composite_[At(i)] = Composite(i);
+      build_.AnchorLate(composite_[At(i)], at);
+    }
+    return true;
+  }
+
+  // The value of op i (for a reduction: what it reduces) over leaves.
+  Expr Composite(int i) {
+    const SmgOp& op = smg_.op(i);
+    return op.value.MapLeaves([&](const Expr& leaf) -> Expr {
+      if (leaf.op() != ScalarOp::kInput) return leaf;
+      const SmgRead& read = op.reads[At(leaf.index())];
+      bool inlined = read.producer >= 0 && form_[At(read.producer)] != kFree;
+      return inlined ? composite_[At(read.producer)]
+                     : build_.ReadLeaf(op, leaf.index(), leaf.type());
+    });
+  }
+
+  Expr StateLeaf(int op, const std::string& monoid, const Expr& element, bool updated) {
+    return build_.OpLeaf(
+        {.kind = Leaf::kState, .element = element, .monoid = monoid, .updated = updated}, op,
+        element.type());
+  }
+
+  // ---- reductions that depend on others ----
+
+  bool Derive(int i) {
+    form_[At(i)] = kState;
+    const std::string& monoid = smg_.op(i).reduce->name();
+    if (monoid == "sum") return DeriveSum(i);
+    if (monoid == "max" || monoid == "min") return DeriveExtremum(i);
+    return Refuse("monoid: ", OpName(smg_, i), " folds by ", monoid,
+                  " what depends on a partial result");
+  }
+
+  bool NotSeparable(int i) {
+    std::string why = separator_.obstacle();
+    if (why.empty()) why = "not-separable: no law takes it apart";
+    return Refuse(why, "; in ", OpName(smg_, i), " along ", smg_.dim(dim_).name);
+  }
+
+  // Of a maximum or minimum addends and positive factors are taken off.
+  bool DeriveExtremum(int i) {
+    const Expr& value = composite_[At(i)];
+    std::vector<Term> terms = separator_.Separate(value);
+    if (terms.size() != 1 || !terms[0].running.empty() || !terms[0].HasRest()) {
+      return NotSeparable(i);
+    }
+    for (const Expr& f : terms[0].factors) {
+      bool usable = leaves_.rules().Has(AlgebraRule::kPositiveFactor) && leaves_.IsNonNegative(f);
+      if (!usable) return NotSeparable(i);
+    }
+    Addends parts{.free = terms[0].rest};
+    if (leaves_.HasState(terms[0].rest)) {
+      parts = separator_.SeparateSum(terms[0].rest);
+      bool usable = leaves_.rules().Has(AlgebraRule::kSharedAddend);
+      if (parts.mixed || parts.free.empty() || !usable) return NotSeparable(i);
+    }
+    int at = build_.Reduction(i, parts.free);
+    Expr whole = StateLeaf(at, smg_.op(i).reduce->name(), parts.free, false);
+    Expr state = whole;
+    for (const Expr& s : parts.states) whole = whole + s;
+    for (const Expr& f : terms[0].factors) whole = whole * f;
+    certificate_.push_back(StrCat(OpName(smg_, i), ": ", smg_.op(i).reduce->name(), " of ",
+                                  build_.Text(parts.free), ", then ", build_.Text(whole)));
+    return Close(i, whole, whole.id() == state.id() ? at : -1);
+  }
+
+  bool DeriveSum(int i) {
+    std::vector<Term> terms = separator_.Separate(composite_[At(i)]);
+    if (terms.size() > 1 && !leaves_.rules().Has(AlgebraRule::kSeparateSums)) {
+      return NotSeparable(i);
+    }
+    Expr closed;  // without corrections, which are 1 where all is finite
+    Expr whole;
+    int alone = -1;
+    for (const Term& term : terms) {
+      Expr state;
+      Expr rest = term.HasRest() ? term.rest : Expr::Const(smg_.op(i).value.type(), 1);
+      if (!MakeStates(i, rest, term.running, &state)) return false;
+      Expr product = state;
+      for (const Expr& f : term.factors) product = product * f;
+      std::vector<Expr> factors = term.factors;
+      if (!term.running.empty()) factors.push_back(build_.Correction(term.running));
+      Expr scaled = build_.Scaled(state, factors);
+      closed = closed.empty() ? product : closed + product;
+      whole = whole.empty() ? scaled : whole + scaled;
+      if (terms.size() == 1 && term.factors.empty() && term.running.empty()) {
+        alone = build_.OpOfLeaf(state);
+      }
+      Certify(i, rest, term);
+    }
+    if (!Close(i, whole, alone)) return false;
+    composite_[At(i)] = closed;
+    if (alone < 0) build_.AnchorLate(closed, build_.OpOf(i));
+    return true;
+  }
+
+  // Op i's result from its states. `alone`: the state that is the result.
+  bool Close(int i, const Expr& whole, int alone) {
+    if (alone >= 0) {
+      build_.Adopt(i, alone);
+    } else {
+      build_.FinishOp(i, whole);
+    }
+    composite_[At(i)] = whole;
+    build_.AnchorLate(whole, build_.OpOf(i));
+    return true;
+  }
+
+  // States of the sum of `rest` over op i's reduced dims, updates included; `state` is the one that
+  // the others serve.
+  bool MakeStates(int i, Expr rest, const std::vector<int>& running, Expr* state) {
+    for (int r : running) {
+      if (!build_.Follow(r)) {
+        return Refuse("not-total: a factor between tiles has no value before the first one; in ",
+                      OpName(smg_, i), " along ", smg_.dim(dim_).name);
+      }
+    }
+    std::vector<int> centres;
+    if (build_.HasPlainState(rest)) {
+      if (!leaves_.rules().Has(AlgebraRule::kShift)) return NotSeparable(i);
+      rest = build_.TakeCentres(rest, &centres);
+    }
+    std::vector<StreamBuilder::Moment> moments;
+    if (!Moments(rest, centres, &moments)) return NotSeparable(i);
+    for (StreamBuilder::Moment& m : moments) {
+      m.op = build_.Reduction(i, m.rest);
+      bool updated = !running.empty() || !centres.empty();
+      Expr leaf = StateLeaf(m.op, "sum", m.rest, updated);
+      if (state->empty()) *state = leaf;
+    }
+    if (!running.empty() || !centres.empty()) {
+      build_.Updates(i, moments, running, centres);
+      updates_ = true;
+    }
+    return true;
+  }
+
+  // The derivatives of `rest` by the centres, each divided by the factorials of its orders: the
+  // sums that say how the sum of `rest` changes with the centres. Lowest orders first.
+  bool Moments(const Expr& rest, const std::vector<int>& centres,
+               std::vector<StreamBuilder::Moment>* out) {
+    out->push_back({.orders = std::vector<int>(centres.size(), 0), .rest = rest});
+    for (size_t at = 0; at < out->size(); ++at) {
+      for (size_t c = 0; c < centres.size(); ++c) {
+        // Each combination of orders once: a later centre never before an earlier one.
+        std::vector<int> orders = (*out)[at].orders;
+        bool later = std::any_of(orders.begin() + static_cast<std::ptrdiff_t>(c) + 1, orders.end(),
+                                 [](int o) { return o > 0; });
+        if (later) continue;
+        ++orders[c];
+        Expr d = Derivative((*out)[at].rest, centres[c]);
+        if (d.empty()) return false;
+        if (d.IsConst(0)) continue;
+        if (orders[c] > kMostDegree || out->size() == kMostStates) return false;
+        if (orders[c] > 1) d = d * Expr::Const(d.type(), 1.0 / orders[c]);
+        out->push_back({.orders = std::move(orders), .rest = d});
+      }
+    }
+    return true;
+  }
+
+  void Certify(int i, const Expr& rest, const Term& term) {
+    std::string line = StrCat(OpName(smg_, i), ": sum of ", build_.Text(rest));
+    for (const Expr& f : term.factors) line += StrCat(", times ", build_.Text(f), " at the end");
+    for (int r : term.running) {
+      line += StrCat(", times e^(new - old) of ", build_.Text(leaves_.leaf(r).element),
+                     " at each tile: at most 1, since it falls; before the first tile clamped to "
+                     "finite numbers");
+    }
+    certificate_.push_back(std::move(line));
+  }
+
+  const Smg& smg_;
+  const std::vector<ValueId>& outputs_;
+  DimId dim_;
+  Leaves leaves_;
+  Separator separator_;
+  StreamBuilder build_;
+  bool reduces_ = false;
+  bool updates_ = false;
+  std::vector<Form> form_;
+  std::vector<Expr> composite_;  // kState: over states; kMixed: over slices and states
+  std::vector<std::string> certificate_;
+  std::string refusal_;
+};
+
+}  // namespace
+
+Streamed StreamAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
+                     const AlgebraRules& rules) {
+  // What walks the same input at the same places walks it once, if that has a form.
+  std::optional<Smg> together = WithCompanions(smg, dim);
+  if (together.has_value()) {
+    Streamed united = Streamer(*together, outputs, dim, rules).Run();
+    if (united.kind != Streamed::kRefused) {
+      united.rewritten = true;
+      return united;
+    }
+    Streamed apart = Streamer(smg, outputs, dim, rules).Run();
+    apart.apart = std::move(united.refusal);
+    return apart;
+  }
+  return Streamer(smg, outputs, dim, rules).Run();
+}
+
+}  // namespace fusion

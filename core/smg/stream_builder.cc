@@ -1,0 +1,586 @@
+#include "core/smg/stream_builder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "core/base/contains.h"
+
+namespace fusion {
+namespace {
+
+// The value of a read whose producer may yet be told to write another one: index and value are
+// those of its write in the end.
+constexpr ValueId kOwnWrite = -1;
+
+void MarkDims(const IndexMap& map, std::vector<bool>* used) {
+  for (const IndexExpr& e : map) {
+    for (const IndexExpr::Term& t : e.terms()) (*used)[static_cast<size_t>(t.axis)] = true;
+  }
+}
+
+bool Varies(const SmgRead& read, DimId dim) {
+  for (const IndexExpr& e : read.index) {
+    if (e.CoefficientOf(dim) != 0 || e.indirect() >= 0) return true;
+  }
+  return std::any_of(read.guards.begin(), read.guards.end(),
+                     [&](const Guard& g) { return g.axis == dim; });
+}
+
+double LowestOf(DType type) {
+  switch (type) {
+    case DType::kF16:
+      return -65504;
+    case DType::kF64:
+      return std::numeric_limits<double>::lowest();
+    default:
+      return RoundTo(type, static_cast<double>(std::numeric_limits<float>::lowest()));
+  }
+}
+
+double Binomial(int n, int k) {
+  double out = 1;
+  for (int i = 1; i <= k; ++i) out = out * (n - k + i) / i;
+  return out;
+}
+
+}  // namespace
+
+// One op's value: an expression over leaves becomes one over its reads.
+class StreamBuilder::Writer {
+ public:
+  Writer(StreamBuilder* build, Place place, int source, const Expr& root)
+      : build_(*build), place_(place), source_(source), root_(root.id()) {}
+
+  Expr Write(const Expr& e) {
+    auto done = done_.find(e.id());
+    if (done != done_.end()) return done->second;
+    Expr out = Rebuild(e);
+    done_.emplace(e.id(), out);
+    return out;
+  }
+
+  std::vector<SmgRead> TakeReads() { return std::move(reads_); }
+  /// Axes that the value names itself.
+  const std::vector<DimId>& axes() const { return axes_; }
+
+ private:
+  Expr Rebuild(const Expr& e) {
+    if (e.op() == ScalarOp::kInput) return OfLeaf(e);
+    if (e.op() == ScalarOp::kAxis || e.op() == ScalarOp::kWithin) {
+      axes_.push_back(e.index());
+      return e;
+    }
+    if (e.args().empty()) return e;
+    if (e.id() != root_) {
+      int op = Shared(e);
+      if (op >= 0) return Read(build_.ReadOf(op), e.type());
+    }
+    std::vector<Expr> args;
+    for (const Expr& a : e.args()) args.push_back(Write(a));
+    if (e.op() == ScalarOp::kCast) return Expr::Cast(args[0], e.type());
+    if (e.op() == ScalarOp::kSelect) return Expr::Select(args[0], args[1], args[2]);
+    return args.size() == 1 ? Expr::Unary(e.op(), args[0]) : Expr::Binary(e.op(), args[0], args[1]);
+  }
+
+  // The op that has the value already, or shall.
+  int Shared(const Expr& e) {
+    auto made = build_.shared_.find(e.id());
+    if (made != build_.shared_.end()) return made->second.second;
+    if (place_ == kBehind) {
+      auto late = build_.late_.find(e.id());
+      return late == build_.late_.end() ? -1 : late->second.second;
+    }
+    auto anchor = build_.anchors_.find(e.id());
+    return anchor == build_.anchors_.end() ? -1
+                                           : build_.EmitShared(e, kInside, anchor->second.second);
+  }
+
+  Expr OfLeaf(const Expr& e) {
+    int leaf = e.index();
+    auto read = build_.read_of_leaf_.find(leaf);
+    if (read != build_.read_of_leaf_.end()) {
+      SmgRead mine = read->second;
+      if (mine.producer >= 0) mine.producer = build_.OpOf(mine.producer);
+      for (IndexExpr& at : mine.index) {
+        if (at.indirect() < 0) continue;
+        // The value that gives the index is a leaf of its own.
+        Expr index = Write(build_.index_of_leaf_.at(leaf));
+        IndexExpr plain(at.constant());
+        for (const IndexExpr::Term& t : at.terms()) {
+          plain = plain + IndexExpr::Axis(t.axis, t.coefficient);
+        }
+        at = plain + IndexExpr::Indirect(index.index());
+      }
+      return Read(std::move(mine), e.type());
+    }
+    return Read(build_.ReadOf(build_.op_of_leaf_.at(leaf)), e.type());
+  }
+
+  Expr Read(SmgRead read, DType type) {
+    auto same = std::find(reads_.begin(), reads_.end(), read);
+    auto at = static_cast<int>(same - reads_.begin());
+    if (same == reads_.end()) reads_.push_back(std::move(read));
+    return Expr::Input(at, type);
+  }
+
+  StreamBuilder& build_;
+  Place place_;
+  int source_;
+  const void* root_;
+  std::vector<SmgRead> reads_;
+  std::vector<DimId> axes_;
+  std::unordered_map<const void*, Expr> done_;
+};
+
+StreamBuilder::StreamBuilder(const Smg& smg, DimId dim, Leaves* leaves)
+    : smg_(smg), dim_(dim), leaves_(*leaves), op_of_(smg.ops.size(), -1) {
+  for (const SmgOp& op : smg.ops) {
+    next_value_ = std::max(next_value_, op.output + 1);
+    for (const SmgRead& read : op.reads) next_value_ = std::max(next_value_, read.value + 1);
+  }
+}
+
+int StreamBuilder::Append(SmgOp op, StreamOp what) {
+  ops_.push_back(std::move(op));
+  what_.push_back(what);
+  return static_cast<int>(ops_.size()) - 1;
+}
+
+int StreamBuilder::Copy(int i) {
+  SmgOp op = smg_.op(i);
+  for (SmgRead& read : op.reads) {
+    if (read.producer >= 0) read.producer = OpOf(read.producer);
+  }
+  op_of_[static_cast<size_t>(i)] = Append(std::move(op), {.source = i});
+  return OpOf(i);
+}
+
+Expr StreamBuilder::ReadLeaf(const SmgOp& op, int r, DType type) {
+  const SmgRead& read = op.reads[static_cast<size_t>(r)];
+  auto name = [](int d) { return StrCat("d", d); };
+  IndexMap plain = read.index;
+  Expr index;
+  std::string key = StrCat(read.value, DTypeName(type));
+  for (IndexExpr& at : plain) {
+    if (at.indirect() < 0) continue;
+    index = ReadLeaf(op, at.indirect(), DType::kI64);
+    key += StrCat("@", index.index());
+    IndexExpr moved(at.constant());
+    for (const IndexExpr::Term& t : at.terms()) {
+      moved = moved + IndexExpr::Axis(t.axis, t.coefficient);
+    }
+    at = moved + IndexExpr::Indirect(0);
+  }
+  key += StrCat(IndexMapToString(plain, name), GuardsToString(read.guards, name));
+  auto known = read_leaves_.find(key);
+  if (known != read_leaves_.end()) return known->second;
+  Leaf::Kind kind = Varies(read, dim_) ? Leaf::kSlice : Leaf::kFixed;
+  Expr leaf = leaves_.Add({.kind = kind, .element = DefinitionOf(read), .monoid = ""}, type);
+  read_of_leaf_.emplace(leaf.index(), read);
+  if (!index.empty()) index_of_leaf_.emplace(leaf.index(), index);
+  read_leaves_.emplace(std::move(key), leaf);
+  return leaf;
+}
+
+// What the op that wrote a value computed for the element of the reader.
+Expr StreamBuilder::DefinitionOf(const SmgRead& read) {
+  if (read.producer < 0 || read.relation != SmgRead::kAligned || !read.guards.empty()) return {};
+  const SmgOp& from = smg_.op(read.producer);
+  if (from.reduce.has_value()) return {};
+  bool plain = std::all_of(from.reads.begin(), from.reads.end(), [](const SmgRead& r) {
+    return r.guards.empty() && r.relation != SmgRead::kShifted;
+  });
+  if (!plain) return {};
+  return from.value.MapLeaves([&](const Expr& leaf) -> Expr {
+    return leaf.op() == ScalarOp::kInput ? ReadLeaf(from, leaf.index(), leaf.type()) : leaf;
+  });
+}
+
+Expr StreamBuilder::OpLeaf(Leaf leaf, int op, DType type) {
+  Expr e = leaves_.Add(std::move(leaf), type);
+  op_of_leaf_.emplace(e.index(), op);
+  return e;
+}
+
+SmgRead StreamBuilder::ReadOf(int op) const {
+  return {
+      .value = kOwnWrite, .producer = op, .relation = SmgRead::kAligned, .index = {}, .guards = {}};
+}
+
+// The dims in the order in which the given SMG has them.
+std::vector<DimId> StreamBuilder::InOrder(const std::vector<bool>& used) const {
+  std::vector<DimId> out;
+  for (const SmgOp& op : smg_.ops) {
+    for (DimId d : op.dims) {
+      if (used[static_cast<size_t>(d)] && !Contains(out, d)) out.push_back(d);
+    }
+  }
+  return out;
+}
+
+int StreamBuilder::Emit(const Expr& value, std::string label, Place place, StreamOp what) {
+  Writer writer(this, place, what.source, value);
+  SmgOp op{.label = std::move(label),
+           .output = next_value_++,
+           .dims = {},
+           .reduced = {},
+           .reads = {},
+           .write = {},
+           .value = writer.Write(value),
+           .reduce = {}};
+  std::vector<bool> used(smg_.dims.size(), false);
+  op.reads = writer.TakeReads();
+  for (const SmgRead& read : op.reads) {
+    bool own = read.value == kOwnWrite;
+    MarkDims(own ? ops_[static_cast<size_t>(read.producer)].write : read.index, &used);
+  }
+  for (DimId d : writer.axes()) used[static_cast<size_t>(d)] = true;
+  op.dims = InOrder(used);
+  for (DimId d : op.dims) op.write.push_back(IndexExpr::Axis(d));
+  return Append(std::move(op), what);
+}
+
+int StreamBuilder::EmitShared(const Expr& value, Place place, int source) {
+  auto made = shared_.find(value.id());
+  if (made != shared_.end()) return made->second.second;
+  std::string label = source < 0 ? "Factor" : smg_.op(source).label;
+  int op = Emit(value, std::move(label), place, {.source = source});
+  shared_.emplace(value.id(), std::pair{value, op});
+  return op;
+}
+
+int StreamBuilder::Reduction(int i, const Expr& rest) {
+  const SmgOp& from = smg_.op(i);
+  Expr value = rest;
+  bool product = from.reduce->name() == "sum" && rest.op() == ScalarOp::kMul;
+  if (product) {
+    // Operands of what may be a matrix product are values of their own.
+    for (const Expr& arg : rest.args()) {
+      if (!arg.args().empty() && leaves_.HasSlice(arg)) EmitShared(arg, kInside, i);
+    }
+  }
+  int op = Emit(value, from.label, kInside, {.source = i});
+  SmgOp& made = ops_[static_cast<size_t>(op)];
+  std::vector<DimId> dims;
+  for (DimId d : from.dims) {
+    if (from.Reduces(d) || Contains(made.dims, d)) dims.push_back(d);
+  }
+  made.dims = std::move(dims);
+  made.reduced = from.reduced;
+  made.reduce = Monoid::Named(from.reduce->name(), value.type());
+  made.write.clear();
+  for (DimId d : made.OutputDims()) made.write.push_back(IndexExpr::Axis(d));
+  return op;
+}
+
+bool StreamBuilder::HasPlainState(const Expr& e) {
+  bool found = false;
+  e.VisitOnce([&](const Expr& n) {
+    found |= n.op() == ScalarOp::kInput && leaves_.leaf(n.index()).kind == Leaf::kState;
+  });
+  return found;
+}
+
+// Extrema begin at an infinity.
+Expr StreamBuilder::Clamped(const Expr& value) const {
+  return value.MapLeaves([&](const Expr& l) -> Expr {
+    if (l.op() != ScalarOp::kInput) return l;
+    const Leaf& at = leaves_.leaf(l.index());
+    if (at.kind != Leaf::kState || !IsFloat(l.type())) return l;
+    double lowest = LowestOf(l.type());
+    if (at.monoid == "max") {
+      return Expr::Binary(ScalarOp::kMax, l, Expr::Const(l.type(), lowest));
+    }
+    if (at.monoid == "min") {
+      return Expr::Binary(ScalarOp::kMin, l, Expr::Const(l.type(), -lowest));
+    }
+    return l;
+  });
+}
+
+// Of an expression with clamped states, everything else taken as 1.
+bool StreamBuilder::IsFiniteAtStart(const Expr& value) const {
+  Expr start = value.MapLeaves([&](const Expr& l) -> Expr {
+    if (l.op() != ScalarOp::kInput) return l;
+    const Leaf& at = leaves_.leaf(l.index());
+    if (at.kind != Leaf::kState) return Expr::Const(l.type(), 1);
+    auto monoid = Monoid::Named(at.monoid, l.type());
+    return monoid.has_value() ? monoid->identity()[0] : l;
+  });
+  bool constant = true;
+  start.VisitOnce([&](const Expr& n) {
+    constant &=
+        n.op() != ScalarOp::kInput && n.op() != ScalarOp::kAxis && n.op() != ScalarOp::kWithin;
+  });
+  if (!constant || !IsFloat(start.type())) return false;
+  CompiledExpr compiled(start);
+  return std::isfinite(compiled.Evaluate(1, {}, {}).reals[0]);
+}
+
+bool StreamBuilder::Follow(int running) {
+  if (running_.count(running) != 0) return true;
+  const Expr exponent = leaves_.leaf(running).element;
+  Expr value = leaves_.rules().Has(AlgebraRule::kFiniteState) ? Clamped(exponent) : exponent;
+  if (!IsFiniteAtStart(value)) return false;
+  Followed f;
+  f.now = Emit(value, "Running", kInside, {});
+  f.before = Emit(value, "Before", kInside, {.role = StreamRole::kBefore});
+  f.now_leaf = Known(f.now, exponent.type());
+  f.before_leaf = Known(f.before, exponent.type());
+  op_of_leaf_.emplace(running, f.now);
+  running_.emplace(running, std::move(f));
+  return true;
+}
+
+Expr StreamBuilder::Correction(const std::vector<int>& running) {
+  Expr sum;
+  for (int r : running) {
+    const Expr exponent = leaves_.leaf(r).element;
+    if (Clamped(exponent) == exponent) continue;
+    Expr difference = exponent - running_.at(r).now_leaf;
+    sum = sum.empty() ? difference : sum + difference;
+  }
+  if (sum.empty()) return Expr::Const(leaves_.leaf(running[0]).element.type(), 1);
+  return Expr::Unary(ScalarOp::kExp, sum);
+}
+
+// e^(now - before) of running exponents: one op, read by all that it corrects.
+Expr StreamBuilder::Change(const std::vector<int>& running) {
+  auto known = changes_.find(running);
+  if (known != changes_.end()) return known->second;
+  Expr sum;
+  for (int r : running) {
+    const Followed& f = running_.at(r);
+    Expr difference = f.now_leaf - f.before_leaf;
+    sum = sum.empty() ? difference : sum + difference;
+  }
+  Expr change = Expr::Unary(ScalarOp::kExp, sum);
+  Expr leaf = Known(Emit(change, "Change", kInside, {}), change.type());
+  changes_.emplace(running, leaf);
+  return leaf;
+}
+
+// Counts what has been seen of the dim, so that a sum of a part tells what the whole may become.
+void StreamBuilder::StartCount(DType type) {
+  if (count_ >= 0) return;
+  count_type_ = type;
+  Expr one = Expr::Const(type, 1);
+  SmgOp count{.label = "Count",
+              .output = next_value_++,
+              .dims = {dim_},
+              .reduced = {dim_},
+              .reads = {},
+              .write = {},
+              .value = one,
+              .reduce = Monoid::Sum(type)};
+  count_ = Append(std::move(count), {});
+  Expr seen = Known(count_, type);
+  Expr extent = Expr::Const(type, static_cast<double>(smg_.dim(dim_).extent));
+  Expr ratio = extent / seen;
+  ratio_now_ = Known(Emit(ratio, "Share", kInside, {}), type);
+  ratio_before_ = Known(Emit(ratio, "Share", kInside, {.role = StreamRole::kBefore}), type);
+  Expr none = Expr::Binary(ScalarOp::kEq, seen, Expr::Const(type, 0));
+  is_first_ = Known(Emit(Expr::Select(none, one, Expr::Const(type, 0)), "First", kInside,
+                         {.role = StreamRole::kBefore}),
+                    type);
+}
+
+// Sums of a part as sums of the whole.
+Expr StreamBuilder::Extrapolated(const Expr& value, const Expr& ratio) {
+  return Clamped(value).MapLeaves([&](const Expr& l) -> Expr {
+    bool sum = l.op() == ScalarOp::kInput && leaves_.leaf(l.index()).kind == Leaf::kState &&
+               leaves_.leaf(l.index()).monoid == "sum";
+    return sum ? l * Expr::Cast(ratio, l.type()) : l;
+  });
+}
+
+Expr StreamBuilder::TakeCentres(const Expr& rest, std::vector<int>* centres) {
+  std::unordered_map<const void*, Expr> done;
+  std::function<Expr(const Expr&)> take = [&](const Expr& e) -> Expr {
+    auto known = done.find(e.id());
+    if (known != done.end()) return known->second;
+    Expr out = e;
+    if (HasPlainState(e)) {
+      bool running = false;
+      e.VisitOnce([&](const Expr& n) {
+        running |= n.op() == ScalarOp::kInput && leaves_.leaf(n.index()).kind == Leaf::kRunning;
+      });
+      if (!leaves_.HasSlice(e) && !running && IsFloat(e.type())) {
+        StartCount(e.type());
+        int leaf = -1;
+        for (const auto& [c, followed] : centres_) {
+          if (leaves_.AreEqual(leaves_.leaf(c).element, e)) leaf = c;
+        }
+        if (leaf < 0) {
+          Followed f;
+          f.now = Emit(Extrapolated(e, ratio_now_), "Centre", kInside, {});
+          f.before = Emit(Extrapolated(e, ratio_before_), "Before", kInside,
+                          {.role = StreamRole::kBefore});
+          f.now_leaf = Known(f.now, e.type());
+          f.before_leaf = Known(f.before, e.type());
+          leaf =
+              OpLeaf({.kind = Leaf::kCentre, .element = e, .monoid = ""}, f.now, e.type()).index();
+          centres_.emplace(leaf, std::move(f));
+        }
+        if (!Contains(*centres, leaf)) centres->push_back(leaf);
+        out = Expr::Input(leaf, e.type());
+      } else {
+        std::vector<Expr> args;
+        for (const Expr& a : e.args()) args.push_back(take(a));
+        out = e.op() == ScalarOp::kCast     ? Expr::Cast(args[0], e.type())
+              : e.op() == ScalarOp::kSelect ? Expr::Select(args[0], args[1], args[2])
+              : args.size() == 1            ? Expr::Unary(e.op(), args[0])
+                                            : Expr::Binary(e.op(), args[0], args[1]);
+      }
+    }
+    done.emplace(e.id(), out);
+    return out;
+  };
+  return take(rest);
+}
+
+// How far a centre has moved; 0 with the first tile, when there is nothing to move.
+Expr StreamBuilder::Delta(int centre) {
+  auto known = deltas_.find(centre);
+  if (known != deltas_.end()) return known->second;
+  const Followed& f = centres_.at(centre);
+  DType type = f.now_leaf.type();
+  Expr first = Expr::Binary(ScalarOp::kNe, Expr::Cast(is_first_, type), Expr::Const(type, 0));
+  Expr delta = Expr::Select(first, Expr::Const(type, 0), f.now_leaf - f.before_leaf);
+  Expr leaf = Known(Emit(delta, "Change", kInside, {}), type);
+  deltas_.emplace(centre, leaf);
+  return leaf;
+}
+
+void StreamBuilder::Updates(int i, const std::vector<Moment>& moments,
+                            const std::vector<int>& running, const std::vector<int>& centres) {
+  std::vector<Expr> states;
+  for (const Moment& m : moments) states.push_back(Known(m.op, m.rest.type()));
+  for (size_t a = 0; a < moments.size(); ++a) {
+    Expr value = states[a];
+    for (size_t b = a + 1; b < moments.size(); ++b) {
+      double coefficient = 1;
+      for (size_t c = 0; c < centres.size(); ++c) {
+        int from = moments[a].orders[c];
+        int to = moments[b].orders[c];
+        coefficient = to < from ? 0 : coefficient * Binomial(to, from);
+      }
+      if (coefficient == 0) continue;
+      Expr term = states[b];
+      if (coefficient != 1) term = term * Expr::Const(term.type(), coefficient);
+      for (size_t c = 0; c < centres.size(); ++c) {
+        for (int k = moments[a].orders[c]; k < moments[b].orders[c]; ++k) {
+          term = term * Expr::Cast(Delta(centres[c]), term.type());
+        }
+      }
+      value = value + term;
+    }
+    if (!running.empty()) value = value * Expr::Cast(Change(running), value.type());
+    if (value == states[a]) continue;
+    Emit(value, "Update", kInside,
+         {.role = StreamRole::kUpdate, .target = moments[a].op, .source = i});
+  }
+}
+
+void StreamBuilder::Adopt(int i, int op) {
+  SmgOp& made = ops_[static_cast<size_t>(op)];
+  made.loop = smg_.op(i).loop;
+  made.origin = smg_.op(i).origin;
+  made.output = smg_.op(i).output;
+  made.write = smg_.op(i).write;
+  op_of_[static_cast<size_t>(i)] = op;
+}
+
+Expr StreamBuilder::Scaled(const Expr& state, const std::vector<Expr>& factors) {
+  Expr product;
+  for (const Expr& f : factors) {
+    if (f.IsConst(1)) continue;
+    product = product.empty() ? f : product * f;
+  }
+  if (product.empty()) return state;
+  if (!product.args().empty()) EmitShared(product, kBehind, -1);
+  return state * product;
+}
+
+void StreamBuilder::FinishOp(int i, const Expr& value) {
+  Adopt(i, Emit(value, smg_.op(i).label, kBehind, {.source = i}));
+  // It writes every element of the original value, also along dims that its value lacks.
+  SmgOp& made = ops_[static_cast<size_t>(OpOf(i))];
+  made.dims = smg_.op(i).OutputDims();
+}
+
+void StreamBuilder::Finish(const std::vector<ValueId>& outputs, Streamed* out) {
+  std::vector<bool> needed(ops_.size(), false);
+  std::vector<int> stack;
+  auto need = [&](int op) {
+    if (needed[static_cast<size_t>(op)]) return;
+    needed[static_cast<size_t>(op)] = true;
+    stack.push_back(op);
+  };
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    if (Contains(outputs, ops_[i].output)) need(static_cast<int>(i));
+  }
+  while (!stack.empty()) {
+    int at = stack.back();
+    stack.pop_back();
+    for (const SmgRead& read : ops_[static_cast<size_t>(at)].reads) {
+      if (read.producer >= 0) need(read.producer);
+    }
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      if (what_[i].role == StreamRole::kUpdate && what_[i].target == at) need(static_cast<int>(i));
+    }
+  }
+  std::vector<int> renumber(ops_.size(), -1);
+  out->smg.dims = smg_.dims;
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    if (!needed[i]) continue;
+    renumber[i] = static_cast<int>(out->smg.ops.size());
+    SmgOp op = ops_[i];
+    for (SmgRead& read : op.reads) {
+      if (read.producer < 0) continue;
+      const SmgOp& from = ops_[static_cast<size_t>(read.producer)];
+      if (read.value == kOwnWrite) read.index = from.write;
+      read.value = from.output;
+      read.producer = renumber[static_cast<size_t>(read.producer)];
+    }
+    StreamOp what = what_[i];
+    if (what.target >= 0) what.target = renumber[static_cast<size_t>(what.target)];
+    out->smg.ops.push_back(std::move(op));
+    out->ops.push_back(what);
+  }
+}
+
+std::string StreamBuilder::Text(const Expr& e) const {
+  std::string plain = e.ToString();
+  std::string out;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    bool word = i == 0 || (std::isalnum(static_cast<unsigned char>(plain[i - 1])) == 0);
+    bool leaf = word && plain.compare(i, 2, "in") == 0 && i + 2 < plain.size() &&
+                std::isdigit(static_cast<unsigned char>(plain[i + 2])) != 0;
+    if (!leaf) {
+      out += plain[i];
+      continue;
+    }
+    size_t end = i + 2;
+    while (end < plain.size() && std::isdigit(static_cast<unsigned char>(plain[end])) != 0) ++end;
+    int index = std::stoi(plain.substr(i + 2, end - i - 2));
+    const Leaf& l = leaves_.leaf(index);
+    auto read = read_of_leaf_.find(index);
+    if (read != read_of_leaf_.end()) {
+      out += StrCat("%", read->second.value);
+    } else if (l.kind == Leaf::kState) {
+      out += StrCat("{", l.monoid, " so far of op ",
+                    what_[static_cast<size_t>(op_of_leaf_.at(index))].source, "}");
+    } else if (l.kind == Leaf::kRunning || l.kind == Leaf::kCentre) {
+      out += Text(l.element);
+    } else {
+      out += "correction";
+    }
+    i = end - 1;
+  }
+  return out;
+}
+
+}  // namespace fusion

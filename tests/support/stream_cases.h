@@ -1,0 +1,398 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/smg/stream.h"
+
+namespace fusion {
+
+/// What must be derived when one dim of a graph is streamed.
+struct StreamCase {
+  const char* name;
+  int64_t extent;  // of the dim: the only one of this extent
+  Streamed::Kind kind;
+  /// Code of the refusal; of a form that streams: of the one that would read its input once.
+  const char* refusal;
+  const char* graph;
+};
+
+inline constexpr StreamCase kStreamCases[] = {
+    {"attention", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Softmax(%3) {axis=-1} : f32[10,12]  "" @ ""
+  %5 = MatMul(%4, %2) : f32[10,6]  "" @ ""
+  output %5
+}
+)"},
+    {"attention_scaled_with_finite_mask", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = input "mask" : bool[10,12]
+  %4 = const "" : f32[] {0x1.6p-2}
+  %5 = const "" : f32[] {-10000}
+  %6 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %7 = Mul(%6, %4) : f32[2,10,12]  "" @ ""
+  %8 = Where(%3, %7, %5) : f32[2,10,12]  "" @ ""
+  %9 = Softmax(%8) {axis=-1} : f32[2,10,12]  "" @ ""
+  %10 = MatMul(%9, %2) : f32[2,10,6]  "" @ ""
+  output %10
+}
+)"},
+    {"attention_with_soft_cap_and_bias", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = input "bias" : f32[10,12]
+  %4 = const "" : f32[] {30}
+  %5 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %6 = Div(%5, %4) : f32[10,12]  "" @ ""
+  %7 = Tanh(%6) : f32[10,12]  "" @ ""
+  %8 = Mul(%7, %4) : f32[10,12]  "" @ ""
+  %9 = Add(%8, %3) : f32[10,12]  "" @ ""
+  %10 = Softmax(%9) {axis=-1} : f32[10,12]  "" @ ""
+  %11 = MatMul(%10, %2) : f32[10,6]  "" @ ""
+  output %11
+}
+)"},
+    // Base 2, the maximum of what is not yet scaled, sums of a broadcast, division last: the same
+    // function.
+    {"attention_in_disguise", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = const "" : f32[] {0x1.7p-1}
+  %4 = const "" : f32[] {2}
+  %5 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %6 = ReduceMax(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %7 = Sub(%6, %5) : f32[10,12]  "" @ ""
+  %8 = Mul(%3, %7) : f32[10,12]  "" @ ""
+  %9 = Neg(%8) : f32[10,12]  "" @ ""
+  %10 = Pow(%4, %9) : f32[10,12]  "" @ ""
+  %11 = ReduceSum(%10) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %12 = Reciprocal(%11) : f32[10,1]  "" @ ""
+  %13 = Mul(%12, %10) : f32[10,12]  "" @ ""
+  %14 = MatMul(%13, %2) : f32[10,6]  "" @ ""
+  output %14
+}
+)"},
+    {"attention_by_log_sum_exp", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = LogSoftmax(%3) {axis=-1} : f32[10,12]  "" @ ""
+  %5 = Exp(%4) : f32[10,12]  "" @ ""
+  %6 = MatMul(%5, %2) : f32[10,6]  "" @ ""
+  output %6
+}
+)"},
+    {"attention_without_a_maximum", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Exp(%3) : f32[10,12]  "" @ ""
+  %5 = ReduceSum(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = Div(%4, %5) : f32[10,12]  "" @ ""
+  %7 = MatMul(%6, %2) : f32[10,6]  "" @ ""
+  output %7
+}
+)"},
+    {"linear_attention", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Sigmoid(%3) : f32[10,12]  "" @ ""
+  %5 = ReduceL1(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = Div(%4, %5) : f32[10,12]  "" @ ""
+  %7 = Relu(%6) : f32[10,12]  "" @ ""
+  %8 = MatMul(%7, %2) : f32[10,6]  "" @ ""
+  output %8
+}
+)"},
+    // The probabilities leave the kernel: no tile of them is right before the last one came.
+    {"attention_that_returns_its_probabilities", 12, Streamed::kRefused, "needs-finished-reduction",
+     R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Softmax(%3) {axis=-1} : f32[10,12]  "" @ ""
+  %5 = MatMul(%4, %2) : f32[10,6]  "" @ ""
+  output %5
+  output %4
+}
+)"},
+    {"softmax_of_two_inputs", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "y" : f32[10,12]
+  %2 = input "v" : f32[12,6]
+  %3 = ReduceMax(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = ReduceMax(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = Max(%3, %4) : f32[10,1]  "" @ ""
+  %6 = Sub(%0, %5) : f32[10,12]  "" @ ""
+  %7 = Sub(%1, %5) : f32[10,12]  "" @ ""
+  %8 = Exp(%6) : f32[10,12]  "" @ ""
+  %9 = Exp(%7) : f32[10,12]  "" @ ""
+  %10 = Add(%8, %9) : f32[10,12]  "" @ ""
+  %11 = ReduceSum(%10) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %12 = Div(%10, %11) : f32[10,12]  "" @ ""
+  %13 = MatMul(%12, %2) : f32[10,6]  "" @ ""
+  output %13
+}
+)"},
+    {"log_sum_exp", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMax(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Exp(%2) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = Log(%4) : f32[10,1]  "" @ ""
+  %6 = Add(%5, %1) : f32[10,1]  "" @ ""
+  output %6
+}
+)"},
+    // Three reductions, each of what the ones before it gave.
+    {"entropy_like_chain", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMax(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Exp(%2) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = Div(%3, %4) : f32[10,12]  "" @ ""
+  %6 = Mul(%5, %2) : f32[10,12]  "" @ ""
+  %7 = ReduceSum(%6) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %7
+}
+)"},
+    {"variance", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Mul(%2, %2) : f32[10,12]  "" @ ""
+  %4 = ReduceMean(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %4
+}
+)"},
+    {"third_moment_and_covariance", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "y" : f32[10,12]
+  %2 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = ReduceMean(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Sub(%0, %2) : f32[10,12]  "" @ ""
+  %5 = Sub(%1, %3) : f32[10,12]  "" @ ""
+  %6 = Mul(%4, %5) : f32[10,12]  "" @ ""
+  %7 = ReduceMean(%6) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %8 = const "" : f32[] {3}
+  %9 = Pow(%4, %8) : f32[10,12]  "" @ ""
+  %10 = ReduceMean(%9) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %11 = Add(%7, %10) : f32[10,1]  "" @ ""
+  output %11
+}
+)"},
+    {"rms_norm_gemm", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = weight "g" : f32[12]
+  %2 = weight "w" : f32[12,6]
+  %3 = Mul(%0, %0) : f32[10,12]  "" @ ""
+  %4 = ReduceMean(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = const "" : f32[] {0x1p-17}
+  %6 = Add(%4, %5) : f32[10,1]  "" @ ""
+  %7 = Sqrt(%6) : f32[10,1]  "" @ ""
+  %8 = Div(%0, %7) : f32[10,12]  "" @ ""
+  %9 = Mul(%8, %1) : f32[10,12]  "" @ ""
+  %10 = MatMul(%9, %2) : f32[10,6]  "" @ ""
+  output %10
+}
+)"},
+    {"layer_norm_gemm", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = weight "g" : f32[12]
+  %2 = weight "b" : f32[12]
+  %3 = weight "w" : f32[12,6]
+  %4 = LayerNormalization(%0, %1, %2) {axis=-1} : f32[10,12]  "" @ ""
+  %5 = MatMul(%4, %3) : f32[10,6]  "" @ ""
+  output %5
+}
+)"},
+    {"softmax_gemm", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = weight "w" : f32[12,6]
+  %2 = Softmax(%0) {axis=-1} : f32[10,12]  "" @ ""
+  %3 = MatMul(%2, %1) : f32[10,6]  "" @ ""
+  output %3
+}
+)"},
+    {"gemm_softmax", 12, Streamed::kRefused, "needs-finished-reduction", R"(graph "g" {
+  %0 = input "x" : f32[10,4]
+  %1 = weight "w" : f32[4,12]
+  %2 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Softmax(%2) {axis=-1} : f32[10,12]  "" @ ""
+  output %3
+}
+)"},
+    {"two_gemms", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,4]
+  %1 = weight "w" : f32[4,12]
+  %2 = weight "u" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Relu(%3) : f32[10,12]  "" @ ""
+  %5 = MatMul(%4, %2) : f32[10,6]  "" @ ""
+  output %5
+}
+)"},
+    {"gated_mlp", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,4]
+  %1 = weight "gate" : f32[4,12]
+  %2 = weight "up" : f32[4,12]
+  %3 = weight "down" : f32[12,6]
+  %4 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %5 = MatMul(%0, %2) : f32[10,12]  "" @ ""
+  %6 = Sigmoid(%4) : f32[10,12]  "" @ ""
+  %7 = Mul(%4, %6) : f32[10,12]  "" @ ""
+  %8 = Mul(%7, %5) : f32[10,12]  "" @ ""
+  %9 = MatMul(%8, %3) : f32[10,6]  "" @ ""
+  output %9
+}
+)"},
+    // A maximum of what is scaled by another reduction: the scale is not negative, so it waits.
+    {"maximum_of_normalised", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceL2(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Div(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Abs(%2) : f32[10,12]  "" @ ""
+  %4 = ReduceMax(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %4
+}
+)"},
+    {"maximum_of_shifted", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMin(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = ReduceMax(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %3
+}
+)"},
+    // Rounding does not commute with a scale that changes.
+    {"quantise_gemm", 12, Streamed::kRefused, "rounding", R"(graph "g" {
+  %0 = input "x" : f32[10,4]
+  %1 = weight "w" : f32[4,12]
+  %2 = weight "u" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Abs(%3) : f32[10,12]  "" @ ""
+  %5 = ReduceMax(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = Div(%3, %5) : f32[10,12]  "" @ ""
+  %7 = Round(%6) : f32[10,12]  "" @ ""
+  %8 = MatMul(%7, %2) : f32[10,6]  "" @ ""
+  output %8
+}
+)"},
+    // Of an input the scale can be found first: it is read twice.
+    {"quantise_gemm_of_an_input", 12, Streamed::kSimpleAggregate, "rounding", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = weight "w" : f32[12,6]
+  %2 = Abs(%0) : f32[10,12]  "" @ ""
+  %3 = ReduceMax(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Div(%0, %3) : f32[10,12]  "" @ ""
+  %5 = Round(%4) : f32[10,12]  "" @ ""
+  %6 = MatMul(%5, %1) : f32[10,6]  "" @ ""
+  output %6
+}
+)"},
+    {"masked_exponentials", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,4]
+  %1 = weight "w" : f32[4,12]
+  %2 = input "mask" : bool[10,12]
+  %3 = const "" : f32[] {0}
+  %4 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %5 = ReduceMax(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = Sub(%4, %5) : f32[10,12]  "" @ ""
+  %7 = Exp(%6) : f32[10,12]  "" @ ""
+  %8 = Where(%2, %7, %3) : f32[10,12]  "" @ ""
+  %9 = ReduceSum(%8) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %10 = Log(%9) : f32[10,1]  "" @ ""
+  output %10
+}
+)"},
+    {"maximum_of_logarithms", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = Exp(%0) : f32[10,12]  "" @ ""
+  %2 = ReduceSum(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = Div(%1, %2) : f32[10,12]  "" @ ""
+  %4 = Log(%3) : f32[10,12]  "" @ ""
+  %5 = ReduceMax(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %5
+}
+)"},
+    {"roots_of_shares", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "v" : f32[12,6]
+  %2 = Abs(%0) : f32[10,12]  "" @ ""
+  %3 = ReduceSum(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Div(%2, %3) : f32[10,12]  "" @ ""
+  %5 = Sqrt(%4) : f32[10,12]  "" @ ""
+  %6 = MatMul(%5, %1) : f32[10,6]  "" @ ""
+  output %6
+}
+)"},
+    {"softmax_in_a_wider_type", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f16[10,12]
+  %1 = input "v" : f32[12,6]
+  %2 = ReduceMax(%0) {axes=[1], keepdims=1} : f16[10,1]  "" @ ""
+  %3 = Sub(%0, %2) : f16[10,12]  "" @ ""
+  %4 = Cast(%3) {to="f32"} : f32[10,12]  "" @ ""
+  %5 = Exp(%4) : f32[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %7 = Div(%5, %6) : f32[10,12]  "" @ ""
+  %8 = MatMul(%7, %1) : f32[10,6]  "" @ ""
+  output %8
+}
+)"},
+    // The mean is no bound: tiles so far may overflow where the whole does not.
+    {"exponential_of_centred", 12, Streamed::kSimpleAggregate, "unbounded-update", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Exp(%2) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %4
+}
+)"},
+    // The maximum of something else bounds nothing.
+    {"exponential_below_another_maximum", 12, Streamed::kSimpleAggregate, "unbounded",
+     R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "y" : f32[10,12]
+  %2 = Add(%0, %1) : f32[10,12]  "" @ ""
+  %3 = ReduceMax(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Sub(%0, %3) : f32[10,12]  "" @ ""
+  %5 = Exp(%4) : f32[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %6
+}
+)"},
+    {"tanh_of_normalised", 12, Streamed::kSimpleAggregate, "not-separable", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceL2(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Div(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Tanh(%2) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %4
+}
+)"},
+    {"product_of_normalised", 12, Streamed::kSimpleAggregate, "monoid", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceL2(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Div(%0, %1) : f32[10,12]  "" @ ""
+  %3 = ReduceProd(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %3
+}
+)"},
+};
+
+}  // namespace fusion
