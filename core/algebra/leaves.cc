@@ -113,7 +113,9 @@ Course Leaves::CourseOf(const Expr& e) {
     case ScalarOp::kMul:
       return HasState(e.arg(0)) ? scaled(of(0), constant_sign(1)) : scaled(of(1), constant_sign(0));
     case ScalarOp::kDiv:
-      return HasState(e.arg(1)) ? Course::kUnknown : scaled(of(0), constant_sign(1));
+      if (!HasState(e.arg(1))) return scaled(of(0), constant_sign(1));
+      if (HasState(e.arg(0)) || !IsNonNegative(e.arg(1))) return Course::kUnknown;
+      return scaled(Opposite(of(1)), constant_sign(0));
     case ScalarOp::kMax:
     case ScalarOp::kMin:
       return Both(of(0), of(1));

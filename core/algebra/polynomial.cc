@@ -156,6 +156,23 @@ PolynomialPool::Id PolynomialPool::Exponential(Id exponent) {
   return Multiply(product, Single(e));
 }
 
+// Of a product the sum of logarithms, where it is defined at all.
+PolynomialPool::Id PolynomialPool::Logarithm(Id argument) {
+  const Polynomial p = polynomial(argument);
+  if (p.size() != 1 || p[0].coefficient <= 0) {
+    return Single(InternAtom({.op = ScalarOp::kLog, .args = {argument}, .leaf = ""}));
+  }
+  Id sum = Constant(std::log(p[0].coefficient));
+  for (const auto& [id, power] : p[0].powers) {
+    const Atom factor = atom(id);
+    Id one = factor.op == ScalarOp::kExp
+                 ? factor.args[0]
+                 : Single(InternAtom({.op = ScalarOp::kLog, .args = {Single(id)}, .leaf = ""}));
+    sum = Add(sum, one, power);
+  }
+  return sum;
+}
+
 PolynomialPool::Id PolynomialPool::Maximum(Id a, Id b) {
   std::vector<Id> args;
   for (Id id : {a, b}) {
@@ -216,6 +233,8 @@ PolynomialPool::Id PolynomialPool::OfNode(const Expr& e) {
       break;
     case ScalarOp::kExp:
       return Exponential(number(0));
+    case ScalarOp::kLog:
+      return Logarithm(number(0));
     case ScalarOp::kMax:
       return Maximum(number(0), number(1));
     case ScalarOp::kMin: {

@@ -49,6 +49,7 @@ class PolynomialPool {
   Id OfNode(const Expr& e);
   Id OfPower(const Expr& e);
   Id Exponential(Id exponent);
+  Id Logarithm(Id argument);
   Id Maximum(Id a, Id b);
   Id Power(Id base, int power);
   Id Single(int atom, int power = 1, double coefficient = 1);

@@ -110,14 +110,12 @@ std::vector<Term> Separator::Node(const Expr& e) {
 // What stays as it is: a factor if only states are in it, else a rest with states.
 std::vector<Term> Separator::Mixed(const Expr& e, std::string_view code) {
   if (!leaves_.HasSlice(e)) return {{.rest = {}, .factors = {e}, .running = {}}};
-  if (obstacle_.empty()) {
-    std::string_view name = GetScalarInfo(e.op()).name;
-    obstacle_ =
-        code == "rounding"
-            ? StrCat(code, ": ", name,
-                     " does not commute with a scale that changes from tile to tile")
-            : StrCat(code, ": ", name, " of what varies along the dim and of a partial result");
-  }
+  std::string_view name = GetScalarInfo(e.op()).name;
+  obstacle_ =
+      code == "rounding"
+          ? StrCat(code, ": ", name,
+                   " does not commute with a scale that changes from tile to tile")
+          : StrCat(code, ": ", name, " of what varies along the dim and of a partial result");
   return {{.rest = e, .factors = {}, .running = {}}};
 }
 
@@ -407,12 +405,9 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
   }
   bool falls = leaves_.CourseOf(running) == Course::kFalls;
   if (!falls || !leaves_.IsBoundedAbove(rest + running)) {
-    if (obstacle_.empty()) {
-      obstacle_ = falls ? "unbounded: nothing shows that an exponent stays below a number while "
-                          "partial results change"
-                        : "unbounded-update: nothing shows that a factor between tiles stays "
-                          "below 1";
-    }
+    obstacle_ = falls ? "unbounded: nothing shows that an exponent stays below a number while "
+                        "partial results change"
+                      : "unbounded-update: nothing shows that a factor between tiles stays below 1";
     return {{.rest = original, .factors = {}, .running = {}}};
   }
   int leaf = Running(running, type);

@@ -267,10 +267,11 @@ class Streamer {
     return Refuse(why, "; in ", OpName(smg_, i), " along ", smg_.dim(dim_).name);
   }
 
-  // Of a maximum or minimum addends and positive factors are taken off.
+  // Of a maximum or minimum factors that are not negative are taken off. Addends are not: where
+  // they are infinite, elements of the opposite infinity make NaN, which the extremum of the rest
+  // lacks.
   bool DeriveExtremum(int i) {
-    const Expr& value = composite_[At(i)];
-    std::vector<Term> terms = separator_.Separate(value);
+    std::vector<Term> terms = separator_.Separate(composite_[At(i)]);
     if (terms.size() != 1 || !terms[0].running.empty() || !terms[0].HasRest()) {
       return NotSeparable(i);
     }
@@ -278,20 +279,20 @@ class Streamer {
       bool usable = leaves_.rules().Has(AlgebraRule::kPositiveFactor) && leaves_.IsNonNegative(f);
       if (!usable) return NotSeparable(i);
     }
-    Addends parts{.free = terms[0].rest};
-    if (leaves_.HasState(terms[0].rest)) {
-      parts = separator_.SeparateSum(terms[0].rest);
-      bool usable = leaves_.rules().Has(AlgebraRule::kSharedAddend);
-      if (parts.mixed || parts.free.empty() || !usable) return NotSeparable(i);
+    const Expr& rest = terms[0].rest;
+    if (leaves_.HasState(rest)) {
+      if (separator_.SeparateSum(rest).mixed) return NotSeparable(i);
+      return Refuse("infinities: a ", smg_.op(i).reduce->name(),
+                    " of sums may be NaN where the sum of the two is not; in ", OpName(smg_, i),
+                    " along ", smg_.dim(dim_).name);
     }
-    int at = build_.Reduction(i, parts.free);
-    Expr whole = StateLeaf(at, smg_.op(i).reduce->name(), parts.free, false);
-    Expr state = whole;
-    for (const Expr& s : parts.states) whole = whole + s;
+    int at = build_.Reduction(i, rest);
+    Expr state = StateLeaf(at, smg_.op(i).reduce->name(), rest, false);
+    Expr whole = state;
     for (const Expr& f : terms[0].factors) whole = whole * f;
     certificate_.push_back(StrCat(OpName(smg_, i), ": ", smg_.op(i).reduce->name(), " of ",
-                                  build_.Text(parts.free), ", then ", build_.Text(whole)));
-    return Close(i, whole, whole.id() == state.id() ? at : -1);
+                                  build_.Text(rest), ", then ", build_.Text(whole)));
+    return Close(i, whole, terms[0].factors.empty() ? at : -1);
   }
 
   bool DeriveSum(int i) {

@@ -38,8 +38,9 @@ struct Streamed {
   Smg smg;
   std::vector<StreamOp> ops;
   bool rewritten = false;
-  /// Why dims that walk the same input at the same places are streamed one by one, so that the input
-  /// is read once for each: the refusal of the form that reads it once. Empty if there is none.
+  /// Why dims that walk the same input at the same places are streamed one by one, so that the
+  /// input is read once for each: the refusal of the form that reads it once. Empty if there is
+  /// none.
   std::string apart;
   /// For people: how each dependent reduction was taken apart, by what its partial results are
   /// multiplied, and what is assumed of NaN and infinities.

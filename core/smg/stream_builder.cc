@@ -39,6 +39,12 @@ double LowestOf(DType type) {
   }
 }
 
+// e^(a - b), 1 where both are the same infinity.
+Expr ExpOfDifference(const Expr& a, const Expr& b) {
+  return Expr::Select(Expr::Binary(ScalarOp::kEq, a, b), Expr::Const(a.type(), 1),
+                      Expr::Unary(ScalarOp::kExp, a - b));
+}
+
 double Binomial(int n, int k) {
   double out = 1;
   for (int i = 1; i <= k; ++i) out = out * (n - k + i) / i;
@@ -335,28 +341,26 @@ bool StreamBuilder::Follow(int running) {
 }
 
 Expr StreamBuilder::Correction(const std::vector<int>& running) {
-  Expr sum;
+  Expr product;
   for (int r : running) {
     const Expr exponent = leaves_.leaf(r).element;
     if (Clamped(exponent) == exponent) continue;
-    Expr difference = exponent - running_.at(r).now_leaf;
-    sum = sum.empty() ? difference : sum + difference;
+    Expr one = ExpOfDifference(exponent, running_.at(r).now_leaf);
+    product = product.empty() ? one : product * one;
   }
-  if (sum.empty()) return Expr::Const(leaves_.leaf(running[0]).element.type(), 1);
-  return Expr::Unary(ScalarOp::kExp, sum);
+  return product.empty() ? Expr::Const(leaves_.leaf(running[0]).element.type(), 1) : product;
 }
 
 // e^(now - before) of running exponents: one op, read by all that it corrects.
 Expr StreamBuilder::Change(const std::vector<int>& running) {
   auto known = changes_.find(running);
   if (known != changes_.end()) return known->second;
-  Expr sum;
+  Expr change;
   for (int r : running) {
     const Followed& f = running_.at(r);
-    Expr difference = f.now_leaf - f.before_leaf;
-    sum = sum.empty() ? difference : sum + difference;
+    Expr one = ExpOfDifference(f.now_leaf, f.before_leaf);
+    change = change.empty() ? one : change * one;
   }
-  Expr change = Expr::Unary(ScalarOp::kExp, sum);
   Expr leaf = Known(Emit(change, "Change", kInside, {}), change.type());
   changes_.emplace(running, leaf);
   return leaf;

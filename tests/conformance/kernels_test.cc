@@ -6,6 +6,7 @@
 #include "core/schedule/candidates.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/sample_graphs.h"
+#include "tests/support/stream_cases.h"
 
 namespace fusion {
 namespace {
@@ -31,6 +32,55 @@ TEST_P(Kernels, EqualTheEvaluator) {
     EXPECT_TRUE(report->verified) << report->reason;
   }
 }
+
+class StreamedKernels : public ::testing::TestWithParam<std::tuple<StreamCase, std::string>> {};
+
+// Partial results that are corrected from tile to tile, also where values are NaN or infinite.
+TEST_P(StreamedKernels, EqualTheEvaluator) {
+  auto [c, device_name] = GetParam();
+  auto graph = ParseGraph(c.graph);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto whole = AsOneGroup(BuildProgram(*graph).value());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  DeviceSpec device = DeviceNamed(device_name);
+  std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 1}, nullptr);
+  ASSERT_FALSE(choices.empty());
+  DimId dim = -1;
+  for (size_t d = 0; d < whole->group.smg.dims.size(); ++d) {
+    if (whole->group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
+  }
+  std::erase_if(choices[0].grid, [&](const GridDim& g) { return g.dim == dim; });
+  std::shared_ptr<const StreamedGroup> form = StreamGroup(whole->group, dim);
+  ASSERT_NE(form, nullptr);
+  auto lowered = Lower(whole->group, choices[0].Streaming(form, 5), device, false);
+  if (!lowered.ok()) {  // packed columns are read panel by panel
+    lowered = Lower(whole->group, choices[0].Streaming(form, c.extent), device, false);
+  }
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  auto report = CheckLowered(*whole, *lowered, device);
+  if (report.status().code() == absl::StatusCode::kUnimplemented) {
+    GTEST_SKIP() << report.status();  // e^x in f64
+  }
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->verified) << report->reason;
+}
+
+std::vector<StreamCase> StreamedCases() {
+  std::vector<StreamCase> cases;
+  for (const StreamCase& c : kStreamCases) {
+    if (c.kind != Streamed::kRefused) cases.push_back(c);
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StreamedKernels,
+                         ::testing::Combine(::testing::ValuesIn(StreamedCases()),
+                                            ::testing::ValuesIn(RunnableDevices())),
+                         [](const auto& param) {
+                           std::string device = std::get<1>(param.param);
+                           std::replace(device.begin(), device.end(), '-', '_');
+                           return StrCat(std::get<0>(param.param).name, "_", device);
+                         });
 
 INSTANTIATE_TEST_SUITE_P(
     All, Kernels,

@@ -270,7 +270,7 @@ inline constexpr StreamCase kStreamCases[] = {
   output %4
 }
 )"},
-    {"maximum_of_shifted", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+    {"maximum_of_shifted", 12, Streamed::kSimpleAggregate, "infinities", R"(graph "g" {
   %0 = input "x" : f32[10,12]
   %1 = ReduceMin(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
   %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
@@ -319,7 +319,7 @@ inline constexpr StreamCase kStreamCases[] = {
   output %10
 }
 )"},
-    {"maximum_of_logarithms", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+    {"maximum_of_logarithms", 12, Streamed::kRefused, "infinities", R"(graph "g" {
   %0 = input "x" : f32[10,12]
   %1 = Exp(%0) : f32[10,12]  "" @ ""
   %2 = ReduceSum(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
@@ -341,15 +341,45 @@ inline constexpr StreamCase kStreamCases[] = {
 }
 )"},
     {"softmax_in_a_wider_type", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
-  %0 = input "x" : f16[10,12]
-  %1 = input "v" : f32[12,6]
-  %2 = ReduceMax(%0) {axes=[1], keepdims=1} : f16[10,1]  "" @ ""
-  %3 = Sub(%0, %2) : f16[10,12]  "" @ ""
-  %4 = Cast(%3) {to="f32"} : f32[10,12]  "" @ ""
-  %5 = Exp(%4) : f32[10,12]  "" @ ""
-  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
-  %7 = Div(%5, %6) : f32[10,12]  "" @ ""
-  %8 = MatMul(%7, %1) : f32[10,6]  "" @ ""
+  %0 = input "x" : f32[10,12]
+  %1 = input "v" : f64[12,6]
+  %2 = ReduceMax(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = Sub(%0, %2) : f32[10,12]  "" @ ""
+  %4 = Cast(%3) {to="f64"} : f64[10,12]  "" @ ""
+  %5 = Exp(%4) : f64[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f64[10,1]  "" @ ""
+  %7 = Div(%5, %6) : f64[10,12]  "" @ ""
+  %8 = MatMul(%7, %1) : f64[10,6]  "" @ ""
+  output %8
+}
+)"},
+    {"softmax_of_the_larger", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "y" : f32[10,12]
+  %2 = input "v" : f32[12,6]
+  %3 = Max(%0, %1) : f32[10,12]  "" @ ""
+  %4 = ReduceMax(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = Sub(%0, %4) : f32[10,12]  "" @ ""
+  %6 = Sub(%1, %4) : f32[10,12]  "" @ ""
+  %7 = Max(%5, %6) : f32[10,12]  "" @ ""
+  %8 = Exp(%7) : f32[10,12]  "" @ ""
+  %9 = ReduceSum(%8) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %10 = Div(%8, %9) : f32[10,12]  "" @ ""
+  %11 = MatMul(%10, %2) : f32[10,6]  "" @ ""
+  output %11
+}
+)"},
+    // Separable, but before the first tile the maximum of exponentials has no logarithm.
+    {"temperature_of_shares", 12, Streamed::kRefused, "not-total", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = Exp(%0) : f32[10,12]  "" @ ""
+  %2 = ReduceMax(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = Div(%1, %2) : f32[10,12]  "" @ ""
+  %4 = Log(%3) : f32[10,12]  "" @ ""
+  %5 = const "" : f32[] {0x1p+1}
+  %6 = Mul(%4, %5) : f32[10,12]  "" @ ""
+  %7 = Exp(%6) : f32[10,12]  "" @ ""
+  %8 = ReduceSum(%7) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
   output %8
 }
 )"},
