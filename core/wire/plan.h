@@ -13,7 +13,7 @@ class PlanTotals;
 namespace fusion {
 
 /// Version of the layout of v1::Plan that is written and read.
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 2;
 
 /// Writes every field of `plan` into `out`, which must be empty.
 void EncodePlan(const Plan& plan, v1::Plan* out);

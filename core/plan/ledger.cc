@@ -1,0 +1,570 @@
+#include "core/plan/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/plan/flips.h"
+#include "core/plan/group_graph.h"
+#include "core/plan/grouping.h"
+#include "core/plan/planner.h"
+
+namespace fusion {
+namespace {
+
+// Groups on the way between two, in one place of a cyclic pair.
+constexpr size_t kMostBetween = 8;
+// Parts of a refused side that are tried on their own.
+constexpr size_t kMostParts = 8;
+
+using Loops = std::vector<LoopId>;
+
+Loops Union(const Loops& a, const Loops& b) {
+  Loops out;
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  return out;
+}
+
+Estimate Sum(const Estimate& a, const Estimate& b) {
+  return {.time_us = a.time_us + b.time_us,
+          .compute_us = a.compute_us + b.compute_us,
+          .product_us = a.product_us + b.product_us,
+          .memory_us = a.memory_us + b.memory_us,
+          .off_chip_us = a.off_chip_us + b.off_chip_us,
+          .stall_us = a.stall_us + b.stall_us,
+          .launch_us = a.launch_us + b.launch_us,
+          .tiling_loss_us = a.tiling_loss_us + b.tiling_loss_us,
+          .flops = a.flops + b.flops,
+          .activation_bytes = a.activation_bytes + b.activation_bytes,
+          .recompute_bytes = a.recompute_bytes + b.recompute_bytes,
+          .weight_bytes = a.weight_bytes + b.weight_bytes,
+          .on_chip_bytes = std::max(a.on_chip_bytes, b.on_chip_bytes),
+          .tasks = a.tasks + b.tasks,
+          .waves = a.waves + b.waves};
+}
+
+int64_t Traffic(const Estimate& e) { return e.activation_bytes + e.recompute_bytes; }
+
+/// Writes the entries of one plan.
+class Ledger {
+ public:
+  Ledger(const std::vector<Loops>& by_node, const PlanOptions& options,
+         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator, PlannedModel* model)
+      : by_node_(by_node),
+        options_(options),
+        alone_(alone),
+        evaluator_(*evaluator),
+        program_(evaluator->program()),
+        groups_(model->groups),
+        plan_(model->plan) {}
+
+  absl::Status AddGroups() {
+    std::vector<std::vector<size_t>> parts = PartsOfGroups();
+    for (size_t g = 0; g < groups_.size(); ++g) RETURN_IF_ERROR(AddGroup(g, parts[g]));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddPairs(const Graph& graph) {
+    GroupGraph order(program_, groups_);
+    std::vector<std::vector<int>> between = order.Between(kMostBetween);
+    for (size_t e = 0; e < order.edges().size(); ++e) {
+      auto [writer, reader] = order.edges()[e];
+      RETURN_IF_ERROR(AddPair(writer, reader, std::move(between[e])));
+    }
+    return AddViews(graph, order.edges());
+  }
+
+  absl::Status AddCandidates(const std::vector<Considered>& considered) {
+    plan_.candidates = static_cast<int64_t>(considered.size());
+    NoteWinners(considered);
+    for (const Considered& c : considered) RETURN_IF_ERROR(AddCandidate(c));
+    return absl::OkStatus();
+  }
+
+  void Finish() {
+    for (auto* part : {&entries_[0], &entries_[1], &entries_[2]}) {
+      std::move(part->begin(), part->end(), std::back_inserter(plan_.decisions));
+    }
+  }
+
+ private:
+  // Equal keys are equal entries: which ops, how they are connected, on which side each is, and
+  // why.
+  using EntryKey = std::pair<std::vector<int>, std::string>;
+
+  static size_t Index(int g) { return static_cast<size_t>(g); }
+
+  std::vector<PlanDecision>& EntriesOf(DecisionSubject subject) {
+    constexpr size_t kOrder[] = {2, 0, 1};  // as Plan::decisions says
+    return entries_[kOrder[static_cast<size_t>(subject)]];
+  }
+
+  EntryKey KeyOf(DecisionSubject subject, const Loops& first, const Loops& second,
+                 std::string why) {
+    std::vector<int> key = evaluator_.Key(second.empty() ? first : Union(first, second));
+    key.push_back(static_cast<int>(subject));
+    size_t b = 0;
+    for (LoopId l : Union(first, second)) {
+      bool in_second = b < second.size() && second[b] == l;
+      b += in_second ? 1 : 0;
+      key.push_back(in_second ? 1 : 0);
+    }
+    return {std::move(key), std::move(why)};
+  }
+
+  // The entry with that key, fresh if it has no places yet; null: there are too many.
+  PlanDecision* Entry(DecisionSubject subject, EntryKey key) {
+    std::vector<PlanDecision>& entries = EntriesOf(subject);
+    bool full = subject == DecisionSubject::kCandidate && entries.size() >= kMaxCandidateEntries;
+    auto known = entry_of_.find(key);
+    if (known == entry_of_.end()) {
+      if (full) return nullptr;
+      known = entry_of_.emplace(std::move(key), entries.size()).first;
+      entries.push_back({.subject = subject});
+    }
+    PlanDecision& entry = entries[known->second];
+    ++entry.times;
+    return &entry;
+  }
+
+  static void SetRefusal(const Refusal& refusal, PlanDecision* entry) {
+    entry->verdict = refusal.verdict();
+    if (refusal.empty()) return;
+    entry->code = RefusalRow(refusal.code).word;
+    entry->reason = refusal.words;
+  }
+
+  // ---- groups ----
+
+  // By group the sets of by_node_ that it holds ops of.
+  std::vector<std::vector<size_t>> PartsOfGroups() const {
+    std::vector<int> part_of(program_.ops.size(), -1);
+    for (size_t p = 0; p < by_node_.size(); ++p) {
+      for (LoopId l : by_node_[p]) part_of[Index(l)] = static_cast<int>(p);
+    }
+    std::vector<std::vector<size_t>> out(groups_.size());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      std::set<int> parts;
+      for (LoopId l : groups_[g]) parts.insert(part_of[Index(l)]);
+      parts.erase(-1);
+      out[g].assign(parts.begin(), parts.end());
+    }
+    return out;
+  }
+
+  absl::Status AddGroup(size_t g, const std::vector<size_t>& parts) {
+    const Loops& loops = groups_[g];
+    const Estimate& whole = plan_.groups[g].estimate;
+    // A group that only packs a weight has no ops: its label tells it from others.
+    EntryKey key = loops.empty() ? EntryKey{{}, plan_.groups[g].label}
+                                 : KeyOf(DecisionSubject::kGroup, loops, {}, "");
+    PlanDecision* entry = Entry(DecisionSubject::kGroup, std::move(key));
+    entry->places.push_back({.first_group = static_cast<int>(g)});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    if (loops.empty()) {
+      entry->reason =
+          "lays a weight out as the kernels that read it want it, once per set of weights";
+      return absl::OkStatus();
+    }
+    Estimate apart;
+    for (size_t p : parts) {
+      Loops inside;
+      std::set_intersection(loops.begin(), loops.end(), by_node_[p].begin(), by_node_[p].end(),
+                            std::back_inserter(inside));
+      ASSIGN_OR_RETURN(const GroupVerdict* part, evaluator_.Evaluate(inside));
+      apart = Sum(apart, part->estimate);
+    }
+    entry->first = apart;
+    entry->together = whole;
+    entry->benefit_us = apart.time_us - whole.time_us;
+    if (parts.size() < 2) {
+      entry->reason = StrCat("one node, ", MicrosecondsText(whole.time_us),
+                             ": none of its neighbours joins it, as the pairs say");
+      return absl::OkStatus();
+    }
+    entry->reason =
+        StrCat("gains ", MicrosecondsText(entry->benefit_us), " of ",
+               MicrosecondsText(apart.time_us), ": ", parts.size() - 1, " launches and ",
+               Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node");
+    entry->flips = SlackFlips(whole.time_us, apart.time_us);
+    return absl::OkStatus();
+  }
+
+  // ---- pairs ----
+
+  absl::Status AddPair(int writer, int reader, std::vector<int> between) {
+    const Loops& first = groups_[Index(writer)];
+    const Loops& second = groups_[Index(reader)];
+    Refusal refusal = BeforeSchedules(first, second, between.size());
+    const GroupVerdict* together = nullptr;
+    if (refusal.empty()) {
+      ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(first, second)));
+      ASSIGN_OR_RETURN(refusal, AfterSchedules(first, second, *together));
+    }
+    PlanDecision* entry = Entry(DecisionSubject::kPair,
+                                KeyOf(DecisionSubject::kPair, first, second, refusal.ToString()));
+    entry->places.push_back(
+        {.first_group = writer, .second_group = reader, .between = std::move(between)});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    SetRefusal(refusal, entry);
+    RETURN_IF_ERROR(SetTerms(first, second, together, entry));
+    RETURN_IF_ERROR(SetFlips(first, second, refusal, entry));
+    return AddProbes(first, second, refusal, entry);
+  }
+
+  // What stands against joining two groups whatever their schedule.
+  Refusal BeforeSchedules(const Loops& first, const Loops& second, size_t between) const {
+    if (options_.fusion == FusionMode::kOpByOp) {
+      return Refuse(RefusalCode::kOpByOp, "the request asked for one kernel a node");
+    }
+    if (evaluator_.AreConstant(first) != evaluator_.AreConstant(second)) {
+      return Refuse(RefusalCode::kPrepare, "the first is computed from weights alone, once");
+    }
+    for (const Loops* side : {&first, &second}) {
+      for (LoopId l : *side) {
+        auto failed = alone_.find(program_.op(l).origin);
+        if (failed == alone_.end()) continue;
+        return Refuse(RefusalCode::kAlone, "a kernel of a node failed: ", failed->second);
+      }
+    }
+    if (first.size() + second.size() > kMostOps) {
+      return Refuse(RefusalCode::kLarge, first.size() + second.size(),
+                    " loop ops; one kernel has at most ", kMostOps);
+    }
+    std::string wide = TooWide(program_, Union(first, second));
+    if (!wide.empty()) return Refuse(RefusalCode::kWide, wide);
+    if (between > 0) {
+      return Refuse(RefusalCode::kCyclic, between == kMostBetween ? "at least " : "", between,
+                    between == 1 ? " group lies" : " groups lie", " between the two");
+    }
+    return {};
+  }
+
+  absl::StatusOr<Refusal> AfterSchedules(const Loops& first, const Loops& second,
+                                         const GroupVerdict& together) {
+    if (!together.refusal.empty()) return together.refusal;
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+    double apart_us = a->estimate.time_us + b->estimate.time_us;
+    double together_us = together.estimate.time_us;
+    if (apart_us - together_us <= kMinGainUs) {
+      return Refuse(RefusalCode::kNoGain, TimesText(together_us, apart_us));
+    }
+    if (IsHighPressure(options_.hints.compute_pressure) &&
+        apart_us <= kPressureSpeedup * together_us) {
+      return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
+    }
+    return Refuse(RefusalCode::kSuperseded, "would gain ", MicrosecondsText(apart_us - together_us),
+                  "; the plan as a whole was found with other merges");
+  }
+
+  // A view belongs to the group of one of its readers, and the others read through it as well.
+  absl::Status AddViews(const Graph& graph, const std::vector<std::pair<int, int>>& edges) {
+    std::vector<std::vector<int>> groups_of(graph.nodes().size());
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      for (int n : plan_.groups[g].nodes) groups_of[Index(n)].push_back(static_cast<int>(g));
+    }
+    std::set<std::pair<int, int>> known(edges.begin(), edges.end());
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      for (TensorId t : graph.nodes()[n].inputs) {
+        NodeId from = t == kNoTensor ? kNoNode : graph.tensor(t).producer;
+        if (from == kNoNode) continue;
+        for (int a : groups_of[Index(from)]) {
+          for (int b : groups_of[n]) {
+            if (a != b && known.insert({a, b}).second) RETURN_IF_ERROR(AddView(a, b));
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddView(int first, int second) {
+    const Loops& a = groups_[Index(first)];
+    const Loops& b = groups_[Index(second)];
+    Refusal refusal = Refuse(RefusalCode::kView,
+                             "0 B pass between the two: what the first looks at through a view, "
+                             "the second looks at itself");
+    EntryKey key{evaluator_.Key(a), refusal.ToString()};
+    for (int k : evaluator_.Key(b)) key.first.push_back(k);
+    PlanDecision* entry = Entry(DecisionSubject::kPair, std::move(key));
+    entry->places.push_back({.first_group = first, .second_group = second});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    SetRefusal(refusal, entry);
+    return SetTerms(a, b, nullptr, entry);
+  }
+
+  // ---- candidates ----
+
+  // By the ops of a side, the gain of the merge that took it.
+  void NoteWinners(const std::vector<Considered>& considered) {
+    for (const Considered& c : considered) {
+      if (!c.refusal.empty()) continue;
+      for (const Loops* side : {&c.first, &c.second}) winner_of_[*side] = &c;
+    }
+  }
+
+  absl::Status AddCandidate(const Considered& c) {
+    PlanDecision* entry =
+        Entry(DecisionSubject::kCandidate,
+              KeyOf(DecisionSubject::kCandidate, c.first, c.second, c.refusal.ToString()));
+    if (entry == nullptr) return absl::OkStatus();
+    bool fresh = entry->places.empty();
+    if (entry->places.size() < kMaxCandidatePlaces) {
+      entry->places.push_back({.first = Nodes(c.first), .second = Nodes(c.second)});
+    }
+    if (!fresh) return absl::OkStatus();
+    SetRefusal(c.refusal, entry);
+    const GroupVerdict* together = nullptr;
+    bool possible = c.refusal.code != RefusalCode::kLarge && c.refusal.code != RefusalCode::kWide &&
+                    c.refusal.code != RefusalCode::kAlone && c.refusal.code != RefusalCode::kCyclic;
+    if (possible) {
+      ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(c.first, c.second)));
+    }
+    if (c.second.empty()) {  // a group that was taken apart again
+      entry->together = together->estimate;
+      return SetFlips(c.first, c.second, c.refusal, entry);
+    }
+    RETURN_IF_ERROR(SetTerms(c.first, c.second, together, entry));
+    if (c.refusal.empty()) entry->reason = StrCat("gains ", MicrosecondsText(entry->benefit_us));
+    return SetFlips(c.first, c.second, c.refusal, entry);
+  }
+
+  // ---- terms and changes ----
+
+  std::vector<int> Nodes(const Loops& loops) const {
+    std::set<int> nodes;
+    for (LoopId l : loops) nodes.insert(program_.op(l).origin);
+    nodes.erase(kNoNode);
+    return {nodes.begin(), nodes.end()};
+  }
+
+  // `together` null: no kernel can hold both.
+  absl::Status SetTerms(const Loops& first, const Loops& second, const GroupVerdict* together,
+                        PlanDecision* entry) {
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+    entry->first = a->estimate;
+    entry->second = b->estimate;
+    if (together == nullptr || !together->refusal.empty()) return absl::OkStatus();
+    entry->together = together->estimate;
+    entry->benefit_us = a->estimate.time_us + b->estimate.time_us - together->estimate.time_us;
+    return absl::OkStatus();
+  }
+
+  // Those that follow from what is known.
+  absl::Status SetFlips(const Loops& first, const Loops& second, const Refusal& refusal,
+                        PlanDecision* entry) {
+    auto add = [entry](const char* what, double value, std::string words) {
+      entry->flips.push_back({what, value, std::move(words)});
+    };
+    switch (refusal.code) {
+      case RefusalCode::kNone:
+        entry->flips =
+            SlackFlips(entry->together->time_us, entry->first->time_us + entry->second->time_us);
+        break;
+      case RefusalCode::kNoGain: {
+        ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
+        ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+        ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(first, second)));
+        entry->flips = GainFlips(*a, *b, *both, evaluator_.device());
+        break;
+      }
+      case RefusalCode::kOnChip: {
+        std::optional<FitProbe> probe = evaluator_.Probe(Union(first, second));
+        if (probe.has_value()) entry->flips = FitFlips(*probe);
+        break;
+      }
+      case RefusalCode::kCyclic:
+        add("groups-between", 0, "possible if nothing lay between, or if that joined as well");
+        break;
+      case RefusalCode::kLarge: {
+        size_t over = first.size() + second.size() - kMostOps;
+        add("loop-ops", static_cast<double>(kMostOps),
+            StrCat("possible with ", over, over == 1 ? " loop op fewer" : " loop ops fewer"));
+        break;
+      }
+      case RefusalCode::kWide:
+        add("inputs", static_cast<double>(kMostOperands),
+            StrCat("possible with at most ", kMostOperands, " inputs, ", kMostPieces,
+                   " of them one behind the other"));
+        break;
+      case RefusalCode::kPrepare:
+        add("run-us", entry->first.has_value() ? entry->first->time_us : 0,
+            "possible if the weights were inputs, which would cost the first's time at every run");
+        break;
+      case RefusalCode::kAlone:
+        add("failed-kernels", 0, "possible once a kernel that holds the node passes its check");
+        break;
+      case RefusalCode::kPressure:
+        add("compute-pressure", 0.8, "kept at a compute pressure of 0.8 or less");
+        break;
+      case RefusalCode::kOpByOp:
+        add("fusion-mode", 1, "weighed if the request asks for fused kernels");
+        break;
+      case RefusalCode::kSuperseded:
+        RETURN_IF_ERROR(AddWinnerFlip(first, second, entry));
+        break;
+      default:
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+  // How much a candidate would have had to gain to come before the one that took a side of it.
+  absl::Status AddWinnerFlip(const Loops& first, const Loops& second, PlanDecision* entry) {
+    for (const Loops* side : {&first, &second}) {
+      auto winner = winner_of_.find(*side);
+      if (winner == winner_of_.end()) continue;
+      const Considered& c = *winner->second;
+      ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(c.first));
+      ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(c.second));
+      ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(c.first, c.second)));
+      double gain_us = a->estimate.time_us + b->estimate.time_us - both->estimate.time_us;
+      entry->flips.push_back(
+          {"gain-us", gain_us,
+           StrCat("weighed first if the merge that took a side of it gained less "
+                  "than ",
+                  MicrosecondsText(entry->benefit_us), " (it gains ", MicrosecondsText(gain_us),
+                  ")")});
+      return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  // Those that take trying, of pairs without a gain or a schedule.
+  absl::Status AddProbes(const Loops& first, const Loops& second, const Refusal& refusal,
+                         PlanDecision* entry) {
+    bool no_gain = refusal.code == RefusalCode::kNoGain;
+    bool tried = refusal.code >= RefusalCode::kReshape || no_gain;
+    if (!tried) return absl::OkStatus();
+    RETURN_IF_ERROR(AddOutsideFlips(first, second, entry));
+    if (!no_gain) RETURN_IF_ERROR(AddPartFlips(first, second, entry));
+    if (entry->flips.empty()) {
+      // Every part was tried: what is in the way is between the two sides themselves.
+      entry->flips.push_back(
+          {"bytes-off-chip", static_cast<double>(BytesBetween(first, second)),
+           StrCat("no part of the two fits one kernel either; ", BytesBetween(first, second),
+                  " B pass through memory between them")});
+    }
+    return absl::OkStatus();
+  }
+
+  // The values that `second` reads of `first`, ascending.
+  std::set<ValueId> Passed(const Loops& first, const Loops& second) const {
+    std::set<ValueId> out;
+    for (LoopId l : second) {
+      for (ValueId v : program_.op(l).inputs) {
+        while (program_.value(v).producer != kNoLoop &&
+               program_.op(program_.value(v).producer).kind == LoopOp::kReinterpret) {
+          v = program_.op(program_.value(v).producer).inputs[0];
+        }
+        LoopId from = program_.value(v).producer;
+        if (from != kNoLoop && std::binary_search(first.begin(), first.end(), from)) out.insert(v);
+      }
+    }
+    return out;
+  }
+
+  int64_t BytesBetween(const Loops& first, const Loops& second) const {
+    int64_t bytes = 0;
+    for (ValueId v : Passed(first, second)) {
+      const TensorType& type = program_.value(v).type;
+      int64_t elements = 1;
+      for (int64_t d : type.shape.ToDims()) elements *= d;
+      bytes += elements * DTypeBytes(type.dtype);
+    }
+    return bytes;
+  }
+
+  // A value that both need outside must be written all the same; without that the verdict may turn.
+  absl::Status AddOutsideFlips(const Loops& first, const Loops& second, PlanDecision* entry) {
+    Loops both = Union(first, second);
+    for (ValueId v : Passed(first, second)) {
+      if (!evaluator_.NeededOutside(v, both)) continue;
+      ASSIGN_OR_RETURN(GroupVerdict without, evaluator_.EvaluateWithout(both, v));
+      if (!without.refusal.empty()) continue;
+      double gain_us = entry->first->time_us + entry->second->time_us - without.estimate.time_us;
+      if (gain_us <= kMinGainUs) continue;
+      entry->flips.insert(
+          entry->flips.begin(),
+          {"outside-readers", 0,
+           StrCat("gains up to ", MicrosecondsText(gain_us), " if the result of ",
+                  program_.op(program_.value(v).producer).label,
+                  evaluator_.IsReturned(v) ? " were not returned" : " were read by nobody else")});
+      return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  // How far into the second side the first can go, else how much of the first can join the second.
+  absl::Status AddPartFlips(const Loops& first, const Loops& second, PlanDecision* entry) {
+    size_t most = std::min(second.size() - 1, kMostParts);
+    for (size_t kept = 1; kept <= most; ++kept) {
+      Loops part(second.begin(), second.begin() + static_cast<std::ptrdiff_t>(kept));
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(Union(first, part)));
+      bool whole = verdict->refusal.empty();
+      if (whole && kept < most) continue;
+      size_t fit = whole ? kept : kept - 1;
+      if (fit > 0) {
+        AddPartFlip(fit, second.size() - fit, "up to", program_.op(second[fit - 1]).label,
+                    program_.op(second[fit]).label, entry);
+        return absl::OkStatus();
+      }
+      break;
+    }
+    most = std::min(first.size() - 1, kMostParts);
+    for (size_t kept = most; kept >= 1; --kept) {
+      Loops part(first.end() - static_cast<std::ptrdiff_t>(kept), first.end());
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(Union(part, second)));
+      if (!verdict->refusal.empty()) continue;
+      AddPartFlip(kept, first.size() - kept, "from", program_.op(part.front()).label,
+                  program_.op(first[first.size() - kept - 1]).label, entry);
+      break;
+    }
+    return absl::OkStatus();
+  }
+
+  static void AddPartFlip(size_t fit, size_t left_out, std::string_view side,
+                          std::string_view border, std::string_view culprit, PlanDecision* entry) {
+    entry->flips.push_back({"loop-ops", static_cast<double>(fit),
+                            StrCat("possible ", side, " ", border, ": without ", culprit,
+                                   left_out > 1 ? StrCat(" and ", left_out - 1, " more") : "")});
+  }
+
+  const std::vector<Loops>& by_node_;
+  const PlanOptions& options_;
+  const std::map<NodeId, std::string>& alone_;
+  GroupEvaluator& evaluator_;
+  const Program& program_;
+  const std::vector<Loops>& groups_;
+  Plan& plan_;
+  std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
+  std::map<EntryKey, size_t> entry_of_;
+  std::map<Loops, const Considered*> winner_of_;
+};
+
+}  // namespace
+
+std::string TimesText(double together_us, double apart_us) {
+  return StrCat(MicrosecondsText(together_us), " together, ", MicrosecondsText(apart_us), " apart");
+}
+
+std::string SpeedupText(double speedup) {
+  return StrCat("speed-up ", std::round(speedup * 1000) / 1000, " is below ", kPressureSpeedup,
+                " and compute pressure is high");
+}
+
+absl::Status WriteLedger(const Graph& graph, const std::vector<std::vector<LoopId>>& by_node,
+                         const std::vector<Considered>& considered, const PlanOptions& options,
+                         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator,
+                         PlannedModel* model) {
+  Ledger ledger(by_node, options, alone, evaluator, model);
+  RETURN_IF_ERROR(ledger.AddGroups());
+  RETURN_IF_ERROR(ledger.AddPairs(graph));
+  RETURN_IF_ERROR(ledger.AddCandidates(considered));
+  ledger.Finish();
+  return absl::OkStatus();
+}
+
+}  // namespace fusion
