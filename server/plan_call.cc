@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "core/base/mutex.h"
+#include "core/wire/explanation.h"
 #include "server/call.h"
 #include "server/progress_queue.h"
 #include "server/request_codec.h"
@@ -83,7 +84,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     ASSIGN_OR_RETURN(ExplainQuery query, DecodeExplainQuery(bytes.view()));
     ASSIGN_OR_RETURN(PlanExplanation explanation,
                      query.plan.has_value() ? ExplainStored(query) : ExplainPlanned(query, begin));
-    grpc::Slice slice(EncodeExplanation(explanation));
+    grpc::Slice slice(ExplanationToBytes(explanation));
     return Send(grpc::ByteBuffer(&slice, 1));
   }
 

@@ -242,13 +242,6 @@ absl::StatusOr<ExplainQuery> DecodeExplainQuery(std::string_view bytes) {
   return query;
 }
 
-std::string EncodeExplanation(const PlanExplanation& explanation) {
-  google::protobuf::Arena arena;
-  auto* wire = google::protobuf::Arena::CreateMessage<v1::ExplainPlanResponse>(&arena);
-  EncodeExplanation(explanation, wire);
-  return wire->SerializeAsString();
-}
-
 absl::StatusOr<ListQuery> DecodeListQuery(std::string_view bytes) {
   v1::ListPlansRequest wire;
   RETURN_IF_ERROR(ParseRequest(bytes, &wire));

@@ -71,7 +71,6 @@ struct ExplainQuery {
 };
 /// Further errors as those of DecodePlanRequest.
 absl::StatusOr<ExplainQuery> DecodeExplainQuery(std::string_view bytes);
-std::string EncodeExplanation(const PlanExplanation& explanation);
 
 /// Which part of the list of plans is wanted.
 struct ListQuery {

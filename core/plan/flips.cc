@@ -121,18 +121,18 @@ std::vector<PlanFlip> GainFlips(const GroupVerdict& first, const GroupVerdict& s
   MemoryFactor memory(first.estimate, second.estimate, together.estimate, device.overlap);
   AddMemoryFlip(memory.Slower(), device, &sized);
   AddMemoryFlip(memory.Faster(), device, &sized);
-  double wanted_us = apart_us - kMinGainUs;
-  if (wanted_us > 0) {
-    sized.push_back({together.estimate.time_us / wanted_us,
-                     {"together-us", wanted_us,
-                      StrCat("gains if the one kernel took less than ", MicrosecondsText(wanted_us),
-                             " (it takes ", MicrosecondsText(together.estimate.time_us), ")")}});
-  }
   std::stable_sort(sized.begin(), sized.end(),
                    [](const Sized& a, const Sized& b) { return a.factor < b.factor; });
   std::vector<PlanFlip> out;
   for (Sized& s : sized) {
-    if (s.factor <= kMostFactor || out.empty()) out.push_back(std::move(s.flip));
+    if (s.factor <= kMostFactor) out.push_back(std::move(s.flip));
+  }
+  // Always true, and so the last: it says how far off the kernel is, not what to change.
+  double wanted_us = apart_us - kMinGainUs;
+  if (wanted_us > 0) {
+    out.push_back({"together-us", wanted_us,
+                   StrCat("gains if the one kernel took less than ", MicrosecondsText(wanted_us),
+                          " (it takes ", MicrosecondsText(together.estimate.time_us), ")")});
   }
   return out;
 }

@@ -48,15 +48,24 @@ int64_t Traffic(const Estimate& e) { return e.activation_bytes + e.recompute_byt
 /// Writes the entries of one plan.
 class Ledger {
  public:
-  Ledger(const std::vector<Loops>& by_node, const PlanOptions& options,
-         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator, PlannedModel* model)
+  Ledger(const std::vector<Loops>& by_node, const std::vector<Considered>& considered,
+         const PlanOptions& options, const std::map<NodeId, std::string>& alone,
+         GroupEvaluator* evaluator, PlannedModel* model)
       : by_node_(by_node),
+        considered_(considered),
         options_(options),
         alone_(alone),
         evaluator_(*evaluator),
         program_(evaluator->program()),
         groups_(model->groups),
-        plan_(model->plan) {}
+        plan_(model->plan) {
+    for (size_t i = 0; i < considered.size(); ++i) {
+      if (!considered[i].refusal.empty()) continue;
+      for (const Loops* side : {&considered[i].first, &considered[i].second}) {
+        winner_of_.try_emplace(*side, i);
+      }
+    }
+  }
 
   absl::Status AddGroups() {
     std::vector<std::vector<size_t>> parts = PartsOfGroups();
@@ -74,10 +83,9 @@ class Ledger {
     return AddViews(graph, order.edges());
   }
 
-  absl::Status AddCandidates(const std::vector<Considered>& considered) {
-    plan_.candidates = static_cast<int64_t>(considered.size());
-    NoteWinners(considered);
-    for (const Considered& c : considered) RETURN_IF_ERROR(AddCandidate(c));
+  absl::Status AddCandidates() {
+    plan_.candidates = static_cast<int64_t>(considered_.size());
+    for (const Considered& c : considered_) RETURN_IF_ERROR(AddCandidate(c));
     return absl::OkStatus();
   }
 
@@ -182,10 +190,10 @@ class Ledger {
                              ": none of its neighbours joins it, as the pairs say");
       return absl::OkStatus();
     }
-    entry->reason =
-        StrCat("gains ", MicrosecondsText(entry->benefit_us), " of ",
-               MicrosecondsText(apart.time_us), ": ", parts.size() - 1, " launches and ",
-               Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node");
+    entry->reason = StrCat(
+        "gains ", MicrosecondsText(entry->benefit_us), " of ", MicrosecondsText(apart.time_us),
+        ": ", parts.size() - 1, parts.size() == 2 ? " launch and " : " launches and ",
+        Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node");
     entry->flips = SlackFlips(whole.time_us, apart.time_us);
     return absl::OkStatus();
   }
@@ -296,14 +304,6 @@ class Ledger {
 
   // ---- candidates ----
 
-  // By the ops of a side, the gain of the merge that took it.
-  void NoteWinners(const std::vector<Considered>& considered) {
-    for (const Considered& c : considered) {
-      if (!c.refusal.empty()) continue;
-      for (const Loops* side : {&c.first, &c.second}) winner_of_[*side] = &c;
-    }
-  }
-
   absl::Status AddCandidate(const Considered& c) {
     PlanDecision* entry =
         Entry(DecisionSubject::kCandidate,
@@ -413,22 +413,22 @@ class Ledger {
 
   // How much a candidate would have had to gain to come before the one that took a side of it.
   absl::Status AddWinnerFlip(const Loops& first, const Loops& second, PlanDecision* entry) {
+    size_t earliest = considered_.size();
     for (const Loops* side : {&first, &second}) {
       auto winner = winner_of_.find(*side);
-      if (winner == winner_of_.end()) continue;
-      const Considered& c = *winner->second;
-      ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(c.first));
-      ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(c.second));
-      ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(c.first, c.second)));
-      double gain_us = a->estimate.time_us + b->estimate.time_us - both->estimate.time_us;
-      entry->flips.push_back(
-          {"gain-us", gain_us,
-           StrCat("weighed first if the merge that took a side of it gained less "
-                  "than ",
-                  MicrosecondsText(entry->benefit_us), " (it gains ", MicrosecondsText(gain_us),
-                  ")")});
-      return absl::OkStatus();
+      if (winner != winner_of_.end()) earliest = std::min(earliest, winner->second);
     }
+    if (earliest == considered_.size()) return absl::OkStatus();
+    const Considered& c = considered_[earliest];
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(c.first));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(c.second));
+    ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(c.first, c.second)));
+    double gain_us = a->estimate.time_us + b->estimate.time_us - both->estimate.time_us;
+    entry->flips.push_back(
+        {"gain-us", gain_us,
+         StrCat("weighed first if it gained more than the merge that took a side of it, ",
+                MicrosecondsText(gain_us), " (it would gain ", MicrosecondsText(entry->benefit_us),
+                ")")});
     return absl::OkStatus();
   }
 
@@ -533,6 +533,7 @@ class Ledger {
   }
 
   const std::vector<Loops>& by_node_;
+  const std::vector<Considered>& considered_;
   const PlanOptions& options_;
   const std::map<NodeId, std::string>& alone_;
   GroupEvaluator& evaluator_;
@@ -541,7 +542,7 @@ class Ledger {
   Plan& plan_;
   std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
   std::map<EntryKey, size_t> entry_of_;
-  std::map<Loops, const Considered*> winner_of_;
+  std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it
 };
 
 }  // namespace
@@ -559,10 +560,10 @@ absl::Status WriteLedger(const Graph& graph, const std::vector<std::vector<LoopI
                          const std::vector<Considered>& considered, const PlanOptions& options,
                          const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator,
                          PlannedModel* model) {
-  Ledger ledger(by_node, options, alone, evaluator, model);
+  Ledger ledger(by_node, considered, options, alone, evaluator, model);
   RETURN_IF_ERROR(ledger.AddGroups());
   RETURN_IF_ERROR(ledger.AddPairs(graph));
-  RETURN_IF_ERROR(ledger.AddCandidates(considered));
+  RETURN_IF_ERROR(ledger.AddCandidates());
   ledger.Finish();
   return absl::OkStatus();
 }

@@ -54,4 +54,20 @@ absl::StatusOr<PlanExplanation> DecodeExplanation(const v1::ExplainPlanResponse&
   return out;
 }
 
+std::string ExplanationToBytes(const PlanExplanation& explanation) {
+  v1::ExplainPlanResponse wire;
+  EncodeExplanation(explanation, &wire);
+  return wire.SerializeAsString();
+}
+
+absl::StatusOr<PlanExplanation> ExplanationFromBytes(std::string_view bytes) {
+  v1::ExplainPlanResponse wire;
+  if (bytes.size() > INT32_MAX ||
+      !wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument("explanation: ", bytes.size(),
+                           " bytes that are not a fusion.v1.ExplainPlanResponse");
+  }
+  return DecodeExplanation(wire);
+}
+
 }  // namespace fusion

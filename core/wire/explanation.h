@@ -20,4 +20,8 @@ void EncodeExplanation(const PlanExplanation& explanation, v1::ExplainPlanRespon
 /// names do not fit the plan.
 absl::StatusOr<PlanExplanation> DecodeExplanation(const v1::ExplainPlanResponse& wire);
 
+/// The serialised v1::ExplainPlanResponse, and back; fails like DecodeExplanation.
+std::string ExplanationToBytes(const PlanExplanation& explanation);
+absl::StatusOr<PlanExplanation> ExplanationFromBytes(std::string_view bytes);
+
 }  // namespace fusion
