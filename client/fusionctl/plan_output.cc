@@ -196,8 +196,6 @@ Json ReplyJson(const FusionReply& reply) {
           {"prepare", LaunchesJson(plan.prepare)},
           {"launches", LaunchesJson(plan.launches)},
           {"fallbacks", fallbacks},
-          {"candidates", plan.candidates},
-          {"decisions", DecisionsJson(plan)},
           {"stages", stages},
           {"warnings", reply.warnings}};
 }

@@ -111,17 +111,7 @@ void EncodeDevice(const PlanDevice& device, v1::PlanDevice* out) {
   }
 }
 
-}  // namespace
-
-void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
-  out->set_kernels(totals.kernels);
-  out->set_launches(totals.launches);
-  out->set_activation_bytes(totals.activation_bytes);
-  out->set_weight_bytes(totals.weight_bytes);
-  out->set_estimated_us(totals.estimated_us);
-}
-
-void EncodePlan(const Plan& plan, v1::Plan* out) {
+void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   out->set_version(kPlanVersion);
   out->set_target(TextToWire(plan.target));
   out->set_isa(TextToWire(plan.isa));
@@ -147,16 +137,17 @@ void EncodePlan(const Plan& plan, v1::Plan* out) {
     wire->set_node(fallback.node);
     wire->set_reason(TextToWire(fallback.reason));
   }
+  EncodeDevice(plan.device, out->mutable_device());
+}
+
+void EncodeLedger(const Plan& plan, v1::Plan* out) {
   for (const PlanDecision& decision : plan.decisions) {
     EncodeDecision(decision, out->add_decisions());
   }
   out->set_candidates(plan.candidates);
-  EncodeDevice(plan.device, out->mutable_device());
 }
 
-std::string PlanToBytes(const Plan& plan) {
-  v1::Plan wire;
-  EncodePlan(plan, &wire);
+std::string Serialise(const v1::Plan& wire) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
@@ -164,6 +155,33 @@ std::string PlanToBytes(const Plan& plan) {
   wire.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
+}
+
+}  // namespace
+
+void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
+  out->set_kernels(totals.kernels);
+  out->set_launches(totals.launches);
+  out->set_activation_bytes(totals.activation_bytes);
+  out->set_weight_bytes(totals.weight_bytes);
+  out->set_estimated_us(totals.estimated_us);
+}
+
+void EncodePlan(const Plan& plan, v1::Plan* out) {
+  EncodeWithoutLedger(plan, out);
+  EncodeLedger(plan, out);
+}
+
+std::string PlanToBytes(const Plan& plan) {
+  v1::Plan wire;
+  EncodeWithoutLedger(plan, &wire);
+  return Serialise(wire);
+}
+
+std::string LedgerToBytes(const Plan& plan) {
+  v1::Plan wire;
+  EncodeLedger(plan, &wire);
+  return Serialise(wire);
 }
 
 }  // namespace fusion

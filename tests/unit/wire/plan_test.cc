@@ -88,6 +88,12 @@ TEST(WirePlan, BytesAreDeterministicAndReadBack) {
   std::string bytes = PlanToBytes(SamplePlan());
   EXPECT_EQ(bytes, PlanToBytes(SamplePlan()));
   EXPECT_EQ(PlanToBytes(PlanFromBytes(bytes).value()), bytes);
+  // The ledger comes apart, and together with the rest as if it had not.
+  EXPECT_EQ(PlanFromBytes(bytes)->decisions.size(), 0u);
+  std::string ledger = LedgerToBytes(SamplePlan());
+  Plan whole = PlanFromBytes(bytes + ledger).value();
+  EXPECT_EQ(whole.candidates, 34);
+  EXPECT_EQ(LedgerToBytes(whole), ledger);
 }
 
 struct BadPlan {
@@ -180,7 +186,7 @@ TEST(WirePlan, HostileFieldsAreNamed) {
 
 TEST(WirePlan, DamagedBytesNeverCrash) {
   google::protobuf::LogSilencer no_line_per_broken_string;
-  std::string bytes = PlanToBytes(SamplePlan());
+  std::string bytes = PlanToBytes(SamplePlan()) + LedgerToBytes(SamplePlan());
   int readable = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
     EXPECT_FALSE(PlanFromBytes(std::string_view(bytes).substr(0, i)).ok() && i == 0);
