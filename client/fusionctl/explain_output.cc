@@ -17,8 +17,15 @@ using Json = nlohmann::ordered_json;
 
 // Nodes of a group that are named in a line.
 constexpr size_t kNamed = 8;
+// Of a group in running text; its table has all of it.
+constexpr size_t kMaxLabel = 48;
 
-std::string NodesText(const PlanExplanation& plan, const std::vector<int>& nodes) {
+// `asked`: the nodes that are asked about come first.
+std::string NodesText(const PlanExplanation& plan, std::vector<int> nodes,
+                      const std::vector<int>& asked) {
+  std::stable_partition(nodes.begin(), nodes.end(), [&](int n) {
+    return std::find(asked.begin(), asked.end(), n) != asked.end();
+  });
   std::vector<int> named(
       nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(std::min(nodes.size(), kNamed)));
   std::string out = StrJoin(named, ", ", [&](int n) { return NodeText(plan, n); });
@@ -98,8 +105,8 @@ std::string CandidateText(const PlanExplanation& explanation) {
   for (const PlanDecision& d : explanation.plan.decisions) {
     if (d.subject != DecisionSubject::kCandidate) continue;
     const DecisionPlace& place = d.places.front();
-    StrAppend(&out, StrCat("  ", NodesText(explanation, place.first), " + ",
-                           NodesText(explanation, place.second),
+    StrAppend(&out, StrCat("  ", NodesText(explanation, place.first, {}), " + ",
+                           NodesText(explanation, place.second, {}),
                            d.times > 1 ? StrCat(" and ", d.times - 1, " more") : "", ": ",
                            d.code.empty() ? VerdictName(d.verdict) : d.code, ", ", d.reason, "\n"));
   }
@@ -139,25 +146,26 @@ std::string MeaningOf(const PlanExplanation& explanation, const std::string& cod
   return "";
 }
 
-std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d) {
+std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
+                      const std::vector<int>& asked) {
   const Plan& plan = explanation.plan;
   const DecisionPlace& place = d.places.front();
   std::string out;
   switch (d.subject) {
     case DecisionSubject::kGroup:
       out = StrCat(Bold(StrCat(GroupText(plan, place.first_group), ": one kernel")), "\n  ",
-                   NodesText(explanation, place.first), "\n");
+                   NodesText(explanation, place.first, asked), "\n");
       break;
     case DecisionSubject::kPair:
       out = StrCat(Bold(StrCat(GroupText(plan, place.first_group), ", and ",
                                GroupText(plan, place.second_group), ": two kernels")),
-                   "\n  first:  ", NodesText(explanation, place.first),
-                   "\n  second: ", NodesText(explanation, place.second), "\n");
+                   "\n  first:  ", NodesText(explanation, place.first, asked),
+                   "\n  second: ", NodesText(explanation, place.second, asked), "\n");
       break;
     case DecisionSubject::kCandidate:
       out = StrCat(Bold("a candidate of the search"),
-                   "\n  first:  ", NodesText(explanation, place.first),
-                   "\n  second: ", NodesText(explanation, place.second), "\n");
+                   "\n  first:  ", NodesText(explanation, place.first, asked),
+                   "\n  second: ", NodesText(explanation, place.second, asked), "\n");
       break;
   }
   std::string meaning = MeaningOf(explanation, d.code);
@@ -260,7 +268,9 @@ std::string NodeText(const PlanExplanation& plan, int node) {
 }
 
 std::string GroupText(const Plan& plan, int group) {
-  return StrCat("group ", group, ", ", plan.groups[static_cast<size_t>(group)].label);
+  std::string_view label = plan.groups[static_cast<size_t>(group)].label;
+  if (label.size() <= kMaxLabel) return StrCat("group ", group, ", ", label);
+  return StrCat("group ", group, ", ", label.substr(0, label.rfind('+', kMaxLabel)), "+...");
 }
 
 void DropCandidates(PlanExplanation* explanation) {
@@ -303,7 +313,7 @@ std::string DetailText(const PlanExplanation& whole, const PlanExplanation& part
                        const ExplainFilter& filter) {
   if (part.plan.decisions.empty()) return NoEntryText(whole, filter);
   return StrJoin(part.plan.decisions, "\n",
-                 [&](const PlanDecision& d) { return EntryText(part, d); });
+                 [&](const PlanDecision& d) { return EntryText(part, d, filter.nodes); });
 }
 
 Json ExplanationJson(const PlanExplanation& explanation) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <unordered_map>
 
 #include "core/plan/flips.h"
 #include "core/plan/group_graph.h"
@@ -14,16 +15,8 @@ namespace {
 
 // Groups on the way between two, in one place of a cyclic pair.
 constexpr size_t kMostBetween = 8;
-// Parts of a refused side that are tried on their own.
-constexpr size_t kMostParts = 8;
 
 using Loops = std::vector<LoopId>;
-
-Loops Union(const Loops& a, const Loops& b) {
-  Loops out;
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  return out;
-}
 
 Estimate Sum(const Estimate& a, const Estimate& b) {
   return {.time_us = a.time_us + b.time_us,
@@ -56,6 +49,7 @@ class Ledger {
         options_(options),
         alone_(alone),
         evaluator_(*evaluator),
+        flips_(evaluator),
         program_(evaluator->program()),
         groups_(model->groups),
         plan_(model->plan) {
@@ -99,6 +93,13 @@ class Ledger {
   // Equal keys are equal entries: which ops, how they are connected, on which side each is, and
   // why.
   using EntryKey = std::pair<std::vector<int>, std::string>;
+  struct HashOfKey {
+    size_t operator()(const EntryKey& key) const {
+      size_t hash = std::hash<std::string>()(key.second);
+      for (int k : key.first) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
+      return hash ^ hash >> 32;
+    }
+  };
 
   static size_t Index(int g) { return static_cast<size_t>(g); }
 
@@ -109,10 +110,11 @@ class Ledger {
 
   EntryKey KeyOf(DecisionSubject subject, const Loops& first, const Loops& second,
                  std::string why) {
-    std::vector<int> key = evaluator_.Key(second.empty() ? first : Union(first, second));
+    Loops both = Union(first, second);
+    std::vector<int> key = evaluator_.Key(both);
     key.push_back(static_cast<int>(subject));
     size_t b = 0;
-    for (LoopId l : Union(first, second)) {
+    for (LoopId l : both) {
       bool in_second = b < second.size() && second[b] == l;
       b += in_second ? 1 : 0;
       key.push_back(in_second ? 1 : 0);
@@ -217,7 +219,7 @@ class Ledger {
     SetRefusal(refusal, entry);
     RETURN_IF_ERROR(SetTerms(first, second, together, entry));
     RETURN_IF_ERROR(SetFlips(first, second, refusal, entry));
-    return AddProbes(first, second, refusal, entry);
+    return flips_.AddTried(first, second, refusal, entry);
   }
 
   // What stands against joining two groups whatever their schedule.
@@ -352,63 +354,10 @@ class Ledger {
     return absl::OkStatus();
   }
 
-  // Those that follow from what is known.
   absl::Status SetFlips(const Loops& first, const Loops& second, const Refusal& refusal,
                         PlanDecision* entry) {
-    auto add = [entry](const char* what, double value, std::string words) {
-      entry->flips.push_back({what, value, std::move(words)});
-    };
-    switch (refusal.code) {
-      case RefusalCode::kNone:
-        entry->flips =
-            SlackFlips(entry->together->time_us, entry->first->time_us + entry->second->time_us);
-        break;
-      case RefusalCode::kNoGain: {
-        ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
-        ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
-        ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(first, second)));
-        entry->flips = GainFlips(*a, *b, *both, evaluator_.device());
-        break;
-      }
-      case RefusalCode::kOnChip: {
-        std::optional<FitProbe> probe = evaluator_.Probe(Union(first, second));
-        if (probe.has_value()) entry->flips = FitFlips(*probe);
-        break;
-      }
-      case RefusalCode::kCyclic:
-        add("groups-between", 0, "possible if nothing lay between, or if that joined as well");
-        break;
-      case RefusalCode::kLarge: {
-        size_t over = first.size() + second.size() - kMostOps;
-        add("loop-ops", static_cast<double>(kMostOps),
-            StrCat("possible with ", over, over == 1 ? " loop op fewer" : " loop ops fewer"));
-        break;
-      }
-      case RefusalCode::kWide:
-        add("inputs", static_cast<double>(kMostOperands),
-            StrCat("possible with at most ", kMostOperands, " inputs, ", kMostPieces,
-                   " of them one behind the other"));
-        break;
-      case RefusalCode::kPrepare:
-        add("run-us", entry->first.has_value() ? entry->first->time_us : 0,
-            "possible if the weights were inputs, which would cost the first's time at every run");
-        break;
-      case RefusalCode::kAlone:
-        add("failed-kernels", 0, "possible once a kernel that holds the node passes its check");
-        break;
-      case RefusalCode::kPressure:
-        add("compute-pressure", 0.8, "kept at a compute pressure of 0.8 or less");
-        break;
-      case RefusalCode::kOpByOp:
-        add("fusion-mode", 1, "weighed if the request asks for fused kernels");
-        break;
-      case RefusalCode::kSuperseded:
-        RETURN_IF_ERROR(AddWinnerFlip(first, second, entry));
-        break;
-      default:
-        break;
-    }
-    return absl::OkStatus();
+    if (refusal.code == RefusalCode::kSuperseded) return AddWinnerFlip(first, second, entry);
+    return flips_.SetKnown(first, second, refusal, entry);
   }
 
   // How much a candidate would have had to gain to come before the one that took a side of it.
@@ -432,116 +381,17 @@ class Ledger {
     return absl::OkStatus();
   }
 
-  // Those that take trying, of pairs without a gain or a schedule.
-  absl::Status AddProbes(const Loops& first, const Loops& second, const Refusal& refusal,
-                         PlanDecision* entry) {
-    bool no_gain = refusal.code == RefusalCode::kNoGain;
-    bool tried = refusal.code >= RefusalCode::kReshape || no_gain;
-    if (!tried) return absl::OkStatus();
-    RETURN_IF_ERROR(AddOutsideFlips(first, second, entry));
-    if (!no_gain) RETURN_IF_ERROR(AddPartFlips(first, second, entry));
-    if (entry->flips.empty()) {
-      // Every part was tried: what is in the way is between the two sides themselves.
-      entry->flips.push_back(
-          {"bytes-off-chip", static_cast<double>(BytesBetween(first, second)),
-           StrCat("no part of the two fits one kernel either; ", BytesBetween(first, second),
-                  " B pass through memory between them")});
-    }
-    return absl::OkStatus();
-  }
-
-  // The values that `second` reads of `first`, ascending.
-  std::set<ValueId> Passed(const Loops& first, const Loops& second) const {
-    std::set<ValueId> out;
-    for (LoopId l : second) {
-      for (ValueId v : program_.op(l).inputs) {
-        while (program_.value(v).producer != kNoLoop &&
-               program_.op(program_.value(v).producer).kind == LoopOp::kReinterpret) {
-          v = program_.op(program_.value(v).producer).inputs[0];
-        }
-        LoopId from = program_.value(v).producer;
-        if (from != kNoLoop && std::binary_search(first.begin(), first.end(), from)) out.insert(v);
-      }
-    }
-    return out;
-  }
-
-  int64_t BytesBetween(const Loops& first, const Loops& second) const {
-    int64_t bytes = 0;
-    for (ValueId v : Passed(first, second)) {
-      const TensorType& type = program_.value(v).type;
-      int64_t elements = 1;
-      for (int64_t d : type.shape.ToDims()) elements *= d;
-      bytes += elements * DTypeBytes(type.dtype);
-    }
-    return bytes;
-  }
-
-  // A value that both need outside must be written all the same; without that the verdict may turn.
-  absl::Status AddOutsideFlips(const Loops& first, const Loops& second, PlanDecision* entry) {
-    Loops both = Union(first, second);
-    for (ValueId v : Passed(first, second)) {
-      if (!evaluator_.NeededOutside(v, both)) continue;
-      ASSIGN_OR_RETURN(GroupVerdict without, evaluator_.EvaluateWithout(both, v));
-      if (!without.refusal.empty()) continue;
-      double gain_us = entry->first->time_us + entry->second->time_us - without.estimate.time_us;
-      if (gain_us <= kMinGainUs) continue;
-      entry->flips.insert(
-          entry->flips.begin(),
-          {"outside-readers", 0,
-           StrCat("gains up to ", MicrosecondsText(gain_us), " if the result of ",
-                  program_.op(program_.value(v).producer).label,
-                  evaluator_.IsReturned(v) ? " were not returned" : " were read by nobody else")});
-      return absl::OkStatus();
-    }
-    return absl::OkStatus();
-  }
-
-  // How far into the second side the first can go, else how much of the first can join the second.
-  absl::Status AddPartFlips(const Loops& first, const Loops& second, PlanDecision* entry) {
-    size_t most = std::min(second.size() - 1, kMostParts);
-    for (size_t kept = 1; kept <= most; ++kept) {
-      Loops part(second.begin(), second.begin() + static_cast<std::ptrdiff_t>(kept));
-      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(Union(first, part)));
-      bool whole = verdict->refusal.empty();
-      if (whole && kept < most) continue;
-      size_t fit = whole ? kept : kept - 1;
-      if (fit > 0) {
-        AddPartFlip(fit, second.size() - fit, "up to", program_.op(second[fit - 1]).label,
-                    program_.op(second[fit]).label, entry);
-        return absl::OkStatus();
-      }
-      break;
-    }
-    most = std::min(first.size() - 1, kMostParts);
-    for (size_t kept = most; kept >= 1; --kept) {
-      Loops part(first.end() - static_cast<std::ptrdiff_t>(kept), first.end());
-      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(Union(part, second)));
-      if (!verdict->refusal.empty()) continue;
-      AddPartFlip(kept, first.size() - kept, "from", program_.op(part.front()).label,
-                  program_.op(first[first.size() - kept - 1]).label, entry);
-      break;
-    }
-    return absl::OkStatus();
-  }
-
-  static void AddPartFlip(size_t fit, size_t left_out, std::string_view side,
-                          std::string_view border, std::string_view culprit, PlanDecision* entry) {
-    entry->flips.push_back({"loop-ops", static_cast<double>(fit),
-                            StrCat("possible ", side, " ", border, ": without ", culprit,
-                                   left_out > 1 ? StrCat(" and ", left_out - 1, " more") : "")});
-  }
-
   const std::vector<Loops>& by_node_;
   const std::vector<Considered>& considered_;
   const PlanOptions& options_;
   const std::map<NodeId, std::string>& alone_;
   GroupEvaluator& evaluator_;
+  FlipFinder flips_;
   const Program& program_;
   const std::vector<Loops>& groups_;
   Plan& plan_;
   std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
-  std::map<EntryKey, size_t> entry_of_;
+  std::unordered_map<EntryKey, size_t, HashOfKey> entry_of_;
   std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it
 };
 

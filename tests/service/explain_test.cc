@@ -21,7 +21,7 @@ class ExplainTest : public ServerTest {
   }
 
   // Two layers of BERT: repeated entries, groups that gain nothing from joining.
-  static FusionRequest Request() {
+  static FusionRequest Request(FusionMode fusion = FusionMode::kFused) {
     ModelParams params{.seq = 32, .layers = 2, .hidden = 64, .heads = 2, .kv_heads = 2, .ff = 128};
     absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("bert_tiny"), params);
     EXPECT_TRUE(model.ok()) << model.status();
@@ -29,6 +29,7 @@ class ExplainTest : public ServerTest {
     request.onnx_model = model->model.SerializeAsString();
     request.target.isa = HostIsaName();
     request.mode = PlanMode::kPlanOnly;
+    request.options.fusion = fusion;
     return request;
   }
 
@@ -67,7 +68,7 @@ TEST_F(ExplainTest, AGraphIsPlannedOnlyIfTheServerHasNoPlanOfIt) {
 
 TEST_F(ExplainTest, EveryGroupAndEveryAdjacentNodeAnswers) {
   Serve();
-  PlanExplanation whole = client_->ExplainPlan(Request()).value();
+  PlanExplanation whole = client_->ExplainPlan(Request(FusionMode::kOpByOp)).value();
   for (int g = 0; g < static_cast<int>(whole.plan.groups.size()); ++g) {
     absl::StatusOr<PlanExplanation> part = client_->ExplainPlan(whole.plan_key, {.group = g});
     ASSERT_TRUE(part.ok()) << part.status();

@@ -101,9 +101,10 @@ TEST_F(ExplainCommandTest, EveryNodeOfEveryGroupAnswers) {
 
 TEST_F(ExplainCommandTest, NodesThatDoNotMeetAreFarApart) {
   std::string model = Bert();
-  Json json = CtlJson({"explain", model});
+  // One kernel a node: the first and the last have all the others between them.
+  Json json = CtlJson({"explain", model, "--fusion", "op-by-op"});
   std::string last = StrCat("#", json["nodes"].get<int>() - 1);
-  ProgramResult far = Ctl({"explain", model, "--why", "#0", last});
+  ProgramResult far = Ctl({"explain", model, "--fusion", "op-by-op", "--why", "#0", last});
   EXPECT_EQ(far.code, 0) << far.err;
   EXPECT_THAT(far.out, AllOf(HasSubstr("neither reads from the other"),
                              HasSubstr("between them on the shortest way")));
