@@ -21,6 +21,10 @@ namespace {
 
 constexpr int64_t kMaxSvgBytes = int64_t{1} << 30;
 
+// Beyond so many nodes edges are straight and fewer tries are made to untangle them: seconds
+// instead of minutes for twelve layers of BERT.
+constexpr size_t kManyNodes = 200;
+
 // Light enough for black text; neighbours in the list are easy to tell apart.
 constexpr std::string_view kColours[] = {"#a6cee3", "#fdbf6f", "#b2df8a", "#cab2d6",
                                          "#fb9a99", "#ffed6f", "#8dd3c7", "#f4cae4",
@@ -44,11 +48,14 @@ class Painter {
 
   std::string Run() {
     out_ =
-        "digraph \"plan\" {\n  rankdir=TB;\n  nodesep=0.2;\n  ranksep=0.3;\n"
+        "digraph \"plan\" {\n  rankdir=TB;\n  newrank=true;\n  nodesep=0.2;\n  ranksep=0.3;\n"
         "  fontname=\"sans-serif\";\n"
         "  node [shape=box, style=\"rounded,filled\", fillcolor=white, color=\"#606060\", "
         "fontname=\"sans-serif\", fontsize=11, height=0.3];\n"
         "  edge [color=\"#404040\", fontname=\"sans-serif\", fontsize=9, arrowsize=0.6];\n";
+    if (graph_.nodes().size() > kManyNodes) {
+      out_ += "  mclimit=0.1;\n  nslimit=8;\n  splines=line;\n";
+    }
     Side("before", "one kernel a node", plan_.op_by_op, /*grouped=*/false);
     Side("after", "this plan", plan_.totals, /*grouped=*/true);
     return out_ + "}\n";
