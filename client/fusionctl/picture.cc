@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <set>
+#include <system_error>
 
 #include "client/fusionctl/dot.h"
 #include "client/fusionctl/plan_output.h"
@@ -198,10 +198,11 @@ absl::StatusOr<int> RunDot(const std::string& in, const std::string& out, const 
   if (error == ENOENT) {
     return FailedPrecondition("--svg: graphviz is not installed, which draws it; --dot needs none");
   }
-  if (error != 0) return Internal("dot cannot be started: ", std::strerror(error));
+  if (error != 0)
+    return Internal("dot cannot be started: ", std::generic_category().message(error));
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return Internal("dot: ", std::strerror(errno));
+    if (errno != EINTR) return Internal("dot: ", std::generic_category().message(errno));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
