@@ -9,6 +9,7 @@
 
 #include "client/kernel_assembly.h"
 #include "core/wire/answer.h"
+#include "core/wire/explanation.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
 #include "core/wire/report.h"
@@ -312,6 +313,28 @@ absl::StatusOr<std::vector<PlanReport>> Client::GetReport(std::optional<Digest> 
     out.push_back(std::move(decoded));
   }
   return out;
+}
+
+absl::StatusOr<PlanExplanation> Client::ExplainPlan(const Digest& plan,
+                                                    const ExplainFilter& filter) const {
+  v1::ExplainPlanRequest wire;
+  wire.set_plan_key(DigestToWire(plan));
+  EncodeExplainFilter(filter, &wire);
+  return AskToExplain(wire);
+}
+
+absl::StatusOr<PlanExplanation> Client::ExplainPlan(const FusionRequest& request,
+                                                    const ExplainFilter& filter) const {
+  v1::ExplainPlanRequest wire;
+  RETURN_IF_ERROR(FillRequest(request, options_, wire.mutable_request()));
+  EncodeExplainFilter(filter, &wire);
+  return AskToExplain(wire);
+}
+
+absl::StatusOr<PlanExplanation> Client::AskToExplain(const v1::ExplainPlanRequest& request) const {
+  v1::ExplainPlanResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ExplainPlan, request, &response));
+  return connection_->Sound(DecodeExplanation(response));
 }
 
 absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const {

@@ -8,7 +8,12 @@
 
 #include "client/fusion_reply.h"
 #include "core/base/cancel.h"
+#include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
+
+namespace fusion::v1 {
+class ExplainPlanRequest;
+}  // namespace fusion::v1
 
 namespace fusion {
 
@@ -98,6 +103,16 @@ class Client {
   absl::StatusOr<std::vector<PlanReport>> GetReport(std::optional<Digest> plan = std::nullopt,
                                                     int limit = 100) const;
 
+  /// Why the kernels of a stored plan are what they are, or of the plan of a request, which is made
+  /// if the service does not have it; nothing is compiled, and `mode`, `ready_within` and `dumps`
+  /// mean nothing. All of the ledger, or the part that `filter` asks for. NotFound if the service
+  /// does not have `plan`; InvalidArgument, naming the field, for a filter that does not fit the
+  /// plan.
+  absl::StatusOr<PlanExplanation> ExplainPlan(const Digest& plan,
+                                              const ExplainFilter& filter = {}) const;
+  absl::StatusOr<PlanExplanation> ExplainPlan(const FusionRequest& request,
+                                              const ExplainFilter& filter = {}) const;
+
   /// Plans that the service has stored, the newest `limit` of them, newest first.
   absl::StatusOr<std::vector<PlanSummary>> ListPlans(int64_t limit = INT64_MAX) const;
 
@@ -105,6 +120,7 @@ class Client {
 
  private:
   struct Connection;
+  absl::StatusOr<PlanExplanation> AskToExplain(const v1::ExplainPlanRequest& request) const;
   absl::Status FetchKernels(const std::vector<Digest>& keys,
                             std::chrono::system_clock::time_point deadline,
                             std::vector<FetchedKernel>* out) const;

@@ -39,6 +39,12 @@ grpc::ServerUnaryReactor* FusionServiceImpl::GetReport(grpc::CallbackServerConte
       [this](std::string_view bytes, UnaryContext about) { return AnswerGetReport(bytes, about); });
 }
 
+grpc::ServerUnaryReactor* FusionServiceImpl::ExplainPlan(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return StartExplainCall(parts_, *context, *request, response);
+}
+
 grpc::ServerUnaryReactor* FusionServiceImpl::ListPlans(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {

@@ -17,8 +17,9 @@ class FusionServiceImpl final
                   v1::FusionService::WithRawCallbackMethod_ReportLatency<
                       v1::FusionService::WithRawCallbackMethod_GetReport<
                           v1::FusionService::WithRawCallbackMethod_ListPlans<
-                              v1::FusionService::WithRawCallbackMethod_GetCapabilities<
-                                  v1::FusionService::Service>>>>>>> {
+                              v1::FusionService::WithRawCallbackMethod_ExplainPlan<
+                                  v1::FusionService::WithRawCallbackMethod_GetCapabilities<
+                                      v1::FusionService::Service>>>>>>>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -35,6 +36,9 @@ class FusionServiceImpl final
   grpc::ServerUnaryReactor* GetReport(grpc::CallbackServerContext* context,
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext* context,
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;

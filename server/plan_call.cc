@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "core/base/mutex.h"
+#include "core/wire/explanation.h"
 #include "server/call.h"
 #include "server/progress_queue.h"
 #include "server/request_codec.h"
@@ -23,16 +24,22 @@ class PlanningCall : public Call {
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(request));
     ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
-    record_.request_id = decoded->request_id();
+    ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
+    return EncodePlanReply(reply);
+  }
+
+  // From a request that was decoded since `begin`.
+  absl::StatusOr<PlanReply> Ask(const DecodedRequest& decoded, Nanoseconds begin,
+                                StageObserver* observer) {
+    record_.request_id = decoded.request_id();
     StageTime decode{"decode", parts_.clock.Now() - begin};
-    absl::StatusOr<PlanReply> reply =
-        parts_.pipeline.PlanFusion(decoded->request(), cancel_, observer);
-    if (!reply.ok()) return reply.status();
-    reply->stages.insert(reply->stages.begin(), std::move(decode));
-    record_.plan_key = reply->stored->key.ToHex();
-    record_.cache = reply->cache;
-    record_.stages = reply->stages;
-    return EncodePlanReply(*reply);
+    ASSIGN_OR_RETURN(PlanReply reply,
+                     parts_.pipeline.PlanFusion(decoded.request(), cancel_, observer));
+    reply.stages.insert(reply.stages.begin(), std::move(decode));
+    record_.plan_key = reply.stored->key.ToHex();
+    record_.cache = reply.cache;
+    record_.stages = reply.stages;
+    return reply;
   }
 
   // `lead`: bytes in front of the answer. The plan's own are not copied.
@@ -59,6 +66,47 @@ class PlanCall final : public UnaryReactor<PlanningCall> {
   absl::Status Answer() override {
     ASSIGN_OR_RETURN(EncodedReply reply, Plan(request_, /*observer=*/nullptr));
     return Send(BufferOf(std::move(reply)));
+  }
+};
+
+/// One ExplainPlan.
+class ExplainCall final : public UnaryReactor<PlanningCall> {
+ public:
+  using UnaryReactor::UnaryReactor;
+
+ private:
+  absl::Status Answer() override {
+    Nanoseconds begin = parts_.clock.Now();
+    record_.queued = begin - start_;
+    RETURN_IF_ERROR(cancel_.Check());
+    FlatBytes bytes;
+    RETURN_IF_ERROR(bytes.Read(request_));
+    ASSIGN_OR_RETURN(ExplainQuery query, DecodeExplainQuery(bytes.view()));
+    ASSIGN_OR_RETURN(PlanExplanation explanation,
+                     query.plan.has_value() ? ExplainStored(query) : ExplainPlanned(query, begin));
+    grpc::Slice slice(ExplanationToBytes(explanation));
+    return Send(grpc::ByteBuffer(&slice, 1));
+  }
+
+  absl::StatusOr<PlanExplanation> ExplainStored(const ExplainQuery& query) {
+    record_.plan_key = query.plan->ToHex();
+    // A look at a plan is no use of it.
+    std::shared_ptr<const StoredPlan> stored = parts_.store.PeekPlan(*query.plan);
+    if (stored == nullptr) {
+      return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
+    }
+    ASSIGN_OR_RETURN(PlanExplanation out, Explain(stored->plan, query.filter));
+    out.plan_key = stored->key;
+    return out;
+  }
+
+  absl::StatusOr<PlanExplanation> ExplainPlanned(const ExplainQuery& query, Nanoseconds begin) {
+    ASSIGN_OR_RETURN(PlanReply reply, Ask(*query.request, begin, /*observer=*/nullptr));
+    ASSIGN_OR_RETURN(PlanExplanation out, Explain(reply.stored->plan, query.filter));
+    out.plan_key = reply.stored->key;
+    out.node_names = reply.binding.nodes;
+    out.cache = reply.cache;
+    return out;
   }
 };
 
@@ -180,6 +228,15 @@ grpc::ServerUnaryReactor* StartPlanCall(const ServiceParts& parts,
                                         const grpc::ByteBuffer& request,
                                         grpc::ByteBuffer* response) {
   auto* call = new PlanCall(parts, context, RpcMethod::kPlanFusion, request, response);
+  call->Start();
+  return call;
+}
+
+grpc::ServerUnaryReactor* StartExplainCall(const ServiceParts& parts,
+                                           const grpc::CallbackServerContext& context,
+                                           const grpc::ByteBuffer& request,
+                                           grpc::ByteBuffer* response) {
+  auto* call = new ExplainCall(parts, context, RpcMethod::kExplainPlan, request, response);
   call->Start();
   return call;
 }

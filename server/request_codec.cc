@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/wire/answer.h"
+#include "core/wire/explanation.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
 #include "core/wire/scalars.h"
@@ -84,13 +85,9 @@ class ParsedRequest final : public DecodedRequest {
   absl::Status Parse(std::string_view bytes) {
     auto* wire = google::protobuf::Arena::CreateMessage<v1::PlanFusionRequest>(&arena_);
     RETURN_IF_ERROR(ParseRequest(bytes, wire));
-    request_id_ = wire->request_id().substr(0, kMaxRequestIdBytes);
-    RETURN_IF_ERROR(DecodeGraph(*wire));
-    if (!wire->has_target()) return InvalidArgument("target: missing");
-    ASSIGN_OR_RETURN(request_.target, DecodeTarget(wire->target()));
+    RETURN_IF_ERROR(DecodeWork(*wire));
     ASSIGN_OR_RETURN(request_.mode, FromWire(wire->mode()));
     request_.ready_within = std::chrono::milliseconds(wire->ready_within_ms());
-    ASSIGN_OR_RETURN(request_.options, DecodeOptions(wire->options(), wire->hints()));
     for (int kind : wire->dumps()) {
       ASSIGN_OR_RETURN(DumpKind dump, FromWire(static_cast<v1::DumpKind>(kind)));
       request_.dumps.insert(dump);
@@ -98,7 +95,42 @@ class ParsedRequest final : public DecodedRequest {
     return absl::OkStatus();
   }
 
+  // The request inside of an ExplainPlanRequest, if there is one; what stands beside it goes into
+  // `query`.
+  absl::Status ParseExplain(std::string_view bytes, ExplainQuery* query) {
+    auto* wire = google::protobuf::Arena::CreateMessage<v1::ExplainPlanRequest>(&arena_);
+    RETURN_IF_ERROR(ParseRequest(bytes, wire));
+    ASSIGN_OR_RETURN(query->filter, DecodeExplainFilter(*wire));
+    switch (wire->subject_case()) {
+      case v1::ExplainPlanRequest::kPlanKey: {
+        absl::StatusOr<Digest> key = DigestFromWire(wire->plan_key());
+        if (!key.ok()) return Annotate(key.status(), "plan_key");
+        query->plan = *key;
+        return absl::OkStatus();
+      }
+      case v1::ExplainPlanRequest::kRequest: {
+        absl::Status work = DecodeWork(wire->request());
+        if (!work.ok()) return Annotate(work, "request");
+        request_.mode = PlanMode::kPlanOnly;
+        return absl::OkStatus();
+      }
+      case v1::ExplainPlanRequest::SUBJECT_NOT_SET:
+        break;
+    }
+    return InvalidArgument("subject: missing; expected plan_key or request");
+  }
+
  private:
+  // Everything that decides the plan.
+  absl::Status DecodeWork(const v1::PlanFusionRequest& wire) {
+    request_id_ = wire.request_id().substr(0, kMaxRequestIdBytes);
+    RETURN_IF_ERROR(DecodeGraph(wire));
+    if (!wire.has_target()) return InvalidArgument("target: missing");
+    ASSIGN_OR_RETURN(request_.target, DecodeTarget(wire.target()));
+    ASSIGN_OR_RETURN(request_.options, DecodeOptions(wire.options(), wire.hints()));
+    return absl::OkStatus();
+  }
+
   absl::Status DecodeGraph(const v1::PlanFusionRequest& wire) {
     switch (wire.graph_case()) {
       case v1::PlanFusionRequest::kOnnxModel: {
@@ -200,6 +232,14 @@ std::string EncodeReports(const std::vector<PlanReport>& reports) {
   v1::GetReportResponse wire;
   for (const PlanReport& report : reports) EncodePlanReport(report, wire.add_plans());
   return wire.SerializeAsString();
+}
+
+absl::StatusOr<ExplainQuery> DecodeExplainQuery(std::string_view bytes) {
+  ExplainQuery query;
+  auto parsed = std::make_unique<ParsedRequest>();
+  RETURN_IF_ERROR(parsed->ParseExplain(bytes, &query));
+  if (!query.plan.has_value()) query.request = std::move(parsed);
+  return query;
 }
 
 absl::StatusOr<ListQuery> DecodeListQuery(std::string_view bytes) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/bundle/explanation.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
 
@@ -61,6 +62,15 @@ std::string EncodeAcceptedSamples(int64_t samples);
 
 absl::StatusOr<ReportQuery> DecodeReportQuery(std::string_view bytes);
 std::string EncodeReports(const std::vector<PlanReport>& reports);
+
+/// Which plan is to be explained: one by its key, or that of a request; and what of it.
+struct ExplainQuery {
+  std::optional<Digest> plan;               // if set,
+  std::unique_ptr<DecodedRequest> request;  // then this is null, else not
+  ExplainFilter filter;
+};
+/// Further errors as those of DecodePlanRequest.
+absl::StatusOr<ExplainQuery> DecodeExplainQuery(std::string_view bytes);
 
 /// Which part of the list of plans is wanted.
 struct ListQuery {

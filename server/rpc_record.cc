@@ -14,6 +14,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "ReportLatency";
     case RpcMethod::kGetReport:
       return "GetReport";
+    case RpcMethod::kExplainPlan:
+      return "ExplainPlan";
     case RpcMethod::kListPlans:
       return "ListPlans";
     case RpcMethod::kGetCapabilities:

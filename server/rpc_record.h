@@ -16,14 +16,15 @@ enum class RpcMethod : uint8_t {
   kPlanFusionStream,
   kReportLatency,
   kGetReport,
+  kExplainPlan,
   kListPlans,
   kGetCapabilities,
 };
 /// All of them, in this order.
-inline constexpr std::array kRpcMethods = {RpcMethod::kPlanFusion,       RpcMethod::kGetKernels,
-                                           RpcMethod::kPlanFusionStream, RpcMethod::kReportLatency,
-                                           RpcMethod::kGetReport,        RpcMethod::kListPlans,
-                                           RpcMethod::kGetCapabilities};
+inline constexpr std::array kRpcMethods = {
+    RpcMethod::kPlanFusion,    RpcMethod::kGetKernels,     RpcMethod::kPlanFusionStream,
+    RpcMethod::kReportLatency, RpcMethod::kGetReport,      RpcMethod::kExplainPlan,
+    RpcMethod::kListPlans,     RpcMethod::kGetCapabilities};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <sstream>
 
@@ -209,16 +210,21 @@ CLI::App* AddModelCommand(CLI::App* app, const char* name, const char* help, Arg
   return command;
 }
 
+// Behind AddPlanOptions with an ISA.
+void AddTarget(CLI::App* app, Arguments* a) {
+  app->add_option("--target", a->target,
+                  "plan for this device, by the name of its spec: h100, a100, "
+                  "generic-avx2, ...; a wrong name lists them; threads default to its units")
+      ->check(CheckNotEmpty)
+      ->excludes(app->get_option("--isa"))
+      ->type_name("NAME");
+}
+
 void AddPlan(CLI::App* app, Arguments* a) {
   CLI::App* plan = AddModelCommand(app, "plan", "groups, kernels, traffic and estimates of a model",
                                    a, CommandKind::kPlan, /*with_isa=*/true);
   plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
-  plan->add_option("--target", a->target,
-                   "plan for this device, by the name of its spec: h100, a100, "
-                   "generic-avx2, ...; a wrong name lists them; threads default to its units")
-      ->check(CheckNotEmpty)
-      ->excludes(plan->get_option("--isa"))
-      ->type_name("NAME");
+  AddTarget(plan, a);
   plan->add_flag(
       "!--plan-only,!--no-compile", a->compile,
       "estimates only, nothing is compiled; needed for a device without a code generator");
@@ -278,6 +284,83 @@ void AddShow(CLI::App* app, Arguments* a) {
   AddChoice(show, "--format", &a->format, kShowFormats, "notation (dot: graph, smg and plan)");
 }
 
+// For commands that take a plan key or a model: the options that `add` adds say how a model is
+// planned, and one of them that is given is remembered.
+void AddModelOptions(CLI::App* app, Arguments* a, CommandKind kind,
+                     const std::function<void()>& add) {
+  const size_t before = app->get_options().size();
+  add();
+  std::vector<CLI::Option*> planning = app->get_options();
+  planning.erase(planning.begin(), planning.begin() + static_cast<std::ptrdiff_t>(before));
+  app->callback([a, kind, planning] {
+    a->command = kind;
+    for (const CLI::Option* option : planning) {
+      if (option->count() > 0 && a->model_option.empty()) a->model_option = option->get_name();
+    }
+  });
+}
+
+void AddExplain(CLI::App* app, Arguments* a) {
+  CLI::App* explain =
+      AddCommand(app, "explain", "why the kernels of a plan are what they are, with numbers", a,
+                 CommandKind::kExplain);
+  explain
+      ->add_option("PLAN", a->subject,
+                   "a model, the key of a plan (8 of its digits or more), or a file of "
+                   "explain --save")
+      ->required()
+      ->check(CheckNotEmpty)
+      ->type_name("KEY|FILE|FILE.onnx");
+  AddModelOptions(explain, a, CommandKind::kExplain, [a, explain] {
+    AddPlanOptions(explain, a, /*with_isa=*/true);
+    AddTarget(explain, a);
+  });
+  CLI::Option* why =
+      explain
+          ->add_option("--why,--why-not", a->why,
+                       "why this node is in its kernel, or why two nodes share one or do not; by "
+                       "name, a part of the name that no other has, or position as #12")
+          ->expected(1, 2)
+          ->check(CheckNotEmpty)
+          ->type_name("NODE");
+  explain->add_option("--group", a->group, "why this group of the plan is what it is")
+      ->check(CLI::Range(0, 1 << 30))
+      ->excludes(why)
+      ->type_name("N");
+  explain->add_flag("--candidates", a->candidates, "also what the search weighed on its way");
+  explain
+      ->add_option("--dot", a->dot,
+                   "also the graph before and after, groups coloured, in this file; of models only")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  explain
+      ->add_option("--save", a->save, "also all of it in this file, for explain and diff to read")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  explain
+      ->add_option("--svg", a->svg,
+                   "the same as a picture; drawn by graphviz, which must be installed")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+}
+
+void AddDiff(CLI::App* app, Arguments* a) {
+  CLI::App* diff = AddCommand(app, "diff", "what differs between two plans of one graph, and why",
+                              a, CommandKind::kDiff);
+  for (auto [name, field] : {std::pair{"PLAN", &a->subject}, std::pair{"OTHER", &a->other}}) {
+    diff->add_option(name, *field,
+                     "a plan key (8 of its digits or more), a model, or a file of explain "
+                     "--save")
+        ->required()
+        ->check(CheckNotEmpty)
+        ->type_name("KEY|FILE|FILE.onnx");
+  }
+  AddModelOptions(diff, a, CommandKind::kDiff, [a, diff] {
+    AddPlanOptions(diff, a, /*with_isa=*/true);
+    AddTarget(diff, a);
+  });
+}
+
 void AddReport(CLI::App* app, Arguments* a) {
   CLI::App* report = AddCommand(app, "report", "measured latencies of plans beside the estimates",
                                 a, CommandKind::kReport);
@@ -287,18 +370,11 @@ void AddReport(CLI::App* app, Arguments* a) {
                    "latencies were reported of")
       ->check(CheckNotEmpty)
       ->type_name("KEY|FILE.onnx");
-  const size_t before = report->get_options().size();
-  AddPlanOptions(report, a, /*with_isa=*/true);
-  report->add_option("--data", a->data, "of a model: its symbolic dims are those of this data")
-      ->check(CheckNotEmpty)
-      ->type_name("DIR");
-  std::vector<CLI::Option*> planning = report->get_options();
-  planning.erase(planning.begin(), planning.begin() + static_cast<std::ptrdiff_t>(before));
-  report->callback([a, planning] {
-    a->command = CommandKind::kReport;
-    for (const CLI::Option* option : planning) {
-      if (option->count() > 0 && a->model_option.empty()) a->model_option = option->get_name();
-    }
+  AddModelOptions(report, a, CommandKind::kReport, [a, report] {
+    AddPlanOptions(report, a, /*with_isa=*/true);
+    report->add_option("--data", a->data, "of a model: its symbolic dims are those of this data")
+        ->check(CheckNotEmpty)
+        ->type_name("DIR");
   });
   report->add_option("--html", a->html, "also as a page with charts, in this file")
       ->check(CheckNotEmpty)
@@ -313,6 +389,8 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddShow(app, a);
   AddModelCommand(app, "kernels", "the compiled kernels of a model and their checks", a,
                   CommandKind::kKernels, /*with_isa=*/true);
+  AddExplain(app, a);
+  AddDiff(app, a);
   AddReport(app, a);
 
   CLI::App* list = AddCommand(app, "list", "the plans that a service has stored, newest first", a,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/bundle/options.h"
 
@@ -29,6 +30,8 @@ enum class CommandKind : uint8_t {
   kBench,
   kVerify,
   kShow,
+  kExplain,
+  kDiff,
   kKernels,
   kReport,
   kList,
@@ -73,17 +76,25 @@ struct Arguments {
   int warmup = 3;              // bench
   bool per_kernel = false;     // bench
   bool report = true;          // bench: tells a service that keeps reports
-  std::string target;          // plan: device spec; empty: this machine, or `isa`
+  std::string target;          // plan, explain: device spec; empty: this machine, or `isa`
   bool node_names = false;     // plan
   bool compile = true;         // plan
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
-  std::string subject;       // report: plan key or model; empty: every plan
-  std::string html;          // report: file; empty: none
-  std::string model_option;  // report: the first one given that says how a model is planned
-  int limit = 0;             // list; 0: all
-  bool full_keys = false;    // list
-  bool ops = false;          // capabilities
+  std::string subject;  // report, explain, diff: plan key or model; of report empty: every plan
+  std::string other;    // diff: what the subject is compared with
+  std::vector<std::string> why;  // explain: one node or two
+  int group = -1;                // explain; -1: every one
+  bool candidates = false;       // explain: those of the search too
+  std::string dot;               // explain: file; empty: none
+  std::string svg;               // explain: file; empty: none
+  std::string save;              // explain: file; empty: none
+  std::string html;              // report: file; empty: none
+  std::string model_option;      // report, explain: the first one given that says how a model
+                                 // is planned
+  int limit = 0;                 // list; 0: all
+  bool full_keys = false;        // list
+  bool ops = false;              // capabilities
   Shell shell = Shell::kBash;
 };
 

@@ -9,22 +9,6 @@
 namespace fusion {
 namespace {
 
-// A string of the DOT language. Backslashes begin escapes in labels; what is not printable ASCII
-// has no business in one.
-std::string DotString(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += byte < 0x20 || byte > 0x7e ? '?' : c;
-    }
-  }
-  return out + "\"";
-}
-
 std::string Header(std::string_view name) {
   return StrCat("digraph ", DotString(name),
                 " {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n"
@@ -87,6 +71,22 @@ std::string MappingLabel(const Smg& smg, const SmgMapping& m) {
 }
 
 }  // namespace
+
+// Backslashes begin escapes in labels; what is not printable ASCII
+// has no business in one.
+std::string DotString(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += byte < 0x20 || byte > 0x7e ? '?' : c;
+    }
+  }
+  return out + "\"";
+}
 
 std::string GraphDot(const Graph& graph) {
   std::string out = Header(graph.name().empty() ? "graph" : graph.name());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "client/fusion_reply.h"
 #include "core/graph/graph.h"
@@ -9,6 +10,9 @@
 namespace fusion {
 
 // Graphviz forms. Names of callers are escaped; ids are ours.
+
+/// A string of the DOT language.
+std::string DotString(std::string_view text);
 
 /// Nodes by name, tensors as edges.
 std::string GraphDot(const Graph& graph);

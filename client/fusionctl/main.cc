@@ -26,6 +26,10 @@ RunCommand CommandOf(CommandKind kind) {
       return RunVerify;
     case CommandKind::kShow:
       return RunShow;
+    case CommandKind::kExplain:
+      return RunExplain;
+    case CommandKind::kDiff:
+      return RunDiff;
     case CommandKind::kKernels:
       return RunKernels;
     case CommandKind::kReport:

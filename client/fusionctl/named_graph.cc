@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/graph/builder.h"
+#include "core/graph/text.h"
 
 namespace fusion {
 namespace {
@@ -53,6 +54,15 @@ absl::StatusOr<Graph> NameGraph(const Graph& canonical, const Binding& names) {
   }
   for (TensorId id : canonical.outputs()) builder.MarkOutput(moved[static_cast<size_t>(id)]);
   return builder.Build();
+}
+
+absl::StatusOr<Graph> NamedGraph(const FusionReply& reply) {
+  for (const Dump& text : reply.dumps) {
+    if (text.kind != DumpKind::kGraph) continue;
+    ASSIGN_OR_RETURN(Graph canonical, ParseGraph(text.text));
+    return NameGraph(canonical, reply.binding);
+  }
+  return Internal("the service sent no graph");
 }
 
 }  // namespace fusion

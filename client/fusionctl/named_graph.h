@@ -9,4 +9,7 @@ namespace fusion {
 /// InvalidArgument if `canonical` is not the graph of that binding.
 absl::StatusOr<Graph> NameGraph(const Graph& canonical, const Binding& names);
 
+/// That of a reply that was asked for DumpKind::kGraph.
+absl::StatusOr<Graph> NamedGraph(const FusionReply& reply);
+
 }  // namespace fusion

@@ -178,8 +178,6 @@ Json PlanJson(const FusionReply& reply) {
     Json& out = json["groups"][g];
     out["bound"] = group.bound;
     out["tiles"] = group.tiles;
-    out["estimate"]["product_us"] = group.estimate.product_us;
-    out["estimate"]["off_chip_us"] = group.estimate.off_chip_us;
   }
   return json;
 }
@@ -190,9 +188,6 @@ absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress)
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     FusionRequest request = model->Request(arguments, arguments.options);
-    if (!arguments.target.empty()) {  // another device: nothing of this machine
-      request.target = {.name = arguments.target, .threads = arguments.threads};
-    }
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
     absl::StatusOr<FusionReply> planned = PlanWithProgress(client, request, progress);
     if (absl::IsFailedPrecondition(planned.status()) && arguments.compile &&

@@ -12,22 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json EstimateJson(const Estimate& e) {
-  return {{"time_us", e.time_us},
-          {"compute_us", e.compute_us},
-          {"memory_us", e.memory_us},
-          {"stall_us", e.stall_us},
-          {"launch_us", e.launch_us},
-          {"tiling_loss_us", e.tiling_loss_us},
-          {"flops", e.flops},
-          {"activation_bytes", e.activation_bytes},
-          {"recompute_bytes", e.recompute_bytes},
-          {"weight_bytes", e.weight_bytes},
-          {"on_chip_bytes", e.on_chip_bytes},
-          {"tasks", e.tasks},
-          {"waves", e.waves}};
-}
-
 Json GroupsJson(const FusionReply& reply) {
   Json out = Json::array();
   for (const PlanGroup& group : reply.plan.groups) {
@@ -64,18 +48,58 @@ Json LaunchesJson(const std::vector<PlanLaunch>& launches) {
   return out;
 }
 
+}  // namespace
+
+Json EstimateJson(const Estimate& e) {
+  return {{"time_us", e.time_us},
+          {"compute_us", e.compute_us},
+          {"product_us", e.product_us},
+          {"memory_us", e.memory_us},
+          {"off_chip_us", e.off_chip_us},
+          {"stall_us", e.stall_us},
+          {"launch_us", e.launch_us},
+          {"tiling_loss_us", e.tiling_loss_us},
+          {"flops", e.flops},
+          {"activation_bytes", e.activation_bytes},
+          {"recompute_bytes", e.recompute_bytes},
+          {"weight_bytes", e.weight_bytes},
+          {"on_chip_bytes", e.on_chip_bytes},
+          {"tasks", e.tasks},
+          {"waves", e.waves}};
+}
+
 Json DecisionsJson(const Plan& plan) {
+  auto terms = [](const std::optional<Estimate>& e) { return e ? EstimateJson(*e) : Json(); };
   Json out = Json::array();
   for (const PlanDecision& d : plan.decisions) {
-    out.push_back({{"nodes", d.nodes},
-                   {"chosen", d.chosen},
+    Json flips = Json::array();
+    for (const PlanFlip& flip : d.flips) {
+      flips.push_back({{"what", flip.what}, {"value", flip.value}, {"words", flip.words}});
+    }
+    Json places = Json::array();
+    for (const DecisionPlace& place : d.places) {
+      Json where;
+      if (place.first_group >= 0) where["first_group"] = place.first_group;
+      if (place.second_group >= 0) where["second_group"] = place.second_group;
+      where["first_nodes"] = place.first;
+      where["second_nodes"] = place.second;
+      if (!place.between.empty()) where["between"] = place.between;
+      places.push_back(std::move(where));
+    }
+    out.push_back({{"subject", SubjectName(d.subject)},
+                   {"verdict", VerdictName(d.verdict)},
+                   {"code", d.code},
                    {"reason", d.reason},
-                   {"benefit_us", d.benefit_us}});
+                   {"benefit_us", d.benefit_us},
+                   {"first", terms(d.first)},
+                   {"second", terms(d.second)},
+                   {"together", terms(d.together)},
+                   {"flips", std::move(flips)},
+                   {"places", std::move(places)},
+                   {"times", d.times}});
   }
   return out;
 }
-
-}  // namespace
 
 std::string_view StateName(KernelState state) {
   constexpr std::string_view kNames[] = {"pending", "ready", "failed"};
@@ -92,10 +116,15 @@ std::string Count(int64_t n, std::string_view noun) {
 }
 
 std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes) {
+  return NodeNames(reply.binding.nodes, nodes);
+}
+
+std::vector<std::string> NodeNames(const std::vector<std::string>& names,
+                                   const std::vector<int>& nodes) {
   std::vector<std::string> out;
   for (int node : nodes) {
     auto at = static_cast<size_t>(node);
-    if (node >= 0 && at < reply.binding.nodes.size()) out.push_back(reply.binding.nodes[at]);
+    if (node >= 0 && at < names.size()) out.push_back(names[at]);
   }
   return out;
 }
@@ -167,7 +196,6 @@ Json ReplyJson(const FusionReply& reply) {
           {"prepare", LaunchesJson(plan.prepare)},
           {"launches", LaunchesJson(plan.launches)},
           {"fallbacks", fallbacks},
-          {"decisions", DecisionsJson(plan)},
           {"stages", stages},
           {"warnings", reply.warnings}};
 }

@@ -18,9 +18,14 @@ int64_t RunGroups(const Plan& plan);
 std::string Count(int64_t n, std::string_view noun);
 /// Names of the caller for canonical node positions; positions the plan does not have are left out.
 std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes);
+/// The same of the names themselves.
+std::vector<std::string> NodeNames(const std::vector<std::string>& names,
+                                   const std::vector<int>& nodes);
 
 /// Everything in a reply but the texts.
 nlohmann::ordered_json ReplyJson(const FusionReply& reply);
+nlohmann::ordered_json EstimateJson(const Estimate& estimate);
+nlohmann::ordered_json DecisionsJson(const Plan& plan);
 nlohmann::ordered_json TotalsJson(const PlanTotals& totals);
 nlohmann::ordered_json KernelsJson(const FusionReply& reply);
 

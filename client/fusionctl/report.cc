@@ -1,13 +1,10 @@
 #include "core/wire/report.h"
 
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/data.h"
-#include "client/fusionctl/plan_keys.h"
 #include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/plan_subject.h"
 #include "client/fusionctl/report_figures.h"
 #include "client/fusionctl/report_page.h"
 #include "client/fusionctl/session.h"
@@ -30,10 +27,7 @@ absl::StatusOr<std::optional<Digest>> Subject(const Arguments& arguments, const 
     ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     return reply.plan_key;
   }
-  Digest whole;
-  if (Digest::FromHex(arguments.subject, &whole)) return whole;
-  ASSIGN_OR_RETURN(std::vector<PlanSummary> plans, client.ListPlans());
-  return FindPlan(arguments.subject, plans);
+  return FindStoredPlan(arguments.subject, client);
 }
 
 Json SummaryJson(const LatencySummary& s) {
@@ -104,38 +98,22 @@ std::string Text(const std::vector<PlanReport>& plans) {
   return StrCat(StrJoin(plans, "\n", PlanReportText), note.empty() ? "" : StrCat("\n", note, "\n"));
 }
 
-// A page is for others too: with the rights that files usually get.
-absl::Status WritePage(const std::string& path, const std::string& page) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << page << std::flush;
-  if (file) return absl::OkStatus();
-  return InvalidArgument("--html ", path, ": ", std::generic_category().message(errno));
-}
-
 }  // namespace
 
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress) {
-  // A file goes before a key: another digit of the key tells it from the file.
   std::unique_ptr<ModelFile> model;
-  std::error_code ignored;
-  const std::string& subject = arguments.subject;
-  bool is_file = !subject.empty() && std::filesystem::exists(subject, ignored);
-  if (is_file) {
-    ASSIGN_OR_RETURN(model, ModelFile::Load(subject));
-  } else if (!subject.empty() && !LooksLikeKey(subject)) {
-    return NotFound(QuoteShort(subject), " is neither a file nor a plan key of ", kMinKeyDigits,
-                    "..64 hex digits");
-  } else if (!subject.empty() && !arguments.model_option.empty()) {
-    return InvalidArgument(arguments.model_option, " says how a model is planned; ",
-                           QuoteShort(subject), " is the key of a plan, no file");
+  if (!arguments.subject.empty()) {
+    ASSIGN_OR_RETURN(bool is_file, IsFileSubject(arguments.subject, arguments.model_option));
+    if (is_file) {
+      ASSIGN_OR_RETURN(model, ModelFile::Load(arguments.subject));
+    }
   }
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(std::optional<Digest> plan, Subject(arguments, model.get(), client, progress));
     ASSIGN_OR_RETURN(std::vector<PlanReport> plans, client.GetReport(plan, kMaxListedPlans));
     progress->Clear();
     if (!arguments.html.empty()) {
-      RETURN_IF_ERROR(WritePage(arguments.html, ReportPage(plans)));
+      RETURN_IF_ERROR(WriteOptionFile("--html", arguments.html, ReportPage(plans)));
     }
     if (arguments.json) {
       Json reports = Json::array();

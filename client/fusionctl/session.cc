@@ -131,6 +131,9 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
   if (!arguments.isa.empty()) {  // another CPU: nothing of this one but its threads
     request.target = {.isa = arguments.isa, .threads = request.target.threads};
   }
+  if (!arguments.target.empty()) {  // another device: nothing of this machine
+    request.target = {.name = arguments.target, .threads = arguments.threads};
+  }
   request.options = options;
   request.request_id = "fusionctl";
   return request;

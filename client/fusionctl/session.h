@@ -74,6 +74,8 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunBench(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunExplain(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunDiff(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress);

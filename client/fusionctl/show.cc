@@ -42,15 +42,6 @@ std::string Title(const FusionReply& reply, const Dump& text) {
   return text.name;
 }
 
-absl::StatusOr<Graph> NamedGraph(const FusionReply& reply) {
-  for (const Dump& text : reply.dumps) {
-    if (text.kind != DumpKind::kGraph) continue;
-    ASSIGN_OR_RETURN(Graph canonical, ParseGraph(text.text));
-    return NameGraph(canonical, reply.binding);
-  }
-  return Internal("the service sent no graph");
-}
-
 absl::StatusOr<std::string> SmgsAsDot(const FusionReply& reply) {
   std::optional<Program> program;
   std::vector<std::pair<std::string, Smg>> smgs;

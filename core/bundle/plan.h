@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/hash.h"
+#include "core/base/refusal.h"
 #include "core/bundle/options.h"
 #include "core/tensor/host_tensor.h"
 
@@ -20,6 +22,10 @@ enum class Space : uint8_t {
   kPrepared,  // written once by the prepare launches, then read-only
   kArena,     // scratch between kernels of one run
 };
+
+/// Different candidates that a plan tells about, and places of one: what is beyond is only counted.
+inline constexpr size_t kMaxCandidateEntries = 4096;
+inline constexpr size_t kMaxCandidatePlaces = 64;
 
 /// Largest arena, prepared area or padded tensor of a plan: kMaxTensorBytes, and as much again as
 /// the padding of packed layouts and alignment may add.
@@ -109,12 +115,44 @@ struct PlanLaunch {
   std::vector<int> tensors;
 };
 
-/// A candidate the planner looked at and what became of it.
+/// What an entry of the ledger is about.
+enum class DecisionSubject : uint8_t {
+  kCandidate,  // two sides that the search weighed on its way
+  kGroup,      // a group of the plan: why it is one kernel
+  kPair,       // two groups of the plan, one of which reads from the other: why they are two
+};
+
+/// A change that would turn a verdict.
+struct PlanFlip {
+  std::string what;   // kebab-case, with its unit: "launch-us", "tile-elements", "on-chip-bytes"
+  double value = 0;   // that it would have to have
+  std::string words;  // "gains if a launch cost more than 3.2 us (it costs 1.5 us)"
+};
+
+/// Where an entry holds.
+struct DecisionPlace {
+  std::vector<int> first;   // of candidates: canonical node positions, ascending
+  std::vector<int> second;  // none: the entry is about one side
+  int first_group = -1;     // of groups and pairs: positions in Plan::groups
+  int second_group = -1;
+  std::vector<int> between;  // cyclic pairs: groups on the way from one to the other; the first few
+};
+
+/// An entry of the decision ledger: what became of a candidate, a group or a pair of groups, and
+/// what it would take to turn it. Equal entries of repeated layers are one with several places.
 struct PlanDecision {
-  std::vector<int> nodes;  // canonical node positions of both sides
-  bool chosen = false;
-  std::string reason;  // why not, with numbers
-  double benefit_us = 0;
+  DecisionSubject subject = DecisionSubject::kCandidate;
+  Verdict verdict = Verdict::kChosen;
+  std::string code;    // of refusals: RefusalEntry::word; empty: chosen
+  std::string reason;  // the first failing predicate in words with numbers; of chosen ones the gain
+  /// The side that is read from; of a group: its nodes with one kernel each, added up.
+  std::optional<Estimate> first;
+  std::optional<Estimate> second;     // the side that reads
+  std::optional<Estimate> together;   // as one kernel; not set: no kernel can hold it
+  double benefit_us = 0;              // of one kernel, negative is a loss; 0 without `together`
+  std::vector<PlanFlip> flips;        // the smallest change first
+  std::vector<DecisionPlace> places;  // at least one
+  int64_t times = 0;                  // that the entry holds; more than places: the first of them
 };
 
 struct PlanFallback {
@@ -168,7 +206,10 @@ struct Plan {
   PlanTotals totals;
   PlanTotals op_by_op;  // the same graph, one kernel per node
   std::vector<PlanFallback> fallbacks;
-  std::vector<PlanDecision> decisions;
+  std::vector<PlanDecision> decisions;  // groups, then pairs, then candidates
+  /// Candidates that the search weighed; `decisions` holds the first kMaxCandidateEntries different
+  /// ones.
+  int64_t candidates = 0;
   PlanDevice device;
 };
 

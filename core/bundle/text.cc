@@ -1,7 +1,5 @@
 #include "core/bundle/text.h"
 
-#include <cmath>
-
 namespace fusion {
 namespace {
 
@@ -88,12 +86,36 @@ std::string PlanText(const Plan& plan, const Binding& names) {
   return out;
 }
 
+std::string_view SubjectName(DecisionSubject subject) {
+  constexpr std::string_view kNames[] = {"candidate", "group", "pair"};
+  return kNames[static_cast<size_t>(subject)];
+}
+
+std::string_view VerdictName(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"chosen", "refused", "no-gain", "superseded", "forbidden"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
 std::string DecisionsText(const Plan& plan) {
   std::string out;
   for (const PlanDecision& d : plan.decisions) {
-    double us = std::round(d.benefit_us * 100) / 100;
-    StrAppend(&out, StrCat(d.chosen ? "chosen    [" : "declined  [", StrJoin(d.nodes, ", "), "]  ",
-                           d.chosen ? StrCat("gains ", us, " us") : d.reason, "\n"));
+    const DecisionPlace& place = d.places.front();
+    std::string where;
+    switch (d.subject) {
+      case DecisionSubject::kGroup:
+        where = StrCat("group ", place.first_group);
+        break;
+      case DecisionSubject::kPair:
+        where = StrCat("groups ", place.first_group, " > ", place.second_group);
+        break;
+      case DecisionSubject::kCandidate:
+        where = StrCat("[", StrJoin(place.first, ", "), "] + [", StrJoin(place.second, ", "), "]");
+        break;
+    }
+    if (d.times > 1) StrAppend(&where, StrCat(" and ", d.times - 1, " more"));
+    StrAppend(&out, StrCat("  ", where, "  ", d.code.empty() ? VerdictName(d.verdict) : d.code,
+                           ": ", d.reason, "\n"));
+    for (const PlanFlip& flip : d.flips) StrAppend(&out, StrCat("    ", flip.words, "\n"));
   }
   return out;
 }

@@ -61,25 +61,28 @@ std::vector<PlanPlace> PlacesAfter(const PlanPlaces& places, const std::optional
 PlanSummary Summarise(const StoredPlan& stored,
                       const std::function<bool(const Digest& kernel)>& is_stored) {
   const Plan& plan = stored.plan;
-  PlanSummary out{.plan_key = stored.key,
-                  .created_unix_ms = stored.created_unix_ms,
-                  .target = plan.target,
-                  .threads = plan.threads,
-                  .fusion = plan.fusion,
-                  .numerics = plan.numerics,
-                  .nodes = plan.nodes,
-                  .totals = plan.totals,
-                  .op_by_op = plan.op_by_op,
-                  .fallbacks = static_cast<int>(plan.fallbacks.size()),
-                  .bytes = static_cast<int64_t>(stored.plan_bytes.size()),
-                  .distinct_kernels = static_cast<int>(plan.kernels.size())};
+  PlanSummary out{
+      .plan_key = stored.key,
+      .created_unix_ms = stored.created_unix_ms,
+      .target = plan.target,
+      .threads = plan.threads,
+      .fusion = plan.fusion,
+      .numerics = plan.numerics,
+      .nodes = plan.nodes,
+      .totals = plan.totals,
+      .op_by_op = plan.op_by_op,
+      .fallbacks = static_cast<int>(plan.fallbacks.size()),
+      .bytes = static_cast<int64_t>(stored.plan_bytes.size() + stored.ledger_bytes.size()),
+      .distinct_kernels = static_cast<int>(plan.kernels.size())};
   for (const PlanKernel& kernel : plan.kernels) out.compiled_kernels += is_stored(kernel.key);
   return out;
 }
 
 int64_t ChargedBytes(const StoredPlan& plan) {
   // The decoded plan takes about twice its wire form.
-  return static_cast<int64_t>(plan.full_key.size() + 3 * plan.plan_bytes.size()) + kOverheadBytes;
+  return static_cast<int64_t>(plan.full_key.size() +
+                              3 * (plan.plan_bytes.size() + plan.ledger_bytes.size())) +
+         kOverheadBytes;
 }
 
 int64_t ChargedBytes(const KernelArtifact& kernel) {

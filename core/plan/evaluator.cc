@@ -11,6 +11,8 @@ namespace {
 // found is found again for the groups of the plan.
 constexpr size_t kMostKeptOps = 16384;
 
+constexpr ValueId kNoValue = -1;
+
 }  // namespace
 
 GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
@@ -37,7 +39,8 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
     constant_[static_cast<size_t>(op.output)] = constant;
   }
   ClassifyOps();
-  reinterpreted_.refusal = "reshape: read under a shape without common factors, so from memory";
+  reinterpreted_.refusal =
+      Refuse(RefusalCode::kReshape, "read under a shape without common factors, so from memory");
 }
 
 void GroupEvaluator::ClassifyOps() {
@@ -130,7 +133,7 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
   std::vector<int> key = Key(loops);
   auto known = known_.find(key);
   if (known == known_.end()) {
-    ASSIGN_OR_RETURN(Known found, Search(loops));
+    ASSIGN_OR_RETURN(Known found, Search(loops, kNoValue));
     if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;
@@ -143,35 +146,58 @@ absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<Loop
   FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
   Known& known = known_.at(Key(loops));
   if (known.choice == nullptr) {
-    ASSIGN_OR_RETURN(Known again, Search(loops));
+    ASSIGN_OR_RETURN(Known again, Search(loops, kNoValue));
     known.choice = std::move(again.choice);
   }
   return known.choice.get();
 }
 
-absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(
-    const std::vector<LoopId>& loops) const {
-  Known known;
-  std::string& refusal = known.verdict.refusal;
-  auto best = std::make_unique<GroupChoice>();
+absl::StatusOr<GroupVerdict> GroupEvaluator::EvaluateWithout(const std::vector<LoopId>& loops,
+                                                             ValueId unneeded) const {
+  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  if (ReadsReinterpreted(loops)) return reinterpreted_;
+  ASSIGN_OR_RETURN(Known found, Search(loops, unneeded));
+  return std::move(found.verdict);
+}
+
+std::optional<FitProbe> GroupEvaluator::Probe(const std::vector<LoopId>& loops) const {
+  if (!device_.explicit_memory || ReadsReinterpreted(loops)) return std::nullopt;
+  GroupChoice alone;
+  if (!Extract(loops, kNoValue, &alone).empty()) return std::nullopt;
+  return ProbeFit(alone.group, device_, Candidates());
+}
+
+CandidateOptions GroupEvaluator::Candidates() const {
+  return {.forbid_recompute = IsHighPressure(options_.hints.compute_pressure),
+          .bitwise = options_.numerics == Numerics::kBitwise};
+}
+
+Refusal GroupEvaluator::Extract(const std::vector<LoopId>& loops, ValueId unneeded,
+                                GroupChoice* out) const {
   std::vector<ValueId> values;
-  best->program = ExtractProgram(program_, loops, &values);
+  out->program = ExtractProgram(program_, loops, &values);
   std::vector<LoopId> all(loops.size());
   std::iota(all.begin(), all.end(), 0);
   std::vector<bool> outside;
   std::vector<bool> constant;
   for (ValueId v : values) {
-    outside.push_back(NeededOutside(v, loops));
+    outside.push_back(v != unneeded && NeededOutside(v, loops));
     constant.push_back(constant_[static_cast<size_t>(v)]);
   }
-  auto group = MakeGroup(best->program, all, outside, constant);
-  if (!group.ok()) {
-    refusal = std::string(Message(group.status()));
-    return known;
-  }
-  best->group = *std::move(group);
-  CandidateOptions options{.forbid_recompute = IsHighPressure(options_.hints.compute_pressure),
-                           .bitwise = options_.numerics == Numerics::kBitwise};
+  auto group = MakeGroup(out->program, all, outside, constant);
+  if (!group.ok()) return RefusalFrom(Message(group.status()));
+  out->group = *std::move(group);
+  return {};
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops,
+                                                             ValueId unneeded) const {
+  Known known;
+  auto best = std::make_unique<GroupChoice>();
+  known.verdict.refusal = Extract(loops, unneeded, best.get());
+  if (!known.verdict.refusal.empty()) return known;
+  CandidateOptions options = Candidates();
+  std::string refusal;
   bool found = false;
   for (const Choice& choice : EnumerateChoices(best->group, device_, options, &refusal)) {
     if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
@@ -184,12 +210,15 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(
     if (!found || estimate.time_us < best->estimate.time_us) {
       best->lowered = *std::move(lowered);
       best->estimate = estimate;
-      refusal.clear();
       found = true;
     }
   }
-  if (!found) return known;
+  if (!found) {
+    known.verdict.refusal = RefusalFrom(refusal);
+    return known;
+  }
   known.verdict.estimate = best->estimate;
+  known.verdict.phases = static_cast<int>(best->lowered.schedule.phases.size());
   known.choice = std::move(best);
   return known;
 }

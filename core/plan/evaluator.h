@@ -6,17 +6,19 @@
 #include <vector>
 
 #include "core/base/cancel.h"
+#include "core/base/refusal.h"
 #include "core/benefit/estimate.h"
 #include "core/bundle/plan.h"
 #include "core/graph/program.h"
-#include "core/schedule/candidates.h"
+#include "core/schedule/fit_probe.h"
 
 namespace fusion {
 
 /// What the best schedule of a set of loop ops costs, or why there is none.
 struct GroupVerdict {
   Estimate estimate;
-  std::string refusal;  // empty: there is a schedule
+  int phases = 0;
+  Refusal refusal;  // empty: there is a schedule
 };
 
 /// The best schedule of a set of loop ops. In terms of a program of its own, so that equal sets of
@@ -43,7 +45,23 @@ class GroupEvaluator {
   /// For each value of Choose(loops).program the value of the whole program it stands for.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
 
+  /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
+  /// them. Nothing is remembered.
+  absl::StatusOr<GroupVerdict> EvaluateWithout(const std::vector<LoopId>& loops,
+                                               ValueId unneeded) const;
+  /// What ops without a place on the device lack of one; nothing where that is not why they have no
+  /// schedule.
+  std::optional<FitProbe> Probe(const std::vector<LoopId>& loops) const;
+
+  /// What decides the choice: the classes of the ops, how they are connected, what is needed
+  /// outside. Equal keys have equal choices.
+  std::vector<int> Key(const std::vector<LoopId>& loops);
+  /// True if the program returns `v` or an op outside of `loops` (ascending) reads it.
+  bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
+  bool IsReturned(ValueId v) const { return returned_[static_cast<size_t>(v)]; }
+
   const Program& program() const { return program_; }
+  const DeviceSpec& device() const { return device_; }
   int threads() const { return device_.threads; }
   /// True for values that depend on weights and constants only.
   bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }
@@ -51,10 +69,6 @@ class GroupEvaluator {
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
  private:
-  /// What decides the choice: the classes of the ops, how they are connected, what is needed
-  /// outside. Equal keys have equal choices.
-  std::vector<int> Key(const std::vector<LoopId>& loops);
-  bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
   /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
   /// kernel.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
@@ -69,7 +83,10 @@ class GroupEvaluator {
     GroupVerdict verdict;
     std::unique_ptr<GroupChoice> choice;  // null: not kept
   };
-  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops) const;
+  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, ValueId unneeded) const;
+  /// The ops as a group of a program of their own, in `out`.
+  Refusal Extract(const std::vector<LoopId>& loops, ValueId unneeded, GroupChoice* out) const;
+  CandidateOptions Candidates() const;
   void ClassifyOps();
 
   const Program& program_;

@@ -66,9 +66,9 @@ absl::Status AddWholeOrSingles(const Graph& graph, NodeId node, std::vector<Loop
   for (LoopId l : loops) {
     ASSIGN_OR_RETURN(const GroupVerdict* single, evaluator->Evaluate({l}));
     if (!single->refusal.empty()) {
-      return BlameNode(
-          graph, node,
-          StrCat("no schedule for its ", evaluator->program().op(l).label, ": ", single->refusal));
+      return BlameNode(graph, node,
+                       StrCat("no schedule for its ", evaluator->program().op(l).label, ": ",
+                              single->refusal.ToString()));
     }
     groups->push_back({l});
   }

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "core/plan/evaluator.h"
+#include "core/plan/ledger.h"
 
 namespace fusion {
 
 /// One set of loop ops that becomes a kernel.
 struct Grouping {
   std::vector<std::vector<LoopId>> groups;  // in an order that respects data flow
-  std::vector<PlanDecision> decisions;
+  std::vector<Considered> considered;       // on the way here, in order
 };
 
 /// Loop ops of one kernel: beyond it a kernel gains nothing that two lack, and takes ever longer to
@@ -23,6 +24,12 @@ inline constexpr size_t kMostOps = 96;
 /// may take with so many (Intel family 6 model 85, g++ 12, 2026-11-21).
 inline constexpr size_t kMostOperands = 2048;
 inline constexpr size_t kMostPieces = 1024;
+
+/// A merge must gain more than this, in microseconds: less is noise of the model.
+inline constexpr double kMinGainUs = 0.05;
+
+/// With high compute pressure only groups this much faster than their nodes are formed.
+inline constexpr double kPressureSpeedup = 1.5;
 
 /// Why one kernel cannot hold these loop ops: what of them is above kMostOperands or kMostPieces.
 /// Empty if it can.

@@ -7,22 +7,10 @@
 namespace fusion {
 namespace {
 
-// A merge must gain this much, in microseconds: less is noise of the model.
-constexpr double kMinGain = 0.05;
-// With high compute pressure only groups this much faster than their nodes are formed.
-constexpr double kPressureSpeedup = 1.5;
-
 std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b) {
   std::vector<LoopId> out;
   std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
   return out;
-}
-
-std::vector<int> Nodes(const Program& program, const std::vector<LoopId>& loops) {
-  std::set<int> nodes;
-  for (LoopId l : loops) nodes.insert(program.op(l).origin);
-  nodes.erase(kNoNode);
-  return {nodes.begin(), nodes.end()};
 }
 
 // Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
@@ -44,14 +32,17 @@ class Grower {
     while (!queue_.empty()) {
       Candidate c = queue_.top();
       queue_.pop();
-      if (!alive_[Index(c.producer)] || !alive_[Index(c.consumer)]) continue;
+      if (!alive_[Index(c.producer)] || !alive_[Index(c.consumer)]) {
+        Record(c, Refuse(RefusalCode::kSuperseded, "one of the two went into another group first"));
+        continue;
+      }
       if (HasPathAround(c.producer, c.consumer)) {
         // For good: a merge of what lies between leaves a group between, unless one of the two is
         // part of it and so another group.
-        Record(c, false, "cyclic: another group lies between the two");
+        Record(c, Refuse(RefusalCode::kCyclic, "another group lies between the two"));
         continue;
       }
-      Record(c, true, "");
+      Record(c, {});
       RETURN_IF_ERROR(Merge(c));
     }
     Grouping out;
@@ -59,7 +50,7 @@ class Grower {
       if (alive_[g]) out.groups.push_back(loops_[g]);
     }
     out.groups = TopologicalOrder(program_, std::move(out.groups));
-    out.decisions = std::move(decisions_);
+    out.considered = std::move(considered_);
     return out;
   }
 
@@ -187,24 +178,24 @@ class Grower {
     // Work on weights only is done once, before the first run: it must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
     if (loops_[Index(producer)].size() + loops_[Index(consumer)].size() > kMostOps) {
-      Record(c, false, StrCat("large: more than ", kMostOps, " loop ops in one kernel"));
+      Record(c, Refuse(RefusalCode::kLarge, "more than ", kMostOps, " loop ops in one kernel"));
       return absl::OkStatus();
     }
     std::vector<LoopId> union_loops = Union(loops_[Index(producer)], loops_[Index(consumer)]);
     std::string wide = TooWide(program_, union_loops);
     if (!wide.empty()) {
-      Record(c, false, StrCat("wide: ", wide));
+      Record(c, Refuse(RefusalCode::kWide, wide));
       return absl::OkStatus();
     }
     if (IsAlone(producer) || IsAlone(consumer)) {
-      Record(c, false, "alone: a kernel of this node failed, so it fuses with nothing");
+      Record(c, Refuse(RefusalCode::kAlone, "a kernel of a node failed, so it fuses with nothing"));
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_->Evaluate(loops_[Index(producer)]));
     ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_->Evaluate(loops_[Index(consumer)]));
     ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_->Evaluate(union_loops));
     if (!both->refusal.empty()) {
-      Record(c, false, both->refusal);
+      Record(c, both->refusal);
       return absl::OkStatus();
     }
     double apart = a->estimate.time_us + b->estimate.time_us;
@@ -222,18 +213,12 @@ class Grower {
       // Memory first: what saves bytes goes before everything else, most bytes first, even at some
       // cost in time.
       c.rank = 1e12 + saved;
-    } else if (c.benefit_us <= kMinGain) {
-      Record(c, false,
-             StrCat("no-gain: ", Microseconds(both->estimate.time_us), " together, ",
-                    Microseconds(apart), " apart"));
+    } else if (c.benefit_us <= kMinGainUs) {
+      Record(c, Refuse(RefusalCode::kNoGain, TimesText(both->estimate.time_us, apart)));
       return absl::OkStatus();
     }
     queue_.push(c);
     return absl::OkStatus();
-  }
-
-  static std::string Microseconds(double us) {
-    return StrCat(static_cast<double>(static_cast<int64_t>(us * 100 + 0.5)) / 100, " us");
   }
 
   absl::Status Merge(const Candidate& c) {
@@ -260,12 +245,9 @@ class Grower {
     return absl::OkStatus();
   }
 
-  void Record(const Candidate& c, bool chosen, std::string reason) {
-    decisions_.push_back(
-        {.nodes = Nodes(program_, Union(loops_[Index(c.producer)], loops_[Index(c.consumer)])),
-         .chosen = chosen,
-         .reason = std::move(reason),
-         .benefit_us = c.benefit_us});
+  void Record(const Candidate& c, Refusal refusal) {
+    considered_.push_back(
+        {loops_[Index(c.producer)], loops_[Index(c.consumer)], std::move(refusal)});
   }
 
   const Program& program_;
@@ -282,14 +264,14 @@ class Grower {
   std::vector<int> seen_in_;   // last search that came by
   int search_ = 0;
   std::priority_queue<Candidate> queue_;
-  std::vector<PlanDecision> decisions_;
+  std::vector<Considered> considered_;
 };
 
 // With high compute pressure: groups whose speed-up does not justify them fall back to their nodes.
 absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
                                             GroupEvaluator* evaluator) {
   Grouping out;
-  out.decisions = grown.decisions;
+  out.considered = grown.considered;
   for (const std::vector<LoopId>& loops : grown.groups) {
     double apart = 0;
     std::vector<std::vector<LoopId>> parts;
@@ -305,11 +287,8 @@ absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Groupin
       out.groups.push_back(loops);
       continue;
     }
-    out.decisions.push_back({.nodes = Nodes(evaluator->program(), loops),
-                             .chosen = false,
-                             .reason = StrCat("pressure: speed-up ", apart / together,
-                                              " is below 1.5 and compute pressure is high"),
-                             .benefit_us = apart - together});
+    out.considered.push_back(
+        {loops, {}, Refuse(RefusalCode::kPressure, SpeedupText(apart / together))});
     out.groups.insert(out.groups.end(), parts.begin(), parts.end());
   }
   out.groups = TopologicalOrder(evaluator->program(), std::move(out.groups));

@@ -2,6 +2,7 @@
 
 #include "core/plan/assembler.h"
 #include "core/plan/grouping.h"
+#include "core/plan/ledger.h"
 #include "core/schedule/tiles_text.h"
 
 namespace fusion {
@@ -69,11 +70,12 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   plan.threads = device.threads;
   plan.numerics = options.numerics;
   plan.fusion = options.fusion;
-  plan.decisions = std::move(chosen.decisions);
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   RETURN_IF_ERROR(Assemble(graph, chosen.groups, &evaluator, &model));
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));
   Describe(device, &model);
+  RETURN_IF_ERROR(
+      WriteLedger(graph, nodes.groups, chosen.considered, options, alone, &evaluator, &model));
   absl::Status status = Verify(plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/contains.h"
+#include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/streamed_group.h"
 #include "core/schedule/unit_tiles.h"
@@ -14,6 +15,10 @@ namespace {
 
 // Staging rows pays if they are read for more than one column block.
 constexpr int64_t kMinStagedPanels = 2;
+
+std::string NoBlocks() {
+  return Refuse(RefusalCode::kNoBlocks, "no way to cut it into blocks").ToString();
+}
 
 class Enumerator {
  public:
@@ -33,9 +38,10 @@ class Enumerator {
       UnitTiles tiles(group_, device_, products_, parallel_);
       choices = products_.empty() ? tiles.Rows() : tiles.Products(Roles());
       AddTemporal(&choices);
+      if (options_.keep_misfits) return choices;
       choices = KeepFitting(group_, device_, choices, options_, refusal);
       bool told = refusal != nullptr && !refusal->empty();
-      if (choices.empty() && !told && refusal != nullptr) *refusal = "no way to cut it into blocks";
+      if (choices.empty() && !told && refusal != nullptr) *refusal = NoBlocks();
       return choices;
     }
     for (const Choice& roles : Roles()) {
@@ -49,7 +55,7 @@ class Enumerator {
     if (choices.size() > static_cast<size_t>(options_.limit)) {
       choices.resize(static_cast<size_t>(options_.limit));
     }
-    if (choices.empty() && refusal != nullptr) *refusal = "no way to cut it into blocks";
+    if (choices.empty() && refusal != nullptr) *refusal = NoBlocks();
     return choices;
   }
 

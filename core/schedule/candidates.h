@@ -14,6 +14,8 @@ struct CandidateOptions {
   bool forbid_recompute = false;
   /// Sums run in index order: no slices of a dim within an outer one, no fused multiply-add.
   bool bitwise = false;
+  /// Also choices that have no place on the device, all of them: for who asks what they lack.
+  bool keep_misfits = false;
 };
 
 /// Ways to cut and stream a group on a device, most promising first: which dims become parallel

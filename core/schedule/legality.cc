@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/refusal.h"
 #include "core/schedule/scratch.h"
 
 namespace fusion {
@@ -93,8 +94,9 @@ std::string Misfit(const OnChipNeed& need, const DeviceSpec& device) {
   for (const auto& [name, bytes] : need.ByLevel(device)) {
     int64_t usable = device.level(name).UsableBytes();
     if (bytes > usable) {
-      return StrCat("on-chip need: the tiles of a block take ", bytes, " B, ", name, " has ",
-                    usable, " B");
+      return Refuse(RefusalCode::kOnChip, "the tiles of a block take ", bytes, " B, ", name,
+                    " has ", usable, " B")
+          .ToString();
     }
   }
   return "";

@@ -24,7 +24,7 @@ struct OnChipNeed {
 /// accumulators need nothing. Pure.
 OnChipNeed NeedOnChip(const Schedule& schedule, const DeviceSpec& device);
 
-/// Why a schedule has no place on a device with explicit memory: "on-chip need: the tiles of a
+/// Why a schedule has no place on a device with explicit memory: "on-chip: the tiles of a
 /// block take 262144 B, shared has 232448 B". Empty if it has one, and always behind caches.
 std::string Misfit(const OnChipNeed& need, const DeviceSpec& device);
 

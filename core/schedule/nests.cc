@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/contains.h"
+#include "core/base/refusal.h"
 #include "core/schedule/access.h"
 
 namespace fusion {
@@ -33,8 +34,8 @@ class Planner {
       plan_.classes.push_back(Classify(op));
       for (const SmgRead& read : op.reads) {
         if (read.relation == SmgRead::kAliased) {
-          return FailedPrecondition("alias: ", op.label, " reads %", read.value,
-                                    " along other dims than it is written");
+          return RefusalStatus(RefusalCode::kAlias, op.label, " reads %", read.value,
+                               " along other dims than it is written");
         }
       }
     }
@@ -65,8 +66,8 @@ class Planner {
       for (const SmgRead& read : o.reads) {
         if (read.relation != SmgRead::kShifted) continue;
         if (!ProducerCoordinates(smg_, read)) {
-          return FailedPrecondition("shift: ", o.label, " reads across parts of a merged dim of %",
-                                    read.value);
+          return RefusalStatus(RefusalCode::kShift, o.label,
+                               " reads across parts of a merged dim of %", read.value);
         }
       }
     }

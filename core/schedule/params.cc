@@ -1,5 +1,7 @@
 #include "core/schedule/params.h"
 
+#include "core/base/refusal.h"
+
 namespace fusion {
 namespace {
 
@@ -46,8 +48,8 @@ class Declaration {
     DimId n = roles_.ColumnDim(i, sides, nullptr);
     int64_t panel = roles_.ChoiceOf(i).block.n;
     if (!roles_.HoldsPanels(i, n)) {
-      return FailedPrecondition("columns: ", group_.smg.dim(n).name, " is cut inside panels of ",
-                                panel);
+      return RefusalStatus(RefusalCode::kColumns, group_.smg.dim(n).name,
+                           " is cut inside panels of ", panel);
     }
     std::vector<DimId> dims = sides.ColumnOperandDims(n);
     Buffer b{.level = Level::kGlobal,

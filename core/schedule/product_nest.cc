@@ -1,3 +1,4 @@
+#include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/nest_values.h"
 
@@ -62,7 +63,7 @@ class ProductNest {
   absl::StatusOr<ProductSides> SidesOf(int i) const {
     ProductSides sides = at_.roles.SidesOf(i);
     if (sides.columns.empty()) {
-      return FailedPrecondition("roles: ", at_.op(i).label, " has no columns on that side");
+      return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " has no columns on that side");
     }
     return sides;
   }
@@ -108,8 +109,8 @@ class ProductNest {
   absl::StatusOr<MmaStmt> Operands(int i, Block* code) {
     ASSIGN_OR_RETURN(ProductSides sides, SidesOf(i));
     if (ColumnDim(i, sides) != n_ || RowDim(sides) != m_) {
-      return FailedPrecondition("roles: ", at_.op(i).label, " and ", at_.op(first_).label,
-                                " share a nest but not their columns");
+      return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
+                           " share a nest but not their columns");
     }
     MmaStmt mma{.a = OperandAccess(i, sides.a),
                 .b = OperandAccess(i, sides.b),

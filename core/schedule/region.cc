@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/refusal.h"
+
 namespace fusion {
 namespace {
 
@@ -89,7 +91,8 @@ std::vector<Guard> RegionBuilder::Shifted(const std::vector<Guard>& guards, cons
   for (const Guard& g : guards) {
     IndexExpr at = At(IndexExpr::Axis(g.axis), shift);
     if (at.terms().size() != 1 || at.terms()[0].coefficient != 1) {
-      status_ = FailedPrecondition("shift: a guarded dim is read in another order or step");
+      status_ =
+          RefusalStatus(RefusalCode::kShift, "a guarded dim is read in another order or step");
       out.push_back(g);
       continue;
     }

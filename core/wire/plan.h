@@ -13,7 +13,7 @@ class PlanTotals;
 namespace fusion {
 
 /// Version of the layout of v1::Plan that is written and read.
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 2;
 
 /// Writes every field of `plan` into `out`, which must be empty.
 void EncodePlan(const Plan& plan, v1::Plan* out);
@@ -28,9 +28,11 @@ void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out);
 /// InvalidArgument, naming the field, for what is negative or no number.
 absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire);
 
-/// The serialised v1::Plan; equal plans give equal bytes.
+/// The serialised v1::Plan without its ledger, which only people read; equal plans give equal bytes.
 std::string PlanToBytes(const Plan& plan);
-/// Inverse of PlanToBytes; fails like DecodePlan.
+/// The ledger alone. Behind the bytes of PlanToBytes it is the plan as a whole.
+std::string LedgerToBytes(const Plan& plan);
+/// Inverse of PlanToBytes, with LedgerToBytes behind it or without; fails like DecodePlan.
 absl::StatusOr<Plan> PlanFromBytes(std::string_view bytes);
 
 }  // namespace fusion

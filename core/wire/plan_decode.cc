@@ -15,6 +15,22 @@ constexpr int kMaxPhases = 4096;
 template <typename Message>
 using Repeated = google::protobuf::RepeatedPtrField<Message>;
 
+// Decodes a repeated field element by element; an error says which element.
+template <typename Message, typename Value>
+absl::Status DecodeEach(std::string_view field, const Repeated<Message>& wire,
+                        absl::StatusOr<Value> (*decode)(const Message&), std::vector<Value>* out) {
+  if (wire.size() > kMaxItems) {
+    return InvalidArgument(field, ": ", wire.size(), " entries; at most ", kMaxItems);
+  }
+  out->reserve(static_cast<size_t>(wire.size()));
+  for (int i = 0; i < wire.size(); ++i) {
+    absl::StatusOr<Value> value = decode(wire[i]);
+    if (!value.ok()) return Annotate(value.status(), StrCat(field, "[", i, "]"));
+    out->push_back(*std::move(value));
+  }
+  return absl::OkStatus();
+}
+
 // A name of ours that ends up as an argument of dlsym.
 absl::Status CheckSymbol(std::string_view symbol) {
   bool ok = !symbol.empty() && symbol.size() <= kMaxNameBytes;
@@ -154,14 +170,38 @@ absl::StatusOr<PlanLaunch> DecodeLaunch(const v1::PlanLaunch& wire) {
   return launch;
 }
 
-absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
-  PlanDecision decision;
-  decision.nodes.assign(wire.nodes().begin(), wire.nodes().end());
-  decision.chosen = wire.chosen();
-  decision.reason = wire.reason();
-  RETURN_IF_ERROR(CheckFinite({{"benefit_us", wire.benefit_us()}}));
-  decision.benefit_us = wire.benefit_us();
-  return decision;
+// A word of ours that programs compare; a newer server may know words that this build does not.
+absl::Status CheckWord(std::string_view field, std::string_view word) {
+  bool ok = word.size() <= kMaxNameBytes &&
+            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  return ok ? absl::OkStatus()
+            : InvalidArgument(field, ": ", QuoteShort(word),
+                              "; expected lower case letters, digits and '-'");
+}
+
+absl::StatusOr<PlanFlip> DecodeFlip(const v1::PlanFlip& wire) {
+  RETURN_IF_ERROR(CheckWord("what", wire.what()));
+  RETURN_IF_ERROR(CheckFinite({{"value", wire.value()}}));
+  return PlanFlip{wire.what(), wire.value(), wire.words()};
+}
+
+absl::StatusOr<DecisionPlace> DecodePlace(const v1::DecisionPlace& wire) {
+  DecisionPlace place;
+  place.first.assign(wire.first_nodes().begin(), wire.first_nodes().end());
+  place.second.assign(wire.second_nodes().begin(), wire.second_nodes().end());
+  place.first_group = wire.first_group();
+  place.second_group = wire.second_group();
+  place.between.assign(wire.between().begin(), wire.between().end());
+  return place;
+}
+
+absl::Status DecodeTerms(std::string_view field, bool given, const v1::Estimate& wire,
+                         std::optional<Estimate>* out) {
+  if (!given) return absl::OkStatus();
+  absl::StatusOr<Estimate> estimate = DecodeEstimate(wire);
+  if (!estimate.ok()) return Annotate(estimate.status(), field);
+  *out = *estimate;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PlanFallback> DecodeFallback(const v1::PlanFallback& wire) {
@@ -180,30 +220,59 @@ absl::StatusOr<PlanLevel> DecodeLevel(const v1::PlanLevel& wire) {
                    wire.total_bytes_per_s()};
 }
 
-// Decodes a repeated field element by element; an error says which element.
-template <typename Message, typename Value>
-absl::Status DecodeAll(std::string_view field, const Repeated<Message>& wire,
-                       absl::StatusOr<Value> (*decode)(const Message&), std::vector<Value>* out) {
-  if (wire.size() > kMaxItems) {
-    return InvalidArgument("plan.", field, ": ", wire.size(), " entries; at most ", kMaxItems);
+absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
+  PlanDecision decision;
+  absl::StatusOr<DecisionSubject> subject = FromWire(wire.subject());
+  if (!subject.ok()) return Annotate(subject.status(), "subject");
+  decision.subject = *subject;
+  absl::StatusOr<Verdict> verdict = FromWire(wire.verdict());
+  if (!verdict.ok()) return Annotate(verdict.status(), "verdict");
+  decision.verdict = *verdict;
+  RETURN_IF_ERROR(CheckWord("code", wire.code()));
+  decision.code = wire.code();
+  decision.reason = wire.reason();
+  RETURN_IF_ERROR(DecodeTerms("first", wire.has_first(), wire.first(), &decision.first));
+  RETURN_IF_ERROR(DecodeTerms("second", wire.has_second(), wire.second(), &decision.second));
+  RETURN_IF_ERROR(
+      DecodeTerms("together", wire.has_together(), wire.together(), &decision.together));
+  RETURN_IF_ERROR(CheckFinite({{"benefit_us", wire.benefit_us()}}));
+  decision.benefit_us = wire.benefit_us();
+  RETURN_IF_ERROR(DecodeEach("flips", wire.flips(), DecodeFlip, &decision.flips));
+  RETURN_IF_ERROR(DecodeEach("places", wire.places(), DecodePlace, &decision.places));
+  if (decision.places.empty()) return InvalidArgument("places: none; expected at least one");
+  RETURN_IF_ERROR(CheckNotNegative({{"times", wire.times()}}));
+  decision.times = wire.times();
+  return decision;
+}
+
+absl::Status CheckPlace(const Plan& plan, const PlanDecision& decision,
+                        const DecisionPlace& place) {
+  for (const std::vector<int>* nodes : {&place.first, &place.second}) {
+    for (int node : *nodes) {
+      if (node < 0 || node >= plan.nodes) return InvalidArgument("plan.decisions: node ", node);
+    }
   }
-  out->reserve(static_cast<size_t>(wire.size()));
-  for (int i = 0; i < wire.size(); ++i) {
-    absl::StatusOr<Value> value = decode(wire[i]);
-    if (!value.ok()) return Annotate(value.status(), StrCat("plan.", field, "[", i, "]"));
-    out->push_back(*std::move(value));
-  }
+  auto groups = static_cast<int>(plan.groups.size());
+  auto check = [groups](int group, bool needed) {
+    bool ok = group >= (needed ? 0 : -1) && group < groups;
+    return ok ? absl::OkStatus() : InvalidArgument("plan.decisions: group ", group);
+  };
+  bool pair = decision.subject == DecisionSubject::kPair;
+  RETURN_IF_ERROR(check(place.first_group, pair || decision.subject == DecisionSubject::kGroup));
+  RETURN_IF_ERROR(check(place.second_group, pair));
+  for (int group : place.between) RETURN_IF_ERROR(check(group, true));
   return absl::OkStatus();
 }
 
-absl::Status CheckNodes(const Plan& plan) {
-  auto known = [&](int node) { return node >= 0 && node < plan.nodes; };
+absl::Status CheckPositions(const Plan& plan) {
   for (const PlanFallback& fallback : plan.fallbacks) {
-    if (!known(fallback.node)) return InvalidArgument("plan.fallbacks: node ", fallback.node);
+    if (fallback.node < 0 || fallback.node >= plan.nodes) {
+      return InvalidArgument("plan.fallbacks: node ", fallback.node);
+    }
   }
   for (const PlanDecision& decision : plan.decisions) {
-    for (int node : decision.nodes) {
-      if (!known(node)) return InvalidArgument("plan.decisions: node ", node);
+    for (const DecisionPlace& place : decision.places) {
+      RETURN_IF_ERROR(CheckPlace(plan, decision, place));
     }
   }
   return absl::OkStatus();
@@ -221,7 +290,7 @@ absl::Status DecodeDevice(const v1::PlanDevice& wire, PlanDevice* device) {
   device->explicit_memory = wire.explicit_memory();
   device->on_chip_level = wire.on_chip_level();
   device->on_chip_bytes = wire.on_chip_bytes();
-  return DecodeAll("device.levels", wire.levels(), DecodeLevel, &device->levels);
+  return DecodeEach("plan.device.levels", wire.levels(), DecodeLevel, &device->levels);
 }
 
 // Everything but the repeated messages.
@@ -250,8 +319,10 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   plan->weights.assign(wire.weights().begin(), wire.weights().end());
   plan->arena_bytes = wire.arena_bytes();
   plan->prepared_bytes = wire.prepared_bytes();
-  RETURN_IF_ERROR(CheckNotNegative({{"plan.nodes", wire.nodes()}}));
+  RETURN_IF_ERROR(
+      CheckNotNegative({{"plan.nodes", wire.nodes()}, {"plan.candidates", wire.candidates()}}));
   plan->nodes = wire.nodes();
+  plan->candidates = wire.candidates();
   absl::StatusOr<PlanTotals> totals = DecodeTotals(wire.totals());
   if (!totals.ok()) return Annotate(totals.status(), "plan.totals");
   plan->totals = *totals;
@@ -281,16 +352,16 @@ absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   Plan plan;
   RETURN_IF_ERROR(DecodeHead(wire, &plan));
-  RETURN_IF_ERROR(DecodeAll("tensors", wire.tensors(), DecodeTensor, &plan.tensors));
-  RETURN_IF_ERROR(DecodeAll("constants", wire.constants(), DecodeConstant, &plan.constants));
-  RETURN_IF_ERROR(DecodeAll("kernels", wire.kernels(), DecodeKernel, &plan.kernels));
-  RETURN_IF_ERROR(DecodeAll("groups", wire.groups(), DecodeGroup, &plan.groups));
-  RETURN_IF_ERROR(DecodeAll("prepare", wire.prepare(), DecodeLaunch, &plan.prepare));
-  RETURN_IF_ERROR(DecodeAll("launches", wire.launches(), DecodeLaunch, &plan.launches));
-  RETURN_IF_ERROR(DecodeAll("fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
-  RETURN_IF_ERROR(DecodeAll("decisions", wire.decisions(), DecodeDecision, &plan.decisions));
+  RETURN_IF_ERROR(DecodeEach("plan.tensors", wire.tensors(), DecodeTensor, &plan.tensors));
+  RETURN_IF_ERROR(DecodeEach("plan.constants", wire.constants(), DecodeConstant, &plan.constants));
+  RETURN_IF_ERROR(DecodeEach("plan.kernels", wire.kernels(), DecodeKernel, &plan.kernels));
+  RETURN_IF_ERROR(DecodeEach("plan.groups", wire.groups(), DecodeGroup, &plan.groups));
+  RETURN_IF_ERROR(DecodeEach("plan.prepare", wire.prepare(), DecodeLaunch, &plan.prepare));
+  RETURN_IF_ERROR(DecodeEach("plan.launches", wire.launches(), DecodeLaunch, &plan.launches));
+  RETURN_IF_ERROR(DecodeEach("plan.fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
+  RETURN_IF_ERROR(DecodeEach("plan.decisions", wire.decisions(), DecodeDecision, &plan.decisions));
   RETURN_IF_ERROR(DecodeDevice(wire.device(), &plan.device));
-  RETURN_IF_ERROR(CheckNodes(plan));
+  RETURN_IF_ERROR(CheckPositions(plan));
   RETURN_IF_ERROR(Verify(plan));
   return plan;
 }

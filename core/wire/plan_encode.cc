@@ -68,11 +68,31 @@ void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {
   out->mutable_tensors()->Add(launch.tensors.begin(), launch.tensors.end());
 }
 
+void EncodePlace(const DecisionPlace& place, v1::DecisionPlace* out) {
+  out->mutable_first_nodes()->Add(place.first.begin(), place.first.end());
+  out->mutable_second_nodes()->Add(place.second.begin(), place.second.end());
+  out->set_first_group(place.first_group);
+  out->set_second_group(place.second_group);
+  out->mutable_between()->Add(place.between.begin(), place.between.end());
+}
+
 void EncodeDecision(const PlanDecision& decision, v1::PlanDecision* out) {
-  out->mutable_nodes()->Add(decision.nodes.begin(), decision.nodes.end());
-  out->set_chosen(decision.chosen);
+  out->set_subject(ToWire(decision.subject));
+  out->set_verdict(ToWire(decision.verdict));
+  out->set_code(TextToWire(decision.code));
   out->set_reason(TextToWire(decision.reason));
+  if (decision.first.has_value()) EncodeEstimate(*decision.first, out->mutable_first());
+  if (decision.second.has_value()) EncodeEstimate(*decision.second, out->mutable_second());
+  if (decision.together.has_value()) EncodeEstimate(*decision.together, out->mutable_together());
   out->set_benefit_us(decision.benefit_us);
+  for (const PlanFlip& flip : decision.flips) {
+    v1::PlanFlip* wire = out->add_flips();
+    wire->set_what(TextToWire(flip.what));
+    wire->set_value(flip.value);
+    wire->set_words(TextToWire(flip.words));
+  }
+  for (const DecisionPlace& place : decision.places) EncodePlace(place, out->add_places());
+  out->set_times(decision.times);
 }
 
 void EncodeDevice(const PlanDevice& device, v1::PlanDevice* out) {
@@ -91,17 +111,7 @@ void EncodeDevice(const PlanDevice& device, v1::PlanDevice* out) {
   }
 }
 
-}  // namespace
-
-void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
-  out->set_kernels(totals.kernels);
-  out->set_launches(totals.launches);
-  out->set_activation_bytes(totals.activation_bytes);
-  out->set_weight_bytes(totals.weight_bytes);
-  out->set_estimated_us(totals.estimated_us);
-}
-
-void EncodePlan(const Plan& plan, v1::Plan* out) {
+void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   out->set_version(kPlanVersion);
   out->set_target(TextToWire(plan.target));
   out->set_isa(TextToWire(plan.isa));
@@ -127,15 +137,17 @@ void EncodePlan(const Plan& plan, v1::Plan* out) {
     wire->set_node(fallback.node);
     wire->set_reason(TextToWire(fallback.reason));
   }
-  for (const PlanDecision& decision : plan.decisions) {
-    EncodeDecision(decision, out->add_decisions());
-  }
   EncodeDevice(plan.device, out->mutable_device());
 }
 
-std::string PlanToBytes(const Plan& plan) {
-  v1::Plan wire;
-  EncodePlan(plan, &wire);
+void EncodeLedger(const Plan& plan, v1::Plan* out) {
+  for (const PlanDecision& decision : plan.decisions) {
+    EncodeDecision(decision, out->add_decisions());
+  }
+  out->set_candidates(plan.candidates);
+}
+
+std::string Serialise(const v1::Plan& wire) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
@@ -143,6 +155,33 @@ std::string PlanToBytes(const Plan& plan) {
   wire.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
+}
+
+}  // namespace
+
+void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out) {
+  out->set_kernels(totals.kernels);
+  out->set_launches(totals.launches);
+  out->set_activation_bytes(totals.activation_bytes);
+  out->set_weight_bytes(totals.weight_bytes);
+  out->set_estimated_us(totals.estimated_us);
+}
+
+void EncodePlan(const Plan& plan, v1::Plan* out) {
+  EncodeWithoutLedger(plan, out);
+  EncodeLedger(plan, out);
+}
+
+std::string PlanToBytes(const Plan& plan) {
+  v1::Plan wire;
+  EncodeWithoutLedger(plan, &wire);
+  return Serialise(wire);
+}
+
+std::string LedgerToBytes(const Plan& plan) {
+  v1::Plan wire;
+  EncodeLedger(plan, &wire);
+  return Serialise(wire);
 }
 
 }  // namespace fusion

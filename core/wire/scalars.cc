@@ -49,6 +49,8 @@ static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) 
 static_assert(v1::PLAN_MODE_BY_DEADLINE == static_cast<int>(PlanMode::kByDeadline) + 1);
 static_assert(v1::SPACE_ARENA == static_cast<int>(Space::kArena) + 1);
 static_assert(v1::GROUP_KIND_PREPARE == static_cast<int>(GroupKind::kPrepare) + 1);
+static_assert(v1::DECISION_SUBJECT_PAIR == static_cast<int>(DecisionSubject::kPair) + 1);
+static_assert(v1::VERDICT_FORBIDDEN == static_cast<int>(Verdict::kForbidden) + 1);
 static_assert(v1::KERNEL_STATE_FAILED == static_cast<int>(KernelState::kFailed) + 1);
 
 }  // namespace
@@ -60,6 +62,8 @@ v1::PlanMode ToWire(PlanMode mode) { return Shift<v1::PlanMode>(mode); }
 v1::Space ToWire(Space space) { return Shift<v1::Space>(space); }
 v1::GroupKind ToWire(GroupKind kind) { return Shift<v1::GroupKind>(kind); }
 v1::KernelState ToWire(KernelState state) { return Shift<v1::KernelState>(state); }
+v1::DecisionSubject ToWire(DecisionSubject subject) { return Shift<v1::DecisionSubject>(subject); }
+v1::Verdict ToWire(Verdict verdict) { return Shift<v1::Verdict>(verdict); }
 
 absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kF64); }
 absl::StatusOr<Numerics> FromWire(v1::Numerics numerics) {
@@ -77,6 +81,12 @@ absl::StatusOr<PlanMode> FromWire(v1::PlanMode mode) {
 absl::StatusOr<Space> FromWire(v1::Space space) { return Unshift(space, Space::kArena); }
 absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind) {
   return Unshift(kind, GroupKind::kPrepare);
+}
+absl::StatusOr<DecisionSubject> FromWire(v1::DecisionSubject subject) {
+  return Unshift(subject, DecisionSubject::kPair);
+}
+absl::StatusOr<Verdict> FromWire(v1::Verdict verdict) {
+  return Unshift(verdict, Verdict::kForbidden);
 }
 absl::StatusOr<KernelState> FromWire(v1::KernelState state) {
   return Unshift(state, KernelState::kFailed);

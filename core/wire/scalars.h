@@ -16,6 +16,8 @@ enum PlanMode : int;
 enum Space : int;
 enum GroupKind : int;
 enum KernelState : int;
+enum DecisionSubject : int;
+enum Verdict : int;
 }  // namespace fusion::v1
 
 namespace fusion {
@@ -29,6 +31,8 @@ v1::PlanMode ToWire(PlanMode mode);
 v1::Space ToWire(Space space);
 v1::GroupKind ToWire(GroupKind kind);
 v1::KernelState ToWire(KernelState state);
+v1::DecisionSubject ToWire(DecisionSubject subject);
+v1::Verdict ToWire(Verdict verdict);
 
 absl::StatusOr<DType> FromWire(v1::DataType type);
 absl::StatusOr<Numerics> FromWire(v1::Numerics numerics);
@@ -36,6 +40,8 @@ absl::StatusOr<FusionMode> FromWire(v1::FusionMode fusion);
 absl::StatusOr<PlanMode> FromWire(v1::PlanMode mode);
 absl::StatusOr<Space> FromWire(v1::Space space);
 absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind);
+absl::StatusOr<DecisionSubject> FromWire(v1::DecisionSubject subject);
+absl::StatusOr<Verdict> FromWire(v1::Verdict verdict);
 /// Of a plan's kernels: KERNEL_STATE_UNKNOWN, which only GetKernels answers, is not among them.
 absl::StatusOr<KernelState> FromWire(v1::KernelState state);
 

@@ -11,6 +11,7 @@ StoredPlan MakeStoredPlan(std::string full_key, Plan plan, int64_t created_unix_
   stored.key = Sha256(full_key);
   stored.full_key = std::move(full_key);
   stored.plan_bytes = PlanToBytes(plan);
+  stored.ledger_bytes = LedgerToBytes(plan);
   stored.plan = std::move(plan);
   stored.created_unix_ms = created_unix_ms;
   return stored;
@@ -19,8 +20,9 @@ StoredPlan MakeStoredPlan(std::string full_key, Plan plan, int64_t created_unix_
 std::string EncodeStoredPlan(const StoredPlan& stored) {
   v1::StoredPlan wire;
   wire.set_full_key(stored.full_key);
-  wire.set_plan_sha256(DigestToWire(Sha256(stored.plan_bytes)));
+  wire.set_plan_sha256(DigestToWire(Sha256(StrCat(stored.plan_bytes, stored.ledger_bytes))));
   wire.set_plan(stored.plan_bytes);
+  wire.set_ledger(stored.ledger_bytes);
   wire.set_created_unix_ms(stored.created_unix_ms);
   return wire.SerializeAsString();
 }
@@ -34,15 +36,17 @@ absl::StatusOr<StoredPlan> DecodeStoredPlan(std::string_view bytes) {
   }
   absl::StatusOr<Digest> digest = DigestFromWire(wire.plan_sha256());
   if (!digest.ok()) return Annotate(digest.status(), "stored plan: plan_sha256");
-  if (Sha256(wire.plan()) != *digest) {
-    return DataLoss("stored plan: plan (", wire.plan().size(),
-                    " bytes) is not what plan_sha256 says");
+  std::string whole = StrCat(wire.plan(), wire.ledger());
+  if (Sha256(whole) != *digest) {
+    return DataLoss("stored plan: plan and ledger (", whole.size(),
+                    " bytes) are not what plan_sha256 says");
   }
   StoredPlan stored;
-  ASSIGN_OR_RETURN(stored.plan, PlanFromBytes(wire.plan()));
+  ASSIGN_OR_RETURN(stored.plan, PlanFromBytes(whole));
   stored.key = Sha256(wire.full_key());
   stored.full_key = wire.full_key();
   stored.plan_bytes = wire.plan();
+  stored.ledger_bytes = wire.ledger();
   stored.created_unix_ms = wire.created_unix_ms();
   return stored;
 }

@@ -13,10 +13,11 @@ struct StoredPlan {
   std::string full_key;  // compared on every read
   Plan plan;
   std::string plan_bytes;       // PlanToBytes(plan): ready to be copied into a reply
+  std::string ledger_bytes;     // LedgerToBytes(plan)
   int64_t created_unix_ms = 0;  // when it was planned
 };
 
-/// Fills in `key` and `plan_bytes`.
+/// Fills in `key`, `plan_bytes` and `ledger_bytes`.
 StoredPlan MakeStoredPlan(std::string full_key, Plan plan, int64_t created_unix_ms);
 
 /// The entry as one string, as stores keep it.

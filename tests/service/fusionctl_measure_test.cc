@@ -391,8 +391,9 @@ TEST_F(MeasureTest, EveryShellCompletesEveryOption) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     ProgramResult result = BareCtl({"completion", shell});
     EXPECT_EQ(result.code, 0);
-    for (const char* command : {"plan", "run", "bench", "verify", "show", "kernels", "report",
-                                "list", "capabilities", "status", "completion"}) {
+    for (const char* command :
+         {"plan", "run", "bench", "verify", "show", "explain", "diff", "kernels", "report", "list",
+          "capabilities", "status", "completion"}) {
       EXPECT_THAT(result.out, HasSubstr(command)) << shell;
       std::string help = BareCtl({command, "--help"}).out;
       static const std::regex option("--([a-z-]+)");

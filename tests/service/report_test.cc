@@ -306,7 +306,7 @@ TEST_F(ReportTest, CapabilitiesSayWhatTheServerCanDo) {
   absl::StatusOr<Capabilities> can = client_->GetCapabilities();
   ASSERT_TRUE(can.ok()) << can.status();
   EXPECT_EQ(can->version, "0.1.0");
-  EXPECT_EQ(can->plan_version, 1u);
+  EXPECT_EQ(can->plan_version, 2u);
   EXPECT_EQ(can->kernel_abi_version, 1u);
   EXPECT_THAT(can->compiler, HasSubstr("g++"));
   EXPECT_GE(can->workers, 1);

@@ -104,7 +104,20 @@ inline Plan SamplePlan() {
   plan.op_by_op = {
       .kernels = 6, .launches = 7, .activation_bytes = 8, .weight_bytes = 9, .estimated_us = 10.5};
   plan.fallbacks = {{.node = 3, .reason = "NonZero has no loop form"}};
-  plan.decisions = {{.nodes = {1, 2}, .chosen = true, .reason = "fits", .benefit_us = -2.5}};
+  plan.decisions = {
+      {.subject = DecisionSubject::kPair,
+       .verdict = Verdict::kNoGain,
+       .code = "no-gain",
+       .reason = "9.1 us together, 6.6 us apart",
+       .first = estimate,
+       .second = estimate,
+       .together = estimate,
+       .benefit_us = -2.5,
+       .flips = {{.what = "launch-us", .value = 3.5, .words = "if a launch cost"}},
+       .places =
+           {{.first = {1, 2}, .second = {4}, .first_group = 1, .second_group = 1, .between = {1}}},
+       .times = 12}};
+  plan.candidates = 34;
   return plan;
 }
 

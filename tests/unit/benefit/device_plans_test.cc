@@ -276,9 +276,9 @@ TEST(DevicePlans, AMisfitSaysWhatAndWhere) {
   DeviceSpec device = Device("h100");
   EXPECT_EQ(Misfit({.staged = 1000, .operands = 2000}, device), "");
   EXPECT_EQ(Misfit({.staged = 200000, .operands = 50000}, device),
-            "on-chip need: the tiles of a block take 250000 B, shared has 232448 B");
+            "on-chip: the tiles of a block take 250000 B, shared has 232448 B");
   EXPECT_EQ(Misfit({.accumulators = 1 << 20}, device),
-            "on-chip need: the tiles of a block take 1048576 B, registers has 131072 B");
+            "on-chip: the tiles of a block take 1048576 B, registers has 131072 B");
   // Caches hold what does not fit, slowly.
   EXPECT_EQ(Misfit({.staged = 1 << 30}, DeviceNamed("generic-avx2")), "");
 }

@@ -148,7 +148,7 @@ TEST(Arguments, EmptyWordsAreNoIsaAndNoModel) {
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
   EXPECT_EQ(Parse({"foo"}).text,
             "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
-            "report, list, capabilities, status, completion");
+            "explain, diff, report, list, capabilities, status, completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }
 

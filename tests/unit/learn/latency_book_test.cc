@@ -207,7 +207,8 @@ TEST_F(LatencyBookTest, ReportsStayBelowTheirLimit) {
 
 TEST_F(LatencyBookTest, NoMorePlansAreReadThanMayBe) {
   Plan large = TwoKernels();
-  large.decisions.push_back({.reason = std::string(LatencyBook::kMaxReadBytes / 9, 'x')});
+  large.decisions.push_back(
+      {.reason = std::string(LatencyBook::kMaxReadBytes / 9, 'x'), .places = {{}}});
   for (const char* graph : {"a", "b", "c", "d"}) {
     EXPECT_TRUE(book_.Add(ReportOn(Store(graph, large))).ok());
   }

@@ -266,7 +266,7 @@ TEST_F(FusionPipelineTest, AFailedKernelTakesItsGroupApart) {
   EXPECT_THAT(reply.warnings, testing::Contains(HasSubstr("not fused")));
   bool explained = false;
   for (const PlanDecision& d : reply.stored->plan.decisions) {
-    explained |= d.reason.starts_with("alone:");
+    explained |= d.code == "alone";
   }
   EXPECT_TRUE(explained);
   EXPECT_EQ(Ask(Request(model)).stored->plan.totals.kernels, 3) << "the store knows it";

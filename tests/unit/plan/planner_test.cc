@@ -120,7 +120,7 @@ TEST(MakePlan, OpByOpIsOneKernelANode) {
   PlannedModel fused = PlanOf(Parse(kMatMulAddRelu));
   PlannedModel model = PlanOf(Parse(kMatMulAddRelu), {.fusion = FusionMode::kOpByOp});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Add", "Relu"}));
-  EXPECT_TRUE(model.plan.decisions.empty());
+  EXPECT_EQ(model.plan.candidates, 0);
   EXPECT_EQ(model.plan.totals.kernels, 3);
   // The baseline of the fused plan is this plan.
   for (const PlanTotals& totals : {model.plan.op_by_op, fused.plan.op_by_op}) {
@@ -144,18 +144,19 @@ TEST(MakePlan, DecisionsSayWhatTheyGainOrWhyNot) {
     PlannedModel model =
         PlanOf(graph, {.hints = {.compute_pressure = static_cast<double>(seed % 2)}});
     for (const PlanDecision& d : model.plan.decisions) {
-      EXPECT_FALSE(d.nodes.empty());
-      EXPECT_TRUE(std::is_sorted(d.nodes.begin(), d.nodes.end()));
-      if (d.chosen) {
-        EXPECT_EQ(d.reason, "");
+      if (d.subject != DecisionSubject::kCandidate) continue;
+      ASSERT_FALSE(d.places.empty());
+      EXPECT_FALSE(d.places[0].first.empty());
+      EXPECT_TRUE(std::is_sorted(d.places[0].first.begin(), d.places[0].first.end()));
+      ASSERT_NE(d.reason, "");
+      if (d.verdict == Verdict::kChosen) {
+        EXPECT_EQ(d.code, "");
         EXPECT_GT(d.benefit_us, 0);
         ++seen["chosen"];
         continue;
       }
-      ASSERT_NE(d.reason, "");
-      std::string code = d.reason.substr(0, d.reason.find(':'));
-      ++seen[code];
-      if (code == "no-gain" || code == "pressure") {
+      ++seen[d.code];
+      if (d.code == "no-gain" || d.code == "pressure") {
         EXPECT_NE(d.reason.find_first_of("0123456789"), std::string::npos) << d.reason;
       }
     }
@@ -322,9 +323,10 @@ TEST(MakePlan, ComputePressureDissolvesAGroupThatGainsLittle) {
   PlannedModel model = PlanOf(Parse(kMatMulAddRelu), {.hints = {.compute_pressure = 0.9}});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Add", "Relu"}));
   const PlanDecision& last = model.plan.decisions.back();
-  EXPECT_FALSE(last.chosen);
-  EXPECT_EQ(last.nodes, (std::vector<int>{0, 1, 2}));
-  EXPECT_THAT(last.reason, AllOf(HasSubstr("pressure: speed-up 1."), HasSubstr("below 1.5")));
+  EXPECT_EQ(last.verdict, Verdict::kForbidden);
+  EXPECT_EQ(last.code, "pressure");
+  EXPECT_EQ(last.places[0].first, (std::vector<int>{0, 1, 2}));
+  EXPECT_THAT(last.reason, AllOf(HasSubstr("speed-up 1."), HasSubstr("below 1.5")));
   // One that gains much stays.
   EXPECT_EQ(Labels(PlanOf(Parse(kChain), {.hints = {.compute_pressure = 0.9}})),
             std::vector<std::string>{"Relu+Neg+Abs"});
@@ -363,17 +365,19 @@ TEST(MakePlan, KernelsOfALongChainStayBounded) {
   for (const std::vector<LoopId>& group : model.groups) EXPECT_LE(group.size(), 96u);
   EXPECT_LE(model.plan.launches.size(), 20u);
   bool explained = false;
-  for (const PlanDecision& d : model.plan.decisions) explained |= d.reason.starts_with("large:");
+  for (const PlanDecision& d : model.plan.decisions) explained |= d.code == "large";
   EXPECT_TRUE(explained);
 }
 
 TEST(MakePlan, EveryDecisionIsToldOnce) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     PlannedModel model = PlanOf(Canonicalise(RandomGraph(seed)).value().graph);
-    std::set<std::pair<std::vector<int>, std::string>> cyclic;
+    std::set<std::pair<std::vector<int>, std::vector<int>>> cyclic;
     for (const PlanDecision& d : model.plan.decisions) {
-      if (!d.reason.starts_with("cyclic:")) continue;
-      EXPECT_TRUE(cyclic.insert({d.nodes, d.reason}).second) << "seed " << seed;
+      if (d.subject != DecisionSubject::kCandidate || d.code != "cyclic") continue;
+      for (const DecisionPlace& place : d.places) {
+        EXPECT_TRUE(cyclic.insert({place.first, place.second}).second) << "seed " << seed;
+      }
     }
   }
 }
@@ -389,9 +393,9 @@ TEST(MakePlan, AReshapeWithoutCommonFactorsIsABarrier) {
 }
 )"));
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"Relu", "Exp"}));
-  ASSERT_EQ(model.plan.decisions.size(), 1u);
-  EXPECT_FALSE(model.plan.decisions[0].chosen);
-  EXPECT_THAT(model.plan.decisions[0].reason, HasSubstr("reshape: "));
+  ASSERT_EQ(model.plan.candidates, 1);
+  EXPECT_EQ(model.plan.decisions.back().verdict, Verdict::kRefused);
+  EXPECT_EQ(model.plan.decisions.back().code, "reshape");
 }
 
 TEST(MakePlan, OpsThatDifferInWhereTheyWriteOnlyAreDifferentKernels) {

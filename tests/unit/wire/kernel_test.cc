@@ -85,6 +85,8 @@ TEST(WireStoredPlan, EveryFieldTravels) {
   EXPECT_EQ(back.key, Sha256("graph:target"));
   EXPECT_EQ(back.full_key, "graph:target");
   EXPECT_EQ(back.plan_bytes, stored.plan_bytes);
+  EXPECT_EQ(back.ledger_bytes, stored.ledger_bytes);
+  EXPECT_EQ(back.plan.candidates, stored.plan.candidates);
   EXPECT_EQ(back.plan.kernels.size(), 2u);
   EXPECT_EQ(back.created_unix_ms, 1234567);
 }

@@ -28,6 +28,8 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<PlanGroup>(), WireFieldCount<v1::PlanGroup>());
   EXPECT_EQ(FieldCount<PlanLaunch>(), WireFieldCount<v1::PlanLaunch>());
   EXPECT_EQ(FieldCount<PlanDecision>(), WireFieldCount<v1::PlanDecision>());
+  EXPECT_EQ(FieldCount<DecisionPlace>(), WireFieldCount<v1::DecisionPlace>());
+  EXPECT_EQ(FieldCount<PlanFlip>(), WireFieldCount<v1::PlanFlip>());
   EXPECT_EQ(FieldCount<PlanFallback>(), WireFieldCount<v1::PlanFallback>());
   EXPECT_EQ(FieldCount<PlanTotals>(), WireFieldCount<v1::PlanTotals>());
   EXPECT_EQ(FieldCount<PlanDevice>(), WireFieldCount<v1::PlanDevice>());
@@ -52,8 +54,20 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
   EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
   EXPECT_EQ(TextOf(wire.op_by_op()),
             "kernels: 6\nlaunches: 7\nactivation_bytes: 8\nweight_bytes: 9\nestimated_us: 10.5\n");
-  EXPECT_EQ(TextOf(wire.decisions(0)),
-            "nodes: 1\nnodes: 2\nchosen: true\nreason: \"fits\"\nbenefit_us: -2.5\n");
+  v1::PlanDecision decision = wire.decisions(0);
+  EXPECT_EQ(decision.first().time_us(), 1.5);
+  EXPECT_EQ(decision.second().stall_us(), 0.75);
+  EXPECT_EQ(decision.together().off_chip_us(), 1.75);
+  for (auto clear : {&v1::PlanDecision::clear_first, &v1::PlanDecision::clear_second,
+                     &v1::PlanDecision::clear_together}) {
+    (decision.*clear)();
+  }
+  EXPECT_EQ(TextOf(decision),
+            "benefit_us: -2.5\nsubject: DECISION_SUBJECT_PAIR\nverdict: VERDICT_NO_GAIN\n"
+            "code: \"no-gain\"\nreason: \"9.1 us together, 6.6 us apart\"\n"
+            "flips {\n  what: \"launch-us\"\n  value: 3.5\n  words: \"if a launch cost\"\n}\n"
+            "places {\n  first_nodes: 1\n  first_nodes: 2\n  second_nodes: 4\n  first_group: 1\n"
+            "  second_group: 1\n  between: 1\n}\ntimes: 12\n");
   EXPECT_EQ(wire.arena_bytes(), 4096);
   EXPECT_EQ(wire.prepared_bytes(), 8192);
   EXPECT_EQ(wire.numerics(), v1::NUMERICS_FAST);
@@ -74,6 +88,12 @@ TEST(WirePlan, BytesAreDeterministicAndReadBack) {
   std::string bytes = PlanToBytes(SamplePlan());
   EXPECT_EQ(bytes, PlanToBytes(SamplePlan()));
   EXPECT_EQ(PlanToBytes(PlanFromBytes(bytes).value()), bytes);
+  // The ledger comes apart, and together with the rest as if it had not.
+  EXPECT_EQ(PlanFromBytes(bytes)->decisions.size(), 0u);
+  std::string ledger = LedgerToBytes(SamplePlan());
+  Plan whole = PlanFromBytes(bytes + ledger).value();
+  EXPECT_EQ(whole.candidates, 34);
+  EXPECT_EQ(LedgerToBytes(whole), ledger);
 }
 
 struct BadPlan {
@@ -125,8 +145,33 @@ TEST(WirePlan, HostileFieldsAreNamed) {
       {"nodes", [](v1::Plan* p) { p->set_nodes(-1); }, "plan.nodes: -1 is negative"},
       {"fallback", [](v1::Plan* p) { p->mutable_fallbacks(0)->set_node(5); },
        "plan.fallbacks: node 5"},
-      {"decision", [](v1::Plan* p) { p->mutable_decisions(0)->set_nodes(0, -1); },
+      {"decision node",
+       [](v1::Plan* p) { p->mutable_decisions(0)->mutable_places(0)->set_second_nodes(0, -1); },
        "plan.decisions: node -1"},
+      {"decision group",
+       [](v1::Plan* p) { p->mutable_decisions(0)->mutable_places(0)->set_second_group(-1); },
+       "plan.decisions: group -1"},
+      {"decision between",
+       [](v1::Plan* p) { p->mutable_decisions(0)->mutable_places(0)->set_between(0, 2); },
+       "plan.decisions: group 2"},
+      {"decision places", [](v1::Plan* p) { p->mutable_decisions(0)->clear_places(); },
+       "plan.decisions[0]: places: none"},
+      {"decision subject", [](v1::Plan* p) { p->mutable_decisions(0)->clear_subject(); },
+       "plan.decisions[0]: subject: unknown value 0; expected 1..3"},
+      {"decision verdict",
+       [](v1::Plan* p) { p->mutable_decisions(0)->set_verdict(static_cast<v1::Verdict>(9)); },
+       "plan.decisions[0]: verdict: unknown value 9; expected 1..5"},
+      {"decision code", [](v1::Plan* p) { p->mutable_decisions(0)->set_code("No Gain"); },
+       "plan.decisions[0]: code: \"No Gain\"; expected lower case letters, digits and '-'"},
+      {"decision terms",
+       [](v1::Plan* p) { p->mutable_decisions(0)->mutable_together()->set_tasks(-1); },
+       "plan.decisions[0]: together: tasks: -1 is negative"},
+      {"decision flip",
+       [](v1::Plan* p) { p->mutable_decisions(0)->mutable_flips(0)->set_value(INFINITY); },
+       "plan.decisions[0]: flips[0]: value: inf is not finite"},
+      {"decision times", [](v1::Plan* p) { p->mutable_decisions(0)->set_times(-1); },
+       "plan.decisions[0]: times: -1 is negative"},
+      {"candidates", [](v1::Plan* p) { p->set_candidates(-1); }, "plan.candidates: -1 is negative"},
       {"totals", [](v1::Plan* p) { p->mutable_totals()->set_kernels(-1); },
        "plan.totals: kernels: -1 is negative"},
   };
@@ -141,7 +186,7 @@ TEST(WirePlan, HostileFieldsAreNamed) {
 
 TEST(WirePlan, DamagedBytesNeverCrash) {
   google::protobuf::LogSilencer no_line_per_broken_string;
-  std::string bytes = PlanToBytes(SamplePlan());
+  std::string bytes = PlanToBytes(SamplePlan()) + LedgerToBytes(SamplePlan());
   int readable = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
     EXPECT_FALSE(PlanFromBytes(std::string_view(bytes).substr(0, i)).ok() && i == 0);

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <queue>
+
+#include "client/fusionctl/explain_output.h"
+#include "client/fusionctl/picture.h"
+#include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/plan_subject.h"
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+namespace {
+
+// Names that a part of a name fits, in an error.
+constexpr size_t kNamed = 4;
+
+// The node that a word of --why means.
+absl::StatusOr<int> FindNode(const PlanExplanation& plan, const std::string& word) {
+  if (word[0] == '#') {
+    int node = -1;
+    auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), node);
+    bool sound = error == std::errc() && end == word.data() + word.size();
+    if (sound && node >= 0 && node < plan.plan.nodes) return node;
+    return InvalidArgument("--why ", QuoteShort(word), ": the plan has nodes #0..#",
+                           plan.plan.nodes - 1);
+  }
+  if (plan.node_names.empty()) {
+    return InvalidArgument("--why ", QuoteShort(word),
+                           ": the names of a plan's nodes are its model's; give the model, or "
+                           "positions #0..#",
+                           plan.plan.nodes - 1);
+  }
+  std::vector<int> whole;
+  std::vector<int> part;
+  for (size_t n = 0; n < plan.node_names.size(); ++n) {
+    if (plan.node_names[n] == word) whole.push_back(static_cast<int>(n));
+    if (plan.node_names[n].find(word) != std::string::npos) part.push_back(static_cast<int>(n));
+  }
+  const std::vector<int>& found = whole.empty() ? part : whole;
+  if (found.size() == 1) return found[0];
+  if (found.empty()) {
+    return InvalidArgument("--why ", QuoteShort(word), ": no node has a name like it");
+  }
+  std::vector<int> named(
+      found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::min(found.size(), kNamed)));
+  return InvalidArgument(
+      "--why ", QuoteShort(word), ": ", found.size(), " nodes fit: ",
+      StrJoin(named, ", ", [&](int n) { return StrCat("#", n, " ", NodeText(plan, n)); }),
+      named.size() < found.size() ? ", ..." : "");
+}
+
+absl::StatusOr<ExplainFilter> FilterOf(const Arguments& arguments, const PlanExplanation& whole) {
+  ExplainFilter filter{.nodes = {}, .group = arguments.group};
+  for (const std::string& word : arguments.why) {
+    ASSIGN_OR_RETURN(int node, FindNode(whole, word));
+    filter.nodes.push_back(node);
+  }
+  if (filter.nodes.size() == 2 && filter.nodes[0] == filter.nodes[1]) {
+    return InvalidArgument("--why: ", QuoteShort(arguments.why[0]), " and ",
+                           QuoteShort(arguments.why[1]), " are the same node");
+  }
+  return filter;
+}
+
+absl::Status WritePictures(const Arguments& arguments, const PlanSubject& subject,
+                           const Client* client, const PlanExplanation& whole, Progress* progress) {
+  if (arguments.dot.empty() && arguments.svg.empty()) return absl::OkStatus();
+  if (!subject.is_model()) {
+    return InvalidArgument(arguments.dot.empty() ? "--svg" : "--dot",
+                           ": the service keeps no graphs; a picture is drawn of a model only");
+  }
+  ASSIGN_OR_RETURN(Graph graph, subject.PlannedGraph(*client, progress));
+  std::string dot = PlanPicture(graph, whole);
+  if (!arguments.dot.empty()) RETURN_IF_ERROR(WriteOptionFile("--dot", arguments.dot, dot));
+  if (arguments.svg.empty()) return absl::OkStatus();
+  progress->Show("drawing");
+  ASSIGN_OR_RETURN(std::string svg, DrawSvg(dot));
+  return WriteOptionFile("--svg", arguments.svg, svg);
+}
+
+// `client` may be null for what needs no service.
+absl::StatusOr<ExitCode> ExplainWith(const Arguments& arguments, const PlanSubject& subject,
+                                     const Client* client, Progress* progress) {
+  progress->Show("planning");
+  ASSIGN_OR_RETURN(PlanExplanation whole, subject.Explain(client, {}));
+  RETURN_IF_ERROR(WritePictures(arguments, subject, client, whole, progress));
+  progress->Clear();
+  if (!arguments.save.empty()) RETURN_IF_ERROR(SaveExplanation(arguments.save, whole));
+  ASSIGN_OR_RETURN(ExplainFilter filter, FilterOf(arguments, whole));
+  bool narrow = !filter.nodes.empty() || filter.group >= 0;
+  PlanExplanation part = whole;
+  if (narrow) {
+    // The same function as the service's.
+    ASSIGN_OR_RETURN(part, Explain(whole.plan, filter));
+    part.plan_key = whole.plan_key;
+    part.node_names = whole.node_names;
+  }
+  if (!arguments.candidates) DropCandidates(&part);
+  if (arguments.json) {
+    PrintJson(ExplanationJson(part));
+  } else if (narrow) {
+    Print(DetailText(whole, part, filter));
+  } else {
+    Print(OverviewText(subject.word(), part));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> RunExplain(const Arguments& arguments, Progress* progress) {
+  ASSIGN_OR_RETURN(PlanSubject subject, PlanSubject::Open(arguments.subject, arguments));
+  if (!subject.needs_service()) return ExplainWith(arguments, subject, nullptr, progress);
+  return WithService(arguments, progress, [&](const Client& client) {
+    return ExplainWith(arguments, subject, &client, progress);
+  });
+}
+
+}  // namespace fusion

@@ -1,0 +1,111 @@
+#include "client/fusionctl/plan_subject.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "client/fusionctl/named_graph.h"
+#include "client/fusionctl/plan_keys.h"
+#include "core/base/file.h"
+#include "core/wire/explanation.h"
+
+namespace fusion {
+namespace {
+
+// The first line of a saved explanation.
+constexpr std::string_view kMagic = "fusion.v1.ExplainPlanResponse\n";
+// Some 500 bytes an entry: of a plan of a hundred thousand nodes.
+constexpr int64_t kMaxSavedBytes = int64_t{1} << 30;
+
+bool IsSaved(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string start(kMagic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == kMagic;
+}
+
+}  // namespace
+
+absl::StatusOr<Digest> FindStoredPlan(const std::string& word, const Client& client) {
+  Digest whole;
+  if (Digest::FromHex(word, &whole)) return whole;
+  ASSIGN_OR_RETURN(std::vector<PlanSummary> plans, client.ListPlans());
+  return FindPlan(word, plans);
+}
+
+absl::StatusOr<bool> IsFileSubject(const std::string& word, const std::string& model_option) {
+  std::error_code ignored;
+  if (std::filesystem::exists(word, ignored)) return true;
+  if (!LooksLikeKey(word)) {
+    return NotFound(QuoteShort(word), " is neither a file nor a plan key of ", kMinKeyDigits,
+                    "..64 hex digits");
+  }
+  if (!model_option.empty()) {
+    return InvalidArgument(model_option, " says how a model is planned; ", QuoteShort(word),
+                           " is the key of a plan, no file");
+  }
+  return false;
+}
+
+absl::StatusOr<PlanSubject> PlanSubject::Open(const std::string& word, const Arguments& arguments) {
+  PlanSubject subject(arguments);
+  subject.word_ = word;
+  ASSIGN_OR_RETURN(bool is_file, IsFileSubject(word, arguments.model_option));
+  if (!is_file) {
+    if (arguments.server.empty() && arguments.store.empty()) {
+      return InvalidArgument("the plan ", word,
+                             " of which service? expected --server ADDRESS or --store DIR");
+    }
+    return subject;
+  }
+  if (!IsSaved(word)) {
+    ASSIGN_OR_RETURN(subject.model_, ModelFile::Load(word));
+    return subject;
+  }
+  absl::StatusOr<std::string> bytes = ReadFile(word, kMaxSavedBytes);
+  if (!bytes.ok()) return BadInput(bytes.status());
+  absl::StatusOr<PlanExplanation> saved =
+      ExplanationFromBytes(std::string_view(*bytes).substr(kMagic.size()));
+  if (!saved.ok()) return BadInput(Annotate(saved.status(), word));
+  subject.saved_ = *std::move(saved);
+  return subject;
+}
+
+absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
+                                                     const ExplainFilter& filter) const {
+  if (saved_.has_value()) {
+    ASSIGN_OR_RETURN(PlanExplanation part, fusion::Explain(saved_->plan, filter));
+    part.plan_key = saved_->plan_key;
+    part.node_names = saved_->node_names;
+    part.cache = saved_->cache;
+    return part;
+  }
+  if (model_ != nullptr) {
+    return client->ExplainPlan(model_->Request(*arguments_, arguments_->options), filter);
+  }
+  ASSIGN_OR_RETURN(Digest key, FindStoredPlan(word_, *client));
+  return client->ExplainPlan(key, filter);
+}
+
+absl::StatusOr<Graph> PlanSubject::PlannedGraph(const Client& client, Progress* progress) const {
+  FusionRequest request = model_->Request(*arguments_, arguments_->options);
+  request.mode = PlanMode::kPlanOnly;
+  request.dumps = {DumpKind::kGraph};
+  ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
+  return NamedGraph(reply);
+}
+
+absl::Status SaveExplanation(const std::string& path, const PlanExplanation& explanation) {
+  return WriteOptionFile("--save", path, StrCat(kMagic, ExplanationToBytes(explanation)));
+}
+
+absl::Status WriteOptionFile(std::string_view option, const std::string& path,
+                             std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << bytes << std::flush;
+  if (file) return absl::OkStatus();
+  return InvalidArgument(option, " ", path, ": ", std::generic_category().message(errno));
+}
+
+}  // namespace fusion

@@ -1,0 +1,85 @@
+#include "core/base/refusal.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace fusion {
+namespace {
+
+constexpr RefusalEntry kTable[] = {
+    {RefusalCode::kCyclic, "cyclic", Verdict::kRefused,
+     "a third group reads from the first and the second reads from it, so it must run in between"},
+    {RefusalCode::kLarge, "large", Verdict::kRefused,
+     "together they have more loop ops than one kernel may have"},
+    {RefusalCode::kWide, "wide", Verdict::kRefused,
+     "together they read more inputs than one kernel may read"},
+    {RefusalCode::kPrepare, "prepare", Verdict::kRefused,
+     "one side is computed from weights alone, once; the other one at every run"},
+    {RefusalCode::kView, "view", Verdict::kRefused,
+     "the first node is a view: every reader looks through it, so nothing is left to fuse"},
+    {RefusalCode::kNoGain, "no-gain", Verdict::kNoGain,
+     "one kernel is estimated to be no faster than two"},
+    {RefusalCode::kSuperseded, "superseded", Verdict::kSuperseded,
+     "it would gain, but one of its sides went into another group"},
+    {RefusalCode::kAlone, "alone", Verdict::kForbidden,
+     "a kernel that held the node failed, so the node is fused with nothing"},
+    {RefusalCode::kPressure, "pressure", Verdict::kForbidden,
+     "compute pressure is high, and the speed-up does not justify the group"},
+    {RefusalCode::kOpByOp, "op-by-op", Verdict::kForbidden,
+     "the request asked for one kernel a node"},
+    {RefusalCode::kReshape, "reshape", Verdict::kRefused,
+     "a value is read under a shape that has no common factors with its own, so from memory"},
+    {RefusalCode::kAlias, "alias", Verdict::kRefused,
+     "an intermediate is read along other dims than it is written"},
+    {RefusalCode::kShift, "shift", Verdict::kRefused,
+     "an intermediate is read at an offset that one loop over both cannot follow"},
+    {RefusalCode::kColumns, "columns", Verdict::kRefused,
+     "blocks would cut packed columns inside their panels"},
+    {RefusalCode::kRoles, "roles", Verdict::kRefused,
+     "products of one loop nest do not agree on rows and columns"},
+    {RefusalCode::kNoBlocks, "no-blocks", Verdict::kRefused,
+     "no dim can be cut so that blocks do not depend on each other"},
+    {RefusalCode::kOnChip, "on-chip", Verdict::kRefused,
+     "the tiles of a block need more memory on chip than a block has"},
+    {RefusalCode::kDependentReduction, "dependent-reduction", Verdict::kRefused,
+     "a reduction uses another one along the same dim, which therefore cannot be streamed"},
+    {RefusalCode::kNeedsFinishedReduction, "needs-finished-reduction", Verdict::kRefused,
+     "an op along a dim needs a finished reduction along it, so the dim cannot be streamed"},
+    {RefusalCode::kCrossing, "crossing", Verdict::kRefused,
+     "an op reads an intermediate at other places along the dim, which cannot be streamed"},
+    {RefusalCode::kNoSchedule, "no-schedule", Verdict::kRefused, "no schedule was found"},
+};
+static_assert(std::size(kTable) == static_cast<size_t>(RefusalCode::kNoSchedule));
+
+}  // namespace
+
+std::span<const RefusalEntry> RefusalTable() { return kTable; }
+
+const RefusalEntry& RefusalRow(RefusalCode code) {
+  FUSION_CHECK(code != RefusalCode::kNone, "no refusal has no row");
+  return kTable[static_cast<size_t>(code) - 1];
+}
+
+const RefusalEntry* FindRefusal(std::string_view word) {
+  const auto* row = std::find_if(std::begin(kTable), std::end(kTable),
+                                 [&](const RefusalEntry& entry) { return entry.word == word; });
+  return row == std::end(kTable) ? nullptr : row;
+}
+
+std::string Refusal::ToString() const {
+  return empty() ? "" : StrCat(RefusalRow(code).word, ": ", words);
+}
+
+Refusal RefusalFrom(std::string_view text) {
+  if (text.empty()) return {};
+  constexpr std::string_view kSeparator = ": ";
+  size_t split = text.find(kSeparator);
+  if (split != std::string_view::npos) {
+    const RefusalEntry* row = FindRefusal(text.substr(0, split));
+    if (row != nullptr) return {row->code, std::string(text.substr(split + kSeparator.size()))};
+  }
+  return {RefusalCode::kNoSchedule, std::string(text)};
+}
+
+}  // namespace fusion

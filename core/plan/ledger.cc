@@ -1,0 +1,421 @@
+#include "core/plan/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "core/plan/flips.h"
+#include "core/plan/group_graph.h"
+#include "core/plan/grouping.h"
+#include "core/plan/planner.h"
+
+namespace fusion {
+namespace {
+
+// Groups on the way between two, in one place of a cyclic pair.
+constexpr size_t kMostBetween = 8;
+
+using Loops = std::vector<LoopId>;
+
+Estimate Sum(const Estimate& a, const Estimate& b) {
+  return {.time_us = a.time_us + b.time_us,
+          .compute_us = a.compute_us + b.compute_us,
+          .product_us = a.product_us + b.product_us,
+          .memory_us = a.memory_us + b.memory_us,
+          .off_chip_us = a.off_chip_us + b.off_chip_us,
+          .stall_us = a.stall_us + b.stall_us,
+          .launch_us = a.launch_us + b.launch_us,
+          .tiling_loss_us = a.tiling_loss_us + b.tiling_loss_us,
+          .flops = a.flops + b.flops,
+          .activation_bytes = a.activation_bytes + b.activation_bytes,
+          .recompute_bytes = a.recompute_bytes + b.recompute_bytes,
+          .weight_bytes = a.weight_bytes + b.weight_bytes,
+          .on_chip_bytes = std::max(a.on_chip_bytes, b.on_chip_bytes),
+          .tasks = a.tasks + b.tasks,
+          .waves = a.waves + b.waves};
+}
+
+int64_t Traffic(const Estimate& e) { return e.activation_bytes + e.recompute_bytes; }
+
+/// Writes the entries of one plan.
+class Ledger {
+ public:
+  Ledger(const std::vector<Loops>& by_node, const std::vector<Considered>& considered,
+         const PlanOptions& options, const std::map<NodeId, std::string>& alone,
+         GroupEvaluator* evaluator, PlannedModel* model)
+      : by_node_(by_node),
+        considered_(considered),
+        options_(options),
+        alone_(alone),
+        evaluator_(*evaluator),
+        flips_(evaluator),
+        program_(evaluator->program()),
+        groups_(model->groups),
+        plan_(model->plan) {
+    for (size_t i = 0; i < considered.size(); ++i) {
+      if (!considered[i].refusal.empty()) continue;
+      for (const Loops* side : {&considered[i].first, &considered[i].second}) {
+        winner_of_.try_emplace(*side, i);
+      }
+    }
+  }
+
+  absl::Status AddGroups() {
+    std::vector<std::vector<size_t>> parts = PartsOfGroups();
+    for (size_t g = 0; g < groups_.size(); ++g) RETURN_IF_ERROR(AddGroup(g, parts[g]));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddPairs(const Graph& graph) {
+    GroupGraph order(program_, groups_);
+    std::vector<std::vector<int>> between = order.Between(kMostBetween);
+    for (size_t e = 0; e < order.edges().size(); ++e) {
+      auto [writer, reader] = order.edges()[e];
+      RETURN_IF_ERROR(AddPair(writer, reader, std::move(between[e])));
+    }
+    return AddViews(graph, order.edges());
+  }
+
+  absl::Status AddCandidates() {
+    plan_.candidates = static_cast<int64_t>(considered_.size());
+    for (const Considered& c : considered_) RETURN_IF_ERROR(AddCandidate(c));
+    return absl::OkStatus();
+  }
+
+  void Finish() {
+    for (auto* part : {&entries_[0], &entries_[1], &entries_[2]}) {
+      std::move(part->begin(), part->end(), std::back_inserter(plan_.decisions));
+    }
+  }
+
+ private:
+  // Equal keys are equal entries: which ops, how they are connected, on which side each is, and
+  // why.
+  using EntryKey = std::pair<std::vector<int>, std::string>;
+  struct HashOfKey {
+    size_t operator()(const EntryKey& key) const {
+      size_t hash = std::hash<std::string>()(key.second);
+      for (int k : key.first) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
+      return hash ^ hash >> 32;
+    }
+  };
+
+  static size_t Index(int g) { return static_cast<size_t>(g); }
+
+  std::vector<PlanDecision>& EntriesOf(DecisionSubject subject) {
+    constexpr size_t kOrder[] = {2, 0, 1};  // as Plan::decisions says
+    return entries_[kOrder[static_cast<size_t>(subject)]];
+  }
+
+  EntryKey KeyOf(DecisionSubject subject, const Loops& first, const Loops& second,
+                 std::string why) {
+    Loops both = Union(first, second);
+    std::vector<int> key = evaluator_.Key(both);
+    key.push_back(static_cast<int>(subject));
+    size_t b = 0;
+    for (LoopId l : both) {
+      bool in_second = b < second.size() && second[b] == l;
+      b += in_second ? 1 : 0;
+      key.push_back(in_second ? 1 : 0);
+    }
+    return {std::move(key), std::move(why)};
+  }
+
+  // The entry with that key, fresh if it has no places yet; null: there are too many.
+  PlanDecision* Entry(DecisionSubject subject, EntryKey key) {
+    std::vector<PlanDecision>& entries = EntriesOf(subject);
+    bool full = subject == DecisionSubject::kCandidate && entries.size() >= kMaxCandidateEntries;
+    auto known = entry_of_.find(key);
+    if (known == entry_of_.end()) {
+      if (full) return nullptr;
+      known = entry_of_.emplace(std::move(key), entries.size()).first;
+      entries.push_back({.subject = subject});
+    }
+    PlanDecision& entry = entries[known->second];
+    ++entry.times;
+    return &entry;
+  }
+
+  static void SetRefusal(const Refusal& refusal, PlanDecision* entry) {
+    entry->verdict = refusal.verdict();
+    if (refusal.empty()) return;
+    entry->code = RefusalRow(refusal.code).word;
+    entry->reason = refusal.words;
+  }
+
+  // ---- groups ----
+
+  // By group the sets of by_node_ that it holds ops of.
+  std::vector<std::vector<size_t>> PartsOfGroups() const {
+    std::vector<int> part_of(program_.ops.size(), -1);
+    for (size_t p = 0; p < by_node_.size(); ++p) {
+      for (LoopId l : by_node_[p]) part_of[Index(l)] = static_cast<int>(p);
+    }
+    std::vector<std::vector<size_t>> out(groups_.size());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      std::set<int> parts;
+      for (LoopId l : groups_[g]) parts.insert(part_of[Index(l)]);
+      parts.erase(-1);
+      out[g].assign(parts.begin(), parts.end());
+    }
+    return out;
+  }
+
+  absl::Status AddGroup(size_t g, const std::vector<size_t>& parts) {
+    const Loops& loops = groups_[g];
+    const Estimate& whole = plan_.groups[g].estimate;
+    // A group that only packs a weight has no ops: its label tells it from others.
+    EntryKey key = loops.empty() ? EntryKey{{}, plan_.groups[g].label}
+                                 : KeyOf(DecisionSubject::kGroup, loops, {}, "");
+    PlanDecision* entry = Entry(DecisionSubject::kGroup, std::move(key));
+    entry->places.push_back({.first_group = static_cast<int>(g)});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    if (loops.empty()) {
+      entry->reason =
+          "lays a weight out as the kernels that read it want it, once per set of weights";
+      return absl::OkStatus();
+    }
+    Estimate apart;
+    for (size_t p : parts) {
+      Loops inside;
+      std::set_intersection(loops.begin(), loops.end(), by_node_[p].begin(), by_node_[p].end(),
+                            std::back_inserter(inside));
+      ASSIGN_OR_RETURN(const GroupVerdict* part, evaluator_.Evaluate(inside));
+      apart = Sum(apart, part->estimate);
+    }
+    entry->first = apart;
+    entry->together = whole;
+    entry->benefit_us = apart.time_us - whole.time_us;
+    if (parts.size() < 2) {
+      entry->reason = StrCat("one node, ", MicrosecondsText(whole.time_us),
+                             ": none of its neighbours joins it, as the pairs say");
+      return absl::OkStatus();
+    }
+    entry->reason = StrCat(
+        "gains ", MicrosecondsText(entry->benefit_us), " of ", MicrosecondsText(apart.time_us),
+        ": ", parts.size() - 1, parts.size() == 2 ? " launch and " : " launches and ",
+        Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node");
+    entry->flips = SlackFlips(whole.time_us, apart.time_us);
+    return absl::OkStatus();
+  }
+
+  // ---- pairs ----
+
+  absl::Status AddPair(int writer, int reader, std::vector<int> between) {
+    const Loops& first = groups_[Index(writer)];
+    const Loops& second = groups_[Index(reader)];
+    Refusal refusal = BeforeSchedules(first, second, between.size());
+    const GroupVerdict* together = nullptr;
+    if (refusal.empty()) {
+      ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(first, second)));
+      ASSIGN_OR_RETURN(refusal, AfterSchedules(first, second, *together));
+    }
+    PlanDecision* entry = Entry(DecisionSubject::kPair,
+                                KeyOf(DecisionSubject::kPair, first, second, refusal.ToString()));
+    entry->places.push_back(
+        {.first_group = writer, .second_group = reader, .between = std::move(between)});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    SetRefusal(refusal, entry);
+    RETURN_IF_ERROR(SetTerms(first, second, together, entry));
+    RETURN_IF_ERROR(SetFlips(first, second, refusal, entry));
+    return flips_.AddTried(first, second, refusal, entry);
+  }
+
+  // What stands against joining two groups whatever their schedule.
+  Refusal BeforeSchedules(const Loops& first, const Loops& second, size_t between) const {
+    if (options_.fusion == FusionMode::kOpByOp) {
+      return Refuse(RefusalCode::kOpByOp, "the request asked for one kernel a node");
+    }
+    if (evaluator_.AreConstant(first) != evaluator_.AreConstant(second)) {
+      return Refuse(RefusalCode::kPrepare, "the first is computed from weights alone, once");
+    }
+    for (const Loops* side : {&first, &second}) {
+      for (LoopId l : *side) {
+        auto failed = alone_.find(program_.op(l).origin);
+        if (failed == alone_.end()) continue;
+        return Refuse(RefusalCode::kAlone, "a kernel of a node failed: ", failed->second);
+      }
+    }
+    if (first.size() + second.size() > kMostOps) {
+      return Refuse(RefusalCode::kLarge, first.size() + second.size(),
+                    " loop ops; one kernel has at most ", kMostOps);
+    }
+    std::string wide = TooWide(program_, Union(first, second));
+    if (!wide.empty()) return Refuse(RefusalCode::kWide, wide);
+    if (between > 0) {
+      return Refuse(RefusalCode::kCyclic, between == kMostBetween ? "at least " : "", between,
+                    between == 1 ? " group lies" : " groups lie", " between the two");
+    }
+    return {};
+  }
+
+  absl::StatusOr<Refusal> AfterSchedules(const Loops& first, const Loops& second,
+                                         const GroupVerdict& together) {
+    if (!together.refusal.empty()) return together.refusal;
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+    double apart_us = a->estimate.time_us + b->estimate.time_us;
+    double together_us = together.estimate.time_us;
+    if (apart_us - together_us <= kMinGainUs) {
+      return Refuse(RefusalCode::kNoGain, TimesText(together_us, apart_us));
+    }
+    if (IsHighPressure(options_.hints.compute_pressure) &&
+        apart_us <= kPressureSpeedup * together_us) {
+      return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
+    }
+    return Refuse(RefusalCode::kSuperseded, "would gain ", MicrosecondsText(apart_us - together_us),
+                  "; the plan as a whole was found with other merges");
+  }
+
+  // A view belongs to the group of one of its readers, and the others read through it as well.
+  absl::Status AddViews(const Graph& graph, const std::vector<std::pair<int, int>>& edges) {
+    std::vector<std::vector<int>> groups_of(graph.nodes().size());
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      for (int n : plan_.groups[g].nodes) groups_of[Index(n)].push_back(static_cast<int>(g));
+    }
+    std::set<std::pair<int, int>> known(edges.begin(), edges.end());
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      for (TensorId t : graph.nodes()[n].inputs) {
+        NodeId from = t == kNoTensor ? kNoNode : graph.tensor(t).producer;
+        if (from == kNoNode) continue;
+        for (int a : groups_of[Index(from)]) {
+          for (int b : groups_of[n]) {
+            if (a != b && known.insert({a, b}).second) RETURN_IF_ERROR(AddView(a, b));
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddView(int first, int second) {
+    const Loops& a = groups_[Index(first)];
+    const Loops& b = groups_[Index(second)];
+    Refusal refusal = Refuse(RefusalCode::kView,
+                             "0 B pass between the two: what the first looks at through a view, "
+                             "the second looks at itself");
+    EntryKey key{evaluator_.Key(a), refusal.ToString()};
+    for (int k : evaluator_.Key(b)) key.first.push_back(k);
+    PlanDecision* entry = Entry(DecisionSubject::kPair, std::move(key));
+    entry->places.push_back({.first_group = first, .second_group = second});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    SetRefusal(refusal, entry);
+    return SetTerms(a, b, nullptr, entry);
+  }
+
+  // ---- candidates ----
+
+  absl::Status AddCandidate(const Considered& c) {
+    PlanDecision* entry =
+        Entry(DecisionSubject::kCandidate,
+              KeyOf(DecisionSubject::kCandidate, c.first, c.second, c.refusal.ToString()));
+    if (entry == nullptr) return absl::OkStatus();
+    bool fresh = entry->places.empty();
+    if (entry->places.size() < kMaxCandidatePlaces) {
+      entry->places.push_back({.first = Nodes(c.first), .second = Nodes(c.second)});
+    }
+    if (!fresh) return absl::OkStatus();
+    SetRefusal(c.refusal, entry);
+    const GroupVerdict* together = nullptr;
+    bool possible = c.refusal.code != RefusalCode::kLarge && c.refusal.code != RefusalCode::kWide &&
+                    c.refusal.code != RefusalCode::kAlone && c.refusal.code != RefusalCode::kCyclic;
+    if (possible) {
+      ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(c.first, c.second)));
+    }
+    if (c.second.empty()) {  // a group that was taken apart again
+      entry->together = together->estimate;
+      return SetFlips(c.first, c.second, c.refusal, entry);
+    }
+    RETURN_IF_ERROR(SetTerms(c.first, c.second, together, entry));
+    if (c.refusal.empty()) entry->reason = StrCat("gains ", MicrosecondsText(entry->benefit_us));
+    return SetFlips(c.first, c.second, c.refusal, entry);
+  }
+
+  // ---- terms and changes ----
+
+  std::vector<int> Nodes(const Loops& loops) const {
+    std::set<int> nodes;
+    for (LoopId l : loops) nodes.insert(program_.op(l).origin);
+    nodes.erase(kNoNode);
+    return {nodes.begin(), nodes.end()};
+  }
+
+  // `together` null: no kernel can hold both.
+  absl::Status SetTerms(const Loops& first, const Loops& second, const GroupVerdict* together,
+                        PlanDecision* entry) {
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+    entry->first = a->estimate;
+    entry->second = b->estimate;
+    if (together == nullptr || !together->refusal.empty()) return absl::OkStatus();
+    entry->together = together->estimate;
+    entry->benefit_us = a->estimate.time_us + b->estimate.time_us - together->estimate.time_us;
+    return absl::OkStatus();
+  }
+
+  absl::Status SetFlips(const Loops& first, const Loops& second, const Refusal& refusal,
+                        PlanDecision* entry) {
+    if (refusal.code == RefusalCode::kSuperseded) return AddWinnerFlip(first, second, entry);
+    return flips_.SetKnown(first, second, refusal, entry);
+  }
+
+  // How much a candidate would have had to gain to come before the one that took a side of it.
+  absl::Status AddWinnerFlip(const Loops& first, const Loops& second, PlanDecision* entry) {
+    size_t earliest = considered_.size();
+    for (const Loops* side : {&first, &second}) {
+      auto winner = winner_of_.find(*side);
+      if (winner != winner_of_.end()) earliest = std::min(earliest, winner->second);
+    }
+    if (earliest == considered_.size()) return absl::OkStatus();
+    const Considered& c = considered_[earliest];
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(c.first));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(c.second));
+    ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(c.first, c.second)));
+    double gain_us = a->estimate.time_us + b->estimate.time_us - both->estimate.time_us;
+    entry->flips.push_back(
+        {"gain-us", gain_us,
+         StrCat("weighed first if it gained more than the merge that took a side of it, ",
+                MicrosecondsText(gain_us), " (it would gain ", MicrosecondsText(entry->benefit_us),
+                ")")});
+    return absl::OkStatus();
+  }
+
+  const std::vector<Loops>& by_node_;
+  const std::vector<Considered>& considered_;
+  const PlanOptions& options_;
+  const std::map<NodeId, std::string>& alone_;
+  GroupEvaluator& evaluator_;
+  FlipFinder flips_;
+  const Program& program_;
+  const std::vector<Loops>& groups_;
+  Plan& plan_;
+  std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
+  std::unordered_map<EntryKey, size_t, HashOfKey> entry_of_;
+  std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it
+};
+
+}  // namespace
+
+std::string TimesText(double together_us, double apart_us) {
+  return StrCat(MicrosecondsText(together_us), " together, ", MicrosecondsText(apart_us), " apart");
+}
+
+std::string SpeedupText(double speedup) {
+  return StrCat("speed-up ", std::round(speedup * 1000) / 1000, " is below ", kPressureSpeedup,
+                " and compute pressure is high");
+}
+
+absl::Status WriteLedger(const Graph& graph, const std::vector<std::vector<LoopId>>& by_node,
+                         const std::vector<Considered>& considered, const PlanOptions& options,
+                         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator,
+                         PlannedModel* model) {
+  Ledger ledger(by_node, considered, options, alone, evaluator, model);
+  RETURN_IF_ERROR(ledger.AddGroups());
+  RETURN_IF_ERROR(ledger.AddPairs(graph));
+  RETURN_IF_ERROR(ledger.AddCandidates());
+  ledger.Finish();
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

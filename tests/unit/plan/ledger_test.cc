@@ -1,0 +1,396 @@
+#include "core/plan/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/benefit/estimate.h"
+#include "core/graph/builder.h"
+#include "core/graph/canonical.h"
+#include "core/graph/text.h"
+#include "core/plan/flips.h"
+#include "core/plan/group_graph.h"
+#include "core/plan/grouping.h"
+#include "core/plan/planner.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/whole_program.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::HasSubstr;
+
+Graph Parse(std::string_view text) {
+  auto graph = ParseGraph(text);
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  return *std::move(graph);
+}
+
+PlannedModel PlanOf(const Graph& graph, const DeviceSpec& device, const PlanOptions& options = {},
+                    const std::map<NodeId, std::string>& alone = {}) {
+  auto model = MakePlan(graph, device, options, nullptr, alone);
+  FUSION_CHECK(model.ok(), Message(model.status()));
+  return *std::move(model);
+}
+
+DeviceSpec Cpu() { return DeviceNamed("intel-skylake-server", 2); }
+
+Graph RandomCanonical(uint64_t seed) { return Canonicalise(RandomGraph(seed)).value().graph; }
+
+// The entries about two groups, by the groups.
+std::map<std::pair<int, int>, const PlanDecision*> PairsOf(const Plan& plan) {
+  std::map<std::pair<int, int>, const PlanDecision*> out;
+  for (const PlanDecision& d : plan.decisions) {
+    if (d.subject != DecisionSubject::kPair) continue;
+    for (const DecisionPlace& place : d.places) {
+      EXPECT_TRUE(out.try_emplace({place.first_group, place.second_group}, &d).second);
+    }
+  }
+  return out;
+}
+
+bool HasNumber(std::string_view text) {
+  return text.find_first_of("0123456789") != std::string_view::npos;
+}
+
+// Two products whose intermediate does not fit a small cache.
+constexpr const char* kTwoProducts = R"(graph "g" {
+  %0 = input "x" : f32[128,64]
+  %1 = weight "w1" : f32[64,256]
+  %2 = weight "w2" : f32[256,64]
+  %3 = MatMul(%0, %1) : f32[128,256]  "" @ "up"
+  %4 = Relu(%3) : f32[128,256]  "" @ "act"
+  %5 = MatMul(%4, %2) : f32[128,64]  "" @ "down"
+  output %5
+}
+)";
+
+// `layers` times the same work, so large that every layer is two kernels.
+Graph Layers(int layers) {
+  GraphBuilder builder;
+  TensorId at = builder.AddInput("x", {DType::kF32, Shape{128, 768}});
+  for (int i = 0; i < layers; ++i) {
+    TensorId up = builder.AddWeight(StrCat("up", i), {DType::kF32, Shape{768, 3072}});
+    TensorId down = builder.AddWeight(StrCat("down", i), {DType::kF32, Shape{3072, 768}});
+    TensorId hidden = builder.AddNode("MatMul", {at, up}).value();
+    hidden = builder.AddNode("Relu", {hidden}).value();
+    TensorId out = builder.AddNode("MatMul", {hidden, down}).value();
+    at = builder.AddNode("Add", {at, out}).value();
+  }
+  builder.MarkOutput(at);
+  return builder.Build().value();
+}
+
+TEST(Ledger, EveryGroupAndEveryAdjacentPairIsExplainedWithNumbers) {
+  std::set<std::string> codes;
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
+    Graph graph = RandomCanonical(seed);
+    PlanOptions options{.fusion = seed % 10 == 0 ? FusionMode::kOpByOp : FusionMode::kFused,
+                        .hints = {.compute_pressure = seed % 7 == 0 ? 0.9 : 0.0}};
+    PlannedModel model = PlanOf(graph, Cpu(), options);
+    const Plan& plan = model.plan;
+    std::set<int> explained;
+    for (const PlanDecision& d : plan.decisions) {
+      EXPECT_GE(d.times, static_cast<int64_t>(d.places.size()));
+      if (d.subject != DecisionSubject::kGroup) continue;
+      EXPECT_EQ(d.verdict, Verdict::kChosen);
+      for (const DecisionPlace& place : d.places) explained.insert(place.first_group);
+      if (d.together.has_value()) {
+        EXPECT_TRUE(HasNumber(d.reason)) << d.reason;
+      }
+    }
+    EXPECT_EQ(explained.size(), plan.groups.size()) << "seed " << seed;
+    std::map<std::pair<int, int>, const PlanDecision*> pairs = PairsOf(plan);
+    GroupGraph order(model.program, model.groups);
+    for (const auto& edge : order.edges()) {
+      auto entry = pairs.find(edge);
+      ASSERT_NE(entry, pairs.end()) << "seed " << seed;
+      const PlanDecision& d = *entry->second;
+      codes.insert(d.code);
+      EXPECT_NE(d.verdict, Verdict::kChosen);
+      EXPECT_NE(FindRefusal(d.code), nullptr) << d.code;
+      EXPECT_NE(d.reason, "");
+      EXPECT_TRUE(d.first.has_value() && d.second.has_value());
+      EXPECT_FALSE(d.flips.empty()) << "seed " << seed << ": " << d.code << ": " << d.reason;
+    }
+  }
+  EXPECT_THAT(codes, testing::IsSupersetOf({"no-gain", "op-by-op"}));
+}
+
+// Adjacent nodes of the graph in different groups, views between them or not.
+TEST(Ledger, AdjacentNodesInDifferentGroupsHaveAPair) {
+  int met = 0;
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
+    Graph graph = RandomCanonical(seed);
+    Plan plan = PlanOf(graph, Cpu()).plan;
+    std::vector<std::set<int>> groups_of(graph.nodes().size());
+    for (size_t g = 0; g < plan.groups.size(); ++g) {
+      for (int n : plan.groups[g].nodes) {
+        groups_of[static_cast<size_t>(n)].insert(static_cast<int>(g));
+      }
+    }
+    std::map<std::pair<int, int>, const PlanDecision*> pairs = PairsOf(plan);
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      for (TensorId t : graph.nodes()[n].inputs) {
+        NodeId from = t == kNoTensor ? kNoNode : graph.tensor(t).producer;
+        if (from == kNoNode) continue;
+        for (int a : groups_of[static_cast<size_t>(from)]) {
+          for (int b : groups_of[n]) {
+            if (a == b) continue;
+            ++met;
+            EXPECT_TRUE(pairs.contains({a, b})) << "seed " << seed << " node " << n;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(met, 40);
+}
+
+// Graphs some of whose groups gain nothing from joining, and their devices.
+std::vector<std::pair<Graph, DeviceSpec>> NoGainCorpus() {
+  std::vector<std::pair<Graph, DeviceSpec>> out;
+  for (uint64_t seed = 1; seed <= 200; ++seed) out.emplace_back(RandomCanonical(seed), Cpu());
+  for (int64_t bytes : {16384, 32768, 65536, 131072}) {
+    DeviceSpec small = Cpu();
+    for (MemoryLevel& level : small.levels) {
+      if (!level.shared && level.bytes > bytes) level.bytes = bytes;
+    }
+    out.emplace_back(Parse(kTwoProducts), small);
+  }
+  out.emplace_back(Layers(2), Cpu());
+  return out;
+}
+
+// What a no-gain entry says about launches is so: with that cost the two are planned as one.
+TEST(Ledger, ADearerLaunchTurnsNoGainAsItSays) {
+  int turned = 0;
+  for (const auto& [graph, device] : NoGainCorpus()) {
+    PlannedModel model = PlanOf(graph, device);
+    for (const auto& [groups, d] : PairsOf(model.plan)) {
+      if (d->code != "no-gain") continue;
+      auto flip = std::find_if(d->flips.begin(), d->flips.end(),
+                               [](const PlanFlip& f) { return f.what == "launch-us"; });
+      ASSERT_NE(flip, d->flips.end()) << "two launches become one";
+      ++turned;
+      std::vector<LoopId> both;
+      for (int g : {groups.first, groups.second}) {
+        const std::vector<LoopId>& loops = model.groups[static_cast<size_t>(g)];
+        both.insert(both.end(), loops.begin(), loops.end());
+      }
+      std::sort(both.begin(), both.end());
+      for (double part : {0.99, 1.01}) {
+        DeviceSpec other = device;
+        other.launch_s = flip->value * part * 1e-6;
+        PlanOptions options;
+        GroupEvaluator evaluator(model.program, other, options, nullptr);
+        double gain_us = -(*evaluator.Evaluate(both))->estimate.time_us;
+        for (int g : {groups.first, groups.second}) {
+          gain_us += (*evaluator.Evaluate(model.groups[static_cast<size_t>(g)]))->estimate.time_us;
+        }
+        EXPECT_EQ(gain_us > kMinGainUs, part > 1) << flip->words;
+      }
+    }
+  }
+  EXPECT_GE(turned, 5);
+}
+
+// The same of memory, for kernels that stay cut as they are.
+TEST(Ledger, MemoryOfThatSpeedTurnsNoGainAsItSays) {
+  int turned = 0;
+  for (const auto& [graph, device] : NoGainCorpus()) {
+    PlannedModel model = PlanOf(graph, device);
+    PlanOptions options;
+    GroupEvaluator evaluator(model.program, device, options, nullptr);
+    for (const auto& [groups, d] : PairsOf(model.plan)) {
+      if (d->code != "no-gain") continue;
+      for (const PlanFlip& flip : d->flips) {
+        if (flip.what != "memory-gb-per-s") continue;
+        ++turned;
+        const std::vector<LoopId>& first = model.groups[static_cast<size_t>(groups.first)];
+        const std::vector<LoopId>& second = model.groups[static_cast<size_t>(groups.second)];
+        std::vector<LoopId> both = first;
+        both.insert(both.end(), second.begin(), second.end());
+        std::sort(both.begin(), both.end());
+        double factor = flip.value * 1e9 / device.levels.back().total_bytes_per_s;
+        bool slower = factor < 1;
+        for (double part : {0.99, 1.01}) {
+          DeviceSpec other = device;
+          for (MemoryLevel& level : other.levels) {
+            level.bytes_per_s *= factor * part;
+            level.total_bytes_per_s *= factor * part;
+          }
+          auto time_us = [&](const std::vector<LoopId>& loops) {
+            const GroupChoice* choice = evaluator.Choose(loops).value();
+            return EstimateKernel(choice->lowered.schedule, other).time_us;
+          };
+          double gain_us = time_us(first) + time_us(second) - time_us(both);
+          EXPECT_EQ(gain_us > kMinGainUs, slower == (part < 1)) << flip.words;
+        }
+      }
+    }
+  }
+  EXPECT_GE(turned, 5);
+}
+
+constexpr const char* kLongRows = R"(graph "rows" {
+  %0 = input "x" : f32[64,50000]
+  %1 = Softmax(%0) {axis=-1} : f32[64,50000]  "" @ "softmax"
+  %2 = Exp(%1) : f32[64,50000]  "" @ "exp"
+  output %2
+}
+)";
+
+TEST(Ledger, MemoryOnChipOfThatSizeGivesAPlace) {
+  DeviceSpec device = DeviceNamed("a100", 0);
+  Plan plan = PlanOf(Parse(kLongRows), device).plan;
+  const PlanFlip* flip = nullptr;
+  for (const PlanDecision& d : plan.decisions) {
+    if (d.subject != DecisionSubject::kPair || d.code != "on-chip") continue;
+    for (const PlanFlip& f : d.flips) {
+      if (f.what == "on-chip-bytes" && flip == nullptr) flip = &f;
+    }
+  }
+  ASSERT_NE(flip, nullptr) << "something has no place";
+  EXPECT_THAT(flip->words, HasSubstr(StrCat("of ", device.staged_level)));
+  auto refusals = [&](double bytes) {
+    DeviceSpec other = device;
+    for (MemoryLevel& level : other.levels) {
+      if (level.name == device.staged_level) {
+        level.bytes = static_cast<int64_t>(bytes);
+        level.headroom = 1;
+      }
+    }
+    auto count = [&](const Plan& p) {
+      return std::count_if(p.decisions.begin(), p.decisions.end(),
+                           [](const PlanDecision& d) { return d.code == "on-chip"; });
+    };
+    return count(PlanOf(Parse(kLongRows), other).plan);
+  };
+  EXPECT_LT(refusals(flip->value), refusals(flip->value - 1));
+}
+
+// Rows of a block of products so wide that no block of the device leaves room for them.
+constexpr const char* kWideProduct = R"(graph "wide" {
+  %0 = input "x" : f32[512,256]
+  %1 = weight "w" : f32[256,8192]
+  %2 = MatMul(%0, %1) : f32[512,8192]  "" @ "mm"
+  %3 = Softmax(%2) {axis=-1} : f32[512,8192]  "" @ "softmax"
+  output %3
+}
+)";
+
+TEST(Ledger, TilesOfThatLengthHaveAPlaceAndLongerOnesHaveNot) {
+  DeviceSpec device = DeviceNamed("a100", 0);
+  absl::StatusOr<WholeProgram> whole = AsOneGroup(BuildProgram(Parse(kWideProduct)).value());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  std::optional<FitProbe> probe = ProbeFit(whole->group, device, {});
+  ASSERT_TRUE(probe.has_value());
+  ASSERT_GT(probe->tile, 0) << "one row has a place";
+  EXPECT_LT(probe->tile, probe->tried_tile);
+  std::vector<PlanFlip> flips = FitFlips(*probe);
+  ASSERT_GE(flips.size(), 2u);
+  EXPECT_EQ(flips[0].what, "tile-elements");
+  EXPECT_EQ(flips[0].value, static_cast<double>(probe->tile));
+  EXPECT_EQ(flips[1].what, "on-chip-bytes");
+  ASSERT_FALSE(probe->lacking.empty());
+  EXPECT_GT(probe->lacking[0].needed_bytes, probe->lacking[0].usable_bytes);
+  // Behind caches everything has a place.
+  EXPECT_FALSE(ProbeFit(whole->group, Cpu(), {}).has_value());
+}
+
+// A value that is returned must be written, which no block of rows can do alone: the ledger says so
+// where that is what costs the gain.
+TEST(Ledger, AResultThatIsNotReturnedTurnsItAsItSays) {
+  std::string text = R"(graph "g" {
+  %0 = input "mask" : f32[128]
+  %1 = input "x" : f32[8,256,64]
+  %2 = input "y" : f32[8,64,128]
+  %3 = Neg(%0) : f32[128]  "" @ "mask"
+  %4 = MatMul(%1, %2) : f32[8,256,128]  "" @ "scores"
+  %5 = Add(%4, %3) : f32[8,256,128]  "" @ "add"
+  output %5
+)";
+  Plan returned = PlanOf(Parse(text + "  output %3\n}\n"), Cpu()).plan;
+  ASSERT_EQ(returned.totals.kernels, 2);
+  const PlanDecision& d = *PairsOf(returned).at({0, 1});
+  EXPECT_EQ(d.code, "no-gain");
+  ASSERT_FALSE(d.flips.empty());
+  EXPECT_EQ(d.flips[0].what, "outside-readers");
+  EXPECT_THAT(d.flips[0].words, HasSubstr("if the result of Neg were not returned"));
+  EXPECT_EQ(PlanOf(Parse(text + "}\n"), Cpu()).plan.totals.kernels, 1);
+}
+
+TEST(Ledger, HighComputePressureIsTheReasonItGives) {
+  Plan plan = PlanOf(Parse(kTwoProducts), Cpu(), {.hints = {.compute_pressure = 0.9}}).plan;
+  auto forbidden = [](const PlanDecision& d) {
+    return d.subject == DecisionSubject::kPair && d.code == "pressure" &&
+           d.verdict == Verdict::kForbidden && d.benefit_us > kMinGainUs && !d.flips.empty() &&
+           d.flips[0].what == "compute-pressure";
+  };
+  EXPECT_TRUE(std::any_of(plan.decisions.begin(), plan.decisions.end(), forbidden));
+}
+
+TEST(Ledger, CyclicPairsNameWhatLiesBetween) {
+  Plan plan = PlanOf(Parse(R"(graph "g" {
+  %0 = input "x" : f32[6,35]
+  %1 = Exp(%0) : f32[6,35]  "" @ "first"
+  %2 = Reshape(%1) {shape=[10, 21]} : f32[10,21]  "" @ "there"
+  %3 = Neg(%2) : f32[10,21]  "" @ "between"
+  %4 = Reshape(%3) {shape=[6, 35]} : f32[6,35]  "" @ "back"
+  %5 = Add(%1, %4) : f32[6,35]  "" @ "last"
+  output %5
+}
+)"),
+                     Cpu())
+                  .plan;
+  std::map<std::pair<int, int>, const PlanDecision*> pairs = PairsOf(plan);
+  ASSERT_EQ(pairs.size(), 3u);
+  const PlanDecision& d = *pairs.at({0, 2});
+  EXPECT_EQ(d.code, "cyclic");
+  EXPECT_EQ(d.reason, "1 group lies between the two");
+  EXPECT_EQ(d.places[0].between, std::vector<int>{1});
+  EXPECT_EQ(pairs.at({0, 1})->code, "reshape");
+}
+
+TEST(Ledger, NodesThatStayAloneSayWhichFailureItWas) {
+  Plan plan = PlanOf(Parse(kTwoProducts), Cpu(), {}, {{1, "g++ died"}}).plan;
+  bool told = false;
+  for (const PlanDecision& d : plan.decisions) {
+    if (d.subject != DecisionSubject::kPair || d.code != "alone") continue;
+    told = true;
+    EXPECT_EQ(d.verdict, Verdict::kForbidden);
+    EXPECT_THAT(d.reason, HasSubstr("g++ died"));
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST(Ledger, EqualEntriesOfLayersAreStoredOnce) {
+  Plan few = PlanOf(Layers(4), Cpu()).plan;
+  Plan many = PlanOf(Layers(24), Cpu()).plan;
+  ASSERT_GT(many.groups.size(), 5 * few.groups.size());
+  EXPECT_EQ(many.decisions.size(), few.decisions.size());
+  EXPECT_GT(many.candidates, 5 * few.candidates);
+  int64_t most = 0;
+  for (const PlanDecision& d : many.decisions) most = std::max(most, d.times);
+  EXPECT_GE(most, 23);
+}
+
+TEST(Ledger, CandidatesBeyondTheBoundAreOnlyCounted) {
+  Plan plan = PlanOf(Layers(200), Cpu()).plan;
+  for (const PlanDecision& d : plan.decisions) {
+    if (d.subject != DecisionSubject::kCandidate) continue;
+    EXPECT_LE(d.places.size(), kMaxCandidatePlaces);
+  }
+  auto counted = [&](const PlanDecision& d) {
+    return d.subject == DecisionSubject::kCandidate &&
+           d.times > static_cast<int64_t>(d.places.size());
+  };
+  EXPECT_TRUE(std::any_of(plan.decisions.begin(), plan.decisions.end(), counted));
+}
+
+}  // namespace
+}  // namespace fusion
