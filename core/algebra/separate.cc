@@ -100,7 +100,7 @@ std::vector<Term> Separator::Node(const Expr& e) {
     case ScalarOp::kRound:
     case ScalarOp::kFloor:
     case ScalarOp::kCeil:
-      return Mixed(e, "rounding");
+      return Mixed(e, RefusalCode::kRounding);
     default:
       break;
   }
@@ -108,14 +108,13 @@ std::vector<Term> Separator::Node(const Expr& e) {
 }
 
 // What stays as it is: a factor if only states are in it, else a rest with states.
-std::vector<Term> Separator::Mixed(const Expr& e, std::string_view code) {
+std::vector<Term> Separator::Mixed(const Expr& e, RefusalCode code) {
   if (!leaves_.HasSlice(e)) return {{.rest = {}, .factors = {e}, .running = {}}};
   std::string_view name = GetScalarInfo(e.op()).name;
   obstacle_ =
-      code == "rounding"
-          ? StrCat(code, ": ", name,
-                   " does not commute with a scale that changes from tile to tile")
-          : StrCat(code, ": ", name, " of what varies along the dim and of a partial result");
+      code == RefusalCode::kRounding
+          ? Refuse(code, name, " does not commute with a scale that changes from tile to tile")
+          : Refuse(code, name, " of what varies along the dim and of a partial result");
   return {{.rest = e, .factors = {}, .running = {}}};
 }
 
@@ -355,8 +354,8 @@ std::vector<Term> Separator::Root(const Expr& e) {
 
 std::vector<Term> Separator::Widened(const Expr& e) {
   const Expr& from = e.arg(0);
-  if (!IsFloat(e.type()) || !IsFloat(from.type())) return Mixed(e, "rounding");
-  if (DTypeBytes(e.type()) < DTypeBytes(from.type())) return Mixed(e, "rounding");
+  if (!IsFloat(e.type()) || !IsFloat(from.type())) return Mixed(e, RefusalCode::kRounding);
+  if (DTypeBytes(e.type()) < DTypeBytes(from.type())) return Mixed(e, RefusalCode::kRounding);
   if (!Has(AlgebraRule::kWidening)) return Mixed(e);
   std::vector<Term> out = Separate(from);
   for (Term& t : out) {
@@ -405,9 +404,11 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
   }
   bool falls = leaves_.CourseOf(running) == Course::kFalls;
   if (!falls || !leaves_.IsBoundedAbove(rest + running)) {
-    obstacle_ = falls ? "unbounded: nothing shows that an exponent stays below a number while "
-                        "partial results change"
-                      : "unbounded-update: nothing shows that a factor between tiles stays below 1";
+    obstacle_ = falls ? Refuse(RefusalCode::kUnbounded,
+                               "nothing shows that an exponent stays below a number while partial "
+                               "results change")
+                      : Refuse(RefusalCode::kUnboundedUpdate,
+                               "nothing shows that a factor between tiles stays below 1");
     return {{.rest = original, .factors = {}, .running = {}}};
   }
   int leaf = Running(running, type);

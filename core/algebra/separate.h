@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/algebra/leaves.h"
+#include "core/base/refusal.h"
 
 namespace fusion {
 
@@ -37,9 +37,9 @@ class Separator {
   std::vector<Term> Separate(const Expr& e);
   Addends SeparateSum(const Expr& e);
 
-  /// Why the last expression that kept states in a rest could not be taken apart:
-  /// "rounding: round(...) of a value that changes from tile to tile". Empty if there was none.
-  const std::string& obstacle() const { return obstacle_; }
+  /// Why the last expression that kept states in a rest could not be taken apart. Empty if there
+  /// was none.
+  const Refusal& obstacle() const { return obstacle_; }
 
  private:
   bool Has(AlgebraRule rule) const { return leaves_.rules().Has(rule); }
@@ -54,7 +54,7 @@ class Separator {
   std::vector<Term> Exponential(const Expr& exponent, const Expr& original);
   std::vector<Term> Widened(const Expr& e);
   Expr Condition(const Expr& e);
-  std::vector<Term> Mixed(const Expr& e, std::string_view code = "not-separable");
+  std::vector<Term> Mixed(const Expr& e, RefusalCode code = RefusalCode::kNotSeparable);
   int Running(const Expr& exponent, DType type);
   bool SameFactors(const Term& a, const Term& b);
   bool TakeOff(const Term& part, Term* whole);
@@ -67,7 +67,7 @@ class Separator {
   Leaves& leaves_;
   std::unordered_map<const void*, std::vector<Term>> known_;
   std::vector<Expr> alive_;
-  std::string obstacle_;
+  Refusal obstacle_;
 };
 
 /// The product of a term's rest and factors.

@@ -42,9 +42,18 @@ enum class RefusalCode : uint8_t {
   kRoles,
   kNoBlocks,
   kOnChip,
-  kDependentReduction,
+  // Of streaming.
   kNeedsFinishedReduction,
   kCrossing,
+  kShiftedState,
+  kStateInReduction,
+  kMonoid,
+  kRounding,
+  kNotSeparable,
+  kUnbounded,
+  kUnboundedUpdate,
+  kNotTotal,
+  kInfinities,
   kNoSchedule,
 };
 

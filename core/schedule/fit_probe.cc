@@ -4,7 +4,7 @@
 
 #include "core/base/refusal.h"
 #include "core/schedule/legality.h"
-#include "core/smg/slicers.h"
+#include "core/schedule/streamed_group.h"
 
 namespace fusion {
 namespace {
@@ -91,9 +91,9 @@ class Prober {
       bool reduced = std::any_of(group_.smg.ops.begin(), group_.smg.ops.end(),
                                  [d](const SmgOp& op) { return op.Reduces(d); });
       if (!reduced) continue;
-      TemporalVerdict verdict = SliceTemporally(group_.smg, d);
-      if (verdict.kind != TemporalVerdict::kRefused) continue;
-      probe_.streaming = RefusalFrom(verdict.reason).words;
+      Refusal refusal;
+      if (StreamGroup(group_, d, &refusal) != nullptr) continue;
+      probe_.streaming = std::move(refusal.words);
       return;
     }
   }

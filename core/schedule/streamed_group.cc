@@ -2,8 +2,8 @@
 
 namespace fusion {
 
-std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId dim,
-                                                 std::string* why, const AlgebraRules& rules) {
+std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId dim, Refusal* why,
+                                                 const AlgebraRules& rules) {
   Streamed streamed = StreamAlong(group.smg, group.outputs, dim, rules);
   if (streamed.kind == Streamed::kRefused) {
     if (why != nullptr) *why = std::move(streamed.refusal);

@@ -24,7 +24,7 @@ struct StreamedGroup {
 
 /// The streamed form of a group; null with the refusal in `why` (if given) if there is none. Pure.
 std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId dim,
-                                                 std::string* why = nullptr,
+                                                 Refusal* why = nullptr,
                                                  const AlgebraRules& rules = {});
 
 }  // namespace fusion

@@ -132,8 +132,8 @@ class Streamer {
     return out;
   }
   template <typename... Parts>
-  bool Refuse(const Parts&... parts) {
-    refusal_ = StrCat(parts...);
+  bool No(RefusalCode code, const Parts&... parts) {
+    refusal_ = Refuse(code, parts...);
     return false;
   }
 
@@ -141,8 +141,8 @@ class Streamer {
     for (int i = 0; i < count(); ++i) {
       for (const SmgRead& read : smg_.op(i).reads) {
         if (!CrossesAlong(read, smg_, dim_)) continue;
-        return Refuse("crossing: ", OpName(smg_, i), " reads %", read.value,
-                      " at other places along ", smg_.dim(dim_).name);
+        return No(RefusalCode::kCrossing, OpName(smg_, i), " reads %", read.value,
+                  " at other places along ", smg_.dim(dim_).name);
       }
     }
     return true;
@@ -185,30 +185,31 @@ class Streamer {
     for (const SmgRead& read : op.reads) {
       if (read.producer < 0) continue;
       if (form_[At(read.producer)] == kLate) {
-        return Refuse("needs-finished-reduction: ", OpName(smg_, i), " uses ",
-                      OpName(smg_, read.producer), ", which needs whole results along ",
-                      smg_.dim(dim_).name);
+        return No(RefusalCode::kNeedsFinishedReduction, OpName(smg_, i), " uses ",
+                  OpName(smg_, read.producer), ", which needs whole results along ",
+                  smg_.dim(dim_).name);
       }
       if (form_[At(read.producer)] != kFree && read.relation != SmgRead::kAligned) {
-        return Refuse("shifted-state: ", OpName(smg_, i), " reads a partial result at an offset");
+        return No(RefusalCode::kShiftedState, OpName(smg_, i),
+                  " reads a partial result at an offset");
       }
     }
     composite_[At(i)] = Composite(i);
     if (op.reduce.has_value()) {
       if (!op.Reduces(dim_)) {
-        return Refuse("state-in-reduction: ", OpName(smg_, i),
-                      " reduces another dim of what "
-                      "depends on partial results along ",
-                      smg_.dim(dim_).name);
+        return No(RefusalCode::kStateInReduction, OpName(smg_, i),
+                  " reduces another dim of what "
+                  "depends on partial results along ",
+                  smg_.dim(dim_).name);
       }
       return Derive(i);
     }
     form_[At(i)] = kMixed;
     if (Contains(outputs_, op.output)) {
-      return Refuse("needs-finished-reduction: ", OpName(smg_, i),
-                    " leaves the kernel and uses "
-                    "whole results along ",
-                    smg_.dim(dim_).name);
+      return No(RefusalCode::kNeedsFinishedReduction, OpName(smg_, i),
+                " leaves the kernel and uses "
+                "whole results along ",
+                smg_.dim(dim_).name);
     }
     std::vector<Term> terms = separator_.Separate(composite_[At(i)]);
     bool single = terms.size() == 1 && terms[0].HasRest() && !terms[0].rest.args().empty();
@@ -257,14 +258,16 @@ class Streamer {
     const std::string& monoid = smg_.op(i).reduce->name();
     if (monoid == "sum") return DeriveSum(i);
     if (monoid == "max" || monoid == "min") return DeriveExtremum(i);
-    return Refuse("monoid: ", OpName(smg_, i), " folds by ", monoid,
-                  " what depends on a partial result");
+    return No(RefusalCode::kMonoid, OpName(smg_, i), " folds by ", monoid,
+              " what depends on a partial result");
   }
 
   bool NotSeparable(int i) {
-    std::string why = separator_.obstacle();
-    if (why.empty()) why = "not-separable: no law takes it apart";
-    return Refuse(why, "; in ", OpName(smg_, i), " along ", smg_.dim(dim_).name);
+    const Refusal& why = separator_.obstacle();
+    bool known = !why.empty();
+    return No(known ? why.code : RefusalCode::kNotSeparable,
+              known ? why.words : "no law takes it apart", "; in ", OpName(smg_, i), " along ",
+              smg_.dim(dim_).name);
   }
 
   // Of a maximum or minimum factors that are not negative are taken off. Addends are not: where
@@ -282,9 +285,9 @@ class Streamer {
     const Expr& rest = terms[0].rest;
     if (leaves_.HasState(rest)) {
       if (separator_.SeparateSum(rest).mixed) return NotSeparable(i);
-      return Refuse("infinities: a ", smg_.op(i).reduce->name(),
-                    " of sums may be NaN where the sum of the two is not; in ", OpName(smg_, i),
-                    " along ", smg_.dim(dim_).name);
+      return No(RefusalCode::kInfinities, "a ", smg_.op(i).reduce->name(),
+                " of sums may be NaN where the sum of the two is not; in ", OpName(smg_, i),
+                " along ", smg_.dim(dim_).name);
     }
     int at = build_.Reduction(i, rest);
     Expr state = StateLeaf(at, smg_.op(i).reduce->name(), rest, false);
@@ -342,8 +345,9 @@ class Streamer {
   bool MakeStates(int i, Expr rest, const std::vector<int>& running, Expr* state) {
     for (int r : running) {
       if (!build_.Follow(r)) {
-        return Refuse("not-total: a factor between tiles has no value before the first one; in ",
-                      OpName(smg_, i), " along ", smg_.dim(dim_).name);
+        return No(RefusalCode::kNotTotal,
+                  "a factor between tiles has no value before the first one; in ", OpName(smg_, i),
+                  " along ", smg_.dim(dim_).name);
       }
     }
     std::vector<int> centres;
@@ -412,7 +416,7 @@ class Streamer {
   std::vector<Form> form_;
   std::vector<Expr> composite_;  // kState: over states; kMixed: over slices and states
   std::vector<std::string> certificate_;
-  std::string refusal_;
+  Refusal refusal_;
 };
 
 }  // namespace

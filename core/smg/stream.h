@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/algebra/rules.h"
+#include "core/base/refusal.h"
 #include "core/smg/smg.h"
 
 namespace fusion {
@@ -31,8 +32,7 @@ struct Streamed {
     kUpdateThenAggregate,  // partial results are corrected when others they depend on change
   };
   Kind kind = kRefused;
-  /// "code: words" of a refusal: "not-separable: ...", "rounding: ...", "unbounded-update: ...".
-  std::string refusal;
+  Refusal refusal;
   /// Equal to the given SMG in what it writes; ops[i] says what smg.ops[i] is for. Dims keep their
   /// numbers; values that only this form has get numbers above all others.
   Smg smg;
@@ -41,7 +41,7 @@ struct Streamed {
   /// Why dims that walk the same input at the same places are streamed one by one, so that the
   /// input is read once for each: the refusal of the form that reads it once. Empty if there is
   /// none.
-  std::string apart;
+  Refusal apart;
   /// For people: how each dependent reduction was taken apart, by what its partial results are
   /// multiplied, and what is assumed of NaN and infinities.
   std::vector<std::string> certificate;

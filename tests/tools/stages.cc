@@ -58,9 +58,9 @@ std::string SlicesText(const Smg& smg, const std::vector<ValueId>& outputs) {
     if (spatial.sliceable && !spatial.recomputed.empty()) {
       blocks = StrCat("recomputes op ", StrJoin(spatial.recomputed, ", op "));
     }
-    StrAppend(&out,
-              StrCat("  ", smg.dims[i].name, ":", smg.dims[i].extent, "\n    spatial ", blocks,
-                     "\n    temporal ", kStreams[temporal.kind], temporal.refusal, "\n"));
+    StrAppend(&out, StrCat("  ", smg.dims[i].name, ":", smg.dims[i].extent, "\n    spatial ",
+                           blocks, "\n    temporal ", kStreams[temporal.kind],
+                           temporal.refusal.ToString(), "\n"));
     for (const std::string& line : temporal.certificate) {
       StrAppend(&out, StrCat("      ", line, "\n"));
     }

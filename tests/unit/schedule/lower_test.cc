@@ -122,14 +122,14 @@ TEST_P(StreamLowering, EqualsTheEvaluator) {
     if (whole.group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
   }
   ASSERT_GE(dim, 0);
-  std::string why;
+  Refusal why;
   std::shared_ptr<const StreamedGroup> streamed = StreamGroup(whole.group, dim, &why);
   if (c.kind == Streamed::kRefused) {
     EXPECT_EQ(streamed, nullptr);
-    EXPECT_EQ(why.rfind(c.refusal, 0), 0u) << why;
+    EXPECT_EQ(RefusalRow(why.code).word, c.refusal) << why.words;
     return;
   }
-  ASSERT_NE(streamed, nullptr) << why;
+  ASSERT_NE(streamed, nullptr) << why.words;
   std::string refusal;
   for (Choice choice : EnumerateChoices(whole.group, device, {.limit = 100}, &refusal)) {
     std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == dim; });
