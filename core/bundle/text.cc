@@ -54,7 +54,7 @@ std::string_view NumericsName(Numerics numerics) {
 }
 
 std::string TargetText(const Plan& plan) {
-  std::string_view unit = plan.device.unit.empty() ? "thread" : plan.device.unit;
+  std::string unit = plan.device.unit.empty() ? "thread" : plan.device.unit;
   return StrCat(plan.target, " (", plan.isa, ", ", plan.threads, " ", unit,
                 plan.threads == 1 ? "" : "s", ")");
 }
