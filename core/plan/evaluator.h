@@ -44,6 +44,7 @@ class GroupEvaluator {
   std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
 
   const Program& program() const { return program_; }
+  const DeviceSpec& device() const { return device_; }
   int threads() const { return device_.threads; }
   /// True for values that depend on weights and constants only.
   bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }

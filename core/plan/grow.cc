@@ -3,27 +3,10 @@
 #include <set>
 
 #include "core/plan/grouping.h"
+#include "core/plan/loop_sets.h"
 
 namespace fusion {
 namespace {
-
-// A merge must gain this much, in microseconds: less is noise of the model.
-constexpr double kMinGain = 0.05;
-// With high compute pressure only groups this much faster than their nodes are formed.
-constexpr double kPressureSpeedup = 1.5;
-
-std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b) {
-  std::vector<LoopId> out;
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  return out;
-}
-
-std::vector<int> Nodes(const Program& program, const std::vector<LoopId>& loops) {
-  std::set<int> nodes;
-  for (LoopId l : loops) nodes.insert(program.op(l).origin);
-  nodes.erase(kNoNode);
-  return {nodes.begin(), nodes.end()};
-}
 
 // Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
 class Grower {
@@ -224,16 +207,12 @@ class Grower {
       c.rank = 1e12 + saved;
     } else if (c.benefit_us <= kMinGain) {
       Record(c, false,
-             StrCat("no-gain: ", Microseconds(both->estimate.time_us), " together, ",
-                    Microseconds(apart), " apart"));
+             StrCat("no-gain: ", MicrosecondsText(both->estimate.time_us), " together, ",
+                    MicrosecondsText(apart), " apart"));
       return absl::OkStatus();
     }
     queue_.push(c);
     return absl::OkStatus();
-  }
-
-  static std::string Microseconds(double us) {
-    return StrCat(static_cast<double>(static_cast<int64_t>(us * 100 + 0.5)) / 100, " us");
   }
 
   absl::Status Merge(const Candidate& c) {
@@ -262,7 +241,7 @@ class Grower {
 
   void Record(const Candidate& c, bool chosen, std::string reason) {
     decisions_.push_back(
-        {.nodes = Nodes(program_, Union(loops_[Index(c.producer)], loops_[Index(c.consumer)])),
+        {.nodes = NodesOf(program_, Union(loops_[Index(c.producer)], loops_[Index(c.consumer)])),
          .chosen = chosen,
          .reason = std::move(reason),
          .benefit_us = c.benefit_us});
@@ -285,46 +264,12 @@ class Grower {
   std::vector<PlanDecision> decisions_;
 };
 
-// With high compute pressure: groups whose speed-up does not justify them fall back to their nodes.
-absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
-                                            GroupEvaluator* evaluator) {
-  Grouping out;
-  out.decisions = grown.decisions;
-  for (const std::vector<LoopId>& loops : grown.groups) {
-    double apart = 0;
-    std::vector<std::vector<LoopId>> parts;
-    for (const std::vector<LoopId>& part : start.groups) {
-      if (!std::includes(loops.begin(), loops.end(), part.begin(), part.end())) continue;
-      parts.push_back(part);
-      ASSIGN_OR_RETURN(const GroupVerdict* alone, evaluator->Evaluate(part));
-      apart += alone->estimate.time_us;
-    }
-    ASSIGN_OR_RETURN(const GroupVerdict* whole, evaluator->Evaluate(loops));
-    double together = whole->estimate.time_us;
-    if (parts.size() < 2 || apart > kPressureSpeedup * together) {
-      out.groups.push_back(loops);
-      continue;
-    }
-    out.decisions.push_back({.nodes = Nodes(evaluator->program(), loops),
-                             .chosen = false,
-                             .reason = StrCat("pressure: speed-up ", apart / together,
-                                              " is below 1.5 and compute pressure is high"),
-                             .benefit_us = apart - together});
-    out.groups.insert(out.groups.end(), parts.begin(), parts.end());
-  }
-  out.groups = TopologicalOrder(evaluator->program(), std::move(out.groups));
-  return out;
-}
-
 }  // namespace
 
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
                                     const std::map<NodeId, std::string>& alone,
                                     GroupEvaluator* evaluator) {
-  ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, alone, evaluator).Run());
-  if (IsHighPressure(options.hints.compute_pressure))
-    return DissolveSlowGroups(grown, start, evaluator);
-  return grown;
+  return Grower(start, options, alone, evaluator).Run();
 }
 
 }  // namespace fusion

@@ -1,0 +1,344 @@
+#include "core/plan/search.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <set>
+
+#include "core/plan/cost_bound.h"
+#include "core/plan/exact.h"
+#include "core/plan/group_graph.h"
+#include "core/plan/loop_sets.h"
+
+namespace fusion {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+// With high memory pressure a byte moved counts as this many microseconds: more than it can save.
+constexpr double kPressedByte = 1e3;
+// Changes of two neighbours that are estimated, the most promising by their bounds.
+constexpr size_t kMostTries = 6;
+
+using Sets = std::vector<std::vector<LoopId>>;
+
+// Improves groups by changes of a few neighbours until none gains.
+class Improver {
+ public:
+  Improver(const Grouping& nodes, const PlanOptions& options,
+           const std::map<NodeId, std::string>& alone, const SearchLimits& limits,
+           GroupEvaluator* evaluator, const OpLinks& links, const Sets& start)
+      : program_(evaluator->program()),
+        limits_(limits),
+        pressed_(IsHighPressure(options.hints.memory_pressure)),
+        evaluator_(evaluator),
+        links_(links),
+        bound_(evaluator->program(), evaluator->device()),
+        graph_(links, start) {
+    // Atoms: what moves as a whole.
+    atom_of_.assign(program_.ops.size(), -1);
+    bool whole_nodes = IsHighPressure(options.hints.compute_pressure);
+    for (const std::vector<LoopId>& part : nodes.groups) {
+      bool stays = std::any_of(part.begin(), part.end(),
+                               [&](LoopId l) { return alone.contains(program_.op(l).origin); });
+      if (stays) {
+        AddAtom(part, true);
+      } else if (whole_nodes) {
+        AddAtom(part, false);
+      } else {
+        for (LoopId l : part) AddAtom({l}, false);
+      }
+    }
+  }
+
+  absl::StatusOr<Grouping> Run() {
+    for (const std::vector<LoopId>& group : graph_.Groups()) Wake(graph_.GroupOf(group[0]));
+    while (!dirty_.empty()) {
+      int g = dirty_.front();
+      dirty_.pop_front();
+      if (!graph_.alive(g) || !waiting_.erase(g)) continue;
+      RETURN_IF_ERROR(Improve(g));
+    }
+    Grouping out;
+    out.groups = TopologicalOrder(program_, graph_.Groups());
+    out.decisions = std::move(decisions_);
+    return out;
+  }
+
+ private:
+  // Groups replaced by others.
+  struct Change {
+    std::vector<int> old;
+    Sets fresh;
+    double gain = 0;
+  };
+
+  void AddAtom(const std::vector<LoopId>& loops, bool frozen) {
+    for (LoopId l : loops) atom_of_[static_cast<size_t>(l)] = static_cast<int>(atoms_.size());
+    atoms_.push_back(loops);
+    frozen_.push_back(frozen);
+  }
+
+  int AtomOf(LoopId l) const { return atom_of_[static_cast<size_t>(l)]; }
+
+  bool CanChange(int g) const { return !frozen_[static_cast<size_t>(AtomOf(graph_.loops(g)[0]))]; }
+
+  bool IsConstantGroup(int g) const {
+    return evaluator_->IsConstant(program_.op(graph_.loops(g)[0]).output);
+  }
+
+  void Wake(int g) {
+    if (waiting_.insert(g).second) dirty_.push_back(g);
+  }
+
+  // Microseconds, or what stands for them: infinite where there is no schedule.
+  absl::StatusOr<double> Cost(const std::vector<LoopId>& loops) {
+    if (loops.size() > kMostOps || !TooWide(program_, loops).empty()) return kInfinite;
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(loops));
+    if (!verdict->refusal.empty()) return kInfinite;
+    const Estimate& e = verdict->estimate;
+    double cost = e.time_us;
+    if (pressed_)
+      cost += kPressedByte * static_cast<double>(e.activation_bytes + e.recompute_bytes);
+    return cost;
+  }
+
+  double Bound(const std::vector<LoopId>& loops) const { return bound_.Of(loops); }
+
+  // Takes the change for the best one if it gains more than that.
+  absl::Status Consider(std::vector<int> old, Sets fresh, Change* best) {
+    double before = 0;
+    for (int g : old) {
+      ASSIGN_OR_RETURN(double cost, Cost(graph_.loops(g)));
+      before += cost;
+    }
+    double wanted = before - std::max(best->gain, kMinGain);
+    double bound = 0;
+    for (const std::vector<LoopId>& group : fresh) bound += Bound(group);
+    double after = 0;
+    for (const std::vector<LoopId>& group : fresh) {
+      if (after + bound >= wanted) return absl::OkStatus();
+      bound -= Bound(group);
+      ASSIGN_OR_RETURN(double cost, Cost(group));
+      after += cost;
+    }
+    if (after >= wanted || !graph_.CanReplace(old, fresh)) return absl::OkStatus();
+    *best = {std::move(old), std::move(fresh), before - after};
+    return absl::OkStatus();
+  }
+
+  // The atoms of groups, in the order of their first ops.
+  Sets AtomsOf(const std::vector<int>& groups) const {
+    std::set<std::pair<LoopId, int>> found;
+    for (int g : groups) {
+      for (LoopId l : graph_.loops(g)) {
+        int atom = AtomOf(l);
+        found.insert({atoms_[static_cast<size_t>(atom)].front(), atom});
+      }
+    }
+    Sets out;
+    for (const auto& [first, atom] : found) out.push_back(atoms_[static_cast<size_t>(atom)]);
+    return out;
+  }
+
+  // The ops of group g that depend on op l (or on which it depends), itself included, whole atoms.
+  std::vector<LoopId> Closure(int g, LoopId l, bool readers) const {
+    std::vector<LoopId> stack = atoms_[static_cast<size_t>(AtomOf(l))];
+    std::set<LoopId> found(stack.begin(), stack.end());
+    while (!stack.empty()) {
+      LoopId at = stack.back();
+      stack.pop_back();
+      for (LoopId next : readers ? links_.ReadersOf(at) : links_.WritersOf(at)) {
+        if (graph_.GroupOf(next) != g || found.contains(next)) continue;
+        for (LoopId member : atoms_[static_cast<size_t>(AtomOf(next))]) {
+          found.insert(member);
+          stack.push_back(member);
+        }
+      }
+    }
+    return {found.begin(), found.end()};
+  }
+
+  static std::vector<LoopId> Without(const std::vector<LoopId>& all,
+                                     const std::vector<LoopId>& part) {
+    std::vector<LoopId> out;
+    std::set_difference(all.begin(), all.end(), part.begin(), part.end(), std::back_inserter(out));
+    return out;
+  }
+
+  // Whether a group reads from these ops, or they from it.
+  bool Touches(const std::vector<LoopId>& part, int g, bool readers) const {
+    return std::any_of(part.begin(), part.end(), [&](LoopId l) {
+      const std::vector<LoopId>& linked = readers ? links_.ReadersOf(l) : links_.WritersOf(l);
+      return std::any_of(linked.begin(), linked.end(),
+                         [&](LoopId other) { return graph_.GroupOf(other) == g; });
+    });
+  }
+
+  // Ops at the border of two groups move to the other one, with all that must move with them.
+  absl::Status MoveBetween(int producer, int consumer, Change* best) {
+    struct Try {
+      double bound;
+      Sets fresh;
+    };
+    std::vector<Try> tries;
+    std::set<std::vector<LoopId>> seen;
+    for (bool down : {true, false}) {
+      int from = down ? producer : consumer;
+      int to = down ? consumer : producer;
+      for (LoopId l : graph_.loops(from)) {
+        std::vector<LoopId> part = Closure(from, l, down);
+        if (part.size() == graph_.loops(from).size() || !Touches(part, to, down)) continue;
+        if (!seen.insert(part).second) continue;
+        Sets fresh = {Without(graph_.loops(from), part), Union(part, graph_.loops(to))};
+        double bound = Bound(fresh[0]) + Bound(fresh[1]);
+        tries.push_back({bound, std::move(fresh)});
+      }
+    }
+    std::stable_sort(tries.begin(), tries.end(),
+                     [](const Try& a, const Try& b) { return a.bound < b.bound; });
+    for (size_t i = 0; i < tries.size() && i < kMostTries; ++i) {
+      RETURN_IF_ERROR(Consider({producer, consumer}, std::move(tries[i].fresh), best));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Cut(int g, Change* best) {
+    struct Try {
+      double bound;
+      Sets fresh;
+    };
+    std::vector<Try> tries;
+    std::set<std::vector<LoopId>> seen;
+    for (LoopId l : graph_.loops(g)) {
+      for (bool readers : {true, false}) {
+        std::vector<LoopId> part = Closure(g, l, readers);
+        if (part.size() == graph_.loops(g).size()) continue;
+        std::vector<LoopId> rest = Without(graph_.loops(g), part);
+        if (!seen.insert(std::min(part, rest)).second) continue;
+        double bound = Bound(part) + Bound(rest);
+        tries.push_back({bound, {std::move(part), std::move(rest)}});
+      }
+    }
+    std::stable_sort(tries.begin(), tries.end(),
+                     [](const Try& a, const Try& b) { return a.bound < b.bound; });
+    for (size_t i = 0; i < tries.size() && i < kMostTries; ++i) {
+      RETURN_IF_ERROR(Consider({g}, std::move(tries[i].fresh), best));
+    }
+    return absl::OkStatus();
+  }
+
+  // The best groups of all ops of some groups, if these are few.
+  absl::Status SolveWindow(const std::vector<int>& old, size_t most, Change* best) {
+    Sets atoms = AtomsOf(old);
+    if (atoms.size() < 3 || atoms.size() > most) return absl::OkStatus();
+    auto paths = graph_.PathsBetween(old, atoms);
+    if (!paths) return absl::OkStatus();
+    auto set_of = [&](uint32_t mask) {
+      std::vector<LoopId> loops;
+      for (size_t i = 0; i < atoms.size(); ++i) {
+        if ((mask >> i & 1) != 0) loops = Union(loops, atoms[i]);
+      }
+      return loops;
+    };
+    double before = 0;
+    for (int g : old) {
+      ASSIGN_OR_RETURN(double cost, Cost(graph_.loops(g)));
+      before += cost;
+    }
+    ExactProblem problem{.paths = *std::move(paths),
+                         .cost = [&](uint32_t mask) { return Cost(set_of(mask)); },
+                         .bound = [&](uint32_t mask) { return Bound(set_of(mask)); },
+                         .below = before - std::max(best->gain, kMinGain)};
+    ASSIGN_OR_RETURN(ExactSolution solution, SolveExactly(problem));
+    if (solution.groups.empty()) return absl::OkStatus();
+    Sets fresh;
+    for (uint32_t mask : solution.groups) fresh.push_back(set_of(mask));
+    *best = {old, std::move(fresh), before - solution.cost};
+    return absl::OkStatus();
+  }
+
+  std::vector<int> NeighboursOf(int g) const {
+    std::vector<int> all = graph_.WritersOf(g);
+    for (int r : graph_.ReadersOf(g)) all.push_back(r);
+    std::erase_if(all,
+                  [&](int n) { return !CanChange(n) || IsConstantGroup(n) != IsConstantGroup(g); });
+    return all;
+  }
+
+  absl::Status Improve(int g) {
+    if (!CanChange(g)) return absl::OkStatus();
+    Change best;
+    std::vector<int> neighbours = NeighboursOf(g);
+    RETURN_IF_ERROR(Cut(g, &best));
+    for (int n : neighbours) {
+      bool before = graph_.Before(n, g);
+      int producer = before ? n : g;
+      int consumer = before ? g : n;
+      RETURN_IF_ERROR(
+          Consider({producer, consumer}, {Union(graph_.loops(g), graph_.loops(n))}, &best));
+      RETURN_IF_ERROR(MoveBetween(producer, consumer, &best));
+    }
+    if (best.gain == 0) {
+      RETURN_IF_ERROR(SolveWindow({g}, static_cast<size_t>(limits_.window_ops), &best));
+      for (size_t i = 0; i < neighbours.size(); ++i) {
+        RETURN_IF_ERROR(
+            SolveWindow({g, neighbours[i]}, static_cast<size_t>(limits_.window_ops), &best));
+        for (size_t j = 0; j < i; ++j) {
+          std::vector<int> three = {g, neighbours[i], neighbours[j]};
+          RETURN_IF_ERROR(Consider(
+              three,
+              {Union(graph_.loops(g), Union(graph_.loops(three[1]), graph_.loops(three[2])))},
+              &best));
+          RETURN_IF_ERROR(SolveWindow(three, static_cast<size_t>(limits_.window_ops), &best));
+        }
+      }
+    }
+    if (best.gain > 0) Commit(best);
+    return absl::OkStatus();
+  }
+
+  void Commit(Change& change) {
+    std::vector<LoopId> all;
+    std::set<int> around;
+    for (int g : change.old) {
+      all = Union(all, graph_.loops(g));
+      for (int n : NeighboursOf(g)) around.insert(n);
+    }
+    decisions_.push_back(
+        {.nodes = NodesOf(program_, all), .chosen = true, .reason = "", .benefit_us = change.gain});
+    for (int g : graph_.Replace(change.old, std::move(change.fresh))) Wake(g);
+    for (int n : around) {
+      if (graph_.alive(n)) Wake(n);
+    }
+  }
+
+  const Program& program_;
+  const SearchLimits& limits_;
+  const bool pressed_;
+  GroupEvaluator* evaluator_;
+  const OpLinks& links_;
+  CostBound bound_;
+  GroupGraph graph_;
+  Sets atoms_;
+  std::vector<int> atom_of_;  // by op
+  std::vector<bool> frozen_;  // by atom
+  std::deque<int> dirty_;     // groups whose changes are to be looked at
+  std::set<int> waiting_;     // those of dirty_
+  std::vector<PlanDecision> decisions_;
+};
+
+}  // namespace
+
+absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const PlanOptions& options,
+                                      const std::map<NodeId, std::string>& alone,
+                                      const SearchLimits& limits, GroupEvaluator* evaluator) {
+  ASSIGN_OR_RETURN(Grouping grown, GrowGroups(nodes, options, alone, evaluator));
+  OpLinks links(evaluator->program());
+  Improver improver(nodes, options, alone, limits, evaluator, links, grown.groups);
+  ASSIGN_OR_RETURN(Grouping found, improver.Run());
+  found.decisions.insert(found.decisions.begin(), grown.decisions.begin(), grown.decisions.end());
+  if (!IsHighPressure(options.hints.compute_pressure)) return found;
+  return DissolveSlowGroups(found, nodes, evaluator);
+}
+
+}  // namespace fusion
