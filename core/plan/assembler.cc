@@ -179,9 +179,9 @@ class Assembler {
     return target;
   }
 
-  static GroupKind KindOf(const FusionGroup& group) {
+  static GroupKind KindOf(const GroupChoice& choice) {
     int anchors = 0;
-    for (const SmgOp& op : group.smg.ops) anchors += op.reduce ? 1 : 0;
+    for (const LoopOp& op : choice.program.ops) anchors += op.body.reduce ? 1 : 0;
     return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
   }
 
@@ -194,16 +194,23 @@ class Assembler {
     for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
       const LoweredParam& param = choice.lowered.params[p];
       ValueId value = values[static_cast<size_t>(param.value)];
-      tensors.push_back(param.packed ? PackedTensor(choice.group, choice.lowered, p, value)
-                                     : TensorOf(value));
+      if (!param.packed) {
+        tensors.push_back(TensorOf(value));
+      } else if (choice.parts.empty()) {
+        tensors.push_back(PackedTensor(choice.group, choice.lowered, p, value));
+      } else {
+        const auto& [part, q] = choice.source[p];
+        const GroupChoice& of = *choice.parts[static_cast<size_t>(part)];
+        tensors.push_back(PackedTensor(of.group, of.lowered, static_cast<size_t>(q), value));
+      }
     }
     int kernel = KernelOf(choice.lowered.schedule, [&] {
       return MakeReference(choice.program, choice.group, choice.lowered);
     });
     for (int t : tensors) Touch(t, prepare);
     if (!prepare) NoteInPlace(choice.lowered, tensors);
-    PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice.group),
-                    .label = choice.group.Label(),
+    PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice),
+                    .label = choice.lowered.schedule.label,
                     .kernel = kernel,
                     .estimate = choice.estimate};
     std::set<int> nodes;

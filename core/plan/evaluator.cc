@@ -4,12 +4,16 @@
 #include <map>
 #include <numeric>
 
+#include "core/schedule/side_by_side.h"
+
 namespace fusion {
 namespace {
 
 // Schedules are kept for the one that will be chosen; some tens of megabytes. Beyond that what was
 // found is found again for the groups of the plan.
 constexpr size_t kMostKeptOps = 16384;
+// Sets that run side by side in one launch.
+constexpr size_t kMostParts = 16;
 
 }  // namespace
 
@@ -23,6 +27,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   constant_.assign(program.values.size(), false);
   readers_.resize(program.values.size());
   number_.assign(program.values.size(), -1);
+  part_.assign(program.ops.size(), -1);
   for (size_t v = 0; v < program.values.size(); ++v) {
     TensorKind kind = program.values[v].kind;
     constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
@@ -139,21 +144,137 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
 }
 
 absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<LoopId>& loops) {
-  ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(loops));
-  FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
-  Known& known = known_.at(Key(loops));
-  if (known.choice == nullptr) {
-    ASSIGN_OR_RETURN(Known again, Search(loops));
-    known.choice = std::move(again.choice);
-  }
-  return known.choice.get();
+  ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(loops));
+  known_.at(Key(loops)).choice = choice;
+  return choice.get();
 }
 
-absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(
+absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::ChoiceOf(
+    const std::vector<LoopId>& loops) {
+  ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(loops));
+  FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
+  const Known& known = known_.at(Key(loops));
+  if (known.choice != nullptr) return known.choice;
+  ASSIGN_OR_RETURN(Known again, Search(loops));
+  return again.choice;
+}
+
+std::vector<std::vector<LoopId>> GroupEvaluator::Parts(const std::vector<LoopId>& loops) {
+  for (size_t i = 0; i < loops.size(); ++i)
+    part_[static_cast<size_t>(loops[i])] = static_cast<int>(i);
+  std::vector<int> root(loops.size());
+  std::iota(root.begin(), root.end(), 0);
+  auto find = [&root](int i) {
+    while (root[static_cast<size_t>(i)] != i) i = root[static_cast<size_t>(i)];
+    return i;
+  };
+  for (size_t i = 0; i < loops.size(); ++i) {
+    for (ValueId v : program_.op(loops[i]).inputs) {
+      LoopId producer = program_.value(v).producer;
+      int from = producer == kNoLoop ? -1 : part_[static_cast<size_t>(producer)];
+      if (from < 0) continue;
+      int a = find(from);
+      int b = find(static_cast<int>(i));
+      root[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    }
+  }
+  std::vector<std::vector<LoopId>> parts;
+  std::vector<int> number(loops.size(), -1);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    int& at = number[static_cast<size_t>(find(static_cast<int>(i)))];
+    if (at < 0) {
+      at = static_cast<int>(parts.size());
+      parts.emplace_back();
+    }
+    parts[static_cast<size_t>(at)].push_back(loops[i]);
+  }
+  for (LoopId l : loops) part_[static_cast<size_t>(l)] = -1;
+  return parts;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops) {
+  std::vector<std::vector<LoopId>> parts = Parts(loops);
+  if (parts.size() < 2) return SearchWhole(loops);
+  // So many small pieces are better one after the other in one task.
+  if (parts.size() > kMostParts) return SearchWhole(loops);
+  ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts));
+  bool large =
+      apart.choice != nullptr && apart.verdict.estimate.tasks > static_cast<int64_t>(parts.size());
+  if (large) return apart;
+  ASSIGN_OR_RETURN(Known whole, SearchWhole(loops));
+  if (apart.choice == nullptr) return whole.choice != nullptr ? whole : apart;
+  bool better =
+      whole.choice != nullptr && whole.verdict.estimate.time_us <= apart.verdict.estimate.time_us;
+  return better ? whole : apart;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
+    const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts) {
+  Known known;
+  auto choice = std::make_shared<GroupChoice>();
+  std::vector<ValueId> values;
+  choice->program = ExtractProgram(program_, loops, &values);
+  std::map<ValueId, ValueId> local;  // of the whole program's value
+  for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
+  std::vector<const Schedule*> schedules;
+  std::vector<std::vector<int>> names;
+  std::vector<std::vector<ValueId>> values_of;
+  int packed = -1;
+  for (const std::vector<LoopId>& part : parts) {
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(part));
+    if (!verdict->refusal.empty()) {
+      known.verdict.refusal = verdict->refusal;
+      return known;
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> made, ChoiceOf(part));
+    values_of.push_back(Values(part));
+    names.emplace_back();
+    for (const LoweredParam& param : made->lowered.params) {
+      // Packed forms of one value may differ.
+      names.back().push_back(
+          param.packed ? packed-- : local.at(values_of.back()[static_cast<size_t>(param.value)]));
+    }
+    schedules.push_back(&made->lowered.schedule);
+    choice->parts.push_back(std::move(made));
+  }
+  auto joined = PutSideBySide(schedules, names);
+  if (!joined.ok()) {
+    known.verdict.refusal = std::string(Message(joined.status()));
+    return known;
+  }
+  choice->source = joined->source;
+  choice->lowered.schedule = std::move(joined->schedule);
+  for (const auto& [i, p] : choice->source) {
+    const GroupChoice& part = *choice->parts[static_cast<size_t>(i)];
+    LoweredParam param = part.lowered.params[static_cast<size_t>(p)];
+    const TensorView& view = part.group.view(param.value);
+    ValueId value = local.at(values_of[static_cast<size_t>(i)][static_cast<size_t>(param.value)]);
+    if (param.packed) {
+      // In elements from the start: parts may see the value under other dims.
+      IndexExpr flat(0);
+      for (size_t d = 0; d < param.source.size(); ++d) {
+        flat = flat + param.source[d] * view.strides[d];
+      }
+      param.source = {flat};
+      choice->group.views[value] = {
+          .dtype = view.dtype, .shape = {}, .strides = {1}, .constant = true};
+    }
+    if (param.output) choice->group.outputs.push_back(value);
+    param.value = value;
+    choice->lowered.params.push_back(std::move(param));
+  }
+  std::sort(choice->group.outputs.begin(), choice->group.outputs.end());
+  choice->estimate = EstimateKernel(choice->lowered.schedule, device_);
+  known.verdict.estimate = choice->estimate;
+  known.choice = std::move(choice);
+  return known;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(
     const std::vector<LoopId>& loops) const {
   Known known;
   std::string& refusal = known.verdict.refusal;
-  auto best = std::make_unique<GroupChoice>();
+  auto best = std::make_shared<GroupChoice>();
   std::vector<ValueId> values;
   best->program = ExtractProgram(program_, loops, &values);
   std::vector<LoopId> all(loops.size());

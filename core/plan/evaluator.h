@@ -19,13 +19,18 @@ struct GroupVerdict {
   std::string refusal;  // empty: there is a schedule
 };
 
-/// The best schedule of a set of loop ops. In terms of a program of its own, so that equal sets of
-/// a model (its layers) share one.
+/// The best schedule of a set of loop ops, or of several that are connected by nothing. In terms of
+/// a program of its own, so that equal sets of a model (its layers) share one.
 struct GroupChoice {
   Program program;  // the ops alone
   FusionGroup group;
   Lowered lowered;
   Estimate estimate;
+  /// What runs side by side in one launch (horizontal fusion): sets of the ops that do not read
+  /// from each other. Empty: all of it is one part. `group` then has outputs and views alone.
+  std::vector<std::shared_ptr<const GroupChoice>> parts;
+  /// With parts: where each param comes from, a part and its param.
+  std::vector<std::pair<int, BufferId>> source;
 };
 
 /// Finds and remembers the best schedule of sets of loop ops of one program. Not thread-safe. What
@@ -68,9 +73,15 @@ class GroupEvaluator {
   };
   struct Known {
     GroupVerdict verdict;
-    std::unique_ptr<GroupChoice> choice;  // null: not kept
+    std::shared_ptr<const GroupChoice> choice;  // null: not kept
   };
-  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops) const;
+  /// The ops in sets that no value connects.
+  std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
+  absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops);
+  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops);
+  absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops) const;
+  absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
+                                         const std::vector<std::vector<LoopId>>& parts);
   void ClassifyOps();
 
   const Program& program_;
@@ -81,6 +92,7 @@ class GroupEvaluator {
   std::vector<bool> returned_;
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
+  std::vector<int> part_;                     // of Parts, by op; -1 but while it runs
   std::vector<int> number_;                   // of Key, by value; -1 but while it runs
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
   size_t kept_ops_ = 0;         // of the choices kept

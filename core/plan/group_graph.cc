@@ -74,6 +74,18 @@ std::vector<int> GroupGraph::Neighbours(int g,
 std::vector<int> GroupGraph::ReadersOf(int g) const { return Neighbours(g, links_.readers); }
 std::vector<int> GroupGraph::WritersOf(int g) const { return Neighbours(g, links_.writers); }
 
+std::vector<int> GroupGraph::Near(int g, int most) const {
+  std::vector<int> out;
+  auto here = at_.find(place_[static_cast<size_t>(g)]);
+  auto before = here;
+  auto after = std::next(here);
+  for (int i = 0; i < most; ++i) {
+    if (before != at_.begin()) out.push_back((--before)->second);
+    if (after != at_.end()) out.push_back((after++)->second);
+  }
+  return out;
+}
+
 std::pair<int64_t, int64_t> GroupGraph::Range(const std::vector<int>& groups) const {
   auto [first, last] =
       std::minmax_element(groups.begin(), groups.end(), [&](int a, int b) { return Before(a, b); });

@@ -36,6 +36,8 @@ class GroupGraph {
   /// Groups that read from group g, and that it reads from, ascending.
   std::vector<int> ReadersOf(int g) const;
   std::vector<int> WritersOf(int g) const;
+  /// Up to `most` groups that run right before g, and as many right after it, nearest first.
+  std::vector<int> Near(int g, int most) const;
   /// True if group a runs before group b.
   bool Before(int a, int b) const {
     return place_[static_cast<size_t>(a)] < place_[static_cast<size_t>(b)];

@@ -18,6 +18,8 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kPressedByte = 1e3;
 // Changes of two neighbours that are estimated, the most promising by their bounds.
 constexpr size_t kMostTries = 6;
+// Groups before and after a group that may run beside it.
+constexpr int kMostNear = 4;
 
 using Sets = std::vector<std::vector<LoopId>>;
 
@@ -277,6 +279,12 @@ class Improver {
       RETURN_IF_ERROR(
           Consider({producer, consumer}, {Union(graph_.loops(g), graph_.loops(n))}, &best));
       RETURN_IF_ERROR(MoveBetween(producer, consumer, &best));
+    }
+    // Side by side: what does not depend on each other and runs at about the same time.
+    for (int n : graph_.Near(g, kMostNear)) {
+      bool linked = std::find(neighbours.begin(), neighbours.end(), n) != neighbours.end();
+      if (linked || !CanChange(n) || IsConstantGroup(n) != IsConstantGroup(g)) continue;
+      RETURN_IF_ERROR(Consider({g, n}, {Union(graph_.loops(g), graph_.loops(n))}, &best));
     }
     if (best.gain == 0) {
       RETURN_IF_ERROR(SolveWindow({g}, static_cast<size_t>(limits_.window_ops), &best));
