@@ -143,6 +143,10 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
   return &known->second.verdict;
 }
 
+bool GroupEvaluator::IsKnown(const std::vector<LoopId>& loops) {
+  return known_.contains(Key(loops)) || ReadsReinterpreted(loops);
+}
+
 absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<LoopId>& loops) {
   ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(loops));
   known_.at(Key(loops)).choice = choice;
@@ -271,7 +275,8 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(
-    const std::vector<LoopId>& loops) const {
+    const std::vector<LoopId>& loops) {
+  scheduled_ops_ += static_cast<int64_t>(loops.size());
   Known known;
   std::string& refusal = known.verdict.refusal;
   auto best = std::make_shared<GroupChoice>();

@@ -33,6 +33,14 @@ struct GroupChoice {
   std::vector<std::pair<int, BufferId>> source;
 };
 
+struct HashOfKey {
+  size_t operator()(const std::vector<int>& key) const {
+    size_t hash = 0;
+    for (int k : key) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+  }
+};
+
 /// Finds and remembers the best schedule of sets of loop ops of one program. Not thread-safe. What
 /// it is made from outlives it.
 class GroupEvaluator {
@@ -48,6 +56,11 @@ class GroupEvaluator {
   /// For each value of Choose(loops).program the value of the whole program it stands for.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
 
+  /// True if Evaluate(loops) would make no schedule.
+  bool IsKnown(const std::vector<LoopId>& loops);
+  /// Loop ops of all sets that schedules were made for: what evaluating has cost so far.
+  int64_t scheduled_ops() const { return scheduled_ops_; }
+
   const Program& program() const { return program_; }
   const DeviceSpec& device() const { return device_; }
   int threads() const { return device_.threads; }
@@ -56,21 +69,15 @@ class GroupEvaluator {
   /// True if all values that these ops compute are.
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
- private:
-  /// What decides the choice: the classes of the ops, how they are connected, what is needed
-  /// outside. Equal keys have equal choices.
+  /// What decides the choice for `loops`: the classes of the ops, how they are connected, what is
+  /// needed outside. Equal keys have equal choices.
   std::vector<int> Key(const std::vector<LoopId>& loops);
+
+ private:
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
   /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
   /// kernel.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
-  struct HashOfKey {
-    size_t operator()(const std::vector<int>& key) const {
-      size_t hash = 0;
-      for (int k : key) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
-      return hash ^ hash >> 32;
-    }
-  };
   struct Known {
     GroupVerdict verdict;
     std::shared_ptr<const GroupChoice> choice;  // null: not kept
@@ -79,7 +86,7 @@ class GroupEvaluator {
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops);
   absl::StatusOr<Known> Search(const std::vector<LoopId>& loops);
-  absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops) const;
+  absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops);
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
                                          const std::vector<std::vector<LoopId>>& parts);
   void ClassifyOps();
@@ -95,6 +102,7 @@ class GroupEvaluator {
   std::vector<int> part_;                     // of Parts, by op; -1 but while it runs
   std::vector<int> number_;                   // of Key, by value; -1 but while it runs
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
+  int64_t scheduled_ops_ = 0;
   size_t kept_ops_ = 0;         // of the choices kept
   GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted
 };

@@ -24,6 +24,9 @@ inline constexpr size_t kMostOps = 96;
 inline constexpr size_t kMostOperands = 2048;
 inline constexpr size_t kMostPieces = 1024;
 
+/// Why two groups cannot become one whatever it would gain.
+inline constexpr char kCyclic[] = "cyclic: another group lies between the two";
+
 /// Why one kernel cannot hold these loop ops: what of them is above kMostOperands or kMostPieces.
 /// Empty if it can.
 std::string TooWide(const Program& program, const std::vector<LoopId>& loops);

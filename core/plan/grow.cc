@@ -31,7 +31,7 @@ class Grower {
       if (HasPathAround(c.producer, c.consumer)) {
         // For good: a merge of what lies between leaves a group between, unless one of the two is
         // part of it and so another group.
-        Record(c, false, "cyclic: another group lies between the two");
+        Record(c, false, kCyclic);
         continue;
       }
       Record(c, true, "");

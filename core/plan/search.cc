@@ -4,7 +4,9 @@
 #include <deque>
 #include <limits>
 #include <set>
+#include <unordered_set>
 
+#include "core/base/contains.h"
 #include "core/plan/cost_bound.h"
 #include "core/plan/exact.h"
 #include "core/plan/group_graph.h"
@@ -17,9 +19,11 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // With high memory pressure a byte moved counts as this many microseconds: more than it can save.
 constexpr double kPressedByte = 1e3;
 // Changes of two neighbours that are estimated, the most promising by their bounds.
-constexpr size_t kMostTries = 6;
+constexpr size_t kMostTries = 8;
 // Groups before and after a group that may run beside it.
 constexpr int kMostNear = 4;
+// Groups that a group reads from or is read by, nearest first: a mask may be read by every layer.
+constexpr size_t kMostNeighbours = 16;
 
 using Sets = std::vector<std::vector<LoopId>>;
 
@@ -28,14 +32,16 @@ class Improver {
  public:
   Improver(const Grouping& nodes, const PlanOptions& options,
            const std::map<NodeId, std::string>& alone, const SearchLimits& limits,
-           GroupEvaluator* evaluator, const OpLinks& links, const Sets& start)
+           GroupEvaluator* evaluator, const OpLinks& links, const Grouping& start)
       : program_(evaluator->program()),
         limits_(limits),
         pressed_(IsHighPressure(options.hints.memory_pressure)),
         evaluator_(evaluator),
         links_(links),
         bound_(evaluator->program(), evaluator->device()),
-        graph_(links, start) {
+        graph_(links, start.groups),
+        decisions_(start.decisions) {
+    for (const PlanDecision& d : decisions_) told_.insert({d.nodes, d.reason});
     // Atoms: what moves as a whole.
     atom_of_.assign(program_.ops.size(), -1);
     bool whole_nodes = IsHighPressure(options.hints.compute_pressure);
@@ -53,13 +59,19 @@ class Improver {
   }
 
   absl::StatusOr<Grouping> Run() {
-    for (const std::vector<LoopId>& group : graph_.Groups()) Wake(graph_.GroupOf(group[0]));
-    while (!dirty_.empty()) {
-      int g = dirty_.front();
-      dirty_.pop_front();
-      if (!graph_.alive(g) || !waiting_.erase(g)) continue;
-      RETURN_IF_ERROR(Improve(g));
+    for (bool thorough : {false, true}) {
+      thorough_ = thorough;
+      fruitless_.clear();
+      effort_ = evaluator_->scheduled_ops() + limits_.effort_ops;
+      for (const std::vector<LoopId>& group : graph_.Groups()) Wake(graph_.GroupOf(group[0]));
+      while (!dirty_.empty()) {
+        int g = dirty_.front();
+        dirty_.pop_front();
+        waiting_.erase(g);
+        if (graph_.alive(g)) RETURN_IF_ERROR(Improve(g));
+      }
     }
+    RETURN_IF_ERROR(ExplainBorders());
     Grouping out;
     out.groups = TopologicalOrder(program_, graph_.Groups());
     out.decisions = std::move(decisions_);
@@ -95,6 +107,9 @@ class Improver {
   // Microseconds, or what stands for them: infinite where there is no schedule.
   absl::StatusOr<double> Cost(const std::vector<LoopId>& loops) {
     if (loops.size() > kMostOps || !TooWide(program_, loops).empty()) return kInfinite;
+    if (thorough_ && evaluator_->scheduled_ops() >= effort_ && !evaluator_->IsKnown(loops)) {
+      return kInfinite;
+    }
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(loops));
     if (!verdict->refusal.empty()) return kInfinite;
     const Estimate& e = verdict->estimate;
@@ -116,6 +131,11 @@ class Improver {
     double wanted = before - std::max(best->gain, kMinGain);
     double bound = 0;
     for (const std::vector<LoopId>& group : fresh) bound += Bound(group);
+    if (!thorough_) {
+      double bound_before = 0;
+      for (int g : old) bound_before += Bound(graph_.loops(g));
+      if (bound > bound_before - kMinGain) return absl::OkStatus();
+    }
     double after = 0;
     for (const std::vector<LoopId>& group : fresh) {
       if (after + bound >= wanted) return absl::OkStatus();
@@ -189,7 +209,9 @@ class Improver {
       int to = down ? consumer : producer;
       for (LoopId l : graph_.loops(from)) {
         std::vector<LoopId> part = Closure(from, l, down);
-        if (part.size() == graph_.loops(from).size() || !Touches(part, to, down)) continue;
+        if (part.size() == graph_.loops(from).size()) continue;
+        // Without a value between them they would run side by side.
+        if (!thorough_ && !Touches(part, to, down)) continue;
         if (!seen.insert(part).second) continue;
         Sets fresh = {Without(graph_.loops(from), part), Union(part, graph_.loops(to))};
         double bound = Bound(fresh[0]) + Bound(fresh[1]);
@@ -230,8 +252,9 @@ class Improver {
   }
 
   // The best groups of all ops of some groups, if these are few.
-  absl::Status SolveWindow(const std::vector<int>& old, size_t most, Change* best) {
+  absl::Status SolveWindow(const std::vector<int>& old, Change* best) {
     Sets atoms = AtomsOf(old);
+    auto most = static_cast<size_t>(limits_.window_ops);
     if (atoms.size() < 3 || atoms.size() > most) return absl::OkStatus();
     auto paths = graph_.PathsBetween(old, atoms);
     if (!paths) return absl::OkStatus();
@@ -259,49 +282,94 @@ class Improver {
     return absl::OkStatus();
   }
 
+  // Groups that may change together with g: those it is linked with, nearest first.
   std::vector<int> NeighboursOf(int g) const {
-    std::vector<int> all = graph_.WritersOf(g);
-    for (int r : graph_.ReadersOf(g)) all.push_back(r);
-    std::erase_if(all,
-                  [&](int n) { return !CanChange(n) || IsConstantGroup(n) != IsConstantGroup(g); });
+    std::vector<int> writers = graph_.WritersOf(g);
+    std::vector<int> readers = graph_.ReadersOf(g);
+    auto before = [&](int a, int b) { return graph_.Before(a, b); };
+    std::sort(writers.begin(), writers.end(), before);
+    std::sort(readers.begin(), readers.end(), before);
+    std::vector<int> all;
+    for (size_t i = 0; i < std::max(writers.size(), readers.size()); ++i) {
+      if (i < writers.size()) all.push_back(writers[writers.size() - 1 - i]);
+      if (i < readers.size()) all.push_back(readers[i]);
+      if (all.size() >= kMostNeighbours) break;
+    }
+    std::erase_if(all, [&](int n) { return !MayJoin(g, n); });
     return all;
+  }
+
+  // Those that run at about the same time and are not linked with it.
+  std::vector<int> BesideOf(int g, const std::vector<int>& neighbours) const {
+    std::vector<int> near = graph_.Near(g, kMostNear);
+    std::erase_if(near, [&](int n) { return !MayJoin(g, n) || Contains(neighbours, n); });
+    return near;
+  }
+
+  bool MayJoin(int a, int b) const {
+    return CanChange(b) && IsConstantGroup(a) == IsConstantGroup(b);
+  }
+
+  // Equal for groups that look alike and have neighbours that do: what gains nothing for one of
+  // them gains nothing for the others.
+  std::vector<int> Surroundings(int g, const std::vector<int>& neighbours,
+                                const std::vector<int>& beside) {
+    std::vector<int> groups = {g};
+    groups.insert(groups.end(), neighbours.begin(), neighbours.end());
+    groups.insert(groups.end(), beside.begin(), beside.end());
+    std::vector<LoopId> loops;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const std::vector<LoopId>& of = graph_.loops(groups[i]);
+      loops.insert(loops.end(), of.begin(), of.end());
+    }
+    std::sort(loops.begin(), loops.end());
+    std::vector<int> key = evaluator_->Key(loops);
+    for (LoopId l : loops) {
+      auto at = std::find(groups.begin(), groups.end(), graph_.GroupOf(l));
+      key.push_back(static_cast<int>(at - groups.begin()));
+    }
+    return key;
   }
 
   absl::Status Improve(int g) {
     if (!CanChange(g)) return absl::OkStatus();
-    Change best;
     std::vector<int> neighbours = NeighboursOf(g);
+    std::vector<int> beside = BesideOf(g, neighbours);
+    std::vector<int> key = Surroundings(g, neighbours, beside);
+    if (fruitless_.contains(key)) return absl::OkStatus();
+    Change best;
     RETURN_IF_ERROR(Cut(g, &best));
-    for (int n : neighbours) {
-      bool before = graph_.Before(n, g);
-      int producer = before ? n : g;
-      int consumer = before ? g : n;
-      RETURN_IF_ERROR(
-          Consider({producer, consumer}, {Union(graph_.loops(g), graph_.loops(n))}, &best));
-      RETURN_IF_ERROR(MoveBetween(producer, consumer, &best));
-    }
-    // Side by side: what does not depend on each other and runs at about the same time.
-    for (int n : graph_.Near(g, kMostNear)) {
-      bool linked = std::find(neighbours.begin(), neighbours.end(), n) != neighbours.end();
-      if (linked || !CanChange(n) || IsConstantGroup(n) != IsConstantGroup(g)) continue;
-      RETURN_IF_ERROR(Consider({g, n}, {Union(graph_.loops(g), graph_.loops(n))}, &best));
-    }
-    if (best.gain == 0) {
-      RETURN_IF_ERROR(SolveWindow({g}, static_cast<size_t>(limits_.window_ops), &best));
-      for (size_t i = 0; i < neighbours.size(); ++i) {
-        RETURN_IF_ERROR(
-            SolveWindow({g, neighbours[i]}, static_cast<size_t>(limits_.window_ops), &best));
-        for (size_t j = 0; j < i; ++j) {
-          std::vector<int> three = {g, neighbours[i], neighbours[j]};
-          RETURN_IF_ERROR(Consider(
-              three,
-              {Union(graph_.loops(g), Union(graph_.loops(three[1]), graph_.loops(three[2])))},
-              &best));
-          RETURN_IF_ERROR(SolveWindow(three, static_cast<size_t>(limits_.window_ops), &best));
-        }
+    for (const std::vector<int>* others : {&neighbours, &beside}) {
+      for (int n : *others) {
+        std::vector<LoopId> both = Union(graph_.loops(g), graph_.loops(n));
+        RETURN_IF_ERROR(Consider({g, n}, {std::move(both)}, &best));
+        if (others == &beside && !thorough_) continue;
+        bool before = graph_.Before(n, g);
+        RETURN_IF_ERROR(MoveBetween(before ? n : g, before ? g : n, &best));
       }
     }
-    if (best.gain > 0) Commit(best);
+    if (thorough_ && best.gain == 0) RETURN_IF_ERROR(SolveAround(g, neighbours, &best));
+    if (best.gain > 0) {
+      Commit(best);
+    } else {
+      fruitless_.insert(std::move(key));
+    }
+    return absl::OkStatus();
+  }
+
+  // What no change of two groups reaches: three at once, and few ops exactly.
+  absl::Status SolveAround(int g, const std::vector<int>& neighbours, Change* best) {
+    RETURN_IF_ERROR(SolveWindow({g}, best));
+    for (size_t i = 0; i < neighbours.size(); ++i) {
+      RETURN_IF_ERROR(SolveWindow({g, neighbours[i]}, best));
+      for (size_t j = 0; j < i; ++j) {
+        std::vector<int> three = {g, neighbours[i], neighbours[j]};
+        std::vector<LoopId> all =
+            Union(graph_.loops(g), Union(graph_.loops(three[1]), graph_.loops(three[2])));
+        RETURN_IF_ERROR(Consider(three, {std::move(all)}, best));
+        RETURN_IF_ERROR(SolveWindow(three, best));
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -320,6 +388,58 @@ class Improver {
     }
   }
 
+  // A candidate and what became of it, told once.
+  void Record(const std::vector<LoopId>& loops, bool chosen, std::string reason, double benefit) {
+    std::vector<int> nodes = NodesOf(program_, loops);
+    if (nodes.empty() || !told_.insert({nodes, reason}).second) return;
+    decisions_.push_back({.nodes = std::move(nodes),
+                          .chosen = chosen,
+                          .reason = std::move(reason),
+                          .benefit_us = benefit});
+  }
+
+  // Why groups that read from each other stay apart.
+  absl::Status ExplainBorders() {
+    for (const std::vector<LoopId>& loops : graph_.Groups()) {
+      int g = graph_.GroupOf(loops[0]);
+      for (int reader : graph_.ReadersOf(g)) RETURN_IF_ERROR(ExplainBorder(g, reader));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ExplainBorder(int producer, int consumer) {
+    // Work on weights alone is done before the first run: not a question of gain.
+    if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
+    if (!CanChange(producer) || !CanChange(consumer)) return absl::OkStatus();
+    std::vector<LoopId> both = Union(graph_.loops(producer), graph_.loops(consumer));
+    std::string wide = TooWide(program_, both);
+    if (both.size() > kMostOps || !wide.empty()) return absl::OkStatus();  // told by GrowGroups
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_->Evaluate(graph_.loops(producer)));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_->Evaluate(graph_.loops(consumer)));
+    double apart = a->estimate.time_us + b->estimate.time_us;
+    double bound = Bound(both);
+    if (bound >= apart) {
+      Record(both, false,
+             StrCat("no-gain: at least ", MicrosecondsText(bound), " together, ",
+                    MicrosecondsText(apart), " apart"),
+             apart - bound);
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(both));
+    double benefit = verdict->refusal.empty() ? apart - verdict->estimate.time_us : 0;
+    if (!verdict->refusal.empty()) {
+      Record(both, false, verdict->refusal, benefit);
+    } else if (!graph_.CanReplace({producer, consumer}, {both})) {
+      Record(both, false, kCyclic, benefit);
+    } else {
+      Record(both, false,
+             StrCat("no-gain: ", MicrosecondsText(verdict->estimate.time_us), " together, ",
+                    MicrosecondsText(apart), " apart"),
+             benefit);
+    }
+    return absl::OkStatus();
+  }
+
   const Program& program_;
   const SearchLimits& limits_;
   const bool pressed_;
@@ -332,7 +452,11 @@ class Improver {
   std::vector<bool> frozen_;  // by atom
   std::deque<int> dirty_;     // groups whose changes are to be looked at
   std::set<int> waiting_;     // those of dirty_
+  std::unordered_set<std::vector<int>, HashOfKey> fruitless_;  // Surroundings without a gain
+  bool thorough_ = false;  // also look at what gains nothing by the bounds
+  int64_t effort_ = 0;     // where looking thoroughly ends, by GroupEvaluator::scheduled_ops
   std::vector<PlanDecision> decisions_;
+  std::set<std::pair<std::vector<int>, std::string>> told_;  // nodes and reason
 };
 
 }  // namespace
@@ -342,9 +466,8 @@ absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const PlanOptions& 
                                       const SearchLimits& limits, GroupEvaluator* evaluator) {
   ASSIGN_OR_RETURN(Grouping grown, GrowGroups(nodes, options, alone, evaluator));
   OpLinks links(evaluator->program());
-  Improver improver(nodes, options, alone, limits, evaluator, links, grown.groups);
+  Improver improver(nodes, options, alone, limits, evaluator, links, grown);
   ASSIGN_OR_RETURN(Grouping found, improver.Run());
-  found.decisions.insert(found.decisions.begin(), grown.decisions.begin(), grown.decisions.end());
   if (!IsHighPressure(options.hints.compute_pressure)) return found;
   return DissolveSlowGroups(found, nodes, evaluator);
 }

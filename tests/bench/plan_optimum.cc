@@ -1,6 +1,6 @@
 // How near the planner comes to the best plan there is.
 //
-//   plan_optimum [--graphs N] [--first SEED] [--worst N]
+//   plan_optimum [--graphs N] [--first SEED] [--worst N] [--show]
 //
 // For each of N random graphs of up to 10 loop ops (tests/support/plan_corpus.h), on one of several
 // devices: every set of ops that can be one kernel, with every schedule the planner knows for it,
@@ -17,7 +17,6 @@
 #include <map>
 
 #include "core/graph/canonical.h"
-#include "core/graph/text.h"
 #include "core/plan/search.h"
 #include "tests/support/plan_corpus.h"
 #include "tests/support/whole_program.h"
@@ -30,7 +29,7 @@ struct Options {
   uint64_t first = 1;
   int worst = 5;
   bool show = false;
-  SearchLimits limits = {.exact_ops = 0};  // the way of large graphs
+  SearchLimits limits;
 };
 
 DeviceSpec DeviceOf(uint64_t seed) {
@@ -65,27 +64,40 @@ class Enumerator {
     all_ = (Mask{1} << count) - 1;
   }
 
+  struct Plan {
+    double cost = 0;
+    std::vector<std::vector<LoopId>> groups;
+  };
+
   // Least cost of running all ops, group after group: what has run is always a set that holds what
   // its members read, and what is added next is a group.
-  absl::StatusOr<double> Optimum() {
+  absl::StatusOr<Plan> Optimum() {
     std::vector<Mask> sets;
     for (Mask set = 0; set <= all_; ++set) {
       if (HoldsItsNeeds(set)) sets.push_back(set);
     }
-    std::map<Mask, double> least;
-    least[0] = 0;
+    struct Way {
+      double cost;
+      Mask from;
+    };
+    std::map<Mask, Way> least;
+    least[0] = {0, 0};
     for (Mask done : sets) {  // ascending, so that subsets come first
       auto from = least.find(done);
       if (from == least.end()) continue;
-      double spent = from->second;
+      double spent = from->second.cost;
       for (Mask next : sets) {
         if ((next & done) != done || next == done) continue;
         ASSIGN_OR_RETURN(double cost, CostOf(next ^ done));
-        auto [to, fresh] = least.try_emplace(next, spent + cost);
-        if (!fresh) to->second = std::min(to->second, spent + cost);
+        auto [to, fresh] = least.try_emplace(next, Way{spent + cost, done});
+        if (!fresh && spent + cost < to->second.cost) to->second = {spent + cost, done};
       }
     }
-    return least.at(all_);
+    Plan plan{.cost = least.at(all_).cost, .groups = {}};
+    for (Mask at = all_; at != 0; at = least.at(at).from) {
+      plan.groups.insert(plan.groups.begin(), LoopsOf(at ^ least.at(at).from));
+    }
+    return plan;
   }
 
   absl::StatusOr<double> CostOf(const std::vector<std::vector<LoopId>>& groups) {
@@ -99,7 +111,15 @@ class Enumerator {
     return sum;
   }
 
-  size_t sets() const { return costs_.size(); }
+  // "[0, 1] 3.21 us  [2] 4.00 us"
+  absl::StatusOr<std::string> Text(const std::vector<std::vector<LoopId>>& groups) {
+    std::string text;
+    for (const std::vector<LoopId>& loops : groups) {
+      ASSIGN_OR_RETURN(double cost, CostOf(std::vector<std::vector<LoopId>>{loops}));
+      StrAppend(&text, StrCat("  [", StrJoin(loops, ", "), "] ", cost, " us\n"));
+    }
+    return text;
+  }
 
  private:
   bool HoldsItsNeeds(Mask set) const {
@@ -109,14 +129,18 @@ class Enumerator {
     return true;
   }
 
-  absl::StatusOr<double> CostOf(Mask group) {
-    auto known = costs_.find(group);
-    if (known != costs_.end()) return known->second;
+  std::vector<LoopId> LoopsOf(Mask group) const {
     std::vector<LoopId> loops;
     for (size_t i = 0; i < needs_.size(); ++i) {
       if ((group >> i & 1) != 0) loops.push_back(static_cast<LoopId>(i));
     }
-    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(loops));
+    return loops;
+  }
+
+  absl::StatusOr<double> CostOf(Mask group) {
+    auto known = costs_.find(group);
+    if (known != costs_.end()) return known->second;
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(LoopsOf(group)));
     bool refused = !verdict->refusal.empty();
     double cost = refused ? std::numeric_limits<double>::infinity() : verdict->estimate.time_us;
     return costs_[group] = cost;
@@ -137,7 +161,7 @@ struct Result {
   double greedy = 1;
 };
 
-absl::StatusOr<Result> Compare(uint64_t seed, const SearchLimits& limits) {
+absl::StatusOr<Result> Compare(uint64_t seed, const SearchLimits& limits, bool show) {
   ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(PlanCorpusGraph(seed)));
   ASSIGN_OR_RETURN(Program program, BuildProgram(canonical.graph));
   DeviceSpec device = DeviceOf(seed);
@@ -148,11 +172,19 @@ absl::StatusOr<Result> Compare(uint64_t seed, const SearchLimits& limits) {
   ASSIGN_OR_RETURN(Grouping planned, SearchGroups(nodes, options, {}, limits, &evaluator));
   Enumerator enumerator(&evaluator);
   Result result{.seed = seed, .ops = program.ops.size()};
-  ASSIGN_OR_RETURN(result.optimum_us, enumerator.Optimum());
+  ASSIGN_OR_RETURN(Enumerator::Plan optimum, enumerator.Optimum());
+  result.optimum_us = optimum.cost;
   ASSIGN_OR_RETURN(double planner_us, enumerator.CostOf(planned.groups));
   ASSIGN_OR_RETURN(double greedy_us, enumerator.CostOf(greedy.groups));
   result.planner = planner_us / result.optimum_us;
   result.greedy = greedy_us / result.optimum_us;
+  if (show) {
+    ASSIGN_OR_RETURN(std::string best, enumerator.Text(optimum.groups));
+    ASSIGN_OR_RETURN(std::string ours, enumerator.Text(planned.groups));
+    ASSIGN_OR_RETURN(std::string grown, enumerator.Text(greedy.groups));
+    std::printf("%soptimum\n%splanner\n%sgreedy\n%s", ToString(program).c_str(), best.c_str(),
+                ours.c_str(), grown.c_str());
+  }
   return result;
 }
 
@@ -165,8 +197,8 @@ double Quantile(std::vector<double> values, double q) {
 absl::StatusOr<bool> Run(const Options& options) {
   std::vector<Result> results;
   for (int i = 0; i < options.graphs; ++i) {
-    ASSIGN_OR_RETURN(Result result,
-                     Compare(options.first + static_cast<uint64_t>(i), options.limits));
+    ASSIGN_OR_RETURN(Result result, Compare(options.first + static_cast<uint64_t>(i),
+                                            options.limits, options.show));
     results.push_back(result);
   }
   std::vector<double> planner;
@@ -210,6 +242,8 @@ int main(int argc, char** argv) {
   app.add_option("--graphs", options.graphs, "how many")->check(CLI::PositiveNumber);
   app.add_option("--first", options.first, "seed of the first");
   app.add_option("--worst", options.worst, "graphs to name");
+  app.add_flag("--show", options.show, "print programs and groups, op by op");
+  app.add_option("--effort", options.limits.effort_ops, "likewise");
   app.add_option("--window", options.limits.window_ops, "as in SearchLimits");
   CLI11_PARSE(app, argc, argv);
   absl::StatusOr<bool> pass = fusion::Run(options);

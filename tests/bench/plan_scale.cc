@@ -4,12 +4,14 @@
 //
 // Plans transformers of about as many nodes as asked for, all layers equal, and the models given.
 // Prints one JSON object: a record per graph (median milliseconds of import with folding, of
-// canonical form, and of MakePlan), and the exponent of the growth of MakePlan over the series.
+// canonical form, and of MakePlan: by the clock, and of the processor), and the exponent of the
+// growth of MakePlan's processor time over the series.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "core/graph/canonical.h"
@@ -31,18 +33,31 @@ struct Options {
   int threads = 2;
 };
 
-// Median milliseconds of calls of `function`.
+struct Times {
+  double ms = 0;      // by the clock
+  double cpu_ms = 0;  // of the processor
+};
+
+double MedianOf(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Medians over calls of `function`.
 template <typename F>
-double Median(int runs, const F& function) {
+Times Median(int runs, const F& function) {
   std::vector<double> ms;
+  std::vector<double> cpu_ms;
   for (int i = 0; i < std::max(runs, 1); ++i) {
     auto start = std::chrono::steady_clock::now();
+    std::clock_t cpu = std::clock();
     function();
+    cpu_ms.push_back(1e3 * static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC);
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
                      .count());
   }
-  std::nth_element(ms.begin(), ms.begin() + static_cast<int64_t>(ms.size() / 2), ms.end());
-  return ms[ms.size() / 2];
+  return {MedianOf(std::move(ms)), MedianOf(std::move(cpu_ms))};
 }
 
 absl::StatusOr<nlohmann::json> Measure(const std::string& name, const Graph& graph,
@@ -50,14 +65,14 @@ absl::StatusOr<nlohmann::json> Measure(const std::string& name, const Graph& gra
   DeviceSpec device = DeviceNamed(options.device, options.threads);
   absl::Status status = absl::OkStatus();
   CanonicalGraph canonical;
-  double canonical_ms = Median(1, [&] {
+  Times canonical_time = Median(1, [&] {
     auto made = Canonicalise(graph);
     if (made.ok()) canonical = *std::move(made);
     if (!made.ok()) status = made.status();
   });
   RETURN_IF_ERROR(status);
   Plan plan;
-  double plan_ms = Median(options.runs, [&] {
+  Times plan_time = Median(options.runs, [&] {
     auto model = MakePlan(canonical.graph, device, {});
     if (!model.ok()) status = model.status();
     if (model.ok()) plan = std::move(model->plan);
@@ -65,8 +80,9 @@ absl::StatusOr<nlohmann::json> Measure(const std::string& name, const Graph& gra
   RETURN_IF_ERROR(status);
   return nlohmann::json{{"graph", name},
                         {"nodes", canonical.graph.nodes().size()},
-                        {"canonical_ms", canonical_ms},
-                        {"plan_ms", plan_ms},
+                        {"canonical_ms", canonical_time.ms},
+                        {"plan_ms", plan_time.ms},
+                        {"plan_cpu_ms", plan_time.cpu_ms},
                         {"launches", plan.launches.size()},
                         {"decisions", plan.decisions.size()},
                         {"estimated_us", plan.totals.estimated_us},
@@ -82,20 +98,20 @@ absl::StatusOr<nlohmann::json> MeasureModel(const std::string& file, const Optio
     import.dim_bindings[bind.substr(0, at)] = std::atoll(bind.c_str() + at + 1);
   }
   absl::StatusOr<Graph> graph = InvalidArgument("not imported");
-  double import_ms = Median(options.runs, [&] { graph = ImportOnnx(model, import); });
+  Times import_time = Median(options.runs, [&] { graph = ImportOnnx(model, import); });
   RETURN_IF_ERROR(graph.status());
   ASSIGN_OR_RETURN(nlohmann::json record, Measure(file, *graph, options));
-  record["import_ms"] = import_ms;
+  record["import_ms"] = import_time.ms;
   record["model_nodes"] = model.graph().node_size();
   return record;
 }
 
-// Slope of log(ms) over log(nodes), by least squares.
+// Slope of log(time) over log(nodes), by least squares.
 double Exponent(const nlohmann::json& records) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (const nlohmann::json& r : records) {
     double x = std::log(r["nodes"].get<double>());
-    double y = std::log(r["plan_ms"].get<double>());
+    double y = std::log(r["plan_cpu_ms"].get<double>());
     n += 1;
     sx += x;
     sy += y;
