@@ -103,9 +103,20 @@ std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
   return key;
 }
 
-std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) const {
+std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) {
+  // In the order of ExtractProgram.
   std::vector<ValueId> values;
-  ExtractProgram(program_, loops, &values);
+  auto add = [&](ValueId v) {
+    int& at = number_[static_cast<size_t>(v)];
+    if (at >= 0) return;
+    at = static_cast<int>(values.size());
+    values.push_back(v);
+  };
+  for (LoopId l : loops) {
+    for (ValueId in : program_.op(l).inputs) add(in);
+    add(program_.op(l).output);
+  }
+  for (ValueId v : values) number_[static_cast<size_t>(v)] = -1;
   return values;
 }
 
@@ -135,7 +146,7 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
   std::vector<int> key = Key(loops);
   auto known = known_.find(key);
   if (known == known_.end()) {
-    ASSIGN_OR_RETURN(Known found, Search(loops));
+    ASSIGN_OR_RETURN(Known found, Search(loops, /*whole=*/false));
     if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;
@@ -159,7 +170,7 @@ absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::ChoiceOf(
   FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
   const Known& known = known_.at(Key(loops));
   if (known.choice != nullptr) return known.choice;
-  ASSIGN_OR_RETURN(Known again, Search(loops));
+  ASSIGN_OR_RETURN(Known again, Search(loops, /*whole=*/true));
   return again.choice;
 }
 
@@ -196,33 +207,28 @@ std::vector<std::vector<LoopId>> GroupEvaluator::Parts(const std::vector<LoopId>
   return parts;
 }
 
-absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops) {
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops,
+                                                             bool whole) {
   std::vector<std::vector<LoopId>> parts = Parts(loops);
-  if (parts.size() < 2) return SearchWhole(loops);
   // So many small pieces are better one after the other in one task.
-  if (parts.size() > kMostParts) return SearchWhole(loops);
-  ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts));
-  bool large =
-      apart.choice != nullptr && apart.verdict.estimate.tasks > static_cast<int64_t>(parts.size());
-  if (large) return apart;
-  ASSIGN_OR_RETURN(Known whole, SearchWhole(loops));
-  if (apart.choice == nullptr) return whole.choice != nullptr ? whole : apart;
-  bool better =
-      whole.choice != nullptr && whole.verdict.estimate.time_us <= apart.verdict.estimate.time_us;
-  return better ? whole : apart;
+  if (parts.size() < 2 || parts.size() > kMostParts) return SearchWhole(loops);
+  ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts, whole));
+  const bool fits = apart.verdict.refusal.empty();
+  const Estimate& estimate = apart.verdict.estimate;
+  if (fits && estimate.tasks > static_cast<int64_t>(parts.size())) return apart;
+  ASSIGN_OR_RETURN(Known together, SearchWhole(loops));
+  bool better = together.verdict.refusal.empty() &&
+                (!fits || together.verdict.estimate.time_us <= estimate.time_us);
+  return better ? together : apart;
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
-    const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts) {
+    const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts, bool whole) {
   Known known;
   auto choice = std::make_shared<GroupChoice>();
-  std::vector<ValueId> values;
-  choice->program = ExtractProgram(program_, loops, &values);
-  std::map<ValueId, ValueId> local;  // of the whole program's value
-  for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
   std::vector<const Schedule*> schedules;
   std::vector<std::vector<int>> names;
-  std::vector<std::vector<ValueId>> values_of;
+  std::vector<std::vector<ValueId>> values;
   int packed = -1;
   for (const std::vector<LoopId>& part : parts) {
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(part));
@@ -231,12 +237,12 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
       return known;
     }
     ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> made, ChoiceOf(part));
-    values_of.push_back(Values(part));
+    values.push_back(Values(part));
     names.emplace_back();
     for (const LoweredParam& param : made->lowered.params) {
       // Packed forms of one value may differ.
-      names.back().push_back(
-          param.packed ? packed-- : local.at(values_of.back()[static_cast<size_t>(param.value)]));
+      names.back().push_back(param.packed ? packed--
+                                          : values.back()[static_cast<size_t>(param.value)]);
     }
     schedules.push_back(&made->lowered.schedule);
     choice->parts.push_back(std::move(made));
@@ -246,13 +252,29 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
     known.verdict.refusal = std::string(Message(joined.status()));
     return known;
   }
-  choice->source = joined->source;
+  choice->estimate = EstimateKernel(joined->schedule, device_);
+  known.verdict.estimate = choice->estimate;
+  if (!whole) return known;
+  choice->source = std::move(joined->source);
   choice->lowered.schedule = std::move(joined->schedule);
+  Complete(loops, values, choice.get());
+  known.choice = std::move(choice);
+  return known;
+}
+
+void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
+                              const std::vector<std::vector<ValueId>>& values_of_parts,
+                              GroupChoice* choice) const {
+  std::vector<ValueId> values;
+  choice->program = ExtractProgram(program_, loops, &values);
+  std::map<ValueId, ValueId> local;  // of the whole program's value
+  for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
   for (const auto& [i, p] : choice->source) {
     const GroupChoice& part = *choice->parts[static_cast<size_t>(i)];
     LoweredParam param = part.lowered.params[static_cast<size_t>(p)];
     const TensorView& view = part.group.view(param.value);
-    ValueId value = local.at(values_of[static_cast<size_t>(i)][static_cast<size_t>(param.value)]);
+    param.value =
+        local.at(values_of_parts[static_cast<size_t>(i)][static_cast<size_t>(param.value)]);
     if (param.packed) {
       // In elements from the start: parts may see the value under other dims.
       IndexExpr flat(0);
@@ -260,18 +282,13 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
         flat = flat + param.source[d] * view.strides[d];
       }
       param.source = {flat};
-      choice->group.views[value] = {
+      choice->group.views[param.value] = {
           .dtype = view.dtype, .shape = {}, .strides = {1}, .constant = true};
     }
-    if (param.output) choice->group.outputs.push_back(value);
-    param.value = value;
+    if (param.output) choice->group.outputs.push_back(param.value);
     choice->lowered.params.push_back(std::move(param));
   }
   std::sort(choice->group.outputs.begin(), choice->group.outputs.end());
-  choice->estimate = EstimateKernel(choice->lowered.schedule, device_);
-  known.verdict.estimate = choice->estimate;
-  known.choice = std::move(choice);
-  return known;
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(

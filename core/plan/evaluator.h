@@ -54,7 +54,7 @@ class GroupEvaluator {
   /// The schedule that Evaluate(loops) found; it must have found one. Otherwise the same.
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
   /// For each value of Choose(loops).program the value of the whole program it stands for.
-  std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
+  std::vector<ValueId> Values(const std::vector<LoopId>& loops);
 
   /// True if Evaluate(loops) would make no schedule.
   bool IsKnown(const std::vector<LoopId>& loops);
@@ -85,10 +85,15 @@ class GroupEvaluator {
   /// The ops in sets that no value connects.
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops);
-  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops);
+  /// `whole`: with the choice, else it may be left out where it is easily made again.
+  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole);
   absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops);
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
-                                         const std::vector<std::vector<LoopId>>& parts);
+                                         const std::vector<std::vector<LoopId>>& parts, bool whole);
+  /// The program and params of a choice whose parts and joined schedule are known.
+  void Complete(const std::vector<LoopId>& loops,
+                const std::vector<std::vector<ValueId>>& values_of_parts,
+                GroupChoice* choice) const;
   void ClassifyOps();
 
   const Program& program_;

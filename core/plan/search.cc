@@ -18,6 +18,8 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // With high memory pressure a byte moved counts as this many microseconds: more than it can save.
 constexpr double kPressedByte = 1e3;
+// What the bounds do not promise must gain this part of an average group to be worth the search.
+constexpr double kThoroughGain = 0.01;
 // Changes of two neighbours that are estimated, the most promising by their bounds.
 constexpr size_t kMostTries = 8;
 // Groups before and after a group that may run beside it.
@@ -63,7 +65,7 @@ class Improver {
       thorough_ = thorough;
       fruitless_.clear();
       effort_ = evaluator_->scheduled_ops() + limits_.effort_ops;
-      for (const std::vector<LoopId>& group : graph_.Groups()) Wake(graph_.GroupOf(group[0]));
+      RETURN_IF_ERROR(WakeAll());
       while (!dirty_.empty()) {
         int g = dirty_.front();
         dirty_.pop_front();
@@ -104,6 +106,26 @@ class Improver {
     if (waiting_.insert(g).second) dirty_.push_back(g);
   }
 
+  // Those with most to gain first: what is above the bound.
+  absl::Status WakeAll() {
+    std::vector<std::pair<double, int>> slack;
+    double sum = 0;
+    for (const std::vector<LoopId>& group : graph_.Groups()) {
+      ASSIGN_OR_RETURN(double cost, Cost(group));
+      slack.emplace_back(Bound(group) - cost, graph_.GroupOf(group[0]));
+      sum += cost;
+    }
+    std::stable_sort(slack.begin(), slack.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [least, g] : slack) Wake(g);
+    least_gain_ = kMinGain;
+    if (thorough_ && !slack.empty()) {
+      double average = sum / static_cast<double>(slack.size());
+      least_gain_ = std::max(kMinGain, kThoroughGain * average);
+    }
+    return absl::OkStatus();
+  }
+
   // Microseconds, or what stands for them: infinite where there is no schedule.
   absl::StatusOr<double> Cost(const std::vector<LoopId>& loops) {
     if (loops.size() > kMostOps || !TooWide(program_, loops).empty()) return kInfinite;
@@ -128,7 +150,7 @@ class Improver {
       ASSIGN_OR_RETURN(double cost, Cost(graph_.loops(g)));
       before += cost;
     }
-    double wanted = before - std::max(best->gain, kMinGain);
+    double wanted = before - std::max(best->gain, least_gain_);
     double bound = 0;
     for (const std::vector<LoopId>& group : fresh) bound += Bound(group);
     if (!thorough_) {
@@ -136,6 +158,10 @@ class Improver {
       for (int g : old) bound_before += Bound(graph_.loops(g));
       if (bound > bound_before - kMinGain) return absl::OkStatus();
     }
+    // What is known first: it may decide.
+    std::stable_partition(fresh.begin(), fresh.end(), [&](const std::vector<LoopId>& group) {
+      return evaluator_->IsKnown(group);
+    });
     double after = 0;
     for (const std::vector<LoopId>& group : fresh) {
       if (after + bound >= wanted) return absl::OkStatus();
@@ -273,7 +299,7 @@ class Improver {
     ExactProblem problem{.paths = *std::move(paths),
                          .cost = [&](uint32_t mask) { return Cost(set_of(mask)); },
                          .bound = [&](uint32_t mask) { return Bound(set_of(mask)); },
-                         .below = before - std::max(best->gain, kMinGain)};
+                         .below = before - std::max(best->gain, least_gain_)};
     ASSIGN_OR_RETURN(ExactSolution solution, SolveExactly(problem));
     if (solution.groups.empty()) return absl::OkStatus();
     Sets fresh;
@@ -453,6 +479,7 @@ class Improver {
   std::deque<int> dirty_;     // groups whose changes are to be looked at
   std::set<int> waiting_;     // those of dirty_
   std::unordered_set<std::vector<int>, HashOfKey> fruitless_;  // Surroundings without a gain
+  double least_gain_ = kMinGain;
   bool thorough_ = false;  // also look at what gains nothing by the bounds
   int64_t effort_ = 0;     // where looking thoroughly ends, by GroupEvaluator::scheduled_ops
   std::vector<PlanDecision> decisions_;
