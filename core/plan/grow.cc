@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <queue>
 #include <set>
 
@@ -24,18 +25,9 @@ class Grower {
 
   absl::StatusOr<Grouping> Run() {
     for (size_t g = 0; g < loops_.size(); ++g) RETURN_IF_ERROR(Consider(static_cast<int>(g)));
-    while (!queue_.empty()) {
-      Candidate c = queue_.top();
-      queue_.pop();
-      if (!alive_[Index(c.producer)] || !alive_[Index(c.consumer)]) continue;
-      if (HasPathAround(c.producer, c.consumer)) {
-        // For good: a merge of what lies between leaves a group between, unless one of the two is
-        // part of it and so another group.
-        Record(c, false, kCyclic);
-        continue;
-      }
-      Record(c, true, "");
-      RETURN_IF_ERROR(Merge(c));
+    for (tier_ = 0; tier_ < kTiers; ++tier_) {
+      RETURN_IF_ERROR(WeighPending());
+      RETURN_IF_ERROR(MergeAll());
     }
     Grouping out;
     for (size_t g = 0; g < loops_.size(); ++g) {
@@ -47,6 +39,8 @@ class Grower {
   }
 
  private:
+  static constexpr int kTiers = 3;
+
   struct Candidate {
     int tier;     // smaller first
     double rank;  // larger first
@@ -59,6 +53,35 @@ class Grower {
              std::tie(tier, o.rank, producer, consumer);
     }
   };
+
+  bool BothAlive(const Candidate& c) const {
+    return alive_[Index(c.producer)] && alive_[Index(c.consumer)];
+  }
+
+  absl::Status WeighPending() {
+    std::vector<Candidate> pending = std::move(pending_[static_cast<size_t>(tier_)]);
+    for (const Candidate& c : pending) {
+      if (BothAlive(c)) RETURN_IF_ERROR(Weigh(c));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MergeAll() {
+    while (!queue_.empty()) {
+      Candidate c = queue_.top();
+      queue_.pop();
+      if (!BothAlive(c)) continue;
+      if (HasPathAround(c.producer, c.consumer)) {
+        // For good: a merge of what lies between leaves a group between, unless one of the two is
+        // part of it and so another group.
+        Record(c, false, kCyclic);
+        continue;
+      }
+      Record(c, true, "");
+      RETURN_IF_ERROR(Merge(c));
+    }
+    return absl::OkStatus();
+  }
 
   // Which merges come first, whatever they gain. The gain of a merge does not show what it makes
   // impossible later: a value that several ops read goes with the op that computes it, or it is
@@ -167,6 +190,15 @@ class Grower {
 
   absl::Status Consider(int producer, int consumer) {
     Candidate c{Tier(producer, consumer), 0, 0, producer, consumer};
+    if (c.tier <= tier_) return Weigh(c);
+    // Until then one of the two may have become another group.
+    pending_[static_cast<size_t>(c.tier)].push_back(c);
+    return absl::OkStatus();
+  }
+
+  absl::Status Weigh(Candidate c) {
+    const int producer = c.producer;
+    const int consumer = c.consumer;
     // Work on weights only is done once, before the first run: it must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
     if (loops_[Index(producer)].size() + loops_[Index(consumer)].size() > kMostOps) {
@@ -261,6 +293,8 @@ class Grower {
   std::vector<int> seen_in_;   // last search that came by
   int search_ = 0;
   std::priority_queue<Candidate> queue_;
+  int tier_ = -1;                                       // what is above is not weighed yet
+  std::array<std::vector<Candidate>, kTiers> pending_;  // by tier
   std::vector<PlanDecision> decisions_;
 };
 
