@@ -28,6 +28,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   readers_.resize(program.values.size());
   number_.assign(program.values.size(), -1);
   part_.assign(program.ops.size(), -1);
+  set_.assign(program.ops.size(), 0);
   for (size_t v = 0; v < program.values.size(); ++v) {
     TensorKind kind = program.values[v].kind;
     constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
@@ -35,11 +36,15 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LoopOp& op = program.ops[i];
     bool constant = !returned_[static_cast<size_t>(op.output)];
+    bool reinterpreted = false;
     for (ValueId in : op.inputs) {
+      LoopId producer = program.value(in).producer;
+      reinterpreted |= producer != kNoLoop && program.op(producer).kind == LoopOp::kReinterpret;
       constant = constant && constant_[static_cast<size_t>(in)];
       readers_[static_cast<size_t>(in)].push_back(static_cast<LoopId>(i));
     }
     constant_[static_cast<size_t>(op.output)] = constant;
+    reads_reinterpreted_.push_back(reinterpreted);
   }
   ClassifyOps();
   reinterpreted_.refusal = "reshape: read under a shape without common factors, so from memory";
@@ -92,12 +97,18 @@ std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
     }
     return at;
   };
+  ++sets_;
+  for (LoopId l : loops) set_[static_cast<size_t>(l)] = sets_;
+  auto outside = [&](LoopId l) { return set_[static_cast<size_t>(l)] != sets_; };
   for (LoopId l : loops) {
     const LoopOp& op = program_.op(l);
     key.push_back(class_of_op_[static_cast<size_t>(l)]);
     for (ValueId in : op.inputs) key.push_back(number(in));
     number(op.output);
-    key.push_back(NeededOutside(op.output, loops) ? -2 : -1);
+    auto out = static_cast<size_t>(op.output);
+    bool needed =
+        returned_[out] || std::any_of(readers_[out].begin(), readers_[out].end(), outside);
+    key.push_back(needed ? -2 : -1);
   }
   for (ValueId v : numbered) number_[static_cast<size_t>(v)] = -1;
   return key;
@@ -128,6 +139,7 @@ bool GroupEvaluator::AreConstant(const std::vector<LoopId>& loops) const {
 bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const {
   auto inside = [&](LoopId l) { return std::binary_search(loops.begin(), loops.end(), l); };
   for (LoopId l : loops) {
+    if (!reads_reinterpreted_[static_cast<size_t>(l)]) continue;
     for (ValueId in : program_.op(l).inputs) {
       LoopId producer = program_.value(in).producer;
       if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kReinterpret) continue;

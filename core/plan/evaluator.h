@@ -104,8 +104,11 @@ class GroupEvaluator {
   std::vector<bool> returned_;
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
+  std::vector<bool> reads_reinterpreted_;     // by op: an input of it
   std::vector<int> part_;                     // of Parts, by op; -1 but while it runs
-  std::vector<int> number_;                   // of Key, by value; -1 but while it runs
+  std::vector<int> set_;                      // by op: last set that Key had it in
+  int sets_ = 0;
+  std::vector<int> number_;  // of Key, by value; -1 but while it runs
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
   int64_t scheduled_ops_ = 0;
   size_t kept_ops_ = 0;         // of the choices kept

@@ -4,7 +4,7 @@
 #include <deque>
 #include <limits>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "core/base/contains.h"
 #include "core/plan/cost_bound.h"
@@ -63,7 +63,7 @@ class Improver {
   absl::StatusOr<Grouping> Run() {
     for (bool thorough : {false, true}) {
       thorough_ = thorough;
-      fruitless_.clear();
+      recipes_.clear();
       effort_ = evaluator_->scheduled_ops() + limits_.effort_ops;
       RETURN_IF_ERROR(WakeAll());
       while (!dirty_.empty()) {
@@ -159,9 +159,10 @@ class Improver {
       if (bound > bound_before - kMinGain) return absl::OkStatus();
     }
     // What is known first: it may decide.
-    std::stable_partition(fresh.begin(), fresh.end(), [&](const std::vector<LoopId>& group) {
-      return evaluator_->IsKnown(group);
-    });
+    if (fresh.size() > 1)
+      std::stable_partition(fresh.begin(), fresh.end(), [&](const std::vector<LoopId>& group) {
+        return evaluator_->IsKnown(group);
+      });
     double after = 0;
     for (const std::vector<LoopId>& group : fresh) {
       if (after + bound >= wanted) return absl::OkStatus();
@@ -336,33 +337,81 @@ class Improver {
     return CanChange(b) && IsConstantGroup(a) == IsConstantGroup(b);
   }
 
-  // Equal for groups that look alike and have neighbours that do: what gains nothing for one of
-  // them gains nothing for the others.
-  std::vector<int> Surroundings(int g, const std::vector<int>& neighbours,
-                                const std::vector<int>& beside) {
-    std::vector<int> groups = {g};
-    groups.insert(groups.end(), neighbours.begin(), neighbours.end());
-    groups.insert(groups.end(), beside.begin(), beside.end());
+  // A group, those around it and the ops of all, ascending.
+  struct Surroundings {
+    std::vector<int> groups;  // the group first
     std::vector<LoopId> loops;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      const std::vector<LoopId>& of = graph_.loops(groups[i]);
-      loops.insert(loops.end(), of.begin(), of.end());
+    std::vector<int> key;
+  };
+
+  // The key is equal for groups that look alike and have neighbours that do: what is best for one
+  // of them is best for the others.
+  Surroundings SurroundingsOf(int g, const std::vector<int>& neighbours,
+                              const std::vector<int>& beside) {
+    Surroundings s{.groups = {g}, .loops = {}, .key = {}};
+    s.groups.insert(s.groups.end(), neighbours.begin(), neighbours.end());
+    s.groups.insert(s.groups.end(), beside.begin(), beside.end());
+    for (int member : s.groups) {
+      const std::vector<LoopId>& of = graph_.loops(member);
+      s.loops.insert(s.loops.end(), of.begin(), of.end());
     }
-    std::sort(loops.begin(), loops.end());
-    std::vector<int> key = evaluator_->Key(loops);
-    for (LoopId l : loops) {
-      auto at = std::find(groups.begin(), groups.end(), graph_.GroupOf(l));
-      key.push_back(static_cast<int>(at - groups.begin()));
+    std::sort(s.loops.begin(), s.loops.end());
+    s.key = evaluator_->Key(s.loops);
+    for (LoopId l : s.loops) {
+      auto at = std::find(s.groups.begin(), s.groups.end(), graph_.GroupOf(l));
+      s.key.push_back(static_cast<int>(at - s.groups.begin()));
     }
-    return key;
+    return s;
+  }
+
+  // A change in positions of groups and ops of its surroundings; no groups: nothing gains.
+  struct Recipe {
+    std::vector<size_t> groups;
+    std::vector<std::vector<size_t>> fresh;
+    double gain = 0;
+  };
+
+  static Recipe RecipeOf(const Change& change, const Surroundings& around) {
+    Recipe recipe{.groups = {}, .fresh = {}, .gain = change.gain};
+    for (int g : change.old) {
+      auto at = std::find(around.groups.begin(), around.groups.end(), g);
+      recipe.groups.push_back(static_cast<size_t>(at - around.groups.begin()));
+    }
+    for (const std::vector<LoopId>& group : change.fresh) {
+      recipe.fresh.emplace_back();
+      for (LoopId l : group) {
+        auto at = std::lower_bound(around.loops.begin(), around.loops.end(), l);
+        recipe.fresh.back().push_back(static_cast<size_t>(at - around.loops.begin()));
+      }
+    }
+    return recipe;
+  }
+
+  static Change Follow(const Recipe& recipe, const Surroundings& around) {
+    Change change{.old = {}, .fresh = {}, .gain = recipe.gain};
+    for (size_t i : recipe.groups) change.old.push_back(around.groups[i]);
+    for (const std::vector<size_t>& positions : recipe.fresh) {
+      change.fresh.emplace_back();
+      for (size_t i : positions) change.fresh.back().push_back(around.loops[i]);
+    }
+    return change;
   }
 
   absl::Status Improve(int g) {
     if (!CanChange(g)) return absl::OkStatus();
     std::vector<int> neighbours = NeighboursOf(g);
     std::vector<int> beside = BesideOf(g, neighbours);
-    std::vector<int> key = Surroundings(g, neighbours, beside);
-    if (fruitless_.contains(key)) return absl::OkStatus();
+    Surroundings around = SurroundingsOf(g, neighbours, beside);
+    auto known = recipes_.find(around.key);
+    if (known != recipes_.end()) {
+      if (known->second.groups.empty()) return absl::OkStatus();
+      Change change = Follow(known->second, around);
+      // Further away things may differ.
+      if (graph_.CanReplace(change.old, change.fresh)) {
+        Commit(change);
+        return absl::OkStatus();
+      }
+    }
     Change best;
     RETURN_IF_ERROR(Cut(g, &best));
     for (const std::vector<int>* others : {&neighbours, &beside}) {
@@ -375,11 +424,8 @@ class Improver {
       }
     }
     if (thorough_ && best.gain == 0) RETURN_IF_ERROR(SolveAround(g, neighbours, &best));
-    if (best.gain > 0) {
-      Commit(best);
-    } else {
-      fruitless_.insert(std::move(key));
-    }
+    if (known == recipes_.end()) recipes_.emplace(around.key, RecipeOf(best, around));
+    if (best.gain > 0) Commit(best);
     return absl::OkStatus();
   }
 
@@ -478,7 +524,7 @@ class Improver {
   std::vector<bool> frozen_;  // by atom
   std::deque<int> dirty_;     // groups whose changes are to be looked at
   std::set<int> waiting_;     // those of dirty_
-  std::unordered_set<std::vector<int>, HashOfKey> fruitless_;  // Surroundings without a gain
+  std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGain;
   bool thorough_ = false;  // also look at what gains nothing by the bounds
   int64_t effort_ = 0;     // where looking thoroughly ends, by GroupEvaluator::scheduled_ops
