@@ -22,6 +22,8 @@ constexpr double kPressedByte = 1e3;
 constexpr double kThoroughGain = 0.01;
 // Changes of two neighbours that are estimated, the most promising by their bounds.
 constexpr size_t kMostTries = 8;
+// Ops of a group that may begin a move to another one: those nearest to it.
+constexpr size_t kMostBorder = 32;
 // Groups before and after a group that may run beside it.
 constexpr int kMostNear = 4;
 // Groups that a group reads from or is read by, nearest first: a mask may be read by every layer.
@@ -223,41 +225,51 @@ class Improver {
     });
   }
 
+  // Groups that may stand in the place of some, and the sum of their bounds.
+  struct Try {
+    double bound;
+    Sets fresh;
+  };
+
+  Try MakeTry(std::vector<LoopId> one, std::vector<LoopId> other) const {
+    double bound = Bound(one) + Bound(other);
+    return {bound, {std::move(one), std::move(other)}};
+  }
+
+  absl::Status ConsiderBest(const std::vector<int>& old, std::vector<Try> tries, Change* best) {
+    std::stable_sort(tries.begin(), tries.end(),
+                     [](const Try& a, const Try& b) { return a.bound < b.bound; });
+    for (size_t i = 0; i < tries.size() && i < kMostTries; ++i) {
+      RETURN_IF_ERROR(Consider(old, std::move(tries[i].fresh), best));
+    }
+    return absl::OkStatus();
+  }
+
   // Ops at the border of two groups move to the other one, with all that must move with them.
   absl::Status MoveBetween(int producer, int consumer, Change* best) {
-    struct Try {
-      double bound;
-      Sets fresh;
-    };
     std::vector<Try> tries;
     std::set<std::vector<LoopId>> seen;
     for (bool down : {true, false}) {
       int from = down ? producer : consumer;
       int to = down ? consumer : producer;
-      for (LoopId l : graph_.loops(from)) {
+      const std::vector<LoopId>& loops = graph_.loops(from);
+      for (size_t i = 0; i < loops.size() && i < kMostBorder; ++i) {
+        LoopId l = down ? loops[loops.size() - 1 - i] : loops[i];
         std::vector<LoopId> part = Closure(from, l, down);
-        if (part.size() == graph_.loops(from).size()) continue;
+        if (part.size() == loops.size()) continue;
         // Without a value between them they would run side by side.
         if (!thorough_ && !Touches(part, to, down)) continue;
         if (!seen.insert(part).second) continue;
-        Sets fresh = {Without(graph_.loops(from), part), Union(part, graph_.loops(to))};
-        double bound = Bound(fresh[0]) + Bound(fresh[1]);
-        tries.push_back({bound, std::move(fresh)});
+        std::vector<LoopId> rest = Without(loops, part);
+        tries.push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
       }
     }
-    std::stable_sort(tries.begin(), tries.end(),
-                     [](const Try& a, const Try& b) { return a.bound < b.bound; });
-    for (size_t i = 0; i < tries.size() && i < kMostTries; ++i) {
-      RETURN_IF_ERROR(Consider({producer, consumer}, std::move(tries[i].fresh), best));
-    }
-    return absl::OkStatus();
+    return ConsiderBest({producer, consumer}, std::move(tries), best);
   }
 
+  // A group becomes two: some ops with all that depend on them, or on which they depend, and the
+  // rest.
   absl::Status Cut(int g, Change* best) {
-    struct Try {
-      double bound;
-      Sets fresh;
-    };
     std::vector<Try> tries;
     std::set<std::vector<LoopId>> seen;
     for (LoopId l : graph_.loops(g)) {
@@ -266,16 +278,10 @@ class Improver {
         if (part.size() == graph_.loops(g).size()) continue;
         std::vector<LoopId> rest = Without(graph_.loops(g), part);
         if (!seen.insert(std::min(part, rest)).second) continue;
-        double bound = Bound(part) + Bound(rest);
-        tries.push_back({bound, {std::move(part), std::move(rest)}});
+        tries.push_back(MakeTry(std::move(part), std::move(rest)));
       }
     }
-    std::stable_sort(tries.begin(), tries.end(),
-                     [](const Try& a, const Try& b) { return a.bound < b.bound; });
-    for (size_t i = 0; i < tries.size() && i < kMostTries; ++i) {
-      RETURN_IF_ERROR(Consider({g}, std::move(tries[i].fresh), best));
-    }
-    return absl::OkStatus();
+    return ConsiderBest({g}, std::move(tries), best);
   }
 
   // The best groups of all ops of some groups, if these are few.
@@ -446,24 +452,26 @@ class Improver {
   }
 
   void Commit(Change& change) {
-    std::vector<LoopId> all;
+    Sets sides;
     std::set<int> around;
     for (int g : change.old) {
-      all = Union(all, graph_.loops(g));
+      sides.push_back(graph_.loops(g));
       for (int n : NeighboursOf(g)) around.insert(n);
     }
-    decisions_.push_back(
-        {.nodes = NodesOf(program_, all), .chosen = true, .reason = "", .benefit_us = change.gain});
+    Record(sides, true, "", change.gain);
     for (int g : graph_.Replace(change.old, std::move(change.fresh))) Wake(g);
     for (int n : around) {
       if (graph_.alive(n)) Wake(n);
     }
   }
 
-  // A candidate and what became of it, told once.
-  void Record(const std::vector<LoopId>& loops, bool chosen, std::string reason, double benefit) {
-    std::vector<int> nodes = NodesOf(program_, loops);
-    if (nodes.empty() || !told_.insert({nodes, reason}).second) return;
+  // The groups that a candidate was made of, and what became of it. Why not is told once.
+  void Record(const Sets& sides, bool chosen, std::string reason, double benefit) {
+    std::vector<LoopId> all;
+    for (const std::vector<LoopId>& side : sides) all = Union(all, side);
+    std::vector<int> nodes = NodesOf(program_, all);
+    if (nodes.empty()) return;  // copies that no node asked for
+    if (!chosen && !told_.insert({nodes, reason}).second) return;
     decisions_.push_back({.nodes = std::move(nodes),
                           .chosen = chosen,
                           .reason = std::move(reason),
@@ -483,15 +491,16 @@ class Improver {
     // Work on weights alone is done before the first run: not a question of gain.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
     if (!CanChange(producer) || !CanChange(consumer)) return absl::OkStatus();
-    std::vector<LoopId> both = Union(graph_.loops(producer), graph_.loops(consumer));
+    const Sets sides = {graph_.loops(producer), graph_.loops(consumer)};
+    std::vector<LoopId> both = Union(sides[0], sides[1]);
     std::string wide = TooWide(program_, both);
     if (both.size() > kMostOps || !wide.empty()) return absl::OkStatus();  // told by GrowGroups
-    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_->Evaluate(graph_.loops(producer)));
-    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_->Evaluate(graph_.loops(consumer)));
+    ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_->Evaluate(sides[0]));
+    ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_->Evaluate(sides[1]));
     double apart = a->estimate.time_us + b->estimate.time_us;
     double bound = Bound(both);
     if (bound >= apart) {
-      Record(both, false,
+      Record(sides, false,
              StrCat("no-gain: at least ", MicrosecondsText(bound), " together, ",
                     MicrosecondsText(apart), " apart"),
              apart - bound);
@@ -500,11 +509,11 @@ class Improver {
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(both));
     double benefit = verdict->refusal.empty() ? apart - verdict->estimate.time_us : 0;
     if (!verdict->refusal.empty()) {
-      Record(both, false, verdict->refusal, benefit);
+      Record(sides, false, verdict->refusal, benefit);
     } else if (!graph_.CanReplace({producer, consumer}, {both})) {
-      Record(both, false, kCyclic, benefit);
+      Record(sides, false, kCyclic, benefit);
     } else {
-      Record(both, false,
+      Record(sides, false,
              StrCat("no-gain: ", MicrosecondsText(verdict->estimate.time_us), " together, ",
                     MicrosecondsText(apart), " apart"),
              benefit);

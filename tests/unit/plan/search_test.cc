@@ -11,7 +11,10 @@
 #include "core/plan/exact.h"
 #include "core/plan/group_graph.h"
 #include "core/plan/planner.h"
+#include "core/tensor/compare.h"
+#include "tests/support/kernel_harness.h"
 #include "tests/support/plan_corpus.h"
+#include "tests/support/plan_interpreter.h"
 #include "tests/support/transformer_graph.h"
 #include "tests/support/whole_program.h"
 
@@ -19,7 +22,6 @@ namespace fusion {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Op i reads from op j for each pair (j, i).
@@ -163,16 +165,20 @@ TEST(SearchGroups, IsNeverWorseThanTheGreedyExpansion) {
 }
 
 // Queries, keys and values of unequal widths, from one input.
-TEST(SearchGroups, ProductsOfOneInputAreOneLaunch) {
+Graph Projections() {
   GraphBuilder builder;
-  TensorId x = builder.AddInput("x", {DType::kF32, Shape{128, 256}});
-  for (int64_t width : {256, 64, 64}) {
-    TensorId w = builder.AddWeight(StrCat("w", width), {DType::kF32, Shape(Dims{256, width})});
+  TensorId x = builder.AddInput("x", {DType::kF32, Shape{40, 64}});
+  for (int64_t width : {64, 20, 33}) {
+    TensorId w = builder.AddWeight(StrCat("w", width), {DType::kF32, Shape(Dims{64, width})});
     TensorId b = builder.AddWeight(StrCat("b", width), {DType::kF32, Shape(Dims{width})});
     builder.MarkOutput(
         builder.AddNode("Add", {builder.AddNode("MatMul", {x, w}).value(), b}).value());
   }
-  auto model = MakePlan(builder.Build().value(), DeviceNamed("intel-skylake-server", 2), {});
+  return Canonicalise(builder.Build().value()).value().graph;
+}
+
+TEST(SearchGroups, ProductsOfOneInputAreOneLaunch) {
+  auto model = MakePlan(Projections(), DeviceNamed("intel-skylake-server", 2), {});
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(model->plan.launches.size(), 1u);
   EXPECT_EQ(model->plan.totals.kernels, 1);
@@ -181,7 +187,37 @@ TEST(SearchGroups, ProductsOfOneInputAreOneLaunch) {
   const Schedule& schedule = model->kernels[static_cast<size_t>(group.kernel)].schedule;
   EXPECT_EQ(schedule.phases[0].segments.size(), 3u);
   // The input is read once: one param, and its bytes counted once.
-  EXPECT_EQ(group.estimate.activation_bytes, 128 * (256 + 256 + 64 + 64) * 4);
+  EXPECT_EQ(group.estimate.activation_bytes, 40 * (64 + 64 + 20 + 33) * 4);
+}
+
+TEST(SearchGroups, WhatRunsSideBySideComputesWhatTheEvaluatorDoes) {
+  Graph graph = Projections();
+  std::vector<std::string> devices = RunnableDevices();
+  devices.insert(devices.begin(), "");  // the interpreter
+  for (const std::string& name : devices) {
+    DeviceSpec device = DeviceNamed(name.empty() ? "generic-avx512" : name, 2);
+    auto model = MakePlan(graph, device, {});
+    ASSERT_TRUE(model.ok()) << model.status();
+    ASSERT_EQ(model->plan.launches.size(), 1u);
+    PlanValues values = RandomPlanValues(*model, 1);
+    auto wanted = EvaluatePlanned(graph, *model, values);
+    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    absl::StatusOr<std::vector<HostTensor>> got = InvalidArgument("not run");
+    if (name.empty()) {
+      got = InterpretPlan(*model, values.inputs, values.weights);
+    } else {
+      auto executor = CompilePlan(*model, device);
+      ASSERT_TRUE(executor.ok()) << executor.status();
+      auto weight = [&](int i) { return &values.weights[static_cast<size_t>(i)]; };
+      ASSERT_TRUE((*executor)->Prepare(weight).ok());
+      got = (*executor)->Run(values.inputs);
+    }
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (size_t o = 0; o < wanted->size(); ++o) {
+      Difference d = Compare((*got)[o], (*wanted)[o], {.atol = 2e-5, .rtol = 2e-4});
+      EXPECT_TRUE(d.ok()) << name << ", output " << o << ": " << d.ToString();
+    }
+  }
 }
 
 TEST(SearchGroups, EqualLayersArePlannedAlike) {
