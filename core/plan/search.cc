@@ -113,9 +113,10 @@ class Improver {
     std::vector<std::pair<double, int>> slack;
     double sum = 0;
     for (const std::vector<LoopId>& group : graph_.Groups()) {
-      ASSIGN_OR_RETURN(double cost, Cost(group));
-      slack.emplace_back(Bound(group) - cost, graph_.GroupOf(group[0]));
-      sum += cost;
+      int g = graph_.GroupOf(group[0]);
+      ASSIGN_OR_RETURN(Figures figures, FiguresOf(g));
+      slack.emplace_back(figures.bound - figures.cost, g);
+      sum += figures.cost;
     }
     std::stable_sort(slack.begin(), slack.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -145,23 +146,36 @@ class Improver {
 
   double Bound(const std::vector<LoopId>& loops) const { return bound_.Of(loops); }
 
+  // Cost and bound of a group that there is.
+  struct Figures {
+    double cost = -1;  // below 0: not asked for yet
+    double bound = 0;
+  };
+  absl::StatusOr<Figures> FiguresOf(int g) {
+    auto i = static_cast<size_t>(g);
+    if (figures_.size() <= i) figures_.resize(i + 1);
+    if (figures_[i].cost < 0) {
+      ASSIGN_OR_RETURN(double cost, Cost(graph_.loops(g)));
+      figures_[i] = {.cost = cost, .bound = Bound(graph_.loops(g))};
+    }
+    return figures_[i];
+  }
+
   // Takes the change for the best one if it gains more than that.
   absl::Status Consider(std::vector<int> old, Sets fresh, Change* best) {
     double before = 0;
+    double bound_before = 0;
     for (int g : old) {
-      ASSIGN_OR_RETURN(double cost, Cost(graph_.loops(g)));
-      before += cost;
+      ASSIGN_OR_RETURN(Figures figures, FiguresOf(g));
+      before += figures.cost;
+      bound_before += figures.bound;
     }
     double wanted = before - std::max(best->gain, least_gain_);
     double bound = 0;
     for (const std::vector<LoopId>& group : fresh) bound += Bound(group);
-    if (!thorough_) {
-      double bound_before = 0;
-      for (int g : old) bound_before += Bound(graph_.loops(g));
-      if (bound > bound_before - kMinGain) return absl::OkStatus();
-    }
+    if (!thorough_ && bound > bound_before - kMinGain) return absl::OkStatus();
     // What is known first: it may decide.
-    if (fresh.size() > 1)
+    if (fresh.size() > 1 && bound < wanted)
       std::stable_partition(fresh.begin(), fresh.end(), [&](const std::vector<LoopId>& group) {
         return evaluator_->IsKnown(group);
       });
@@ -300,8 +314,8 @@ class Improver {
     };
     double before = 0;
     for (int g : old) {
-      ASSIGN_OR_RETURN(double cost, Cost(graph_.loops(g)));
-      before += cost;
+      ASSIGN_OR_RETURN(Figures figures, FiguresOf(g));
+      before += figures.cost;
     }
     ExactProblem problem{.paths = *std::move(paths),
                          .cost = [&](uint32_t mask) { return Cost(set_of(mask)); },
@@ -529,10 +543,11 @@ class Improver {
   CostBound bound_;
   GroupGraph graph_;
   Sets atoms_;
-  std::vector<int> atom_of_;  // by op
-  std::vector<bool> frozen_;  // by atom
-  std::deque<int> dirty_;     // groups whose changes are to be looked at
-  std::set<int> waiting_;     // those of dirty_
+  std::vector<int> atom_of_;      // by op
+  std::vector<bool> frozen_;      // by atom
+  std::vector<Figures> figures_;  // by group
+  std::deque<int> dirty_;         // groups whose changes are to be looked at
+  std::set<int> waiting_;         // those of dirty_
   std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGain;
   bool thorough_ = false;  // also look at what gains nothing by the bounds
