@@ -21,7 +21,7 @@ constexpr double kPressedByte = 1e3;
 // What the bounds do not promise must gain this part of an average group to be worth the search.
 constexpr double kThoroughGain = 0.01;
 // Changes of two neighbours that are estimated, the most promising by their bounds.
-constexpr size_t kMostTries = 8;
+constexpr size_t kMostTries = 5;
 // Ops of a group that may begin a move to another one: those nearest to it.
 constexpr size_t kMostBorder = 32;
 // Groups before and after a group that may run beside it.

@@ -13,7 +13,7 @@ struct SearchLimits {
   int window_ops = 6;
   /// Loop ops to make schedules for in search of what the bounds do not promise (see
   /// GroupEvaluator::scheduled_ops); what was estimated before costs nothing.
-  int64_t effort_ops = 96;
+  int64_t effort_ops = 64;
 };
 
 /// Chooses groups of loop ops so that the sum of their estimated times is least, or with high
