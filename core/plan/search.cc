@@ -18,6 +18,10 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // With high memory pressure a byte moved counts as this many microseconds: more than it can save.
 constexpr double kPressedByte = 1e3;
+// Loop ops to make schedules for in search of what the bounds promise: models stay far below, but a
+// graph without any two equal parts would take minutes.
+constexpr int64_t kLeastEffort = 20000;
+constexpr int64_t kEffortOfAnOp = 8;
 // What the bounds do not promise must gain this part of an average group to be worth the search.
 constexpr double kThoroughGain = 0.01;
 // Changes of two neighbours that are estimated, the most promising by their bounds.
@@ -66,7 +70,9 @@ class Improver {
     for (bool thorough : {false, true}) {
       thorough_ = thorough;
       recipes_.clear();
-      effort_ = evaluator_->scheduled_ops() + limits_.effort_ops;
+      auto ops = static_cast<int64_t>(program_.ops.size());
+      effort_ = evaluator_->scheduled_ops() +
+                (thorough ? limits_.effort_ops : std::max(kLeastEffort, kEffortOfAnOp * ops));
       RETURN_IF_ERROR(WakeAll());
       while (!dirty_.empty()) {
         int g = dirty_.front();
@@ -132,7 +138,7 @@ class Improver {
   // Microseconds, or what stands for them: infinite where there is no schedule.
   absl::StatusOr<double> Cost(const std::vector<LoopId>& loops) {
     if (loops.size() > kMostOps || !TooWide(program_, loops).empty()) return kInfinite;
-    if (thorough_ && evaluator_->scheduled_ops() >= effort_ && !evaluator_->IsKnown(loops)) {
+    if (evaluator_->scheduled_ops() >= effort_ && !evaluator_->IsKnown(loops)) {
       return kInfinite;
     }
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(loops));
@@ -551,7 +557,7 @@ class Improver {
   std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGain;
   bool thorough_ = false;  // also look at what gains nothing by the bounds
-  int64_t effort_ = 0;     // where looking thoroughly ends, by GroupEvaluator::scheduled_ops
+  int64_t effort_ = 0;     // where looking ends, by GroupEvaluator::scheduled_ops
   std::vector<PlanDecision> decisions_;
   std::set<std::pair<std::vector<int>, std::string>> told_;  // nodes and reason
 };
