@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <queue>
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
@@ -30,8 +32,8 @@ class Estimator {
     for (const Phase& phase : s_.phases) {
       double phase_tasks = 0;
       double work = 0;
-      double longest = 0;
       double exchanges = 0;
+      std::vector<TaskLengths> lengths;
       for (const Segment& segment : phase.segments) {
         double tasks = 1;
         double tile_fill = 1;
@@ -58,7 +60,7 @@ class Estimator {
         Walk(segment.body, 1);
         phase_tasks += tasks;
         work += tasks * seconds_;
-        longest = std::max(longest, seconds_ * tile_fill);
+        lengths.push_back({tasks, seconds_ * tile_fill});
         block_traffic_ += tasks * (BlockBytes() + fetched_bytes_);
         exchange_traffic_ += tasks * exchanged_bytes_;
         products += tasks * product_seconds_;
@@ -67,7 +69,7 @@ class Estimator {
       double even = work / threads;
       double waves = std::ceil(phase_tasks / threads);
       compute += even;
-      busy += std::max(even, phase_tasks > 0 ? waves * longest : 0);
+      busy += std::max(even, BusySeconds(lengths));
       e.tasks += static_cast<int64_t>(phase_tasks);
       e.launch_us +=
           (device_.launch_s + (device_.task_s + exchanges * device_.exchange_s) * waves) * 1e6;
@@ -95,6 +97,40 @@ class Estimator {
   }
 
  private:
+  // Tasks of one length.
+  struct TaskLengths {
+    double tasks;
+    double seconds;
+  };
+
+  // Until the last unit is done. Tasks of a segment fill all units as often as they can; what is
+  // left of the segments then goes, longest first, to the unit that is free first.
+  double BusySeconds(std::vector<TaskLengths> segments) const {
+    if (segments.size() == 1) {
+      return std::ceil(segments[0].tasks / device_.threads) * segments[0].seconds;
+    }
+    double whole = 0;
+    for (TaskLengths& s : segments) {
+      double waves = std::floor(s.tasks / device_.threads);
+      whole += waves * s.seconds;
+      s.tasks -= waves * device_.threads;
+    }
+    std::stable_sort(segments.begin(), segments.end(),
+                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    std::priority_queue<double, std::vector<double>, std::greater<>> units;
+    for (int i = 0; i < device_.threads; ++i) units.push(0);
+    double last = 0;
+    for (const TaskLengths& s : segments) {
+      for (double i = 0; i < s.tasks; ++i) {
+        double end = units.top() + s.seconds;
+        units.pop();
+        units.push(end);
+        last = std::max(last, end);
+      }
+    }
+    return whole + last;
+  }
+
   double window(DimId d) const { return window_[static_cast<size_t>(d)]; }
 
   void Walk(const Block& block, double times) {

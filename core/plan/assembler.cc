@@ -150,9 +150,15 @@ class Assembler {
   }
 
   // The packed form of a weight, made once however many kernels read it.
-  int PackedTensor(const FusionGroup& group, const Lowered& lowered, size_t param, ValueId value) {
-    Schedule pack = PackSchedule(group, lowered, param);
-    int kernel = KernelOf(pack, [&] { return MakePackReference(group, lowered, param); });
+  int PackedTensor(const GroupChoice& choice, size_t param, ValueId value) {
+    const FusionGroup& group = choice.group;
+    const Lowered& lowered = choice.lowered;
+    int& kernel =
+        kernel_of_choice_.try_emplace({&choice, static_cast<int>(param)}, -1).first->second;
+    if (kernel < 0) {
+      kernel = KernelOf(PackSchedule(group, lowered, param),
+                        [&] { return MakePackReference(group, lowered, param); });
+    }
     auto known = packed_.find({value, kernel});
     if (known != packed_.end()) return known->second;
     const Buffer& b = lowered.schedule.buffer(static_cast<BufferId>(param));
@@ -179,9 +185,9 @@ class Assembler {
     return target;
   }
 
-  static GroupKind KindOf(const FusionGroup& group) {
+  static GroupKind KindOf(const GroupChoice& choice) {
     int anchors = 0;
-    for (const SmgOp& op : group.smg.ops) anchors += op.reduce ? 1 : 0;
+    for (const LoopOp& op : choice.program.ops) anchors += op.body.reduce ? 1 : 0;
     return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
   }
 
@@ -194,16 +200,26 @@ class Assembler {
     for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
       const LoweredParam& param = choice.lowered.params[p];
       ValueId value = values[static_cast<size_t>(param.value)];
-      tensors.push_back(param.packed ? PackedTensor(choice.group, choice.lowered, p, value)
-                                     : TensorOf(value));
+      if (!param.packed) {
+        tensors.push_back(TensorOf(value));
+      } else if (choice.parts.empty()) {
+        tensors.push_back(PackedTensor(choice, p, value));
+      } else {
+        const auto& [part, q] = choice.source[p];
+        const GroupChoice& of = *choice.parts[static_cast<size_t>(part)];
+        tensors.push_back(PackedTensor(of, static_cast<size_t>(q), value));
+      }
     }
-    int kernel = KernelOf(choice.lowered.schedule, [&] {
-      return MakeReference(choice.program, choice.group, choice.lowered);
-    });
+    int& kernel = kernel_of_choice_.try_emplace({&choice, -1}, -1).first->second;
+    if (kernel < 0) {
+      kernel = KernelOf(choice.lowered.schedule, [&] {
+        return MakeReference(choice.program, choice.group, choice.lowered);
+      });
+    }
     for (int t : tensors) Touch(t, prepare);
     if (!prepare) NoteInPlace(choice.lowered, tensors);
-    PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice.group),
-                    .label = choice.group.Label(),
+    PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice),
+                    .label = choice.lowered.schedule.label,
                     .kernel = kernel,
                     .estimate = choice.estimate};
     std::set<int> nodes;
@@ -304,6 +320,8 @@ class Assembler {
   std::set<int> kept_;              // prepared tensors that runs read
   std::map<int, int> same_memory_;  // reinterpretation -> what it reinterprets
   std::map<std::string, int> kernel_of_;
+  // Equal groups share their choice: its kernel (-1), or the one that packs a param.
+  std::map<std::pair<const GroupChoice*, int>, int> kernel_of_choice_;
   std::map<std::pair<ValueId, int>, int> packed_;
 };
 

@@ -4,12 +4,16 @@
 #include <map>
 #include <numeric>
 
+#include "core/schedule/side_by_side.h"
+
 namespace fusion {
 namespace {
 
 // Schedules are kept for the one that will be chosen; some tens of megabytes. Beyond that what was
 // found is found again for the groups of the plan.
 constexpr size_t kMostKeptOps = 16384;
+// Sets that run side by side in one launch.
+constexpr size_t kMostParts = 16;
 
 constexpr ValueId kNoValue = -1;
 
@@ -25,6 +29,8 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   constant_.assign(program.values.size(), false);
   readers_.resize(program.values.size());
   number_.assign(program.values.size(), -1);
+  part_.assign(program.ops.size(), -1);
+  set_.assign(program.ops.size(), 0);
   for (size_t v = 0; v < program.values.size(); ++v) {
     TensorKind kind = program.values[v].kind;
     constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
@@ -32,11 +38,15 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LoopOp& op = program.ops[i];
     bool constant = !returned_[static_cast<size_t>(op.output)];
+    bool reinterpreted = false;
     for (ValueId in : op.inputs) {
+      LoopId producer = program.value(in).producer;
+      reinterpreted |= producer != kNoLoop && program.op(producer).kind == LoopOp::kReinterpret;
       constant = constant && constant_[static_cast<size_t>(in)];
       readers_[static_cast<size_t>(in)].push_back(static_cast<LoopId>(i));
     }
     constant_[static_cast<size_t>(op.output)] = constant;
+    reads_reinterpreted_.push_back(reinterpreted);
   }
   ClassifyOps();
   reinterpreted_.refusal =
@@ -90,20 +100,37 @@ std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
     }
     return at;
   };
+  ++sets_;
+  for (LoopId l : loops) set_[static_cast<size_t>(l)] = sets_;
+  auto outside = [&](LoopId l) { return set_[static_cast<size_t>(l)] != sets_; };
   for (LoopId l : loops) {
     const LoopOp& op = program_.op(l);
     key.push_back(class_of_op_[static_cast<size_t>(l)]);
     for (ValueId in : op.inputs) key.push_back(number(in));
     number(op.output);
-    key.push_back(NeededOutside(op.output, loops) ? -2 : -1);
+    auto out = static_cast<size_t>(op.output);
+    bool needed =
+        returned_[out] || std::any_of(readers_[out].begin(), readers_[out].end(), outside);
+    key.push_back(needed ? -2 : -1);
   }
   for (ValueId v : numbered) number_[static_cast<size_t>(v)] = -1;
   return key;
 }
 
-std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) const {
+std::vector<ValueId> GroupEvaluator::Values(const std::vector<LoopId>& loops) {
+  // In the order of ExtractProgram.
   std::vector<ValueId> values;
-  ExtractProgram(program_, loops, &values);
+  auto add = [&](ValueId v) {
+    int& at = number_[static_cast<size_t>(v)];
+    if (at >= 0) return;
+    at = static_cast<int>(values.size());
+    values.push_back(v);
+  };
+  for (LoopId l : loops) {
+    for (ValueId in : program_.op(l).inputs) add(in);
+    add(program_.op(l).output);
+  }
+  for (ValueId v : values) number_[static_cast<size_t>(v)] = -1;
   return values;
 }
 
@@ -115,6 +142,7 @@ bool GroupEvaluator::AreConstant(const std::vector<LoopId>& loops) const {
 bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const {
   auto inside = [&](LoopId l) { return std::binary_search(loops.begin(), loops.end(), l); };
   for (LoopId l : loops) {
+    if (!reads_reinterpreted_[static_cast<size_t>(l)]) continue;
     for (ValueId in : program_.op(l).inputs) {
       LoopId producer = program_.value(in).producer;
       if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kReinterpret) continue;
@@ -133,7 +161,7 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
   std::vector<int> key = Key(loops);
   auto known = known_.find(key);
   if (known == known_.end()) {
-    ASSIGN_OR_RETURN(Known found, Search(loops, kNoValue));
+    ASSIGN_OR_RETURN(Known found, Search(loops, /*whole=*/false));
     if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;
@@ -141,22 +169,149 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
   return &known->second.verdict;
 }
 
+bool GroupEvaluator::IsKnown(const std::vector<LoopId>& loops) {
+  return known_.contains(Key(loops)) || ReadsReinterpreted(loops);
+}
+
 absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<LoopId>& loops) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(loops));
+  known_.at(Key(loops)).choice = choice;
+  return choice.get();
+}
+
+absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::ChoiceOf(
+    const std::vector<LoopId>& loops) {
   ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(loops));
   FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
-  Known& known = known_.at(Key(loops));
-  if (known.choice == nullptr) {
-    ASSIGN_OR_RETURN(Known again, Search(loops, kNoValue));
-    known.choice = std::move(again.choice);
+  const Known& known = known_.at(Key(loops));
+  if (known.choice != nullptr) return known.choice;
+  ASSIGN_OR_RETURN(Known again, Search(loops, /*whole=*/true));
+  return again.choice;
+}
+
+std::vector<std::vector<LoopId>> GroupEvaluator::Parts(const std::vector<LoopId>& loops) {
+  for (size_t i = 0; i < loops.size(); ++i)
+    part_[static_cast<size_t>(loops[i])] = static_cast<int>(i);
+  std::vector<int> root(loops.size());
+  std::iota(root.begin(), root.end(), 0);
+  auto find = [&root](int i) {
+    while (root[static_cast<size_t>(i)] != i) i = root[static_cast<size_t>(i)];
+    return i;
+  };
+  for (size_t i = 0; i < loops.size(); ++i) {
+    for (ValueId v : program_.op(loops[i]).inputs) {
+      LoopId producer = program_.value(v).producer;
+      int from = producer == kNoLoop ? -1 : part_[static_cast<size_t>(producer)];
+      if (from < 0) continue;
+      int a = find(from);
+      int b = find(static_cast<int>(i));
+      root[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    }
   }
-  return known.choice.get();
+  std::vector<std::vector<LoopId>> parts;
+  std::vector<int> number(loops.size(), -1);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    int& at = number[static_cast<size_t>(find(static_cast<int>(i)))];
+    if (at < 0) {
+      at = static_cast<int>(parts.size());
+      parts.emplace_back();
+    }
+    parts[static_cast<size_t>(at)].push_back(loops[i]);
+  }
+  for (LoopId l : loops) part_[static_cast<size_t>(l)] = -1;
+  return parts;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops,
+                                                             bool whole) {
+  std::vector<std::vector<LoopId>> parts = Parts(loops);
+  // So many small pieces are better one after the other in one task.
+  if (parts.size() < 2 || parts.size() > kMostParts) return SearchWhole(loops, kNoValue);
+  ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts, whole));
+  const bool fits = apart.verdict.refusal.empty();
+  const Estimate& estimate = apart.verdict.estimate;
+  if (fits && estimate.tasks > static_cast<int64_t>(parts.size())) return apart;
+  ASSIGN_OR_RETURN(Known together, SearchWhole(loops, kNoValue));
+  bool better = together.verdict.refusal.empty() &&
+                (!fits || together.verdict.estimate.time_us <= estimate.time_us);
+  return better ? together : apart;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
+    const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts, bool whole) {
+  Known known;
+  auto choice = std::make_shared<GroupChoice>();
+  std::vector<const Schedule*> schedules;
+  std::vector<std::vector<int>> names;
+  std::vector<std::vector<ValueId>> values;
+  int packed = -1;
+  for (const std::vector<LoopId>& part : parts) {
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(part));
+    if (!verdict->refusal.empty()) {
+      known.verdict.refusal = verdict->refusal;
+      return known;
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> made, ChoiceOf(part));
+    values.push_back(Values(part));
+    names.emplace_back();
+    for (const LoweredParam& param : made->lowered.params) {
+      // Packed forms of one value may differ.
+      names.back().push_back(param.packed ? packed--
+                                          : values.back()[static_cast<size_t>(param.value)]);
+    }
+    schedules.push_back(&made->lowered.schedule);
+    choice->parts.push_back(std::move(made));
+  }
+  auto joined = PutSideBySide(schedules, names);
+  if (!joined.ok()) {
+    known.verdict.refusal = RefusalFrom(Message(joined.status()));
+    return known;
+  }
+  choice->estimate = EstimateKernel(joined->schedule, device_);
+  known.verdict.estimate = choice->estimate;
+  known.verdict.phases = static_cast<int>(joined->schedule.phases.size());
+  if (!whole) return known;
+  choice->source = std::move(joined->source);
+  choice->lowered.schedule = std::move(joined->schedule);
+  Complete(loops, values, choice.get());
+  known.choice = std::move(choice);
+  return known;
+}
+
+void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
+                              const std::vector<std::vector<ValueId>>& values_of_parts,
+                              GroupChoice* choice) const {
+  std::vector<ValueId> values;
+  choice->program = ExtractProgram(program_, loops, &values);
+  std::map<ValueId, ValueId> local;  // of the whole program's value
+  for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
+  for (const auto& [i, p] : choice->source) {
+    const GroupChoice& part = *choice->parts[static_cast<size_t>(i)];
+    LoweredParam param = part.lowered.params[static_cast<size_t>(p)];
+    const TensorView& view = part.group.view(param.value);
+    param.value =
+        local.at(values_of_parts[static_cast<size_t>(i)][static_cast<size_t>(param.value)]);
+    if (param.packed) {
+      // In elements from the start: parts may see the value under other dims.
+      IndexExpr flat(0);
+      for (size_t d = 0; d < param.source.size(); ++d) {
+        flat = flat + param.source[d] * view.strides[d];
+      }
+      param.source = {flat};
+      choice->group.views[param.value] = {
+          .dtype = view.dtype, .shape = {}, .strides = {1}, .constant = true};
+    }
+    if (param.output) choice->group.outputs.push_back(param.value);
+    choice->lowered.params.push_back(std::move(param));
+  }
+  std::sort(choice->group.outputs.begin(), choice->group.outputs.end());
 }
 
 absl::StatusOr<GroupVerdict> GroupEvaluator::EvaluateWithout(const std::vector<LoopId>& loops,
-                                                             ValueId unneeded) const {
+                                                             ValueId unneeded) {
   if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
   if (ReadsReinterpreted(loops)) return reinterpreted_;
-  ASSIGN_OR_RETURN(Known found, Search(loops, unneeded));
+  ASSIGN_OR_RETURN(Known found, SearchWhole(loops, unneeded));
   return std::move(found.verdict);
 }
 
@@ -190,10 +345,11 @@ Refusal GroupEvaluator::Extract(const std::vector<LoopId>& loops, ValueId unneed
   return {};
 }
 
-absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops,
-                                                             ValueId unneeded) const {
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vector<LoopId>& loops,
+                                                                  ValueId unneeded) {
+  scheduled_ops_ += static_cast<int64_t>(loops.size());
   Known known;
-  auto best = std::make_unique<GroupChoice>();
+  auto best = std::make_shared<GroupChoice>();
   known.verdict.refusal = Extract(loops, unneeded, best.get());
   if (!known.verdict.refusal.empty()) return known;
   CandidateOptions options = Candidates();

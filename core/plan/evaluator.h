@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,13 +22,26 @@ struct GroupVerdict {
   Refusal refusal;  // empty: there is a schedule
 };
 
-/// The best schedule of a set of loop ops. In terms of a program of its own, so that equal sets of
-/// a model (its layers) share one.
+/// The best schedule of a set of loop ops, or of several that are connected by nothing. In terms of
+/// a program of its own, so that equal sets of a model (its layers) share one.
 struct GroupChoice {
   Program program;  // the ops alone
   FusionGroup group;
   Lowered lowered;
   Estimate estimate;
+  /// What runs side by side in one launch (horizontal fusion): sets of the ops that do not read
+  /// from each other. Empty: all of it is one part. `group` then has outputs and views alone.
+  std::vector<std::shared_ptr<const GroupChoice>> parts;
+  /// With parts: where each param comes from, a part and its param.
+  std::vector<std::pair<int, BufferId>> source;
+};
+
+struct HashOfKey {
+  size_t operator()(const std::vector<int>& key) const {
+    size_t hash = 0;
+    for (int k : key) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+  }
 };
 
 /// Finds and remembers the best schedule of sets of loop ops of one program. Not thread-safe. What
@@ -43,22 +57,23 @@ class GroupEvaluator {
   /// The schedule that Evaluate(loops) found; it must have found one. Otherwise the same.
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
   /// For each value of Choose(loops).program the value of the whole program it stands for.
-  std::vector<ValueId> Values(const std::vector<LoopId>& loops) const;
+  std::vector<ValueId> Values(const std::vector<LoopId>& loops);
 
   /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
   /// them. Nothing is remembered.
-  absl::StatusOr<GroupVerdict> EvaluateWithout(const std::vector<LoopId>& loops,
-                                               ValueId unneeded) const;
+  absl::StatusOr<GroupVerdict> EvaluateWithout(const std::vector<LoopId>& loops, ValueId unneeded);
   /// What ops without a place on the device lack of one; nothing where that is not why they have no
   /// schedule.
   std::optional<FitProbe> Probe(const std::vector<LoopId>& loops) const;
 
-  /// What decides the choice: the classes of the ops, how they are connected, what is needed
-  /// outside. Equal keys have equal choices.
-  std::vector<int> Key(const std::vector<LoopId>& loops);
   /// True if the program returns `v` or an op outside of `loops` (ascending) reads it.
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
   bool IsReturned(ValueId v) const { return returned_[static_cast<size_t>(v)]; }
+
+  /// True if Evaluate(loops) would make no schedule.
+  bool IsKnown(const std::vector<LoopId>& loops);
+  /// Loop ops of all sets that schedules were made for: what evaluating has cost so far.
+  int64_t scheduled_ops() const { return scheduled_ops_; }
 
   const Program& program() const { return program_; }
   const DeviceSpec& device() const { return device_; }
@@ -68,25 +83,33 @@ class GroupEvaluator {
   /// True if all values that these ops compute are.
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
+  /// What decides the choice for `loops`: the classes of the ops, how they are connected, what is
+  /// needed outside. Equal keys have equal choices.
+  std::vector<int> Key(const std::vector<LoopId>& loops);
+
  private:
   /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
   /// kernel.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
-  struct HashOfKey {
-    size_t operator()(const std::vector<int>& key) const {
-      size_t hash = 0;
-      for (int k : key) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
-      return hash ^ hash >> 32;
-    }
-  };
   struct Known {
     GroupVerdict verdict;
-    std::unique_ptr<GroupChoice> choice;  // null: not kept
+    std::shared_ptr<const GroupChoice> choice;  // null: not kept
   };
-  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, ValueId unneeded) const;
+  /// The ops in sets that no value connects.
+  std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
+  absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops);
+  /// `whole`: with the choice, else it may be left out where it is easily made again.
+  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole);
+  absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops, ValueId unneeded);
   /// The ops as a group of a program of their own, in `out`.
   Refusal Extract(const std::vector<LoopId>& loops, ValueId unneeded, GroupChoice* out) const;
   CandidateOptions Candidates() const;
+  absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
+                                         const std::vector<std::vector<LoopId>>& parts, bool whole);
+  /// The program and params of a choice whose parts and joined schedule are known.
+  void Complete(const std::vector<LoopId>& loops,
+                const std::vector<std::vector<ValueId>>& values_of_parts,
+                GroupChoice* choice) const;
   void ClassifyOps();
 
   const Program& program_;
@@ -97,8 +120,13 @@ class GroupEvaluator {
   std::vector<bool> returned_;
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
-  std::vector<int> number_;                   // of Key, by value; -1 but while it runs
+  std::vector<bool> reads_reinterpreted_;     // by op: an input of it
+  std::vector<int> part_;                     // of Parts, by op; -1 but while it runs
+  std::vector<int> set_;                      // by op: last set that Key had it in
+  int sets_ = 0;
+  std::vector<int> number_;  // of Key, by value; -1 but while it runs
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
+  int64_t scheduled_ops_ = 0;
   size_t kept_ops_ = 0;         // of the choices kept
   GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted
 };

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/plan/grouping.h"
+#include "core/plan/loop_sets.h"
 
 namespace fusion {
 namespace {
@@ -176,12 +177,6 @@ std::vector<PlanFlip> SlackFlips(double together_us, double apart_us) {
   return {{"together-us", limit_us,
            StrCat("no more if the one kernel took over ", MicrosecondsText(limit_us), " (it takes ",
                   MicrosecondsText(together_us), ")")}};
-}
-
-std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b) {
-  std::vector<LoopId> out;
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  return out;
 }
 
 absl::Status FlipFinder::SetKnown(const Loops& first, const Loops& second, const Refusal& refusal,

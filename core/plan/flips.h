@@ -25,9 +25,6 @@ std::vector<PlanFlip> FitFlips(const FitProbe& probe);
 /// How much longer one kernel may take before several are as fast.
 std::vector<PlanFlip> SlackFlips(double together_us, double apart_us);
 
-/// The ops of both, each ascending and in one of them only.
-std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b);
-
 /// Finds them for entries of a ledger whose verdict and terms are set. What it is made from
 /// outlives it. Fails only as the evaluator does.
 class FlipFinder {

@@ -25,7 +25,7 @@ inline constexpr size_t kMostOps = 96;
 inline constexpr size_t kMostOperands = 2048;
 inline constexpr size_t kMostPieces = 1024;
 
-/// A merge must gain more than this, in microseconds: less is noise of the model.
+/// A change of groups must gain more than this, in microseconds: less is noise of the model.
 inline constexpr double kMinGainUs = 0.05;
 
 /// With high compute pressure only groups this much faster than their nodes are formed.
@@ -40,11 +40,16 @@ std::string TooWide(const Program& program, const std::vector<LoopId>& loops);
 /// if an op has no schedule at all or too many inputs.
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator);
 
-/// Grows groups along edges from `start` by estimated gain until no merge gains. Nodes in `alone`
-/// are left as they are.
+/// Grows groups along edges from `start` by estimated gain until no merge gains: the greedy
+/// expansion that SearchGroups begins with. Nodes in `alone` are left as they are.
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
                                     const std::map<NodeId, std::string>& alone,
                                     GroupEvaluator* evaluator);
+
+/// For high compute pressure: groups of `grown` whose speed-up over their parts in `start`, of
+/// which they are made, does not justify them fall back to these.
+absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
+                                            GroupEvaluator* evaluator);
 
 /// Orders groups so that every group comes after those it reads from.
 std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,

@@ -1,17 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <queue>
 #include <set>
 
 #include "core/plan/grouping.h"
+#include "core/plan/loop_sets.h"
 
 namespace fusion {
 namespace {
-
-std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b) {
-  std::vector<LoopId> out;
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  return out;
-}
 
 // Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
 class Grower {
@@ -29,21 +25,9 @@ class Grower {
 
   absl::StatusOr<Grouping> Run() {
     for (size_t g = 0; g < loops_.size(); ++g) RETURN_IF_ERROR(Consider(static_cast<int>(g)));
-    while (!queue_.empty()) {
-      Candidate c = queue_.top();
-      queue_.pop();
-      if (!alive_[Index(c.producer)] || !alive_[Index(c.consumer)]) {
-        Record(c, Refuse(RefusalCode::kSuperseded, "one of the two went into another group first"));
-        continue;
-      }
-      if (HasPathAround(c.producer, c.consumer)) {
-        // For good: a merge of what lies between leaves a group between, unless one of the two is
-        // part of it and so another group.
-        Record(c, Refuse(RefusalCode::kCyclic, "another group lies between the two"));
-        continue;
-      }
-      Record(c, {});
-      RETURN_IF_ERROR(Merge(c));
+    for (tier_ = 0; tier_ < kTiers; ++tier_) {
+      RETURN_IF_ERROR(WeighPending());
+      RETURN_IF_ERROR(MergeAll());
     }
     Grouping out;
     for (size_t g = 0; g < loops_.size(); ++g) {
@@ -55,6 +39,8 @@ class Grower {
   }
 
  private:
+  static constexpr int kTiers = 3;
+
   struct Candidate {
     int tier;     // smaller first
     double rank;  // larger first
@@ -67,6 +53,38 @@ class Grower {
              std::tie(tier, o.rank, producer, consumer);
     }
   };
+
+  bool BothAlive(const Candidate& c) const {
+    return alive_[Index(c.producer)] && alive_[Index(c.consumer)];
+  }
+
+  absl::Status WeighPending() {
+    std::vector<Candidate> pending = std::move(pending_[static_cast<size_t>(tier_)]);
+    for (const Candidate& c : pending) {
+      if (BothAlive(c)) RETURN_IF_ERROR(Weigh(c));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MergeAll() {
+    while (!queue_.empty()) {
+      Candidate c = queue_.top();
+      queue_.pop();
+      if (!BothAlive(c)) {
+        Record(c, Refuse(RefusalCode::kSuperseded, "one of the two went into another group first"));
+        continue;
+      }
+      if (HasPathAround(c.producer, c.consumer)) {
+        // For good: a merge of what lies between leaves a group between, unless one of the two is
+        // part of it and so another group.
+        Record(c, Refuse(RefusalCode::kCyclic, "another group lies between the two"));
+        continue;
+      }
+      Record(c, {});
+      RETURN_IF_ERROR(Merge(c));
+    }
+    return absl::OkStatus();
+  }
 
   // Which merges come first, whatever they gain. The gain of a merge does not show what it makes
   // impossible later: a value that several ops read goes with the op that computes it, or it is
@@ -175,6 +193,15 @@ class Grower {
 
   absl::Status Consider(int producer, int consumer) {
     Candidate c{Tier(producer, consumer), 0, 0, producer, consumer};
+    if (c.tier <= tier_) return Weigh(c);
+    // Until then one of the two may have become another group.
+    pending_[static_cast<size_t>(c.tier)].push_back(c);
+    return absl::OkStatus();
+  }
+
+  absl::Status Weigh(Candidate c) {
+    const int producer = c.producer;
+    const int consumer = c.consumer;
     // Work on weights only is done once, before the first run: it must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
     if (loops_[Index(producer)].size() + loops_[Index(consumer)].size() > kMostOps) {
@@ -264,46 +291,17 @@ class Grower {
   std::vector<int> seen_in_;   // last search that came by
   int search_ = 0;
   std::priority_queue<Candidate> queue_;
+  int tier_ = -1;                                       // what is above is not weighed yet
+  std::array<std::vector<Candidate>, kTiers> pending_;  // by tier
   std::vector<Considered> considered_;
 };
-
-// With high compute pressure: groups whose speed-up does not justify them fall back to their nodes.
-absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
-                                            GroupEvaluator* evaluator) {
-  Grouping out;
-  out.considered = grown.considered;
-  for (const std::vector<LoopId>& loops : grown.groups) {
-    double apart = 0;
-    std::vector<std::vector<LoopId>> parts;
-    for (const std::vector<LoopId>& part : start.groups) {
-      if (!std::includes(loops.begin(), loops.end(), part.begin(), part.end())) continue;
-      parts.push_back(part);
-      ASSIGN_OR_RETURN(const GroupVerdict* alone, evaluator->Evaluate(part));
-      apart += alone->estimate.time_us;
-    }
-    ASSIGN_OR_RETURN(const GroupVerdict* whole, evaluator->Evaluate(loops));
-    double together = whole->estimate.time_us;
-    if (parts.size() < 2 || apart > kPressureSpeedup * together) {
-      out.groups.push_back(loops);
-      continue;
-    }
-    out.considered.push_back(
-        {loops, {}, Refuse(RefusalCode::kPressure, SpeedupText(apart / together))});
-    out.groups.insert(out.groups.end(), parts.begin(), parts.end());
-  }
-  out.groups = TopologicalOrder(evaluator->program(), std::move(out.groups));
-  return out;
-}
 
 }  // namespace
 
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
                                     const std::map<NodeId, std::string>& alone,
                                     GroupEvaluator* evaluator) {
-  ASSIGN_OR_RETURN(Grouping grown, Grower(start, options, alone, evaluator).Run());
-  if (IsHighPressure(options.hints.compute_pressure))
-    return DissolveSlowGroups(grown, start, evaluator);
-  return grown;
+  return Grower(start, options, alone, evaluator).Run();
 }
 
 }  // namespace fusion

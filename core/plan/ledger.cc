@@ -6,8 +6,9 @@
 #include <unordered_map>
 
 #include "core/plan/flips.h"
-#include "core/plan/group_graph.h"
+#include "core/plan/group_edges.h"
 #include "core/plan/grouping.h"
+#include "core/plan/loop_sets.h"
 #include "core/plan/planner.h"
 
 namespace fusion {
@@ -68,7 +69,7 @@ class Ledger {
   }
 
   absl::Status AddPairs(const Graph& graph) {
-    GroupGraph order(program_, groups_);
+    GroupEdges order(program_, groups_);
     std::vector<std::vector<int>> between = order.Between(kMostBetween);
     for (size_t e = 0; e < order.edges().size(); ++e) {
       auto [writer, reader] = order.edges()[e];
@@ -313,7 +314,8 @@ class Ledger {
     if (entry == nullptr) return absl::OkStatus();
     bool fresh = entry->places.empty();
     if (entry->places.size() < kMaxCandidatePlaces) {
-      entry->places.push_back({.first = Nodes(c.first), .second = Nodes(c.second)});
+      entry->places.push_back(
+          {.first = NodesOf(program_, c.first), .second = NodesOf(program_, c.second)});
     }
     if (!fresh) return absl::OkStatus();
     SetRefusal(c.refusal, entry);
@@ -333,13 +335,6 @@ class Ledger {
   }
 
   // ---- terms and changes ----
-
-  std::vector<int> Nodes(const Loops& loops) const {
-    std::set<int> nodes;
-    for (LoopId l : loops) nodes.insert(program_.op(l).origin);
-    nodes.erase(kNoNode);
-    return {nodes.begin(), nodes.end()};
-  }
 
   // `together` null: no kernel can hold both.
   absl::Status SetTerms(const Loops& first, const Loops& second, const GroupVerdict* together,

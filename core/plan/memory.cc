@@ -41,21 +41,21 @@ MemoryPlan PlanMemory(const std::vector<MemoryBlock>& blocks, int64_t alignment)
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return areas[a].bytes > areas[b].bytes; });
   MemoryPlan plan;
+  std::vector<const Area*> placed;  // by offset, then end
+  auto before = [](const Area* a, const Area* b) {
+    return std::pair(a->offset, a->offset + a->bytes) < std::pair(b->offset, b->offset + b->bytes);
+  };
   for (size_t i : order) {
     Area& area = areas[i];
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (const Area& other : areas) {
-      bool alive = other.offset >= 0 && other.first <= area.last && area.first <= other.last;
-      if (alive) taken.emplace_back(other.offset, other.offset + other.bytes);
-    }
-    std::sort(taken.begin(), taken.end());
     int64_t at = 0;
-    for (const auto& [begin, end] : taken) {
-      if (at + area.bytes <= begin) break;
-      at = std::max(at, end);
+    for (const Area* other : placed) {
+      if (other->first > area.last || area.first > other->last) continue;
+      if (at + area.bytes <= other->offset) break;
+      at = std::max(at, other->offset + other->bytes);
     }
     area.offset = at;
     plan.bytes = std::max(plan.bytes, at + area.bytes);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), &area, before), &area);
   }
   for (int a : area_of) plan.offsets.push_back(areas[static_cast<size_t>(a)].offset);
   return plan;

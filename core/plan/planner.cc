@@ -3,6 +3,7 @@
 #include "core/plan/assembler.h"
 #include "core/plan/grouping.h"
 #include "core/plan/ledger.h"
+#include "core/plan/search.h"
 #include "core/schedule/tiles_text.h"
 
 namespace fusion {
@@ -62,7 +63,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   Grouping chosen = nodes;
   if (options.fusion == FusionMode::kFused) {
-    ASSIGN_OR_RETURN(chosen, GrowGroups(nodes, options, alone, &evaluator));
+    ASSIGN_OR_RETURN(chosen, SearchGroups(nodes, options, alone, {}, &evaluator));
   }
   Plan& plan = model.plan;
   plan.target = device.name;

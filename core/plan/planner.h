@@ -28,11 +28,11 @@ struct PlannedModel {
   std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
 };
 
-/// Plans a canonical graph of static shapes for a device: which ops run as one kernel, how each
-/// kernel is cut, and where every tensor lies. Groups grow along edges from one group a node; the
-/// merge with the largest estimated gain goes first; a merge that would make the group graph
-/// cyclic, or that has no schedule, is refused with its reason. Nodes in `alone` fuse with nothing:
-/// a kernel that held them has failed, for the reason given, which goes into Plan::fallbacks.
+/// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
+/// (SearchGroups), how each kernel is cut, and where every tensor lies. A merge that would make the
+/// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
+/// `alone` fuse with nothing: a kernel that held them has failed, for the reason given, which goes
+/// into Plan::fallbacks.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run; its
 /// position is also the payload kFailedNode of the status, in decimal, because a canonical graph

@@ -146,8 +146,9 @@ absl::Status CpuEmitter::CheckSupported() const {
 
 std::string CpuEmitter::Header() const {
   std::string cuts;
-  for (const GridDim& g : s_.phases[0].segments[0].grid)
-    cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+  for (const Segment& segment : s_.phases[0].segments) {
+    for (const GridDim& g : segment.grid) cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+  }
   std::string dims;
   for (const ScheduleDim& d : s_.dims) dims += StrCat(" ", d.name, ":", d.extent);
   std::string ops = s_.label;

@@ -12,7 +12,7 @@
 #include "core/graph/canonical.h"
 #include "core/graph/text.h"
 #include "core/plan/flips.h"
-#include "core/plan/group_graph.h"
+#include "core/plan/group_edges.h"
 #include "core/plan/grouping.h"
 #include "core/plan/planner.h"
 #include "tests/support/random_graph.h"
@@ -104,7 +104,7 @@ TEST(Ledger, EveryGroupAndEveryAdjacentPairIsExplainedWithNumbers) {
     }
     EXPECT_EQ(explained.size(), plan.groups.size()) << "seed " << seed;
     std::map<std::pair<int, int>, const PlanDecision*> pairs = PairsOf(plan);
-    GroupGraph order(model.program, model.groups);
+    GroupEdges order(model.program, model.groups);
     for (const auto& edge : order.edges()) {
       auto entry = pairs.find(edge);
       ASSERT_NE(entry, pairs.end()) << "seed " << seed;

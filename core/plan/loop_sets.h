@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "core/graph/program.h"
+
+namespace fusion {
+
+/// Both, ascending. They share no op.
+std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b);
+
+/// Canonical positions of the nodes that loop ops come from, ascending, each once.
+std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops);
+
+}  // namespace fusion

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/plan/grouping.h"
+
+namespace fusion {
+
+/// How hard the planner looks. The defaults are what requests get; tools and tests ask for others.
+struct SearchLimits {
+  /// Parts of so many ops are solved exactly; at most 16.
+  int window_ops = 6;
+  /// Loop ops to make schedules for in search of what the bounds do not promise (see
+  /// GroupEvaluator::scheduled_ops); what was estimated before costs nothing.
+  int64_t effort_ops = 64;
+};
+
+/// Chooses groups of loop ops so that the sum of their estimated times is least, or with high
+/// memory pressure the bytes they move. `nodes` is the baseline, one group a node: nodes in `alone`
+/// stay as they are there, and with high compute pressure all groups are made of whole ones.
+///
+/// Groups grown along edges (GrowGroups) are improved until no change of two or three neighbours
+/// gains: joining them, moving ops from one to another, cutting them, solving a few ops of them
+/// exactly; neighbours are linked by a value, or run at about the same time and may share a launch.
+/// First what gains by cheap bounds, then the rest within limits. Equal parts (layers) share their
+/// estimates and are looked at once. Deterministic: ties break on numbers.
+absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const PlanOptions& options,
+                                      const std::map<NodeId, std::string>& alone,
+                                      const SearchLimits& limits, GroupEvaluator* evaluator);
+
+}  // namespace fusion
