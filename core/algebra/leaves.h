@@ -46,6 +46,12 @@ class Leaves {
   int size() const { return static_cast<int>(leaves_.size()); }
   const AlgebraRules& rules() const { return rules_; }
 
+  /// What a fixed or varying leaf was computed from, element by element; empty if nothing is known.
+  Expr DefinitionOf(int index) const {
+    const Leaf& l = leaf(index);
+    return l.kind == Leaf::kFixed || l.kind == Leaf::kSlice ? l.element : Expr();
+  }
+
   /// Whether an expression depends on something that varies along the dim.
   bool HasSlice(const Expr& e) { return (Dependence(e) & kOnSlice) != 0; }
   /// ... on states, be it through running exponents or centres.
@@ -63,10 +69,6 @@ class Leaves {
  private:
   enum : uint8_t { kOnSlice = 1, kOnState = 2 };
   uint8_t Dependence(const Expr& e);
-  Expr DefinitionOf(int index) const {
-    const Leaf& l = leaf(index);
-    return l.kind == Leaf::kFixed || l.kind == Leaf::kSlice ? l.element : Expr();
-  }
 
   int dim_;
   AlgebraRules rules_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <set>
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
@@ -146,7 +147,7 @@ class Estimator {
         Walk(loop->body, times * trips);
         w = saved;
       } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
-        Walk(branch->body, times);
+        Walk(branch->body, times * ShareOf(*branch));
       } else if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
         Add(*each, times);
       } else if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
@@ -159,6 +160,48 @@ class Estimator {
         seconds_ += times * points * 4 / device_.scalar_ops_per_s;
       }
     }
+  }
+
+  // Part of the windows of its dims for which a condition holds, found by trying up to 16 places of
+  // each.
+  double ShareOf(const IfStmt& branch) const {
+    std::set<DimId> dims;
+    for (const IndexExpr& e : branch.somewhere) {
+      for (const IndexExpr::Term& t : e.terms()) dims.insert(t.axis);
+    }
+    constexpr size_t kMostDims = 3;
+    if (dims.size() > kMostDims) return 1;
+    std::map<DimId, double> begin;
+    double tried = 0;
+    double held = 0;
+    CountWindows(branch, {dims.begin(), dims.end()}, &begin, &tried, &held);
+    return tried > 0 ? held / tried : 1;
+  }
+
+  void CountWindows(const IfStmt& branch, std::vector<DimId> open, std::map<DimId, double>* begin,
+                    double* tried, double* held) const {
+    if (!open.empty()) {
+      DimId d = open.back();
+      open.pop_back();
+      double extent = extents_[static_cast<size_t>(d)];
+      double places = std::ceil(extent / std::max(window(d), 1e-9) - 1e-9);
+      double step = std::max(1.0, places / 16);
+      for (double at = 0; at < places; at += step) {
+        (*begin)[d] = std::floor(at) * window(d);
+        CountWindows(branch, open, begin, tried, held);
+      }
+      return;
+    }
+    *tried += 1;
+    bool holds = std::all_of(branch.somewhere.begin(), branch.somewhere.end(), [&](const auto& e) {
+      auto largest = static_cast<double>(e.constant());
+      for (const IndexExpr::Term& t : e.terms()) {
+        double at = begin->at(t.axis) + (t.coefficient > 0 ? window(t.axis) - 1 : 0);
+        largest += static_cast<double>(t.coefficient) * at;
+      }
+      return largest >= 0;
+    });
+    *held += holds ? 1 : 0;
   }
 
   // Elements between neighbours along `d`; 0 if the access does not move with it.

@@ -135,13 +135,14 @@ class Interpreter {
   }
 
   absl::Status Exec(const IfStmt& s) {
-    const Window& w = windows_[static_cast<size_t>(s.dim)];
-    bool inside = w.begin >= s.begin && w.end <= s.end;
-    bool outside = w.end <= s.begin || w.begin >= s.end;
-    bool run = s.test == IfStmt::kInside    ? inside
-               : s.test == IfStmt::kOutside ? outside
-                                            : !inside && !outside;
-    return run ? Body(s.body) : absl::OkStatus();
+    for (const IndexExpr& e : s.somewhere) {
+      IndexRange range = RangeOf(e, [this](int d) {
+        const Window& w = windows_[static_cast<size_t>(d)];
+        return IndexRange{w.begin, w.end};
+      });
+      if (range.end <= 0) return absl::OkStatus();
+    }
+    return Body(s.body);
   }
 
   absl::Status Exec(const AllocStmt& s) {

@@ -67,7 +67,14 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
   Block body = AllocateShared(at->locals);
   Append(assembled(0), &body);
   if (choice.temporal >= 0) {
-    Append(LoopOver(choice.temporal, choice.temporal_tile, assembled(1)), &body);
+    Block inside = assembled(1);
+    const StreamedGroup& streamed = *choice.streamed;
+    if (!streamed.needed.empty() && !at->lowered.schedule.bitwise) {
+      IfStmt needed{.somewhere = streamed.needed, .body = std::move(inside)};
+      inside.clear();
+      inside.push_back(Stmt{std::move(needed)});
+    }
+    Append(LoopOver(choice.temporal, choice.temporal_tile, std::move(inside)), &body);
   }
   Append(assembled(2), &body);
   return body;

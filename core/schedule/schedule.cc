@@ -1,6 +1,7 @@
 #include "core/schedule/schedule.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace fusion {
 
@@ -45,6 +46,21 @@ int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index) {
     if (d != blocked) offset = offset * buffer.shape[d] + index[d];
   }
   return offset * block + index[blocked] % block;
+}
+
+bool Schedule::SkipsMasked() const {
+  std::function<bool(const Block&)> skips = [&](const Block& block) {
+    return std::any_of(block.begin(), block.end(), [&](const Stmt& stmt) {
+      if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) return skips(loop->body);
+      return std::holds_alternative<IfStmt>(stmt.node);
+    });
+  };
+  for (const Phase& phase : phases) {
+    for (const Segment& segment : phase.segments) {
+      if (skips(segment.body)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace fusion

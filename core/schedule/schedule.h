@@ -81,17 +81,10 @@ struct LoopStmt {
   Block body;
 };
 
-/// Runs `body` only if the current window of `dim` meets [begin, end) as asked.
+/// Runs `body` only where it can matter: if each of these functions of the coordinates is at least
+/// 0 somewhere in the current windows.
 struct IfStmt {
-  enum Test : uint8_t {
-    kInside,
-    kOutside,
-    kPartly
-  };  // the window lies inside, outside, or crosses a border
-  DimId dim = 0;
-  Test test = kInside;
-  int64_t begin = 0;
-  int64_t end = 0;
+  std::vector<IndexExpr> somewhere;
   Block body;
 };
 
@@ -214,6 +207,8 @@ struct Schedule {
   const ScheduleDim& dim(DimId d) const { return dims[static_cast<size_t>(d)]; }
   const Buffer& buffer(BufferId b) const { return buffers[static_cast<size_t>(b)]; }
   int64_t Tasks(size_t phase) const;
+  /// True if parts are left out where masks hide them: a NaN there is not seen.
+  bool SkipsMasked() const;
 };
 
 /// Text form; ParseSchedule(ToString(s)) prints the same text.

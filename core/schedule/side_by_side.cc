@@ -48,7 +48,9 @@ class Renumberer {
     s->body = Of(s->body);
   }
   void Change(IfStmt* s) const {
-    Change(&s->dim);
+    for (IndexExpr& e : s->somewhere) {
+      e = e.Substitute([this](int d) { return IndexExpr::Axis(Dim(d)); });
+    }
     s->body = Of(s->body);
   }
   void Change(AllocStmt* s) const { ChangeBuffer(&s->buffer); }

@@ -15,6 +15,7 @@ std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId
   out->dim = dim;
   out->kind = streamed.kind;
   out->rewritten = streamed.rewritten;
+  out->needed = std::move(streamed.needed);
   out->certificate = std::move(streamed.certificate);
   return out;
 }

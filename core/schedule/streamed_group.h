@@ -16,7 +16,8 @@ struct StreamedGroup {
   std::vector<StreamOp> ops;  // by op of `group`
   DimId dim = -1;
   Streamed::Kind kind = Streamed::kRefused;
-  bool rewritten = false;  // not the ops of the original group
+  bool rewritten = false;         // not the ops of the original group
+  std::vector<IndexExpr> needed;  // as Streamed::needed
   std::vector<std::string> certificate;
 
   bool IsState(int op) const { return group.smg.op(op).Reduces(dim); }

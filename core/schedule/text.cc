@@ -7,7 +7,6 @@ namespace fusion {
 namespace {
 
 constexpr std::string_view kKindNames[] = {"input", "weight", "output"};
-constexpr std::string_view kTestNames[] = {"inside", "outside", "partly"};
 
 class Printer {
  public:
@@ -120,8 +119,12 @@ class Printer {
     Line(indent, "}");
   }
   void Print(const IfStmt& s, int indent) {
+    auto name = [this](int d) { return Dim(d); };
     Line(indent,
-         StrCat("if ", Dim(s.dim), " ", kTestNames[s.test], " [", s.begin, ", ", s.end, "] {"));
+         StrCat("if ",
+                StrJoin(s.somewhere, " and ",
+                        [&](const IndexExpr& e) { return StrCat(e.ToString(name), " >= 0"); }),
+                " {"));
     Body(s.body, indent + 2);
     Line(indent, "}");
   }
@@ -370,18 +373,13 @@ class Parser {
   }
   absl::StatusOr<Stmt> If(int depth) {
     IfStmt s;
-    ASSIGN_OR_RETURN(s.dim, DimName());
-    bool known = false;
-    for (size_t t = 0; t < 3 && !known; ++t) {
-      known = in_.Accept(kTestNames[t]);
-      if (known) s.test = static_cast<IfStmt::Test>(t);
-    }
-    if (!known) return in_.Error("inside, outside or partly");
-    RETURN_IF_ERROR(in_.Expect("["));
-    ASSIGN_OR_RETURN(s.begin, in_.Integer());
-    RETURN_IF_ERROR(in_.Expect(","));
-    ASSIGN_OR_RETURN(s.end, in_.Integer());
-    RETURN_IF_ERROR(in_.Expect("]"));
+    auto find = [this](std::string_view name) { return FindDim(name); };
+    do {
+      ASSIGN_OR_RETURN(IndexExpr e, IndexExpr::Parse(in_, find));
+      RETURN_IF_ERROR(in_.Expect(">="));
+      RETURN_IF_ERROR(in_.Expect("0"));
+      s.somewhere.push_back(std::move(e));
+    } while (in_.Accept("and"));
     ASSIGN_OR_RETURN(s.body, Body(depth + 1));
     return Stmt{std::move(s)};
   }

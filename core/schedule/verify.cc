@@ -137,7 +137,11 @@ class Verifier {
     return Body(l.body);
   }
   absl::Status Check(const IfStmt& s) {
-    RETURN_IF_ERROR(CheckDim(s.dim));
+    if (s.somewhere.empty()) return Fail("if without a condition");
+    for (const IndexExpr& e : s.somewhere) {
+      if (e.indirect() >= 0) return Fail("if of an indirect index");
+      for (const IndexExpr::Term& t : e.terms()) RETURN_IF_ERROR(CheckDim(t.axis));
+    }
     return Body(s.body);
   }
   absl::Status Check(const AllocStmt& s) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/algebra/separate.h"
+#include "core/algebra/support.h"
 #include "core/base/contains.h"
 #include "core/smg/slicers.h"
 #include "core/smg/stream_builder.h"
@@ -96,14 +97,18 @@ class Streamer {
   Streamed Run() {
     Streamed out;
     if (!CheckReads()) return Refused();
+    form_.assign(smg_.ops.size(), kFree);
+    composite_.resize(smg_.ops.size());
     if (!NeedsRewriting()) {
       out.kind = reduces_ ? Streamed::kSimpleAggregate : Streamed::kStream;
       out.smg = smg_;
-      for (int i = 0; i < count(); ++i) out.ops.push_back({.source = i});
+      for (int i = 0; i < count(); ++i) {
+        out.ops.push_back({.source = i});
+        if (smg_.op(i).Reduces(dim_)) Touches(*smg_.op(i).reduce, Composite(i));
+      }
+      out.needed = Needed();
       return out;
     }
-    form_.assign(smg_.ops.size(), kFree);
-    composite_.resize(smg_.ops.size());
     for (int i = 0; i < count(); ++i) {
       if (!Visit(i)) return Refused();
     }
@@ -111,6 +116,7 @@ class Streamer {
     out.kind = updates_ ? Streamed::kUpdateThenAggregate : Streamed::kSimpleAggregate;
     out.rewritten = true;
     out.certificate = std::move(certificate_);
+    out.needed = Needed();
     return out;
   }
 
@@ -165,6 +171,22 @@ class Streamer {
     return needs;
   }
 
+  // A partial result that takes `value` from each tile.
+  void Touches(const Monoid& monoid, const Expr& value) {
+    Region region;
+    if (monoid.name() == "sum") region = RegionOfNonZero(value, leaves_);
+    if (monoid.name() == "max") region = RegionAboveMinusInfinity(value, leaves_);
+    needed_ = needed_.has_value() ? Hull(*needed_, region) : region;
+  }
+
+  Region Needed() const {
+    // What every point writes, every point needs.
+    for (const SmgOp& op : smg_.ops) {
+      if (op.Has(dim_) && !op.Reduces(dim_) && Contains(outputs_, op.output)) return {};
+    }
+    return needed_.value_or(Region());
+  }
+
   // ---- the original ops, in order ----
 
   bool Visit(int i) {
@@ -176,6 +198,7 @@ class Streamer {
       int at = build_.Copy(i);
       if (op.Reduces(dim_)) {
         form_[At(i)] = kState;
+        Touches(*op.reduce, Composite(i));
         composite_[At(i)] = StateLeaf(at, op.reduce->name(), Composite(i), false);
         build_.AnchorLate(composite_[At(i)], at);
       }
@@ -290,6 +313,7 @@ class Streamer {
                 " along ", smg_.dim(dim_).name);
     }
     int at = build_.Reduction(i, rest);
+    Touches(*smg_.op(i).reduce, rest);
     Expr state = StateLeaf(at, smg_.op(i).reduce->name(), rest, false);
     Expr whole = state;
     for (const Expr& f : terms[0].factors) whole = whole * f;
@@ -354,11 +378,13 @@ class Streamer {
     if (build_.HasPlainState(rest)) {
       if (!leaves_.rules().Has(AlgebraRule::kShift)) return NotSeparable(i);
       rest = build_.TakeCentres(rest, &centres);
+      needed_ = Region();  // what has been seen counts
     }
     std::vector<StreamBuilder::Moment> moments;
     if (!Moments(rest, centres, &moments)) return NotSeparable(i);
     for (StreamBuilder::Moment& m : moments) {
       m.op = build_.Reduction(i, m.rest);
+      Touches(*smg_.op(i).reduce, m.rest);
       bool updated = !running.empty() || !centres.empty();
       Expr leaf = StateLeaf(m.op, "sum", m.rest, updated);
       if (state->empty()) *state = leaf;
@@ -417,6 +443,7 @@ class Streamer {
   std::vector<Expr> composite_;  // kState: over states; kMixed: over slices and states
   std::vector<std::string> certificate_;
   Refusal refusal_;
+  std::optional<Region> needed_;
 };
 
 }  // namespace

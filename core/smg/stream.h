@@ -38,6 +38,11 @@ struct Streamed {
   Smg smg;
   std::vector<StreamOp> ops;
   bool rewritten = false;
+  /// Where tiles matter: each of these functions of the coordinates (of dims) is at least 0
+  /// wherever some partial result changes, as far as masks made of comparisons of coordinates say.
+  /// A tile without such a point may be left out; a NaN that a mask hides is then not seen. Empty:
+  /// all do.
+  std::vector<IndexExpr> needed;
   /// Why dims that walk the same input at the same places are streamed one by one, so that the
   /// input is read once for each: the refusal of the form that reads it once. Empty if there is
   /// none.

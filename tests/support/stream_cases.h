@@ -14,6 +14,8 @@ struct StreamCase {
   /// Code of the refusal; of a form that streams: of the one that would read its input once.
   const char* refusal;
   const char* graph;
+  /// Functions of the coordinates that say which tiles matter.
+  size_t needed = 0;
 };
 
 inline constexpr StreamCase kStreamCases[] = {
@@ -278,6 +280,81 @@ inline constexpr StreamCase kStreamCases[] = {
   output %3
 }
 )"},
+    // Tiles right of the diagonal hold nothing.
+    {"causal_attention", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-inf}
+  %4 = Range() {delta=i64[] {1}, limit=i64[] {10}, start=i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=i64[] {1}, limit=i64[] {12}, start=i64[] {0}} : i64[12]  "" @ ""
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %19 = LessOrEqual(%5, %6) : bool[10,12]  "" @ ""
+  %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %21 = Where(%19, %20, %3) : f32[2,10,12]  "" @ ""
+  %22 = Softmax(%21) {axis=-1} : f32[2,10,12]  "" @ ""
+  %23 = MatMul(%22, %2) : f32[2,10,6]  "" @ ""
+  output %23
+}
+)",
+     1},
+    // Neither do tiles that lie more than a window to the left.
+    {"sliding_window_attention", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-inf}
+  %4 = Range() {delta=i64[] {1}, limit=i64[] {10}, start=i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=i64[] {1}, limit=i64[] {12}, start=i64[] {0}} : i64[12]  "" @ ""
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %7 = LessOrEqual(%5, %6) : bool[10,12]  "" @ ""
+  %8 = const "" : i64[] {3}
+  %9 = Add(%5, %8) : i64[12]  "" @ ""
+  %10 = Greater(%9, %6) : bool[10,12]  "" @ ""
+  %19 = And(%7, %10) : bool[10,12]  "" @ ""
+  %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %21 = Where(%19, %20, %3) : f32[2,10,12]  "" @ ""
+  %22 = Softmax(%21) {axis=-1} : f32[2,10,12]  "" @ ""
+  %23 = MatMul(%22, %2) : f32[2,10,6]  "" @ ""
+  output %23
+}
+)",
+     2},
+    // A slope by distance on top of the causal mask.
+    {"attention_with_linear_bias", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-inf}
+  %4 = Range() {delta=i64[] {1}, limit=i64[] {10}, start=i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=i64[] {1}, limit=i64[] {12}, start=i64[] {0}} : i64[12]  "" @ ""
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %7 = Sub(%5, %6) : i64[10,12]  "" @ ""
+  %8 = Cast(%7) {to="f32"} : f32[10,12]  "" @ ""
+  %9 = const "" : f32[] {0x1p-2}
+  %10 = Mul(%8, %9) : f32[10,12]  "" @ ""
+  %11 = Greater(%5, %6) : bool[10,12]  "" @ ""
+  %12 = Not(%11) : bool[10,12]  "" @ ""
+  %13 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %14 = Add(%13, %10) : f32[2,10,12]  "" @ ""
+  %15 = Where(%12, %14, %3) : f32[2,10,12]  "" @ ""
+  %16 = Softmax(%15) {axis=-1} : f32[2,10,12]  "" @ ""
+  %17 = MatMul(%16, %2) : f32[2,10,6]  "" @ ""
+  output %17
+}
+)",
+     1},
+    {"causal_linear_attention", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = input "v" : f32[12,6]
+  %3 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %4 = Trilu(%3) {upper=0} : f32[10,12]  "" @ ""
+  %5 = MatMul(%4, %2) : f32[10,6]  "" @ ""
+  output %5
+}
+)",
+     1},
     // Rounding does not commute with a scale that changes.
     {"quantise_gemm", 12, Streamed::kRefused, "rounding", R"(graph "g" {
   %0 = input "x" : f32[10,4]

@@ -317,13 +317,18 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
 }
 
 absl::Status CpuEmitter::Write(const IfStmt& branch) {
-  const Window& w = window(branch.dim);
-  std::string inside = StrCat(w.begin, " >= ", branch.begin, " && ", w.end, " <= ", branch.end);
-  std::string outside =
-      StrCat("(", w.end, " <= ", branch.begin, " || ", w.begin, " >= ", branch.end, ")");
-  std::string test = branch.test == IfStmt::kInside    ? inside
-                     : branch.test == IfStmt::kOutside ? outside
-                                                       : StrCat("!(", inside, ") && !", outside);
+  // Each function at the end of the windows where it is largest.
+  std::string test = StrJoin(branch.somewhere, " && ", [this](const IndexExpr& e) {
+    LinearCode largest;
+    largest.Add(e.constant());
+    for (const IndexExpr::Term& t : e.terms()) {
+      const Window& w = window(t.axis);
+      bool rises = t.coefficient > 0;
+      largest.Add(rises ? w.end : w.begin, t.coefficient);
+      if (rises) largest.Add(-t.coefficient);
+    }
+    return StrCat(largest.ToString(), " >= 0");
+  });
   out_.Open("if (", test, ")");
   RETURN_IF_ERROR(Write(branch.body));
   out_.Close();

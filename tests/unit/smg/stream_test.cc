@@ -47,6 +47,7 @@ TEST_P(Streams, AsDerived) {
   const Refusal& refusal = c.kind == Streamed::kRefused ? streamed.refusal : streamed.apart;
   EXPECT_EQ(refusal.empty() ? "" : RefusalRow(refusal.code).word, c.refusal) << refusal.words;
   if (c.kind == Streamed::kRefused) return;
+  EXPECT_EQ(streamed.needed.size(), c.needed) << Describe(streamed);
   // An equal form: outputs are written, ops come behind what they read.
   for (size_t i = 0; i < streamed.smg.ops.size(); ++i) {
     for (const SmgRead& read : streamed.smg.ops[i].reads) {
