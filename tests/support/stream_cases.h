@@ -286,8 +286,8 @@ inline constexpr StreamCase kStreamCases[] = {
   %1 = input "k" : f32[2,4,12]
   %2 = input "v" : f32[2,12,6]
   %3 = const "" : f32[] {-inf}
-  %4 = Range() {delta=i64[] {1}, limit=i64[] {10}, start=i64[] {0}} : i64[10]  "" @ ""
-  %5 = Range() {delta=i64[] {1}, limit=i64[] {12}, start=i64[] {0}} : i64[12]  "" @ ""
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
   %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
   %19 = LessOrEqual(%5, %6) : bool[10,12]  "" @ ""
   %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
@@ -304,8 +304,8 @@ inline constexpr StreamCase kStreamCases[] = {
   %1 = input "k" : f32[2,4,12]
   %2 = input "v" : f32[2,12,6]
   %3 = const "" : f32[] {-inf}
-  %4 = Range() {delta=i64[] {1}, limit=i64[] {10}, start=i64[] {0}} : i64[10]  "" @ ""
-  %5 = Range() {delta=i64[] {1}, limit=i64[] {12}, start=i64[] {0}} : i64[12]  "" @ ""
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
   %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
   %7 = LessOrEqual(%5, %6) : bool[10,12]  "" @ ""
   %8 = const "" : i64[] {3}
@@ -326,8 +326,8 @@ inline constexpr StreamCase kStreamCases[] = {
   %1 = input "k" : f32[2,4,12]
   %2 = input "v" : f32[2,12,6]
   %3 = const "" : f32[] {-inf}
-  %4 = Range() {delta=i64[] {1}, limit=i64[] {10}, start=i64[] {0}} : i64[10]  "" @ ""
-  %5 = Range() {delta=i64[] {1}, limit=i64[] {12}, start=i64[] {0}} : i64[12]  "" @ ""
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
   %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
   %7 = Sub(%5, %6) : i64[10,12]  "" @ ""
   %8 = Cast(%7) {to="f32"} : f32[10,12]  "" @ ""
