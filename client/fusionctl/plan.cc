@@ -195,8 +195,9 @@ absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress)
     }
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
     absl::StatusOr<FusionReply> planned = PlanWithProgress(client, request, progress);
-    if (absl::IsFailedPrecondition(planned.status()) && arguments.compile &&
-        !arguments.target.empty()) {  // there is no code generator for it, or none here
+    bool no_kernels = absl::IsFailedPrecondition(planned.status()) &&
+                      Message(planned.status()).find("no code generator") != std::string::npos;
+    if (no_kernels && arguments.compile && !arguments.target.empty()) {
       return InvalidArgument(Message(planned.status()), ": give --plan-only");
     }
     ASSIGN_OR_RETURN(FusionReply reply, std::move(planned));

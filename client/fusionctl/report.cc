@@ -1,8 +1,5 @@
 #include "core/wire/report.h"
 
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/data.h"
@@ -11,6 +8,7 @@
 #include "client/fusionctl/report_figures.h"
 #include "client/fusionctl/report_page.h"
 #include "client/fusionctl/session.h"
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -104,15 +102,6 @@ std::string Text(const std::vector<PlanReport>& plans) {
   return StrCat(StrJoin(plans, "\n", PlanReportText), note.empty() ? "" : StrCat("\n", note, "\n"));
 }
 
-// A page is for others too: with the rights that files usually get.
-absl::Status WritePage(const std::string& path, const std::string& page) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << page << std::flush;
-  if (file) return absl::OkStatus();
-  return InvalidArgument("--html ", path, ": ", std::generic_category().message(errno));
-}
-
 }  // namespace
 
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress) {
@@ -135,7 +124,9 @@ absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progres
     ASSIGN_OR_RETURN(std::vector<PlanReport> plans, client.GetReport(plan, kMaxListedPlans));
     progress->Clear();
     if (!arguments.html.empty()) {
-      RETURN_IF_ERROR(WritePage(arguments.html, ReportPage(plans)));
+      // A page is for others too: with the rights that files usually get.
+      absl::Status written = WriteFile(arguments.html, ReportPage(plans), FileRights::kUmask);
+      if (!written.ok()) return InvalidArgument("--html: ", Message(written));
     }
     if (arguments.json) {
       Json reports = Json::array();
