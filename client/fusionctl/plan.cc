@@ -194,13 +194,7 @@ absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress)
       request.target = {.name = arguments.target, .threads = arguments.threads};
     }
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
-    absl::StatusOr<FusionReply> planned = PlanWithProgress(client, request, progress);
-    bool no_kernels = absl::IsFailedPrecondition(planned.status()) &&
-                      Message(planned.status()).find("no code generator") != std::string::npos;
-    if (no_kernels && arguments.compile && !arguments.target.empty()) {
-      return InvalidArgument(Message(planned.status()), ": give --plan-only");
-    }
-    ASSIGN_OR_RETURN(FusionReply reply, std::move(planned));
+    ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     progress->Clear();
     if (arguments.json) {
       PrintJson(PlanJson(reply));

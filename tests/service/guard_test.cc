@@ -19,9 +19,9 @@ using std::string_view;
 using testing::HasSubstr;
 
 constexpr string_view kPlan = "/fusion.v1.FusionService/PlanFusion";
-// What 5 MB become while they are read and looked at, and the allocators' slack, of which every
-// thread has some. Parsed they would be hundreds of MB; kept by the threads' arenas, 68.
-constexpr int64_t kSlackBytes = int64_t{40} << 20;
+// What 5 MB become while they are read and looked at, and the allocators' slack. Parsed they would
+// be hundreds of MB; kept by the threads' arenas, 68.
+constexpr int64_t kSlackBytes = int64_t{24} << 20;
 
 std::string Varint(size_t value) {
   std::string bytes;
