@@ -24,7 +24,8 @@ sigset_t StopSignals() {
 // Buffers from this size on go back to the system when they are freed. glibc's own threshold grows
 // with what is freed, so that the arena of every thread would keep a request's bytes: fusiond grew
 // by 68 MB over refused requests of 5 MB, by 16 MB with this (glibc 2.36, 2026-11-22; redo:
-// server_test --gtest_filter=GuardTest.FiveMegabytes*).
+// server_test --gtest_filter=GuardTest.FiveMegabytes*). What is below is trimmed as by default; what
+// is above costs the faults of fresh pages, which next to planning is nothing.
 constexpr int kLargeBufferBytes = 1 << 20;
 
 // One at a time, while this thread is the only one.

@@ -140,8 +140,15 @@ constexpr std::string_view kBashRest = R"(
   case $kind in
     files | models | directories) compopt -o filenames 2>/dev/null ;;
   esac
-  # What is offered takes the place of what stands behind the last cut.
-  COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*[:=]}"}"}")
+  # What is offered takes the place of the word as bash cut it: COMP_WORDBREAKS may lack ':' and '='.
+  local cut=${COMP_WORDS[COMP_CWORD]}
+  [[ $cut == [:=] ]] && cut=
+  if [[ $cut == --*=* && -n $awaits ]]; then
+    local option=${cut%%=*}=
+    COMPREPLY=("${COMPREPLY[@]/#/$option}")
+  else
+    COMPREPLY=("${COMPREPLY[@]#"${cur%"$cut"}"}")
+  fi
   return 0
 }
 complete -F _fusionctl fusionctl

@@ -189,12 +189,7 @@ absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress)
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     FusionRequest request = model->Request(arguments, arguments.options);
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
-    absl::StatusOr<FusionReply> planned = PlanWithProgress(client, request, progress);
-    if (absl::IsFailedPrecondition(planned.status()) && arguments.compile &&
-        !arguments.target.empty()) {  // there is no code generator for it, or none here
-      return InvalidArgument(Message(planned.status()), ": give --plan-only");
-    }
-    ASSIGN_OR_RETURN(FusionReply reply, std::move(planned));
+    ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     progress->Clear();
     if (arguments.json) {
       PrintJson(PlanJson(reply));

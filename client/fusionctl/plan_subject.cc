@@ -1,6 +1,5 @@
 #include "client/fusionctl/plan_subject.h"
 
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -101,11 +100,9 @@ absl::Status SaveExplanation(const std::string& path, const PlanExplanation& exp
 
 absl::Status WriteOptionFile(std::string_view option, const std::string& path,
                              std::string_view bytes) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << bytes << std::flush;
-  if (file) return absl::OkStatus();
-  return InvalidArgument(option, " ", path, ": ", std::generic_category().message(errno));
+  // Pages and pictures are for others too: with the rights that files usually get.
+  absl::Status written = WriteFile(path, bytes, FileRights::kUmask);
+  return written.ok() ? written : InvalidArgument(option, ": ", Message(written));
 }
 
 }  // namespace fusion

@@ -46,8 +46,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   return bytes;
 }
 
-absl::Status WriteFile(const std::string& path, std::string_view bytes) {
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRights rights) {
+  mode_t mode = rights == FileRights::kOwner ? 0600 : 0666;
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (!fd.valid()) return SystemError("creating", path, errno);
   while (!bytes.empty()) {
     ssize_t n = write(fd.get(), bytes.data(), bytes.size());

@@ -12,8 +12,13 @@ namespace fusion {
 /// than `max_bytes`, Unavailable for every other refusal of the system.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
-/// Creates or replaces a file that only its owner may read. Not atomic, not synced.
-absl::Status WriteFile(const std::string& path, std::string_view bytes);
+/// Who may read a new file besides its owner: nobody, or whoever the umask lets.
+enum class FileRights : uint8_t { kOwner, kUmask };
+
+/// Creates or replaces a file. Not atomic, not synced. ResourceExhausted: no room; else as
+/// ReadFile.
+absl::Status WriteFile(const std::string& path, std::string_view bytes,
+                       FileRights rights = FileRights::kOwner);
 
 /// Creates `path` and its parents (mode 0700); fine if it exists.
 absl::Status MakeDirectories(const std::string& path);

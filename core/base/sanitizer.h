@@ -2,18 +2,28 @@
 
 namespace fusion {
 
-/// True in builds of AddressSanitizer and ThreadSanitizer, which reserve terabytes of address space
-/// and turn a SIGSEGV into exit code 1.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
+#if defined(__has_feature)
+#define FUSION_HAS_FEATURE(x) __has_feature(x)
 #else
-inline constexpr bool kSanitized = false;
+#define FUSION_HAS_FEATURE(x) 0
 #endif
+
+#if defined(__SANITIZE_ADDRESS__) || FUSION_HAS_FEATURE(address_sanitizer)
+inline constexpr bool kAddressSanitized = true;
 #else
-inline constexpr bool kSanitized = false;
+inline constexpr bool kAddressSanitized = false;
 #endif
+
+#if defined(__SANITIZE_THREAD__) || FUSION_HAS_FEATURE(thread_sanitizer)
+inline constexpr bool kThreadSanitized = true;
+#else
+inline constexpr bool kThreadSanitized = false;
+#endif
+
+#undef FUSION_HAS_FEATURE
+
+/// True in builds of AddressSanitizer and ThreadSanitizer: they reserve terabytes of address space,
+/// and a SIGSEGV exits with 1 (address) or 66 (thread).
+inline constexpr bool kSanitized = kAddressSanitized || kThreadSanitized;
 
 }  // namespace fusion

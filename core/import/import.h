@@ -23,8 +23,8 @@ namespace fusion {
 /// - Types the model declares for tensors are checked against the inferred ones.
 ///
 /// Pure, any thread. InvalidArgument for a malformed model, Unimplemented for what is well-formed
-/// and not supported, ResourceExhausted above kMaxImportedNodes or kMaxGraphLoopOps (graph.h).
-/// Messages name node, tensor or dim.
+/// and not supported, ResourceExhausted above kMaxImportedNodes, or kMaxGraphLoopOps or
+/// kMaxGraphStepConstantBytes (graph.h). Messages name node, tensor or dim.
 absl::StatusOr<Graph> ImportOnnx(const onnx::ModelProto& model, const ImportOptions& options = {});
 
 /// Our own message -> Graph; same options, same error codes. Checks what the message promises: ids

@@ -123,7 +123,9 @@ absl::Status CheckShape(const OpCall& call, int input, std::string_view name,
 absl::Status CheckSequenceLengths(const OpCall& call, const Sizes& sizes) {
   if (!call.attrs().Has("sequence_lens")) return absl::OkStatus();
   std::vector<int64_t> lengths = call.attrs().Ints("sequence_lens");
-  if (Dim(static_cast<int64_t>(lengths.size())) != sizes.batch) {
+  // A batch that is open yet is checked once it is bound.
+  auto count = static_cast<int64_t>(lengths.size());
+  if (sizes.batch.is_static() && Dim(count) != sizes.batch) {
     return InvalidArgument("sequence_lens has ", lengths.size(), " entries, expected one for each",
                            " of the batch of ", sizes.batch.ToString());
   }

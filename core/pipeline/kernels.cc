@@ -25,7 +25,8 @@ CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolc
 
 absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain) {
   if (FindBackend(device.backend).ok()) return toolchain.SupportsIsa(device.isa);
-  return FailedPrecondition("no code generator for target ", Quote(device.name), "; plan only");
+  return Unimplemented("no code generator for target ", Quote(device.name),
+                       ": plans only (PLAN_MODE_PLAN_ONLY, fusionctl --plan-only)");
 }
 
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,

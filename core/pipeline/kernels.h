@@ -34,8 +34,8 @@ struct CodegenIdentity {
 CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolchain,
                                 Numerics numerics);
 
-/// OK if kernels for the device can be made: FailedPrecondition if this build has no code generator
-/// for it, or its compiler does not know the instruction set.
+/// OK if kernels for the device can be made: Unimplemented if this build has no code generator for
+/// it, FailedPrecondition if its compiler does not know the instruction set.
 absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain);
 
 /// The kernels of a plan with key, symbol and source: what the workers are given.

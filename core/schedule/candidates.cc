@@ -20,6 +20,9 @@ std::string NoBlocks() {
   return Refuse(RefusalCode::kNoBlocks, "no way to cut it into blocks").ToString();
 }
 
+// Rows with which a register block is about as fast as when it is full.
+constexpr int64_t kMinRows = 8;
+
 class Enumerator {
  public:
   Enumerator(const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options)
@@ -258,14 +261,15 @@ class Enumerator {
   }
 
   // The row dim that blocks run along: the one whose neighbours lie closest together, of those that
-  // fill half a register block; the pixels of a row of an image, not of a column.
+  // fill a register block or at least kMinRows of it; the pixels of a row of an image, not of a
+  // column.
   DimId RowDim(const ProductShape& p, bool swap, const std::vector<DimId>& rows) const {
     const SmgRead& read = smg_.op(p.op).reads[swap ? 1 : 0];
     DimId best = LongestDim(smg_, rows);
     if (read.producer >= 0 || rows.size() < 2) return best;
     const Dims& strides = group_.view(read.value).strides;
     for (DimId d : rows) {
-      if (2 * extent(d) < device_.blocks[0].m || !Parallel(d)) continue;
+      if (extent(d) < std::min<int64_t>(kMinRows, device_.blocks[0].m) || !Parallel(d)) continue;
       if (StrideAlong(read.index, strides, d) < StrideAlong(read.index, strides, best)) best = d;
     }
     return best;

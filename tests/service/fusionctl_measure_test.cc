@@ -376,6 +376,9 @@ TEST_F(MeasureTest, BashCompletesWhatTheCommandLineKnows) {
   EXPECT_EQ(offers({"show", "a.onnx", "s"}), (Words{"schedule", "smg", "source"}));
   EXPECT_EQ(offers({"show", "--json", "a.onnx", "gr"}), Words{"graph"});
   EXPECT_EQ(offers({"completion", ""}), (Words{"bash", "fish", "zsh"}));
+  // A COMP_WORDBREAKS without '=' and ':' leaves them whole.
+  EXPECT_EQ(offers({"plan", "--fusion=op"}), Words{"--fusion=op-by-op"});
+  EXPECT_EQ(offers({"report", "--html=n"}), Words{"--html=notes.txt"});
   // bash cuts these values into words.
   const Words models{"a.onnx", "models", "two words.onnx"};
   EXPECT_EQ(offers({"plan", "--server", "unix", ":", "/tmp/s", ""}), models);

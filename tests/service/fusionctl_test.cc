@@ -610,7 +610,7 @@ TEST_F(FusionctlTest, ADeviceWithoutACodeGeneratorIsForPlansOnly) {
   ProgramResult compiled = Ctl({"plan", model, "--target", "h100"});
   EXPECT_EQ(compiled.code, 3);
   EXPECT_THAT(compiled.err, HasSubstr("no code generator for target \"h100\""));
-  EXPECT_THAT(compiled.err, HasSubstr("give --plan-only"));
+  EXPECT_THAT(compiled.err, HasSubstr("fusionctl --plan-only"));
   ExpectOneErrorLine(compiled);
   ProgramResult units = Ctl({"plan", model, "--target", "h100", "--plan-only", "--threads", "133"});
   EXPECT_EQ(units.code, 3);

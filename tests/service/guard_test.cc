@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr string_view kPlan = "/fusion.v1.FusionService/PlanFusion";
 // What 5 MB become while they are read and looked at, and the allocators' slack. Parsed they would
-// be hundreds of MB.
+// be hundreds of MB; kept by the threads' arenas, 68.
 constexpr int64_t kSlackBytes = int64_t{24} << 20;
 
 std::string Varint(size_t value) {

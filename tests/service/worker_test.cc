@@ -22,8 +22,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-constexpr const char* kSegfault =
-    kSanitized ? "exited with 1" : "killed by signal 11 (Segmentation fault)";
+constexpr const char* kSegfault = kAddressSanitized  ? "exited with 1"
+                                  : kThreadSanitized ? "exited with 66"
+                                                     : "killed by signal 11 (Segmentation fault)";
 
 // Compiles like g++, except that sources with a mark in them make it hang or babble.
 constexpr std::string_view kMoodyCompiler = R"(#!/bin/sh

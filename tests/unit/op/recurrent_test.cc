@@ -32,6 +32,11 @@ TEST(Recurrent, WhatIsNotSupportedSaysSo) {
   EXPECT_EQ(TypesOf("RNN", in, {{"sequence_lens", std::vector<int64_t>{7}}}, 1),
             "sequence_lens has 1 entries, expected one for each of the batch of 2");
   EXPECT_EQ(TypesOf("RNN", in, {{"sequence_lens", std::vector<int64_t>{7, 7}}}, 1), "f32[7,1,2,5]");
+  std::vector<TensorType> open = in;
+  open[0].shape = Shape({Dim(7), Dim::Symbol(0), Dim(3)});
+  EXPECT_EQ(TypesOf("RNN", open, {{"sequence_lens", std::vector<int64_t>{7, 7}}}, 1),
+            TypesOf("RNN", open, {}, 1))
+      << "how many there are is open yet";
   EXPECT_EQ(TypesOf("RNN", in, {{"hidden_size", int64_t{4}}}, 1),
             "attribute \"hidden_size\" is 4, input R is f32[1,5,5]");
   EXPECT_EQ(TypesOf("RNN", in, {{"activations", std::string("Tanh,Relu")}}, 1),

@@ -442,8 +442,10 @@ TEST_F(FusionPipelineTest, ADeviceWithoutACodeGeneratorIsForPlansOnly) {
   for (PlanMode mode : {PlanMode::kCompile, PlanMode::kByDeadline}) {
     request.mode = mode;
     absl::Status refused = Send(request).status();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(Message(refused), "no code generator for target \"h100\"; plan only");
+    EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(Message(refused),
+              "no code generator for target \"h100\": plans only (PLAN_MODE_PLAN_ONLY, "
+              "fusionctl --plan-only)");
   }
   request.mode = PlanMode::kPlanOnly;
   request.dumps = {DumpKind::kSchedule, DumpKind::kSource};
@@ -452,7 +454,7 @@ TEST_F(FusionPipelineTest, ADeviceWithoutACodeGeneratorIsForPlansOnly) {
   EXPECT_EQ(plan.target, "h100");
   EXPECT_EQ(plan.threads, 132);
   EXPECT_EQ(plan.device.unit, "SM");
-  EXPECT_THAT(reply.warnings, Contains(HasSubstr("plan only")));
+  EXPECT_THAT(reply.warnings, Contains(HasSubstr("plans only")));
   ASSERT_EQ(reply.kernels.size(), plan.kernels.size());
   for (const KernelStatus& kernel : reply.kernels) EXPECT_EQ(kernel.state, KernelState::kPending);
   // Schedules there are, sources there are not.
@@ -462,7 +464,7 @@ TEST_F(FusionPipelineTest, ADeviceWithoutACodeGeneratorIsForPlansOnly) {
   request.dumps.clear();
   EXPECT_EQ(Ask(request).cache, CacheOutcome::kHitMemory);
   request.mode = PlanMode::kCompile;
-  EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Send(request).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST(FusionPipelineWithoutAvx512, RefusesTheIsaItsCompilerDoesNotKnow) {
