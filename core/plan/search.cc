@@ -66,12 +66,10 @@ class Improver {
   }
 
   absl::StatusOr<Grouping> Run() {
-    for (bool thorough : {false, true}) {
-      thorough_ = thorough;
+    for (Stage stage : {Stage::kPromised, Stage::kThorough, Stage::kJoins}) {
+      stage_ = stage;
       recipes_.clear();
-      auto ops = static_cast<int64_t>(program_.ops.size());
-      effort_ = evaluator_->scheduled_ops() +
-                (thorough ? limits_.effort_ops : std::max(kLeastEffort, kEffortOfAnOp * ops));
+      effort_ = EffortOf(stage);
       RETURN_IF_ERROR(WakeAll());
       while (!dirty_.empty()) {
         int g = dirty_.front();
@@ -87,6 +85,26 @@ class Improver {
   }
 
  private:
+  enum class Stage : uint8_t {
+    kPromised,  // what gains by cheap bounds
+    kThorough,  // and what does not
+    kJoins,     // of two linked groups, whatever it costs to know: the ledger asks for each anyway
+  };
+
+  // The count of scheduled ops where a stage ends.
+  int64_t EffortOf(Stage stage) const {
+    auto ops = static_cast<int64_t>(program_.ops.size());
+    switch (stage) {
+      case Stage::kPromised:
+        return evaluator_->scheduled_ops() + std::max(kLeastEffort, kEffortOfAnOp * ops);
+      case Stage::kThorough:
+        return evaluator_->scheduled_ops() + limits_.effort_ops;
+      case Stage::kJoins:
+        break;
+    }
+    return std::numeric_limits<int64_t>::max();
+  }
+
   // Groups replaced by others.
   struct Change {
     std::vector<int> old;
@@ -104,9 +122,7 @@ class Improver {
 
   bool CanChange(int g) const { return !frozen_[static_cast<size_t>(AtomOf(graph_.loops(g)[0]))]; }
 
-  bool IsConstantGroup(int g) const {
-    return evaluator_->IsConstant(program_.op(graph_.loops(g)[0]).output);
-  }
+  bool IsConstantGroup(int g) const { return evaluator_->AreConstant(graph_.loops(g)); }
 
   void Wake(int g) {
     if (waiting_.insert(g).second) dirty_.push_back(g);
@@ -126,7 +142,7 @@ class Improver {
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [least, g] : slack) Wake(g);
     least_gain_ = kMinGainUs;
-    if (thorough_ && !slack.empty()) {
+    if (stage_ == Stage::kThorough && !slack.empty()) {
       double average = sum / static_cast<double>(slack.size());
       least_gain_ = std::max(kMinGainUs, kThoroughGain * average);
     }
@@ -177,7 +193,7 @@ class Improver {
     double wanted = before - std::max(best->gain, least_gain_);
     double bound = 0;
     for (const std::vector<LoopId>& group : fresh) bound += Bound(group);
-    if (!thorough_ && bound > bound_before - kMinGainUs) return absl::OkStatus();
+    if (stage_ == Stage::kPromised && bound > bound_before - kMinGainUs) return absl::OkStatus();
     // What is known first: it may decide.
     if (fresh.size() > 1 && bound < wanted)
       std::stable_partition(fresh.begin(), fresh.end(), [&](const std::vector<LoopId>& group) {
@@ -276,7 +292,7 @@ class Improver {
         std::vector<LoopId> part = Closure(from, l, down);
         if (part.size() == loops.size()) continue;
         // Without a value between them they would run side by side.
-        if (!thorough_ && !Touches(part, to, down)) continue;
+        if (stage_ == Stage::kPromised && !Touches(part, to, down)) continue;
         if (!seen.insert(part).second) continue;
         std::vector<LoopId> rest = Without(loops, part);
         tries.push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
@@ -424,7 +440,8 @@ class Improver {
   absl::Status Improve(int g) {
     if (!CanChange(g)) return absl::OkStatus();
     std::vector<int> neighbours = NeighboursOf(g);
-    std::vector<int> beside = BesideOf(g, neighbours);
+    std::vector<int> beside;
+    if (stage_ != Stage::kJoins) beside = BesideOf(g, neighbours);
     Surroundings around = SurroundingsOf(g, neighbours, beside);
     auto known = recipes_.find(around.key);
     if (known != recipes_.end()) {
@@ -437,17 +454,19 @@ class Improver {
       }
     }
     Change best;
-    RETURN_IF_ERROR(Cut(g, &best));
+    if (stage_ != Stage::kJoins) RETURN_IF_ERROR(Cut(g, &best));
     for (const std::vector<int>* others : {&neighbours, &beside}) {
       for (int n : *others) {
         std::vector<LoopId> both = Union(graph_.loops(g), graph_.loops(n));
         RETURN_IF_ERROR(Consider({g, n}, {std::move(both)}, &best));
-        if (others == &beside && !thorough_) continue;
+        if (stage_ == Stage::kJoins) continue;
+        if (others == &beside && stage_ == Stage::kPromised) continue;
         bool before = graph_.Before(n, g);
         RETURN_IF_ERROR(MoveBetween(before ? n : g, before ? g : n, &best));
       }
     }
-    if (thorough_ && best.gain == 0) RETURN_IF_ERROR(SolveAround(g, neighbours, &best));
+    if (stage_ == Stage::kThorough && best.gain == 0)
+      RETURN_IF_ERROR(SolveAround(g, neighbours, &best));
     if (known == recipes_.end()) recipes_.emplace(around.key, RecipeOf(best, around));
     if (best.gain > 0) Commit(best);
     return absl::OkStatus();
@@ -506,8 +525,8 @@ class Improver {
   std::set<int> waiting_;         // those of dirty_
   std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGainUs;
-  bool thorough_ = false;  // also look at what gains nothing by the bounds
-  int64_t effort_ = 0;     // where looking ends, by GroupEvaluator::scheduled_ops
+  Stage stage_ = Stage::kPromised;
+  int64_t effort_ = 0;  // where looking ends, by GroupEvaluator::scheduled_ops
   std::vector<Considered> considered_;
 };
 

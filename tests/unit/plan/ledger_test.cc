@@ -123,7 +123,7 @@ TEST(Ledger, EveryGroupAndEveryAdjacentPairIsExplainedWithNumbers) {
 // Adjacent nodes of the graph in different groups, views between them or not.
 TEST(Ledger, AdjacentNodesInDifferentGroupsHaveAPair) {
   int met = 0;
-  for (uint64_t seed = 1; seed <= 120; ++seed) {
+  for (uint64_t seed = 1; seed <= 240; ++seed) {
     Graph graph = RandomCanonical(seed);
     Plan plan = PlanOf(graph, Cpu()).plan;
     std::vector<std::set<int>> groups_of(graph.nodes().size());

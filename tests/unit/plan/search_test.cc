@@ -234,34 +234,5 @@ TEST(SearchGroups, EqualLayersArePlannedAlike) {
   EXPECT_EQ(kernels_of_six, kernels_of_two);
 }
 
-TEST(SearchGroups, BordersOfThePlanHaveReasons) {
-  Graph graph = Canonicalise(TransformerGraph(1)).value().graph;
-  auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), {});
-  ASSERT_TRUE(model.ok());
-  std::map<LoopId, size_t> group_of;
-  for (size_t g = 0; g < model->groups.size(); ++g) {
-    for (LoopId l : model->groups[g]) group_of[l] = g;
-  }
-  OpLinks links(model->program);
-  int borders = 0;
-  for (const auto& [l, g] : group_of) {
-    for (LoopId reader : links.ReadersOf(l)) {
-      size_t other = group_of.at(reader);
-      if (other == g) continue;
-      std::set<int> nodes;
-      for (size_t side : {g, other}) {
-        for (LoopId member : model->groups[side]) nodes.insert(model->program.op(member).origin);
-      }
-      nodes.erase(kNoNode);
-      std::vector<int> both(nodes.begin(), nodes.end());
-      bool told = std::any_of(model->plan.decisions.begin(), model->plan.decisions.end(),
-                              [&](const PlanDecision& d) { return !d.chosen && d.nodes == both; });
-      EXPECT_TRUE(told) << "ops " << l << " and " << reader;
-      ++borders;
-    }
-  }
-  EXPECT_GT(borders, 4);
-}
-
 }  // namespace
 }  // namespace fusion
