@@ -17,7 +17,7 @@ enum class AlgebraRule : uint8_t {
   kShift,            // a sum of a polynomial in h follows h by its derivatives (Taylor)
   kExpOfSum,         // e^(a + h) = e^a * e^h
   kPowerOfConstant,  // c^a = e^(a * ln c), c > 0
-  kExpOfLog,         // e^(log h) = h, e^(-log h) = 1 / h
+  kExpOfLog,         // e^(log h) = h, e^(-log h) = 1 / h, e^(c log h) = h^c
   kLogOfProduct,     // log(a * h) = log a + log h
   kSelect,           // c ? a * h : b * h = (c ? a : b) * h; 0 has every factor
   kPositiveFactor,   // max(a * h, b * h) = max(a, b) * h, |a * h| = |a| * h, a * h < b * h, h >= 0

@@ -373,6 +373,27 @@ int Separator::Running(const Expr& exponent, DType type) {
   return leaves_.Add({.kind = Leaf::kRunning, .element = exponent, .monoid = ""}, type).index();
 }
 
+namespace {
+
+// A logarithm times constants.
+bool IsScaledLog(const Expr& e) {
+  switch (e.op()) {
+    case ScalarOp::kLog:
+      return true;
+    case ScalarOp::kNeg:
+      return IsScaledLog(e.arg(0));
+    case ScalarOp::kMul:
+      return (e.arg(0).op() == ScalarOp::kConst && IsScaledLog(e.arg(1))) ||
+             (e.arg(1).op() == ScalarOp::kConst && IsScaledLog(e.arg(0)));
+    case ScalarOp::kDiv:
+      return e.arg(1).op() == ScalarOp::kConst && IsScaledLog(e.arg(0));
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& original) {
   if (!Has(AlgebraRule::kExpOfSum)) return Mixed(original);
   Addends parts = SeparateSum(exponent);
@@ -380,17 +401,29 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
   DType type = original.type();
   Term t;
   Expr running;
+  std::vector<Expr> powers;
   for (const Expr& s : parts.states) {
     // e^(log h) is h.
     bool negative = s.op() == ScalarOp::kNeg;
     const Expr& inner = negative ? s.arg(0) : s;
     if (inner.op() == ScalarOp::kLog && Has(AlgebraRule::kExpOfLog)) {
       t.factors.push_back(negative ? Expr::Const(type, 1) / inner.arg(0) : inner.arg(0));
+    } else if (IsScaledLog(inner) && Has(AlgebraRule::kExpOfLog)) {
+      powers.push_back(s);
     } else {
       running = running.empty() ? s : running + s;
     }
   }
   Expr rest = parts.free.empty() ? Expr::Const(type, 0) : parts.free;
+  // h^c waits until the end where nothing can overflow without it.
+  bool bounded = leaves_.IsBoundedAbove(running.empty() ? rest : rest + running);
+  for (const Expr& s : powers) {
+    if (bounded) {
+      t.factors.push_back(Expr::Unary(ScalarOp::kExp, s));
+    } else {
+      running = running.empty() ? s : running + s;
+    }
+  }
   if (running.empty()) {
     t.rest = Expr::Unary(ScalarOp::kExp, rest);
     return {std::move(t)};

@@ -402,9 +402,10 @@ class Estimator {
     const Buffer& b = s_.buffer(a.buffer);
     if (b.IsLocal()) return;
     double bytes = Footprint(a, block_window_);
-    double& block = touched_[a.buffer];
+    BufferId memory = s_.MemoryOf(a.buffer);
+    double& block = touched_[memory];
     block = std::max(block, bytes);
-    double& whole = distinct_[a.buffer];
+    double& whole = distinct_[memory];
     whole = std::max(whole, Footprint(a, extents_));
   }
 

@@ -13,7 +13,8 @@ namespace fusion {
 struct KernelSource {
   std::string symbol;  // entry point; <symbol>_descriptor describes it
   std::string text;
-  int64_t scratch_bytes = 0;  // per worker
+  int64_t scratch_bytes = 0;    // per worker
+  int64_t workspace_bytes = 0;  // of one run
 };
 
 /// A code generator for one family of devices. Pure: text out, no tools run here, so it tests

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "core/plan/memory.h"
+#include "core/schedule/memory.h"
 
 namespace fusion {
 namespace {

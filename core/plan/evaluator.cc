@@ -4,7 +4,8 @@
 #include <map>
 #include <numeric>
 
-#include "core/schedule/side_by_side.h"
+#include "core/plan/split_choice.h"
+#include "core/schedule/join.h"
 
 namespace fusion {
 namespace {
@@ -353,25 +354,21 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
   known.verdict.refusal = Extract(loops, unneeded, best.get());
   if (!known.verdict.refusal.empty()) return known;
   CandidateOptions options = Candidates();
-  std::string refusal;
-  bool found = false;
-  for (const Choice& choice : EnumerateChoices(best->group, device_, options, &refusal)) {
-    if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
-    auto lowered = Lower(best->group, choice, device_, options.bitwise);
-    if (!lowered.ok()) {
-      if (!found) refusal = std::string(Message(lowered.status()));
-      continue;
-    }
-    Estimate estimate = EstimateKernel(lowered->schedule, device_);
-    if (!found || estimate.time_us < best->estimate.time_us) {
-      best->lowered = *std::move(lowered);
-      best->estimate = estimate;
-      found = true;
-    }
-  }
-  if (!found) {
-    known.verdict.refusal = RefusalFrom(refusal);
+  absl::StatusOr<BestSchedule> schedule = FindBestSchedule(best->group, device_, options, cancel_);
+  if (EndsSearch(schedule.status())) return schedule.status();
+  if (!schedule.ok()) {
+    known.verdict.refusal = RefusalFrom(Message(schedule.status()));
     return known;
+  }
+  best->lowered = std::move(schedule->lowered);
+  best->estimate = schedule->estimate;
+  ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> split,
+                   ChooseSplit(best->group, device_, options, best->estimate, cancel_));
+  if (split != nullptr) {
+    // Its phases name values as the group does.
+    std::vector<ValueId> values = Values(loops);
+    Complete(loops, {values, values}, split.get());
+    best = std::move(split);
   }
   known.verdict.estimate = best->estimate;
   known.verdict.phases = static_cast<int>(best->lowered.schedule.phases.size());

@@ -160,33 +160,7 @@ class Coalescer {
       v.strides.erase(v.strides.begin() + at + 1);
     }
     group_->smg.dims[static_cast<size_t>(a)].extent *= minor;
-    RemoveDim(b);
-  }
-
-  void RemoveDim(DimId gone) {
-    auto moved = [gone](DimId d) { return d > gone ? d - 1 : d; };
-    for (SmgOp& op : group_->smg.ops) {
-      for (std::vector<DimId>* list : {&op.dims, &op.reduced}) {
-        std::erase(*list, gone);
-        for (DimId& d : *list) d = moved(d);
-      }
-      for (SmgRead& read : op.reads) {
-        for (Guard& g : read.guards) g.axis = moved(g.axis);
-      }
-      op.value = op.value.MapLeaves([&](const Expr& e) -> Expr {
-        if (e.op() == ScalarOp::kAxis) return Expr::Axis(moved(e.index()));
-        if (e.op() == ScalarOp::kWithin) {
-          return Expr::Within(moved(e.index()), e.integer(), e.end());
-        }
-        return e;
-      });
-    }
-    for (const Touch& t : Touches(group_)) {
-      for (IndexExpr& e : *t.index) {
-        e = e.Substitute([&](int d) { return IndexExpr::Axis(moved(d)); });
-      }
-    }
-    group_->smg.dims.erase(group_->smg.dims.begin() + gone);
+    RemoveDim(b, &group_->smg);
   }
 
   FusionGroup* group_;

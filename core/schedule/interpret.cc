@@ -27,6 +27,9 @@ struct Storage {
   std::vector<Scalar> data;
 };
 
+// Fresh memory: reading it before writing shows as NaN.
+constexpr Scalar kPoison = {std::numeric_limits<double>::quiet_NaN(), INT64_C(-999999999)};
+
 class Interpreter {
  public:
   Interpreter(const Schedule& s, std::vector<HostTensor>* params) : s_(s), params_(params) {
@@ -54,7 +57,8 @@ class Interpreter {
       Storage& to = storage_[i];
       to.extents = b.shape;
       to.origin.assign(b.shape.size(), 0);
-      to.data.assign(static_cast<size_t>(NumElements(b.shape)), {});
+      if (b.same_as >= 0) continue;
+      to.data.assign(static_cast<size_t>(NumElements(b.shape)), kPoison);
       if (b.level != Level::kGlobal) continue;
       const HostTensor& from = (*params_)[i];
       if (from.dtype() != b.dtype || from.dims() != b.shape) {
@@ -154,9 +158,7 @@ class Interpreter {
       to.extents.push_back(w.end - w.begin);
       to.origin.push_back(w.begin);
     }
-    // Fresh memory is poison: reading it before writing shows as NaN.
-    to.data.assign(static_cast<size_t>(NumElements(to.extents)),
-                   {std::numeric_limits<double>::quiet_NaN(), INT64_C(-999999999)});
+    to.data.assign(static_cast<size_t>(NumElements(to.extents)), kPoison);
     return absl::OkStatus();
   }
 
@@ -204,7 +206,7 @@ class Interpreter {
   }
 
   absl::StatusOr<Scalar*> Element(const Access& a, const std::map<int, Scalar>* values = nullptr) {
-    Storage& from = storage_[static_cast<size_t>(a.buffer)];
+    const Storage& from = storage_[static_cast<size_t>(a.buffer)];
     int64_t offset = 0;
     for (size_t d = 0; d < a.index.size(); ++d) {
       int64_t index = a.index[d].At(at_) - from.origin[d];
@@ -218,7 +220,7 @@ class Interpreter {
       }
       offset = offset * from.extents[d] + index;
     }
-    return &from.data[static_cast<size_t>(offset)];
+    return &storage_[static_cast<size_t>(s_.MemoryOf(a.buffer))].data[static_cast<size_t>(offset)];
   }
 
   absl::Status OutOfRange(BufferId b, size_t dim, int64_t index, int64_t extent) const {

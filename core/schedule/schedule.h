@@ -45,6 +45,9 @@ struct Buffer {
   // kGlobal, kWorkspace: a tensor.
   ParamKind kind = ParamKind::kInput;
   Dims shape;
+  /// kWorkspace: the output param or workspace declared before whose memory this is, under another
+  /// shape; both dense and row-major. -1: memory of its own.
+  int same_as = -1;
   // kStaged, kAcc: a tile over these dims, as long as their windows where it is allocated.
   std::vector<DimId> dims;
   BufferLayout layout;
@@ -206,6 +209,8 @@ struct Schedule {
 
   const ScheduleDim& dim(DimId d) const { return dims[static_cast<size_t>(d)]; }
   const Buffer& buffer(BufferId b) const { return buffers[static_cast<size_t>(b)]; }
+  /// The buffer whose memory `b` is.
+  BufferId MemoryOf(BufferId b) const { return buffer(b).same_as >= 0 ? buffer(b).same_as : b; }
   int64_t Tasks(size_t phase) const;
   /// True if parts are left out where masks hide them: a NaN there is not seen.
   bool SkipsMasked() const;

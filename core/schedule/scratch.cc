@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/schedule/access.h"
+#include "core/schedule/memory.h"
 
 namespace fusion {
 namespace {
@@ -32,6 +33,9 @@ void Touched(const Stmt& stmt, std::vector<BufferId>* out) {
   } else if (const auto* merge = std::get_if<MergeStmt>(&stmt.node)) {
     for (const Access& a : merge->target) add(a);
     for (const Access& a : merge->source) add(a);
+  } else if (const auto* call = std::get_if<CallStmt>(&stmt.node)) {
+    out->insert(out->end(), call->inputs.begin(), call->inputs.end());
+    out->insert(out->end(), call->outputs.begin(), call->outputs.end());
   }
 }
 
@@ -157,6 +161,33 @@ class ScratchPlanner {
 
 ScratchPlan PlanScratch(const Schedule& schedule, int64_t vector_bytes, int64_t alignment) {
   return ScratchPlanner(schedule, vector_bytes, alignment).Run();
+}
+
+WorkspacePlan PlanWorkspace(const Schedule& schedule, int64_t alignment) {
+  std::map<BufferId, MemoryBlock> blocks;
+  for (size_t p = 0; p < schedule.phases.size(); ++p) {
+    std::vector<BufferId> touched;
+    for (const Segment& segment : schedule.phases[p].segments) {
+      for (const Stmt& stmt : segment.body) Touched(stmt, &touched);
+    }
+    for (BufferId b : touched) {
+      BufferId memory = schedule.MemoryOf(b);
+      if (schedule.buffer(memory).level != Level::kWorkspace) continue;
+      auto now = static_cast<int>(p);
+      int64_t bytes =
+          StoredElements(schedule.buffer(memory)) * DTypeBytes(schedule.buffer(memory).dtype);
+      blocks.try_emplace(memory, MemoryBlock{.bytes = bytes, .first = now}).first->second.last =
+          now;
+    }
+  }
+  std::vector<MemoryBlock> list;
+  for (const auto& [b, block] : blocks) list.push_back(block);
+  MemoryPlan memory = PlanMemory(list, alignment);
+  WorkspacePlan plan{.offsets = std::vector<int64_t>(schedule.buffers.size(), 0),
+                     .bytes = memory.bytes};
+  size_t i = 0;
+  for (const auto& [b, block] : blocks) plan.offsets[static_cast<size_t>(b)] = memory.offsets[i++];
+  return plan;
 }
 
 WindowLengths TileLengths(const WindowLengths& windows, int64_t tile) {

@@ -30,6 +30,16 @@ struct ScratchPlan {
 /// multiples of `alignment` bytes. Pure.
 ScratchPlan PlanScratch(const Schedule& schedule, int64_t vector_bytes, int64_t alignment = 64);
 
+/// Where the workspace buffers of a schedule lie.
+struct WorkspacePlan {
+  std::vector<int64_t> offsets;  // bytes, by buffer; of workspace with memory of its own
+  int64_t bytes = 0;
+};
+
+/// Packs the workspace buffers, each alive from the first phase that touches it to the last.
+/// Offsets are multiples of `alignment` bytes. Pure.
+WorkspacePlan PlanWorkspace(const Schedule& schedule, int64_t alignment = 64);
+
 /// The lengths a dim's window can have at some place of a schedule: one, or a full tile and a
 /// shorter last one.
 using WindowLengths = std::vector<int64_t>;

@@ -57,7 +57,8 @@ class Printer {
                    b.level == Level::kGlobal
                        ? StrCat("param ", b.name, " ", kKindNames[static_cast<size_t>(b.kind)])
                        : StrCat("workspace ", b.name),
-                   " ", DTypeName(b.dtype), DimsToString(b.shape), LayoutText(b.layout), "\n");
+                   " ", DTypeName(b.dtype), DimsToString(b.shape), LayoutText(b.layout),
+                   b.same_as >= 0 ? StrCat(" in ", Name(b.same_as)) : "", "\n");
   }
 
   std::string AccessText(const Access& a) const {
@@ -281,6 +282,9 @@ class Parser {
     b.dtype = type.dtype;
     b.shape = type.shape.ToDims();
     RETURN_IF_ERROR(Layout(&b.layout));
+    if (!param && in_.Accept("in")) {
+      ASSIGN_OR_RETURN(b.same_as, BufferName());
+    }
     return Declare(std::move(b));
   }
 

@@ -25,6 +25,7 @@ class Verifier {
         RETURN_IF_ERROR(Body(segment.body));
         allocated_.clear();
       }
+      complete_ = written_;
     }
     for (BufferId b = 0; b < s_.params; ++b) {
       if (s_.buffer(b).kind == ParamKind::kOutput && written_.count(b) == 0) {
@@ -58,12 +59,43 @@ class Verifier {
         return Fail(
             StrCat(b.name, " has ", b.layout.strides.size(), " strides for rank ", b.rank()));
       }
+      if (b.same_as >= 0) RETURN_IF_ERROR(CheckSameMemory(static_cast<BufferId>(i)));
     }
     for (const auto& [to, from] : s_.may_alias) {
       if (to >= s_.params || from >= s_.params || s_.buffer(to).kind != ParamKind::kOutput ||
           s_.buffer(from).kind != ParamKind::kInput) {
         return Fail("alias names an output param and an input param");
       }
+    }
+    return absl::OkStatus();
+  }
+
+  static bool IsDense(const Buffer& b) {
+    return b.layout.blocked < 0 && b.layout.strides == RowMajorStrides(b.shape);
+  }
+
+  absl::Status CheckSameMemory(BufferId id) const {
+    const Buffer& b = s_.buffer(id);
+    if (b.level != Level::kWorkspace || b.same_as >= id) {
+      return Fail(StrCat(b.name, " lies in a buffer that is not declared before it"));
+    }
+    const Buffer& memory = s_.buffer(b.same_as);
+    bool whole = memory.same_as < 0 &&
+                 (memory.level == Level::kWorkspace || memory.kind == ParamKind::kOutput);
+    if (!whole || memory.dtype != b.dtype || !IsDense(b) || !IsDense(memory) ||
+        NumElements(b.shape) != NumElements(memory.shape)) {
+      return Fail(StrCat(b.name, " lies in ", memory.name,
+                         ", which is no dense output or workspace of as many elements"));
+    }
+    return absl::OkStatus();
+  }
+
+  // What lies in memory between phases is whole once the phase that writes it is over.
+  absl::Status CheckRead(const Access& a) const {
+    RETURN_IF_ERROR(CheckAccess(a));
+    const Buffer& b = s_.buffer(a.buffer);
+    if (b.level == Level::kWorkspace && complete_.count(s_.MemoryOf(a.buffer)) == 0) {
+      return Fail(StrCat(b.name, " is read in a phase before which it is not written"));
     }
     return absl::OkStatus();
   }
@@ -117,7 +149,7 @@ class Verifier {
     if (b.level == Level::kGlobal && b.kind != ParamKind::kOutput) {
       return Fail(StrCat(b.name, " is written but is no output"));
     }
-    written_.insert(a.buffer);
+    written_.insert(s_.MemoryOf(a.buffer));
     return absl::OkStatus();
   }
 
@@ -193,7 +225,7 @@ class Verifier {
   absl::Status CheckElement(const ElementOp& op, const std::vector<DType>& types) {
     switch (op.kind) {
       case ElementOp::kLoad:
-        RETURN_IF_ERROR(CheckAccess(op.access[0]));
+        RETURN_IF_ERROR(CheckRead(op.access[0]));
         if (op.type != s_.buffer(op.access[0].buffer).dtype) return Fail("a load changes the type");
         return absl::OkStatus();
       case ElementOp::kStore:
@@ -219,8 +251,8 @@ class Verifier {
 
   absl::Status Check(const MmaStmt& s) {
     RETURN_IF_ERROR(CheckWrite(s.c));
-    RETURN_IF_ERROR(CheckAccess(s.a));
-    RETURN_IF_ERROR(CheckAccess(s.b));
+    RETURN_IF_ERROR(CheckRead(s.a));
+    RETURN_IF_ERROR(CheckRead(s.b));
     RETURN_IF_ERROR(CheckDim(s.n));
     if (s.m >= 0) RETURN_IF_ERROR(CheckDim(s.m));
     for (DimId d : s.over) RETURN_IF_ERROR(CheckDim(d));
@@ -232,7 +264,7 @@ class Verifier {
   }
   absl::Status Check(const CopyStmt& s) {
     RETURN_IF_ERROR(CheckWrite(s.target));
-    RETURN_IF_ERROR(CheckAccess(s.source));
+    RETURN_IF_ERROR(CheckRead(s.source));
     for (DimId d : s.dims) RETURN_IF_ERROR(CheckDim(d));
     if (s_.buffer(s.target.buffer).dtype != s_.buffer(s.source.buffer).dtype) {
       return Fail("copy changes the type");
@@ -243,7 +275,7 @@ class Verifier {
     if (s.target.size() != s.source.size() || s.target.empty())
       return Fail("merge of unequal states");
     for (const Access& a : s.target) RETURN_IF_ERROR(CheckWrite(a));
-    for (const Access& a : s.source) RETURN_IF_ERROR(CheckAccess(a));
+    for (const Access& a : s.source) RETURN_IF_ERROR(CheckRead(a));
     for (DimId d : s.dims) RETURN_IF_ERROR(CheckDim(d));
     return CheckMonoid(s.monoid, s.target.size(), s_.buffer(s.target[0].buffer).dtype);
   }
@@ -262,7 +294,8 @@ class Verifier {
 
   const Schedule& s_;
   std::set<BufferId> allocated_;
-  std::set<BufferId> written_;
+  std::set<BufferId> written_;   // memory
+  std::set<BufferId> complete_;  // written by phases that are over
 };
 
 }  // namespace

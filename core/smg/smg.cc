@@ -122,4 +122,30 @@ std::vector<SmgMapping> Mappings(const Smg& smg) {
   return out;
 }
 
+void RemoveDim(DimId gone, Smg* smg) {
+  auto moved = [gone](DimId d) { return d > gone ? d - 1 : d; };
+  auto move = [&](IndexMap* map) {
+    for (IndexExpr& e : *map) {
+      e = e.Substitute([&](int d) { return IndexExpr::Axis(moved(d)); });
+    }
+  };
+  for (SmgOp& op : smg->ops) {
+    for (std::vector<DimId>* list : {&op.dims, &op.reduced}) {
+      std::erase(*list, gone);
+      for (DimId& d : *list) d = moved(d);
+    }
+    for (SmgRead& read : op.reads) {
+      for (Guard& g : read.guards) g.axis = moved(g.axis);
+      move(&read.index);
+    }
+    move(&op.write);
+    op.value = op.value.MapLeaves([&](const Expr& e) -> Expr {
+      if (e.op() == ScalarOp::kAxis) return Expr::Axis(moved(e.index()));
+      if (e.op() == ScalarOp::kWithin) return Expr::Within(moved(e.index()), e.integer(), e.end());
+      return e;
+    });
+  }
+  smg->dims.erase(smg->dims.begin() + gone);
+}
+
 }  // namespace fusion

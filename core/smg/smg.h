@@ -93,6 +93,9 @@ absl::StatusOr<Smg> BuildSmg(const Program& program, const std::vector<LoopId>& 
 std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(const Smg& smg,
                                                                             const SmgRead& read);
 
+/// Takes a dim out that no index map looks at any more; those behind it move up by one.
+void RemoveDim(DimId gone, Smg* smg);
+
 /// Every mapping of the SMG, derived from the index maps: u -> v is One-to-All along the dims that
 /// v has and u lacks, All-to-One along those that u has and v lacks, One-to-One if there is
 /// neither.

@@ -6,6 +6,7 @@
 #include "core/schedule/candidates.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/sample_graphs.h"
+#include "tests/support/split_lowering.h"
 #include "tests/support/stream_cases.h"
 
 namespace fusion {
@@ -65,6 +66,31 @@ TEST_P(StreamedKernels, EqualTheEvaluator) {
   EXPECT_TRUE(report->verified) << report->reason;
 }
 
+class SplitKernels : public ::testing::TestWithParam<std::tuple<StreamCase, std::string>> {};
+
+// Partial results of parts in workspace and their merge in a second phase.
+TEST_P(SplitKernels, EqualTheEvaluator) {
+  auto [c, device_name] = GetParam();
+  if (c.kind == Streamed::kStream) GTEST_SKIP() << "nothing is reduced";
+  auto graph = ParseGraph(c.graph);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto whole = AsOneGroup(BuildProgram(*graph).value());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  DeviceSpec device = DeviceNamed(device_name, 2);
+  DimId dim = -1;
+  for (size_t d = 0; d < whole->group.smg.dims.size(); ++d) {
+    if (whole->group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
+  }
+  auto lowered = LowerSplit(*whole, dim, 3, device, 0);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  auto report = CheckLowered(*whole, *lowered, device);
+  if (report.status().code() == absl::StatusCode::kUnimplemented) {
+    GTEST_SKIP() << report.status();  // e^x in f64
+  }
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->verified) << report->reason;
+}
+
 std::vector<StreamCase> StreamedCases() {
   std::vector<StreamCase> cases;
   for (const StreamCase& c : kStreamCases) {
@@ -80,6 +106,13 @@ INSTANTIATE_TEST_SUITE_P(All, StreamedKernels,
                            std::string device = std::get<1>(param.param);
                            std::replace(device.begin(), device.end(), '-', '_');
                            return StrCat(std::get<0>(param.param).name, "_", device);
+                         });
+
+INSTANTIATE_TEST_SUITE_P(All, SplitKernels,
+                         ::testing::Combine(::testing::ValuesIn(StreamedCases()),
+                                            ::testing::Values(RunnableDevices().back())),
+                         [](const auto& param) {
+                           return std::string(std::get<0>(param.param).name);
                          });
 
 INSTANTIATE_TEST_SUITE_P(

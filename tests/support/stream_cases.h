@@ -356,6 +356,108 @@ inline constexpr StreamCase kStreamCases[] = {
 )",
      1},
     // Rounding does not commute with a scale that changes.
+    // Two heads of queries share one of keys and values.
+    {"grouped_query_attention", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[4,10,5]
+  %1 = input "k" : f32[2,1,5,12]
+  %2 = input "v" : f32[2,1,12,6]
+  %3 = Expand(%1) {shape=[2, 2, 5, 12]} : f32[2,2,5,12]  "" @ ""
+  %4 = Reshape(%3) {shape=[4, 5, 12]} : f32[4,5,12]  "" @ ""
+  %5 = Expand(%2) {shape=[2, 2, 12, 6]} : f32[2,2,12,6]  "" @ ""
+  %6 = Reshape(%5) {shape=[4, 12, 6]} : f32[4,12,6]  "" @ ""
+  %7 = MatMul(%0, %4) : f32[4,10,12]  "" @ ""
+  %8 = Softmax(%7) {axis=-1} : f32[4,10,12]  "" @ ""
+  %9 = MatMul(%8, %6) : f32[4,10,6]  "" @ ""
+  output %9
+}
+)"},
+    // Gates of one product, taken apart again.
+    {"lstm_cell", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "c" : f32[10,5]
+  %2 = weight "w" : f32[12,20]
+  %3 = weight "b" : f32[20]
+  %4 = MatMul(%0, %2) : f32[10,20]  "" @ ""
+  %5 = Add(%4, %3) : f32[10,20]  "" @ ""
+  %6 = Slice(%5) {axes=[1], ends=[5], starts=[0]} : f32[10,5]  "" @ ""
+  %7 = Slice(%5) {axes=[1], ends=[10], starts=[5]} : f32[10,5]  "" @ ""
+  %8 = Slice(%5) {axes=[1], ends=[15], starts=[10]} : f32[10,5]  "" @ ""
+  %9 = Slice(%5) {axes=[1], ends=[20], starts=[15]} : f32[10,5]  "" @ ""
+  %10 = Sigmoid(%6) : f32[10,5]  "" @ ""
+  %11 = Sigmoid(%7) : f32[10,5]  "" @ ""
+  %12 = Tanh(%8) : f32[10,5]  "" @ ""
+  %13 = Sigmoid(%9) : f32[10,5]  "" @ ""
+  %14 = Mul(%11, %1) : f32[10,5]  "" @ ""
+  %15 = Mul(%10, %12) : f32[10,5]  "" @ ""
+  %16 = Add(%14, %15) : f32[10,5]  "" @ ""
+  %17 = Tanh(%16) : f32[10,5]  "" @ ""
+  %18 = Mul(%13, %17) : f32[10,5]  "" @ ""
+  output %18
+  output %16
+}
+)"},
+    // Along the channels.
+    {"conv_bias_leaky_relu", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[2,12,7,9]
+  %1 = weight "w" : f32[5,12,3,3]
+  %2 = weight "b" : f32[5]
+  %3 = Conv(%0, %1, %2) {pads=[1, 1, 1, 1]} : f32[2,5,7,9]  "" @ ""
+  %4 = LeakyRelu(%3) {alpha=f(0x1.99999ap-4)} : f32[2,5,7,9]  "" @ ""
+  output %4
+}
+)"},
+    {"conv_bn_relu_add", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[2,12,7,9]
+  %1 = weight "w" : f32[5,12,3,3]
+  %2 = weight "scale" : f32[5]
+  %3 = weight "bias" : f32[5]
+  %4 = weight "mean" : f32[5]
+  %5 = weight "var" : f32[5]
+  %6 = input "skip" : f32[2,5,5,7]
+  %7 = Conv(%0, %1) : f32[2,5,5,7]  "" @ ""
+  %8 = BatchNormalization(%7, %2, %3, %4, %5) : f32[2,5,5,7]  "" @ ""
+  %9 = Relu(%8) : f32[2,5,5,7]  "" @ ""
+  %10 = Add(%9, %6) : f32[2,5,5,7]  "" @ ""
+  output %10
+}
+)"},
+    // Along the places: windows of neighbours overlap in the input only.
+    {"pool", 12, Streamed::kStream, "", R"(graph "g" {
+  %0 = input "x" : f32[2,3,7,14]
+  %1 = MaxPool(%0) {kernel_shape=[3, 3]} : f32[2,3,5,12]  "" @ ""
+  output %1
+}
+)"},
+    // The sums so far are those of another dim; finished, they are all there.
+    {"cumulative_gemm", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "v" : f32[11,6]
+  %2 = const "" : f32[] {0}
+  %3 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {11}, start=tensor i64[] {0}} : i64[11]  "" @ ""
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
+  %5 = Unsqueeze(%3) {axes=[1]} : i64[11,1]  "" @ ""
+  %6 = LessOrEqual(%4, %5) : bool[11,12]  "" @ ""
+  %7 = Unsqueeze(%0) {axes=[1]} : f32[10,1,12]  "" @ ""
+  %8 = Where(%6, %7, %2) : f32[10,11,12]  "" @ ""
+  %9 = ReduceSum(%8) {axes=[2], keepdims=0} : f32[10,11]  "" @ ""
+  %10 = Tanh(%9) : f32[10,11]  "" @ ""
+  %11 = MatMul(%10, %1) : f32[10,6]  "" @ ""
+  output %11
+}
+)",
+     1},
+    // A step of a scan: what is computed at one place is used at the next.
+    {"sums_of_neighbours", 12, Streamed::kRefused, "crossing", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "v" : f32[12,6]
+  %2 = Exp(%0) : f32[10,12]  "" @ ""
+  %3 = Slice(%2) {axes=[1], ends=[11], starts=[0]} : f32[10,11]  "" @ ""
+  %4 = Pad(%3) {pads=[0, 1, 0, 0]} : f32[10,12]  "" @ ""
+  %5 = Add(%2, %4) : f32[10,12]  "" @ ""
+  %6 = MatMul(%5, %1) : f32[10,6]  "" @ ""
+  output %6
+}
+)"},
     {"quantise_gemm", 12, Streamed::kRefused, "rounding", R"(graph "g" {
   %0 = input "x" : f32[10,4]
   %1 = weight "w" : f32[4,12]

@@ -123,7 +123,8 @@ CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::
       device_(device),
       symbol_(symbol),
       lanes_(device.vector_bytes / 4),
-      scratch_(PlanScratch(schedule, device.vector_bytes, kScratchAlignment)) {
+      scratch_(PlanScratch(schedule, device.vector_bytes, kScratchAlignment)),
+      workspace_(PlanWorkspace(schedule, kScratchAlignment)) {
   origin_.resize(schedule.buffers.size());
   point_.resize(schedule.dims.size());
 }
@@ -135,19 +136,17 @@ absl::Status CpuEmitter::CheckSupported() const {
     if (!IsSupported(b.dtype)) {
       return Unimplemented("unimplemented: ", DTypeName(b.dtype), " tensors on the cpu backend");
     }
-    if (b.level == Level::kWorkspace) {
-      return Unimplemented("unimplemented: workspace on the cpu backend");
-    }
   }
-  if (s_.phases.size() > 1)
-    return Unimplemented("unimplemented: several phases on the cpu backend");
   return absl::OkStatus();
 }
 
 std::string CpuEmitter::Header() const {
   std::string cuts;
-  for (const Segment& segment : s_.phases[0].segments) {
-    for (const GridDim& g : segment.grid) cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+  for (const Phase& phase : s_.phases) {
+    if (&phase != &s_.phases.front()) cuts += ", then";
+    for (const Segment& segment : phase.segments) {
+      for (const GridDim& g : segment.grid) cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+    }
   }
   std::string dims;
   for (const ScheduleDim& d : s_.dims) dims += StrCat(" ", d.name, ":", d.extent);
@@ -167,6 +166,7 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
   KernelSource source;
   source.symbol = symbol_;
   source.scratch_bytes = scratch_.bytes;
+  source.workspace_bytes = workspace_.bytes;
   source.text = StrCat(Header(), kKernelAbi, CpuPrelude(lanes_, use_), "\n", out_.Take());
   return source;
 }
@@ -196,6 +196,9 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
               b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : "");
     out_.Line("(void)", b.name, ";");
   }
+  for (size_t i = static_cast<size_t>(s_.params); i < s_.buffers.size(); ++i) {
+    if (s_.buffers[i].level == Level::kWorkspace) DeclareWorkspace(static_cast<BufferId>(i));
+  }
   for (const GridDim& g : seg.grid) {
     const Window& w = window(g.dim);
     if (w.lengths.size() < 2) continue;
@@ -207,6 +210,19 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   out_.Close();
   out_.Blank();
   return absl::OkStatus();
+}
+
+void CpuEmitter::DeclareWorkspace(BufferId id) {
+  const Buffer& b = buffer(id);
+  BufferId memory = s_.MemoryOf(id);
+  std::string type = StrCat(MemoryTypeName(b.dtype), "*");
+  std::string from = buffer(memory).level == Level::kGlobal
+                         ? StrCat("args->tensors[", memory, "].data")
+                         : StrCat("((char*)args->workspace + ",
+                                  workspace_.offsets[static_cast<size_t>(memory)], ")");
+  out_.Line(type, " ", b.name, " = (", type, ")", from, ";  // ", DTypeName(b.dtype),
+            DimsToString(b.shape));
+  out_.Line("(void)", b.name, ";");
 }
 
 void CpuEmitter::WriteEntry() {
@@ -263,7 +279,7 @@ void CpuEmitter::WriteDescriptor() {
   out_.Line("extern \"C\" const FusionKernelDescriptor ", symbol_,
             "_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, \"",
             IsaName(device_.isa), "\", ", s_.params, ", 0, ", s_.phases.size(), ", tasks, ",
-            scratch_.bytes, ", 0, ", kScratchAlignment, "};");
+            scratch_.bytes, ", ", workspace_.bytes, ", ", kScratchAlignment, "};");
 }
 
 // ---- statements ----

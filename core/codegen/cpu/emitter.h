@@ -48,6 +48,7 @@ class CpuEmitter {
   // ---- unit (emitter.cc) ----
   absl::Status CheckSupported() const;
   absl::Status WriteSegment(size_t phase, size_t segment);
+  void DeclareWorkspace(BufferId id);
   void WriteEntry();
   void WriteDescriptor();
   std::string Header() const;
@@ -127,6 +128,7 @@ class CpuEmitter {
   std::string symbol_;
   int lanes_;  // floats per vector
   ScratchPlan scratch_;
+  WorkspacePlan workspace_;
   PreludeUse use_;
   CodeWriter out_;
   std::vector<Window> windows_;

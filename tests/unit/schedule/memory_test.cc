@@ -1,4 +1,4 @@
-#include "core/plan/memory.h"
+#include "core/schedule/memory.h"
 
 #include <gtest/gtest.h>
 

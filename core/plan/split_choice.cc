@@ -1,0 +1,127 @@
+#include "core/plan/split_choice.h"
+
+#include <algorithm>
+
+#include "core/schedule/join.h"
+#include "core/schedule/split_group.h"
+
+namespace fusion {
+namespace {
+
+// A shorter part is over before its partial results are worth their way through memory.
+constexpr int64_t kLeastPart = 16;
+constexpr int64_t kMostParts = 64;
+// Numbers of parts that are tried, the smallest that fill the units.
+constexpr size_t kMostTries = 2;
+
+// Divisors of `extent` that are numbers of parts: those that fill the units, smallest first; if
+// none does, the largest.
+std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
+  std::vector<int64_t> enough;
+  int64_t largest = 0;
+  for (int64_t parts = 2; parts <= std::min(kMostParts, extent / kLeastPart); ++parts) {
+    if (extent % parts != 0) continue;
+    largest = parts;
+    if (parts >= needed && enough.size() < kMostTries) enough.push_back(parts);
+  }
+  if (enough.empty() && largest > 0) enough.push_back(largest);
+  return enough;
+}
+
+bool IsReduced(const Smg& smg, DimId d) {
+  return std::any_of(smg.ops.begin(), smg.ops.end(),
+                     [d](const SmgOp& op) { return op.Reduces(d); });
+}
+
+std::vector<int> NamesOf(const Lowered& lowered, int* packed) {
+  std::vector<int> names;
+  for (const LoweredParam& param : lowered.params) {
+    names.push_back(param.packed ? (*packed)-- : static_cast<int>(param.value));
+  }
+  return names;
+}
+
+// The best schedules of both phases, joined; an error if one has none.
+absl::StatusOr<std::shared_ptr<GroupChoice>> InTwoPhases(const FusionGroup& group,
+                                                         SplitGroups split,
+                                                         const DeviceSpec& device,
+                                                         const CandidateOptions& options,
+                                                         const CancelToken* cancel) {
+  auto choice = std::make_shared<GroupChoice>();
+  std::vector<const Schedule*> schedules;
+  std::vector<std::vector<int>> names;
+  int packed = -1;
+  for (FusionGroup* phase : {&split.partial, &split.merge}) {
+    ASSIGN_OR_RETURN(BestSchedule schedule, FindBestSchedule(*phase, device, options, cancel));
+    auto part = std::make_shared<GroupChoice>();
+    part->group = std::move(*phase);
+    part->lowered = std::move(schedule.lowered);
+    part->estimate = schedule.estimate;
+    names.push_back(NamesOf(part->lowered, &packed));
+    schedules.push_back(&part->lowered.schedule);
+    choice->parts.push_back(std::move(part));
+  }
+  std::vector<int> kept(group.outputs.begin(), group.outputs.end());
+  ASSIGN_OR_RETURN(JoinedSchedules joined, PutInPhases(schedules, names, kept));
+  joined.schedule.label = group.Label();
+  choice->estimate = EstimateKernel(joined.schedule, device);
+  choice->source = std::move(joined.source);
+  choice->lowered.schedule = std::move(joined.schedule);
+  return choice;
+}
+
+}  // namespace
+
+bool EndsSearch(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+}
+
+absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const DeviceSpec& device,
+                                              const CandidateOptions& options,
+                                              const CancelToken* cancel) {
+  BestSchedule best;
+  std::string refusal;
+  bool found = false;
+  for (const Choice& choice : EnumerateChoices(group, device, options, &refusal)) {
+    if (cancel != nullptr) RETURN_IF_ERROR(cancel->Check());
+    auto lowered = Lower(group, choice, device, options.bitwise);
+    if (!lowered.ok()) {
+      if (!found) refusal = std::string(Message(lowered.status()));
+      continue;
+    }
+    Estimate estimate = EstimateKernel(lowered->schedule, device);
+    if (!found || estimate.time_us < best.estimate.time_us) {
+      best = {.lowered = *std::move(lowered), .estimate = estimate};
+      found = true;
+    }
+  }
+  if (!found) return FailedPrecondition(refusal);
+  return best;
+}
+
+absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& group,
+                                                         const DeviceSpec& device,
+                                                         const CandidateOptions& options,
+                                                         const Estimate& best,
+                                                         const CancelToken* cancel) {
+  std::shared_ptr<GroupChoice> found;
+  int64_t needed = (device.threads + best.tasks - 1) / std::max<int64_t>(best.tasks, 1);
+  // Sums in index order are not sums of sums; a second phase costs a start at least.
+  if (needed < 2 || options.bitwise || best.time_us < 2 * device.launch_s * 1e6) return found;
+  double least = best.time_us;
+  for (DimId d = 0; d < static_cast<DimId>(group.smg.dims.size()); ++d) {
+    if (!IsReduced(group.smg, d)) continue;
+    for (int64_t parts : PartsOf(group.smg.dim(d).extent, needed)) {
+      absl::StatusOr<SplitGroups> split = SplitGroup(group, d, parts);
+      if (!split.ok()) break;  // by whatever number
+      auto choice = InTwoPhases(group, *std::move(split), device, options, cancel);
+      if (EndsSearch(choice.status())) return choice.status();
+      if (!choice.ok() || (*choice)->estimate.time_us >= least) continue;
+      least = (*choice)->estimate.time_us;
+      found = *std::move(choice);
+    }
+  }
+  return found;
+}
+
+}  // namespace fusion

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/base/cancel.h"
+#include "core/plan/evaluator.h"
+#include "core/schedule/candidates.h"
+
+namespace fusion {
+
+/// The best schedule of a group by estimate. The status says why there is none; a cancelled search
+/// ends as its token says.
+struct BestSchedule {
+  Lowered lowered;
+  Estimate estimate;
+};
+absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const DeviceSpec& device,
+                                              const CandidateOptions& options,
+                                              const CancelToken* cancel);
+
+/// True for the errors of FindBestSchedule that end a search.
+bool EndsSearch(const absl::Status& status);
+
+/// A choice in two phases whose estimate is below `best`: a reduced dim is split between units that
+/// the best schedule of the whole leaves idle. `parts` are the phases; `source` says where each
+/// param comes from, and their values have the numbers of `group`. Null if there is none.
+absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& group,
+                                                         const DeviceSpec& device,
+                                                         const CandidateOptions& options,
+                                                         const Estimate& best,
+                                                         const CancelToken* cancel);
+
+}  // namespace fusion

@@ -1,0 +1,35 @@
+#include "tests/support/split_lowering.h"
+
+#include "core/schedule/candidates.h"
+#include "core/schedule/join.h"
+#include "core/schedule/split_group.h"
+
+namespace fusion {
+
+absl::StatusOr<Lowered> LowerSplit(const WholeProgram& whole, DimId dim, int64_t parts,
+                                   const DeviceSpec& device, size_t n) {
+  FusionGroup group = whole.group;
+  for (auto& [value, view] : group.views) view.constant = false;
+  ASSIGN_OR_RETURN(SplitGroups split, SplitGroup(group, dim, parts));
+  std::vector<Lowered> phases;
+  std::vector<std::vector<int>> names;
+  for (const FusionGroup* phase : {&split.partial, &split.merge}) {
+    std::string refusal;
+    std::vector<Choice> choices = EnumerateChoices(*phase, device, {.limit = 100}, &refusal);
+    if (choices.empty()) return FailedPrecondition(refusal, " of\n", ToString(phase->smg));
+    const Choice& choice = choices[std::min(n, choices.size() - 1)];
+    ASSIGN_OR_RETURN(phases.emplace_back(), Lower(*phase, choice, device, false));
+    names.emplace_back();
+    for (const LoweredParam& p : phases.back().params) names.back().push_back(p.value);
+  }
+  std::vector<int> kept(group.outputs.begin(), group.outputs.end());
+  ASSIGN_OR_RETURN(JoinedSchedules joined,
+                   PutInPhases({&phases[0].schedule, &phases[1].schedule}, names, kept));
+  Lowered out{.schedule = std::move(joined.schedule), .params = {}};
+  for (const auto& [part, p] : joined.source) {
+    out.params.push_back(phases[static_cast<size_t>(part)].params[static_cast<size_t>(p)]);
+  }
+  return out;
+}
+
+}  // namespace fusion
