@@ -13,6 +13,8 @@ constexpr int64_t kLeastPart = 16;
 constexpr int64_t kMostParts = 64;
 // Numbers of parts that are tried, the smallest that fill the units.
 constexpr size_t kMostTries = 2;
+// Dims that are tried.
+constexpr size_t kMostDims = 2;
 
 // Divisors of `extent` that are numbers of parts: those that fill the units, smallest first; if
 // none does, the largest.
@@ -28,9 +30,23 @@ std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
   return enough;
 }
 
-bool IsReduced(const Smg& smg, DimId d) {
-  return std::any_of(smg.ops.begin(), smg.ops.end(),
-                     [d](const SmgOp& op) { return op.Reduces(d); });
+// The reduced dims along which there is most to add up, those with most first.
+std::vector<DimId> MostReduced(const Smg& smg) {
+  std::vector<std::pair<double, DimId>> work;
+  for (DimId d = 0; d < static_cast<DimId>(smg.dims.size()); ++d) {
+    double points = 0;
+    for (const SmgOp& op : smg.ops) {
+      if (!op.Reduces(d)) continue;
+      double space = 1;
+      for (DimId e : op.dims) space *= static_cast<double>(smg.dim(e).extent);
+      points += space;
+    }
+    if (points > 0) work.emplace_back(-points, d);
+  }
+  std::sort(work.begin(), work.end());
+  std::vector<DimId> dims;
+  for (size_t i = 0; i < work.size() && i < kMostDims; ++i) dims.push_back(work[i].second);
+  return dims;
 }
 
 std::vector<int> NamesOf(const Lowered& lowered, int* packed) {
@@ -109,8 +125,7 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& grou
   // Sums in index order are not sums of sums; a second phase costs a start at least.
   if (needed < 2 || options.bitwise || best.time_us < 2 * device.launch_s * 1e6) return found;
   double least = best.time_us;
-  for (DimId d = 0; d < static_cast<DimId>(group.smg.dims.size()); ++d) {
-    if (!IsReduced(group.smg, d)) continue;
+  for (DimId d : MostReduced(group.smg)) {
     for (int64_t parts : PartsOf(group.smg.dim(d).extent, needed)) {
       absl::StatusOr<SplitGroups> split = SplitGroup(group, d, parts);
       if (!split.ok()) break;  // by whatever number
