@@ -1,0 +1,215 @@
+"""Rows of tests/acceptance/scheduler.sh. Standard library only."""
+
+import datetime
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+
+import common
+from common import BIN, RESULTS, ROOT, Daemon, ctl, generate, run, test_rows
+
+# Seeds that nothing was tuned on.
+HELD_OUT = 1_000_001
+# One token after four: its symbolic dims.
+GPT2_PAST = ["batch_size=1", "seq_len=4", "seq_len_plus_1=5"]
+SERIES = [600, 1200, 2500, 5000, 10_000, 20_000, 40_000, 100_000]
+
+
+def count_row(rows, row, program, which):
+    """How many tests of a program pass; the bar is all."""
+    done = run(BIN / program, f"--gtest_filter={which}", "--gtest_brief=1", check=False, timeout=3600)
+    ran = re.search(r"(\d+) tests? from", done.stdout)
+    passed = re.search(r"\[  PASSED  \] (\d+)", done.stdout)
+    skipped = re.search(r"\[  SKIPPED \] (\d+)", done.stdout)
+    total, good, left = (int(m.group(1)) if m else 0 for m in (ran, passed, skipped))
+    rows.counted(row, done.returncode == 0 and good > 0 and good + left == total,
+                 f"{good} of {total}" + (f", {left} skipped" if left else ""), "all, those skipped say why")
+
+
+def derivation_rows(rows):
+    """What the slicers derive, one row a case, and that other ways to write a case change nothing."""
+    test_rows(rows, "derived", "smg_test", "Cases/Streams.*", "as the table of cases says")
+    count_row(rows, "cases in disguise: the same is derived", "smg_test", "*DisguisedStreams*")
+    count_row(rows, "a law of the algebra less: some case differs", "smg_test", "Streams.NoLawIsIdle")
+    count_row(rows, "split-K, split-KV derived", "smg_test", "*Split*")
+    count_row(rows, "streamed, split, in disguise: interpreter = evaluator", "schedule_test",
+              "*StreamLowering*:*SplitLowering*:*DisguisedLowering*")
+    count_row(rows, "streamed and split kernels = evaluator, NaN, inf", "kernels_test", "*StreamedKernels*:*SplitKernels*")
+
+
+def optimum_row(rows, options):
+    graphs = 60 if options.quick else 500
+    done = run(BIN / "plan_optimum", "--graphs", graphs, "--first", HELD_OUT, "--worst", 0, check=False, timeout=3600)
+    found = {name: re.search(rf"^{name} +cost / optimum: median ([\d.]+), p90 ([\d.]+), p99 ([\d.]+), worst ([\d.]+)",
+                             done.stdout, re.M) for name in ("planner", "greedy")}
+    share = re.search(r"greedy misses the optimum on ([\d.]+) %", done.stdout)
+    if not all(found.values()) or share is None:
+        raise RuntimeError(f"plan_optimum: exit {done.returncode}: {done.stderr.strip()[-200:]}")
+    median, _, p99, worst = (float(x) for x in found["planner"].groups())
+    rows.counted(f"plan cost / optimum, {graphs} random graphs", median < 1.005 and p99 <= 1.05,
+                 f"median {median:.4f}, p99 {p99:.4f}, worst {worst:.4f}", "median 1.00, p99 <= 1.05")
+    rows.counted("the corpus is hard enough: greedy misses the optimum", float(share.group(1)) >= 20,
+                 f"{share.group(1)} %, median {found['greedy'].group(1)}, p99 {found['greedy'].group(3)}", ">= 20 %")
+
+
+def plan_of(model, *arguments):
+    return ctl("plan", model, "--plan-only", *arguments)[1]
+
+
+def off_chip_rows(rows, work):
+    """A BERT layer, and attention over 2048 keys."""
+    plan = plan_of(generate(work, "bert_layer"))
+    kernels = plan["totals"]["kernels"]
+    rows.counted("bert_layer: kernels", kernels <= 7, f"{kernels} of {plan['op_by_op']['kernels']} op by op", "<= 7")
+    ratio = 1 - plan["totals"]["activation_bytes"] / plan["op_by_op"]["activation_bytes"]
+    rows.counted("bert_layer: off-chip traffic of activations", ratio >= 0.8, f"-{100 * ratio:.1f} %", "-80 %")
+    length = 2048
+    plan = plan_of(generate(work, "mha_nomask", "--seq", length, file="mha.onnx"))
+    largest = max((math.prod(t["dims"]) for t in plan["tensors"] if t["space"] == "arena"), default=0)
+    square = length * length
+    rows.counted(f"attention, S={length}: no S x S tensor off chip", largest < square,
+                 f"{plan['totals']['launches']} launch(es), largest tensor between them {largest} elements", f"< {square}")
+    plan = plan_of(generate(work, "mha_q1"), "--threads", 64)
+    phases = max(kernel["phases"] for kernel in plan["kernels"])
+    rows.counted("attention of one query, 64 threads: keys are split", phases == 2, f"{phases} phases", "2: parts, merge")
+
+
+def verify_rows(rows, work):
+    """Plans of more threads than heads run right, too: partial results, then their merge."""
+    for name in ("mha_q1", "gpt2_layer_decode", "llama_small_decode"):
+        model = generate(work, name)
+        status, report = ctl("verify", model, "--threads", 32, check=False)
+        outside = sum(o["outside"] for o in report.get("outputs", []))
+        rows.counted(f"verify {name} for 32 threads", status == 0 and report["pass"] and report["fallbacks"] == 0,
+                     f"{report.get('kernels')} kernels, outside {outside}, fallbacks {report.get('fallbacks')}",
+                     "outside 0, fallbacks 0")
+
+
+def structure_row(rows, work, options):
+    models = pathlib.Path(options.data) / "models"
+    found, planned = set(), 0
+    names = [line.split()[0] for line in run(BIN / "fusion-modelgen", "--list").stdout.splitlines()
+             if not line.startswith(" ")]
+    files = [generate(work, name) for name in names]
+    files += sorted(models.glob("*/*/model.onnx")) if models.exists() else []
+    for path in files:
+        status, plan = ctl("plan", path, "--plan-only", check=False)
+        if status != 0:
+            continue
+        planned += 1
+        found |= {g["structure"] for g in plan["groups"]
+                  if g["kind"] != "prepare" and g["structure"] and len(g["nodes"]) > 1}
+    rows.counted("structurally distinct fusions", len(found) > 30, f"{len(found)} in {planned} of {len(files)} models", "> 30")
+
+
+def explain_rows(rows, work):
+    test_rows(rows, "ledger", "plan_test", "Ledger.EveryGroup*:Ledger.AdjacentNodes*", "a number each")
+    for name in ("bert_layer", "vit_block", "llama_small", "t5_encoder", "conv_residual_relu"):
+        _, told = ctl("explain", generate(work, name))
+        groups = {place["first_group"] for d in told["decisions"] if d["subject"] == "group" for place in d["places"]}
+        missing = set(range(len(told["groups"]))) - groups
+        pairs = [d for d in told["decisions"] if d["subject"] == "pair"]
+        silent = [d for d in pairs if not re.search(r"\d", d["reason"] + " ".join(f["words"] for f in d["flips"]))]
+        rows.counted(f"explain {name}", not missing and not silent,
+                     f"{len(groups)} of {len(told['groups'])} groups, {len(pairs) - len(silent)} of {len(pairs)} pairs "
+                     f"with a number", "all")
+
+
+def rule_and_lock_rows(rows, work):
+    test_rows(rows, "rules", "service_fusionctl_test", "FusionctlRules*", "as the rules say, or an error that says why")
+    model = generate(work, "bert_layer")
+    lock = pathlib.Path(work) / "plan.lock"
+    first = ctl("plan", model, "--write-lock", lock)[1]
+    with Daemon(work, store=pathlib.Path(work) / "other") as daemon:
+        again = ctl("plan", model, "--lock", lock, "--memory-pressure", 1, "--server", daemon.address)[1]
+    same = [a["key"] == b["key"] and a["content_sha256"] == b["content_sha256"]
+            for a, b in zip(first["kernels"], again["kernels"])]
+    rows.counted("lock: identical digests on another server, other hints", all(same) and len(first["kernels"]) == len(same),
+                 f"{sum(same)} of {len(first['kernels'])} kernels", "all")
+
+
+def growth(points):
+    """The exponent of time ~ nodes^e, by least squares on logarithms."""
+    xs = [math.log(p["nodes"]) for p in points]
+    ys = [math.log(p["plan_ms"]) for p in points]
+    mx, my = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / sum((x - mx) ** 2 for x in xs)
+
+
+def growth_picture(points, exponent, title):
+    """Planning time over nodes, both logarithmic, as SVG."""
+    width, height, left, top, right, bottom = 640, 420, 70, 40, 30, 60
+    xs = [math.log10(p["nodes"]) for p in points]
+    ys = [math.log10(p["plan_ms"]) for p in points]
+    x0, x1 = math.floor(min(xs)), math.ceil(max(xs))
+    y0, y1 = math.floor(min(ys)), math.ceil(max(ys))
+    def at(x, y):
+        return (left + (x - x0) / (x1 - x0) * (width - left - right), height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom))
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="13">',
+           f'<rect width="{width}" height="{height}" fill="white"/>', f'<text x="{left}" y="24">{title}</text>']
+    for x in range(x0, x1 + 1):
+        px, _ = at(x, y0)
+        out.append(f'<line x1="{px}" y1="{top}" x2="{px}" y2="{height - bottom}" stroke="#ddd"/>'
+                   f'<text x="{px}" y="{height - bottom + 20}" text-anchor="middle">{10 ** x:,}</text>')
+    for y in range(y0, y1 + 1):
+        _, py = at(x0, y)
+        out.append(f'<line x1="{left}" y1="{py}" x2="{width - right}" y2="{py}" stroke="#ddd"/>'
+                   f'<text x="{left - 8}" y="{py + 4}" text-anchor="end">{10 ** y:g} ms</text>')
+    path = " ".join(f"{px:.1f},{py:.1f}" for px, py in (at(x, y) for x, y in zip(xs, ys)))
+    out.append(f'<polyline points="{path}" fill="none" stroke="#1f6fb2" stroke-width="2"/>')
+    out += [f'<circle cx="{px:.1f}" cy="{py:.1f}" r="4" fill="#1f6fb2"/>' for px, py in (at(x, y) for x, y in zip(xs, ys))]
+    out.append(f'<text x="{width - right}" y="{height - 14}" text-anchor="end">nodes; exponent {exponent:.2f}</text></svg>')
+    return "\n".join(out) + "\n"
+
+
+def scale_rows(rows, options):
+    def milliseconds(record):
+        return f"{record['plan_ms']:.0f} ms, {record['nodes']} nodes, {record['launches']} launches"
+
+    done = run(BIN / "plan_scale", "--nodes", ",".join(map(str, SERIES)), "--runs", 5, timeout=3600)
+    points = json.loads(done.stdout)["series"]
+    def nearest(nodes):
+        return min(points, key=lambda p: abs(p["nodes"] - nodes))
+    for nodes, bar in ((600, 60), (10_000, 1000), (100_000, 12_000)):
+        record = nearest(nodes)
+        rows.timed(f"planning a transformer of {nodes} nodes", record["plan_ms"] <= bar, milliseconds(record), f"<= {bar} ms")
+    exponent = growth(points)
+    rows.timed("growth of planning time, exponent", exponent <= 1.15, f"{exponent:.2f} over {len(points)} sizes", "<= 1.15")
+    model = pathlib.Path(options.data) / "models/transformer/gpt2_past/model.onnx"
+    if model.exists():
+        done = run(BIN / "plan_scale", "--model", model, "--runs", 5, *[a for b in GPT2_PAST for a in ("--bind", b)])
+        record = json.loads(done.stdout)["models"][0]
+        whole = record["import_ms"] + record["canonical_ms"] + record["plan_ms"]
+        rows.timed("planning gpt2_past, with folding", whole <= 400,
+                   f"{whole:.0f} ms: import and folding {record['import_ms']:.0f}, planning {record['plan_ms']:.0f}; "
+                   f"{record['model_nodes']} nodes", "<= 400 ms")
+    else:
+        rows.add("UNMEASURED", "planning gpt2_past, with folding", f"no {model}", "<= 400 ms")
+    if options.keep:
+        cpu, commit = common.machine()
+        today = datetime.date.today().isoformat()
+        (RESULTS / f"plan_scale-{today}-{commit}.svg").write_text(
+            growth_picture(points, exponent, f"planning time, {today}, {commit}, {os.cpu_count()} cores"))
+
+
+def measure(rows, work, options):
+    rows.section(derivation_rows)
+    rows.section(optimum_row, options)
+    rows.section(off_chip_rows, work)
+    rows.section(verify_rows, work)
+    rows.section(structure_row, work, options)
+    rows.section(explain_rows, work)
+    rows.section(rule_and_lock_rows, work)
+    if not options.quick:
+        rows.section(scale_rows, options)
+
+
+def add_options(parser):
+    parser.add_argument("--data", default=ROOT.parent / "shared", help="directory with models/; default: ../shared")
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("scheduler", "scheduler", measure, add_options))
