@@ -173,7 +173,7 @@ TEST(StartTest, WhatCannotBeUsedIsNamed) {
            {FreePort({"--rules-file", dir.path("none.textproto")}), "--rules-file: "},
            {FreePort(
                 {"--rules-file", dir.Write("typo.textproto", "# rules\nrules {\n  nam: 'x'\n}\n")}),
-            "typo.textproto:3: column 3: "},
+            "typo.textproto:3: column "},
            {FreePort({"--rules-file",
                       dir.Write("bad.textproto",
                                 "rules { name: 'x' pattern { nodes { id: 'a' ops: 'Add' } } }\n")}),

@@ -432,8 +432,7 @@ TEST(Rules, ForceKeepsAMatchTogetherInEveryEqualLayer) {
   EXPECT_EQ(model.plan.kernels.size(), one.plan.kernels.size()) << "equal layers share kernels";
   const PlanDecision* group = GroupEntryOf(model.plan, 0);
   ASSERT_NE(group, nullptr);
-  EXPECT_THAT(group->reason,
-              AllOf(HasSubstr("loses "), HasSubstr("rule \"r\" keeps nodes of it together")));
+  EXPECT_THAT(group->reason, HasSubstr("; rule \"r\" keeps nodes of it together"));
   EXPECT_THAT(FlipsOf(*group), HasSubstr("without the rule that forces it"));
 }
 
@@ -465,12 +464,13 @@ TEST(Rules, EqualLayersOfWhichOneIsMatchedAreTwoThings) {
 TEST(Rules, AConditionOnTheKernelMakesAForceGiveWay) {
   Graph graph = Layers(1);
   EXPECT_EQ(
-      GroupsWithTwoProducts(PlanOf(graph, Rule1(kBothProducts, "force {} when: 'speedup > 1'"))), 0)
-      << "one kernel is slower";
+      GroupsWithTwoProducts(PlanOf(graph, Rule1(kBothProducts, "force {} when: 'speedup > 1.1'"))),
+      0)
+      << "one kernel is hardly faster than three";
   EXPECT_EQ(GroupsWithTwoProducts(
                 PlanOf(graph, Rule1(kBothProducts,
                                     "force {} when: 'speedup > 0' when: 'launches == 3' "
-                                    "when: 'time_us > apart_us' when: 'saved_bytes > 0' "
+                                    "when: 'time_us < apart_us' when: 'saved_bytes > 0' "
                                     "when: 'l2_usage > 0'"))),
             1);
   EXPECT_EQ(GroupsWithTwoProducts(PlanOf(
@@ -722,10 +722,11 @@ TEST(ShippedRules, ForbidAConvolutionAndASoftmaxInOneKernel) {
   output %3
 }
 )");
-  EXPECT_THAT(Labels(PlanOf(graph)), SizeIs(1)) << "without rules it is one kernel";
+  EXPECT_THAT(Labels(PlanOf(graph))[0], HasSubstr("Convolve+ReduceMax"))
+      << "without rules the softmax begins in the kernel of the convolution";
   auto model = MakePlan(graph, Cpu(), {.rules = Shipped()});
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_THAT(Labels(*model), SizeIs(2));
+  EXPECT_EQ(Labels(*model)[0], "Convolve");
   const PlanDecision* pair = PairOf(model->plan, 0, 1);
   ASSERT_NE(pair, nullptr);
   EXPECT_EQ(pair->code, "rule");

@@ -105,7 +105,7 @@ TEST(WireRules, WhatIsWrongIsNamedWithItsLine) {
     std::string rule;
     const char* message;
   } const kCases[] = {
-      {"rules { name: 'x'\n  patern {} }", "r.textproto:2: column 3: "},
+      {"rules { name: 'x'\n  patern {} }", "r.textproto:2: column 10: "},
       {"\n\nrules { name: 'x' }", "r.textproto:3: rules[0] \"x\": action: missing"},
       {"rules { name: 'a b' force {} }", "rules[0]: name: \"a b\"; expected 1..64"},
       {"rules { force {} }", "rules[0]: name: \"\""},
@@ -161,7 +161,7 @@ TEST(WireRules, SizesAreBounded) {
               HasSubstr("when: 9 entries; expected 0..8"));
   EXPECT_THAT(
       ErrorOf(StrCat("rules { name: 'x' ", one, "when: 'units ==", repeat(300, " "), "1' }")),
-      HasSubstr("when[0]: 316 characters; at most 256"));
+      HasSubstr("when[0]: 309 characters; at most 256"));
 }
 
 TEST(WireRules, AFileThatIsNotThereIsNamed) {
