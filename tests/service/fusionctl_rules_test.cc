@@ -60,8 +60,8 @@ TEST_F(RulesCommandTest, AForbidIsFollowedByEveryCommandAndExplained) {
 }
 
 TEST_F(RulesCommandTest, ForcingWhatIsIllegalIsBadInputWithTheReason) {
-  // All of a BERT layer in one kernel.
-  ModelParams params{.seq = 16, .layers = 1, .hidden = 32, .heads = 2, .kv_heads = 2, .ff = 64};
+  // All of four BERT layers in one kernel.
+  ModelParams params{.seq = 16, .layers = 4, .hidden = 32, .heads = 2, .kv_heads = 2, .ff = 64};
   std::string model = Write("bert_tiny", params);
   std::string rules = dir_.Write("force.textproto", R"(
 rules {
@@ -91,7 +91,7 @@ TEST_F(RulesCommandTest, BadFilesNameFileAndLine) {
     std::string action;
     const char* message;
   } const kCases[] = {
-      {"force {", "rules.textproto:10: column "},
+      {"force {", "rules.textproto:11: column "},
       {"", "rules.textproto:2: rules[0] \"linear\": action: missing"},
       {"bias { factor: 1000 }", "bias.factor: 1000; expected 0.01..100"},
       {"forbid {} when: 'l1_usage < 0.8 * l1_capcity'",
