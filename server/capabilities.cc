@@ -52,6 +52,7 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"threads of a target", kMaxTargetThreads, "threads", ""},
       {"dim bindings", kMaxDimBindings, "entries", ""},
       {"kept outputs", kMaxKeptOutputs, "entries", ""},
+      {"rules of a request", kMaxRules, "rules", ""},
       {"bytes of a constant that always travels", kInlineLimitBytes, "bytes", ""},
       {"bytes of a mask or index that travels", kInlineMaskLimitBytes, "bytes", ""},
       {"nodes of a graph", kMaxImportedNodes, "nodes", ""},

@@ -83,6 +83,13 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
       ->capture_default_str();
 }
 
+void AddPlanOptions(CLI::App* app, ServerConfig* config) {
+  app->add_option(
+      "--rules-file", config->rules_file,
+      "Rules that force, forbid or favour kernels, for every request before its own; "
+      "a fusion.v1.FusionRules in protobuf's text format, read at start. Default: none");
+}
+
 void AddCompileOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--workers", config->workers,
                   "Worker processes that compile and check kernels. Default: one per core")
@@ -177,6 +184,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddNetworkOptions(&app, &line.config);
   AddStoreOptions(&app, &line.config);
+  AddPlanOptions(&app, &line.config);
   AddCompileOptions(&app, &line.config);
   AddLifeOptions(&app, &line.config, &level);
   try {

@@ -32,6 +32,7 @@ struct ServerConfig {
   std::string scratch_dir = "/tmp";
   LogLevel log_level = LogLevel::kInfo;
   bool exit_with_parent = false;
+  std::string rules_file;  // FusionRules in text format for every request; empty: none
 };
 
 /// The outcome of reading the command line and the config file it names.

@@ -15,6 +15,8 @@
 #include "core/compile/worker_pool.h"
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
+#include "core/plan/rule_match.h"
+#include "core/wire/rules.h"
 #include "server/admission.h"
 #include "server/capabilities.h"
 #include "server/grpc_server.h"
@@ -41,6 +43,7 @@ class RunningDaemon final : public Daemon {
     if (!scratch.ok()) return Annotate(scratch.status(), "--scratch");
     scratch_ = std::make_unique<Scratch>(*std::move(scratch));
     // First what fails most often and costs nothing.
+    RETURN_IF_ERROR(ReadRules());
     RETURN_IF_ERROR(OpenStore());
     RETURN_IF_ERROR(OpenToolchain());
     metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
@@ -112,6 +115,14 @@ class RunningDaemon final : public Daemon {
     if (!disk.ok()) return Annotate(disk.status(), "--store");
     measurements_ = (*disk)->OpenMeasurements();
     tiers_ = std::make_unique<TieredStore>(std::move(tiers_), *std::move(disk));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadRules() {
+    if (config().rules_file.empty()) return absl::OkStatus();
+    absl::StatusOr<Rules> rules = ReadRulesFile(config().rules_file, CheckRuleOps);
+    if (!rules.ok()) return Annotate(rules.status(), "--rules-file");
+    pipeline_options_.rules = *std::move(rules);
     return absl::OkStatus();
   }
 
@@ -214,7 +225,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Store> store_;
   std::unique_ptr<MeasurementStore> measurements_;
   std::unique_ptr<WorkerPool> workers_;
-  const PipelineOptions pipeline_options_;
+  PipelineOptions pipeline_options_;
   Capabilities capabilities_;  // but for what workers say of themselves
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;

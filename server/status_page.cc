@@ -21,6 +21,7 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"compile-seconds", config.compile_seconds},
           {"compiler", config.compiler},
           {"allow-compiler", config.allowed_compilers},
+          {"rules-file", config.rules_file},
           {"scratch", config.scratch_dir},
           {"request-threads", config.request_threads},
           {"request-queue", config.request_queue},

@@ -170,6 +170,11 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->type_name("N");
   AddBind(app, a);
+  app->add_option("--rules", a->rules,
+                  "rules that force, forbid or favour kernels: a fusion.v1.FusionRules in "
+                  "protobuf's text format; op-by-op follows none")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
   for (auto [name, field] : {std::pair{"--memory-pressure", &a->options.hints.memory_pressure},
                              std::pair{"--compute-pressure", &a->options.hints.compute_pressure}}) {
     app->add_option(name, *field, "0..1; above 0.8 plans give way")

@@ -63,6 +63,7 @@ struct Arguments {
   int threads = 0;  // 0: usable cores
   std::string isa;  // empty: this machine's
   PlanOptions options;
+  std::string rules;  // file; main reads it into options.rules; empty: none
 
   // Of single commands.
   std::string data;            // run, bench, verify, report

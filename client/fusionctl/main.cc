@@ -46,6 +46,11 @@ RunCommand CommandOf(CommandKind kind) {
   return nullptr;
 }
 
+absl::StatusOr<ExitCode> RunWithRules(Arguments* arguments, Progress* progress) {
+  RETURN_IF_ERROR(LoadRules(arguments));
+  return CommandOf(arguments->command)(*arguments, progress);
+}
+
 // Messages are one line, whatever a compiler wrote into them.
 std::string OneLine(std::string text) {
   for (char& c : text) {
@@ -78,12 +83,15 @@ int Main(int argc, char** argv) {
   const char* terminal = std::getenv("TERM");
   bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
-  absl::StatusOr<ExitCode> code = CommandOf(parsed.arguments.command)(parsed.arguments, &progress);
+  absl::StatusOr<ExitCode> code = RunWithRules(&parsed.arguments, &progress);
   progress.Clear();
   if (code.ok()) return *code;
   PrintError(parsed.arguments.json, absl::StatusCodeToString(code.status().code()),
              std::string(Message(code.status())));
-  return ExitCodeOf(code.status());
+  // A rule that forces what no kernel can be is the fault of its file, not of the service.
+  bool forced = absl::IsFailedPrecondition(code.status()) && !parsed.arguments.rules.empty() &&
+                Message(code.status()).starts_with("rule");
+  return forced ? kExitBadInput : ExitCodeOf(code.status());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
+#include "core/wire/rules.h"
 
 namespace fusion {
 namespace {
@@ -68,6 +69,14 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     default:
       return kExitService;
   }
+}
+
+absl::Status LoadRules(Arguments* arguments) {
+  if (arguments->rules.empty()) return absl::OkStatus();
+  absl::StatusOr<Rules> rules = ReadRulesFile(arguments->rules);
+  if (!rules.ok()) return Annotate(rules.status(), "--rules");
+  arguments->options.rules = *std::move(rules);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,

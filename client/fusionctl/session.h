@@ -23,6 +23,9 @@ absl::Status BadInput(const absl::Status& status);
 /// Whose fault an error is.
 ExitCode ExitCodeOf(const absl::Status& status);
 
+/// Reads the file of --rules, if there is one, into the options. Bad input: "FILE:LINE: ...".
+absl::Status LoadRules(Arguments* arguments);
+
 /// What a command does with the service.
 using ServiceWork = std::function<absl::StatusOr<ExitCode>(const Client& client)>;
 /// Does it with the service of --server, or with an embedded one that ends afterwards. An error

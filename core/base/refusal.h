@@ -34,6 +34,8 @@ enum class RefusalCode : uint8_t {
   kAlone,
   kPressure,
   kOpByOp,
+  kRule,
+  kBias,
   // Of schedules.
   kReshape,
   kAlias,

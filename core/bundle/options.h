@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/bundle/rules.h"
+
 namespace fusion {
 
 /// How exact the results must be. Part of the plan key.
@@ -46,6 +48,8 @@ struct PlanOptions {
   std::map<std::string, int64_t> dim_bindings;
   /// Names of intermediate tensors that the caller wants as outputs too.
   std::vector<std::string> keep_outputs;
+  /// What the caller knows better than the planner; kOpByOp follows none of it.
+  Rules rules;
 };
 
 }  // namespace fusion

@@ -9,16 +9,22 @@
 namespace fusion {
 namespace {
 
-// The planner knows canonical positions only: puts the caller's name into its message.
-absl::Status NameFailedNode(const absl::Status& status, const std::vector<std::string>& names) {
+// The planner knows canonical positions only: puts the caller's names into its message.
+absl::Status NameFailedNodes(const absl::Status& status, const std::vector<std::string>& names) {
   constexpr std::string_view kNameless = "node \"\"";
   absl::optional<absl::Cord> payload = status.GetPayload(kFailedNode);
-  std::string_view message = Message(status);
-  if (!payload.has_value() || !message.starts_with(kNameless)) return status;
-  auto node = static_cast<size_t>(std::stoll(std::string(*payload)));
-  if (node >= names.size()) return status;
-  return absl::Status(status.code(),
-                      StrCat("node ", QuoteShort(names[node]), message.substr(kNameless.size())));
+  if (!payload.has_value()) return status;
+  std::string positions(*payload);
+  std::string_view rest = Message(status);
+  std::string message;
+  for (std::string_view position : StrSplit(positions, ' ')) {
+    size_t at = rest.find(kNameless);
+    auto node = static_cast<size_t>(std::stoll(std::string(position)));
+    if (at == std::string_view::npos || node >= names.size()) break;
+    message += StrCat(rest.substr(0, at), "node ", QuoteShort(names[node]));
+    rest.remove_prefix(at + kNameless.size());
+  }
+  return absl::Status(status.code(), StrCat(message, rest));
 }
 
 // Graphs are shown as they come from import; all else comes from the plan's making.
@@ -55,7 +61,7 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
     : toolchain_(toolchain),
       store_(store),
       clock_(clock),
-      resolver_(std::move(specs), toolchain, options.recalled_bytes),
+      resolver_(std::move(specs), toolchain, options.recalled_bytes, options.rules),
       planning_(options.planning, toolchain, logger, clock),
       builds_(options.builds, planning_, store, workers, logger, clock) {}
 
@@ -79,7 +85,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   PlanReply reply;
   reply.warnings = resolved->warnings;
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
-  if (!answered.ok()) return NameFailedNode(answered, resolved->binding.nodes);
+  if (!answered.ok()) return NameFailedNodes(answered, resolved->binding.nodes);
   WarnUnfused(reply.stored->plan, &reply);
   WarnUnverified(reply.stored->plan, &reply);
   reply.binding = resolved->binding;

@@ -33,6 +33,8 @@ struct PipelineOptions {
   PlanBuildsOptions builds;
   /// Graphs of recent requests, so that equal bytes are not imported again.
   int64_t recalled_bytes = int64_t{64} << 20;
+  /// For every request, before its own.
+  Rules rules;
 };
 
 /// The way of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.

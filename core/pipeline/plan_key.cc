@@ -12,6 +12,7 @@ std::string PlanKey(const PlanKeyParts& parts) {
       .Add("numerics", static_cast<int64_t>(parts.numerics))
       .Add("high_memory_pressure", parts.high_memory_pressure)
       .Add("high_compute_pressure", parts.high_compute_pressure)
+      .Add("rules", parts.rules)
       .Add("planner", parts.planner_version)
       .Add("backend", parts.backend)
       .Add("codegen", parts.codegen_version)

@@ -19,6 +19,7 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("batch_size", o.hints.batch_size);
   for (const auto& [name, value] : o.dim_bindings) h.Add("dim", name).Add("value", value);
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
+  h.Add("rules", KeyText(o.rules));
   return h.bytes();
 }
 

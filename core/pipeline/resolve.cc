@@ -5,6 +5,7 @@
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
 #include "core/plan/planner.h"
+#include "core/plan/rule_match.h"
 
 namespace fusion {
 namespace {
@@ -47,6 +48,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   auto resolved = std::make_shared<Resolved>();
   std::string warning;
   const PlanOptions& options = request.options;
+  for (const Rule& rule : options.rules) RETURN_IF_ERROR(CheckRuleOps(rule));
   ASSIGN_OR_RETURN(DeviceSpec device, RunStage(stages, "target", [&] {
                      return ResolveTarget(specs_, request.target, &warning);
                    }));
@@ -73,13 +75,16 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                                            const PlanRequest& request) const {
   CodegenIdentity codegen = IdentifyCodegen(device, toolchain_, request.options.numerics);
   auto work = std::make_shared<Work>();
-  const PlanOptions& options = request.options;
+  PlanOptions options = request.options;
+  options.rules.insert(options.rules.begin(), rules_.begin(), rules_.end());
+  if (options.fusion == FusionMode::kOpByOp) options.rules.clear();  // the baseline follows none
   work->full_key = PlanKey({.graph = canonical.key_text,
                             .device = device.KeyText(),
                             .fusion = options.fusion,
                             .numerics = options.numerics,
                             .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
                             .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+                            .rules = KeyText(options.rules),
                             .planner_version = kPlannerVersion,
                             .backend = device.backend,
                             .codegen_version = codegen.version,
@@ -88,7 +93,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   work->key = Sha256(work->full_key);
   work->graph = canonical.graph;
   work->device = std::move(device);
-  work->options = options;
+  work->options = std::move(options);
   return WorkPtr(std::move(work));
 }
 

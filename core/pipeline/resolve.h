@@ -37,11 +37,15 @@ struct Resolved {
 /// Thread-safe. `toolchain` outlives it.
 class Resolver {
  public:
-  /// `recalled_bytes`: of graphs of recent requests.
-  Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes)
-      : specs_(std::move(specs)), toolchain_(toolchain), recalled_(recalled_bytes) {}
+  /// `recalled_bytes`: of graphs of recent requests. `rules` come before those of every request.
+  Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes,
+           Rules rules = {})
+      : specs_(std::move(specs)),
+        toolchain_(toolchain),
+        rules_(std::move(rules)),
+        recalled_(recalled_bytes) {}
 
-  /// InvalidArgument and Unimplemented name node, tensor or field in the caller's words.
+  /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words.
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
                                                           StageContext& stages);
 
@@ -53,6 +57,7 @@ class Resolver {
 
   const std::vector<DeviceSpec> specs_;
   const Toolchain& toolchain_;
+  const Rules rules_;
   Mutex mutex_;
   LruMap<Digest, std::shared_ptr<const Resolved>> recalled_ ABSL_GUARDED_BY(mutex_);
 };

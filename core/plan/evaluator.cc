@@ -16,8 +16,6 @@ constexpr size_t kMostKeptOps = 16384;
 // Sets that run side by side in one launch.
 constexpr size_t kMostParts = 16;
 
-constexpr ValueId kNoValue = -1;
-
 }  // namespace
 
 GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
@@ -115,6 +113,7 @@ std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
     key.push_back(needed ? -2 : -1);
   }
   for (ValueId v : numbered) number_[static_cast<size_t>(v)] = -1;
+  rules_.AppendKey(loops, &key);
   return key;
 }
 
@@ -162,7 +161,12 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
   std::vector<int> key = Key(loops);
   auto known = known_.find(key);
   if (known == known_.end()) {
-    ASSIGN_OR_RETURN(Known found, Search(loops, /*whole=*/false));
+    Known found;
+    found.verdict.refusal = rules_.Forbids(loops);
+    if (found.verdict.refusal.empty()) {
+      ASSIGN_OR_RETURN(found, Search(loops, /*whole=*/false));
+      found.verdict.factor = rules_.Factor(loops);
+    }
     if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;

@@ -11,15 +11,22 @@
 #include "core/benefit/estimate.h"
 #include "core/bundle/plan.h"
 #include "core/graph/program.h"
+#include "core/plan/rule_effects.h"
 #include "core/schedule/fit_probe.h"
 
 namespace fusion {
+
+inline constexpr ValueId kNoValue = -1;
 
 /// What the best schedule of a set of loop ops costs, or why there is none.
 struct GroupVerdict {
   Estimate estimate;
   int phases = 0;
-  Refusal refusal;  // empty: there is a schedule
+  Refusal refusal;    // empty: there is a schedule, and no rule forbids it
+  double factor = 1;  // by which rules multiply its time
+
+  /// What a search makes least: the estimated time as rules weigh it.
+  double weighed_us() const { return estimate.time_us * factor; }
 };
 
 /// The best schedule of a set of loop ops, or of several that are connected by nothing. In terms of
@@ -52,6 +59,10 @@ class GroupEvaluator {
   GroupEvaluator(const Program& program, const DeviceSpec& device, const PlanOptions& options,
                  const CancelToken* cancel);
 
+  /// From here on rules decide which sets are allowed and what their times count.
+  void Follow(RuleEffects rules) { rules_ = std::move(rules); }
+  const RuleEffects& rules() const { return rules_; }
+
   /// `loops` ascending. The result lives as long as the evaluator. Fails only as `cancel` says.
   absl::StatusOr<const GroupVerdict*> Evaluate(const std::vector<LoopId>& loops);
   /// The schedule that Evaluate(loops) found; it must have found one. Otherwise the same.
@@ -60,7 +71,7 @@ class GroupEvaluator {
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
 
   /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
-  /// them. Nothing is remembered.
+  /// them (kNoValue: all is as it is), and if there were no rules. Nothing is remembered.
   absl::StatusOr<GroupVerdict> EvaluateWithout(const std::vector<LoopId>& loops, ValueId unneeded);
   /// What ops without a place on the device lack of one; nothing where that is not why they have no
   /// schedule.
@@ -83,8 +94,8 @@ class GroupEvaluator {
   /// True if all values that these ops compute are.
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
-  /// What decides the choice for `loops`: the classes of the ops, how they are connected, what is
-  /// needed outside. Equal keys have equal choices.
+  /// What decides the choice for `loops` and for sets of them: the classes of the ops, how they are
+  /// connected, what is needed outside, what rules say. Equal keys have equal choices.
   std::vector<int> Key(const std::vector<LoopId>& loops);
 
  private:
@@ -116,6 +127,7 @@ class GroupEvaluator {
   const DeviceSpec& device_;
   const PlanOptions& options_;
   const CancelToken* cancel_;
+  RuleEffects rules_;
   std::vector<bool> constant_;
   std::vector<bool> returned_;
   std::vector<std::vector<LoopId>> readers_;  // by value

@@ -150,6 +150,21 @@ std::vector<PlanFlip> GainFlips(const GroupVerdict& first, const GroupVerdict& s
   return out;
 }
 
+std::vector<PlanFlip> WeighedFlips(const GroupVerdict& first, const GroupVerdict& second,
+                                   const GroupVerdict& together) {
+  double wanted_us = first.weighed_us() + second.weighed_us() - kMinGainUs;
+  double now_us = together.estimate.time_us;
+  if (wanted_us <= 0 || now_us <= 0) return {};
+  return {{"rule-factor", wanted_us / now_us,
+           StrCat("gains if rules counted the one kernel's time as less than ",
+                  Rounded(wanted_us / now_us, 1000), " of it (they count it as ", together.factor,
+                  ")")},
+          {"together-us", wanted_us / together.factor,
+           StrCat("gains if the one kernel took less than ",
+                  MicrosecondsText(wanted_us / together.factor), " (it takes ",
+                  MicrosecondsText(now_us), ")")}};
+}
+
 std::vector<PlanFlip> FitFlips(const FitProbe& probe) {
   std::vector<PlanFlip> out;
   if (probe.tile > 0) {
@@ -186,16 +201,23 @@ absl::Status FlipFinder::SetKnown(const Loops& first, const Loops& second, const
   };
   switch (refusal.code) {
     case RefusalCode::kNone:
-      entry->flips =
-          SlackFlips(entry->together->time_us, entry->first->time_us + entry->second->time_us);
-      break;
-    case RefusalCode::kNoGain: {
+    case RefusalCode::kNoGain:
+    case RefusalCode::kBias: {
       ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
       ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
       ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(first, second)));
-      entry->flips = GainFlips(*a, *b, *both, evaluator_.device());
+      if (refusal.empty()) {
+        double apart_us = (a->weighed_us() + b->weighed_us()) / both->factor;
+        entry->flips = SlackFlips(both->estimate.time_us, apart_us);
+      } else if (a->factor == 1 && b->factor == 1 && both->factor == 1) {
+        entry->flips = GainFlips(*a, *b, *both, evaluator_.device());
+      } else {
+        entry->flips = WeighedFlips(*a, *b, *both);
+      }
       break;
     }
+    case RefusalCode::kRule:
+      return AddWithoutRule(first, second, entry);
     case RefusalCode::kOnChip: {
       std::optional<FitProbe> probe = evaluator_.Probe(Union(first, second));
       if (probe.has_value()) entry->flips = FitFlips(*probe);
@@ -231,6 +253,24 @@ absl::Status FlipFinder::SetKnown(const Loops& first, const Loops& second, const
     default:
       break;
   }
+  return absl::OkStatus();
+}
+
+absl::Status FlipFinder::AddWithoutRule(const Loops& first, const Loops& second,
+                                        PlanDecision* entry) {
+  ASSIGN_OR_RETURN(GroupVerdict free, evaluator_.EvaluateWithout(Union(first, second), kNoValue));
+  if (!free.refusal.empty()) {
+    entry->flips.push_back(
+        {"rules", 0, StrCat("not even without the rule: ", free.refusal.ToString())});
+    return absl::OkStatus();
+  }
+  entry->together = free.estimate;
+  double apart_us = entry->first->time_us;
+  if (entry->second.has_value()) apart_us += entry->second->time_us;
+  entry->benefit_us = apart_us - free.estimate.time_us;
+  entry->flips.push_back(
+      {"rules", 0,
+       StrCat("possible without the rule: ", TimesText(free.estimate.time_us, apart_us))});
   return absl::OkStatus();
 }
 

@@ -19,6 +19,10 @@ std::string MicrosecondsText(double us);
 std::vector<PlanFlip> GainFlips(const GroupVerdict& first, const GroupVerdict& second,
                                 const GroupVerdict& together, const DeviceSpec& device);
 
+/// The same where rules weigh the times: another factor, or a faster kernel.
+std::vector<PlanFlip> WeighedFlips(const GroupVerdict& first, const GroupVerdict& second,
+                                   const GroupVerdict& together);
+
 /// What gives a group a place on chip.
 std::vector<PlanFlip> FitFlips(const FitProbe& probe);
 
@@ -47,6 +51,9 @@ class FlipFinder {
   std::set<ValueId> Passed(const std::vector<LoopId>& first,
                            const std::vector<LoopId>& second) const;
   int64_t BytesBetween(const std::vector<LoopId>& first, const std::vector<LoopId>& second) const;
+  /// What became of both if no rule forbade it; also the terms of both as one.
+  absl::Status AddWithoutRule(const std::vector<LoopId>& first, const std::vector<LoopId>& second,
+                              PlanDecision* entry);
   absl::Status AddOutsideFlips(const std::vector<LoopId>& first, const std::vector<LoopId>& second,
                                PlanDecision* entry);
   absl::Status AddPartFlips(const std::vector<LoopId>& first, const std::vector<LoopId>& second,

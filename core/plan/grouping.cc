@@ -77,6 +77,18 @@ absl::Status AddWholeOrSingles(const Graph& graph, NodeId node, std::vector<Loop
 
 }  // namespace
 
+Refusal WithoutGain(const GroupVerdict& first, const GroupVerdict& second,
+                    const GroupVerdict& together) {
+  const double apart_us = first.estimate.time_us + second.estimate.time_us;
+  const double together_us = together.estimate.time_us;
+  const double weighed_us = first.weighed_us() + second.weighed_us();
+  if (weighed_us - together.weighed_us() > kMinGainUs) return {};
+  std::string times = TimesText(together_us, apart_us);
+  if (apart_us - together_us <= kMinGainUs) return Refuse(RefusalCode::kNoGain, times);
+  return Refuse(RefusalCode::kBias, times, "; rules count them as ",
+                TimesText(together.weighed_us(), weighed_us));
+}
+
 std::string TooWide(const Program& program, const std::vector<LoopId>& loops) {
   size_t operands = 0;
   size_t pieces = 0;

@@ -31,6 +31,11 @@ inline constexpr double kMinGainUs = 0.05;
 /// With high compute pressure only groups this much faster than their nodes are formed.
 inline constexpr double kPressureSpeedup = 1.5;
 
+/// Why one kernel is not worth having in the place of two; empty if it is. As rules weigh the
+/// times.
+Refusal WithoutGain(const GroupVerdict& first, const GroupVerdict& second,
+                    const GroupVerdict& together);
+
 /// Why one kernel cannot hold these loop ops: what of them is above kMostOperands or kMostPieces.
 /// Empty if it can.
 std::string TooWide(const Program& program, const std::vector<LoopId>& loops);

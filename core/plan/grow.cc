@@ -225,8 +225,7 @@ class Grower {
       Record(c, both->refusal);
       return absl::OkStatus();
     }
-    double apart = a->estimate.time_us + b->estimate.time_us;
-    c.benefit_us = apart - both->estimate.time_us;
+    c.benefit_us = a->weighed_us() + b->weighed_us() - both->weighed_us();
     // What the merge saves off chip, less what it needs more of in every thread's scratch.
     auto saved =
         static_cast<double>(a->estimate.activation_bytes + b->estimate.activation_bytes -
@@ -240,8 +239,8 @@ class Grower {
       // Memory first: what saves bytes goes before everything else, most bytes first, even at some
       // cost in time.
       c.rank = 1e12 + saved;
-    } else if (c.benefit_us <= kMinGainUs) {
-      Record(c, Refuse(RefusalCode::kNoGain, TimesText(both->estimate.time_us, apart)));
+    } else if (Refusal loss = WithoutGain(*a, *b, *both); !loss.empty()) {
+      Record(c, std::move(loss));
       return absl::OkStatus();
     }
     queue_.push(c);

@@ -37,6 +37,12 @@ Estimate Sum(const Estimate& a, const Estimate& b) {
           .waves = a.waves + b.waves};
 }
 
+// Of what was taken: a rule may want what loses.
+std::string GainText(double benefit_us) {
+  return benefit_us < 0 ? StrCat("loses ", MicrosecondsText(-benefit_us))
+                        : StrCat("gains ", MicrosecondsText(benefit_us));
+}
+
 int64_t Traffic(const Estimate& e) { return e.activation_bytes + e.recompute_bytes; }
 
 /// Writes the entries of one plan.
@@ -166,9 +172,10 @@ class Ledger {
   absl::Status AddGroup(size_t g, const std::vector<size_t>& parts) {
     const Loops& loops = groups_[g];
     const Estimate& whole = plan_.groups[g].estimate;
+    const std::string rules = evaluator_.rules().About(loops);
     // A group that only packs a weight has no ops: its label tells it from others.
     EntryKey key = loops.empty() ? EntryKey{{}, plan_.groups[g].label}
-                                 : KeyOf(DecisionSubject::kGroup, loops, {}, "");
+                                 : KeyOf(DecisionSubject::kGroup, loops, {}, rules);
     PlanDecision* entry = Entry(DecisionSubject::kGroup, std::move(key));
     entry->places.push_back({.first_group = static_cast<int>(g)});
     if (entry->places.size() > 1) return absl::OkStatus();
@@ -178,26 +185,36 @@ class Ledger {
       return absl::OkStatus();
     }
     Estimate apart;
+    double weighed_us = 0;
     for (size_t p : parts) {
       Loops inside;
       std::set_intersection(loops.begin(), loops.end(), by_node_[p].begin(), by_node_[p].end(),
                             std::back_inserter(inside));
       ASSIGN_OR_RETURN(const GroupVerdict* part, evaluator_.Evaluate(inside));
       apart = Sum(apart, part->estimate);
+      weighed_us += part->weighed_us();
     }
     entry->first = apart;
     entry->together = whole;
     entry->benefit_us = apart.time_us - whole.time_us;
     if (parts.size() < 2) {
       entry->reason = StrCat("one node, ", MicrosecondsText(whole.time_us),
-                             ": none of its neighbours joins it, as the pairs say");
+                             ": none of its neighbours joins it, as the pairs say",
+                             rules.empty() ? "" : "; ", rules);
       return absl::OkStatus();
     }
-    entry->reason = StrCat(
-        "gains ", MicrosecondsText(entry->benefit_us), " of ", MicrosecondsText(apart.time_us),
-        ": ", parts.size() - 1, parts.size() == 2 ? " launch and " : " launches and ",
-        Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node");
-    entry->flips = SlackFlips(whole.time_us, apart.time_us);
+    entry->reason =
+        StrCat(GainText(entry->benefit_us), " of ", MicrosecondsText(apart.time_us), ": ",
+               parts.size() - 1, parts.size() == 2 ? " launch and " : " launches and ",
+               Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node",
+               rules.empty() ? "" : "; ", rules);
+    if (std::any_of(loops.begin(), loops.end(),
+                    [&](LoopId l) { return evaluator_.rules().IsForced(l); })) {
+      entry->flips = {{"rules", 0, "may be several kernels without the rule that forces it"}};
+    } else {
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
+      entry->flips = SlackFlips(whole.time_us, weighed_us / verdict->factor);
+    }
     return absl::OkStatus();
   }
 
@@ -256,16 +273,18 @@ class Ledger {
     if (!together.refusal.empty()) return together.refusal;
     ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
     ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+    Refusal loss = WithoutGain(*a, *b, together);
+    if (!loss.empty()) return loss;
     double apart_us = a->estimate.time_us + b->estimate.time_us;
     double together_us = together.estimate.time_us;
-    if (apart_us - together_us <= kMinGainUs) {
-      return Refuse(RefusalCode::kNoGain, TimesText(together_us, apart_us));
-    }
+    double gain_us = a->weighed_us() + b->weighed_us() - together.weighed_us();
     if (IsHighPressure(options_.hints.compute_pressure) &&
         apart_us <= kPressureSpeedup * together_us) {
       return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
     }
-    return Refuse(RefusalCode::kSuperseded, "would gain ", MicrosecondsText(apart_us - together_us),
+    bool weighed = std::abs(gain_us - (apart_us - together_us)) > 1e-9;
+    return Refuse(RefusalCode::kSuperseded, "would gain ", MicrosecondsText(gain_us),
+                  weighed ? " as rules weigh it" : "",
                   "; the plan as a whole was found with other merges");
   }
 
@@ -330,7 +349,10 @@ class Ledger {
       return SetFlips(c.first, c.second, c.refusal, entry);
     }
     RETURN_IF_ERROR(SetTerms(c.first, c.second, together, entry));
-    if (c.refusal.empty()) entry->reason = StrCat("gains ", MicrosecondsText(entry->benefit_us));
+    if (c.refusal.empty()) {
+      std::string rules = evaluator_.rules().About(Union(c.first, c.second));
+      entry->reason = StrCat(GainText(entry->benefit_us), rules.empty() ? "" : "; ", rules);
+    }
     return SetFlips(c.first, c.second, c.refusal, entry);
   }
 

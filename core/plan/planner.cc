@@ -1,6 +1,7 @@
 #include "core/plan/planner.h"
 
 #include "core/plan/assembler.h"
+#include "core/plan/follow_rules.h"
 #include "core/plan/grouping.h"
 #include "core/plan/ledger.h"
 #include "core/plan/search.h"
@@ -63,7 +64,8 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   Grouping chosen = nodes;
   if (options.fusion == FusionMode::kFused) {
-    ASSIGN_OR_RETURN(chosen, SearchGroups(nodes, options, alone, {}, &evaluator));
+    ASSIGN_OR_RETURN(Grouping start, FollowRules(graph, nodes, options.rules, alone, &evaluator));
+    ASSIGN_OR_RETURN(chosen, SearchGroups(start, options, alone, {}, &evaluator));
   }
   Plan& plan = model.plan;
   plan.target = device.name;

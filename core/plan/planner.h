@@ -32,11 +32,14 @@ struct PlannedModel {
 /// (SearchGroups), how each kernel is cut, and where every tensor lies. A merge that would make the
 /// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
 /// `alone` fuse with nothing: a kernel that held them has failed, for the reason given, which goes
-/// into Plan::fallbacks.
+/// into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the baseline and
+/// follows none.
 ///
-/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run; its
-/// position is also the payload kFailedNode of the status, in decimal, because a canonical graph
-/// has no names.
+/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
+/// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
+/// a rule that fits too many places. The positions of the nodes, in the order in which `node ""`
+/// stands in the message, are also the payload kFailedNode of the status, in decimal with spaces
+/// between, because a canonical graph has no names.
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,

@@ -55,9 +55,11 @@ class Improver {
     for (const std::vector<LoopId>& part : nodes.groups) {
       bool stays = std::any_of(part.begin(), part.end(),
                                [&](LoopId l) { return alone.contains(program_.op(l).origin); });
+      bool forced = std::any_of(part.begin(), part.end(),
+                                [&](LoopId l) { return evaluator->rules().IsForced(l); });
       if (stays) {
         AddAtom(part, true);
-      } else if (whole_nodes) {
+      } else if (whole_nodes || forced) {
         AddAtom(part, false);
       } else {
         for (LoopId l : part) AddAtom({l}, false);
@@ -71,6 +73,7 @@ class Improver {
       recipes_.clear();
       effort_ = EffortOf(stage);
       RETURN_IF_ERROR(WakeAll());
+      RETURN_IF_ERROR(JoinFavoured());
       while (!dirty_.empty()) {
         int g = dirty_.front();
         dirty_.pop_front();
@@ -158,13 +161,16 @@ class Improver {
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(loops));
     if (!verdict->refusal.empty()) return kInfinite;
     const Estimate& e = verdict->estimate;
-    double cost = e.time_us;
+    double cost = verdict->weighed_us();
     if (pressed_)
       cost += kPressedByte * static_cast<double>(e.activation_bytes + e.recompute_bytes);
     return cost;
   }
 
-  double Bound(const std::vector<LoopId>& loops) const { return bound_.Of(loops); }
+  // Never above the cost of the ops, in one group or several.
+  double Bound(const std::vector<LoopId>& loops) const {
+    return bound_.Of(loops) * evaluator_->rules().LeastFactor(loops);
+  }
 
   // Cost and bound of a group that there is.
   struct Figures {
@@ -208,6 +214,38 @@ class Improver {
     }
     if (after >= wanted || !graph_.CanReplace(old, fresh)) return absl::OkStatus();
     *best = {std::move(old), std::move(fresh), before - after};
+    return absl::OkStatus();
+  }
+
+  // What a rule favours counts for less only as a whole, which steps of two groups do not reach.
+  absl::Status JoinFavoured() {
+    for (const std::vector<LoopId>& match : evaluator_->rules().favoured()) {
+      std::set<int> found;
+      std::set<int> atoms;
+      for (LoopId l : match) {
+        found.insert(graph_.GroupOf(l));
+        atoms.insert(AtomOf(l));
+      }
+      std::vector<int> groups(found.begin(), found.end());
+      bool changes = groups.size() > 1 && groups.size() <= kMostNeighbours &&
+                     std::all_of(groups.begin(), groups.end(),
+                                 [&](int g) { return CanChange(g) && MayJoin(groups[0], g); });
+      if (!changes) continue;
+      // All of their groups, or the match alone with the rest of each.
+      std::vector<LoopId> whole;
+      for (int a : atoms) whole = Union(whole, atoms_[static_cast<size_t>(a)]);
+      std::vector<LoopId> all;
+      Sets apart = {whole};
+      for (int g : groups) {
+        all = Union(all, graph_.loops(g));
+        std::vector<LoopId> rest = Without(graph_.loops(g), whole);
+        if (!rest.empty()) apart.push_back(std::move(rest));
+      }
+      Change best;
+      if (apart.size() > 1) RETURN_IF_ERROR(Consider(groups, std::move(apart), &best));
+      RETURN_IF_ERROR(Consider(groups, {std::move(all)}, &best));
+      if (best.gain > 0) Commit(best);
+    }
     return absl::OkStatus();
   }
 
@@ -400,6 +438,12 @@ class Improver {
     for (LoopId l : s.loops) {
       auto at = std::find(s.groups.begin(), s.groups.end(), graph_.GroupOf(l));
       s.key.push_back(static_cast<int>(at - s.groups.begin()));
+    }
+    if (evaluator_->rules().forced().empty()) return s;
+    for (LoopId l : s.loops) {
+      LoopId first = atoms_[static_cast<size_t>(AtomOf(l))].front();
+      auto at = std::lower_bound(s.loops.begin(), s.loops.end(), first);
+      s.key.push_back(static_cast<int>(at - s.loops.begin()));
     }
     return s;
   }

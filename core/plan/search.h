@@ -17,8 +17,10 @@ struct SearchLimits {
 };
 
 /// Chooses groups of loop ops so that the sum of their estimated times is least, or with high
-/// memory pressure the bytes they move. `nodes` is the baseline, one group a node: nodes in `alone`
-/// stay as they are there, and with high compute pressure all groups are made of whole ones.
+/// memory pressure the bytes they move; times count as the evaluator's rules weigh them. `nodes` is
+/// where it begins, one group a node or what FollowRules made of that: nodes in `alone` stay as
+/// they are there, what rules force stays together, and with high compute pressure all groups are
+/// made of whole ones.
 ///
 /// Groups grown along edges (GrowGroups) are improved until no change of two or three neighbours
 /// gains: joining them, moving ops from one to another, cutting them, solving a few ops of them

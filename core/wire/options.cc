@@ -2,6 +2,7 @@
 
 #include "core/tensor/shape.h"
 #include "core/wire/limits.h"
+#include "core/wire/rules.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -25,6 +26,8 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   }
   out->clear_keep_outputs();
   for (const std::string& name : options.keep_outputs) out->add_keep_outputs(TextToWire(name));
+  out->clear_rules();
+  if (!options.rules.empty()) EncodeRules(options.rules, out->mutable_rules());
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
   hints->set_batch_size(options.hints.batch_size);
@@ -55,6 +58,9 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
                            kMaxKeptOutputs);
   }
   options.keep_outputs.assign(wire.keep_outputs().begin(), wire.keep_outputs().end());
+  absl::StatusOr<Rules> rules = DecodeRules(wire.rules());
+  if (!rules.ok()) return Annotate(rules.status(), "options.rules");
+  options.rules = *std::move(rules);
 
   ASSIGN_OR_RETURN(options.hints.memory_pressure,
                    Pressure("memory_pressure", hints.memory_pressure()));

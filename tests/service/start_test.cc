@@ -38,6 +38,7 @@ TEST(StartTest, HelpNamesEveryFlag) {
                            "--admin",
                            "--store",
                            "--store-limit",
+                           "--rules-file",
                            "--memory-limit",
                            "--workers",
                            "--worker-memory",
@@ -169,6 +170,19 @@ TEST(StartTest, WhatCannotBeUsedIsNamed) {
            {FreePort({"--allow-compiler", "/bin/true"}), "--compiler"},
            {FreePort({"--scratch", "/nowhere"}), "--scratch"},
            {FreePort({"--store", file}), "--store"},
+           {FreePort({"--rules-file", dir.path("none.textproto")}), "--rules-file: "},
+           {FreePort(
+                {"--rules-file", dir.Write("typo.textproto", "# rules\nrules {\n  nam: 'x'\n}\n")}),
+            "typo.textproto:3: column "},
+           {FreePort({"--rules-file",
+                      dir.Write("bad.textproto",
+                                "rules { name: 'x' pattern { nodes { id: 'a' ops: 'Add' } } }\n")}),
+            "bad.textproto:1: rules[0] \"x\": action: missing; expected force, forbid or bias"},
+           {FreePort({"--rules-file",
+                      dir.Write("op.textproto",
+                                "\nrules { name: 'x' pattern { nodes { id: 'a' ops: 'Fly' } } "
+                                "force {} }\n")}),
+            "op.textproto:2: rule \"x\": ops of node \"a\": \"Fly\" is no operator"},
            {{"--listen", "no.such.host.invalid:1"}, "no.such.host.invalid"},
            {{"--listen", StrCat("unix:", file)}, "no socket"},
        }) {

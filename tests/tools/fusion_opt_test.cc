@@ -37,6 +37,25 @@ TEST_F(FusionOpt, PrintsWhatTheLastStageMakes) {
   EXPECT_EQ(source.out.find("graph \"\""), std::string::npos);
 }
 
+TEST_F(FusionOpt, FollowsRules) {
+  constexpr const char* kChain = R"(graph "g" {
+  %0 = input "x" : f32[64,64]
+  %1 = Relu(%0) : f32[64,64]  "" @ "relu"
+  %2 = Exp(%1) : f32[64,64]  "" @ "exp"
+  output %2
+}
+)";
+  std::string rules = dir_.Write("rules.textproto",
+                                 "rules { name: 'apart' pattern { nodes { id: 'a' ops: 'Relu' } "
+                                 "nodes { id: 'b' ops: 'Exp' } edges { from: 'a' to: 'b' } } "
+                                 "forbid {} }");
+  EXPECT_NE(Run({"--stages", "plan"}, kChain).out.find("Relu+Exp"), std::string::npos);
+  ProgramResult apart = Run({"--stages", "plan", "--rules", rules}, kChain);
+  EXPECT_EQ(apart.code, 0) << apart.err;
+  EXPECT_NE(apart.out.find("rule \"apart\" forbids"), std::string::npos) << apart.out;
+  EXPECT_NE(Run({"--stages", "plan", "--rules", dir_.path("none")}, kChain).code, 0);
+}
+
 TEST_F(FusionOpt, PrintsAfterAllStagesThatRanBeforeAFailure) {
   ProgramResult all = Run({"--stages", "program,smg,slices,plan,schedule", "--print-after-all"});
   EXPECT_EQ(all.code, 0) << all.err;

@@ -2,6 +2,8 @@
 
 #include "core/base/file.h"
 #include "core/bundle/text.h"
+#include "core/plan/rule_match.h"
+#include "core/wire/rules.h"
 
 namespace fusion {
 
@@ -31,6 +33,7 @@ void AddStageArguments(CLI::App* app, StageArguments* arguments) {
       ->check(CLI::Range(0.0, 1.0));
   app->add_option("--compute-pressure", hints.compute_pressure, "0 to 1")
       ->check(CLI::Range(0.0, 1.0));
+  app->add_option("--rules", arguments->rules, "fusion.v1.FusionRules in protobuf's text format");
 }
 
 absl::StatusOr<StageOptions> Resolve(const StageArguments& arguments) {
@@ -49,6 +52,9 @@ absl::StatusOr<StageOptions> Resolve(const StageArguments& arguments) {
     ASSIGN_OR_RETURN(specs, BuiltInSpecs());
   }
   StageOptions options{.plan = arguments.plan};
+  if (!arguments.rules.empty()) {
+    ASSIGN_OR_RETURN(options.plan.rules, ReadRulesFile(arguments.rules, CheckRuleOps));
+  }
   ASSIGN_OR_RETURN(options.device, ResolveTarget(specs, target, nullptr));
   return options;
 }

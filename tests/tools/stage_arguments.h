@@ -16,13 +16,14 @@ struct StageArguments {
   int64_t l2_bytes = 0;
   int64_t l3_bytes = 0;
   PlanOptions plan;
+  std::string rules;  // file in text format; empty: none
 };
 
 /// Adds --device, --threads, --l1-bytes, --l2-bytes, --l3-bytes, --fusion, --numerics,
-/// --memory-pressure and --compute-pressure to `app`; `arguments` outlives it.
+/// --memory-pressure, --compute-pressure and --rules to `app`; `arguments` outlives it.
 void AddStageArguments(CLI::App* app, StageArguments* arguments);
 
-/// Finds the device. Errors name it.
+/// Finds the device and reads the rules. Errors name them.
 absl::StatusOr<StageOptions> Resolve(const StageArguments& arguments);
 
 }  // namespace fusion

@@ -29,11 +29,12 @@ ParsedArguments Parse(std::vector<const char*> words) {
 }
 
 TEST(Arguments, ReadsEveryOptionOfARun) {
-  ParsedArguments parsed = Parse(
-      {"verify",   "m.onnx",   "--server",          "unix:/x", "--json",     "--threads", "3",
-       "--fusion", "op-by-op", "--batch",           "4",       "--numerics", "bitwise",   "--bind",
-       "a=b=5",    "--bind",   "seq=128",           "--data",  "d",          "--atol",    "0.5",
-       "--rtol",   "0.25",     "--memory-pressure", "0.9",     "--seed",     "7"});
+  ParsedArguments parsed =
+      Parse({"verify",  "m.onnx",   "--server", "unix:/x", "--json",     "--threads",
+             "3",       "--fusion", "op-by-op", "--batch", "4",          "--numerics",
+             "bitwise", "--bind",   "a=b=5",    "--bind",  "seq=128",    "--data",
+             "d",       "--atol",   "0.5",      "--rtol",  "0.25",       "--memory-pressure",
+             "0.9",     "--seed",   "7",        "--rules", "r.textproto"});
   ASSERT_FALSE(parsed.exit_code) << parsed.text;
   const Arguments& a = parsed.arguments;
   EXPECT_EQ(a.command, CommandKind::kVerify);
@@ -50,6 +51,7 @@ TEST(Arguments, ReadsEveryOptionOfARun) {
   EXPECT_EQ(a.atol, 0.5);
   EXPECT_EQ(a.rtol, 0.25);
   EXPECT_EQ(a.seed, 7u);
+  EXPECT_EQ(a.rules, "r.textproto");
 }
 
 TEST(Arguments, HelpStatesTheExitCodes) {

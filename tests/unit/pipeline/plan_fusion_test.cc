@@ -157,6 +157,89 @@ TEST_F(FusionPipelineTest, OptionsAndTargetMakeOtherPlans) {
   }
 }
 
+// The product and what follows it, by a node's operator type.
+Rules RulesFor(RuleAction action, const std::string& name = "r") {
+  Rule rule;
+  rule.name = name;
+  rule.action = action;
+  rule.nodes = {{.id = "m", .ops = {"MatMul"}}, {.id = "a", .ops = {"Add"}}};
+  RuleEdge edge;
+  edge.to = 1;
+  rule.edges = {edge};
+  return {rule};
+}
+
+TEST_F(FusionPipelineTest, RulesMakeAnotherPlanThatIsStored) {
+  std::string model = LinearReluModel().Bytes();
+  PlanReply plain = Ask(Request(model));
+  PlanRequest request = Request(model);
+  request.options.rules = RulesFor(RuleAction::kForbid);
+  PlanReply apart = Ask(request);
+  EXPECT_EQ(apart.cache, CacheOutcome::kMiss);
+  EXPECT_NE(apart.stored->key, plain.stored->key);
+  EXPECT_EQ(apart.stored->plan.totals.kernels, 2);
+  PlanReply again = Ask(request);
+  EXPECT_EQ(again.cache, CacheOutcome::kHitMemory);
+  EXPECT_EQ(again.stored->key, apart.stored->key);
+  // The ledger names the rule, so that another name is another plan.
+  request.options.rules = RulesFor(RuleAction::kForbid, "other");
+  EXPECT_NE(Ask(request).stored->key, apart.stored->key);
+  // The baseline is one plan, whatever the rules.
+  request.options.fusion = FusionMode::kOpByOp;
+  PlanReply baseline = Ask(request);
+  request.options.rules.clear();
+  EXPECT_EQ(Ask(request).stored->key, baseline.stored->key);
+}
+
+TEST_F(FusionPipelineTest, RulesOfTheServerComeBeforeThoseOfARequest) {
+  PipelineOptions options;
+  options.rules = RulesFor(RuleAction::kForbid);
+  FusionPipeline pipeline(options, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_);
+  std::string model = LinearReluModel().Bytes();
+  PlanRequest request = Request(model);
+  auto served = pipeline.PlanFusion(request, patient_);
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ(served->stored->plan.totals.kernels, 2);
+  // The same rule in the request of a server that has none is the same plan.
+  request.options.rules = RulesFor(RuleAction::kForbid);
+  EXPECT_EQ(Ask(request).stored->key, served->stored->key);
+  // Both are followed: they contradict each other.
+  request.options.rules = RulesFor(RuleAction::kForce, "mine");
+  auto both = pipeline.PlanFusion(request, patient_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(both.status())) << both.status();
+  EXPECT_THAT(std::string(Message(both.status())),
+              testing::AllOf(HasSubstr("rule \"mine\" forces node \"product\" (MatMul), node "
+                                       "\"sum\" (Add) into one kernel"),
+                             HasSubstr("rule \"r\" forbids one kernel")));
+}
+
+TEST_F(FusionPipelineTest, AForcedKernelThatFailsFailsTheRequest) {
+  decide_ = [](const CompileJob& job) {
+    return job.label.find('+') != std::string::npos ? FakeAct::kError : FakeAct::kCompile;
+  };
+  std::string model = LinearReluModel().Bytes();
+  PlanRequest request = Request(model);
+  EXPECT_TRUE(Send(request).ok()) << "taken apart";
+  request.options.rules = RulesFor(RuleAction::kForce);
+  absl::Status status = Send(request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(Message(status)),
+              testing::AllOf(HasSubstr("rule \"r\" forces node \"product\" (MatMul), node "
+                                       "\"sum\" (Add) into one kernel"),
+                             HasSubstr("alone: a kernel of a node failed: ")));
+}
+
+TEST_F(FusionPipelineTest, ARuleAboutAnOperatorThatDoesNotExistIsInvalid) {
+  std::string model = LinearReluModel().Bytes();
+  PlanRequest request = Request(model);
+  request.options.rules = RulesFor(RuleAction::kForbid);
+  request.options.rules[0].nodes[1].ops = {"Plus"};
+  absl::Status status = Send(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(Message(status)),
+              HasSubstr("rule \"r\": ops of node \"a\": \"Plus\" is no operator"));
+}
+
 TEST_F(FusionPipelineTest, JitterOfAHintIsAHit) {
   std::string model = LinearReluModel().Bytes();
   PlanRequest request = Request(model);

@@ -61,6 +61,7 @@ TEST(ConfigTest, FlagsGoBeforeTheFile) {
                                "store = \"/a b\"\n"
                                "workers = 3\n"
                                "drain-seconds = 0.5\n"
+                               "rules-file = \"/etc/rules.textproto\"\n"
                                "exit-with-parent = true\n");
   CommandLine line = Parse({"--config", file.c_str(), "--workers", "5"});
   ASSERT_FALSE(line.exit_code.has_value()) << line.text;
@@ -68,6 +69,7 @@ TEST(ConfigTest, FlagsGoBeforeTheFile) {
   EXPECT_EQ(line.config.store_dir, "/a b");
   EXPECT_EQ(line.config.workers, 5);
   EXPECT_EQ(line.config.drain_seconds, 0.5);
+  EXPECT_EQ(line.config.rules_file, "/etc/rules.textproto");
   EXPECT_TRUE(line.config.exit_with_parent);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/wire/options.h"
+#include "core/wire/rules.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -32,7 +33,21 @@ PlanOptions SampleOptions() {
           .numerics = Numerics::kBitwise,
           .hints = {.memory_pressure = 0.25, .compute_pressure = 0.75, .batch_size = 4},
           .dim_bindings = {{"batch", 4}, {"seq", 128}},
-          .keep_outputs = {"hidden", "\xc3\xa9"}};
+          .keep_outputs = {"hidden", "\xc3\xa9"},
+          .rules = ParseRulesText(R"(
+            rules {
+              name: "r"
+              pattern {
+                nodes { id: "a" ops: "MatMul" }
+                nodes { id: "b" ops: "Softmax" }
+                edges { from: "a" to: "b" input: 0 through: "Mul" most: 2 }
+                inputs { nodes: ["a", "b"] input: 0 }
+              }
+              when: "units > 1"
+              bias { factor: 2 }
+            })",
+                                  "sample")
+                       .value()};
 }
 
 TEST(WireTarget, EveryFieldTravels) {
@@ -86,13 +101,15 @@ TEST(WireOptions, EveryFieldTravels) {
   v1::PlanOptions wire;
   v1::Hints hints;
   EncodeOptions(SampleOptions(), &wire, &hints);
-  EXPECT_THAT(UnsetFields(wire), testing::IsEmpty());
+  EXPECT_THAT(UnsetFields(wire),
+              testing::UnorderedElementsAre("rules.rules.force", "rules.rules.forbid"));
   EXPECT_EQ(TextOf(hints), "memory_pressure: 0.25\ncompute_pressure: 0.75\nbatch_size: 4\n");
   PlanOptions back = DecodeOptions(wire, hints).value();
   EXPECT_EQ(back.fusion, FusionMode::kOpByOp);
   EXPECT_EQ(back.numerics, Numerics::kBitwise);
   EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
+  EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
   EXPECT_EQ(back.hints.compute_pressure, 0.75);
   EXPECT_EQ(back.hints.batch_size, 4);
@@ -121,6 +138,10 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.set_fusion(static_cast<v1::FusionMode>(99));
   EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
               HasSubstr("options.fusion: unknown value 99; expected 1..2"));
+  wire.Clear();
+  wire.mutable_rules()->add_rules()->set_name("r");
+  EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
+              HasSubstr("options.rules: rules[0] \"r\": action: missing"));
 }
 
 TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {

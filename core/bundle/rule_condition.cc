@@ -1,0 +1,299 @@
+#include "core/bundle/rule_condition.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/base/lexer.h"
+#include "core/tensor/dtype.h"
+
+namespace fusion {
+namespace {
+
+struct Word {
+  std::string_view word;
+  RuleTerm term;
+};
+
+constexpr Word kOfTensors[] = {{"dim", RuleTerm::kDim},           {"rank", RuleTerm::kRank},
+                               {"elements", RuleTerm::kElements}, {"bytes", RuleTerm::kBytes},
+                               {"readers", RuleTerm::kReaders},   {"constant", RuleTerm::kConstant},
+                               {"dtype", RuleTerm::kDType}};
+constexpr Word kNames[] = {
+    {"units", RuleTerm::kUnits},      {"vector_bytes", RuleTerm::kVectorBytes},
+    {"time_us", RuleTerm::kTimeUs},   {"apart_us", RuleTerm::kApartUs},
+    {"speedup", RuleTerm::kSpeedup},  {"saved_bytes", RuleTerm::kSavedBytes},
+    {"launches", RuleTerm::kLaunches}};
+// Memory levels of the device specs, and the one that tiles lie in.
+constexpr std::string_view kLevels[] = {"on_chip",   "l1",     "l2",  "l3", "memory",
+                                        "registers", "shared", "l0c", "ub"};
+constexpr std::string_view kKinds[] = {"cpu", "gpu", "npu"};
+
+constexpr struct {
+  std::string_view sign;
+  RuleComparison comparison;
+} kComparisons[] = {  // long ones first
+    {"==", RuleComparison::kEqual},  {"!=", RuleComparison::kNotEqual},
+    {"<=", RuleComparison::kAtMost}, {">=", RuleComparison::kAtLeast},
+    {"<", RuleComparison::kLess},    {">", RuleComparison::kMore}};
+
+template <size_t n>
+bool IsOneOf(const std::string_view (&words)[n], std::string_view word) {
+  return std::find(words, words + n, word) != words + n;
+}
+
+bool IsWordTerm(RuleTerm term) { return term == RuleTerm::kDType || term == RuleTerm::kKind; }
+
+/// Reads one condition. Recursion ends with the text, which is short.
+class Parser {
+ public:
+  Parser(std::string_view text, const std::vector<std::string>& ids) : in_(text), ids_(ids) {}
+
+  absl::StatusOr<RuleCondition> Run() {
+    RuleCondition out;
+    RETURN_IF_ERROR(Sum(&out.left));
+    bool words = std::any_of(out.left.begin(), out.left.end(),
+                             [](const RuleStep& step) { return IsWordTerm(step.term); });
+    if (words && out.left.size() > 1) {
+      return InvalidArgument("dtype and kind are words: they are compared as they are");
+    }
+    RETURN_IF_ERROR(Comparison(words, &out.comparison));
+    if (words) {
+      ASSIGN_OR_RETURN(out.word, WordFor(out.left[0].term));
+    } else {
+      RETURN_IF_ERROR(Sum(&out.right));
+      for (const RuleStep& step : out.right) {
+        if (IsWordTerm(step.term)) {
+          return InvalidArgument("dtype and kind stand on the left of == and !=");
+        }
+      }
+    }
+    if (!in_.AtEnd()) return in_.Error("the end of the condition");
+    return out;
+  }
+
+ private:
+  absl::Status Comparison(bool words, RuleComparison* out) {
+    for (const auto& [sign, comparison] : kComparisons) {
+      bool equality =
+          comparison == RuleComparison::kEqual || comparison == RuleComparison::kNotEqual;
+      if ((words && !equality) || !in_.Accept(sign)) continue;
+      *out = comparison;
+      return absl::OkStatus();
+    }
+    return in_.Error(words ? "== or !=" : "a comparison: == != < <= > >=");
+  }
+
+  absl::StatusOr<std::string> WordFor(RuleTerm term) {
+    Lexer before = in_;
+    absl::StatusOr<std::string> word = in_.Identifier();
+    bool known = word.ok() && (term == RuleTerm::kDType ? ParseDType(*word).has_value()
+                                                        : IsOneOf(kKinds, *word));
+    if (known) return word;
+    return before.Error(term == RuleTerm::kDType ? "an element type such as f32"
+                                                 : "cpu, gpu or npu");
+  }
+
+  static void Push(RuleTerm term, std::vector<RuleStep>* out) {
+    RuleStep step;
+    step.term = term;
+    out->push_back(std::move(step));
+  }
+
+  absl::Status Sum(std::vector<RuleStep>* out) {
+    RETURN_IF_ERROR(Product(out));
+    for (;;) {
+      bool add = in_.Accept("+");
+      if (!add && !in_.Accept("-")) return absl::OkStatus();
+      RETURN_IF_ERROR(Product(out));
+      Push(add ? RuleTerm::kAdd : RuleTerm::kSubtract, out);
+    }
+  }
+
+  absl::Status Product(std::vector<RuleStep>* out) {
+    RETURN_IF_ERROR(Factor(out));
+    for (;;) {
+      bool times = in_.Accept("*");
+      if (!times && !in_.Accept("/")) return absl::OkStatus();
+      RETURN_IF_ERROR(Factor(out));
+      Push(times ? RuleTerm::kMultiply : RuleTerm::kDivide, out);
+    }
+  }
+
+  absl::Status Factor(std::vector<RuleStep>* out) {
+    if (in_.Accept("(")) {
+      RETURN_IF_ERROR(Sum(out));
+      return in_.Expect(")");
+    }
+    Lexer before = in_;
+    if (in_.PeekIdentifier()) return Term(before, out);
+    if (in_.PeekNumber()) {
+      ASSIGN_OR_RETURN(double number, in_.Number());
+      if (!std::isfinite(number)) return before.Error("a finite number");
+      RuleStep step;
+      step.number = number;
+      out->push_back(std::move(step));
+      return absl::OkStatus();
+    }
+    if (in_.Accept("-")) {
+      RETURN_IF_ERROR(Factor(out));
+      Push(RuleTerm::kNegate, out);
+      return absl::OkStatus();
+    }
+    return in_.Error("a number, a term or '('");
+  }
+
+  absl::Status Term(const Lexer& before, std::vector<RuleStep>* out) {
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    RuleStep step;
+    for (const Word& word : kOfTensors) {
+      if (word.word != name) continue;
+      step.term = word.term;
+      RETURN_IF_ERROR(Arguments(&step));
+      out->push_back(std::move(step));
+      return absl::OkStatus();
+    }
+    for (const Word& word : kNames) {
+      if (word.word == name) step.term = word.term;
+    }
+    if (name == "kind") step.term = RuleTerm::kKind;
+    for (auto [end, term] :
+         {Word{"_capacity", RuleTerm::kCapacity}, {"_usage", RuleTerm::kUsage}}) {
+      std::string_view level = name;
+      if (!level.ends_with(end)) continue;
+      level.remove_suffix(end.size());
+      if (!IsOneOf(kLevels, level)) {
+        return before.Error(StrCat("one of ", StrJoin(kLevels, ", "), " before ", end));
+      }
+      step.term = term;
+      step.level = level;
+    }
+    if (step.term == RuleTerm::kNumber) {
+      auto words = [](const Word& word) { return word.word; };
+      return before.Error(StrCat("a term: ", StrJoin(kOfTensors, ", ", words), ", ",
+                                 StrJoin(kNames, ", ", words),
+                                 ", kind, <level>_capacity, <level>_usage"));
+    }
+    out->push_back(std::move(step));
+    return absl::OkStatus();
+  }
+
+  // "(a.output)"; of a dim "(a.output, -1)".
+  absl::Status Arguments(RuleStep* step) {
+    RETURN_IF_ERROR(in_.Expect("("));
+    Lexer before = in_;
+    absl::StatusOr<std::string> tensor = in_.Identifier();
+    size_t dot = tensor.ok() ? tensor->find('.') : std::string::npos;
+    if (dot == std::string::npos) return before.Error("a tensor such as ID.output or ID.input0");
+    auto id = std::find(ids_.begin(), ids_.end(), tensor->substr(0, dot));
+    if (id == ids_.end()) {
+      return before.Error(StrCat("the id of a node of the pattern: ", StrJoin(ids_, ", ")));
+    }
+    step->node = static_cast<int>(id - ids_.begin());
+    std::string_view side = std::string_view(*tensor).substr(dot + 1);
+    step->output = side.starts_with("output");
+    if (!step->output && !side.starts_with("input")) return before.Error("output or input");
+    side.remove_prefix(step->output ? 6 : 5);
+    auto [end, error] = std::from_chars(side.data(), side.data() + side.size(), step->position);
+    bool number = error == std::errc() && end == side.data() + side.size() && step->position >= 0;
+    if (!side.empty() && !number) return before.Error("output or input and a position");
+    if (step->term == RuleTerm::kDim) {
+      RETURN_IF_ERROR(in_.Expect(","));
+      Lexer at = in_;
+      ASSIGN_OR_RETURN(int64_t dim, in_.Integer());
+      if (dim < -64 || dim > 64) return at.Error("a dim, -64..64");
+      step->dim = static_cast<int>(dim);
+    }
+    return in_.Expect(")");
+  }
+
+  Lexer in_;
+  const std::vector<std::string>& ids_;
+};
+
+std::optional<double> Combine(RuleTerm term, double a, double b) {
+  switch (term) {
+    case RuleTerm::kAdd:
+      return a + b;
+    case RuleTerm::kSubtract:
+      return a - b;
+    case RuleTerm::kMultiply:
+      return a * b;
+    default:
+      return b == 0 ? std::nullopt : std::optional(a / b);
+  }
+}
+
+std::optional<double> ValueOf(const std::vector<RuleStep>& steps, const RuleFacts& facts) {
+  std::vector<double> stack;
+  for (const RuleStep& step : steps) {
+    if (step.term == RuleTerm::kNumber) {
+      stack.push_back(step.number);
+    } else if (step.term == RuleTerm::kNegate) {
+      stack.back() = -stack.back();
+    } else if (step.term > RuleTerm::kNegate) {
+      double b = stack.back();
+      stack.pop_back();
+      std::optional<double> value = Combine(step.term, stack.back(), b);
+      if (!value.has_value()) return std::nullopt;
+      stack.back() = *value;
+    } else {
+      std::optional<double> value = facts.Number(step);
+      if (!value.has_value()) return std::nullopt;
+      stack.push_back(*value);
+    }
+  }
+  if (std::isnan(stack.back())) return std::nullopt;
+  return stack.back();
+}
+
+}  // namespace
+
+bool RuleCondition::AsksKernel() const {
+  auto of_kernel = [](const RuleStep& step) {
+    return step.term >= RuleTerm::kUsage && step.term <= RuleTerm::kLaunches;
+  };
+  return std::any_of(left.begin(), left.end(), of_kernel) ||
+         std::any_of(right.begin(), right.end(), of_kernel);
+}
+
+absl::StatusOr<RuleCondition> ParseRuleCondition(std::string_view text,
+                                                 const std::vector<std::string>& ids) {
+  if (text.size() > kMaxConditionBytes) {
+    return InvalidArgument(text.size(), " characters; at most ", kMaxConditionBytes);
+  }
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) {
+    return InvalidArgument(QuoteShort(text), ": expected printable ASCII on one line");
+  }
+  absl::StatusOr<RuleCondition> out = Parser(text, ids).Run();
+  if (out.ok()) out->text = text;
+  return out;
+}
+
+bool Holds(const RuleCondition& condition, const RuleFacts& facts) {
+  if (!condition.word.empty()) {
+    std::optional<std::string> word = facts.Word(condition.left[0]);
+    bool equal = word.has_value() && *word == condition.word;
+    return word.has_value() && equal == (condition.comparison == RuleComparison::kEqual);
+  }
+  std::optional<double> left = ValueOf(condition.left, facts);
+  std::optional<double> right = ValueOf(condition.right, facts);
+  if (!left.has_value() || !right.has_value()) return false;
+  switch (condition.comparison) {
+    case RuleComparison::kEqual:
+      return *left == *right;
+    case RuleComparison::kNotEqual:
+      return *left != *right;
+    case RuleComparison::kLess:
+      return *left < *right;
+    case RuleComparison::kAtMost:
+      return *left <= *right;
+    case RuleComparison::kMore:
+      return *left > *right;
+    case RuleComparison::kAtLeast:
+      return *left >= *right;
+  }
+  return false;
+}
+
+}  // namespace fusion
