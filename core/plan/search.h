@@ -10,10 +10,10 @@ namespace fusion {
 /// How hard the planner looks. The defaults are what requests get; tools and tests ask for others.
 struct SearchLimits {
   /// Parts of so many ops are solved exactly; at most 16.
-  int window_ops = 6;
+  int window_ops = 8;
   /// Loop ops to make schedules for in search of what the bounds do not promise (see
   /// GroupEvaluator::scheduled_ops); what was estimated before costs nothing.
-  int64_t effort_ops = 64;
+  int64_t effort_ops = 256;
 };
 
 /// Chooses groups of loop ops so that the sum of their estimated times is least, or with high
