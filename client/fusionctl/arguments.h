@@ -60,9 +60,10 @@ struct Arguments {
   int workers = 0;      // of the embedded server; 0: its default
 
   // What is asked for.
-  int threads = 0;  // 0: usable cores
-  std::string isa;  // empty: this machine's
-  PlanOptions options;
+  int threads = 0;      // 0: usable cores
+  std::string isa;      // empty: this machine's
+  PlanOptions options;  // without the lock, until LoadLock
+  std::string lock;     // file; empty: none
 
   // Of single commands.
   std::string data;            // run, bench, verify, report
@@ -79,6 +80,7 @@ struct Arguments {
   std::string target;          // plan, explain: device spec; empty: this machine, or `isa`
   bool node_names = false;     // plan
   bool compile = true;         // plan
+  std::string write_lock;      // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
   std::string subject;  // report, explain, diff: plan key or model; of report empty: every plan

@@ -28,6 +28,8 @@ constexpr RefusalEntry kTable[] = {
      "compute pressure is high, and the speed-up does not justify the group"},
     {RefusalCode::kOpByOp, "op-by-op", Verdict::kForbidden,
      "the request asked for one kernel a node"},
+    {RefusalCode::kLocked, "locked", Verdict::kForbidden,
+     "it would gain; the lock that the request came with keeps them apart"},
     {RefusalCode::kReshape, "reshape", Verdict::kRefused,
      "a value is read under a shape that has no common factors with its own, so from memory"},
     {RefusalCode::kAlias, "alias", Verdict::kRefused,

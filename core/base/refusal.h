@@ -34,6 +34,7 @@ enum class RefusalCode : uint8_t {
   kAlone,
   kPressure,
   kOpByOp,
+  kLocked,
   // Of schedules.
   kReshape,
   kAlias,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct Hints {
 /// The bucket of a pressure: only this enters keys and decisions.
 inline bool IsHighPressure(double pressure) { return pressure > 0.8; }
 
+struct PlanLock;
+
 struct PlanOptions {
   FusionMode fusion = FusionMode::kFused;
   Numerics numerics = Numerics::kFp32Accumulate;
@@ -46,6 +49,8 @@ struct PlanOptions {
   std::map<std::string, int64_t> dim_bindings;
   /// Names of intermediate tensors that the caller wants as outputs too.
   std::vector<std::string> keep_outputs;
+  /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
+  std::shared_ptr<const PlanLock> lock;
 };
 
 }  // namespace fusion

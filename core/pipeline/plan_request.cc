@@ -1,6 +1,7 @@
 #include "core/pipeline/plan_request.h"
 
 #include "core/base/hash.h"
+#include "core/bundle/plan_lock.h"
 
 namespace fusion {
 
@@ -19,6 +20,7 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("batch_size", o.hints.batch_size);
   for (const auto& [name, value] : o.dim_bindings) h.Add("dim", name).Add("value", value);
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
+  if (o.lock != nullptr) h.Add("lock", DigestOf(*o.lock).ToHex());
   return h.bytes();
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/refusal.h"
 #include "core/benefit/estimate.h"
 #include "core/bundle/plan.h"
+#include "core/bundle/plan_lock.h"
 #include "core/graph/program.h"
 #include "core/schedule/fit_probe.h"
 
@@ -28,6 +29,7 @@ struct GroupChoice {
   Program program;  // the ops alone
   FusionGroup group;
   Lowered lowered;
+  LockedCut cut;  // how it is cut; means nothing with parts
   Estimate estimate;
   /// What runs side by side in one launch (horizontal fusion): sets of the ops that do not read
   /// from each other. Empty: all of it is one part. `group` then has outputs and views alone.
@@ -58,6 +60,10 @@ class GroupEvaluator {
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
   /// For each value of Choose(loops).program the value of the whole program it stands for.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
+
+  /// Makes `choice`, which nobody vouches for, the choice of `loops` and all that equal them,
+  /// whatever is better. InvalidArgument, naming what is wrong with it, if it does not fit.
+  absl::Status Pin(const std::vector<LoopId>& loops, const LockedChoice& choice);
 
   /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
   /// them. Nothing is remembered.
@@ -106,6 +112,12 @@ class GroupEvaluator {
   CandidateOptions Candidates() const;
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
                                          const std::vector<std::vector<LoopId>>& parts, bool whole);
+  using Choices = std::vector<std::shared_ptr<const GroupChoice>>;
+  /// `made[i]`, the choice of part i, side by side.
+  Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
+             Choices made, bool whole);
+  absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
+                                                                const LockedCut& cut) const;
   /// The program and params of a choice whose parts and joined schedule are known.
   void Complete(const std::vector<LoopId>& loops,
                 const std::vector<std::vector<ValueId>>& values_of_parts,

@@ -265,7 +265,11 @@ class Ledger {
         apart_us <= kPressureSpeedup * together_us) {
       return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
     }
-    return Refuse(RefusalCode::kSuperseded, "would gain ", MicrosecondsText(apart_us - together_us),
+    const std::string gain = StrCat("would gain ", MicrosecondsText(apart_us - together_us));
+    if (options_.lock != nullptr) {
+      return Refuse(RefusalCode::kLocked, gain, "; the lock keeps them apart");
+    }
+    return Refuse(RefusalCode::kSuperseded, gain,
                   "; the plan as a whole was found with other merges");
   }
 

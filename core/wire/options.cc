@@ -2,6 +2,7 @@
 
 #include "core/tensor/shape.h"
 #include "core/wire/limits.h"
+#include "core/wire/plan_lock.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -25,6 +26,8 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   }
   out->clear_keep_outputs();
   for (const std::string& name : options.keep_outputs) out->add_keep_outputs(TextToWire(name));
+  out->clear_lock();
+  if (options.lock != nullptr) EncodeLock(*options.lock, out->mutable_lock());
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
   hints->set_batch_size(options.hints.batch_size);
@@ -55,6 +58,13 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
                            kMaxKeptOutputs);
   }
   options.keep_outputs.assign(wire.keep_outputs().begin(), wire.keep_outputs().end());
+
+  if (wire.has_lock()) {
+    absl::StatusOr<PlanLock> lock = DecodeLock(wire.lock());
+    if (!lock.ok())
+      return absl::Status(lock.status().code(), StrCat("lock.", Message(lock.status())));
+    options.lock = std::make_shared<const PlanLock>(*std::move(lock));
+  }
 
   ASSIGN_OR_RETURN(options.hints.memory_pressure,
                    Pressure("memory_pressure", hints.memory_pressure()));

@@ -7,6 +7,7 @@
 #include "core/pipeline/plan_key.h"
 #include "core/pipeline/plan_request.h"
 #include "tests/support/field_count.h"
+#include "tests/support/sample_lock.h"
 
 namespace fusion {
 namespace {
@@ -34,7 +35,7 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->high_compute_pressure = true; },
        [](PlanKeyParts* p) { p->planner_version = 7; }, [](PlanKeyParts* p) { p->backend = "cpu"; },
        [](PlanKeyParts* p) { p->codegen_version = 7; }, [](PlanKeyParts* p) { p->abi_version = 7; },
-       [](PlanKeyParts* p) { p->toolchain = "g++"; }},
+       [](PlanKeyParts* p) { p->toolchain = "g++"; }, [](PlanKeyParts* p) { p->lock = "12ab"; }},
       PlanKey);
 }
 
@@ -43,7 +44,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 5 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 6 &&
                 FieldCount<Hints>() == 3 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -72,6 +73,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
         r->options.dim_bindings = {{"s", 2}};
       },
       [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
+      [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};
   for (size_t i = 0; i < flips.size(); ++i) {
@@ -85,8 +87,7 @@ TEST(KernelKey, EveryFieldCounts) {
   ExpectDistinct<KernelKeyParts>(
       {[](KernelKeyParts* p) { p->schedule = "s"; }, [](KernelKeyParts* p) { p->backend = "cpu"; },
        [](KernelKeyParts* p) { p->codegen_version = 7; },
-       [](KernelKeyParts* p) { p->abi_version = 7; },
-       [](KernelKeyParts* p) { p->isa = "avx512"; },
+       [](KernelKeyParts* p) { p->abi_version = 7; }, [](KernelKeyParts* p) { p->isa = "avx512"; },
        [](KernelKeyParts* p) { p->vector_bytes = 64; },
        [](KernelKeyParts* p) { p->toolchain = "g++"; }},
       KernelKey);

@@ -8,6 +8,7 @@
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/message_checks.h"
+#include "tests/support/sample_lock.h"
 
 namespace fusion {
 namespace {
@@ -32,7 +33,8 @@ PlanOptions SampleOptions() {
           .numerics = Numerics::kBitwise,
           .hints = {.memory_pressure = 0.25, .compute_pressure = 0.75, .batch_size = 4},
           .dim_bindings = {{"batch", 4}, {"seq", 128}},
-          .keep_outputs = {"hidden", "\xc3\xa9"}};
+          .keep_outputs = {"hidden", "\xc3\xa9"},
+          .lock = std::make_shared<const PlanLock>(SampleLock())};
 }
 
 TEST(WireTarget, EveryFieldTravels) {
@@ -93,6 +95,8 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.numerics, Numerics::kBitwise);
   EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
+  ASSERT_NE(back.lock, nullptr);
+  EXPECT_EQ(DigestOf(*back.lock), DigestOf(SampleLock()));
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
   EXPECT_EQ(back.hints.compute_pressure, 0.75);
   EXPECT_EQ(back.hints.batch_size, 4);
@@ -102,6 +106,7 @@ TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
   PlanOptions options = DecodeOptions({}, {}).value();
   EXPECT_EQ(options.fusion, FusionMode::kFused);
   EXPECT_EQ(options.numerics, Numerics::kFp32Accumulate);
+  EXPECT_EQ(options.lock, nullptr);
   EXPECT_EQ(FromWire(v1::PLAN_MODE_UNSPECIFIED).value(), PlanMode::kCompile);
 }
 
@@ -121,6 +126,13 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.set_fusion(static_cast<v1::FusionMode>(99));
   EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
               HasSubstr("options.fusion: unknown value 99; expected 1..2"));
+  wire.Clear();
+  EncodeOptions(SampleOptions(), &wire, &hints);
+  hints.Clear();
+  wire.mutable_lock()->mutable_groups(0)->set_choice(7);
+  absl::Status lock = DecodeOptions(wire, hints).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(lock)) << lock;
+  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..1"));
 }
 
 TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {
