@@ -2,6 +2,7 @@
 
 #include "core/wire/answer.h"
 #include "core/wire/plan.h"
+#include "core/wire/plan_lock.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -49,6 +50,11 @@ absl::StatusOr<FusionReply> DecodeReply(const v1::PlanFusionResponse& wire) {
   for (const v1::Dump& dump : wire.dumps()) {
     absl::StatusOr<Dump> text = DecodeDump(dump);
     if (text.ok()) out.dumps.push_back(*std::move(text));  // a kind we did not ask for is no error
+  }
+  if (wire.has_lock()) {
+    absl::StatusOr<PlanLock> lock = DecodeLock(wire.lock());
+    if (!lock.ok()) return Annotate(lock.status(), "lock");
+    out.lock = std::make_shared<const PlanLock>(*std::move(lock));
   }
   out.warnings = {wire.warnings().begin(), wire.warnings().end()};
   return out;

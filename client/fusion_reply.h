@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/bundle/answer.h"
+#include "core/bundle/plan_lock.h"
 #include "core/device/target.h"
 
 namespace fusion::v1 {
@@ -34,6 +36,9 @@ struct FusionReply {
   CacheOutcome cache = CacheOutcome::kMiss;
   std::vector<StageTime> stages;  // on the server, in order
   std::vector<Dump> dumps;
+  /// Pins the plan, as PlanOptions::lock of a later request; null unless asked for by
+  /// DumpKind::kLock.
+  std::shared_ptr<const PlanLock> lock;
   std::vector<std::string> warnings;
 };
 

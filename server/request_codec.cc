@@ -9,6 +9,7 @@
 #include "core/wire/explanation.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
+#include "core/wire/plan_lock.h"
 #include "core/wire/scalars.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -191,6 +192,7 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
   wire.set_cache(ToWire(reply.cache));
   for (const StageTime& stage : reply.stages) EncodeStageTime(stage, wire.add_stages());
   for (const Dump& dump : reply.dumps) EncodeDump(dump, wire.add_dumps());
+  if (reply.lock != nullptr) EncodeLock(*reply.lock, wire.mutable_lock());
   for (const std::string& warning : reply.warnings) wire.add_warnings(TextToWire(warning));
 
   return {

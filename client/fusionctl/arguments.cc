@@ -181,6 +181,11 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
         ->check(CLI::Range(0.0, 1.0))
         ->type_name("X");
   }
+  app->add_option(
+         "--lock", a->lock,
+         "plan exactly as this file of plan --write-lock says, or fail and say what differs")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
 }
 
 void AddDataOptions(CLI::App* app, Arguments* a) {
@@ -230,6 +235,10 @@ void AddPlan(CLI::App* app, Arguments* a) {
                                    a, CommandKind::kPlan, /*with_isa=*/true);
   plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
   AddTarget(plan, a);
+  plan->add_option("--write-lock", a->write_lock,
+                   "also pin the plan: groups, cuts and digests in this file, for --lock to read")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
   plan->add_flag(
       "!--plan-only,!--no-compile", a->compile,
       "estimates only, nothing is compiled; needed for a device without a code generator");

@@ -62,8 +62,9 @@ struct Arguments {
   // What is asked for.
   int threads = 0;  // 0: usable cores
   std::string isa;  // empty: this machine's
-  PlanOptions options;
+  PlanOptions options;  // without the lock, until LoadLock
   std::string rules;  // file; main reads it into options.rules; empty: none
+  std::string lock;   // file; empty: none
 
   // Of single commands.
   std::string data;            // run, bench, verify, report
@@ -80,6 +81,7 @@ struct Arguments {
   std::string target;          // plan, explain: device spec; empty: this machine, or `isa`
   bool node_names = false;     // plan
   bool compile = true;         // plan
+  std::string write_lock;      // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
   std::string subject;  // report, explain, diff: plan key or model; of report empty: every plan

@@ -194,6 +194,7 @@ absl::StatusOr<BenchResult> Measure(const Arguments& arguments, const ModelFile&
                                     Progress* progress) {
   BenchResult out;
   PlanOptions plain = inputs.options;
+  plain.lock = nullptr;  // of the fused plan
   plain.fusion = FusionMode::kOpByOp;
   ASSIGN_OR_RETURN(out.fused, Contender::Load(arguments, file, client, inputs.options, progress));
   ASSIGN_OR_RETURN(out.op_by_op, Contender::Load(arguments, file, client, plain, progress));

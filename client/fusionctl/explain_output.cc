@@ -168,6 +168,10 @@ std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
                    "\n  second: ", NodesText(explanation, place.second, asked), "\n");
       break;
   }
+  if (d.subject == DecisionSubject::kGroup) {
+    const std::string& structure = plan.groups[static_cast<size_t>(place.first_group)].structure;
+    if (!structure.empty()) StrAppend(&out, StrCat("  structure ", structure, "\n"));
+  }
   std::string meaning = MeaningOf(explanation, d.code);
   StrAppend(&out, StrCat("  ", d.code.empty() ? VerdictName(d.verdict) : d.code, ": ", d.reason,
                          meaning.empty() ? "" : StrCat("\n  (", meaning, ")"), "\n"));
@@ -254,7 +258,8 @@ Json GroupsJson(const PlanExplanation& explanation) {
                    {"nodes", group.nodes},
                    {"estimate", EstimateJson(group.estimate)},
                    {"bound", group.bound},
-                   {"tiles", group.tiles}});
+                   {"tiles", group.tiles},
+                   {"structure", group.structure}});
   }
   return out;
 }

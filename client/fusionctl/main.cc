@@ -83,7 +83,9 @@ int Main(int argc, char** argv) {
   const char* terminal = std::getenv("TERM");
   bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
-  absl::StatusOr<ExitCode> code = RunWithRules(&parsed.arguments, &progress);
+  absl::Status loaded = LoadLock(&parsed.arguments);
+  absl::StatusOr<ExitCode> code =
+      loaded.ok() ? RunWithRules(&parsed.arguments, &progress) : loaded;
   progress.Clear();
   if (code.ok()) return *code;
   PrintError(parsed.arguments.json, absl::StatusCodeToString(code.status().code()),

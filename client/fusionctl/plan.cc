@@ -3,6 +3,8 @@
 
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
+#include "core/base/file.h"
+#include "core/wire/plan_lock.h"
 
 namespace fusion {
 namespace {
@@ -178,8 +180,19 @@ Json PlanJson(const FusionReply& reply) {
     Json& out = json["groups"][g];
     out["bound"] = group.bound;
     out["tiles"] = group.tiles;
+    out["structure"] = group.structure;
   }
   return json;
+}
+
+// `file` empty: nothing.
+absl::Status WriteLock(const std::string& file, const FusionReply& reply) {
+  if (file.empty()) return absl::OkStatus();
+  if (reply.lock == nullptr) {
+    return Unavailable("--write-lock: this service is older than locks; it sent none");
+  }
+  absl::Status written = WriteFile(file, LockToText(*reply.lock), FileRights::kUmask);
+  return written.ok() ? written : BadInput(Annotate(written, "--write-lock"));
 }
 
 }  // namespace
@@ -189,8 +202,10 @@ absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress)
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     FusionRequest request = model->Request(arguments, arguments.options);
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;
+    if (!arguments.write_lock.empty()) request.dumps.push_back(DumpKind::kLock);
     ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));
     progress->Clear();
+    RETURN_IF_ERROR(WriteLock(arguments.write_lock, reply));
     if (arguments.json) {
       PrintJson(PlanJson(reply));
     } else {

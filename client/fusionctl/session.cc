@@ -8,14 +8,18 @@
 
 #include "client/detect_target.h"
 #include "client/fusionctl/embedded_server.h"
+#include "core/base/file.h"
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
+#include "core/wire/plan_lock.h"
 #include "core/wire/rules.h"
 
 namespace fusion {
 namespace {
 
+// Of a graph of 100,000 nodes, several times.
+constexpr int64_t kMaxLockBytes = int64_t{64} << 20;
 constexpr Nanoseconds kStartTimeout = std::chrono::seconds(30);
 // A process that dies closes its connections first.
 constexpr Nanoseconds kEndTimeout = std::chrono::milliseconds(500);
@@ -158,6 +162,18 @@ absl::StatusOr<HostTensor> ModelFile::Weight(const std::string& name) const {
     return MakeUpWeight(tensor, name);
   }
   return ExitCodeOf(bytes.status()) == kExitNoMemory ? bytes.status() : BadInput(bytes.status());
+}
+
+absl::Status LoadLock(Arguments* arguments) {
+  if (arguments->lock.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> text = ReadFile(arguments->lock, kMaxLockBytes);
+  if (!text.ok()) return BadInput(Annotate(text.status(), "--lock"));
+  absl::StatusOr<PlanLock> lock = LockFromText(*text);
+  if (!lock.ok()) {
+    return BadInput(Annotate(lock.status(), StrCat("--lock ", Quote(arguments->lock))));
+  }
+  arguments->options.lock = std::make_shared<const PlanLock>(*std::move(lock));
+  return absl::OkStatus();
 }
 
 void PrintJson(const Json& json) {

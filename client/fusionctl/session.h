@@ -67,6 +67,9 @@ class ModelFile {
   mutable bool made_up_ = false;
 };
 
+/// Reads the file of --lock, if one is given, into the options. What is wrong with it is bad input.
+absl::Status LoadLock(Arguments* arguments);
+
 /// Prints to stdout, one object or one text; strings that are not UTF-8 are repaired.
 void PrintJson(const Json& json);
 void Print(const std::string& text);

@@ -30,8 +30,9 @@ bool IsIntegerPower(const Expr& e, int* power) {
 }  // namespace
 
 PolynomialPool::Id PolynomialPool::Intern(Polynomial p) {
-  std::sort(p.begin(), p.end(),
-            [](const Monomial& a, const Monomial& b) { return a.powers < b.powers; });
+  // Stable: sums of three equal ones depend on their order.
+  std::stable_sort(p.begin(), p.end(),
+                   [](const Monomial& a, const Monomial& b) { return a.powers < b.powers; });
   Polynomial merged;
   for (Monomial& m : p) {
     if (!merged.empty() && merged.back().powers == m.powers) {

@@ -429,7 +429,10 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
     return {std::move(t)};
   }
   if (parts.free.empty()) return {{.rest = {}, .factors = {original}, .running = {}}};
-  if (leaves_.IsBoundedAbove(rest)) {
+  // Followed where it can be: a factor of the whole may be 0 where the sum without it is infinite.
+  bool follows =
+      leaves_.CourseOf(running) == Course::kFalls && leaves_.IsBoundedAbove(rest + running);
+  if (!follows && leaves_.IsBoundedAbove(rest)) {
     // Small enough without the states: they wait until the end.
     t.rest = Expr::Unary(ScalarOp::kExp, rest);
     t.factors.push_back(Expr::Unary(ScalarOp::kExp, running));

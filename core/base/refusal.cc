@@ -32,6 +32,8 @@ constexpr RefusalEntry kTable[] = {
      "a rule of the request or of the server forbids one kernel with all of its nodes"},
     {RefusalCode::kBias, "bias", Verdict::kForbidden,
      "one kernel is estimated to be faster, but not as a rule weighs the estimates"},
+    {RefusalCode::kLocked, "locked", Verdict::kForbidden,
+     "it would gain; the lock that the request came with keeps them apart"},
     {RefusalCode::kReshape, "reshape", Verdict::kRefused,
      "a value is read under a shape that has no common factors with its own, so from memory"},
     {RefusalCode::kAlias, "alias", Verdict::kRefused,

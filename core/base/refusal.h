@@ -36,6 +36,7 @@ enum class RefusalCode : uint8_t {
   kOpByOp,
   kRule,
   kBias,
+  kLocked,
   // Of schedules.
   kReshape,
   kAlias,

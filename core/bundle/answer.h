@@ -18,6 +18,7 @@ enum class DumpKind : uint8_t {
   kSmg,       // space-mapping graph of each group
   kSchedule,  // schedule of each kernel
   kSource,    // generated source of each kernel
+  kLock,      // what pins the plan: no text, a PlanLock beside the plan
 };
 
 struct Dump {

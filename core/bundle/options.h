@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Hints {
 /// The bucket of a pressure: only this enters keys and decisions.
 inline bool IsHighPressure(double pressure) { return pressure > 0.8; }
 
+struct PlanLock;
+
 struct PlanOptions {
   FusionMode fusion = FusionMode::kFused;
   Numerics numerics = Numerics::kFp32Accumulate;
@@ -50,6 +53,8 @@ struct PlanOptions {
   std::vector<std::string> keep_outputs;
   /// What the caller knows better than the planner; kOpByOp follows none of it.
   Rules rules;
+  /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
+  std::shared_ptr<const PlanLock> lock;
 };
 
 }  // namespace fusion

@@ -106,6 +106,9 @@ struct PlanGroup {
   /// of a memory level. Empty for a group without an estimate.
   std::string bound;
   std::string tiles;  // how its kernel is cut, for people
+  /// StructureHash of its ops: equal for kernels of one structure, whatever their sizes. Empty if
+  /// fewer than two of them compute something.
+  std::string structure;
 };
 
 /// One call of a kernel: params in the order of its schedule.

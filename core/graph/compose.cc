@@ -20,8 +20,8 @@ std::vector<Digit> DigitsOf(const LoopBody& body, const IndexExpr& e) {
     const Dim& extent = body.axes[static_cast<size_t>(t.axis)].extent;
     if (extent != Dim(1)) digits.push_back({t.axis, t.coefficient, extent});
   }
-  std::sort(digits.begin(), digits.end(),
-            [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+  std::stable_sort(digits.begin(), digits.end(),
+                   [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
   return digits;
 }
 

@@ -56,4 +56,14 @@ absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& 
   return absl::OkStatus();
 }
 
+absl::Status CheckPinned(const Plan& plan, const std::vector<absl::Status>& results) {
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (results[k].ok()) continue;
+    absl::Status named = NameKernel(results[k], plan.kernels[k]);
+    if (!IsKernelsFault(results[k])) return named;
+    return FailedPrecondition("lock.kernels[", k, "]: ", Message(named));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace fusion

@@ -22,4 +22,8 @@ Alone AloneOf(const Plan& plan);
 absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,
                              Logger& logger, Alone* alone);
 
+/// For a plan that a lock pins, so that nothing may be taken apart: FailedPrecondition, naming the
+/// kernel, if one is at fault; otherwise fails as above.
+absl::Status CheckPinned(const Plan& plan, const std::vector<absl::Status>& results);
+
 }  // namespace fusion

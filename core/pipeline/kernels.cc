@@ -34,6 +34,7 @@ absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolcha
   absl::StatusOr<const Backend*> backend = FindBackend(device.backend);
   CodegenIdentity codegen = IdentifyCodegen(device, toolchain, model->plan.numerics);
   NamedKernels named;
+  named.codegen_version = codegen.version;
   for (size_t k = 0; k < model->kernels.size(); ++k) {
     const PlannedKernel& kernel = model->kernels[k];
     PlanKernel& planned = model->plan.kernels[k];

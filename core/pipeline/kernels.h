@@ -43,6 +43,7 @@ struct NamedKernels {
   std::vector<CompileJob> jobs;  // by plan kernel
   /// Unimplemented for what the backend does not emit; by plan kernel.
   std::vector<absl::Status> refusals;
+  int codegen_version = 0;  // 0: no code generator
 };
 
 /// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA

@@ -136,7 +136,10 @@ BuiltOr PlanBuilds::BuildRounds(const WorkPtr& work, std::shared_ptr<const Plann
   for (int round = 1;; ++round) {
     WaitForKernels(batch.get());
     size_t before = alone.size();
-    absl::Status isolated = IsolateFailures(planned->stored->plan, batch->results, logger_, &alone);
+    const fusion::Plan& plan = planned->stored->plan;
+    absl::Status isolated = work->options.lock != nullptr
+                                ? CheckPinned(plan, batch->results)
+                                : IsolateFailures(plan, batch->results, logger_, &alone);
     if (isolated.ok() && alone.size() == before) break;
     // Kernels that others were told of stay to be had, whatever becomes of the plan.
     Publish(BundleOf(nullptr, *batch), &built->warnings);

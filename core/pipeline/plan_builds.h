@@ -54,7 +54,8 @@ class PlanBuilds {
   /// Builds `planned`, of `work`, or joins the build of the same plan that is under way. Until that
   /// has ended, Find and the store know its kernels, also if `waiter` ends first: kCancelled or
   /// kDeadlineExceeded. What is built may be another plan than `planned`: with fewer fused groups.
-  /// Internal if a kernel cannot be made and is of one node; ResourceExhausted, Unavailable:
+  /// Internal if a kernel cannot be made and is of one node; FailedPrecondition if it cannot and a
+  /// lock pins it; ResourceExhausted, Unavailable:
   /// kernels could not be tried. `observer` (may be null) is told how many kernels of `planned` are
   /// there, whoever has them compiled; and of "plan", then of the kernels of the new plan, where
   /// one has failed.

@@ -108,7 +108,13 @@ absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& requ
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned, Plan(work, alone, stages, reply));
   if (answered) return absl::OkStatus();
   if (!known) reply->stored = planned->stored;
-  if (compile) return AnswerBuilt(work, request, std::move(planned), stages, reply);
+  if (compile) {
+    RETURN_IF_ERROR(AnswerBuilt(work, request, planned, stages, reply));
+    Alone built = AloneOf(reply->stored->plan);
+    if (built == alone || !NeedsPlanning(request.dumps)) return absl::OkStatus();
+    // A kernel failed and its nodes were planned apart: the texts are to be of that plan.
+    return Plan(work, built, stages, reply).status();
+  }
   reply->kernels = builds_.Describe(reply->stored->plan);
   return RunStage(stages, "publish",
                   [&] {
@@ -137,7 +143,10 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const Alone& alone, StageCon
   PlanOrigin origin;
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
                    planning_.Plan(work, alone, dumps, stages.cancel, &origin, stages.observer));
+  // Of the plan that is answered, not of one before it.
+  std::erase_if(stages.dumps, [](const Dump& dump) { return dump.kind != DumpKind::kGraph; });
   stages.dumps.insert(stages.dumps.end(), planned->dumps.begin(), planned->dumps.end());
+  reply->lock = planned->lock;
   if (origin == PlanOrigin::kMade) {
     stages.times.insert(stages.times.end(), planned->times.begin(), planned->times.end());
     return planned;

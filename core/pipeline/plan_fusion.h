@@ -24,6 +24,7 @@ struct PlanReply {
   CacheOutcome cache = CacheOutcome::kMiss;
   std::vector<StageTime> stages;
   std::vector<Dump> dumps;
+  std::shared_ptr<const PlanLock> lock;  // if DumpKind::kLock was asked for, else null
   std::vector<std::string> warnings;
 };
 

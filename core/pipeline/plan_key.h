@@ -21,6 +21,7 @@ struct PlanKeyParts {
   int codegen_version = 0;
   int abi_version = 0;
   std::string toolchain;  // Toolchain::KeyText: kernels are named in the plan
+  std::string lock;       // DigestOf(PlanLock) in hex; empty: none
 };
 
 /// The full key; its SHA-256 names the plan. Differs whenever a part differs.

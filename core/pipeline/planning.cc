@@ -4,6 +4,7 @@
 
 #include "core/base/unix_time.h"
 #include "core/pipeline/kernels.h"
+#include "core/pipeline/lock.h"
 #include "core/plan/planner.h"
 
 namespace fusion {
@@ -100,18 +101,34 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
   NamedKernels kernels;
   for (;;) {
     stages.dumps.clear();  // of a plan that was given up
-    ASSIGN_OR_RETURN(model, RunStage(stages, "plan", [&] {
-                       return MakePlan(work.graph, work.device, work.options, &stages.cancel,
-                                       alone);
-                     }));
+    absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
+      return MakePlan(work.graph, work.device, work.options, &stages.cancel, alone);
+    });
+    if (!made.ok() && work.options.lock != nullptr) {
+      const Numerics numerics = work.options.numerics;
+      int codegen = IdentifyCodegen(work.device, toolchain_, numerics).version;
+      return BlameVersions(made.status(), work, codegen);
+    }
+    RETURN_IF_ERROR(made.status());
+    model = *std::move(made);
     ASSIGN_OR_RETURN(kernels, RunStage(stages, "emit", [&] {
                        return EmitKernels(work.device, toolchain_, &model);
                      }));
+    if (work.options.lock != nullptr) {
+      RETURN_IF_ERROR(CheckPinned(model.plan, kernels.refusals));
+      break;
+    }
     size_t before = alone.size();
     RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, logger_, &alone));
     if (alone.size() == before) break;
   }
   auto planned = std::make_shared<Planned>();
+  const bool wants_lock = stages.wanted.contains(DumpKind::kLock);
+  if (wants_lock || work.options.lock != nullptr) {
+    PlanLock lock = MakeLock(work, model, kernels);
+    if (work.options.lock != nullptr) RETURN_IF_ERROR(CheckLock(*work.options.lock, lock));
+    if (wants_lock) planned->lock = std::make_shared<const PlanLock>(std::move(lock));
+  }
   planned->stored = std::make_shared<const StoredPlan>(
       MakeStoredPlan(work.full_key, std::move(model.plan), UnixMilliseconds(clock_)));
   planned->jobs = std::move(kernels.jobs);

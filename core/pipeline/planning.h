@@ -9,6 +9,7 @@
 #include "core/base/logging.h"
 #include "core/base/thread_pool.h"
 #include "core/bundle/answer.h"
+#include "core/bundle/plan_lock.h"
 #include "core/cache/failure_cache.h"
 #include "core/cache/lru_map.h"
 #include "core/cache/single_flight.h"
@@ -35,6 +36,7 @@ struct Planned {
   std::vector<CompileJob> jobs;  // by plan kernel
   std::vector<StageTime> times;
   std::vector<Dump> dumps;
+  std::shared_ptr<const PlanLock> lock;  // with DumpKind::kLock, else null
 };
 using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
 
@@ -56,7 +58,8 @@ class Planning {
 
   /// The plan of `work` in which the nodes in `alone` fuse with nothing; made by this call, by an
   /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
-  /// between stages, which are not kept. ResourceExhausted: it takes longer than the limit, or took
+  /// between stages, which are not kept. FailedPrecondition: what the request's lock pins does not
+  /// come out, or cannot be compiled. ResourceExhausted: it takes longer than the limit, or took
   /// so long lately, or too much waits to be planned. kCancelled or kDeadlineExceeded if `waiter`
   /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does. `observer` (may
   /// be null) is told of the stages, which other threads run, while this one waits.

@@ -1,6 +1,8 @@
 #include "core/pipeline/resolve.h"
 
 #include "core/base/kernel_abi.h"
+#include "core/bundle/plan_lock.h"
+#include "core/bundle/text.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
@@ -18,6 +20,23 @@ int64_t ChargedBytes(const PlanRequest& request, const Resolved& resolved) {
     if (t.value != nullptr) bytes += t.value->byte_size();
   }
   return bytes;
+}
+
+// Whether a lock is one for this request.
+absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOptions& options) {
+  if (lock.graph != graph) {
+    return InvalidArgument("lock.graph_sha256: ", lock.graph.ToHex(), ", this graph is ",
+                           graph.ToHex(), ": the lock is of another graph, or of other dims");
+  }
+  if (lock.fusion != options.fusion) {
+    return InvalidArgument("lock.fusion: ", FusionName(lock.fusion), ", options.fusion is ",
+                           FusionName(options.fusion));
+  }
+  if (lock.numerics != options.numerics) {
+    return InvalidArgument("lock.numerics: ", NumericsName(lock.numerics), ", options.numerics is ",
+                           NumericsName(options.numerics));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -77,19 +96,27 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   auto work = std::make_shared<Work>();
   PlanOptions options = request.options;
   options.rules.insert(options.rules.begin(), rules_.begin(), rules_.end());
-  if (options.fusion == FusionMode::kOpByOp) options.rules.clear();  // the baseline follows none
-  work->full_key = PlanKey({.graph = canonical.key_text,
-                            .device = device.KeyText(),
-                            .fusion = options.fusion,
-                            .numerics = options.numerics,
-                            .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
-                            .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
-                            .rules = KeyText(options.rules),
-                            .planner_version = kPlannerVersion,
-                            .backend = device.backend,
-                            .codegen_version = codegen.version,
-                            .abi_version = FUSION_KERNEL_ABI_VERSION,
-                            .toolchain = codegen.toolchain});
+  // The baseline follows no rules, a lock says all.
+  if (options.fusion == FusionMode::kOpByOp || options.lock != nullptr) options.rules.clear();
+  if (options.lock != nullptr || request.dumps.contains(DumpKind::kLock)) {
+    work->graph_sha256 = Sha256(canonical.key_text);
+  }
+  if (options.lock != nullptr)
+    RETURN_IF_ERROR(CheckFits(*options.lock, *work->graph_sha256, options));
+  work->full_key =
+      PlanKey({.graph = canonical.key_text,
+               .device = device.KeyText(),
+               .fusion = options.fusion,
+               .numerics = options.numerics,
+               .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
+               .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+               .rules = KeyText(options.rules),
+               .planner_version = kPlannerVersion,
+               .backend = device.backend,
+               .codegen_version = codegen.version,
+               .abi_version = FUSION_KERNEL_ABI_VERSION,
+               .toolchain = codegen.toolchain,
+               .lock = options.lock == nullptr ? "" : DigestOf(*options.lock).ToHex()});
   work->key = Sha256(work->full_key);
   work->graph = canonical.graph;
   work->device = std::move(device);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Work {
   PlanOptions options;
   std::string full_key;
   Digest key;
+  /// Of CanonicalGraph::key_text; only where a lock is given or asked for.
+  std::optional<Digest> graph_sha256;
 };
 using WorkPtr = std::shared_ptr<const Work>;
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/schedule/memory.h"
+#include "core/smg/structure.h"
 
 namespace fusion {
 namespace {
@@ -177,6 +178,7 @@ class Assembler {
     PlanGroup pack_group{.kind = GroupKind::kPrepare, .label = "Pack", .kernel = kernel};
     out_.plan.groups.push_back(std::move(pack_group));
     out_.groups.emplace_back();
+    out_.choice_of.push_back(-1);
     Touch(source, true);
     out_.plan.prepare.push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
                                  .kernel = kernel,
@@ -189,6 +191,22 @@ class Assembler {
     int anchors = 0;
     for (const LoopOp& op : choice.program.ops) anchors += op.body.reduce ? 1 : 0;
     return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
+  }
+
+  static LockedChoice LockedChoiceOf(const GroupChoice& choice) {
+    if (choice.parts.empty() || choice.cut.split.has_value()) return {.parts = {choice.cut}};
+    LockedChoice out;
+    for (const auto& part : choice.parts) out.parts.push_back(part->cut);
+    return out;
+  }
+
+  static std::string StructureOf(const GroupChoice& choice) {
+    if (choice.parts.empty() || choice.cut.split.has_value()) {
+      return StructureHash({&choice.group.smg});
+    }
+    std::vector<const Smg*> parts;
+    for (const auto& part : choice.parts) parts.push_back(&part->group.smg);
+    return StructureHash(parts);
   }
 
   absl::Status AddGroup(const std::vector<LoopId>& loops) {
@@ -226,8 +244,15 @@ class Assembler {
     for (LoopId l : loops) nodes.insert(program_.op(l).origin);
     nodes.erase(kNoNode);  // copies an input or a constant to an output
     group.nodes.assign(nodes.begin(), nodes.end());
+    auto [seen, fresh] = choice_of_.try_emplace(&choice, out_.choices.size());
+    if (fresh) {
+      out_.choices.push_back(LockedChoiceOf(choice));
+      structures_.push_back(StructureOf(choice));
+    }
+    group.structure = structures_[seen->second];
     out_.plan.groups.push_back(std::move(group));
     out_.groups.push_back(loops);
+    out_.choice_of.push_back(static_cast<int>(seen->second));
     (prepare ? out_.plan.prepare : out_.plan.launches)
         .push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
                     .kernel = kernel,
@@ -323,6 +348,9 @@ class Assembler {
   // Equal groups share their choice: its kernel (-1), or the one that packs a param.
   std::map<std::pair<const GroupChoice*, int>, int> kernel_of_choice_;
   std::map<std::pair<ValueId, int>, int> packed_;
+  // By choice: its position in out_.choices and in structures_. Looked up only, never walked.
+  std::map<const GroupChoice*, size_t> choice_of_;
+  std::vector<std::string> structures_;
 };
 
 }  // namespace

@@ -4,8 +4,11 @@
 #include <map>
 #include <numeric>
 
+#include "core/plan/pin.h"
 #include "core/plan/split_choice.h"
 #include "core/schedule/join.h"
+#include "core/schedule/legality.h"
+#include "core/schedule/split_group.h"
 
 namespace fusion {
 namespace {
@@ -245,33 +248,44 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<L
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
     const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts, bool whole) {
   Known known;
-  auto choice = std::make_shared<GroupChoice>();
-  std::vector<const Schedule*> schedules;
-  std::vector<std::vector<int>> names;
-  std::vector<std::vector<ValueId>> values;
-  int packed = -1;
+  Choices made;
   for (const std::vector<LoopId>& part : parts) {
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(part));
     if (!verdict->refusal.empty()) {
       known.verdict.refusal = verdict->refusal;
       return known;
     }
-    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> made, ChoiceOf(part));
-    values.push_back(Values(part));
+    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(part));
+    made.push_back(std::move(choice));
+  }
+  return Join(loops, parts, std::move(made), whole);
+}
+
+GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
+                                           const std::vector<std::vector<LoopId>>& parts,
+                                           Choices made, bool whole) {
+  Known known;
+  std::vector<const Schedule*> schedules;
+  std::vector<std::vector<int>> names;
+  std::vector<std::vector<ValueId>> values;
+  int packed = -1;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    values.push_back(Values(parts[i]));
     names.emplace_back();
-    for (const LoweredParam& param : made->lowered.params) {
+    for (const LoweredParam& param : made[i]->lowered.params) {
       // Packed forms of one value may differ.
       names.back().push_back(param.packed ? packed--
                                           : values.back()[static_cast<size_t>(param.value)]);
     }
-    schedules.push_back(&made->lowered.schedule);
-    choice->parts.push_back(std::move(made));
+    schedules.push_back(&made[i]->lowered.schedule);
   }
   auto joined = PutSideBySide(schedules, names);
   if (!joined.ok()) {
     known.verdict.refusal = RefusalFrom(Message(joined.status()));
     return known;
   }
+  auto choice = std::make_shared<GroupChoice>();
+  choice->parts = std::move(made);
   choice->estimate = EstimateKernel(joined->schedule, device_);
   known.verdict.estimate = choice->estimate;
   known.verdict.phases = static_cast<int>(joined->schedule.phases.size());
@@ -281,6 +295,79 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
   Complete(loops, values, choice.get());
   known.choice = std::move(choice);
   return known;
+}
+
+// How `made->group` becomes a kernel, as a cut says that nobody vouches for.
+absl::Status GroupEvaluator::CutAs(const LockedCut& cut, GroupChoice* made) const {
+  const bool bitwise = Candidates().bitwise;
+  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(cut, made->group, device_, bitwise));
+  absl::StatusOr<Lowered> lowered = Lower(made->group, choice, device_, bitwise);
+  if (!lowered.ok()) return InvalidArgument("no schedule: ", Message(lowered.status()));
+  RETURN_IF_ERROR(Verify(lowered->schedule));
+  std::string misfit = Misfit(NeedOnChip(lowered->schedule, device_), device_);
+  if (!misfit.empty()) return InvalidArgument(misfit);
+  made->lowered = *std::move(lowered);
+  made->cut = cut;
+  made->estimate = EstimateKernel(made->lowered.schedule, device_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
+    const std::vector<LoopId>& loops, const LockedCut& cut) {
+  auto made = std::make_shared<GroupChoice>();
+  Refusal refusal = Extract(loops, kNoValue, made.get());
+  if (!refusal.empty()) return InvalidArgument("no kernel holds its ops: ", refusal.ToString());
+  if (!cut.split.has_value()) {
+    RETURN_IF_ERROR(CutAs(cut, made.get()));
+    return std::shared_ptr<const GroupChoice>(std::move(made));
+  }
+  if (Candidates().bitwise) return InvalidArgument("split: sums in index order are not split");
+  ASSIGN_OR_RETURN(DimId dim, DimOf("split", cut.split->dim, made->group.smg));
+  absl::StatusOr<SplitGroups> groups = SplitGroup(made->group, dim, cut.split->tile);
+  if (!groups.ok()) return InvalidArgument("split: ", Message(groups.status()));
+  std::vector<std::shared_ptr<const GroupChoice>> phases;
+  for (FusionGroup* group : {&groups->partial, &groups->merge}) {
+    auto phase = std::make_shared<GroupChoice>();
+    phase->group = std::move(*group);
+    absl::Status status = CutAs(cut.phases[phases.size()], phase.get());
+    if (!status.ok()) return Annotate(status, phases.empty() ? "split.partial" : "split.merge");
+    phases.push_back(std::move(phase));
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> joined,
+                   JoinPhases(made->group, *cut.split, std::move(phases), device_));
+  std::vector<ValueId> values = Values(loops);
+  Complete(loops, {values, values}, joined.get());
+  return std::shared_ptr<const GroupChoice>(std::move(joined));
+}
+
+absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedChoice& choice) {
+  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  if (ReadsReinterpreted(loops)) return InvalidArgument(reinterpreted_.refusal.ToString());
+  std::vector<std::vector<LoopId>> parts = {loops};
+  if (choice.parts.size() != 1) parts = Parts(loops);
+  if (choice.parts.size() != parts.size() || parts.size() > kMostParts) {
+    return InvalidArgument("choice: cuts for ", choice.parts.size(), " parts; the ops fall into ",
+                           parts.size(), ", at most ", kMostParts, " run side by side");
+  }
+  Choices made;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    absl::StatusOr<std::shared_ptr<const GroupChoice>> part = MakePinned(parts[i], choice.parts[i]);
+    if (!part.ok()) return Annotate(part.status(), StrCat("choice.parts[", i, "]"));
+    made.push_back(*std::move(part));
+  }
+  Known known;
+  if (parts.size() == 1) {
+    known.verdict.estimate = made[0]->estimate;
+    known.verdict.phases = static_cast<int>(made[0]->lowered.schedule.phases.size());
+    known.choice = std::move(made[0]);
+  } else {
+    known = Join(loops, parts, std::move(made), /*whole=*/true);
+    if (!known.verdict.refusal.empty()) {
+      return InvalidArgument("choice: ", known.verdict.refusal.ToString());
+    }
+  }
+  known_[Key(loops)] = std::move(known);
+  return absl::OkStatus();
 }
 
 void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
@@ -365,6 +452,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
     return known;
   }
   best->lowered = std::move(schedule->lowered);
+  best->cut = std::move(schedule->cut);
   best->estimate = schedule->estimate;
   ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> split,
                    ChooseSplit(best->group, device_, options, best->estimate, cancel_));

@@ -10,6 +10,7 @@
 #include "core/base/refusal.h"
 #include "core/benefit/estimate.h"
 #include "core/bundle/plan.h"
+#include "core/bundle/plan_lock.h"
 #include "core/graph/program.h"
 #include "core/plan/rule_effects.h"
 #include "core/schedule/fit_probe.h"
@@ -35,9 +36,11 @@ struct GroupChoice {
   Program program;  // the ops alone
   FusionGroup group;
   Lowered lowered;
+  LockedCut cut;  // how it is cut; means nothing with parts side by side
   Estimate estimate;
   /// What runs side by side in one launch (horizontal fusion): sets of the ops that do not read
-  /// from each other. Empty: all of it is one part. `group` then has outputs and views alone.
+  /// from each other; `group` then has outputs and views alone. If cut.split is set: the two phases
+  /// of a split reduction. Empty: all of it is one part.
   std::vector<std::shared_ptr<const GroupChoice>> parts;
   /// With parts: where each param comes from, a part and its param.
   std::vector<std::pair<int, BufferId>> source;
@@ -69,6 +72,10 @@ class GroupEvaluator {
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
   /// For each value of Choose(loops).program the value of the whole program it stands for.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
+
+  /// Makes `choice`, which nobody vouches for, the choice of `loops` and all that equal them,
+  /// whatever is better. InvalidArgument, naming what is wrong with it, if it does not fit.
+  absl::Status Pin(const std::vector<LoopId>& loops, const LockedChoice& choice);
 
   /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
   /// them (kNoValue: all is as it is), and if there were no rules. Nothing is remembered.
@@ -117,6 +124,13 @@ class GroupEvaluator {
   CandidateOptions Candidates() const;
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
                                          const std::vector<std::vector<LoopId>>& parts, bool whole);
+  using Choices = std::vector<std::shared_ptr<const GroupChoice>>;
+  /// `made[i]`, the choice of part i, side by side.
+  Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
+             Choices made, bool whole);
+  absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
+                                                                const LockedCut& cut);
+  absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;
   /// The program and params of a choice whose parts and joined schedule are known.
   void Complete(const std::vector<LoopId>& loops,
                 const std::vector<std::vector<ValueId>>& values_of_parts,

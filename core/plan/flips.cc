@@ -250,6 +250,9 @@ absl::Status FlipFinder::SetKnown(const Loops& first, const Loops& second, const
     case RefusalCode::kOpByOp:
       add("fusion-mode", 1, "weighed if the request asks for fused kernels");
       break;
+    case RefusalCode::kLocked:
+      add("lock-groups", 1, "one kernel if the lock had both in one group");
+      break;
     default:
       break;
   }

@@ -283,8 +283,12 @@ class Ledger {
       return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
     }
     bool weighed = std::abs(gain_us - (apart_us - together_us)) > 1e-9;
-    return Refuse(RefusalCode::kSuperseded, "would gain ", MicrosecondsText(gain_us),
-                  weighed ? " as rules weigh it" : "",
+    std::string gain = StrCat("would gain ", MicrosecondsText(gain_us),
+                              weighed ? " as rules weigh it" : "");
+    if (options_.lock != nullptr) {
+      return Refuse(RefusalCode::kLocked, gain, "; the lock keeps them apart");
+    }
+    return Refuse(RefusalCode::kSuperseded, gain,
                   "; the plan as a whole was found with other merges");
   }
 

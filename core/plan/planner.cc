@@ -4,6 +4,7 @@
 #include "core/plan/follow_rules.h"
 #include "core/plan/grouping.h"
 #include "core/plan/ledger.h"
+#include "core/plan/pin.h"
 #include "core/plan/search.h"
 #include "core/schedule/tiles_text.h"
 
@@ -63,7 +64,9 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   GroupEvaluator evaluator(model.program, device, options, cancel);
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   Grouping chosen = nodes;
-  if (options.fusion == FusionMode::kFused) {
+  if (options.lock != nullptr) {
+    ASSIGN_OR_RETURN(chosen.groups, PinGroups(*options.lock, &evaluator));
+  } else if (options.fusion == FusionMode::kFused) {
     ASSIGN_OR_RETURN(Grouping start, FollowRules(graph, nodes, options.rules, alone, &evaluator));
     ASSIGN_OR_RETURN(chosen, SearchGroups(start, options, alone, {}, &evaluator));
   }

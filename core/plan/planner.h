@@ -6,6 +6,7 @@
 
 #include "core/base/cancel.h"
 #include "core/bundle/plan.h"
+#include "core/bundle/plan_lock.h"
 #include "core/device/device_spec.h"
 #include "core/graph/graph.h"
 #include "core/schedule/reference.h"
@@ -26,6 +27,8 @@ struct PlannedModel {
   std::vector<PlannedKernel> kernels;
   Program program;
   std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
+  std::vector<LockedChoice> choices;        // how kernels of groups are cut, by first use
+  std::vector<int> choice_of;               // of plan.groups[i] in `choices`; -1 for packing
 };
 
 /// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
@@ -33,7 +36,8 @@ struct PlannedModel {
 /// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
 /// `alone` fuse with nothing: a kernel that held them has failed, for the reason given, which goes
 /// into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the baseline and
-/// follows none.
+/// follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever is better and
+/// whatever rules and `alone` say; InvalidArgument, naming the field, if they do not fit the graph.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
@@ -48,6 +52,6 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
 inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 9;
+inline constexpr int kPlannerVersion = 10;
 
 }  // namespace fusion

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/plan/pin.h"
 #include "core/schedule/join.h"
 #include "core/schedule/split_group.h"
 
@@ -59,34 +60,48 @@ std::vector<int> NamesOf(const Lowered& lowered, int* packed) {
 
 // The best schedules of both phases, joined; an error if one has none.
 absl::StatusOr<std::shared_ptr<GroupChoice>> InTwoPhases(const FusionGroup& group,
-                                                         SplitGroups split,
+                                                         SplitGroups split, LockedTile parts,
                                                          const DeviceSpec& device,
                                                          const CandidateOptions& options,
                                                          const CancelToken* cancel) {
-  auto choice = std::make_shared<GroupChoice>();
+  std::vector<std::shared_ptr<const GroupChoice>> phases;
+  for (FusionGroup* phase : {&split.partial, &split.merge}) {
+    ASSIGN_OR_RETURN(BestSchedule schedule, FindBestSchedule(*phase, device, options, cancel));
+    auto made = std::make_shared<GroupChoice>();
+    made->group = std::move(*phase);
+    made->lowered = std::move(schedule.lowered);
+    made->cut = std::move(schedule.cut);
+    made->estimate = schedule.estimate;
+    phases.push_back(std::move(made));
+  }
+  return JoinPhases(group, std::move(parts), std::move(phases), device);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<GroupChoice>> JoinPhases(
+    const FusionGroup& group, LockedTile parts,
+    std::vector<std::shared_ptr<const GroupChoice>> phases, const DeviceSpec& device) {
   std::vector<const Schedule*> schedules;
   std::vector<std::vector<int>> names;
   int packed = -1;
-  for (FusionGroup* phase : {&split.partial, &split.merge}) {
-    ASSIGN_OR_RETURN(BestSchedule schedule, FindBestSchedule(*phase, device, options, cancel));
-    auto part = std::make_shared<GroupChoice>();
-    part->group = std::move(*phase);
-    part->lowered = std::move(schedule.lowered);
-    part->estimate = schedule.estimate;
-    names.push_back(NamesOf(part->lowered, &packed));
-    schedules.push_back(&part->lowered.schedule);
-    choice->parts.push_back(std::move(part));
+  for (const auto& phase : phases) {
+    names.push_back(NamesOf(phase->lowered, &packed));
+    schedules.push_back(&phase->lowered.schedule);
   }
   std::vector<int> kept(group.outputs.begin(), group.outputs.end());
   ASSIGN_OR_RETURN(JoinedSchedules joined, PutInPhases(schedules, names, kept));
   joined.schedule.label = group.Label();
+  auto choice = std::make_shared<GroupChoice>();
+  choice->group.smg = group.smg;
+  choice->cut.split = std::move(parts);
+  for (const auto& phase : phases) choice->cut.phases.push_back(phase->cut);
+  choice->parts = std::move(phases);
   choice->estimate = EstimateKernel(joined.schedule, device);
   choice->source = std::move(joined.source);
   choice->lowered.schedule = std::move(joined.schedule);
   return choice;
 }
-
-}  // namespace
 
 bool EndsSearch(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
@@ -107,7 +122,7 @@ absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const De
     }
     Estimate estimate = EstimateKernel(lowered->schedule, device);
     if (!found || estimate.time_us < best.estimate.time_us) {
-      best = {.lowered = *std::move(lowered), .estimate = estimate};
+      best = {.lowered = *std::move(lowered), .cut = CutOf(group, choice), .estimate = estimate};
       found = true;
     }
   }
@@ -129,7 +144,8 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& grou
     for (int64_t parts : PartsOf(group.smg.dim(d).extent, needed)) {
       absl::StatusOr<SplitGroups> split = SplitGroup(group, d, parts);
       if (!split.ok()) break;  // by whatever number
-      auto choice = InTwoPhases(group, *std::move(split), device, options, cancel);
+      auto choice = InTwoPhases(group, *std::move(split), {group.smg.dim(d).name, parts}, device,
+                                options, cancel);
       if (EndsSearch(choice.status())) return choice.status();
       if (!choice.ok() || (*choice)->estimate.time_us >= least) continue;
       least = (*choice)->estimate.time_us;

@@ -10,6 +10,7 @@ namespace fusion {
 /// ends as its token says.
 struct BestSchedule {
   Lowered lowered;
+  LockedCut cut;
   Estimate estimate;
 };
 absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const DeviceSpec& device,
@@ -27,5 +28,11 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& grou
                                                          const CandidateOptions& options,
                                                          const Estimate& best,
                                                          const CancelToken* cancel);
+
+/// The choice for a group that its two phases, of SplitGroup, make; `parts` says what was split.
+/// As ChooseSplit gives it.
+absl::StatusOr<std::shared_ptr<GroupChoice>> JoinPhases(
+    const FusionGroup& group, LockedTile parts,
+    std::vector<std::shared_ptr<const GroupChoice>> phases, const DeviceSpec& device);
 
 }  // namespace fusion

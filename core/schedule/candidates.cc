@@ -6,9 +6,9 @@
 #include "core/base/contains.h"
 #include "core/base/refusal.h"
 #include "core/schedule/access.h"
+#include "core/schedule/legal_choice.h"
 #include "core/schedule/streamed_group.h"
 #include "core/schedule/unit_tiles.h"
-#include "core/smg/slicers.h"
 
 namespace fusion {
 namespace {
@@ -26,7 +26,11 @@ constexpr int64_t kMinRows = 8;
 class Enumerator {
  public:
   Enumerator(const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options)
-      : group_(group), smg_(group.smg), device_(device), options_(options) {}
+      : group_(group),
+        smg_(group.smg),
+        device_(device),
+        options_(options),
+        parallel_(ParallelDims(group, options.forbid_recompute)) {}
 
   std::vector<Choice> Run(std::string* refusal) {
     for (size_t i = 0; i < smg_.ops.size(); ++i) {
@@ -35,7 +39,6 @@ class Enumerator {
       for (DimId d : smg_.ops[i].dims) p.flops *= static_cast<double>(extent(d));
       products_.push_back(std::move(p));
     }
-    FindParallelDims();
     std::vector<Choice> choices;
     if (device_.explicit_memory) {
       UnitTiles tiles(group_, device_, products_, parallel_);
@@ -65,45 +68,15 @@ class Enumerator {
  private:
   int64_t extent(DimId d) const { return smg_.dim(d).extent; }
 
-  // Dims that may become blocks: sliceable, in every output, and free (or nearly) of recomputation.
-  void FindParallelDims() {
-    for (DimId d = 0; d < static_cast<DimId>(smg_.dims.size()); ++d) {
-      SpatialVerdict verdict = SliceSpatially(smg_, d);
-      if (!verdict.sliceable) continue;
-      bool everywhere = std::all_of(group_.outputs.begin(), group_.outputs.end(),
-                                    [&](ValueId v) { return smg_.op(group_.Writer(v)).Has(d); });
-      bool cheap = std::all_of(verdict.recomputed.begin(), verdict.recomputed.end(), [&](int i) {
-        return !options_.forbid_recompute && !smg_.op(i).reduce;
-      });
-      if (everywhere && cheap) parallel_.push_back(d);
-    }
-  }
-
   // ---- operand roles ----
 
-  // Columns from read 1 or read 0. A constant is packed before the first run, so it makes the
-  // columns; if neither is constant both ways are tried.
+  // Every product one way or the other.
   std::vector<Choice> Roles() const {
     std::vector<Choice> out(1);
     for (const ProductShape& p : products_) {
-      const SmgOp& op = smg_.op(p.op);
-      std::vector<bool> ways;
-      auto constant = [&](int r) {
-        const SmgRead& read = op.reads[static_cast<size_t>(r)];
-        return read.producer < 0 && group_.view(read.value).constant;
-      };
-      if (p.dims.second.empty()) {
-        ways = {true};
-      } else if (p.dims.first.empty() || constant(1)) {
-        ways = {false};
-      } else if (constant(0)) {
-        ways = {true};
-      } else {
-        ways = {false, true};
-      }
       std::vector<Choice> next;
       for (const Choice& base : out) {
-        for (bool swap : ways) {
+        for (bool swap : OperandRoles(group_, p.op)) {
           Choice c = base;
           c.products[p.op] = {.swap = swap, .block = device_.blocks[0]};
           next.push_back(std::move(c));
@@ -377,16 +350,6 @@ class Enumerator {
     return width;
   }
 
-  // True if every sum over `d` has it outermost, so that slices of it follow each other in index
-  // order.
-  bool SlicesKeepOrder(DimId d) const {
-    return std::all_of(smg_.ops.begin(), smg_.ops.end(), [d](const SmgOp& op) {
-      auto first = std::find_if(op.dims.begin(), op.dims.end(),
-                                [&](DimId other) { return op.Reduces(other); });
-      return !op.Reduces(d) || *first == d;
-    });
-  }
-
   // The form in which `d` is streamed, derived once; null if there is none.
   std::shared_ptr<const StreamedGroup> Stream(DimId d) {
     auto known = streamed_.find(d);
@@ -419,7 +382,8 @@ class Enumerator {
           int64_t unit = PanelWidth(c);
           int64_t panels = device_.stream_tile / unit;
           Choice t = c.Streaming(streamed, std::min(extent(d), std::max(unit, unit * panels)));
-          if (options_.bitwise && t.temporal_tile < extent(d) && !SlicesKeepOrder(d)) continue;
+          if (options_.bitwise && t.temporal_tile < extent(d) && !SlicesKeepOrder(smg_, d))
+            continue;
           more.push_back(std::move(t));
         }
       }
@@ -432,8 +396,8 @@ class Enumerator {
   const Smg& smg_;
   const DeviceSpec& device_;
   const CandidateOptions& options_;
+  const std::vector<DimId> parallel_;
   std::vector<ProductShape> products_;
-  std::vector<DimId> parallel_;
   std::map<DimId, std::shared_ptr<const StreamedGroup>> streamed_;
 };
 

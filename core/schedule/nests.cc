@@ -263,7 +263,7 @@ class Planner {
       if (RoleOf(static_cast<size_t>(i)) == StreamRole::kUpdate) {
         // With its state's own turn, but before it: what is placed keeps the order of the roots.
         int target = streamed_->ops[static_cast<size_t>(i)].target;
-        keyed.push_back({stage_[static_cast<size_t>(target)], 3, i, {Root::kUpdate, i}});
+        keyed.push_back({turn[static_cast<size_t>(target)], 3, i, {Root::kUpdate, i}});
         continue;
       }
       if (IsState(i)) {
@@ -337,7 +337,7 @@ class Planner {
     for (int p : leaves.kept) {
       int ready = ready_[static_cast<size_t>(p)];
       if (ready < 0) continue;  // of an earlier section
-      bool same_nest = kind(p) != OpClass::kReduction &&
+      bool same_nest = kind(p) != OpClass::kReduction && !IsState(p) &&
                        SameDims((*nests_)[static_cast<size_t>(ready)].dims, dims);
       earliest = std::max(earliest, same_nest ? ready : ready + 1);
     }

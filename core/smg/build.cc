@@ -144,8 +144,8 @@ class Builder {
     std::erase_if(terms, [&](const IndexExpr::Term& t) {
       return body.axes[static_cast<size_t>(t.axis)].extent == Dim(1);
     });
-    std::sort(terms.begin(), terms.end(),
-              [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
+    std::stable_sort(terms.begin(), terms.end(),
+                     [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
     int64_t expected = 1;
     for (size_t t = terms.size(); t-- > 0;) {
       if (terms[t].coefficient != expected) return false;
@@ -364,8 +364,8 @@ class Builder {
       IndexExpr sum = axis(static_cast<int>(a));
       // Major first: descending stride.
       auto terms = sum.terms();
-      std::sort(terms.begin(), terms.end(),
-                [](const auto& x, const auto& y) { return x.coefficient > y.coefficient; });
+      std::stable_sort(terms.begin(), terms.end(),
+                       [](const auto& x, const auto& y) { return x.coefficient > y.coefficient; });
       for (const IndexExpr::Term& t : terms) {
         out.dims.push_back(t.axis);
         if (is_reduced) out.reduced.push_back(t.axis);

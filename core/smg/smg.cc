@@ -62,8 +62,8 @@ std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(cons
   std::vector<std::pair<DimId, IndexExpr>> out;
   for (size_t d = 0; d < read.index.size(); ++d) {
     auto digits = from.write[d].terms();
-    std::sort(digits.begin(), digits.end(),
-              [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
+    std::stable_sort(digits.begin(), digits.end(),
+                     [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
     IndexExpr rest = read.index[d];
     if (rest.indirect() >= 0) return std::nullopt;
     for (const IndexExpr::Term& digit : digits) {

@@ -225,6 +225,12 @@ class Streamer {
                   "depends on partial results along ",
                   smg_.dim(dim_).name);
       }
+      // Factors and centres move out of the sum along this dim, not out of one along theirs.
+      for (DimId d : op.reduced) {
+        if (d == dim_ || !StatesVaryAlong(i, d)) continue;
+        return No(RefusalCode::kStateInReduction, OpName(smg_, i), " reduces ", smg_.dim(d).name,
+                  " too, along which partial results vary that it depends on");
+      }
       return Derive(i);
     }
     form_[At(i)] = kMixed;
@@ -238,6 +244,24 @@ class Streamer {
     bool single = terms.size() == 1 && terms[0].HasRest() && !terms[0].rest.args().empty();
     if (single) build_.Anchor(terms[0].rest, i);
     return true;
+  }
+
+  // Whether op i depends on a partial result that has dim d.
+  bool StatesVaryAlong(int i, DimId d) const {
+    std::vector<bool> seen(smg_.ops.size(), false);
+    std::vector<int> stack = {i};
+    while (!stack.empty()) {
+      int at = stack.back();
+      stack.pop_back();
+      for (const SmgRead& read : smg_.op(at).reads) {
+        if (read.producer < 0 || seen[At(read.producer)]) continue;
+        seen[At(read.producer)] = true;
+        Form form = form_[At(read.producer)];
+        if (form == kState && Contains(smg_.op(read.producer).OutputDims(), d)) return true;
+        if (form == kMixed) stack.push_back(read.producer);
+      }
+    }
+    return false;
   }
 
   bool VisitAfter(int i) {
@@ -327,6 +351,11 @@ class Streamer {
     if (terms.size() > 1 && !leaves_.rules().Has(AlgebraRule::kSeparateSums)) {
       return NotSeparable(i);
     }
+    if (terms.size() > 1) {
+      certificate_.push_back(StrCat(OpName(smg_, i), ": taken apart into ", terms.size(),
+                                    " sums; where a factor of both is infinite the result may be "
+                                    "NaN"));
+    }
     Expr closed;  // without corrections, which are 1 where all is finite
     Expr whole;
     int alone = -1;
@@ -378,6 +407,10 @@ class Streamer {
     if (build_.HasPlainState(rest)) {
       if (!leaves_.rules().Has(AlgebraRule::kShift)) return NotSeparable(i);
       rest = build_.TakeCentres(rest, &centres);
+      if (build_.HasPlainState(rest)) return NotSeparable(i);
+      certificate_.push_back(StrCat(OpName(smg_, i),
+                                    ": moves with its centre from tile to tile; "
+                                    "where another factor is infinite the result may be NaN"));
       needed_ = Region();  // what has been seen counts
     }
     std::vector<StreamBuilder::Moment> moments;

@@ -61,9 +61,10 @@ struct Streamed {
 /// `outputs`: values that leave the group. Every op with the dim that needs a finished result
 /// otherwise, and every read at another place along the dim, is a refusal. Arithmetic is taken as
 /// exact, so that results differ by rounding; NaN and infinities come out as in the original,
-/// apart from what overflows on the way. Pure; any thread. The update form is that of
-/// FlashAttention (Dao et al. 2022) where the input is attention; of centred moments that of Chan,
-/// Golub and LeVeque (1979).
+/// apart from what overflows on the way, and from infinite factors of what is taken apart into
+/// several sums or moves with a centre (the certificate says so), which may become NaN. Pure; any
+/// thread. The update form is that of FlashAttention (Dao et al. 2022) where the input is
+/// attention; of centred moments that of Chan, Golub and LeVeque (1979).
 Streamed StreamAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
                      const AlgebraRules& rules = {});
 

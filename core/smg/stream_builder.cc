@@ -39,6 +39,13 @@ double LowestOf(DType type) {
   }
 }
 
+// In the wider type; `a` may be empty.
+Expr ProductOf(const Expr& a, const Expr& b) {
+  if (a.empty()) return b;
+  DType type = DTypeBytes(a.type()) < DTypeBytes(b.type()) ? b.type() : a.type();
+  return Expr::Cast(a, type) * Expr::Cast(b, type);
+}
+
 // e^(a - b), 1 where both are the same infinity.
 Expr ExpOfDifference(const Expr& a, const Expr& b) {
   return Expr::Select(Expr::Binary(ScalarOp::kEq, a, b), Expr::Const(a.type(), 1),
@@ -346,7 +353,7 @@ Expr StreamBuilder::Correction(const std::vector<int>& running) {
     const Expr exponent = leaves_.leaf(r).element;
     if (Clamped(exponent) == exponent) continue;
     Expr one = ExpOfDifference(exponent, running_.at(r).now_leaf);
-    product = product.empty() ? one : product * one;
+    product = ProductOf(product, one);
   }
   return product.empty() ? Expr::Const(leaves_.leaf(running[0]).element.type(), 1) : product;
 }
@@ -359,7 +366,7 @@ Expr StreamBuilder::Change(const std::vector<int>& running) {
   for (int r : running) {
     const Followed& f = running_.at(r);
     Expr one = ExpOfDifference(f.now_leaf, f.before_leaf);
-    change = change.empty() ? one : change * one;
+    change = ProductOf(change, one);
   }
   Expr leaf = Known(Emit(change, "Change", kInside, {}), change.type());
   changes_.emplace(running, leaf);
@@ -406,7 +413,8 @@ Expr StreamBuilder::TakeCentres(const Expr& rest, std::vector<int>* centres) {
     auto known = done.find(e.id());
     if (known != done.end()) return known->second;
     Expr out = e;
-    if (HasPlainState(e)) {
+    // No centre follows a leaf that is no float: it stays.
+    if (HasPlainState(e) && (!e.args().empty() || IsFloat(e.type()))) {
       bool running = false;
       e.VisitOnce([&](const Expr& n) {
         running |= n.op() == ScalarOp::kInput && leaves_.leaf(n.index()).kind == Leaf::kRunning;
@@ -501,7 +509,8 @@ Expr StreamBuilder::Scaled(const Expr& state, const std::vector<Expr>& factors) 
   Expr product;
   for (const Expr& f : factors) {
     if (f.IsConst(1)) continue;
-    product = product.empty() ? f : product * f;
+    // What is summed in a wider type may have factors in its own.
+    product = ProductOf(product, Expr::Cast(f, state.type()));
   }
   if (product.empty()) return state;
   if (!product.args().empty()) EmitShared(product, kBehind, -1);

@@ -61,6 +61,8 @@ v1::DumpKind ToWire(DumpKind kind) {
       return v1::DUMP_KIND_SCHEDULE;
     case DumpKind::kSource:
       return v1::DUMP_KIND_SOURCE;
+    case DumpKind::kLock:
+      return v1::DUMP_KIND_LOCK;
   }
   return v1::DUMP_KIND_UNSPECIFIED;
 }
@@ -77,10 +79,12 @@ absl::StatusOr<DumpKind> FromWire(v1::DumpKind kind) {
       return DumpKind::kSchedule;
     case v1::DUMP_KIND_SOURCE:
       return DumpKind::kSource;
+    case v1::DUMP_KIND_LOCK:
+      return DumpKind::kLock;
     case v1::DUMP_KIND_UNSPECIFIED:
-      return InvalidArgument("dumps: unspecified kind; expected 1..5");
+      return InvalidArgument("dumps: unspecified kind; expected 1..6");
     default:
-      return Unimplemented("dumps: unknown kind ", static_cast<int>(kind), "; expected 1..5");
+      return Unimplemented("dumps: unknown kind ", static_cast<int>(kind), "; expected 1..6");
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/tensor/shape.h"
 #include "core/wire/limits.h"
+#include "core/wire/plan_lock.h"
 #include "core/wire/rules.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -28,6 +29,8 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   for (const std::string& name : options.keep_outputs) out->add_keep_outputs(TextToWire(name));
   out->clear_rules();
   if (!options.rules.empty()) EncodeRules(options.rules, out->mutable_rules());
+  out->clear_lock();
+  if (options.lock != nullptr) EncodeLock(*options.lock, out->mutable_lock());
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
   hints->set_batch_size(options.hints.batch_size);
@@ -61,6 +64,13 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
   absl::StatusOr<Rules> rules = DecodeRules(wire.rules());
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");
   options.rules = *std::move(rules);
+
+  if (wire.has_lock()) {
+    absl::StatusOr<PlanLock> lock = DecodeLock(wire.lock());
+    if (!lock.ok())
+      return absl::Status(lock.status().code(), StrCat("lock.", Message(lock.status())));
+    options.lock = std::make_shared<const PlanLock>(*std::move(lock));
+  }
 
   ASSIGN_OR_RETURN(options.hints.memory_pressure,
                    Pressure("memory_pressure", hints.memory_pressure()));

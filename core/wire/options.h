@@ -16,7 +16,7 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
 
 /// Inverse of EncodeOptions; fields that are not set get the defaults of the .proto. Fails with
 /// InvalidArgument, naming the field: pressures outside 0..1, negative extents, too many entries,
-/// rules as DecodeRules.
+/// rules as DecodeRules, a lock as DecodeLock says.
 absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1::Hints& hints);
 
 }  // namespace fusion

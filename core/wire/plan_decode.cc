@@ -159,6 +159,8 @@ absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   RETURN_IF_ERROR(CheckName("bound", wire.bound()));
   group.bound = wire.bound();
   group.tiles = wire.tiles();
+  RETURN_IF_ERROR(CheckName("structure", wire.structure()));
+  group.structure = wire.structure();
   return group;
 }
 

@@ -60,6 +60,7 @@ void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
   EncodeTotals(group.op_by_op, out->mutable_op_by_op());
   out->set_bound(TextToWire(group.bound));
   out->set_tiles(TextToWire(group.tiles));
+  out->set_structure(TextToWire(group.structure));
 }
 
 void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {

@@ -2,26 +2,12 @@
 
 #include <algorithm>
 
-#include "core/graph/test_values.h"
 #include "core/graph/evaluate.h"
-#include "core/schedule/interpret.h"
+#include "core/graph/test_values.h"
+#include "tests/support/interpreted_kernel.h"
 
 namespace fusion {
 namespace {
-
-// Calls visit(element of the dense tensor, element in memory) for every index of a param.
-template <typename Visit>
-void ForEach(const Buffer& b, const Visit& visit) {
-  int64_t elements = NumElements(b.shape);
-  std::vector<int64_t> index(b.shape.size(), 0);
-  for (int64_t e = 0; e < elements; ++e) {
-    visit(e, StoredOffset(b, index));
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < b.shape[d]) break;
-      index[d] = 0;
-    }
-  }
-}
 
 class PlanInterpreter {
  public:
@@ -69,33 +55,25 @@ class PlanInterpreter {
     if (launch.tensors.size() != static_cast<size_t>(schedule.params)) {
       return Internal("a launch passes ", launch.tensors.size(), " tensors to ", schedule.params);
     }
-    std::vector<HostTensor> params;
+    std::vector<FusionTensor> tensors;
     for (size_t p = 0; p < launch.tensors.size(); ++p) {
       const Buffer& b = schedule.buffer(static_cast<BufferId>(p));
       const PlanTensor& t = plan_.tensors[static_cast<size_t>(launch.tensors[p])];
-      int64_t size = DTypeBytes(b.dtype);
-      if (t.dtype != b.dtype || StoredElements(b) * size > t.bytes) {
-        return Internal("param ", b.name, " of ", schedule.label, " needs ",
-                        StoredElements(b) * size, " bytes, its tensor has ", t.bytes);
+      int64_t bytes = StoredElements(b) * DTypeBytes(b.dtype);
+      if (t.dtype != b.dtype || bytes > t.bytes) {
+        return Internal("param ", b.name, " of ", schedule.label, " needs ", bytes,
+                        " bytes, its tensor has ", t.bytes);
       }
-      params.emplace_back(b.dtype, b.shape);
-      const std::byte* memory = Place(t);
-      ForEach(b, [&](int64_t e, int64_t at) {
-        std::copy_n(memory + at * size, size, params.back().bytes() + e * size);
-      });
+      tensors.push_back({Place(t), nullptr});
     }
-    RETURN_IF_ERROR(Interpret(schedule, &params));
-    for (size_t p = 0; p < launch.tensors.size(); ++p) {
-      const Buffer& b = schedule.buffer(static_cast<BufferId>(p));
-      if (b.kind != ParamKind::kOutput) continue;
-      int64_t size = DTypeBytes(b.dtype);
-      std::byte* memory = Place(plan_.tensors[static_cast<size_t>(launch.tensors[p])]);
-      if (b.layout.blocked >= 0) std::fill_n(memory, StoredElements(b) * size, std::byte{0});
-      ForEach(b, [&](int64_t e, int64_t at) {
-        std::copy_n(params[p].bytes() + e * size, size, memory + at * size);
-      });
-    }
-    return absl::OkStatus();
+    FusionKernelArgs args{sizeof(FusionKernelArgs),
+                          FUSION_KERNEL_ABI_VERSION,
+                          tensors.data(),
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          0};
+    return Interpreted(schedule)->Run(args, /*phase=*/0, 0, 1, /*worker=*/0);
   }
 
   const PlannedModel& model_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <random>
 
 #include "core/graph/builder.h"
@@ -15,11 +17,16 @@ constexpr int64_t kMostElements = 4000;
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), builder_("random") {}
+  explicit Generator(uint64_t seed, bool chains)
+      : random_(seed),
+        // Coordinates stay coordinates, as importers leave them: masks are derived from them.
+        builder_("random", chains ? BuilderOptions{.fold_limit_bytes = 0} : BuilderOptions{}),
+        chains_(chains) {}
 
   Graph Run() {
     for (int i = 0; i < 1 + Below(3); ++i) NewInput(RandomDims());
-    int steps = 3 + Below(9);
+    int steps = chains_ ? 1 + Below(4) : 3 + Below(9);
+    if (chains_) Chain();
     for (int i = 0; i < steps || nodes_ == 0; ++i) Step();
     // What nothing reads, and sometimes what something reads, is an output.
     int outputs = 0;
@@ -109,6 +116,7 @@ class Generator {
   }
 
   void Step() {
+    if (chains_ && Below(3) == 0) return Chain();
     Entry x = pool_[Pick()];
     switch (Below(14)) {
       case 0:
@@ -315,14 +323,202 @@ class Generator {
     Add("Where", {mask, x.id, Constant(-2)}, {}, std::max(x.largest, 2.0));
   }
 
+  // ---- chains ----
+
+  void Chain() {
+    switch (Below(7)) {
+      case 0:
+      case 1:
+      case 2:
+        return Attention();
+      case 3:
+        return SpelledSoftmax();
+      case 4:
+        return SpelledNormalisation();
+      case 5:
+        return SideBySide();
+      default:
+        return OtherTypes();
+    }
+  }
+
+  // A tensor of rank 2 or 3 without empty dims, new if none was picked.
+  Entry Matrix() {
+    for (int i = 0; i < 3; ++i) {
+      const Entry& x = pool_[Pick()];
+      bool fits = x.dims.size() >= 2 && NumElements(x.dims) > 0 && NumElements(x.dims) <= 1600;
+      if (fits && x.largest <= kLargest) return x;
+    }
+    Dims dims = {Length(), Length()};
+    if (Below(2) == 0) dims.insert(dims.begin(), 1 + Below(int64_t{3}));
+    return pool_[NewInput(dims)];
+  }
+
+  int64_t Length() {
+    constexpr int64_t kLengths[] = {3, 5, 8, 12, 17, 24};
+    return kLengths[Below(static_cast<int>(std::size(kLengths)))];
+  }
+
+  TensorId Coordinates(int64_t extent) {
+    auto number = [](int64_t value) {
+      auto t = std::make_shared<HostTensor>(DType::kI64, Dims{});
+      t->SetInt(0, value);
+      return std::shared_ptr<const HostTensor>(std::move(t));
+    };
+    auto made = builder_.AddNode(
+        "Range", {}, {{"start", number(0)}, {"limit", number(extent)}, {"delta", number(1)}},
+        StrCat("node", nodes_++));
+    FUSION_CHECK(made.ok(), Message(made.status()));
+    return *made;
+  }
+
+  TensorId Made(std::string_view op, const std::vector<TensorId>& inputs, AttrMap attrs = {}) {
+    auto made = builder_.AddNode(op, inputs, std::move(attrs), StrCat("node", nodes_++));
+    FUSION_CHECK(made.ok(), Message(made.status()));
+    return *made;
+  }
+
+  // Where a query may look, [rows, columns].
+  TensorId Mask(int64_t rows, int64_t columns) {
+    if (Below(3) == 0) {
+      return builder_.AddInput(StrCat("mask", nodes_), {DType::kBool, Shape(Dims{rows, columns})});
+    }
+    TensorId row = Made("Unsqueeze", {Coordinates(rows)}, {{"axes", std::vector<int64_t>{1}}});
+    TensorId column = Coordinates(columns);
+    TensorId causal = Made("LessOrEqual", {column, row});
+    if (Below(2) == 0) return causal;
+    HostTensor window(DType::kI64, {});
+    window.SetInt(0, 1 + Below(int64_t{6}));
+    TensorId last = Made("Add", {column, builder_.AddConstant("", std::move(window))});
+    return Made("And", {causal, Made("Greater", {last, row})});
+  }
+
+  void Attention() {
+    Entry x = Matrix();
+    int64_t rows = x.dims[x.dims.size() - 2];
+    int64_t columns = Below(2) == 0 ? rows : Length();
+    Dims key = {x.dims.back(), columns};
+    Dims value = {columns, Length()};
+    if (x.dims.size() == 3) {
+      key.insert(key.begin(), x.dims[0]);
+      value.insert(value.begin(), x.dims[0]);
+    }
+    // Rows of about one unit each, however long.
+    double largest = x.largest * std::sqrt(static_cast<double>(x.dims.back()));
+    size_t scores = Add("MatMul", {x.id, pool_[NewInput(key)].id}, {}, std::min(largest, kLargest));
+    size_t at = Add("Mul", {pool_[scores].id, Constant(0.25)}, {}, 8);
+    int masked = Below(4);
+    // The plan computes masks of coordinates alone once, before the first run; this one it cannot.
+    bool lower = Below(2) == 0;
+    if (lower) {
+      at = Add("Trilu", {pool_[at].id}, {{"upper", int64_t{0}}}, 8);
+      Add("MatMul", {pool_[at].id, pool_[NewInput(value)].id}, {}, kLargest);
+      return;
+    }
+    if (masked != 0) {
+      double hidden = masked == 1 ? -10000 : -std::numeric_limits<double>::infinity();
+      TensorId mask = Mask(rows, columns);
+      at = Add("Where", {mask, pool_[at].id, Constant(hidden)}, {}, 8);
+    }
+    size_t shares =
+        Below(3) == 0 ? Spelled(at) : Add("Softmax", {pool_[at].id}, {{"axis", int64_t{-1}}}, 1);
+    Add("MatMul", {pool_[shares].id, pool_[NewInput(value)].id}, {}, 3);
+  }
+
+  // Softmax along the last dim, op by op.
+  size_t Spelled(size_t x) {
+    AttrMap last = {{"axes", std::vector<int64_t>{-1}}, {"keepdims", int64_t{1}}};
+    size_t largest = Add("ReduceMax", {pool_[x].id}, last, 8);
+    // Nothing else reads it: whether an element is 0 hangs on rounding, and 0 times infinity is NaN.
+    TensorId below = Made("Sub", {pool_[x].id, pool_[largest].id});
+    size_t powers = Add("Exp", {below}, {}, 1);
+    size_t sum = Add("ReduceSum", {pool_[powers].id}, last, 24);
+    return Add("Div", {pool_[powers].id, pool_[sum].id}, {}, 1);
+  }
+
+  void SpelledSoftmax() {
+    Entry x = Matrix();
+    size_t shares = Spelled(Add("Tanh", {x.id}, {}, 1));
+    if (Below(2) == 0) return;
+    Add("MatMul", {pool_[shares].id, pool_[NewWeight({x.dims.back(), Length()})].id}, {}, 3);
+  }
+
+  void SpelledNormalisation() {
+    Entry x = Matrix();
+    AttrMap last = {{"axes", std::vector<int64_t>{-1}}, {"keepdims", int64_t{1}}};
+    size_t centred = Put(x);
+    if (Below(2) == 0) {
+      size_t mean = Add("ReduceMean", {x.id}, last, x.largest);
+      centred = Add("Sub", {x.id, pool_[mean].id}, {}, std::min(2 * x.largest, kLargest));
+    }
+    TensorId c = pool_[centred].id;
+    size_t variance = Add("ReduceMean", {Made("Mul", {c, c})}, last, 9);
+    size_t root = Add("Sqrt", {Made("Add", {pool_[variance].id, Constant(0.125)})}, {}, 3);
+    size_t y = Add("Div", {c, pool_[root].id}, {}, 9);
+    if (Below(3) == 0) return;
+    double largest = 3 * std::sqrt(static_cast<double>(x.dims.back()));
+    Add("MatMul", {pool_[y].id, pool_[NewWeight({x.dims.back(), Length()})].id}, {}, largest);
+  }
+
+  // Products that read one input and not each other; two of them perhaps as a gate.
+  void SideBySide() {
+    Entry x = Matrix();
+    double largest = x.largest * (1 + std::sqrt(static_cast<double>(x.dims.back())));
+    bool gated = Below(2) == 0;
+    int64_t columns = Length();
+    std::vector<size_t> made;
+    for (int more = 2 + Below(2); more > 0; --more) {
+      int64_t n = gated ? columns : Length();
+      made.push_back(Add("MatMul", {x.id, pool_[NewWeight({x.dims.back(), n})].id}, {}, largest));
+    }
+    if (!gated) return;
+    size_t gate = Add("Sigmoid", {pool_[made[0]].id}, {}, 1);
+    Add("Mul", {pool_[gate].id, pool_[made[1]].id}, {}, pool_[made[1]].largest);
+  }
+
+  void OtherTypes() {
+    Dims dims = {Length(), Length()};
+    auto to = [](const char* type) { return AttrMap{{"to", std::string(type)}}; };
+    switch (Below(3)) {
+      case 0: {  // stored in 16 bits
+        DType narrow = Below(2) == 0 ? DType::kF16 : DType::kBF16;
+        TensorId x = builder_.AddInput(StrCat("half", nodes_), {narrow, Shape(dims)});
+        size_t wide = Add("Cast", {x}, to("f32"), 3);
+        Add("Softmax", {pool_[wide].id}, {{"axis", int64_t{-1}}}, 1);
+        return;
+      }
+      case 1: {  // sums in f64
+        Entry x = Matrix();
+        TensorId wide = Made("Cast", {x.id}, to("f64"));
+        TensorId sum = Made("ReduceSum", {wide},
+                            {{"axes", std::vector<int64_t>{-1}}, {"keepdims", int64_t{1}}});
+        size_t y =
+            Add("Cast", {sum}, to("f32"), x.largest * static_cast<double>(x.dims.back()) / 4);
+        Add("Sub", {x.id, pool_[y].id}, {}, x.largest + pool_[y].largest);
+        return;
+      }
+      default: {  // counts
+        TensorId x = builder_.AddInput(StrCat("count", nodes_), {DType::kI32, Shape(dims)});
+        TensorId y = builder_.AddInput(StrCat("other", nodes_), {DType::kI32, Shape({dims[1]})});
+        TensorId both = Made(Below(2) == 0 ? "Mul" : "Max", {x, y});
+        TensorId sum = Made("ReduceMax", {both},
+                            {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t{1}}});
+        Add("Cast", {Made("Sub", {both, sum})}, to("f32"), 9);
+      }
+    }
+  }
+
   std::mt19937_64 random_;
   GraphBuilder builder_;
+  const bool chains_;
   std::vector<Entry> pool_;
   int nodes_ = 0;
 };
 
 }  // namespace
 
-Graph RandomGraph(uint64_t seed) { return Generator(seed).Run(); }
+Graph RandomGraph(uint64_t seed) { return Generator(seed, /*chains=*/false).Run(); }
+
+Graph RandomChainGraph(uint64_t seed) { return Generator(seed, /*chains=*/true).Run(); }
 
 }  // namespace fusion

@@ -12,4 +12,10 @@ namespace fusion {
 /// agree. Every node has an unique name. Same seed, same graph.
 Graph RandomGraph(uint64_t seed);
 
+/// As RandomGraph, and in it what kernels are made of besides single ops: softmax and normalisation
+/// spelled out, attention with and without scale and with masks of every kind (causal, sliding
+/// window, from an input, finite and infinite), products of one input side by side, gated products,
+/// and parts in f16, bf16, f64 and integers.
+Graph RandomChainGraph(uint64_t seed);
+
 }  // namespace fusion

@@ -72,7 +72,8 @@ inline Plan SamplePlan() {
                   .estimate = estimate,
                   .op_by_op = apart,
                   .bound = "launch",
-                  .tiles = "m:2"},
+                  .tiles = "m:2",
+                  .structure = "0123456789abcdef"},
                  {.kind = GroupKind::kPrepare,
                   .nodes = {2},
                   .label = "Pack",
@@ -80,7 +81,8 @@ inline Plan SamplePlan() {
                   .estimate = estimate,
                   .op_by_op = apart,
                   .bound = "l2",
-                  .tiles = "whole"}};
+                  .tiles = "whole",
+                  .structure = "fedcba9876543210"}};
   plan.device = {.kind = "GPU",
                  .unit = "SM",
                  .explicit_memory = true,

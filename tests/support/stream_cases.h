@@ -280,6 +280,18 @@ inline constexpr StreamCase kStreamCases[] = {
   output %3
 }
 )"},
+    // The sum of every row has its own factor, so the sum of all has none.
+    {"softmax_summed_over_all_rows", 12, Streamed::kRefused, "state-in-reduction", R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %3 = ReduceMax(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Sub(%2, %3) : f32[10,12]  "" @ ""
+  %5 = Exp(%4) : f32[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[0, 1], keepdims=0} : f32[]  "" @ ""
+  output %6
+}
+)"},
     // Tiles right of the diagonal hold nothing.
     {"causal_attention", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
   %0 = input "q" : f32[2,10,4]
@@ -530,6 +542,19 @@ inline constexpr StreamCase kStreamCases[] = {
   %7 = Div(%5, %6) : f64[10,12]  "" @ ""
   %8 = MatMul(%7, %1) : f64[10,6]  "" @ ""
   output %8
+}
+)"},
+    {"exponentials_summed_in_a_wider_type", 12, Streamed::kUpdateThenAggregate, "",
+     R"(graph "g" {
+  %0 = input "q" : f32[10,4]
+  %1 = input "k" : f32[4,12]
+  %2 = MatMul(%0, %1) : f32[10,12]  "" @ ""
+  %3 = ReduceMax(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Sub(%2, %3) : f32[10,12]  "" @ ""
+  %5 = Exp(%4) : f32[10,12]  "" @ ""
+  %6 = Cast(%5) {to="f64"} : f64[10,12]  "" @ ""
+  %7 = ReduceSum(%6) {axes=[1], keepdims=1} : f64[10,1]  "" @ ""
+  output %7
 }
 )"},
     {"softmax_of_the_larger", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {

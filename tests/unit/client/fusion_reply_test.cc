@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "core/wire/plan.h"
+#include "core/wire/plan_lock.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/sample_bundle.h"
+#include "tests/support/sample_lock.h"
 
 namespace fusion {
 namespace {
@@ -42,6 +44,7 @@ v1::PlanFusionResponse SampleReply() {
   dump->set_kind(v1::DUMP_KIND_SMG);
   dump->set_name("group 0");
   dump->set_text("smg {}");
+  EncodeLock(SampleLock(), wire.mutable_lock());
   wire.add_warnings("take care");
   return wire;
 }
@@ -69,6 +72,8 @@ TEST(DecodeReply, KeepsEveryField) {
   EXPECT_EQ(reply->dumps[0].kind, DumpKind::kSmg);
   EXPECT_EQ(reply->dumps[0].name, "group 0");
   EXPECT_EQ(reply->dumps[0].text, "smg {}");
+  ASSERT_NE(reply->lock, nullptr);
+  EXPECT_EQ(DigestOf(*reply->lock), DigestOf(SampleLock()));
   EXPECT_THAT(reply->warnings, ElementsAre("take care"));
 }
 
@@ -101,6 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"kernels[0]", [](auto* w) { w->mutable_kernels(0)->clear_content_sha256(); }},
         Damage{"kernels[0]", [](auto* w) { w->mutable_kernels(0)->set_bytes(-1); }},
         Damage{"plan", [](auto* w) { w->mutable_plan()->mutable_launches(0)->set_kernel(99); }},
+        Damage{"lock: groups[0].choice",
+               [](auto* w) { w->mutable_lock()->mutable_groups(0)->set_choice(9); }},
         Damage{"digest", [](auto* w) { w->clear_plan_key(); }}));
 
 }  // namespace

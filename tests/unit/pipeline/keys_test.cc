@@ -7,6 +7,7 @@
 #include "core/pipeline/plan_key.h"
 #include "core/pipeline/plan_request.h"
 #include "tests/support/field_count.h"
+#include "tests/support/sample_lock.h"
 
 namespace fusion {
 namespace {
@@ -34,7 +35,8 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->high_compute_pressure = true; },
        [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
        [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
-       [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; }},
+       [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
+       [](PlanKeyParts* p) { p->lock = "12ab"; }},
       PlanKey);
 }
 
@@ -73,6 +75,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       },
       [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },
+      [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};
   for (size_t i = 0; i < flips.size(); ++i) {

@@ -7,13 +7,9 @@
 #include <future>
 #include <map>
 
-#include "core/cache/memory_store.h"
 #include "core/onnx/reference_weights.h"
 #include "tests/models/models.h"
-#include "tests/support/capturing_logger.h"
-#include "tests/support/fake_clock.h"
-#include "tests/support/fake_toolchain.h"
-#include "tests/support/fake_worker.h"
+#include "tests/support/pipeline_fixture.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {
@@ -24,54 +20,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-class FusionPipelineTest : public testing::Test {
- protected:
-  FusionPipelineTest()
-      : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
-        store_(int64_t{64} << 20, logger_),
-        workers_({.workers = 2}, toolchain_,
-                 std::make_unique<FakeStarter>([this](const CompileJob& job) {
-                   ++compiled_;
-                   while (gate_closed_) std::this_thread::yield();
-                   return decide_ ? decide_(job) : FakeAct::kCompile;
-                 }),
-                 logger_, worker_clock_),
-        pipeline_({}, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_) {}
-
-  ~FusionPipelineTest() override {
-    gate_closed_ = false;
-    workers_.Stop(std::chrono::seconds(30));
-  }
-
-  static PlanRequest Request(std::string_view model) {
-    PlanRequest request;
-    request.source.onnx_model = model;
-    request.target.isa = "avx2";
-    return request;
-  }
-
-  absl::StatusOr<PlanReply> Send(const PlanRequest& request) {
-    return pipeline_.PlanFusion(request, patient_);
-  }
-  PlanReply Ask(const PlanRequest& request) {
-    absl::StatusOr<PlanReply> reply = Send(request);
-    EXPECT_TRUE(reply.ok()) << reply.status();
-    return reply.ok() ? *std::move(reply) : PlanReply{};
-  }
-
-  CancelToken patient_;
-  std::atomic<int> compiled_{0};
-  std::atomic<bool> gate_closed_{false};
-  std::function<FakeAct(const CompileJob&)> decide_;
-  CapturingLogger logger_;
-  FakeTools tools_;
-  FakeClock worker_clock_;
-  Toolchain toolchain_;
-  MemoryStore store_;
-  WorkerPool workers_;
-  FusionPipeline pipeline_;
-};
 
 std::vector<std::string> StageNames(const PlanReply& reply) {
   std::vector<std::string> names;

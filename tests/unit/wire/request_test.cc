@@ -9,6 +9,7 @@
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/message_checks.h"
+#include "tests/support/sample_lock.h"
 
 namespace fusion {
 namespace {
@@ -47,7 +48,8 @@ PlanOptions SampleOptions() {
               bias { factor: 2 }
             })",
                                   "sample")
-                       .value()};
+                       .value(),
+          .lock = std::make_shared<const PlanLock>(SampleLock())};
 }
 
 TEST(WireTarget, EveryFieldTravels) {
@@ -110,6 +112,8 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
   EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
+  ASSERT_NE(back.lock, nullptr);
+  EXPECT_EQ(DigestOf(*back.lock), DigestOf(SampleLock()));
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
   EXPECT_EQ(back.hints.compute_pressure, 0.75);
   EXPECT_EQ(back.hints.batch_size, 4);
@@ -119,6 +123,7 @@ TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
   PlanOptions options = DecodeOptions({}, {}).value();
   EXPECT_EQ(options.fusion, FusionMode::kFused);
   EXPECT_EQ(options.numerics, Numerics::kFp32Accumulate);
+  EXPECT_EQ(options.lock, nullptr);
   EXPECT_EQ(FromWire(v1::PLAN_MODE_UNSPECIFIED).value(), PlanMode::kCompile);
 }
 
@@ -142,6 +147,13 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.mutable_rules()->add_rules()->set_name("r");
   EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
               HasSubstr("options.rules: rules[0] \"r\": action: missing"));
+  wire.Clear();
+  EncodeOptions(SampleOptions(), &wire, &hints);
+  hints.Clear();
+  wire.mutable_lock()->mutable_groups(0)->set_choice(7);
+  absl::Status lock = DecodeOptions(wire, hints).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(lock)) << lock;
+  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..1"));
 }
 
 TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {

@@ -1,0 +1,56 @@
+#include "core/bundle/plan_lock.h"
+
+namespace fusion {
+namespace {
+
+void Add(std::string_view label, const std::optional<Digest>& digest, FieldHasher* h) {
+  h->Add(label, digest.has_value() ? BytesOf(*digest) : std::string_view());
+}
+
+void Add(const LockedCut& cut, FieldHasher* h) {
+  h->Add("grid", static_cast<int64_t>(cut.grid.size()));
+  for (const LockedTile& t : cut.grid) h->Add("dim", t.dim).Add("tile", t.tile);
+  if (cut.streamed.has_value()) {
+    h->Add("streamed", cut.streamed->dim).Add("tile", cut.streamed->tile);
+  }
+  h->Add("products", static_cast<int64_t>(cut.products.size()));
+  for (const LockedProduct& p : cut.products) {
+    h->Add("op", p.op).Add("swap", p.swap).Add("rows", p.rows).Add("columns", p.columns);
+    h->Add("stage_rows", p.stage_rows);
+  }
+  if (cut.split.has_value()) h->Add("split", cut.split->dim).Add("parts", cut.split->tile);
+  h->Add("phases", static_cast<int64_t>(cut.phases.size()));
+  for (const LockedCut& phase : cut.phases) Add(phase, h);
+}
+
+}  // namespace
+
+Digest DigestOf(const PlanLock& lock) {
+  FieldHasher h;
+  h.Add("planner", lock.planner_version).Add("codegen", lock.codegen_version);
+  h.Add("target", lock.target).Add("graph", BytesOf(lock.graph));
+  Add("device", lock.device, &h);
+  h.Add("fusion", static_cast<int64_t>(lock.fusion));
+  h.Add("numerics", static_cast<int64_t>(lock.numerics));
+  h.Add("groups", static_cast<int64_t>(lock.groups.size()));
+  for (const LockedGroup& group : lock.groups) {
+    h.Add("choice", group.choice).Add("ops", static_cast<int64_t>(group.ops.size()));
+    for (int op : group.ops) h.Add("op", op);
+  }
+  h.Add("choices", static_cast<int64_t>(lock.choices.size()));
+  for (const LockedChoice& choice : lock.choices) {
+    h.Add("parts", static_cast<int64_t>(choice.parts.size()));
+    for (const LockedCut& cut : choice.parts) Add(cut, &h);
+  }
+  h.Add("kernels", static_cast<int64_t>(lock.kernels.size()));
+  for (const LockedKernel& kernel : lock.kernels) {
+    h.Add("label", kernel.label);
+    Add("schedule", kernel.schedule, &h);
+    Add("source", kernel.source, &h);
+    Add("key", kernel.key, &h);
+  }
+  Add("plan", lock.plan, &h);
+  return h.Finish();
+}
+
+}  // namespace fusion

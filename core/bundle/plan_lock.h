@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/bundle/options.h"
+
+namespace fusion {
+
+/// A tile length of a dim of a kernel, by the name that the dim has in its schedule.
+struct LockedTile {
+  std::string dim;
+  int64_t tile = 1;
+};
+
+/// How one matrix product of a kernel is blocked.
+struct LockedProduct {
+  int op = 0;  // position in the space-mapping graph of the ops
+  bool swap = false;
+  int rows = 1;  // of the register block
+  int columns = 1;
+  bool stage_rows = false;
+};
+
+/// What is left to decide of a kernel once its ops are known; everything else follows.
+struct LockedCut {
+  std::vector<LockedTile> grid;         // parallel blocks, last dim fastest
+  std::optional<LockedTile> streamed;   // the dim streamed through a block
+  std::vector<LockedProduct> products;  // every product once
+  /// A reduced dim that is split, `tile` the number of its parts. Then nothing of the above is set,
+  /// and `phases` has two: the parts, their merge.
+  std::optional<LockedTile> split;
+  std::vector<LockedCut> phases;
+};
+
+/// A kernel's cut; of several sets of ops side by side in one launch one cut each.
+struct LockedChoice {
+  std::vector<LockedCut> parts;  // at least one
+};
+
+struct LockedGroup {
+  std::vector<int> ops;  // positions in the program (`fusionctl show MODEL program`), ascending
+  int choice = 0;        // position in PlanLock::choices
+};
+
+/// What became of a kernel. A digest that is not there is not compared.
+struct LockedKernel {
+  std::string label;               // for people; not compared
+  std::optional<Digest> schedule;  // SHA-256 of its text
+  std::optional<Digest> source;    // SHA-256 of its text; none: no code generator
+  std::optional<Digest> key;       // of the kernel
+};
+
+/// A plan pinned: the decisions that planning a graph again shall take, and what must come out of
+/// it. Versions and device are told where the outcome differs; they decide nothing.
+struct PlanLock {
+  int planner_version = 0;
+  int codegen_version = 0;
+  std::string target;            // device spec name
+  std::optional<Digest> device;  // SHA-256 of DeviceSpec::KeyText
+  Digest graph;                  // SHA-256 of CanonicalGraph::key_text
+  FusionMode fusion = FusionMode::kFused;
+  Numerics numerics = Numerics::kFp32Accumulate;
+  std::vector<LockedGroup> groups;  // in the order in which they run
+  std::vector<LockedChoice> choices;
+  std::vector<LockedKernel> kernels;  // by Plan::kernels; none: not compared
+  std::optional<Digest> plan;         // of what a run of the plan depends on
+};
+
+/// Names everything in a lock: equal digests, equal locks.
+Digest DigestOf(const PlanLock& lock);
+
+}  // namespace fusion

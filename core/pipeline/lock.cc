@@ -1,0 +1,108 @@
+#include "core/pipeline/lock.h"
+
+#include "core/wire/plan.h"
+
+namespace fusion {
+namespace {
+
+// Digests are told by so many digits.
+constexpr size_t kShown = 12;
+
+std::string Short(const std::optional<Digest>& digest) {
+  return digest.has_value() ? digest->ToHex().substr(0, kShown) : "none";
+}
+
+std::string Versions(const PlanLock& lock) {
+  return StrCat("planner ", lock.planner_version, ", code generator ", lock.codegen_version, ", ",
+                lock.target, " ", Short(lock.device));
+}
+
+absl::Status Differ(std::string_view what, const std::optional<Digest>& wanted,
+                    const std::optional<Digest>& made, const PlanLock& lock,
+                    const PlanLock& outcome) {
+  return FailedPrecondition(what, " is ", Short(made), ", the lock wants ", Short(wanted),
+                            "; the lock was made by ", Versions(lock), "; this is ",
+                            Versions(outcome));
+}
+
+}  // namespace
+
+Digest ExecutableDigest(const Plan& plan) {
+  Plan bare = plan;
+  for (PlanGroup& group : bare.groups) {
+    group = {
+        .kind = group.kind, .nodes = std::move(group.nodes), .label = {}, .kernel = group.kernel};
+  }
+  bare.totals = {};
+  bare.op_by_op = {};
+  bare.device = {};
+  bare.fallbacks.clear();
+  return Sha256(PlanToBytes(bare));
+}
+
+PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels) {
+  FUSION_CHECK(work.graph_sha256.has_value(), "a lock names the graph that it is of");
+  PlanLock lock{.planner_version = kPlannerVersion,
+                .codegen_version = kernels.codegen_version,
+                .target = work.device.name,
+                .device = Sha256(work.device.KeyText()),
+                .graph = *work.graph_sha256,
+                .fusion = work.options.fusion,
+                .numerics = work.options.numerics,
+                .groups = {},
+                .choices = model.choices,
+                .kernels = {},
+                .plan = ExecutableDigest(model.plan)};
+  for (size_t g = 0; g < model.groups.size(); ++g) {
+    if (model.groups[g].empty()) continue;  // packs a weight: follows from the kernels that read it
+    lock.groups.push_back({.ops = model.groups[g], .choice = model.choice_of[g]});
+  }
+  for (const CompileJob& job : kernels.jobs) {
+    LockedKernel kernel{.label = job.label, .schedule = Sha256(job.schedule)};
+    if (!job.source.empty()) kernel.source = Sha256(job.source);
+    kernel.key = job.key;
+    lock.kernels.push_back(std::move(kernel));
+  }
+  return lock;
+}
+
+absl::Status BlameVersions(const absl::Status& status, const Work& work, int codegen_version) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  const PlanLock& lock = *work.options.lock;
+  PlanLock ours{.planner_version = kPlannerVersion,
+                .codegen_version = codegen_version,
+                .target = work.device.name,
+                .device = Sha256(work.device.KeyText())};
+  bool same_device = !lock.device.has_value() || lock.device == ours.device;
+  if (same_device && lock.planner_version == ours.planner_version) return status;
+  return FailedPrecondition(Message(status), "; the lock was made by ", Versions(lock),
+                            "; this is ", Versions(ours));
+}
+
+absl::Status CheckLock(const PlanLock& wanted, const PlanLock& made) {
+  if (!wanted.kernels.empty() && wanted.kernels.size() != made.kernels.size()) {
+    return FailedPrecondition("lock.kernels: the lock has ", wanted.kernels.size(),
+                              ", its groups and cuts give ", made.kernels.size(),
+                              "; the lock was made by ", Versions(wanted), "; this is ",
+                              Versions(made));
+  }
+  for (size_t k = 0; k < wanted.kernels.size(); ++k) {
+    const LockedKernel& a = wanted.kernels[k];
+    const LockedKernel& b = made.kernels[k];
+    const std::string where = StrCat("lock.kernels[", k, "] (", b.label, "): ");
+    using Member = std::optional<Digest> LockedKernel::*;
+    for (auto [field, digest] :
+         {std::pair<const char*, Member>{"schedule_sha256", &LockedKernel::schedule},
+          {"source_sha256", &LockedKernel::source},
+          {"kernel_key", &LockedKernel::key}}) {
+      if (!(a.*digest).has_value() || a.*digest == b.*digest) continue;
+      return Differ(StrCat(where, field), a.*digest, b.*digest, wanted, made);
+    }
+  }
+  if (wanted.plan.has_value() && wanted.plan != made.plan) {
+    return Differ("lock.plan_sha256: the plan", wanted.plan, made.plan, wanted, made);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

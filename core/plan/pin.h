@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "core/bundle/plan_lock.h"
+#include "core/plan/evaluator.h"
+#include "core/schedule/lower.h"
+
+namespace fusion {
+
+/// The dim of that name, which `field` of a lock gives: InvalidArgument, naming both, if there is
+/// none.
+absl::StatusOr<DimId> DimOf(std::string_view field, const std::string& name, const Smg& smg);
+
+/// A choice in words that a lock can hold.
+LockedCut CutOf(const FusionGroup& group, const Choice& choice);
+
+/// Inverse of CutOf, for a cut that nobody vouches for: InvalidArgument, naming the field, if it
+/// does not fit the group or the device (CheckChoice).
+absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
+                                  const DeviceSpec& device, bool bitwise);
+
+/// The groups of `lock`, which nobody vouches for, in its order; `evaluator` then has the choices
+/// of the lock for them. InvalidArgument, naming the field ("lock.groups[3].ops[1]: ..."), unless
+/// they hold every loop op of the evaluator's program once, run one after the other, and have
+/// schedules.
+absl::StatusOr<std::vector<std::vector<LoopId>>> PinGroups(const PlanLock& lock,
+                                                           GroupEvaluator* evaluator);
+
+}  // namespace fusion

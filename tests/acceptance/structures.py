@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""How many structurally distinct fusions plans have: groups of one structure hash count once (core/smg/structure.h).
+
+    tests/acceptance/structures.py [--json] [FILE ...]
+
+FILE: what `fusionctl plan --json` or `fusionctl explain --json` printed, or a model (.onnx), which is planned here. Without
+files every model of the generator (fusion-modelgen --list) is. Groups that run once, on weights alone, do not count, nor
+do groups of one node: the first figure is of groups of two or more nodes, the second one of those of one node too, whose
+node is several ops."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import tempfile
+
+from common import BIN, ctl, run
+
+
+def generated(work):
+    """Every model of the generator, written below `work`."""
+    listed = run(BIN / "fusion-modelgen", "--list").stdout
+    for line in listed.splitlines():
+        if not line or line[0].isspace():
+            continue
+        name = line.split()[0]
+        path = pathlib.Path(work) / f"{name}.onnx"
+        if subprocess.run([BIN / "fusion-modelgen", name, "--out", path], capture_output=True).returncode == 0:
+            yield path
+            path.unlink()
+
+
+def plan_of(path):
+    """The object that fusionctl prints of a plan."""
+    if path.suffix == ".onnx":
+        return ctl("plan", path, "--plan-only")[1]
+    return json.loads(path.read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    found = {}  # by hash: the first group that has it, and models it is in
+    with tempfile.TemporaryDirectory() as work:
+        for path in arguments.files or generated(work):
+            for group in plan_of(path)["groups"]:
+                if group["kind"] == "prepare" or not group["structure"]:
+                    continue
+                entry = found.setdefault(group["structure"], {"ops": group["ops"], "nodes": 0, "models": []})
+                entry["nodes"] = max(entry["nodes"], len(group["nodes"]))
+                if path.stem not in entry["models"]:
+                    entry["models"].append(path.stem)
+    fusions = {key: entry for key, entry in found.items() if entry["nodes"] > 1}
+    if arguments.json:
+        print(json.dumps({"distinct": len(fusions), "with_single_nodes": len(found), "structures": found}, indent=2))
+        return
+    for key, entry in sorted(fusions.items(), key=lambda item: -len(item[1]["models"])):
+        print(f"{key}  {entry['ops'][:80]:<80}  {', '.join(entry['models'])}")
+    print(f"{len(fusions)} structurally distinct fusions of two or more nodes; {len(found)} with those of one node")
+
+
+if __name__ == "__main__":
+    main()

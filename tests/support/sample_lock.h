@@ -1,0 +1,33 @@
+#pragma once
+
+#include "core/bundle/plan_lock.h"
+
+namespace fusion {
+
+/// A lock that says something in every field. It fits no graph.
+inline PlanLock SampleLock() {
+  LockedCut whole{
+      .grid = {{"m", 16}, {"n", 64}},
+      .streamed = LockedTile{"k", 128},
+      .products = {{.op = 1, .swap = true, .rows = 6, .columns = 16, .stage_rows = true}}};
+  LockedCut beside{.grid = {{"d0", 8}}, .streamed = {}, .products = {}};
+  LockedCut split;
+  split.split = LockedTile{"n", 8};
+  split.phases = {whole, beside};
+  return {.planner_version = 3,
+          .codegen_version = 4,
+          .target = "generic-avx2",
+          .device = Sha256("device"),
+          .graph = Sha256("graph"),
+          .fusion = FusionMode::kOpByOp,
+          .numerics = Numerics::kBitwise,
+          .groups = {{.ops = {0, 2, 3}, .choice = 1}, {.ops = {1}, .choice = 0}},
+          .choices = {{.parts = {whole}}, {.parts = {whole, beside}}, {.parts = {split}}},
+          .kernels = {{.label = "MatMul+Relu",
+                       .schedule = Sha256("schedule"),
+                       .source = Sha256("source"),
+                       .key = Sha256("key")}},
+          .plan = Sha256("plan")};
+}
+
+}  // namespace fusion

@@ -1,0 +1,172 @@
+#include "core/wire/plan_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "core/bundle/options.h"
+#include "fusion/v1/plan_lock.pb.h"
+#include "tests/support/message_checks.h"
+#include "tests/support/sample_lock.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+v1::PlanLock SampleWire() {
+  v1::PlanLock wire;
+  EncodeLock(SampleLock(), &wire);
+  return wire;
+}
+
+TEST(WireLock, EveryFieldTravels) {
+  // The version is the wire's own.
+  EXPECT_EQ(FieldCount<PlanLock>() + 1, WireFieldCount<v1::PlanLock>());
+  EXPECT_EQ(FieldCount<LockedKernel>(), WireFieldCount<v1::LockedKernel>());
+  EXPECT_EQ(FieldCount<LockedGroup>(), WireFieldCount<v1::LockedGroup>());
+  EXPECT_EQ(FieldCount<LockedChoice>(), WireFieldCount<v1::LockedChoice>());
+  EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>());
+  EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
+  EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
+  EXPECT_THAT(UnsetFields(SampleWire()), IsEmpty());
+  PlanLock back = DecodeLock(SampleWire()).value();
+  EXPECT_EQ(DigestOf(back), DigestOf(SampleLock()));
+  v1::PlanLock again;
+  EncodeLock(back, &again);
+  EXPECT_EQ(TextOf(again), TextOf(SampleWire()));
+}
+
+TEST(WireLock, TextReadsBackAndIsDeterministic) {
+  std::string text = LockToText(SampleLock());
+  EXPECT_EQ(text, LockToText(SampleLock()));
+  EXPECT_THAT(text, HasSubstr("  ops: [0, 2, 3]\n"));
+  EXPECT_THAT(text, HasSubstr("    grid {\n      dim: \"m\"\n      tile: 16\n    }\n"));
+  PlanLock back = LockFromText(text).value();
+  EXPECT_EQ(DigestOf(back), DigestOf(SampleLock()));
+  EXPECT_EQ(LockToText(back), text);
+}
+
+TEST(WireLock, DigestsMayBeLeftOut) {
+  PlanLock lock = SampleLock();
+  lock.device = std::nullopt;
+  lock.plan = std::nullopt;
+  lock.kernels[0] = {.label = "MatMul", .schedule = {}, .source = {}, .key = {}};
+  PlanLock back = LockFromText(LockToText(lock)).value();
+  EXPECT_FALSE(back.plan.has_value());
+  EXPECT_FALSE(back.kernels[0].schedule.has_value());
+  EXPECT_EQ(DigestOf(back), DigestOf(lock));
+}
+
+TEST(WireLock, TextThatIsNoneSaysWhere) {
+  absl::Status status = LockFromText("version: 1\ngroups { ops: x }\n").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("line 2"));
+  EXPECT_THAT(std::string(Message(LockFromText("knots: 1\n").status())), HasSubstr("knots"));
+  EXPECT_THAT(std::string(Message(LockFromText("").status())), HasSubstr("version: 0"));
+}
+
+TEST(WireLock, HostileFieldsAreNamed) {
+  const std::pair<std::function<void(v1::PlanLock*)>, const char*> kCases[] = {
+      {[](v1::PlanLock* l) { l->set_version(2); }, "version: 2; this build reads 1"},
+      {[](v1::PlanLock* l) { l->set_planner_version(-1); }, "planner_version: -1"},
+      {[](v1::PlanLock* l) { l->set_codegen_version(-1); }, "codegen_version: -1"},
+      {[](v1::PlanLock* l) { l->set_target(std::string(5000, 'x')); }, "target: 5000 bytes"},
+      {[](v1::PlanLock* l) { l->set_device_sha256("12"); }, "device_sha256: \"12\"; expected 64"},
+      {[](v1::PlanLock* l) { l->set_graph_sha256(std::string(64, 'Z')); }, "graph_sha256: \"ZZ"},
+      {[](v1::PlanLock* l) { l->clear_graph_sha256(); }, "graph_sha256: missing"},
+      {[](v1::PlanLock* l) { l->set_fusion(static_cast<v1::FusionMode>(9)); }, "fusion: unknown"},
+      {[](v1::PlanLock* l) { l->set_numerics(static_cast<v1::Numerics>(9)); }, "numerics: unknown"},
+      {[](v1::PlanLock* l) { l->mutable_groups(1)->clear_ops(); },
+       "groups[1].ops: 0 entries; expected 1"},
+      {[](v1::PlanLock* l) { l->mutable_groups(1)->set_ops(0, -1); }, "groups[1].ops[0]: -1"},
+      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_ops(1, 0); },
+       "groups[0].ops[1]: 0; expected positions of loop ops, ascending"},
+      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(2); },
+       "groups[0].choice: 2; expected 0..1"},
+      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(-1); }, "groups[0].choice: -1"},
+      {[](v1::PlanLock* l) { l->mutable_choices(0)->clear_parts(); }, "choices[0].parts: 0"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(1)->mutable_parts(1)->mutable_grid(0)->set_tile(0);
+       },
+       "choices[1].parts[1].grid[0].tile: 0"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(0)->mutable_parts(0)->mutable_grid(0)->set_dim(std::string(999, 'd'));
+       },
+       "choices[0].parts[0].grid[0].dim: 999 bytes"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(0)->mutable_parts(0)->mutable_streamed()->set_tile(-5);
+       },
+       "choices[0].parts[0].streamed.tile: -5"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(0)->mutable_parts(0)->mutable_products(0)->set_op(-1);
+       },
+       "choices[0].parts[0].products[0].op: -1"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(0)->mutable_parts(0)->mutable_products(0)->set_rows(0);
+       },
+       "choices[0].parts[0].products[0].rows: 0"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(0)->mutable_parts(0)->mutable_products(0)->set_columns(1 << 20);
+       },
+       "choices[0].parts[0].products[0].columns: 1048576"},
+      {[](v1::PlanLock* l) { l->mutable_kernels(0)->set_schedule_sha256("x"); },
+       "kernels[0].schedule_sha256: \"x\""},
+      {[](v1::PlanLock* l) { l->mutable_kernels(0)->set_source_sha256("x"); },
+       "kernels[0].source_sha256: \"x\""},
+      {[](v1::PlanLock* l) { l->mutable_kernels(0)->set_kernel_key("x"); },
+       "kernels[0].kernel_key: \"x\""},
+      {[](v1::PlanLock* l) { l->set_plan_sha256("x"); }, "plan_sha256: \"x\""},
+  };
+  for (const auto& [damage, message] : kCases) {
+    v1::PlanLock wire = SampleWire();
+    damage(&wire);
+    absl::Status status = DecodeLock(wire).status();
+    EXPECT_FALSE(status.ok()) << message;
+    EXPECT_THAT(std::string(Message(status)), HasSubstr(message));
+  }
+}
+
+TEST(PlanLock, EveryFieldReachesItsDigest) {
+  const std::vector<std::function<void(PlanLock*)>> flips = {
+      [](PlanLock* l) { l->planner_version = 9; },
+      [](PlanLock* l) { l->codegen_version = 9; },
+      [](PlanLock* l) { l->target = "x"; },
+      [](PlanLock* l) { l->device = std::nullopt; },
+      [](PlanLock* l) { l->graph = Sha256("x"); },
+      [](PlanLock* l) { l->fusion = FusionMode::kFused; },
+      [](PlanLock* l) { l->numerics = Numerics::kFast; },
+      [](PlanLock* l) { l->groups[0].ops[2] = 4; },
+      [](PlanLock* l) { l->groups[0].choice = 0; },
+      [](PlanLock* l) { l->groups.pop_back(); },
+      [](PlanLock* l) { l->choices.pop_back(); },
+      [](PlanLock* l) { l->choices[1].parts.pop_back(); },
+      [](PlanLock* l) { l->choices[0].parts[0].grid[0].dim = "x"; },
+      [](PlanLock* l) { l->choices[0].parts[0].grid[0].tile = 1; },
+      [](PlanLock* l) { l->choices[0].parts[0].streamed = std::nullopt; },
+      [](PlanLock* l) { l->choices[0].parts[0].streamed->tile = 1; },
+      [](PlanLock* l) { l->choices[0].parts[0].products[0].op = 9; },
+      [](PlanLock* l) { l->choices[0].parts[0].products[0].swap = false; },
+      [](PlanLock* l) { l->choices[0].parts[0].products[0].rows = 9; },
+      [](PlanLock* l) { l->choices[0].parts[0].products[0].columns = 9; },
+      [](PlanLock* l) { l->choices[0].parts[0].products[0].stage_rows = false; },
+      [](PlanLock* l) { l->kernels[0].label = "x"; },
+      [](PlanLock* l) { l->kernels[0].schedule = std::nullopt; },
+      [](PlanLock* l) { l->kernels[0].source = std::nullopt; },
+      [](PlanLock* l) { l->kernels[0].key = std::nullopt; },
+      [](PlanLock* l) { l->kernels.clear(); },
+      [](PlanLock* l) { l->plan = std::nullopt; },
+  };
+  std::set<Digest> digests = {DigestOf(SampleLock())};
+  for (size_t i = 0; i < flips.size(); ++i) {
+    PlanLock lock = SampleLock();
+    flips[i](&lock);
+    EXPECT_TRUE(digests.insert(DigestOf(lock)).second) << "flip " << i;
+  }
+}
+
+}  // namespace
+}  // namespace fusion
