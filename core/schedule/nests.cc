@@ -390,6 +390,7 @@ class Planner {
       case Root::kProduct:
         n.products.push_back(root.op);
         product_nest_[at] = nest;
+        if (IsState(root.op)) ready_[at] = nest;
         break;
       case Root::kReduce:
         n.reduce.push_back(root.op);

@@ -429,7 +429,8 @@ class Generator {
   size_t Spelled(size_t x) {
     AttrMap last = {{"axes", std::vector<int64_t>{-1}}, {"keepdims", int64_t{1}}};
     size_t largest = Add("ReduceMax", {pool_[x].id}, last, 8);
-    // Nothing else reads it: whether an element is 0 hangs on rounding, and 0 times infinity is NaN.
+    // Nothing else reads it: whether an element is 0 hangs on rounding, and 0 times infinity is
+    // NaN.
     TensorId below = Made("Sub", {pool_[x].id, pool_[largest].id});
     size_t powers = Add("Exp", {below}, {}, 1);
     size_t sum = Add("ReduceSum", {pool_[powers].id}, last, 24);
