@@ -114,7 +114,9 @@ Course Leaves::CourseOf(const Expr& e) {
       return HasState(e.arg(0)) ? scaled(of(0), constant_sign(1)) : scaled(of(1), constant_sign(0));
     case ScalarOp::kDiv:
       if (!HasState(e.arg(1))) return scaled(of(0), constant_sign(1));
-      if (HasState(e.arg(0)) || !IsNonNegative(e.arg(1))) return Course::kUnknown;
+      if (HasState(e.arg(0)) || !IsNonNegative(e.arg(1)) || BeginsBelowZero(e.arg(1))) {
+        return Course::kUnknown;
+      }
       return scaled(Opposite(of(1)), constant_sign(0));
     case ScalarOp::kMax:
     case ScalarOp::kMin:
@@ -131,10 +133,20 @@ Course Leaves::CourseOf(const Expr& e) {
     case ScalarOp::kCast:
       return of(0);
     case ScalarOp::kReciprocal:
-      return IsNonNegative(e.arg(0)) ? Opposite(of(0)) : Course::kUnknown;
+      return IsNonNegative(e.arg(0)) && !BeginsBelowZero(e.arg(0)) ? Opposite(of(0))
+                                                                   : Course::kUnknown;
     default:
       return Course::kUnknown;
   }
+}
+
+bool Leaves::BeginsBelowZero(const Expr& e) const {
+  bool found = false;
+  e.VisitOnce([&](const Expr& n) {
+    found |= n.op() == ScalarOp::kInput && leaf(n.index()).kind == Leaf::kState &&
+             leaf(n.index()).monoid == "max";
+  });
+  return found;
 }
 
 bool Leaves::IsBoundedAbove(const Expr& e) {

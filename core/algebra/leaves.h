@@ -61,6 +61,9 @@ class Leaves {
   bool IsNonNegative(const Expr& e);
   /// Of an expression of states and fixed leaves.
   Course CourseOf(const Expr& e);
+  /// True if a maximum occurs in `e`, which begins far below every element: where a reciprocal has
+  /// its pole it does not keep its course.
+  bool BeginsBelowZero(const Expr& e) const;
   /// True if an expression never exceeds some number, using that no element exceeds its maximum.
   bool IsBoundedAbove(const Expr& e);
   /// True if two expressions are equal as numbers.

@@ -461,6 +461,12 @@ Expr StreamBuilder::Delta(int centre) {
   DType type = f.now_leaf.type();
   Expr first = Expr::Binary(ScalarOp::kNe, Expr::Cast(is_first_, type), Expr::Const(type, 0));
   Expr delta = Expr::Select(first, Expr::Const(type, 0), f.now_leaf - f.before_leaf);
+  // Where a mask hid all that came before, the centre was 0 / 0 and nothing was taken from it.
+  Expr lowest = Expr::Const(type, LowestOf(type));
+  Expr most = Expr::Const(type, -LowestOf(type));
+  Expr finite = Expr::Binary(ScalarOp::kAnd, Expr::Binary(ScalarOp::kLe, f.before_leaf, most),
+                             Expr::Binary(ScalarOp::kGe, f.before_leaf, lowest));
+  delta = Expr::Select(finite, delta, Expr::Const(type, 0));
   Expr leaf = Known(Emit(delta, "Change", kInside, {}), type);
   deltas_.emplace(centre, leaf);
   return leaf;

@@ -470,6 +470,72 @@ inline constexpr StreamCase kStreamCases[] = {
   output %6
 }
 )"},
+    // The linear moment moves with the same change of the centre as the one it is part of.
+    {"squares_with_their_own_sum", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Mul(%2, %2) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = Add(%3, %4) : f32[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %6
+}
+)"},
+    // A product is a partial result of which others are made.
+    {"centred_by_a_product", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "w" : f32[12,1]
+  %2 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = Add(%0, %2) : f32[10,12]  "" @ ""
+  %4 = MatMul(%3, %1) : f32[10,1]  "" @ ""
+  %5 = Sub(%3, %4) : f32[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %6
+}
+)"},
+    // Before a mask lets something through, the mean is 0 / 0.
+    {"masked_variance", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "mask" : bool[10,12]
+  %2 = const "" : f32[] {0}
+  %3 = Where(%1, %0, %2) : f32[10,12]  "" @ ""
+  %4 = Cast(%1) {to="f32"} : f32[10,12]  "" @ ""
+  %5 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = ReduceSum(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %7 = Div(%5, %6) : f32[10,1]  "" @ ""
+  %8 = Sub(%0, %7) : f32[10,12]  "" @ ""
+  %9 = Mul(%8, %8) : f32[10,12]  "" @ ""
+  %10 = Where(%1, %9, %2) : f32[10,12]  "" @ ""
+  %11 = ReduceSum(%10) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %11
+}
+)"},
+    // Bounded scores, of which all may be far below 0.
+    {"attention_of_saturated_scores", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "v" : f32[12,6]
+  %2 = const "" : f32[] {200}
+  %3 = Tanh(%0) : f32[10,12]  "" @ ""
+  %4 = Mul(%3, %2) : f32[10,12]  "" @ ""
+  %5 = Softmax(%4) {axis=-1} : f32[10,12]  "" @ ""
+  %6 = MatMul(%5, %1) : f32[10,6]  "" @ ""
+  output %6
+}
+)"},
+    // A reciprocal does not keep its course past its pole.
+    {"exponential_of_reciprocals", 12, Streamed::kRefused, "unbounded-update", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = Abs(%0) : f32[10,12]  "" @ ""
+  %2 = Reciprocal(%1) : f32[10,12]  "" @ ""
+  %3 = ReduceMax(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Reciprocal(%3) : f32[10,1]  "" @ ""
+  %5 = Sub(%4, %2) : f32[10,12]  "" @ ""
+  %6 = Exp(%5) : f32[10,12]  "" @ ""
+  %7 = ReduceSum(%6) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %7
+}
+)"},
     {"quantise_gemm", 12, Streamed::kRefused, "rounding", R"(graph "g" {
   %0 = input "x" : f32[10,4]
   %1 = weight "w" : f32[4,12]
@@ -574,7 +640,7 @@ inline constexpr StreamCase kStreamCases[] = {
 }
 )"},
     // Separable, but before the first tile the maximum of exponentials has no logarithm.
-    {"temperature_of_shares", 12, Streamed::kRefused, "not-total", R"(graph "g" {
+    {"temperature_of_shares", 12, Streamed::kRefused, "unbounded-update", R"(graph "g" {
   %0 = input "x" : f32[10,12]
   %1 = Exp(%0) : f32[10,12]  "" @ ""
   %2 = ReduceMax(%1) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
