@@ -14,8 +14,8 @@
 namespace fusion {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 v1::PlanLock SampleWire() {
   v1::PlanLock wire;
@@ -29,10 +29,12 @@ TEST(WireLock, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<LockedKernel>(), WireFieldCount<v1::LockedKernel>());
   EXPECT_EQ(FieldCount<LockedGroup>(), WireFieldCount<v1::LockedGroup>());
   EXPECT_EQ(FieldCount<LockedChoice>(), WireFieldCount<v1::LockedChoice>());
-  EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>());
+  // Split and phases are one message; a cut that has it has nothing else.
+  EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>() + 1);
   EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
   EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
-  EXPECT_THAT(UnsetFields(SampleWire()), IsEmpty());
+  EXPECT_THAT(UnsetFields(SampleWire()), ElementsAre("choices.parts.split"));
+  EXPECT_TRUE(SampleWire().choices(2).parts(0).has_split());
   PlanLock back = DecodeLock(SampleWire()).value();
   EXPECT_EQ(DigestOf(back), DigestOf(SampleLock()));
   v1::PlanLock again;
@@ -85,8 +87,8 @@ TEST(WireLock, HostileFieldsAreNamed) {
       {[](v1::PlanLock* l) { l->mutable_groups(1)->set_ops(0, -1); }, "groups[1].ops[0]: -1"},
       {[](v1::PlanLock* l) { l->mutable_groups(0)->set_ops(1, 0); },
        "groups[0].ops[1]: 0; expected positions of loop ops, ascending"},
-      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(2); },
-       "groups[0].choice: 2; expected 0..1"},
+      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(3); },
+       "groups[0].choice: 3; expected 0..2"},
       {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(-1); }, "groups[0].choice: -1"},
       {[](v1::PlanLock* l) { l->mutable_choices(0)->clear_parts(); }, "choices[0].parts: 0"},
       {[](v1::PlanLock* l) {

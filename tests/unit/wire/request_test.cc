@@ -104,7 +104,8 @@ TEST(WireOptions, EveryFieldTravels) {
   v1::Hints hints;
   EncodeOptions(SampleOptions(), &wire, &hints);
   EXPECT_THAT(UnsetFields(wire),
-              testing::UnorderedElementsAre("rules.rules.force", "rules.rules.forbid"));
+              testing::UnorderedElementsAre("rules.rules.force", "rules.rules.forbid",
+                                            "lock.choices.parts.split"));
   EXPECT_EQ(TextOf(hints), "memory_pressure: 0.25\ncompute_pressure: 0.75\nbatch_size: 4\n");
   PlanOptions back = DecodeOptions(wire, hints).value();
   EXPECT_EQ(back.fusion, FusionMode::kOpByOp);
@@ -153,7 +154,7 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.mutable_lock()->mutable_groups(0)->set_choice(7);
   absl::Status lock = DecodeOptions(wire, hints).status();
   EXPECT_TRUE(absl::IsInvalidArgument(lock)) << lock;
-  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..1"));
+  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..2"));
 }
 
 TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {
