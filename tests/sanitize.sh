@@ -7,8 +7,9 @@
 #
 # Debian's libraries are not instrumented: ThreadSanitizer takes the hand-overs between threads of gRPC and RocksDB for
 # races, and the maps of protobuf's messages have other members in instrumented code than in the library, so that their
-# reflection crashes (the test preset leaves these out; tests/tsan.supp has the rest). Tests labelled `source` read sources
-# only and run in the release tree. A first run builds everything; minutes per core.
+# reflection crashes (the test preset leaves these out; tests/tsan.supp has the rest). Nor does it run the evaluator over
+# the exported graphs: one thread, for an hour. Tests labelled `source` read sources only and run in the release tree. A
+# first run builds everything; minutes per core.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

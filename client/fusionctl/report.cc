@@ -1,5 +1,6 @@
 #include "core/wire/report.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/data.h"
