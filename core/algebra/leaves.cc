@@ -1,6 +1,8 @@
 #include "core/algebra/leaves.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 namespace fusion {
 namespace {
@@ -23,9 +25,7 @@ Expr Leaves::Add(Leaf leaf, DType type) {
   return Expr::Input(size() - 1, type);
 }
 
-uint8_t Leaves::Dependence(const Expr& e) {
-  auto known = dependence_.find(e.id());
-  if (known != dependence_.end()) return known->second;
+uint8_t Leaves::FindDependence(const Expr& e) {
   uint8_t on = 0;
   if (e.op() == ScalarOp::kInput) {
     Leaf::Kind kind = leaf(e.index()).kind;
@@ -34,12 +34,10 @@ uint8_t Leaves::Dependence(const Expr& e) {
     on = e.index() == dim_ ? kOnSlice : 0;
   }
   for (const Expr& a : e.args()) on |= Dependence(a);
-  dependence_.emplace(e.id(), on);
-  alive_.push_back(e);
   return on;
 }
 
-bool Leaves::IsNonNegative(const Expr& e) {
+bool Leaves::NonNegative(const Expr& e) {
   auto all = [&] {
     return std::all_of(e.args().begin(), e.args().end(),
                        [&](const Expr& a) { return IsNonNegative(a); });
@@ -74,8 +72,9 @@ bool Leaves::IsNonNegative(const Expr& e) {
     case ScalarOp::kReciprocal:
     case ScalarOp::kTanh:
     case ScalarOp::kErf:
-    case ScalarOp::kCast:
       return all();
+    case ScalarOp::kCast:
+      return e.arg(0).type() == DType::kBool || all();
     case ScalarOp::kSelect:
       return IsNonNegative(e.arg(1)) && IsNonNegative(e.arg(2));
     default:
@@ -83,7 +82,7 @@ bool Leaves::IsNonNegative(const Expr& e) {
   }
 }
 
-Course Leaves::CourseOf(const Expr& e) {
+Course Leaves::FindCourse(const Expr& e) {
   if (!HasState(e)) return Course::kConstant;
   auto of = [&](int i) { return CourseOf(e.arg(i)); };
   auto constant_sign = [&](int i) {  // of an argument that is no state: 1, -1 or 0 for unknown
@@ -170,6 +169,27 @@ bool Leaves::IsBoundedAbove(const Expr& e) {
     });
   }
   return pool_.IsBoundedAbove(pool_.Of(flat));
+}
+
+bool Leaves::IsOfDistances(const Expr& e, const std::vector<int>& distances,
+                           const std::vector<Expr>& elements) {
+  std::set<std::string> of;
+  for (int d : distances) of.insert(Expr::Input(d, DType::kF32).ToString());
+  // What varies with the elements; numbers and what is fixed may stand anywhere.
+  std::set<std::string> others;
+  for (const Expr& element : elements) {
+    std::set<std::string> found;
+    pool_.CollectLeaves(pool_.Of(element), &found);
+    for (int i = 0; i < size(); ++i) {
+      if (leaf(i).kind == Leaf::kFixed) found.erase(Expr::Input(i, DType::kF32).ToString());
+    }
+    others.insert(found.begin(), found.end());
+  }
+  std::optional<PolynomialPool::Degrees> degrees = pool_.DegreesIn(pool_.Of(e), of, others);
+  if (!degrees.has_value() || degrees->empty()) return false;
+  int highest = degrees->rbegin()->first;
+  return std::all_of(degrees->begin(), degrees->end(),
+                     [&](const auto& d) { return !d.second || d.first == highest; });
 }
 
 }  // namespace fusion

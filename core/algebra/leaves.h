@@ -25,6 +25,8 @@ struct Leaf {
   std::string monoid;
   /// kState: also multiplied when other states change, so that nothing is known of its course.
   bool updated = false;
+  /// kState: how many elements the whole of it folds.
+  double points = 1;
 };
 
 /// How a value goes on from tile to tile.
@@ -52,33 +54,60 @@ class Leaves {
     return l.kind == Leaf::kFixed || l.kind == Leaf::kSlice ? l.element : Expr();
   }
 
+  /// The expression itself in place of a leaf that is known to stand for it.
+  Expr Resolved(const Expr& e) const {
+    Expr definition = e.op() == ScalarOp::kInput ? DefinitionOf(e.index()) : Expr();
+    return definition.empty() ? e : Resolved(definition);
+  }
+
   /// Whether an expression depends on something that varies along the dim.
   bool HasSlice(const Expr& e) { return (Dependence(e) & kOnSlice) != 0; }
   /// ... on states, be it through running exponents or centres.
   bool HasState(const Expr& e) { return (Dependence(e) & kOnState) != 0; }
 
   /// True if never negative (NaN aside).
-  bool IsNonNegative(const Expr& e);
+  bool IsNonNegative(const Expr& e) { return Memoised(e, &non_negative_, &Leaves::NonNegative); }
   /// Of an expression of states and fixed leaves.
-  Course CourseOf(const Expr& e);
+  Course CourseOf(const Expr& e) { return Memoised(e, &courses_, &Leaves::FindCourse); }
   /// True if a maximum occurs in `e`, which begins far below every element: where a reciprocal has
   /// its pole it does not keep its course.
   bool BeginsBelowZero(const Expr& e) const;
   /// True if an expression never exceeds some number, using that no element exceeds its maximum.
   bool IsBoundedAbove(const Expr& e);
+  /// True if `e` is a polynomial in the leaves `distances` that `elements` do not occur in beside
+  /// them, but perhaps as factors of what has the highest degree.
+  bool IsOfDistances(const Expr& e, const std::vector<int>& distances,
+                     const std::vector<Expr>& elements);
   /// True if two expressions are equal as numbers.
   bool AreEqual(const Expr& a, const Expr& b) { return pool_.Of(a) == pool_.Of(b); }
 
  private:
   enum : uint8_t { kOnSlice = 1, kOnState = 2 };
-  uint8_t Dependence(const Expr& e);
+  uint8_t Dependence(const Expr& e) { return Memoised(e, &dependence_, &Leaves::FindDependence); }
+  uint8_t FindDependence(const Expr& e);
+  bool NonNegative(const Expr& e);
+  Course FindCourse(const Expr& e);
+
+  // Expressions are shared inside and among each other: each is looked at once.
+  template <typename T>
+  T Memoised(const Expr& e, std::unordered_map<const void*, T>* known,
+             T (Leaves::*find)(const Expr&)) {
+    auto at = known->find(e.id());
+    if (at != known->end()) return at->second;
+    T value = (this->*find)(e);
+    known->emplace(e.id(), value);
+    alive_.push_back(e);
+    return value;
+  }
 
   int dim_;
   AlgebraRules rules_;
   std::vector<Leaf> leaves_;
   PolynomialPool pool_;
   std::unordered_map<const void*, uint8_t> dependence_;
-  std::vector<Expr> alive_;  // so that identities in dependence_ stay theirs
+  std::unordered_map<const void*, bool> non_negative_;
+  std::unordered_map<const void*, Course> courses_;
+  std::vector<Expr> alive_;  // so that identities in these stay theirs
 };
 
 }  // namespace fusion

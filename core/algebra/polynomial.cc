@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "core/base/text.h"
 
@@ -13,8 +14,12 @@ namespace {
 // Beyond this an expression is one atom.
 constexpr size_t kMostMonomials = 64;
 constexpr int kMostPower = 8;
-// Branches tried for a bound.
+// Powers and numbers beyond these are not multiplied out.
+constexpr int kMostTotalPower = 1 << 10;
+constexpr double kMostCoefficient = 1e100;
+// Choices inside each other that a bound is sought through, and polynomials looked at for one.
 constexpr int kMostDepth = 6;
+constexpr int kMostBoundSteps = 2000;
 
 // A power of a sum of several monomials is kept as an atom under this op.
 constexpr ScalarOp kWhole = ScalarOp::kCast;
@@ -25,6 +30,15 @@ bool IsIntegerPower(const Expr& e, int* power) {
   if (value != std::floor(value) || std::fabs(value) > kMostPower) return false;
   *power = static_cast<int>(value);
   return true;
+}
+
+// True if products of two such polynomials stay within what their fields hold.
+bool IsSmall(const PolynomialPool::Polynomial& p) {
+  return std::all_of(p.begin(), p.end(), [](const PolynomialPool::Monomial& m) {
+    int total = 0;
+    for (const auto& [atom, power] : m.powers) total = std::max(total, std::abs(power));
+    return total < kMostTotalPower && std::fabs(m.coefficient) < kMostCoefficient;
+  });
 }
 
 }  // namespace
@@ -109,7 +123,7 @@ PolynomialPool::Monomial PolynomialPool::Times(const Monomial& a, const Monomial
 PolynomialPool::Id PolynomialPool::Multiply(Id a, Id b) {
   const Polynomial left = polynomial(a);
   const Polynomial right = polynomial(b);
-  if (left.size() * right.size() > kMostMonomials) {
+  if (left.size() * right.size() > kMostMonomials || !IsSmall(left) || !IsSmall(right)) {
     Monomial m = Times({.powers = {{InternAtom({.op = kWhole, .args = {a}, .leaf = ""}), 1}}},
                        {.powers = {{InternAtom({.op = kWhole, .args = {b}, .leaf = ""}), 1}}});
     return Intern({std::move(m)});
@@ -128,7 +142,7 @@ PolynomialPool::Id PolynomialPool::Power(Id base, int power) {
     return out;
   }
   const Polynomial p = polynomial(base);
-  if (p.size() != 1) {
+  if (p.size() != 1 || !IsSmall(p)) {
     return Single(InternAtom({.op = kWhole, .args = {base}, .leaf = ""}), power);
   }
   Monomial inverse{.coefficient = std::pow(p[0].coefficient, power), .powers = p[0].powers};
@@ -264,6 +278,68 @@ PolynomialPool::Id PolynomialPool::Of(const Expr& e) {
   return id;
 }
 
+void PolynomialPool::CollectLeaves(Id id, std::set<std::string>* out) const {
+  std::set<Id> seen;
+  std::vector<Id> stack = {id};
+  while (!stack.empty()) {
+    Id at = stack.back();
+    stack.pop_back();
+    if (!seen.insert(at).second) continue;
+    for (const Monomial& m : polynomial(at)) {
+      for (const auto& [factor, power] : m.powers) {
+        const Atom& a = atom(factor);
+        if (a.op == ScalarOp::kInput) out->insert(a.leaf);
+        stack.insert(stack.end(), a.args.begin(), a.args.end());
+      }
+    }
+  }
+}
+
+std::optional<PolynomialPool::Degrees> PolynomialPool::DegreesOf(
+    const Monomial& m, const std::set<std::string>& of, const std::set<std::string>& others) {
+  auto occurs = [&](int factor, const std::set<std::string>& leaves) {
+    std::set<std::string> found;
+    CollectLeaves(Single(factor), &found);
+    return std::any_of(found.begin(), found.end(),
+                       [&](const std::string& l) { return leaves.count(l) != 0; });
+  };
+  Degrees product = {{0, false}};
+  for (const auto& [factor, power] : m.powers) {
+    const Atom a = atom(factor);
+    Degrees one;
+    if (a.op == ScalarOp::kInput && of.count(a.leaf) != 0) {
+      one = {{power, false}};
+    } else if (!occurs(factor, of)) {
+      one = {{0, occurs(factor, others)}};
+    } else if (a.op == ScalarOp::kSelect && power == 1) {
+      for (size_t i = 1; i < a.args.size(); ++i) {
+        std::optional<Degrees> branch = DegreesIn(a.args[i], of, others);
+        if (!branch.has_value()) return std::nullopt;
+        one.insert(branch->begin(), branch->end());
+      }
+    } else {
+      return std::nullopt;
+    }
+    Degrees next;
+    for (const auto& [d, other] : product) {
+      for (const auto& [more, also] : one) next.emplace(d + more, other || also);
+    }
+    product = std::move(next);
+  }
+  return product;
+}
+
+std::optional<PolynomialPool::Degrees> PolynomialPool::DegreesIn(
+    Id id, const std::set<std::string>& of, const std::set<std::string>& others) {
+  Degrees out;
+  for (const Monomial& m : Polynomial(polynomial(id))) {
+    std::optional<Degrees> one = DegreesOf(m, of, others);
+    if (!one.has_value()) return std::nullopt;
+    out.insert(one->begin(), one->end());
+  }
+  return out;
+}
+
 // One monomial that no other one balances.
 bool PolynomialPool::BoundedTerm(const Monomial& m, int depth) {
   if (m.powers.empty()) return true;
@@ -292,8 +368,13 @@ bool PolynomialPool::BoundedTerm(const Monomial& m, int depth) {
   }
 }
 
+bool PolynomialPool::IsBoundedAbove(Id id) {
+  bound_steps_ = kMostBoundSteps;
+  return BoundedAbove(id, 0);
+}
+
 bool PolynomialPool::BoundedAbove(Id id, int depth) {
-  if (depth > kMostDepth) return false;
+  if (depth > kMostDepth || --bound_steps_ < 0) return false;
   const Polynomial p = polynomial(id);
   // -inf is below everything.
   for (const Monomial& m : p) {

@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -41,8 +43,17 @@ class PolynomialPool {
   const Polynomial& polynomial(Id id) const { return polynomials_[static_cast<size_t>(id)]; }
   const Atom& atom(int id) const { return atoms_[static_cast<size_t>(id)]; }
 
-  /// True if the value never exceeds some number, whatever the leaves are (NaN aside).
-  bool IsBoundedAbove(Id id) { return BoundedAbove(id, 0); }
+  /// The degree of each monomial in the leaves `of` (inside selects that of what is selected) and
+  /// whether leaves of `others` occur beside them; empty if one of `of` is inside another function.
+  using Degrees = std::set<std::pair<int, bool>>;
+  std::optional<Degrees> DegreesIn(Id id, const std::set<std::string>& of,
+                                   const std::set<std::string>& others);
+  /// The leaves that occur.
+  void CollectLeaves(Id id, std::set<std::string>* out) const;
+
+  /// True if the value never exceeds some number, whatever the leaves are (NaN aside). False too
+  /// where many choices inside each other would have to be tried.
+  bool IsBoundedAbove(Id id);
 
  private:
   Id Constant(double value);
@@ -56,6 +67,8 @@ class PolynomialPool {
   Id Intern(Polynomial p);
   int InternAtom(Atom atom);
   Monomial Times(const Monomial& a, const Monomial& b);
+  std::optional<Degrees> DegreesOf(const Monomial& m, const std::set<std::string>& of,
+                                   const std::set<std::string>& others);
   bool BoundedAbove(Id id, int depth);
   bool BoundedTerm(const Monomial& m, int depth);
 
@@ -66,6 +79,7 @@ class PolynomialPool {
   std::unordered_map<std::string, int> atom_of_;
   std::unordered_map<const void*, Id> known_;
   std::vector<Expr> alive_;  // so that identities in known_ stay theirs
+  int bound_steps_ = 0;      // left for the bound that is sought
 };
 
 }  // namespace fusion

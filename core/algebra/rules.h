@@ -24,6 +24,7 @@ enum class AlgebraRule : uint8_t {
   kSharedAddend,     // max(a + h, b + h) = max(a, b) + h
   kRootOfProduct,    // sqrt(a * h) = sqrt(a) * sqrt(h), a, h >= 0
   kWidening,         // a cast to a wider type keeps every value
+  kUnrounded,        // a value between two ops may keep more digits than its type has
   kExtremumBounds,   // x <= max x: what e^(x - max x) stays below
   kMonotoneState,    // a running maximum never falls, a sum of what is not negative neither
   kFiniteState,      // a state that starts at infinity is clamped to the finite numbers

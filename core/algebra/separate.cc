@@ -10,6 +10,10 @@ namespace {
 
 // More terms than this are not worth separate sums.
 constexpr size_t kMostTerms = 6;
+// Longer products and sums are taken as they are: expressions share their parts, so that the few
+// nodes of a hostile one may be very many factors or addends.
+constexpr size_t kMostFactors = 16;
+constexpr int kMostSumSteps = 400;
 
 Expr Negated(const Expr& e) {
   if (e.op() == ScalarOp::kConst) return Expr::Const(e.type(), -e.value());
@@ -25,6 +29,20 @@ bool IsZero(const Expr& e) { return e.op() == ScalarOp::kConst && e.IsConst(0); 
 
 bool IsInfinite(const Expr& e) {
   return e.op() == ScalarOp::kConst && IsFloat(e.type()) && std::isinf(e.value());
+}
+
+bool IsScaled(const Term& t) { return !t.factors.empty() || !t.running.empty(); }
+
+// Factors that come from outside of a mask count where it is false, too.
+Expr PresenceOfProduct(const Term& a, const Term& b) {
+  if (IsScaled(a) && IsScaled(b)) return {};
+  return IsScaled(a) ? a.present : b.present;
+}
+
+size_t MostFactors(const std::vector<Term>& terms) {
+  size_t most = 0;
+  for (const Term& t : terms) most = std::max(most, t.factors.size() + t.running.size());
+  return most;
 }
 
 }  // namespace
@@ -161,6 +179,8 @@ std::vector<Term> Separator::Joined(std::vector<Term> terms, DType type) {
     } else {
       Expr one = Expr::Const(type, 1);
       same->rest = (same->HasRest() ? same->rest : one) + (t.HasRest() ? t.rest : one);
+      bool masked = !same->present.empty() && !t.present.empty();
+      same->present = masked ? Expr::Binary(ScalarOp::kOr, same->present, t.present) : Expr();
     }
   }
   auto varies = [&](const Term& t) { return t.HasRest() && leaves_.HasSlice(t.rest); };
@@ -190,6 +210,7 @@ std::vector<Term> Separator::Joined(std::vector<Term> terms, DType type) {
       bool alone = out.size() - kept.size() == 1;
       if (alone && TakeOff(t, &shift)) {
         t.rest = t.rest + Whole(shift, type);
+        t.present = {};
         return kept;
       }
     }
@@ -203,6 +224,7 @@ std::vector<Term> Separator::Product(const Expr& e) {
   std::vector<Term> b = Separate(e.arg(1));
   if (a.size() * b.size() > kMostTerms) return Mixed(e);
   if (a.size() * b.size() > 1 && !Has(AlgebraRule::kDistribute)) return Mixed(e);
+  if (MostFactors(a) + MostFactors(b) > kMostFactors) return Mixed(e);
   std::vector<Term> out;
   for (const Term& x : a) {
     for (const Term& y : b) {
@@ -210,6 +232,7 @@ std::vector<Term> Separator::Product(const Expr& e) {
       t.rest = Multiplied(x.rest, y.rest);
       t.factors.insert(t.factors.end(), y.factors.begin(), y.factors.end());
       t.running.insert(t.running.end(), y.running.begin(), y.running.end());
+      t.present = PresenceOfProduct(x, y);
       out.push_back(std::move(t));
     }
   }
@@ -222,12 +245,14 @@ std::vector<Term> Separator::Quotient(const Expr& numerator, const Expr& denomin
   Expr whole = numerator / denominator;
   if (bottom.size() != 1 || !bottom[0].running.empty()) return Mixed(whole);
   const Term& below = bottom[0];
+  if (MostFactors(top) + MostFactors(bottom) > kMostFactors) return Mixed(whole);
   if (below.HasRest() && leaves_.HasState(below.rest)) return Mixed(whole);
   Expr one = Expr::Const(type, 1);
   for (Term& t : top) {
     if (below.HasRest() && !below.rest.IsConst(1)) {
       t.rest = (t.HasRest() ? t.rest : one) / below.rest;
     }
+    if (!below.factors.empty()) t.present = {};
     for (const Expr& f : below.factors) t.factors.push_back(one / f);
   }
   return top;
@@ -279,6 +304,12 @@ Expr Separator::Condition(const Expr& e) {
   return Expr::Binary(e.op(), a[0].rest, b[0].rest);
 }
 
+// `term` is 0 where the condition is false.
+void Separator::Mask(const Expr& condition, Term* term) {
+  bool further = !term->present.empty();
+  term->present = further ? Expr::Binary(ScalarOp::kAnd, condition, term->present) : condition;
+}
+
 std::vector<Term> Separator::Choice(const Expr& e) {
   Expr condition = Condition(e.arg(0));
   if (condition.empty()) return Mixed(e);
@@ -286,22 +317,30 @@ std::vector<Term> Separator::Choice(const Expr& e) {
   std::vector<Term> b = Separate(e.arg(2));
   Expr one = Expr::Const(e.type(), 1);
   Expr zero = Expr::Const(e.type(), 0);
+  Expr otherwise = Expr::Unary(ScalarOp::kNot, condition);
   auto rest = [&](const Term& t) { return t.HasRest() ? t.rest : one; };
   bool a_zero = a.size() == 1 && a[0].HasRest() && IsZero(a[0].rest);
   bool b_zero = b.size() == 1 && b[0].HasRest() && IsZero(b[0].rest);
   if (a.size() == 1 && b.size() == 1 && (a_zero || b_zero || SameFactors(a[0], b[0]))) {
     Term t = a_zero ? b[0] : a[0];
     t.rest = Expr::Select(condition, rest(a[0]), rest(b[0]));
+    if (a_zero == b_zero) {
+      t.present = {};
+    } else {
+      Mask(a_zero ? otherwise : condition, &t);
+    }
     return {std::move(t)};
   }
   // Each branch by itself, 0 elsewhere.
   std::vector<Term> out;
   for (Term& t : a) {
     t.rest = Expr::Select(condition, rest(t), zero);
+    Mask(condition, &t);
     out.push_back(std::move(t));
   }
   for (Term& t : b) {
     t.rest = Expr::Select(condition, zero, rest(t));
+    Mask(otherwise, &t);
     out.push_back(std::move(t));
   }
   if (out.size() > kMostTerms) return Mixed(e);
@@ -323,6 +362,7 @@ std::vector<Term> Separator::Extremum(const Expr& e) {
     if (!leaves_.IsNonNegative(f)) return Mixed(e);
   }
   t.rest = Expr::Binary(e.op(), a[0].HasRest() ? a[0].rest : one, b[0].HasRest() ? b[0].rest : one);
+  if (!zero) t.present = {};
   return {std::move(t)};
 }
 
@@ -400,6 +440,7 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
   if (parts.mixed) return Mixed(original);
   DType type = original.type();
   Term t;
+  t.present = parts.present;
   Expr running;
   std::vector<Expr> powers;
   for (const Expr& s : parts.states) {
@@ -417,6 +458,8 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
   Expr rest = parts.free.empty() ? Expr::Const(type, 0) : parts.free;
   // h^c waits until the end where nothing can overflow without it.
   bool bounded = leaves_.IsBoundedAbove(running.empty() ? rest : rest + running);
+  // Of an infinity above, the exponential is no 0.
+  if (!bounded) t.present = {};
   for (const Expr& s : powers) {
     if (bounded) {
       t.factors.push_back(Expr::Unary(ScalarOp::kExp, s));
@@ -460,6 +503,7 @@ void Separator::AddFree(const Expr& e, double sign, Addends* out) {
 
 // Adds sign * e.
 bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
+  if (--sum_steps_ < 0) return false;
   if (!leaves_.HasState(e)) {
     if (sign < 0 && !out->free.empty()) {
       out->free = out->free - e;
@@ -476,6 +520,8 @@ bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
     return SumParts(e.arg(0), sign, out) && SumParts(e.arg(1), -sign, out);
   }
   if (sums && e.op() == ScalarOp::kNeg) return SumParts(e.arg(0), -sign, out);
+  bool first = out->states.empty();
+  out->present = {};  // of what comes before or after by itself
   if (!leaves_.HasSlice(e)) {
     out->states.push_back(sign < 0 ? Negated(e) : e);
     return true;
@@ -484,6 +530,7 @@ bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
     Addends inner = SeparateSum(sum);
     if (inner.mixed || inner.states.empty() || inner.free.empty()) return false;
     AddFree(scale(inner.free), sign, out);
+    if (first) out->present = inner.present;
     for (const Expr& s : inner.states) {
       out->states.push_back(sign < 0 ? Negated(scale(s)) : scale(s));
     }
@@ -529,6 +576,9 @@ bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
     AddFree(
         select ? Expr::Select(e.arg(0), free(a), free(b)) : Expr::Binary(e.op(), free(a), free(b)),
         sign, out);
+    if (select && first && absorbs_a != absorbs_b) {
+      out->present = absorbs_a ? Expr::Unary(ScalarOp::kNot, e.arg(0)) : e.arg(0);
+    }
     for (const Expr& s : absorbs_a ? b.states : a.states) {
       out->states.push_back(sign < 0 ? Negated(s) : s);
     }
@@ -551,8 +601,12 @@ bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
 }
 
 Addends Separator::SeparateSum(const Expr& e) {
+  bool outermost = !in_sum_;
+  if (outermost) sum_steps_ = kMostSumSteps;
+  in_sum_ = true;
   Addends out;
   out.mixed = !SumParts(e, 1, &out);
+  if (outermost) in_sum_ = false;
   return out;
 }
 

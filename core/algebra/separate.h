@@ -15,6 +15,9 @@ struct Term {
   Expr rest;
   std::vector<Expr> factors;  // over states and fixed leaves
   std::vector<int> running;   // leaves of exponents in `rest`, each a factor e^in<i> of the term
+  /// Where this is false the term is 0 whatever its factors are, even where they are infinite or
+  /// NaN: a mask over what they scale. Empty: they count everywhere.
+  Expr present = {};
 
   bool HasRest() const { return !rest.empty(); }
 };
@@ -23,6 +26,9 @@ struct Term {
 struct Addends {
   Expr free;  // empty: 0
   std::vector<Expr> states;
+  /// Where this is false the sum is an infinity whatever all of `states` are. Empty: they count
+  /// everywhere.
+  Expr present = {};
   bool mixed = false;  // no such form was found
 };
 
@@ -58,6 +64,7 @@ class Separator {
   int Running(const Expr& exponent, DType type);
   bool SameFactors(const Term& a, const Term& b);
   bool TakeOff(const Term& part, Term* whole);
+  void Mask(const Expr& condition, Term* term);
   std::vector<Term> Joined(std::vector<Term> terms, DType type);
   bool Same(const Expr& a, const Expr& b) { return leaves_.AreEqual(a, b); }
   Expr Product(const std::vector<Expr>& factors, DType type);
@@ -68,6 +75,8 @@ class Separator {
   std::unordered_map<const void*, std::vector<Term>> known_;
   std::vector<Expr> alive_;
   Refusal obstacle_;
+  bool in_sum_ = false;
+  int sum_steps_ = 0;  // left for the sum that is being taken apart
 };
 
 /// The product of a term's rest and factors.

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <optional>
 
 #include "core/base/contains.h"
 
 namespace fusion {
 namespace {
+
+constexpr size_t kMostBounds = 16;
+// Beyond it sums and products of coordinates might not fit their type.
+constexpr int64_t kLargest = int64_t{1} << 30;
 
 Region Intersection(Region a, const Region& b) {
   for (const IndexExpr& e : b) {
@@ -28,7 +34,30 @@ class Finder {
  public:
   explicit Finder(const Leaves& leaves) : leaves_(leaves) {}
 
-  Region NonZero(const Expr& e) {
+  Region NonZero(const Expr& e) { return Memoised(e, kNonZero); }
+  Region AboveMinusInfinity(const Expr& e) { return Memoised(e, kAboveMinusInfinity); }
+
+ private:
+  enum Question : uint8_t { kNonZero, kAboveMinusInfinity, kTrue, kFalse };
+
+  // Expressions share their parts: each is asked each question once.
+  Region Memoised(const Expr& e, Question question) {
+    std::pair<const void*, Question> key{e.id(), question};
+    auto known = known_.find(key);
+    if (known != known_.end()) return known->second;
+    Region region = question == kNonZero              ? FindNonZero(e)
+                    : question == kAboveMinusInfinity ? FindAboveMinusInfinity(e)
+                                                      : FindTruth(e, question == kTrue);
+    // Fewer bounds hold more.
+    if (region.size() > kMostBounds) region.resize(kMostBounds);
+    known_.emplace(key, region);
+    return region;
+  }
+
+  // Where a condition is (or is not) true.
+  Region Truth(const Expr& e, bool wanted) { return Memoised(e, wanted ? kTrue : kFalse); }
+
+  Region FindNonZero(const Expr& e) {
     switch (e.op()) {
       case ScalarOp::kInput: {
         Expr definition = leaves_.DefinitionOf(e.index());
@@ -66,7 +95,7 @@ class Finder {
     }
   }
 
-  Region AboveMinusInfinity(const Expr& e) {
+  Region FindAboveMinusInfinity(const Expr& e) {
     switch (e.op()) {
       case ScalarOp::kInput: {
         Expr definition = leaves_.DefinitionOf(e.index());
@@ -99,9 +128,7 @@ class Finder {
     }
   }
 
- private:
-  // Where a condition is (or is not) true.
-  Region Truth(const Expr& e, bool wanted) {
+  Region FindTruth(const Expr& e, bool wanted) {
     switch (e.op()) {
       case ScalarOp::kInput: {
         Expr definition = leaves_.DefinitionOf(e.index());
@@ -153,8 +180,20 @@ class Finder {
     }
   }
 
-  // A whole number as a function of coordinates.
+  // A whole number as a function of coordinates; nothing where numbers grow out of all use.
   std::optional<IndexExpr> Affine(const Expr& e) {
+    auto known = affine_.find(e.id());
+    if (known != affine_.end()) return known->second;
+    std::optional<IndexExpr> found = FindAffine(e);
+    bool small = found.has_value() && std::abs(found->constant()) < kLargest &&
+                 std::all_of(found->terms().begin(), found->terms().end(),
+                             [](const auto& t) { return std::abs(t.coefficient) < kLargest; });
+    if (!small) found.reset();
+    affine_.emplace(e.id(), found);
+    return found;
+  }
+
+  std::optional<IndexExpr> FindAffine(const Expr& e) {
     auto both = [&](int64_t factor) -> std::optional<IndexExpr> {
       std::optional<IndexExpr> a = Affine(e.arg(0));
       std::optional<IndexExpr> b = Affine(e.arg(1));
@@ -169,8 +208,11 @@ class Finder {
       case ScalarOp::kAxis:
         return IndexExpr::Axis(e.index());
       case ScalarOp::kConst: {
-        if (!IsFloat(e.type())) return IndexExpr(e.integer());
-        bool whole = e.value() == std::floor(e.value()) && std::fabs(e.value()) < 0x1p40;
+        if (!IsFloat(e.type())) {
+          bool small = e.integer() > -kLargest && e.integer() < kLargest;
+          return small ? std::optional(IndexExpr(e.integer())) : std::nullopt;
+        }
+        bool whole = e.value() == std::floor(e.value()) && std::fabs(e.value()) < kLargest;
         return whole ? std::optional(IndexExpr(static_cast<int64_t>(e.value()))) : std::nullopt;
       }
       case ScalarOp::kAdd:
@@ -200,6 +242,8 @@ class Finder {
   }
 
   const Leaves& leaves_;
+  std::map<std::pair<const void*, Question>, Region> known_;
+  std::map<const void*, std::optional<IndexExpr>> affine_;
 };
 
 }  // namespace

@@ -66,6 +66,8 @@ constexpr RefusalEntry kTable[] = {
      "an exponent may grow without bound while partial results change"},
     {RefusalCode::kUnboundedUpdate, "unbounded-update", Verdict::kRefused,
      "the factor between two tiles may be larger than 1"},
+    {RefusalCode::kUnboundedError, "unbounded-error", Verdict::kRefused,
+     "nothing bounds the digits that are lost while a partial result changes"},
     {RefusalCode::kNotTotal, "not-total", Verdict::kRefused,
      "the factor between two tiles has no value before the first one"},
     {RefusalCode::kInfinities, "infinities", Verdict::kRefused,

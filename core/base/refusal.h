@@ -55,6 +55,7 @@ enum class RefusalCode : uint8_t {
   kNotSeparable,
   kUnbounded,
   kUnboundedUpdate,
+  kUnboundedError,
   kNotTotal,
   kInfinities,
   kNoSchedule,

@@ -1,9 +1,13 @@
 #include "core/smg/stream.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <unordered_map>
 
+#include "core/algebra/centres.h"
 #include "core/algebra/separate.h"
 #include "core/algebra/support.h"
 #include "core/base/contains.h"
@@ -280,22 +284,61 @@ class Streamer {
     return true;
   }
 
-  // The value of op i (for a reduction: what it reduces) over leaves.
+  // The value of op i (for a reduction: what it reduces) over leaves. Where the values in it are
+  // wider than its own type, so may it be.
   Expr Composite(int i) {
-    const SmgOp& op = smg_.op(i);
-    return op.value.MapLeaves([&](const Expr& leaf) -> Expr {
-      if (leaf.op() != ScalarOp::kInput) return leaf;
-      const SmgRead& read = op.reads[At(leaf.index())];
-      bool inlined = read.producer >= 0 && form_[At(read.producer)] != kFree;
-      return inlined ? composite_[At(read.producer)]
-                     : build_.ReadLeaf(op, leaf.index(), leaf.type());
-    });
+    std::unordered_map<const void*, Expr> done;
+    std::function<Expr(const Expr&)> write = [&](const Expr& e) -> Expr {
+      auto known = done.find(e.id());
+      if (known != done.end()) return known->second;
+      Expr out = e.op() == ScalarOp::kInput ? Operand(smg_.op(i), e) : Rebuilt(e, write);
+      done.emplace(e.id(), out);
+      return out;
+    };
+    return write(smg_.op(i).value);
+  }
+
+  Expr Operand(const SmgOp& op, const Expr& leaf) {
+    const SmgRead& read = op.reads[At(leaf.index())];
+    bool inlined = read.producer >= 0 && form_[At(read.producer)] != kFree;
+    return inlined ? composite_[At(read.producer)] : build_.ReadLeaf(op, leaf.index(), leaf.type());
+  }
+
+  Expr Rebuilt(const Expr& e, const std::function<Expr(const Expr&)>& write) {
+    std::vector<Expr> args;
+    bool changed = false;
+    for (const Expr& a : e.args()) {
+      args.push_back(write(a));
+      changed |= args.back().id() != a.id();
+    }
+    if (e.op() == ScalarOp::kCast) {
+      bool narrower = IsFloat(e.type()) && IsFloat(args[0].type()) &&
+                      DTypeBytes(e.type()) < DTypeBytes(args[0].type());
+      bool kept = narrower && leaves_.HasState(args[0]) && leaves_.HasSlice(args[0]) &&
+                  leaves_.rules().Has(AlgebraRule::kUnrounded);
+      return kept ? args[0] : changed ? Expr::Cast(args[0], e.type()) : e;
+    }
+    if (!changed) return e;
+    DType widest = DType::kBool;
+    for (const Expr& a : args) {
+      bool wider =
+          IsFloat(a.type()) && (!IsFloat(widest) || DTypeBytes(a.type()) > DTypeBytes(widest));
+      if (wider) widest = a.type();
+    }
+    for (Expr& a : args) {
+      if (IsFloat(a.type())) a = Expr::Cast(a, widest);
+    }
+    if (e.op() == ScalarOp::kSelect) return Expr::Select(args[0], args[1], args[2]);
+    return args.size() == 1 ? Expr::Unary(e.op(), args[0]) : Expr::Binary(e.op(), args[0], args[1]);
   }
 
   Expr StateLeaf(int op, const std::string& monoid, const Expr& element, bool updated) {
-    return build_.OpLeaf(
-        {.kind = Leaf::kState, .element = element, .monoid = monoid, .updated = updated}, op,
-        element.type());
+    return build_.OpLeaf({.kind = Leaf::kState,
+                          .element = element,
+                          .monoid = monoid,
+                          .updated = updated,
+                          .points = build_.PointsFolded(op)},
+                         op, element.type());
   }
 
   // ---- reductions that depend on others ----
@@ -343,10 +386,18 @@ class Streamer {
     for (const Expr& f : terms[0].factors) whole = whole * f;
     certificate_.push_back(StrCat(OpName(smg_, i), ": ", smg_.op(i).reduce->name(), " of ",
                                   build_.Text(rest), ", then ", build_.Text(whole)));
-    return Close(i, whole, terms[0].factors.empty() ? at : -1);
+    if (terms[0].factors.empty() && state.type() == smg_.op(i).value.type()) {
+      return Close(i, whole, at);
+    }
+    certificate_.push_back(StrCat(OpName(smg_, i),
+                                  ": where a factor is 0 or infinite, an element that would be NaN "
+                                  "may not be seen"));
+    if (!Close(i, WherePresent(i, terms[0], state, whole), -1)) return false;
+    return Known(i, whole);
   }
 
   bool DeriveSum(int i) {
+    DType type = composite_[At(i)].type();
     std::vector<Term> terms = separator_.Separate(composite_[At(i)]);
     if (terms.size() > 1 && !leaves_.rules().Has(AlgebraRule::kSeparateSums)) {
       return NotSeparable(i);
@@ -361,31 +412,58 @@ class Streamer {
     int alone = -1;
     for (const Term& term : terms) {
       Expr state;
-      Expr rest = term.HasRest() ? term.rest : Expr::Const(smg_.op(i).value.type(), 1);
+      Expr rest = term.HasRest() ? term.rest : Expr::Const(type, 1);
       if (!MakeStates(i, rest, term.running, &state)) return false;
       Expr product = state;
       for (const Expr& f : term.factors) product = product * f;
       std::vector<Expr> factors = term.factors;
       if (!term.running.empty()) factors.push_back(build_.Correction(term.running));
-      Expr scaled = build_.Scaled(state, factors);
+      Expr scaled = WherePresent(i, term, state, build_.Scaled(state, factors));
       closed = closed.empty() ? product : closed + product;
       whole = whole.empty() ? scaled : whole + scaled;
-      if (terms.size() == 1 && term.factors.empty() && term.running.empty()) {
+      bool result =
+          term.factors.empty() && term.running.empty() && state.type() == smg_.op(i).value.type();
+      if (terms.size() == 1 && result) {
         alone = build_.OpOfLeaf(state);
       }
       Certify(i, rest, term);
     }
     if (!Close(i, whole, alone)) return false;
+    return Known(i, closed);
+  }
+
+  // What is derived from op i sees it as this.
+  bool Known(int i, Expr closed) {
+    closed = Expr::Cast(closed, smg_.op(i).value.type());
     composite_[At(i)] = closed;
-    if (alone < 0) build_.AnchorLate(closed, build_.OpOf(i));
+    build_.AnchorLate(closed, build_.OpOf(i));
     return true;
   }
 
+  // `scaled` where some element was there to be scaled, `state` as it is where a mask hid all of
+  // them, so that infinite factors do not matter.
+  Expr WherePresent(int i, const Term& term, const Expr& state, const Expr& scaled) {
+    bool everywhere = term.present.empty() || (term.factors.empty() && term.running.empty());
+    if (everywhere) return scaled;
+    const Monoid& monoid = *smg_.op(i).reduce;
+    DType type = composite_[At(i)].type();
+    Expr zero = Expr::Const(type, 0);
+    bool least = monoid.name() == "min";
+    Expr there = Expr::Select(term.present, Expr::Const(type, least ? -1 : 1), zero);
+    int at = build_.Reduction(i, there);
+    Touches(monoid, there);
+    Expr seen = StateLeaf(at, monoid.name(), there, false);
+    zero = Expr::Const(seen.type(), 0);
+    Expr any = Expr::Binary(least ? ScalarOp::kLt : ScalarOp::kGt, seen, zero);
+    return Expr::Select(any, scaled, Expr::Cast(state, scaled.type()));
+  }
+
   // Op i's result from its states. `alone`: the state that is the result.
-  bool Close(int i, const Expr& whole, int alone) {
+  bool Close(int i, Expr whole, int alone) {
     if (alone >= 0) {
       build_.Adopt(i, alone);
     } else {
+      whole = Expr::Cast(whole, smg_.op(i).value.type());
       build_.FinishOp(i, whole);
     }
     composite_[At(i)] = whole;
@@ -415,6 +493,10 @@ class Streamer {
     }
     std::vector<StreamBuilder::Moment> moments;
     if (!Moments(rest, centres, &moments)) return NotSeparable(i);
+    if (!centres.empty() && !CanFollow(rest, centres, Curved(centres, moments), &leaves_)) {
+      return No(RefusalCode::kUnboundedError, "nothing bounds the digits that ", OpName(smg_, i),
+                " loses while its centre moves along ", smg_.dim(dim_).name);
+    }
     for (StreamBuilder::Moment& m : moments) {
       m.op = build_.Reduction(i, m.rest);
       Touches(*smg_.op(i).reduce, m.rest);
@@ -427,6 +509,19 @@ class Streamer {
       updates_ = true;
     }
     return true;
+  }
+
+  // Centres that occur in terms of a degree above 1.
+  static std::vector<int> Curved(const std::vector<int>& centres,
+                                 const std::vector<StreamBuilder::Moment>& moments) {
+    std::vector<int> curved;
+    for (size_t c = 0; c < centres.size(); ++c) {
+      bool above = std::any_of(moments.begin(), moments.end(), [&](const auto& m) {
+        return m.orders[c] > 0 && std::accumulate(m.orders.begin(), m.orders.end(), 0) > 1;
+      });
+      if (above) curved.push_back(centres[c]);
+    }
+    return curved;
   }
 
   // The derivatives of `rest` by the centres, each divided by the factorials of its orders: the

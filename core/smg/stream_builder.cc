@@ -1,7 +1,6 @@
 #include "core/smg/stream_builder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +12,7 @@ namespace {
 // The value of a read whose producer may yet be told to write another one: index and value are
 // those of its write in the end.
 constexpr ValueId kOwnWrite = -1;
+constexpr size_t kLongestText = 1000;
 
 void MarkDims(const IndexMap& map, std::vector<bool>* used) {
   for (const IndexExpr& e : map) {
@@ -220,6 +220,14 @@ Expr StreamBuilder::OpLeaf(Leaf leaf, int op, DType type) {
 SmgRead StreamBuilder::ReadOf(int op) const {
   return {
       .value = kOwnWrite, .producer = op, .relation = SmgRead::kAligned, .index = {}, .guards = {}};
+}
+
+double StreamBuilder::PointsFolded(int op) const {
+  double points = 1;
+  for (DimId d : ops_[static_cast<size_t>(op)].reduced) {
+    points *= static_cast<double>(smg_.dim(d).extent);
+  }
+  return points;
 }
 
 // The dims in the order in which the given SMG has them.
@@ -497,6 +505,10 @@ void StreamBuilder::Updates(int i, const std::vector<Moment>& moments,
     }
     if (!running.empty()) value = value * Expr::Cast(Change(running), value.type());
     if (value == states[a]) continue;
+    // Rounding must not take a sum of squares below 0, where a root would be NaN.
+    if (!centres.empty() && leaves_.IsNonNegative(moments[a].rest)) {
+      value = Expr::Binary(ScalarOp::kMax, value, Expr::Const(value.type(), 0));
+    }
     Emit(value, "Update", kInside,
          {.role = StreamRole::kUpdate, .target = moments[a].op, .source = i});
   }
@@ -572,34 +584,44 @@ void StreamBuilder::Finish(const std::vector<ValueId>& outputs, Streamed* out) {
 }
 
 std::string StreamBuilder::Text(const Expr& e) const {
-  std::string plain = e.ToString();
   std::string out;
-  for (size_t i = 0; i < plain.size(); ++i) {
-    bool word = i == 0 || (std::isalnum(static_cast<unsigned char>(plain[i - 1])) == 0);
-    bool leaf = word && plain.compare(i, 2, "in") == 0 && i + 2 < plain.size() &&
-                std::isdigit(static_cast<unsigned char>(plain[i + 2])) != 0;
-    if (!leaf) {
-      out += plain[i];
-      continue;
-    }
-    size_t end = i + 2;
-    while (end < plain.size() && std::isdigit(static_cast<unsigned char>(plain[end])) != 0) ++end;
-    int index = std::stoi(plain.substr(i + 2, end - i - 2));
-    const Leaf& l = leaves_.leaf(index);
-    auto read = read_of_leaf_.find(index);
-    if (read != read_of_leaf_.end()) {
-      out += StrCat("%", read->second.value);
-    } else if (l.kind == Leaf::kState) {
-      out += StrCat("{", l.monoid, " so far of op ",
-                    what_[static_cast<size_t>(op_of_leaf_.at(index))].source, "}");
-    } else if (l.kind == Leaf::kRunning || l.kind == Leaf::kCentre) {
-      out += Text(l.element);
-    } else {
-      out += "correction";
-    }
-    i = end - 1;
-  }
+  AppendText(e, &out);
   return out;
+}
+
+// Parts that an expression shares are written wherever they occur, so that a hostile one would fill
+// the memory: long texts end in dots.
+void StreamBuilder::AppendText(const Expr& e, std::string* out) const {
+  if (out->size() > kLongestText) {
+    if (!out->ends_with("...")) *out += "...";
+    return;
+  }
+  if (e.op() == ScalarOp::kInput) {
+    const Leaf& l = leaves_.leaf(e.index());
+    auto read = read_of_leaf_.find(e.index());
+    if (read != read_of_leaf_.end()) {
+      *out += StrCat("%", read->second.value);
+    } else if (l.kind == Leaf::kState) {
+      *out += StrCat("{", l.monoid, " so far of op ",
+                     what_[static_cast<size_t>(op_of_leaf_.at(e.index()))].source, "}");
+    } else if (l.kind == Leaf::kRunning || l.kind == Leaf::kCentre) {
+      AppendText(l.element, out);
+    } else {
+      *out += "correction";
+    }
+    return;
+  }
+  if (e.args().empty()) {
+    *out += e.ToString();
+    return;
+  }
+  *out += e.op() == ScalarOp::kCast ? StrCat("cast.", DTypeName(e.type()), "(")
+                                    : StrCat(GetScalarInfo(e.op()).name, "(");
+  for (size_t i = 0; i < e.args().size(); ++i) {
+    if (i > 0) *out += ", ";
+    AppendText(e.args()[i], out);
+  }
+  *out += ")";
 }
 
 }  // namespace fusion

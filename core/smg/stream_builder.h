@@ -32,6 +32,8 @@ class StreamBuilder {
   Expr ReadLeaf(const SmgOp& op, int r, DType type);
   /// The value of op `op` of the result as a leaf.
   Expr OpLeaf(Leaf leaf, int op, DType type);
+  /// How many elements of its input op `op` of the result makes one of.
+  double PointsFolded(int op) const;
   int OpOfLeaf(const Expr& leaf) const { return op_of_leaf_.at(leaf.index()); }
   /// True if states occur in `e` other than in running exponents.
   bool HasPlainState(const Expr& e);
@@ -87,6 +89,7 @@ class StreamBuilder {
   SmgRead ReadOf(int op) const;
   std::vector<DimId> InOrder(const std::vector<bool>& used) const;
   Expr DefinitionOf(const SmgRead& read);
+  void AppendText(const Expr& e, std::string* out) const;
   Expr Clamped(const Expr& value) const;
   bool IsFiniteAtStart(const Expr& value) const;
   Expr Known(int op, DType type) {

@@ -185,6 +185,15 @@ std::string_view Name(Disguise disguise) {
   return kNames[static_cast<size_t>(disguise)];
 }
 
+bool SquaresDistancesFromNoMean(std::string_view name, Disguise disguise) {
+  constexpr std::pair<std::string_view, Disguise> kCases[] = {
+      {"centred_by_a_product", Disguise::kExtraReduction},
+      {"masked_variance", Disguise::kOtherScale},
+      {"weighted_variance", Disguise::kOtherScale}};
+  return std::find(std::begin(kCases), std::end(kCases), std::pair(name, disguise)) !=
+         std::end(kCases);
+}
+
 Graph Disguised(const Graph& graph, Disguise disguise, int64_t extent) {
   return Rewriter(graph, disguise).Run(extent);
 }

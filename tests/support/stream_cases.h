@@ -511,6 +511,96 @@ inline constexpr StreamCase kStreamCases[] = {
   output %11
 }
 )"},
+    // The second mask hides rows in which the first one leaves nothing: 0, not 0 * infinity.
+    {"attention_masked_twice", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "mask" : bool[10,12]
+  %2 = const "" : f32[] {-inf}
+  %3 = const "" : f32[] {0}
+  %4 = Where(%1, %0, %2) : f32[10,12]  "" @ ""
+  %5 = Softmax(%4) {axis=-1} : f32[10,12]  "" @ ""
+  %6 = Where(%1, %5, %3) : f32[10,12]  "" @ ""
+  %7 = input "v" : f32[12,7]
+  %8 = MatMul(%6, %7) : f32[10,7]  "" @ ""
+  output %8
+}
+)"},
+    // So does a mask of the distances from the maximum.
+    {"sum_of_masked_exponentials", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "mask" : bool[10,12]
+  %2 = const "" : f32[] {-inf}
+  %4 = Where(%1, %0, %2) : f32[10,12]  "" @ ""
+  %5 = ReduceMax(%4) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = Sub(%0, %5) : f32[10,12]  "" @ ""
+  %7 = Where(%1, %6, %2) : f32[10,12]  "" @ ""
+  %8 = Exp(%7) : f32[10,12]  "" @ ""
+  %9 = ReduceSum(%8) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %9
+}
+)"},
+    // What is masked takes another value, whatever the factor is.
+    {"shares_of_some", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "mask" : bool[10,12]
+  %2 = const "" : f32[] {-10000}
+  %3 = ReduceL1(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %4 = Div(%0, %3) : f32[10,12]  "" @ ""
+  %5 = Where(%1, %4, %2) : f32[10,12]  "" @ ""
+  %6 = ReduceSum(%5) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %6
+}
+)"},
+    // Squares of the distance from what is no mean: they cancel, and more the longer the dim is.
+    {"squares_about_a_sum", 12, Streamed::kSimpleAggregate, "unbounded-error", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceSum(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Mul(%2, %2) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %4
+}
+)"},
+    // A centre with a pole where partial sums may come.
+    {"distance_from_a_reciprocal", 12, Streamed::kSimpleAggregate, "unbounded-error", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "w" : f32[12,1]
+  %2 = ReduceSum(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = Reciprocal(%2) : f32[10,1]  "" @ ""
+  %4 = Sub(%0, %3) : f32[10,12]  "" @ ""
+  %5 = MatMul(%4, %1) : f32[10,1]  "" @ ""
+  output %5
+}
+)"},
+    // About the mean that weights make; about the larger of two maxima.
+    {"weighted_variance", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "y" : f32[10,12]
+  %2 = Sigmoid(%1) : f32[10,12]  "" @ ""
+  %3 = Mul(%2, %0) : f32[10,12]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %5 = ReduceSum(%2) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %6 = Div(%4, %5) : f32[10,1]  "" @ ""
+  %7 = Sub(%0, %6) : f32[10,12]  "" @ ""
+  %8 = Mul(%7, %7) : f32[10,12]  "" @ ""
+  %9 = Mul(%8, %2) : f32[10,12]  "" @ ""
+  %10 = ReduceSum(%9) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %10
+}
+)"},
+    // Probabilities that are rounded between two products are not, while they are on chip.
+    {"attention_of_halves_in_floats", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f16[10,4]
+  %1 = input "k" : f16[4,12]
+  %2 = input "v" : f16[12,7]
+  %3 = MatMul(%0, %1) : f16[10,12]  "" @ ""
+  %4 = Cast(%3) {to="f32"} : f32[10,12]  "" @ ""
+  %5 = Softmax(%4) {axis=-1} : f32[10,12]  "" @ ""
+  %6 = Cast(%5) {to="f16"} : f16[10,12]  "" @ ""
+  %7 = MatMul(%6, %2) : f16[10,7]  "" @ ""
+  output %7
+}
+)"},
     // Bounded scores, of which all may be far below 0.
     {"attention_of_saturated_scores", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
   %0 = input "x" : f32[10,12]

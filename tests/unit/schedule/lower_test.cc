@@ -72,8 +72,11 @@ void ExpectEqualsEvaluator(const WholeProgram& whole, const Lowered& lowered) {
     const HostTensor& output = (*expected)[static_cast<size_t>(reference.params[p].index)];
     for (int64_t e = 0; e < params[p].elements(); ++e) {
       double wanted = output.GetDouble(e);
-      if (std::isnan(wanted) && std::isnan(params[p].GetDouble(e))) continue;
-      ASSERT_NEAR(params[p].GetDouble(e), wanted, 1e-4 * (1 + std::abs(wanted))) << "element " << e;
+      double got = params[p].GetDouble(e);
+      if (got == wanted || (std::isnan(wanted) && std::isnan(got))) continue;
+      // Halves are rounded after every op of the original.
+      double tolerance = output.dtype() == DType::kF16 ? 4e-3 : 1e-4;
+      ASSERT_NEAR(got, wanted, tolerance * (1 + std::abs(wanted))) << "element " << e;
     }
   }
 }
@@ -159,6 +162,7 @@ class DisguisedLowering : public ::testing::TestWithParam<std::tuple<StreamCase,
 
 TEST_P(DisguisedLowering, EqualsTheEvaluator) {
   const auto& [c, disguise] = GetParam();
+  if (SquaresDistancesFromNoMean(c.name, disguise)) return;  // refused, see the streams' own test
   auto graph = ParseGraph(c.graph);
   ASSERT_TRUE(graph.ok()) << graph.status();
   ExpectStreamsLikeTheEvaluator(c, Whole(ToString(Disguised(*graph, disguise, c.extent))), 3);
