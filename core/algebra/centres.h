@@ -6,8 +6,8 @@
 
 namespace fusion {
 
-/// Whether a sum may follow its centres from tile to tile without losing more digits than the sum
-/// computed at once, which rounds them too.
+/// Whether a sum may follow its centres from tile to tile without losing more digits than the same
+/// sum does when it is taken apart into those of its elements and those of its centres.
 ///
 /// A sum of what is at most linear in its centres may, if each centre is *steady*: what it is taken
 /// for after a few tiles (sums extrapolated to the whole) is of the size of what it is made from.

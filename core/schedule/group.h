@@ -22,6 +22,7 @@ struct FusionGroup {
   Smg smg;
   std::vector<ValueId> outputs;                   // written to memory, ascending
   std::unordered_map<ValueId, TensorView> views;  // of every kernel input and output
+  bool loose = false;                             // as Streamed::loose
 
   const TensorView& view(ValueId v) const { return views.at(v); }
   bool IsOutput(ValueId v) const;

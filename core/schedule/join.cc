@@ -142,6 +142,7 @@ class Joiner {
       }
       if (!s_.label.empty()) s_.label += between;
       s_.label += part->label;
+      s_.loose |= part->loose;
     }
     s_.bitwise = parts_[0]->bitwise;
     return absl::OkStatus();

@@ -99,6 +99,7 @@ absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
   Lowered lowered;
   Schedule& s = lowered.schedule;
   s.bitwise = bitwise;
+  s.loose = original.loose || group.loose;
   s.label = original.Label();
   for (const SmgDim& d : group.smg.dims) s.dims.push_back({d.name, d.extent});
   ProductRoles roles(group, choice);

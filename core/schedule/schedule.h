@@ -199,6 +199,7 @@ struct ScheduleDim {
 struct Schedule {
   std::string label;     // op types in order
   bool bitwise = false;  // sums in index order, no fused multiply-add
+  bool loose = false;    // what is not finite may come out as something else, see Streamed::loose
   std::vector<ScheduleDim> dims;
   std::vector<Buffer> buffers;  // params first
   int params = 0;

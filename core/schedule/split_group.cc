@@ -42,8 +42,11 @@ absl::StatusOr<SplitGroups> SplitGroup(const FusionGroup& group, DimId dim, int6
                              [&](const SmgOp& op) { return op.output == v; });
     (whole ? merged : states).push_back(v);
   }
-  return SplitGroups{.partial = GroupOf(std::move(split.partial), states, views),
-                     .merge = GroupOf(std::move(split.merge), merged, views)};
+  SplitGroups out{.partial = GroupOf(std::move(split.partial), states, views),
+                  .merge = GroupOf(std::move(split.merge), merged, views)};
+  out.partial.loose = split.loose;
+  out.merge.loose = split.loose;
+  return out;
 }
 
 }  // namespace fusion

@@ -10,7 +10,10 @@ std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId
     return nullptr;
   }
   auto out = std::make_shared<StreamedGroup>();
-  out->group = {.smg = std::move(streamed.smg), .outputs = group.outputs, .views = group.views};
+  out->group = {.smg = std::move(streamed.smg),
+                .outputs = group.outputs,
+                .views = group.views,
+                .loose = streamed.loose};
   out->ops = std::move(streamed.ops);
   out->dim = dim;
   out->kind = streamed.kind;

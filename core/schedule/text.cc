@@ -13,7 +13,8 @@ class Printer {
   explicit Printer(const Schedule& s) : s_(s) {}
 
   std::string Print() {
-    out_ = StrCat("schedule ", Quote(s_.label), s_.bitwise ? " bitwise" : "", " {\n  dims");
+    out_ = StrCat("schedule ", Quote(s_.label), s_.bitwise ? " bitwise" : "",
+                  s_.loose ? " loose" : "", " {\n  dims");
     for (const ScheduleDim& d : s_.dims) out_ += StrCat(" ", d.name, ":", d.extent);
     out_ += "\n";
     for (const Buffer& b : s_.buffers) {
@@ -173,6 +174,7 @@ class Parser {
     RETURN_IF_ERROR(in_.Expect("schedule"));
     ASSIGN_OR_RETURN(s_.label, in_.QuotedString());
     s_.bitwise = in_.Accept("bitwise");
+    s_.loose = in_.Accept("loose");
     RETURN_IF_ERROR(in_.Expect("{"));
     RETURN_IF_ERROR(in_.Expect("dims"));
     while (in_.PeekIdentifier() && !in_.Peek("param") && !in_.Peek("workspace") &&

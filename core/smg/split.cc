@@ -293,7 +293,9 @@ Split SplitAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
                          " is not reduced, or not by parts of equal length: ", parts);
     return out;
   }
-  return Splitter(form, dim, parts).Run(outputs);
+  out = Splitter(form, dim, parts).Run(outputs);
+  out.loose = form.loose;
+  return out;
 }
 
 }  // namespace fusion

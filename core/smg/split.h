@@ -18,6 +18,7 @@ struct SplitState {
 /// that is computed from those (split-K, split-KV).
 struct Split {
   Refusal refusal;
+  bool loose = false;  // as Streamed::loose
   Smg partial;
   Smg merge;
   std::vector<SplitState> states;  // written by `partial`, read by `merge`

@@ -119,6 +119,7 @@ class Streamer {
     build_.Finish(outputs_, &out);
     out.kind = updates_ ? Streamed::kUpdateThenAggregate : Streamed::kSimpleAggregate;
     out.rewritten = true;
+    out.loose = loose_;
     out.certificate = std::move(certificate_);
     out.needed = Needed();
     return out;
@@ -389,6 +390,7 @@ class Streamer {
     if (terms[0].factors.empty() && state.type() == smg_.op(i).value.type()) {
       return Close(i, whole, at);
     }
+    loose_ = true;
     certificate_.push_back(StrCat(OpName(smg_, i),
                                   ": where a factor is 0 or infinite, an element that would be NaN "
                                   "may not be seen"));
@@ -403,6 +405,7 @@ class Streamer {
       return NotSeparable(i);
     }
     if (terms.size() > 1) {
+      loose_ = true;
       certificate_.push_back(StrCat(OpName(smg_, i), ": taken apart into ", terms.size(),
                                     " sums; where a factor of both is infinite the result may be "
                                     "NaN"));
@@ -486,6 +489,7 @@ class Streamer {
       if (!leaves_.rules().Has(AlgebraRule::kShift)) return NotSeparable(i);
       rest = build_.TakeCentres(rest, &centres);
       if (build_.HasPlainState(rest)) return NotSeparable(i);
+      loose_ = true;
       certificate_.push_back(StrCat(OpName(smg_, i),
                                     ": moves with its centre from tile to tile; "
                                     "where another factor is infinite the result may be NaN"));
@@ -567,6 +571,7 @@ class Streamer {
   StreamBuilder build_;
   bool reduces_ = false;
   bool updates_ = false;
+  bool loose_ = false;
   std::vector<Form> form_;
   std::vector<Expr> composite_;  // kState: over states; kMixed: over slices and states
   std::vector<std::string> certificate_;

@@ -38,6 +38,9 @@ struct Streamed {
   Smg smg;
   std::vector<StreamOp> ops;
   bool rewritten = false;
+  /// Taken apart so that where an input is not finite, what would be infinite or NaN may come out
+  /// as something else: the certificate says where. What is finite stays what it is.
+  bool loose = false;
   /// Where tiles matter: each of these functions of the coordinates (of dims) is at least 0
   /// wherever some partial result changes, as far as masks made of comparisons of coordinates say.
   /// A tile without such a point may be left out; a NaN that a mask hides is then not seen. Empty:
@@ -60,9 +63,10 @@ struct Streamed {
 ///
 /// `outputs`: values that leave the group. Every op with the dim that needs a finished result
 /// otherwise, and every read at another place along the dim, is a refusal. Arithmetic is taken as
-/// exact, so that results differ by rounding; NaN and infinities come out as in the original,
-/// apart from what overflows on the way, and from infinite factors of what is taken apart into
-/// several sums or moves with a centre (the certificate says so), which may become NaN. Pure; any
+/// exact, and a value between two ops keeps more digits than its type where it can, so that results
+/// differ by rounding. NaN and infinities come out as in the original, apart from what overflows on
+/// the way (factors that wait until the end are not there to keep a sum small), from the sign of an
+/// infinity that only an infinite factor makes, and where the form is `loose`. Pure; any
 /// thread. The update form is that of FlashAttention (Dao et al. 2022) where the input is
 /// attention; of centred moments that of Chan, Golub and LeVeque (1979).
 Streamed StreamAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,

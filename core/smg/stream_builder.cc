@@ -621,7 +621,7 @@ void StreamBuilder::AppendText(const Expr& e, std::string* out) const {
     if (i > 0) *out += ", ";
     AppendText(e.args()[i], out);
   }
-  *out += ")";
+  if (out->size() <= kLongestText) *out += ")";
 }
 
 }  // namespace fusion
