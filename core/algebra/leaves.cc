@@ -171,6 +171,23 @@ bool Leaves::IsBoundedAbove(const Expr& e) {
   return pool_.IsBoundedAbove(pool_.Of(flat));
 }
 
+std::optional<std::pair<double, double>> Leaves::LineIn(const Expr& e, int leaf) {
+  std::pair<double, double> line{0, 0};
+  std::string name = Expr::Input(leaf, DType::kF32).ToString();
+  for (const PolynomialPool::Monomial& m : pool_.polynomial(pool_.Of(e))) {
+    if (m.powers.empty()) {
+      line.first = m.coefficient;
+      continue;
+    }
+    const PolynomialPool::Atom& atom = pool_.atom(m.powers[0].first);
+    bool fits = m.powers.size() == 1 && m.powers[0].second == 1 && atom.op == ScalarOp::kInput &&
+                atom.leaf == name;
+    if (!fits) return std::nullopt;
+    line.second = m.coefficient;
+  }
+  return line;
+}
+
 bool Leaves::IsOfDistances(const Expr& e, const std::vector<int>& distances,
                            const std::vector<Expr>& elements) {
   std::set<std::string> of;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/algebra/polynomial.h"
@@ -78,6 +80,8 @@ class Leaves {
   /// them, but perhaps as factors of what has the highest degree.
   bool IsOfDistances(const Expr& e, const std::vector<int>& distances,
                      const std::vector<Expr>& elements);
+  /// (a, b) if `e` is a + b * in<leaf> with numbers a and b.
+  std::optional<std::pair<double, double>> LineIn(const Expr& e, int leaf);
   /// True if two expressions are equal as numbers.
   bool AreEqual(const Expr& a, const Expr& b) { return pool_.Of(a) == pool_.Of(b); }
 

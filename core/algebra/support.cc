@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -30,32 +31,43 @@ bool IsPositiveConstant(const Expr& e) {
   return e.op() == ScalarOp::kConst && IsFloat(e.type()) && e.value() > 0;
 }
 
+constexpr double kMargin = 1e-6;
+
+// Below it an exponential of the type is 0.
+double UnderflowOf(DType type) { return type == DType::kF64 ? -746 : -104; }
+
 class Finder {
  public:
-  explicit Finder(const Leaves& leaves) : leaves_(leaves) {}
+  /// `finite`: finite numbers count as masks, too.
+  Finder(const Leaves& leaves, bool finite) : leaves_(leaves), finite_(finite) {}
 
-  Region NonZero(const Expr& e) { return Memoised(e, kNonZero); }
-  Region AboveMinusInfinity(const Expr& e) { return Memoised(e, kAboveMinusInfinity); }
+  Region NonZero(const Expr& e) { return Memoised(e, kNonZero).region; }
+  UpperRegion Above(const Expr& e) { return Memoised(e, kAbove); }
+  const std::map<int, double>& at_most() const { return at_most_; }
 
  private:
-  enum Question : uint8_t { kNonZero, kAboveMinusInfinity, kTrue, kFalse };
+  enum Question : uint8_t { kNonZero, kAbove, kTrue, kFalse };
+  static constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
   // Expressions share their parts: each is asked each question once.
-  Region Memoised(const Expr& e, Question question) {
+  UpperRegion Memoised(const Expr& e, Question question) {
     std::pair<const void*, Question> key{e.id(), question};
     auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    Region region = question == kNonZero              ? FindNonZero(e)
-                    : question == kAboveMinusInfinity ? FindAboveMinusInfinity(e)
-                                                      : FindTruth(e, question == kTrue);
+    UpperRegion found;
+    if (question == kAbove) {
+      found = FindAbove(e);
+    } else {
+      found.region = question == kNonZero ? FindNonZero(e) : FindTruth(e, question == kTrue);
+    }
     // Fewer bounds hold more.
-    if (region.size() > kMostBounds) region.resize(kMostBounds);
-    known_.emplace(key, region);
-    return region;
+    if (found.region.size() > kMostBounds) found.region.resize(kMostBounds);
+    known_.emplace(key, found);
+    return found;
   }
 
   // Where a condition is (or is not) true.
-  Region Truth(const Expr& e, bool wanted) { return Memoised(e, wanted ? kTrue : kFalse); }
+  Region Truth(const Expr& e, bool wanted) { return Memoised(e, wanted ? kTrue : kFalse).region; }
 
   Region FindNonZero(const Expr& e) {
     switch (e.op()) {
@@ -81,7 +93,7 @@ class Finder {
       case ScalarOp::kErf:
         return NonZero(e.arg(0));
       case ScalarOp::kExp:
-        return AboveMinusInfinity(e.arg(0));
+        return NoUnderflow(e);
       case ScalarOp::kCast:
         return e.arg(0).type() == DType::kBool ? Truth(e.arg(0), true) : NonZero(e.arg(0));
       case ScalarOp::kSelect: {
@@ -95,37 +107,110 @@ class Finder {
     }
   }
 
-  Region FindAboveMinusInfinity(const Expr& e) {
+  // Of an exponential, whose exponent may have a running part.
+  Region NoUnderflow(const Expr& e) {
+    std::vector<int> running;
+    std::optional<UpperRegion> rest;
+    if (!Addends(e.arg(0), &running, &rest)) return Above(e.arg(0)).region;
+    if (!rest.has_value()) return {};
+    if (std::isinf(rest->bound)) return rest->region;
+    double least = UnderflowOf(e.type());
+    if (running.empty()) return rest->bound <= least ? rest->region : Region();
+    if (running.size() > 1) return {};
+    // Away from the mask's own number, where rounding hides `least`.
+    double most = least - rest->bound - kMargin * std::fabs(rest->bound);
+    auto [at, fresh] = at_most_.try_emplace(running[0], most);
+    if (!fresh) at->second = std::min(at->second, most);
+    return rest->region;
+  }
+
+  // The running exponents of a sum and all else of it. False if it is too long.
+  bool Addends(const Expr& e, std::vector<int>* running, std::optional<UpperRegion>* rest) {
+    if (e.op() == ScalarOp::kAdd && running->size() < kMostBounds) {
+      return Addends(e.arg(0), running, rest) && Addends(e.arg(1), running, rest);
+    }
+    if (running->size() == kMostBounds) return false;
+    if (e.op() == ScalarOp::kInput && leaves_.leaf(e.index()).kind == Leaf::kRunning) {
+      running->push_back(e.index());
+      return true;
+    }
+    *rest = rest->has_value() ? Sum(**rest, Above(e), std::nullopt, ConstantOf(e)) : Above(e);
+    return true;
+  }
+
+  static std::optional<double> ConstantOf(const Expr& e) {
+    bool number = e.op() == ScalarOp::kConst && IsFloat(e.type()) && std::isfinite(e.value());
+    return number ? std::optional(e.value()) : std::nullopt;
+  }
+
+  // Of what is -inf the sum is, too; of another bound only that with a number is known.
+  static UpperRegion Sum(const UpperRegion& a, const UpperRegion& b, std::optional<double> a_number,
+                         std::optional<double> b_number) {
+    if (b_number.has_value()) return {a.region, a.bound + *b_number};
+    if (a_number.has_value()) return {b.region, b.bound + *a_number};
+    UpperRegion out;
+    if (std::isinf(a.bound)) out.region = a.region;
+    if (std::isinf(b.bound)) out.region = Intersection(std::move(out.region), b.region);
+    return out;
+  }
+
+  UpperRegion FindAbove(const Expr& e) {
+    auto scaled = [](UpperRegion r, double factor) {
+      r.bound *= factor;
+      return r;
+    };
     switch (e.op()) {
       case ScalarOp::kInput: {
         Expr definition = leaves_.DefinitionOf(e.index());
-        return definition.empty() ? Region() : AboveMinusInfinity(definition);
+        return definition.empty() ? UpperRegion() : Above(definition);
       }
       case ScalarOp::kAdd:
-      case ScalarOp::kMin:
-        return Intersection(AboveMinusInfinity(e.arg(0)), AboveMinusInfinity(e.arg(1)));
-      case ScalarOp::kMax:
-        return Hull(AboveMinusInfinity(e.arg(0)), AboveMinusInfinity(e.arg(1)));
-      case ScalarOp::kMul:
-        if (IsPositiveConstant(e.arg(1))) return AboveMinusInfinity(e.arg(0));
-        return IsPositiveConstant(e.arg(0)) ? AboveMinusInfinity(e.arg(1)) : Region();
-      case ScalarOp::kDiv:
-        return IsPositiveConstant(e.arg(1)) ? AboveMinusInfinity(e.arg(0)) : Region();
-      case ScalarOp::kSub:
-        return AboveMinusInfinity(e.arg(0));
-      case ScalarOp::kCast:
-        return IsFloat(e.arg(0).type()) ? AboveMinusInfinity(e.arg(0)) : Region();
-      case ScalarOp::kLog:
-        return NonZero(e.arg(0));
-      case ScalarOp::kSelect: {
-        Region a = Intersection(Truth(e.arg(0), true), AboveMinusInfinity(e.arg(1)));
-        Region b = Intersection(Truth(e.arg(0), false), AboveMinusInfinity(e.arg(2)));
-        if (IsMinusInfinity(e.arg(2))) return a;
-        return IsMinusInfinity(e.arg(1)) ? b : Hull(a, b);
+        return Sum(Above(e.arg(0)), Above(e.arg(1)), ConstantOf(e.arg(0)), ConstantOf(e.arg(1)));
+      case ScalarOp::kSub: {
+        std::optional<double> number = ConstantOf(e.arg(1));
+        if (number.has_value()) number = -*number;
+        return Sum(Above(e.arg(0)), {}, std::nullopt, number);
       }
+      case ScalarOp::kMin: {
+        UpperRegion a = Above(e.arg(0));
+        UpperRegion b = Above(e.arg(1));
+        return {Intersection(std::move(a.region), b.region), std::max(a.bound, b.bound)};
+      }
+      case ScalarOp::kMax: {
+        UpperRegion a = Above(e.arg(0));
+        UpperRegion b = Above(e.arg(1));
+        return {Hull(a.region, b.region), std::max(a.bound, b.bound)};
+      }
+      case ScalarOp::kMul:
+        if (IsPositiveConstant(e.arg(1))) return scaled(Above(e.arg(0)), e.arg(1).value());
+        if (IsPositiveConstant(e.arg(0))) return scaled(Above(e.arg(1)), e.arg(0).value());
+        return {};
+      case ScalarOp::kDiv:
+        if (!IsPositiveConstant(e.arg(1))) return {};
+        return scaled(Above(e.arg(0)), 1 / e.arg(1).value());
+      case ScalarOp::kCast:
+        return IsFloat(e.arg(0).type()) ? Above(e.arg(0)) : UpperRegion();
+      case ScalarOp::kLog:
+        return {NonZero(e.arg(0)), kMinusInfinity};
+      case ScalarOp::kSelect:
+        return SelectedAbove(e);
       default:
         return {};
     }
+  }
+
+  UpperRegion SelectedAbove(const Expr& e) {
+    UpperRegion a = Above(e.arg(1));
+    UpperRegion b = Above(e.arg(2));
+    a.region = Intersection(Truth(e.arg(0), true), a.region);
+    b.region = Intersection(Truth(e.arg(0), false), b.region);
+    auto masks = [&](const Expr& branch) {
+      return IsMinusInfinity(branch) || (finite_ && ConstantOf(branch).has_value());
+    };
+    auto value = [](const Expr& branch) { return branch.value(); };
+    if (masks(e.arg(2))) return {a.region, std::max(a.bound, value(e.arg(2)))};
+    if (masks(e.arg(1))) return {b.region, std::max(b.bound, value(e.arg(1)))};
+    return {Hull(a.region, b.region), std::max(a.bound, b.bound)};
   }
 
   Region FindTruth(const Expr& e, bool wanted) {
@@ -242,7 +327,9 @@ class Finder {
   }
 
   const Leaves& leaves_;
-  std::map<std::pair<const void*, Question>, Region> known_;
+  bool finite_;
+  std::map<std::pair<const void*, Question>, UpperRegion> known_;
+  std::map<int, double> at_most_;
   std::map<const void*, std::optional<IndexExpr>> affine_;
 };
 
@@ -261,10 +348,22 @@ Region Hull(const Region& a, const Region& b) {
   return out;
 }
 
-Region RegionOfNonZero(const Expr& e, const Leaves& leaves) { return Finder(leaves).NonZero(e); }
+Region RegionOfNonZero(const Expr& e, const Leaves& leaves) {
+  return Finder(leaves, false).NonZero(e);
+}
 
 Region RegionAboveMinusInfinity(const Expr& e, const Leaves& leaves) {
-  return Finder(leaves).AboveMinusInfinity(e);
+  return Finder(leaves, false).Above(e).region;
+}
+
+UpperRegion RegionAboveMasks(const Expr& e, const Leaves& leaves) {
+  return Finder(leaves, true).Above(e);
+}
+
+UnderflowRegion RegionOfNoUnderflow(const Expr& e, const Leaves& leaves) {
+  Finder finder(leaves, true);
+  Region region = finder.NonZero(e);
+  return {std::move(region), finder.at_most()};
 }
 
 }  // namespace fusion

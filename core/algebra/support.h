@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+#include <map>
 #include <vector>
 
 #include "core/algebra/leaves.h"
@@ -17,6 +19,22 @@ using Region = std::vector<IndexExpr>;
 Region RegionOfNonZero(const Expr& e, const Leaves& leaves);
 /// Outside of it the expression is -inf.
 Region RegionAboveMinusInfinity(const Expr& e, const Leaves& leaves);
+
+/// Outside of `region` the expression is at most `bound`.
+struct UpperRegion {
+  Region region;
+  double bound = -std::numeric_limits<double>::infinity();
+};
+/// Where finite numbers stand for -inf, too, as exporters have it.
+UpperRegion RegionAboveMasks(const Expr& e, const Leaves& leaves);
+
+/// Outside of `region` the expression is 0, provided that each of these running exponents (by leaf)
+/// is at most its number: what is masked by a finite number underflows then.
+struct UnderflowRegion {
+  Region region;
+  std::map<int, double> at_most;
+};
+UnderflowRegion RegionOfNoUnderflow(const Expr& e, const Leaves& leaves);
 
 /// Holds both.
 Region Hull(const Region& a, const Region& b);

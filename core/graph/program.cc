@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/graph/compose.h"
+#include "core/graph/coordinates.h"
 #include "core/graph/program_builder.h"
 #include "core/op/derive.h"
 #include "core/op/simplify.h"
@@ -37,6 +38,15 @@ std::vector<int> PermutationOf(const LoopBody& body) {
   return order;
 }
 
+// An expression that costs more is computed once and read.
+constexpr double kMostFormCost = 16;
+
+bool HasWithin(const Expr& e) {
+  bool found = false;
+  e.VisitOnce([&](const Expr& n) { found |= n.op() == ScalarOp::kWithin; });
+  return found;
+}
+
 bool IsScalarConstant(const Value& value) {
   return value.kind == TensorKind::kConstant && value.value->elements() == 1;
 }
@@ -61,8 +71,39 @@ bool ReadsAtInputs(const LoopBody& body) {
   return AnyIndex(body, [](const IndexExpr& e) { return e.indirect() >= 0; });
 }
 
-// Puts scalar constants into the expression and reads each (value, index) once.
-void NormaliseInputs(const Program& program, LoopBody* body, std::vector<ValueId>* inputs) {
+}  // namespace
+
+// Functions of the coordinates that are worth more than a read.
+Expr ProgramBuilder::FormOf(ValueId id) {
+  if (!options_.absorb_views) return {};
+  auto [at, fresh] = forms_.try_emplace(id);
+  if (!fresh) return at->second;
+  const Value& value = program_.value(id);
+  if (value.kind == TensorKind::kConstant) {
+    at->second = CoordinateForm(*value.value);
+    return at->second;
+  }
+  if (value.producer == kNoLoop || program_.op(value.producer).kind != LoopOp::kLoop) return {};
+  const LoopOp& op = program_.op(value.producer);
+  bool plain = op.inputs.empty() && !op.body.reduce.has_value() &&
+               std::all_of(op.body.write.begin(), op.body.write.end(),
+                           [](const IndexExpr& e) { return e.IsPlainAxis() || e == IndexExpr(0); });
+  if (!plain || op.body.value.Cost() > kMostFormCost) return {};
+  // Over the coordinates of the output in place of the axes.
+  IndexMap dim_of_axis(op.body.axes.size(), IndexExpr(0));
+  for (size_t d = 0; d < op.body.write.size(); ++d) {
+    if (!op.body.write[d].IsPlainAxis()) continue;
+    dim_of_axis[static_cast<size_t>(op.body.write[d].terms()[0].axis)] =
+        IndexExpr::Axis(static_cast<int>(d));
+  }
+  at->second = HasWithin(op.body.value) ? Expr() : AtIndex(op.body.value, dim_of_axis);
+  return at->second;
+}
+
+// Puts scalar constants and functions of the coordinates into the expression and reads each (value,
+// index) once.
+void ProgramBuilder::NormaliseInputs(LoopBody* body, std::vector<ValueId>* inputs) {
+  const Program& program = program_;
   const bool indirect = ReadsAtInputs(*body);
   std::vector<Expr> replacement(inputs->size());
   LoopBody out = *body;
@@ -73,6 +114,12 @@ void NormaliseInputs(const Program& program, LoopBody* body, std::vector<ValueId
     // Input numbers inside indirect indices are not renumbered: such bodies keep their inputs.
     if (!indirect && IsScalarConstant(value)) {
       replacement[i] = ScalarOf(*value.value);
+      continue;
+    }
+    bool plain = !indirect && body->reads[i].guards.empty();
+    Expr form = plain ? FormOf((*inputs)[i]) : Expr();
+    if (!form.empty()) {
+      replacement[i] = AtIndex(form, body->reads[i].index);
       continue;
     }
     size_t same = kept.size();
@@ -91,8 +138,6 @@ void NormaliseInputs(const Program& program, LoopBody* body, std::vector<ValueId
   *body = std::move(out);
   *inputs = std::move(kept);
 }
-
-}  // namespace
 
 ValueId ProgramBuilder::AddValue(Value value) {
   program_.values.push_back(std::move(value));
@@ -120,7 +165,7 @@ ValueId ProgramBuilder::Materialise(const Handle& handle) {
   ValueId id = AddValue(std::move(out));
   LoopBody body = *handle.view;
   std::vector<ValueId> inputs = {handle.base};
-  NormaliseInputs(program_, &body, &inputs);
+  NormaliseInputs(&body, &inputs);
   program_.ops.push_back({.kind = LoopOp::kLoop,
                           .label = "Copy",
                           .origin = handle.origin,
@@ -175,7 +220,7 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
   }
   std::vector<ValueId> values;
   for (const Handle& h : inputs) values.push_back(h.base);
-  NormaliseInputs(program_, &body, &values);
+  NormaliseInputs(&body, &values);
   Value out{.type = body.OutputType(),
             .kind = TensorKind::kIntermediate,
             .value = {},
@@ -285,7 +330,30 @@ void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
   if (!handle.view && value.tensor == kNoTensor) value.tensor = tensor;
 }
 
+// Functions of the coordinates that went into all of their readers need not be computed.
+void ProgramBuilder::DropUnread() {
+  std::vector<bool> read(program_.values.size(), false);
+  for (ValueId id : program_.outputs) read[static_cast<size_t>(id)] = true;
+  for (const LoopOp& op : program_.ops) {
+    for (ValueId v : op.inputs) read[static_cast<size_t>(v)] = true;
+  }
+  std::vector<LoopOp> kept;
+  for (LoopOp& op : program_.ops) {
+    Value& value = program_.values[static_cast<size_t>(op.output)];
+    auto form = forms_.find(op.output);
+    bool inlined = form != forms_.end() && !form->second.empty();
+    if (inlined && !read[static_cast<size_t>(op.output)]) {
+      value.producer = kNoLoop;
+      continue;
+    }
+    value.producer = static_cast<LoopId>(kept.size());
+    kept.push_back(std::move(op));
+  }
+  program_.ops = std::move(kept);
+}
+
 Program ProgramBuilder::Finish() && {
+  DropUnread();
   std::vector<bool> is_output(program_.values.size(), false);
   for (ValueId id : program_.outputs) is_output[static_cast<size_t>(id)] = true;
   for (size_t i = 0; i < program_.values.size(); ++i) {
@@ -293,6 +361,7 @@ Program ProgramBuilder::Finish() && {
     const DirectUse& use = direct_uses_[i];
     // A reinterpretation lies where and as its input does.
     bool stored_freely = value.kind == TensorKind::kIntermediate && !is_output[i] &&
+                         value.producer != kNoLoop &&
                          program_.op(value.producer).kind != LoopOp::kReinterpret;
     if (stored_freely && use.any && !use.mixed) value.order = use.permutation;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "core/graph/program.h"
@@ -42,6 +43,9 @@ class ProgramBuilder {
                                                        const std::vector<Handle>& inputs,
                                                        NodeId origin);
   absl::StatusOr<Handle> AddReinterpret(const OpCall& call, const Handle& input, NodeId origin);
+  Expr FormOf(ValueId id);
+  void NormaliseInputs(LoopBody* body, std::vector<ValueId>* inputs);
+  void DropUnread();
   void NoteDirectUse(ValueId value, const LoopBody& body, size_t input);
 
   absl::Status CheckLimits() const;
@@ -49,6 +53,7 @@ class ProgramBuilder {
   ProgramOptions options_;
   StepCount count_;  // of the calls so far, copies of views included
   Program program_;
+  std::unordered_map<ValueId, Expr> forms_;  // of what is a function of its coordinates; empty: not
   // How a value is looked at by the ops that use it directly: all through one permutation, or
   // otherwise.
   struct DirectUse {

@@ -144,7 +144,9 @@ class Interpreter {
         const Window& w = windows_[static_cast<size_t>(d)];
         return IndexRange{w.begin, w.end};
       });
-      if (range.end <= 0) return absl::OkStatus();
+      if (range.end > 0) continue;
+      bool idle = s.watched < 0 || storage_[static_cast<size_t>(s.watched)].data[0].real >= s.least;
+      return idle ? absl::OkStatus() : Body(s.body);
     }
     return Body(s.body);
   }

@@ -52,6 +52,7 @@ class Renumberer {
     for (IndexExpr& e : s->somewhere) {
       e = e.Substitute([this](int d) { return IndexExpr::Axis(Dim(d)); });
     }
+    if (s->watched >= 0) ChangeBuffer(&s->watched);
     s->body = Of(s->body);
   }
   void Change(AllocStmt* s) const { ChangeBuffer(&s->buffer); }

@@ -23,8 +23,11 @@ Dims BlockWindows(const FusionGroup& group, const Choice& choice) {
 // beforehand.
 absl::Status DeclareStates(NestContext* at) {
   const StreamedGroup* streamed = at->choice.streamed.get();
-  if (streamed == nullptr || !streamed->rewritten) return absl::OkStatus();
+  if (streamed == nullptr) return absl::OkStatus();
   at->locals.Enter(1, 0);
+  bool watched = !streamed->underflow.needed.empty() && !at->lowered.schedule.bitwise;
+  if (watched) RETURN_IF_ERROR(DeclareState(streamed->underflow.maximum, at));
+  if (!streamed->rewritten) return absl::OkStatus();
   for (size_t i = 0; i < streamed->ops.size(); ++i) {
     if (streamed->ops[i].role == StreamRole::kPlain) continue;
     for (const SmgRead& read : at->op(static_cast<int>(i)).reads) {
@@ -33,6 +36,33 @@ absl::Status DeclareStates(NestContext* at) {
     }
   }
   return absl::OkStatus();
+}
+
+// `body` where finite masks leave something, or where a row has seen too little for what they hide
+// to underflow: by the least of the rows' maxima so far.
+Block UnlessUnderflow(const Streamed::Underflow& underflow, Block body, NestContext* at) {
+  BufferId maxima = at->locals.Of(underflow.maximum);
+  const Buffer of = at->buffer(maxima);
+  BufferId least = at->locals.Add({}, of.dtype, Level::kStaged);
+  Access all{.buffer = maxima, .index = {}};
+  for (DimId d : of.dims) all.index.push_back(IndexExpr::Axis(d));
+  EachStmt fold{.dims = of.dims, .ops = {}};
+  fold.ops.push_back(
+      {.kind = ElementOp::kLoad, .result = 0, .type = of.dtype, .access = {std::move(all)}});
+  fold.ops.push_back({.kind = ElementOp::kReduce,
+                      .args = {0},
+                      .type = of.dtype,
+                      .access = {{.buffer = least, .index = {}}},
+                      .monoid = "min"});
+  Block block;
+  block.push_back(Stmt{AllocStmt{least}});
+  block.push_back(Stmt{InitStmt{{least}, "min"}});
+  block.push_back(Stmt{std::move(fold)});
+  block.push_back(Stmt{IfStmt{.somewhere = underflow.needed,
+                              .watched = least,
+                              .least = underflow.least,
+                              .body = std::move(body)}});
+  return block;
 }
 
 // The code of a block: its nests before, inside and after the temporal loop.
@@ -69,7 +99,11 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
   if (choice.temporal >= 0) {
     Block inside = assembled(1);
     const StreamedGroup& streamed = *choice.streamed;
-    if (!streamed.needed.empty() && !at->lowered.schedule.bitwise) {
+    bool bitwise = at->lowered.schedule.bitwise;
+    if (!streamed.underflow.needed.empty() && !bitwise) {
+      inside = UnlessUnderflow(streamed.underflow, std::move(inside), at);
+    }
+    if (!streamed.needed.empty() && !bitwise) {
       IfStmt needed{.somewhere = streamed.needed, .body = std::move(inside)};
       inside.clear();
       inside.push_back(Stmt{std::move(needed)});

@@ -85,10 +85,13 @@ struct LoopStmt {
 };
 
 /// Runs `body` only where it can matter: if each of these functions of the coordinates is at least
-/// 0 somewhere in the current windows.
+/// 0 somewhere in the current windows, or, with a `watched` buffer, unless its one element is at
+/// least `least`.
 struct IfStmt {
   std::vector<IndexExpr> somewhere;
-  Block body;
+  BufferId watched = -1;  // local, without dims, float; -1: none
+  double least = 0;
+  Block body = {};
 };
 
 /// Declares a local buffer for the rest of the enclosing block.

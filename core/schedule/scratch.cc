@@ -16,6 +16,7 @@ void Touched(const Stmt& stmt, std::vector<BufferId>* out) {
   if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
     for (const Stmt& s : loop->body) Touched(s, out);
   } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+    if (branch->watched >= 0) out->push_back(branch->watched);
     for (const Stmt& s : branch->body) Touched(s, out);
   } else if (const auto* init = std::get_if<InitStmt>(&stmt.node)) {
     out->insert(out->end(), init->buffers.begin(), init->buffers.end());

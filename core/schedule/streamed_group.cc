@@ -19,6 +19,7 @@ std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId
   out->kind = streamed.kind;
   out->rewritten = streamed.rewritten;
   out->needed = std::move(streamed.needed);
+  out->underflow = std::move(streamed.underflow);
   out->certificate = std::move(streamed.certificate);
   return out;
 }

@@ -18,6 +18,7 @@ struct StreamedGroup {
   Streamed::Kind kind = Streamed::kRefused;
   bool rewritten = false;         // not the ops of the original group
   std::vector<IndexExpr> needed;  // as Streamed::needed
+  Streamed::Underflow underflow;
   std::vector<std::string> certificate;
 
   bool IsState(int op) const { return group.smg.op(op).Reduces(dim); }

@@ -126,6 +126,9 @@ class Printer {
          StrCat("if ",
                 StrJoin(s.somewhere, " and ",
                         [&](const IndexExpr& e) { return StrCat(e.ToString(name), " >= 0"); }),
+                s.watched < 0
+                    ? ""
+                    : StrCat(" unless ", s_.buffer(s.watched).name, " >= ", HexDouble(s.least)),
                 " {"));
     Body(s.body, indent + 2);
     Line(indent, "}");
@@ -386,6 +389,11 @@ class Parser {
       RETURN_IF_ERROR(in_.Expect("0"));
       s.somewhere.push_back(std::move(e));
     } while (in_.Accept("and"));
+    if (in_.Accept("unless")) {
+      ASSIGN_OR_RETURN(s.watched, BufferName());
+      RETURN_IF_ERROR(in_.Expect(">="));
+      ASSIGN_OR_RETURN(s.least, in_.Number());
+    }
     ASSIGN_OR_RETURN(s.body, Body(depth + 1));
     return Stmt{std::move(s)};
   }

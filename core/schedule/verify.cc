@@ -170,6 +170,12 @@ class Verifier {
   }
   absl::Status Check(const IfStmt& s) {
     if (s.somewhere.empty()) return Fail("if without a condition");
+    if (s.watched >= 0) {
+      bool one = static_cast<size_t>(s.watched) < s_.buffers.size() &&
+                 allocated_.count(s.watched) != 0 && s_.buffer(s.watched).dims.empty() &&
+                 IsFloat(s_.buffer(s.watched).dtype);
+      if (!one) return Fail("if watches what is no local float without dims");
+    }
     for (const IndexExpr& e : s.somewhere) {
       if (e.indirect() >= 0) return Fail("if of an indirect index");
       for (const IndexExpr::Term& t : e.terms()) RETURN_IF_ERROR(CheckDim(t.axis));

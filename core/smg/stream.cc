@@ -1,6 +1,7 @@
 #include "core/smg/stream.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -108,20 +109,22 @@ class Streamer {
       out.smg = smg_;
       for (int i = 0; i < count(); ++i) {
         out.ops.push_back({.source = i});
-        if (smg_.op(i).Reduces(dim_)) Touches(*smg_.op(i).reduce, Composite(i));
+        if (smg_.op(i).Reduces(dim_)) Touches(i, *smg_.op(i).reduce, Composite(i));
       }
       out.needed = Needed();
+      out.underflow = Underflow(out.needed);
       return out;
     }
     for (int i = 0; i < count(); ++i) {
       if (!Visit(i)) return Refused();
     }
+    out.needed = Needed();
+    out.underflow = Underflow(out.needed);
     build_.Finish(outputs_, &out);
     out.kind = updates_ ? Streamed::kUpdateThenAggregate : Streamed::kSimpleAggregate;
     out.rewritten = true;
     out.loose = loose_;
     out.certificate = std::move(certificate_);
-    out.needed = Needed();
     return out;
   }
 
@@ -176,21 +179,62 @@ class Streamer {
     return needs;
   }
 
-  // A partial result that takes `value` from each tile.
-  void Touches(const Monoid& monoid, const Expr& value) {
+  // Op `at` of the result is a partial result that takes `value` from each tile.
+  void Touches(int at, const Monoid& monoid, const Expr& value) {
     Region region;
-    if (monoid.name() == "sum") region = RegionOfNonZero(value, leaves_);
-    if (monoid.name() == "max") region = RegionAboveMinusInfinity(value, leaves_);
+    Region soft;
+    if (monoid.name() == "sum") {
+      region = RegionOfNonZero(value, leaves_);
+      UnderflowRegion under = RegionOfNoUnderflow(value, leaves_);
+      soft = std::move(under.region);
+      for (const auto& [running, most] : under.at_most) running_.emplace_back(running, most);
+    }
+    if (monoid.name() == "max") {
+      region = RegionAboveMinusInfinity(value, leaves_);
+      UpperRegion above = RegionAboveMasks(value, leaves_);
+      soft = std::move(above.region);
+      if (std::isfinite(above.bound)) least_.emplace_back(at, above.bound);
+    }
     needed_ = needed_.has_value() ? Hull(*needed_, region) : region;
+    soft_ = soft_.has_value() ? Hull(*soft_, soft) : soft;
   }
 
-  Region Needed() const {
-    // What every point writes, every point needs.
-    for (const SmgOp& op : smg_.ops) {
-      if (op.Has(dim_) && !op.Reduces(dim_) && Contains(outputs_, op.output)) return {};
+  // Tiles that finite masks make idle, where they are more than `needed` says.
+  Streamed::Underflow Underflow(const Region& needed) {
+    Streamed::Underflow out;
+    if (!soft_.has_value() || soft_->empty() || *soft_ == needed || WritesEveryPoint()) return out;
+    int leaf = -1;
+    // How large the one maximum must be that all of this depends on.
+    out.least = -std::numeric_limits<double>::infinity();
+    for (const auto& [running, most] : running_) {
+      const Expr& exponent = leaves_.leaf(running).element;
+      exponent.VisitOnce([&](const Expr& e) {
+        if (e.op() == ScalarOp::kInput) leaf = leaf < 0 || leaf == e.index() ? e.index() : leaf;
+      });
+      if (leaf < 0 || leaves_.leaf(leaf).monoid != "max") return {};
+      auto line = leaves_.LineIn(exponent, leaf);
+      if (!line.has_value() || line->second >= 0) return {};
+      out.least = std::max(out.least, (line->first - most) / -line->second);
+      out.maximum = build_.OpOfLeaf(Expr::Input(leaf, exponent.type()));
     }
-    return needed_.value_or(Region());
+    for (const auto& [op, bound] : least_) {
+      if (out.maximum >= 0 && out.maximum != op) return {};
+      out.maximum = op;
+      out.least = std::max(out.least, bound);
+    }
+    if (out.maximum < 0) return {};
+    out.needed = *soft_;
+    return out;
   }
+
+  // What every point writes, every point needs.
+  bool WritesEveryPoint() const {
+    return std::any_of(smg_.ops.begin(), smg_.ops.end(), [&](const SmgOp& op) {
+      return op.Has(dim_) && !op.Reduces(dim_) && Contains(outputs_, op.output);
+    });
+  }
+
+  Region Needed() const { return WritesEveryPoint() ? Region() : needed_.value_or(Region()); }
 
   // ---- the original ops, in order ----
 
@@ -203,7 +247,7 @@ class Streamer {
       int at = build_.Copy(i);
       if (op.Reduces(dim_)) {
         form_[At(i)] = kState;
-        Touches(*op.reduce, Composite(i));
+        Touches(at, *op.reduce, Composite(i));
         composite_[At(i)] = StateLeaf(at, op.reduce->name(), Composite(i), false);
         build_.AnchorLate(composite_[At(i)], at);
       }
@@ -381,7 +425,7 @@ class Streamer {
                 " along ", smg_.dim(dim_).name);
     }
     int at = build_.Reduction(i, rest);
-    Touches(*smg_.op(i).reduce, rest);
+    Touches(at, *smg_.op(i).reduce, rest);
     Expr state = StateLeaf(at, smg_.op(i).reduce->name(), rest, false);
     Expr whole = state;
     for (const Expr& f : terms[0].factors) whole = whole * f;
@@ -454,7 +498,7 @@ class Streamer {
     bool least = monoid.name() == "min";
     Expr there = Expr::Select(term.present, Expr::Const(type, least ? -1 : 1), zero);
     int at = build_.Reduction(i, there);
-    Touches(monoid, there);
+    Touches(at, monoid, there);
     Expr seen = StateLeaf(at, monoid.name(), there, false);
     zero = Expr::Const(seen.type(), 0);
     Expr any = Expr::Binary(least ? ScalarOp::kLt : ScalarOp::kGt, seen, zero);
@@ -494,6 +538,7 @@ class Streamer {
                                     ": moves with its centre from tile to tile; "
                                     "where another factor is infinite the result may be NaN"));
       needed_ = Region();  // what has been seen counts
+      soft_ = Region();
     }
     std::vector<StreamBuilder::Moment> moments;
     if (!Moments(rest, centres, &moments)) return NotSeparable(i);
@@ -503,7 +548,7 @@ class Streamer {
     }
     for (StreamBuilder::Moment& m : moments) {
       m.op = build_.Reduction(i, m.rest);
-      Touches(*smg_.op(i).reduce, m.rest);
+      Touches(m.op, *smg_.op(i).reduce, m.rest);
       bool updated = !running.empty() || !centres.empty();
       Expr leaf = StateLeaf(m.op, "sum", m.rest, updated);
       if (state->empty()) *state = leaf;
@@ -577,6 +622,9 @@ class Streamer {
   std::vector<std::string> certificate_;
   Refusal refusal_;
   std::optional<Region> needed_;
+  std::optional<Region> soft_;                   // where finite numbers mask, too, provided that
+  std::vector<std::pair<int, double>> running_;  // ... these exponents (leaves) are at most this
+  std::vector<std::pair<int, double>> least_;    // ... these partial maxima (ops) at least this
 };
 
 }  // namespace

@@ -46,6 +46,16 @@ struct Streamed {
   /// A tile without such a point may be left out; a NaN that a mask hides is then not seen. Empty:
   /// all do.
   std::vector<IndexExpr> needed;
+  /// The same where masks are finite numbers, as exporters have them: tiles outside of these
+  /// functions change nothing if, before them, every element of the partial maximum that op
+  /// `maximum` makes is at least `least`, since what is masked underflows then. Empty: no such
+  /// tiles.
+  struct Underflow {
+    std::vector<IndexExpr> needed;
+    int maximum = -1;
+    double least = 0;
+  };
+  Underflow underflow;
   /// Why dims that walk the same input at the same places are streamed one by one, so that the
   /// input is read once for each: the refusal of the form that reads it once. Empty if there is
   /// none.

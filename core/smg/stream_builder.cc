@@ -581,6 +581,9 @@ void StreamBuilder::Finish(const std::vector<ValueId>& outputs, Streamed* out) {
     out->smg.ops.push_back(std::move(op));
     out->ops.push_back(what);
   }
+  int& maximum = out->underflow.maximum;
+  if (maximum >= 0) maximum = renumber[static_cast<size_t>(maximum)];
+  if (maximum < 0) out->underflow = {};
 }
 
 std::string StreamBuilder::Text(const Expr& e) const {

@@ -67,7 +67,7 @@ class StreamBuilder {
   /// `value` is what op i was, computed behind the loop.
   void FinishOp(int i, const Expr& value);
 
-  /// Drops what nobody needs.
+  /// Drops what nobody needs; `out->underflow` names ops of this builder, then of the result.
   void Finish(const std::vector<ValueId>& outputs, Streamed* out);
 
   /// An expression for people: leaves by what they stand for.

@@ -16,6 +16,8 @@ struct StreamCase {
   const char* graph;
   /// Functions of the coordinates that say which tiles matter.
   size_t needed = 0;
+  /// Those that say so once what is masked by finite numbers underflows.
+  size_t underflow = 0;
 };
 
 inline constexpr StreamCase kStreamCases[] = {
@@ -310,6 +312,62 @@ inline constexpr StreamCase kStreamCases[] = {
 }
 )",
      1},
+    // As exporters write it: what is masked underflows once a row has seen something larger.
+    {"causal_attention_with_finite_mask", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-10000}
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %19 = LessOrEqual(%5, %6) : bool[10,12]  "" @ ""
+  %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %21 = Where(%19, %20, %3) : f32[2,10,12]  "" @ ""
+  %22 = Softmax(%21) {axis=-1} : f32[2,10,12]  "" @ ""
+  %23 = MatMul(%22, %2) : f32[2,10,6]  "" @ ""
+  output %23
+}
+)",
+     0, 1},
+    // The lowest number there is: no rounding may take it for a score.
+    {"causal_attention_with_lowest_mask", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-0x1.fffffep+127}
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %19 = LessOrEqual(%5, %6) : bool[10,12]  "" @ ""
+  %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %21 = Where(%19, %20, %3) : f32[2,10,12]  "" @ ""
+  %22 = Softmax(%21) {axis=-1} : f32[2,10,12]  "" @ ""
+  %23 = MatMul(%22, %2) : f32[2,10,6]  "" @ ""
+  output %23
+}
+)",
+     0, 1},
+    // The first row is masked as a whole: uniform, so that no tile of it is idle.
+    {"strictly_causal_attention_with_finite_mask", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-10000}
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %19 = Less(%5, %6) : bool[10,12]  "" @ ""
+  %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %21 = Where(%19, %20, %3) : f32[2,10,12]  "" @ ""
+  %24 = const "" : f32[] {0x1p-1}
+  %25 = Mul(%21, %24) : f32[2,10,12]  "" @ ""
+  %22 = Softmax(%25) {axis=-1} : f32[2,10,12]  "" @ ""
+  %23 = MatMul(%22, %2) : f32[2,10,6]  "" @ ""
+  output %23
+}
+)",
+     0, 1},
     // Neither do tiles that lie more than a window to the left.
     {"sliding_window_attention", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
   %0 = input "q" : f32[2,10,4]

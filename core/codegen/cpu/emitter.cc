@@ -345,6 +345,11 @@ absl::Status CpuEmitter::Write(const IfStmt& branch) {
     }
     return StrCat(largest.ToString(), " >= 0");
   });
+  if (branch.watched >= 0) {
+    Access watched{.buffer = branch.watched, .index = {}};
+    // Not "<", so that NaN is looked at.
+    test = StrCat("(", test, ") || !(*(", Address(watched), ") >= ", HexDouble(branch.least), ")");
+  }
   out_.Open("if (", test, ")");
   RETURN_IF_ERROR(Write(branch.body));
   out_.Close();

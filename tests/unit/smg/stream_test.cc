@@ -69,6 +69,7 @@ TEST_P(Streams, AsDerived) {
   EXPECT_EQ(refusal.empty() ? "" : RefusalRow(refusal.code).word, c.refusal) << refusal.words;
   if (c.kind == Streamed::kRefused) return;
   EXPECT_EQ(streamed.needed.size(), c.needed) << Describe(streamed);
+  EXPECT_EQ(streamed.underflow.needed.size(), c.underflow) << Describe(streamed);
   // An equal form: outputs are written, ops come behind what they read.
   for (size_t i = 0; i < streamed.smg.ops.size(); ++i) {
     for (const SmgRead& read : streamed.smg.ops[i].reads) {
@@ -108,15 +109,18 @@ TEST_P(DisguisedStreams, AreSeenThrough) {
     Streamed streamed = StreamAlong(b.smg, b.program.outputs, static_cast<DimId>(d));
     seen += StrCat("\n", Describe(streamed));
     // What is returned besides is needed of tiles that a mask hides, too.
-    bool all = disguise == Disguise::kExtraReduction && streamed.needed.empty();
+    bool all = disguise == Disguise::kExtraReduction && streamed.needed.empty() &&
+               streamed.underflow.needed.empty();
+    bool tiles = streamed.needed.size() == expected.needed.size() &&
+                 streamed.underflow.needed.size() == expected.underflow.needed.size();
     // Another function that may not stream either may break another law first.
     bool refused = disguise == Disguise::kOtherScale && expected.kind == Streamed::kRefused;
     if (squares) {
       found = std::string_view(code(streamed)) == "unbounded-error";
       continue;
     }
-    found = streamed.kind == kind && (all || streamed.needed.size() == expected.needed.size()) &&
-            (refused || code(streamed) == code(expected));
+    found =
+        streamed.kind == kind && (all || tiles) && (refused || code(streamed) == code(expected));
   }
   EXPECT_TRUE(found) << "expected " << Describe(expected) << "\ngot" << seen;
 }
