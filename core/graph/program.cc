@@ -330,26 +330,36 @@ void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
   if (!handle.view && value.tensor == kNoTensor) value.tensor = tensor;
 }
 
-// Functions of the coordinates that went into all of their readers need not be computed.
+// Functions of the coordinates that went into all of their readers are no values any more.
 void ProgramBuilder::DropUnread() {
   std::vector<bool> read(program_.values.size(), false);
   for (ValueId id : program_.outputs) read[static_cast<size_t>(id)] = true;
   for (const LoopOp& op : program_.ops) {
     for (ValueId v : op.inputs) read[static_cast<size_t>(v)] = true;
   }
-  std::vector<LoopOp> kept;
-  for (LoopOp& op : program_.ops) {
-    Value& value = program_.values[static_cast<size_t>(op.output)];
-    auto form = forms_.find(op.output);
+  std::vector<ValueId> renumbered(program_.values.size(), -1);
+  Program kept;
+  std::vector<DirectUse> uses;
+  for (size_t i = 0; i < program_.values.size(); ++i) {
+    auto form = forms_.find(static_cast<ValueId>(i));
     bool inlined = form != forms_.end() && !form->second.empty();
-    if (inlined && !read[static_cast<size_t>(op.output)]) {
-      value.producer = kNoLoop;
-      continue;
-    }
-    value.producer = static_cast<LoopId>(kept.size());
-    kept.push_back(std::move(op));
+    if (inlined && !read[i]) continue;
+    renumbered[i] = static_cast<ValueId>(kept.values.size());
+    kept.values.push_back(std::move(program_.values[i]));
+    uses.push_back(std::move(direct_uses_[i]));
   }
-  program_.ops = std::move(kept);
+  for (LoopOp& op : program_.ops) {
+    op.output = renumbered[static_cast<size_t>(op.output)];
+    if (op.output < 0) continue;
+    for (ValueId& v : op.inputs) v = renumbered[static_cast<size_t>(v)];
+    kept.values[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(kept.ops.size());
+    kept.ops.push_back(std::move(op));
+  }
+  for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
+    for (ValueId id : program_.*list) (kept.*list).push_back(renumbered[static_cast<size_t>(id)]);
+  }
+  program_ = std::move(kept);
+  direct_uses_ = std::move(uses);
 }
 
 Program ProgramBuilder::Finish() && {
@@ -361,7 +371,6 @@ Program ProgramBuilder::Finish() && {
     const DirectUse& use = direct_uses_[i];
     // A reinterpretation lies where and as its input does.
     bool stored_freely = value.kind == TensorKind::kIntermediate && !is_output[i] &&
-                         value.producer != kNoLoop &&
                          program_.op(value.producer).kind != LoopOp::kReinterpret;
     if (stored_freely && use.any && !use.mixed) value.order = use.permutation;
   }
