@@ -78,7 +78,7 @@ class Enumerator {
     AddTemporal(&choices);
     // What the roles of operands are worth shows in the estimate only: each has its say.
     auto most = static_cast<size_t>(options_.limit);
-    if (!windowed_.empty()) most = std::max(most, kChoicesOfRoles * roles.size() + 2);
+    if (!windowed_.empty()) most = std::max(most, 4 * kChoicesOfRoles * roles.size());
     if (choices.size() > most) choices.resize(most);
     if (choices.empty() && refusal != nullptr) *refusal = NoBlocks();
     return choices;
@@ -117,8 +117,10 @@ class Enumerator {
       const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
       // Packed columns lie in panels of the block's width: a cut between tasks must fall between
       // panels.
+      const SmgRead& column_read = smg_.op(p.op).reads[c.swap ? 0 : 1];
+      bool packed = column_read.producer < 0 && group_.view(column_read.value).constant;
       auto fits = [&](const RegisterBlock& b) {
-        return std::all_of(columns.begin(), columns.end(), [&](DimId d) {
+        return !packed || std::all_of(columns.begin(), columns.end(), [&](DimId d) {
           int64_t columns_of_task = window[static_cast<size_t>(d)];
           return columns_of_task == extent(d) || columns_of_task % b.n == 0;
         });
@@ -189,7 +191,8 @@ class Enumerator {
     if (cuts_n) n_tiles = Tiles(extent(n), block.n, 4096);
     if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
 
-    std::vector<Scored> scored;
+    std::vector<Scored> scored;        // what lies between products comes in slices
+    std::vector<Scored> scored_whole;  // or as a whole: tiles of images are shorter then
     for (const std::vector<GridDim>& windows : WindowCuts()) {
       for (int64_t mt : m_tiles) {
         for (int64_t nt : n_tiles) {
@@ -205,16 +208,19 @@ class Enumerator {
           Choice longer = c;
           Dims longer_window = *window;
           SetBlocks(&c, *window);
-          scored.push_back({Score(c, *window), std::move(c)});
+          if (!windowed_.empty()) scored_whole.push_back({Score(c, *window, *window), c});
+          scored.push_back({Score(c, *window, Slices(*window)), std::move(c)});
           if (!windowed_.empty() || !Lengthen(main, rows, m, &longer, &longer_window)) continue;
           SetBlocks(&longer, longer_window);
-          scored.push_back({Score(longer, longer_window), std::move(longer)});
+          scored.push_back({Score(longer, longer_window, longer_window), std::move(longer)});
         }
       }
     }
-    std::stable_sort(scored.begin(), scored.end(),
-                     [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
-    AddBest(std::move(scored), out);
+    for (std::vector<Scored>* list : {&scored, &scored_whole}) {
+      std::stable_sort(list->begin(), list->end(),
+                       [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
+      AddBest(*list, out);
+    }
   }
 
   struct Scored {
@@ -224,8 +230,9 @@ class Enumerator {
 
   // The two best; as further choices what of them gathers its windows, and where windows are cut
   // the best without a halo.
-  void AddBest(std::vector<Scored> scored, std::vector<Choice>* out) {
+  void AddBest(const std::vector<Scored>& scored, std::vector<Choice>* out) {
     for (size_t i = 0; i < scored.size() && i < kChoicesOfRoles; ++i) {
+      if (IsAmong(*out, scored[i].choice)) continue;
       Choice gathered = scored[i].choice;
       if (GatherWindows(&gathered)) more_.push_back(std::move(gathered));
       out->push_back(scored[i].choice);
@@ -235,8 +242,21 @@ class Enumerator {
         return !Contains(windowed_, g.dim) || g.tile >= extent(g.dim);
       });
     });
-    bool apart = whole != scored.end() && whole - scored.begin() >= int64_t{kChoicesOfRoles};
-    if (!windowed_.empty() && apart) more_.push_back(whole->choice);
+    if (windowed_.empty() || whole == scored.end()) return;
+    if (!IsAmong(*out, whole->choice) && !IsAmong(more_, whole->choice)) {
+      more_.push_back(whole->choice);
+    }
+  }
+
+  // True if one of `choices` has the grid and the roles of `choice`.
+  static bool IsAmong(const std::vector<Choice>& choices, const Choice& choice) {
+    return std::any_of(choices.begin(), choices.end(), [&](const Choice& other) {
+      return other.grid == choice.grid &&
+             std::equal(other.products.begin(), other.products.end(), choice.products.begin(),
+                        choice.products.end(), [](const auto& a, const auto& b) {
+                          return a.second.swap == b.second.swap;
+                        });
+    });
   }
 
   // Lays the windows that rows of products are next to each other (im2col): the sum then walks one
@@ -251,8 +271,24 @@ class Enumerator {
       if (rows.empty() || !windows || c.stage_rows) continue;
       c.stage_rows = true;
       changed = true;
+      ShortenFor(op, rows, choice);
     }
     return changed;
+  }
+
+  // Cuts the outermost dim that windows slide along so short that the gathered windows of a product
+  // have room beside what they are gathered from.
+  void ShortenFor(const SmgOp& op, const std::vector<DimId>& rows, Choice* choice) const {
+    if (windowed_.empty()) return;
+    auto cut = std::find_if(choice->grid.begin(), choice->grid.end(),
+                            [&](const GridDim& g) { return g.dim == windowed_[0]; });
+    std::optional<Dims> window = WindowsOf(*choice);
+    if (cut == choice->grid.end() || !window.has_value() || !Contains(rows, cut->dim)) return;
+    std::vector<DimId> gathered = rows;
+    gathered.insert(gathered.end(), op.reduced.begin(), op.reduced.end());
+    double row = 4 * PointsOf(gathered, *window) / static_cast<double>(cut->tile);
+    double room = static_cast<double>(device_.OnChipBytes()) / 2;
+    cut->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, cut->tile);
   }
 
   // Ways to cut the dims along which blocks have halos: the outermost into ever shorter tiles, the
@@ -329,7 +365,8 @@ class Enumerator {
   // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache,
   // whole waves of tasks, and a penalty for tiles that leave the private cache. Only ranks tiles of
   // one group against each other.
-  double Score(const Choice& c, const std::vector<int64_t>& window) const {
+  // `kept`: the windows of what lies between products.
+  double Score(const Choice& c, const Dims& window, const Dims& kept) const {
     double tasks = BlockCount(smg_, c);
     double block_seconds = 0;
     double on_chip = 0;
@@ -343,8 +380,9 @@ class Enumerator {
       double row_window = 1;
       for (DimId d : rows)
         row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
-      block_seconds += work / (device_.flops_per_s * device_.product_efficiency *
-                               RowEfficiency(row_window, pc.block.m));
+      double efficiency = windowed_.empty() ? RowEfficiency(row_window, pc.block.m)
+                                            : BlockEfficiency(p, pc, row_window, window);
+      block_seconds += work / (device_.flops_per_s * device_.product_efficiency * efficiency);
       for (int r = 0; r < 2; ++r) {
         const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
         double bytes = 4;
@@ -356,7 +394,7 @@ class Enumerator {
           bytes *= streamed ? std::min(length, static_cast<double>(device_.stream_tile)) : length;
         }
         if (read.producer >= 0 && read.relation == SmgRead::kShifted) {
-          bytes = 4 * PointsOf(smg_.op(read.producer).OutputDims(), window);
+          bytes = 4 * PointsOf(smg_.op(read.producer).OutputDims(), kept);
         }
         if (read.producer < 0) traffic += bytes;
         bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
@@ -371,6 +409,32 @@ class Enumerator {
     double spill = on_chip > static_cast<double>(device_.OnChipBytes()) ? 2.0 : 1.0;
     return std::max(waves * block_seconds * spill, memory) + waves * device_.task_s +
            0.25 * std::min(waves * block_seconds, memory);
+  }
+
+  // Part of the product rate that register blocks reach whose last columns may be few: tiles of
+  // images are narrow.
+  double BlockEfficiency(const ProductShape& p, const ProductChoice& c, double rows,
+                         const std::vector<int64_t>& window) const {
+    double columns = 1;
+    for (DimId d : c.swap ? p.dims.first : p.dims.second) {
+      columns = std::max(columns, static_cast<double>(window[static_cast<size_t>(d)]));
+    }
+    double lanes = std::max(device_.vector_bytes / 4, 1);
+    double across = columns / std::ceil(columns / c.block.n);
+    double down = rows / std::ceil(rows / c.block.m);
+    double padded = std::ceil(across / lanes) * lanes;
+    return device_.BlockRate(down, padded) * across / padded;
+  }
+
+  // Windows when sums are streamed in the shortest slices.
+  Dims Slices(Dims window) const {
+    for (const ProductShape& p : products_) {
+      for (DimId d : p.dims.over) {
+        int64_t& length = window[static_cast<size_t>(d)];
+        length = std::min<int64_t>(length, device_.blocks[0].n);
+      }
+    }
+    return window;
   }
 
   static double PointsOf(const std::vector<DimId>& dims, const std::vector<int64_t>& window) {
@@ -460,6 +524,19 @@ class Enumerator {
     return known->second;
   }
 
+  // Lengths of the slices of a streamed dim. Behind windows short ones too: what they need of an
+  // image leaves room for more of it, and so for shorter halos.
+  std::vector<int64_t> StreamTiles(int64_t unit, int64_t length) const {
+    int64_t panels = device_.stream_tile / unit;
+    std::vector<int64_t> tiles = {std::min(length, std::max(unit, unit * panels))};
+    if (windowed_.empty()) return tiles;
+    if (tiles[0] == length) tiles.clear();  // nothing is streamed
+    for (int64_t tile : {2 * unit, unit}) {
+      if (tile < length && !Contains(tiles, tile)) tiles.push_back(tile);
+    }
+    return tiles;
+  }
+
   // Where a value that lies between two products fills the private cache, stream the dim it is
   // summed over.
   void AddTemporal(std::vector<Choice>* choices) {
@@ -483,12 +560,12 @@ class Enumerator {
           if (!fed || !large) continue;
           std::shared_ptr<const StreamedGroup> streamed = Stream(d);
           if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
-          int64_t unit = PanelWidth(c);
-          int64_t panels = device_.stream_tile / unit;
-          Choice t = c.Streaming(streamed, std::min(extent(d), std::max(unit, unit * panels)));
-          if (options_.bitwise && t.temporal_tile < extent(d) && !SlicesKeepOrder(smg_, d))
-            continue;
-          more.push_back(std::move(t));
+          for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
+            Choice t = c.Streaming(streamed, tile);
+            bool sliced = t.temporal_tile < extent(d);
+            if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
+            more.push_back(std::move(t));
+          }
         }
       }
     }
