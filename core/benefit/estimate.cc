@@ -324,10 +324,6 @@ class Estimator {
                      (device_.Rates(s_.buffer(mma.c.buffer).dtype).flops_per_s *
                       device_.product_efficiency * device_.BlockRate(rows, padded));
     seconds += times * Turns(mma) * device_.turn_s;
-    // A sum that goes on where it was left is read and written again.
-    if (mma.accumulate && !device_.explicit_memory) {
-      seconds += times * rows * padded * 2 * device_.costs.contiguous / device_.scalar_ops_per_s;
-    }
     seconds_ += seconds;
     product_seconds_ += seconds;
     flops_ += times * flops * TotalTiles();

@@ -46,6 +46,13 @@ class Enumerator {
       if (verdict.halos.empty() || verdict.Slides()) parallel_.push_back(d);
       if (verdict.Slides()) windowed_.push_back(d);
     }
+    std::optional<std::vector<Halo>> halos = HalosOf(smg_, windowed_);
+    if (halos.has_value()) {
+      halos_ = *std::move(halos);
+    } else {  // each can be cut, but not all
+      std::erase_if(parallel_, [this](DimId d) { return Contains(windowed_, d); });
+      windowed_.clear();
+    }
   }
 
   std::vector<Choice> Run(std::string* refusal) {
@@ -78,7 +85,7 @@ class Enumerator {
     AddTemporal(&choices);
     // What the roles of operands are worth shows in the estimate only: each has its say.
     auto most = static_cast<size_t>(options_.limit);
-    if (!windowed_.empty()) most = std::max(most, 4 * kChoicesOfRoles * roles.size());
+    if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
     if (choices.size() > most) choices.resize(most);
     if (choices.empty() && refusal != nullptr) *refusal = NoBlocks();
     return choices;
@@ -95,7 +102,10 @@ class Enumerator {
     for (const ProductShape& p : products_) {
       std::vector<Choice> next;
       for (const Choice& base : out) {
-        for (bool swap : OperandRoles(group_, p.op)) {
+        std::vector<bool> open = OperandRoles(group_, p.op);
+        // Product units that fetch their operands take a constant in the form that suits them.
+        if (device_.explicit_memory && HasConstant(p.op)) open.resize(1);
+        for (bool swap : open) {
           Choice c = base;
           c.products[p.op] = {.swap = swap, .block = device_.blocks[0]};
           next.push_back(std::move(c));
@@ -105,6 +115,13 @@ class Enumerator {
       if (out.size() > 8) out.resize(8);
     }
     return out;
+  }
+
+  bool HasConstant(int op) const {
+    const std::vector<SmgRead>& reads = smg_.op(op).reads;
+    return std::any_of(reads.begin(), reads.end(), [&](const SmgRead& read) {
+      return read.producer < 0 && group_.view(read.value).constant;
+    });
   }
 
   void SetBlocks(Choice* choice, const std::vector<int64_t>& window) const {
@@ -203,13 +220,12 @@ class Enumerator {
           if (cuts_n) c.grid.push_back({n, nt});
           if (cuts_m) c.grid.push_back({m, mt});
           c.grid.insert(c.grid.end(), windows.begin(), windows.end());
-          std::optional<Dims> window = WindowsOf(c);
-          if (!window.has_value()) continue;
+          const Dims window = WindowsOf(c);
           Choice longer = c;
-          Dims longer_window = *window;
-          SetBlocks(&c, *window);
-          if (!windowed_.empty()) scored_whole.push_back({Score(c, *window, *window), c});
-          scored.push_back({Score(c, *window, Slices(*window)), std::move(c)});
+          Dims longer_window = window;
+          SetBlocks(&c, window);
+          if (!windowed_.empty()) scored_whole.push_back({Score(c, window, window), c});
+          scored.push_back({Score(c, window, Slices(window)), std::move(c)});
           if (!windowed_.empty() || !Lengthen(main, rows, m, &longer, &longer_window)) continue;
           SetBlocks(&longer, longer_window);
           scored.push_back({Score(longer, longer_window, longer_window), std::move(longer)});
@@ -231,7 +247,9 @@ class Enumerator {
   // The two best; as further choices what of them gathers its windows, and where windows are cut
   // the best without a halo.
   void AddBest(const std::vector<Scored>& scored, std::vector<Choice>* out) {
-    for (size_t i = 0; i < scored.size() && i < kChoicesOfRoles; ++i) {
+    // Tiles of images are scored in two ways.
+    const size_t most = windowed_.empty() ? kChoicesOfRoles : 1;
+    for (size_t i = 0; i < scored.size() && i < most; ++i) {
       if (IsAmong(*out, scored[i].choice)) continue;
       Choice gathered = scored[i].choice;
       if (GatherWindows(&gathered)) more_.push_back(std::move(gathered));
@@ -282,11 +300,10 @@ class Enumerator {
     if (windowed_.empty()) return;
     auto cut = std::find_if(choice->grid.begin(), choice->grid.end(),
                             [&](const GridDim& g) { return g.dim == windowed_[0]; });
-    std::optional<Dims> window = WindowsOf(*choice);
-    if (cut == choice->grid.end() || !window.has_value() || !Contains(rows, cut->dim)) return;
+    if (cut == choice->grid.end() || !Contains(rows, cut->dim)) return;
     std::vector<DimId> gathered = rows;
     gathered.insert(gathered.end(), op.reduced.begin(), op.reduced.end());
-    double row = 4 * PointsOf(gathered, *window) / static_cast<double>(cut->tile);
+    double row = 4 * PointsOf(gathered, WindowsOf(*choice)) / static_cast<double>(cut->tile);
     double room = static_cast<double>(device_.OnChipBytes()) / 2;
     cut->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, cut->tile);
   }
@@ -307,16 +324,8 @@ class Enumerator {
     return cuts;
   }
 
-  // The longest windows in blocks of a choice; nullopt if it has none.
-  std::optional<Dims> WindowsOf(const Choice& c) const {
-    std::vector<Halo> halos;
-    if (!windowed_.empty()) {
-      auto found = HalosOfChoice(smg_, c);
-      if (!found.ok()) return std::nullopt;
-      halos = *std::move(found);
-    }
-    return LongestWindows(dims_, c.grid, halos);
-  }
+  // The longest windows in blocks of a choice.
+  Dims WindowsOf(const Choice& c) const { return LongestWindows(dims_, c.grid, halos_); }
 
   // Tasks of several rows of an image: further row dims get longer tiles until a task is worth
   // handing out. Shorter than that of `m`, which stays the rows of register blocks.
@@ -528,12 +537,11 @@ class Enumerator {
   // image leaves room for more of it, and so for shorter halos.
   std::vector<int64_t> StreamTiles(int64_t unit, int64_t length) const {
     int64_t panels = device_.stream_tile / unit;
-    std::vector<int64_t> tiles = {std::min(length, std::max(unit, unit * panels))};
-    if (windowed_.empty()) return tiles;
-    if (tiles[0] == length) tiles.clear();  // nothing is streamed
-    for (int64_t tile : {2 * unit, unit}) {
-      if (tile < length && !Contains(tiles, tile)) tiles.push_back(tile);
-    }
+    int64_t tile = std::max(unit, unit * panels);
+    std::vector<int64_t> tiles = {std::min(length, tile)};
+    // A single slice streams nothing.
+    if (!windowed_.empty() && 2 * unit < length && tile >= length) tiles.clear();
+    if (!windowed_.empty() && 2 * unit < std::min(tile, length)) tiles.push_back(2 * unit);
     return tiles;
   }
 
@@ -542,9 +550,7 @@ class Enumerator {
   void AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
-      std::optional<Dims> windows = WindowsOf(c);
-      if (!windows.has_value()) continue;
-      const Dims& window = *windows;
+      const Dims window = WindowsOf(c);
       for (const ProductShape& p : products_) {
         for (DimId d : p.dims.over) {
           bool fed = false;
@@ -579,6 +585,7 @@ class Enumerator {
   const CandidateOptions& options_;
   std::vector<DimId> parallel_;
   std::vector<DimId> windowed_;  // of those: blocks have halos
+  std::vector<Halo> halos_;      // if all of these are cut
   std::vector<ScheduleDim> dims_;
   std::vector<Choice> more_;  // behind the best of all roles
   std::vector<ProductShape> products_;

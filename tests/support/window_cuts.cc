@@ -12,7 +12,7 @@ namespace fusion {
 namespace {
 
 // Neither divides most extents.
-constexpr int64_t kTiles[] = {1, 2, 5};
+constexpr int64_t kTiles[] = {2, 5};
 
 Choice Tiled(const Choice& base, const std::vector<DimId>& dims, int64_t tile, const Smg& smg) {
   Choice out = base;
