@@ -61,15 +61,6 @@ std::string Flow(const Graph& graph) {
   return out;
 }
 
-std::string MappingLabel(const Smg& smg, const SmgMapping& m) {
-  constexpr std::string_view kKinds[] = {"one-to-one", "one-to-all", "all-to-one", "shift",
-                                         "indexed"};
-  std::string out(kKinds[m.kind]);
-  if (m.dim >= 0) out += StrCat(" ", smg.dim(m.dim).name);
-  if (!m.monoid.empty()) out += StrCat(" ", m.monoid);
-  return out;
-}
-
 }  // namespace
 
 // Backslashes begin escapes in labels; what is not printable ASCII
@@ -142,7 +133,7 @@ std::string SmgDot(const std::vector<std::pair<std::string, Smg>>& smgs) {
       std::string data = StrCat("g", g, "v", m.value);
       std::string op = StrCat("g", g, "op", m.op);
       StrAppend(&out, StrCat("    ", m.from_data ? data : op, " -> ", m.from_data ? op : data,
-                             " [label=", DotString(MappingLabel(smg, m)), "];\n"));
+                             " [label=", DotString(LabelOf(smg, m)), "];\n"));
     }
     out += "  }\n";
   }

@@ -169,8 +169,9 @@ std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
       break;
   }
   if (d.subject == DecisionSubject::kGroup) {
-    const std::string& structure = plan.groups[static_cast<size_t>(place.first_group)].structure;
-    if (!structure.empty()) StrAppend(&out, StrCat("  structure ", structure, "\n"));
+    const PlanGroup& group = plan.groups[static_cast<size_t>(place.first_group)];
+    if (!group.structure.empty()) StrAppend(&out, StrCat("  structure ", group.structure, "\n"));
+    if (!group.tiles.empty()) StrAppend(&out, StrCat("  cut ", group.tiles, "\n"));
   }
   std::string meaning = MeaningOf(explanation, d.code);
   StrAppend(&out, StrCat("  ", d.code.empty() ? VerdictName(d.verdict) : d.code, ": ", d.reason,

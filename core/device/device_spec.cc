@@ -154,6 +154,7 @@ void ReadUnits(Reader* in, DeviceSpec* spec) {
 void ReadProducts(Reader* in, DeviceSpec* spec) {
   spec->full_rate_vectors = in->Number("full_rate_accumulators", "vector");
   spec->least_rate = in->Number("least_rate", "1");
+  spec->turn_s = in->Number("product_turn", "s");
   spec->row_grain = static_cast<int>(in->Number("row_grain", "1"));
   spec->stream_tile = static_cast<int>(in->Number("stream_tile", "1"));
 }
@@ -296,8 +297,8 @@ std::string DeviceSpec::KeyText() const {
   }
   for (const RegisterBlock& b : blocks) out += StrCat(" block=", b.m, "x", b.n);
   out += StrCat(" costs=", costs.contiguous, "/", costs.strided, "/", costs.fold, "/",
-                costs.accumulator, " products=", full_rate_vectors, "/", least_rate, "/", row_grain,
-                "/", stream_tile, " tiles=", alignment, "/", alias_bytes);
+                costs.accumulator, " products=", full_rate_vectors, "/", least_rate, "/", turn_s,
+                "/", row_grain, "/", stream_tile, " tiles=", alignment, "/", alias_bytes);
   if (explicit_memory) {
     out += StrCat(" staged=", staged_level, " operands=", operand_level, "/", operand_slice, "/",
                   operand_stages, " accumulators=", accumulator_level, " exchange=", exchange_level,

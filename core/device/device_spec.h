@@ -85,8 +85,9 @@ struct DeviceSpec {
   // Products. A block of few accumulators waits for its operands: its rate grows with them.
   double full_rate_vectors = 10;  // vectors of accumulators that keep the product unit busy
   double least_rate = 0.12;       // part of the rate that the smallest block reaches
-  int row_grain = 4;              // rows that the product unit takes at once
-  int stream_tile = 256;          // length of a slice of a sum that is streamed through a block
+  double turn_s = 0;  // of a sum over several dims: going on with the next stretch of the last one
+  int row_grain = 4;  // rows that the product unit takes at once
+  int stream_tile = 256;  // length of a slice of a sum that is streamed through a block
 
   // Memory.
   bool explicit_memory = false;

@@ -15,6 +15,15 @@ bool Names(const IndexMap& index, DimId d) {
                      [d](const IndexExpr& e) { return e.CoefficientOf(d) != 0; });
 }
 
+bool ReadsWindows(const SmgOp& op, const SmgRead& read) {
+  return std::any_of(read.index.begin(), read.index.end(), [&](const IndexExpr& e) {
+    bool kept = false;
+    bool reduced = false;
+    for (const IndexExpr::Term& t : e.terms()) (op.Reduces(t.axis) ? reduced : kept) = true;
+    return kept && reduced;
+  });
+}
+
 Dims ElementStrides(const Buffer& buffer, const Dims& lengths) {
   const BufferLayout& layout = buffer.layout;
   if (layout.blocked < 0) return buffer.IsLocal() ? RowMajorStrides(lengths) : layout.strides;

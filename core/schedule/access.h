@@ -12,6 +12,10 @@ IndexMap PlainIndex(const std::vector<DimId>& dims);
 /// True if an index depends on the coordinate of `d` (not through an indirect index).
 bool Names(const IndexMap& index, DimId d);
 
+/// True if a read of `op` slides windows: some index moves with a dim that the op keeps and with
+/// one that it reduces.
+bool ReadsWindows(const SmgOp& op, const SmgRead& read);
+
 /// Elements between neighbours of each dim of a buffer whose dims are `lengths` long. Strided
 /// params and workspace: as they say. Blocked dims: from one block to the next. Local buffers:
 /// dense, last dim fastest (a backend may pad rows).

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/contains.h"
 #include "core/base/refusal.h"
 #include "core/schedule/access.h"
+#include "core/schedule/block_windows.h"
 #include "core/schedule/legal_choice.h"
 #include "core/schedule/streamed_group.h"
 #include "core/schedule/unit_tiles.h"
+#include "core/smg/slicers.h"
 
 namespace fusion {
 namespace {
@@ -23,14 +26,34 @@ std::string NoBlocks() {
 // Rows with which a register block is about as fast as when it is full.
 constexpr int64_t kMinRows = 8;
 
+// With halos there are more ways to cut a group: fewer cuts of the columns are tried, and windows
+// are not cut shorter than this.
+constexpr size_t kMostColumnCuts = 4;
+constexpr int64_t kLeastWindowPiece = 16;
+constexpr int64_t kWholeWindow = std::numeric_limits<int64_t>::max();
+
+// Choices that are made for each way of giving operands their roles.
+constexpr size_t kChoicesOfRoles = 2;
+
 class Enumerator {
  public:
   Enumerator(const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options)
-      : group_(group),
-        smg_(group.smg),
-        device_(device),
-        options_(options),
-        parallel_(ParallelDims(group, options.forbid_recompute)) {}
+      : group_(group), smg_(group.smg), device_(device), options_(options) {
+    for (const SmgDim& d : smg_.dims) dims_.push_back({d.name, d.extent});
+    for (DimId d : ParallelDims(group, options.forbid_recompute)) {
+      SpatialVerdict verdict = SliceSpatially(smg_, d);
+      // What is only moved stays whole.
+      if (verdict.halos.empty() || verdict.Slides()) parallel_.push_back(d);
+      if (verdict.Slides()) windowed_.push_back(d);
+    }
+    std::optional<std::vector<Halo>> halos = HalosOf(smg_, windowed_);
+    if (halos.has_value()) {
+      halos_ = *std::move(halos);
+    } else {  // each can be cut, but not all
+      std::erase_if(parallel_, [this](DimId d) { return Contains(windowed_, d); });
+      windowed_.clear();
+    }
+  }
 
   std::vector<Choice> Run(std::string* refusal) {
     for (size_t i = 0; i < smg_.ops.size(); ++i) {
@@ -50,17 +73,20 @@ class Enumerator {
       if (choices.empty() && !told && refusal != nullptr) *refusal = NoBlocks();
       return choices;
     }
-    for (const Choice& roles : Roles()) {
+    const std::vector<Choice> roles = Roles();
+    for (const Choice& role : roles) {
       if (products_.empty()) {
-        AddRowChoices(roles, &choices);
+        AddRowChoices(role, &choices);
       } else {
-        AddProductChoices(roles, &choices);
+        AddProductChoices(role, &choices);
       }
     }
+    choices.insert(choices.end(), more_.begin(), more_.end());
     AddTemporal(&choices);
-    if (choices.size() > static_cast<size_t>(options_.limit)) {
-      choices.resize(static_cast<size_t>(options_.limit));
-    }
+    // What the roles of operands are worth shows in the estimate only: each has its say.
+    auto most = static_cast<size_t>(options_.limit);
+    if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
+    if (choices.size() > most) choices.resize(most);
     if (choices.empty() && refusal != nullptr) *refusal = NoBlocks();
     return choices;
   }
@@ -76,7 +102,10 @@ class Enumerator {
     for (const ProductShape& p : products_) {
       std::vector<Choice> next;
       for (const Choice& base : out) {
-        for (bool swap : OperandRoles(group_, p.op)) {
+        std::vector<bool> open = OperandRoles(group_, p.op);
+        // Product units that fetch their operands take a constant in the form that suits them.
+        if (device_.explicit_memory && HasConstant(p.op)) open.resize(1);
+        for (bool swap : open) {
           Choice c = base;
           c.products[p.op] = {.swap = swap, .block = device_.blocks[0]};
           next.push_back(std::move(c));
@@ -86,6 +115,13 @@ class Enumerator {
       if (out.size() > 8) out.resize(8);
     }
     return out;
+  }
+
+  bool HasConstant(int op) const {
+    const std::vector<SmgRead>& reads = smg_.op(op).reads;
+    return std::any_of(reads.begin(), reads.end(), [&](const SmgRead& read) {
+      return read.producer < 0 && group_.view(read.value).constant;
+    });
   }
 
   void SetBlocks(Choice* choice, const std::vector<int64_t>& window) const {
@@ -98,8 +134,10 @@ class Enumerator {
       const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
       // Packed columns lie in panels of the block's width: a cut between tasks must fall between
       // panels.
+      const SmgRead& column_read = smg_.op(p.op).reads[c.swap ? 0 : 1];
+      bool packed = column_read.producer < 0 && group_.view(column_read.value).constant;
       auto fits = [&](const RegisterBlock& b) {
-        return std::all_of(columns.begin(), columns.end(), [&](DimId d) {
+        return !packed || std::all_of(columns.begin(), columns.end(), [&](DimId d) {
           int64_t columns_of_task = window[static_cast<size_t>(d)];
           return columns_of_task == extent(d) || columns_of_task % b.n == 0;
         });
@@ -133,12 +171,6 @@ class Enumerator {
     return false;
   }
 
-  std::vector<int64_t> FullWindows() const {
-    std::vector<int64_t> window;
-    for (const SmgDim& d : smg_.dims) window.push_back(d.extent);
-    return window;
-  }
-
   // ---- groups with products ----
 
   const ProductShape& Main() const {
@@ -170,41 +202,130 @@ class Enumerator {
     RegisterBlock block = device_.blocks[0];
     std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
     std::vector<int64_t> n_tiles = {n >= 0 ? extent(n) : 1};
-    if (m >= 0 && Parallel(m))
-      m_tiles = Tiles(extent(m), std::min<int64_t>(device_.row_grain, block.m), 512);
-    if (n >= 0 && Parallel(n)) n_tiles = Tiles(extent(n), block.n, 4096);
+    bool cuts_m = m >= 0 && Parallel(m) && !Contains(windowed_, m);
+    bool cuts_n = n >= 0 && Parallel(n) && !Contains(windowed_, n);
+    if (cuts_m) m_tiles = Tiles(extent(m), std::min<int64_t>(device_.row_grain, block.m), 512);
+    if (cuts_n) n_tiles = Tiles(extent(n), block.n, 4096);
+    if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
 
-    struct Scored {
-      double cost;
-      Choice choice;
-    };
-    std::vector<Scored> scored;
-    for (int64_t mt : m_tiles) {
-      for (int64_t nt : n_tiles) {
-        Choice c = roles;
-        std::vector<int64_t> window = FullWindows();
-        for (DimId d : parallel_) {
-          if (d == m || d == n) continue;
-          c.grid.push_back({d, 1});
-          window[static_cast<size_t>(d)] = std::min<int64_t>(1, extent(d));
+    std::vector<Scored> scored;        // what lies between products comes in slices
+    std::vector<Scored> scored_whole;  // or as a whole: tiles of images are shorter then
+    for (const std::vector<GridDim>& windows : WindowCuts()) {
+      for (int64_t mt : m_tiles) {
+        for (int64_t nt : n_tiles) {
+          Choice c = roles;
+          for (DimId d : parallel_) {
+            if (d != m && d != n && !Contains(windowed_, d)) c.grid.push_back({d, 1});
+          }
+          if (cuts_n) c.grid.push_back({n, nt});
+          if (cuts_m) c.grid.push_back({m, mt});
+          c.grid.insert(c.grid.end(), windows.begin(), windows.end());
+          const Dims window = WindowsOf(c);
+          Choice longer = c;
+          Dims longer_window = window;
+          SetBlocks(&c, window);
+          if (!windowed_.empty()) scored_whole.push_back({Score(c, window, window), c});
+          scored.push_back({Score(c, window, Slices(window)), std::move(c)});
+          if (!windowed_.empty() || !Lengthen(main, rows, m, &longer, &longer_window)) continue;
+          SetBlocks(&longer, longer_window);
+          scored.push_back({Score(longer, longer_window, longer_window), std::move(longer)});
         }
-        if (n >= 0 && Parallel(n)) c.grid.push_back({n, nt});
-        if (m >= 0 && Parallel(m)) c.grid.push_back({m, mt});
-        if (n >= 0 && Parallel(n)) window[static_cast<size_t>(n)] = nt;
-        if (m >= 0 && Parallel(m)) window[static_cast<size_t>(m)] = mt;
-        Choice longer = c;
-        std::vector<int64_t> longer_window = window;
-        SetBlocks(&c, window);
-        scored.push_back({Score(c, window), std::move(c)});
-        if (!Lengthen(main, rows, m, &longer, &longer_window)) continue;
-        SetBlocks(&longer, longer_window);
-        scored.push_back({Score(longer, longer_window), std::move(longer)});
       }
     }
-    std::stable_sort(scored.begin(), scored.end(),
-                     [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
-    for (size_t i = 0; i < scored.size() && i < 2; ++i) out->push_back(std::move(scored[i].choice));
+    for (std::vector<Scored>* list : {&scored, &scored_whole}) {
+      std::stable_sort(list->begin(), list->end(),
+                       [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
+      AddBest(*list, out);
+    }
   }
+
+  struct Scored {
+    double cost;
+    Choice choice;
+  };
+
+  // The two best; as further choices what of them gathers its windows, and where windows are cut
+  // the best without a halo.
+  void AddBest(const std::vector<Scored>& scored, std::vector<Choice>* out) {
+    // Tiles of images are scored in two ways.
+    const size_t most = windowed_.empty() ? kChoicesOfRoles : 1;
+    for (size_t i = 0; i < scored.size() && i < most; ++i) {
+      if (IsAmong(*out, scored[i].choice)) continue;
+      Choice gathered = scored[i].choice;
+      if (GatherWindows(&gathered)) more_.push_back(std::move(gathered));
+      out->push_back(scored[i].choice);
+    }
+    auto whole = std::find_if(scored.begin(), scored.end(), [&](const Scored& s) {
+      return std::all_of(s.choice.grid.begin(), s.choice.grid.end(), [&](const GridDim& g) {
+        return !Contains(windowed_, g.dim) || g.tile >= extent(g.dim);
+      });
+    });
+    if (windowed_.empty() || whole == scored.end()) return;
+    if (!IsAmong(*out, whole->choice) && !IsAmong(more_, whole->choice)) {
+      more_.push_back(whole->choice);
+    }
+  }
+
+  // True if one of `choices` has the grid and the roles of `choice`.
+  static bool IsAmong(const std::vector<Choice>& choices, const Choice& choice) {
+    return std::any_of(choices.begin(), choices.end(), [&](const Choice& other) {
+      return other.grid == choice.grid &&
+             std::equal(other.products.begin(), other.products.end(), choice.products.begin(),
+                        choice.products.end(), [](const auto& a, const auto& b) {
+                          return a.second.swap == b.second.swap;
+                        });
+    });
+  }
+
+  // Lays the windows that rows of products are next to each other (im2col): the sum then walks one
+  // dim. False if no row is a window, or all are laid out already.
+  bool GatherWindows(Choice* choice) const {
+    bool changed = false;
+    for (const ProductShape& p : products_) {
+      ProductChoice& c = choice->products.at(p.op);
+      const std::vector<DimId>& rows = c.swap ? p.dims.second : p.dims.first;
+      const SmgOp& op = smg_.op(p.op);
+      bool windows = ReadsWindows(op, op.reads[c.swap ? 1 : 0]);
+      if (rows.empty() || !windows || c.stage_rows) continue;
+      c.stage_rows = true;
+      changed = true;
+      ShortenFor(op, rows, choice);
+    }
+    return changed;
+  }
+
+  // Cuts the outermost dim that windows slide along so short that the gathered windows of a product
+  // have room beside what they are gathered from.
+  void ShortenFor(const SmgOp& op, const std::vector<DimId>& rows, Choice* choice) const {
+    if (windowed_.empty()) return;
+    auto cut = std::find_if(choice->grid.begin(), choice->grid.end(),
+                            [&](const GridDim& g) { return g.dim == windowed_[0]; });
+    if (cut == choice->grid.end() || !Contains(rows, cut->dim)) return;
+    std::vector<DimId> gathered = rows;
+    gathered.insert(gathered.end(), op.reduced.begin(), op.reduced.end());
+    double row = 4 * PointsOf(gathered, WindowsOf(*choice)) / static_cast<double>(cut->tile);
+    double room = static_cast<double>(device_.OnChipBytes()) / 2;
+    cut->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, cut->tile);
+  }
+
+  // Ways to cut the dims along which blocks have halos: the outermost into ever shorter tiles, the
+  // next one in one piece or two. The others stay whole.
+  std::vector<std::vector<GridDim>> WindowCuts() const {
+    std::vector<std::vector<GridDim>> cuts;
+    if (windowed_.empty()) return {{}};
+    DimId outer = windowed_[0];
+    for (int64_t tile : Tiles(extent(outer), 1, extent(outer))) {
+      cuts.push_back({{outer, tile}});
+      if (windowed_.size() < 2 || tile == extent(outer)) continue;
+      DimId inner = windowed_[1];
+      int64_t half = (extent(inner) + 1) / 2;
+      if (half >= kLeastWindowPiece) cuts.push_back({{outer, tile}, {inner, half}});
+    }
+    return cuts;
+  }
+
+  // The longest windows in blocks of a choice.
+  Dims WindowsOf(const Choice& c) const { return LongestWindows(dims_, c.grid, halos_); }
 
   // Tasks of several rows of an image: further row dims get longer tiles until a task is worth
   // handing out. Shorter than that of `m`, which stays the rows of register blocks.
@@ -253,7 +374,8 @@ class Enumerator {
   // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache,
   // whole waves of tasks, and a penalty for tiles that leave the private cache. Only ranks tiles of
   // one group against each other.
-  double Score(const Choice& c, const std::vector<int64_t>& window) const {
+  // `kept`: the windows of what lies between products.
+  double Score(const Choice& c, const Dims& window, const Dims& kept) const {
     double tasks = BlockCount(smg_, c);
     double block_seconds = 0;
     double on_chip = 0;
@@ -267,8 +389,9 @@ class Enumerator {
       double row_window = 1;
       for (DimId d : rows)
         row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
-      block_seconds += work / (device_.flops_per_s * device_.product_efficiency *
-                               RowEfficiency(row_window, pc.block.m));
+      double efficiency = windowed_.empty() ? RowEfficiency(row_window, pc.block.m)
+                                            : BlockEfficiency(p, pc, row_window, window);
+      block_seconds += work / (device_.flops_per_s * device_.product_efficiency * efficiency);
       for (int r = 0; r < 2; ++r) {
         const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
         double bytes = 4;
@@ -279,11 +402,15 @@ class Enumerator {
           bool streamed = read.producer >= 0 && Contains(p.dims.over, d);
           bytes *= streamed ? std::min(length, static_cast<double>(device_.stream_tile)) : length;
         }
+        if (read.producer >= 0 && read.relation == SmgRead::kShifted) {
+          bytes = 4 * PointsOf(smg_.op(read.producer).OutputDims(), kept);
+        }
         if (read.producer < 0) traffic += bytes;
         bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
         on_chip += staged ? bytes : 0;
       }
     }
+    if (!windowed_.empty()) block_seconds += PointwiseSeconds(window);
     double threads = device_.threads;
     double waves = std::ceil(tasks / threads);
     double memory = traffic * tasks / std::max(1.0, std::min(threads, tasks)) /
@@ -291,6 +418,48 @@ class Enumerator {
     double spill = on_chip > static_cast<double>(device_.OnChipBytes()) ? 2.0 : 1.0;
     return std::max(waves * block_seconds * spill, memory) + waves * device_.task_s +
            0.25 * std::min(waves * block_seconds, memory);
+  }
+
+  // Part of the product rate that register blocks reach whose last columns may be few: tiles of
+  // images are narrow.
+  double BlockEfficiency(const ProductShape& p, const ProductChoice& c, double rows,
+                         const std::vector<int64_t>& window) const {
+    double columns = 1;
+    for (DimId d : c.swap ? p.dims.first : p.dims.second) {
+      columns = std::max(columns, static_cast<double>(window[static_cast<size_t>(d)]));
+    }
+    double lanes = std::max(device_.vector_bytes / 4, 1);
+    double across = columns / std::ceil(columns / c.block.n);
+    double down = rows / std::ceil(rows / c.block.m);
+    double padded = std::ceil(across / lanes) * lanes;
+    return device_.BlockRate(down, padded) * across / padded;
+  }
+
+  // Windows when sums are streamed in the shortest slices.
+  Dims Slices(Dims window) const {
+    for (const ProductShape& p : products_) {
+      for (DimId d : p.dims.over) {
+        int64_t& length = window[static_cast<size_t>(d)];
+        length = std::min<int64_t>(length, device_.blocks[0].n);
+      }
+    }
+    return window;
+  }
+
+  static double PointsOf(const std::vector<DimId>& dims, const std::vector<int64_t>& window) {
+    double points = 1;
+    for (DimId d : dims) points *= static_cast<double>(window[static_cast<size_t>(d)]);
+    return points;
+  }
+
+  // What a block does besides products: what it does of a halo counts.
+  double PointwiseSeconds(const std::vector<int64_t>& window) const {
+    double seconds = 0;
+    for (const SmgOp& op : smg_.ops) {
+      if (Classify(op) == OpClass::kProduct) continue;
+      seconds += PointsOf(op.dims, window) * (op.value.Cost() + 1) / device_.scalar_ops_per_s;
+    }
+    return seconds;
   }
 
   // Part of a register block's speed that it reaches with so many rows. Not the estimate's formula,
@@ -317,17 +486,24 @@ class Enumerator {
     double wanted = std::min(pieces, device_.threads * 16.0);
     if (pieces < device_.threads && total > 4 * device_.task_s)
       wanted = std::min(2.0, device_.threads * 1.0);
-    Choice c = base;
-    double tasks = 1;
-    for (DimId d : parallel_) {
-      if (tasks >= wanted || extent(d) <= 1) break;
-      double cuts = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
-      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / cuts));
-      if (d == parallel_.back()) tile = RoundToVectors(tile, d);
-      c.grid.push_back({d, tile});
-      tasks *= std::ceil(static_cast<double>(extent(d)) / static_cast<double>(tile));
+    // Blocks with halos also longer, so that they share less, and without any.
+    for (int64_t least_window : {int64_t{1}, kLeastWindowPiece, kWholeWindow}) {
+      Choice c = base;
+      double tasks = 1;
+      for (DimId d : parallel_) {
+        if (tasks >= wanted || extent(d) <= 1) break;
+        double cuts = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
+        auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / cuts));
+        if (d == parallel_.back()) tile = RoundToVectors(tile, d);
+        if (Contains(windowed_, d)) tile = std::min(extent(d), std::max(tile, least_window));
+        c.grid.push_back({d, tile});
+        tasks *= std::ceil(static_cast<double>(extent(d)) / static_cast<double>(tile));
+      }
+      bool fresh = std::none_of(out->begin(), out->end(),
+                                [&](const Choice& other) { return other.grid == c.grid; });
+      if (fresh) out->push_back(std::move(c));
+      if (windowed_.empty()) return;
     }
-    out->push_back(std::move(c));
   }
 
   // Cuts along a contiguous dim at multiples of a few vectors.
@@ -357,13 +533,24 @@ class Enumerator {
     return known->second;
   }
 
+  // Lengths of the slices of a streamed dim. Behind windows short ones too: what they need of an
+  // image leaves room for more of it, and so for shorter halos.
+  std::vector<int64_t> StreamTiles(int64_t unit, int64_t length) const {
+    int64_t panels = device_.stream_tile / unit;
+    int64_t tile = std::max(unit, unit * panels);
+    std::vector<int64_t> tiles = {std::min(length, tile)};
+    // A single slice streams nothing.
+    if (!windowed_.empty() && 2 * unit < length && tile >= length) tiles.clear();
+    if (!windowed_.empty() && 2 * unit < std::min(tile, length)) tiles.push_back(2 * unit);
+    return tiles;
+  }
+
   // Where a value that lies between two products fills the private cache, stream the dim it is
   // summed over.
   void AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
-      std::vector<int64_t> window = FullWindows();
-      for (const GridDim& g : c.grid) window[static_cast<size_t>(g.dim)] = g.tile;
+      const Dims window = WindowsOf(c);
       for (const ProductShape& p : products_) {
         for (DimId d : p.dims.over) {
           bool fed = false;
@@ -379,12 +566,12 @@ class Enumerator {
           if (!fed || !large) continue;
           std::shared_ptr<const StreamedGroup> streamed = Stream(d);
           if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
-          int64_t unit = PanelWidth(c);
-          int64_t panels = device_.stream_tile / unit;
-          Choice t = c.Streaming(streamed, std::min(extent(d), std::max(unit, unit * panels)));
-          if (options_.bitwise && t.temporal_tile < extent(d) && !SlicesKeepOrder(smg_, d))
-            continue;
-          more.push_back(std::move(t));
+          for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
+            Choice t = c.Streaming(streamed, tile);
+            bool sliced = t.temporal_tile < extent(d);
+            if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
+            more.push_back(std::move(t));
+          }
         }
       }
     }
@@ -396,7 +583,11 @@ class Enumerator {
   const Smg& smg_;
   const DeviceSpec& device_;
   const CandidateOptions& options_;
-  const std::vector<DimId> parallel_;
+  std::vector<DimId> parallel_;
+  std::vector<DimId> windowed_;  // of those: blocks have halos
+  std::vector<Halo> halos_;      // if all of these are cut
+  std::vector<ScheduleDim> dims_;
+  std::vector<Choice> more_;  // behind the best of all roles
   std::vector<ProductShape> products_;
   std::map<DimId, std::shared_ptr<const StreamedGroup>> streamed_;
 };

@@ -110,7 +110,17 @@ class Interpreter {
         windows_[static_cast<size_t>(g.dim)] = {begin,
                                                 std::min(begin + g.tile, s_.dim(g.dim).extent)};
       }
+      for (const Halo& h : segment.halos) {
+        IndexRange range = HaloRange(h, s_.dim(h.dim).extent, [this](int d) {
+          const Window& w = windows_[static_cast<size_t>(d)];
+          return IndexRange{w.begin, w.end};
+        });
+        windows_[static_cast<size_t>(h.dim)] = {range.begin, range.end};
+      }
       RETURN_IF_ERROR(Body(segment.body));
+      for (const Halo& h : segment.halos) {
+        windows_[static_cast<size_t>(h.dim)] = {0, s_.dim(h.dim).extent};
+      }
       for (const GridDim& g : segment.grid) {
         windows_[static_cast<size_t>(g.dim)] = {0, s_.dim(g.dim).extent};
       }

@@ -22,6 +22,12 @@ class Renumberer {
     return out;
   }
 
+  Halo Of(Halo halo) const {
+    Change(&halo.dim);
+    for (IndexExpr& e : halo.reached) Change(&e);
+    return halo;
+  }
+
   DimId Dim(DimId d) const { return d < 0 ? d : d + first_dim_; }
 
  private:
@@ -35,13 +41,15 @@ class Renumberer {
   }
   void Change(Access* a) const {
     ChangeBuffer(&a->buffer);
-    for (IndexExpr& e : a->index) {
-      e = e.Substitute([this](int d) { return IndexExpr::Axis(Dim(d)); });
-    }
+    for (IndexExpr& e : a->index) Change(&e);
     for (Guard& g : a->guards) g.axis = Dim(g.axis);
   }
   void Change(std::vector<Access>* list) const {
     for (Access& a : *list) Change(&a);
+  }
+
+  void Change(IndexExpr* e) const {
+    *e = e->Substitute([this](int d) { return IndexExpr::Axis(Dim(d)); });
   }
 
   void Change(LoopStmt* s) const {
@@ -49,9 +57,7 @@ class Renumberer {
     s->body = Of(s->body);
   }
   void Change(IfStmt* s) const {
-    for (IndexExpr& e : s->somewhere) {
-      e = e.Substitute([this](int d) { return IndexExpr::Axis(Dim(d)); });
-    }
+    for (IndexExpr& e : s->somewhere) Change(&e);
     if (s->watched >= 0) ChangeBuffer(&s->watched);
     s->body = Of(s->body);
   }
@@ -275,6 +281,7 @@ class Joiner {
     for (const Segment& segment : phase.segments) {
       Segment moved{.grid = segment.grid, .body = renumber.Of(segment.body)};
       for (GridDim& g : moved.grid) g.dim = renumber.Dim(g.dim);
+      for (const Halo& h : segment.halos) moved.halos.push_back(renumber.Of(h));
       s_.phases.back().segments.push_back(std::move(moved));
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
+#include "core/schedule/access.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
@@ -71,7 +72,8 @@ absl::Status CheckProduct(const FusionGroup& group, int op, const ProductChoice&
   const SmgRead& rows = product_op.reads[product.swap ? 1 : 0];
   ProductDims dims = SplitProductDims(product_op);
   bool has_rows = !(product.swap ? dims.second : dims.first).empty();
-  if (product.stage_rows && (rows.producer >= 0 || !has_rows)) {
+  bool lie_on_chip = rows.producer >= 0 && !ReadsWindows(product_op, rows);
+  if (product.stage_rows && (lie_on_chip || !has_rows)) {
     return InvalidArgument("products: op ", op, ": stage_rows, but its rows lie on chip already");
   }
   return absl::OkStatus();
@@ -126,6 +128,20 @@ absl::Status CheckNests(const FusionGroup& group, const Choice& choice) {
   return absl::OkStatus();
 }
 
+// True if neighbours along one of `dims` lie next to each other where a read looks: in its param,
+// or in the buffer of a value of the group, which has the dims of the value.
+bool IsContiguousAlong(const FusionGroup& group, const SmgRead& read,
+                       const std::vector<DimId>& dims) {
+  if (read.index.empty()) return false;
+  if (read.producer < 0) {
+    const Dims& strides = group.view(read.value).strides;
+    return std::any_of(dims.begin(), dims.end(),
+                       [&](DimId d) { return StrideAlong(read.index, strides, d) == 1; });
+  }
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](DimId d) { return read.index.back().CoefficientOf(d) == 1; });
+}
+
 }  // namespace
 
 std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute) {
@@ -138,6 +154,7 @@ std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute)
                                   [&](ValueId v) { return smg.op(group.Writer(v)).Has(d); });
     bool cheap = std::all_of(verdict.recomputed.begin(), verdict.recomputed.end(),
                              [&](int i) { return !forbid_recompute && !smg.op(i).reduce; });
+    cheap = cheap && !(forbid_recompute && verdict.Overlaps());
     if (everywhere && cheap) parallel.push_back(d);
   }
   return parallel;
@@ -151,8 +168,10 @@ std::vector<bool> OperandRoles(const FusionGroup& group, int op) {
     return read.producer < 0 && group.view(read.value).constant;
   };
   if (dims.second.empty()) return {true};
-  if (dims.first.empty() || constant(1)) return {false};
-  if (constant(0)) return {true};
+  if (dims.first.empty()) return {false};
+  if (constant(1) && !IsContiguousAlong(group, product.reads[0], dims.first)) return {false};
+  if (constant(0) && !IsContiguousAlong(group, product.reads[1], dims.second)) return {true};
+  if (constant(0) && !constant(1)) return {true, false};
   return {false, true};
 }
 

@@ -9,12 +9,14 @@ namespace fusion {
 
 // What choices may say: EnumerateChoices keeps to it, and choices from elsewhere are held to it.
 
-/// Dims that may become parallel blocks: sliceable, in every output, and without doing a reduction
-/// again; with `forbid_recompute` without doing anything again. Ascending.
+/// Dims that may become parallel blocks: sliceable, in every output, and without doing a whole
+/// reduction again (blocks may do their part of a halo); with `forbid_recompute` without doing
+/// anything again. Ascending.
 std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute);
 
 /// Which operand of product `op` may give the columns, as ProductChoice::swap, the default first. A
-/// constant is packed before the first run, so it makes the columns; if neither is constant both
+/// constant is packed before the first run, so it makes the columns, or the other operand does if
+/// neighbours of it lie next to each other (the pixels of an image); if neither is constant both
 /// ways are open.
 std::vector<bool> OperandRoles(const FusionGroup& group, int op);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/refusal.h"
+#include "core/schedule/block_windows.h"
 #include "core/schedule/scratch.h"
 
 namespace fusion {
@@ -18,9 +19,7 @@ class NeedFinder {
     if (!device_.explicit_memory) return need_;
     for (const Phase& phase : s_.phases) {
       for (const Segment& segment : phase.segments) {
-        window_.clear();
-        for (const ScheduleDim& d : s_.dims) window_.push_back(d.extent);
-        for (const GridDim& g : segment.grid) Narrow(g.dim, g.tile);
+        window_ = LongestWindows(s_.dims, segment.grid, segment.halos);
         Walk(segment.body);
       }
     }
@@ -71,7 +70,7 @@ class NeedFinder {
 
   const Schedule& s_;
   const DeviceSpec& device_;
-  std::vector<int64_t> window_;
+  Dims window_;
   OnChipNeed need_;
 };
 

@@ -2,21 +2,36 @@
 
 #include <algorithm>
 
+#include "core/base/contains.h"
 #include "core/schedule/aliases.h"
+#include "core/schedule/block_windows.h"
 #include "core/schedule/lower_nest.h"
 
 namespace fusion {
 namespace {
 
-// Length of each dim's window in a block.
-Dims BlockWindows(const FusionGroup& group, const Choice& choice) {
-  Dims windows;
-  for (const SmgDim& d : group.smg.dims) windows.push_back(d.extent);
-  for (const GridDim& g : choice.grid) {
-    int64_t& window = windows[static_cast<size_t>(g.dim)];
-    window = std::min(g.tile, window);
+// Of halos those whose dims nests walk, and what they depend on: values that are computed where
+// they are read walk the reader's dims.
+std::vector<Halo> Walked(std::vector<Halo> halos, const NestPlan& plan, const Smg& smg) {
+  std::vector<DimId> walked;
+  for (const std::vector<Nest>* section : {&plan.before, &plan.inside, &plan.after}) {
+    for (const Nest& nest : *section) {
+      walked.insert(walked.end(), nest.dims.begin(), nest.dims.end());
+      for (int i : nest.products) {
+        walked.insert(walked.end(), smg.op(i).dims.begin(), smg.op(i).dims.end());
+      }
+    }
   }
-  return windows;
+  for (size_t h = halos.size(); h-- > 0;) {
+    if (!Contains(walked, halos[h].dim)) {
+      halos.erase(halos.begin() + static_cast<int64_t>(h));
+      continue;
+    }
+    for (const IndexExpr& e : halos[h].reached) {
+      for (const IndexExpr::Term& t : e.terms()) walked.push_back(t.axis);
+    }
+  }
+  return halos;
 }
 
 // Partial results that are seen or replaced before they take their first tile need their place
@@ -125,6 +140,19 @@ Choice Choice::Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile
   return out;
 }
 
+absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& choice) {
+  std::vector<DimId> cut;
+  for (const GridDim& g : choice.grid) {
+    if (g.tile < smg.dim(g.dim).extent) cut.push_back(g.dim);
+  }
+  std::optional<std::vector<Halo>> halos = HalosOf(smg, cut);
+  if (!halos.has_value()) {
+    return RefusalStatus(RefusalCode::kShift, "halos of blocks along ", smg.DimNames(cut),
+                         " reach for each other");
+  }
+  return *std::move(halos);
+}
+
 absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
                               const DeviceSpec& device, bool bitwise) {
   const StreamedGroup* streamed = choice.streamed.get();
@@ -136,7 +164,9 @@ absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
   s.loose = original.loose || group.loose;
   s.label = original.Label();
   for (const SmgDim& d : group.smg.dims) s.dims.push_back({d.name, d.extent});
-  ProductRoles roles(group, choice);
+  ASSIGN_OR_RETURN(std::vector<Halo> halos, HalosOfChoice(group.smg, choice));
+  halos = Walked(std::move(halos), plan, group.smg);
+  ProductRoles roles(group, choice, halos);
   ASSIGN_OR_RETURN(ParamTable params, DeclareParams(group, roles, &lowered));
   NestContext context{.group = group,
                       .choice = choice,
@@ -145,10 +175,10 @@ absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
                       .roles = roles,
                       .params = params,
                       .lowered = lowered,
-                      .windows = BlockWindows(group, choice),
+                      .windows = LongestWindows(s.dims, choice.grid, halos),
                       .last_reads = {},
                       .locals = LocalBuffers(group.smg.ops.size(), &s)};
-  Segment segment{.grid = choice.grid, .body = {}};
+  Segment segment{.grid = choice.grid, .halos = std::move(halos), .body = {}};
   ASSIGN_OR_RETURN(segment.body, LowerBlock({&plan.before, &plan.inside, &plan.after}, &context));
   Phase phase;
   phase.segments.push_back(std::move(segment));

@@ -48,6 +48,10 @@ struct Lowered {
   std::vector<LoweredParam> params;
 };
 
+/// What blocks of the grid of a choice reach of dims that are read through windows or at offsets.
+/// FailedPrecondition if two halos reach for each other.
+absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& choice);
+
 /// Turns a group and a choice into a schedule. FailedPrecondition with the reason where this choice
 /// has none. Pure and deterministic: equal inputs give equal text.
 absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,

@@ -29,6 +29,12 @@ std::vector<DimId> ProductSides::ColumnOperandDims(DimId last) const {
   return Joined({&batch, &columns, &over}, last);
 }
 
+ProductRoles::ProductRoles(const FusionGroup& group, const Choice& choice,
+                           const std::vector<Halo>& halos)
+    : group_(group), choice_(choice) {
+  for (const Halo& h : halos) halos_.push_back(h.dim);
+}
+
 ProductSides ProductRoles::SidesOf(int i) const {
   ProductDims dims = SplitProductDims(op(i));
   ProductSides sides;
@@ -56,6 +62,7 @@ bool ProductRoles::IsPacked(int i, int r) const {
 }
 
 bool ProductRoles::HoldsPanels(int i, DimId d) const {
+  if (Contains(halos_, d)) return false;
   int64_t extent = group_.smg.dim(d).extent;
   int64_t tile = d == choice_.temporal ? choice_.temporal_tile : extent;
   for (const GridDim& g : choice_.grid) tile = g.dim == d ? g.tile : tile;

@@ -25,7 +25,8 @@ struct ProductSides {
 /// and columns of register blocks run along. A view of what it is made from. Internal to lowering.
 class ProductRoles {
  public:
-  ProductRoles(const FusionGroup& group, const Choice& choice) : group_(group), choice_(choice) {}
+  /// `halos`: those of the choice.
+  ProductRoles(const FusionGroup& group, const Choice& choice, const std::vector<Halo>& halos);
 
   /// Of op i, which is a product.
   ProductSides SidesOf(int i) const;
@@ -47,6 +48,7 @@ class ProductRoles {
 
   const FusionGroup& group_;
   const Choice& choice_;
+  std::vector<DimId> halos_;
 };
 
 }  // namespace fusion

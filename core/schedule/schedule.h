@@ -11,6 +11,7 @@
 #include "core/op/index_map.h"
 #include "core/op/loop_body.h"
 #include "core/op/monoid.h"
+#include "core/smg/halo.h"
 
 namespace fusion {
 
@@ -184,6 +185,9 @@ struct GridDim {
 /// Independent blocks: the grid's tiles (last dim fastest), each running `body`.
 struct Segment {
   std::vector<GridDim> grid;
+  /// Dims of which a block works on what its windows of others reach; each depends on the grid and
+  /// on those before it.
+  std::vector<Halo> halos;
   Block body;
 };
 

@@ -50,9 +50,7 @@ class ScratchPlanner {
   ScratchPlan Run() {
     for (const Phase& phase : s_.phases) {
       for (const Segment& segment : phase.segments) {
-        window_.clear();
-        for (const ScheduleDim& d : s_.dims) window_.push_back(d.extent);
-        for (const GridDim& g : segment.grid) Narrow(g.dim, g.tile);
+        window_ = LongestWindows(s_.dims, segment.grid, segment.halos);
         live_.clear();
         Walk(segment.body);
       }
@@ -154,7 +152,7 @@ class ScratchPlanner {
   int64_t vector_bytes_;
   int64_t alignment_;
   ScratchPlan plan_;
-  std::vector<int64_t> window_;
+  Dims window_;
   std::set<BufferId> live_;
 };
 
@@ -189,17 +187,6 @@ WorkspacePlan PlanWorkspace(const Schedule& schedule, int64_t alignment) {
   size_t i = 0;
   for (const auto& [b, block] : blocks) plan.offsets[static_cast<size_t>(b)] = memory.offsets[i++];
   return plan;
-}
-
-WindowLengths TileLengths(const WindowLengths& windows, int64_t tile) {
-  WindowLengths out;
-  for (int64_t w : windows) {
-    if (w >= tile) out.push_back(tile);
-    if (w % tile != 0) out.push_back(w % tile);
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
 }
 
 }  // namespace fusion

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/block_windows.h"
 
 namespace fusion {
 
@@ -39,12 +39,5 @@ struct WorkspacePlan {
 /// Packs the workspace buffers, each alive from the first phase that touches it to the last.
 /// Offsets are multiples of `alignment` bytes. Pure.
 WorkspacePlan PlanWorkspace(const Schedule& schedule, int64_t alignment = 64);
-
-/// The lengths a dim's window can have at some place of a schedule: one, or a full tile and a
-/// shorter last one.
-using WindowLengths = std::vector<int64_t>;
-
-/// Lengths of tiles of `tile` in windows of these lengths, ascending and without repeats.
-WindowLengths TileLengths(const WindowLengths& windows, int64_t tile);
 
 }  // namespace fusion

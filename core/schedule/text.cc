@@ -28,6 +28,10 @@ class Printer {
       for (const Segment& segment : phase.segments) {
         out_ += "    segment";
         for (const GridDim& g : segment.grid) out_ += StrCat(" ", Dim(g.dim), ":", g.tile);
+        for (const Halo& h : segment.halos) {
+          out_ += StrCat(" halo ", Dim(h.dim),
+                         IndexMapToString(h.reached, [this](int d) { return Dim(d); }));
+        }
         out_ += " {\n";
         Body(segment.body, 6);
         out_ += "    }\n";
@@ -299,6 +303,10 @@ class Parser {
     while (in_.Accept("segment")) {
       Segment segment;
       while (!in_.Peek("{")) {
+        if (in_.Accept("halo")) {
+          RETURN_IF_ERROR(ParseHalo(&segment));
+          continue;
+        }
         GridDim g;
         ASSIGN_OR_RETURN(g.dim, DimName());
         RETURN_IF_ERROR(in_.Expect(":"));
@@ -310,6 +318,15 @@ class Parser {
     }
     RETURN_IF_ERROR(in_.Expect("}"));
     s_.phases.push_back(std::move(phase));
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseHalo(Segment* segment) {
+    Halo h;
+    ASSIGN_OR_RETURN(h.dim, DimName());
+    ASSIGN_OR_RETURN(h.reached,
+                     ParseIndexMap(in_, [this](std::string_view name) { return FindDim(name); }));
+    segment->halos.push_back(std::move(h));
     return absl::OkStatus();
   }
 

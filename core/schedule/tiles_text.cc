@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
+#include "core/schedule/block_windows.h"
 
 namespace fusion {
 namespace {
@@ -39,16 +40,16 @@ void FindAccumulators(const Schedule& s, const Block& block, std::vector<int64_t
 }
 
 std::string SegmentText(const Schedule& s, const Segment& segment) {
-  std::vector<int64_t> window;
-  for (const ScheduleDim& d : s.dims) window.push_back(d.extent);
+  Dims window = LongestWindows(s.dims, segment.grid, segment.halos);
   std::vector<std::string> parts;
   std::vector<std::string> cuts;
   for (const GridDim& g : segment.grid) {
-    int64_t& w = window[static_cast<size_t>(g.dim)];
-    if (g.tile < w) cuts.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
-    w = std::min(w, g.tile);
+    if (g.tile < s.dim(g.dim).extent) cuts.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
   }
   if (!cuts.empty()) parts.push_back(StrJoin(cuts, " "));
+  for (const Halo& h : segment.halos) {
+    parts.push_back(StrCat("halo ", s.dim(h.dim).name, ":", window[static_cast<size_t>(h.dim)]));
+  }
   for (const Stmt& stmt : segment.body) {
     const auto* loop = std::get_if<LoopStmt>(&stmt.node);
     if (loop == nullptr || !SumsOver(loop->body, loop->dim)) continue;

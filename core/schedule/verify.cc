@@ -22,6 +22,12 @@ class Verifier {
           if (g.tile < 1) return Fail(StrCat("grid tile ", g.tile, " of dim ", s_.dim(g.dim).name));
           if (!seen.insert(g.dim).second) return Fail("a grid names a dim twice");
         }
+        for (size_t h = 0; h < segment.halos.size(); ++h) {
+          RETURN_IF_ERROR(CheckHalo(segment, h));
+          if (!seen.insert(segment.halos[h].dim).second) {
+            return Fail("a dim of the grid, or another halo's, is a halo");
+          }
+        }
         RETURN_IF_ERROR(Body(segment.body));
         allocated_.clear();
       }
@@ -65,6 +71,24 @@ class Verifier {
       if (to >= s_.params || from >= s_.params || s_.buffer(to).kind != ParamKind::kOutput ||
           s_.buffer(from).kind != ParamKind::kInput) {
         return Fail("alias names an output param and an input param");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckHalo(const Segment& segment, size_t h) const {
+    const Halo& halo = segment.halos[h];
+    RETURN_IF_ERROR(CheckDim(halo.dim));
+    if (halo.reached.empty()) return Fail("a halo reaches nothing");
+    for (const IndexExpr& e : halo.reached) {
+      if (e.indirect() >= 0) return Fail("a halo of an indirect index");
+      for (const IndexExpr::Term& t : e.terms()) {
+        RETURN_IF_ERROR(CheckDim(t.axis));
+        for (size_t later = h; later < segment.halos.size(); ++later) {
+          if (segment.halos[later].dim != t.axis) continue;
+          return Fail(StrCat("the halo of ", s_.dim(halo.dim).name,
+                             " depends on itself or on one behind it"));
+        }
       }
     }
     return absl::OkStatus();

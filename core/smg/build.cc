@@ -157,14 +157,22 @@ class Builder {
     return true;
   }
 
+  // True if uniting two lists takes no digit apart.
+  bool AreAlike(const std::vector<int>& a, const std::vector<int>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [this](int x, int y) { return digits_.extent(x) == digits_.extent(y); });
+  }
+
   int64_t Extent(const std::vector<int>& leaves) const {
     int64_t product = 1;
     for (int leaf : leaves) product *= digits_.extent(leaf);
     return product;
   }
 
+  enum class Soundness : uint8_t { kSound, kGuardSplit, kClassTwice };
+
   // One iteration space must not have a class twice, and a guarded axis must stay whole.
-  bool Sound() const {
+  Soundness Check() const {
     std::vector<int> leaves;
     for (size_t i = 0; i < loops_.size(); ++i) {
       const LoopBody& body = program_.op(loops_[i]).body;
@@ -173,12 +181,16 @@ class Builder {
         if (axes_[i][a] < 0) continue;
         size_t before = leaves.size();
         digits_.Leaves(axes_[i][a], &leaves);
-        if (leaves.size() - before > 1 && IsGuarded(body, static_cast<int>(a))) return false;
+        if (leaves.size() - before > 1 && IsGuarded(body, static_cast<int>(a))) {
+          return Soundness::kGuardSplit;
+        }
       }
       std::sort(leaves.begin(), leaves.end());
-      if (std::adjacent_find(leaves.begin(), leaves.end()) != leaves.end()) return false;
+      if (std::adjacent_find(leaves.begin(), leaves.end()) != leaves.end()) {
+        return Soundness::kClassTwice;
+      }
     }
-    return true;
+    return Soundness::kSound;
   }
 
   static bool IsGuarded(const LoopBody& body, int axis) {
@@ -206,18 +218,20 @@ class Builder {
 
   // Unites what tensor dim `d` of the read and of the write have in common. Full-range factors are
   // peeled off from the major end; what is left must be the whole minor part (`whole`), or it stays
-  // a shifted read of it.
-  bool UniteDim(size_t i, size_t producer, const Read& read, size_t d, bool* whole) {
+  // a shifted read of it. Without `peel` no dim is taken apart.
+  bool UniteDim(size_t i, size_t producer, const Read& read, size_t d, bool peel, bool* whole) {
     std::vector<int> written;
     if (!IndexDigits(producer, program_.op(loops_[producer]).body.write[d], &written)) {
       *whole = false;
       return true;
     }
     std::vector<int> reader;
-    if (IndexDigits(i, read.index[d], &reader) && Extent(reader) == Extent(written)) {
+    if (IndexDigits(i, read.index[d], &reader) && Extent(reader) == Extent(written) &&
+        (peel || AreAlike(reader, written))) {
       return digits_.Unite(std::move(reader), std::move(written));
     }
     *whole = false;
+    if (!peel) return true;
     const LoopBody& body = program_.op(loops_[i]).body;
     IndexExpr rest = read.index[d];
     if (rest.indirect() >= 0) return true;
@@ -253,22 +267,27 @@ class Builder {
   }
 
   SmgRead::Relation UniteRead(size_t i, const Read& read, size_t producer) {
-    Digits saved = digits_;
-    bool aligned = true;
-    for (size_t d = 0; d < read.index.size(); ++d) {
-      bool whole = true;
-      if (!UniteDim(i, producer, read, d, &whole)) {
-        digits_ = std::move(saved);
-        return SmgRead::kAliased;
+    // A guarded dim (padding) must stay whole: if taking dims apart spoils that, they stay as they
+    // are.
+    for (bool peel : {true, false}) {
+      Digits saved = digits_;
+      bool united = true;
+      bool aligned = true;
+      for (size_t d = 0; d < read.index.size() && united; ++d) {
+        bool whole = true;
+        united = UniteDim(i, producer, read, d, peel, &whole);
+        aligned &= whole;
       }
-      aligned &= whole;
-    }
-    // Sound before: only a change can spoil it.
-    if (digits_.changes() != saved.changes() && !Sound()) {
+      // Sound before: only a change can spoil it.
+      Soundness sound = Soundness::kSound;
+      if (united && digits_.changes() != saved.changes()) sound = Check();
+      if (united && sound == Soundness::kSound) {
+        return aligned && read.guards.empty() ? SmgRead::kAligned : SmgRead::kShifted;
+      }
       digits_ = std::move(saved);
-      return SmgRead::kAliased;
+      if (sound != Soundness::kGuardSplit) break;
     }
-    return aligned && read.guards.empty() ? SmgRead::kAligned : SmgRead::kShifted;
+    return SmgRead::kAliased;
   }
 
   // ---- from digits to dims ----

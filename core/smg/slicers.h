@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/smg/smg.h"
+#include "core/smg/halo.h"
 
 namespace fusion {
 
@@ -18,11 +18,25 @@ struct SpatialVerdict {
   /// Ops that every block along the dim must do again, because they lack the dim but feed ops that
   /// have it (a One-to-All along the dim that starts at an intermediate). Empty: a free cut.
   std::vector<int> recomputed;
+  /// Dims that every block along the dim works on as far as it reaches (windows, offsets).
+  std::vector<Halo> halos;
+  /// How far that is.
+  std::vector<HaloReach> reach;
+
+  /// True if neighbouring blocks compute the same elements of a halo.
+  bool Overlaps() const;
+  /// True if some halo is more than a part that was moved (a piece of a concatenation).
+  bool Slides() const;
 };
 
-/// The spatial slicer: a dim may be sliced iff no All-to-One runs along it and nothing in the
-/// kernel reads an intermediate across block borders; a One-to-All along it that starts at an
-/// intermediate costs recomputation. Pure; any thread.
+/// The spatial slicer: a dim may be sliced iff no All-to-One runs along it and what is read of an
+/// intermediate across block borders lies along other dims than the one that is cut: each block
+/// then computes its halo itself. A One-to-All along the dim that starts at an intermediate costs
+/// recomputation. Pure; any thread.
 SpatialVerdict SliceSpatially(const Smg& smg, DimId dim);
+
+/// What a verdict says, for people: "free", "no: reduced by op 3 Softmax", "recomputes op 1",
+/// "halo d2 oh + 2": a tile of oh elements needs two more of d2.
+std::string SpatialText(const Smg& smg, DimId dim, const SpatialVerdict& verdict);
 
 }  // namespace fusion

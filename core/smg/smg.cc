@@ -18,7 +18,46 @@ std::vector<DimId> DimsOf(const IndexMap& map) {
   return dims;
 }
 
-void ReadMappings(const SmgRead& read, int op_index, const SmgOp& op,
+// How far op `producer` fills around what it reads, along the dim that it writes at `digit`: by its
+// guard on it.
+void FindPadding(const Smg& smg, int producer, const IndexExpr& digit, SmgWindow* window) {
+  if (producer < 0 || smg.op(producer).reduce || !digit.IsPlainAxis()) return;
+  DimId d = digit.terms()[0].axis;
+  for (const SmgRead& read : smg.op(producer).reads) {
+    for (const Guard& g : read.guards) {
+      if (g.axis != d) continue;
+      window->pad_begin = std::max<int64_t>(g.begin, 0);
+      window->pad_end = std::max<int64_t>(smg.dim(d).extent - g.end, 0);
+    }
+  }
+}
+
+// The window of index `i` of a read: one dim that the op keeps and one that it reduces.
+std::optional<SmgMapping> WindowAt(const Smg& smg, const SmgOp& op, const SmgRead& read, size_t i) {
+  const std::vector<IndexExpr::Term>& terms = read.index[i].terms();
+  if (read.index[i].indirect() >= 0 || terms.size() != 2) return std::nullopt;
+  bool first_slides = !op.Reduces(terms[0].axis);
+  if (first_slides == !op.Reduces(terms[1].axis)) return std::nullopt;
+  const IndexExpr::Term& slides = terms[first_slides ? 0 : 1];
+  const IndexExpr::Term& over = terms[first_slides ? 1 : 0];
+  // Digits of one number are the factors of a merged dim, not a window.
+  int64_t extent = smg.dim(over.axis).extent;
+  bool digits = slides.coefficient == over.coefficient * extent ||
+                over.coefficient == slides.coefficient * smg.dim(slides.axis).extent;
+  bool number = digits && read.relation != SmgRead::kShifted;
+  if (number || slides.coefficient < 1 || over.coefficient < 1) return std::nullopt;
+  SmgMapping mapping{.kind = SmgMapping::kWindow, .value = read.value, .dim = slides.axis};
+  mapping.window = {.over = over.axis,
+                    .extent = extent,
+                    .stride = slides.coefficient,
+                    .dilation = over.coefficient};
+  if (read.producer >= 0) {
+    FindPadding(smg, read.producer, smg.op(read.producer).write[i], &mapping.window);
+  }
+  return mapping;
+}
+
+void ReadMappings(const Smg& smg, const SmgRead& read, int op_index, const SmgOp& op,
                   std::vector<SmgMapping>* out) {
   auto add = [&](SmgMapping::Kind kind, DimId dim) {
     out->push_back({.kind = kind, .value = read.value, .op = op_index, .dim = dim});
@@ -28,8 +67,13 @@ void ReadMappings(const SmgRead& read, int op_index, const SmgOp& op,
   for (DimId d : op.dims) {
     if (!Contains(from, d)) add(SmgMapping::kOneToAll, d);
   }
-  for (const IndexExpr& e : read.index) {
+  for (size_t i = 0; i < read.index.size(); ++i) {
+    const IndexExpr& e = read.index[i];
     if (e.indirect() >= 0) add(SmgMapping::kIndexed, -1);
+    if (std::optional<SmgMapping> window = WindowAt(smg, op, read, i)) {
+      window->op = op_index;
+      out->push_back(*std::move(window));
+    }
     bool shifted = e.constant() != 0 || read.relation == SmgRead::kShifted;
     if (shifted && e.terms().size() == 1 && e.constant() != 0) {
       add(SmgMapping::kShift, e.terms()[0].axis);
@@ -115,7 +159,7 @@ std::vector<SmgMapping> Mappings(const Smg& smg) {
   std::vector<SmgMapping> out;
   for (size_t i = 0; i < smg.ops.size(); ++i) {
     for (const SmgRead& read : smg.ops[i].reads) {
-      ReadMappings(read, static_cast<int>(i), smg.ops[i], &out);
+      ReadMappings(smg, read, static_cast<int>(i), smg.ops[i], &out);
     }
     WriteMappings(static_cast<int>(i), smg.ops[i], &out);
   }

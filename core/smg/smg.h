@@ -55,16 +55,31 @@ struct SmgOp {
   std::vector<DimId> OutputDims() const;
 };
 
+/// A window that slides along a dim: element i of it reads stride * i + dilation * k for the
+/// coordinates k of the dim `over`, which the op reduces.
+struct SmgWindow {
+  DimId over = -1;
+  int64_t extent = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  /// Elements before and behind the data that windows cover; what they read there is a constant, by
+  /// the op that pads inside of the SMG. 0 where padding is not part of it.
+  int64_t pad_begin = 0;
+  int64_t pad_end = 0;
+  bool operator==(const SmgWindow&) const = default;
+};
+
 /// A typed edge between spaces. Data spaces are values (an input has one space per use), iteration
 /// spaces are ops.
 struct SmgMapping {
-  enum Kind : uint8_t { kOneToOne, kOneToAll, kAllToOne, kShift, kIndexed };
+  enum Kind : uint8_t { kOneToOne, kOneToAll, kAllToOne, kShift, kIndexed, kWindow };
   Kind kind = kOneToOne;
   ValueId value = 0;  // the data space
   int op = 0;         // the iteration space
   bool from_data = true;
-  DimId dim = -1;      // kOneToAll, kAllToOne, kShift
+  DimId dim = -1;      // kOneToAll, kAllToOne, kShift, kWindow
   std::string monoid;  // kAllToOne
+  SmgWindow window;    // kWindow
   bool operator==(const SmgMapping&) const = default;
 };
 
@@ -98,8 +113,12 @@ void RemoveDim(DimId gone, Smg* smg);
 
 /// Every mapping of the SMG, derived from the index maps: u -> v is One-to-All along the dims that
 /// v has and u lacks, All-to-One along those that u has and v lacks, One-to-One if there is
-/// neither.
+/// neither. A read at stride * d + dilation * k, k reduced, is a Window along d; one at an offset
+/// a Shift.
 std::vector<SmgMapping> Mappings(const Smg& smg);
+
+/// "one-to-all n", "all-to-one k sum", "window oh over kh:3 stride 2 dilation 1 pad 1 1".
+std::string LabelOf(const Smg& smg, const SmgMapping& mapping);
 
 /// Text form: dims, ops, then the mappings (which the parser recomputes and compares).
 ///

@@ -5,18 +5,15 @@
 namespace fusion {
 namespace {
 
-constexpr std::string_view kMappingNames[] = {"one-to-one", "one-to-all", "all-to-one", "shift",
-                                              "indexed"};
+constexpr std::string_view kMappingNames[] = {"one-to-one", "one-to-all", "all-to-one",
+                                              "shift",      "indexed",    "window"};
 constexpr std::string_view kRelationNames[] = {"", " aligned", " shifted", " aliased"};
 
 std::string MappingToString(const Smg& smg, const SmgMapping& m) {
   std::string data = StrCat("%", m.value);
   std::string op = StrCat("op ", m.op);
-  std::string out = StrCat("  map ", m.from_data ? data : op, " -> ", m.from_data ? op : data, " ",
-                           kMappingNames[static_cast<size_t>(m.kind)]);
-  if (m.dim >= 0) out += StrCat(" ", smg.dim(m.dim).name);
-  if (!m.monoid.empty()) out += StrCat(" ", m.monoid);
-  return out + "\n";
+  return StrCat("  map ", m.from_data ? data : op, " -> ", m.from_data ? op : data, " ",
+                LabelOf(smg, m), "\n");
 }
 
 std::string ReadToString(const SmgRead& read, const std::function<std::string(int)>& name) {
@@ -145,6 +142,16 @@ class Parser {
 };
 
 }  // namespace
+
+std::string LabelOf(const Smg& smg, const SmgMapping& m) {
+  std::string out(kMappingNames[static_cast<size_t>(m.kind)]);
+  if (m.dim >= 0) out += StrCat(" ", smg.dim(m.dim).name);
+  if (!m.monoid.empty()) out += StrCat(" ", m.monoid);
+  if (m.kind != SmgMapping::kWindow) return out;
+  const SmgWindow& w = m.window;
+  return StrCat(out, " over ", smg.dim(w.over).name, ":", w.extent, " stride ", w.stride,
+                " dilation ", w.dilation, " pad ", w.pad_begin, " ", w.pad_end);
+}
 
 std::string ToString(const Smg& smg) {
   std::string out = "smg {\n  dims";

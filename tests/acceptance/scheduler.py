@@ -35,8 +35,12 @@ def derivation_rows(rows):
     count_row(rows, "cases in disguise: the same is derived", "smg_test", "*DisguisedStreams*")
     count_row(rows, "a law of the algebra less: some case differs", "smg_test", "Streams.NoLawIsIdle")
     count_row(rows, "split-K, split-KV derived", "smg_test", "*Split*")
+    test_rows(rows, "windows", "smg_test", "All/Windows.*", "as the table of cases says")
+    count_row(rows, "windows and what surrounds them: one kernel each", "plan_test", "*WindowPlans*")
     count_row(rows, "streamed, split, in disguise: interpreter = evaluator", "schedule_test",
               "*StreamLowering*:*SplitLowering*:*DisguisedLowering*")
+    count_row(rows, "windows cut with halos: interpreter = evaluator, NaN, inf", "schedule_test", "*WindowSchedules*")
+    count_row(rows, "kernels with halos = evaluator, NaN, inf", "kernels_test", "*WindowKernels*")
     count_row(rows, "streamed and split kernels = evaluator, NaN, inf", "kernels_test", "*StreamedKernels*:*SplitKernels*")
 
 

@@ -134,6 +134,55 @@ __attribute__((target("avx2"))) double Copy(const Buffer& b, long times) {
   return static_cast<double>(b.floats) * 4.0 * static_cast<double>(times);
 }
 
+// A block of six rows and two vectors, summed up over `turns` stretches of `inner` steps each.
+__attribute__((target("avx2,fma"), noinline)) void SumInTurns(const float* a, const float* b,
+                                                              float* c, long turns, long inner) {
+  __m256 sums[6][2] = {};
+  long at = 0;
+  for (long t = 0; t < turns; ++t) {
+    const float* pa = a + at;
+    const float* pb = b + at * 2;
+    for (long k = 0; k < inner; ++k) {
+      __m256 low = _mm256_loadu_ps(pb);
+      __m256 high = _mm256_loadu_ps(pb + 8);
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) {
+        __m256 x = _mm256_broadcast_ss(pa + i);
+        sums[i][0] = _mm256_fmadd_ps(x, low, sums[i][0]);
+        sums[i][1] = _mm256_fmadd_ps(x, high, sums[i][1]);
+      }
+      pa += 1;
+      pb += 16;
+    }
+    at += inner * 8;
+  }
+  for (int i = 0; i < 6; ++i) {
+    _mm256_storeu_ps(c + i * 16, sums[i][0]);
+    _mm256_storeu_ps(c + i * 16 + 8, sums[i][1]);
+  }
+}
+
+// Nanoseconds that going on with the next stretch of a sum costs, beside adding it up.
+double TurnNanoseconds() {
+  constexpr long kStretches = 96;
+  constexpr long kInner = 3;
+  constexpr long kRounds = 20000;
+  std::vector<float> a(1 << 14, 1.0f);
+  std::vector<float> b(1 << 15, 0.5f);
+  std::vector<float> c(6 * 16);
+  auto nanoseconds = [&](long turns, long inner) {
+    double least = 1e9;
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      Clock::time_point begin = Clock::now();
+      for (long i = 0; i < kRounds; ++i) SumInTurns(a.data(), b.data(), c.data(), turns, inner);
+      least = std::min(least, Seconds(Clock::now() - begin) * 1e9 / kRounds);
+    }
+    return least;
+  };
+  double apart = nanoseconds(kStretches, kInner);
+  return (apart - nanoseconds(1, kStretches * kInner)) / kStretches;
+}
+
 // Microseconds to hand a phase to a spinning worker and wait for it.
 double DispatchMicroseconds() {
   std::atomic<long> request{0};
@@ -200,6 +249,7 @@ int main(int argc, char** argv) {
   std::printf("  \"muladd_sse_gflops\": %.1f,\n",
               Rate(threads, [](int) { return MulAdd128(kSteps); }) * 1e-9);
   if (__builtin_cpu_supports("avx2")) PrintBandwidth(threads);
+  if (__builtin_cpu_supports("avx2")) std::printf("  \"turn_ns\": %.2f,\n", TurnNanoseconds());
   std::printf("  \"dispatch_us\": %.2f\n}\n", DispatchMicroseconds());
   return 0;
 }

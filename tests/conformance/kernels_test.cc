@@ -8,6 +8,7 @@
 #include "tests/support/sample_graphs.h"
 #include "tests/support/split_lowering.h"
 #include "tests/support/stream_cases.h"
+#include "tests/support/window_cuts.h"
 
 namespace fusion {
 namespace {
@@ -91,6 +92,29 @@ TEST_P(SplitKernels, EqualTheEvaluator) {
   EXPECT_TRUE(report->verified) << report->reason;
 }
 
+class WindowKernels : public ::testing::TestWithParam<std::tuple<WindowCase, std::string>> {};
+
+// Blocks that compute their halos, also of padding and where values are NaN or infinite.
+TEST_P(WindowKernels, EqualTheEvaluator) {
+  auto [c, device_name] = GetParam();
+  WholeProgram whole = WholeOf(c);
+  DeviceSpec device = DeviceNamed(device_name, 2);
+  std::vector<Choice> choices = WindowCuts(whole.group, device);
+  ASSERT_FALSE(choices.empty());
+  // The last ones cut every dim, read windows in place and gather them.
+  constexpr size_t kMostChoices = 3;
+  if (choices.size() > kMostChoices) {
+    choices.erase(choices.begin(), choices.end() - kMostChoices);
+  }
+  for (const Choice& choice : choices) {
+    auto lowered = Lower(whole.group, choice, device, false);
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    auto report = CheckLowered(whole, *lowered, device);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_TRUE(report->verified) << report->reason;
+  }
+}
+
 std::vector<StreamCase> StreamedCases() {
   std::vector<StreamCase> cases;
   for (const StreamCase& c : kStreamCases) {
@@ -106,6 +130,13 @@ INSTANTIATE_TEST_SUITE_P(All, StreamedKernels,
                            std::string device = std::get<1>(param.param);
                            std::replace(device.begin(), device.end(), '-', '_');
                            return StrCat(std::get<0>(param.param).name, "_", device);
+                         });
+
+INSTANTIATE_TEST_SUITE_P(All, WindowKernels,
+                         ::testing::Combine(::testing::ValuesIn(kWindowCases),
+                                            ::testing::Values(RunnableDevices().back())),
+                         [](const auto& param) {
+                           return std::string(std::get<0>(param.param).name);
                          });
 
 INSTANTIATE_TEST_SUITE_P(All, SplitKernels,

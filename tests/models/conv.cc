@@ -30,6 +30,29 @@ std::string BatchNorm(OnnxBuilder& b, const std::string& module, const std::stri
   return b.Op("BatchNormalization", {x, scale, shift, mean, b.Gain("running_var", p.channels)});
 }
 
+// Every channel by itself, 3x3, same extents.
+std::string Depthwise(OnnxBuilder& b, const std::string& x, int64_t channels) {
+  auto scope = b.Enter("depthwise");
+  return b.Op(
+      "Conv",
+      {x, b.Weight("weight", {channels, 1, 3, 3}, 0.3f), b.Weight("bias", {channels}, 0.02f)},
+      {OnnxBuilder::Ints("kernel_shape", {3, 3}), OnnxBuilder::Ints("pads", {1, 1, 1, 1}),
+       OnnxBuilder::Int("group", channels)});
+}
+
+// 1x1.
+std::string Pointwise(OnnxBuilder& b, const std::string& module, const std::string& x, int64_t from,
+                      int64_t to) {
+  auto scope = b.Enter(module);
+  return b.Op("Conv",
+              {x, b.Weight("weight", {to, from, 1, 1}, 0.1f), b.Weight("bias", {to}, 0.02f)},
+              {OnnxBuilder::Ints("kernel_shape", {1, 1})});
+}
+
+std::string Relu6(OnnxBuilder& b, const std::string& x) {
+  return b.Op("Clip", {x, b.F32(0), b.F32(6)});
+}
+
 }  // namespace
 
 void BuildConvBiasLeakyRelu(OnnxBuilder& b, const ModelParams& p) {
@@ -62,24 +85,34 @@ void BuildConvResidualRelu(OnnxBuilder& b, const ModelParams& p) {
 // Depthwise 3x3, ReLU6, pointwise 1x1, residual.
 void BuildMbConv(OnnxBuilder& b, const ModelParams& p) {
   std::string x = b.Input("x", DType::kF32, ImageDims(p));
-  std::string y;
-  {
-    auto scope = b.Enter("depthwise");
-    y = b.Op(
-        "Conv",
-        {x, b.Weight("weight", {p.channels, 1, 3, 3}, 0.3f), b.Weight("bias", {p.channels}, 0.02f)},
-        {OnnxBuilder::Ints("kernel_shape", {3, 3}), OnnxBuilder::Ints("pads", {1, 1, 1, 1}),
-         OnnxBuilder::Int("group", p.channels)});
-  }
-  y = b.Op("Clip", {y, b.F32(0), b.F32(6)});
-  {
-    auto scope = b.Enter("pointwise");
-    y = b.Op("Conv",
-             {y, b.Weight("weight", {p.channels, p.channels, 1, 1}, 0.1f),
-              b.Weight("bias", {p.channels}, 0.02f)},
-             {OnnxBuilder::Ints("kernel_shape", {1, 1})});
-  }
+  std::string y = Relu6(b, Depthwise(b, x, p.channels));
+  y = Pointwise(b, "pointwise", y, p.channels, p.channels);
   b.Output(b.Op("Add", {x, y}), DType::kF32, ImageDims(p));
+}
+
+// The block of MobileNetV2.
+void BuildInvertedBottleneck(OnnxBuilder& b, const ModelParams& p) {
+  const int64_t inner = 6 * p.channels;
+  std::string x = b.Input("x", DType::kF32, ImageDims(p));
+  std::string y = Relu6(b, Pointwise(b, "expand", x, p.channels, inner));
+  y = Relu6(b, Depthwise(b, y, inner));
+  y = Pointwise(b, "project", y, inner, p.channels);
+  b.Output(b.Op("Add", {x, y}), DType::kF32, ImageDims(p));
+}
+
+// The block of ResNet-v2: what is normalised and activated is the input of a convolution.
+void BuildPreactivation(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, ImageDims(p));
+  for (int64_t i = 0; i < p.depth; ++i) {
+    std::string y = x;
+    for (int64_t j = 0; j < 2; ++j) {
+      std::string at = StrCat(i, ".", j);
+      y = b.Op("Relu", {BatchNorm(b, StrCat("bn.", at), y, p)});
+      y = Conv3x3(b, StrCat("conv.", at), y, p, /*bias=*/true);
+    }
+    x = b.Op("Add", {x, y});
+  }
+  b.Output(x, DType::kF32, ImageDims(p));
 }
 
 }  // namespace fusion

@@ -143,7 +143,14 @@ void AddOthers(std::vector<ModelSpec>* models) {
         "depthwise 3x3 Conv, Clip, 1x1 Conv, Add",
         Images(96, 56, 1),
         {"batch", "channels", "image"},
-        BuildMbConv}});
+        BuildMbConv},
+       {"inverted_bottleneck",
+        "1x1 Conv to six times the channels, depthwise 3x3 Conv, 1x1 Conv back, Add",
+        Images(24, 56, 1),
+        {"batch", "channels", "image"},
+        BuildInvertedBottleneck},
+       {"preactivation", "BatchNormalization, Relu, 3x3 Conv, twice, Add", Images(32, 28, 1), conv,
+        BuildPreactivation}});
 }
 
 std::vector<ModelSpec> MakeModels() {

@@ -85,5 +85,7 @@ void BuildConvBiasLeakyRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildConvBnRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildConvResidualRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildMbConv(OnnxBuilder& b, const ModelParams& p);
+void BuildInvertedBottleneck(OnnxBuilder& b, const ModelParams& p);
+void BuildPreactivation(OnnxBuilder& b, const ModelParams& p);
 
 }  // namespace fusion

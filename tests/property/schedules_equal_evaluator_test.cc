@@ -20,6 +20,7 @@
 #include "tests/support/interpreted_kernel.h"
 #include "tests/support/plan_interpreter.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/random_windows.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {
@@ -72,6 +73,7 @@ struct Tally {
   int streamed = 0;   // a dim, tile by tile
   int rewritten = 0;  // of these: in another form than the ops'
   int masked = 0;     // of these: tiles that masks leave empty are left out
+  int halos = 0;      // blocks compute what windows reach
   int side_by_side = 0;
   int packed = 0;    // with weights laid out before
   int two_sums = 0;  // several reductions or products in one kernel
@@ -88,6 +90,11 @@ struct Tally {
     streamed += streams ? 1 : 0;
     rewritten += other_form ? 1 : 0;
     masked += schedule.SkipsMasked() ? 1 : 0;
+    for (const Segment& segment : schedule.phases[0].segments) {
+      if (segment.halos.empty()) continue;
+      ++halos;
+      break;
+    }
     side_by_side += schedule.phases[0].segments.size() > 1 ? 1 : 0;
     for (const LoweredParam& param : choice.lowered.params) {
       if (!param.packed) continue;
@@ -103,7 +110,7 @@ struct Tally {
     return StrCat(schedules, " schedules: ", streamed, " streamed, ", rewritten,
                   " of them with corrected partial results, ", masked, " leave out masked tiles, ",
                   side_by_side, " side by side, ", packed, " with packed weights, ", two_sums,
-                  " with several reductions");
+                  " with several reductions, ", halos, " with halos");
   }
 
  private:
@@ -119,10 +126,9 @@ constexpr Tolerance kTolerance = {.atol = 2e-5, .rtol = 2e-4};
 /// One graph, planned for one device in several ways.
 class Comparison {
  public:
-  Comparison(uint64_t seed, Tally* tally)
+  Comparison(uint64_t seed, const Graph& graph, Tally* tally)
       : seed_(seed), device_(DeviceNamed(kDevices[seed % std::size(kDevices)], 2)), tally_(*tally) {
-    // Every third graph is of single ops.
-    auto canonical = Canonicalise(seed % 3 == 0 ? RandomGraph(seed) : RandomChainGraph(seed));
+    auto canonical = Canonicalise(graph);
     FUSION_CHECK(canonical.ok(), Message(canonical.status()));
     graph_ = std::move(canonical->graph);
   }
@@ -205,7 +211,9 @@ class RandomGraphs : public ::testing::TestWithParam<uint64_t> {};
 TEST_P(RandomGraphs, EveryScheduleEqualsTheEvaluator) {
   Tally tally;
   for (uint64_t i = 1; i <= kBatch; ++i) {
-    Comparison(GetParam() * kBatch + i, &tally).Run();
+    const uint64_t seed = GetParam() * kBatch + i;
+    // Every third graph is of single ops.
+    Comparison(seed, seed % 3 == 0 ? RandomGraph(seed) : RandomChainGraph(seed), &tally).Run();
     if (HasFatalFailure()) return;
   }
   std::printf("%s\n", tally.ToString().c_str());
@@ -216,6 +224,18 @@ TEST_P(RandomGraphs, EveryScheduleEqualsTheEvaluator) {
   EXPECT_GT(tally.side_by_side, 0);
   EXPECT_GT(tally.packed, 0);
   EXPECT_GT(tally.two_sums, 0);
+}
+
+// Convolutions and pools with what surrounds them.
+TEST_P(RandomGraphs, EveryScheduleOfWindowsEqualsTheEvaluator) {
+  Tally tally;
+  for (uint64_t i = 1; i <= kBatch; ++i) {
+    const uint64_t seed = GetParam() * kBatch + i;
+    Comparison(seed, RandomWindowGraph(seed), &tally).Run();
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%s\n", tally.ToString().c_str());
+  EXPECT_GT(tally.halos, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomGraphs, ::testing::Range(uint64_t{0}, Batches()));

@@ -38,6 +38,14 @@ class ExplainCommandTest : public FusionctlTest {
   }
 };
 
+TEST_F(ExplainCommandTest, SaysHowFarBlocksOfAnImageReach) {
+  ModelParams image = {.depth = 1, .channels = 32, .image = 56};
+  std::string model = Write("preactivation", image);
+  ProgramResult text = Ctl({"explain", model, "--threads", "4", "--group", "0"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("\n  cut "), HasSubstr("halo ")));
+}
+
 TEST_F(ExplainCommandTest, ShowsWhyGroupsAreOneKernelAndPairsAreTwo) {
   std::string model = Bert();
   ProgramResult text = Ctl({"explain", model});

@@ -7,6 +7,8 @@
 #include "core/base/contains.h"
 #include "core/plan/pin.h"
 #include "core/schedule/candidates.h"
+#include "core/schedule/legal_choice.h"
+#include "core/smg/slicers.h"
 
 namespace fusion {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 constexpr int kMostCuts = 4;
 // Neither is a multiple of the other, nor of most extents.
 constexpr int64_t kTiles[] = {3, 16};
+// The same for the tiles of small images.
+constexpr int64_t kWindowTiles[] = {1, 3};
 
 absl::StatusOr<FusionGroup> GroupOf(const std::vector<LoopId>& loops,
                                     const GroupEvaluator& evaluator) {
@@ -51,6 +55,24 @@ std::vector<Choice> Streamed(const FusionGroup& group, const Choice& base) {
   return out;
 }
 
+// `base` with all dims that windows slide along cut into short tiles.
+std::vector<Choice> Windowed(const FusionGroup& group, const Choice& base) {
+  std::vector<DimId> windowed;
+  for (DimId d : ParallelDims(group, /*forbid_recompute=*/false)) {
+    if (SliceSpatially(group.smg, d).Slides()) windowed.push_back(d);
+  }
+  std::vector<Choice> out;
+  for (int64_t tile : kWindowTiles) {
+    if (windowed.empty()) break;
+    out.push_back(base);
+    for (DimId d : windowed) {
+      std::erase_if(out.back().grid, [d](const GridDim& g) { return g.dim == d; });
+      out.back().grid.push_back({d, std::min(tile, group.smg.dim(d).extent)});
+    }
+  }
+  return out;
+}
+
 std::vector<LockedCut> CutsOf(const std::vector<LoopId>& loops, const PlanOptions& options,
                               const GroupEvaluator& evaluator) {
   std::vector<LockedCut> cuts;
@@ -61,6 +83,9 @@ std::vector<LockedCut> CutsOf(const std::vector<LoopId>& loops, const PlanOption
                                                  {.limit = kMostCuts, .bitwise = bitwise}, nullptr);
   if (!choices.empty() && choices[0].temporal < 0 && !bitwise) {
     for (Choice& choice : Streamed(*group, choices[0])) choices.push_back(std::move(choice));
+  }
+  if (!choices.empty() && choices[0].temporal < 0) {
+    for (Choice& choice : Windowed(*group, choices[0])) choices.push_back(std::move(choice));
   }
   for (const Choice& choice : choices) {
     if (!Lower(*group, choice, evaluator.device(), bitwise).ok()) continue;

@@ -54,10 +54,7 @@ std::string SlicesText(const Smg& smg, const std::vector<ValueId>& outputs) {
   for (size_t i = 0; i < smg.dims.size(); ++i) {
     SpatialVerdict spatial = SliceSpatially(smg, static_cast<DimId>(i));
     Streamed temporal = StreamAlong(smg, outputs, static_cast<DimId>(i));
-    std::string blocks = spatial.sliceable ? "free" : StrCat("no: ", spatial.reason);
-    if (spatial.sliceable && !spatial.recomputed.empty()) {
-      blocks = StrCat("recomputes op ", StrJoin(spatial.recomputed, ", op "));
-    }
+    std::string blocks = SpatialText(smg, static_cast<DimId>(i), spatial);
     StrAppend(&out, StrCat("  ", smg.dims[i].name, ":", smg.dims[i].extent, "\n    spatial ",
                            blocks, "\n    temporal ", kStreams[temporal.kind],
                            temporal.refusal.ToString(), "\n"));

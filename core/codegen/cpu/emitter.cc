@@ -146,6 +146,7 @@ std::string CpuEmitter::Header() const {
     if (&phase != &s_.phases.front()) cuts += ", then";
     for (const Segment& segment : phase.segments) {
       for (const GridDim& g : segment.grid) cuts += StrCat(" ", dim(g.dim).name, ":", g.tile);
+      for (const Halo& h : segment.halos) cuts += StrCat(" halo ", dim(h.dim).name);
     }
   }
   std::string dims;
@@ -174,11 +175,12 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
 absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   const Segment& seg = s_.phases[phase].segments[segment];
   windows_.clear();
+  const std::vector<BlockWindows> blocks = WindowsOfBlocks(s_.dims, seg.grid, seg.halos);
   for (const ScheduleDim& d : s_.dims) windows_.push_back({"0", StrCat(d.extent), {d.extent}});
   std::string params;
   for (const GridDim& g : seg.grid) {
     Window& w = window(g.dim);
-    w.lengths = TileLengths({dim(g.dim).extent}, g.tile);
+    w.lengths = blocks[static_cast<size_t>(g.dim)].lengths;
     w.begin = TileName(g.dim, 0);
     w.end = w.lengths.size() < 2 ? StrCat(w.begin, " + ", w.Longest()) : StrCat(w.begin, "_end");
     w.depth = 1;
@@ -205,11 +207,52 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
     out_.Line("const i64 ", w.end, " = min_i64(", w.begin, " + ", g.tile, ", ", dim(g.dim).extent,
               ");");
   }
+  for (const Halo& h : seg.halos) WriteHalo(h, blocks[static_cast<size_t>(h.dim)]);
   out_.Line("(void)scratch;");
   RETURN_IF_ERROR(Write(seg.body));
   out_.Close();
   out_.Blank();
   return absl::OkStatus();
+}
+
+// The first and last coordinate of a dim that the windows of others reach.
+void CpuEmitter::WriteHalo(const Halo& halo, const BlockWindows& windows) {
+  std::string begin;
+  std::string end;
+  for (const IndexExpr& e : halo.reached) {
+    LinearCode first;
+    LinearCode behind;
+    first.Add(e.constant());
+    behind.Add(e.constant() + 1);
+    auto add_end = [](const Window& w, int64_t coefficient, LinearCode* sum) {
+      bool fixed = w.lengths.size() == 1;
+      sum->Add(fixed ? w.begin : w.end, coefficient);
+      if (fixed) sum->Add(w.Longest() * coefficient);
+    };
+    for (const IndexExpr::Term& t : e.terms()) {
+      const Window& w = window(t.axis);
+      bool rises = t.coefficient > 0;
+      (rises ? first : behind).Add(w.begin, t.coefficient);
+      add_end(w, t.coefficient, rises ? &behind : &first);
+      (rises ? behind : first).Add(-t.coefficient);
+    }
+    begin =
+        begin.empty() ? first.ToString() : StrCat("min_i64(", begin, ", ", first.ToString(), ")");
+    end = end.empty() ? behind.ToString() : StrCat("max_i64(", end, ", ", behind.ToString(), ")");
+  }
+  int64_t extent = dim(halo.dim).extent;
+  Window& w = window(halo.dim);
+  w.begin = TileName(halo.dim, 0);
+  w.end = StrCat(w.begin, "_end");
+  w.lengths = windows.lengths;
+  w.depth = 1;
+  if (windows.clipped) {
+    begin = StrCat("max_i64(0, min_i64(", begin, ", ", extent - 1, "))");
+    end = StrCat("min_i64(max_i64(", end, ", ", w.begin, " + 1), ", extent, ")");
+  }
+  out_.Line("const i64 ", w.begin, " = ", begin, ";  // halo of ", dim(halo.dim).name);
+  out_.Line("const i64 ", w.end, " = ", end, ";");
+  out_.Line("(void)", w.end, ";");
 }
 
 void CpuEmitter::DeclareWorkspace(BufferId id) {

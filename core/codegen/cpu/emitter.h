@@ -48,6 +48,7 @@ class CpuEmitter {
   // ---- unit (emitter.cc) ----
   absl::Status CheckSupported() const;
   absl::Status WriteSegment(size_t phase, size_t segment);
+  void WriteHalo(const Halo& halo, const BlockWindows& windows);
   void DeclareWorkspace(BufferId id);
   void WriteEntry();
   void WriteDescriptor();

@@ -133,17 +133,24 @@ TEST_F(CheckAttention, EveryProductHasABlockOfTheDevice) {
   EXPECT_THAT(Refusal(), HasSubstr("stage_rows, but its rows lie on chip already"));
 }
 
-TEST(OperandRoles, AConstantMakesTheColumns) {
-  for (bool constant_first : {false, true}) {
-    WholeProgram whole = Whole(
-        StrCat("graph \"g\" {\n  %0 = ", constant_first ? "weight" : "input",
-               " \"a\" : f32[8,4]\n  %1 = ", constant_first ? "input" : "weight", R"( "b" : f32[4,6]
+WholeProgram ProductOf(std::string_view a, std::string_view b) {
+  return Whole(StrCat("graph \"g\" {\n  %0 = ", a, " \"a\" : f32[8,4]\n  %1 = ", b,
+                      R"( "b" : f32[4,6]
   %2 = MatMul(%0, %1) : f32[8,6]  "" @ ""
   output %2
 }
 )"));
-    EXPECT_THAT(OperandRoles(whole.group, 0), ElementsAre(constant_first));
-  }
+}
+
+// The rows of an activation lie apart: a constant behind them is packed into columns.
+TEST(OperandRoles, AConstantMakesTheColumns) {
+  EXPECT_THAT(OperandRoles(ProductOf("input", "weight").group, 0), ElementsAre(false));
+}
+
+// Columns of an activation lie side by side as they are: a constant before it may give the rows.
+TEST(OperandRoles, AConstantMayGiveTheRowsOfColumnsThatLieSideBySide) {
+  EXPECT_THAT(OperandRoles(ProductOf("weight", "input").group, 0), ElementsAre(true, false));
+  EXPECT_THAT(OperandRoles(ProductOf("input", "input").group, 0), ElementsAre(false, true));
 }
 
 }  // namespace
