@@ -284,17 +284,19 @@ class Ledger {
     ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
     ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
     Refusal loss = WithoutGain(*a, *b, together);
-    if (!loss.empty() && pressed_) {
+    std::string memory;
+    if (pressed_) {
       int64_t apart_bytes = evaluator_.KeptBytes(first) + evaluator_.KeptBytes(second);
-      loss.words += StrCat(KeptText(apart_bytes - evaluator_.KeptBytes(Union(first, second))),
-                           ", and no plan of a lower peak was found with it");
+      memory = StrCat(KeptText(apart_bytes - evaluator_.KeptBytes(Union(first, second))),
+                      ", holds ", together.run_bytes,
+                      " B for itself, and no plan of a lower peak was found with it");
     }
+    loss.words += loss.empty() ? "" : memory;
     if (!loss.empty()) return loss;
     double apart_us = a->estimate.time_us + b->estimate.time_us;
     double together_us = together.estimate.time_us;
     double gain_us = a->weighed_us() + b->weighed_us() - together.weighed_us();
-    if (IsHighPressure(options_.hints.compute_pressure) &&
-        apart_us <= kPressureSpeedup * together_us) {
+    if (IsTooSlow(apart_us, together_us)) {
       return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
     }
     bool weighed = std::abs(gain_us - (apart_us - together_us)) > 1e-9;
@@ -303,8 +305,15 @@ class Ledger {
     if (options_.lock != nullptr) {
       return Refuse(RefusalCode::kLocked, gain, "; the lock keeps them apart");
     }
+    if (pressed_) return Refuse(RefusalCode::kPressure, gain, memory);
     return Refuse(RefusalCode::kSuperseded, gain,
                   "; the plan as a whole was found with other merges");
+  }
+
+  // Whether high compute pressure forbids a group of such times.
+  bool IsTooSlow(double apart_us, double together_us) const {
+    return IsHighPressure(options_.hints.compute_pressure) &&
+           apart_us <= kPressureSpeedup * together_us;
   }
 
   // A view belongs to the group of one of its readers, and the others read through it as well.
@@ -393,6 +402,12 @@ class Ledger {
   absl::Status SetFlips(const Loops& first, const Loops& second, const Refusal& refusal,
                         PlanDecision* entry) {
     if (refusal.code == RefusalCode::kSuperseded) return AddWinnerFlip(first, second, entry);
+    if (refusal.code == RefusalCode::kPressure && pressed_ && !second.empty() &&
+        !IsTooSlow(entry->first->time_us + entry->second->time_us, entry->together->time_us)) {
+      entry->flips = {
+          {"memory-pressure", 0.8, "weighed by time at a memory pressure of 0.8 or less"}};
+      return absl::OkStatus();
+    }
     return flips_.SetKnown(first, second, refusal, entry);
   }
 

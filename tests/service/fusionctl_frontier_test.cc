@@ -12,10 +12,15 @@ using testing::HasSubstr;
 
 class FrontierCommandTest : public FusionctlTest {
  protected:
-  // A layer whose hidden values are most of its memory.
+  // A layer whose hidden values are most of its memory, and one device for every machine.
   std::string Model() {
     return Write("bert_layer",
-                 {.seq = 64, .layers = 1, .hidden = 64, .heads = 2, .kv_heads = 2, .ff = 512});
+                 {.seq = 128, .layers = 1, .hidden = 192, .heads = 3, .kv_heads = 3, .ff = 1536});
+  }
+  static Json PlanOf(const std::string& model, std::vector<std::string> words = {}) {
+    words.insert(words.begin(),
+                 {"plan", model, "--plan-only", "--isa", "avx512", "--threads", "2"});
+    return CtlJson(std::move(words));
   }
   static Json ChosenOf(const Json& plan) {
     for (const Json& point : plan["frontier"]) {
@@ -40,11 +45,12 @@ class FrontierCommandTest : public FusionctlTest {
 
 TEST_F(FrontierCommandTest, PlanShowsWhatElseCouldBeHad) {
   std::string model = Model();
-  ProgramResult shown = Ctl({"plan", model, "--plan-only", "--frontier"});
+  ProgramResult shown =
+      Ctl({"plan", model, "--plan-only", "--isa", "avx512", "--threads", "2", "--frontier"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, AllOf(HasSubstr("peak memory"), HasSubstr("least-memory"),
                                HasSubstr("chosen for the least time: no pressure is high")));
-  Json plan = CtlJson({"plan", model, "--plan-only", "--frontier"});
+  Json plan = PlanOf(model, {"--frontier"});
   ASSERT_GE(plan["frontier"].size(), 2u);
   double before = -1;
   for (const Json& point : plan["frontier"]) {
@@ -58,8 +64,8 @@ TEST_F(FrontierCommandTest, PlanShowsWhatElseCouldBeHad) {
 
 TEST_F(FrontierCommandTest, MemoryPressureTakesTheLeastPeakAndRunsRight) {
   std::string model = Model();
-  Json usual = CtlJson({"plan", model, "--plan-only", "--frontier"});
-  Json pressed = CtlJson({"plan", model, "--memory-pressure", "0.9"});
+  Json usual = PlanOf(model, {"--frontier"});
+  Json pressed = PlanOf(model, {"--memory-pressure", "0.9"});
   EXPECT_LT(ChosenOf(pressed)["peak_bytes"], ChosenOf(usual)["peak_bytes"]);
   EXPECT_LE(ChosenOf(pressed)["peak_bytes"].get<double>(),
             1.01 * static_cast<double>(LeastPeak(usual)));
@@ -71,8 +77,8 @@ TEST_F(FrontierCommandTest, MemoryPressureTakesTheLeastPeakAndRunsRight) {
 
 TEST_F(FrontierCommandTest, TheFlagAsksForMoreAndChangesNothing) {
   std::string model = Model();
-  Json usual = CtlJson({"plan", model, "--plan-only"});
-  Json asked = CtlJson({"plan", model, "--plan-only", "--frontier"});
+  Json usual = PlanOf(model);
+  Json asked = PlanOf(model, {"--frontier"});
   EXPECT_EQ(CountOf(usual, "least-memory"), 0u);
   EXPECT_EQ(CountOf(asked, "least-memory"), 1u);
   EXPECT_EQ(usual["launches"], asked["launches"]);
@@ -80,7 +86,7 @@ TEST_F(FrontierCommandTest, TheFlagAsksForMoreAndChangesNothing) {
     EXPECT_EQ(usual["kernels"][k]["key"], asked["kernels"][k]["key"]);
   }
   // The second time from the cache, with all of it.
-  Json again = CtlJson({"plan", model, "--plan-only", "--frontier"});
+  Json again = PlanOf(model, {"--frontier"});
   EXPECT_EQ(again["cache"], "memory");
   EXPECT_EQ(again["frontier"], asked["frontier"]);
 }

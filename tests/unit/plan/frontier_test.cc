@@ -208,6 +208,31 @@ TEST(Frontier, LayersSaveTogether) {
   EXPECT_LE(static_cast<double>(ChosenOf(many).peak_bytes), Near(ChosenOf(one).peak_bytes));
 }
 
+TEST(Frontier, TheLedgerSaysWhereMemoryDecided) {
+  Plan plan = PlanOf(Layers(1), {.hints = kMemory}).plan;
+  auto of = [&](DecisionSubject subject, auto predicate) {
+    return std::count_if(plan.decisions.begin(), plan.decisions.end(), [&](const PlanDecision& d) {
+      return d.subject == subject && predicate(d);
+    });
+  };
+  // Faster as one kernel, and two all the same.
+  EXPECT_GT(of(DecisionSubject::kPair,
+               [](const PlanDecision& d) {
+                 return d.code == "pressure" && d.verdict == Verdict::kForbidden &&
+                        d.benefit_us > 0 && d.flips.at(0).what == "memory-pressure" &&
+                        d.reason.find("no plan of a lower peak") != std::string::npos;
+               }),
+            0);
+  EXPECT_EQ(
+      of(DecisionSubject::kPair, [](const PlanDecision& d) { return d.code == "superseded"; }), 0)
+      << "what gains and was not taken, memory forbids";
+  EXPECT_GT(of(DecisionSubject::kGroup,
+               [](const PlanDecision& d) {
+                 return d.reason.find("B less in memory between kernels") != std::string::npos;
+               }),
+            0);
+}
+
 TEST(Frontier, BothPressuresTakeTheLeastPeakOfWhatComputePressureAllows) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Graph graph = Sample(seed);
