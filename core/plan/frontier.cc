@@ -56,14 +56,23 @@ class Chooser {
     RETURN_IF_ERROR(Add(kSearchPoint, fast));
     RETURN_IF_ERROR(Add(kGreedyPoint, std::move(grown)));
     RETURN_IF_ERROR(Add(kOpByOpPoint, start_));
-    if (pressed || options_.frontier) RETURN_IF_ERROR(AddLeastMemory(fast));
-    if (options_.frontier) RETURN_IF_ERROR(AddQuickCompile());
-    size_t chosen = Choose(pressed);
-    found_[chosen].point.chosen = true;
-    found_[chosen].point.reason = ReasonText(options_.hints);
-    ChosenPlan out{.grouping = {std::move(found_[chosen].groups), std::move(considered_[chosen])},
-                   .frontier = {}};
-    for (WeighedGroups& found : found_) out.frontier.push_back(std::move(found.point));
+    if (pressed) RETURN_IF_ERROR(AddLeastMemory(fast));
+    const size_t chosen = Choose(pressed);
+    const size_t eligible = found_.size();
+    if (options_.frontier) {
+      if (!pressed) RETURN_IF_ERROR(AddLeastMemory(fast));
+      RETURN_IF_ERROR(AddQuickCompile());
+    }
+    PlanPoint& point = found_[chosen].point;
+    point.chosen = true;
+    point.reason = ReasonText(options_.hints);
+    ChosenPlan out;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      // Whoever asks for more points gets the same plan, even where one of them were better.
+      if (i >= eligible && AsGood(found_[i].point, point)) continue;
+      out.frontier.push_back(found_[i].point);
+    }
+    out.grouping = {std::move(found_[chosen].groups), std::move(considered_[chosen])};
     out.frontier = NonDominated(std::move(out.frontier));
     return out;
   }
