@@ -221,6 +221,8 @@ class Ledger {
     if (std::any_of(loops.begin(), loops.end(),
                     [&](LoopId l) { return evaluator_.rules().IsForced(l); })) {
       entry->flips = {{"rules", 0, "may be several kernels without the rule that forces it"}};
+    } else if (IsForMemory(*entry)) {
+      entry->flips = WithoutPressure();
     } else {
       ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
       entry->flips = SlackFlips(whole.time_us, weighed_us / verdict->factor);
@@ -308,6 +310,12 @@ class Ledger {
     if (pressed_) return Refuse(RefusalCode::kPressure, gain, memory);
     return Refuse(RefusalCode::kSuperseded, gain,
                   "; the plan as a whole was found with other merges");
+  }
+
+  // Whether one kernel was taken for the memory that it saves: it costs time.
+  bool IsForMemory(const PlanDecision& entry) const { return pressed_ && entry.benefit_us < 0; }
+  static std::vector<PlanFlip> WithoutPressure() {
+    return {{"memory-pressure", 0.8, "weighed by time at a memory pressure of 0.8 or less"}};
   }
 
   // Whether high compute pressure forbids a group of such times.
@@ -402,10 +410,11 @@ class Ledger {
   absl::Status SetFlips(const Loops& first, const Loops& second, const Refusal& refusal,
                         PlanDecision* entry) {
     if (refusal.code == RefusalCode::kSuperseded) return AddWinnerFlip(first, second, entry);
-    if (refusal.code == RefusalCode::kPressure && pressed_ && !second.empty() &&
-        !IsTooSlow(entry->first->time_us + entry->second->time_us, entry->together->time_us)) {
-      entry->flips = {
-          {"memory-pressure", 0.8, "weighed by time at a memory pressure of 0.8 or less"}};
+    bool kept_apart =
+        refusal.code == RefusalCode::kPressure && pressed_ && !second.empty() &&
+        !IsTooSlow(entry->first->time_us + entry->second->time_us, entry->together->time_us);
+    if (kept_apart || (refusal.empty() && IsForMemory(*entry))) {
+      entry->flips = WithoutPressure();
       return absl::OkStatus();
     }
     return flips_.SetKnown(first, second, refusal, entry);
