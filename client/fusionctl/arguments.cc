@@ -175,12 +175,15 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                   "protobuf's text format; op-by-op follows none")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
-  for (auto [name, field] : {std::pair{"--memory-pressure", &a->options.hints.memory_pressure},
-                             std::pair{"--compute-pressure", &a->options.hints.compute_pressure}}) {
-    app->add_option(name, *field, "0..1; above 0.8 plans give way")
-        ->check(CLI::Range(0.0, 1.0))
-        ->type_name("X");
-  }
+  auto add_pressure = [app](const char* name, double* field, const char* help) {
+    app->add_option(name, *field, help)->check(CLI::Range(0.0, 1.0))->type_name("X");
+  };
+  add_pressure("--memory-pressure", &a->options.hints.memory_pressure,
+               "0..1; above 0.8 the plan of the least peak memory");
+  add_pressure("--compute-pressure", &a->options.hints.compute_pressure,
+               "0..1; above 0.8 nothing is recomputed, and groups must gain much");
+  app->add_flag("--frontier", a->options.frontier,
+                "also look for plans of less memory and of less to compile, to compare with");
   app->add_option(
          "--lock", a->lock,
          "plan exactly as this file of plan --write-lock says, or fail and say what differs")

@@ -248,6 +248,11 @@ std::string NoEntryText(const PlanExplanation& whole, const ExplainFilter& filte
                 "\n");
 }
 
+std::string FrontierSection(const Plan& plan) {
+  if (plan.frontier.empty()) return "";
+  return StrCat(Bold("which plan"), "\n", FrontierText(plan), "\n");
+}
+
 Json GroupsJson(const PlanExplanation& explanation) {
   Json out = Json::array();
   for (const PlanGroup& group : explanation.plan.groups) {
@@ -295,7 +300,7 @@ std::string OverviewText(const std::string& title, const PlanExplanation& explan
              ", ", Count(plan.totals.kernels, "kernel"), ", for ", TargetText(plan), "\n",
              HumanMicroseconds(plan.totals.estimated_us), " estimated, ",
              HumanMicroseconds(plan.op_by_op.estimated_us), " with one kernel a node", "\nplan ",
-             explanation.plan_key.ToHex().substr(0, 16), "\n\n",
+             explanation.plan_key.ToHex().substr(0, 16), "\n\n", FrontierSection(plan),
              Bold("why each group is one kernel"), "\n", GroupTable(explanation));
   std::string pairs = PairTable(explanation);
   bool any = std::any_of(plan.decisions.begin(), plan.decisions.end(),
@@ -336,6 +341,7 @@ Json ExplanationJson(const PlanExplanation& explanation) {
           {"node_names", explanation.node_names},
           {"totals", TotalsJson(plan.totals)},
           {"op_by_op", TotalsJson(plan.op_by_op)},
+          {"frontier", FrontierJson(plan)},
           {"groups", GroupsJson(explanation)},
           {"candidates", plan.candidates},
           {"decisions", DecisionsJson(plan)},

@@ -133,7 +133,7 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
       Count(RunGroups(plan), "group"), ", ", Count(plan.totals.kernels, "kernel"), ", ",
       Count(static_cast<int64_t>(plan.fallbacks.size()), "fallback"), ", for ", TargetText(plan),
       "\n\n", GroupTable(reply, arguments.node_names, !arguments.target.empty()), "\n",
-      TotalsTable(plan), "\n");
+      TotalsTable(plan), "\n", FrontierText(plan), plan.frontier.empty() ? "" : "\n");
   if (!plan.prepare.empty()) {
     out += StrCat("prepare: ",
                   plan.prepare.size() == 1 ? "1 launch" : StrCat(plan.prepare.size(), " launches"),

@@ -137,6 +137,40 @@ Json TotalsJson(const PlanTotals& totals) {
           {"estimated_us", totals.estimated_us}};
 }
 
+Json FrontierJson(const Plan& plan) {
+  Json out = Json::array();
+  for (const PlanPoint& point : plan.frontier) {
+    out.push_back({{"name", point.name},
+                   {"latency_us", point.latency_us},
+                   {"peak_bytes", point.peak_bytes},
+                   {"compile_s", point.compile_s},
+                   {"launches", point.launches},
+                   {"kernels", point.kernels},
+                   {"chosen", point.chosen},
+                   {"reason", point.reason}});
+  }
+  return out;
+}
+
+std::string FrontierText(const Plan& plan) {
+  if (plan.frontier.empty()) return "";
+  Table table({{"plans"},
+               {"latency", Table::kRight},
+               {"peak memory", Table::kRight},
+               {"compile", Table::kRight},
+               {"launches", Table::kRight},
+               {"kernels", Table::kRight},
+               {""}});
+  std::string reason;
+  for (const PlanPoint& point : plan.frontier) {
+    table.Add({point.name, HumanMicroseconds(point.latency_us), HumanBytes(point.peak_bytes),
+               HumanMilliseconds(1e3 * point.compile_s), StrCat(point.launches),
+               StrCat(point.kernels), point.chosen ? "chosen" : ""});
+    if (point.chosen) reason = point.reason;
+  }
+  return StrCat(table.ToString(), "chosen for ", reason, "\n");
+}
+
 Json KernelsJson(const FusionReply& reply) {
   Json out = Json::array();
   for (size_t i = 0; i < reply.kernels.size(); ++i) {
@@ -184,6 +218,7 @@ Json ReplyJson(const FusionReply& reply) {
           {"nodes", plan.nodes},
           {"totals", TotalsJson(plan.totals)},
           {"op_by_op", TotalsJson(plan.op_by_op)},
+          {"frontier", FrontierJson(plan)},
           {"arena_bytes", plan.arena_bytes},
           {"prepared_bytes", plan.prepared_bytes},
           {"inputs", reply.binding.inputs},

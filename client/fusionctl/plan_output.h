@@ -27,6 +27,9 @@ nlohmann::ordered_json ReplyJson(const FusionReply& reply);
 nlohmann::ordered_json EstimateJson(const Estimate& estimate);
 nlohmann::ordered_json DecisionsJson(const Plan& plan);
 nlohmann::ordered_json TotalsJson(const PlanTotals& totals);
+nlohmann::ordered_json FrontierJson(const Plan& plan);
+/// The table of Plan::frontier, and what decided; empty if the plan does not tell.
+std::string FrontierText(const Plan& plan);
 nlohmann::ordered_json KernelsJson(const FusionReply& reply);
 
 /// The plan with every tensor and launch, for people.

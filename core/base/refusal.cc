@@ -25,7 +25,9 @@ constexpr RefusalEntry kTable[] = {
     {RefusalCode::kAlone, "alone", Verdict::kForbidden,
      "a kernel that held the node failed, so the node is fused with nothing"},
     {RefusalCode::kPressure, "pressure", Verdict::kForbidden,
-     "compute pressure is high, and the speed-up does not justify the group"},
+     "a hint's pressure is high: the speed-up does not justify the group, or the least memory that "
+     "was "
+     "found does without it"},
     {RefusalCode::kOpByOp, "op-by-op", Verdict::kForbidden,
      "the request asked for one kernel a node"},
     {RefusalCode::kRule, "rule", Verdict::kForbidden,

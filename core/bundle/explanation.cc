@@ -72,6 +72,7 @@ absl::StatusOr<PlanExplanation> Explain(const Plan& plan, const ExplainFilter& f
   out.plan.fallbacks = plan.fallbacks;
   out.plan.candidates = plan.candidates;
   out.plan.device = plan.device;
+  out.plan.frontier = plan.frontier;
   std::set<std::string> codes;
   for (const PlanDecision& decision : plan.decisions) {
     PlanDecision wanted = decision;

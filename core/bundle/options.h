@@ -53,6 +53,9 @@ struct PlanOptions {
   std::vector<std::string> keep_outputs;
   /// What the caller knows better than the planner; kOpByOp follows none of it.
   Rules rules;
+  /// Also look for plans of less memory and of less to compile than the one that is chosen, for
+  /// Plan::frontier. The plan stays the same.
+  bool frontier = false;
   /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
   std::shared_ptr<const PlanLock> lock;
 };

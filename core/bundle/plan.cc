@@ -1,5 +1,7 @@
 #include "core/bundle/plan.h"
 
+#include <algorithm>
+
 namespace fusion {
 namespace {
 
@@ -109,7 +111,11 @@ absl::Status Verify(const Plan& plan) {
       return InvalidArgument("a plan group names kernel ", group.kernel);
     }
   }
-  return absl::OkStatus();
+  auto chosen = std::count_if(plan.frontier.begin(), plan.frontier.end(),
+                              [](const PlanPoint& point) { return point.chosen; });
+  if (chosen == (plan.frontier.empty() ? 0 : 1)) return absl::OkStatus();
+  return InvalidArgument("plan.frontier: ", chosen, " of ", plan.frontier.size(),
+                         " points are chosen, expected 1");
 }
 
 }  // namespace fusion

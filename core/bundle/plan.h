@@ -183,6 +183,20 @@ struct PlanDevice {
   std::vector<PlanLevel> levels;
 };
 
+/// A whole plan that the planner weighed: what it takes of time, of memory and of the compiler.
+struct PlanPoint {
+  std::string name;       // how it was found: one of those of core/plan/frontier.h
+  double latency_us = 0;  // estimated time of a run, as rules weigh it
+  /// What a run holds beside its inputs, its outputs and the weights: the arena, the scratch of all
+  /// threads and the workspace.
+  int64_t peak_bytes = 0;
+  double compile_s = 0;  // estimated: all its kernels, one after the other, none of them cached
+  int64_t launches = 0;
+  int64_t kernels = 0;  // different ones, of prepare launches too
+  bool chosen = false;  // this is the plan
+  std::string reason;   // of the chosen one: what decided
+};
+
 /// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client
 /// are in it, so equal graphs share it. Positions (inputs, outputs, weights, nodes) are canonical:
 /// see CanonicalGraph.
@@ -214,6 +228,9 @@ struct Plan {
   /// ones.
   int64_t candidates = 0;
   PlanDevice device;
+  /// What could be had instead: plans none of which is better than another one in latency, peak
+  /// bytes and compile time together. By latency; one is chosen. Empty: not told.
+  std::vector<PlanPoint> frontier;
 };
 
 /// A compiled kernel and how it came to be.

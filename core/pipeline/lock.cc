@@ -37,6 +37,7 @@ Digest ExecutableDigest(const Plan& plan) {
   bare.op_by_op = {};
   bare.device = {};
   bare.fallbacks.clear();
+  bare.frontier.clear();
   return Sha256(PlanToBytes(bare));
 }
 

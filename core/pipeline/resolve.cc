@@ -96,8 +96,11 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   auto work = std::make_shared<Work>();
   PlanOptions options = request.options;
   options.rules.insert(options.rules.begin(), rules_.begin(), rules_.end());
-  // The baseline follows no rules, a lock says all.
-  if (options.fusion == FusionMode::kOpByOp || options.lock != nullptr) options.rules.clear();
+  // The baseline follows no rules, a lock says all; neither leaves a choice.
+  if (options.fusion == FusionMode::kOpByOp || options.lock != nullptr) {
+    options.rules.clear();
+    options.frontier = false;
+  }
   if (options.lock != nullptr || request.dumps.contains(DumpKind::kLock)) {
     work->graph_sha256 = Sha256(canonical.key_text);
   }
@@ -110,6 +113,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                .numerics = options.numerics,
                .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
                .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+               .frontier = options.frontier,
                .rules = KeyText(options.rules),
                .planner_version = kPlannerVersion,
                .backend = device.backend,

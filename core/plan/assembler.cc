@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "core/schedule/memory.h"
+#include "core/plan/tensor_table.h"
 #include "core/smg/structure.h"
 
 namespace fusion {
@@ -16,14 +16,17 @@ class Assembler {
  public:
   Assembler(const Graph& graph, const Program& program, GroupEvaluator* evaluator,
             const std::vector<std::vector<LoopId>>& groups, PlannedModel* out)
-      : graph_(graph), program_(program), evaluator_(evaluator), groups_(groups), out_(*out) {}
+      : graph_(graph),
+        program_(program),
+        evaluator_(evaluator),
+        groups_(groups),
+        out_(*out),
+        tensors_(program, *evaluator, &out->plan) {}
 
   absl::Status Run() {
-    tensor_of_.assign(program_.values.size(), -1);
-    DeclareBoundTensors();
     for (const std::vector<LoopId>& loops : groups_) RETURN_IF_ERROR(AddGroup(loops));
     AttachViews();
-    PlaceTensors();
+    tensors_.Place();
     Plan& plan = out_.plan;
     plan.nodes = static_cast<int>(graph_.nodes().size());
     for (const PlanLaunch& launch : plan.launches) {
@@ -38,106 +41,6 @@ class Assembler {
   }
 
  private:
-  // Memory that some step of the plan owns: arena or prepared.
-  struct Owned {
-    int tensor;
-    bool prepared;
-    int first;
-    int last;
-    int in_place_of = -1;  // plan tensor
-  };
-
-  int AddTensor(DType dtype, Dims dims, Dims strides, Space space, int index) {
-    PlanTensor t{.dtype = dtype,
-                 .dims = std::move(dims),
-                 .strides = std::move(strides),
-                 .space = space,
-                 .index = index};
-    int64_t last = 0;
-    bool empty = false;
-    for (size_t d = 0; d < t.dims.size(); ++d) {
-      empty |= t.dims[d] == 0;
-      last += std::max<int64_t>(t.dims[d] - 1, 0) * t.strides[d];
-    }
-    t.bytes = empty ? 0 : (last + 1) * DTypeBytes(dtype);
-    out_.plan.tensors.push_back(std::move(t));
-    return static_cast<int>(out_.plan.tensors.size()) - 1;
-  }
-
-  int AddValueTensor(ValueId v, Space space, int index) {
-    const Value& value = program_.value(v);
-    int id =
-        AddTensor(value.type.dtype, value.type.shape.ToDims(), StorageStrides(value), space, index);
-    tensor_of_[static_cast<size_t>(v)] = id;
-    return id;
-  }
-
-  // Inputs, outputs and weights first, so that their ids do not depend on the groups.
-  void DeclareBoundTensors() {
-    Plan& plan = out_.plan;
-    std::vector<bool> read(program_.values.size(), false);
-    for (const LoopOp& op : program_.ops) {
-      for (ValueId in : op.inputs) read[static_cast<size_t>(in)] = true;
-    }
-    for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      ValueId v = program_.inputs[i];
-      bool used = read[static_cast<size_t>(v)];
-      plan.inputs.push_back(used ? AddValueTensor(v, Space::kInput, static_cast<int>(i)) : -1);
-    }
-    for (size_t i = 0; i < program_.weights.size(); ++i) {
-      plan.weights.push_back(
-          AddValueTensor(program_.weights[i], Space::kWeight, static_cast<int>(i)));
-    }
-    for (size_t i = 0; i < program_.outputs.size(); ++i) {
-      plan.outputs.push_back(
-          AddValueTensor(program_.outputs[i], Space::kOutput, static_cast<int>(i)));
-    }
-  }
-
-  // The plan tensor of a value, made on first use.
-  int TensorOf(ValueId v) {
-    int& id = tensor_of_[static_cast<size_t>(v)];
-    if (id >= 0) return id;
-    const Value& value = program_.value(v);
-    if (value.kind == TensorKind::kConstant) {
-      out_.plan.constants.push_back(value.value);
-      return AddValueTensor(v, Space::kConstant, static_cast<int>(out_.plan.constants.size()) - 1);
-    }
-    const LoopOp& producer = program_.op(value.producer);
-    if (producer.kind == LoopOp::kReinterpret) {
-      // The same memory under another shape.
-      int base = TensorOf(producer.inputs[0]);
-      const PlanTensor& from = out_.plan.tensors[static_cast<size_t>(base)];
-      Space space = from.space;
-      int index = from.index;
-      int made = AddValueTensor(v, space, index);
-      same_memory_[made] = base;
-      return made;
-    }
-    bool prepared = evaluator_->IsConstant(v);
-    int made = AddValueTensor(v, prepared ? Space::kPrepared : Space::kArena, 0);
-    owned_[made] = {made, prepared, Step(prepared), Step(prepared)};
-    return made;
-  }
-
-  // Number of the launch being added.
-  int Step(bool prepare) const {
-    return static_cast<int>(prepare ? out_.plan.prepare.size() : out_.plan.launches.size());
-  }
-
-  int Root(int tensor) const {
-    auto it = same_memory_.find(tensor);
-    return it == same_memory_.end() ? tensor : Root(it->second);
-  }
-
-  void Touch(int tensor, bool prepare) {
-    auto it = owned_.find(Root(tensor));
-    if (it == owned_.end()) return;
-    // A prepared tensor that a run reads stays for ever; its `last` only orders prepare launches.
-    if (it->second.prepared == prepare) it->second.last = Step(prepare);
-    if (it->second.prepared && !prepare) kept_.insert(it->first);
-  }
-
   int KernelOf(const Schedule& schedule, const std::function<KernelReference()>& reference) {
     std::string text = ToString(schedule);
     auto [it, fresh] = kernel_of_.try_emplace(text, static_cast<int>(out_.kernels.size()));
@@ -172,17 +75,16 @@ class Assembler {
       }
     }
     dims.push_back(b.layout.block);
-    int source = TensorOf(value);
-    int target = AddTensor(b.dtype, dims, RowMajorStrides(dims), Space::kPrepared, 0);
-    owned_[target] = {target, true, Step(true), Step(true)};
+    int source = tensors_.Of(value);
+    int target = tensors_.AddPacked(b.dtype, std::move(dims));
     PlanGroup pack_group{.kind = GroupKind::kPrepare, .label = "Pack", .kernel = kernel};
     out_.plan.groups.push_back(std::move(pack_group));
     out_.groups.emplace_back();
     out_.choice_of.push_back(-1);
-    Touch(source, true);
     out_.plan.prepare.push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
                                  .kernel = kernel,
                                  .tensors = {source, target}});
+    tensors_.AddLaunch(/*prepare=*/true, {source, target});
     packed_[{value, kernel}] = target;
     return target;
   }
@@ -219,7 +121,7 @@ class Assembler {
       const LoweredParam& param = choice.lowered.params[p];
       ValueId value = values[static_cast<size_t>(param.value)];
       if (!param.packed) {
-        tensors.push_back(TensorOf(value));
+        tensors.push_back(tensors_.Of(value));
       } else if (choice.parts.empty()) {
         tensors.push_back(PackedTensor(choice, p, value));
       } else {
@@ -234,8 +136,8 @@ class Assembler {
         return MakeReference(choice.program, choice.group, choice.lowered);
       });
     }
-    for (int t : tensors) Touch(t, prepare);
-    if (!prepare) NoteInPlace(choice.lowered, tensors);
+    if (!prepare) tensors_.NoteInPlace(choice.lowered.schedule, tensors);
+    tensors_.AddLaunch(prepare, tensors);
     PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice),
                     .label = choice.lowered.schedule.label,
                     .kernel = kernel,
@@ -258,19 +160,6 @@ class Assembler {
                     .kernel = kernel,
                     .tensors = std::move(tensors)});
     return absl::OkStatus();
-  }
-
-  void NoteInPlace(const Lowered& lowered, const std::vector<int>& tensors) {
-    for (const auto& [to, from] : lowered.schedule.may_alias) {
-      int target = tensors[static_cast<size_t>(to)];
-      int source = tensors[static_cast<size_t>(from)];
-      auto it = owned_.find(target);
-      // The source must not be passed to this launch twice.
-      bool once = std::count_if(tensors.begin(), tensors.end(),
-                                [&](int t) { return Root(t) == Root(source); }) == 1;
-      if (it != owned_.end() && owned_.count(Root(source)) != 0 && once)
-        it->second.in_place_of = Root(source);
-    }
   }
 
   // Nodes that became index maps belong to the group that reads through them.
@@ -306,44 +195,12 @@ class Assembler {
     }
   }
 
-  void PlaceTensors() {
-    Plan& plan = out_.plan;
-    for (bool prepared : {false, true}) {
-      std::vector<int> ids;
-      std::map<int, int> block_of;
-      std::vector<MemoryBlock> blocks;
-      for (const auto& [id, owned] : owned_) {
-        if (owned.prepared != prepared) continue;
-        auto in_place = block_of.find(owned.in_place_of);
-        bool kept = kept_.count(id) != 0;
-        block_of[id] = static_cast<int>(blocks.size());
-        blocks.push_back({.bytes = plan.tensors[static_cast<size_t>(id)].bytes,
-                          .first = kept ? 0 : owned.first,
-                          .last = kept ? Step(true) : owned.last,
-                          .in_place_of = in_place == block_of.end() ? -1 : in_place->second});
-        ids.push_back(id);
-      }
-      MemoryPlan memory = PlanMemory(blocks);
-      for (size_t i = 0; i < ids.size(); ++i) {
-        plan.tensors[static_cast<size_t>(ids[i])].offset = memory.offsets[i];
-      }
-      (prepared ? plan.prepared_bytes : plan.arena_bytes) = memory.bytes;
-    }
-    for (const auto& [alias, base] : same_memory_) {
-      plan.tensors[static_cast<size_t>(alias)].offset =
-          plan.tensors[static_cast<size_t>(Root(base))].offset;
-    }
-  }
-
   const Graph& graph_;
   const Program& program_;
   GroupEvaluator* evaluator_;
   const std::vector<std::vector<LoopId>>& groups_;
   PlannedModel& out_;
-  std::vector<int> tensor_of_;      // by value
-  std::map<int, Owned> owned_;      // by plan tensor, ascending
-  std::set<int> kept_;              // prepared tensors that runs read
-  std::map<int, int> same_memory_;  // reinterpretation -> what it reinterprets
+  TensorTable tensors_;
   std::map<std::string, int> kernel_of_;
   // Equal groups share their choice: its kernel (-1), or the one that packs a param.
   std::map<std::pair<const GroupChoice*, int>, int> kernel_of_choice_;

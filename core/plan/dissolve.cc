@@ -1,17 +1,24 @@
-#include <algorithm>
+#include <set>
 
 #include "core/plan/grouping.h"
 
 namespace fusion {
+
 absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
                                             GroupEvaluator* evaluator) {
   Grouping out;
   out.considered = grown.considered;
+  std::vector<size_t> part_of(evaluator->program().ops.size(), start.groups.size());
+  for (size_t p = 0; p < start.groups.size(); ++p) {
+    for (LoopId l : start.groups[p]) part_of[static_cast<size_t>(l)] = p;
+  }
   for (const std::vector<LoopId>& loops : grown.groups) {
     double apart = 0;
     std::vector<std::vector<LoopId>> parts;
-    for (const std::vector<LoopId>& part : start.groups) {
-      if (!std::includes(loops.begin(), loops.end(), part.begin(), part.end())) continue;
+    std::set<size_t> held;
+    for (LoopId l : loops) held.insert(part_of[static_cast<size_t>(l)]);
+    for (size_t p : held) {
+      const std::vector<LoopId>& part = start.groups[p];
       parts.push_back(part);
       ASSIGN_OR_RETURN(const GroupVerdict* alone, evaluator->Evaluate(part));
       apart += alone->estimate.time_us;

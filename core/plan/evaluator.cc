@@ -8,6 +8,7 @@
 #include "core/plan/split_choice.h"
 #include "core/schedule/join.h"
 #include "core/schedule/legality.h"
+#include "core/schedule/scratch.h"
 #include "core/schedule/split_group.h"
 
 namespace fusion {
@@ -35,6 +36,8 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   set_.assign(program.ops.size(), 0);
   for (size_t v = 0; v < program.values.size(); ++v) {
     TensorKind kind = program.values[v].kind;
+    const TensorType& type = program.values[v].type;
+    bytes_.push_back(NumElements(type.shape.ToDims()) * DTypeBytes(type.dtype));
     constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
   }
   for (size_t i = 0; i < program.ops.size(); ++i) {
@@ -53,6 +56,15 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   ClassifyOps();
   reinterpreted_.refusal =
       Refuse(RefusalCode::kReshape, "read under a shape without common factors, so from memory");
+}
+
+void GroupEvaluator::SetTerms(const Schedule& schedule, const Estimate& estimate,
+                              GroupVerdict* verdict) const {
+  verdict->estimate = estimate;
+  verdict->phases = static_cast<int>(schedule.phases.size());
+  verdict->run_bytes = PlanWorkspace(schedule, device_.alignment).bytes;
+  // Memory that a kernel fills itself is not memory of the run.
+  if (!device_.explicit_memory) verdict->run_bytes += device_.threads * estimate.on_chip_bytes;
 }
 
 void GroupEvaluator::ClassifyOps() {
@@ -88,6 +100,16 @@ bool GroupEvaluator::NeededOutside(ValueId v, const std::vector<LoopId>& loops) 
   return std::any_of(readers.begin(), readers.end(), [&](LoopId reader) {
     return !std::binary_search(loops.begin(), loops.end(), reader);
   });
+}
+
+int64_t GroupEvaluator::KeptBytes(const std::vector<LoopId>& loops) const {
+  int64_t bytes = 0;
+  for (LoopId l : loops) {
+    ValueId v = program_.op(l).output;
+    if (IsReturned(v) || IsConstant(v) || !NeededOutside(v, loops)) continue;
+    bytes += bytes_[static_cast<size_t>(v)];
+  }
+  return bytes;
 }
 
 std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
@@ -161,6 +183,11 @@ bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
   if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
   if (ReadsReinterpreted(loops)) return &reinterpreted_;
+  ASSIGN_OR_RETURN(const Known* known, Find(loops));
+  return &known->verdict;
+}
+
+absl::StatusOr<GroupEvaluator::Known*> GroupEvaluator::Find(const std::vector<LoopId>& loops) {
   std::vector<int> key = Key(loops);
   auto known = known_.find(key);
   if (known == known_.end()) {
@@ -174,7 +201,7 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;
   }
-  return &known->second.verdict;
+  return &known->second;
 }
 
 bool GroupEvaluator::IsKnown(const std::vector<LoopId>& loops) {
@@ -182,16 +209,15 @@ bool GroupEvaluator::IsKnown(const std::vector<LoopId>& loops) {
 }
 
 absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<LoopId>& loops) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(loops));
-  known_.at(Key(loops)).choice = choice;
-  return choice.get();
+  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  ASSIGN_OR_RETURN(Known * known, Find(loops));
+  ASSIGN_OR_RETURN(known->choice, ChoiceOf(loops, *known));
+  return known->choice.get();
 }
 
 absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::ChoiceOf(
-    const std::vector<LoopId>& loops) {
-  ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(loops));
-  FUSION_CHECK(verdict->refusal.empty(), "a group of a plan has a schedule");
-  const Known& known = known_.at(Key(loops));
+    const std::vector<LoopId>& loops, const Known& known) {
+  FUSION_CHECK(known.verdict.refusal.empty(), "a group of a plan has a schedule");
   if (known.choice != nullptr) return known.choice;
   ASSIGN_OR_RETURN(Known again, Search(loops, /*whole=*/true));
   return again.choice;
@@ -255,7 +281,8 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
       known.verdict.refusal = verdict->refusal;
       return known;
     }
-    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(part));
+    ASSIGN_OR_RETURN(const Known* of_part, Find(part));
+    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> choice, ChoiceOf(part, *of_part));
     made.push_back(std::move(choice));
   }
   return Join(loops, parts, std::move(made), whole);
@@ -287,8 +314,7 @@ GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
   auto choice = std::make_shared<GroupChoice>();
   choice->parts = std::move(made);
   choice->estimate = EstimateKernel(joined->schedule, device_);
-  known.verdict.estimate = choice->estimate;
-  known.verdict.phases = static_cast<int>(joined->schedule.phases.size());
+  SetTerms(joined->schedule, choice->estimate, &known.verdict);
   if (!whole) return known;
   choice->source = std::move(joined->source);
   choice->lowered.schedule = std::move(joined->schedule);
@@ -357,8 +383,7 @@ absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedC
   }
   Known known;
   if (parts.size() == 1) {
-    known.verdict.estimate = made[0]->estimate;
-    known.verdict.phases = static_cast<int>(made[0]->lowered.schedule.phases.size());
+    SetTerms(made[0]->lowered.schedule, made[0]->estimate, &known.verdict);
     known.choice = std::move(made[0]);
   } else {
     known = Join(loops, parts, std::move(made), /*whole=*/true);
@@ -462,8 +487,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
     Complete(loops, {values, values}, split.get());
     best = std::move(split);
   }
-  known.verdict.estimate = best->estimate;
-  known.verdict.phases = static_cast<int>(best->lowered.schedule.phases.size());
+  SetTerms(best->lowered.schedule, best->estimate, &known.verdict);
   known.choice = std::move(best);
   return known;
 }

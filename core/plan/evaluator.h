@@ -23,8 +23,9 @@ inline constexpr ValueId kNoValue = -1;
 struct GroupVerdict {
   Estimate estimate;
   int phases = 0;
-  Refusal refusal;    // empty: there is a schedule, and no rule forbids it
-  double factor = 1;  // by which rules multiply its time
+  int64_t run_bytes = 0;  // held for the kernel while it runs: scratch of all threads, workspace
+  Refusal refusal;        // empty: there is a schedule, and no rule forbids it
+  double factor = 1;      // by which rules multiply its time
 
   /// What a search makes least: the estimated time as rules weigh it.
   double weighed_us() const { return estimate.time_us * factor; }
@@ -86,6 +87,9 @@ class GroupEvaluator {
 
   /// True if the program returns `v` or an op outside of `loops` (ascending) reads it.
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
+  /// Bytes of what these ops (ascending) leave in memory between kernels: values that ops outside
+  /// of them read, and that neither the caller nor the prepared weights hold.
+  int64_t KeptBytes(const std::vector<LoopId>& loops) const;
   bool IsReturned(ValueId v) const { return returned_[static_cast<size_t>(v)]; }
 
   /// True if Evaluate(loops) would make no schedule.
@@ -115,7 +119,10 @@ class GroupEvaluator {
   };
   /// The ops in sets that no value connects.
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
-  absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops);
+  /// What is known about a set, found out now if nothing was; not for ReadsReinterpreted.
+  absl::StatusOr<Known*> Find(const std::vector<LoopId>& loops);
+  absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops,
+                                                              const Known& known);
   /// `whole`: with the choice, else it may be left out where it is easily made again.
   absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole);
   absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops, ValueId unneeded);
@@ -135,6 +142,8 @@ class GroupEvaluator {
   void Complete(const std::vector<LoopId>& loops,
                 const std::vector<std::vector<ValueId>>& values_of_parts,
                 GroupChoice* choice) const;
+  /// What a verdict says of a schedule.
+  void SetTerms(const Schedule& schedule, const Estimate& estimate, GroupVerdict* verdict) const;
   void ClassifyOps();
 
   const Program& program_;
@@ -144,6 +153,7 @@ class GroupEvaluator {
   RuleEffects rules_;
   std::vector<bool> constant_;
   std::vector<bool> returned_;
+  std::vector<int64_t> bytes_;                // by value
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
   std::vector<bool> reads_reinterpreted_;     // by op: an input of it

@@ -47,7 +47,7 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
 
 /// Grows groups along edges from `start` by estimated gain until no merge gains: the greedy
 /// expansion that SearchGroups begins with. Nodes in `alone` are left as they are.
-absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
+absl::StatusOr<Grouping> GrowGroups(const Grouping& start,
                                     const std::map<NodeId, std::string>& alone,
                                     GroupEvaluator* evaluator);
 

@@ -12,9 +12,9 @@ namespace {
 // Agglomeration over the group graph. Groups are numbered; a merged group takes a new number.
 class Grower {
  public:
-  Grower(const Grouping& start, const PlanOptions& options,
-         const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator)
-      : program_(evaluator->program()), options_(options), alone_(alone), evaluator_(evaluator) {
+  Grower(const Grouping& start, const std::map<NodeId, std::string>& alone,
+         GroupEvaluator* evaluator)
+      : program_(evaluator->program()), alone_(alone), evaluator_(evaluator) {
     group_of_.assign(program_.ops.size(), -1);
     for (const std::vector<LoopId>& loops : start.groups) {
       place_.push_back(order_.size());
@@ -42,15 +42,14 @@ class Grower {
   static constexpr int kTiers = 3;
 
   struct Candidate {
-    int tier;     // smaller first
-    double rank;  // larger first
-    double benefit_us;
+    int tier;           // smaller first
+    double benefit_us;  // larger first
     int producer;
     int consumer;
     bool operator<(const Candidate& o) const {
       // Ties break on the group numbers, so that the order never depends on anything else.
-      return std::tie(o.tier, rank, o.producer, o.consumer) <
-             std::tie(tier, o.rank, producer, consumer);
+      return std::tie(o.tier, benefit_us, o.producer, o.consumer) <
+             std::tie(tier, o.benefit_us, producer, consumer);
     }
   };
 
@@ -192,7 +191,7 @@ class Grower {
   }
 
   absl::Status Consider(int producer, int consumer) {
-    Candidate c{Tier(producer, consumer), 0, 0, producer, consumer};
+    Candidate c{Tier(producer, consumer), 0, producer, consumer};
     if (c.tier <= tier_) return Weigh(c);
     // Until then one of the two may have become another group.
     pending_[static_cast<size_t>(c.tier)].push_back(c);
@@ -226,20 +225,7 @@ class Grower {
       return absl::OkStatus();
     }
     c.benefit_us = a->weighed_us() + b->weighed_us() - both->weighed_us();
-    // What the merge saves off chip, less what it needs more of in every thread's scratch.
-    auto saved =
-        static_cast<double>(a->estimate.activation_bytes + b->estimate.activation_bytes -
-                            both->estimate.activation_bytes - both->estimate.recompute_bytes);
-    auto scratch =
-        static_cast<double>(both->estimate.on_chip_bytes -
-                            std::max(a->estimate.on_chip_bytes, b->estimate.on_chip_bytes));
-    saved -= std::max(0.0, scratch) * evaluator_->threads();
-    c.rank = c.benefit_us;
-    if (IsHighPressure(options_.hints.memory_pressure) && saved > 0) {
-      // Memory first: what saves bytes goes before everything else, most bytes first, even at some
-      // cost in time.
-      c.rank = 1e12 + saved;
-    } else if (Refusal loss = WithoutGain(*a, *b, *both); !loss.empty()) {
+    if (Refusal loss = WithoutGain(*a, *b, *both); !loss.empty()) {
       Record(c, std::move(loss));
       return absl::OkStatus();
     }
@@ -277,7 +263,6 @@ class Grower {
   }
 
   const Program& program_;
-  const PlanOptions& options_;
   const std::map<NodeId, std::string>& alone_;
   GroupEvaluator* evaluator_;
   std::vector<int> group_of_;  // by loop op
@@ -297,10 +282,10 @@ class Grower {
 
 }  // namespace
 
-absl::StatusOr<Grouping> GrowGroups(const Grouping& start, const PlanOptions& options,
+absl::StatusOr<Grouping> GrowGroups(const Grouping& start,
                                     const std::map<NodeId, std::string>& alone,
                                     GroupEvaluator* evaluator) {
-  return Grower(start, options, alone, evaluator).Run();
+  return Grower(start, alone, evaluator).Run();
 }
 
 }  // namespace fusion

@@ -37,10 +37,15 @@ Estimate Sum(const Estimate& a, const Estimate& b) {
           .waves = a.waves + b.waves};
 }
 
-// Of what was taken: a rule may want what loses.
+// Of what was taken: a rule, or memory pressure, may want what loses.
 std::string GainText(double benefit_us) {
   return benefit_us < 0 ? StrCat("loses ", MicrosecondsText(-benefit_us))
                         : StrCat("gains ", MicrosecondsText(benefit_us));
+}
+
+// What memory pressure weighs.
+std::string KeptText(int64_t saved_bytes) {
+  return StrCat("; leaves ", saved_bytes, " B less in memory between kernels");
 }
 
 int64_t Traffic(const Estimate& e) { return e.activation_bytes + e.recompute_bytes; }
@@ -54,6 +59,8 @@ class Ledger {
       : by_node_(by_node),
         considered_(considered),
         options_(options),
+        pressed_(IsHighPressure(options.hints.memory_pressure) &&
+                 options.fusion == FusionMode::kFused && options.lock == nullptr),
         alone_(alone),
         evaluator_(*evaluator),
         flips_(evaluator),
@@ -186,6 +193,7 @@ class Ledger {
     }
     Estimate apart;
     double weighed_us = 0;
+    int64_t kept_bytes = 0;
     for (size_t p : parts) {
       Loops inside;
       std::set_intersection(loops.begin(), loops.end(), by_node_[p].begin(), by_node_[p].end(),
@@ -193,6 +201,7 @@ class Ledger {
       ASSIGN_OR_RETURN(const GroupVerdict* part, evaluator_.Evaluate(inside));
       apart = Sum(apart, part->estimate);
       weighed_us += part->weighed_us();
+      kept_bytes += evaluator_.KeptBytes(inside);
     }
     entry->first = apart;
     entry->together = whole;
@@ -207,10 +216,13 @@ class Ledger {
         StrCat(GainText(entry->benefit_us), " of ", MicrosecondsText(apart.time_us), ": ",
                parts.size() - 1, parts.size() == 2 ? " launch and " : " launches and ",
                Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node",
+               pressed_ ? KeptText(kept_bytes - evaluator_.KeptBytes(loops)) : "",
                rules.empty() ? "" : "; ", rules);
     if (std::any_of(loops.begin(), loops.end(),
                     [&](LoopId l) { return evaluator_.rules().IsForced(l); })) {
       entry->flips = {{"rules", 0, "may be several kernels without the rule that forces it"}};
+    } else if (IsForMemory(*entry)) {
+      entry->flips = WithoutPressure();
     } else {
       ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
       entry->flips = SlackFlips(whole.time_us, weighed_us / verdict->factor);
@@ -274,22 +286,42 @@ class Ledger {
     ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
     ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
     Refusal loss = WithoutGain(*a, *b, together);
+    std::string memory;
+    if (pressed_) {
+      int64_t apart_bytes = evaluator_.KeptBytes(first) + evaluator_.KeptBytes(second);
+      memory = StrCat(KeptText(apart_bytes - evaluator_.KeptBytes(Union(first, second))),
+                      ", holds ", together.run_bytes,
+                      " B for itself, and no plan of a lower peak was found with it");
+    }
+    loss.words += loss.empty() ? "" : memory;
     if (!loss.empty()) return loss;
     double apart_us = a->estimate.time_us + b->estimate.time_us;
     double together_us = together.estimate.time_us;
     double gain_us = a->weighed_us() + b->weighed_us() - together.weighed_us();
-    if (IsHighPressure(options_.hints.compute_pressure) &&
-        apart_us <= kPressureSpeedup * together_us) {
+    if (IsTooSlow(apart_us, together_us)) {
       return Refuse(RefusalCode::kPressure, SpeedupText(apart_us / together_us));
     }
     bool weighed = std::abs(gain_us - (apart_us - together_us)) > 1e-9;
-    std::string gain = StrCat("would gain ", MicrosecondsText(gain_us),
-                              weighed ? " as rules weigh it" : "");
+    std::string gain =
+        StrCat("would gain ", MicrosecondsText(gain_us), weighed ? " as rules weigh it" : "");
     if (options_.lock != nullptr) {
       return Refuse(RefusalCode::kLocked, gain, "; the lock keeps them apart");
     }
+    if (pressed_) return Refuse(RefusalCode::kPressure, gain, memory);
     return Refuse(RefusalCode::kSuperseded, gain,
                   "; the plan as a whole was found with other merges");
+  }
+
+  // Whether one kernel was taken for the memory that it saves: it costs time.
+  bool IsForMemory(const PlanDecision& entry) const { return pressed_ && entry.benefit_us < 0; }
+  static std::vector<PlanFlip> WithoutPressure() {
+    return {{"memory-pressure", 0.8, "weighed by time at a memory pressure of 0.8 or less"}};
+  }
+
+  // Whether high compute pressure forbids a group of such times.
+  bool IsTooSlow(double apart_us, double together_us) const {
+    return IsHighPressure(options_.hints.compute_pressure) &&
+           apart_us <= kPressureSpeedup * together_us;
   }
 
   // A view belongs to the group of one of its readers, and the others read through it as well.
@@ -378,6 +410,13 @@ class Ledger {
   absl::Status SetFlips(const Loops& first, const Loops& second, const Refusal& refusal,
                         PlanDecision* entry) {
     if (refusal.code == RefusalCode::kSuperseded) return AddWinnerFlip(first, second, entry);
+    bool kept_apart =
+        refusal.code == RefusalCode::kPressure && pressed_ && !second.empty() &&
+        !IsTooSlow(entry->first->time_us + entry->second->time_us, entry->together->time_us);
+    if (kept_apart || (refusal.empty() && IsForMemory(*entry))) {
+      entry->flips = WithoutPressure();
+      return absl::OkStatus();
+    }
     return flips_.SetKnown(first, second, refusal, entry);
   }
 
@@ -405,6 +444,7 @@ class Ledger {
   const std::vector<Loops>& by_node_;
   const std::vector<Considered>& considered_;
   const PlanOptions& options_;
+  const bool pressed_;  // memory decided
   const std::map<NodeId, std::string>& alone_;
   GroupEvaluator& evaluator_;
   FlipFinder flips_;

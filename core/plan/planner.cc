@@ -2,10 +2,9 @@
 
 #include "core/plan/assembler.h"
 #include "core/plan/follow_rules.h"
-#include "core/plan/grouping.h"
+#include "core/plan/frontier.h"
 #include "core/plan/ledger.h"
 #include "core/plan/pin.h"
-#include "core/plan/search.h"
 #include "core/schedule/tiles_text.h"
 
 namespace fusion {
@@ -54,6 +53,22 @@ void Describe(const DeviceSpec& device, PlannedModel* model) {
   }
 }
 
+// `nodes`: one kernel a node.
+absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
+                                  const PlanOptions& options,
+                                  const std::map<NodeId, std::string>& alone,
+                                  GroupEvaluator* evaluator) {
+  if (options.lock != nullptr) {
+    ASSIGN_OR_RETURN(std::vector<std::vector<LoopId>> pinned, PinGroups(*options.lock, evaluator));
+    return TakePlan({std::move(pinned), {}}, kLockPoint, "the request has a lock", evaluator);
+  }
+  if (options.fusion == FusionMode::kOpByOp) {
+    return TakePlan(nodes, kOpByOpPoint, "the request asked for one kernel a node", evaluator);
+  }
+  ASSIGN_OR_RETURN(Grouping start, FollowRules(graph, nodes, options.rules, alone, evaluator));
+  return ChoosePlan(start, options, alone, evaluator);
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
@@ -63,13 +78,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
   GroupEvaluator evaluator(model.program, device, options, cancel);
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
-  Grouping chosen = nodes;
-  if (options.lock != nullptr) {
-    ASSIGN_OR_RETURN(chosen.groups, PinGroups(*options.lock, &evaluator));
-  } else if (options.fusion == FusionMode::kFused) {
-    ASSIGN_OR_RETURN(Grouping start, FollowRules(graph, nodes, options.rules, alone, &evaluator));
-    ASSIGN_OR_RETURN(chosen, SearchGroups(start, options, alone, {}, &evaluator));
-  }
+  ASSIGN_OR_RETURN(ChosenPlan chosen, Choose(graph, nodes, options, alone, &evaluator));
   Plan& plan = model.plan;
   plan.target = device.name;
   plan.isa = device.arch;
@@ -77,11 +86,12 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   plan.numerics = options.numerics;
   plan.fusion = options.fusion;
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
-  RETURN_IF_ERROR(Assemble(graph, chosen.groups, &evaluator, &model));
+  plan.frontier = std::move(chosen.frontier);
+  RETURN_IF_ERROR(Assemble(graph, chosen.grouping.groups, &evaluator, &model));
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));
   Describe(device, &model);
-  RETURN_IF_ERROR(
-      WriteLedger(graph, nodes.groups, chosen.considered, options, alone, &evaluator, &model));
+  RETURN_IF_ERROR(WriteLedger(graph, nodes.groups, chosen.grouping.considered, options, alone,
+                              &evaluator, &model));
   absl::Status status = Verify(plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;

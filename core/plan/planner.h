@@ -32,7 +32,7 @@ struct PlannedModel {
 };
 
 /// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
-/// (SearchGroups), how each kernel is cut, and where every tensor lies. A merge that would make the
+/// (ChoosePlan), how each kernel is cut, and where every tensor lies. A merge that would make the
 /// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
 /// `alone` fuse with nothing: a kernel that held them has failed, for the reason given, which goes
 /// into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the baseline and

@@ -16,8 +16,11 @@ namespace fusion {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-// With high memory pressure a byte moved counts as this many microseconds: more than it can save.
-constexpr double kPressedByte = 1e3;
+// With Objective::run_bytes: a byte between kernels counts as this many microseconds, more than all
+// that keeping it there can save.
+constexpr double kKeptByteUs = 1e3;
+// A byte that a kernel holds beyond that: no single change may bring it below.
+constexpr double kOverByteUs = 8 * kKeptByteUs;
 // Loop ops to make schedules for in search of what the bounds promise: models stay far below, but a
 // graph without any two equal parts would take minutes.
 constexpr int64_t kLeastEffort = 20000;
@@ -38,12 +41,12 @@ using Sets = std::vector<std::vector<LoopId>>;
 // Improves groups by changes of a few neighbours until none gains.
 class Improver {
  public:
-  Improver(const Grouping& nodes, const PlanOptions& options,
+  Improver(const Grouping& nodes, const Objective& objective, const PlanOptions& options,
            const std::map<NodeId, std::string>& alone, const SearchLimits& limits,
            GroupEvaluator* evaluator, const OpLinks& links, const Grouping& start)
       : program_(evaluator->program()),
         limits_(limits),
-        pressed_(IsHighPressure(options.hints.memory_pressure)),
+        objective_(objective),
         evaluator_(evaluator),
         links_(links),
         bound_(evaluator->program(), evaluator->device()),
@@ -160,16 +163,24 @@ class Improver {
     }
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_->Evaluate(loops));
     if (!verdict->refusal.empty()) return kInfinite;
-    const Estimate& e = verdict->estimate;
-    double cost = verdict->weighed_us();
-    if (pressed_)
-      cost += kPressedByte * static_cast<double>(e.activation_bytes + e.recompute_bytes);
-    return cost;
+    return verdict->weighed_us() + KeptUs(loops) + OverUs(*verdict);
   }
 
   // Never above the cost of the ops, in one group or several.
   double Bound(const std::vector<LoopId>& loops) const {
-    return bound_.Of(loops) * evaluator_->rules().LeastFactor(loops);
+    return bound_.Of(loops) * evaluator_->rules().LeastFactor(loops) + KeptUs(loops);
+  }
+
+  // What stands for the bytes that a group leaves in memory for others; never more than several
+  // groups of its ops leave.
+  double KeptUs(const std::vector<LoopId>& loops) const {
+    if (!objective_.run_bytes.has_value()) return 0;
+    return kKeptByteUs * static_cast<double>(evaluator_->KeptBytes(loops));
+  }
+
+  double OverUs(const GroupVerdict& verdict) const {
+    int64_t over = verdict.run_bytes - objective_.run_bytes.value_or(verdict.run_bytes);
+    return over <= 0 ? 0 : kOverByteUs * static_cast<double>(over);
   }
 
   // Cost and bound of a group that there is.
@@ -556,7 +567,7 @@ class Improver {
 
   const Program& program_;
   const SearchLimits& limits_;
-  const bool pressed_;
+  const Objective& objective_;
   GroupEvaluator* evaluator_;
   const OpLinks& links_;
   CostBound bound_;
@@ -576,15 +587,12 @@ class Improver {
 
 }  // namespace
 
-absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const PlanOptions& options,
+absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const Grouping& start,
+                                      const Objective& objective, const PlanOptions& options,
                                       const std::map<NodeId, std::string>& alone,
                                       const SearchLimits& limits, GroupEvaluator* evaluator) {
-  ASSIGN_OR_RETURN(Grouping grown, GrowGroups(nodes, options, alone, evaluator));
   OpLinks links(evaluator->program());
-  Improver improver(nodes, options, alone, limits, evaluator, links, grown);
-  ASSIGN_OR_RETURN(Grouping found, improver.Run());
-  if (!IsHighPressure(options.hints.compute_pressure)) return found;
-  return DissolveSlowGroups(found, nodes, evaluator);
+  return Improver(nodes, objective, options, alone, limits, evaluator, links, start).Run();
 }
 
 }  // namespace fusion

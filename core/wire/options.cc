@@ -31,6 +31,7 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   if (!options.rules.empty()) EncodeRules(options.rules, out->mutable_rules());
   out->clear_lock();
   if (options.lock != nullptr) EncodeLock(*options.lock, out->mutable_lock());
+  out->set_frontier(options.frontier);
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
   hints->set_batch_size(options.hints.batch_size);
@@ -64,6 +65,7 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
   absl::StatusOr<Rules> rules = DecodeRules(wire.rules());
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");
   options.rules = *std::move(rules);
+  options.frontier = wire.frontier();
 
   if (wire.has_lock()) {
     absl::StatusOr<PlanLock> lock = DecodeLock(wire.lock());

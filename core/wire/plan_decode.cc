@@ -222,6 +222,23 @@ absl::StatusOr<PlanLevel> DecodeLevel(const v1::PlanLevel& wire) {
                    wire.total_bytes_per_s()};
 }
 
+absl::StatusOr<PlanPoint> DecodePoint(const v1::PlanPoint& wire) {
+  RETURN_IF_ERROR(CheckName("name", wire.name()));
+  RETURN_IF_ERROR(
+      CheckFinite({{"latency_us", wire.latency_us()}, {"compile_s", wire.compile_s()}}));
+  RETURN_IF_ERROR(CheckNotNegative({{"peak_bytes", wire.peak_bytes()},
+                                    {"launches", wire.launches()},
+                                    {"kernels", wire.kernels()}}));
+  return PlanPoint{.name = wire.name(),
+                   .latency_us = wire.latency_us(),
+                   .peak_bytes = wire.peak_bytes(),
+                   .compile_s = wire.compile_s(),
+                   .launches = wire.launches(),
+                   .kernels = wire.kernels(),
+                   .chosen = wire.chosen(),
+                   .reason = wire.reason()};
+}
+
 absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
   PlanDecision decision;
   absl::StatusOr<DecisionSubject> subject = FromWire(wire.subject());
@@ -363,6 +380,7 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   RETURN_IF_ERROR(DecodeEach("plan.fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
   RETURN_IF_ERROR(DecodeEach("plan.decisions", wire.decisions(), DecodeDecision, &plan.decisions));
   RETURN_IF_ERROR(DecodeDevice(wire.device(), &plan.device));
+  RETURN_IF_ERROR(DecodeEach("plan.frontier", wire.frontier(), DecodePoint, &plan.frontier));
   RETURN_IF_ERROR(CheckPositions(plan));
   RETURN_IF_ERROR(Verify(plan));
   return plan;

@@ -112,6 +112,17 @@ void EncodeDevice(const PlanDevice& device, v1::PlanDevice* out) {
   }
 }
 
+void EncodePoint(const PlanPoint& point, v1::PlanPoint* out) {
+  out->set_name(TextToWire(point.name));
+  out->set_latency_us(point.latency_us);
+  out->set_peak_bytes(point.peak_bytes);
+  out->set_compile_s(point.compile_s);
+  out->set_launches(point.launches);
+  out->set_kernels(point.kernels);
+  out->set_chosen(point.chosen);
+  out->set_reason(TextToWire(point.reason));
+}
+
 void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   out->set_version(kPlanVersion);
   out->set_target(TextToWire(plan.target));
@@ -139,6 +150,7 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
     wire->set_reason(TextToWire(fallback.reason));
   }
   EncodeDevice(plan.device, out->mutable_device());
+  for (const PlanPoint& point : plan.frontier) EncodePoint(point, out->add_frontier());
 }
 
 void EncodeLedger(const Plan& plan, v1::Plan* out) {

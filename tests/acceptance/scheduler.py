@@ -135,6 +135,34 @@ def rule_and_lock_rows(rows, work):
                  f"{sum(same)} of {len(first['kernels'])} kernels", "all")
 
 
+def frontier_rows(rows, work):
+    """What else could be had, and what hints choose of it."""
+    def chosen(plan):
+        return next(point for point in plan["frontier"] if point["chosen"])
+    def as_good(a, b):
+        return all(a[axis] <= b[axis] for axis in ("latency_us", "peak_bytes", "compile_s"))
+
+    for name in ("bert_layer", "llama_small"):
+        model = generate(work, name)
+        usual, pressed = plan_of(model, "--frontier"), plan_of(model, "--memory-pressure", 0.9)
+        points = usual["frontier"]
+        dominated = [b["name"] for a in points for b in points if a is not b and as_good(a, b)]
+        rows.counted(f"frontier of {name}", len(points) >= 2 and not dominated,
+                     f"{len(points)} plans: {', '.join(p['name'] for p in points)}; {len(dominated)} dominated",
+                     ">= 2, none dominated")
+        least, got = min(p["peak_bytes"] for p in points), chosen(pressed)["peak_bytes"]
+        rows.counted(f"{name}, memory pressure: peak bytes", got <= 1.01 * least,
+                     f"{got} of {chosen(usual)['peak_bytes']}, {chosen(pressed)['latency_us'] / chosen(usual)['latency_us']:.3f} x "
+                     f"the time", "the least of the frontier, within 1 %")
+        _, told = ctl("explain", model, "--compute-pressure", 0.9)
+        speedups = [d["first"]["time_us"] / d["together"]["time_us"] for d in told["decisions"]
+                    if d["subject"] == "group" and d["together"] and not d["reason"].startswith("one node")]
+        recomputed = sum(g["estimate"]["recompute_bytes"] for g in told["groups"])
+        rows.counted(f"{name}, compute pressure: least speed-up of a group", all(s > 1.5 for s in speedups) and recomputed == 0,
+                     f"{min(speedups):.2f} of {len(speedups)} groups, {recomputed} B recomputed" if speedups
+                     else f"no group of several nodes, {recomputed} B recomputed", "> 1.5, nothing recomputed")
+
+
 def growth(points):
     """The exponent of time ~ nodes^e, by least squares on logarithms."""
     xs = [math.log(p["nodes"]) for p in points]
@@ -207,6 +235,7 @@ def measure(rows, work, options):
     rows.section(structure_row, work, options)
     rows.section(explain_rows, work)
     rows.section(rule_and_lock_rows, work)
+    rows.section(frontier_rows, work)
     if not options.quick:
         rows.section(scale_rows, options)
 

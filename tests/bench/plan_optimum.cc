@@ -168,8 +168,9 @@ absl::StatusOr<Result> Compare(uint64_t seed, const SearchLimits& limits, bool s
   PlanOptions options;
   GroupEvaluator evaluator(program, device, options, nullptr);
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(canonical.graph, &evaluator));
-  ASSIGN_OR_RETURN(Grouping greedy, GrowGroups(nodes, options, {}, &evaluator));
-  ASSIGN_OR_RETURN(Grouping planned, SearchGroups(nodes, options, {}, limits, &evaluator));
+  ASSIGN_OR_RETURN(Grouping greedy, GrowGroups(nodes, {}, &evaluator));
+  ASSIGN_OR_RETURN(Grouping planned, SearchGroups(nodes, greedy, {}, options, {},
+                                                  limits, &evaluator));
   Enumerator enumerator(&evaluator);
   Result result{.seed = seed, .ops = program.ops.size()};
   ASSIGN_OR_RETURN(Enumerator::Plan optimum, enumerator.Optimum());

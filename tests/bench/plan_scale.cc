@@ -1,6 +1,7 @@
 // How long planning takes and how it grows with the graph.
 //
 //   plan_scale [--nodes N,...] [--model FILE.onnx]... [--bind NAME=NUMBER]... [--runs N]
+//              [--device NAME] [--threads N] [--memory-pressure X] [--frontier]
 //
 // Plans transformers of about as many nodes as asked for, all layers equal, and the models given.
 // Prints one JSON object: a record per graph (median milliseconds of import with folding, of
@@ -31,6 +32,7 @@ struct Options {
   int runs = 3;
   std::string device = "intel-skylake-server";
   int threads = 2;
+  PlanOptions plan;
 };
 
 struct Times {
@@ -73,7 +75,7 @@ absl::StatusOr<nlohmann::json> Measure(const std::string& name, const Graph& gra
   RETURN_IF_ERROR(status);
   Plan plan;
   Times plan_time = Median(options.runs, [&] {
-    auto model = MakePlan(canonical.graph, device, {});
+    auto model = MakePlan(canonical.graph, device, options.plan);
     if (!model.ok()) status = model.status();
     if (model.ok()) plan = std::move(model->plan);
   });
@@ -155,6 +157,8 @@ int main(int argc, char** argv) {
   app.add_option("--runs", options.runs, "runs of which the median is told");
   app.add_option("--device", options.device, "a built-in device spec");
   app.add_option("--threads", options.threads, "threads of the target");
+  app.add_option("--memory-pressure", options.plan.hints.memory_pressure, "0 to 1");
+  app.add_flag("--frontier", options.plan.frontier, "weigh more plans");
   CLI11_PARSE(app, argc, argv);
   absl::Status status = fusion::Run(options);
   if (!status.ok()) std::fprintf(stderr, "plan_scale: %s\n", status.ToString().c_str());

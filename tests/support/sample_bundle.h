@@ -120,6 +120,14 @@ inline Plan SamplePlan() {
            {{.first = {1, 2}, .second = {4}, .first_group = 1, .second_group = 1, .between = {1}}},
        .times = 12}};
   plan.candidates = 34;
+  plan.frontier = {{.name = "least-memory",
+                    .latency_us = 1.25,
+                    .peak_bytes = 2,
+                    .compile_s = 3.25,
+                    .launches = 4,
+                    .kernels = 5,
+                    .chosen = true,
+                    .reason = "memory"}};
   return plan;
 }
 

@@ -33,10 +33,10 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->numerics = Numerics::kBitwise; },
        [](PlanKeyParts* p) { p->high_memory_pressure = true; },
        [](PlanKeyParts* p) { p->high_compute_pressure = true; },
-       [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
-       [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
-       [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
-       [](PlanKeyParts* p) { p->lock = "12ab"; }},
+       [](PlanKeyParts* p) { p->frontier = true; }, [](PlanKeyParts* p) { p->rules = "rule"; },
+       [](PlanKeyParts* p) { p->planner_version = 7; }, [](PlanKeyParts* p) { p->backend = "cpu"; },
+       [](PlanKeyParts* p) { p->codegen_version = 7; }, [](PlanKeyParts* p) { p->abi_version = 7; },
+       [](PlanKeyParts* p) { p->toolchain = "g++"; }, [](PlanKeyParts* p) { p->lock = "12ab"; }},
       PlanKey);
 }
 
@@ -45,7 +45,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 7 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 8 &&
                 FieldCount<Hints>() == 3 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -75,6 +75,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       },
       [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },
+      [](PlanRequest* r) { r->options.frontier = true; },
       [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};

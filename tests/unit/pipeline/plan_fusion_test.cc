@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/onnx/reference_weights.h"
+#include "core/pipeline/lock.h"
 #include "tests/models/models.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/test_model.h"
@@ -95,6 +96,7 @@ TEST_F(FusionPipelineTest, OptionsAndTargetMakeOtherPlans) {
       [](PlanRequest* r) { r->options.hints.memory_pressure = 0.9; },
       [](PlanRequest* r) { r->options.hints.compute_pressure = 0.9; },
       [](PlanRequest* r) { r->options.keep_outputs = {"p"}; },
+      [](PlanRequest* r) { r->options.frontier = true; },
   };
   std::set<Digest> keys;
   for (size_t i = 0; i < changes.size(); ++i) {
@@ -103,6 +105,24 @@ TEST_F(FusionPipelineTest, OptionsAndTargetMakeOtherPlans) {
     changes[i](&request);
     EXPECT_TRUE(keys.insert(Ask(request).stored->key).second) << "change " << i;
   }
+}
+
+TEST_F(FusionPipelineTest, MoreOfTheFrontierIsStoredBesideThePlanAndSharesItsKernels) {
+  std::string model = LinearReluModel().Bytes();
+  PlanReply plain = Ask(Request(model));
+  int compiled = compiled_;
+  PlanRequest request = Request(model);
+  request.options.frontier = true;
+  PlanReply asked = Ask(request);
+  EXPECT_EQ(asked.cache, CacheOutcome::kMiss);
+  EXPECT_EQ(compiled_, compiled);
+  EXPECT_EQ(Ask(request).cache, CacheOutcome::kHitMemory);
+  EXPECT_EQ(ExecutableDigest(asked.stored->plan), ExecutableDigest(plain.stored->plan));
+  // Where there is no choice the flag asks for nothing.
+  request.options.fusion = FusionMode::kOpByOp;
+  PlanReply nodes = Ask(request);
+  request.options.frontier = false;
+  EXPECT_EQ(Ask(request).stored->key, nodes.stored->key);
 }
 
 // The product and what follows it, by a node's operator type.

@@ -332,20 +332,6 @@ TEST(MakePlan, ComputePressureDissolvesAGroupThatGainsLittle) {
             std::vector<std::string>{"Relu+Neg+Abs"});
 }
 
-TEST(MakePlan, MemoryPressureNeverCostsTraffic) {
-  // With so little time to gain from fusing, bytes decide.
-  int fewer = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    Graph graph = Canonicalise(RandomGraph(seed)).value().graph;
-    int64_t usual = PlanOf(graph).plan.totals.activation_bytes;
-    int64_t pressed =
-        PlanOf(graph, {.hints = {.memory_pressure = 0.9}}).plan.totals.activation_bytes;
-    EXPECT_LE(pressed, usual) << "seed " << seed;
-    fewer += pressed < usual;
-  }
-  EXPECT_GT(fewer, 0);
-}
-
 TEST(MakePlan, NodesThatAreToStayAloneDo) {
   PlannedModel model = PlanOf(Parse(kChain), {}, {{1, "it failed"}});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"Relu", "Neg", "Abs"}));

@@ -129,7 +129,7 @@ TEST(CostBound, IsNeverAboveAnEstimate) {
     GroupEvaluator evaluator(program, device, options, nullptr);
     CostBound bound(program, device);
     Grouping nodes = GroupByNode(graph, &evaluator).value();
-    for (const Grouping& grouping : {nodes, GrowGroups(nodes, options, {}, &evaluator).value()}) {
+    for (const Grouping& grouping : {nodes, GrowGroups(nodes, {}, &evaluator).value()}) {
       for (const std::vector<LoopId>& loops : grouping.groups) {
         const GroupVerdict* verdict = evaluator.Evaluate(loops).value();
         EXPECT_LE(bound.Of(loops), verdict->estimate.time_us * 1.0001) << "seed " << seed;
@@ -156,8 +156,10 @@ TEST(SearchGroups, IsNeverWorseThanTheGreedyExpansion) {
       }
       return sum;
     };
-    double greedy = cost(GrowGroups(nodes, options, {}, &evaluator).value());
-    double searched = cost(SearchGroups(nodes, options, {}, {}, &evaluator).value());
+    Grouping grown = GrowGroups(nodes, {}, &evaluator).value();
+    double greedy = cost(grown);
+    double searched =
+        cost(SearchGroups(nodes, grown, {}, options, {}, {}, &evaluator).value());
     EXPECT_LE(searched, greedy * (1 + 1e-9)) << "seed " << seed;
     better += searched < greedy - 0.1;
   }

@@ -100,6 +100,44 @@ TEST(PlanMemory, NoStepNeedsMoreThanThePlanAndChainsNeedNoMore) {
   EXPECT_EQ(PlanMemory(chain, kAlignment).bytes, 2 * 640);
 }
 
+// Each at the lowest free offset, the largest first, found by looking at all that were placed.
+std::vector<int64_t> FirstFit(const std::vector<MemoryBlock>& blocks) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < blocks.size(); ++i) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return Aligned(blocks[a].bytes) > Aligned(blocks[b].bytes);
+  });
+  std::vector<int64_t> offsets(blocks.size(), -1);
+  auto free_at = [&](int64_t at, const MemoryBlock& block) {
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const MemoryBlock& other = blocks[i];
+      bool apart = offsets[i] < 0 || other.last < block.first || block.last < other.first ||
+                   offsets[i] + Aligned(other.bytes) <= at ||
+                   at + Aligned(block.bytes) <= offsets[i];
+      if (!apart) return false;
+    }
+    return true;
+  };
+  for (size_t i : order) {
+    int64_t at = 0;
+    while (!free_at(at, blocks[i])) at += kAlignment;
+    offsets[i] = at;
+  }
+  return offsets;
+}
+
+TEST(PlanMemory, EachBlockIsAtTheLowestFreeOffset) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    std::vector<MemoryBlock> blocks = RandomBlocks(seed);
+    for (MemoryBlock& b : blocks) b.in_place_of = -1;
+    // Steps far apart are steps like others.
+    if (seed % 2 == 0) {
+      for (MemoryBlock& b : blocks) b = {b.bytes, 1000000 * b.first, 1000000 * b.last + 7};
+    }
+    EXPECT_EQ(PlanMemory(blocks, kAlignment).offsets, FirstFit(blocks)) << "seed " << seed;
+  }
+}
+
 TEST(PlanMemory, ABlockTakesThePlaceOfOneThatEndsWhereItBegins) {
   MemoryPlan plan = PlanMemory({{.bytes = 100, .first = 0, .last = 1},
                                 {.bytes = 100, .first = 1, .last = 2, .in_place_of = 0},

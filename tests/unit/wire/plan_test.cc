@@ -34,6 +34,7 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<PlanTotals>(), WireFieldCount<v1::PlanTotals>());
   EXPECT_EQ(FieldCount<PlanDevice>(), WireFieldCount<v1::PlanDevice>());
   EXPECT_EQ(FieldCount<PlanLevel>(), WireFieldCount<v1::PlanLevel>());
+  EXPECT_EQ(FieldCount<PlanPoint>(), WireFieldCount<v1::PlanPoint>());
 }
 
 TEST(WirePlan, EncodingWritesEveryField) {
@@ -68,6 +69,9 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
             "flips {\n  what: \"launch-us\"\n  value: 3.5\n  words: \"if a launch cost\"\n}\n"
             "places {\n  first_nodes: 1\n  first_nodes: 2\n  second_nodes: 4\n  first_group: 1\n"
             "  second_group: 1\n  between: 1\n}\ntimes: 12\n");
+  EXPECT_EQ(TextOf(wire.frontier(0)),
+            "name: \"least-memory\"\nlatency_us: 1.25\npeak_bytes: 2\ncompile_s: 3.25\n"
+            "launches: 4\nkernels: 5\nchosen: true\nreason: \"memory\"\n");
   EXPECT_EQ(wire.arena_bytes(), 4096);
   EXPECT_EQ(wire.prepared_bytes(), 8192);
   EXPECT_EQ(wire.numerics(), v1::NUMERICS_FAST);
@@ -110,6 +114,17 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan.device.on_chip_bytes: -1 is negative"},
       {"level", [](v1::Plan* p) { p->mutable_device()->mutable_levels(0)->set_bytes(-7); },
        "plan.device.levels[0]: bytes: -7 is negative"},
+      {"point", [](v1::Plan* p) { p->mutable_frontier(0)->set_latency_us(INFINITY); },
+       "plan.frontier[0]: latency_us: inf is not finite"},
+      {"peak", [](v1::Plan* p) { p->mutable_frontier(0)->set_peak_bytes(-1); },
+       "plan.frontier[0]: peak_bytes: -1 is negative"},
+      {"name of a point",
+       [](v1::Plan* p) { p->mutable_frontier(0)->set_name(std::string(5000, 'x')); },
+       "plan.frontier[0]: name: 5000 bytes"},
+      {"two chosen", [](v1::Plan* p) { *p->add_frontier() = p->frontier(0); },
+       "plan.frontier: 2 of 2 points are chosen, expected 1"},
+      {"none chosen", [](v1::Plan* p) { p->mutable_frontier(0)->set_chosen(false); },
+       "plan.frontier: 0 of 1 points are chosen, expected 1"},
       {"threads", [](v1::Plan* p) { p->set_threads(0); }, "plan.threads: 0"},
       {"numerics", [](v1::Plan* p) { p->set_numerics(static_cast<v1::Numerics>(9)); },
        "plan.numerics: unknown value 9"},

@@ -49,6 +49,7 @@ PlanOptions SampleOptions() {
             })",
                                   "sample")
                        .value(),
+          .frontier = true,
           .lock = std::make_shared<const PlanLock>(SampleLock())};
 }
 
@@ -113,6 +114,7 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
   EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
+  EXPECT_TRUE(back.frontier);
   ASSERT_NE(back.lock, nullptr);
   EXPECT_EQ(DigestOf(*back.lock), DigestOf(SampleLock()));
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
@@ -124,6 +126,7 @@ TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
   PlanOptions options = DecodeOptions({}, {}).value();
   EXPECT_EQ(options.fusion, FusionMode::kFused);
   EXPECT_EQ(options.numerics, Numerics::kFp32Accumulate);
+  EXPECT_FALSE(options.frontier);
   EXPECT_EQ(options.lock, nullptr);
   EXPECT_EQ(FromWire(v1::PLAN_MODE_UNSPECIFIED).value(), PlanMode::kCompile);
 }

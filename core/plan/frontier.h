@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/bundle/plan.h"
+#include "core/plan/grouping.h"
+#include "core/plan/search.h"
+
+namespace fusion {
+
+/// PlanPoint::name: how whole plans are found.
+inline constexpr char kSearchPoint[] = "search";             // SearchGroups for time
+inline constexpr char kGreedyPoint[] = "greedy";             // GrowGroups
+inline constexpr char kOpByOpPoint[] = "op-by-op";           // a kernel a node
+inline constexpr char kLeastMemoryPoint[] = "least-memory";  // SearchGroups for memory, blended
+inline constexpr char kQuickCompilePoint[] = "quick-compile";
+inline constexpr char kLockPoint[] = "lock";
+
+/// Peaks this part above the least are as good as it: of these plans the fastest is chosen.
+inline constexpr double kNearPeak = 0.01;
+
+/// A plan, and those it was chosen from.
+struct ChosenPlan {
+  Grouping grouping;
+  std::vector<PlanPoint> frontier;  // as Plan::frontier
+};
+
+/// Weighs whole plans and takes the one that the hints ask for: of least peak bytes with high
+/// memory pressure, else of least time. With high compute pressure only plans without recomputation
+/// are weighed whose groups are kPressureSpeedup times as fast as their nodes. The plans are
+/// `start` (one kernel a node, or what FollowRules made of that), GrowGroups and SearchGroups from
+/// there; with high memory pressure or PlanOptions::frontier the one of least memory; with the
+/// latter also the one that compiles soonest. Nodes in `alone` stay as they are in `start`.
+/// Deterministic; fails only as the evaluator's cancel token says.
+absl::StatusOr<ChosenPlan> ChoosePlan(const Grouping& start, const PlanOptions& options,
+                                      const std::map<NodeId, std::string>& alone,
+                                      GroupEvaluator* evaluator);
+
+/// `grouping` where there is no choice: its frontier is one point of that name and reason.
+absl::StatusOr<ChosenPlan> TakePlan(Grouping grouping, const char* name, std::string reason,
+                                    GroupEvaluator* evaluator);
+
+/// Without the points that others are as good as in everything; of equal ones the first stays. By
+/// latency, of equal ones by peak bytes.
+std::vector<PlanPoint> NonDominated(std::vector<PlanPoint> points);
+
+}  // namespace fusion

@@ -1,0 +1,87 @@
+#include "core/plan/plan_weigher.h"
+
+#include <algorithm>
+
+#include "core/benefit/compile_cost.h"
+#include "core/plan/tensor_table.h"
+#include "core/schedule/legality.h"
+#include "core/schedule/scratch.h"
+
+namespace fusion {
+namespace {
+
+// Stands for packed weights among the tensors of a launch: they are made before the first run, and
+// nothing of a run lies in their place.
+constexpr int kPackedTensor = -1;
+
+}  // namespace
+
+int PlanWeigher::KernelOf(const Schedule& schedule) {
+  auto [it, fresh] = kernel_of_.try_emplace(ToString(schedule), static_cast<int>(kernels_.size()));
+  if (fresh) {
+    const DeviceSpec& device = evaluator_.device();
+    Kernel kernel{.workspace_bytes = PlanWorkspace(schedule, device.alignment).bytes,
+                  .compile_s = CompileSeconds(it->first)};
+    // Memory that a kernel fills itself is not memory of the run.
+    if (!device.explicit_memory) kernel.scratch_bytes = NeedOnChip(schedule, device).staged;
+    kernels_.push_back(kernel);
+  }
+  return it->second;
+}
+
+const std::vector<int>& PlanWeigher::KernelsOf(const GroupChoice& choice) {
+  auto [it, fresh] = kernels_of_.try_emplace(&choice);
+  std::vector<int>& kernels = it->second;
+  if (!fresh) return kernels;
+  kernels.push_back(KernelOf(choice.lowered.schedule));
+  for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
+    if (!choice.lowered.params[p].packed) continue;
+    auto [part, param] =
+        choice.parts.empty() ? std::pair(-1, static_cast<BufferId>(p)) : choice.source[p];
+    const GroupChoice& of = part < 0 ? choice : *choice.parts[static_cast<size_t>(part)];
+    kernels.push_back(KernelOf(PackSchedule(of.group, of.lowered, static_cast<size_t>(param))));
+  }
+  return kernels;
+}
+
+absl::StatusOr<PlanPoint> PlanWeigher::Weigh(const std::vector<std::vector<LoopId>>& groups) {
+  PlanPoint point;
+  Plan plan;
+  TensorTable tensors(evaluator_.program(), evaluator_, &plan);
+  std::vector<bool> used(kernels_.size(), false);
+  for (const std::vector<LoopId>& loops : groups) {
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.Choose(loops));
+    const std::vector<ValueId> values = evaluator_.Values(loops);
+    std::vector<int> passed;
+    for (const LoweredParam& param : choice->lowered.params) {
+      passed.push_back(param.packed ? kPackedTensor
+                                    : tensors.Of(values[static_cast<size_t>(param.value)]));
+    }
+    const bool prepare = evaluator_.AreConstant(loops);
+    if (!prepare) {
+      point.latency_us += verdict->weighed_us();
+      point.launches += 1;
+      tensors.NoteInPlace(choice->lowered.schedule, passed);
+    }
+    tensors.AddLaunch(prepare, passed);
+    for (int kernel : KernelsOf(*choice)) {
+      used.resize(kernels_.size(), false);
+      used[static_cast<size_t>(kernel)] = true;
+    }
+  }
+  tensors.Place();
+  Kernel most;
+  for (size_t k = 0; k < used.size(); ++k) {
+    if (!used[k]) continue;
+    point.kernels += 1;
+    point.compile_s += kernels_[k].compile_s;
+    most.scratch_bytes = std::max(most.scratch_bytes, kernels_[k].scratch_bytes);
+    most.workspace_bytes = std::max(most.workspace_bytes, kernels_[k].workspace_bytes);
+  }
+  point.peak_bytes =
+      plan.arena_bytes + evaluator_.threads() * most.scratch_bytes + most.workspace_bytes;
+  return point;
+}
+
+}  // namespace fusion

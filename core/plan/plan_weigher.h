@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/bundle/plan.h"
+#include "core/plan/evaluator.h"
+
+namespace fusion {
+
+/// Says what whole plans of one program take of time, memory and compiling, as the plan that is
+/// made of the same groups will have it: its tensors are placed for that. What equal groups share
+/// is worked out once. Not thread-safe. What it is made from outlives it.
+class PlanWeigher {
+ public:
+  explicit PlanWeigher(GroupEvaluator* evaluator) : evaluator_(*evaluator) {}
+
+  /// `groups` have schedules, and stand in the order in which they will run. The point without its
+  /// name, not chosen. Fails only as the evaluator's cancel token says.
+  absl::StatusOr<PlanPoint> Weigh(const std::vector<std::vector<LoopId>>& groups);
+
+ private:
+  struct Kernel {
+    int64_t scratch_bytes = 0;  // of one thread
+    int64_t workspace_bytes = 0;
+    double compile_s = 0;
+  };
+
+  int KernelOf(const Schedule& schedule);
+  const std::vector<int>& KernelsOf(const GroupChoice& choice);
+
+  GroupEvaluator& evaluator_;
+  std::vector<Kernel> kernels_;
+  std::map<std::string, int> kernel_of_;  // by the text of its schedule: equal texts are one kernel
+  // By choice: positions in kernels_ of its own and of those that pack weights for it. Looked up
+  // only, never walked.
+  std::map<const GroupChoice*, std::vector<int>> kernels_of_;
+};
+
+}  // namespace fusion
