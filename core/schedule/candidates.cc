@@ -252,7 +252,9 @@ class Enumerator {
     for (size_t i = 0; i < scored.size() && i < most; ++i) {
       if (IsAmong(*out, scored[i].choice)) continue;
       Choice gathered = scored[i].choice;
-      if (GatherWindows(&gathered)) more_.push_back(std::move(gathered));
+      if (GatherWindows(&gathered) && !IsAmong(more_, gathered)) {
+        more_.push_back(std::move(gathered));
+      }
       out->push_back(scored[i].choice);
     }
     auto whole = std::find_if(scored.begin(), scored.end(), [&](const Scored& s) {
@@ -266,13 +268,14 @@ class Enumerator {
     }
   }
 
-  // True if one of `choices` has the grid and the roles of `choice`.
+  // True if one of `choices` has the grid of `choice` and does the same with operands.
   static bool IsAmong(const std::vector<Choice>& choices, const Choice& choice) {
     return std::any_of(choices.begin(), choices.end(), [&](const Choice& other) {
       return other.grid == choice.grid &&
              std::equal(other.products.begin(), other.products.end(), choice.products.begin(),
                         choice.products.end(), [](const auto& a, const auto& b) {
-                          return a.second.swap == b.second.swap;
+                          return a.second.swap == b.second.swap &&
+                                 a.second.stage_rows == b.second.stage_rows;
                         });
     });
   }
@@ -402,7 +405,7 @@ class Enumerator {
           bool streamed = read.producer >= 0 && Contains(p.dims.over, d);
           bytes *= streamed ? std::min(length, static_cast<double>(device_.stream_tile)) : length;
         }
-        if (read.producer >= 0 && read.relation == SmgRead::kShifted) {
+        if (!windowed_.empty() && read.producer >= 0 && read.relation == SmgRead::kShifted) {
           bytes = 4 * PointsOf(smg_.op(read.producer).OutputDims(), kept);
         }
         if (read.producer < 0) traffic += bytes;
