@@ -134,15 +134,25 @@ __attribute__((target("avx2"))) double Copy(const Buffer& b, long times) {
   return static_cast<double>(b.floats) * 4.0 * static_cast<double>(times);
 }
 
-// A block of six rows and two vectors, summed up over `turns` stretches of `inner` steps each.
-__attribute__((target("avx2,fma"), noinline)) void SumInTurns(const float* a, const float* b,
-                                                              float* c, long turns, long inner) {
+// A summed dim, as kernels walk it: its length, and how far a step moves in each operand.
+struct Walk {
+  long count, a, b;
+};
+
+// A block of six rows and two vectors, summed up over dims of which the last one is the fastest.
+template <int D>
+__attribute__((target("avx2,fma"), noinline)) void SumOver(const Walk (&walk)[D], const float* a,
+                                                           const float* b, float* c) {
   __m256 sums[6][2] = {};
-  long at = 0;
-  for (long t = 0; t < turns; ++t) {
-    const float* pa = a + at;
-    const float* pb = b + at * 2;
-    for (long k = 0; k < inner; ++k) {
+  long outer = 1;
+  long a_at = 0;
+  long b_at = 0;
+  long at[D] = {};
+  for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
+  for (long o = 0; o < outer; ++o) {
+    const float* pa = a + a_at;
+    const float* pb = b + b_at;
+    for (long k = 0; k < walk[D - 1].count; ++k) {
       __m256 low = _mm256_loadu_ps(pb);
       __m256 high = _mm256_loadu_ps(pb + 8);
 #pragma GCC unroll 6
@@ -151,10 +161,17 @@ __attribute__((target("avx2,fma"), noinline)) void SumInTurns(const float* a, co
         sums[i][0] = _mm256_fmadd_ps(x, low, sums[i][0]);
         sums[i][1] = _mm256_fmadd_ps(x, high, sums[i][1]);
       }
-      pa += 1;
-      pb += 16;
+      pa += walk[D - 1].a;
+      pb += walk[D - 1].b;
     }
-    at += inner * 8;
+    for (int d = D - 2; d >= 0; --d) {
+      a_at += walk[d].a;
+      b_at += walk[d].b;
+      if (++at[d] < walk[d].count) break;
+      a_at -= walk[d].count * walk[d].a;
+      b_at -= walk[d].count * walk[d].b;
+      at[d] = 0;
+    }
   }
   for (int i = 0; i < 6; ++i) {
     _mm256_storeu_ps(c + i * 16, sums[i][0]);
@@ -162,25 +179,25 @@ __attribute__((target("avx2,fma"), noinline)) void SumInTurns(const float* a, co
   }
 }
 
-// Nanoseconds that going on with the next stretch of a sum costs, beside adding it up.
+// Nanoseconds that going on with the next stretch of a sum costs, beside adding it up: 3x3 windows
+// of 32 channels in three dims, and as many steps in one.
 double TurnNanoseconds() {
-  constexpr long kStretches = 96;
-  constexpr long kInner = 3;
   constexpr long kRounds = 20000;
-  std::vector<float> a(1 << 14, 1.0f);
+  std::vector<float> a(1 << 15, 1.0f);
   std::vector<float> b(1 << 15, 0.5f);
   std::vector<float> c(6 * 16);
-  auto nanoseconds = [&](long turns, long inner) {
+  auto nanoseconds = [&](auto& walk) {
     double least = 1e9;
     for (int repeat = 0; repeat < 10; ++repeat) {
       Clock::time_point begin = Clock::now();
-      for (long i = 0; i < kRounds; ++i) SumInTurns(a.data(), b.data(), c.data(), turns, inner);
+      for (long i = 0; i < kRounds; ++i) SumOver(walk, a.data(), b.data(), c.data());
       least = std::min(least, Seconds(Clock::now() - begin) * 1e9 / kRounds);
     }
     return least;
   };
-  double apart = nanoseconds(kStretches, kInner);
-  return (apart - nanoseconds(1, kStretches * kInner)) / kStretches;
+  const Walk windows[3] = {{32, 58 * 12, 9 * 16}, {3, 58, 3 * 16}, {3, 1, 16}};
+  const Walk stretch[1] = {{32 * 9, 8, 16}};
+  return (nanoseconds(windows) - nanoseconds(stretch)) / (32 * 3);
 }
 
 // Microseconds to hand a phase to a spinning worker and wait for it.
