@@ -299,10 +299,11 @@ TEST_F(FusionPipelineTest, EqualLayersCompileOnce) {
     request.mode = PlanMode::kPlanOnly;
     return Ask(request).stored->plan;
   };
-  fusion::Plan two = kernels(2);
+  // The first layer and the last may differ from those between them.
+  fusion::Plan three = kernels(3);
   fusion::Plan twelve = kernels(12);
-  EXPECT_EQ(twelve.kernels.size(), two.kernels.size());
-  EXPECT_GT(twelve.launches.size(), 5 * two.launches.size());
+  EXPECT_EQ(twelve.kernels.size(), three.kernels.size());
+  EXPECT_GE(twelve.launches.size(), 3 * three.launches.size());
 }
 
 TEST_F(FusionPipelineTest, AFailedKernelTakesItsGroupApart) {
