@@ -31,7 +31,9 @@ Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
     std::vector<DimId> next;
     for (DimId d : run.common) {
       const NestCode& nest = nests[run.end];
-      if (Contains(nest.dims, d) && !Contains(nest.reduced, d)) next.push_back(d);
+      // What another row of the run would be read of is not there yet.
+      bool apart = Contains(nest.reduced, d) || (run.end > begin && Contains(nest.moved, d));
+      if (Contains(nest.dims, d) && !apart) next.push_back(d);
     }
     if (next.empty()) break;
     run.common = std::move(next);

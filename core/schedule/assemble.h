@@ -11,6 +11,8 @@ struct NestCode {
   Block code;
   std::vector<DimId> dims;     // iterated; plain nests: the last one along vectors
   std::vector<DimId> reduced;  // of those
+  /// Dims along which it reads local buffers at other places than where it stands.
+  std::vector<DimId> moved;
   DimId vector = -1;
   bool product = false;
 };

@@ -45,6 +45,20 @@ DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads,
   return best;
 }
 
+// Dims of local buffers that are read at other coordinates than the current ones.
+std::vector<DimId> MovedAlong(const std::vector<ElementOp>& steps, const NestContext& at) {
+  std::vector<DimId> moved;
+  for (const ElementOp& e : steps) {
+    if (e.kind != ElementOp::kLoad) continue;
+    const Buffer& from = at.buffer(e.access[0].buffer);
+    if (!from.IsLocal()) continue;
+    for (size_t d = 0; d < from.dims.size(); ++d) {
+      if (e.access[0].index[d] != IndexExpr::Axis(from.dims[d])) moved.push_back(from.dims[d]);
+    }
+  }
+  return moved;
+}
+
 }  // namespace
 
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
@@ -103,6 +117,7 @@ absl::StatusOr<NestCode> LowerPlainNest(const Nest& nest, NestContext* at) {
   }
   ASSIGN_OR_RETURN(std::vector<ElementOp> steps, values.Finish(dims));
   out.dims = dims;
+  out.moved = MovedAlong(steps, *at);
   out.code.push_back(Stmt{EachStmt{.dims = dims, .ops = std::move(steps)}});
   return out;
 }

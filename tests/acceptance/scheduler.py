@@ -123,7 +123,7 @@ def explain_rows(rows, work):
 
 
 def rule_and_lock_rows(rows, work):
-    test_rows(rows, "rules", "service_fusionctl_test", "FusionctlRules*", "as the rules say, or an error that says why")
+    test_rows(rows, "rules", "fusionctl_test", "RulesCommandTest.*", "as the rules say, or an error that says why")
     model = generate(work, "bert_layer")
     lock = pathlib.Path(work) / "plan.lock"
     first = ctl("plan", model, "--write-lock", lock)[1]

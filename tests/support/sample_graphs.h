@@ -322,6 +322,23 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %4
 }
 )"},
+    // Halves that change places: rows of a loop over all of this would read what later ones sum.
+    {"rotated_sums", R"(graph "g" {
+  %0 = input "x" : f32[3,5,64]
+  %1 = input "p" : f32[64]
+  %2 = ReduceSum(%0) {axes=[1], keepdims=0} : f32[3,64]  "" @ ""
+  %3 = Cos(%1) : f32[64]  "" @ ""
+  %4 = Sin(%1) : f32[64]  "" @ ""
+  %5 = Slice(%2) {axes=[1], ends=[32], starts=[0]} : f32[3,32]  "" @ ""
+  %6 = Slice(%2) {axes=[1], ends=[64], starts=[32]} : f32[3,32]  "" @ ""
+  %7 = Neg(%6) : f32[3,32]  "" @ ""
+  %8 = Concat(%7, %5) {axis=1} : f32[3,64]  "" @ ""
+  %9 = Mul(%2, %3) : f32[3,64]  "" @ ""
+  %10 = Mul(%8, %4) : f32[3,64]  "" @ ""
+  %11 = Add(%9, %10) : f32[3,64]  "" @ ""
+  output %11
+}
+)"},
     {"max_pool", R"(graph "g" {
   %0 = input "x" : f32[1,3,9,9]
   %1 = MaxPool(%0) {kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]} : f32[1,3,5,5]  "" @ ""
