@@ -14,4 +14,5 @@ ctest --preset release -j "$(nproc)" "$@"
 if [[ $# -eq 0 ]]; then
   tests/acceptance/main_job.sh --quick
   tests/acceptance/width.sh --quick
+  tests/acceptance/scheduler.sh --quick
 fi
