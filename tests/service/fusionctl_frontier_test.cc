@@ -75,6 +75,31 @@ TEST_F(FrontierCommandTest, MemoryPressureTakesTheLeastPeakAndRunsRight) {
   EXPECT_EQ(verified["fallbacks"], 0);
 }
 
+TEST_F(FrontierCommandTest, WantedLatencyJoinsLaunchesAndRunsRight) {
+  ModelParams params = SmallMlp();
+  params.rows = 1;
+  params.cols = 256;
+  params.depth = 4;
+  std::string model = Write("mlp", params);
+  Json usual = PlanOf(model);
+  Json joined = PlanOf(model, {"--low-latency"});
+  EXPECT_GT(usual["totals"]["launches"], 1);
+  EXPECT_EQ(joined["totals"]["launches"], 1);
+  EXPECT_EQ(joined["totals"]["kernels"], usual["totals"]["kernels"]);
+  EXPECT_EQ(ChosenOf(joined)["name"], "all-in-one");
+  EXPECT_EQ(CountOf(usual, "all-in-one"), 0u);
+  Json verified = CtlJson({"verify", model, "--low-latency"});
+  EXPECT_EQ(verified["pass"], true);
+  EXPECT_EQ(verified["fallbacks"], 0);
+  std::string dot = dir_.path("plan.dot");
+  ProgramResult explained = Ctl({"explain", model, "--low-latency", "--candidates", "--dot", dot});
+  EXPECT_EQ(explained.code, 0) << explained.err;
+  EXPECT_THAT(explained.out, AllOf(HasSubstr("all-in-one"), HasSubstr("phases of one launch")));
+  ProgramResult shown = Ctl({"show", model, "smg", "--low-latency"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("turn 1"));
+}
+
 TEST_F(FrontierCommandTest, TheFlagAsksForMoreAndChangesNothing) {
   std::string model = Model();
   Json usual = PlanOf(model);
