@@ -26,6 +26,9 @@ std::string GainText(double benefit_us) {
                         : StrCat("gains ", MicrosecondsText(benefit_us));
 }
 
+// Of what differs in launches alone: to the nanosecond.
+std::string LaunchText(double us) { return StrCat(std::round(us * 1000) / 1000, " us"); }
+
 // What memory pressure weighs.
 std::string KeptText(int64_t saved_bytes) {
   return StrCat("; leaves ", saved_bytes, " B less in memory between kernels");
@@ -228,14 +231,14 @@ class Ledger {
     const PlanGroup& group = plan_.groups[g];
     entry->reason =
         StrCat("all-in-one: ", turns_[g], " kernels as ", plan_.kernels[Index(group.kernel)].phases,
-               " phases of one launch, which ", GainText(SavedByTurns(turns_[g], device)),
+               " phases of one launch, which gains ", LaunchText(SavedByTurns(turns_[g], device)),
                " over a launch each; ", GainText(entry->benefit_us), " of ",
                MicrosecondsText(entry->first->time_us), " with one kernel a node");
     const double barrier_us = device.barrier_s * 1e6;
-    entry->flips = {{"launch-us", barrier_us,
-                     StrCat("several launches if one cost no more than a barrier, ",
-                            MicrosecondsText(barrier_us), " (it costs ",
-                            MicrosecondsText(device.launch_s * 1e6), ")")}};
+    entry->flips = {
+        {"launch-us", barrier_us,
+         StrCat("several launches if one cost no more than a barrier, ", LaunchText(barrier_us),
+                " (it costs ", LaunchText(device.launch_s * 1e6), ")")}};
     if (options_.lock != nullptr) {
       entry->flips = {{"lock-turns", 0, "several launches if the lock had them in several groups"}};
     }
@@ -252,11 +255,11 @@ class Ledger {
     if (refusal.empty() && !between.empty()) refusal = Cyclic(between.size());
     const double saved_us = SavedByTurns(2, evaluator_.device());
     if (refusal.empty() && options_.lock != nullptr) {
-      refusal = Refuse(RefusalCode::kLocked, "one launch would save ", MicrosecondsText(saved_us),
+      refusal = Refuse(RefusalCode::kLocked, "one launch would save ", LaunchText(saved_us),
                        "; the lock keeps them apart");
     } else if (refusal.empty()) {
       refusal = Refuse(RefusalCode::kPhases, "one launch of ", phases, " phases would save ",
-                       MicrosecondsText(saved_us), "; a launch is one layer, of at most ",
+                       LaunchText(saved_us), "; a launch is one layer, of at most ",
                        kMostTurnPhases, " phases and ", kMostTurnCompileSeconds,
                        " s of compiling, and reads nothing under a shape of other factors that it "
                        "writes");
