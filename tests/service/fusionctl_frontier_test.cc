@@ -91,10 +91,11 @@ TEST_F(FrontierCommandTest, WantedLatencyJoinsLaunchesAndRunsRight) {
   Json verified = CtlJson({"verify", model, "--low-latency"});
   EXPECT_EQ(verified["pass"], true);
   EXPECT_EQ(verified["fallbacks"], 0);
-  std::string dot = dir_.path("plan.dot");
-  ProgramResult explained = Ctl({"explain", model, "--low-latency", "--candidates", "--dot", dot});
+  ProgramResult explained = Ctl({"explain", model, "--low-latency", "--candidates"});
   EXPECT_EQ(explained.code, 0) << explained.err;
-  EXPECT_THAT(explained.out, AllOf(HasSubstr("all-in-one"), HasSubstr("phases of one launch")));
+  EXPECT_THAT(explained.out, AllOf(HasSubstr("all-in-one"), HasSubstr("pipeline")));
+  ProgramResult why = Ctl({"explain", model, "--low-latency", "--why", "#0"});
+  EXPECT_THAT(why.out, HasSubstr("4 phases of one launch, which gains 0.0"));
   ProgramResult shown = Ctl({"show", model, "smg", "--low-latency"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("turn 1"));
