@@ -162,7 +162,7 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.mutable_lock()->mutable_groups(0)->set_choice(7);
   absl::Status lock = DecodeOptions(wire, hints).status();
   EXPECT_TRUE(absl::IsInvalidArgument(lock)) << lock;
-  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..2"));
+  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..3"));
 }
 
 TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {
