@@ -174,7 +174,7 @@ def all_in_one_rows(rows, work):
     rows.counted("all-in-one: outputs", verified["pass"] and verified["fallbacks"] == 0,
                  f"max_rel {max(o['max_rel'] for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
                  "pass, no fallback")
-    _, told = ctl("explain", model, "--low-latency")
+    _, told = ctl("explain", model, "--low-latency", "--candidates")
     said = [d["reason"] for d in told["decisions"] if d["subject"] == "group" and d["reason"].startswith("all-in-one")]
     refused = [d for d in told["decisions"] if d["code"] == "pipeline" and re.search(r"\d", d["reason"])]
     rows.counted("all-in-one: explained, pipelines refused", len(said) == 1 and refused,
