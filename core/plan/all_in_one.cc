@@ -21,7 +21,7 @@ class TurnJoiner {
 
   absl::StatusOr<Grouping> Run() {
     const DeviceSpec& device = evaluator_.device();
-    if (device.barrier_s >= device.launch_s) return std::move(out_);
+    if (device.barrier_s >= device.launch_s || !alone_.empty()) return std::move(out_);
     std::stable_partition(out_.groups.begin(), out_.groups.end(),
                           [&](const Loops& loops) { return evaluator_.AreConstant(loops); });
     out_.follows.assign(out_.groups.size(), false);
@@ -35,12 +35,7 @@ class TurnJoiner {
   }
 
  private:
-  bool MayJoin(const Loops& loops) const {
-    return !evaluator_.AreConstant(loops) &&
-           std::none_of(loops.begin(), loops.end(), [&](LoopId l) {
-             return alone_.contains(evaluator_.program().op(l).origin);
-           });
-  }
+  bool MayJoin(const Loops& loops) const { return !evaluator_.AreConstant(loops); }
 
   absl::StatusOr<int> PhasesOf(const Loops& loops) {
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));

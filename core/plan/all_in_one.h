@@ -17,10 +17,12 @@ inline constexpr double kMostTurnCompileSeconds = 10;
 
 /// `grouping` with neighbouring groups, in the order in which they run, as phases of one launch
 /// each ("all-in-one"): so saves a launch for a barrier with every group but the first. Groups that
-/// run before the first run, nodes in `alone`, what is read reinterpreted, what a rule keeps apart
+/// run before the first run, what is read reinterpreted, what a rule keeps apart
 /// and launches beyond the limits above stay apart. A stretch of groups that is too long for one
 /// launch is cut where its structure begins again, so that equal layers get equal launches and
 /// share their kernels. Groups stay as they are; those of weights alone come first.
+/// With nodes in `alone` nothing is joined: what failed may have been such a launch, and the
+/// kernels behind it are to be had one by one.
 ///
 /// Where one part reads what the part before it wrote, `considered` says why they do not run at the
 /// same time and hand tiles to each other (a pipeline). Deterministic; fails only as the
