@@ -182,6 +182,9 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                "0..1; above 0.8 the plan of the least peak memory");
   add_pressure("--compute-pressure", &a->options.hints.compute_pressure,
                "0..1; above 0.8 nothing is recomputed, and groups must gain much");
+  app->add_flag("--low-latency", a->options.hints.low_latency,
+                "memory is free and latency wanted: kernels of a layer may become phases of one "
+                "launch");
   app->add_flag("--frontier", a->options.frontier,
                 "also look for plans of less memory and of less to compile, to compare with");
   app->add_option(

@@ -22,6 +22,11 @@ constexpr RefusalEntry kTable[] = {
      "one kernel is estimated to be no faster than two"},
     {RefusalCode::kSuperseded, "superseded", Verdict::kSuperseded,
      "it would gain, but one of its sides went into another group"},
+    {RefusalCode::kPhases, "phases", Verdict::kRefused,
+     "they are in two launches of several phases: a launch ends with its layer, and where it would "
+     "be too long"},
+    {RefusalCode::kPipeline, "pipeline", Verdict::kRefused,
+     "two phases of a launch do not run at the same time and hand tiles to each other"},
     {RefusalCode::kAlone, "alone", Verdict::kForbidden,
      "a kernel that held the node failed, so the node is fused with nothing"},
     {RefusalCode::kPressure, "pressure", Verdict::kForbidden,

@@ -30,6 +30,8 @@ enum class RefusalCode : uint8_t {
   kView,
   kNoGain,
   kSuperseded,
+  kPhases,
+  kPipeline,
   // Asked for.
   kAlone,
   kPressure,

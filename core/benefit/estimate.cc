@@ -82,8 +82,8 @@ class Estimator {
       compute += even;
       busy += std::max(even, BusySeconds(lengths));
       e.tasks += static_cast<int64_t>(phase_tasks);
-      e.launch_us +=
-          (device_.launch_s + (device_.task_s + exchanges * device_.exchange_s) * waves) * 1e6;
+      double start = &phase == &s_.phases.front() ? device_.launch_s : device_.barrier_s;
+      e.launch_us += (start + (device_.task_s + exchanges * device_.exchange_s) * waves) * 1e6;
     }
     CountDistinct(&e);
     e.compute_us = compute * 1e6;
@@ -516,6 +516,37 @@ class Estimator {
 
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device) {
   return Estimator(schedule, device).Run();
+}
+
+Estimate Sum(const Estimate& a, const Estimate& b) {
+  return {.time_us = a.time_us + b.time_us,
+          .compute_us = a.compute_us + b.compute_us,
+          .product_us = a.product_us + b.product_us,
+          .memory_us = a.memory_us + b.memory_us,
+          .off_chip_us = a.off_chip_us + b.off_chip_us,
+          .stall_us = a.stall_us + b.stall_us,
+          .launch_us = a.launch_us + b.launch_us,
+          .tiling_loss_us = a.tiling_loss_us + b.tiling_loss_us,
+          .flops = a.flops + b.flops,
+          .activation_bytes = a.activation_bytes + b.activation_bytes,
+          .recompute_bytes = a.recompute_bytes + b.recompute_bytes,
+          .weight_bytes = a.weight_bytes + b.weight_bytes,
+          .on_chip_bytes = std::max(a.on_chip_bytes, b.on_chip_bytes),
+          .tasks = a.tasks + b.tasks,
+          .waves = a.waves + b.waves};
+}
+
+Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device) {
+  Estimate whole;
+  for (const Estimate& part : parts) whole = Sum(whole, part);
+  double saved_us = SavedByTurns(parts.size(), device);
+  whole.launch_us -= saved_us;
+  whole.time_us -= saved_us;
+  return whole;
+}
+
+double SavedByTurns(size_t parts, const DeviceSpec& device) {
+  return static_cast<double>(parts - 1) * (device.launch_s - device.barrier_s) * 1e6;
 }
 
 std::string BoundOf(const Estimate& e, const DeviceSpec& device) {

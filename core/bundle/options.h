@@ -36,6 +36,9 @@ struct Hints {
   double memory_pressure = 0;
   double compute_pressure = 0;
   int64_t batch_size = 0;
+  /// Latency is wanted and memory free: kernels of a layer may become phases of one launch. Means
+  /// nothing where memory pressure is high.
+  bool low_latency = false;
 };
 
 /// The bucket of a pressure: only this enters keys and decisions.

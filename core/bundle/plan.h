@@ -107,7 +107,8 @@ struct PlanGroup {
   std::string bound;
   std::string tiles;  // how its kernel is cut, for people
   /// StructureHash of its ops: equal for kernels of one structure, whatever their sizes. Empty if
-  /// fewer than two of them compute something.
+  /// fewer than two of them compute something, and for kAllInOne: its phases are kernels put in a
+  /// row.
   std::string structure;
 };
 

@@ -41,6 +41,11 @@ Digest DigestOf(const PlanLock& lock) {
   for (const LockedChoice& choice : lock.choices) {
     h.Add("parts", static_cast<int64_t>(choice.parts.size()));
     for (const LockedCut& cut : choice.parts) Add(cut, &h);
+    h.Add("turns", static_cast<int64_t>(choice.turns.size()));
+    for (const LockedTurn& turn : choice.turns) {
+      h.Add("choice", turn.choice).Add("ops", static_cast<int64_t>(turn.ops.size()));
+      for (int op : turn.ops) h.Add("op", op);
+    }
   }
   h.Add("kernels", static_cast<int64_t>(lock.kernels.size()));
   for (const LockedKernel& kernel : lock.kernels) {

@@ -36,9 +36,18 @@ struct LockedCut {
   std::vector<LockedCut> phases;
 };
 
+/// Some of a kernel's ops, which run as its next phases.
+struct LockedTurn {
+  std::vector<int> ops;  // positions among the ops of the group, ascending
+  int choice = 0;        // position in PlanLock::choices of one without turns
+};
+
 /// A kernel's cut; of several sets of ops side by side in one launch one cut each.
 struct LockedChoice {
-  std::vector<LockedCut> parts;  // at least one
+  std::vector<LockedCut> parts;  // at least one, unless there are turns
+  /// Of several sets one after the other in one launch, which hold every op of the group once: at
+  /// least two, then there are no parts.
+  std::vector<LockedTurn> turns = {};
 };
 
 struct LockedGroup {

@@ -143,6 +143,7 @@ void ReadUnits(Reader* in, DeviceSpec* spec) {
   spec->scalar_ops_per_s = in->Number("scalar_rate", "op/s");
   spec->overlap = in->Number("overlap", "1");
   spec->launch_s = in->Number("launch", "s");
+  spec->barrier_s = in->Number("barrier", "s");
   spec->task_s = in->Number("task", "s");
   spec->least_task_s = in->Number("least_task", "s");
   spec->costs.contiguous = in->Number("contiguous_element", "addition");
@@ -286,8 +287,8 @@ std::string DeviceSpec::KeyText() const {
   std::string out =
       StrCat(name, " ", kind, " ", backend, " ", arch, " threads=", threads, "/", fixed_units,
              " vector=", vector_bytes, " flops=", flops_per_s, " efficiency=", product_efficiency,
-             " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s,
-             " task=", task_s, "/", least_task_s);
+             " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s, "/",
+             barrier_s, " task=", task_s, "/", least_task_s);
   for (const auto& [type, rates] : other_types) {
     out += StrCat(" ", DTypeName(type), "=", rates.flops_per_s, "/", rates.scalar_ops_per_s);
   }

@@ -74,10 +74,11 @@ struct DeviceSpec {
   double scalar_ops_per_s =
       0;  // one unit, f32: ScalarInfo::cost units per second, elements counted one by one
   std::map<DType, TypeRates> other_types;  // where they are not as f32
-  double overlap = 0;          // part of memory time that hides behind arithmetic, or the other way
-  double launch_s = 0;         // starting one phase of a kernel
-  double task_s = 0;           // handing one task to a unit
-  double least_task_s = 2e-5;  // a shorter task is mostly hand-over
+  double overlap = 0;    // part of memory time that hides behind arithmetic, or the other way
+  double launch_s = 0;   // starting a kernel, with its first phase
+  double barrier_s = 0;  // going on to its next phase: all blocks of one end, then the next begin
+  double task_s = 0;     // handing one task to a unit
+  double least_task_s = 2e-5;         // a shorter task is mostly hand-over
   std::vector<MemoryLevel> levels;    // nearest first
   std::vector<RegisterBlock> blocks;  // best first
   ElementCosts costs;

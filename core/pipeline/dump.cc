@@ -17,9 +17,19 @@ void AppendDumps(const PlannedModel& model, const DumpKinds& wanted, std::vector
   if (!wanted.contains(DumpKind::kSmg)) return;
   for (size_t g = 0; g < model.groups.size(); ++g) {
     if (model.groups[g].empty()) continue;  // packing of a weight: a copy
-    absl::StatusOr<Smg> smg = BuildSmg(model.program, model.groups[g]);
-    std::string text = smg.ok() ? ToString(*smg) : StrCat("# ", Message(smg.status()), "\n");
-    out->push_back({DumpKind::kSmg, StrCat("group ", g), std::move(text)});
+    auto add = [&](std::string name, const std::vector<LoopId>& loops) {
+      absl::StatusOr<Smg> smg = BuildSmg(model.program, loops);
+      std::string text = smg.ok() ? ToString(*smg) : StrCat("# ", Message(smg.status()), "\n");
+      out->push_back({DumpKind::kSmg, std::move(name), std::move(text)});
+    };
+    const std::vector<LoopId>& loops = model.groups[g];
+    const auto& turns = model.choices[static_cast<size_t>(model.choice_of[g])].turns;
+    if (turns.empty()) add(StrCat("group ", g), loops);
+    for (size_t t = 0; t < turns.size(); ++t) {
+      std::vector<LoopId> turn;
+      for (int op : turns[t].ops) turn.push_back(loops[static_cast<size_t>(op)]);
+      add(StrCat("group ", g, ", turn ", t), turn);
+    }
   }
 }
 

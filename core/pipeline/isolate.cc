@@ -43,6 +43,15 @@ absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& 
     for (const PlanGroup& group : plan.groups) {
       if (group.kernel != static_cast<int>(k) || group.nodes.empty()) continue;
       if (first == kNoNode) first = group.nodes[0];
+      if (group.kind == GroupKind::kAllInOne) {
+        // Which of its phases it was is not known. With a node alone there are no such launches,
+        // and the next round tells.
+        if (alone->size() == before) {
+          alone->emplace(group.nodes[0], StrCat("not fused: a launch of several phases, ",
+                                                group.label, ", failed; there are none now"));
+        }
+        continue;
+      }
       if (group.nodes.size() == 1) continue;
       for (int node : group.nodes) {
         alone->emplace(node, StrCat("not fused: a kernel of ", group.label, " failed"));

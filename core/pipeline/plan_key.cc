@@ -18,6 +18,7 @@ std::string PlanKey(const PlanKeyParts& parts) {
       .Add("codegen", parts.codegen_version)
       .Add("abi", parts.abi_version)
       .Add("toolchain", parts.toolchain);
+  if (parts.low_latency) h.Add("low_latency", parts.low_latency);
   if (parts.frontier) h.Add("frontier", parts.frontier);
   if (!parts.lock.empty()) h.Add("lock", parts.lock);
   return h.bytes();

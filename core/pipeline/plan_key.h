@@ -15,6 +15,7 @@ struct PlanKeyParts {
   Numerics numerics = Numerics::kFp32Accumulate;
   bool high_memory_pressure = false;  // pressures enter by their bucket only
   bool high_compute_pressure = false;
+  bool low_latency = false;
   bool frontier = false;  // more of Plan::frontier
   std::string rules;      // KeyText of those that are followed: none op by op
   int planner_version = 0;

@@ -18,6 +18,7 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("memory_pressure", HexDouble(o.hints.memory_pressure));
   h.Add("compute_pressure", HexDouble(o.hints.compute_pressure));
   h.Add("batch_size", o.hints.batch_size);
+  h.Add("low_latency", o.hints.low_latency);
   for (const auto& [name, value] : o.dim_bindings) h.Add("dim", name).Add("value", value);
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
   h.Add("rules", KeyText(o.rules));

@@ -100,6 +100,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   if (options.fusion == FusionMode::kOpByOp || options.lock != nullptr) {
     options.rules.clear();
     options.frontier = false;
+    options.hints.low_latency = false;
   }
   if (options.lock != nullptr || request.dumps.contains(DumpKind::kLock)) {
     work->graph_sha256 = Sha256(canonical.key_text);
@@ -113,6 +114,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                .numerics = options.numerics,
                .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
                .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+               .low_latency = options.hints.low_latency,
                .frontier = options.frontier,
                .rules = KeyText(options.rules),
                .planner_version = kPlannerVersion,

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/plan/loop_sets.h"
 #include "core/plan/tensor_table.h"
 #include "core/smg/structure.h"
 
@@ -15,16 +16,22 @@ namespace {
 class Assembler {
  public:
   Assembler(const Graph& graph, const Program& program, GroupEvaluator* evaluator,
-            const std::vector<std::vector<LoopId>>& groups, PlannedModel* out)
+            const Grouping& grouping, PlannedModel* out)
       : graph_(graph),
         program_(program),
         evaluator_(evaluator),
-        groups_(groups),
+        grouping_(grouping),
         out_(*out),
         tensors_(program, *evaluator, &out->plan) {}
 
   absl::Status Run() {
-    for (const std::vector<LoopId>& loops : groups_) RETURN_IF_ERROR(AddGroup(loops));
+    const std::vector<std::vector<LoopId>>& groups = grouping_.groups;
+    for (size_t g = 0; g < groups.size();) {
+      const size_t end = EndOfLaunch(grouping_.follows, g, groups.size());
+      RETURN_IF_ERROR(AddGroup(Turns(groups.begin() + static_cast<int64_t>(g),
+                                     groups.begin() + static_cast<int64_t>(end))));
+      g = end;
+    }
     AttachViews();
     tensors_.Place();
     Plan& plan = out_.plan;
@@ -90,19 +97,32 @@ class Assembler {
   }
 
   static GroupKind KindOf(const GroupChoice& choice) {
+    if (!choice.turns.empty()) return GroupKind::kAllInOne;
     int anchors = 0;
     for (const LoopOp& op : choice.program.ops) anchors += op.body.reduce ? 1 : 0;
     return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
   }
 
-  static LockedChoice LockedChoiceOf(const GroupChoice& choice) {
-    if (choice.parts.empty() || choice.cut.split.has_value()) return {.parts = {choice.cut}};
-    LockedChoice out;
-    for (const auto& part : choice.parts) out.parts.push_back(part->cut);
-    return out;
+  // The position of a choice in out_.choices; those that it is made of come before it.
+  size_t LockedOf(const GroupChoice& choice) {
+    auto known = choice_of_.find(&choice);
+    if (known != choice_of_.end()) return known->second;
+    LockedChoice locked;
+    for (size_t i = 0; i < choice.turns.size(); ++i) {
+      locked.turns.push_back({choice.turns[i], static_cast<int>(LockedOf(*choice.parts[i]))});
+    }
+    if (choice.parts.empty() || choice.cut.split.has_value()) {
+      locked.parts = {choice.cut};
+    } else if (choice.turns.empty()) {
+      for (const auto& part : choice.parts) locked.parts.push_back(part->cut);
+    }
+    out_.choices.push_back(std::move(locked));
+    structures_.push_back(StructureOf(choice));
+    return choice_of_[&choice] = out_.choices.size() - 1;
   }
 
   static std::string StructureOf(const GroupChoice& choice) {
+    if (!choice.turns.empty()) return "";
     if (choice.parts.empty() || choice.cut.split.has_value()) {
       return StructureHash({&choice.group.smg});
     }
@@ -111,8 +131,9 @@ class Assembler {
     return StructureHash(parts);
   }
 
-  absl::Status AddGroup(const std::vector<LoopId>& loops) {
-    ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->Choose(loops));
+  absl::Status AddGroup(const Turns& turns) {
+    ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseInTurn(turns));
+    const std::vector<LoopId> loops = UnionOf(turns);
     const GroupChoice& choice = *found;
     bool prepare = evaluator_->AreConstant(loops);
     std::vector<int> tensors;
@@ -120,15 +141,8 @@ class Assembler {
     for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
       const LoweredParam& param = choice.lowered.params[p];
       ValueId value = values[static_cast<size_t>(param.value)];
-      if (!param.packed) {
-        tensors.push_back(tensors_.Of(value));
-      } else if (choice.parts.empty()) {
-        tensors.push_back(PackedTensor(choice, p, value));
-      } else {
-        const auto& [part, q] = choice.source[p];
-        const GroupChoice& of = *choice.parts[static_cast<size_t>(part)];
-        tensors.push_back(PackedTensor(of, static_cast<size_t>(q), value));
-      }
+      auto [of, q] = choice.OriginOf(p);
+      tensors.push_back(param.packed ? PackedTensor(*of, q, value) : tensors_.Of(value));
     }
     int& kernel = kernel_of_choice_.try_emplace({&choice, -1}, -1).first->second;
     if (kernel < 0) {
@@ -146,15 +160,11 @@ class Assembler {
     for (LoopId l : loops) nodes.insert(program_.op(l).origin);
     nodes.erase(kNoNode);  // copies an input or a constant to an output
     group.nodes.assign(nodes.begin(), nodes.end());
-    auto [seen, fresh] = choice_of_.try_emplace(&choice, out_.choices.size());
-    if (fresh) {
-      out_.choices.push_back(LockedChoiceOf(choice));
-      structures_.push_back(StructureOf(choice));
-    }
-    group.structure = structures_[seen->second];
+    const size_t locked = LockedOf(choice);
+    group.structure = structures_[locked];
     out_.plan.groups.push_back(std::move(group));
     out_.groups.push_back(loops);
-    out_.choice_of.push_back(static_cast<int>(seen->second));
+    out_.choice_of.push_back(static_cast<int>(locked));
     (prepare ? out_.plan.prepare : out_.plan.launches)
         .push_back({.group = static_cast<int>(out_.plan.groups.size()) - 1,
                     .kernel = kernel,
@@ -198,7 +208,7 @@ class Assembler {
   const Graph& graph_;
   const Program& program_;
   GroupEvaluator* evaluator_;
-  const std::vector<std::vector<LoopId>>& groups_;
+  const Grouping& grouping_;
   PlannedModel& out_;
   TensorTable tensors_;
   std::map<std::string, int> kernel_of_;
@@ -212,9 +222,9 @@ class Assembler {
 
 }  // namespace
 
-absl::Status Assemble(const Graph& graph, const std::vector<std::vector<LoopId>>& groups,
-                      GroupEvaluator* evaluator, PlannedModel* model) {
-  return Assembler(graph, model->program, evaluator, groups, model).Run();
+absl::Status Assemble(const Graph& graph, const Grouping& grouping, GroupEvaluator* evaluator,
+                      PlannedModel* model) {
+  return Assembler(graph, model->program, evaluator, grouping, model).Run();
 }
 
 }  // namespace fusion

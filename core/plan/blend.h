@@ -11,6 +11,7 @@ namespace fusion {
 struct WeighedGroups {
   std::vector<std::vector<LoopId>> groups;
   PlanPoint point;
+  std::vector<bool> follows = {};  // as Grouping::follows
 };
 
 /// Plans between two: puts the groups of `other` in the place of those of `base`, as few ops at a

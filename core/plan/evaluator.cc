@@ -22,6 +22,12 @@ constexpr size_t kMostParts = 16;
 
 }  // namespace
 
+std::pair<const GroupChoice*, size_t> GroupChoice::OriginOf(size_t p) const {
+  if (parts.empty()) return {this, p};
+  const auto& [part, param] = source[p];
+  return parts[static_cast<size_t>(part)]->OriginOf(static_cast<size_t>(param));
+}
+
 GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
                                const PlanOptions& options, const CancelToken* cancel)
     : program_(program), device_(device), options_(options), cancel_(cancel) {
@@ -288,25 +294,28 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
   return Join(loops, parts, std::move(made), whole);
 }
 
+GroupEvaluator::Joining GroupEvaluator::NameParams(const Turns& parts, const Choices& made) {
+  Joining joining;
+  int packed = -1;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    joining.values.push_back(Values(parts[i]));
+    joining.names.emplace_back();
+    for (const LoweredParam& param : made[i]->lowered.params) {
+      // Packed forms of one value may differ.
+      joining.names.back().push_back(
+          param.packed ? packed-- : joining.values.back()[static_cast<size_t>(param.value)]);
+    }
+    joining.schedules.push_back(&made[i]->lowered.schedule);
+  }
+  return joining;
+}
+
 GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
                                            const std::vector<std::vector<LoopId>>& parts,
                                            Choices made, bool whole) {
   Known known;
-  std::vector<const Schedule*> schedules;
-  std::vector<std::vector<int>> names;
-  std::vector<std::vector<ValueId>> values;
-  int packed = -1;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    values.push_back(Values(parts[i]));
-    names.emplace_back();
-    for (const LoweredParam& param : made[i]->lowered.params) {
-      // Packed forms of one value may differ.
-      names.back().push_back(param.packed ? packed--
-                                          : values.back()[static_cast<size_t>(param.value)]);
-    }
-    schedules.push_back(&made[i]->lowered.schedule);
-  }
-  auto joined = PutSideBySide(schedules, names);
+  Joining joining = NameParams(parts, made);
+  auto joined = PutSideBySide(joining.schedules, joining.names);
   if (!joined.ok()) {
     known.verdict.refusal = RefusalFrom(Message(joined.status()));
     return known;
@@ -318,7 +327,7 @@ GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
   if (!whole) return known;
   choice->source = std::move(joined->source);
   choice->lowered.schedule = std::move(joined->schedule);
-  Complete(loops, values, choice.get());
+  Complete(loops, joining.values, choice.get());
   known.choice = std::move(choice);
   return known;
 }
@@ -405,10 +414,10 @@ void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
   for (const auto& [i, p] : choice->source) {
     const GroupChoice& part = *choice->parts[static_cast<size_t>(i)];
     LoweredParam param = part.lowered.params[static_cast<size_t>(p)];
-    const TensorView& view = part.group.view(param.value);
-    param.value =
-        local.at(values_of_parts[static_cast<size_t>(i)][static_cast<size_t>(param.value)]);
+    const ValueId of_part = param.value;
+    param.value = local.at(values_of_parts[static_cast<size_t>(i)][static_cast<size_t>(of_part)]);
     if (param.packed) {
+      const TensorView& view = part.group.view(of_part);
       // In elements from the start: parts may see the value under other dims.
       IndexExpr flat(0);
       for (size_t d = 0; d < param.source.size(); ++d) {

@@ -41,11 +41,22 @@ struct GroupChoice {
   Estimate estimate;
   /// What runs side by side in one launch (horizontal fusion): sets of the ops that do not read
   /// from each other; `group` then has outputs and views alone. If cut.split is set: the two phases
-  /// of a split reduction. Empty: all of it is one part.
+  /// of a split reduction. If `turns` is set: what runs one after the other. Empty: all of it is
+  /// one part.
   std::vector<std::shared_ptr<const GroupChoice>> parts;
+  /// With parts that run in turn, as phases of one launch ("all-in-one"): the ops of each, as
+  /// positions in the program.
+  std::vector<std::vector<int>> turns;
   /// With parts: where each param comes from, a part and its param.
   std::vector<std::pair<int, BufferId>> source;
+
+  /// The choice whose lowering made param `p`, this one or what it is joined from, and the param
+  /// there.
+  std::pair<const GroupChoice*, size_t> OriginOf(size_t p) const;
 };
+
+/// Sets of loop ops that run one after the other, each of them ascending.
+using Turns = std::vector<std::vector<LoopId>>;
 
 struct HashOfKey {
   size_t operator()(const std::vector<int>& key) const {
@@ -71,6 +82,12 @@ class GroupEvaluator {
   absl::StatusOr<const GroupVerdict*> Evaluate(const std::vector<LoopId>& loops);
   /// The schedule that Evaluate(loops) found; it must have found one. Otherwise the same.
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
+  /// As Evaluate and Choose, for sets that run one after the other as phases of one launch, each of
+  /// them as its own Choose says: one kernel, with barriers. Each has a schedule and reads from
+  /// those before it only. One set alone is that set.
+  absl::StatusOr<const GroupVerdict*> EvaluateInTurn(const Turns& turns);
+  absl::StatusOr<const GroupChoice*> ChooseInTurn(const Turns& turns);
+
   /// For each value of Choose(loops).program the value of the whole program it stands for.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
 
@@ -132,9 +149,19 @@ class GroupEvaluator {
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
                                          const std::vector<std::vector<LoopId>>& parts, bool whole);
   using Choices = std::vector<std::shared_ptr<const GroupChoice>>;
+  /// What joining schedules takes: of every part its schedule, names of its params, and for each
+  /// value of its program that of the whole one.
+  struct Joining {
+    std::vector<const Schedule*> schedules;
+    std::vector<std::vector<int>> names;
+    std::vector<std::vector<ValueId>> values;
+  };
+  Joining NameParams(const std::vector<std::vector<LoopId>>& parts, const Choices& made);
   /// `made[i]`, the choice of part i, side by side.
   Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
              Choices made, bool whole);
+  absl::StatusOr<const Known*> FindInTurn(const Turns& turns);
+  absl::StatusOr<Known> JoinInTurn(const std::vector<LoopId>& loops, const Turns& turns);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
                                                                 const LockedCut& cut);
   absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;
@@ -162,6 +189,8 @@ class GroupEvaluator {
   int sets_ = 0;
   std::vector<int> number_;  // of Key, by value; -1 but while it runs
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
+  // By the key of all ops, and the turn of each.
+  std::unordered_map<std::vector<int>, Known, HashOfKey> in_turn_;
   int64_t scheduled_ops_ = 0;
   size_t kept_ops_ = 0;         // of the choices kept
   GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted

@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/plan/all_in_one.h"
 #include "core/plan/blend.h"
 
 namespace fusion {
@@ -33,6 +34,10 @@ std::string ReasonText(const Hints& hints) {
                     : compute         ? "compute pressure is high"
                                       : "no pressure is high";
   return StrCat(what, ": ", why,
+                hints.low_latency && memory
+                    ? "; launches are not joined, although latency is wanted"
+                : hints.low_latency ? "; latency is wanted, so launches may be joined"
+                                    : "",
                 compute ? StrCat("; nothing is recomputed, and groups are more than ",
                                  kPressureSpeedup, " times as fast as their nodes")
                         : "");
@@ -57,11 +62,19 @@ class Chooser {
     RETURN_IF_ERROR(Add(kGreedyPoint, std::move(grown)));
     RETURN_IF_ERROR(Add(kOpByOpPoint, start_));
     if (pressed) RETURN_IF_ERROR(AddLeastMemory(fast));
-    const size_t chosen = Choose(pressed);
+    size_t chosen = Choose(pressed);
     const size_t eligible = found_.size();
     if (options_.frontier) {
       if (!pressed) RETURN_IF_ERROR(AddLeastMemory(fast));
       RETURN_IF_ERROR(AddQuickCompile());
+    }
+    const bool wanted = options_.hints.low_latency && !pressed;
+    if (wanted || (options_.frontier && !pressed)) {
+      RETURN_IF_ERROR(AddAllInOne(chosen));
+      // The two differ in launches alone: no error of the model hides the smallest gain.
+      if (wanted && found_.back().point.latency_us < found_[chosen].point.latency_us) {
+        chosen = found_.size() - 1;
+      }
     }
     PlanPoint& point = found_[chosen].point;
     point.chosen = true;
@@ -69,10 +82,11 @@ class Chooser {
     ChosenPlan out;
     for (size_t i = 0; i < found_.size(); ++i) {
       // Whoever asks for more points gets the same plan, even where one of them were better.
-      if (i >= eligible && AsGood(found_[i].point, point)) continue;
+      if (i >= eligible && i != chosen && AsGood(found_[i].point, point)) continue;
       out.frontier.push_back(found_[i].point);
     }
-    out.grouping = {std::move(found_[chosen].groups), std::move(considered_[chosen])};
+    out.grouping = {std::move(found_[chosen].groups), std::move(considered_[chosen]),
+                    std::move(found_[chosen].follows)};
     out.frontier = NonDominated(std::move(out.frontier));
     return out;
   }
@@ -165,6 +179,17 @@ class Chooser {
     return absl::OkStatus();
   }
 
+  // Whole layers as one launch each.
+  absl::Status AddAllInOne(size_t from) {
+    ASSIGN_OR_RETURN(Grouping joined,
+                     JoinInTurn({found_[from].groups, considered_[from]}, alone_, evaluator_));
+    ASSIGN_OR_RETURN(PlanPoint point, weigher_.Weigh(joined.groups, joined.follows));
+    point.name = kAllInOnePoint;
+    found_.push_back({std::move(joined.groups), std::move(point), std::move(joined.follows)});
+    considered_.push_back(std::move(joined.considered));
+    return absl::OkStatus();
+  }
+
   // Position of the point that `better` prefers to all others.
   template <typename Better>
   size_t LeastOf(const Better& better) const {
@@ -214,7 +239,8 @@ absl::StatusOr<ChosenPlan> ChoosePlan(const Grouping& start, const PlanOptions& 
 
 absl::StatusOr<ChosenPlan> TakePlan(Grouping grouping, const char* name, std::string reason,
                                     GroupEvaluator* evaluator) {
-  ASSIGN_OR_RETURN(PlanPoint point, PlanWeigher(evaluator).Weigh(grouping.groups));
+  ASSIGN_OR_RETURN(PlanPoint point,
+                   PlanWeigher(evaluator).Weigh(grouping.groups, grouping.follows));
   point.name = name;
   point.chosen = true;
   point.reason = std::move(reason);

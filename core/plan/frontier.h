@@ -16,6 +16,7 @@ inline constexpr char kGreedyPoint[] = "greedy";             // GrowGroups
 inline constexpr char kOpByOpPoint[] = "op-by-op";           // a kernel a node
 inline constexpr char kLeastMemoryPoint[] = "least-memory";  // SearchGroups for memory, blended
 inline constexpr char kQuickCompilePoint[] = "quick-compile";
+inline constexpr char kAllInOnePoint[] = "all-in-one";  // JoinInTurn of the one that was chosen
 inline constexpr char kLockPoint[] = "lock";
 
 /// Peaks this part above the least are as good as it: of these plans the fastest is chosen.
@@ -32,8 +33,10 @@ struct ChosenPlan {
 /// are weighed whose groups are kPressureSpeedup times as fast as their nodes. The plans are
 /// `start` (one kernel a node, or what FollowRules made of that), GrowGroups and SearchGroups from
 /// there; with high memory pressure or PlanOptions::frontier the one of least memory; with the
-/// latter also the one that compiles soonest. Nodes in `alone` stay as they are in `start`.
-/// Deterministic; fails only as the evaluator's cancel token says.
+/// latter also the one that compiles soonest. With Hints::low_latency, and without high memory
+/// pressure, the launches of the plan chosen so far are joined to whole layers, and that is taken
+/// if it is faster; PlanOptions::frontier only weighs it. Nodes in `alone` stay as they are in
+/// `start`. Deterministic; fails only as the evaluator's cancel token says.
 absl::StatusOr<ChosenPlan> ChoosePlan(const Grouping& start, const PlanOptions& options,
                                       const std::map<NodeId, std::string>& alone,
                                       GroupEvaluator* evaluator);

@@ -108,6 +108,12 @@ std::string TooWide(const Program& program, const std::vector<LoopId>& loops) {
   return StrCat(operands, " inputs; one kernel reads at most ", kMostOperands);
 }
 
+size_t EndOfLaunch(const std::vector<bool>& follows, size_t begin, size_t groups) {
+  size_t end = begin + 1;
+  while (end < groups && end < follows.size() && follows[end]) ++end;
+  return end;
+}
+
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator) {
   const Program& program = evaluator->program();
   std::map<NodeId, std::vector<LoopId>> by_node;

@@ -9,11 +9,17 @@
 
 namespace fusion {
 
-/// One set of loop ops that becomes a kernel.
+/// Sets of loop ops that become kernels.
 struct Grouping {
   std::vector<std::vector<LoopId>> groups;  // in an order that respects data flow
   std::vector<Considered> considered;       // on the way here, in order
+  /// By group: it runs as the next phases of the launch that the group before it is of. Empty: each
+  /// is a launch of its own.
+  std::vector<bool> follows = {};
 };
+
+/// Groups [begin, EndOfLaunch(follows, begin, groups)) are one launch; `follows` as in Grouping.
+size_t EndOfLaunch(const std::vector<bool>& follows, size_t begin, size_t groups);
 
 /// Loop ops of one kernel: beyond it a kernel gains nothing that two lack, and takes ever longer to
 /// plan and to compile. The largest of a transformer layer have some 30.

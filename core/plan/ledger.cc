@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/plan/all_in_one.h"
 #include "core/plan/flips.h"
 #include "core/plan/group_edges.h"
 #include "core/plan/grouping.h"
@@ -19,29 +20,14 @@ constexpr size_t kMostBetween = 8;
 
 using Loops = std::vector<LoopId>;
 
-Estimate Sum(const Estimate& a, const Estimate& b) {
-  return {.time_us = a.time_us + b.time_us,
-          .compute_us = a.compute_us + b.compute_us,
-          .product_us = a.product_us + b.product_us,
-          .memory_us = a.memory_us + b.memory_us,
-          .off_chip_us = a.off_chip_us + b.off_chip_us,
-          .stall_us = a.stall_us + b.stall_us,
-          .launch_us = a.launch_us + b.launch_us,
-          .tiling_loss_us = a.tiling_loss_us + b.tiling_loss_us,
-          .flops = a.flops + b.flops,
-          .activation_bytes = a.activation_bytes + b.activation_bytes,
-          .recompute_bytes = a.recompute_bytes + b.recompute_bytes,
-          .weight_bytes = a.weight_bytes + b.weight_bytes,
-          .on_chip_bytes = std::max(a.on_chip_bytes, b.on_chip_bytes),
-          .tasks = a.tasks + b.tasks,
-          .waves = a.waves + b.waves};
-}
-
 // Of what was taken: a rule, or memory pressure, may want what loses.
 std::string GainText(double benefit_us) {
   return benefit_us < 0 ? StrCat("loses ", MicrosecondsText(-benefit_us))
                         : StrCat("gains ", MicrosecondsText(benefit_us));
 }
+
+// Of what differs in launches alone: to the nanosecond.
+std::string LaunchText(double us) { return StrCat(std::round(us * 1000) / 1000, " us"); }
 
 // What memory pressure weighs.
 std::string KeptText(int64_t saved_bytes) {
@@ -67,6 +53,9 @@ class Ledger {
         program_(evaluator->program()),
         groups_(model->groups),
         plan_(model->plan) {
+    for (int choice : model->choice_of) {
+      turns_.push_back(choice < 0 ? 0 : model->choices[Index(choice)].turns.size());
+    }
     for (size_t i = 0; i < considered.size(); ++i) {
       if (!considered[i].refusal.empty()) continue;
       for (const Loops* side : {&considered[i].first, &considered[i].second}) {
@@ -86,7 +75,9 @@ class Ledger {
     std::vector<std::vector<int>> between = order.Between(kMostBetween);
     for (size_t e = 0; e < order.edges().size(); ++e) {
       auto [writer, reader] = order.edges()[e];
-      RETURN_IF_ERROR(AddPair(writer, reader, std::move(between[e])));
+      const bool in_turn = turns_[Index(writer)] > 0 || turns_[Index(reader)] > 0;
+      RETURN_IF_ERROR(in_turn ? AddPairInTurn(writer, reader, std::move(between[e]))
+                              : AddPair(writer, reader, std::move(between[e])));
     }
     return AddViews(graph, order.edges());
   }
@@ -206,6 +197,10 @@ class Ledger {
     entry->first = apart;
     entry->together = whole;
     entry->benefit_us = apart.time_us - whole.time_us;
+    if (turns_[g] > 0) {
+      SayInTurn(g, entry);
+      return absl::OkStatus();
+    }
     if (parts.size() < 2) {
       entry->reason = StrCat("one node, ", MicrosecondsText(whole.time_us),
                              ": none of its neighbours joins it, as the pairs say",
@@ -230,7 +225,63 @@ class Ledger {
     return absl::OkStatus();
   }
 
+  // Why kernels are phases of one launch.
+  void SayInTurn(size_t g, PlanDecision* entry) const {
+    const DeviceSpec& device = evaluator_.device();
+    const PlanGroup& group = plan_.groups[g];
+    entry->reason =
+        StrCat("all-in-one: ", turns_[g], " kernels as ", plan_.kernels[Index(group.kernel)].phases,
+               " phases of one launch, which gains ", LaunchText(SavedByTurns(turns_[g], device)),
+               " over a launch each; ", GainText(entry->benefit_us), " of ",
+               MicrosecondsText(entry->first->time_us), " with one kernel a node");
+    const double barrier_us = device.barrier_s * 1e6;
+    entry->flips = {
+        {"launch-us", barrier_us,
+         StrCat("several launches if one cost no more than a barrier, ", LaunchText(barrier_us),
+                " (it costs ", LaunchText(device.launch_s * 1e6), ")")}};
+    if (options_.lock != nullptr) {
+      entry->flips = {{"lock-turns", 0, "several launches if the lock had them in several groups"}};
+    }
+  }
+
   // ---- pairs ----
+
+  // Why something is not in the same launch as what runs in turn.
+  absl::Status AddPairInTurn(int writer, int reader, std::vector<int> between) {
+    const Loops& first = groups_[Index(writer)];
+    const Loops& second = groups_[Index(reader)];
+    const int phases = PhasesOf(writer) + PhasesOf(reader);
+    Refusal refusal = BeforeLaunches(first, second);
+    if (refusal.empty() && !between.empty()) refusal = Cyclic(between.size());
+    const double saved_us = SavedByTurns(2, evaluator_.device());
+    if (refusal.empty() && options_.lock != nullptr) {
+      refusal = Refuse(RefusalCode::kLocked, "one launch would save ", LaunchText(saved_us),
+                       "; the lock keeps them apart");
+    } else if (refusal.empty()) {
+      refusal = Refuse(RefusalCode::kPhases, "one launch of ", phases, " phases would save ",
+                       LaunchText(saved_us), "; a launch is one layer, of at most ",
+                       kMostTurnPhases, " phases and ", kMostTurnCompileSeconds,
+                       " s of compiling, and reads nothing under a shape of other factors that it "
+                       "writes");
+    }
+    PlanDecision* entry = Entry(DecisionSubject::kPair,
+                                KeyOf(DecisionSubject::kPair, first, second, refusal.ToString()));
+    entry->places.push_back(
+        {.first_group = writer, .second_group = reader, .between = std::move(between)});
+    if (entry->places.size() > 1) return absl::OkStatus();
+    SetRefusal(refusal, entry);
+    entry->first = plan_.groups[Index(writer)].estimate;
+    entry->second = plan_.groups[Index(reader)].estimate;
+    if (refusal.code == RefusalCode::kPhases) {
+      entry->flips = {
+          {"phases", static_cast<double>(phases),
+           StrCat("one launch if it might have ", phases, " phases, whatever layers they are of")}};
+      return absl::OkStatus();
+    }
+    return flips_.SetKnown(first, second, refusal, entry);
+  }
+
+  int PhasesOf(int g) const { return plan_.kernels[Index(plan_.groups[Index(g)].kernel)].phases; }
 
   absl::Status AddPair(int writer, int reader, std::vector<int> between) {
     const Loops& first = groups_[Index(writer)];
@@ -254,6 +305,24 @@ class Ledger {
 
   // What stands against joining two groups whatever their schedule.
   Refusal BeforeSchedules(const Loops& first, const Loops& second, size_t between) const {
+    Refusal refusal = BeforeLaunches(first, second);
+    if (!refusal.empty()) return refusal;
+    if (first.size() + second.size() > kMostOps) {
+      return Refuse(RefusalCode::kLarge, first.size() + second.size(),
+                    " loop ops; one kernel has at most ", kMostOps);
+    }
+    std::string wide = TooWide(program_, Union(first, second));
+    if (!wide.empty()) return Refuse(RefusalCode::kWide, wide);
+    return between > 0 ? Cyclic(between) : Refusal();
+  }
+
+  static Refusal Cyclic(size_t between) {
+    return Refuse(RefusalCode::kCyclic, between == kMostBetween ? "at least " : "", between,
+                  between == 1 ? " group lies" : " groups lie", " between the two");
+  }
+
+  // What stands against having two groups in one launch.
+  Refusal BeforeLaunches(const Loops& first, const Loops& second) const {
     if (options_.fusion == FusionMode::kOpByOp) {
       return Refuse(RefusalCode::kOpByOp, "the request asked for one kernel a node");
     }
@@ -266,16 +335,6 @@ class Ledger {
         if (failed == alone_.end()) continue;
         return Refuse(RefusalCode::kAlone, "a kernel of a node failed: ", failed->second);
       }
-    }
-    if (first.size() + second.size() > kMostOps) {
-      return Refuse(RefusalCode::kLarge, first.size() + second.size(),
-                    " loop ops; one kernel has at most ", kMostOps);
-    }
-    std::string wide = TooWide(program_, Union(first, second));
-    if (!wide.empty()) return Refuse(RefusalCode::kWide, wide);
-    if (between > 0) {
-      return Refuse(RefusalCode::kCyclic, between == kMostBetween ? "at least " : "", between,
-                    between == 1 ? " group lies" : " groups lie", " between the two");
     }
     return {};
   }
@@ -357,7 +416,9 @@ class Ledger {
     entry->places.push_back({.first_group = first, .second_group = second});
     if (entry->places.size() > 1) return absl::OkStatus();
     SetRefusal(refusal, entry);
-    return SetTerms(a, b, nullptr, entry);
+    entry->first = plan_.groups[Index(first)].estimate;
+    entry->second = plan_.groups[Index(second)].estimate;
+    return absl::OkStatus();
   }
 
   // ---- candidates ----
@@ -376,7 +437,9 @@ class Ledger {
     SetRefusal(c.refusal, entry);
     const GroupVerdict* together = nullptr;
     bool possible = c.refusal.code != RefusalCode::kLarge && c.refusal.code != RefusalCode::kWide &&
-                    c.refusal.code != RefusalCode::kAlone && c.refusal.code != RefusalCode::kCyclic;
+                    c.refusal.code != RefusalCode::kAlone &&
+                    c.refusal.code != RefusalCode::kCyclic &&
+                    c.refusal.code != RefusalCode::kPipeline;
     if (possible) {
       ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(c.first, c.second)));
     }
@@ -451,6 +514,7 @@ class Ledger {
   const Program& program_;
   const std::vector<Loops>& groups_;
   Plan& plan_;
+  std::vector<size_t> turns_;             // by group: kernels that run in turn in it; 0: one
   std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
   std::unordered_map<EntryKey, size_t, HashOfKey> entry_of_;
   std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it

@@ -9,6 +9,9 @@ namespace fusion {
 /// Both, ascending. They share no op.
 std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b);
 
+/// All of them, ascending. No two share an op.
+std::vector<LoopId> UnionOf(const std::vector<std::vector<LoopId>>& sets);
+
 /// Canonical positions of the nodes that loop ops come from, ascending, each once.
 std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops);
 

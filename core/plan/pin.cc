@@ -1,9 +1,11 @@
 #include "core/plan/pin.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/plan/group_graph.h"
 #include "core/plan/grouping.h"
+#include "core/plan/loop_sets.h"
 #include "core/plan/planner.h"
 #include "core/schedule/legal_choice.h"
 
@@ -44,21 +46,86 @@ absl::Status CheckCover(const PlanLock& lock, const Program& program) {
   return absl::OkStatus();
 }
 
-// Checks that every group runs behind those it reads from; then none of them lies between the ops
-// of another.
-absl::Status CheckOrder(const PlanLock& lock, const Program& program) {
-  OpLinks links(program);
-  std::vector<size_t> group_of(program.ops.size(), 0);
-  for (size_t g = 0; g < lock.groups.size(); ++g) {
-    for (int l : lock.groups[g].ops) group_of[static_cast<size_t>(l)] = g;
+// Ops that are cut as one: a group, or a turn of one.
+struct Unit {
+  size_t group = 0;
+  int turn = -1;  // -1: the whole group
+  std::vector<LoopId> ops;
+  int choice = 0;
+
+  std::string Name() const {
+    return turn < 0 ? StrCat("lock.groups[", group, "]")
+                    : StrCat("lock.groups[", group, "].choice.turns[", turn, "]");
   }
+};
+
+absl::Status CheckChoiceIndex(int choice, const PlanLock& lock) {
+  if (choice >= 0 && static_cast<size_t>(choice) < lock.choices.size()) return absl::OkStatus();
+  return InvalidArgument("choice: ", choice, "; the lock has ", lock.choices.size());
+}
+
+// The turns of a group; they hold its ops once.
+absl::Status AddTurns(const PlanLock& lock, size_t g, std::vector<Unit>* units) {
+  const LockedGroup& group = lock.groups[g];
+  std::vector<bool> seen(group.ops.size(), false);
+  const std::vector<LockedTurn>& turns = lock.choices[static_cast<size_t>(group.choice)].turns;
+  for (size_t t = 0; t < turns.size(); ++t) {
+    Unit unit{.group = g, .turn = static_cast<int>(t), .ops = {}, .choice = turns[t].choice};
+    for (int op : turns[t].ops) {
+      auto field = [&] { return StrCat("choice.turns[", t, "].ops: ", op); };
+      if (op < 0 || static_cast<size_t>(op) >= group.ops.size()) {
+        return InvalidArgument(field(), "; the group has ", group.ops.size(), " ops");
+      }
+      auto at = static_cast<size_t>(op);
+      if (seen[at]) return InvalidArgument(field(), " is in two turns, or twice in one");
+      seen[at] = true;
+      unit.ops.push_back(group.ops[at]);
+    }
+    std::sort(unit.ops.begin(), unit.ops.end());
+    absl::Status status = CheckChoiceIndex(unit.choice, lock);
+    if (status.ok() && !lock.choices[static_cast<size_t>(unit.choice)].turns.empty()) {
+      status = InvalidArgument("choice: ", unit.choice, " has turns itself");
+    }
+    if (!status.ok()) return Annotate(status, StrCat("choice.turns[", t, "]"));
+    units->push_back(std::move(unit));
+  }
+  auto missing = std::find(seen.begin(), seen.end(), false);
+  if (missing == seen.end()) return absl::OkStatus();
+  return InvalidArgument("choice.turns: op ", missing - seen.begin(), " of the group is in none");
+}
+
+absl::StatusOr<std::vector<Unit>> UnitsOf(const PlanLock& lock) {
+  std::vector<Unit> units;
   for (size_t g = 0; g < lock.groups.size(); ++g) {
-    for (int l : lock.groups[g].ops) {
+    const LockedGroup& group = lock.groups[g];
+    absl::Status status = CheckChoiceIndex(group.choice, lock);
+    if (status.ok() && lock.choices[static_cast<size_t>(group.choice)].turns.empty()) {
+      units.push_back({.group = g, .ops = group.ops, .choice = group.choice});
+    } else if (status.ok()) {
+      status = AddTurns(lock, g, &units);
+    }
+    if (!status.ok()) return Annotate(status, StrCat("lock.groups[", g, "]"));
+  }
+  return units;
+}
+
+// Checks that every unit runs behind those it reads from; then none of them lies between the ops
+// of another.
+absl::Status CheckOrder(const std::vector<Unit>& units, const Program& program) {
+  OpLinks links(program);
+  std::vector<size_t> unit_of(program.ops.size(), 0);
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (LoopId l : units[u].ops) unit_of[static_cast<size_t>(l)] = u;
+  }
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (LoopId l : units[u].ops) {
       for (LoopId writer : links.WritersOf(l)) {
-        size_t from = group_of[static_cast<size_t>(writer)];
-        if (from <= g) continue;
-        return InvalidArgument("lock.groups[", g, "]: op ", l, " reads from op ", writer,
-                               " of group ", from, ", which runs behind it");
+        const Unit& from = units[unit_of[static_cast<size_t>(writer)]];
+        if (unit_of[static_cast<size_t>(writer)] <= u) continue;
+        return InvalidArgument(units[u].Name(), ": op ", l, " reads from op ", writer, " of ",
+                               from.group == units[u].group ? StrCat("turn ", from.turn)
+                                                            : StrCat("group ", from.group),
+                               ", which runs behind it");
       }
     }
   }
@@ -77,8 +144,8 @@ absl::Status CheckConstants(const std::vector<LoopId>& loops, const GroupEvaluat
   return absl::OkStatus();
 }
 
-absl::Status PinGroup(const LockedGroup& group, const PlanLock& lock, GroupEvaluator* evaluator) {
-  const std::vector<LoopId>& loops = group.ops;
+absl::Status PinUnit(const Unit& unit, const PlanLock& lock, GroupEvaluator* evaluator) {
+  const std::vector<LoopId>& loops = unit.ops;
   if (loops.empty()) return InvalidArgument("no ops");
   if (loops.size() > kMostOps) {
     return InvalidArgument(loops.size(), " ops; one kernel has at most ", kMostOps);
@@ -86,10 +153,32 @@ absl::Status PinGroup(const LockedGroup& group, const PlanLock& lock, GroupEvalu
   std::string wide = TooWide(evaluator->program(), loops);
   if (loops.size() > 1 && !wide.empty()) return InvalidArgument(wide);
   RETURN_IF_ERROR(CheckConstants(loops, *evaluator));
-  if (group.choice < 0 || static_cast<size_t>(group.choice) >= lock.choices.size()) {
-    return InvalidArgument("choice: ", group.choice, "; the lock has ", lock.choices.size());
+  return evaluator->Pin(loops, lock.choices[static_cast<size_t>(unit.choice)]);
+}
+
+// Checks that the turns of each launch, which are pinned, are one.
+absl::Status CheckLaunches(const std::vector<Unit>& units, const Grouping& grouping,
+                           GroupEvaluator* evaluator) {
+  for (size_t u = 0; u < units.size();) {
+    const size_t end = EndOfLaunch(grouping.follows, u, units.size());
+    if (end > u + 1) {
+      Turns turns;
+      for (size_t i = u; i < end; ++i) {
+        turns.push_back(units[i].ops);
+        if (!evaluator->AreConstant(turns.back())) continue;
+        return InvalidArgument(units[i].Name(), ": computed from weights alone, once");
+      }
+      std::string wide = TooWide(evaluator->program(), UnionOf(turns));
+      if (!wide.empty()) return InvalidArgument("lock.groups[", units[u].group, "]: ", wide);
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator->EvaluateInTurn(turns));
+      if (!verdict->refusal.empty()) {
+        return InvalidArgument("lock.groups[", units[u].group,
+                               "].choice.turns: ", verdict->refusal.ToString());
+      }
+    }
+    u = end;
   }
-  return evaluator->Pin(loops, lock.choices[static_cast<size_t>(group.choice)]);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -155,27 +244,29 @@ absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group
   return choice;
 }
 
-absl::StatusOr<std::vector<std::vector<LoopId>>> PinGroups(const PlanLock& lock,
-                                                           GroupEvaluator* evaluator) {
+absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluator) {
   RETURN_IF_ERROR(CheckCover(lock, evaluator->program()));
-  RETURN_IF_ERROR(CheckOrder(lock, evaluator->program()));
-  std::vector<std::vector<LoopId>> groups;
-  std::map<std::vector<int>, size_t> first_with;  // by key: a group that looks the same
-  for (size_t g = 0; g < lock.groups.size(); ++g) {
-    const LockedGroup& group = lock.groups[g];
-    auto [first, fresh] = first_with.emplace(evaluator->Key(group.ops), g);
-    if (!fresh && lock.groups[first->second].choice != group.choice) {
-      return InvalidArgument("lock.groups[", g, "].choice: ", group.choice, "; group ",
-                             first->second, " is equal and has ",
-                             lock.groups[first->second].choice);
+  ASSIGN_OR_RETURN(std::vector<Unit> units, UnitsOf(lock));
+  RETURN_IF_ERROR(CheckOrder(units, evaluator->program()));
+  Grouping grouping;
+  std::map<std::vector<int>, size_t> first_with;  // by key: a unit that looks the same
+  for (size_t u = 0; u < units.size(); ++u) {
+    const Unit& unit = units[u];
+    auto [first, fresh] = first_with.emplace(evaluator->Key(unit.ops), u);
+    const Unit& equal = units[first->second];
+    if (!fresh && equal.choice != unit.choice) {
+      return InvalidArgument(unit.Name(), ".choice: ", unit.choice, "; group ", equal.group,
+                             " is equal and has ", equal.choice);
     }
     if (fresh) {
-      absl::Status pinned = PinGroup(group, lock, evaluator);
-      if (!pinned.ok()) return Annotate(pinned, StrCat("lock.groups[", g, "]"));
+      absl::Status pinned = PinUnit(unit, lock, evaluator);
+      if (!pinned.ok()) return Annotate(pinned, unit.Name());
     }
-    groups.push_back(group.ops);
+    grouping.groups.push_back(unit.ops);
+    grouping.follows.push_back(unit.turn > 0);
   }
-  return groups;
+  RETURN_IF_ERROR(CheckLaunches(units, grouping, evaluator));
+  return grouping;
 }
 
 }  // namespace fusion

@@ -4,6 +4,7 @@
 
 #include "core/bundle/plan_lock.h"
 #include "core/plan/evaluator.h"
+#include "core/plan/grouping.h"
 #include "core/schedule/lower.h"
 
 namespace fusion {
@@ -20,11 +21,10 @@ LockedCut CutOf(const FusionGroup& group, const Choice& choice);
 absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
                                   const DeviceSpec& device, bool bitwise);
 
-/// The groups of `lock`, which nobody vouches for, in its order; `evaluator` then has the choices
-/// of the lock for them. InvalidArgument, naming the field ("lock.groups[3].ops[1]: ..."), unless
-/// they hold every loop op of the evaluator's program once, run one after the other, and have
-/// schedules.
-absl::StatusOr<std::vector<std::vector<LoopId>>> PinGroups(const PlanLock& lock,
-                                                           GroupEvaluator* evaluator);
+/// The groups of `lock`, which nobody vouches for, in its order, and which of them are phases of
+/// one launch; `evaluator` then has the choices of the lock for them. InvalidArgument, naming the
+/// field ("lock.groups[3].ops[1]: ..."), unless they hold every loop op of the evaluator's program
+/// once, run one after the other, and have schedules.
+absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluator);
 
 }  // namespace fusion

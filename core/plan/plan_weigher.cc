@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "core/benefit/compile_cost.h"
-#include "core/plan/tensor_table.h"
+#include "core/plan/grouping.h"
+#include "core/plan/loop_sets.h"
 #include "core/schedule/legality.h"
 #include "core/schedule/scratch.h"
 
@@ -36,44 +37,59 @@ const std::vector<int>& PlanWeigher::KernelsOf(const GroupChoice& choice) {
   kernels.push_back(KernelOf(choice.lowered.schedule));
   for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
     if (!choice.lowered.params[p].packed) continue;
-    auto [part, param] =
-        choice.parts.empty() ? std::pair(-1, static_cast<BufferId>(p)) : choice.source[p];
-    const GroupChoice& of = part < 0 ? choice : *choice.parts[static_cast<size_t>(part)];
-    kernels.push_back(KernelOf(PackSchedule(of.group, of.lowered, static_cast<size_t>(param))));
+    auto [of, param] = choice.OriginOf(p);
+    kernels.push_back(KernelOf(PackSchedule(of->group, of->lowered, param)));
   }
   return kernels;
 }
 
-absl::StatusOr<PlanPoint> PlanWeigher::Weigh(const std::vector<std::vector<LoopId>>& groups) {
-  PlanPoint point;
-  Plan plan;
-  TensorTable tensors(evaluator_.program(), evaluator_, &plan);
-  std::vector<bool> used(kernels_.size(), false);
-  for (const std::vector<LoopId>& loops : groups) {
-    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
-    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.Choose(loops));
-    const std::vector<ValueId> values = evaluator_.Values(loops);
-    std::vector<int> passed;
-    for (const LoweredParam& param : choice->lowered.params) {
-      passed.push_back(param.packed ? kPackedTensor
-                                    : tensors.Of(values[static_cast<size_t>(param.value)]));
-    }
-    const bool prepare = evaluator_.AreConstant(loops);
-    if (!prepare) {
-      point.latency_us += verdict->weighed_us();
-      point.launches += 1;
-      tensors.NoteInPlace(choice->lowered.schedule, passed);
-    }
-    tensors.AddLaunch(prepare, passed);
-    for (int kernel : KernelsOf(*choice)) {
-      used.resize(kernels_.size(), false);
-      used[static_cast<size_t>(kernel)] = true;
-    }
+void PlanWeigher::AddLaunch(const std::vector<LoopId>& loops, const GroupVerdict& verdict,
+                            const GroupChoice& choice, Weighing* weighing) {
+  const std::vector<ValueId> values = evaluator_.Values(loops);
+  std::vector<int> passed;
+  for (const LoweredParam& param : choice.lowered.params) {
+    passed.push_back(param.packed ? kPackedTensor
+                                  : weighing->tensors.Of(values[static_cast<size_t>(param.value)]));
   }
-  tensors.Place();
+  const bool prepare = evaluator_.AreConstant(loops);
+  if (!prepare) {
+    weighing->point.latency_us += verdict.weighed_us();
+    weighing->point.launches += 1;
+    weighing->tensors.NoteInPlace(choice.lowered.schedule, passed);
+  }
+  weighing->tensors.AddLaunch(prepare, passed);
+  for (int kernel : KernelsOf(choice)) {
+    weighing->used.resize(kernels_.size(), false);
+    weighing->used[static_cast<size_t>(kernel)] = true;
+  }
+}
+
+absl::StatusOr<PlanPoint> PlanWeigher::Weigh(const std::vector<std::vector<LoopId>>& groups,
+                                             const std::vector<bool>& follows) {
+  Plan plan;
+  Weighing weighing{.point = {},
+                    .tensors = TensorTable(evaluator_.program(), evaluator_, &plan),
+                    .used = std::vector<bool>(kernels_.size(), false)};
+  for (size_t g = 0; g < groups.size();) {
+    const size_t end = EndOfLaunch(follows, g, groups.size());
+    if (end == g + 1) {
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(groups[g]));
+      ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.Choose(groups[g]));
+      AddLaunch(groups[g], *verdict, *choice, &weighing);
+    } else {
+      Turns turns(groups.begin() + static_cast<int64_t>(g),
+                  groups.begin() + static_cast<int64_t>(end));
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateInTurn(turns));
+      ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+      AddLaunch(UnionOf(turns), *verdict, *choice, &weighing);
+    }
+    g = end;
+  }
+  PlanPoint& point = weighing.point;
+  weighing.tensors.Place();
   Kernel most;
-  for (size_t k = 0; k < used.size(); ++k) {
-    if (!used[k]) continue;
+  for (size_t k = 0; k < weighing.used.size(); ++k) {
+    if (!weighing.used[k]) continue;
     point.kernels += 1;
     point.compile_s += kernels_[k].compile_s;
     most.scratch_bytes = std::max(most.scratch_bytes, kernels_[k].scratch_bytes);

@@ -7,6 +7,7 @@
 
 #include "core/bundle/plan.h"
 #include "core/plan/evaluator.h"
+#include "core/plan/tensor_table.h"
 
 namespace fusion {
 
@@ -17,9 +18,11 @@ class PlanWeigher {
  public:
   explicit PlanWeigher(GroupEvaluator* evaluator) : evaluator_(*evaluator) {}
 
-  /// `groups` have schedules, and stand in the order in which they will run. The point without its
-  /// name, not chosen. Fails only as the evaluator's cancel token says.
-  absl::StatusOr<PlanPoint> Weigh(const std::vector<std::vector<LoopId>>& groups);
+  /// `groups` have schedules, and stand in the order in which they will run; `follows` as
+  /// Grouping::follows. The point without its name, not chosen. Fails only as the evaluator's
+  /// cancel token says.
+  absl::StatusOr<PlanPoint> Weigh(const std::vector<std::vector<LoopId>>& groups,
+                                  const std::vector<bool>& follows = {});
 
  private:
   struct Kernel {
@@ -28,6 +31,15 @@ class PlanWeigher {
     double compile_s = 0;
   };
 
+  // A plan as far as it is weighed.
+  struct Weighing {
+    PlanPoint point;
+    TensorTable tensors;
+    std::vector<bool> used;  // by kernel
+  };
+
+  void AddLaunch(const std::vector<LoopId>& loops, const GroupVerdict& verdict,
+                 const GroupChoice& choice, Weighing* weighing);
   int KernelOf(const Schedule& schedule);
   const std::vector<int>& KernelsOf(const GroupChoice& choice);
 

@@ -59,8 +59,8 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
                                   const std::map<NodeId, std::string>& alone,
                                   GroupEvaluator* evaluator) {
   if (options.lock != nullptr) {
-    ASSIGN_OR_RETURN(std::vector<std::vector<LoopId>> pinned, PinGroups(*options.lock, evaluator));
-    return TakePlan({std::move(pinned), {}}, kLockPoint, "the request has a lock", evaluator);
+    ASSIGN_OR_RETURN(Grouping pinned, PinGroups(*options.lock, evaluator));
+    return TakePlan(std::move(pinned), kLockPoint, "the request has a lock", evaluator);
   }
   if (options.fusion == FusionMode::kOpByOp) {
     return TakePlan(nodes, kOpByOpPoint, "the request asked for one kernel a node", evaluator);
@@ -87,7 +87,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   plan.fusion = options.fusion;
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   plan.frontier = std::move(chosen.frontier);
-  RETURN_IF_ERROR(Assemble(graph, chosen.grouping.groups, &evaluator, &model));
+  RETURN_IF_ERROR(Assemble(graph, chosen.grouping, &evaluator, &model));
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));
   Describe(device, &model);
   RETURN_IF_ERROR(WriteLedger(graph, nodes.groups, chosen.grouping.considered, options, alone,

@@ -137,8 +137,9 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& grou
                                                          const CancelToken* cancel) {
   std::shared_ptr<GroupChoice> found;
   int64_t needed = (device.threads + best.tasks - 1) / std::max<int64_t>(best.tasks, 1);
-  // Sums in index order are not sums of sums; a second phase costs a start at least.
-  if (needed < 2 || options.bitwise || best.time_us < 2 * device.launch_s * 1e6) return found;
+  // Sums in index order are not sums of sums; two phases take their starts at least.
+  double least_us = (device.launch_s + device.barrier_s) * 1e6;
+  if (needed < 2 || options.bitwise || best.time_us < least_us) return found;
   double least = best.time_us;
   for (DimId d : MostReduced(group.smg)) {
     for (int64_t parts : PartsOf(group.smg.dim(d).extent, needed)) {

@@ -35,6 +35,7 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
   hints->set_batch_size(options.hints.batch_size);
+  hints->set_low_latency(options.hints.low_latency);
 }
 
 absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1::Hints& hints) {
@@ -82,6 +83,7 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
     return InvalidArgument("hints.batch_size: ", hints.batch_size(), "; expected 0..", kMaxExtent);
   }
   options.hints.batch_size = hints.batch_size();
+  options.hints.low_latency = hints.low_latency();
   return options;
 }
 

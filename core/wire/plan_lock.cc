@@ -126,8 +126,35 @@ absl::StatusOr<LockedCut> DecodeCut(const v1::LockedCut& wire) {
   return cut;
 }
 
+absl::Status DecodeOps(const google::protobuf::RepeatedField<int>& wire, std::vector<int>* ops) {
+  RETURN_IF_ERROR(CheckCount("ops", wire.size(), 1));
+  for (int i = 0; i < wire.size(); ++i) {
+    int least = i == 0 ? 0 : ops->back() + 1;
+    if (wire[i] < least || wire[i] > kMaxLockItems) {
+      return InvalidArgument("ops[", i, "]: ", wire[i],
+                             "; expected positions of loop ops, ascending");
+    }
+    ops->push_back(wire[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LockedTurn> DecodeTurn(const v1::LockedTurn& wire) {
+  LockedTurn turn;
+  RETURN_IF_ERROR(DecodeOps(wire.ops(), &turn.ops));
+  turn.choice = wire.choice();
+  return turn;
+}
+
 absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire) {
   LockedChoice choice;
+  if (wire.turns_size() > 0) {
+    if (wire.parts_size() > 0)
+      return InvalidArgument("turns: with parts; a choice has one of them");
+    RETURN_IF_ERROR(CheckCount("turns", wire.turns_size(), 2));
+    RETURN_IF_ERROR(DecodeEach("turns", wire.turns(), DecodeTurn, &choice.turns));
+    return choice;
+  }
   RETURN_IF_ERROR(CheckCount("parts", wire.parts_size(), 1));
   RETURN_IF_ERROR(DecodeEach("parts", wire.parts(), DecodeCut, &choice.parts));
   return choice;
@@ -135,17 +162,23 @@ absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire) {
 
 absl::StatusOr<LockedGroup> DecodeGroup(const v1::LockedGroup& wire) {
   LockedGroup group;
-  RETURN_IF_ERROR(CheckCount("ops", wire.ops_size(), 1));
-  for (int i = 0; i < wire.ops_size(); ++i) {
-    int least = i == 0 ? 0 : group.ops.back() + 1;
-    if (wire.ops(i) < least || wire.ops(i) > kMaxLockItems) {
-      return InvalidArgument("ops[", i, "]: ", wire.ops(i),
-                             "; expected positions of loop ops, ascending");
-    }
-    group.ops.push_back(wire.ops(i));
-  }
+  RETURN_IF_ERROR(DecodeOps(wire.ops(), &group.ops));
   group.choice = wire.choice();
   return group;
+}
+
+// Checks that choices which turns name are there, and have no turns.
+absl::Status CheckTurns(const std::vector<LockedChoice>& choices) {
+  for (size_t c = 0; c < choices.size(); ++c) {
+    for (size_t t = 0; t < choices[c].turns.size(); ++t) {
+      const int choice = choices[c].turns[t].choice;
+      std::string field = StrCat("choices[", c, "].turns[", t, "].choice");
+      RETURN_IF_ERROR(CheckBetween(field, choice, 0, static_cast<int64_t>(choices.size()) - 1));
+      if (choices[static_cast<size_t>(choice)].turns.empty()) continue;
+      return InvalidArgument(field, ": ", choice, " has turns itself");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LockedKernel> DecodeKernel(const v1::LockedKernel& wire) {
@@ -211,6 +244,11 @@ void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
   for (const LockedChoice& choice : lock.choices) {
     v1::LockedChoice* wire = out->add_choices();
     for (const LockedCut& cut : choice.parts) EncodeCut(cut, wire->add_parts());
+    for (const LockedTurn& turn : choice.turns) {
+      v1::LockedTurn* part = wire->add_turns();
+      part->mutable_ops()->Add(turn.ops.begin(), turn.ops.end());
+      part->set_choice(turn.choice);
+    }
   }
   for (const LockedKernel& kernel : lock.kernels) {
     v1::LockedKernel* wire = out->add_kernels();
@@ -227,6 +265,7 @@ absl::StatusOr<PlanLock> DecodeLock(const v1::PlanLock& wire) {
   RETURN_IF_ERROR(DecodeHead(wire, &lock));
   RETURN_IF_ERROR(DecodeEach("groups", wire.groups(), DecodeGroup, &lock.groups));
   RETURN_IF_ERROR(DecodeEach("choices", wire.choices(), DecodeChoice, &lock.choices));
+  RETURN_IF_ERROR(CheckTurns(lock.choices));
   RETURN_IF_ERROR(DecodeEach("kernels", wire.kernels(), DecodeKernel, &lock.kernels));
   for (size_t g = 0; g < lock.groups.size(); ++g) {
     RETURN_IF_ERROR(CheckBetween(StrCat("groups[", g, "].choice"), lock.groups[g].choice, 0,

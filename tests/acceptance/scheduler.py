@@ -163,6 +163,25 @@ def frontier_rows(rows, work):
                      else f"no group of several nodes, {recomputed} B recomputed", "> 1.5, nothing recomputed")
 
 
+def all_in_one_rows(rows, work):
+    """A small model whose kernels are phases of one launch where latency is wanted."""
+    model = generate(work, "mlp", "--rows", 1, "--cols", 256, "--depth", 4, file="small.onnx")
+    usual, joined = plan_of(model)["totals"], plan_of(model, "--low-latency")["totals"]
+    rows.counted("all-in-one: launches of a 4-layer MLP of one row", joined["launches"] == 1 < usual["launches"]
+                 and joined["kernels"] == usual["kernels"],
+                 f"{joined['launches']} instead of {usual['launches']}, of {joined['kernels']} phases", "1, as many phases")
+    _, verified = ctl("verify", model, "--low-latency")
+    rows.counted("all-in-one: outputs", verified["pass"] and verified["fallbacks"] == 0,
+                 f"max_rel {max(o['max_rel'] for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
+                 "pass, no fallback")
+    _, told = ctl("explain", model, "--low-latency", "--candidates")
+    said = [d["reason"] for d in told["decisions"] if d["subject"] == "group" and d["reason"].startswith("all-in-one")]
+    refused = [d for d in told["decisions"] if d["code"] == "pipeline" and re.search(r"\d", d["reason"])]
+    rows.counted("all-in-one: explained, pipelines refused", len(said) == 1 and refused,
+                 f"{re.search(r'gains [^;]*', said[0]).group(0) if said else 'not told'}; {len(refused)} pipelines refused",
+                 "a gain in microseconds, a reason with a number")
+
+
 def growth(points):
     """The exponent of time ~ nodes^e, by least squares on logarithms."""
     xs = [math.log(p["nodes"]) for p in points]
@@ -236,6 +255,7 @@ def measure(rows, work, options):
     rows.section(explain_rows, work)
     rows.section(rule_and_lock_rows, work)
     rows.section(frontier_rows, work)
+    rows.section(all_in_one_rows, work)
     if not options.quick:
         rows.section(scale_rows, options)
 

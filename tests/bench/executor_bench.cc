@@ -2,7 +2,8 @@
 //
 //   executor_bench [--threads N]... [--launches N] [--runs N] [--pairs N] [--json]
 //
-// Dispatch: nanoseconds per launch over a chain of launches, median, p10 and p90 of many runs.
+// Dispatch: nanoseconds per launch over a chain of launches, and per phase where one launch has as
+// many phases, median, p10 and p90 of many runs.
 // Sampling: time with sampling over time without, blocks of runs in pairs, alternating; median of
 // the pairs with its 95 % interval. "none" compares two executors that both do not sample: what the
 // method cannot see.
@@ -91,6 +92,9 @@ class Runner {
   Runner(int threads, bool sample, std::vector<std::shared_ptr<const LoadedKernel>> kernels) {
     ExecutorOptions options{.threads = threads, .sample_latencies = sample};
     Plan plan = ChainPlan(static_cast<int>(kernels.size()), threads);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      plan.kernels[k].phases = kernels[k]->descriptor().phases;
+    }
     auto executor = Executor::Create(std::move(plan), std::move(kernels), std::move(options));
     FUSION_CHECK(executor.ok(), Message(executor.status()));
     executor_ = *std::move(executor);
@@ -123,16 +127,27 @@ std::vector<std::shared_ptr<const LoadedKernel>> Kernels(int n, int64_t steps) {
   return std::vector<std::shared_ptr<const LoadedKernel>>(static_cast<size_t>(n), kernel);
 }
 
+// As many launches, or one launch of as many phases.
 template <int64_t kTasks>
-Json MeasureDispatch(const Options& options, int threads) {
-  Runner runner(threads, /*sample=*/false, Kernels<kTasks>(options.launches, 0));
+Json MeasureDispatch(const Options& options, int threads, bool in_phases) {
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels = Kernels<kTasks>(options.launches, 0);
+  if (in_phases) {
+    auto whole =
+        std::make_shared<HandMadeKernel>(2, TaskCount<kTasks>, [](const HandMadeKernel::Call&) {});
+    whole->own.phases = options.launches;
+    kernels = {whole};
+  }
+  Runner runner(threads, /*sample=*/false, std::move(kernels));
   std::vector<double> ns;
   for (int i = 0; i < options.runs; ++i) {
     ns.push_back(runner.RunsUs(1) * 1e3 / options.launches);
   }
-  return {{"threads", threads},           {"tasks", kTasks},
-          {"launches", options.launches}, {"ns_per_launch", Quantile(ns, 0.5)},
-          {"p10", Quantile(ns, 0.1)},     {"p90", Quantile(ns, 0.9)}};
+  return {{"threads", threads},
+          {"tasks", kTasks},
+          {"launches", options.launches},
+          {in_phases ? "ns_per_phase" : "ns_per_launch", Quantile(ns, 0.5)},
+          {"p10", Quantile(ns, 0.1)},
+          {"p90", Quantile(ns, 0.9)}};
 }
 
 Json MeasureSampling(const Options& options, const std::string& plan, int threads, bool sample,
@@ -168,11 +183,14 @@ Json MeasureSampling(const Options& options, const std::string& plan, int thread
 }
 
 Json Measure(const Options& options) {
-  Json out = {{"dispatch", Json::array()}, {"sampling", Json::array()}};
+  Json out = {{"dispatch", Json::array()}, {"phases", Json::array()}, {"sampling", Json::array()}};
   for (int threads : options.threads) {
-    out["dispatch"].push_back(MeasureDispatch<1>(options, threads));
-    out["dispatch"].push_back(MeasureDispatch<2>(options, threads));
-    out["dispatch"].push_back(MeasureDispatch<16>(options, threads));
+    for (bool in_phases : {false, true}) {
+      Json& rows = out[in_phases ? "phases" : "dispatch"];
+      rows.push_back(MeasureDispatch<1>(options, threads, in_phases));
+      rows.push_back(MeasureDispatch<2>(options, threads, in_phases));
+      rows.push_back(MeasureDispatch<16>(options, threads, in_phases));
+    }
   }
   double steps = StepsPerMicrosecond();
   for (int threads : options.threads) {
@@ -190,11 +208,13 @@ Json Measure(const Options& options) {
 }
 
 void Print(const Json& result) {
-  for (const Json& row : result["dispatch"]) {
-    std::printf("dispatch  %d thread(s), %2d task(s): %7.0f ns per launch  (p10 %.0f, p90 %.0f)\n",
-                row["threads"].get<int>(), row["tasks"].get<int>(),
-                row["ns_per_launch"].get<double>(), row["p10"].get<double>(),
-                row["p90"].get<double>());
+  for (const char* each : {"launch", "phase"}) {
+    for (const Json& row : result[each == std::string_view("launch") ? "dispatch" : "phases"]) {
+      std::printf("dispatch  %d thread(s), %2d task(s): %7.0f ns per %-6s  (p10 %.0f, p90 %.0f)\n",
+                  row["threads"].get<int>(), row["tasks"].get<int>(),
+                  row[StrCat("ns_per_", each)].get<double>(), each, row["p10"].get<double>(),
+                  row["p90"].get<double>());
+    }
   }
   for (const Json& row : result["sampling"]) {
     std::printf("sampling  %d thread(s), %2d launches, %-9s, %-4s: %.4f  (95 %%: %.4f..%.4f)",

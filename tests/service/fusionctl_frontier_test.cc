@@ -75,6 +75,32 @@ TEST_F(FrontierCommandTest, MemoryPressureTakesTheLeastPeakAndRunsRight) {
   EXPECT_EQ(verified["fallbacks"], 0);
 }
 
+TEST_F(FrontierCommandTest, WantedLatencyJoinsLaunchesAndRunsRight) {
+  ModelParams params = SmallMlp();
+  params.rows = 1;
+  params.cols = 256;
+  params.depth = 4;
+  std::string model = Write("mlp", params);
+  Json usual = PlanOf(model);
+  Json joined = PlanOf(model, {"--low-latency"});
+  EXPECT_GT(usual["totals"]["launches"], 1);
+  EXPECT_EQ(joined["totals"]["launches"], 1);
+  EXPECT_EQ(joined["totals"]["kernels"], usual["totals"]["kernels"]);
+  EXPECT_EQ(ChosenOf(joined)["name"], "all-in-one");
+  EXPECT_EQ(CountOf(usual, "all-in-one"), 0u);
+  Json verified = CtlJson({"verify", model, "--low-latency"});
+  EXPECT_EQ(verified["pass"], true);
+  EXPECT_EQ(verified["fallbacks"], 0);
+  ProgramResult explained = Ctl({"explain", model, "--low-latency", "--candidates"});
+  EXPECT_EQ(explained.code, 0) << explained.err;
+  EXPECT_THAT(explained.out, AllOf(HasSubstr("all-in-one"), HasSubstr("pipeline")));
+  ProgramResult why = Ctl({"explain", model, "--low-latency", "--why", "#0"});
+  EXPECT_THAT(why.out, HasSubstr("4 phases of one launch, which gains 0.0"));
+  ProgramResult shown = Ctl({"show", model, "smg", "--low-latency"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("turn 1"));
+}
+
 TEST_F(FrontierCommandTest, TheFlagAsksForMoreAndChangesNothing) {
   std::string model = Model();
   Json usual = PlanOf(model);

@@ -33,6 +33,7 @@ void AddStageArguments(CLI::App* app, StageArguments* arguments) {
       ->check(CLI::Range(0.0, 1.0));
   app->add_option("--compute-pressure", hints.compute_pressure, "0 to 1")
       ->check(CLI::Range(0.0, 1.0));
+  app->add_flag("--low-latency", hints.low_latency, "launches of a layer may become phases of one");
   app->add_option("--rules", arguments->rules, "fusion.v1.FusionRules in protobuf's text format");
 }
 

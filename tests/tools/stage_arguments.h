@@ -20,7 +20,8 @@ struct StageArguments {
 };
 
 /// Adds --device, --threads, --l1-bytes, --l2-bytes, --l3-bytes, --fusion, --numerics,
-/// --memory-pressure, --compute-pressure and --rules to `app`; `arguments` outlives it.
+/// --memory-pressure, --compute-pressure, --low-latency and --rules to `app`; `arguments` outlives
+/// it.
 void AddStageArguments(CLI::App* app, StageArguments* arguments);
 
 /// Finds the device and reads the rules. Errors name them.

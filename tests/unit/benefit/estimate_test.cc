@@ -24,6 +24,7 @@ DeviceSpec Toy(int threads = 1) {
   d.scalar_ops_per_s = 1e9;
   d.overlap = 0.25;
   d.launch_s = 3e-6;
+  d.barrier_s = 2e-6;
   d.task_s = 1e-6;
   d.levels = {{.name = "l1", .bytes = 32 << 10, .bytes_per_s = 1e10, .total_bytes_per_s = 1e10},
               {.name = "memory", .shared = true, .bytes_per_s = 1e9, .total_bytes_per_s = 1.5e9}};
@@ -149,8 +150,20 @@ TEST(EstimateKernel, WorkspaceIsWrittenAndReadAgain) {
 )",
                   Toy());
   EXPECT_EQ(e.activation_bytes, (1 + 1 + 2) * 64 * 128 * 4);
-  EXPECT_NEAR(e.launch_us, 2 * (3 + 1), 1e-9);
+  EXPECT_NEAR(e.launch_us, (3 + 1) + (2 + 1), 1e-9) << "the second phase waits for a barrier";
   ExpectSumOfTerms(e);
+}
+
+TEST(EstimateInTurn, BarriersTakeThePlaceOfLaunches) {
+  Estimate one = Of(AddRows(64, 16), Toy());
+  Estimate two = Of(AddRows(32, 16), Toy());
+  EXPECT_NEAR(EstimateInTurn({one}, Toy()).time_us, one.time_us, 1e-9);
+  Estimate both = EstimateInTurn({one, two, one}, Toy());
+  EXPECT_NEAR(SavedByTurns(3, Toy()), 2, 1e-9);
+  EXPECT_NEAR(both.time_us, 2 * one.time_us + two.time_us - 2, 1e-9);
+  EXPECT_NEAR(both.launch_us, 2 * one.launch_us + two.launch_us - 2, 1e-9);
+  EXPECT_EQ(both.activation_bytes, 2 * one.activation_bytes + two.activation_bytes);
+  EXPECT_EQ(both.tasks, 2 * one.tasks + two.tasks);
 }
 
 TEST(EstimateKernel, AnEmptyKernelCostsItsLaunchOnly) {

@@ -29,12 +29,37 @@ ParsedArguments Parse(std::vector<const char*> words) {
 }
 
 TEST(Arguments, ReadsEveryOptionOfARun) {
-  ParsedArguments parsed =
-      Parse({"verify",  "m.onnx",   "--server", "unix:/x", "--json",      "--threads",
-             "3",       "--fusion", "op-by-op", "--batch", "4",           "--numerics",
-             "bitwise", "--bind",   "a=b=5",    "--bind",  "seq=128",     "--data",
-             "d",       "--atol",   "0.5",      "--rtol",  "0.25",        "--memory-pressure",
-             "0.9",     "--seed",   "7",        "--rules", "r.textproto", "--frontier"});
+  ParsedArguments parsed = Parse({"verify",
+                                  "m.onnx",
+                                  "--server",
+                                  "unix:/x",
+                                  "--json",
+                                  "--threads",
+                                  "3",
+                                  "--fusion",
+                                  "op-by-op",
+                                  "--batch",
+                                  "4",
+                                  "--numerics",
+                                  "bitwise",
+                                  "--bind",
+                                  "a=b=5",
+                                  "--bind",
+                                  "seq=128",
+                                  "--data",
+                                  "d",
+                                  "--atol",
+                                  "0.5",
+                                  "--rtol",
+                                  "0.25",
+                                  "--memory-pressure",
+                                  "0.9",
+                                  "--seed",
+                                  "7",
+                                  "--rules",
+                                  "r.textproto",
+                                  "--frontier",
+                                  "--low-latency"});
   ASSERT_FALSE(parsed.exit_code) << parsed.text;
   const Arguments& a = parsed.arguments;
   EXPECT_EQ(a.command, CommandKind::kVerify);
@@ -53,6 +78,7 @@ TEST(Arguments, ReadsEveryOptionOfARun) {
   EXPECT_EQ(a.seed, 7u);
   EXPECT_EQ(a.rules, "r.textproto");
   EXPECT_TRUE(a.options.frontier);
+  EXPECT_TRUE(a.options.hints.low_latency);
 }
 
 TEST(Arguments, HelpStatesTheExitCodes) {

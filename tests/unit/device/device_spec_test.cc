@@ -67,6 +67,8 @@ TEST_P(SpecOf, NumbersAreSane) {
   EXPECT_GT(spec.launch_s, 1e-7);
   EXPECT_LT(spec.launch_s, 1e-4);
   EXPECT_LT(spec.task_s, spec.launch_s);
+  EXPECT_GT(spec.barrier_s, 1e-7);
+  EXPECT_LE(spec.barrier_s, spec.launch_s) << "a further phase is no more than another launch";
   for (const MemoryLevel& level : spec.levels) {
     EXPECT_GT(level.bytes_per_s, 0) << level.name;
     EXPECT_GE(level.total_bytes_per_s, level.bytes_per_s) << level.name;

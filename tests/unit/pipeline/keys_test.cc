@@ -33,10 +33,11 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->numerics = Numerics::kBitwise; },
        [](PlanKeyParts* p) { p->high_memory_pressure = true; },
        [](PlanKeyParts* p) { p->high_compute_pressure = true; },
-       [](PlanKeyParts* p) { p->frontier = true; }, [](PlanKeyParts* p) { p->rules = "rule"; },
-       [](PlanKeyParts* p) { p->planner_version = 7; }, [](PlanKeyParts* p) { p->backend = "cpu"; },
-       [](PlanKeyParts* p) { p->codegen_version = 7; }, [](PlanKeyParts* p) { p->abi_version = 7; },
-       [](PlanKeyParts* p) { p->toolchain = "g++"; }, [](PlanKeyParts* p) { p->lock = "12ab"; }},
+       [](PlanKeyParts* p) { p->low_latency = true; }, [](PlanKeyParts* p) { p->frontier = true; },
+       [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
+       [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
+       [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
+       [](PlanKeyParts* p) { p->lock = "12ab"; }},
       PlanKey);
 }
 
@@ -46,7 +47,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
   static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 8 &&
-                FieldCount<Hints>() == 3 && FieldCount<GraphSource>() == 2);
+                FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
       [](PlanRequest* r) { r->target.name = "n"; },
@@ -67,6 +68,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.hints.memory_pressure = 0.1; },
       [](PlanRequest* r) { r->options.hints.compute_pressure = 0.1; },
       [](PlanRequest* r) { r->options.hints.batch_size = 1; },
+      [](PlanRequest* r) { r->options.hints.low_latency = true; },
       [](PlanRequest* r) {
         r->options.dim_bindings = {{"s", 1}};
       },

@@ -91,6 +91,46 @@ TEST_F(LockTest, ComesToWhoAskedForIt) {
   EXPECT_EQ(lock.plan, ExecutableDigest(reply.stored->plan));
 }
 
+TEST_F(LockTest, PinsLaunchesOfSeveralPhases) {
+  std::string model = SmallModel("bert_tiny").SerializeAsString();
+  PlanRequest request = LockRequest(model);
+  request.options.hints.low_latency = true;
+  PlanReply free = Ask(request);
+  ASSERT_NE(free.lock, nullptr);
+  const PlanLock good = *free.lock;
+  size_t whole = 0;
+  while (whole < good.groups.size() &&
+         good.choices[static_cast<size_t>(good.groups[whole].choice)].turns.empty()) {
+    ++whole;
+  }
+  ASSERT_LT(whole, good.groups.size()) << LockToText(good);
+  request.options.hints.low_latency = false;
+  PlanReply pinned = Ask(With(request, good));
+  ASSERT_NE(pinned.lock, nullptr);
+  EXPECT_EQ(LockToText(*pinned.lock), LockToText(good));
+  EXPECT_EQ(Sources(pinned), Sources(free));
+
+  // And edited.
+  PlanLock lock = good;
+  const auto choice = static_cast<size_t>(good.groups[whole].choice);
+  std::vector<LockedTurn>& turns = lock.choices[choice].turns;
+  auto refusal = [&] { return std::string(Message(Refusal(request, lock))); };
+  turns[0].ops.push_back(1000);
+  EXPECT_THAT(refusal(), HasSubstr(StrCat("lock.groups[", whole, "]: choice.turns[0].ops: 1000")));
+  turns = good.choices[choice].turns;
+  turns[1].ops.push_back(turns[0].ops[0]);
+  EXPECT_THAT(refusal(), HasSubstr("is in two turns"));
+  turns = good.choices[choice].turns;
+  turns[0].ops.pop_back();
+  EXPECT_THAT(refusal(), HasSubstr("of the group is in none"));
+  turns = good.choices[choice].turns;
+  turns[0].choice = static_cast<int>(choice);
+  EXPECT_THAT(refusal(), HasSubstr("has turns itself"));
+  turns = good.choices[choice].turns;
+  std::reverse(turns.begin(), turns.end());
+  EXPECT_THAT(refusal(), HasSubstr("which runs behind it"));
+}
+
 class PinnedModels : public LockTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(PinnedModels, ComeOutAgainWhateverThePlannerWouldChoose) {

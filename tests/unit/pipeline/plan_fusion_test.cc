@@ -324,6 +324,27 @@ TEST_F(FusionPipelineTest, AFailedKernelTakesItsGroupApart) {
   EXPECT_EQ(Ask(Request(model)).stored->plan.totals.kernels, 3) << "the store knows it";
 }
 
+TEST_F(FusionPipelineTest, AFailedLaunchOfPhasesFallsBackToItsKernels) {
+  decide_ = [](const CompileJob& job) {
+    return job.label.find(", then ") != std::string::npos ? FakeAct::kError : FakeAct::kCompile;
+  };
+  ModelParams params = FindModel("mlp")->defaults;
+  params.rows = 1;
+  params.cols = 256;
+  params.depth = 4;
+  GeneratedModel model = GenerateModel(*FindModel("mlp"), params).value();
+  std::string bytes = ReferenceWeights(model.model).value().SerializeAsString();
+  PlanRequest request = Request(bytes);
+  request.options.hints.low_latency = true;
+  request.target.threads = 2;
+  PlanReply reply = Ask(request);
+  const fusion::Plan& plan = reply.stored->plan;
+  ASSERT_THAT(plan.fallbacks, SizeIs(1));
+  EXPECT_THAT(plan.fallbacks[0].reason, HasSubstr("a launch of several phases"));
+  for (const PlanGroup& group : plan.groups) EXPECT_NE(group.kind, GroupKind::kAllInOne);
+  EXPECT_LT(plan.totals.kernels, plan.op_by_op.kernels) << "the others are still fused";
+}
+
 TEST_F(FusionPipelineTest, DumpsOfAnUnfusedPlanAreOfThatPlan) {
   decide_ = [](const CompileJob& job) {
     return job.label.find('+') != std::string::npos ? FakeAct::kError : FakeAct::kCompile;

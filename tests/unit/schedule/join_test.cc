@@ -118,6 +118,31 @@ TEST(PutInPhases, LaterPartsReadWhatEarlierOnesWrite) {
   }
 }
 
+TEST(PutInPhases, PartsMayHaveSeveralPhasesThemselves) {
+  Schedule one = Map("neg", 8);
+  Schedule two = Map("abs", 8);
+  auto inner = PutInPhases({&one, &two}, {{4, 5}, {5, 6}}, {6});
+  ASSERT_TRUE(inner.ok()) << inner.status();
+  auto outer =
+      PutInPhases({&inner->schedule, &one, &inner->schedule}, {{0, 1}, {1, 2}, {2, 3}}, {3});
+  ASSERT_TRUE(outer.ok()) << outer.status();
+  const Schedule& s = outer->schedule;
+  SCOPED_TRACE(ToString(s));
+  EXPECT_TRUE(Verify(s).ok()) << Verify(s);
+  EXPECT_EQ(s.phases.size(), 5u);
+  EXPECT_EQ(s.params, 2);
+  EXPECT_EQ(ToString(ParseSchedule(ToString(s)).value()), ToString(s));
+  std::vector<HostTensor> params;
+  for (int p = 0; p < s.params; ++p) {
+    params.emplace_back(DType::kF32, Dims{8});
+    for (float& v : params.back().data<float>()) v = 3;
+  }
+  ASSERT_TRUE(Interpret(s, &params).ok());
+  for (float v : params.back().data<float>()) EXPECT_EQ(v, 3);
+  // No two results that lie beside each other in time share a place.
+  EXPECT_EQ(PlanWorkspace(s).bytes, 2 * 64);
+}
+
 TEST(PutInPhases, MemoryIsReadUnderAnotherShape) {
   Schedule one = Map("neg", 8);
   Schedule rows = Parse(R"(schedule "rows" {

@@ -28,12 +28,13 @@ TEST(WireLock, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<PlanLock>() + 1, WireFieldCount<v1::PlanLock>());
   EXPECT_EQ(FieldCount<LockedKernel>(), WireFieldCount<v1::LockedKernel>());
   EXPECT_EQ(FieldCount<LockedGroup>(), WireFieldCount<v1::LockedGroup>());
+  EXPECT_EQ(FieldCount<LockedTurn>(), WireFieldCount<v1::LockedTurn>());
   EXPECT_EQ(FieldCount<LockedChoice>(), WireFieldCount<v1::LockedChoice>());
   // Split and phases are one message; a cut that has it has nothing else.
   EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>() + 1);
   EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
   EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
-  EXPECT_THAT(UnsetFields(SampleWire()), ElementsAre("choices.parts.split"));
+  EXPECT_THAT(UnsetFields(SampleWire()), ElementsAre("choices.parts.split", "choices.turns"));
   EXPECT_TRUE(SampleWire().choices(2).parts(0).has_split());
   PlanLock back = DecodeLock(SampleWire()).value();
   EXPECT_EQ(DigestOf(back), DigestOf(SampleLock()));
@@ -87,10 +88,19 @@ TEST(WireLock, HostileFieldsAreNamed) {
       {[](v1::PlanLock* l) { l->mutable_groups(1)->set_ops(0, -1); }, "groups[1].ops[0]: -1"},
       {[](v1::PlanLock* l) { l->mutable_groups(0)->set_ops(1, 0); },
        "groups[0].ops[1]: 0; expected positions of loop ops, ascending"},
-      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(3); },
-       "groups[0].choice: 3; expected 0..2"},
+      {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(4); },
+       "groups[0].choice: 4; expected 0..3"},
       {[](v1::PlanLock* l) { l->mutable_groups(0)->set_choice(-1); }, "groups[0].choice: -1"},
       {[](v1::PlanLock* l) { l->mutable_choices(0)->clear_parts(); }, "choices[0].parts: 0"},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_turns()->RemoveLast(); },
+       "choices[3].turns: 1 entries; expected 2"},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->add_parts(); }, "choices[3].turns: with parts"},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_turns(0)->set_ops(1, 0); },
+       "choices[3].turns[0].ops[1]: 0; expected positions"},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_turns(1)->set_choice(4); },
+       "choices[3].turns[1].choice: 4; expected 0..3"},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_turns(1)->set_choice(3); },
+       "choices[3].turns[1].choice: 3 has turns itself"},
       {[](v1::PlanLock* l) {
          l->mutable_choices(1)->mutable_parts(1)->mutable_grid(0)->set_tile(0);
        },
@@ -155,6 +165,9 @@ TEST(PlanLock, EveryFieldReachesItsDigest) {
       [](PlanLock* l) { l->choices[0].parts[0].products[0].rows = 9; },
       [](PlanLock* l) { l->choices[0].parts[0].products[0].columns = 9; },
       [](PlanLock* l) { l->choices[0].parts[0].products[0].stage_rows = false; },
+      [](PlanLock* l) { l->choices[3].turns.pop_back(); },
+      [](PlanLock* l) { l->choices[3].turns[0].choice = 1; },
+      [](PlanLock* l) { l->choices[3].turns[0].ops[1] = 1; },
       [](PlanLock* l) { l->kernels[0].label = "x"; },
       [](PlanLock* l) { l->kernels[0].schedule = std::nullopt; },
       [](PlanLock* l) { l->kernels[0].source = std::nullopt; },

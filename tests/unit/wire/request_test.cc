@@ -32,7 +32,10 @@ Target SampleTarget() {
 PlanOptions SampleOptions() {
   return {.fusion = FusionMode::kOpByOp,
           .numerics = Numerics::kBitwise,
-          .hints = {.memory_pressure = 0.25, .compute_pressure = 0.75, .batch_size = 4},
+          .hints = {.memory_pressure = 0.25,
+                    .compute_pressure = 0.75,
+                    .batch_size = 4,
+                    .low_latency = true},
           .dim_bindings = {{"batch", 4}, {"seq", 128}},
           .keep_outputs = {"hidden", "\xc3\xa9"},
           .rules = ParseRulesText(R"(
@@ -106,8 +109,9 @@ TEST(WireOptions, EveryFieldTravels) {
   EncodeOptions(SampleOptions(), &wire, &hints);
   EXPECT_THAT(UnsetFields(wire),
               testing::UnorderedElementsAre("rules.rules.force", "rules.rules.forbid",
-                                            "lock.choices.parts.split"));
-  EXPECT_EQ(TextOf(hints), "memory_pressure: 0.25\ncompute_pressure: 0.75\nbatch_size: 4\n");
+                                            "lock.choices.parts.split", "lock.choices.turns"));
+  EXPECT_EQ(TextOf(hints),
+            "memory_pressure: 0.25\ncompute_pressure: 0.75\nbatch_size: 4\nlow_latency: true\n");
   PlanOptions back = DecodeOptions(wire, hints).value();
   EXPECT_EQ(back.fusion, FusionMode::kOpByOp);
   EXPECT_EQ(back.numerics, Numerics::kBitwise);
@@ -120,6 +124,7 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
   EXPECT_EQ(back.hints.compute_pressure, 0.75);
   EXPECT_EQ(back.hints.batch_size, 4);
+  EXPECT_TRUE(back.hints.low_latency);
 }
 
 TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
@@ -157,7 +162,7 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.mutable_lock()->mutable_groups(0)->set_choice(7);
   absl::Status lock = DecodeOptions(wire, hints).status();
   EXPECT_TRUE(absl::IsInvalidArgument(lock)) << lock;
-  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..2"));
+  EXPECT_THAT(std::string(Message(lock)), HasSubstr("lock.groups[0].choice: 7; expected 0..3"));
 }
 
 TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {

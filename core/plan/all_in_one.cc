@@ -1,0 +1,144 @@
+#include "core/plan/all_in_one.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/benefit/compile_cost.h"
+#include "core/plan/flips.h"
+#include "core/plan/loop_sets.h"
+
+namespace fusion {
+namespace {
+
+using Loops = std::vector<LoopId>;
+
+// Cuts the launches of one grouping into whole layers.
+class TurnJoiner {
+ public:
+  TurnJoiner(Grouping grouping, const std::map<NodeId, std::string>& alone,
+             GroupEvaluator* evaluator)
+      : out_(std::move(grouping)), alone_(alone), evaluator_(*evaluator) {}
+
+  absl::StatusOr<Grouping> Run() {
+    const DeviceSpec& device = evaluator_.device();
+    if (device.barrier_s >= device.launch_s || !alone_.empty()) return std::move(out_);
+    std::stable_partition(out_.groups.begin(), out_.groups.end(),
+                          [&](const Loops& loops) { return evaluator_.AreConstant(loops); });
+    out_.follows.assign(out_.groups.size(), false);
+    for (size_t begin = 0; begin < out_.groups.size();) {
+      size_t end = begin;
+      while (end < out_.groups.size() && MayJoin(out_.groups[end])) ++end;
+      RETURN_IF_ERROR(JoinStretch(begin, end));
+      begin = end + 1;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool MayJoin(const Loops& loops) const { return !evaluator_.AreConstant(loops); }
+
+  absl::StatusOr<int> PhasesOf(const Loops& loops) {
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
+    return verdict->phases;
+  }
+
+  // Groups [begin, end) could be one launch but for its limits.
+  absl::Status JoinStretch(size_t begin, size_t end) {
+    int phases = 0;
+    for (size_t g = begin; g < end && phases <= kMostTurnPhases; ++g) {
+      ASSIGN_OR_RETURN(int more, PhasesOf(out_.groups[g]));
+      phases += more;
+    }
+    std::vector<bool> starts(end - begin, false);
+    if (phases > kMostTurnPhases) starts = LayersOf(begin, end);
+    Turns turns;
+    for (size_t g = begin; g < end; ++g) {
+      bool joins = false;
+      if (!turns.empty() && !starts[g - begin]) {
+        turns.push_back(out_.groups[g]);
+        ASSIGN_OR_RETURN(joins, IsOneLaunch(turns));
+      }
+      if (joins) {
+        out_.follows[g] = true;
+        RETURN_IF_ERROR(ConsiderPipeline(turns[turns.size() - 2], turns.back()));
+      } else {
+        turns = {out_.groups[g]};
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Where the structure of groups [begin, end) begins again: at each that equals the first one
+  // which is there twice. By group behind `begin`.
+  std::vector<bool> LayersOf(size_t begin, size_t end) {
+    std::map<std::vector<int>, size_t> first_with;
+    std::vector<size_t> first(end - begin);
+    size_t anchor = end;
+    for (size_t g = begin; g < end; ++g) {
+      size_t at = first_with.try_emplace(evaluator_.Key(out_.groups[g]), g).first->second;
+      first[g - begin] = at;
+      if (at < g) anchor = std::min(anchor, at);
+    }
+    std::vector<bool> starts;
+    for (size_t at : first) starts.push_back(at == anchor);
+    return starts;
+  }
+
+  absl::StatusOr<bool> IsOneLaunch(const Turns& turns) {
+    int phases = 0;
+    for (const Loops& turn : turns) {
+      ASSIGN_OR_RETURN(int more, PhasesOf(turn));
+      phases += more;
+    }
+    if (phases > kMostTurnPhases) return false;
+    if (!TooWide(evaluator_.program(), UnionOf(turns)).empty()) return false;
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateInTurn(turns));
+    if (!verdict->refusal.empty()) return false;
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+    return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostTurnCompileSeconds;
+  }
+
+  // Why the second part does not begin before the first one is over.
+  absl::Status ConsiderPipeline(const Loops& first, const Loops& second) {
+    const Program& program = evaluator_.program();
+    auto reads = [&](LoopId l) {
+      const std::vector<ValueId>& in = program.op(l).inputs;
+      return std::any_of(in.begin(), in.end(), [&](ValueId v) {
+        LoopId from = program.value(v).producer;
+        return from != kNoLoop && std::binary_search(first.begin(), first.end(), from);
+      });
+    };
+    if (std::none_of(second.begin(), second.end(), reads)) return absl::OkStatus();
+    const DeviceSpec& device = evaluator_.device();
+    Refusal refusal;
+    if (device.exchange_level.empty()) {
+      refusal = Refuse(RefusalCode::kPipeline, "every ", device.unit, " of ", device.name,
+                       " would run both parts, one block at a time: nothing is hidden but their "
+                       "barrier of ",
+                       MicrosecondsText(device.barrier_s * 1e6));
+    } else {
+      ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
+      ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
+      refusal = Refuse(
+          RefusalCode::kPipeline,
+          "schedules order phases by barriers alone, so no tile can be waited for; ", device.name,
+          " has units of their own for products and for the rest, and might hide up to ",
+          MicrosecondsText(std::min(a->estimate.time_us, b->estimate.time_us)));
+    }
+    out_.considered.push_back({first, second, std::move(refusal)});
+    return absl::OkStatus();
+  }
+
+  Grouping out_;
+  const std::map<NodeId, std::string>& alone_;
+  GroupEvaluator& evaluator_;
+};
+
+}  // namespace
+
+absl::StatusOr<Grouping> JoinInTurn(Grouping grouping, const std::map<NodeId, std::string>& alone,
+                                    GroupEvaluator* evaluator) {
+  return TurnJoiner(std::move(grouping), alone, evaluator).Run();
+}
+
+}  // namespace fusion
