@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <tuple>
 
 #include "core/benefit/compile_cost.h"
 #include "core/plan/flips.h"
@@ -44,13 +46,13 @@ class TurnJoiner {
 
   // Groups [begin, end) could be one launch but for its limits.
   absl::Status JoinStretch(size_t begin, size_t end) {
-    int phases = 0;
-    for (size_t g = begin; g < end && phases <= kMostTurnPhases; ++g) {
+    std::vector<int> phases;
+    for (size_t g = begin; g < end; ++g) {
       ASSIGN_OR_RETURN(int more, PhasesOf(out_.groups[g]));
-      phases += more;
+      phases.push_back(more);
     }
-    std::vector<bool> starts(end - begin, false);
-    if (phases > kMostTurnPhases) starts = LayersOf(begin, end);
+    bool fits = std::accumulate(phases.begin(), phases.end(), int64_t{0}) <= kMostTurnPhases;
+    std::vector<bool> starts = fits ? std::vector<bool>(phases.size()) : LayersOf(begin, phases);
     Turns turns;
     for (size_t g = begin; g < end; ++g) {
       bool joins = false;
@@ -68,20 +70,37 @@ class TurnJoiner {
     return absl::OkStatus();
   }
 
-  // Where the structure of groups [begin, end) begins again: at each that equals the first one
-  // which is there twice. By group behind `begin`.
-  std::vector<bool> LayersOf(size_t begin, size_t end) {
-    std::map<std::vector<int>, size_t> first_with;
-    std::vector<size_t> first(end - begin);
-    size_t anchor = end;
-    for (size_t g = begin; g < end; ++g) {
-      size_t at = first_with.try_emplace(evaluator_.Key(out_.groups[g]), g).first->second;
-      first[g - begin] = at;
-      if (at < g) anchor = std::min(anchor, at);
+  // Where the structure of the groups from `begin` begins again, by group: at all that equal one of
+  // them. Of those that are there twice the one that is there least often, since half a layer may
+  // look like the other half, as long as a launch has room for what lies between two of them; the
+  // first of several.
+  std::vector<bool> LayersOf(size_t begin, const std::vector<int>& phases) {
+    std::map<std::vector<int>, std::vector<size_t>> places;
+    for (size_t g = 0; g < phases.size(); ++g) {
+      places[evaluator_.Key(out_.groups[begin + g])].push_back(g);
     }
-    std::vector<bool> starts;
-    for (size_t at : first) starts.push_back(at == anchor);
+    auto rank = [&](const std::vector<size_t>& at) {
+      return std::tuple(LongestBetween(at, phases) > kMostTurnPhases, at.size(), at[0]);
+    };
+    const std::vector<size_t>* best = nullptr;
+    for (const auto& [key, at] : places) {
+      if (at.size() > 1 && (best == nullptr || rank(at) < rank(*best))) best = &at;
+    }
+    std::vector<bool> starts(phases.size(), false);
+    for (size_t g : best != nullptr ? *best : std::vector<size_t>()) starts[g] = true;
     return starts;
+  }
+
+  // Phases of the longest piece that cuts before these groups leave.
+  static int64_t LongestBetween(const std::vector<size_t>& cuts, const std::vector<int>& phases) {
+    int64_t longest = 0;
+    int64_t piece = 0;
+    for (size_t g = 0; g < phases.size(); ++g) {
+      if (std::binary_search(cuts.begin(), cuts.end(), g)) piece = 0;
+      piece += phases[g];
+      longest = std::max(longest, piece);
+    }
+    return longest;
   }
 
   absl::StatusOr<bool> IsOneLaunch(const Turns& turns) {

@@ -171,6 +171,11 @@ class Enumerator {
     return false;
   }
 
+  // True if read r of a product is copied next to each other before it.
+  static bool IsStaged(const ProductChoice& c, size_t r) {
+    return c.stage_rows && r == (c.swap ? 1u : 0u);
+  }
+
   // ---- groups with products ----
 
   const ProductShape& Main() const {
@@ -398,18 +403,21 @@ class Enumerator {
       for (int r = 0; r < 2; ++r) {
         const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
         double bytes = 4;
+        double whole = 4;
+        const bool staged = read.producer >= 0 || IsStaged(pc, static_cast<size_t>(r));
         for (DimId d : smg_.op(p.op).dims) {
           if (!Names(read.index, d)) continue;
           double length = static_cast<double>(window[static_cast<size_t>(d)]);
-          // What lies between two products is streamed if it is large (AddTemporal).
-          bool streamed = read.producer >= 0 && Contains(p.dims.over, d);
+          // What lies on chip before a product is streamed if it is large (AddTemporal).
+          bool streamed =
+              Contains(p.dims.over, d) && (read.producer >= 0 || (staged && windowed_.empty()));
           bytes *= streamed ? std::min(length, static_cast<double>(device_.stream_tile)) : length;
+          whole *= length;
         }
         if (!windowed_.empty() && read.producer >= 0 && read.relation == SmgRead::kShifted) {
           bytes = 4 * PointsOf(smg_.op(read.producer).OutputDims(), kept);
         }
-        if (read.producer < 0) traffic += bytes;
-        bool staged = read.producer >= 0 || (pc.stage_rows && r == (pc.swap ? 1 : 0));
+        if (read.producer < 0) traffic += whole;
         on_chip += staged ? bytes : 0;
       }
     }
@@ -548,25 +556,34 @@ class Enumerator {
     return tiles;
   }
 
-  // Where a value that lies between two products fills the private cache, stream the dim it is
-  // summed over.
+  // Bytes that a product finds on chip in a block: values that the block made, rows that it copies.
+  double OnChipBefore(const Choice& c, const ProductShape& p, const Dims& window) const {
+    double bytes = 0;
+    const SmgOp& op = smg_.op(p.op);
+    for (size_t r = 0; r < op.reads.size(); ++r) {
+      const SmgRead& read = op.reads[r];
+      bool made = read.producer >= 0 && read.relation == SmgRead::kAligned;
+      if (!made && !(windowed_.empty() && IsStaged(c.products.at(p.op), r))) continue;
+      double one = 4;
+      for (DimId d : made ? smg_.op(read.producer).OutputDims() : op.dims) {
+        if (made || Names(read.index, d))
+          one *= static_cast<double>(window[static_cast<size_t>(d)]);
+      }
+      bytes += one;
+    }
+    return bytes;
+  }
+
+  // Where that fills the private cache, stream the dim it is summed over.
   void AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
       const Dims window = WindowsOf(c);
       for (const ProductShape& p : products_) {
         for (DimId d : p.dims.over) {
-          bool fed = false;
-          double bytes = 4;
-          for (const SmgRead& read : smg_.op(p.op).reads) {
-            if (read.producer < 0 || read.relation != SmgRead::kAligned) continue;
-            fed = true;
-            for (DimId e : smg_.op(read.producer).OutputDims()) {
-              bytes *= static_cast<double>(window[static_cast<size_t>(e)]);
-            }
+          if (OnChipBefore(c, p, window) <= 0.25 * static_cast<double>(device_.OnChipBytes())) {
+            continue;
           }
-          bool large = bytes > 0.25 * static_cast<double>(device_.OnChipBytes());
-          if (!fed || !large) continue;
           std::shared_ptr<const StreamedGroup> streamed = Stream(d);
           if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
           for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {

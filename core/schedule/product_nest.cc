@@ -1,3 +1,4 @@
+#include "core/base/contains.h"
 #include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/nest_values.h"
@@ -121,22 +122,39 @@ class ProductNest {
     // Columns must be contiguous along n.
     const ProductChoice& choice = at_.roles.ChoiceOf(i);
     if (StrideAlong(at_.lowered.schedule, mma.b, at_.windows, n_) != 1) {
-      mma.b = Staged(mma.b, sides.ColumnOperandDims(n_), choice.block.n, code);
+      mma.b = Staged(mma.b, sides.ColumnOperandDims(n_),
+                     Panels(sides.ColumnOperandDims(n_), choice.block.n), code);
     }
     if (choice.stage_rows && m_ >= 0) {
+      DimId slice = SliceOf(sides, mma.a);
+      // Short rows do not evict each other, and lie as they lay: a copy of whole vectors.
+      std::vector<DimId> dims = sides.RowOperandDims(slice < 0 ? m_ : slice);
       int64_t rows = BalancedRows(at_.window(m_), block_.m);
-      mma.a = Staged(mma.a, sides.RowOperandDims(m_), rows, code);
+      mma.a = Staged(mma.a, dims, slice < 0 ? Panels(dims, rows) : BufferLayout(), code);
     }
     at_.locals.Use(mma.a.buffer);
     at_.locals.Use(mma.b.buffer);
     return mma;
   }
 
-  // A copy of an operand with these dims, the last one in blocks.
-  Access Staged(Access source, const std::vector<DimId>& dims, int64_t block, Block* code) {
+  // The summed dim that the operand comes in slices of, where its neighbours lie next to each
+  // other; -1: there is none.
+  DimId SliceOf(const ProductSides& sides, const Access& operand) const {
+    DimId d = at_.choice.temporal;
+    bool sliced = d >= 0 && Contains(sides.over, d) && at_.window(d) < at_.group.smg.dim(d).extent;
+    bool contiguous = sliced && StrideAlong(at_.lowered.schedule, operand, at_.windows, d) == 1;
+    return contiguous ? d : -1;
+  }
+
+  // The last dim in blocks.
+  static BufferLayout Panels(const std::vector<DimId>& dims, int64_t block) {
+    return {.blocked = static_cast<int>(dims.size()) - 1, .block = block};
+  }
+
+  // A copy of an operand with these dims.
+  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout, Block* code) {
     BufferId staged =
-        at_.locals.Add(dims, at_.buffer(source.buffer).dtype, Level::kStaged,
-                       {.blocked = static_cast<int>(dims.size()) - 1, .block = block});
+        at_.locals.Add(dims, at_.buffer(source.buffer).dtype, Level::kStaged, std::move(layout));
     at_.locals.Use(source.buffer);
     at_.locals.Use(staged);
     Access target{.buffer = staged, .index = PlainIndex(dims), .guards = {}};

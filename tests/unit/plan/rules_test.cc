@@ -470,7 +470,7 @@ TEST(Rules, AConditionOnTheKernelMakesAForceGiveWay) {
   EXPECT_EQ(GroupsWithTwoProducts(
                 PlanOf(graph, Rule1(kBothProducts,
                                     "force {} when: 'speedup > 0' when: 'launches == 3' "
-                                    "when: 'time_us < apart_us' when: 'saved_bytes > 0' "
+                                    "when: 'time_us < 2 * apart_us' when: 'saved_bytes > 0' "
                                     "when: 'l2_usage > 0'"))),
             1);
   EXPECT_EQ(GroupsWithTwoProducts(PlanOf(
