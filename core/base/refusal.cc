@@ -26,7 +26,8 @@ constexpr RefusalEntry kTable[] = {
      "they are in two launches of several phases: a launch ends with its layer, and where it would "
      "be too long"},
     {RefusalCode::kPipeline, "pipeline", Verdict::kRefused,
-     "two phases of a launch do not run at the same time and hand tiles to each other"},
+     "two phases of a launch do not run slice by slice without a barrier: they do not keep to the "
+     "same slices, or take longer"},
     {RefusalCode::kAlone, "alone", Verdict::kForbidden,
      "a kernel that held the node failed, so the node is fused with nothing"},
     {RefusalCode::kPressure, "pressure", Verdict::kForbidden,

@@ -11,6 +11,7 @@
 #include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
 #include "core/schedule/legality.h"
+#include "core/schedule/pipeline.h"
 
 namespace fusion {
 namespace {
@@ -40,42 +41,17 @@ class Estimator {
     double threads = device_.threads;
     double compute = 0;
     double busy = 0;
-    double products = 0;
     for (const Phase& phase : s_.phases) {
       double phase_tasks = 0;
       double work = 0;
       double exchanges = 0;
       std::vector<TaskLengths> lengths;
       for (const Segment& segment : phase.segments) {
-        double tasks = 1;
-        double tile_fill = 1;
-        window_.clear();
-        grid_tiles_.clear();
-        halos_.clear();
-        blocks_ = WindowsOfBlocks(s_.dims, segment.grid, segment.halos);
-        for (const BlockWindows& w : blocks_) window_.push_back(w.average);
-        for (const GridDim& g : segment.grid) {
-          const BlockWindows& w = blocks_[static_cast<size_t>(g.dim)];
-          tasks *= w.blocks;
-          grid_tiles_[g.dim] = w.blocks;
-          tile_fill *= w.average > 0 ? static_cast<double>(w.longest()) / w.average : 1;
-        }
-        for (const Halo& h : segment.halos) halos_.push_back(h.dim);
-        block_window_ = window_;
-        seconds_ = 0;
-        product_seconds_ = 0;
-        fetched_bytes_ = 0;
-        exchanged_bytes_ = 0;
-        exchanges_ = 0;
-        touched_.clear();
-        Walk(segment.body, 1);
-        phase_tasks += tasks;
-        work += tasks * seconds_;
-        lengths.push_back({tasks, seconds_ * tile_fill});
-        block_traffic_ += tasks * (BlockBytes() + fetched_bytes_);
-        exchange_traffic_ += tasks * exchanged_bytes_;
-        products += tasks * product_seconds_;
-        exchanges = std::max(exchanges, exchanges_);
+        TaskLengths of = WalkSegment(segment, &exchanges);
+        phase_tasks += of.tasks;
+        work += of.tasks * of.seconds;
+        of.seconds *= tile_fill_;
+        lengths.push_back(of);
       }
       double even = work / threads;
       double waves = std::ceil(phase_tasks / threads);
@@ -87,7 +63,7 @@ class Estimator {
     }
     CountDistinct(&e);
     e.compute_us = compute * 1e6;
-    e.product_us = products / threads * 1e6;
+    e.product_us = products_ / threads * 1e6;
     e.tiling_loss_us = (busy - compute) * 1e6;
     SetMemoryTimes(&e);
     e.stall_us = (1 - device_.overlap) * std::min(e.compute_us, e.memory_us);
@@ -113,6 +89,81 @@ class Estimator {
     double tasks;
     double seconds;
   };
+
+  // Tasks of a segment and what one takes. Of a pipeline every stage is done in the tiles of its
+  // loops, as if they were blocks.
+  TaskLengths WalkSegment(const Segment& segment, double* exchanges) {
+    TaskLengths out{.tasks = 1, .seconds = 0};
+    tile_fill_ = 1;
+    window_.clear();
+    std::map<DimId, double> tiles;
+    halos_.clear();
+    blocks_ = WindowsOfBlocks(s_.dims, segment.grid, segment.halos);
+    for (const BlockWindows& w : blocks_) window_.push_back(w.average);
+    for (const GridDim& g : segment.grid) {
+      const BlockWindows& w = blocks_[static_cast<size_t>(g.dim)];
+      out.tasks *= w.blocks;
+      tiles[g.dim] = w.blocks;
+      tile_fill_ *= w.average > 0 ? static_cast<double>(w.longest()) / w.average : 1;
+    }
+    for (const Halo& h : segment.halos) halos_.push_back(h.dim);
+    slice_window_ = window_;
+    slice_bytes_.clear();
+    std::map<BufferId, int> stages_at;
+    for (const Stage& stage : StagesOf(segment)) {
+      window_ = slice_window_;
+      grid_tiles_ = tiles;
+      double times = 1;
+      for (const GridDim& loop : stage.loops) {
+        const double trips = Narrow(loop.dim, loop.tile);
+        times *= trips;
+        grid_tiles_.try_emplace(loop.dim, 1.0).first->second *= trips;
+      }
+      block_window_ = window_;
+      seconds_ = 0;
+      product_seconds_ = 0;
+      fetched_bytes_ = 0;
+      exchanged_bytes_ = 0;
+      exchanges_ = 0;
+      touched_.clear();
+      Walk(*stage.body, 1);
+      out.seconds += times * seconds_;
+      block_traffic_ += out.tasks * times * (BlockBytes() + fetched_bytes_);
+      exchange_traffic_ += out.tasks * times * exchanged_bytes_;
+      products_ += out.tasks * times * product_seconds_;
+      *exchanges = std::max(*exchanges, times * exchanges_);
+      for (const auto& [memory, bytes] : touched_) ++stages_at[memory];
+    }
+    KeepNear(stages_at, out.tasks);
+    return out;
+  }
+
+  // What one stage of a pipeline leaves for another one stays near if the slices at work fit the
+  // shared cache beside everything else.
+  void KeepNear(const std::map<BufferId, int>& stages_at, double tasks) {
+    double slices = 0;
+    double whole = 0;
+    for (const auto& [memory, stages] : stages_at) {
+      if (stages < 2 || s_.buffer(memory).level != Level::kWorkspace) continue;
+      slices += slice_bytes_.at(memory);
+      whole += 2 * distinct_.at(memory);
+    }
+    const double at_work = slices * std::min(tasks, static_cast<double>(device_.threads));
+    if (at_work <= Resident()) near_bytes_ += whole;
+  }
+
+  // Cuts the window of a dim into tiles of this length; how many.
+  double Narrow(DimId d, int64_t tile) {
+    double& w = window_[static_cast<size_t>(d)];
+    double trips = std::ceil(w / static_cast<double>(tile) - 1e-9);
+    if (trips >= 1) w /= trips;
+    return trips;
+  }
+
+  // Bytes of the last shared cache that one kind of data may fill.
+  double Resident() const {
+    return static_cast<double>(device_.SharedLevel().bytes) * kResidentPart;
+  }
 
   // Until the last unit is done. Tasks of a segment fill all units as often as they can; what is
   // left of the segments then goes, longest first, to the unit that is free first.
@@ -443,6 +494,8 @@ class Estimator {
     block = std::max(block, bytes);
     double& whole = distinct_[memory];
     whole = std::max(whole, Footprint(a, extents_));
+    double& slice = slice_bytes_[memory];
+    slice = std::max(slice, Footprint(a, slice_window_));
   }
 
   double BlockBytes() const {
@@ -475,9 +528,9 @@ class Estimator {
   void SetMemoryTimes(Estimate* e) const {
     const MemoryLevel& shared = device_.SharedLevel();
     const MemoryLevel& memory = device_.levels.back();
-    double resident = static_cast<double>(shared.bytes) * kResidentPart;
+    double resident = Resident();
     auto weights = static_cast<double>(e->weight_bytes);
-    auto activations = static_cast<double>(e->activation_bytes);
+    double activations = static_cast<double>(e->activation_bytes) - near_bytes_;
     double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);
     // The first fetch may come from memory; whatever blocks fetch again comes from the shared
     // cache.
@@ -495,17 +548,22 @@ class Estimator {
   double lanes_;
   std::vector<double> extents_;          // of each dim
   std::vector<double> window_;           // average length of each dim's window at the statement
-  std::vector<double> block_window_;     // and in the whole block
+  std::vector<double> block_window_;     // and in the whole block, of a pipeline in one of a stage
+  std::vector<double> slice_window_;     // of a pipeline in all its stages; else as block_window_
   std::map<DimId, double> grid_tiles_;   // of the segment
   std::vector<BlockWindows> blocks_;     // of the segment, by dim
   std::vector<DimId> halos_;             // of the segment
   std::map<BufferId, double> touched_;   // bytes of each param that one block touches
   std::map<BufferId, double> distinct_;  // and that the kernel touches
-  double seconds_ = 0;                   // of one block
-  double product_seconds_ = 0;           // of one block, in products
-  double fetched_bytes_ = 0;             // of one block: operands, each time they are needed
-  double exchanged_bytes_ = 0;           // of one block, between product and element-wise units
-  double exchanges_ = 0;                 // of one block
+  std::map<BufferId, double> slice_bytes_;  // as touched_, in all stages of a segment
+  double tile_fill_ = 1;                    // of the segment: its longest block in average ones
+  double seconds_ = 0;                      // of one block
+  double product_seconds_ = 0;              // of one block, in products
+  double fetched_bytes_ = 0;                // of one block: operands, each time they are needed
+  double exchanged_bytes_ = 0;              // of one block, between product and element-wise units
+  double exchanges_ = 0;                    // of one block
+  double products_ = 0;                     // seconds in products
+  double near_bytes_ = 0;  // of workspace that is not seen by the memory behind the shared cache
   double block_traffic_ = 0;
   double exchange_traffic_ = 0;
   double recompute_bytes_ = 0;
@@ -516,51 +574,6 @@ class Estimator {
 
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device) {
   return Estimator(schedule, device).Run();
-}
-
-Estimate Sum(const Estimate& a, const Estimate& b) {
-  return {.time_us = a.time_us + b.time_us,
-          .compute_us = a.compute_us + b.compute_us,
-          .product_us = a.product_us + b.product_us,
-          .memory_us = a.memory_us + b.memory_us,
-          .off_chip_us = a.off_chip_us + b.off_chip_us,
-          .stall_us = a.stall_us + b.stall_us,
-          .launch_us = a.launch_us + b.launch_us,
-          .tiling_loss_us = a.tiling_loss_us + b.tiling_loss_us,
-          .flops = a.flops + b.flops,
-          .activation_bytes = a.activation_bytes + b.activation_bytes,
-          .recompute_bytes = a.recompute_bytes + b.recompute_bytes,
-          .weight_bytes = a.weight_bytes + b.weight_bytes,
-          .on_chip_bytes = std::max(a.on_chip_bytes, b.on_chip_bytes),
-          .tasks = a.tasks + b.tasks,
-          .waves = a.waves + b.waves};
-}
-
-Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device) {
-  Estimate whole;
-  for (const Estimate& part : parts) whole = Sum(whole, part);
-  double saved_us = SavedByTurns(parts.size(), device);
-  whole.launch_us -= saved_us;
-  whole.time_us -= saved_us;
-  return whole;
-}
-
-double SavedByTurns(size_t parts, const DeviceSpec& device) {
-  return static_cast<double>(parts - 1) * (device.launch_s - device.barrier_s) * 1e6;
-}
-
-std::string BoundOf(const Estimate& e, const DeviceSpec& device) {
-  double near_us = e.memory_us - e.off_chip_us;
-  const std::pair<double, std::string_view> kTerms[] = {{e.product_us, "products"},
-                                                        {e.compute_us - e.product_us, "elements"},
-                                                        {near_us, device.SharedLevel().name},
-                                                        {e.off_chip_us, device.levels.back().name},
-                                                        {e.launch_us, "launch"},
-                                                        {e.tiling_loss_us, "idle units"}};
-  const auto& most =
-      *std::max_element(std::begin(kTerms), std::end(kTerms),
-                        [](const auto& a, const auto& b) { return a.first < b.first; });
-  return most.first > 0 ? std::string(most.second) : "";
 }
 
 }  // namespace fusion

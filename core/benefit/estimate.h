@@ -26,6 +26,9 @@ Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device);
 /// Kernels that run one after the other; of on-chip bytes, the most that one of them has.
 Estimate Sum(const Estimate& a, const Estimate& b);
 
+/// `whole`, in which what `before` estimates becomes what `after` does.
+Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate& after);
+
 /// The kernels of `parts` as phases of one launch, one after the other: their sum, with a barrier
 /// in the place of every launch but the first. What one leaves behind the next one reads from
 /// memory either way.

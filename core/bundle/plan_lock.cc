@@ -46,6 +46,13 @@ Digest DigestOf(const PlanLock& lock) {
       h.Add("choice", turn.choice).Add("ops", static_cast<int64_t>(turn.ops.size()));
       for (int op : turn.ops) h.Add("op", op);
     }
+    h.Add("pipelines", static_cast<int64_t>(choice.pipelines.size()));
+    for (const LockedPipeline& pipeline : choice.pipelines) {
+      h.Add("first", pipeline.first).Add("phases", pipeline.phases);
+      h.Add("slices", static_cast<int64_t>(pipeline.slices.size()));
+      for (const LockedTile& slice : pipeline.slices)
+        h.Add("dim", slice.dim).Add("tile", slice.tile);
+    }
   }
   h.Add("kernels", static_cast<int64_t>(lock.kernels.size()));
   for (const LockedKernel& kernel : lock.kernels) {

@@ -42,12 +42,20 @@ struct LockedTurn {
   int choice = 0;        // position in PlanLock::choices of one without turns
 };
 
+/// Phases of a kernel that run as a pipeline, see `turns`.
+struct LockedPipeline {
+  int first = 0;                   // position of the first phase, as if there were no pipelines
+  int phases = 0;                  // at least two
+  std::vector<LockedTile> slices;  // dims of the first phase; at least one
+};
+
 /// A kernel's cut; of several sets of ops side by side in one launch one cut each.
 struct LockedChoice {
   std::vector<LockedCut> parts;  // at least one, unless there are turns
   /// Of several sets one after the other in one launch, which hold every op of the group once: at
   /// least two, then there are no parts.
   std::vector<LockedTurn> turns = {};
+  std::vector<LockedPipeline> pipelines = {};  // with turns: ascending
 };
 
 struct LockedGroup {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "core/benefit/compile_cost.h"
-#include "core/plan/flips.h"
 #include "core/plan/loop_sets.h"
 
 namespace fusion {
@@ -55,19 +54,21 @@ class TurnJoiner {
     std::vector<bool> starts = fits ? std::vector<bool>(phases.size()) : LayersOf(begin, phases);
     Turns turns;
     for (size_t g = begin; g < end; ++g) {
+      Turns longer = turns;
+      longer.push_back(out_.groups[g]);
       bool joins = false;
       if (!turns.empty() && !starts[g - begin]) {
-        turns.push_back(out_.groups[g]);
-        ASSIGN_OR_RETURN(joins, IsOneLaunch(turns));
+        ASSIGN_OR_RETURN(joins, IsOneLaunch(longer));
       }
       if (joins) {
         out_.follows[g] = true;
-        RETURN_IF_ERROR(ConsiderPipeline(turns[turns.size() - 2], turns.back()));
-      } else {
-        turns = {out_.groups[g]};
+        turns = std::move(longer);
+        continue;
       }
+      if (!turns.empty()) RETURN_IF_ERROR(ConsiderPipelines(turns));
+      turns = {out_.groups[g]};
     }
-    return absl::OkStatus();
+    return turns.empty() ? absl::OkStatus() : ConsiderPipelines(turns);
   }
 
   // Where the structure of the groups from `begin` begins again, by group: at all that equal one of
@@ -117,35 +118,29 @@ class TurnJoiner {
     return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostTurnCompileSeconds;
   }
 
-  // Why the second part does not begin before the first one is over.
-  absl::Status ConsiderPipeline(const Loops& first, const Loops& second) {
+  // Why parts of a launch that read from those before them do not begin before they are over.
+  absl::Status ConsiderPipelines(const Turns& turns) {
+    if (turns.size() == 1) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+    size_t last = 0;  // phase of the part
+    for (size_t i = 0; i + 1 < turns.size(); ++i) {
+      last += choice->parts[i]->lowered.schedule.phases.size();
+      const Refusal& refusal = choice->waits[last - 1];
+      if (refusal.empty() || !Reads(turns[i + 1], turns[i])) continue;
+      out_.considered.push_back({turns[i], turns[i + 1], refusal});
+    }
+    return absl::OkStatus();
+  }
+
+  bool Reads(const Loops& reader, const Loops& writer) const {
     const Program& program = evaluator_.program();
-    auto reads = [&](LoopId l) {
+    return std::any_of(reader.begin(), reader.end(), [&](LoopId l) {
       const std::vector<ValueId>& in = program.op(l).inputs;
       return std::any_of(in.begin(), in.end(), [&](ValueId v) {
         LoopId from = program.value(v).producer;
-        return from != kNoLoop && std::binary_search(first.begin(), first.end(), from);
+        return from != kNoLoop && std::binary_search(writer.begin(), writer.end(), from);
       });
-    };
-    if (std::none_of(second.begin(), second.end(), reads)) return absl::OkStatus();
-    const DeviceSpec& device = evaluator_.device();
-    Refusal refusal;
-    if (device.exchange_level.empty()) {
-      refusal = Refuse(RefusalCode::kPipeline, "every ", device.unit, " of ", device.name,
-                       " would run both parts, one block at a time: nothing is hidden but their "
-                       "barrier of ",
-                       MicrosecondsText(device.barrier_s * 1e6));
-    } else {
-      ASSIGN_OR_RETURN(const GroupVerdict* a, evaluator_.Evaluate(first));
-      ASSIGN_OR_RETURN(const GroupVerdict* b, evaluator_.Evaluate(second));
-      refusal = Refuse(
-          RefusalCode::kPipeline,
-          "schedules order phases by barriers alone, so no tile can be waited for; ", device.name,
-          " has units of their own for products and for the rest, and might hide up to ",
-          MicrosecondsText(std::min(a->estimate.time_us, b->estimate.time_us)));
-    }
-    out_.considered.push_back({first, second, std::move(refusal)});
-    return absl::OkStatus();
+    });
   }
 
   Grouping out_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/plan/loop_sets.h"
+#include "core/plan/pipelines.h"
 #include "core/plan/tensor_table.h"
 #include "core/smg/structure.h"
 
@@ -38,7 +39,7 @@ class Assembler {
     plan.nodes = static_cast<int>(graph_.nodes().size());
     for (const PlanLaunch& launch : plan.launches) {
       const Estimate& e = plan.groups[static_cast<size_t>(launch.group)].estimate;
-      plan.totals.kernels += plan.kernels[static_cast<size_t>(launch.kernel)].phases;
+      plan.totals.kernels += CountPhases(out_.kernels[static_cast<size_t>(launch.kernel)].schedule);
       plan.totals.launches += 1;
       plan.totals.activation_bytes += e.activation_bytes + e.recompute_bytes;
       plan.totals.weight_bytes += e.weight_bytes;
@@ -97,6 +98,7 @@ class Assembler {
   }
 
   static GroupKind KindOf(const GroupChoice& choice) {
+    if (!choice.pipelines.empty()) return GroupKind::kPipeline;
     if (!choice.turns.empty()) return GroupKind::kAllInOne;
     int anchors = 0;
     for (const LoopOp& op : choice.program.ops) anchors += op.body.reduce ? 1 : 0;
@@ -111,6 +113,7 @@ class Assembler {
     for (size_t i = 0; i < choice.turns.size(); ++i) {
       locked.turns.push_back({choice.turns[i], static_cast<int>(LockedOf(*choice.parts[i]))});
     }
+    locked.pipelines = fusion::LockedOf(choice.lowered.schedule, choice.pipelines);
     if (choice.parts.empty() || choice.cut.split.has_value()) {
       locked.parts = {choice.cut};
     } else if (choice.turns.empty()) {

@@ -2,6 +2,7 @@
 
 #include "core/plan/evaluator.h"
 #include "core/plan/loop_sets.h"
+#include "core/plan/pipelines.h"
 #include "core/schedule/join.h"
 
 namespace fusion {
@@ -20,8 +21,21 @@ absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseInTurn(const Turns& tur
   return known->choice.get();
 }
 
-absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindInTurn(const Turns& turns) {
-  std::vector<LoopId> loops = UnionOf(turns);
+absl::Status GroupEvaluator::PinInTurn(const Turns& turns,
+                                       const std::vector<LockedPipeline>& pipelines) {
+  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  const std::vector<LoopId> loops = UnionOf(turns);
+  ASSIGN_OR_RETURN(Known pinned, JoinInTurn(loops, turns, &pipelines));
+  if (!pinned.verdict.refusal.empty()) {
+    return InvalidArgument("turns: ", pinned.verdict.refusal.ToString());
+  }
+  const std::vector<Pipeline> wanted = pinned.choice->pipelines;
+  auto known = in_turn_.try_emplace(KeyInTurn(loops, turns), std::move(pinned)).first;
+  if (known->second.choice->pipelines == wanted) return absl::OkStatus();
+  return InvalidArgument("pipelines: an equal group before it has others");
+}
+
+std::vector<int> GroupEvaluator::KeyInTurn(const std::vector<LoopId>& loops, const Turns& turns) {
   std::vector<int> key = Key(loops);
   std::vector<int> turn_of(loops.size(), 0);
   for (size_t i = 0; i < turns.size(); ++i) {
@@ -31,16 +45,23 @@ absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindInTurn(const Tu
     }
   }
   key.insert(key.end(), turn_of.begin(), turn_of.end());
+  return key;
+}
+
+absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindInTurn(const Turns& turns) {
+  const std::vector<LoopId> loops = UnionOf(turns);
+  std::vector<int> key = KeyInTurn(loops, turns);
   auto known = in_turn_.find(key);
   if (known == in_turn_.end()) {
-    ASSIGN_OR_RETURN(Known found, JoinInTurn(loops, turns));
+    ASSIGN_OR_RETURN(Known found, JoinInTurn(loops, turns, nullptr));
     known = in_turn_.emplace(std::move(key), std::move(found)).first;
   }
   return &known->second;
 }
 
-absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(const std::vector<LoopId>& loops,
-                                                                 const Turns& turns) {
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(
+    const std::vector<LoopId>& loops, const Turns& turns,
+    const std::vector<LockedPipeline>* pinned) {
   Known known;
   known.verdict.refusal =
       ReadsReinterpreted(loops) ? reinterpreted_.refusal : rules_.Forbids(loops);
@@ -76,9 +97,18 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(const std::vect
     known.verdict.refusal = RefusalFrom(Message(joined.status()));
     return known;
   }
-  choice->estimate = EstimateInTurn(estimates, device_);
   choice->source = std::move(joined->source);
-  choice->lowered.schedule = std::move(joined->schedule);
+  const Estimate estimate = EstimateInTurn(estimates, device_);
+  Pipelined made;
+  if (pinned != nullptr) {
+    ASSIGN_OR_RETURN(made, PinPipelines(std::move(joined->schedule), estimate, *pinned, device_));
+  } else {
+    made = FormPipelines(std::move(joined->schedule), estimate, device_);
+  }
+  choice->estimate = made.estimate;
+  choice->pipelines = std::move(made.pipelines);
+  choice->waits = std::move(made.waits);
+  choice->lowered.schedule = std::move(made.schedule);
   Complete(loops, joining.values, choice.get());
   SetTerms(choice->lowered.schedule, choice->estimate, &known.verdict);
   if (apart_us > 0) known.verdict.factor = weighed_us / apart_us;

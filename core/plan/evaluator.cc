@@ -67,7 +67,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
 void GroupEvaluator::SetTerms(const Schedule& schedule, const Estimate& estimate,
                               GroupVerdict* verdict) const {
   verdict->estimate = estimate;
-  verdict->phases = static_cast<int>(schedule.phases.size());
+  verdict->phases = CountPhases(schedule);
   verdict->run_bytes = PlanWorkspace(schedule, device_.alignment).bytes;
   // Memory that a kernel fills itself is not memory of the run.
   if (!device_.explicit_memory) verdict->run_bytes += device_.threads * estimate.on_chip_bytes;

@@ -14,6 +14,7 @@
 #include "core/graph/program.h"
 #include "core/plan/rule_effects.h"
 #include "core/schedule/fit_probe.h"
+#include "core/schedule/pipeline.h"
 
 namespace fusion {
 
@@ -47,6 +48,10 @@ struct GroupChoice {
   /// With parts that run in turn, as phases of one launch ("all-in-one"): the ops of each, as
   /// positions in the program.
   std::vector<std::vector<int>> turns;
+  /// With turns: neighbouring phases that are one, and for each phase but the last one why the next
+  /// waits until it is over (empty: they are of one pipeline). Positions are those before that.
+  std::vector<Pipeline> pipelines;
+  std::vector<Refusal> waits;
   /// With parts: where each param comes from, a part and its param.
   std::vector<std::pair<int, BufferId>> source;
 
@@ -87,6 +92,9 @@ class GroupEvaluator {
   /// those before it only. One set alone is that set.
   absl::StatusOr<const GroupVerdict*> EvaluateInTurn(const Turns& turns);
   absl::StatusOr<const GroupChoice*> ChooseInTurn(const Turns& turns);
+  /// Makes these pipelines those of ChooseInTurn(turns) and of all that equal them, whatever is
+  /// better. InvalidArgument, naming the field of a LockedChoice, if it cannot be.
+  absl::Status PinInTurn(const Turns& turns, const std::vector<LockedPipeline>& pipelines);
 
   /// For each value of Choose(loops).program the value of the whole program it stands for.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
@@ -161,7 +169,10 @@ class GroupEvaluator {
   Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
              Choices made, bool whole);
   absl::StatusOr<const Known*> FindInTurn(const Turns& turns);
-  absl::StatusOr<Known> JoinInTurn(const std::vector<LoopId>& loops, const Turns& turns);
+  std::vector<int> KeyInTurn(const std::vector<LoopId>& loops, const Turns& turns);
+  /// `pinned` null: with the pipelines that gain.
+  absl::StatusOr<Known> JoinInTurn(const std::vector<LoopId>& loops, const Turns& turns,
+                                   const std::vector<LockedPipeline>* pinned);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
                                                                 const LockedCut& cut);
   absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;

@@ -53,8 +53,12 @@ class Ledger {
         program_(evaluator->program()),
         groups_(model->groups),
         plan_(model->plan) {
-    for (int choice : model->choice_of) {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const int choice = model->choice_of[g];
+      const Schedule& schedule = model->kernels[Index(plan_.groups[g].kernel)].schedule;
+      phases_.push_back(CountPhases(schedule));
       turns_.push_back(choice < 0 ? 0 : model->choices[Index(choice)].turns.size());
+      pipelines_.push_back(choice < 0 ? "" : PipelinesText(model->choices[Index(choice)]));
     }
     for (size_t i = 0; i < considered.size(); ++i) {
       if (!considered[i].refusal.empty()) continue;
@@ -225,14 +229,26 @@ class Ledger {
     return absl::OkStatus();
   }
 
+  // "phases 1 to 2 are a pipeline of slices of 64 of s0_m; "
+  static std::string PipelinesText(const LockedChoice& choice) {
+    std::string text;
+    for (const LockedPipeline& p : choice.pipelines) {
+      text += StrCat("phases ", p.first, " to ", p.first + p.phases - 1,
+                     " are a pipeline of slices of ",
+                     StrJoin(p.slices, " x ",
+                             [](const LockedTile& s) { return StrCat(s.tile, " of ", s.dim); }),
+                     "; ");
+    }
+    return text;
+  }
+
   // Why kernels are phases of one launch.
   void SayInTurn(size_t g, PlanDecision* entry) const {
     const DeviceSpec& device = evaluator_.device();
-    const PlanGroup& group = plan_.groups[g];
     entry->reason =
-        StrCat("all-in-one: ", turns_[g], " kernels as ", plan_.kernels[Index(group.kernel)].phases,
+        StrCat("all-in-one: ", turns_[g], " kernels as ", phases_[g],
                " phases of one launch, which gains ", LaunchText(SavedByTurns(turns_[g], device)),
-               " over a launch each; ", GainText(entry->benefit_us), " of ",
+               " over a launch each; ", pipelines_[g], GainText(entry->benefit_us), " of ",
                MicrosecondsText(entry->first->time_us), " with one kernel a node");
     const double barrier_us = device.barrier_s * 1e6;
     entry->flips = {
@@ -281,7 +297,7 @@ class Ledger {
     return flips_.SetKnown(first, second, refusal, entry);
   }
 
-  int PhasesOf(int g) const { return plan_.kernels[Index(plan_.groups[Index(g)].kernel)].phases; }
+  int PhasesOf(int g) const { return phases_[Index(g)]; }
 
   absl::Status AddPair(int writer, int reader, std::vector<int> between) {
     const Loops& first = groups_[Index(writer)];
@@ -514,7 +530,9 @@ class Ledger {
   const Program& program_;
   const std::vector<Loops>& groups_;
   Plan& plan_;
+  std::vector<int> phases_;               // by group: that its kernel goes through
   std::vector<size_t> turns_;             // by group: kernels that run in turn in it; 0: one
+  std::vector<std::string> pipelines_;    // by group: what of them runs without barriers
   std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
   std::unordered_map<EntryKey, size_t, HashOfKey> entry_of_;
   std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it

@@ -156,9 +156,9 @@ absl::Status PinUnit(const Unit& unit, const PlanLock& lock, GroupEvaluator* eva
   return evaluator->Pin(loops, lock.choices[static_cast<size_t>(unit.choice)]);
 }
 
-// Checks that the turns of each launch, which are pinned, are one.
-absl::Status CheckLaunches(const std::vector<Unit>& units, const Grouping& grouping,
-                           GroupEvaluator* evaluator) {
+// Makes the turns of each launch, which are pinned, one.
+absl::Status PinLaunches(const std::vector<Unit>& units, const PlanLock& lock,
+                         const Grouping& grouping, GroupEvaluator* evaluator) {
   for (size_t u = 0; u < units.size();) {
     const size_t end = EndOfLaunch(grouping.follows, u, units.size());
     if (end > u + 1) {
@@ -170,10 +170,11 @@ absl::Status CheckLaunches(const std::vector<Unit>& units, const Grouping& group
       }
       std::string wide = TooWide(evaluator->program(), UnionOf(turns));
       if (!wide.empty()) return InvalidArgument("lock.groups[", units[u].group, "]: ", wide);
-      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator->EvaluateInTurn(turns));
-      if (!verdict->refusal.empty()) {
-        return InvalidArgument("lock.groups[", units[u].group,
-                               "].choice.turns: ", verdict->refusal.ToString());
+      const LockedGroup& group = lock.groups[units[u].group];
+      absl::Status pinned =
+          evaluator->PinInTurn(turns, lock.choices[static_cast<size_t>(group.choice)].pipelines);
+      if (!pinned.ok()) {
+        return Annotate(pinned, StrCat("lock.groups[", units[u].group, "].choice"));
       }
     }
     u = end;
@@ -265,7 +266,7 @@ absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluat
     grouping.groups.push_back(unit.ops);
     grouping.follows.push_back(unit.turn > 0);
   }
-  RETURN_IF_ERROR(CheckLaunches(units, grouping, evaluator));
+  RETURN_IF_ERROR(PinLaunches(units, lock, grouping, evaluator));
   return grouping;
 }
 

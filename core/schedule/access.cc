@@ -58,4 +58,33 @@ int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& 
   return StrideAlong(access.index, ElementStrides(b, lengths), d, b.layout.blocked);
 }
 
+bool IsDense(const Buffer& buffer) {
+  return buffer.layout.blocked < 0 && buffer.layout.strides == RowMajorStrides(buffer.shape);
+}
+
+void ForEachAccess(const Block& block,
+                   const std::function<void(const Access& access, bool writes)>& visit) {
+  for (const Stmt& stmt : block) {
+    if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
+      ForEachAccess(loop->body, visit);
+    } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+      ForEachAccess(branch->body, visit);
+    } else if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
+      for (const ElementOp& op : each->ops) {
+        for (const Access& a : op.access) visit(a, op.kind != ElementOp::kLoad);
+      }
+    } else if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
+      visit(mma->a, false);
+      visit(mma->b, false);
+      visit(mma->c, true);
+    } else if (const auto* copy = std::get_if<CopyStmt>(&stmt.node)) {
+      visit(copy->source, false);
+      visit(copy->target, true);
+    } else if (const auto* merge = std::get_if<MergeStmt>(&stmt.node)) {
+      for (const Access& a : merge->source) visit(a, false);
+      for (const Access& a : merge->target) visit(a, true);
+    }
+  }
+}
+
 }  // namespace fusion

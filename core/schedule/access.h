@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/schedule/schedule.h"
@@ -27,5 +28,13 @@ int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blo
 
 /// The same for an access, where the window of each dim of the schedule is `windows` long.
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d);
+
+/// True if elements lie without gaps in the order of their indices; of a param or workspace.
+bool IsDense(const Buffer& buffer);
+
+/// Calls `visit` for the accesses of all statements of a block, those within them included, but not
+/// for a CallStmt, which takes whole params.
+void ForEachAccess(const Block& block,
+                   const std::function<void(const Access& access, bool writes)>& visit);
 
 }  // namespace fusion

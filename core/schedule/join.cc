@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/schedule/access.h"
 #include "core/schedule/aliases.h"
 
 namespace fusion {
@@ -94,10 +95,6 @@ class Renumberer {
   const DimId first_dim_;
   const std::vector<BufferId>& buffers_;
 };
-
-bool IsDense(const Buffer& b) {
-  return b.layout.blocked < 0 && b.layout.strides == RowMajorStrides(b.shape);
-}
 
 class Joiner {
  public:

@@ -82,6 +82,8 @@ struct LoopStmt {
   int64_t end = -1;
   /// Tiles in flight (software pipelining); 1: none.
   int stages = 1;
+  /// The tiles are what blocks of a phase would be, were it not one of a pipeline.
+  bool blocks = false;
   Block body;
 };
 
@@ -92,7 +94,7 @@ struct IfStmt {
   std::vector<IndexExpr> somewhere;
   BufferId watched = -1;  // local, without dims, float; -1: none
   double least = 0;
-  Block body = {};
+  Block body;
 };
 
 /// Declares a local buffer for the rest of the enclosing block.

@@ -120,7 +120,8 @@ class Printer {
   void Print(const LoopStmt& l, int indent) {
     std::string range = l.end >= 0 ? StrCat(" from ", l.begin, " to ", l.end) : "";
     std::string stages = l.stages != 1 ? StrCat(" stages ", l.stages) : "";
-    Line(indent, StrCat("loop ", Dim(l.dim), ":", l.tile, range, stages, " {"));
+    Line(indent,
+         StrCat("loop ", Dim(l.dim), ":", l.tile, range, stages, l.blocks ? " blocks" : "", " {"));
     Body(l.body, indent + 2);
     Line(indent, "}");
   }
@@ -394,6 +395,7 @@ class Parser {
       if (stages < 1 || stages > 64) return in_.Error("1..64 stages before this");
       l.stages = static_cast<int>(stages);
     }
+    l.blocks = in_.Accept("blocks");
     ASSIGN_OR_RETURN(l.body, Body(depth + 1));
     return Stmt{std::move(l)};
   }

@@ -2,7 +2,8 @@
 #include <map>
 #include <set>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/access.h"
+#include "core/schedule/pipeline.h"
 
 namespace fusion {
 namespace {
@@ -14,6 +15,7 @@ class Verifier {
   absl::Status Run() {
     RETURN_IF_ERROR(Declarations());
     for (const Phase& phase : s_.phases) {
+      phase_ = &phase;
       if (phase.segments.empty()) return Fail("a phase has no segment");
       for (const Segment& segment : phase.segments) {
         std::set<DimId> seen;
@@ -94,10 +96,6 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  static bool IsDense(const Buffer& b) {
-    return b.layout.blocked < 0 && b.layout.strides == RowMajorStrides(b.shape);
-  }
-
   absl::Status CheckSameMemory(BufferId id) const {
     const Buffer& b = s_.buffer(id);
     if (b.level != Level::kWorkspace || b.same_as >= id) {
@@ -114,14 +112,18 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // What lies in memory between phases is whole once the phase that writes it is over.
+  // What lies in memory between phases is whole once the phase that writes it is over; before, a
+  // block sees what it wrote itself.
   absl::Status CheckRead(const Access& a) const {
     RETURN_IF_ERROR(CheckAccess(a));
     const Buffer& b = s_.buffer(a.buffer);
-    if (b.level == Level::kWorkspace && complete_.count(s_.MemoryOf(a.buffer)) == 0) {
-      return Fail(StrCat(b.name, " is read in a phase before which it is not written"));
-    }
-    return absl::OkStatus();
+    const BufferId memory = s_.MemoryOf(a.buffer);
+    if (b.level != Level::kWorkspace || complete_.count(memory) != 0) return absl::OkStatus();
+    if (written_.count(memory) == 0) return Fail(StrCat(b.name, " is read before it is written"));
+    if (KeepsToItsBlock(s_, *phase_, memory)) return absl::OkStatus();
+    return Fail(StrCat(b.name,
+                       " is read in the phase that writes it, where other blocks may not have done "
+                       "so yet"));
   }
 
   absl::Status CheckDim(DimId d) const {
@@ -323,6 +325,7 @@ class Verifier {
   }
 
   const Schedule& s_;
+  const Phase* phase_ = nullptr;
   std::set<BufferId> allocated_;
   std::set<BufferId> written_;   // memory
   std::set<BufferId> complete_;  // written by phases that are over

@@ -38,13 +38,14 @@ absl::Status CheckCount(std::string_view field, int count, int least) {
   return InvalidArgument(field, ": ", count, " entries; expected ", least, "..", kMaxLockItems);
 }
 
+void EncodeTile(const LockedTile& tile, v1::LockedTile* wire) {
+  wire->set_dim(TextToWire(tile.dim));
+  wire->set_tile(tile.tile);
+}
+
 void EncodeCut(const LockedCut& cut, v1::LockedCut* out) {
-  auto encode = [](const LockedTile& tile, v1::LockedTile* wire) {
-    wire->set_dim(TextToWire(tile.dim));
-    wire->set_tile(tile.tile);
-  };
-  for (const LockedTile& tile : cut.grid) encode(tile, out->add_grid());
-  if (cut.streamed.has_value()) encode(*cut.streamed, out->mutable_streamed());
+  for (const LockedTile& tile : cut.grid) EncodeTile(tile, out->add_grid());
+  if (cut.streamed.has_value()) EncodeTile(*cut.streamed, out->mutable_streamed());
   for (const LockedProduct& product : cut.products) {
     v1::LockedProduct* wire = out->add_products();
     wire->set_op(product.op);
@@ -146,6 +147,15 @@ absl::StatusOr<LockedTurn> DecodeTurn(const v1::LockedTurn& wire) {
   return turn;
 }
 
+absl::StatusOr<LockedPipeline> DecodePipeline(const v1::LockedPipeline& wire) {
+  LockedPipeline pipeline{.first = wire.first(), .phases = wire.phases(), .slices = {}};
+  RETURN_IF_ERROR(CheckBetween("first", pipeline.first, 0, kMaxLockItems));
+  RETURN_IF_ERROR(CheckBetween("phases", pipeline.phases, 2, kMaxLockItems));
+  RETURN_IF_ERROR(CheckCount("slices", wire.slices_size(), 1));
+  RETURN_IF_ERROR(DecodeEach("slices", wire.slices(), DecodeTile, &pipeline.slices));
+  return pipeline;
+}
+
 absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire) {
   LockedChoice choice;
   if (wire.turns_size() > 0) {
@@ -153,8 +163,10 @@ absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire) {
       return InvalidArgument("turns: with parts; a choice has one of them");
     RETURN_IF_ERROR(CheckCount("turns", wire.turns_size(), 2));
     RETURN_IF_ERROR(DecodeEach("turns", wire.turns(), DecodeTurn, &choice.turns));
+    RETURN_IF_ERROR(DecodeEach("pipelines", wire.pipelines(), DecodePipeline, &choice.pipelines));
     return choice;
   }
+  if (wire.pipelines_size() > 0) return InvalidArgument("pipelines: without turns");
   RETURN_IF_ERROR(CheckCount("parts", wire.parts_size(), 1));
   RETURN_IF_ERROR(DecodeEach("parts", wire.parts(), DecodeCut, &choice.parts));
   return choice;
@@ -248,6 +260,12 @@ void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
       v1::LockedTurn* part = wire->add_turns();
       part->mutable_ops()->Add(turn.ops.begin(), turn.ops.end());
       part->set_choice(turn.choice);
+    }
+    for (const LockedPipeline& pipeline : choice.pipelines) {
+      v1::LockedPipeline* part = wire->add_pipelines();
+      part->set_first(pipeline.first);
+      part->set_phases(pipeline.phases);
+      for (const LockedTile& slice : pipeline.slices) EncodeTile(slice, part->add_slices());
     }
   }
   for (const LockedKernel& kernel : lock.kernels) {

@@ -8,6 +8,8 @@
 #include "core/graph/text.h"
 #include "core/plan/planner.h"
 #include "core/schedule/candidates.h"
+#include "core/schedule/join.h"
+#include "core/schedule/pipeline.h"
 #include "tests/support/kernel_harness.h"
 
 namespace fusion {
@@ -331,6 +333,40 @@ TEST(EstimateKernel, LargerShapesCostMore) {
       }
     }
   }
+}
+
+TEST(Estimate, APipelineDoesTheSameWorkWithoutABarrierAndNearer) {
+  DeviceSpec device = Toy(2);
+  device.levels.insert(device.levels.begin() + 1, {.name = "l2",
+                                                   .bytes = 1 << 20,
+                                                   .shared = true,
+                                                   .bytes_per_s = 2e9,
+                                                   .total_bytes_per_s = 3e9});
+  Schedule add = ParseSchedule(AddRows(64, 4)).value();
+  Schedule apart = PutInPhases({&add, &add}, {{0, 1, 2}, {2, 1, 3}}, {3}).value().schedule;
+  std::vector<PipelineSlice> slices = FindSlices(apart, 0, 2).value();
+  Schedule together = RunAsPipeline(apart, {.first = 0, .phases = 2, .slices = slices});
+  Estimate a = EstimateKernel(apart, device);
+  Estimate b = EstimateKernel(together, device);
+  EXPECT_NEAR(b.compute_us, a.compute_us, 1e-9);
+  EXPECT_NEAR(a.launch_us, 3 + 2 + 2 * 8 * 1, 1e-9);
+  EXPECT_NEAR(b.launch_us, 3 + 8 * 1, 1e-9) << "16 slices, two units";
+  EXPECT_EQ(b.activation_bytes, a.activation_bytes) << "what is written counts wherever it lies";
+  EXPECT_EQ(b.weight_bytes, a.weight_bytes);
+  // 1 MiB of activations, of which half a MiB has room in the cache and half does not leave it.
+  EXPECT_NEAR(a.off_chip_us, (512 << 10) / 1.5e9 * 1e6, 1e-6);
+  EXPECT_EQ(b.off_chip_us, 0);
+  // Longer slices than there are units for.
+  slices[0].tile = 32;
+  Estimate two =
+      EstimateKernel(RunAsPipeline(apart, {.first = 0, .phases = 2, .slices = slices}), device);
+  EXPECT_NEAR(two.compute_us, a.compute_us, 1e-9);
+  EXPECT_NEAR(two.launch_us, 3 + 1, 1e-9);
+  slices[0].tile = 40;
+  EXPECT_GT(
+      EstimateKernel(RunAsPipeline(apart, {.first = 0, .phases = 2, .slices = slices}), device)
+          .tiling_loss_us,
+      a.compute_us * 0.2);
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "core/check/kernel_run.h"
-#include "core/graph/test_values.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
 #include "core/device/host_isa.h"
+#include "core/graph/test_values.h"
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
 #include "tests/support/hand_made_kernel.h"

@@ -158,8 +158,7 @@ TEST(SearchGroups, IsNeverWorseThanTheGreedyExpansion) {
     };
     Grouping grown = GrowGroups(nodes, {}, &evaluator).value();
     double greedy = cost(grown);
-    double searched =
-        cost(SearchGroups(nodes, grown, {}, options, {}, {}, &evaluator).value());
+    double searched = cost(SearchGroups(nodes, grown, {}, options, {}, {}, &evaluator).value());
     EXPECT_LE(searched, greedy * (1 + 1e-9)) << "seed " << seed;
     better += searched < greedy - 0.1;
   }

@@ -195,11 +195,11 @@ TEST(Workspace, IsReadAfterThePhaseThatWritesIt) {
   ASSERT_TRUE(joined.ok()) << joined.status();
   Schedule s = joined->schedule;
   std::swap(s.phases[0], s.phases[1]);
-  EXPECT_THAT(std::string(Message(Verify(s))), HasSubstr("in a phase before which"));
+  EXPECT_THAT(std::string(Message(Verify(s))), HasSubstr("w0 is read before it is written"));
   s = joined->schedule;
   s.phases[0].segments.push_back(s.phases[1].segments[0]);
   s.phases.pop_back();
-  EXPECT_THAT(std::string(Message(Verify(s))), HasSubstr("in a phase before which"));
+  EXPECT_THAT(std::string(Message(Verify(s))), HasSubstr("in the phase that writes it"));
 }
 
 TEST(Workspace, LivesFromItsFirstPhaseToItsLast) {

@@ -34,7 +34,8 @@ TEST(WireLock, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>() + 1);
   EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
   EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
-  EXPECT_THAT(UnsetFields(SampleWire()), ElementsAre("choices.parts.split", "choices.turns"));
+  EXPECT_THAT(UnsetFields(SampleWire()),
+              ElementsAre("choices.parts.split", "choices.turns", "choices.pipelines"));
   EXPECT_TRUE(SampleWire().choices(2).parts(0).has_split());
   PlanLock back = DecodeLock(SampleWire()).value();
   EXPECT_EQ(DigestOf(back), DigestOf(SampleLock()));
@@ -101,6 +102,20 @@ TEST(WireLock, HostileFieldsAreNamed) {
        "choices[3].turns[1].choice: 4; expected 0..3"},
       {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_turns(1)->set_choice(3); },
        "choices[3].turns[1].choice: 3 has turns itself"},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_pipelines(0)->set_first(-1); },
+       "choices[3].pipelines[0].first: -1; expected 0.."},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_pipelines(0)->set_phases(1); },
+       "choices[3].pipelines[0].phases: 1; expected 2.."},
+      {[](v1::PlanLock* l) { l->mutable_choices(3)->mutable_pipelines(0)->clear_slices(); },
+       "choices[3].pipelines[0].slices: 0 entries; expected 1"},
+      {[](v1::PlanLock* l) {
+         l->mutable_choices(3)->mutable_pipelines(0)->mutable_slices(0)->set_tile(0);
+       },
+       "choices[3].pipelines[0].slices[0].tile: 0; expected 1.."},
+      {[](v1::PlanLock* l) {
+         *l->mutable_choices(0)->add_pipelines() = l->choices(3).pipelines(0);
+       },
+       "choices[0].pipelines: without turns"},
       {[](v1::PlanLock* l) {
          l->mutable_choices(1)->mutable_parts(1)->mutable_grid(0)->set_tile(0);
        },
@@ -168,6 +183,11 @@ TEST(PlanLock, EveryFieldReachesItsDigest) {
       [](PlanLock* l) { l->choices[3].turns.pop_back(); },
       [](PlanLock* l) { l->choices[3].turns[0].choice = 1; },
       [](PlanLock* l) { l->choices[3].turns[0].ops[1] = 1; },
+      [](PlanLock* l) { l->choices[3].pipelines.clear(); },
+      [](PlanLock* l) { l->choices[3].pipelines[0].first = 0; },
+      [](PlanLock* l) { l->choices[3].pipelines[0].phases = 3; },
+      [](PlanLock* l) { l->choices[3].pipelines[0].slices[0].dim = "x"; },
+      [](PlanLock* l) { l->choices[3].pipelines[0].slices[0].tile = 4; },
       [](PlanLock* l) { l->kernels[0].label = "x"; },
       [](PlanLock* l) { l->kernels[0].schedule = std::nullopt; },
       [](PlanLock* l) { l->kernels[0].source = std::nullopt; },

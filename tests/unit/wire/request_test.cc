@@ -109,7 +109,8 @@ TEST(WireOptions, EveryFieldTravels) {
   EncodeOptions(SampleOptions(), &wire, &hints);
   EXPECT_THAT(UnsetFields(wire),
               testing::UnorderedElementsAre("rules.rules.force", "rules.rules.forbid",
-                                            "lock.choices.parts.split", "lock.choices.turns"));
+                                            "lock.choices.parts.split", "lock.choices.turns",
+                                            "lock.choices.pipelines"));
   EXPECT_EQ(TextOf(hints),
             "memory_pressure: 0.25\ncompute_pressure: 0.75\nbatch_size: 4\nlow_latency: true\n");
   PlanOptions back = DecodeOptions(wire, hints).value();

@@ -1,0 +1,200 @@
+#include "core/plan/pipelines.h"
+
+#include <algorithm>
+
+#include "core/plan/flips.h"
+#include "core/plan/grouping.h"
+
+namespace fusion {
+namespace {
+
+// Lengths of slices that are tried: the shortest and doubles of it.
+constexpr int kMostLengths = 6;
+
+// Some phases of a schedule as a schedule of their own.
+Schedule PhasesOf(const Schedule& s, int first, int phases) {
+  Schedule out = s;
+  out.phases.assign(s.phases.begin() + first, s.phases.begin() + first + phases);
+  return out;
+}
+
+class PipelineFormer {
+ public:
+  PipelineFormer(const Schedule& joined, const DeviceSpec& device)
+      : joined_(joined), device_(device) {}
+
+  void Form() {
+    const int phases = static_cast<int>(joined_.phases.size());
+    for (int first = 0; first + 1 < phases;) {
+      Pipeline best;
+      Refusal ends;  // why it is not longer
+      for (int count = 2; first + count <= phases && ends.empty(); ++count) {
+        ends = Extend(first, count, &best);
+      }
+      if (best.phases > 0) {
+        waits_.resize(waits_.size() + static_cast<size_t>(best.phases) - 1);
+        first += best.phases;
+        pipelines_.push_back(std::move(best));
+        if (first < phases) waits_.push_back(std::move(ends));
+      } else {
+        waits_.push_back(std::move(ends));
+        ++first;
+      }
+    }
+  }
+
+  std::vector<Pipeline> TakePipelines() { return std::move(pipelines_); }
+  std::vector<Refusal> TakeWaits() { return std::move(waits_); }
+
+ private:
+  // Makes `best`, of one phase less, the best pipeline of so many phases if that is faster.
+  Refusal Extend(int first, int count, Pipeline* best) {
+    absl::StatusOr<std::vector<PipelineSlice>> slices = FindSlices(joined_, first, count);
+    if (!slices.ok()) return RefusalFrom(Message(slices.status()));
+    const Schedule apart = PhasesOf(joined_, first, count);
+    double before_us = EstimateKernel(apart, device_).time_us;
+    if (best->phases > 0) {
+      Pipeline shorter = *best;
+      shorter.first = 0;
+      before_us = EstimateKernel(RunAsPipeline(apart, shorter), device_).time_us;
+    }
+    Pipeline fastest;
+    double fastest_us = 0;
+    for (Pipeline& tried : Choices(first, count, *slices)) {
+      Pipeline here = tried;
+      here.first = 0;
+      const double us = EstimateKernel(RunAsPipeline(apart, here), device_).time_us;
+      if (fastest.phases > 0 && us >= fastest_us) continue;
+      fastest = std::move(tried);
+      fastest_us = us;
+    }
+    if (fastest_us > before_us - kMinGainUs) {
+      const PipelineSlice& slice = fastest.slices[0];
+      return Refuse(RefusalCode::kPipeline, "in slices of ", slice.tile, " of ",
+                    joined_.dim(slice.Shortest(joined_)).name, " they take ",
+                    MicrosecondsText(fastest_us), ", with a barrier ", MicrosecondsText(before_us));
+    }
+    *best = std::move(fastest);
+    return {};
+  }
+
+  // Along each dim with slices of several lengths, and along all of them with the shortest.
+  std::vector<Pipeline> Choices(int first, int count,
+                                const std::vector<PipelineSlice>& slices) const {
+    std::vector<Pipeline> choices;
+    for (const PipelineSlice& slice : slices) {
+      Pipeline choice{.first = first, .phases = count, .slices = {slice}};
+      const int64_t extent = joined_.dim(slice.Shortest(joined_)).extent;
+      for (int i = 0; i < kMostLengths && choice.slices[0].tile < extent; ++i) {
+        choices.push_back(choice);
+        choice.slices[0].tile *= 2;
+      }
+    }
+    if (slices.size() > 1) choices.push_back({.first = first, .phases = count, .slices = slices});
+    return choices;
+  }
+
+  const Schedule& joined_;
+  const DeviceSpec& device_;
+  std::vector<Pipeline> pipelines_;
+  std::vector<Refusal> waits_;
+};
+
+// The last pipeline first, so that positions before it stay.
+Pipelined With(Schedule joined, const Estimate& estimate, std::vector<Pipeline> pipelines,
+               std::vector<Refusal> waits, const DeviceSpec& device) {
+  Pipelined out{.pipelines = std::move(pipelines), .waits = std::move(waits), .estimate = estimate};
+  for (auto p = out.pipelines.rbegin(); p != out.pipelines.rend(); ++p) {
+    const Schedule apart = PhasesOf(joined, p->first, p->phases);
+    Pipeline here = *p;
+    here.first = 0;
+    out.estimate = Replaced(out.estimate, EstimateKernel(apart, device),
+                            EstimateKernel(RunAsPipeline(apart, here), device));
+    joined = RunAsPipeline(joined, *p);
+  }
+  out.schedule = std::move(joined);
+  return out;
+}
+
+absl::StatusOr<PipelineSlice> SliceFrom(const LockedTile& locked, const Schedule& joined,
+                                        const std::vector<PipelineSlice>& possible) {
+  auto name = [&](const PipelineSlice& s) { return joined.dim(s.Shortest(joined)).name; };
+  auto found = std::find_if(possible.begin(), possible.end(),
+                            [&](const PipelineSlice& s) { return name(s) == locked.dim; });
+  if (found == possible.end()) {
+    return InvalidArgument("dim: ", QuoteShort(locked.dim), "; slices may be of ",
+                           StrJoin(possible, ", ", name));
+  }
+  if (locked.tile % found->tile != 0) {
+    return InvalidArgument("tile: ", locked.tile, "; expected a multiple of ", found->tile);
+  }
+  PipelineSlice slice = *found;
+  slice.tile = locked.tile;
+  return slice;
+}
+
+absl::StatusOr<Pipeline> PipelineFrom(const LockedPipeline& locked, const Schedule& joined,
+                                      int64_t least) {
+  const auto phases = static_cast<int64_t>(joined.phases.size());
+  if (locked.first < least || locked.phases < 2 || locked.first + int64_t{locked.phases} > phases) {
+    return InvalidArgument("phases ", locked.first, " to ",
+                           locked.first + int64_t{locked.phases} - 1,
+                           "; expected at least two, from ", least, " to ", phases - 1);
+  }
+  ASSIGN_OR_RETURN(std::vector<PipelineSlice> possible,
+                   FindSlices(joined, locked.first, locked.phases));
+  Pipeline pipeline{.first = locked.first, .phases = locked.phases, .slices = {}};
+  for (size_t i = 0; i < locked.slices.size(); ++i) {
+    auto slice = SliceFrom(locked.slices[i], joined, possible);
+    if (!slice.ok()) return InvalidArgument("slices[", i, "].", Message(slice.status()));
+    for (const PipelineSlice& other : pipeline.slices) {
+      if (other.dims == slice->dims) return InvalidArgument("slices[", i, "].dim: a second time");
+    }
+    pipeline.slices.push_back(*std::move(slice));
+  }
+  if (pipeline.slices.empty()) return InvalidArgument("slices: none");
+  return pipeline;
+}
+
+}  // namespace
+
+Pipelined FormPipelines(Schedule joined, const Estimate& estimate, const DeviceSpec& device) {
+  PipelineFormer former(joined, device);
+  former.Form();
+  std::vector<Pipeline> pipelines = former.TakePipelines();
+  return With(std::move(joined), estimate, std::move(pipelines), former.TakeWaits(), device);
+}
+
+absl::StatusOr<Pipelined> PinPipelines(Schedule joined, const Estimate& estimate,
+                                       const std::vector<LockedPipeline>& pinned,
+                                       const DeviceSpec& device) {
+  std::vector<Pipeline> pipelines;
+  std::vector<Refusal> waits(joined.phases.size() - 1,
+                             Refuse(RefusalCode::kLocked, "the lock has a barrier there"));
+  int64_t least = 0;
+  for (size_t i = 0; i < pinned.size(); ++i) {
+    auto pipeline = PipelineFrom(pinned[i], joined, least);
+    if (!pipeline.ok()) return InvalidArgument("pipelines[", i, "].", Message(pipeline.status()));
+    least = pipeline->first + pipeline->phases;
+    auto inside = waits.begin() + pipeline->first;
+    std::fill(inside, inside + pipeline->phases - 1, Refusal());
+    pipelines.push_back(*std::move(pipeline));
+  }
+  return With(std::move(joined), estimate, std::move(pipelines), std::move(waits), device);
+}
+
+std::vector<LockedPipeline> LockedOf(const Schedule& schedule,
+                                     const std::vector<Pipeline>& pipelines) {
+  std::vector<LockedPipeline> locked;
+  for (const Pipeline& p : pipelines) {
+    LockedPipeline& out = locked.emplace_back();
+    out.first = p.first;
+    out.phases = p.phases;
+    for (const PipelineSlice& s : p.slices) {
+      out.slices.push_back({schedule.dim(s.Shortest(schedule)).name, s.tile});
+    }
+  }
+  return locked;
+}
+
+}  // namespace fusion
