@@ -8,7 +8,10 @@
 #include <set>
 
 #include "client/kernel_assembly.h"
+#include "core/base/text.h"
+#include "core/bundle/rules.h"
 #include "core/wire/answer.h"
+#include "core/wire/error_details.h"
 #include "core/wire/explanation.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
@@ -58,6 +61,7 @@ absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& con
   if (status.ok()) return absl::OkStatus();
   absl::Status out = Translate(status, context, address);
   out.SetPayload(kFromService, absl::Cord());
+  DecodeErrorDetails(status.error_details(), &out);
   return out;
 }
 
@@ -134,6 +138,15 @@ absl::Status FillRequest(const FusionRequest& request, const ClientOptions& opti
 
 bool IsFromService(const absl::Status& status) {
   return status.GetPayload(kFromService).has_value();
+}
+
+std::vector<std::string> BlamedRules(const absl::Status& status) {
+  absl::optional<absl::Cord> payload = status.GetPayload(kBlamedRules);
+  if (!payload.has_value()) return {};
+  const std::string names(*payload);
+  std::vector<std::string> out;
+  for (std::string_view name : StrSplit(names, ' ')) out.emplace_back(name);
+  return out;
 }
 
 struct Client::Connection {

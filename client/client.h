@@ -52,6 +52,11 @@ using ProgressObserver = std::function<void(const PlanProgress&)>;
 /// not about the memory of this process. Annotate() forgets it.
 bool IsFromService(const absl::Status& status);
 
+/// The names of the rules of a request that a call failed for: one names an operator that the
+/// service does not know, or forces what no kernel can be. Empty: something else is to blame, be it
+/// the service's own rules. Annotate() forgets them.
+std::vector<std::string> BlamedRules(const absl::Status& status);
+
 /// Talks to one fusiond. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));

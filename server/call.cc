@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/wire/error_details.h"
 #include "core/wire/scalars.h"
 
 namespace fusion {
@@ -19,7 +20,8 @@ grpc::Status ToGrpc(const absl::Status& status) {
     message.resize(kMaxMessageBytes - 3);
     message += "...";
   }
-  return {static_cast<grpc::StatusCode>(status.code()), TextToWire(message)};
+  return {static_cast<grpc::StatusCode>(status.code()), TextToWire(message),
+          EncodeErrorDetails(status)};
 }
 
 Nanoseconds DeadlineOf(const grpc::CallbackServerContext& context, const Clock& clock) {

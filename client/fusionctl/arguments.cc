@@ -22,7 +22,8 @@ constexpr const char* kSummary =
 
 constexpr const char* kFooter =
     "Exit codes: 0 done or passed; 1 verify found outputs outside the tolerance; 2 bad usage;\n"
-    "3 bad input (missing or malformed file, unsupported op, data that do not fit the model);\n"
+    "3 bad input (missing or malformed file, unsupported op, data that do not fit the model, a rule\n"
+    "that forces what no kernel can be);\n"
     "4 the service cannot be reached or started, or failed;\n"
     "5 this machine has too little memory to run or evaluate the model.\n"
     "Errors are one line on stderr; with --json also {\"error\":{\"code\",\"message\"}} on "

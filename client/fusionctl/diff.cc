@@ -69,7 +69,7 @@ std::string WhyApart(const Plan& plan, const std::vector<int>& nodes) {
                        [&](int n) { return std::binary_search(inside.begin(), inside.end(), n); });
   };
   for (const PlanDecision& d : plan.decisions) {
-    if (d.subject != DecisionSubject::kPair) continue;
+    if (d.subject != DecisionSubject::kPair && d.subject != DecisionSubject::kSiblings) continue;
     for (const DecisionPlace& place : d.places) {
       if (!meets(place.first_group) || !meets(place.second_group)) continue;
       return StrCat(d.code, ": ", d.reason);
@@ -227,8 +227,8 @@ absl::StatusOr<ExitCode> DiffWith(const Arguments& arguments, const PlanSubject&
                                   const PlanSubject& second, const Client* client,
                                   Progress* progress) {
   progress->Show("planning");
-  ASSIGN_OR_RETURN(PlanExplanation before, first.Explain(client, {}));
-  ASSIGN_OR_RETURN(PlanExplanation after, second.Explain(client, {}));
+  ASSIGN_OR_RETURN(PlanExplanation before, first.Explain(client));
+  ASSIGN_OR_RETURN(PlanExplanation after, second.Explain(client));
   progress->Clear();
   RETURN_IF_ERROR(CheckComparable(before, after));
   PlanDiff diff = Compare(before.plan, after.plan);

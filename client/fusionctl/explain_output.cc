@@ -70,11 +70,13 @@ std::string GroupTable(const PlanExplanation& explanation) {
 // The first groups of an entry, and how many more there are.
 std::string PairText(const PlanDecision& d) {
   const DecisionPlace& place = d.places.front();
-  return StrCat(place.first_group, " > ", place.second_group,
-                d.times > 1 ? StrCat(" and ", d.times - 1, " more") : "");
+  return StrCat(place.first_group, d.subject == DecisionSubject::kPair ? " > " : " | ",
+                place.second_group, d.times > 1 ? StrCat(" and ", d.times - 1, " more") : "");
 }
 
-std::string PairTable(const PlanExplanation& explanation) {
+// Of pairs, or of siblings; empty: there are none.
+std::string PairTable(const PlanExplanation& explanation, DecisionSubject subject) {
+  bool any = false;
   Table table({{"groups"},
                {"why not"},
                {"apart", Table::kRight},
@@ -82,14 +84,15 @@ std::string PairTable(const PlanExplanation& explanation) {
                {"gain", Table::kRight},
                {"the smallest change, or the reason", Table::kCut}});
   for (const PlanDecision& d : explanation.plan.decisions) {
-    if (d.subject != DecisionSubject::kPair) continue;
+    if (d.subject != subject) continue;
+    any = true;
     double apart = (d.first ? d.first->time_us : 0) + (d.second ? d.second->time_us : 0);
     table.Add({PairText(d), d.code, HumanMicroseconds(apart),
                d.together ? HumanMicroseconds(d.together->time_us) : "-",
                d.together ? GainText(d.benefit_us) : "-",
                d.flips.empty() ? d.reason : d.flips.front().words});
   }
-  return table.ToString();
+  return any ? table.ToString() : "";
 }
 
 std::string Legend(const PlanExplanation& explanation) {
@@ -157,8 +160,10 @@ std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
                    NodesText(explanation, place.first, asked), "\n");
       break;
     case DecisionSubject::kPair:
+    case DecisionSubject::kSiblings:
       out = StrCat(Bold(StrCat(GroupText(plan, place.first_group), ", and ",
-                               GroupText(plan, place.second_group), ": two kernels")),
+                               GroupText(plan, place.second_group), ": two kernels",
+                               d.subject == DecisionSubject::kPair ? "" : " that read the same")),
                    "\n  first:  ", NodesText(explanation, place.first, asked),
                    "\n  second: ", NodesText(explanation, place.second, asked), "\n");
       break;
@@ -257,15 +262,13 @@ Json GroupsJson(const PlanExplanation& explanation) {
   Json out = Json::array();
   for (const PlanGroup& group : explanation.plan.groups) {
     const PlanKernel& kernel = explanation.plan.kernels[static_cast<size_t>(group.kernel)];
-    out.push_back({{"kind", KindName(group.kind)},
-                   {"ops", group.label},
-                   {"kernel_key", kernel.key.ToHex()},
-                   {"phases", kernel.phases},
-                   {"nodes", group.nodes},
-                   {"estimate", EstimateJson(group.estimate)},
-                   {"bound", group.bound},
-                   {"tiles", group.tiles},
-                   {"structure", group.structure}});
+    Json json = GroupHeadJson(group);
+    json["kernel_key"] = kernel.key.ToHex();
+    json["phases"] = kernel.phases;
+    json["bound"] = group.bound;
+    json["tiles"] = group.tiles;
+    json["structure"] = group.structure;
+    out.push_back(std::move(json));
   }
   return out;
 }
@@ -302,13 +305,16 @@ std::string OverviewText(const std::string& title, const PlanExplanation& explan
              HumanMicroseconds(plan.op_by_op.estimated_us), " with one kernel a node", "\nplan ",
              explanation.plan_key.ToHex().substr(0, 16), "\n\n", FrontierSection(plan),
              Bold("why each group is one kernel"), "\n", GroupTable(explanation));
-  std::string pairs = PairTable(explanation);
-  bool any = std::any_of(plan.decisions.begin(), plan.decisions.end(),
-                         [](const auto& d) { return d.subject == DecisionSubject::kPair; });
-  if (any) {
-    StrAppend(&out, StrCat("\n", Bold("why groups that read from each other are two"), "\n", pairs,
-                           "\n", Legend(explanation)));
+  std::string pairs = PairTable(explanation, DecisionSubject::kPair);
+  if (!pairs.empty()) {
+    StrAppend(&out,
+              StrCat("\n", Bold("why groups that read from each other are two"), "\n", pairs));
   }
+  std::string siblings = PairTable(explanation, DecisionSubject::kSiblings);
+  if (!siblings.empty()) {
+    StrAppend(&out, StrCat("\n", Bold("why groups that read the same are two"), "\n", siblings));
+  }
+  if (!explanation.codes.empty()) StrAppend(&out, StrCat("\n", Legend(explanation)));
   std::string candidates = CandidateText(explanation);
   if (!candidates.empty()) {
     StrAppend(&out, StrCat("\n", Bold("what the search weighed"), "\n", candidates));
@@ -331,21 +337,13 @@ Json ExplanationJson(const PlanExplanation& explanation) {
   const Plan& plan = explanation.plan;
   Json codes = Json::object();
   for (const RefusalMeaning& code : explanation.codes) codes[code.code] = code.meaning;
-  return {{"plan_key", explanation.plan_key.ToHex()},
-          {"target", plan.target},
-          {"isa", plan.isa},
-          {"threads", plan.threads},
-          {"fusion", FusionName(plan.fusion)},
-          {"numerics", NumericsName(plan.numerics)},
-          {"nodes", plan.nodes},
-          {"node_names", explanation.node_names},
-          {"totals", TotalsJson(plan.totals)},
-          {"op_by_op", TotalsJson(plan.op_by_op)},
-          {"frontier", FrontierJson(plan)},
-          {"groups", GroupsJson(explanation)},
-          {"candidates", plan.candidates},
-          {"decisions", DecisionsJson(plan)},
-          {"codes", codes}};
+  Json out = PlanHeadJson(explanation.plan_key, plan);
+  out["node_names"] = explanation.node_names;
+  out["groups"] = GroupsJson(explanation);
+  out["candidates"] = plan.candidates;
+  out["decisions"] = DecisionsJson(plan);
+  out["codes"] = codes;
+  return out;
 }
 
 }  // namespace fusion

@@ -88,12 +88,10 @@ int Main(int argc, char** argv) {
       loaded.ok() ? RunWithRules(&parsed.arguments, &progress) : loaded;
   progress.Clear();
   if (code.ok()) return *code;
-  PrintError(parsed.arguments.json, absl::StatusCodeToString(code.status().code()),
-             std::string(Message(code.status())));
-  // A rule that forces what no kernel can be is the fault of its file, not of the service.
-  bool forced = absl::IsFailedPrecondition(code.status()) && !parsed.arguments.rules.empty() &&
-                Message(code.status()).starts_with("rule");
-  return forced ? kExitBadInput : ExitCodeOf(code.status());
+  absl::Status status = LocateRule(code.status(), parsed.arguments);
+  PrintError(parsed.arguments.json, absl::StatusCodeToString(status.code()),
+             std::string(Message(status)));
+  return ExitCodeOf(status);
 }
 
 }  // namespace

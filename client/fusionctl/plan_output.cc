@@ -15,12 +15,10 @@ using Json = nlohmann::ordered_json;
 Json GroupsJson(const FusionReply& reply) {
   Json out = Json::array();
   for (const PlanGroup& group : reply.plan.groups) {
-    out.push_back({{"kind", KindName(group.kind)},
-                   {"ops", group.label},
-                   {"kernel", group.kernel},
-                   {"nodes", group.nodes},
-                   {"node_names", NodeNames(reply, group.nodes)},
-                   {"estimate", EstimateJson(group.estimate)}});
+    Json json = GroupHeadJson(group);
+    json["kernel"] = group.kernel;
+    json["node_names"] = NodeNames(reply, group.nodes);
+    out.push_back(std::move(json));
   }
   return out;
 }
@@ -171,6 +169,26 @@ std::string FrontierText(const Plan& plan) {
   return StrCat(table.ToString(), "chosen for ", reason, "\n");
 }
 
+Json PlanHeadJson(const Digest& key, const Plan& plan) {
+  return {{"plan_key", key.ToHex()},
+          {"target", plan.target},
+          {"isa", plan.isa},
+          {"threads", plan.threads},
+          {"fusion", FusionName(plan.fusion)},
+          {"numerics", NumericsName(plan.numerics)},
+          {"nodes", plan.nodes},
+          {"totals", TotalsJson(plan.totals)},
+          {"op_by_op", TotalsJson(plan.op_by_op)},
+          {"frontier", FrontierJson(plan)}};
+}
+
+Json GroupHeadJson(const PlanGroup& group) {
+  return {{"kind", KindName(group.kind)},
+          {"ops", group.label},
+          {"nodes", group.nodes},
+          {"estimate", EstimateJson(group.estimate)}};
+}
+
 Json KernelsJson(const FusionReply& reply) {
   Json out = Json::array();
   for (size_t i = 0; i < reply.kernels.size(); ++i) {
@@ -208,31 +226,23 @@ Json ReplyJson(const FusionReply& reply) {
     fallbacks.push_back(
         {{"node", f.node}, {"names", NodeNames(reply, {f.node})}, {"reason", f.reason}});
   }
-  return {{"plan_key", reply.plan_key.ToHex()},
-          {"cache", CacheOutcomeName(reply.cache)},
-          {"target", plan.target},
-          {"isa", plan.isa},
-          {"threads", plan.threads},
-          {"fusion", FusionName(plan.fusion)},
-          {"numerics", NumericsName(plan.numerics)},
-          {"nodes", plan.nodes},
-          {"totals", TotalsJson(plan.totals)},
-          {"op_by_op", TotalsJson(plan.op_by_op)},
-          {"frontier", FrontierJson(plan)},
-          {"arena_bytes", plan.arena_bytes},
-          {"prepared_bytes", plan.prepared_bytes},
-          {"inputs", reply.binding.inputs},
-          {"outputs", reply.binding.outputs},
-          {"weights", reply.binding.weights},
-          {"node_names", reply.binding.nodes},
-          {"groups", GroupsJson(reply)},
-          {"kernels", KernelsJson(reply)},
-          {"tensors", TensorsJson(plan)},
-          {"prepare", LaunchesJson(plan.prepare)},
-          {"launches", LaunchesJson(plan.launches)},
-          {"fallbacks", fallbacks},
-          {"stages", stages},
-          {"warnings", reply.warnings}};
+  Json out = PlanHeadJson(reply.plan_key, plan);
+  out.update(Json{{"cache", CacheOutcomeName(reply.cache)},
+                  {"arena_bytes", plan.arena_bytes},
+                  {"prepared_bytes", plan.prepared_bytes},
+                  {"inputs", reply.binding.inputs},
+                  {"outputs", reply.binding.outputs},
+                  {"weights", reply.binding.weights},
+                  {"node_names", reply.binding.nodes},
+                  {"groups", GroupsJson(reply)},
+                  {"kernels", KernelsJson(reply)},
+                  {"tensors", TensorsJson(plan)},
+                  {"prepare", LaunchesJson(plan.prepare)},
+                  {"launches", LaunchesJson(plan.launches)},
+                  {"fallbacks", fallbacks},
+                  {"stages", stages},
+                  {"warnings", reply.warnings}});
+  return out;
 }
 
 std::string DescribePlan(const FusionReply& reply) {

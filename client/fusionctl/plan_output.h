@@ -24,6 +24,10 @@ std::vector<std::string> NodeNames(const std::vector<std::string>& names,
 
 /// Everything in a reply but the texts.
 nlohmann::ordered_json ReplyJson(const FusionReply& reply);
+/// What every command says of a plan: its key, what it is for, its totals, its frontier.
+nlohmann::ordered_json PlanHeadJson(const Digest& key, const Plan& plan);
+/// What every command says of a group.
+nlohmann::ordered_json GroupHeadJson(const PlanGroup& group);
 nlohmann::ordered_json EstimateJson(const Estimate& estimate);
 nlohmann::ordered_json DecisionsJson(const Plan& plan);
 nlohmann::ordered_json TotalsJson(const PlanTotals& totals);

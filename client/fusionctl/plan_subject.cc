@@ -61,6 +61,10 @@ absl::StatusOr<PlanSubject> PlanSubject::Open(const std::string& word, const Arg
     ASSIGN_OR_RETURN(subject.model_, ModelFile::Load(word));
     return subject;
   }
+  if (!arguments.model_option.empty()) {
+    return InvalidArgument(arguments.model_option, " says how a model is planned; ",
+                           QuoteShort(word), " is a plan that was saved");
+  }
   absl::StatusOr<std::string> bytes = ReadFile(word, kMaxSavedBytes);
   if (!bytes.ok()) return BadInput(bytes.status());
   absl::StatusOr<PlanExplanation> saved =
@@ -70,20 +74,19 @@ absl::StatusOr<PlanSubject> PlanSubject::Open(const std::string& word, const Arg
   return subject;
 }
 
-absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
-                                                     const ExplainFilter& filter) const {
+absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client) const {
   if (saved_.has_value()) {
-    ASSIGN_OR_RETURN(PlanExplanation part, fusion::Explain(saved_->plan, filter));
+    ASSIGN_OR_RETURN(PlanExplanation part, fusion::Explain(saved_->plan, {}));
     part.plan_key = saved_->plan_key;
     part.node_names = saved_->node_names;
     part.cache = saved_->cache;
     return part;
   }
   if (model_ != nullptr) {
-    return client->ExplainPlan(model_->Request(*arguments_, arguments_->options), filter);
+    return client->ExplainPlan(model_->Request(*arguments_, arguments_->options));
   }
   ASSIGN_OR_RETURN(Digest key, FindStoredPlan(word_, *client));
-  return client->ExplainPlan(key, filter);
+  return client->ExplainPlan(key);
 }
 
 absl::StatusOr<Graph> PlanSubject::PlannedGraph(const Client& client, Progress* progress) const {

@@ -32,7 +32,7 @@ class PlanSubject {
   bool needs_service() const { return !saved_.has_value(); }
 
   /// `client` may be null where no service is needed.
-  absl::StatusOr<PlanExplanation> Explain(const Client* client, const ExplainFilter& filter) const;
+  absl::StatusOr<PlanExplanation> Explain(const Client* client) const;
   /// The graph of a model in the order of its plan, with the caller's names.
   absl::StatusOr<Graph> PlannedGraph(const Client& client, Progress* progress) const;
 

@@ -60,6 +60,8 @@ absl::Status BadInput(const absl::Status& status) {
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {
+  // A rule that forces what no kernel can be is the fault of its file, not of the service.
+  if (!BlamedRules(status).empty()) return kExitBadInput;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;
@@ -81,6 +83,21 @@ absl::Status LoadRules(Arguments* arguments) {
   if (!rules.ok()) return Annotate(rules.status(), "--rules");
   arguments->options.rules = *std::move(rules);
   return absl::OkStatus();
+}
+
+absl::Status LocateRule(const absl::Status& status, const Arguments& arguments) {
+  const std::vector<std::string> blamed = BlamedRules(status);
+  if (blamed.empty() || arguments.rules.empty()) return status;
+  // Read once more for the line: who parses names it.
+  auto check = [&](const Rule& rule) {
+    return rule.name == blamed[0] ? InvalidArgument(Message(status)) : absl::OkStatus();
+  };
+  absl::StatusOr<Rules> again = ReadRulesFile(arguments.rules, check);
+  if (again.ok()) return status;  // the file is another one by now
+  absl::Status located(status.code(), StrCat("--rules: ", Message(again.status())));
+  status.ForEachPayload(
+      [&](absl::string_view key, const absl::Cord& payload) { located.SetPayload(key, payload); });
+  return located;
 }
 
 absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,

@@ -25,6 +25,8 @@ ExitCode ExitCodeOf(const absl::Status& status);
 
 /// Reads the file of --rules, if there is one, into the options. Bad input: "FILE:LINE: ...".
 absl::Status LoadRules(Arguments* arguments);
+/// An error of a command; if rules of the file are to blame for it, with file and line in front.
+absl::Status LocateRule(const absl::Status& status, const Arguments& arguments);
 
 /// What a command does with the service.
 using ServiceWork = std::function<absl::StatusOr<ExitCode>(const Client& client)>;

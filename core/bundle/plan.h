@@ -124,11 +124,12 @@ enum class DecisionSubject : uint8_t {
   kCandidate,  // two sides that the search weighed on its way
   kGroup,      // a group of the plan: why it is one kernel
   kPair,       // two groups of the plan, one of which reads from the other: why they are two
+  kSiblings,   // two groups that read the same value and not from each other: why they are two
 };
 
 /// A change that would turn a verdict.
 struct PlanFlip {
-  std::string what;   // kebab-case, with its unit: "launch-us", "tile-elements", "on-chip-bytes"
+  std::string what;   // one of core/bundle/flip_words.h
   double value = 0;   // that it would have to have
   std::string words;  // "gains if a launch cost more than 3.2 us (it costs 1.5 us)"
 };
@@ -137,7 +138,7 @@ struct PlanFlip {
 struct DecisionPlace {
   std::vector<int> first;   // of candidates: canonical node positions, ascending
   std::vector<int> second;  // none: the entry is about one side
-  int first_group = -1;     // of groups and pairs: positions in Plan::groups
+  int first_group = -1;     // of all but candidates: positions in Plan::groups
   int second_group = -1;
   std::vector<int> between;  // cyclic pairs: groups on the way from one to the other; the first few
 };
@@ -224,9 +225,9 @@ struct Plan {
   PlanTotals totals;
   PlanTotals op_by_op;  // the same graph, one kernel per node
   std::vector<PlanFallback> fallbacks;
-  std::vector<PlanDecision> decisions;  // groups, then pairs, then candidates
-  /// Candidates that the search weighed; `decisions` holds the first kMaxCandidateEntries different
-  /// ones.
+  std::vector<PlanDecision> decisions;  // groups, then pairs, then siblings, then candidates
+  /// Candidates that the search weighed: every join of two groups that it estimated, or that it
+  /// refused without. `decisions` holds the first kMaxCandidateEntries different ones.
   int64_t candidates = 0;
   PlanDevice device;
   /// What could be had instead: plans none of which is better than another one in latency, peak

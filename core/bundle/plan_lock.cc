@@ -65,4 +65,25 @@ Digest DigestOf(const PlanLock& lock) {
   return h.Finish();
 }
 
+absl::Status CheckChoices(const PlanLock& lock) {
+  auto check = [&](const std::string& field, int choice) {
+    auto most = static_cast<int64_t>(lock.choices.size()) - 1;
+    if (choice >= 0 && choice <= most) return absl::OkStatus();
+    return InvalidArgument(field, ": ", choice, "; expected 0..", most);
+  };
+  for (size_t c = 0; c < lock.choices.size(); ++c) {
+    const std::vector<LockedTurn>& turns = lock.choices[c].turns;
+    for (size_t t = 0; t < turns.size(); ++t) {
+      const std::string field = StrCat("choices[", c, "].turns[", t, "].choice");
+      RETURN_IF_ERROR(check(field, turns[t].choice));
+      if (lock.choices[static_cast<size_t>(turns[t].choice)].turns.empty()) continue;
+      return InvalidArgument(field, ": ", turns[t].choice, " has turns itself");
+    }
+  }
+  for (size_t g = 0; g < lock.groups.size(); ++g) {
+    RETURN_IF_ERROR(check(StrCat("groups[", g, "].choice"), lock.groups[g].choice));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace fusion

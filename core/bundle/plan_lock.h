@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "core/base/hash.h"
+#include "core/base/status.h"
 #include "core/bundle/options.h"
 
 namespace fusion {
+
+/// Parts of a dim that a reduction is split into, at most.
+inline constexpr int kMostSplitParts = 64;
 
 /// A tile length of a dim of a kernel, by the name that the dim has in its schedule.
 struct LockedTile {
@@ -89,5 +93,9 @@ struct PlanLock {
 
 /// Names everything in a lock: equal digests, equal locks.
 Digest DigestOf(const PlanLock& lock);
+
+/// Checks that the choices which groups and turns name are there, and that those of turns have no
+/// turns. InvalidArgument names the field: `groups[3].choice: 9; expected 0..8`.
+absl::Status CheckChoices(const PlanLock& lock);
 
 }  // namespace fusion

@@ -65,6 +65,10 @@ struct Rule {
 
 using Rules = std::vector<Rule>;
 
+/// Payload of an error that rules of the request are to blame for, not those of the service: their
+/// names, with spaces between.
+inline constexpr char kBlamedRules[] = "fusion.v1/blamed_rules";
+
 /// Everything of the rules that can change a plan or its ledger, names included, as stable text;
 /// part of plan keys. Equal texts are equal rules. Empty for none.
 std::string KeyText(const Rules& rules);

@@ -87,7 +87,7 @@ std::string PlanText(const Plan& plan, const Binding& names) {
 }
 
 std::string_view SubjectName(DecisionSubject subject) {
-  constexpr std::string_view kNames[] = {"candidate", "group", "pair"};
+  constexpr std::string_view kNames[] = {"candidate", "group", "pair", "siblings"};
   return kNames[static_cast<size_t>(subject)];
 }
 
@@ -107,6 +107,9 @@ std::string DecisionsText(const Plan& plan) {
         break;
       case DecisionSubject::kPair:
         where = StrCat("groups ", place.first_group, " > ", place.second_group);
+        break;
+      case DecisionSubject::kSiblings:
+        where = StrCat("groups ", place.first_group, " | ", place.second_group);
         break;
       case DecisionSubject::kCandidate:
         where = StrCat("[", StrJoin(place.first, ", "), "] + [", StrJoin(place.second, ", "), "]");

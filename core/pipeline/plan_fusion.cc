@@ -27,6 +27,22 @@ absl::Status NameFailedNodes(const absl::Status& status, const std::vector<std::
   return absl::Status(status.code(), StrCat(message, rest));
 }
 
+// Which rules of the request an error is about, for its caller; those of this service, which come
+// first, are not the caller's fault.
+void BlameRules(const absl::Status& failed, const Rules& rules, const Rules& of_request,
+                absl::Status* named) {
+  absl::optional<absl::Cord> payload = failed.GetPayload(kFailedRules);
+  if (!payload.has_value()) return;
+  const size_t own = rules.size() - of_request.size();
+  std::vector<std::string> names;
+  const std::string positions(*payload);
+  for (std::string_view position : StrSplit(positions, ' ')) {
+    auto rule = static_cast<size_t>(std::stoll(std::string(position)));
+    if (rule >= own) names.push_back(rules[rule].name);
+  }
+  if (!names.empty()) named->SetPayload(kBlamedRules, absl::Cord(StrJoin(names, " ")));
+}
+
 // Graphs are shown as they come from import; all else comes from the plan's making.
 bool NeedsPlanning(const DumpKinds& dumps) {
   return std::any_of(dumps.begin(), dumps.end(),
@@ -85,7 +101,11 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   PlanReply reply;
   reply.warnings = resolved->warnings;
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
-  if (!answered.ok()) return NameFailedNodes(answered, resolved->binding.nodes);
+  if (!answered.ok()) {
+    absl::Status named = NameFailedNodes(answered, resolved->binding.nodes);
+    BlameRules(answered, resolved->work->options.rules, request.options.rules, &named);
+    return named;
+  }
   WarnUnfused(reply.stored->plan, &reply);
   WarnUnverified(reply.stored->plan, &reply);
   reply.binding = resolved->binding;

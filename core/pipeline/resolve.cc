@@ -1,5 +1,6 @@
 #include "core/pipeline/resolve.h"
 
+#include "absl/strings/cord.h"
 #include "core/base/kernel_abi.h"
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
@@ -67,7 +68,12 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   auto resolved = std::make_shared<Resolved>();
   std::string warning;
   const PlanOptions& options = request.options;
-  for (const Rule& rule : options.rules) RETURN_IF_ERROR(CheckRuleOps(rule));
+  for (const Rule& rule : options.rules) {
+    absl::Status known = CheckRuleOps(rule);
+    if (known.ok()) continue;
+    known.SetPayload(kBlamedRules, absl::Cord(rule.name));
+    return known;
+  }
   ASSIGN_OR_RETURN(DeviceSpec device, RunStage(stages, "target", [&] {
                      return ResolveTarget(specs_, request.target, &warning);
                    }));

@@ -18,7 +18,7 @@ namespace {
 // found is found again for the groups of the plan.
 constexpr size_t kMostKeptOps = 16384;
 // Sets that run side by side in one launch.
-constexpr size_t kMostParts = 16;
+constexpr size_t kMostBeside = 16;
 
 }  // namespace
 
@@ -263,25 +263,34 @@ std::vector<std::vector<LoopId>> GroupEvaluator::Parts(const std::vector<LoopId>
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops,
-                                                             bool whole) {
+                                                             bool whole,
+                                                             std::optional<ValueId> without) {
+  const ValueId unneeded = without.value_or(kNoValue);
   std::vector<std::vector<LoopId>> parts = Parts(loops);
   // So many small pieces are better one after the other in one task.
-  if (parts.size() < 2 || parts.size() > kMostParts) return SearchWhole(loops, kNoValue);
-  ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts, whole));
+  if (parts.size() < 2 || parts.size() > kMostBeside) return SearchWhole(loops, unneeded);
+  ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts, whole, without));
   const bool fits = apart.verdict.refusal.empty();
   const Estimate& estimate = apart.verdict.estimate;
   if (fits && estimate.tasks > static_cast<int64_t>(parts.size())) return apart;
-  ASSIGN_OR_RETURN(Known together, SearchWhole(loops, kNoValue));
+  ASSIGN_OR_RETURN(Known together, SearchWhole(loops, unneeded));
   bool better = together.verdict.refusal.empty() &&
                 (!fits || together.verdict.estimate.time_us <= estimate.time_us);
   return better ? together : apart;
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
-    const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts, bool whole) {
+    const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts, bool whole,
+    std::optional<ValueId> without) {
   Known known;
   Choices made;
   for (const std::vector<LoopId>& part : parts) {
+    if (without.has_value()) {
+      ASSIGN_OR_RETURN(Known free, SearchWhole(part, *without));
+      if (!free.verdict.refusal.empty()) return free;
+      made.push_back(std::move(free.choice));
+      continue;
+    }
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(part));
     if (!verdict->refusal.empty()) {
       known.verdict.refusal = verdict->refusal;
@@ -380,9 +389,9 @@ absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedC
   if (ReadsReinterpreted(loops)) return InvalidArgument(reinterpreted_.refusal.ToString());
   std::vector<std::vector<LoopId>> parts = {loops};
   if (choice.parts.size() != 1) parts = Parts(loops);
-  if (choice.parts.size() != parts.size() || parts.size() > kMostParts) {
+  if (choice.parts.size() != parts.size() || parts.size() > kMostBeside) {
     return InvalidArgument("choice: cuts for ", choice.parts.size(), " parts; the ops fall into ",
-                           parts.size(), ", at most ", kMostParts, " run side by side");
+                           parts.size(), ", at most ", kMostBeside, " run side by side");
   }
   Choices made;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -437,7 +446,7 @@ absl::StatusOr<GroupVerdict> GroupEvaluator::EvaluateWithout(const std::vector<L
                                                              ValueId unneeded) {
   if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
   if (ReadsReinterpreted(loops)) return reinterpreted_;
-  ASSIGN_OR_RETURN(Known found, SearchWhole(loops, unneeded));
+  ASSIGN_OR_RETURN(Known found, Search(loops, /*whole=*/false, unneeded));
   return std::move(found.verdict);
 }
 

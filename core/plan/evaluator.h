@@ -149,13 +149,16 @@ class GroupEvaluator {
   absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops,
                                                               const Known& known);
   /// `whole`: with the choice, else it may be left out where it is easily made again.
-  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole);
+  /// `without`: as EvaluateWithout says of it; not set: as it is.
+  absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole,
+                               std::optional<ValueId> without = std::nullopt);
   absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops, ValueId unneeded);
   /// The ops as a group of a program of their own, in `out`.
   Refusal Extract(const std::vector<LoopId>& loops, ValueId unneeded, GroupChoice* out) const;
   CandidateOptions Candidates() const;
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
-                                         const std::vector<std::vector<LoopId>>& parts, bool whole);
+                                         const std::vector<std::vector<LoopId>>& parts, bool whole,
+                                         std::optional<ValueId> without);
   using Choices = std::vector<std::shared_ptr<const GroupChoice>>;
   /// What joining schedules takes: of every part its schedule, names of its params, and for each
   /// value of its program that of the whole one.

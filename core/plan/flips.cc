@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "core/bundle/flip_words.h"
 #include "core/plan/grouping.h"
 #include "core/plan/loop_sets.h"
 
@@ -14,7 +15,7 @@ namespace {
 using Loops = std::vector<LoopId>;
 
 // Parts of a refused side that are tried on their own.
-constexpr size_t kMostParts = 8;
+constexpr size_t kMostTriedParts = 8;
 // A change by more than this factor is no answer to "what would it take".
 constexpr double kMostFactor = 1000;
 
@@ -96,7 +97,7 @@ void AddLaunchFlip(const GroupVerdict& first, const GroupVerdict& second,
   double now_us = device.launch_s * 1e6;
   double wanted_us = now_us + (kMinGainUs - gain_us) / saved;
   out->push_back({wanted_us / std::max(now_us, 1e-3),
-                  {"launch-us", wanted_us,
+                  {kFlipLaunchUs, wanted_us,
                    StrCat("gains if a launch cost more than ", MicrosecondsText(wanted_us),
                           " (it costs ", MicrosecondsText(now_us), ")")}});
 }
@@ -109,16 +110,23 @@ void AddMemoryFlip(std::optional<double> factor, const DeviceSpec& device,
   bool slower = *factor > 1;
   out->push_back(
       {slower ? *factor : 1 / *factor,
-       {"memory-gb-per-s", wanted,
+       {kFlipMemoryGbPerS, wanted,
         StrCat("gains if memory moved ", slower ? "less" : "more", " than ", Rounded(wanted, 100),
                " GB/s (it moves ", Rounded(now, 100), " GB/s) and caches in proportion")}});
 }
 
 void AddPartFlip(size_t fit, size_t left_out, std::string_view side, std::string_view border,
                  std::string_view culprit, PlanDecision* entry) {
-  entry->flips.push_back({"loop-ops", static_cast<double>(fit),
+  entry->flips.push_back({kFlipLoopOps, static_cast<double>(fit),
                           StrCat("possible ", side, " ", border, ": without ", culprit,
                                  left_out > 1 ? StrCat(" and ", left_out - 1, " more") : "")});
+}
+
+// What two kernels take that nothing else is known about.
+std::string ApartText(const PlanDecision& entry) {
+  if (!entry.first.has_value() || !entry.second.has_value()) return "";
+  return StrCat("; apart they take ",
+                MicrosecondsText(entry.first->time_us + entry.second->time_us));
 }
 
 }  // namespace
@@ -143,7 +151,7 @@ std::vector<PlanFlip> GainFlips(const GroupVerdict& first, const GroupVerdict& s
   // Always true, and so the last: it says how far off the kernel is, not what to change.
   double wanted_us = apart_us - kMinGainUs;
   if (wanted_us > 0) {
-    out.push_back({"together-us", wanted_us,
+    out.push_back({kFlipTogetherUs, wanted_us,
                    StrCat("gains if the one kernel took less than ", MicrosecondsText(wanted_us),
                           " (it takes ", MicrosecondsText(together.estimate.time_us), ")")});
   }
@@ -155,11 +163,11 @@ std::vector<PlanFlip> WeighedFlips(const GroupVerdict& first, const GroupVerdict
   double wanted_us = first.weighed_us() + second.weighed_us() - kMinGainUs;
   double now_us = together.estimate.time_us;
   if (wanted_us <= 0 || now_us <= 0) return {};
-  return {{"rule-factor", wanted_us / now_us,
+  return {{kFlipRuleFactor, wanted_us / now_us,
            StrCat("gains if rules counted the one kernel's time as less than ",
                   Rounded(wanted_us / now_us, 1000), " of it (they count it as ", together.factor,
                   ")")},
-          {"together-us", wanted_us / together.factor,
+          {kFlipTogetherUs, wanted_us / together.factor,
            StrCat("gains if the one kernel took less than ",
                   MicrosecondsText(wanted_us / together.factor), " (it takes ",
                   MicrosecondsText(now_us), ")")}};
@@ -169,7 +177,7 @@ std::vector<PlanFlip> FitFlips(const FitProbe& probe) {
   std::vector<PlanFlip> out;
   if (probe.tile > 0) {
     out.push_back(
-        {"tile-elements", static_cast<double>(probe.tile),
+        {kFlipTileElements, static_cast<double>(probe.tile),
          StrCat("fits if a block had at most ", probe.tile, " of ", probe.dim,
                 " (the shortest that the device's blocks allow is ", probe.tried_tile, ")")});
   }
@@ -177,19 +185,19 @@ std::vector<PlanFlip> FitFlips(const FitProbe& probe) {
     return StrCat(level.needed_bytes, " B of ", level.name, " (it has ", level.usable_bytes, " B)");
   });
   if (!probe.lacking.empty()) {
-    out.push_back({"on-chip-bytes", static_cast<double>(probe.lacking.front().needed_bytes),
+    out.push_back({kFlipOnChipBytes, static_cast<double>(probe.lacking.front().needed_bytes),
                    StrCat("fits if a block had ", bytes)});
   }
   if (!probe.streaming.empty()) {
     out.push_back(
-        {"streamed-dims", 1, StrCat("smaller if a sum could be streamed: ", probe.streaming)});
+        {kFlipStreamedDims, 1, StrCat("smaller if a sum could be streamed: ", probe.streaming)});
   }
   return out;
 }
 
 std::vector<PlanFlip> SlackFlips(double together_us, double apart_us) {
   double limit_us = apart_us - kMinGainUs;
-  return {{"together-us", limit_us,
+  return {{kFlipTogetherUs, limit_us,
            StrCat("no more if the one kernel took over ", MicrosecondsText(limit_us), " (it takes ",
                   MicrosecondsText(together_us), ")")}};
 }
@@ -224,34 +232,39 @@ absl::Status FlipFinder::SetKnown(const Loops& first, const Loops& second, const
       break;
     }
     case RefusalCode::kCyclic:
-      add("groups-between", 0, "possible if nothing lay between, or if that joined as well");
+      add(kFlipGroupsBetween, 0, "possible if nothing lay between, or if that joined as well");
       break;
     case RefusalCode::kLarge: {
       size_t over = first.size() + second.size() - kMostOps;
-      add("loop-ops", static_cast<double>(kMostOps),
+      add(kFlipLoopOps, static_cast<double>(kMostOps),
           StrCat("possible with ", over, over == 1 ? " loop op fewer" : " loop ops fewer"));
       break;
     }
     case RefusalCode::kWide:
-      add("inputs", static_cast<double>(kMostOperands),
+      add(kFlipInputs, static_cast<double>(kMostOperands),
           StrCat("possible with at most ", kMostOperands, " inputs, ", kMostPieces,
                  " of them one behind the other"));
       break;
-    case RefusalCode::kPrepare:
-      add("run-us", entry->first.has_value() ? entry->first->time_us : 0,
-          "possible if the weights were inputs, which would cost the first's time at every run");
+    case RefusalCode::kPrepare: {
+      const double run_us = entry->first.has_value() ? entry->first->time_us : 0;
+      add(kFlipRunUs, run_us,
+          StrCat("possible if the weights were inputs, which would cost the first's ",
+                 MicrosecondsText(run_us), " at every run"));
       break;
+    }
     case RefusalCode::kAlone:
-      add("failed-kernels", 0, "possible once a kernel that holds the node passes its check");
+      add(kFlipFailedKernels, 0,
+          StrCat("possible once a kernel that holds the node passes its check", ApartText(*entry)));
       break;
     case RefusalCode::kPressure:
-      add("compute-pressure", 0.8, "kept at a compute pressure of 0.8 or less");
+      add(kFlipComputePressure, 0.8, "kept at a compute pressure of 0.8 or less");
       break;
     case RefusalCode::kOpByOp:
-      add("fusion-mode", 1, "weighed if the request asks for fused kernels");
+      add(kFlipFusionMode, 1,
+          StrCat("weighed if the request asks for fused kernels", ApartText(*entry)));
       break;
     case RefusalCode::kLocked:
-      add("lock-groups", 1, "one kernel if the lock had both in one group");
+      add(kFlipLockGroups, 1, "one kernel if the lock had both in one group");
       break;
     default:
       break;
@@ -264,7 +277,7 @@ absl::Status FlipFinder::AddWithoutRule(const Loops& first, const Loops& second,
   ASSIGN_OR_RETURN(GroupVerdict free, evaluator_.EvaluateWithout(Union(first, second), kNoValue));
   if (!free.refusal.empty()) {
     entry->flips.push_back(
-        {"rules", 0, StrCat("not even without the rule: ", free.refusal.ToString())});
+        {kFlipRules, 0, StrCat("not even without the rule: ", free.refusal.ToString())});
     return absl::OkStatus();
   }
   entry->together = free.estimate;
@@ -272,7 +285,7 @@ absl::Status FlipFinder::AddWithoutRule(const Loops& first, const Loops& second,
   if (entry->second.has_value()) apart_us += entry->second->time_us;
   entry->benefit_us = apart_us - free.estimate.time_us;
   entry->flips.push_back(
-      {"rules", 0,
+      {kFlipRules, 0,
        StrCat("possible without the rule: ", TimesText(free.estimate.time_us, apart_us))});
   return absl::OkStatus();
 }
@@ -284,13 +297,10 @@ absl::Status FlipFinder::AddTried(const Loops& first, const Loops& second, const
   if (!tried) return absl::OkStatus();
   RETURN_IF_ERROR(AddOutsideFlips(first, second, entry));
   if (!no_gain) RETURN_IF_ERROR(AddPartFlips(first, second, entry));
-  if (entry->flips.empty()) {
-    // Every part was tried: what is in the way is between the two sides themselves.
-    entry->flips.push_back(
-        {"bytes-off-chip", static_cast<double>(BytesBetween(first, second)),
-         StrCat("no part of the two fits one kernel either; ", BytesBetween(first, second),
-                " B pass through memory between them")});
-  }
+  if (!entry->flips.empty()) return absl::OkStatus();
+  // Every part was tried: what is in the way is between the two sides themselves.
+  entry->reason += StrCat("; no part of the two fits one kernel either, and ",
+                          BytesBetween(first, second), " B pass through memory between them");
   return absl::OkStatus();
 }
 
@@ -333,7 +343,7 @@ absl::Status FlipFinder::AddOutsideFlips(const Loops& first, const Loops& second
     if (gain_us <= kMinGainUs) continue;
     entry->flips.insert(
         entry->flips.begin(),
-        {"outside-readers", 0,
+        {kFlipOutsideReaders, 0,
          StrCat("gains up to ", MicrosecondsText(gain_us), " if the result of ",
                 program_.op(program_.value(v).producer).label,
                 evaluator_.IsReturned(v) ? " were not returned" : " were read by nobody else")});
@@ -345,7 +355,7 @@ absl::Status FlipFinder::AddOutsideFlips(const Loops& first, const Loops& second
 // How far into the second side the first can go, else how much of the first can join the second.
 absl::Status FlipFinder::AddPartFlips(const Loops& first, const Loops& second,
                                       PlanDecision* entry) {
-  size_t most = std::min(second.size() - 1, kMostParts);
+  size_t most = std::min(second.size() - 1, kMostTriedParts);
   for (size_t kept = 1; kept <= most; ++kept) {
     Loops part(second.begin(), second.begin() + static_cast<std::ptrdiff_t>(kept));
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(Union(first, part)));
@@ -359,7 +369,7 @@ absl::Status FlipFinder::AddPartFlips(const Loops& first, const Loops& second,
     }
     break;
   }
-  most = std::min(first.size() - 1, kMostParts);
+  most = std::min(first.size() - 1, kMostTriedParts);
   for (size_t kept = most; kept >= 1; --kept) {
     Loops part(first.end() - static_cast<std::ptrdiff_t>(kept), first.end());
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(Union(part, second)));

@@ -156,6 +156,7 @@ class Joiner {
     std::vector<int> low(parts_.size(), -1);  // the earliest part reached; -1: not visited
     std::vector<int> open;
     std::vector<Frame> stack;
+    std::vector<std::pair<int, int>> cycles;  // parts that are one
     int visited = 0;
     std::vector<int> number(parts_.size(), -1);
     auto at = [](std::vector<int>& list, int i) -> int& { return list[static_cast<size_t>(i)]; };
@@ -190,12 +191,12 @@ class Joiner {
           member = open.back();
           open.pop_back();
           at(low, member) = kDone;
-          cycles_.emplace_back(part, member);
+          cycles.emplace_back(part, member);
         }
       }
     }
     // Only now: Root is what the walk went by.
-    for (const auto& [a, b] : cycles_) Join(a, b);
+    for (const auto& [a, b] : cycles) Join(a, b);
   }
 
   // Why no kernel can hold these ops.
@@ -245,10 +246,12 @@ class Joiner {
       return out;
     };
     std::set<std::string> names;
+    std::set<int> rules;
     std::set<int> forced;
     for (size_t m : matches) {
       const RuleEffects::Forced& match = rules_.forced()[m];
       names.insert(Quote(rules_.name(match.rule)));
+      rules.insert(match.rule);
       forced.insert(match.nodes.begin(), match.nodes.end());
     }
     std::vector<int> between;
@@ -263,6 +266,7 @@ class Joiner {
     absl::Status status =
         FailedPrecondition(text, "; there is no such kernel: ", refusal.ToString());
     status.SetPayload(kFailedNode, absl::Cord(StrJoin(positions, " ")));
+    status.SetPayload(kFailedRules, absl::Cord(StrJoin(rules, " ")));
     return status;
   }
 
@@ -274,7 +278,6 @@ class Joiner {
   const RuleEffects& rules_;
   std::vector<int> part_of_;  // by op
   std::vector<int> root_;     // of parts that are one group: the way to the first of them
-  std::vector<std::pair<int, int>> cycles_;
 };
 
 }  // namespace

@@ -80,4 +80,21 @@ std::vector<std::vector<int>> GroupEdges::Between(size_t most) const {
   return out;
 }
 
+bool GroupEdges::HasPath(int from, int to) const {
+  if (depth_[static_cast<size_t>(from)] >= depth_[static_cast<size_t>(to)]) return false;
+  std::vector<bool> seen(static_cast<size_t>(to - from), false);
+  std::vector<int> stack = {from};
+  while (!stack.empty()) {
+    int g = stack.back();
+    stack.pop_back();
+    for (int next : readers_[static_cast<size_t>(g)]) {
+      if (next == to) return true;
+      if (next > to || seen[static_cast<size_t>(next - from)]) continue;
+      seen[static_cast<size_t>(next - from)] = true;
+      stack.push_back(next);
+    }
+  }
+  return false;
+}
+
 }  // namespace fusion

@@ -19,6 +19,9 @@ class GroupEdges {
   /// By edge: groups that some path from the writer to the reader passes, the first `most` that are
   /// found, ascending; none if the edge is the only path.
   std::vector<std::vector<int>> Between(size_t most) const;
+  /// True if some path leads from a group to one behind it. Takes as long as there are groups and
+  /// edges between the two.
+  bool HasPath(int from, int to) const;
 
  private:
   std::vector<std::pair<int, int>> edges_;

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/bundle/flip_words.h"
 #include "core/plan/all_in_one.h"
 #include "core/plan/flips.h"
 #include "core/plan/group_edges.h"
@@ -17,6 +18,10 @@ namespace {
 
 // Groups on the way between two, in one place of a cyclic pair.
 constexpr size_t kMostBetween = 8;
+// Of the groups that read a value: how many later ones each is paired with, and how much later
+// these may run.
+constexpr size_t kMostSiblings = 8;
+constexpr int kMostApart = 64;
 
 using Loops = std::vector<LoopId>;
 
@@ -74,16 +79,29 @@ class Ledger {
     return absl::OkStatus();
   }
 
-  absl::Status AddPairs(const Graph& graph) {
-    GroupEdges order(program_, groups_);
+  absl::Status AddPairs(const Graph& graph, const GroupEdges& order) {
     std::vector<std::vector<int>> between = order.Between(kMostBetween);
     for (size_t e = 0; e < order.edges().size(); ++e) {
       auto [writer, reader] = order.edges()[e];
-      const bool in_turn = turns_[Index(writer)] > 0 || turns_[Index(reader)] > 0;
-      RETURN_IF_ERROR(in_turn ? AddPairInTurn(writer, reader, std::move(between[e]))
-                              : AddPair(writer, reader, std::move(between[e])));
+      RETURN_IF_ERROR(AddPair(DecisionSubject::kPair, writer, reader, std::move(between[e])));
     }
     return AddViews(graph, order.edges());
+  }
+
+  // Groups that read the same value might run side by side. Those on one path are left to what lies
+  // between them.
+  absl::Status AddSiblings(const GroupEdges& order) {
+    std::set<std::pair<int, int>> met;
+    for (const auto& [value, readers] : ReadersOfValues()) {
+      for (size_t i = 0; i < readers.size(); ++i) {
+        size_t end = std::min(readers.size(), i + 1 + kMostSiblings);
+        for (size_t j = i + 1; j < end && readers[j] - readers[i] <= kMostApart; ++j) {
+          if (met.insert({readers[i], readers[j]}).second && !order.HasPath(readers[i], readers[j]))
+            RETURN_IF_ERROR(AddPair(DecisionSubject::kSiblings, readers[i], readers[j], {}));
+        }
+      }
+    }
+    return absl::OkStatus();
   }
 
   absl::Status AddCandidates() {
@@ -93,8 +111,8 @@ class Ledger {
   }
 
   void Finish() {
-    for (auto* part : {&entries_[0], &entries_[1], &entries_[2]}) {
-      std::move(part->begin(), part->end(), std::back_inserter(plan_.decisions));
+    for (std::vector<PlanDecision>& part : entries_) {
+      std::move(part.begin(), part.end(), std::back_inserter(plan_.decisions));
     }
   }
 
@@ -102,18 +120,16 @@ class Ledger {
   // Equal keys are equal entries: which ops, how they are connected, on which side each is, and
   // why.
   using EntryKey = std::pair<std::vector<int>, std::string>;
-  struct HashOfKey {
+  struct HashOfEntry {
     size_t operator()(const EntryKey& key) const {
-      size_t hash = std::hash<std::string>()(key.second);
-      for (int k : key.first) hash = (hash ^ static_cast<size_t>(k)) * 0x9e3779b97f4a7c15u;
-      return hash ^ hash >> 32;
+      return HashOfKey()(key.first) ^ std::hash<std::string>()(key.second);
     }
   };
 
   static size_t Index(int g) { return static_cast<size_t>(g); }
 
   std::vector<PlanDecision>& EntriesOf(DecisionSubject subject) {
-    constexpr size_t kOrder[] = {2, 0, 1};  // as Plan::decisions says
+    constexpr size_t kOrder[] = {3, 0, 1, 2};  // as Plan::decisions says
     return entries_[kOrder[static_cast<size_t>(subject)]];
   }
 
@@ -219,7 +235,7 @@ class Ledger {
                rules.empty() ? "" : "; ", rules);
     if (std::any_of(loops.begin(), loops.end(),
                     [&](LoopId l) { return evaluator_.rules().IsForced(l); })) {
-      entry->flips = {{"rules", 0, "may be several kernels without the rule that forces it"}};
+      entry->flips = {{kFlipRules, 0, "may be several kernels without the rule that forces it"}};
     } else if (IsForMemory(*entry)) {
       entry->flips = WithoutPressure();
     } else {
@@ -252,72 +268,105 @@ class Ledger {
                MicrosecondsText(entry->first->time_us), " with one kernel a node");
     const double barrier_us = device.barrier_s * 1e6;
     entry->flips = {
-        {"launch-us", barrier_us,
+        {kFlipLaunchUs, barrier_us,
          StrCat("several launches if one cost no more than a barrier, ", LaunchText(barrier_us),
                 " (it costs ", LaunchText(device.launch_s * 1e6), ")")}};
     if (options_.lock != nullptr) {
-      entry->flips = {{"lock-turns", 0, "several launches if the lock had them in several groups"}};
+      entry->flips = {
+          {kFlipLockTurns, 0, "several launches if the lock had them in several groups"}};
     }
   }
 
   // ---- pairs ----
 
-  // Why something is not in the same launch as what runs in turn.
-  absl::Status AddPairInTurn(int writer, int reader, std::vector<int> between) {
-    const Loops& first = groups_[Index(writer)];
-    const Loops& second = groups_[Index(reader)];
-    const int phases = PhasesOf(writer) + PhasesOf(reader);
-    Refusal refusal = BeforeLaunches(first, second);
-    if (refusal.empty() && !between.empty()) refusal = Cyclic(between.size());
-    const double saved_us = SavedByTurns(2, evaluator_.device());
-    if (refusal.empty() && options_.lock != nullptr) {
-      refusal = Refuse(RefusalCode::kLocked, "one launch would save ", LaunchText(saved_us),
-                       "; the lock keeps them apart");
-    } else if (refusal.empty()) {
-      refusal = Refuse(RefusalCode::kPhases, "one launch of ", phases, " phases would save ",
-                       LaunchText(saved_us), "; a launch is one layer, of at most ",
-                       kMostTurnPhases, " phases and ", kMostTurnCompileSeconds,
-                       " s of compiling, and reads nothing under a shape of other factors that it "
-                       "writes");
+  // Groups that read a value which is none of the weights, ascending; by value.
+  std::map<ValueId, std::vector<int>> ReadersOfValues() const {
+    std::map<ValueId, std::vector<int>> out;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (LoopId l : groups_[g]) {
+        for (ValueId v : program_.op(l).inputs) {
+          LoopId from = program_.value(v).producer;
+          for (; from != kNoLoop && program_.op(from).kind == LoopOp::kReinterpret;
+               from = program_.value(v).producer) {
+            v = program_.op(from).inputs[0];
+          }
+          if (evaluator_.IsConstant(v)) continue;
+          std::vector<int>& readers = out[v];
+          auto reader = static_cast<int>(g);
+          bool own =
+              from != kNoLoop && std::binary_search(groups_[g].begin(), groups_[g].end(), from);
+          if (!own && (readers.empty() || readers.back() != reader)) readers.push_back(reader);
+        }
+      }
     }
-    PlanDecision* entry = Entry(DecisionSubject::kPair,
-                                KeyOf(DecisionSubject::kPair, first, second, refusal.ToString()));
-    entry->places.push_back(
-        {.first_group = writer, .second_group = reader, .between = std::move(between)});
-    if (entry->places.size() > 1) return absl::OkStatus();
+    return out;
+  }
+
+  // The entry of two groups, with its refusal, if it is a new one; else null: it holds here too.
+  PlanDecision* PairEntry(DecisionSubject subject, EntryKey key, const Refusal& refusal,
+                          DecisionPlace place) {
+    PlanDecision* entry = Entry(subject, std::move(key));
+    entry->places.push_back(std::move(place));
+    if (entry->places.size() > 1) return nullptr;
     SetRefusal(refusal, entry);
-    entry->first = plan_.groups[Index(writer)].estimate;
-    entry->second = plan_.groups[Index(reader)].estimate;
-    if (refusal.code == RefusalCode::kPhases) {
+    entry->first = plan_.groups[Index(entry->places[0].first_group)].estimate;
+    entry->second = plan_.groups[Index(entry->places[0].second_group)].estimate;
+    return entry;
+  }
+
+  // Why two groups are two.
+  absl::Status AddPair(DecisionSubject subject, int a, int b, std::vector<int> between) {
+    const Loops& first = groups_[Index(a)];
+    const Loops& second = groups_[Index(b)];
+    const bool in_turn = turns_[Index(a)] > 0 || turns_[Index(b)] > 0;
+    const GroupVerdict* together = nullptr;
+    Refusal refusal;
+    if (in_turn) {
+      refusal = InTurnRefusal(a, b, between.size());
+    } else {
+      refusal = BeforeSchedules(first, second, between.size());
+      if (refusal.empty()) {
+        ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(first, second)));
+        ASSIGN_OR_RETURN(refusal, AfterSchedules(first, second, *together));
+      }
+    }
+    PlanDecision* entry =
+        PairEntry(subject, KeyOf(subject, first, second, refusal.ToString()), refusal,
+                  {.first_group = a, .second_group = b, .between = std::move(between)});
+    if (entry == nullptr) return absl::OkStatus();
+    if (in_turn && refusal.code == RefusalCode::kPhases) {
+      const int phases = PhasesOf(a) + PhasesOf(b);
       entry->flips = {
-          {"phases", static_cast<double>(phases),
+          {kFlipPhases, static_cast<double>(phases),
            StrCat("one launch if it might have ", phases, " phases, whatever layers they are of")}};
       return absl::OkStatus();
     }
-    return flips_.SetKnown(first, second, refusal, entry);
+    if (in_turn) return flips_.SetKnown(first, second, refusal, entry);
+    RETURN_IF_ERROR(SetTerms(first, second, together, entry));
+    RETURN_IF_ERROR(SetFlips(first, second, refusal, entry));
+    return subject == DecisionSubject::kPair ? flips_.AddTried(first, second, refusal, entry)
+                                             : absl::OkStatus();
+  }
+
+  // Why something is not in the same launch as what runs in turn.
+  Refusal InTurnRefusal(int a, int b, size_t between) const {
+    Refusal refusal = BeforeLaunches(groups_[Index(a)], groups_[Index(b)]);
+    if (!refusal.empty()) return refusal;
+    if (between > 0) return Cyclic(between);
+    const double saved_us = SavedByTurns(2, evaluator_.device());
+    if (options_.lock != nullptr) {
+      return Refuse(RefusalCode::kLocked, "one launch would save ", LaunchText(saved_us),
+                    "; the lock keeps them apart");
+    }
+    return Refuse(RefusalCode::kPhases, "one launch of ", PhasesOf(a) + PhasesOf(b),
+                  " phases would save ", LaunchText(saved_us),
+                  "; a launch is one layer, of at most ", kMostTurnPhases, " phases and ",
+                  kMostTurnCompileSeconds,
+                  " s of compiling, and reads nothing under a shape of other factors that it "
+                  "writes");
   }
 
   int PhasesOf(int g) const { return phases_[Index(g)]; }
-
-  absl::Status AddPair(int writer, int reader, std::vector<int> between) {
-    const Loops& first = groups_[Index(writer)];
-    const Loops& second = groups_[Index(reader)];
-    Refusal refusal = BeforeSchedules(first, second, between.size());
-    const GroupVerdict* together = nullptr;
-    if (refusal.empty()) {
-      ASSIGN_OR_RETURN(together, evaluator_.Evaluate(Union(first, second)));
-      ASSIGN_OR_RETURN(refusal, AfterSchedules(first, second, *together));
-    }
-    PlanDecision* entry = Entry(DecisionSubject::kPair,
-                                KeyOf(DecisionSubject::kPair, first, second, refusal.ToString()));
-    entry->places.push_back(
-        {.first_group = writer, .second_group = reader, .between = std::move(between)});
-    if (entry->places.size() > 1) return absl::OkStatus();
-    SetRefusal(refusal, entry);
-    RETURN_IF_ERROR(SetTerms(first, second, together, entry));
-    RETURN_IF_ERROR(SetFlips(first, second, refusal, entry));
-    return flips_.AddTried(first, second, refusal, entry);
-  }
 
   // What stands against joining two groups whatever their schedule.
   Refusal BeforeSchedules(const Loops& first, const Loops& second, size_t between) const {
@@ -390,7 +439,7 @@ class Ledger {
   // Whether one kernel was taken for the memory that it saves: it costs time.
   bool IsForMemory(const PlanDecision& entry) const { return pressed_ && entry.benefit_us < 0; }
   static std::vector<PlanFlip> WithoutPressure() {
-    return {{"memory-pressure", 0.8, "weighed by time at a memory pressure of 0.8 or less"}};
+    return {{kFlipMemoryPressure, 0.8, "weighed by time at a memory pressure of 0.8 or less"}};
   }
 
   // Whether high compute pressure forbids a group of such times.
@@ -428,12 +477,8 @@ class Ledger {
                              "the second looks at itself");
     EntryKey key{evaluator_.Key(a), refusal.ToString()};
     for (int k : evaluator_.Key(b)) key.first.push_back(k);
-    PlanDecision* entry = Entry(DecisionSubject::kPair, std::move(key));
-    entry->places.push_back({.first_group = first, .second_group = second});
-    if (entry->places.size() > 1) return absl::OkStatus();
-    SetRefusal(refusal, entry);
-    entry->first = plan_.groups[Index(first)].estimate;
-    entry->second = plan_.groups[Index(second)].estimate;
+    PairEntry(DecisionSubject::kPair, std::move(key), refusal,
+              {.first_group = first, .second_group = second});
     return absl::OkStatus();
   }
 
@@ -513,7 +558,7 @@ class Ledger {
     ASSIGN_OR_RETURN(const GroupVerdict* both, evaluator_.Evaluate(Union(c.first, c.second)));
     double gain_us = a->estimate.time_us + b->estimate.time_us - both->estimate.time_us;
     entry->flips.push_back(
-        {"gain-us", gain_us,
+        {kFlipGainUs, gain_us,
          StrCat("weighed first if it gained more than the merge that took a side of it, ",
                 MicrosecondsText(gain_us), " (it would gain ", MicrosecondsText(entry->benefit_us),
                 ")")});
@@ -533,8 +578,8 @@ class Ledger {
   std::vector<int> phases_;               // by group: that its kernel goes through
   std::vector<size_t> turns_;             // by group: kernels that run in turn in it; 0: one
   std::vector<std::string> pipelines_;    // by group: what of them runs without barriers
-  std::vector<PlanDecision> entries_[3];  // groups, pairs, candidates
-  std::unordered_map<EntryKey, size_t, HashOfKey> entry_of_;
+  std::vector<PlanDecision> entries_[4];  // groups, pairs, siblings, candidates
+  std::unordered_map<EntryKey, size_t, HashOfEntry> entry_of_;
   std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it
 };
 
@@ -555,7 +600,9 @@ absl::Status WriteLedger(const Graph& graph, const std::vector<std::vector<LoopI
                          PlannedModel* model) {
   Ledger ledger(by_node, considered, options, alone, evaluator, model);
   RETURN_IF_ERROR(ledger.AddGroups());
-  RETURN_IF_ERROR(ledger.AddPairs(graph));
+  GroupEdges order(model->program, model->groups);
+  RETURN_IF_ERROR(ledger.AddPairs(graph, order));
+  RETURN_IF_ERROR(ledger.AddSiblings(order));
   RETURN_IF_ERROR(ledger.AddCandidates());
   ledger.Finish();
   return absl::OkStatus();

@@ -59,11 +59,6 @@ struct Unit {
   }
 };
 
-absl::Status CheckChoiceIndex(int choice, const PlanLock& lock) {
-  if (choice >= 0 && static_cast<size_t>(choice) < lock.choices.size()) return absl::OkStatus();
-  return InvalidArgument("choice: ", choice, "; the lock has ", lock.choices.size());
-}
-
 // The turns of a group; they hold its ops once.
 absl::Status AddTurns(const PlanLock& lock, size_t g, std::vector<Unit>* units) {
   const LockedGroup& group = lock.groups[g];
@@ -82,11 +77,6 @@ absl::Status AddTurns(const PlanLock& lock, size_t g, std::vector<Unit>* units) 
       unit.ops.push_back(group.ops[at]);
     }
     std::sort(unit.ops.begin(), unit.ops.end());
-    absl::Status status = CheckChoiceIndex(unit.choice, lock);
-    if (status.ok() && !lock.choices[static_cast<size_t>(unit.choice)].turns.empty()) {
-      status = InvalidArgument("choice: ", unit.choice, " has turns itself");
-    }
-    if (!status.ok()) return Annotate(status, StrCat("choice.turns[", t, "]"));
     units->push_back(std::move(unit));
   }
   auto missing = std::find(seen.begin(), seen.end(), false);
@@ -98,12 +88,11 @@ absl::StatusOr<std::vector<Unit>> UnitsOf(const PlanLock& lock) {
   std::vector<Unit> units;
   for (size_t g = 0; g < lock.groups.size(); ++g) {
     const LockedGroup& group = lock.groups[g];
-    absl::Status status = CheckChoiceIndex(group.choice, lock);
-    if (status.ok() && lock.choices[static_cast<size_t>(group.choice)].turns.empty()) {
+    if (lock.choices[static_cast<size_t>(group.choice)].turns.empty()) {
       units.push_back({.group = g, .ops = group.ops, .choice = group.choice});
-    } else if (status.ok()) {
-      status = AddTurns(lock, g, &units);
+      continue;
     }
+    absl::Status status = AddTurns(lock, g, &units);
     if (!status.ok()) return Annotate(status, StrCat("lock.groups[", g, "]"));
   }
   return units;
@@ -247,6 +236,8 @@ absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group
 
 absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluator) {
   RETURN_IF_ERROR(CheckCover(lock, evaluator->program()));
+  absl::Status sound = CheckChoices(lock);
+  if (!sound.ok()) return InvalidArgument("lock.", Message(sound));
   ASSIGN_OR_RETURN(std::vector<Unit> units, UnitsOf(lock));
   RETURN_IF_ERROR(CheckOrder(units, evaluator->program()));
   Grouping grouping;

@@ -43,15 +43,17 @@ struct PlannedModel {
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
 /// a rule that fits too many places. The positions of the nodes, in the order in which `node ""`
 /// stands in the message, are also the payload kFailedNode of the status, in decimal with spaces
-/// between, because a canonical graph has no names.
+/// between, because a canonical graph has no names. Where rules are to blame their positions in
+/// `options.rules` are the payload kFailedRules, written alike.
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,
                                       const std::map<NodeId, std::string>& alone = {});
 
 inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
+inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 14;
+inline constexpr int kPlannerVersion = 17;
 
 }  // namespace fusion

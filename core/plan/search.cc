@@ -5,10 +5,13 @@
 #include <limits>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "core/base/contains.h"
 #include "core/plan/cost_bound.h"
 #include "core/plan/exact.h"
+#include "core/plan/flips.h"
 #include "core/plan/group_graph.h"
 #include "core/plan/loop_sets.h"
 
@@ -51,10 +54,13 @@ class Improver {
         links_(links),
         bound_(evaluator->program(), evaluator->device()),
         graph_(links, start.groups),
+        whole_nodes_(IsHighPressure(options.hints.compute_pressure)),
         considered_(start.considered) {
+    for (const Considered& c : considered_) {
+      if (!c.refusal.empty()) refused_.insert(SidesOf(c.first, c.second));
+    }
     // Atoms: what moves as a whole.
     atom_of_.assign(program_.ops.size(), -1);
-    bool whole_nodes = IsHighPressure(options.hints.compute_pressure);
     for (const std::vector<LoopId>& part : nodes.groups) {
       bool stays = std::any_of(part.begin(), part.end(),
                                [&](LoopId l) { return alone.contains(program_.op(l).origin); });
@@ -62,7 +68,7 @@ class Improver {
                                 [&](LoopId l) { return evaluator->rules().IsForced(l); });
       if (stays) {
         AddAtom(part, true);
-      } else if (whole_nodes || forced) {
+      } else if (whole_nodes_ || forced) {
         AddAtom(part, false);
       } else {
         for (LoopId l : part) AddAtom({l}, false);
@@ -223,6 +229,7 @@ class Improver {
       ASSIGN_OR_RETURN(double cost, Cost(group));
       after += cost;
     }
+    if (old.size() == 2 && fresh.size() == 1) tried_.emplace_back(old[0], old[1]);
     if (after >= wanted || !graph_.CanReplace(old, fresh)) return absl::OkStatus();
     *best = {std::move(old), std::move(fresh), before - after};
     return absl::OkStatus();
@@ -433,8 +440,8 @@ class Improver {
     std::vector<int> key;
   };
 
-  // The key is equal for groups that look alike and have neighbours that do: what is best for one
-  // of them is best for the others.
+  // The key is equal for groups that look alike and have neighbours that do, and whose atoms are
+  // cut alike: what is best for one of them is best for the others.
   Surroundings SurroundingsOf(int g, const std::vector<int>& neighbours,
                               const std::vector<int>& beside) {
     Surroundings s{.groups = {g}, .loops = {}, .key = {}};
@@ -450,7 +457,7 @@ class Improver {
       auto at = std::find(s.groups.begin(), s.groups.end(), graph_.GroupOf(l));
       s.key.push_back(static_cast<int>(at - s.groups.begin()));
     }
-    if (evaluator_->rules().forced().empty()) return s;
+    if (evaluator_->rules().forced().empty() && !whole_nodes_) return s;
     for (LoopId l : s.loops) {
       LoopId first = atoms_[static_cast<size_t>(AtomOf(l))].front();
       auto at = std::lower_bound(s.loops.begin(), s.loops.end(), first);
@@ -494,6 +501,7 @@ class Improver {
 
   absl::Status Improve(int g) {
     if (!CanChange(g)) return absl::OkStatus();
+    tried_.clear();
     std::vector<int> neighbours = NeighboursOf(g);
     std::vector<int> beside;
     if (stage_ != Stage::kJoins) beside = BesideOf(g, neighbours);
@@ -522,6 +530,7 @@ class Improver {
     }
     if (stage_ == Stage::kThorough && best.gain == 0)
       RETURN_IF_ERROR(SolveAround(g, neighbours, &best));
+    RETURN_IF_ERROR(RecordRefused(best));
     if (known == recipes_.end()) recipes_.emplace(around.key, RecipeOf(best, around));
     if (best.gain > 0) Commit(best);
     return absl::OkStatus();
@@ -565,6 +574,60 @@ class Improver {
     considered_.push_back({graph_.loops(old[0]), std::move(rest), {}});
   }
 
+  static std::vector<int> SidesOf(const std::vector<LoopId>& first,
+                                  const std::vector<LoopId>& second) {
+    std::vector<int> sides = first;
+    sides.push_back(-1);
+    sides.insert(sides.end(), second.begin(), second.end());
+    return sides;
+  }
+
+  // Joins of two groups that were looked at and are not `best`, each once.
+  absl::Status RecordRefused(const Change& best) {
+    const std::vector<std::pair<int, int>> tried = std::exchange(tried_, {});
+    for (auto [a, b] : tried) {
+      if (best.fresh.size() == 1 && best.old == std::vector<int>{a, b}) continue;
+      if (graph_.Before(b, a)) std::swap(a, b);
+      std::vector<int> sides = SidesOf(graph_.loops(a), graph_.loops(b));
+      if (refused_.contains(sides)) continue;
+      ASSIGN_OR_RETURN(Refusal refusal, WhyNot(a, b));
+      if (refusal.empty()) continue;
+      refused_.insert(std::move(sides));
+      considered_.push_back({graph_.loops(a), graph_.loops(b), std::move(refusal)});
+    }
+    return absl::OkStatus();
+  }
+
+  // Why two groups, which are there, do not become one now; empty where nobody has looked, or where
+  // it is memory that decides.
+  absl::StatusOr<Refusal> WhyNot(int a, int b) {
+    std::vector<LoopId> both = Union(graph_.loops(a), graph_.loops(b));
+    if (both.size() > kMostOps) {
+      return Refuse(RefusalCode::kLarge, both.size(), " loop ops; one kernel has at most ",
+                    kMostOps);
+    }
+    if (std::string wide = TooWide(program_, both); !wide.empty()) {
+      return Refuse(RefusalCode::kWide, wide);
+    }
+    if (!evaluator_->IsKnown(both)) return Refusal();
+    ASSIGN_OR_RETURN(const GroupVerdict* together, evaluator_->Evaluate(both));
+    if (!together->refusal.empty()) return together->refusal;
+    ASSIGN_OR_RETURN(const GroupVerdict* first, evaluator_->Evaluate(graph_.loops(a)));
+    ASSIGN_OR_RETURN(const GroupVerdict* second, evaluator_->Evaluate(graph_.loops(b)));
+    if (objective_.run_bytes.has_value() || !first->refusal.empty() || !second->refusal.empty()) {
+      return Refusal();
+    }
+    Refusal loss = WithoutGain(*first, *second, *together);
+    if (!loss.empty()) return loss;
+    if (!graph_.CanReplace({a, b}, {both})) {
+      return Refuse(RefusalCode::kCyclic, "another group lies between the two");
+    }
+    return Refuse(
+        RefusalCode::kSuperseded, "would gain ",
+        MicrosecondsText(first->weighed_us() + second->weighed_us() - together->weighed_us()),
+        "; a change that gains more was made instead");
+  }
+
   const Program& program_;
   const SearchLimits& limits_;
   const Objective& objective_;
@@ -572,6 +635,7 @@ class Improver {
   const OpLinks& links_;
   CostBound bound_;
   GroupGraph graph_;
+  const bool whole_nodes_;  // an atom is all of a node
   Sets atoms_;
   std::vector<int> atom_of_;      // by op
   std::vector<bool> frozen_;      // by atom
@@ -581,7 +645,9 @@ class Improver {
   std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGainUs;
   Stage stage_ = Stage::kPromised;
-  int64_t effort_ = 0;  // where looking ends, by GroupEvaluator::scheduled_ops
+  int64_t effort_ = 0;                      // where looking ends, by GroupEvaluator::scheduled_ops
+  std::vector<std::pair<int, int>> tried_;  // joins looked at for the group of Improve
+  std::unordered_set<std::vector<int>, HashOfKey> refused_;  // joins considered_ tells about
   std::vector<Considered> considered_;
 };
 

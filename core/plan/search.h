@@ -36,6 +36,8 @@ struct SearchLimits {
 /// few ops of them exactly; neighbours are linked by a value, or run at about the same time and may
 /// share a launch. First what gains by cheap bounds, then the rest within limits. Equal parts
 /// (layers) share their estimates and are looked at once. Deterministic: ties break on numbers.
+/// Joins of two groups that were taken, or estimated and refused, are added to `start.considered`,
+/// refused ones once.
 absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const Grouping& start,
                                       const Objective& objective, const PlanOptions& options,
                                       const std::map<NodeId, std::string>& alone,

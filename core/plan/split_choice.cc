@@ -11,7 +11,6 @@ namespace {
 
 // A shorter part is over before its partial results are worth their way through memory.
 constexpr int64_t kLeastPart = 16;
-constexpr int64_t kMostParts = 64;
 // Numbers of parts that are tried, the smallest that fill the units.
 constexpr size_t kMostTries = 2;
 // Dims that are tried.
@@ -22,7 +21,8 @@ constexpr size_t kMostDims = 2;
 std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
   std::vector<int64_t> enough;
   int64_t largest = 0;
-  for (int64_t parts = 2; parts <= std::min(kMostParts, extent / kLeastPart); ++parts) {
+  for (int64_t parts = 2; parts <= std::min<int64_t>(kMostSplitParts, extent / kLeastPart);
+       ++parts) {
     if (extent % parts != 0) continue;
     largest = parts;
     if (parts >= needed && enough.size() < kMostTries) enough.push_back(parts);

@@ -28,7 +28,8 @@ void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out);
 /// InvalidArgument, naming the field, for what is negative or no number.
 absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire);
 
-/// The serialised v1::Plan without its ledger, which only people read; equal plans give equal bytes.
+/// The serialised v1::Plan without its ledger, which only people read; equal plans give equal
+/// bytes.
 std::string PlanToBytes(const Plan& plan);
 /// The ledger alone. Behind the bytes of PlanToBytes it is the plan as a whole.
 std::string LedgerToBytes(const Plan& plan);

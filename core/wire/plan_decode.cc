@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/device/target.h"
+#include "core/wire/decode_each.h"
 #include "core/wire/plan.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/plan.pb.h"
@@ -8,28 +9,7 @@
 namespace fusion {
 namespace {
 
-// Far above what a plan of 50,000 nodes has; bounds the memory one message can ask for.
-constexpr int kMaxItems = 1 << 20;
 constexpr int kMaxPhases = 4096;
-
-template <typename Message>
-using Repeated = google::protobuf::RepeatedPtrField<Message>;
-
-// Decodes a repeated field element by element; an error says which element.
-template <typename Message, typename Value>
-absl::Status DecodeEach(std::string_view field, const Repeated<Message>& wire,
-                        absl::StatusOr<Value> (*decode)(const Message&), std::vector<Value>* out) {
-  if (wire.size() > kMaxItems) {
-    return InvalidArgument(field, ": ", wire.size(), " entries; at most ", kMaxItems);
-  }
-  out->reserve(static_cast<size_t>(wire.size()));
-  for (int i = 0; i < wire.size(); ++i) {
-    absl::StatusOr<Value> value = decode(wire[i]);
-    if (!value.ok()) return Annotate(value.status(), StrCat(field, "[", i, "]"));
-    out->push_back(*std::move(value));
-  }
-  return absl::OkStatus();
-}
 
 // A name of ours that ends up as an argument of dlsym.
 absl::Status CheckSymbol(std::string_view symbol) {
@@ -264,34 +244,37 @@ absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
   return decision;
 }
 
-absl::Status CheckPlace(const Plan& plan, const PlanDecision& decision,
-                        const DecisionPlace& place) {
-  for (const std::vector<int>* nodes : {&place.first, &place.second}) {
-    for (int node : *nodes) {
-      if (node < 0 || node >= plan.nodes) return InvalidArgument("plan.decisions: node ", node);
-    }
-  }
-  auto groups = static_cast<int>(plan.groups.size());
-  auto check = [groups](int group, bool needed) {
-    bool ok = group >= (needed ? 0 : -1) && group < groups;
-    return ok ? absl::OkStatus() : InvalidArgument("plan.decisions: group ", group);
+// Of decision `d` its place `p`.
+absl::Status CheckPlace(const Plan& plan, size_t d, size_t p) {
+  const PlanDecision& decision = plan.decisions[d];
+  const DecisionPlace& place = decision.places[p];
+  auto within = [d, p](std::string_view name, int64_t value, int64_t least, int64_t count) {
+    if (value >= least && value < count) return absl::OkStatus();
+    return InvalidArgument("plan.decisions[", d, "].places[", p, "].", name, ": ", value,
+                           "; expected ", least, "..", count - 1);
   };
-  bool pair = decision.subject == DecisionSubject::kPair;
-  RETURN_IF_ERROR(check(place.first_group, pair || decision.subject == DecisionSubject::kGroup));
-  RETURN_IF_ERROR(check(place.second_group, pair));
-  for (int group : place.between) RETURN_IF_ERROR(check(group, true));
+  for (int node : place.first) RETURN_IF_ERROR(within("first_nodes", node, 0, plan.nodes));
+  for (int node : place.second) RETURN_IF_ERROR(within("second_nodes", node, 0, plan.nodes));
+  const auto groups = static_cast<int64_t>(plan.groups.size());
+  const bool two =
+      decision.subject == DecisionSubject::kPair || decision.subject == DecisionSubject::kSiblings;
+  const bool one = two || decision.subject == DecisionSubject::kGroup;
+  RETURN_IF_ERROR(within("first_group", place.first_group, one ? 0 : -1, groups));
+  RETURN_IF_ERROR(within("second_group", place.second_group, two ? 0 : -1, groups));
+  for (int group : place.between) RETURN_IF_ERROR(within("between", group, 0, groups));
   return absl::OkStatus();
 }
 
 absl::Status CheckPositions(const Plan& plan) {
-  for (const PlanFallback& fallback : plan.fallbacks) {
-    if (fallback.node < 0 || fallback.node >= plan.nodes) {
-      return InvalidArgument("plan.fallbacks: node ", fallback.node);
-    }
+  for (size_t f = 0; f < plan.fallbacks.size(); ++f) {
+    const int node = plan.fallbacks[f].node;
+    if (node >= 0 && node < plan.nodes) continue;
+    return InvalidArgument("plan.fallbacks[", f, "].node: ", node, "; expected 0..",
+                           plan.nodes - 1);
   }
-  for (const PlanDecision& decision : plan.decisions) {
-    for (const DecisionPlace& place : decision.places) {
-      RETURN_IF_ERROR(CheckPlace(plan, decision, place));
+  for (size_t d = 0; d < plan.decisions.size(); ++d) {
+    for (size_t p = 0; p < plan.decisions[d].places.size(); ++p) {
+      RETURN_IF_ERROR(CheckPlace(plan, d, p));
     }
   }
   return absl::OkStatus();

@@ -1,17 +1,15 @@
 #include "core/wire/plan_lock.h"
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include "core/tensor/shape.h"
+#include "core/wire/decode_each.h"
 #include "core/wire/scalars.h"
+#include "core/wire/text_format.h"
 #include "fusion/v1/plan_lock.pb.h"
 
 namespace fusion {
 namespace {
-
-// Far above what a plan of 100,000 nodes has; bounds the memory one lock can ask for.
-constexpr int kMaxLockItems = 1 << 20;
 
 constexpr std::string_view kFileHead =
     "# A pinned plan, for `fusionctl plan --lock`. proto/fusion/v1/plan_lock.proto says what is in "
@@ -31,11 +29,6 @@ absl::StatusOr<std::optional<Digest>> FromHex(std::string_view field, const std:
 absl::Status CheckBetween(std::string_view field, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return absl::OkStatus();
   return InvalidArgument(field, ": ", value, "; expected ", least, "..", most);
-}
-
-absl::Status CheckCount(std::string_view field, int count, int least) {
-  if (count >= least && count <= kMaxLockItems) return absl::OkStatus();
-  return InvalidArgument(field, ": ", count, " entries; expected ", least, "..", kMaxLockItems);
 }
 
 void EncodeTile(const LockedTile& tile, v1::LockedTile* wire) {
@@ -71,49 +64,40 @@ absl::StatusOr<LockedTile> DecodeTile(const v1::LockedTile& wire) {
 
 absl::StatusOr<LockedProduct> DecodeProduct(const v1::LockedProduct& wire) {
   constexpr int kMostOfBlock = 1 << 16;
-  RETURN_IF_ERROR(CheckBetween("op", wire.op(), 0, kMaxLockItems));
+  RETURN_IF_ERROR(CheckBetween("op", wire.op(), 0, kMaxItems));
   RETURN_IF_ERROR(CheckBetween("rows", wire.rows(), 1, kMostOfBlock));
   RETURN_IF_ERROR(CheckBetween("columns", wire.columns(), 1, kMostOfBlock));
   return LockedProduct{wire.op(), wire.swap(), wire.rows(), wire.columns(), wire.stage_rows()};
 }
 
-// Decodes a repeated field element by element; an error says which element.
+// Of fields of messages: "grid[2].tile: ...".
 template <typename Wire, typename Value>
-absl::Status DecodeEach(std::string_view field,
-                        const google::protobuf::RepeatedPtrField<Wire>& wire,
-                        absl::StatusOr<Value> (*decode)(const Wire&), std::vector<Value>* out) {
-  RETURN_IF_ERROR(CheckCount(field, wire.size(), 0));
-  for (int i = 0; i < wire.size(); ++i) {
-    absl::StatusOr<Value> value = decode(wire[i]);
-    if (!value.ok()) {
-      return InvalidArgument(field, "[", i, "].", Message(value.status()));
-    }
-    out->push_back(*std::move(value));
-  }
-  return absl::OkStatus();
+absl::Status DecodeParts(std::string_view field,
+                         const google::protobuf::RepeatedPtrField<Wire>& wire,
+                         absl::StatusOr<Value> (*decode)(const Wire&), std::vector<Value>* out) {
+  return DecodeEach(field, wire, decode, out, ".");
 }
 
 absl::StatusOr<LockedCut> DecodePhase(const v1::LockedCut& wire) {
   LockedCut cut;
-  RETURN_IF_ERROR(DecodeEach("grid", wire.grid(), DecodeTile, &cut.grid));
+  RETURN_IF_ERROR(DecodeParts("grid", wire.grid(), DecodeTile, &cut.grid));
   if (wire.has_streamed()) {
     absl::StatusOr<LockedTile> streamed = DecodeTile(wire.streamed());
     if (!streamed.ok()) return InvalidArgument("streamed.", Message(streamed.status()));
     cut.streamed = *std::move(streamed);
   }
-  RETURN_IF_ERROR(DecodeEach("products", wire.products(), DecodeProduct, &cut.products));
+  RETURN_IF_ERROR(DecodeParts("products", wire.products(), DecodeProduct, &cut.products));
   return cut;
 }
 
 absl::StatusOr<LockedCut> DecodeCut(const v1::LockedCut& wire) {
   if (!wire.has_split()) return DecodePhase(wire);
-  constexpr int kMostParts = 64;
   if (wire.grid_size() > 0 || wire.has_streamed() || wire.products_size() > 0) {
     return InvalidArgument("split: with grid, streamed or products; its phases have those");
   }
   const v1::LockedSplit& split = wire.split();
   RETURN_IF_ERROR(CheckName("split.dim", split.dim()));
-  RETURN_IF_ERROR(CheckBetween("split.parts", split.parts(), 2, kMostParts));
+  RETURN_IF_ERROR(CheckBetween("split.parts", split.parts(), 2, kMostSplitParts));
   LockedCut cut;
   cut.split = LockedTile{split.dim(), split.parts()};
   for (bool merge : {false, true}) {
@@ -128,10 +112,10 @@ absl::StatusOr<LockedCut> DecodeCut(const v1::LockedCut& wire) {
 }
 
 absl::Status DecodeOps(const google::protobuf::RepeatedField<int>& wire, std::vector<int>* ops) {
-  RETURN_IF_ERROR(CheckCount("ops", wire.size(), 1));
+  RETURN_IF_ERROR(CheckCount("ops", wire.size(), 1, kMaxItems));
   for (int i = 0; i < wire.size(); ++i) {
     int least = i == 0 ? 0 : ops->back() + 1;
-    if (wire[i] < least || wire[i] > kMaxLockItems) {
+    if (wire[i] < least || wire[i] > kMaxItems) {
       return InvalidArgument("ops[", i, "]: ", wire[i],
                              "; expected positions of loop ops, ascending");
     }
@@ -149,10 +133,10 @@ absl::StatusOr<LockedTurn> DecodeTurn(const v1::LockedTurn& wire) {
 
 absl::StatusOr<LockedPipeline> DecodePipeline(const v1::LockedPipeline& wire) {
   LockedPipeline pipeline{.first = wire.first(), .phases = wire.phases(), .slices = {}};
-  RETURN_IF_ERROR(CheckBetween("first", pipeline.first, 0, kMaxLockItems));
-  RETURN_IF_ERROR(CheckBetween("phases", pipeline.phases, 2, kMaxLockItems));
-  RETURN_IF_ERROR(CheckCount("slices", wire.slices_size(), 1));
-  RETURN_IF_ERROR(DecodeEach("slices", wire.slices(), DecodeTile, &pipeline.slices));
+  RETURN_IF_ERROR(CheckBetween("first", pipeline.first, 0, kMaxItems));
+  RETURN_IF_ERROR(CheckBetween("phases", pipeline.phases, 2, kMaxItems));
+  RETURN_IF_ERROR(CheckCount("slices", wire.slices_size(), 1, kMaxItems));
+  RETURN_IF_ERROR(DecodeParts("slices", wire.slices(), DecodeTile, &pipeline.slices));
   return pipeline;
 }
 
@@ -161,14 +145,14 @@ absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire) {
   if (wire.turns_size() > 0) {
     if (wire.parts_size() > 0)
       return InvalidArgument("turns: with parts; a choice has one of them");
-    RETURN_IF_ERROR(CheckCount("turns", wire.turns_size(), 2));
-    RETURN_IF_ERROR(DecodeEach("turns", wire.turns(), DecodeTurn, &choice.turns));
-    RETURN_IF_ERROR(DecodeEach("pipelines", wire.pipelines(), DecodePipeline, &choice.pipelines));
+    RETURN_IF_ERROR(CheckCount("turns", wire.turns_size(), 2, kMaxItems));
+    RETURN_IF_ERROR(DecodeParts("turns", wire.turns(), DecodeTurn, &choice.turns));
+    RETURN_IF_ERROR(DecodeParts("pipelines", wire.pipelines(), DecodePipeline, &choice.pipelines));
     return choice;
   }
   if (wire.pipelines_size() > 0) return InvalidArgument("pipelines: without turns");
-  RETURN_IF_ERROR(CheckCount("parts", wire.parts_size(), 1));
-  RETURN_IF_ERROR(DecodeEach("parts", wire.parts(), DecodeCut, &choice.parts));
+  RETURN_IF_ERROR(CheckCount("parts", wire.parts_size(), 1, kMaxItems));
+  RETURN_IF_ERROR(DecodeParts("parts", wire.parts(), DecodeCut, &choice.parts));
   return choice;
 }
 
@@ -177,20 +161,6 @@ absl::StatusOr<LockedGroup> DecodeGroup(const v1::LockedGroup& wire) {
   RETURN_IF_ERROR(DecodeOps(wire.ops(), &group.ops));
   group.choice = wire.choice();
   return group;
-}
-
-// Checks that choices which turns name are there, and have no turns.
-absl::Status CheckTurns(const std::vector<LockedChoice>& choices) {
-  for (size_t c = 0; c < choices.size(); ++c) {
-    for (size_t t = 0; t < choices[c].turns.size(); ++t) {
-      const int choice = choices[c].turns[t].choice;
-      std::string field = StrCat("choices[", c, "].turns[", t, "].choice");
-      RETURN_IF_ERROR(CheckBetween(field, choice, 0, static_cast<int64_t>(choices.size()) - 1));
-      if (choices[static_cast<size_t>(choice)].turns.empty()) continue;
-      return InvalidArgument(field, ": ", choice, " has turns itself");
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<LockedKernel> DecodeKernel(const v1::LockedKernel& wire) {
@@ -225,17 +195,6 @@ absl::Status DecodeHead(const v1::PlanLock& wire, PlanLock* lock) {
   ASSIGN_OR_RETURN(lock->plan, FromHex("plan_sha256", wire.plan_sha256()));
   return absl::OkStatus();
 }
-
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (text_.empty()) text_ = StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 }  // namespace
 
@@ -281,14 +240,10 @@ void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
 absl::StatusOr<PlanLock> DecodeLock(const v1::PlanLock& wire) {
   PlanLock lock;
   RETURN_IF_ERROR(DecodeHead(wire, &lock));
-  RETURN_IF_ERROR(DecodeEach("groups", wire.groups(), DecodeGroup, &lock.groups));
-  RETURN_IF_ERROR(DecodeEach("choices", wire.choices(), DecodeChoice, &lock.choices));
-  RETURN_IF_ERROR(CheckTurns(lock.choices));
-  RETURN_IF_ERROR(DecodeEach("kernels", wire.kernels(), DecodeKernel, &lock.kernels));
-  for (size_t g = 0; g < lock.groups.size(); ++g) {
-    RETURN_IF_ERROR(CheckBetween(StrCat("groups[", g, "].choice"), lock.groups[g].choice, 0,
-                                 static_cast<int64_t>(lock.choices.size()) - 1));
-  }
+  RETURN_IF_ERROR(DecodeParts("groups", wire.groups(), DecodeGroup, &lock.groups));
+  RETURN_IF_ERROR(DecodeParts("choices", wire.choices(), DecodeChoice, &lock.choices));
+  RETURN_IF_ERROR(DecodeParts("kernels", wire.kernels(), DecodeKernel, &lock.kernels));
+  RETURN_IF_ERROR(CheckChoices(lock));
   return lock;
 }
 
@@ -304,11 +259,8 @@ std::string LockToText(const PlanLock& lock) {
 
 absl::StatusOr<PlanLock> LockFromText(std::string_view text) {
   v1::PlanLock wire;
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(std::string(text), &wire)) {
-    return InvalidArgument(error.text().empty() ? "no textproto of a PlanLock" : error.text());
+  if (std::optional<TextError> error = ReadTextFormat(text, &wire)) {
+    return InvalidArgument("line ", error->line, ", column ", error->column, ": ", error->message);
   }
   return DecodeLock(wire);
 }

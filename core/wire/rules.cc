@@ -1,13 +1,12 @@
 #include "core/wire/rules.h"
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include "core/base/file.h"
+#include "core/wire/decode_each.h"
+#include "core/wire/text_format.h"
 #include "fusion/v1/rules.pb.h"
 
 namespace fusion {
@@ -30,11 +29,6 @@ bool IsRuleName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxRuleNameBytes &&
          std::all_of(text.begin(), text.end(),
                      [](char c) { return IsLetter(c) || IsDigit(c) || c == '-' || c == '.'; });
-}
-
-absl::Status CheckCount(std::string_view field, int count, int least, int most) {
-  if (count >= least && count <= most) return absl::OkStatus();
-  return InvalidArgument(field, ": ", count, " entries; expected ", least, "..", most);
 }
 
 template <typename Words>
@@ -215,26 +209,6 @@ absl::StatusOr<Rule> DecodeRule(const v1::FusionRules& wire, int i, std::set<std
   return rule;
 }
 
-// Keeps the first error.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (line_ >= 0) return;
-    line_ = std::max(line, 0);
-    column_ = column;
-    message_ = message;
-  }
-  // Lines and columns of people begin with 1.
-  std::string Text(const std::string& name) const {
-    return StrCat(name, ":", line_ + 1, ": column ", column_ + 1, ": ", message_);
-  }
-
- private:
-  int line_ = -1;
-  int column_ = 0;
-  std::string message_;
-};
-
 }  // namespace
 
 void EncodeRules(const Rules& rules, v1::FusionRules* out) {
@@ -282,13 +256,12 @@ absl::StatusOr<Rules> DecodeRules(const v1::FusionRules& wire) {
 
 absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& name,
                                      const RuleCheck& check) {
-  FirstError errors;
   google::protobuf::TextFormat::ParseInfoTree places;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  parser.WriteLocationsTo(&places);
   v1::FusionRules wire;
-  if (!parser.ParseFromString(std::string(text), &wire)) return InvalidArgument(errors.Text(name));
+  if (std::optional<TextError> error = ReadTextFormat(text, &wire, &places)) {
+    return InvalidArgument(name, ":", error->line, ": column ", error->column, ": ",
+                           error->message);
+  }
   absl::Status count = CheckCount("rules", wire.rules_size(), 0, kMaxRules);
   if (!count.ok()) return Annotate(count, name);
   const google::protobuf::FieldDescriptor* field =

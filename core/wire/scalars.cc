@@ -49,7 +49,7 @@ static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) 
 static_assert(v1::PLAN_MODE_BY_DEADLINE == static_cast<int>(PlanMode::kByDeadline) + 1);
 static_assert(v1::SPACE_ARENA == static_cast<int>(Space::kArena) + 1);
 static_assert(v1::GROUP_KIND_PREPARE == static_cast<int>(GroupKind::kPrepare) + 1);
-static_assert(v1::DECISION_SUBJECT_PAIR == static_cast<int>(DecisionSubject::kPair) + 1);
+static_assert(v1::DECISION_SUBJECT_SIBLINGS == static_cast<int>(DecisionSubject::kSiblings) + 1);
 static_assert(v1::VERDICT_FORBIDDEN == static_cast<int>(Verdict::kForbidden) + 1);
 static_assert(v1::KERNEL_STATE_FAILED == static_cast<int>(KernelState::kFailed) + 1);
 
@@ -83,7 +83,7 @@ absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind) {
   return Unshift(kind, GroupKind::kPrepare);
 }
 absl::StatusOr<DecisionSubject> FromWire(v1::DecisionSubject subject) {
-  return Unshift(subject, DecisionSubject::kPair);
+  return Unshift(subject, DecisionSubject::kSiblings);
 }
 absl::StatusOr<Verdict> FromWire(v1::Verdict verdict) {
   return Unshift(verdict, Verdict::kForbidden);

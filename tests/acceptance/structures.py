@@ -11,23 +11,20 @@ node is several ops."""
 import argparse
 import json
 import pathlib
-import subprocess
 import tempfile
 
-from common import BIN, ctl, run
+from common import BIN, ctl, generate, one_line, run
 
 
 def generated(work):
-    """Every model of the generator, written below `work`."""
+    """Every model of the generator, written below `work`; each is gone when the next one is asked for."""
     listed = run(BIN / "fusion-modelgen", "--list").stdout
     for line in listed.splitlines():
         if not line or line[0].isspace():
             continue
-        name = line.split()[0]
-        path = pathlib.Path(work) / f"{name}.onnx"
-        if subprocess.run([BIN / "fusion-modelgen", name, "--out", path], capture_output=True).returncode == 0:
-            yield path
-            path.unlink()
+        path = generate(work, line.split()[0])
+        yield path
+        path.unlink()
 
 
 def plan_of(path):
@@ -37,22 +34,41 @@ def plan_of(path):
     return json.loads(path.read_text())
 
 
+def structures_in(paths, failed=None):
+    """By structure hash: ops and most nodes of a group that has it, and the models it is in. Models that cannot be planned go
+    into `failed`, with the reason; without it they are an error."""
+    found = {}
+    for path in paths:
+        try:
+            groups = plan_of(path)["groups"]
+        except RuntimeError as error:
+            if failed is None:
+                raise
+            failed[path] = one_line(error)
+            continue
+        for group in groups:
+            if group["kind"] == "prepare" or not group["structure"]:
+                continue
+            entry = found.setdefault(group["structure"], {"ops": group["ops"], "nodes": 0, "models": []})
+            entry["nodes"] = max(entry["nodes"], len(group["nodes"]))
+            if path.stem not in entry["models"]:
+                entry["models"].append(path.stem)
+    return found
+
+
+def fusions_of(found):
+    """Those that hold two or more nodes somewhere."""
+    return {key: entry for key, entry in found.items() if entry["nodes"] > 1}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
-    found = {}  # by hash: the first group that has it, and models it is in
     with tempfile.TemporaryDirectory() as work:
-        for path in arguments.files or generated(work):
-            for group in plan_of(path)["groups"]:
-                if group["kind"] == "prepare" or not group["structure"]:
-                    continue
-                entry = found.setdefault(group["structure"], {"ops": group["ops"], "nodes": 0, "models": []})
-                entry["nodes"] = max(entry["nodes"], len(group["nodes"]))
-                if path.stem not in entry["models"]:
-                    entry["models"].append(path.stem)
-    fusions = {key: entry for key, entry in found.items() if entry["nodes"] > 1}
+        found = structures_in(arguments.files or generated(work))
+    fusions = fusions_of(found)
     if arguments.json:
         print(json.dumps({"distinct": len(fusions), "with_single_nodes": len(found), "structures": found}, indent=2))
         return

@@ -26,7 +26,7 @@ namespace fusion {
 namespace {
 
 struct Options {
-  std::vector<int> nodes = {1000, 3000, 10000, 30000, 100000};
+  std::vector<int> nodes;
   std::vector<std::string> models;
   std::vector<std::string> bind;
   int runs = 3;
@@ -151,7 +151,9 @@ absl::Status Run(const Options& options) {
 int main(int argc, char** argv) {
   fusion::Options options;
   CLI::App app{"How long planning takes and how it grows with the graph."};
-  app.add_option("--nodes", options.nodes, "sizes of the series")->delimiter(',');
+  app.add_option("--nodes", options.nodes,
+                 "sizes of the series; default: 1000 to 100000, or none with --model")
+      ->delimiter(',');
   app.add_option("--model", options.models, "ONNX files");
   app.add_option("--bind", options.bind, "values of symbolic dims: NAME=NUMBER");
   app.add_option("--runs", options.runs, "runs of which the median is told");
@@ -160,6 +162,9 @@ int main(int argc, char** argv) {
   app.add_option("--memory-pressure", options.plan.hints.memory_pressure, "0 to 1");
   app.add_flag("--frontier", options.plan.frontier, "weigh more plans");
   CLI11_PARSE(app, argc, argv);
+  if (options.nodes.empty() && options.models.empty()) {
+    options.nodes = {1000, 3000, 10000, 30000, 100000};
+  }
   absl::Status status = fusion::Run(options);
   if (!status.ok()) std::fprintf(stderr, "plan_scale: %s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;

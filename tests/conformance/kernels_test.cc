@@ -35,6 +35,24 @@ TEST_P(Kernels, EqualTheEvaluator) {
   }
 }
 
+// The last dim of that extent.
+DimId DimOfExtent(const Smg& smg, int64_t extent) {
+  DimId dim = -1;
+  for (size_t d = 0; d < smg.dims.size(); ++d) {
+    if (smg.dims[d].extent == extent) dim = static_cast<DimId>(d);
+  }
+  return dim;
+}
+
+// Skips what the device has no arithmetic for: e^x in f64.
+void ExpectEqualsTheEvaluator(const WholeProgram& whole, const Lowered& lowered,
+                              const DeviceSpec& device) {
+  auto report = CheckLowered(whole, lowered, device);
+  if (absl::IsUnimplemented(report.status())) GTEST_SKIP() << report.status();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->verified) << report->reason;
+}
+
 class StreamedKernels : public ::testing::TestWithParam<std::tuple<StreamCase, std::string>> {};
 
 // Partial results that are corrected from tile to tile, also where values are NaN or infinite.
@@ -47,10 +65,7 @@ TEST_P(StreamedKernels, EqualTheEvaluator) {
   DeviceSpec device = DeviceNamed(device_name);
   std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 1}, nullptr);
   ASSERT_FALSE(choices.empty());
-  DimId dim = -1;
-  for (size_t d = 0; d < whole->group.smg.dims.size(); ++d) {
-    if (whole->group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
-  }
+  const DimId dim = DimOfExtent(whole->group.smg, c.extent);
   std::erase_if(choices[0].grid, [&](const GridDim& g) { return g.dim == dim; });
   std::shared_ptr<const StreamedGroup> form = StreamGroup(whole->group, dim);
   ASSERT_NE(form, nullptr);
@@ -59,12 +74,7 @@ TEST_P(StreamedKernels, EqualTheEvaluator) {
     lowered = Lower(whole->group, choices[0].Streaming(form, c.extent), device, false);
   }
   ASSERT_TRUE(lowered.ok()) << lowered.status();
-  auto report = CheckLowered(*whole, *lowered, device);
-  if (report.status().code() == absl::StatusCode::kUnimplemented) {
-    GTEST_SKIP() << report.status();  // e^x in f64
-  }
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_TRUE(report->verified) << report->reason;
+  ExpectEqualsTheEvaluator(*whole, *lowered, device);
 }
 
 class SplitKernels : public ::testing::TestWithParam<std::tuple<StreamCase, std::string>> {};
@@ -78,18 +88,10 @@ TEST_P(SplitKernels, EqualTheEvaluator) {
   auto whole = AsOneGroup(BuildProgram(*graph).value());
   ASSERT_TRUE(whole.ok()) << whole.status();
   DeviceSpec device = DeviceNamed(device_name, 2);
-  DimId dim = -1;
-  for (size_t d = 0; d < whole->group.smg.dims.size(); ++d) {
-    if (whole->group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
-  }
+  const DimId dim = DimOfExtent(whole->group.smg, c.extent);
   auto lowered = LowerSplit(*whole, dim, 3, device, 0);
   ASSERT_TRUE(lowered.ok()) << lowered.status();
-  auto report = CheckLowered(*whole, *lowered, device);
-  if (report.status().code() == absl::StatusCode::kUnimplemented) {
-    GTEST_SKIP() << report.status();  // e^x in f64
-  }
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_TRUE(report->verified) << report->reason;
+  ExpectEqualsTheEvaluator(*whole, *lowered, device);
 }
 
 class WindowKernels : public ::testing::TestWithParam<std::tuple<WindowCase, std::string>> {};

@@ -164,6 +164,18 @@ TEST_F(ExplainCommandTest, ASavedPlanNeedsNoService) {
   EXPECT_TRUE(Json::parse(same.out, nullptr, false)["identical"]);
 
   // What is damaged is bad input, and said so.
+  // How it was planned is settled: options would change nothing.
+  for (std::vector<std::string> option : {std::vector<std::string>{"--fusion", "op-by-op"},
+                                          {"--target", "h100"},
+                                          {"--threads", "2"}}) {
+    std::vector<std::string> words = {"explain", saved, option[0], option[1]};
+    ProgramResult refused = BareCtl(words);
+    EXPECT_EQ(refused.code, 3) << option[0];
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(StrCat(option[0], " says how a model is planned")),
+                                   HasSubstr("bert.plan\" is a plan that was saved")));
+    EXPECT_EQ(BareCtl({"diff", saved, saved, option[0], option[1]}).code, 3) << option[0];
+  }
+  EXPECT_EQ(Ctl({"diff", saved, model, "--fusion", "op-by-op"}).code, 0) << "of the model";
   std::string bytes = ReadAll(saved);
   ASSERT_TRUE(WriteFile(saved, bytes.substr(0, bytes.size() / 2)).ok());
   ProgramResult damaged = BareCtl({"explain", saved});

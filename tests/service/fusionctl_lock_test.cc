@@ -107,6 +107,12 @@ TEST_F(LockCommandTest, WhatDoesNotFitIsBadInput) {
   ProgramResult nonsense = Ctl({"plan", model, "--lock", WriteText("bad", "version: one\n")});
   EXPECT_EQ(nonsense.code, 3);
   EXPECT_THAT(nonsense.err, HasSubstr("line 1, column"));
+  std::string deep = "choices { parts { ";
+  for (int i = 0; i < 50'000; ++i) deep += "split { partial { ";
+  ProgramResult too_deep = Ctl({"plan", model, "--lock", WriteText("deep", deep)});
+  EXPECT_EQ(too_deep.code, 3) << "not a crash";
+  EXPECT_THAT(too_deep.err, AllOf(HasSubstr("deep\": line 1, column "), HasSubstr("limit of 16")));
+  ExpectOneErrorLine(too_deep);
   std::string text = ReadAll(lock);
   ProgramResult twice = Ctl({"plan", model, "--lock",
                              WriteText("twice", StrCat(text, "groups { ops: [0] choice: 0 }\n"))});

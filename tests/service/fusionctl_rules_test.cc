@@ -108,11 +108,13 @@ TEST_F(RulesCommandTest, BadFilesNameFileAndLine) {
   EXPECT_THAT(absent.err, HasSubstr("none.textproto"));
   // Operators are the service's to know.
   std::string file = dir_.Write("op.textproto",
-                                "rules { name: 'x' pattern { nodes { id: 'a' ops: 'Fly' } } "
+                                "# one\nrules { name: 'x' pattern { nodes { id: 'a' ops: 'Fly' } } "
                                 "force {} }");
   ProgramResult unknown = Ctl({"plan", model, "--rules", file});
   EXPECT_EQ(unknown.code, 3);
-  EXPECT_THAT(unknown.err, HasSubstr("rule \"x\": ops of node \"a\": \"Fly\" is no operator"));
+  EXPECT_THAT(unknown.err,
+              HasSubstr(StrCat("--rules: ", file,
+                               ":2: rule \"x\": ops of node \"a\": \"Fly\" is no operator")));
   EXPECT_EQ(Ctl({"plan", model, "--rules", ""}).code, 2);
 }
 
@@ -128,6 +130,67 @@ TEST_F(RulesCommandTest, AServersFileIsForEveryRequest) {
   EXPECT_EQ(Json::parse(result.out)["plan_key"], ruled["plan_key"]);
   Json status = Json::parse(HttpGet((*other)->admin_address(), "/statusz").body);
   EXPECT_EQ(status["config"]["rules-file"], rules);
+}
+
+// The fault of who keeps the service: not of a caller's file, even if there is one.
+TEST_F(RulesCommandTest, AServersRuleThatForcesTheImpossibleIsNoBadInput) {
+  ModelParams params{.seq = 16, .layers = 4, .hidden = 32, .heads = 2, .kv_heads = 2, .ff = 64};
+  std::string model = Write("bert_tiny", params);
+  auto force = [](const char* name) {
+    return StrCat("rules { name: '", name, R"(' pattern {
+    nodes { id: "a" ops: "*" } nodes { id: "b" ops: "*" } edges { from: "a" to: "b" } } force {} })");
+  };
+  std::string theirs = dir_.Write("theirs.textproto", force("theirs"));
+  std::string own = dir_.Write("own.textproto",
+                               "rules { name: 'own' pattern { nodes { id: 'a' ops: 'Relu' } } "
+                               "bias { factor: 0.9 } }");
+  ASSERT_EQ(Ctl({"plan", model, "--rules", theirs, "--plan-only"}).code, 3);
+  auto other = TestDaemon::Start(FUSIOND, {"--rules-file", theirs});
+  ASSERT_TRUE(other.ok()) << other.status();
+  for (std::vector<std::string> more : {std::vector<std::string>{}, {"--rules", own}}) {
+    std::vector<std::string> words = {"plan", model, "--plan-only", "--server",
+                                      (*other)->address()};
+    words.insert(words.end(), more.begin(), more.end());
+    ProgramResult result = BareCtl(words);
+    EXPECT_EQ(result.code, 4) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("rule \"theirs\" forces node \""));
+    EXPECT_THAT(result.err, testing::Not(HasSubstr("own.textproto")));
+  }
+}
+
+// Products that read one tensor run side by side; who forbids it is told, with what it costs.
+TEST_F(RulesCommandTest, AForbidOfGroupsSideBySideIsExplained) {
+  std::string model = Write("bert_layer");
+  std::string rules = dir_.Write("qk.textproto", R"(
+rules {
+  name: "apart"
+  pattern {
+    nodes { id: "q" ops: "MatMul" }
+    nodes { id: "k" ops: "MatMul" }
+    inputs { nodes: ["q", "k"] input: 0 }
+  }
+  forbid {}
+})");
+  std::vector<std::string> pair = {"query/MatMul", "key/MatMul"};
+  Json told = CtlJson({"explain", model, "--target", "generic-avx2", "--threads", "2", "--rules",
+                       rules, "--why-not", pair[0], pair[1]});
+  std::string saw;
+  for (const Json& d : told["decisions"]) {
+    if (d["code"] != "rule") continue;
+    EXPECT_EQ(d["subject"], "siblings");
+    EXPECT_THAT(d["reason"].get<std::string>(), HasSubstr("rule \"apart\" forbids one kernel"));
+    ASSERT_FALSE(d["flips"].empty());
+    saw = d["flips"][0]["words"];
+    EXPECT_GT(d["benefit_us"].get<double>(), 0) << "side by side is faster";
+  }
+  EXPECT_THAT(saw,
+              testing::ContainsRegex("possible without the rule: .* us together, .* us apart"));
+  ProgramResult text = Ctl({"explain", model, "--target", "generic-avx2", "--threads", "2",
+                            "--rules", rules, "--why-not", pair[0], pair[1]});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("two kernels that read the same"), HasSubstr("  rule: ")));
+  ProgramResult all =
+      Ctl({"explain", model, "--target", "generic-avx2", "--threads", "2", "--rules", rules});
+  EXPECT_THAT(all.out, HasSubstr("why groups that read the same are two\n"));
 }
 
 TEST_F(RulesCommandTest, TheShippedFileFailsNoRequest) {

@@ -11,6 +11,7 @@
 #include "core/graph/text.h"
 #include "core/wire/plan.h"
 #include "tests/support/kernel_harness.h"
+#include "tests/support/plan_cases.h"
 #include "tests/support/random_graph.h"
 
 namespace fusion {
@@ -20,29 +21,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Graph Parse(std::string_view text) {
-  auto graph = ParseGraph(text);
-  FUSION_CHECK(graph.ok(), Message(graph.status()));
-  return *std::move(graph);
-}
-
 PlannedModel PlanOf(const Graph& graph, const PlanOptions& options = {},
                     const std::map<NodeId, std::string>& alone = {}) {
   auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, alone);
   FUSION_CHECK(model.ok(), Message(model.status()));
   return *std::move(model);
 }
-
-constexpr const char* kMatMulAddRelu = R"(graph "mar" {
-  %0 = input "x" : f32[128,256]
-  %1 = weight "w" : f32[256,512]
-  %2 = weight "b" : f32[512]
-  %3 = MatMul(%0, %1) : f32[128,512]  "" @ "mm"
-  %4 = Add(%3, %2) : f32[128,512]  "" @ "add"
-  %5 = Relu(%4) : f32[128,512]  "" @ "relu"
-  output %5
-}
-)";
 
 // Element-wise ops only: fused, a third of the traffic.
 constexpr const char* kChain = R"(graph "chain" {
@@ -70,15 +54,6 @@ std::string Schedules(const PlannedModel& model) {
   return StrJoin(model.kernels, "\n", [](const PlannedKernel& kernel) { return kernel.text; });
 }
 
-// Labels of the groups that run at every inference, in order.
-std::vector<std::string> Labels(const PlannedModel& model) {
-  std::vector<std::string> labels;
-  for (const PlanLaunch& launch : model.plan.launches) {
-    labels.push_back(model.plan.groups[static_cast<size_t>(launch.group)].label);
-  }
-  return labels;
-}
-
 // Largest estimate of recomputation.
 int64_t RecomputeBytes(const Plan& plan) {
   int64_t most = 0;
@@ -87,7 +62,7 @@ int64_t RecomputeBytes(const Plan& plan) {
 }
 
 TEST(MakePlan, BitwiseSumsAreNotSlicedWithinAnOuterDim) {
-  Graph graph = Parse(kTwoSummedDims);
+  Graph graph = GraphOf(kTwoSummedDims);
   // Slices of the inner dim: each adds up both halves of the outer one.
   constexpr const char* kSlice = "loop k_i:";
   EXPECT_THAT(Schedules(PlanOf(graph)), HasSubstr(kSlice));
@@ -96,7 +71,7 @@ TEST(MakePlan, BitwiseSumsAreNotSlicedWithinAnOuterDim) {
 }
 
 TEST(MakePlan, MatMulAddReluIsOneKernel) {
-  PlannedModel model = PlanOf(Parse(kMatMulAddRelu));
+  PlannedModel model = PlanOf(GraphOf(kMatMulAddRelu));
   EXPECT_EQ(Labels(model), std::vector<std::string>{"MatMul+Add+Relu"});
   const Plan& plan = model.plan;
   EXPECT_EQ(plan.target, "intel-skylake-server");
@@ -117,8 +92,8 @@ TEST(MakePlan, MatMulAddReluIsOneKernel) {
 }
 
 TEST(MakePlan, OpByOpIsOneKernelANode) {
-  PlannedModel fused = PlanOf(Parse(kMatMulAddRelu));
-  PlannedModel model = PlanOf(Parse(kMatMulAddRelu), {.fusion = FusionMode::kOpByOp});
+  PlannedModel fused = PlanOf(GraphOf(kMatMulAddRelu));
+  PlannedModel model = PlanOf(GraphOf(kMatMulAddRelu), {.fusion = FusionMode::kOpByOp});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Add", "Relu"}));
   EXPECT_EQ(model.plan.candidates, 0);
   EXPECT_EQ(model.plan.totals.kernels, 3);
@@ -133,7 +108,7 @@ TEST(MakePlan, OpByOpIsOneKernelANode) {
 
 TEST(MakePlan, ElementwiseOpsWorkInPlace) {
   // Both intermediates fit one place: the input is the caller's and must stay as it is.
-  PlannedModel model = PlanOf(Parse(kChain), {.fusion = FusionMode::kOpByOp});
+  PlannedModel model = PlanOf(GraphOf(kChain), {.fusion = FusionMode::kOpByOp});
   EXPECT_EQ(model.plan.arena_bytes, 512 * 512 * 4);
 }
 
@@ -290,7 +265,7 @@ TEST_P(RandomPlans, HoldNoKernelTwice) {
 INSTANTIATE_TEST_SUITE_P(All, RandomPlans, ::testing::Range(uint64_t{1}, uint64_t{41}));
 
 TEST(MakePlan, EqualLayersShareTheirKernels) {
-  Graph graph = Parse(R"(graph "g" {
+  Graph graph = GraphOf(R"(graph "g" {
   %0 = input "x" : f32[64,64]
   %1 = weight "w1" : f32[64,64]
   %2 = weight "w2" : f32[64,64]
@@ -313,14 +288,14 @@ TEST(MakePlan, EqualLayersShareTheirKernels) {
 }
 
 TEST(MakePlan, PressureUpToTheBucketBorderChangesNothing) {
-  Graph graph = Parse(kMatMulAddRelu);
+  Graph graph = GraphOf(kMatMulAddRelu);
   PlanOptions none;
   PlanOptions some{.hints = {.memory_pressure = 0.8, .compute_pressure = 0.8}};
   EXPECT_EQ(PlanToBytes(PlanOf(graph, none).plan), PlanToBytes(PlanOf(graph, some).plan));
 }
 
 TEST(MakePlan, ComputePressureDissolvesAGroupThatGainsLittle) {
-  PlannedModel model = PlanOf(Parse(kMatMulAddRelu), {.hints = {.compute_pressure = 0.9}});
+  PlannedModel model = PlanOf(GraphOf(kMatMulAddRelu), {.hints = {.compute_pressure = 0.9}});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"MatMul", "Add", "Relu"}));
   const PlanDecision& last = model.plan.decisions.back();
   EXPECT_EQ(last.verdict, Verdict::kForbidden);
@@ -328,17 +303,17 @@ TEST(MakePlan, ComputePressureDissolvesAGroupThatGainsLittle) {
   EXPECT_EQ(last.places[0].first, (std::vector<int>{0, 1, 2}));
   EXPECT_THAT(last.reason, AllOf(HasSubstr("speed-up 1."), HasSubstr("below 1.5")));
   // One that gains much stays.
-  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {.hints = {.compute_pressure = 0.9}})),
+  EXPECT_EQ(Labels(PlanOf(GraphOf(kChain), {.hints = {.compute_pressure = 0.9}})),
             std::vector<std::string>{"Relu+Neg+Abs"});
 }
 
 TEST(MakePlan, NodesThatAreToStayAloneDo) {
-  PlannedModel model = PlanOf(Parse(kChain), {}, {{1, "it failed"}});
+  PlannedModel model = PlanOf(GraphOf(kChain), {}, {{1, "it failed"}});
   EXPECT_EQ(Labels(model), (std::vector<std::string>{"Relu", "Neg", "Abs"}));
   ASSERT_EQ(model.plan.fallbacks.size(), 1u);
   EXPECT_EQ(model.plan.fallbacks[0].node, 1);
   EXPECT_EQ(model.plan.fallbacks[0].reason, "it failed");
-  EXPECT_EQ(Labels(PlanOf(Parse(kChain), {}, {{2, ""}})),
+  EXPECT_EQ(Labels(PlanOf(GraphOf(kChain), {}, {{2, ""}})),
             (std::vector<std::string>{"Relu+Neg", "Abs"}));
 }
 
@@ -370,7 +345,7 @@ TEST(MakePlan, EveryDecisionIsToldOnce) {
 
 TEST(MakePlan, AReshapeWithoutCommonFactorsIsABarrier) {
   // [4,6] and [3,8] meet in memory only: what is written as one is read as the other later.
-  PlannedModel model = PlanOf(Parse(R"(graph "g" {
+  PlannedModel model = PlanOf(GraphOf(R"(graph "g" {
   %0 = input "x" : f32[4,6]
   %1 = Relu(%0) : f32[4,6]  "" @ "relu"
   %2 = Reshape(%1) {shape=[3, 8]} : f32[3,8]  "" @ "reshape"
@@ -385,7 +360,7 @@ TEST(MakePlan, AReshapeWithoutCommonFactorsIsABarrier) {
 }
 
 TEST(MakePlan, OpsThatDifferInWhereTheyWriteOnlyAreDifferentKernels) {
-  PlannedModel model = PlanOf(Parse(R"(graph "g" {
+  PlannedModel model = PlanOf(GraphOf(R"(graph "g" {
   %0 = input "x" : f32[13,16]
   %1 = ReduceSum(%0) {axes=[1]} : f32[13,1]  "" @ "rows"
   %2 = ReduceSum(%0) {axes=[0, 1]} : f32[1,1]  "" @ "all"
@@ -407,16 +382,16 @@ TEST(MakePlan, WorkOnWeightsAloneIsPreparedUnlessItIsReturned) {
   %4 = Add(%0, %3) : f32[8,8]  "" @ "add"
   output %4
 )";
-  PlannedModel model = PlanOf(Parse(StrCat(kText, "}\n")));
+  PlannedModel model = PlanOf(GraphOf(StrCat(kText, "}\n")));
   EXPECT_EQ(Labels(model), std::vector<std::string>{"Add"});
   EXPECT_EQ(model.plan.prepare.size(), 1u);
   // Runs write what is returned, so what is made from it cannot be there before.
-  PlannedModel returned = PlanOf(Parse(StrCat(kText, "  output %2\n}\n")));
+  PlannedModel returned = PlanOf(GraphOf(StrCat(kText, "  output %2\n}\n")));
   EXPECT_TRUE(returned.plan.prepare.empty());
 }
 
 TEST(MakePlan, OutputsThatNoNodeComputesAreCopied) {
-  PlannedModel model = PlanOf(Parse(R"(graph "copies" {
+  PlannedModel model = PlanOf(GraphOf(R"(graph "copies" {
   %0 = input "x" : f32[8]
   %1 = weight "w" : f32[4]
   output %0
@@ -433,7 +408,7 @@ TEST(MakePlan, OutputsThatNoNodeComputesAreCopied) {
 }
 
 TEST(MakePlan, AnOpenDimIsUnimplementedAndTheNodeIsNamed) {
-  Graph graph = Parse(R"(graph "g" {
+  Graph graph = GraphOf(R"(graph "g" {
   symbol s0 "seq" min 1 max 512 multiple 1 likely [128]
   %0 = input "x" : f32[s0,8]
   %1 = Relu(%0) : f32[s0,8]  "" @ "open"
@@ -547,7 +522,7 @@ TEST(MakePlan, StopsWhereverItIs) {
 TEST(MakePlan, StopsWhenItIsCancelled) {
   CancelToken cancel;
   cancel.Cancel();
-  auto model = MakePlan(Parse(kChain), DeviceNamed("generic-avx2"), {}, &cancel);
+  auto model = MakePlan(GraphOf(kChain), DeviceNamed("generic-avx2"), {}, &cancel);
   EXPECT_EQ(model.status().code(), absl::StatusCode::kCancelled);
 }
 

@@ -4,17 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "core/graph/builder.h"
 #include "core/graph/canonical.h"
 #include "core/plan/cost_bound.h"
 #include "core/plan/exact.h"
+#include "core/plan/group_edges.h"
 #include "core/plan/group_graph.h"
+#include "core/plan/loop_sets.h"
 #include "core/plan/planner.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"
+#include "tests/support/plan_cases.h"
 #include "tests/support/plan_corpus.h"
 #include "tests/support/plan_interpreter.h"
+#include "tests/support/random_graph.h"
 #include "tests/support/transformer_graph.h"
 #include "tests/support/whole_program.h"
 
@@ -233,6 +238,84 @@ TEST(SearchGroups, EqualLayersArePlannedAlike) {
   EXPECT_LE(two, 2u * 7);
   EXPECT_EQ(six, 3 * two);
   EXPECT_EQ(kernels_of_six, kernels_of_two);
+}
+
+// What was looked at and not taken is told as well, each join once, and why.
+TEST(Search, TellsWhatItRefused) {
+  int refused = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Graph graph = Canonicalise(RandomGraph(seed)).value().graph;
+    Program program = BuildProgram(graph).value();
+    PlanOptions options;
+    DeviceSpec device = Cpu();
+    GroupEvaluator evaluator(program, device, options, nullptr);
+    Grouping nodes = GroupByNode(graph, &evaluator).value();
+    Grouping found = SearchGroups(nodes, nodes, {}, options, {}, {}, &evaluator).value();
+    std::set<std::pair<std::vector<LoopId>, std::vector<LoopId>>> told;
+    for (const Considered& c : found.considered) {
+      if (c.refusal.empty()) continue;
+      EXPECT_TRUE(told.insert({c.first, c.second}).second) << "seed " << seed << ": twice";
+      const GroupVerdict& both = *evaluator.Evaluate(Union(c.first, c.second)).value();
+      const double gain_us = evaluator.Evaluate(c.first).value()->estimate.time_us +
+                             evaluator.Evaluate(c.second).value()->estimate.time_us -
+                             both.estimate.time_us;
+      if (c.refusal.code == RefusalCode::kNoGain) {
+        EXPECT_LE(gain_us, kMinGainUs);
+      } else if (c.refusal.code == RefusalCode::kSuperseded) {
+        EXPECT_GT(gain_us, kMinGainUs);
+      } else if (c.refusal.code != RefusalCode::kCyclic) {
+        EXPECT_EQ(c.refusal.code, both.refusal.code) << c.refusal.ToString();
+      }
+      ++refused;
+    }
+    // At its end it looks at every two groups that are left, equal ones once.
+    std::set<std::vector<int>> met;
+    for (const auto& [first, second] : told) met.insert(evaluator.Key(Union(first, second)));
+    GroupEdges order(program, found.groups);
+    for (const auto& [a, b] : order.edges()) {
+      const std::vector<LoopId>& first = found.groups[static_cast<size_t>(a)];
+      const std::vector<LoopId>& second = found.groups[static_cast<size_t>(b)];
+      if (evaluator.AreConstant(first) != evaluator.AreConstant(second)) continue;
+      EXPECT_TRUE(met.contains(evaluator.Key(Union(first, second)))) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(refused, 40);
+}
+
+// With high compute pressure nodes move as wholes. Layers that look alike are looked at once, but
+// not those of which one is several nodes and another one is one.
+TEST(Search, NodesStayWholeWhereEqualOpsAreSeveralNodes) {
+  constexpr int kLayers = 24;
+  constexpr int kOps = 4;  // of a layer
+  Program program = BuildProgram(Layers(kLayers)).value();
+  ASSERT_EQ(program.ops.size(), static_cast<size_t>(kLayers * kOps));
+  Grouping nodes;
+  Grouping start;
+  for (LoopId l = 0; l < kLayers * kOps; l += kOps) {
+    std::vector<LoopId> layer = {l, l + 1, l + 2, l + 3};
+    start.groups.push_back(layer);
+    if (l < kLayers / 2 * kOps) {
+      for (LoopId op : layer) nodes.groups.push_back({op});
+    } else {
+      nodes.groups.push_back(layer);
+    }
+  }
+  PlanOptions options{.hints = {.compute_pressure = 0.9}};
+  DeviceSpec device = Cpu();
+  GroupEvaluator evaluator(program, device, options, nullptr);
+  Grouping found = SearchGroups(nodes, start, {}, options, {}, {}, &evaluator).value();
+  int cut = 0;
+  for (const std::vector<LoopId>& group : found.groups) {
+    for (LoopId l : group) {
+      if (l < kLayers / 2 * kOps) continue;
+      EXPECT_EQ(std::count_if(group.begin(), group.end(),
+                              [&](LoopId other) { return other / kOps == l / kOps; }),
+                kOps)
+          << "op " << l << " is alone of its node";
+    }
+    cut += group.size() < kOps ? 1 : 0;
+  }
+  EXPECT_GT(cut, 0) << "it is better to cut the layers that may be cut";
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST(ExplanationWire, HostileAnswersAreNamedAndNeverCrash) {
   bad = wire;
   bad.mutable_plan()->mutable_decisions(0)->mutable_places(0)->set_first_group(99);
   EXPECT_THAT(std::string(Message(DecodeExplanation(bad).status())),
-              HasSubstr("plan.decisions: group 99"));
+              HasSubstr("plan.decisions[0].places[0].first_group: 99; expected 0.."));
   std::string bytes = wire.SerializeAsString();
   int readable = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -14,6 +14,7 @@
 namespace fusion {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -71,6 +72,21 @@ TEST(WireLock, TextThatIsNoneSaysWhere) {
   EXPECT_THAT(std::string(Message(status)), HasSubstr("line 2"));
   EXPECT_THAT(std::string(Message(LockFromText("knots: 1\n").status())), HasSubstr("knots"));
   EXPECT_THAT(std::string(Message(LockFromText("").status())), HasSubstr("version: 0"));
+}
+
+// Cuts hold cuts: a parser that follows them as deep as they go runs out of stack.
+TEST(WireLock, TextThatIsTooDeepSaysWhereAndHowDeepItMayBe) {
+  std::string text = "version: 1\nchoices { parts {\n";
+  for (int i = 0; i < 200'000; ++i) text += "split { partial { ";
+  absl::Status status = LockFromText(text).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status.code();
+  EXPECT_THAT(std::string(Message(status)), AllOf(HasSubstr("line 3, column "), HasSubstr("16")));
+  std::string legal =
+      "version: 1 choices { parts { split { dim: \"k\" parts: 2 partial { products { op: -1 } } } "
+      "} }";
+  EXPECT_THAT(std::string(Message(LockFromText(legal).status())),
+              HasSubstr("graph_sha256: missing"))
+      << "read to its end";
 }
 
 TEST(WireLock, HostileFieldsAreNamed) {

@@ -4,10 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "core/base/text.h"
+#include "core/bundle/flip_words.h"
 
 namespace fusion {
 namespace {
@@ -89,6 +92,22 @@ TEST(ProtoDocumentation, NoticesWhatHasNone) {
                        "// Calls.\nservice S {\n  rpc C(M) returns (M);\n}\n"),
             (std::vector<std::string>{"x:2: enum E {", "x:3: E_NONE = 0;", "x:7: message N {}",
                                       "x:10: rpc C(M) returns (M);"}));
+}
+
+// Programs compare the words: PlanFlip.what has all of them, and no other.
+TEST(ProtoDocumentation, PlanFlipHasEveryWord) {
+  std::ifstream in(std::string(FUSION_PROTO_DIR) + "/plan.proto");
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  size_t begin = text.find("message PlanFlip {");
+  size_t end = text.find("string what = 1;", begin);
+  ASSERT_NE(end, std::string::npos);
+  const std::string comment = text.substr(begin, end - begin);
+  std::set<std::string> documented;
+  const std::regex word("\"([^\"]*)\"");
+  for (std::sregex_iterator it(comment.begin(), comment.end(), word), none; it != none; ++it) {
+    documented.insert((*it)[1]);
+  }
+  EXPECT_EQ(documented, std::set<std::string>(std::begin(kFlipWords), std::end(kFlipWords)));
 }
 
 }  // namespace

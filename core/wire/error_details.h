@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// What an error says beside code and message (kBlamedRules), as the bytes of a v1::ErrorStatus;
+/// empty if it says nothing.
+std::string EncodeErrorDetails(const absl::Status& status);
+
+/// Inverse of EncodeErrorDetails: sets the payloads of `status`. Of bytes that are none, and of
+/// what only a newer server says, nothing.
+void DecodeErrorDetails(const std::string& bytes, absl::Status* status);
+
+}  // namespace fusion
