@@ -92,7 +92,7 @@ struct IfStmt {
   std::vector<IndexExpr> somewhere;
   BufferId watched = -1;  // local, without dims, float; -1: none
   double least = 0;
-  Block body = {};
+  Block body;
 };
 
 /// Declares a local buffer for the rest of the enclosing block.

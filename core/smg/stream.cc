@@ -88,6 +88,12 @@ std::optional<Smg> WithCompanions(const Smg& smg, DimId dim) {
   }
 }
 
+std::vector<int64_t> ExtentsOf(const Smg& smg) {
+  std::vector<int64_t> extents;
+  for (const SmgDim& d : smg.dims) extents.push_back(d.extent);
+  return extents;
+}
+
 class Streamer {
  public:
   Streamer(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
@@ -95,7 +101,7 @@ class Streamer {
       : smg_(smg),
         outputs_(outputs),
         dim_(dim),
-        leaves_(dim, rules),
+        leaves_(ExtentsOf(smg), dim, rules),
         separator_(&leaves_),
         build_(smg, dim, &leaves_) {}
 

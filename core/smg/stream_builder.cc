@@ -13,6 +13,8 @@ namespace {
 // those of its write in the end.
 constexpr ValueId kOwnWrite = -1;
 constexpr size_t kLongestText = 1000;
+// Every whole number up to here is one of f32.
+constexpr int64_t kMostCountedByF32 = int64_t{1} << 24;
 
 void MarkDims(const IndexMap& map, std::vector<bool>* used) {
   for (const IndexExpr& e : map) {
@@ -381,10 +383,11 @@ Expr StreamBuilder::Change(const std::vector<int>& running) {
   return leaf;
 }
 
-// Counts what has been seen of the dim, so that a sum of a part tells what the whole may become.
-void StreamBuilder::StartCount(DType type) {
+// Counts what has been seen of the dim, so that a sum of a part tells what the whole may become. In
+// a type that counts so far: in the end the share must be 1.
+void StreamBuilder::StartCount() {
   if (count_ >= 0) return;
-  count_type_ = type;
+  DType type = smg_.dim(dim_).extent <= kMostCountedByF32 ? DType::kF32 : DType::kF64;
   Expr one = Expr::Const(type, 1);
   SmgOp count{.label = "Count",
               .output = next_value_++,
@@ -411,7 +414,9 @@ Expr StreamBuilder::Extrapolated(const Expr& value, const Expr& ratio) {
   return Clamped(value).MapLeaves([&](const Expr& l) -> Expr {
     bool sum = l.op() == ScalarOp::kInput && leaves_.leaf(l.index()).kind == Leaf::kState &&
                leaves_.leaf(l.index()).monoid == "sum";
-    return sum ? l * Expr::Cast(ratio, l.type()) : l;
+    if (!sum) return l;
+    DType type = DTypeBytes(l.type()) < DTypeBytes(ratio.type()) ? ratio.type() : l.type();
+    return Expr::Cast(Expr::Cast(l, type) * Expr::Cast(ratio, type), l.type());
   });
 }
 
@@ -428,7 +433,7 @@ Expr StreamBuilder::TakeCentres(const Expr& rest, std::vector<int>* centres) {
         running |= n.op() == ScalarOp::kInput && leaves_.leaf(n.index()).kind == Leaf::kRunning;
       });
       if (!leaves_.HasSlice(e) && !running && IsFloat(e.type())) {
-        StartCount(e.type());
+        StartCount();
         int leaf = -1;
         for (const auto& [c, followed] : centres_) {
           if (leaves_.AreEqual(leaves_.leaf(c).element, e)) leaf = c;

@@ -96,7 +96,7 @@ class StreamBuilder {
     return OpLeaf({.kind = Leaf::kFixed, .element = {}, .monoid = ""}, op, type);
   }
   Expr Change(const std::vector<int>& running);
-  void StartCount(DType type);
+  void StartCount();
   Expr Extrapolated(const Expr& value, const Expr& ratio);
   Expr Delta(int centre);
 
@@ -123,7 +123,6 @@ class StreamBuilder {
   Expr ratio_now_;
   Expr ratio_before_;
   Expr is_first_;
-  DType count_type_ = DType::kF32;
 };
 
 }  // namespace fusion

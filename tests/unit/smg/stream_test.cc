@@ -133,6 +133,69 @@ INSTANTIATE_TEST_SUITE_P(Cases, DisguisedStreams,
                                          Name(std::get<1>(param.param)));
                          });
 
+// Two maxima that differ in their last digits are two: what follows one is wrong for the other.
+TEST(Streams, TellNearlyEqualApart) {
+  struct Case {
+    const char* type;
+    const char* factor;
+    bool one_pass;
+  };
+  for (const Case& c : {Case{"f32", "1", true}, Case{"f32", "1.000004", false},
+                        Case{"f32", "0x1.000002p0", false}, Case{"f64", "1", true},
+                        Case{"f64", "1.0000004", false}, Case{"f64", "1.000000000001", false}}) {
+    SCOPED_TRACE(StrCat(c.type, " ", c.factor));
+    std::string text = R"(graph "g" {
+  %0 = input "x" : TYPE[10,12]
+  %1 = input "mask" : bool[10,12]
+  %2 = const "" : TYPE[] {FACTOR}
+  %3 = ReduceMax(%0) {axes=[1], keepdims=1} : TYPE[10,1]  "" @ ""
+  %4 = Mul(%3, %2) : TYPE[10,1]  "" @ ""
+  %5 = Sub(%0, %3) : TYPE[10,12]  "" @ ""
+  %6 = Sub(%0, %4) : TYPE[10,12]  "" @ ""
+  %7 = Where(%1, %5, %6) : TYPE[10,12]  "" @ ""
+  %8 = Exp(%7) : TYPE[10,12]  "" @ ""
+  %9 = ReduceSum(%8) {axes=[1], keepdims=1} : TYPE[10,1]  "" @ ""
+  output %9
+}
+)";
+    for (auto [from, to] : {std::pair("TYPE", c.type), std::pair("FACTOR", c.factor)}) {
+      for (size_t at = 0; (at = text.find(from)) != std::string::npos;) {
+        text.replace(at, std::string_view(from).size(), to);
+      }
+    }
+    StreamCase described{
+        .name = "", .extent = 12, .kind = {}, .refusal = "", .graph = text.c_str()};
+    Built b = Build(described, GraphOf(described));
+    Streamed streamed = StreamAlong(b.smg, b.program.outputs, b.dim);
+    EXPECT_EQ(streamed.kind == Streamed::kUpdateThenAggregate, c.one_pass) << Describe(streamed);
+    EXPECT_EQ(streamed.apart.empty(), c.one_pass) << Describe(streamed);
+  }
+}
+
+// A mean of more halves than a half can count.
+TEST(Streams, CountInMoreThanHalves) {
+  StreamCase c{.name = "", .extent = 70000, .kind = {}, .refusal = "", .graph = R"(graph "g" {
+  %0 = input "x" : f16[3,70000]
+  %1 = ReduceMean(%0) {axes=[1], keepdims=1} : f16[3,1]  "" @ ""
+  %2 = Sub(%0, %1) : f16[3,70000]  "" @ ""
+  %3 = Mul(%2, %2) : f16[3,70000]  "" @ ""
+  %4 = ReduceMean(%3) {axes=[1], keepdims=1} : f16[3,1]  "" @ ""
+  output %4
+}
+)"};
+  Built b = Build(c, GraphOf(c));
+  Streamed streamed = StreamAlong(b.smg, b.program.outputs, b.dim);
+  ASSERT_EQ(streamed.kind, Streamed::kUpdateThenAggregate) << Describe(streamed);
+  int counting = 0;
+  for (const SmgOp& op : streamed.smg.ops) {
+    if (op.label != "Count" && op.label != "Share" && op.label != "First") continue;
+    ++counting;
+    EXPECT_EQ(op.value.type(), DType::kF32) << Describe(streamed);
+    EXPECT_EQ(op.value.ToString().find("inf"), std::string::npos) << Describe(streamed);
+  }
+  EXPECT_EQ(counting, 4);
+}
+
 // Each law is needed: without it some case comes out otherwise.
 TEST(Streams, NoLawIsIdle) {
   for (int r = 0; r < kAlgebraRuleCount; ++r) {
