@@ -4,6 +4,7 @@
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
+#include "core/schedule/block_windows.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
@@ -32,6 +33,19 @@ absl::Status CheckGrid(const FusionGroup& group, const Choice& choice) {
     if (!tile.ok()) return Annotate(tile, "grid");
   }
   return absl::OkStatus();
+}
+
+// Code is written for every length that windows have.
+absl::Status CheckWindows(const FusionGroup& group, const Choice& choice) {
+  absl::StatusOr<std::vector<Halo>> halos = HalosOfChoice(group.smg, choice);
+  if (!halos.ok()) return InvalidArgument("grid: ", Message(halos.status()));
+  std::vector<ScheduleDim> dims;
+  for (const SmgDim& d : group.smg.dims) dims.push_back({d.name, d.extent});
+  std::optional<DimId> many = HaloOfManyLengths(dims, choice.grid, *halos);
+  if (!many.has_value()) return absl::OkStatus();
+  return InvalidArgument("grid: blocks reach windows of dim ", group.smg.dim(*many).name,
+                         " that have more than ", kMostWindowLengths,
+                         " lengths; expected longer tiles");
 }
 
 absl::Status CheckStreamed(const FusionGroup& group, const Choice& choice, bool bitwise) {
@@ -186,6 +200,7 @@ bool SlicesKeepOrder(const Smg& smg, DimId d) {
 absl::Status CheckChoice(const FusionGroup& group, const Choice& choice, const DeviceSpec& device,
                          bool bitwise) {
   RETURN_IF_ERROR(CheckGrid(group, choice));
+  RETURN_IF_ERROR(CheckWindows(group, choice));
   RETURN_IF_ERROR(CheckStreamed(group, choice, bitwise));
   for (const GridDim& g : choice.grid) {
     if (g.dim != choice.temporal) continue;
