@@ -4,6 +4,7 @@
 
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
+#include "tests/support/dims.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/sample_graphs.h"
 #include "tests/support/split_lowering.h"
@@ -47,10 +48,7 @@ TEST_P(StreamedKernels, EqualTheEvaluator) {
   DeviceSpec device = DeviceNamed(device_name);
   std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 1}, nullptr);
   ASSERT_FALSE(choices.empty());
-  DimId dim = -1;
-  for (size_t d = 0; d < whole->group.smg.dims.size(); ++d) {
-    if (whole->group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
-  }
+  DimId dim = DimOf(whole->group.smg, c.extent);
   std::erase_if(choices[0].grid, [&](const GridDim& g) { return g.dim == dim; });
   std::shared_ptr<const StreamedGroup> form = StreamGroup(whole->group, dim);
   ASSERT_NE(form, nullptr);
@@ -78,10 +76,7 @@ TEST_P(SplitKernels, EqualTheEvaluator) {
   auto whole = AsOneGroup(BuildProgram(*graph).value());
   ASSERT_TRUE(whole.ok()) << whole.status();
   DeviceSpec device = DeviceNamed(device_name, 2);
-  DimId dim = -1;
-  for (size_t d = 0; d < whole->group.smg.dims.size(); ++d) {
-    if (whole->group.smg.dims[d].extent == c.extent) dim = static_cast<DimId>(d);
-  }
+  DimId dim = DimOf(whole->group.smg, c.extent);
   auto lowered = LowerSplit(*whole, dim, 3, device, 0);
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   auto report = CheckLowered(*whole, *lowered, device);
