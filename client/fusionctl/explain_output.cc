@@ -172,6 +172,9 @@ std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
     const PlanGroup& group = plan.groups[static_cast<size_t>(place.first_group)];
     if (!group.structure.empty()) StrAppend(&out, StrCat("  structure ", group.structure, "\n"));
     if (!group.tiles.empty()) StrAppend(&out, StrCat("  cut ", group.tiles, "\n"));
+    for (const std::string& line : group.derivation) {
+      StrAppend(&out, StrCat("  derived: ", line, "\n"));
+    }
   }
   std::string meaning = MeaningOf(explanation, d.code);
   StrAppend(&out, StrCat("  ", d.code.empty() ? VerdictName(d.verdict) : d.code, ": ", d.reason,
@@ -265,6 +268,7 @@ Json GroupsJson(const PlanExplanation& explanation) {
                    {"estimate", EstimateJson(group.estimate)},
                    {"bound", group.bound},
                    {"tiles", group.tiles},
+                   {"derivation", group.derivation},
                    {"structure", group.structure}});
   }
   return out;

@@ -4,13 +4,27 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "core/base/contains.h"
 #include "core/plan/loop_sets.h"
 #include "core/plan/tensor_table.h"
 #include "core/smg/structure.h"
 
 namespace fusion {
 namespace {
+
+// Of a kernel and all that it is joined from.
+std::vector<std::string> DerivationOf(const GroupChoice& choice) {
+  std::vector<std::string> lines = choice.lowered.certificate;
+  for (const auto& part : choice.parts) {
+    for (std::string& line : DerivationOf(*part)) {
+      if (!Contains(lines, line)) lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
 
 // Turns ordered groups into a plan: kernels without repeats, launches, tensors and their places.
 class Assembler {
@@ -155,7 +169,8 @@ class Assembler {
     PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice),
                     .label = choice.lowered.schedule.label,
                     .kernel = kernel,
-                    .estimate = choice.estimate};
+                    .estimate = choice.estimate,
+                    .derivation = DerivationOf(choice)};
     std::set<int> nodes;
     for (LoopId l : loops) nodes.insert(program_.op(l).origin);
     nodes.erase(kNoNode);  // copies an input or a constant to an output

@@ -52,6 +52,6 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
 inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 14;
+inline constexpr int kPlannerVersion = 16;
 
 }  // namespace fusion

@@ -90,6 +90,7 @@ class StreamBuilder {
   std::vector<DimId> InOrder(const std::vector<bool>& used) const;
   Expr DefinitionOf(const SmgRead& read);
   void AppendText(const Expr& e, std::string* out) const;
+  static double LowestOf(DType type);
   Expr Clamped(const Expr& value) const;
   bool IsFiniteAtStart(const Expr& value) const;
   Expr Known(int op, DType type) {
@@ -98,6 +99,8 @@ class StreamBuilder {
   Expr Change(const std::vector<int>& running);
   void StartCount();
   Expr Extrapolated(const Expr& value, const Expr& ratio);
+  bool HasRunning(const Expr& e) const;
+  int CentreOf(const Expr& e);
   Expr Delta(int centre);
 
   const Smg& smg_;

@@ -46,6 +46,29 @@ TEST_F(ExplainCommandTest, SaysHowFarBlocksOfAnImageReach) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("\n  cut "), HasSubstr("halo ")));
 }
 
+TEST_F(ExplainCommandTest, SaysHowAStreamedFormWasDerived) {
+  std::string model = Write("mha");
+  Json json = CtlJson({"explain", model});
+  int streamed = 0;
+  for (size_t g = 0; g < json["groups"].size(); ++g) {
+    const Json& group = json["groups"][g];
+    ProgramResult text = Ctl({"explain", model, "--group", StrCat(g)});
+    EXPECT_EQ(text.code, 0) << text.err;
+    bool derived = !group["derivation"].empty();
+    EXPECT_EQ(text.out.find("\n  derived: ") != std::string::npos, derived) << text.out;
+    if (group["tiles"].get<std::string>().find("streams") == std::string::npos) continue;
+    ++streamed;
+    EXPECT_TRUE(derived) << group;
+    // What partial results are multiplied by, and what masks hide.
+    EXPECT_THAT(text.out, AllOf(HasSubstr("\n  derived: op "), HasSubstr("times e^(new - old) of "),
+                                HasSubstr("a NaN in them is not seen\n")));
+    // By the name of a node, too.
+    ProgramResult why = Ctl({"explain", model, "--why", StrCat("#", group["nodes"][0].get<int>())});
+    EXPECT_THAT(why.out, HasSubstr("times e^(new - old) of "));
+  }
+  EXPECT_EQ(streamed, 1) << json;
+}
+
 TEST_F(ExplainCommandTest, ShowsWhyGroupsAreOneKernelAndPairsAreTwo) {
   std::string model = Bert();
   ProgramResult text = Ctl({"explain", model});
