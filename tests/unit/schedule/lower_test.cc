@@ -128,6 +128,14 @@ void ExpectStreamsLikeTheEvaluator(const StreamCase& c, const WholeProgram& whol
     return;
   }
   ASSERT_NE(streamed, nullptr) << why.words;
+  // People are told what is not looked at, and what is read more than once.
+  auto tells = [&](std::string_view words) {
+    const std::vector<std::string>& lines = streamed->group.certificate;
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const auto& l) { return l.find(words) != std::string::npos; });
+  };
+  EXPECT_EQ(tells("tiles that masks hide are left out"), !streamed->needed.empty());
+  EXPECT_EQ(tells("underflow behind their masks"), !streamed->underflow.needed.empty());
   std::string refusal;
   for (Choice choice : EnumerateChoices(whole.group, device, {.limit = limit}, &refusal)) {
     std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == dim; });
@@ -149,7 +157,14 @@ void ExpectStreamsLikeTheEvaluator(const StreamCase& c, const WholeProgram& whol
 class StreamLowering : public ::testing::TestWithParam<StreamCase> {};
 
 TEST_P(StreamLowering, EqualsTheEvaluator) {
-  ExpectStreamsLikeTheEvaluator(GetParam(), Whole(GetParam().graph), 100);
+  const StreamCase& c = GetParam();
+  WholeProgram whole = Whole(c.graph);
+  ExpectStreamsLikeTheEvaluator(c, whole, 100);
+  if (c.kind == Streamed::kRefused || std::string_view(c.refusal).empty()) return;
+  auto form = StreamGroup(whole.group, DimOf(whole.group.smg, c.extent));
+  ASSERT_FALSE(form->group.certificate.empty());
+  EXPECT_NE(form->group.certificate.back().find(StrCat("has no form: ", c.refusal, ": ")),
+            std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(StreamCases, StreamLowering, ::testing::ValuesIn(kStreamCases),
