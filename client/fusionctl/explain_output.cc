@@ -177,6 +177,9 @@ std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
     const PlanGroup& group = plan.groups[static_cast<size_t>(place.first_group)];
     if (!group.structure.empty()) StrAppend(&out, StrCat("  structure ", group.structure, "\n"));
     if (!group.tiles.empty()) StrAppend(&out, StrCat("  cut ", group.tiles, "\n"));
+    for (const std::string& line : group.derivation) {
+      StrAppend(&out, StrCat("  derived: ", line, "\n"));
+    }
   }
   std::string meaning = MeaningOf(explanation, d.code);
   StrAppend(&out, StrCat("  ", d.code.empty() ? VerdictName(d.verdict) : d.code, ": ", d.reason,
@@ -267,6 +270,7 @@ Json GroupsJson(const PlanExplanation& explanation) {
     json["phases"] = kernel.phases;
     json["bound"] = group.bound;
     json["tiles"] = group.tiles;
+    json["derivation"] = group.derivation;
     json["structure"] = group.structure;
     out.push_back(std::move(json));
   }

@@ -1,6 +1,7 @@
 #include "core/algebra/leaves.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 
@@ -60,10 +61,11 @@ bool Leaves::NonNegative(const Expr& e) {
       return true;
     case ScalarOp::kMul:
       return AreEqual(e.arg(0), e.arg(1)) || all();
-    case ScalarOp::kPow:
-      return (e.arg(1).op() == ScalarOp::kConst && IsFloat(e.type()) &&
-              e.arg(1).value() / 2 == static_cast<int>(e.arg(1).value() / 2)) ||
-             IsNonNegative(e.arg(0));
+    case ScalarOp::kPow: {
+      bool number = e.arg(1).op() == ScalarOp::kConst && IsFloat(e.type());
+      bool even = number && std::isfinite(e.arg(1).value()) && std::fmod(e.arg(1).value(), 2) == 0;
+      return even || IsNonNegative(e.arg(0));
+    }
     case ScalarOp::kMax:
       return IsNonNegative(e.arg(0)) || IsNonNegative(e.arg(1));
     case ScalarOp::kAdd:

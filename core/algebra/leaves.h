@@ -38,9 +38,13 @@ enum class Course : uint8_t { kConstant, kRises, kFalls, kUnknown };
 /// thread-safe.
 class Leaves {
  public:
-  /// `dim`: the axis that is walked; coordinates along it vary, others are fixed.
-  Leaves(int dim, const AlgebraRules& rules)
-      : dim_(dim), rules_(rules), pool_([this](int i) { return DefinitionOf(i); }) {}
+  /// `extents`: how many places each axis has. `dim`: the axis that is walked; coordinates along it
+  /// vary, others are fixed.
+  Leaves(std::vector<int64_t> extents, int dim, const AlgebraRules& rules)
+      : extents_(std::move(extents)),
+        dim_(dim),
+        rules_(rules),
+        pool_([this](int i) { return DefinitionOf(i); }) {}
   Leaves(const Leaves&) = delete;
   Leaves& operator=(const Leaves&) = delete;
 
@@ -49,6 +53,7 @@ class Leaves {
   const Leaf& leaf(int index) const { return leaves_[static_cast<size_t>(index)]; }
   int size() const { return static_cast<int>(leaves_.size()); }
   const AlgebraRules& rules() const { return rules_; }
+  int64_t extent(int axis) const { return extents_[static_cast<size_t>(axis)]; }
 
   /// What a fixed or varying leaf was computed from, element by element; empty if nothing is known.
   Expr DefinitionOf(int index) const {
@@ -104,6 +109,7 @@ class Leaves {
     return value;
   }
 
+  std::vector<int64_t> extents_;  // by axis
   int dim_;
   AlgebraRules rules_;
   std::vector<Leaf> leaves_;

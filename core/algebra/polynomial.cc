@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "core/base/text.h"
 
@@ -20,6 +21,8 @@ constexpr double kMostCoefficient = 1e100;
 // Choices inside each other that a bound is sought through, and polynomials looked at for one.
 constexpr int kMostDepth = 6;
 constexpr int kMostBoundSteps = 2000;
+// What reordering a few operations on doubles changes of a number, relative to it.
+constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
 // A power of a sum of several monomials is kept as an atom under this op.
 constexpr ScalarOp kWhole = ScalarOp::kCast;
@@ -43,6 +46,18 @@ bool IsSmall(const PolynomialPool::Polynomial& p) {
 
 }  // namespace
 
+// One number for all that a few roundings tell apart: a whole one if there is one, else the first
+// that was met.
+double PolynomialPool::Representative(double value) {
+  double reach = kRounding * std::fabs(value);
+  double whole = std::round(value);
+  if (std::fabs(value - whole) <= reach) return whole;
+  auto known = numbers_.lower_bound(value - reach);
+  if (known != numbers_.end() && *known <= value + reach) return *known;
+  numbers_.insert(value);
+  return value;
+}
+
 PolynomialPool::Id PolynomialPool::Intern(Polynomial p) {
   // Stable: sums of three equal ones depend on their order.
   std::stable_sort(p.begin(), p.end(),
@@ -52,16 +67,16 @@ PolynomialPool::Id PolynomialPool::Intern(Polynomial p) {
     if (!merged.empty() && merged.back().powers == m.powers) {
       double sum = merged.back().coefficient + m.coefficient;
       double scale = std::max(std::fabs(m.coefficient), std::fabs(merged.back().coefficient));
-      merged.back().coefficient = std::fabs(sum) <= 1e-6 * scale ? 0 : sum;
+      merged.back().coefficient = std::fabs(sum) <= kRounding * scale ? 0 : sum;
     } else {
       merged.push_back(std::move(m));
     }
   }
   std::erase_if(merged, [](const Monomial& m) { return m.coefficient == 0; });
   std::string key;
-  for (const Monomial& m : merged) {
-    // Six digits: 0.125 and 1 / 8.0000001 are the same scale.
-    key += fmt::format("{:.6g}", m.coefficient);
+  for (Monomial& m : merged) {
+    m.coefficient = Representative(m.coefficient);
+    key += fmt::format("{:a}", m.coefficient);
     for (const auto& [atom, power] : m.powers) key += StrCat("*", atom, "^", power);
     key += "+";
   }

@@ -15,8 +15,11 @@ namespace fusion {
 
 /// Expressions in a normal form that does not see how they were written: sums of products of powers
 /// of atoms, where an atom is a leaf or a function of normal forms. a * b - b * a is 0, e^a * e^b
-/// is e^(a + b), 2^a is e^(a ln 2), min is -max of negatives. Float arithmetic is taken as exact;
-/// coefficients that differ by rounding are equal. Equal forms have equal numbers. Not thread-safe.
+/// is e^(a + b), 2^a is e^(a ln 2), min is -max of negatives. Float arithmetic is taken as exact:
+/// coefficients that differ by no more than a few roundings of doubles are equal, so that the order
+/// in which they were multiplied does not show. Numbers that a narrower type has rounded stay
+/// apart: what differs by 1e-7 of a large value is no rounding of the result. Equal forms have
+/// equal numbers. Not thread-safe.
 class PolynomialPool {
  public:
   using Id = int;
@@ -64,6 +67,7 @@ class PolynomialPool {
   Id Maximum(Id a, Id b);
   Id Power(Id base, int power);
   Id Single(int atom, int power = 1, double coefficient = 1);
+  double Representative(double value);
   Id Intern(Polynomial p);
   int InternAtom(Atom atom);
   Monomial Times(const Monomial& a, const Monomial& b);
@@ -73,6 +77,7 @@ class PolynomialPool {
   bool BoundedTerm(const Monomial& m, int depth);
 
   std::function<Expr(int)> definition_;
+  std::set<double> numbers_;  // that coefficients are, other than whole ones
   std::vector<Polynomial> polynomials_;
   std::unordered_map<std::string, Id> id_of_;
   std::vector<Atom> atoms_;

@@ -10,15 +10,9 @@ namespace {
 
 // More terms than this are not worth separate sums.
 constexpr size_t kMostTerms = 6;
-// Longer products and sums are taken as they are: expressions share their parts, so that the few
-// nodes of a hostile one may be very many factors or addends.
+// Longer products are taken as they are: expressions share their parts, so that the few nodes of a
+// hostile one may be very many factors.
 constexpr size_t kMostFactors = 16;
-constexpr int kMostSumSteps = 400;
-
-Expr Negated(const Expr& e) {
-  if (e.op() == ScalarOp::kConst) return Expr::Const(e.type(), -e.value());
-  return Expr::Unary(ScalarOp::kNeg, e);
-}
 
 Expr Multiplied(const Expr& a, const Expr& b) {
   if (a.empty() || a.IsConst(1)) return b.empty() ? a : b;
@@ -26,10 +20,6 @@ Expr Multiplied(const Expr& a, const Expr& b) {
 }
 
 bool IsZero(const Expr& e) { return e.op() == ScalarOp::kConst && e.IsConst(0); }
-
-bool IsInfinite(const Expr& e) {
-  return e.op() == ScalarOp::kConst && IsFloat(e.type()) && std::isinf(e.value());
-}
 
 bool IsScaled(const Term& t) { return !t.factors.empty() || !t.running.empty(); }
 
@@ -51,6 +41,11 @@ Expr Whole(const Term& term, DType type) {
   Expr product = term.rest;
   for (const Expr& f : term.factors) product = Multiplied(product, f);
   return product.empty() ? Expr::Const(type, 1) : product;
+}
+
+Expr Separator::Negated(const Expr& e) {
+  if (e.op() == ScalarOp::kConst) return Expr::Const(e.type(), -e.value());
+  return Expr::Unary(ScalarOp::kNeg, e);
 }
 
 Expr Separator::Product(const std::vector<Expr>& factors, DType type) {
@@ -286,7 +281,7 @@ Expr Separator::Condition(const Expr& e) {
       args.push_back(Condition(a));
       if (args.back().empty()) return {};
     }
-    return args.size() == 1 ? Expr::Unary(e.op(), args[0]) : Expr::Binary(e.op(), args[0], args[1]);
+    return e.WithArgs(std::move(args));
   }
   if (GetScalarInfo(e.op()).typing != ScalarTyping::kCompare || !IsFloat(e.arg(0).type()))
     return {};
@@ -411,203 +406,6 @@ int Separator::Running(const Expr& exponent, DType type) {
     if (l.kind == Leaf::kRunning && Same(l.element, exponent)) return i;
   }
   return leaves_.Add({.kind = Leaf::kRunning, .element = exponent, .monoid = ""}, type).index();
-}
-
-namespace {
-
-// A logarithm times constants.
-bool IsScaledLog(const Expr& e) {
-  switch (e.op()) {
-    case ScalarOp::kLog:
-      return true;
-    case ScalarOp::kNeg:
-      return IsScaledLog(e.arg(0));
-    case ScalarOp::kMul:
-      return (e.arg(0).op() == ScalarOp::kConst && IsScaledLog(e.arg(1))) ||
-             (e.arg(1).op() == ScalarOp::kConst && IsScaledLog(e.arg(0)));
-    case ScalarOp::kDiv:
-      return e.arg(1).op() == ScalarOp::kConst && IsScaledLog(e.arg(0));
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
-std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& original) {
-  if (!Has(AlgebraRule::kExpOfSum)) return Mixed(original);
-  Addends parts = SeparateSum(exponent);
-  if (parts.mixed) return Mixed(original);
-  DType type = original.type();
-  Term t;
-  t.present = parts.present;
-  Expr running;
-  std::vector<Expr> powers;
-  for (const Expr& s : parts.states) {
-    // e^(log h) is h.
-    bool negative = s.op() == ScalarOp::kNeg;
-    const Expr& inner = negative ? s.arg(0) : s;
-    if (inner.op() == ScalarOp::kLog && Has(AlgebraRule::kExpOfLog)) {
-      t.factors.push_back(negative ? Expr::Const(type, 1) / inner.arg(0) : inner.arg(0));
-    } else if (IsScaledLog(inner) && Has(AlgebraRule::kExpOfLog)) {
-      powers.push_back(s);
-    } else {
-      running = running.empty() ? s : running + s;
-    }
-  }
-  Expr rest = parts.free.empty() ? Expr::Const(type, 0) : parts.free;
-  // h^c waits until the end where nothing can overflow without it.
-  bool bounded = leaves_.IsBoundedAbove(running.empty() ? rest : rest + running);
-  // Of an infinity above, the exponential is no 0.
-  if (!bounded) t.present = {};
-  for (const Expr& s : powers) {
-    if (bounded) {
-      t.factors.push_back(Expr::Unary(ScalarOp::kExp, s));
-    } else {
-      running = running.empty() ? s : running + s;
-    }
-  }
-  if (running.empty()) {
-    t.rest = Expr::Unary(ScalarOp::kExp, rest);
-    return {std::move(t)};
-  }
-  if (parts.free.empty()) return {{.rest = {}, .factors = {original}, .running = {}}};
-  // Followed where it can be: a factor of the whole may be 0 where the sum without it is infinite.
-  bool follows =
-      leaves_.CourseOf(running) == Course::kFalls && leaves_.IsBoundedAbove(rest + running);
-  if (!follows && leaves_.IsBoundedAbove(rest)) {
-    // Small enough without the states: they wait until the end.
-    t.rest = Expr::Unary(ScalarOp::kExp, rest);
-    t.factors.push_back(Expr::Unary(ScalarOp::kExp, running));
-    return {std::move(t)};
-  }
-  bool falls = leaves_.CourseOf(running) == Course::kFalls;
-  if (!falls || !leaves_.IsBoundedAbove(rest + running)) {
-    obstacle_ = falls ? Refuse(RefusalCode::kUnbounded,
-                               "nothing shows that an exponent stays below a number while partial "
-                               "results change")
-                      : Refuse(RefusalCode::kUnboundedUpdate,
-                               "nothing shows that a factor between tiles stays below 1");
-    return {{.rest = original, .factors = {}, .running = {}}};
-  }
-  int leaf = Running(running, type);
-  t.rest = Expr::Unary(ScalarOp::kExp, rest + Expr::Input(leaf, type));
-  t.running.push_back(leaf);
-  return {std::move(t)};
-}
-
-void Separator::AddFree(const Expr& e, double sign, Addends* out) {
-  Expr part = sign < 0 ? Negated(e) : e;
-  out->free = out->free.empty() ? part : out->free + part;
-}
-
-// Adds sign * e.
-bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
-  if (--sum_steps_ < 0) return false;
-  if (!leaves_.HasState(e)) {
-    if (sign < 0 && !out->free.empty()) {
-      out->free = out->free - e;
-    } else {
-      AddFree(e, sign, out);
-    }
-    return true;
-  }
-  bool sums = Has(AlgebraRule::kSum);
-  if (sums && e.op() == ScalarOp::kAdd) {
-    return SumParts(e.arg(0), sign, out) && SumParts(e.arg(1), sign, out);
-  }
-  if (sums && e.op() == ScalarOp::kSub) {
-    return SumParts(e.arg(0), sign, out) && SumParts(e.arg(1), -sign, out);
-  }
-  if (sums && e.op() == ScalarOp::kNeg) return SumParts(e.arg(0), -sign, out);
-  bool first = out->states.empty();
-  out->present = {};  // of what comes before or after by itself
-  if (!leaves_.HasSlice(e)) {
-    out->states.push_back(sign < 0 ? Negated(e) : e);
-    return true;
-  }
-  auto scaled = [&](const Expr& sum, const std::function<Expr(const Expr&)>& scale) {
-    Addends inner = SeparateSum(sum);
-    if (inner.mixed || inner.states.empty() || inner.free.empty()) return false;
-    AddFree(scale(inner.free), sign, out);
-    if (first) out->present = inner.present;
-    for (const Expr& s : inner.states) {
-      out->states.push_back(sign < 0 ? Negated(scale(s)) : scale(s));
-    }
-    return true;
-  };
-  if (Has(AlgebraRule::kDistribute) && e.op() == ScalarOp::kMul) {
-    for (int i : {0, 1}) {
-      const Expr& scale = e.arg(1 - i);
-      if (leaves_.HasSlice(scale) || leaves_.HasState(scale)) continue;
-      return scaled(e.arg(i), [&](const Expr& part) { return part * scale; });
-    }
-  }
-  if (Has(AlgebraRule::kDistribute) && e.op() == ScalarOp::kDiv && !leaves_.HasState(e.arg(1)) &&
-      !leaves_.HasSlice(e.arg(1))) {
-    return scaled(e.arg(0), [&](const Expr& part) { return part / e.arg(1); });
-  }
-  if (e.op() == ScalarOp::kCast && IsFloat(e.type()) && IsFloat(e.arg(0).type()) &&
-      DTypeBytes(e.type()) >= DTypeBytes(e.arg(0).type()) && Has(AlgebraRule::kWidening)) {
-    return scaled(e.arg(0), [&](const Expr& part) { return Expr::Cast(part, e.type()); });
-  }
-  // Both branches with the same addend; an infinity has every addend.
-  bool select =
-      e.op() == ScalarOp::kSelect && Has(AlgebraRule::kSelect) && !leaves_.HasState(e.arg(0));
-  bool extremum =
-      (e.op() == ScalarOp::kMax || e.op() == ScalarOp::kMin) && Has(AlgebraRule::kSharedAddend);
-  if (select || extremum) {
-    const Expr& x = e.arg(select ? 1 : 0);
-    const Expr& y = e.arg(select ? 2 : 1);
-    Addends a = SeparateSum(x);
-    Addends b = SeparateSum(y);
-    if (a.mixed || b.mixed) return false;
-    auto total = [&](const Addends& parts) {
-      Expr sum = Expr::Const(e.type(), 0);
-      for (const Expr& s : parts.states) sum = sum + s;
-      return sum;
-    };
-    auto free = [&](const Addends& parts) {
-      return parts.free.empty() ? Expr::Const(e.type(), 0) : parts.free;
-    };
-    bool absorbs_a = a.states.empty() && !a.free.empty() && IsInfinite(a.free);
-    bool absorbs_b = b.states.empty() && !b.free.empty() && IsInfinite(b.free);
-    if (!absorbs_a && !absorbs_b && !Same(total(a), total(b))) return false;
-    AddFree(
-        select ? Expr::Select(e.arg(0), free(a), free(b)) : Expr::Binary(e.op(), free(a), free(b)),
-        sign, out);
-    if (select && first && absorbs_a != absorbs_b) {
-      out->present = absorbs_a ? Expr::Unary(ScalarOp::kNot, e.arg(0)) : e.arg(0);
-    }
-    for (const Expr& s : absorbs_a ? b.states : a.states) {
-      out->states.push_back(sign < 0 ? Negated(s) : s);
-    }
-    return true;
-  }
-  if (e.op() == ScalarOp::kLog && Has(AlgebraRule::kLogOfProduct)) {
-    std::vector<Term> terms = Separate(e.arg(0));
-    bool fits = terms.size() == 1 && terms[0].HasRest() && terms[0].running.empty() &&
-                !leaves_.HasState(terms[0].rest) && leaves_.IsNonNegative(terms[0].rest);
-    if (!fits) return false;
-    AddFree(Expr::Unary(ScalarOp::kLog, terms[0].rest), sign, out);
-    for (const Expr& f : terms[0].factors) {
-      if (!leaves_.IsNonNegative(f)) return false;
-      Expr log = Expr::Unary(ScalarOp::kLog, f);
-      out->states.push_back(sign < 0 ? Negated(log) : log);
-    }
-    return true;
-  }
-  return false;
-}
-
-Addends Separator::SeparateSum(const Expr& e) {
-  bool outermost = !in_sum_;
-  if (outermost) sum_steps_ = kMostSumSteps;
-  in_sum_ = true;
-  Addends out;
-  out.mixed = !SumParts(e, 1, &out);
-  if (outermost) in_sum_ = false;
-  return out;
 }
 
 }  // namespace fusion

@@ -68,8 +68,13 @@ class Separator {
   std::vector<Term> Joined(std::vector<Term> terms, DType type);
   bool Same(const Expr& a, const Expr& b) { return leaves_.AreEqual(a, b); }
   Expr Product(const std::vector<Expr>& factors, DType type);
+  static Expr Negated(const Expr& e);
   bool SumParts(const Expr& e, double sign, Addends* out);
-  void AddFree(const Expr& e, double sign, Addends* out);
+  bool ScaledSum(const Expr& e, double sign, bool first, Addends* out);
+  bool SharedSum(const Expr& e, double sign, bool first, Addends* out);
+  bool SumOfLogs(const Expr& e, double sign, Addends* out);
+  static void AddFree(const Expr& e, double sign, Addends* out);
+  static void AddState(const Expr& e, double sign, Addends* out);
 
   Leaves& leaves_;
   std::unordered_map<const void*, std::vector<Term>> known_;

@@ -33,6 +33,22 @@ bool IsPositiveConstant(const Expr& e) {
 
 constexpr double kMargin = 1e-6;
 
+// Up to here every whole number is one of the type. 0: of a type whose numbers are not looked at.
+double LargestExact(DType type) {
+  switch (type) {
+    case DType::kI64:
+      return 0x1p62;  // sums and differences fit, too
+    case DType::kI32:
+      return 0x1p31 - 1;
+    case DType::kF32:
+      return 0x1p24;
+    case DType::kF64:
+      return 0x1p53;
+    default:
+      return 0;
+  }
+}
+
 // Below it an exponential of the type is 0.
 double UnderflowOf(DType type) { return type == DType::kF64 ? -746 : -104; }
 
@@ -265,17 +281,31 @@ class Finder {
     }
   }
 
-  // A whole number as a function of coordinates; nothing where numbers grow out of all use.
+  // A whole number as a function of coordinates; nothing where numbers grow out of all use, or
+  // somewhere out of what their type holds exactly.
   std::optional<IndexExpr> Affine(const Expr& e) {
     auto known = affine_.find(e.id());
     if (known != affine_.end()) return known->second;
     std::optional<IndexExpr> found = FindAffine(e);
     bool small = found.has_value() && std::abs(found->constant()) < kLargest &&
                  std::all_of(found->terms().begin(), found->terms().end(),
-                             [](const auto& t) { return std::abs(t.coefficient) < kLargest; });
+                             [](const auto& t) { return std::abs(t.coefficient) < kLargest; }) &&
+                 LargestOf(*found) <= LargestExact(e.type());
     if (!small) found.reset();
     affine_.emplace(e.id(), found);
     return found;
+  }
+
+  // Nothing that the function gives anywhere is further from 0.
+  double LargestOf(const IndexExpr& e) const {
+    double low = static_cast<double>(e.constant());
+    double high = low;
+    for (const IndexExpr::Term& t : e.terms()) {
+      double last = static_cast<double>(std::max<int64_t>(leaves_.extent(t.axis), 1) - 1);
+      double reach = static_cast<double>(t.coefficient) * last;
+      (reach < 0 ? low : high) += reach;
+    }
+    return std::max(std::fabs(low), std::fabs(high));
   }
 
   std::optional<IndexExpr> FindAffine(const Expr& e) {
@@ -316,11 +346,7 @@ class Finder {
         return a->IsConstant() ? std::optional(*b * a->constant()) : std::nullopt;
       }
       case ScalarOp::kCast:
-        // Coordinates are far below what the narrowest of these types holds exactly.
-        return e.type() == DType::kI64 || e.type() == DType::kI32 || e.type() == DType::kF32 ||
-                       e.type() == DType::kF64
-                   ? Affine(e.arg(0))
-                   : std::nullopt;
+        return Affine(e.arg(0));
       default:
         return std::nullopt;
     }

@@ -106,6 +106,10 @@ struct PlanGroup {
   /// of a memory level. Empty for a group without an estimate.
   std::string bound;
   std::string tiles;  // how its kernel is cut, for people
+  /// How what the kernel computes tile by tile was derived from the ops, and what it assumes of NaN
+  /// and infinities: lines for people. Ops are numbered within what runs as one part of the kernel.
+  /// Empty: the ops as they are.
+  std::vector<std::string> derivation;
   /// StructureHash of its ops: equal for kernels of one structure, whatever their sizes. Empty if
   /// fewer than two of them compute something, and for kAllInOne: its phases are kernels put in a
   /// row.

@@ -17,7 +17,8 @@ struct CheckOptions {
   double points = 1e6;
   /// Boxes sampled then: the first corner, the last corner, the rest at random.
   int boxes = 4;
-  /// Also inputs with NaN, infinities, -0 and subnormals.
+  /// Also inputs with NaN, infinities, -0 and subnormals. Where a schedule may overlook some of
+  /// them (it leaves out what masks hide, or is loose), also with a single NaN.
   bool special_values = true;
   /// Params together; a kernel that takes more is published unverified.
   int64_t max_bytes = int64_t{2} << 30;

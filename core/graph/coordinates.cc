@@ -1,6 +1,7 @@
 #include "core/graph/coordinates.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -56,8 +57,12 @@ Expr AffineForm(const HostTensor& tensor) {
   auto small = [](int64_t n) { return n > -kLargest && n < kLargest; };
   if (!small(first)) return {};
   for (size_t d = dims.size(); d-- > 0;) {
-    if (dims[d] > 1) step[d] = tensor.GetInt(stride) - first;
-    if (!small(tensor.GetInt(dims[d] > 1 ? stride : 0)) || !small(step[d] * dims[d])) return {};
+    if (dims[d] > 1) {
+      int64_t next = tensor.GetInt(stride);
+      if (!small(next)) return {};
+      step[d] = next - first;
+      if (std::abs(step[d]) > kLargest / dims[d]) return {};
+    }
     stride *= dims[d];
   }
   bool fits = ForEachElement(dims, [&](int64_t e, const Dims& at) {

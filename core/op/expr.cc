@@ -156,6 +156,14 @@ Expr Expr::Cast(const Expr& a, DType type) {
   return Expr(Node{.op = ScalarOp::kCast, .type = type, .args = {a}});
 }
 
+Expr Expr::WithArgs(std::vector<Expr> args) const {
+  if (args.empty()) return *this;
+  if (op() == ScalarOp::kCast) return Cast(args[0], type());
+  auto made = Make(op(), std::move(args));
+  FUSION_CHECK(made.ok(), StrCat("a well-typed expression: ", Message(made.status())));
+  return *std::move(made);
+}
+
 bool Expr::IsConst(double number) const {
   if (op() != ScalarOp::kConst) return false;
   return IsFloat(type()) ? value() == number : static_cast<double>(integer()) == number;
@@ -184,13 +192,7 @@ Expr Expr::MapLeaves(const std::function<Expr(const Expr&)>& leaf) const {
         args.push_back(map(a));
         changed |= args.back().id() != a.id();
       }
-      if (changed && e.op() == ScalarOp::kCast) {
-        result = Cast(args[0], e.type());
-      } else if (changed) {
-        auto made = Make(e.op(), std::move(args));
-        FUSION_CHECK(made.ok(), "leaves replaced by leaves of the same type");
-        result = *std::move(made);
-      }
+      if (changed) result = e.WithArgs(std::move(args));
     }
     done.emplace(e.id(), result);
     return result;

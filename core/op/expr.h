@@ -39,6 +39,9 @@ class Expr {
   static Expr Select(const Expr& condition, const Expr& a, const Expr& b);
   static Expr Cast(const Expr& a, DType type);  // `a` itself if it has the type already
 
+  /// The same op on other arguments, of types that it takes; e.args() gives an equal expression.
+  Expr WithArgs(std::vector<Expr> args) const;
+
   bool empty() const { return node_ == nullptr; }
   ScalarOp op() const { return node_->op; }
   DType type() const { return node_->type; }

@@ -4,7 +4,10 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "core/base/contains.h"
 #include "core/plan/loop_sets.h"
 #include "core/plan/pipelines.h"
 #include "core/plan/tensor_table.h"
@@ -12,6 +15,17 @@
 
 namespace fusion {
 namespace {
+
+// Of a kernel and all that it is joined from.
+std::vector<std::string> DerivationOf(const GroupChoice& choice) {
+  std::vector<std::string> lines = choice.lowered.certificate;
+  for (const auto& part : choice.parts) {
+    for (std::string& line : DerivationOf(*part)) {
+      if (!Contains(lines, line)) lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
 
 // Turns ordered groups into a plan: kernels without repeats, launches, tensors and their places.
 class Assembler {
@@ -158,7 +172,8 @@ class Assembler {
     PlanGroup group{.kind = prepare ? GroupKind::kPrepare : KindOf(choice),
                     .label = choice.lowered.schedule.label,
                     .kernel = kernel,
-                    .estimate = choice.estimate};
+                    .estimate = choice.estimate,
+                    .derivation = DerivationOf(choice)};
     std::set<int> nodes;
     for (LoopId l : loops) nodes.insert(program_.op(l).origin);
     nodes.erase(kNoNode);  // copies an input or a constant to an output

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/schedule/schedule.h"
@@ -24,10 +25,19 @@ struct BlockWindows {
 };
 
 /// The windows of every dim in blocks of `grid` with these halos; a dim that neither names is
-/// whole. Pure.
+/// whole. The work does not grow with the number of blocks, only with that of lengths. Pure.
 std::vector<BlockWindows> WindowsOfBlocks(const std::vector<ScheduleDim>& dims,
                                           const std::vector<GridDim>& grid,
                                           const std::vector<Halo>& halos);
+
+/// More lengths than this are not worth the code that is written for each.
+inline constexpr size_t kMostWindowLengths = 1024;
+
+/// A halo's dim whose windows have more lengths than that: they grow from block to block. For
+/// grids that nobody vouches for. Pure.
+std::optional<DimId> HaloOfManyLengths(const std::vector<ScheduleDim>& dims,
+                                       const std::vector<GridDim>& grid,
+                                       const std::vector<Halo>& halos);
 
 /// The longest windows: what each block must have room for.
 Dims LongestWindows(const std::vector<ScheduleDim>& dims, const std::vector<GridDim>& grid,

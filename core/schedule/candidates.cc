@@ -10,6 +10,7 @@
 #include "core/schedule/block_windows.h"
 #include "core/schedule/legal_choice.h"
 #include "core/schedule/streamed_group.h"
+#include "core/schedule/tile_score.h"
 #include "core/schedule/unit_tiles.h"
 #include "core/smg/slicers.h"
 
@@ -19,9 +20,8 @@ namespace {
 // Staging rows pays if they are read for more than one column block.
 constexpr int64_t kMinStagedPanels = 2;
 
-std::string NoBlocks() {
-  return Refuse(RefusalCode::kNoBlocks, "no way to cut it into blocks").ToString();
-}
+// Dims of which a refusal says why they stay whole.
+constexpr size_t kMostWholeDims = 4;
 
 // Rows with which a register block is about as fast as when it is full.
 constexpr int64_t kMinRows = 8;
@@ -70,7 +70,7 @@ class Enumerator {
       if (options_.keep_misfits) return choices;
       choices = KeepFitting(group_, device_, choices, options_, refusal);
       bool told = refusal != nullptr && !refusal->empty();
-      if (choices.empty() && !told && refusal != nullptr) *refusal = NoBlocks();
+      if (choices.empty() && !told && refusal != nullptr) *refusal = NoBlocks().ToString();
       return choices;
     }
     const std::vector<Choice> roles = Roles();
@@ -87,12 +87,26 @@ class Enumerator {
     auto most = static_cast<size_t>(options_.limit);
     if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
     if (choices.size() > most) choices.resize(most);
-    if (choices.empty() && refusal != nullptr) *refusal = NoBlocks();
+    if (choices.empty() && refusal != nullptr) *refusal = NoBlocks().ToString();
     return choices;
   }
 
  private:
   int64_t extent(DimId d) const { return smg_.dim(d).extent; }
+
+  // What keeps each dim whole.
+  Refusal NoBlocks() const {
+    std::vector<std::string> whole;
+    for (DimId d = 0; d < static_cast<DimId>(smg_.dims.size()); ++d) {
+      std::string why = WhyNotParallel(group_, d, options_.forbid_recompute);
+      if (!why.empty()) whole.push_back(StrCat(smg_.dim(d).name, ": ", why));
+    }
+    size_t more = whole.size() - std::min(whole.size(), kMostWholeDims);
+    whole.resize(whole.size() - more);
+    return Refuse(RefusalCode::kNoBlocks, "no way to cut it into blocks; ",
+                  whole.empty() ? "every dim may be cut" : StrJoin(whole, "; "),
+                  more == 0 ? "" : StrCat("; and ", more, " dims more"));
+  }
 
   // ---- operand roles ----
 
@@ -171,11 +185,6 @@ class Enumerator {
     return false;
   }
 
-  // True if read r of a product is copied next to each other before it.
-  static bool IsStaged(const ProductChoice& c, size_t r) {
-    return c.stage_rows && r == (c.swap ? 1u : 0u);
-  }
-
   // ---- groups with products ----
 
   const ProductShape& Main() const {
@@ -213,6 +222,7 @@ class Enumerator {
     if (cuts_n) n_tiles = Tiles(extent(n), block.n, 4096);
     if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
 
+    const TileScore score(smg_, device_, products_, !windowed_.empty());
     std::vector<Scored> scored;        // what lies between products comes in slices
     std::vector<Scored> scored_whole;  // or as a whole: tiles of images are shorter then
     for (const std::vector<GridDim>& windows : WindowCuts()) {
@@ -229,11 +239,11 @@ class Enumerator {
           Choice longer = c;
           Dims longer_window = window;
           SetBlocks(&c, window);
-          if (!windowed_.empty()) scored_whole.push_back({Score(c, window, window), c});
-          scored.push_back({Score(c, window, Slices(window)), std::move(c)});
+          if (!windowed_.empty()) scored_whole.push_back({score.Of(c, window, window), c});
+          scored.push_back({score.Of(c, window, Slices(window)), std::move(c)});
           if (!windowed_.empty() || !Lengthen(main, rows, m, &longer, &longer_window)) continue;
           SetBlocks(&longer, longer_window);
-          scored.push_back({Score(longer, longer_window, longer_window), std::move(longer)});
+          scored.push_back({score.Of(longer, longer_window, longer_window), std::move(longer)});
         }
       }
     }
@@ -379,73 +389,6 @@ class Enumerator {
 
   bool Parallel(DimId d) const { return Contains(parallel_, d); }
 
-  // Seconds, roughly: products at their block's efficiency, operand traffic from the shared cache,
-  // whole waves of tasks, and a penalty for tiles that leave the private cache. Only ranks tiles of
-  // one group against each other.
-  // `kept`: the windows of what lies between products.
-  double Score(const Choice& c, const Dims& window, const Dims& kept) const {
-    double tasks = BlockCount(smg_, c);
-    double block_seconds = 0;
-    double on_chip = 0;
-    double traffic = 0;
-    for (const ProductShape& p : products_) {
-      const ProductChoice& pc = c.products.at(p.op);
-      double work = 2;
-      for (DimId d : smg_.op(p.op).dims)
-        work *= static_cast<double>(window[static_cast<size_t>(d)]);
-      const std::vector<DimId>& rows = pc.swap ? p.dims.second : p.dims.first;
-      double row_window = 1;
-      for (DimId d : rows)
-        row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
-      double efficiency = windowed_.empty() ? RowEfficiency(row_window, pc.block.m)
-                                            : BlockEfficiency(p, pc, row_window, window);
-      block_seconds += work / (device_.flops_per_s * device_.product_efficiency * efficiency);
-      for (int r = 0; r < 2; ++r) {
-        const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
-        double bytes = 4;
-        double whole = 4;
-        const bool staged = read.producer >= 0 || IsStaged(pc, static_cast<size_t>(r));
-        for (DimId d : smg_.op(p.op).dims) {
-          if (!Names(read.index, d)) continue;
-          double length = static_cast<double>(window[static_cast<size_t>(d)]);
-          // What lies on chip before a product is streamed if it is large (AddTemporal).
-          bool streamed =
-              Contains(p.dims.over, d) && (read.producer >= 0 || (staged && windowed_.empty()));
-          bytes *= streamed ? std::min(length, static_cast<double>(device_.stream_tile)) : length;
-          whole *= length;
-        }
-        if (!windowed_.empty() && read.producer >= 0 && read.relation == SmgRead::kShifted) {
-          bytes = 4 * PointsOf(smg_.op(read.producer).OutputDims(), kept);
-        }
-        if (read.producer < 0) traffic += whole;
-        on_chip += staged ? bytes : 0;
-      }
-    }
-    if (!windowed_.empty()) block_seconds += PointwiseSeconds(window);
-    double threads = device_.threads;
-    double waves = std::ceil(tasks / threads);
-    double memory = traffic * tasks / std::max(1.0, std::min(threads, tasks)) /
-                    device_.SharedLevel().bytes_per_s;
-    double spill = on_chip > static_cast<double>(device_.OnChipBytes()) ? 2.0 : 1.0;
-    return std::max(waves * block_seconds * spill, memory) + waves * device_.task_s +
-           0.25 * std::min(waves * block_seconds, memory);
-  }
-
-  // Part of the product rate that register blocks reach whose last columns may be few: tiles of
-  // images are narrow.
-  double BlockEfficiency(const ProductShape& p, const ProductChoice& c, double rows,
-                         const std::vector<int64_t>& window) const {
-    double columns = 1;
-    for (DimId d : c.swap ? p.dims.first : p.dims.second) {
-      columns = std::max(columns, static_cast<double>(window[static_cast<size_t>(d)]));
-    }
-    double lanes = std::max(device_.vector_bytes / 4, 1);
-    double across = columns / std::ceil(columns / c.block.n);
-    double down = rows / std::ceil(rows / c.block.m);
-    double padded = std::ceil(across / lanes) * lanes;
-    return device_.BlockRate(down, padded) * across / padded;
-  }
-
   // Windows when sums are streamed in the shortest slices.
   Dims Slices(Dims window) const {
     for (const ProductShape& p : products_) {
@@ -455,30 +398,6 @@ class Enumerator {
       }
     }
     return window;
-  }
-
-  static double PointsOf(const std::vector<DimId>& dims, const std::vector<int64_t>& window) {
-    double points = 1;
-    for (DimId d : dims) points *= static_cast<double>(window[static_cast<size_t>(d)]);
-    return points;
-  }
-
-  // What a block does besides products: what it does of a halo counts.
-  double PointwiseSeconds(const std::vector<int64_t>& window) const {
-    double seconds = 0;
-    for (const SmgOp& op : smg_.ops) {
-      if (Classify(op) == OpClass::kProduct) continue;
-      seconds += PointsOf(op.dims, window) * (op.value.Cost() + 1) / device_.scalar_ops_per_s;
-    }
-    return seconds;
-  }
-
-  // Part of a register block's speed that it reaches with so many rows. Not the estimate's formula,
-  // which knows the columns as well: here only the cut of the rows is compared.
-  static double RowEfficiency(double rows, double most) {
-    double blocks = std::ceil(rows / most);
-    double per_block = rows / blocks;
-    return std::min(1.0, 0.35 + 0.65 * per_block / std::min(most, 8.0));
   }
 
   // ---- groups of rows and elements ----

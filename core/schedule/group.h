@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct FusionGroup {
   std::vector<ValueId> outputs;                   // written to memory, ascending
   std::unordered_map<ValueId, TensorView> views;  // of every kernel input and output
   bool loose = false;                             // as Streamed::loose
+  /// Of a form that is derived from another: how, and what is assumed of NaN and infinities.
+  std::vector<std::string> certificate;
 
   const TensorView& view(ValueId v) const { return views.at(v); }
   bool IsOutput(ValueId v) const;

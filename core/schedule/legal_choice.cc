@@ -4,6 +4,7 @@
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
+#include "core/schedule/block_windows.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
@@ -18,13 +19,13 @@ absl::Status CheckTile(const Smg& smg, DimId d, int64_t tile) {
 bool IsDim(const Smg& smg, DimId d) { return d >= 0 && static_cast<size_t>(d) < smg.dims.size(); }
 
 absl::Status CheckGrid(const FusionGroup& group, const Choice& choice) {
-  const std::vector<DimId> parallel = ParallelDims(group, /*forbid_recompute=*/false);
   std::vector<DimId> seen;
   for (const GridDim& g : choice.grid) {
     if (!IsDim(group.smg, g.dim)) return InvalidArgument("grid: no dim ", g.dim);
     const std::string& name = group.smg.dim(g.dim).name;
-    if (!Contains(parallel, g.dim)) {
-      return InvalidArgument("grid: dim ", name, " cannot be cut into parallel blocks");
+    std::string why = WhyNotParallel(group, g.dim, /*forbid_recompute=*/false);
+    if (!why.empty()) {
+      return InvalidArgument("grid: dim ", name, " cannot be cut into parallel blocks: ", why);
     }
     if (Contains(seen, g.dim)) return InvalidArgument("grid: dim ", name, " twice");
     seen.push_back(g.dim);
@@ -32,6 +33,19 @@ absl::Status CheckGrid(const FusionGroup& group, const Choice& choice) {
     if (!tile.ok()) return Annotate(tile, "grid");
   }
   return absl::OkStatus();
+}
+
+// Code is written for every length that windows have.
+absl::Status CheckWindows(const FusionGroup& group, const Choice& choice) {
+  absl::StatusOr<std::vector<Halo>> halos = HalosOfChoice(group.smg, choice);
+  if (!halos.ok()) return InvalidArgument("grid: ", Message(halos.status()));
+  std::vector<ScheduleDim> dims;
+  for (const SmgDim& d : group.smg.dims) dims.push_back({d.name, d.extent});
+  std::optional<DimId> many = HaloOfManyLengths(dims, choice.grid, *halos);
+  if (!many.has_value()) return absl::OkStatus();
+  return InvalidArgument("grid: blocks reach windows of dim ", group.smg.dim(*many).name,
+                         " that have more than ", kMostWindowLengths,
+                         " lengths; expected longer tiles");
 }
 
 absl::Status CheckStreamed(const FusionGroup& group, const Choice& choice, bool bitwise) {
@@ -144,18 +158,27 @@ bool IsContiguousAlong(const FusionGroup& group, const SmgRead& read,
 
 }  // namespace
 
-std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute) {
+std::string WhyNotParallel(const FusionGroup& group, DimId dim, bool forbid_recompute) {
   const Smg& smg = group.smg;
+  auto name = [&](int i) { return StrCat("op ", i, " ", smg.op(i).label); };
+  SpatialVerdict verdict = SliceSpatially(smg, dim);
+  if (!verdict.sliceable) return verdict.reason;
+  for (ValueId v : group.outputs) {
+    int writer = group.Writer(v);
+    if (!smg.op(writer).Has(dim)) return StrCat("not in what ", name(writer), " returns");
+  }
+  for (int i : verdict.recomputed) {
+    if (!forbid_recompute && !smg.op(i).reduce) continue;
+    return StrCat("every block would compute the whole of ", name(i));
+  }
+  if (!forbid_recompute || !verdict.Overlaps()) return "";
+  return "neighbouring blocks would compute the same elements";
+}
+
+std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute) {
   std::vector<DimId> parallel;
-  for (DimId d = 0; d < static_cast<DimId>(smg.dims.size()); ++d) {
-    SpatialVerdict verdict = SliceSpatially(smg, d);
-    if (!verdict.sliceable) continue;
-    bool everywhere = std::all_of(group.outputs.begin(), group.outputs.end(),
-                                  [&](ValueId v) { return smg.op(group.Writer(v)).Has(d); });
-    bool cheap = std::all_of(verdict.recomputed.begin(), verdict.recomputed.end(),
-                             [&](int i) { return !forbid_recompute && !smg.op(i).reduce; });
-    cheap = cheap && !(forbid_recompute && verdict.Overlaps());
-    if (everywhere && cheap) parallel.push_back(d);
+  for (DimId d = 0; d < static_cast<DimId>(group.smg.dims.size()); ++d) {
+    if (WhyNotParallel(group, d, forbid_recompute).empty()) parallel.push_back(d);
   }
   return parallel;
 }
@@ -186,6 +209,7 @@ bool SlicesKeepOrder(const Smg& smg, DimId d) {
 absl::Status CheckChoice(const FusionGroup& group, const Choice& choice, const DeviceSpec& device,
                          bool bitwise) {
   RETURN_IF_ERROR(CheckGrid(group, choice));
+  RETURN_IF_ERROR(CheckWindows(group, choice));
   RETURN_IF_ERROR(CheckStreamed(group, choice, bitwise));
   for (const GridDim& g : choice.grid) {
     if (g.dim != choice.temporal) continue;

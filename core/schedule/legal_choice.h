@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/device/device_spec.h"
@@ -9,9 +10,11 @@ namespace fusion {
 
 // What choices may say: EnumerateChoices keeps to it, and choices from elsewhere are held to it.
 
-/// Dims that may become parallel blocks: sliceable, in every output, and without doing a whole
-/// reduction again (blocks may do their part of a halo); with `forbid_recompute` without doing
-/// anything again. Ascending.
+/// Why a dim may not become parallel blocks, "" if it may: it is sliceable, in every output, and
+/// blocks do no whole reduction again (they may do their part of a halo); with `forbid_recompute`
+/// nothing at all.
+std::string WhyNotParallel(const FusionGroup& group, DimId dim, bool forbid_recompute);
+/// The dims that may. Ascending.
 std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute);
 
 /// Which operand of product `op` may give the columns, as ProductChoice::swap, the default first. A

@@ -159,6 +159,7 @@ absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
   const FusionGroup& group = streamed == nullptr ? original : streamed->group;
   ASSIGN_OR_RETURN(NestPlan plan, PlanNests(group, streamed));
   Lowered lowered;
+  lowered.certificate = group.certificate;
   Schedule& s = lowered.schedule;
   s.bitwise = bitwise;
   s.loose = original.loose || group.loose;

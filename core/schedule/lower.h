@@ -46,6 +46,7 @@ struct LoweredParam {
 struct Lowered {
   Schedule schedule;
   std::vector<LoweredParam> params;
+  std::vector<std::string> certificate;  // of the form that was lowered, as FusionGroup's
 };
 
 /// What blocks of the grid of a choice reach of dims that are read through windows or at offsets.

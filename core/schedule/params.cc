@@ -44,11 +44,7 @@ class Declaration {
   // one product reads lies in one piece.
   absl::Status AddPacked(int i, int r) {
     const SmgRead& read = group_.smg.op(i).reads[static_cast<size_t>(r)];
-    ProductSides sides = roles_.SidesOf(i);
-    if (sides.columns.empty()) {
-      return RefusalStatus(RefusalCode::kRoles, group_.smg.op(i).label,
-                           " has no columns on that side");
-    }
+    ASSIGN_OR_RETURN(ProductSides sides, roles_.SidesOf(i));
     DimId n = roles_.ColumnDim(i, sides, nullptr);
     int64_t panel = roles_.ChoiceOf(i).block.n;
     if (!roles_.HoldsPanels(i, n)) {

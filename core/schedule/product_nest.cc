@@ -42,7 +42,7 @@ class ProductNest {
     out.product = true;
     out.dims = nest_.dims;
     accumulate_ = at_.choice.temporal >= 0 && at_.op(first_).Reduces(at_.choice.temporal);
-    ASSIGN_OR_RETURN(ProductSides sides, SidesOf(first_));
+    ASSIGN_OR_RETURN(ProductSides sides, at_.roles.SidesOf(first_));
     n_ = ColumnDim(first_, sides);
     m_ = RowDim(sides);
     std::vector<MmaStmt> products;
@@ -61,14 +61,6 @@ class ProductNest {
   }
 
  private:
-  absl::StatusOr<ProductSides> SidesOf(int i) const {
-    ProductSides sides = at_.roles.SidesOf(i);
-    if (sides.columns.empty()) {
-      return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " has no columns on that side");
-    }
-    return sides;
-  }
-
   DimId ColumnDim(int i, const ProductSides& sides) const {
     BufferId state = at_.locals.Of(i);
     if (state >= 0) return at_.buffer(state).dims.back();
@@ -108,7 +100,7 @@ class ProductNest {
 
   // Product i without its target; copies of operands go to `code`.
   absl::StatusOr<MmaStmt> Operands(int i, Block* code) {
-    ASSIGN_OR_RETURN(ProductSides sides, SidesOf(i));
+    ASSIGN_OR_RETURN(ProductSides sides, at_.roles.SidesOf(i));
     if (ColumnDim(i, sides) != n_ || RowDim(sides) != m_) {
       return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
                            " share a nest but not their columns");
@@ -230,10 +222,7 @@ absl::Status DeclareState(int i, NestContext* at) {
   std::vector<DimId> dims = op.OutputDims();
   DType type = op.reduce->result_type();
   if (at->kind(i) == OpClass::kProduct) {
-    ProductSides sides = at->roles.SidesOf(i);
-    if (sides.columns.empty()) {
-      return FailedPrecondition("roles: ", op.label, " has no columns on that side");
-    }
+    ASSIGN_OR_RETURN(ProductSides sides, at->roles.SidesOf(i));
     dims = BlockOrder(op, LongestRow(sides, *at), at->roles.ColumnDim(i, sides, nullptr));
     type = DType::kF32;
   }

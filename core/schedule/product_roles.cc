@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
+#include "core/base/refusal.h"
 #include "core/schedule/access.h"
 
 namespace fusion {
@@ -35,7 +36,7 @@ ProductRoles::ProductRoles(const FusionGroup& group, const Choice& choice,
   for (const Halo& h : halos) halos_.push_back(h.dim);
 }
 
-ProductSides ProductRoles::SidesOf(int i) const {
+absl::StatusOr<ProductSides> ProductRoles::SidesOf(int i) const {
   ProductDims dims = SplitProductDims(op(i));
   ProductSides sides;
   sides.rows = dims.first;
@@ -46,6 +47,9 @@ ProductSides ProductRoles::SidesOf(int i) const {
   }
   sides.batch = dims.batch;
   sides.over = dims.over;
+  if (sides.columns.empty()) {
+    return RefusalStatus(RefusalCode::kRoles, op(i).label, " has no columns on that side");
+  }
   return sides;
 }
 
@@ -58,7 +62,7 @@ const ProductChoice& ProductRoles::ChoiceOf(int i) const {
 bool ProductRoles::IsPacked(int i, int r) const {
   if (Classify(op(i)) != OpClass::kProduct) return false;
   const SmgRead& read = op(i).reads[static_cast<size_t>(r)];
-  return read.producer < 0 && SidesOf(i).b == r && group_.view(read.value).constant;
+  return read.producer < 0 && r == (ChoiceOf(i).swap ? 0 : 1) && group_.view(read.value).constant;
 }
 
 bool ProductRoles::HoldsPanels(int i, DimId d) const {

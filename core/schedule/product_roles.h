@@ -28,8 +28,9 @@ class ProductRoles {
   /// `halos`: those of the choice.
   ProductRoles(const FusionGroup& group, const Choice& choice, const std::vector<Halo>& halos);
 
-  /// Of op i, which is a product.
-  ProductSides SidesOf(int i) const;
+  /// Of op i, which is a product. FailedPrecondition if it has no columns on the side that gives
+  /// them.
+  absl::StatusOr<ProductSides> SidesOf(int i) const;
   const ProductChoice& ChoiceOf(int i) const;
 
   /// True if read r of op i is a constant that is laid out in panels before the first run.

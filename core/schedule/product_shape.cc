@@ -20,4 +20,14 @@ double BlockCount(const Smg& smg, const Choice& choice) {
   return blocks;
 }
 
+double PointsOf(const std::vector<DimId>& dims, const Dims& windows) {
+  double points = 1;
+  for (DimId d : dims) points *= static_cast<double>(windows[static_cast<size_t>(d)]);
+  return points;
+}
+
+bool IsStaged(const ProductChoice& choice, size_t r) {
+  return choice.stage_rows && r == (choice.swap ? 1u : 0u);
+}
+
 }  // namespace fusion

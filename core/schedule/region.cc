@@ -86,13 +86,16 @@ IndexExpr RegionBuilder::At(const IndexExpr& e, const Shift& shift) const {
   });
 }
 
-std::vector<Guard> RegionBuilder::Shifted(const std::vector<Guard>& guards, const Shift& shift) {
+std::vector<Guard> RegionBuilder::Shifted(int op, const std::vector<Guard>& guards,
+                                          const Shift& shift) {
   std::vector<Guard> out;
   for (const Guard& g : guards) {
     IndexExpr at = At(IndexExpr::Axis(g.axis), shift);
     if (at.terms().size() != 1 || at.terms()[0].coefficient != 1) {
-      status_ =
-          RefusalStatus(RefusalCode::kShift, "a guarded dim is read in another order or step");
+      const Smg& smg = group_.smg;
+      status_ = RefusalStatus(RefusalCode::kShift, "op ", op, " ", smg.op(op).label,
+                              " looks at a part of ", smg.dim(g.axis).name,
+                              " only, and is read along it in another order or step");
       out.push_back(g);
       continue;
     }
@@ -127,21 +130,21 @@ int RegionBuilder::ComputeAt(int op, const Shift& shift, const std::vector<Guard
   std::function<int(int)> input = [&](int i) {
     auto it = inputs.find(i);
     if (it == inputs.end()) {
-      int value = ReadAt(o.reads[static_cast<size_t>(i)], shift, guards, input);
+      int value = ReadAt(op, o.reads[static_cast<size_t>(i)], shift, guards, input);
       it = inputs.emplace(i, value).first;
     }
     return it->second;
   };
   std::unordered_map<const void*, int> done;
-  int value = Translate(o.value, shift, input, &done);
+  int value = Translate(op, o.value, shift, input, &done);
   computed_[{op, key}] = value;
   return value;
 }
 
-int RegionBuilder::ReadAt(const SmgRead& read, const Shift& shift, const std::vector<Guard>& guards,
-                          const std::function<int(int)>& input) {
+int RegionBuilder::ReadAt(int op, const SmgRead& read, const Shift& shift,
+                          const std::vector<Guard>& guards, const std::function<int(int)>& input) {
   std::vector<Guard> all = guards;
-  for (const Guard& g : Shifted(read.guards, shift)) {
+  for (const Guard& g : Shifted(op, read.guards, shift)) {
     if (std::find(all.begin(), all.end(), g) == all.end()) all.push_back(g);
   }
   if (read.producer < 0) {
@@ -203,7 +206,7 @@ int RegionBuilder::Coordinate(const IndexExpr& at) {
                .type = DType::kI64});
 }
 
-int RegionBuilder::Translate(const Expr& e, const Shift& shift,
+int RegionBuilder::Translate(int of, const Expr& e, const Shift& shift,
                              const std::function<int(int)>& input,
                              std::unordered_map<const void*, int>* done) {
   auto known = done->find(e.id());
@@ -224,7 +227,7 @@ int RegionBuilder::Translate(const Expr& e, const Shift& shift,
                      .integer = IsFloat(e.type()) ? 0 : e.integer()});
       break;
     case ScalarOp::kWithin: {
-      Guard g = Shifted({{e.index(), e.integer(), e.end()}}, shift)[0];
+      Guard g = Shifted(of, {{e.index(), e.integer(), e.end()}}, shift)[0];
       result = Emit({.kind = ElementOp::kCompute,
                      .op = ScalarOp::kWithin,
                      .type = DType::kBool,
@@ -237,7 +240,7 @@ int RegionBuilder::Translate(const Expr& e, const Shift& shift,
       ElementOp op;
       op.op = e.op();
       op.type = e.type();
-      for (const Expr& a : e.args()) op.args.push_back(Translate(a, shift, input, done));
+      for (const Expr& a : e.args()) op.args.push_back(Translate(of, a, shift, input, done));
       result = Emit(std::move(op));
     }
   }

@@ -48,15 +48,15 @@ class RegionBuilder {
 
   int ValueAt(int op, const Shift& shift, const std::vector<Guard>& guards);
   int ComputeAt(int op, const Shift& shift, const std::vector<Guard>& guards);
-  int ReadAt(const SmgRead& read, const Shift& shift, const std::vector<Guard>& guards,
+  int ReadAt(int op, const SmgRead& read, const Shift& shift, const std::vector<Guard>& guards,
              const std::function<int(int)>& input);
-  int Translate(const Expr& e, const Shift& shift, const std::function<int(int)>& input,
+  int Translate(int of, const Expr& e, const Shift& shift, const std::function<int(int)>& input,
                 std::unordered_map<const void*, int>* done);
   int Coordinate(const IndexExpr& at);
   int Load(Access access);
   int Emit(ElementOp op);
   IndexExpr At(const IndexExpr& e, const Shift& shift) const;
-  std::vector<Guard> Shifted(const std::vector<Guard>& guards, const Shift& shift);
+  std::vector<Guard> Shifted(int op, const std::vector<Guard>& guards, const Shift& shift);
 
   const FusionGroup& group_;
   const Schedule& schedule_;

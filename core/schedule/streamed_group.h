@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/schedule/group.h"
@@ -15,18 +14,16 @@ struct StreamedGroup {
   FusionGroup group;
   std::vector<StreamOp> ops;  // by op of `group`
   DimId dim = -1;
-  Streamed::Kind kind = Streamed::kRefused;
   bool rewritten = false;         // not the ops of the original group
   std::vector<IndexExpr> needed;  // as Streamed::needed
   Streamed::Underflow underflow;
-  std::vector<std::string> certificate;
 
   bool IsState(int op) const { return group.smg.op(op).Reduces(dim); }
 };
 
-/// The streamed form of a group; null with the refusal in `why` (if given) if there is none. Pure.
+/// The streamed form of a group; null with the refusal in `why` (if given) if there is none. Its
+/// certificate also says what tiles are left out, and why an input is read more than once. Pure.
 std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId dim,
-                                                 Refusal* why = nullptr,
-                                                 const AlgebraRules& rules = {});
+                                                 Refusal* why = nullptr);
 
 }  // namespace fusion

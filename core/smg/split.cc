@@ -295,6 +295,7 @@ Split SplitAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
   }
   out = Splitter(form, dim, parts).Run(outputs);
   out.loose = form.loose;
+  out.certificate = std::move(form.certificate);
   return out;
 }
 

@@ -18,7 +18,8 @@ struct SplitState {
 /// that is computed from those (split-K, split-KV).
 struct Split {
   Refusal refusal;
-  bool loose = false;  // as Streamed::loose
+  bool loose = false;                    // as Streamed::loose
+  std::vector<std::string> certificate;  // as Streamed::certificate
   Smg partial;
   Smg merge;
   std::vector<SplitState> states;  // written by `partial`, read by `merge`

@@ -12,6 +12,7 @@
 #include "core/algebra/separate.h"
 #include "core/algebra/support.h"
 #include "core/base/contains.h"
+#include "core/smg/companions.h"
 #include "core/smg/slicers.h"
 #include "core/smg/stream_builder.h"
 
@@ -23,69 +24,10 @@ constexpr size_t kMostStates = 8;
 
 std::string OpName(const Smg& smg, int i) { return StrCat("op ", i, " ", smg.op(i).label); }
 
-IndexExpr Renamed(const IndexExpr& e, DimId from, DimId to) {
-  IndexExpr out = e + IndexExpr::Axis(from, -e.CoefficientOf(from));
-  return out + IndexExpr::Axis(to, e.CoefficientOf(from));
-}
-
-// The SMG with dim `from` called `to`, which no op has both of.
-Smg WithDimRenamed(const Smg& smg, DimId from, DimId to) {
-  Smg out = smg;
-  for (SmgOp& op : out.ops) {
-    for (std::vector<DimId>* list : {&op.dims, &op.reduced}) {
-      std::replace(list->begin(), list->end(), from, to);
-    }
-    for (SmgRead& read : op.reads) {
-      for (IndexExpr& e : read.index) e = Renamed(e, from, to);
-      for (Guard& g : read.guards) g.axis = g.axis == from ? to : g.axis;
-    }
-    for (IndexExpr& e : op.write) e = Renamed(e, from, to);
-    op.value = op.value.MapLeaves([&](const Expr& leaf) -> Expr {
-      if (leaf.op() == ScalarOp::kAxis && leaf.index() == from) return Expr::Axis(to);
-      if (leaf.op() == ScalarOp::kWithin && leaf.index() == from) {
-        return Expr::Within(to, leaf.integer(), leaf.end());
-      }
-      return leaf;
-    });
-  }
-  return out;
-}
-
-// A dim that walks some input just as `dim` does in another op; -1: none.
-DimId Companion(const Smg& smg, DimId dim) {
-  for (DimId other = 0; other < static_cast<DimId>(smg.dims.size()); ++other) {
-    if (other == dim || smg.dim(other).extent != smg.dim(dim).extent) continue;
-    bool apart = std::none_of(smg.ops.begin(), smg.ops.end(),
-                              [&](const SmgOp& op) { return op.Has(dim) && op.Has(other); });
-    if (!apart) continue;
-    for (const SmgOp& a : smg.ops) {
-      for (const SmgRead& x : a.reads) {
-        if (x.producer >= 0 || !a.Has(other)) continue;
-        IndexMap renamed = x.index;
-        for (IndexExpr& e : renamed) e = Renamed(e, other, dim);
-        if (renamed == x.index) continue;
-        for (const SmgOp& b : smg.ops) {
-          for (const SmgRead& y : b.reads) {
-            bool same = y.producer < 0 && y.value == x.value && y.index == renamed &&
-                        x.guards.empty() && y.guards.empty();
-            if (same) return other;
-          }
-        }
-      }
-    }
-  }
-  return -1;
-}
-
-// The SMG in which dims that walk an input as `dim` does are one with it; nullopt if there is none.
-std::optional<Smg> WithCompanions(const Smg& smg, DimId dim) {
-  std::optional<Smg> out;
-  for (;;) {
-    const Smg& now = out.has_value() ? *out : smg;
-    DimId other = Companion(now, dim);
-    if (other < 0) return out;
-    out = WithDimRenamed(now, other, dim);
-  }
+std::vector<int64_t> ExtentsOf(const Smg& smg) {
+  std::vector<int64_t> extents;
+  for (const SmgDim& d : smg.dims) extents.push_back(d.extent);
+  return extents;
 }
 
 class Streamer {
@@ -95,7 +37,7 @@ class Streamer {
       : smg_(smg),
         outputs_(outputs),
         dim_(dim),
-        leaves_(dim, rules),
+        leaves_(ExtentsOf(smg), dim, rules),
         separator_(&leaves_),
         build_(smg, dim, &leaves_) {}
 
@@ -373,8 +315,7 @@ class Streamer {
     for (Expr& a : args) {
       if (IsFloat(a.type())) a = Expr::Cast(a, widest);
     }
-    if (e.op() == ScalarOp::kSelect) return Expr::Select(args[0], args[1], args[2]);
-    return args.size() == 1 ? Expr::Unary(e.op(), args[0]) : Expr::Binary(e.op(), args[0], args[1]);
+    return e.WithArgs(std::move(args));
   }
 
   Expr StateLeaf(int op, const std::string& monoid, const Expr& element, bool updated) {

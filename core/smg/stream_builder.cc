@@ -28,17 +28,6 @@ bool Varies(const SmgRead& read, DimId dim) {
                      [&](const Guard& g) { return g.axis == dim; });
 }
 
-double LowestOf(DType type) {
-  switch (type) {
-    case DType::kF16:
-      return -65504;
-    case DType::kF64:
-      return std::numeric_limits<double>::lowest();
-    default:
-      return RoundTo(type, static_cast<double>(std::numeric_limits<float>::lowest()));
-  }
-}
-
 // In the wider type; `a` may be empty.
 Expr ProductOf(const Expr& a, const Expr& b) {
   if (a.empty()) return b;
@@ -50,12 +39,6 @@ Expr ProductOf(const Expr& a, const Expr& b) {
 Expr ExpOfDifference(const Expr& a, const Expr& b) {
   return Expr::Select(Expr::Binary(ScalarOp::kEq, a, b), Expr::Const(a.type(), 1),
                       Expr::Unary(ScalarOp::kExp, a - b));
-}
-
-double Binomial(int n, int k) {
-  double out = 1;
-  for (int i = 1; i <= k; ++i) out = out * (n - k + i) / i;
-  return out;
 }
 
 }  // namespace
@@ -92,9 +75,7 @@ class StreamBuilder::Writer {
     }
     std::vector<Expr> args;
     for (const Expr& a : e.args()) args.push_back(Write(a));
-    if (e.op() == ScalarOp::kCast) return Expr::Cast(args[0], e.type());
-    if (e.op() == ScalarOp::kSelect) return Expr::Select(args[0], args[1], args[2]);
-    return args.size() == 1 ? Expr::Unary(e.op(), args[0]) : Expr::Binary(e.op(), args[0], args[1]);
+    return e.WithArgs(std::move(args));
   }
 
   // The op that has the value already, or shall.
@@ -304,6 +285,17 @@ bool StreamBuilder::HasPlainState(const Expr& e) {
   return found;
 }
 
+double StreamBuilder::LowestOf(DType type) {
+  switch (type) {
+    case DType::kF16:
+      return -65504;
+    case DType::kF64:
+      return std::numeric_limits<double>::lowest();
+    default:
+      return RoundTo(type, static_cast<double>(std::numeric_limits<float>::lowest()));
+  }
+}
+
 // Extrema begin at an infinity.
 Expr StreamBuilder::Clamped(const Expr& value) const {
   return value.MapLeaves([&](const Expr& l) -> Expr {
@@ -379,139 +371,6 @@ Expr StreamBuilder::Change(const std::vector<int>& running) {
   Expr leaf = Known(Emit(change, "Change", kInside, {}), change.type());
   changes_.emplace(running, leaf);
   return leaf;
-}
-
-// Counts what has been seen of the dim, so that a sum of a part tells what the whole may become.
-void StreamBuilder::StartCount(DType type) {
-  if (count_ >= 0) return;
-  count_type_ = type;
-  Expr one = Expr::Const(type, 1);
-  SmgOp count{.label = "Count",
-              .output = next_value_++,
-              .dims = {dim_},
-              .reduced = {dim_},
-              .reads = {},
-              .write = {},
-              .value = one,
-              .reduce = Monoid::Sum(type)};
-  count_ = Append(std::move(count), {});
-  Expr seen = Known(count_, type);
-  Expr extent = Expr::Const(type, static_cast<double>(smg_.dim(dim_).extent));
-  Expr ratio = extent / seen;
-  ratio_now_ = Known(Emit(ratio, "Share", kInside, {}), type);
-  ratio_before_ = Known(Emit(ratio, "Share", kInside, {.role = StreamRole::kBefore}), type);
-  Expr none = Expr::Binary(ScalarOp::kEq, seen, Expr::Const(type, 0));
-  is_first_ = Known(Emit(Expr::Select(none, one, Expr::Const(type, 0)), "First", kInside,
-                         {.role = StreamRole::kBefore}),
-                    type);
-}
-
-// Sums of a part as sums of the whole.
-Expr StreamBuilder::Extrapolated(const Expr& value, const Expr& ratio) {
-  return Clamped(value).MapLeaves([&](const Expr& l) -> Expr {
-    bool sum = l.op() == ScalarOp::kInput && leaves_.leaf(l.index()).kind == Leaf::kState &&
-               leaves_.leaf(l.index()).monoid == "sum";
-    return sum ? l * Expr::Cast(ratio, l.type()) : l;
-  });
-}
-
-Expr StreamBuilder::TakeCentres(const Expr& rest, std::vector<int>* centres) {
-  std::unordered_map<const void*, Expr> done;
-  std::function<Expr(const Expr&)> take = [&](const Expr& e) -> Expr {
-    auto known = done.find(e.id());
-    if (known != done.end()) return known->second;
-    Expr out = e;
-    // No centre follows a leaf that is no float: it stays.
-    if (HasPlainState(e) && (!e.args().empty() || IsFloat(e.type()))) {
-      bool running = false;
-      e.VisitOnce([&](const Expr& n) {
-        running |= n.op() == ScalarOp::kInput && leaves_.leaf(n.index()).kind == Leaf::kRunning;
-      });
-      if (!leaves_.HasSlice(e) && !running && IsFloat(e.type())) {
-        StartCount(e.type());
-        int leaf = -1;
-        for (const auto& [c, followed] : centres_) {
-          if (leaves_.AreEqual(leaves_.leaf(c).element, e)) leaf = c;
-        }
-        if (leaf < 0) {
-          Followed f;
-          f.now = Emit(Extrapolated(e, ratio_now_), "Centre", kInside, {});
-          f.before = Emit(Extrapolated(e, ratio_before_), "Before", kInside,
-                          {.role = StreamRole::kBefore});
-          f.now_leaf = Known(f.now, e.type());
-          f.before_leaf = Known(f.before, e.type());
-          leaf =
-              OpLeaf({.kind = Leaf::kCentre, .element = e, .monoid = ""}, f.now, e.type()).index();
-          centres_.emplace(leaf, std::move(f));
-        }
-        if (!Contains(*centres, leaf)) centres->push_back(leaf);
-        out = Expr::Input(leaf, e.type());
-      } else {
-        std::vector<Expr> args;
-        for (const Expr& a : e.args()) args.push_back(take(a));
-        out = e.op() == ScalarOp::kCast     ? Expr::Cast(args[0], e.type())
-              : e.op() == ScalarOp::kSelect ? Expr::Select(args[0], args[1], args[2])
-              : args.size() == 1            ? Expr::Unary(e.op(), args[0])
-                                            : Expr::Binary(e.op(), args[0], args[1]);
-      }
-    }
-    done.emplace(e.id(), out);
-    return out;
-  };
-  return take(rest);
-}
-
-// How far a centre has moved; 0 with the first tile, when there is nothing to move.
-Expr StreamBuilder::Delta(int centre) {
-  auto known = deltas_.find(centre);
-  if (known != deltas_.end()) return known->second;
-  const Followed& f = centres_.at(centre);
-  DType type = f.now_leaf.type();
-  Expr first = Expr::Binary(ScalarOp::kNe, Expr::Cast(is_first_, type), Expr::Const(type, 0));
-  Expr delta = Expr::Select(first, Expr::Const(type, 0), f.now_leaf - f.before_leaf);
-  // Where a mask hid all that came before, the centre was 0 / 0 and nothing was taken from it.
-  Expr lowest = Expr::Const(type, LowestOf(type));
-  Expr most = Expr::Const(type, -LowestOf(type));
-  Expr finite = Expr::Binary(ScalarOp::kAnd, Expr::Binary(ScalarOp::kLe, f.before_leaf, most),
-                             Expr::Binary(ScalarOp::kGe, f.before_leaf, lowest));
-  delta = Expr::Select(finite, delta, Expr::Const(type, 0));
-  Expr leaf = Known(Emit(delta, "Change", kInside, {}), type);
-  deltas_.emplace(centre, leaf);
-  return leaf;
-}
-
-void StreamBuilder::Updates(int i, const std::vector<Moment>& moments,
-                            const std::vector<int>& running, const std::vector<int>& centres) {
-  std::vector<Expr> states;
-  for (const Moment& m : moments) states.push_back(Known(m.op, m.rest.type()));
-  for (size_t a = 0; a < moments.size(); ++a) {
-    Expr value = states[a];
-    for (size_t b = a + 1; b < moments.size(); ++b) {
-      double coefficient = 1;
-      for (size_t c = 0; c < centres.size(); ++c) {
-        int from = moments[a].orders[c];
-        int to = moments[b].orders[c];
-        coefficient = to < from ? 0 : coefficient * Binomial(to, from);
-      }
-      if (coefficient == 0) continue;
-      Expr term = states[b];
-      if (coefficient != 1) term = term * Expr::Const(term.type(), coefficient);
-      for (size_t c = 0; c < centres.size(); ++c) {
-        for (int k = moments[a].orders[c]; k < moments[b].orders[c]; ++k) {
-          term = term * Expr::Cast(Delta(centres[c]), term.type());
-        }
-      }
-      value = value + term;
-    }
-    if (!running.empty()) value = value * Expr::Cast(Change(running), value.type());
-    if (value == states[a]) continue;
-    // Rounding must not take a sum of squares below 0, where a root would be NaN.
-    if (!centres.empty() && leaves_.IsNonNegative(moments[a].rest)) {
-      value = Expr::Binary(ScalarOp::kMax, value, Expr::Const(value.type(), 0));
-    }
-    Emit(value, "Update", kInside,
-         {.role = StreamRole::kUpdate, .target = moments[a].op, .source = i});
-  }
 }
 
 void StreamBuilder::Adopt(int i, int op) {

@@ -90,14 +90,17 @@ class StreamBuilder {
   std::vector<DimId> InOrder(const std::vector<bool>& used) const;
   Expr DefinitionOf(const SmgRead& read);
   void AppendText(const Expr& e, std::string* out) const;
+  static double LowestOf(DType type);
   Expr Clamped(const Expr& value) const;
   bool IsFiniteAtStart(const Expr& value) const;
   Expr Known(int op, DType type) {
     return OpLeaf({.kind = Leaf::kFixed, .element = {}, .monoid = ""}, op, type);
   }
   Expr Change(const std::vector<int>& running);
-  void StartCount(DType type);
+  void StartCount();
   Expr Extrapolated(const Expr& value, const Expr& ratio);
+  bool HasRunning(const Expr& e) const;
+  int CentreOf(const Expr& e);
   Expr Delta(int centre);
 
   const Smg& smg_;
@@ -123,7 +126,6 @@ class StreamBuilder {
   Expr ratio_now_;
   Expr ratio_before_;
   Expr is_first_;
-  DType count_type_ = DType::kF32;
 };
 
 }  // namespace fusion

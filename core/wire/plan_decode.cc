@@ -141,6 +141,7 @@ absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   group.tiles = wire.tiles();
   RETURN_IF_ERROR(CheckName("structure", wire.structure()));
   group.structure = wire.structure();
+  group.derivation.assign(wire.derivation().begin(), wire.derivation().end());
   return group;
 }
 

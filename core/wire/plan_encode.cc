@@ -61,6 +61,7 @@ void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
   out->set_bound(TextToWire(group.bound));
   out->set_tiles(TextToWire(group.tiles));
   out->set_structure(TextToWire(group.structure));
+  for (const std::string& line : group.derivation) out->add_derivation(TextToWire(line));
 }
 
 void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {

@@ -4,6 +4,7 @@
 
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
+#include "tests/support/dims.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/sample_graphs.h"
 #include "tests/support/split_lowering.h"
@@ -35,15 +36,6 @@ TEST_P(Kernels, EqualTheEvaluator) {
   }
 }
 
-// The last dim of that extent.
-DimId DimOfExtent(const Smg& smg, int64_t extent) {
-  DimId dim = -1;
-  for (size_t d = 0; d < smg.dims.size(); ++d) {
-    if (smg.dims[d].extent == extent) dim = static_cast<DimId>(d);
-  }
-  return dim;
-}
-
 // Skips what the device has no arithmetic for: e^x in f64.
 void ExpectEqualsTheEvaluator(const WholeProgram& whole, const Lowered& lowered,
                               const DeviceSpec& device) {
@@ -65,7 +57,7 @@ TEST_P(StreamedKernels, EqualTheEvaluator) {
   DeviceSpec device = DeviceNamed(device_name);
   std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 1}, nullptr);
   ASSERT_FALSE(choices.empty());
-  const DimId dim = DimOfExtent(whole->group.smg, c.extent);
+  DimId dim = DimOf(whole->group.smg, c.extent);
   std::erase_if(choices[0].grid, [&](const GridDim& g) { return g.dim == dim; });
   std::shared_ptr<const StreamedGroup> form = StreamGroup(whole->group, dim);
   ASSERT_NE(form, nullptr);
@@ -88,7 +80,7 @@ TEST_P(SplitKernels, EqualTheEvaluator) {
   auto whole = AsOneGroup(BuildProgram(*graph).value());
   ASSERT_TRUE(whole.ok()) << whole.status();
   DeviceSpec device = DeviceNamed(device_name, 2);
-  const DimId dim = DimOfExtent(whole->group.smg, c.extent);
+  DimId dim = DimOf(whole->group.smg, c.extent);
   auto lowered = LowerSplit(*whole, dim, 3, device, 0);
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   ExpectEqualsTheEvaluator(*whole, *lowered, device);

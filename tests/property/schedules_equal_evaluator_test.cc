@@ -55,18 +55,6 @@ std::shared_ptr<const StreamedGroup> FormOf(const GroupChoice& choice) {
   return nullptr;
 }
 
-// Whether a part is summed in several sums or follows a centre (a mean): as its certificate says,
-// an infinity that another operand brings may then become NaN.
-bool LosesInfinities(const GroupChoice& choice) {
-  std::shared_ptr<const StreamedGroup> form = FormOf(choice);
-  bool loses = form != nullptr && std::any_of(form->certificate.begin(), form->certificate.end(),
-                                              [](const std::string& line) {
-                                                return line.find("may be NaN") != std::string::npos;
-                                              });
-  return loses || std::any_of(choice.parts.begin(), choice.parts.end(),
-                              [](const auto& part) { return LosesInfinities(*part); });
-}
-
 /// Schedules that were compared, by what they do.
 struct Tally {
   int schedules = 0;
@@ -185,16 +173,14 @@ class Comparison {
       const GroupChoice& found = **made;
       tally_.Add(found);
       CompareKernel(found.lowered.schedule,
-                    MakeReference(found.program, found.group, found.lowered),
-                    {.special_values = !LosesInfinities(found)});
+                    MakeReference(found.program, found.group, found.lowered));
     }
   }
 
-  void CompareKernel(const Schedule& schedule, const KernelReference& reference,
-                     const CheckOptions& options = {}) {
+  void CompareKernel(const Schedule& schedule, const KernelReference& reference) {
     absl::Status sound = Verify(schedule);
     EXPECT_TRUE(sound.ok()) << sound << "\n" << ToString(schedule);
-    auto report = CheckKernel(*Interpreted(schedule), schedule, reference, options);
+    auto report = CheckKernel(*Interpreted(schedule), schedule, reference);
     ASSERT_TRUE(report.ok()) << report.status() << "\n" << ToString(schedule);
     bool no_values = report->reason.starts_with("no values to compare on");
     EXPECT_TRUE(report->verified || no_values) << report->reason << "\n" << ToString(schedule);

@@ -46,6 +46,34 @@ TEST_F(ExplainCommandTest, SaysHowFarBlocksOfAnImageReach) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("\n  cut "), HasSubstr("halo ")));
 }
 
+TEST_F(ExplainCommandTest, SaysHowAStreamedFormWasDerived) {
+  // As many keys as leave no room for all scores of a block.
+  ModelParams params = FindModel("mha")->defaults;
+  params.seq = 2048;
+  params.hidden = 128;
+  params.heads = params.kv_heads = 2;
+  std::string model = Write("mha", params);
+  Json json = CtlJson({"explain", model});
+  int streamed = 0;
+  for (size_t g = 0; g < json["groups"].size(); ++g) {
+    const Json& group = json["groups"][g];
+    ProgramResult text = Ctl({"explain", model, "--group", StrCat(g)});
+    EXPECT_EQ(text.code, 0) << text.err;
+    bool derived = !group["derivation"].empty();
+    EXPECT_EQ(text.out.find("\n  derived: ") != std::string::npos, derived) << text.out;
+    if (group["tiles"].get<std::string>().find("streams") == std::string::npos) continue;
+    ++streamed;
+    EXPECT_TRUE(derived) << group;
+    // What partial results are multiplied by, and from when.
+    EXPECT_THAT(text.out, AllOf(HasSubstr("\n  derived: op "), HasSubstr("times e^(new - old) of "),
+                                HasSubstr("before the first tile clamped to finite numbers\n")));
+    // By the name of a node, too.
+    ProgramResult why = Ctl({"explain", model, "--why", StrCat("#", group["nodes"][0].get<int>())});
+    EXPECT_THAT(why.out, HasSubstr("times e^(new - old) of "));
+  }
+  EXPECT_EQ(streamed, 1) << json;
+}
+
 TEST_F(ExplainCommandTest, ShowsWhyGroupsAreOneKernelAndPairsAreTwo) {
   std::string model = Bert();
   ProgramResult text = Ctl({"explain", model});

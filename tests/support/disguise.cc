@@ -185,13 +185,11 @@ std::string_view Name(Disguise disguise) {
   return kNames[static_cast<size_t>(disguise)];
 }
 
-bool SquaresDistancesFromNoMean(std::string_view name, Disguise disguise) {
-  constexpr std::pair<std::string_view, Disguise> kCases[] = {
-      {"centred_by_a_product", Disguise::kExtraReduction},
-      {"masked_variance", Disguise::kOtherScale},
-      {"weighted_variance", Disguise::kOtherScale}};
-  return std::find(std::begin(kCases), std::end(kCases), std::pair(name, disguise)) !=
-         std::end(kCases);
+std::string_view RefusalOf(const StreamCase& c, Disguise disguise) {
+  const char* other = disguise == Disguise::kExtraReduction ? c.extra_reduction
+                      : disguise == Disguise::kOtherScale   ? c.other_scale
+                                                            : nullptr;
+  return other == nullptr ? c.refusal : other;
 }
 
 Graph Disguised(const Graph& graph, Disguise disguise, int64_t extent) {

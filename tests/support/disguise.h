@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/graph/graph.h"
+#include "tests/support/stream_cases.h"
 
 namespace fusion {
 
@@ -22,10 +23,8 @@ inline constexpr Disguise kDisguises[] = {Disguise::kCommuted,       Disguise::k
 
 std::string_view Name(Disguise disguise);
 
-/// True if a stream case in such a disguise sums squares of the distance from what is no mean any
-/// more: a form that reads its input once is refused, since nothing bounds the digits that it
-/// loses.
-bool SquaresDistancesFromNoMean(std::string_view name, Disguise disguise);
+/// StreamCase::refusal of the case in such a disguise.
+std::string_view RefusalOf(const StreamCase& c, Disguise disguise);
 
 /// The graph written that way. `extent`: of the dim that kExtraReduction reduces, which must be
 /// that of an axis of some value. Dies if the outcome is no graph.

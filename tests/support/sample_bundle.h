@@ -73,6 +73,7 @@ inline Plan SamplePlan() {
                   .op_by_op = apart,
                   .bound = "launch",
                   .tiles = "m:2",
+                  .derivation = {"op 3 ReduceSum: sum of %2", "an infinity may become NaN"},
                   .structure = "0123456789abcdef"},
                  {.kind = GroupKind::kPrepare,
                   .nodes = {2},

@@ -13,7 +13,10 @@
 #include "core/graph/test_values.h"
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
+#include "core/schedule/streamed_group.h"
+#include "tests/support/dims.h"
 #include "tests/support/hand_made_kernel.h"
+#include "tests/support/interpreted_kernel.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/kernel_source.h"
 
@@ -123,6 +126,82 @@ TEST(CheckKernel, FindsASwallowedNaN) {
   };
   EXPECT_THAT(Complaint(body), HasSubstr("on special values"));
   EXPECT_EQ(Complaint(body, {.special_values = false}), "none");
+}
+
+// Attention that leaves out what its mask hides, or a variance that follows its mean, in tiles
+// of 5.
+Made Streaming(std::string_view text) {
+  Made made = Make(text);
+  const FusionGroup& group = made.whole.group;
+  DeviceSpec device = DeviceNamed("generic-x86-64-v2");
+  Choice choice = EnumerateChoices(group, device, {}, nullptr).at(0);
+  DimId dim = DimOf(group.smg, 12);
+  std::erase_if(choice.grid, [dim](const GridDim& g) { return g.dim == dim; });
+  made.lowered = Lower(group, choice.Streaming(StreamGroup(group, dim), 5), device, false).value();
+  made.reference = MakeReference(made.whole.program, group, made.lowered);
+  return made;
+}
+
+// What the checker says of a right kernel, but where `swallows` an output that is NaN is 0.
+std::string ComplaintOfSwallowed(const Made& made, const std::function<bool(int64_t)>& swallows) {
+  const Schedule& schedule = made.lowered.schedule;
+  std::shared_ptr<const LoadedKernel> right = Interpreted(schedule);
+  HandMadeKernel kernel(schedule.params, TaskCount<1>, [&](const HandMadeKernel::Call& call) {
+    absl::Status ran = right->Run(call.args, 0, 0, 1, 0);
+    FUSION_CHECK(ran.ok(), Message(ran));
+    for (int p = 0; p < schedule.params; ++p) {
+      const Buffer& b = schedule.buffer(p);
+      if (b.kind != ParamKind::kOutput) continue;
+      for (int64_t e = 0; e < NumElements(b.shape); ++e) {
+        if (std::isnan(Floats(call, p)[e]) && swallows(e)) Floats(call, p)[e] = 0;
+      }
+    }
+  });
+  auto report = made.Check(kernel);
+  if (report.ok()) return report->verified ? "none" : report->reason;
+  return std::string(Message(report.status()));
+}
+
+// Keys right of the diagonal are hidden: of those, and of no others, a NaN may stay unseen.
+TEST(CheckKernel, FindsANaNThatNoMaskHid) {
+  Made made = Streaming(R"(graph "g" {
+  %0 = input "s" : f32[12,13]
+  %1 = input "v" : f32[12,6]
+  %2 = const "" : f32[] {0}
+  %3 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {13}, start=tensor i64[] {0}} : i64[13]  "" @ ""
+  %5 = Unsqueeze(%3) {axes=[1]} : i64[12,1]  "" @ ""
+  %6 = LessOrEqual(%5, %4) : bool[12,13]  "" @ ""
+  %7 = Where(%6, %0, %2) : f32[12,13]  "" @ ""
+  %8 = Transpose(%7) {perm=[1, 0]} : f32[13,12]  "" @ ""
+  %9 = MatMul(%8, %1) : f32[13,6]  "" @ ""
+  output %9
+}
+)");
+  ASSERT_TRUE(made.lowered.schedule.SkipsMasked());
+  EXPECT_EQ(ComplaintOfSwallowed(made, [](int64_t) { return false; }), "none");
+  // Element 24 of `v`: key 4, which rows 4 to 12 see.
+  EXPECT_EQ(ComplaintOfSwallowed(made, [](int64_t e) { return e / 6 < 4; }), "none");
+  EXPECT_THAT(ComplaintOfSwallowed(made, [](int64_t e) { return e / 6 == 12; }),
+              HasSubstr("on a single NaN"));
+  EXPECT_THAT(ComplaintOfSwallowed(made, [](int64_t) { return true; }),
+              HasSubstr("on a single NaN"));
+}
+
+TEST(CheckKernel, FindsANaNThatALooseFormLost) {
+  Made made = Streaming(R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %2 = Sub(%0, %1) : f32[10,12]  "" @ ""
+  %3 = Mul(%2, %2) : f32[10,12]  "" @ ""
+  %4 = ReduceMean(%3) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  output %4
+}
+)");
+  ASSERT_TRUE(made.lowered.schedule.loose);
+  EXPECT_EQ(ComplaintOfSwallowed(made, [](int64_t) { return false; }), "none");
+  EXPECT_THAT(ComplaintOfSwallowed(made, [](int64_t) { return true; }),
+              HasSubstr("on a single NaN"));
 }
 
 TEST(CheckKernel, FindsAnElementThatIsNeverWritten) {

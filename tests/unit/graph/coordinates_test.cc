@@ -88,6 +88,20 @@ TEST(CoordinateForm, OfNothingElse) {
       CoordinateForm(Filled(DType::kF32, {9, 9}, [](auto i, auto j) { return i * j; })).empty());
 }
 
+// Of numbers whose differences do not fit their type, and of steps that would grow out of it.
+TEST(CoordinateForm, OfTheLargestNumbers) {
+  for (int64_t first : {int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    HostTensor pair(DType::kI64, {2});
+    pair.SetInt(0, first);
+    pair.SetInt(1, std::numeric_limits<int64_t>::max());
+    ExpectForm(pair);  // two values
+    HostTensor three(DType::kI64, {3});
+    for (int64_t e : {0, 1}) three.SetInt(e, pair.GetInt(e));
+    three.SetInt(2, 5);
+    EXPECT_TRUE(CoordinateForm(three).empty());
+  }
+}
+
 // One wrong element and it is a constant like any other.
 TEST(CoordinateForm, LooksAtEveryElement) {
   HostTensor mask = Filled(DType::kBool, {9, 9}, [](auto i, auto j) { return j <= i; });

@@ -6,6 +6,7 @@
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
 #include "core/schedule/streamed_group.h"
+#include "tests/support/dims.h"
 #include "tests/support/sample_graphs.h"
 #include "tests/support/whole_program.h"
 
@@ -21,13 +22,6 @@ WholeProgram Whole(std::string_view text) {
   auto whole = AsOneGroup(BuildProgram(*graph).value());
   FUSION_CHECK(whole.ok(), Message(whole.status()));
   return *std::move(whole);
-}
-
-DimId DimOf(const FusionGroup& group, int64_t extent) {
-  for (size_t d = 0; d < group.smg.dims.size(); ++d) {
-    if (group.smg.dims[d].extent == extent) return static_cast<DimId>(d);
-  }
-  return -1;
 }
 
 class EnumeratedChoices : public ::testing::TestWithParam<std::tuple<SampleGraph, const char*>> {};
@@ -60,8 +54,8 @@ class CheckAttention : public ::testing::Test {
  protected:
   CheckAttention() {
     choice_ = EnumerateChoices(whole_.group, device_, {}, nullptr).at(0);
-    queries_ = DimOf(whole_.group, 10);
-    keys_ = DimOf(whole_.group, 12);
+    queries_ = DimOf(whole_.group.smg, 10);
+    keys_ = DimOf(whole_.group.smg, 12);
   }
 
   std::string Refusal(bool bitwise = false) const {
@@ -101,6 +95,17 @@ TEST_F(CheckAttention, OnlyQueriesMayBeBlocks) {
   }
 }
 
+TEST_F(CheckAttention, ARefusedDimSaysWhy) {
+  EXPECT_EQ(WhyNotParallel(whole_.group, queries_, /*forbid_recompute=*/true), "");
+  EXPECT_THAT(WhyNotParallel(whole_.group, keys_, false), HasSubstr("reduced by op "));
+  // Every block of the columns of the result would need all of the probabilities.
+  DimId columns = DimOf(whole_.group.smg, 6);
+  EXPECT_THAT(WhyNotParallel(whole_.group, columns, false),
+              HasSubstr("every block would compute the whole of op 0 MatMul"));
+  choice_.grid = {{keys_, 4}};
+  EXPECT_THAT(Refusal(), HasSubstr(" cannot be cut into parallel blocks: reduced by op "));
+}
+
 TEST_F(CheckAttention, KeysMayBeStreamed) {
   const Choice base = choice_;
   choice_ = base.Streaming(StreamGroup(whole_.group, keys_), 5);
@@ -131,6 +136,31 @@ TEST_F(CheckAttention, EveryProductHasABlockOfTheDevice) {
   last->second.swap = false;
   last->second.stage_rows = true;
   EXPECT_THAT(Refusal(), HasSubstr("stage_rows, but its rows lie on chip already"));
+}
+
+// What is read at every and at every second place is reached ever further apart: a block a place
+// would have windows of as many lengths as there are places.
+TEST(CheckChoice, WindowsThatGrowNeedLongTiles) {
+  WholeProgram whole = Whole(R"(graph "g" {
+  %0 = input "x" : f32[1,1,3,8193]
+  %1 = Sigmoid(%0) : f32[1,1,3,8193]  "" @ ""
+  %2 = Slice(%1) {axes=[3], ends=[4097], starts=[0]} : f32[1,1,3,4097]  "" @ ""
+  %3 = MaxPool(%2) {kernel_shape=[1, 2]} : f32[1,1,3,4096]  "" @ ""
+  %4 = MaxPool(%1) {kernel_shape=[1, 3], strides=[1, 2]} : f32[1,1,3,4096]  "" @ ""
+  %5 = Add(%3, %4) : f32[1,1,3,4096]  "" @ ""
+  output %5
+}
+)");
+  DeviceSpec device = DeviceNamed("generic-avx2");
+  DimId places = DimOf(whole.group.smg, 4096);
+  Choice choice;
+  choice.grid = {{places, 64}};
+  EXPECT_TRUE(CheckChoice(whole.group, choice, device, false).ok());
+  choice.grid = {{places, 1}};
+  absl::Status status = CheckChoice(whole.group, choice, device, false);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(Message(status)),
+              HasSubstr("have more than 1024 lengths; expected longer tiles"));
 }
 
 WholeProgram ProductOf(std::string_view a, std::string_view b) {

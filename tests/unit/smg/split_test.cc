@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/text.h"
+#include "tests/support/dims.h"
 #include "tests/support/stream_cases.h"
 
 namespace fusion {
@@ -17,14 +18,6 @@ Smg SmgOf(const char* text, Program* program) {
   std::vector<LoopId> all;
   for (size_t i = 0; i < program->ops.size(); ++i) all.push_back(static_cast<LoopId>(i));
   return BuildSmg(*program, all).value();
-}
-
-DimId DimOf(const Smg& smg, int64_t extent) {
-  DimId found = -1;
-  for (size_t d = 0; d < smg.dims.size(); ++d) {
-    if (smg.dims[d].extent == extent) found = static_cast<DimId>(d);
-  }
-  return found;
 }
 
 class Splits : public ::testing::TestWithParam<StreamCase> {};
