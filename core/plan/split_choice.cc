@@ -16,8 +16,8 @@ constexpr size_t kMostTries = 2;
 // Dims that are tried.
 constexpr size_t kMostDims = 2;
 
-// Divisors of `extent` that are numbers of parts: those that fill the units, smallest first; if
-// none does, the largest.
+// Divisors of `extent` that are numbers of parts: those that fill the units, smallest first, up to
+// one that leaves none over; if none does, the largest.
 std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
   std::vector<int64_t> enough;
   int64_t largest = 0;
@@ -25,7 +25,8 @@ std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
        ++parts) {
     if (extent % parts != 0) continue;
     largest = parts;
-    if (parts >= needed && enough.size() < kMostTries) enough.push_back(parts);
+    bool full = !enough.empty() && enough.back() % needed == 0;
+    if (parts >= needed && enough.size() < kMostTries && !full) enough.push_back(parts);
   }
   if (enough.empty() && largest > 0) enough.push_back(largest);
   return enough;
