@@ -5,6 +5,7 @@
 
 #include "core/base/contains.h"
 #include "core/codegen/cpu/emitter.h"
+#include "core/codegen/cpu/full_tiles.h"
 #include "core/schedule/access.h"
 
 namespace fusion {
@@ -220,10 +221,41 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
     if (!word.empty()) label += StrCat(label.empty() ? "" : " ", word);
   }
   out_.Open("/* ", label.empty() ? "copy" : label, " */");
-  WriteLoops(&region, 0, false);
+  WriteRegion(&region);
   out_.Close();
   for (std::string& p : point_) p.clear();
   return absl::OkStatus();
+}
+
+// Tiles in which a mask hides nothing do without it.
+void CpuEmitter::WriteRegion(Region* region) {
+  FullTiles full = FindFullTiles(*region->each, s_.dims);
+  if (!full.everywhere.empty()) {
+    out_.Open("if (",
+              StrJoin(full.everywhere, " && ",
+                      [this](const IndexExpr& e) { return AtLeastZeroEverywhere(e); }),
+              ")");
+    region->kept = std::move(full.kept);
+    WriteLoops(region, 0, false);
+    region->kept.clear();
+    out_.Close();
+    out_.Open("else");
+  }
+  WriteLoops(region, 0, false);
+  if (!full.everywhere.empty()) out_.Close();
+}
+
+// Whether a sum is at least 0 at every point of the current windows.
+std::string CpuEmitter::AtLeastZeroEverywhere(const IndexExpr& e) const {
+  LinearCode least;
+  least.Add(e.constant());
+  for (const IndexExpr::Term& t : e.terms()) {
+    const Window& w = window(t.axis);
+    bool fixed = w.lengths.size() == 1;
+    least.Add(t.coefficient > 0 || fixed ? w.begin : w.end, t.coefficient);
+    if (t.coefficient < 0) least.Add(t.coefficient * (fixed ? w.Longest() - 1 : -1));
+  }
+  return StrCat(least.ToString(), " >= 0");
 }
 
 // Loops over the parts of the current window that borders cut, one after the other: inside one,
@@ -430,6 +462,11 @@ std::vector<int> CpuEmitter::DecidedSelects(const Region& region) const {
       for (const IndexExpr& e : a.index) {
         if (e.indirect() >= 0) need(e.indirect());
       }
+    }
+    if (auto kept = region.kept.find(op.result); kept != region.kept.end() && !effect) {
+      passes[i] = op.args[static_cast<size_t>(kept->second)];
+      need(passes[i]);
+      continue;
     }
     if (op.kind == ElementOp::kCompute && op.op == ScalarOp::kSelect) {
       const ElementOp& condition = ops[at.at(op.args[0])];

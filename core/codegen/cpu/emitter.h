@@ -98,12 +98,15 @@ class CpuEmitter {
     std::vector<DimId> inner;    // loops inside, without the vector dim
     int unroll = 1;              // independent accumulators
     std::map<DimId, std::pair<int64_t, int64_t>> range;  // coordinates a segment is restricted to
+    std::map<int, int> kept;  // selects of which the tile decides which argument they give
   };
   struct Lanes {
     std::string count;        // "" for a full vector, else the C expression of how many
     std::string accumulator;  // index into the accumulators: "0" or "u"
   };
   absl::StatusOr<Region> PlanRegion(const EachStmt& each) const;
+  void WriteRegion(Region* region);
+  std::string AtLeastZeroEverywhere(const IndexExpr& e) const;
   void WriteLoops(Region* region, size_t level, bool inside);
   void WriteSegments(Region* region, DimId d, const std::function<void()>& body);
   void WriteVectorLoop(Region* region);
