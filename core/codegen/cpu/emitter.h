@@ -86,7 +86,7 @@ class CpuEmitter {
   /// pointer + offset as an expression.
   std::string Address(const Access& access) const;
 
-  // ---- element-wise regions (emit_each.cc) ----
+  // ---- element-wise regions (emit_each.cc, emit_decided.cc) ----
   // What is known while a region's innermost body is written.
   struct Region {
     const EachStmt* each = nullptr;
