@@ -28,6 +28,10 @@ constexpr RefusalEntry kTable[] = {
     {RefusalCode::kPipeline, "pipeline", Verdict::kRefused,
      "two phases of a launch do not run slice by slice without a barrier: they do not keep to the "
      "same slices, or take longer"},
+    {RefusalCode::kSideBySide, "side-by-side", Verdict::kRefused,
+     "a part has no work, or several phases, so the parts do not run as one phase"},
+    {RefusalCode::kLayout, "layout", Verdict::kRefused,
+     "a phase reads a value in another order than an earlier one writes it"},
     {RefusalCode::kAlone, "alone", Verdict::kForbidden,
      "a kernel that held the node failed, so the node is fused with nothing"},
     {RefusalCode::kPressure, "pressure", Verdict::kForbidden,

@@ -32,6 +32,8 @@ enum class RefusalCode : uint8_t {
   kSuperseded,
   kPhases,
   kPipeline,
+  kSideBySide,
+  kLayout,
   // Asked for.
   kAlone,
   kPressure,

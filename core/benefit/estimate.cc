@@ -11,7 +11,7 @@
 #include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
 #include "core/schedule/legality.h"
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 
 namespace fusion {
 namespace {
@@ -267,7 +267,9 @@ class Estimator {
 
   // Elements between neighbours along `d`; 0 if the access does not move with it.
   int64_t StrideAlong(const Access& a, DimId d) const {
+    if (!Names(a.index, d)) return 0;
     Dims windows;
+    windows.reserve(window_.size());
     for (double length : window_) windows.push_back(static_cast<int64_t>(length));
     return fusion::StrideAlong(s_, a, windows, d);
   }

@@ -86,6 +86,11 @@ struct PlanKernel {
 
 enum class GroupKind : uint8_t { kInner, kCrossOperator, kPipeline, kAllInOne, kPrepare };
 
+/// True for a launch of kernels put in a row, one or several phases of each.
+constexpr bool RunsInTurn(GroupKind kind) {
+  return kind == GroupKind::kAllInOne || kind == GroupKind::kPipeline;
+}
+
 /// Sums over some launches.
 struct PlanTotals {
   int64_t kernels = 0;  // phases executed per inference, prepare excluded
@@ -111,8 +116,7 @@ struct PlanGroup {
   /// Empty: the ops as they are.
   std::vector<std::string> derivation;
   /// StructureHash of its ops: equal for kernels of one structure, whatever their sizes. Empty if
-  /// fewer than two of them compute something, and for kAllInOne: its phases are kernels put in a
-  /// row.
+  /// fewer than two of them compute something, and for one that RunsInTurn.
   std::string structure;
 };
 

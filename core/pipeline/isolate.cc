@@ -43,7 +43,7 @@ absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& 
     for (const PlanGroup& group : plan.groups) {
       if (group.kernel != static_cast<int>(k) || group.nodes.empty()) continue;
       if (first == kNoNode) first = group.nodes[0];
-      if (group.kind == GroupKind::kAllInOne || group.kind == GroupKind::kPipeline) {
+      if (RunsInTurn(group.kind)) {
         // Which of its phases it was is not known. With a node alone there are no such launches,
         // and the next round tells.
         if (alone->size() == before) {

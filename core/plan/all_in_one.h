@@ -24,10 +24,9 @@ inline constexpr double kMostTurnCompileSeconds = 10;
 /// With nodes in `alone` nothing is joined: what failed may have been such a launch, and the
 /// kernels behind it are to be had one by one.
 ///
-/// Phases that are estimated to be faster so run as pipelines (schedule/pipeline.h); where one part
-/// reads what the part before it wrote and is not in a pipeline with it, `considered` says why.
-/// Deterministic; fails only as the
-/// evaluator's cancel token says.
+/// Phases that are estimated to be faster so run as pipelines (schedule/phase_pipeline.h); where
+/// one part reads what the part before it wrote and is not in a pipeline with it, `considered` says
+/// why. Deterministic; fails only as the evaluator's cancel token says.
 absl::StatusOr<Grouping> JoinInTurn(Grouping grouping, const std::map<NodeId, std::string>& alone,
                                     GroupEvaluator* evaluator);
 

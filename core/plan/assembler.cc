@@ -9,7 +9,7 @@
 
 #include "core/base/contains.h"
 #include "core/plan/loop_sets.h"
-#include "core/plan/pipelines.h"
+#include "core/plan/phase_pipelines.h"
 #include "core/plan/tensor_table.h"
 #include "core/smg/structure.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/plan/evaluator.h"
 #include "core/plan/loop_sets.h"
-#include "core/plan/pipelines.h"
+#include "core/plan/phase_pipelines.h"
 #include "core/schedule/join.h"
 
 namespace fusion {
@@ -29,7 +29,7 @@ absl::Status GroupEvaluator::PinInTurn(const Turns& turns,
   if (!pinned.verdict.refusal.empty()) {
     return InvalidArgument("turns: ", pinned.verdict.refusal.ToString());
   }
-  const std::vector<Pipeline> wanted = pinned.choice->pipelines;
+  const std::vector<PhasePipeline> wanted = pinned.choice->pipelines;
   auto known = in_turn_.try_emplace(KeyInTurn(loops, turns), std::move(pinned)).first;
   if (known->second.choice->pipelines == wanted) return absl::OkStatus();
   return InvalidArgument("pipelines: an equal group before it has others");

@@ -118,10 +118,11 @@ int64_t GroupEvaluator::KeptBytes(const std::vector<LoopId>& loops) const {
   return bytes;
 }
 
-std::vector<int> GroupEvaluator::Key(const std::vector<LoopId>& loops) {
-  std::vector<int> key;
-  key.reserve(4 * loops.size());
-  std::vector<ValueId> numbered;
+const std::vector<int>& GroupEvaluator::Key(const std::vector<LoopId>& loops) {
+  std::vector<int>& key = key_;
+  std::vector<ValueId>& numbered = numbered_;
+  key.clear();
+  numbered.clear();
   auto number = [&](ValueId v) {
     int& at = number_[static_cast<size_t>(v)];
     if (at < 0) {
@@ -194,9 +195,9 @@ absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<L
 }
 
 absl::StatusOr<GroupEvaluator::Known*> GroupEvaluator::Find(const std::vector<LoopId>& loops) {
-  std::vector<int> key = Key(loops);
-  auto known = known_.find(key);
+  auto known = known_.find(Key(loops));
   if (known == known_.end()) {
+    std::vector<int> key = key_;  // the search asks for others
     Known found;
     found.verdict.refusal = rules_.Forbids(loops);
     if (found.verdict.refusal.empty()) {

@@ -14,7 +14,7 @@
 #include "core/graph/program.h"
 #include "core/plan/rule_effects.h"
 #include "core/schedule/fit_probe.h"
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 
 namespace fusion {
 
@@ -50,7 +50,7 @@ struct GroupChoice {
   std::vector<std::vector<int>> turns;
   /// With turns: neighbouring phases that are one, and for each phase but the last one why the next
   /// waits until it is over (empty: they are of one pipeline). Positions are those before that.
-  std::vector<Pipeline> pipelines;
+  std::vector<PhasePipeline> pipelines;
   std::vector<Refusal> waits;
   /// With parts: where each param comes from, a part and its param.
   std::vector<std::pair<int, BufferId>> source;
@@ -131,8 +131,9 @@ class GroupEvaluator {
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
   /// What decides the choice for `loops` and for sets of them: the classes of the ops, how they are
-  /// connected, what is needed outside, what rules say. Equal keys have equal choices.
-  std::vector<int> Key(const std::vector<LoopId>& loops);
+  /// connected, what is needed outside, what rules say. Equal keys have equal choices. Until the
+  /// next call of a function that is not const.
+  const std::vector<int>& Key(const std::vector<LoopId>& loops);
 
  private:
   /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
@@ -201,7 +202,9 @@ class GroupEvaluator {
   std::vector<int> part_;                     // of Parts, by op; -1 but while it runs
   std::vector<int> set_;                      // by op: last set that Key had it in
   int sets_ = 0;
-  std::vector<int> number_;  // of Key, by value; -1 but while it runs
+  std::vector<int> number_;        // of Key, by value; -1 but while it runs
+  std::vector<int> key_;           // what Key gave last
+  std::vector<ValueId> numbered_;  // of Key
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
   // By the key of all ops, and the turn of each.
   std::unordered_map<std::vector<int>, Known, HashOfKey> in_turn_;

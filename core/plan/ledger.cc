@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/bundle/flip_words.h"
+#include "core/bundle/text.h"
 #include "core/plan/all_in_one.h"
 #include "core/plan/flips.h"
 #include "core/plan/group_edges.h"
@@ -262,7 +263,7 @@ class Ledger {
   void SayInTurn(size_t g, PlanDecision* entry) const {
     const DeviceSpec& device = evaluator_.device();
     entry->reason =
-        StrCat("all-in-one: ", turns_[g], " kernels as ", phases_[g],
+        StrCat(KindName(plan_.groups[g].kind), ": ", turns_[g], " kernels as ", phases_[g],
                " phases of one launch, which gains ", LaunchText(SavedByTurns(turns_[g], device)),
                " over a launch each; ", pipelines_[g], GainText(entry->benefit_us), " of ",
                MicrosecondsText(entry->first->time_us), " with one kernel a node");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/aliases.h"
 
@@ -105,8 +106,10 @@ class Joiner {
 
   absl::StatusOr<JoinedSchedules> SideBySide() {
     RETURN_IF_ERROR(Start(" | "));
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      if (parts_[i]->phases.size() != 1) return FailedPrecondition("phases: a part has several");
+    for (const Schedule* part : parts_) {
+      if (part->phases.size() == 1) continue;
+      return RefusalStatus(RefusalCode::kSideBySide, part->label, " has ", part->phases.size(),
+                           " phases");
     }
     AddParams();
     AddLocals();
@@ -142,7 +145,9 @@ class Joiner {
     for (const Schedule* part : parts_) {
       for (const ScheduleDim& d : part->dims) {
         // The rest of the compiler takes a dim of no elements as a sign of a kernel without work.
-        if (d.extent == 0) return FailedPrecondition("empty: a part computes nothing");
+        if (d.extent > 0) continue;
+        return RefusalStatus(RefusalCode::kSideBySide, part->label, " has no work: its dim ",
+                             d.name, " is empty");
       }
       if (!s_.label.empty()) s_.label += between;
       s_.label += part->label;
@@ -239,8 +244,10 @@ class Joiner {
                     written.layout == buffer.layout;
         if (!same && (!IsDense(written) || !IsDense(buffer) ||
                       NumElements(written.shape) != NumElements(buffer.shape))) {
-          return FailedPrecondition("layout: a part reads ", DimsToString(buffer.shape),
-                                    " in another order than it is written");
+          return RefusalStatus(RefusalCode::kLayout, parts_[i]->label, " reads ",
+                               DimsToString(buffer.shape), " in another order than ",
+                               parts_[writer->part]->label, " writes ",
+                               DimsToString(written.shape));
         }
         Renamed(i, p) = same ? memory : AddWorkspace(buffer, memory);
       }

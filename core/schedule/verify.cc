@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/schedule/access.h"
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 
 namespace fusion {
 namespace {

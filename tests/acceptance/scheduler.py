@@ -185,6 +185,19 @@ def all_in_one_rows(rows, work):
                  "a gain in microseconds, a reason with a number")
 
 
+def pipeline_rows(rows, work):
+    """Sequences of a batch, which need nothing of each other: a task takes some of them through several phases."""
+    model = generate(work, "bert_tiny", "--batch", 4, "--seq", 32, "--layers", 1, file="sequences.onnx")
+    _, told = ctl("explain", model, "--low-latency", "--target", "generic-avx2", "--threads", 2)
+    said = [d["reason"] for d in told["decisions"] if d["subject"] == "group" and d["reason"].startswith("pipeline: ")]
+    phases = re.findall(r"phases? \d+ to \d+ are a pipeline", " ".join(said))
+    rows.counted("pipelines: phases of the same rows", phases, "; ".join(phases) or "none", "at least one pipeline")
+    _, verified = ctl("verify", model, "--low-latency")
+    rows.counted("pipelines: outputs", verified["pass"] and verified["fallbacks"] == 0,
+                 f"max_rel {max(o['max_rel'] for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
+                 "pass, no fallback")
+
+
 def growth(points):
     """The exponent of time ~ nodes^e, by least squares on logarithms."""
     xs = [math.log(p["nodes"]) for p in points]
@@ -263,6 +276,7 @@ def measure(rows, work, options):
     rows.section(rule_and_lock_rows, work)
     rows.section(frontier_rows, work)
     rows.section(all_in_one_rows, work)
+    rows.section(pipeline_rows, work)
     if not options.quick:
         rows.section(scale_rows, options)
 

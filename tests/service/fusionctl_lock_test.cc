@@ -75,6 +75,38 @@ TEST_F(LockCommandTest, PinnedPlansRunAndPass) {
   EXPECT_EQ(explained.code, 0) << explained.err;
 }
 
+// Rows that go through all phases of a launch: nothing of one sequence is needed for another one.
+TEST_F(LockCommandTest, PinsPipelinesWhichRunRight) {
+  ModelParams params = FindModel("bert_tiny")->defaults;
+  params.batch = 4;
+  params.seq = 32;
+  params.layers = 1;
+  std::string model = Write("bert_tiny", params);
+  auto with = [&](std::vector<std::string> words, const std::vector<std::string>& more = {}) {
+    words.insert(words.end(),
+                 {model, "--low-latency", "--target", "generic-avx2", "--threads", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  std::string lock = LockOf("pipelines", with({}));
+  std::string text = ReadAll(lock);
+  EXPECT_THAT(text, HasSubstr("pipelines {"));
+  EXPECT_EQ(ReadAll(LockOf("pinned", with({}, {"--lock", lock}))), text);
+  ProgramResult explained = Ctl(with({"explain"}, {"--why", "#0"}));
+  EXPECT_EQ(explained.code, 0) << explained.err;
+  EXPECT_THAT(explained.out, AllOf(HasSubstr("pipeline: "), HasSubstr("are a pipeline")));
+  Json verified = CtlJson({"verify", model, "--low-latency"});
+  EXPECT_EQ(verified["pass"], true);
+  EXPECT_EQ(verified["fallbacks"], 0);
+  std::string wrong = std::regex_replace(text, std::regex("(slices \\{\\s*dim: )\"[^\"]*\""),
+                                         "$1\"nowhere\"", std::regex_constants::format_first_only);
+  ASSERT_NE(wrong, text);
+  ProgramResult refused = Ctl(with({"plan"}, {"--plan-only", "--lock", WriteText("wrong", wrong)}));
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("pipelines[0].slices[0].dim: \"nowhere\""),
+                                 HasSubstr("slices may be of ")));
+}
+
 TEST_F(LockCommandTest, AnEditedCutNeedsNewDigests) {
   std::string model = Write("mlp", SmallMlp());
   std::string text = ReadAll(LockOf("lock", {model, "--isa", "avx2"}));

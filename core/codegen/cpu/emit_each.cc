@@ -142,7 +142,6 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   region.each = &each;
   bool first = true;
   for (const ElementOp& op : each.ops) {
-    for (int v : op.args) (void)v;
     bool computes =
         op.kind == ElementOp::kCompute && GetScalarInfo(op.op).typing != ScalarTyping::kLeaf;
     if (computes && op.type == DType::kF64 && !HasDouble(op.op)) {

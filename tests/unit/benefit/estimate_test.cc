@@ -9,7 +9,7 @@
 #include "core/plan/planner.h"
 #include "core/schedule/candidates.h"
 #include "core/schedule/join.h"
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 #include "tests/support/kernel_harness.h"
 
 namespace fusion {

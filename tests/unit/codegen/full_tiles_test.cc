@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/schedule_text.h"
+
 namespace fusion {
 namespace {
 
@@ -18,13 +20,13 @@ struct Found {
 };
 
 Found Find(const std::string& steps, int64_t keys = 64) {
-  auto schedule = ParseSchedule(StrCat(R"(schedule "mask" {
+  const Schedule schedule = ScheduleOf(StrCat(R"(schedule "mask" {
   dims q:64 k:)",
-                                       keys, R"(
+                                              keys, R"(
   param p0 input f32[64,)",
-                                       keys, R"(] strides [)", keys, R"(, 1]
+                                              keys, R"(] strides [)", keys, R"(, 1]
   param p1 output f32[64,)",
-                                       keys, R"(] strides [)", keys, R"(, 1]
+                                              keys, R"(] strides [)", keys, R"(, 1]
   phase {
     segment q:8 {
       each [q, k] {
@@ -33,19 +35,18 @@ Found Find(const std::string& steps, int64_t keys = 64) {
         v2 = axis(k)
         v3 = f32(-inf)
 )",
-                                       steps, R"(
+                                              steps, R"(
         store p1[q, k] = v9
       }
     }
   }
 }
 )"));
-  FUSION_CHECK(schedule.ok(), Message(schedule.status()));
-  FUSION_CHECK(Verify(*schedule).ok(), Message(Verify(*schedule)));
-  const auto& each = std::get<EachStmt>(schedule->phases[0].segments[0].body[0].node);
-  Found found{.tiles = FindFullTiles(each, schedule->dims), .everywhere = {}};
+  FUSION_CHECK(Verify(schedule).ok(), Message(Verify(schedule)));
+  const auto& each = std::get<EachStmt>(schedule.phases[0].segments[0].body[0].node);
+  Found found{.tiles = FindFullTiles(each, schedule.dims), .everywhere = {}};
   for (const IndexExpr& e : found.tiles.everywhere) {
-    found.everywhere.push_back(e.ToString([&](int d) { return schedule->dim(d).name; }));
+    found.everywhere.push_back(e.ToString([&](int d) { return schedule.dim(d).name; }));
   }
   return found;
 }
@@ -101,7 +102,8 @@ TEST(FullTiles, AreNoneOfWhatIsNotKnownExactly) {
   // Products of coordinates; numbers that a type rounds or wraps.
   EXPECT_THAT(Find("v4 = mul(v1, v2)\nv5 = le(v4, v2)\nv9 = select(v5, v0, v3)").everywhere,
               IsEmpty());
-  EXPECT_THAT(Find("v4 = cast.i8(v1)\nv5 = cast.i8(v2)\nv6 = ge(v4, v5)\nv9 = select(v6, v0, v3)").everywhere,
+  EXPECT_THAT(Find("v4 = cast.i8(v1)\nv5 = cast.i8(v2)\nv6 = ge(v4, v5)\nv9 = select(v6, v0, v3)")
+                  .everywhere,
               IsEmpty());
   EXPECT_THAT(Find("v4 = le(v2, v1)\nv9 = select(v4, v0, v3)", int64_t{1} << 24).everywhere,
               IsEmpty());

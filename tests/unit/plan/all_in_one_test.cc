@@ -14,7 +14,7 @@
 #include "core/plan/assembler.h"
 #include "core/plan/frontier.h"
 #include "core/plan/planner.h"
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"
@@ -51,12 +51,10 @@ PlannedModel PlanOf(const Graph& graph, const DeviceSpec& device, const PlanOpti
   return *std::move(model);
 }
 
-bool IsInTurn(const PlanGroup& group) {
-  return group.kind == GroupKind::kAllInOne || group.kind == GroupKind::kPipeline;
-}
-
 int CountAllInOne(const Plan& plan) {
-  return static_cast<int>(std::count_if(plan.groups.begin(), plan.groups.end(), IsInTurn));
+  return static_cast<int>(
+      std::count_if(plan.groups.begin(), plan.groups.end(),
+                    [](const PlanGroup& group) { return RunsInTurn(group.kind); }));
 }
 
 const PlanPoint& ChosenOf(const Plan& plan) {
@@ -150,7 +148,7 @@ TEST(AllInOne, RandomGraphsComputeTheSame) {
         Canonicalise(seed % 2 == 0 ? RandomGraph(seed) : RandomChainGraph(seed)).value().graph;
     PlannedModel model = NodesInTurn(graph, device);
     for (const PlanGroup& group : model.plan.groups) {
-      if (!IsInTurn(group)) continue;
+      if (!RunsInTurn(group.kind)) continue;
       ++launches;
       const Schedule& schedule = model.kernels[static_cast<size_t>(group.kernel)].schedule;
       phases += CountPhases(schedule);
@@ -301,7 +299,8 @@ TEST(AllInOne, IsExplained) {
     ASSERT_GT(CountAllInOne(plan), 0);
     bool told = false;
     for (const PlanDecision& d : plan.decisions) {
-      if (d.subject == DecisionSubject::kGroup && d.reason.starts_with("all-in-one: ")) {
+      if (d.subject == DecisionSubject::kGroup &&
+          (d.reason.starts_with("all-in-one: ") || d.reason.starts_with("pipeline: "))) {
         told = true;
         EXPECT_THAT(d.reason, HasSubstr("phases of one launch, which gains "));
         EXPECT_FALSE(d.flips.empty());

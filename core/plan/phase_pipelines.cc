@@ -1,4 +1,4 @@
-#include "core/plan/pipelines.h"
+#include "core/plan/phase_pipelines.h"
 
 #include <algorithm>
 
@@ -18,6 +18,12 @@ Schedule PhasesOf(const Schedule& s, int first, int phases) {
   return out;
 }
 
+// Of phases that are a schedule of their own, as a pipeline.
+Estimate EstimateAs(PhasePipeline pipeline, const Schedule& apart, const DeviceSpec& device) {
+  pipeline.first = 0;
+  return EstimateKernel(RunAsPipeline(apart, pipeline), device);
+}
+
 class PipelineFormer {
  public:
   PipelineFormer(const Schedule& joined, const DeviceSpec& device)
@@ -26,7 +32,7 @@ class PipelineFormer {
   void Form() {
     const int phases = static_cast<int>(joined_.phases.size());
     for (int first = 0; first + 1 < phases;) {
-      Pipeline best;
+      PhasePipeline best;
       Refusal ends;  // why it is not longer
       for (int count = 2; first + count <= phases && ends.empty(); ++count) {
         ends = Extend(first, count, &best);
@@ -43,27 +49,21 @@ class PipelineFormer {
     }
   }
 
-  std::vector<Pipeline> TakePipelines() { return std::move(pipelines_); }
+  std::vector<PhasePipeline> TakePipelines() { return std::move(pipelines_); }
   std::vector<Refusal> TakeWaits() { return std::move(waits_); }
 
  private:
   // Makes `best`, of one phase less, the best pipeline of so many phases if that is faster.
-  Refusal Extend(int first, int count, Pipeline* best) {
+  Refusal Extend(int first, int count, PhasePipeline* best) {
     absl::StatusOr<std::vector<PipelineSlice>> slices = FindSlices(joined_, first, count);
     if (!slices.ok()) return RefusalFrom(Message(slices.status()));
     const Schedule apart = PhasesOf(joined_, first, count);
-    double before_us = EstimateKernel(apart, device_).time_us;
-    if (best->phases > 0) {
-      Pipeline shorter = *best;
-      shorter.first = 0;
-      before_us = EstimateKernel(RunAsPipeline(apart, shorter), device_).time_us;
-    }
-    Pipeline fastest;
+    const double before_us = best->phases > 0 ? EstimateAs(*best, apart, device_).time_us
+                                              : EstimateKernel(apart, device_).time_us;
+    PhasePipeline fastest;
     double fastest_us = 0;
-    for (Pipeline& tried : Choices(first, count, *slices)) {
-      Pipeline here = tried;
-      here.first = 0;
-      const double us = EstimateKernel(RunAsPipeline(apart, here), device_).time_us;
+    for (PhasePipeline& tried : Choices(first, count, *slices)) {
+      const double us = EstimateAs(tried, apart, device_).time_us;
       if (fastest.phases > 0 && us >= fastest_us) continue;
       fastest = std::move(tried);
       fastest_us = us;
@@ -79,11 +79,11 @@ class PipelineFormer {
   }
 
   // Along each dim with slices of several lengths, and along all of them with the shortest.
-  std::vector<Pipeline> Choices(int first, int count,
-                                const std::vector<PipelineSlice>& slices) const {
-    std::vector<Pipeline> choices;
+  std::vector<PhasePipeline> Choices(int first, int count,
+                                     const std::vector<PipelineSlice>& slices) const {
+    std::vector<PhasePipeline> choices;
     for (const PipelineSlice& slice : slices) {
-      Pipeline choice{.first = first, .phases = count, .slices = {slice}};
+      PhasePipeline choice{.first = first, .phases = count, .slices = {slice}};
       const int64_t extent = joined_.dim(slice.Shortest(joined_)).extent;
       for (int i = 0; i < kMostLengths && choice.slices[0].tile < extent; ++i) {
         choices.push_back(choice);
@@ -96,20 +96,18 @@ class PipelineFormer {
 
   const Schedule& joined_;
   const DeviceSpec& device_;
-  std::vector<Pipeline> pipelines_;
+  std::vector<PhasePipeline> pipelines_;
   std::vector<Refusal> waits_;
 };
 
 // The last pipeline first, so that positions before it stay.
-Pipelined With(Schedule joined, const Estimate& estimate, std::vector<Pipeline> pipelines,
+Pipelined With(Schedule joined, const Estimate& estimate, std::vector<PhasePipeline> pipelines,
                std::vector<Refusal> waits, const DeviceSpec& device) {
   Pipelined out{.pipelines = std::move(pipelines), .waits = std::move(waits), .estimate = estimate};
   for (auto p = out.pipelines.rbegin(); p != out.pipelines.rend(); ++p) {
     const Schedule apart = PhasesOf(joined, p->first, p->phases);
-    Pipeline here = *p;
-    here.first = 0;
-    out.estimate = Replaced(out.estimate, EstimateKernel(apart, device),
-                            EstimateKernel(RunAsPipeline(apart, here), device));
+    out.estimate =
+        Replaced(out.estimate, EstimateKernel(apart, device), EstimateAs(*p, apart, device));
     joined = RunAsPipeline(joined, *p);
   }
   out.schedule = std::move(joined);
@@ -133,8 +131,8 @@ absl::StatusOr<PipelineSlice> SliceFrom(const LockedTile& locked, const Schedule
   return slice;
 }
 
-absl::StatusOr<Pipeline> PipelineFrom(const LockedPipeline& locked, const Schedule& joined,
-                                      int64_t least) {
+absl::StatusOr<PhasePipeline> PipelineFrom(const LockedPipeline& locked, const Schedule& joined,
+                                           int64_t least) {
   const auto phases = static_cast<int64_t>(joined.phases.size());
   if (locked.first < least || locked.phases < 2 || locked.first + int64_t{locked.phases} > phases) {
     return InvalidArgument("phases ", locked.first, " to ",
@@ -143,7 +141,7 @@ absl::StatusOr<Pipeline> PipelineFrom(const LockedPipeline& locked, const Schedu
   }
   ASSIGN_OR_RETURN(std::vector<PipelineSlice> possible,
                    FindSlices(joined, locked.first, locked.phases));
-  Pipeline pipeline{.first = locked.first, .phases = locked.phases, .slices = {}};
+  PhasePipeline pipeline{.first = locked.first, .phases = locked.phases, .slices = {}};
   for (size_t i = 0; i < locked.slices.size(); ++i) {
     auto slice = SliceFrom(locked.slices[i], joined, possible);
     if (!slice.ok()) return InvalidArgument("slices[", i, "].", Message(slice.status()));
@@ -161,14 +159,14 @@ absl::StatusOr<Pipeline> PipelineFrom(const LockedPipeline& locked, const Schedu
 Pipelined FormPipelines(Schedule joined, const Estimate& estimate, const DeviceSpec& device) {
   PipelineFormer former(joined, device);
   former.Form();
-  std::vector<Pipeline> pipelines = former.TakePipelines();
+  std::vector<PhasePipeline> pipelines = former.TakePipelines();
   return With(std::move(joined), estimate, std::move(pipelines), former.TakeWaits(), device);
 }
 
 absl::StatusOr<Pipelined> PinPipelines(Schedule joined, const Estimate& estimate,
                                        const std::vector<LockedPipeline>& pinned,
                                        const DeviceSpec& device) {
-  std::vector<Pipeline> pipelines;
+  std::vector<PhasePipeline> pipelines;
   std::vector<Refusal> waits(joined.phases.size() - 1,
                              Refuse(RefusalCode::kLocked, "the lock has a barrier there"));
   int64_t least = 0;
@@ -184,9 +182,9 @@ absl::StatusOr<Pipelined> PinPipelines(Schedule joined, const Estimate& estimate
 }
 
 std::vector<LockedPipeline> LockedOf(const Schedule& schedule,
-                                     const std::vector<Pipeline>& pipelines) {
+                                     const std::vector<PhasePipeline>& pipelines) {
   std::vector<LockedPipeline> locked;
-  for (const Pipeline& p : pipelines) {
+  for (const PhasePipeline& p : pipelines) {
     LockedPipeline& out = locked.emplace_back();
     out.first = p.first;
     out.phases = p.phases;

@@ -1,4 +1,4 @@
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 
 #include <algorithm>
 #include <map>
@@ -268,7 +268,7 @@ absl::StatusOr<std::vector<PipelineSlice>> FindSlices(const Schedule& schedule, 
   return SliceFinder(schedule, first, phases).Run();
 }
 
-Schedule RunAsPipeline(const Schedule& schedule, const Pipeline& pipeline) {
+Schedule RunAsPipeline(const Schedule& schedule, const PhasePipeline& pipeline) {
   Schedule out = schedule;
   Segment merged;
   for (const PipelineSlice& slice : pipeline.slices) {

@@ -20,11 +20,11 @@ struct PipelineSlice {
 /// Neighbouring phases that run as one ("pipeline"): a block takes a slice through all of them, one
 /// after the other, while other blocks are elsewhere. No unit waits for another one between them,
 /// and what one phase leaves for the next is read where it was written.
-struct Pipeline {
+struct PhasePipeline {
   int first = 0;   // position of the first phase
   int phases = 0;  // at least two
   std::vector<PipelineSlice> slices;
-  bool operator==(const Pipeline&) const = default;
+  bool operator==(const PhasePipeline&) const = default;
 };
 
 /// The dims along which `phases` phases from `first` can be one, each with the shortest slices of
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<PipelineSlice>> FindSlices(const Schedule& schedule, 
 
 /// The schedule with these phases as one. The slices are of those that FindSlices finds, their
 /// tiles multiples of what it says. Pure.
-Schedule RunAsPipeline(const Schedule& schedule, const Pipeline& pipeline);
+Schedule RunAsPipeline(const Schedule& schedule, const PhasePipeline& pipeline);
 
 /// What each block of a segment does for one of the phases that it goes through.
 struct Stage {

@@ -1,35 +1,30 @@
 // Phases that run slice by slice without a barrier: when they may, and that they compute the same.
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/schedule/interpret.h"
 #include "core/schedule/join.h"
+#include "tests/support/schedule_text.h"
 
 namespace fusion {
 namespace {
 
 using ::testing::HasSubstr;
 
-Schedule Parse(std::string_view text) {
-  auto schedule = ParseSchedule(text);
-  FUSION_CHECK(schedule.ok(), Message(schedule.status()));
-  return *std::move(schedule);
-}
-
 // y[i, j] = -x[at] in blocks of the tiles in `grid`.
 Schedule Map(const std::string& grid, const std::string& at = "i, j") {
-  return Parse(StrCat(R"(schedule "neg" {
+  return ScheduleOf(StrCat(R"(schedule "neg" {
   dims i:12 j:12
   param p0 input f32[12,12] strides [12, 1]
   param p1 output f32[12,12] strides [12, 1]
   phase {
     segment )",
-                      grid, R"( {
+                           grid, R"( {
       each [i, j] {
         v0 = load p0[)",
-                      at, R"(]
+                           at, R"(]
         v1 = neg(v0)
         store p1[i, j] = v1
       }
@@ -41,13 +36,13 @@ Schedule Map(const std::string& grid, const std::string& at = "i, j") {
 
 // y[i, j] = x[i, j] + sum of x[i, ..], in blocks of `tile` rows.
 Schedule AddRowSum(int64_t tile) {
-  return Parse(StrCat(R"(schedule "rows" {
+  return ScheduleOf(StrCat(R"(schedule "rows" {
   dims i:12 j:12
   param p0 input f32[12,12] strides [12, 1]
   param p1 output f32[12,12] strides [12, 1]
   phase {
     segment i:)",
-                      tile, R"( {
+                           tile, R"( {
       alloc t0 staged f32[i]
       init t0 = sum
       each [i, j] {
@@ -107,7 +102,7 @@ std::string WhyNot(const Schedule& s, int phases = 2) {
   return slices.ok() ? "" : std::string(Message(slices.status()));
 }
 
-TEST(Pipeline, TakesSlicesOfWholeTilesThroughAllPhases) {
+TEST(PhasePipeline, TakesSlicesOfWholeTilesThroughAllPhases) {
   for (bool kept : {false, true}) {
     Schedule apart = InTurn({Map("i:2 j:4"), AddRowSum(3), Map("j:5 i:1")}, kept);
     auto slices = FindSlices(apart, 0, 3);
@@ -131,7 +126,7 @@ TEST(Pipeline, TakesSlicesOfWholeTilesThroughAllPhases) {
   }
 }
 
-TEST(Pipeline, TakesSlicesOfSeveralDims) {
+TEST(PhasePipeline, TakesSlicesOfSeveralDims) {
   Schedule apart = InTurn({Map("i:2 j:4"), Map("j:2 i:3")});
   auto slices = FindSlices(apart, 0, 2);
   ASSERT_TRUE(slices.ok()) << slices.status();
@@ -142,7 +137,7 @@ TEST(Pipeline, TakesSlicesOfSeveralDims) {
   ExpectSameResults(apart, s);
 }
 
-TEST(Pipeline, StandsBetweenOtherPhases) {
+TEST(PhasePipeline, StandsBetweenOtherPhases) {
   Schedule apart = InTurn({AddRowSum(2), AddRowSum(3), AddRowSum(1), Map("i:1", "j, i")});
   auto slices = FindSlices(apart, 1, 2);
   ASSERT_TRUE(slices.ok()) << slices.status();
@@ -154,7 +149,7 @@ TEST(Pipeline, StandsBetweenOtherPhases) {
   ExpectSameResults(apart, s);
 }
 
-TEST(Pipeline, IsNoneWhereASliceNeedsWhatOthersWrite) {
+TEST(PhasePipeline, IsNoneWhereASliceNeedsWhatOthersWrite) {
   EXPECT_THAT(WhyNot(InTurn({Map("j:4"), AddRowSum(3)})),
               HasSubstr("pipeline: w0 is not touched in slices of s0_j and s1_i"));
   EXPECT_THAT(WhyNot(InTurn({Map("i:4"), Map("i:4", "j, i")})), HasSubstr("w0 is not touched"));
@@ -168,7 +163,7 @@ TEST(Pipeline, IsNoneWhereASliceNeedsWhatOthersWrite) {
               HasSubstr("w1 is not touched"));
 }
 
-TEST(Pipeline, IsNoneOfPartsSideBySideOrBlocksThatOverlap) {
+TEST(PhasePipeline, IsNoneOfPartsSideBySideOrBlocksThatOverlap) {
   Schedule two = InTurn({Map("i:4"), Map("i:4")});
   two.phases[0].segments.push_back(two.phases[0].segments[0]);
   EXPECT_THAT(WhyNot(two), HasSubstr("side by side"));
@@ -177,7 +172,7 @@ TEST(Pipeline, IsNoneOfPartsSideBySideOrBlocksThatOverlap) {
   EXPECT_THAT(WhyNot(halo), HasSubstr("overlap"));
 }
 
-TEST(Pipeline, VerifyKnowsWhenBlocksReadWhatOthersWrite) {
+TEST(PhasePipeline, VerifyKnowsWhenBlocksReadWhatOthersWrite) {
   Schedule apart = InTurn({Map("i:4"), Map("i:4", "j, i")});
   std::vector<PipelineSlice> wrong = {{.dims = {0, 2}, .tile = 4}};
   Schedule s = RunAsPipeline(apart, {.first = 0, .phases = 2, .slices = wrong});
@@ -186,13 +181,13 @@ TEST(Pipeline, VerifyKnowsWhenBlocksReadWhatOthersWrite) {
 
 // y = -x of 144 elements that the phases see under other shapes, in blocks of `tile` elements.
 Schedule Flat(int64_t tile) {
-  return Parse(StrCat(R"(schedule "flat" {
+  return ScheduleOf(StrCat(R"(schedule "flat" {
   dims e:144
   param p0 input f32[144] strides [1]
   param p1 output f32[144] strides [1]
   phase {
     segment e:)",
-                      tile, R"( {
+                           tile, R"( {
       each [e] {
         v0 = load p0[e]
         v1 = neg(v0)
@@ -204,7 +199,7 @@ Schedule Flat(int64_t tile) {
 )"));
 }
 
-TEST(Pipeline, FollowsRowsThroughOtherShapes) {
+TEST(PhasePipeline, FollowsRowsThroughOtherShapes) {
   for (bool kept : {false, true}) {
     Schedule apart = InTurn({AddRowSum(2), Flat(8), AddRowSum(1), Flat(48)}, kept);
     auto slices = FindSlices(apart, 0, 4);
@@ -234,7 +229,7 @@ TEST(Pipeline, FollowsRowsThroughOtherShapes) {
   EXPECT_THAT(WhyNot(InTurn({Map("j:4"), Flat(12)})), HasSubstr("w0 is not touched"));
 }
 
-TEST(Pipeline, VerifyKnowsHowFarAWindowReaches) {
+TEST(PhasePipeline, VerifyKnowsHowFarAWindowReaches) {
   Schedule apart = InTurn({AddRowSum(2), Flat(24)});
   auto slices = FindSlices(apart, 0, 2);
   ASSERT_TRUE(slices.ok()) << slices.status();

@@ -6,14 +6,14 @@
 #include "core/benefit/estimate.h"
 #include "core/bundle/plan_lock.h"
 #include "core/device/device_spec.h"
-#include "core/schedule/pipeline.h"
+#include "core/schedule/phase_pipeline.h"
 
 namespace fusion {
 
 /// A launch of several phases, of which some run as pipelines.
 struct Pipelined {
   Schedule schedule;
-  std::vector<Pipeline> pipelines;  // in the phases before, ascending
+  std::vector<PhasePipeline> pipelines;  // in the phases before, ascending
   /// By phase before, but for the last one: why the next one waits until it is over. Empty: it does
   /// not.
   std::vector<Refusal> waits;
@@ -32,6 +32,6 @@ absl::StatusOr<Pipelined> PinPipelines(Schedule joined, const Estimate& estimate
 
 /// How a lock names pipelines; `schedule` has them or is the one before.
 std::vector<LockedPipeline> LockedOf(const Schedule& schedule,
-                                     const std::vector<Pipeline>& pipelines);
+                                     const std::vector<PhasePipeline>& pipelines);
 
 }  // namespace fusion
