@@ -4,10 +4,12 @@
 #include <cstring>
 #include <limits>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace fusion {
 namespace {
+
+// Most expressions have no more nodes.
+constexpr size_t kFewNodes = 12;
 
 bool SameNumber(double a, double b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
@@ -201,13 +203,15 @@ Expr Expr::MapLeaves(const std::function<Expr(const Expr&)>& leaf) const {
 }
 
 void Expr::VisitOnce(const std::function<void(const Expr&)>& visit) const {
-  std::unordered_set<const void*> seen;
-  std::function<void(const Expr&)> walk = [&](const Expr& e) {
-    if (!seen.insert(e.id()).second) return;
-    for (const Expr& a : e.args()) walk(a);
-    visit(e);
-  };
-  walk(*this);
+  absl::flat_hash_set<const void*> seen(kFewNodes);
+  VisitUnseen(&seen, visit);
+}
+
+void Expr::VisitUnseen(absl::flat_hash_set<const void*>* seen,
+                       const std::function<void(const Expr&)>& visit) const {
+  if (!seen->insert(id()).second) return;
+  for (const Expr& a : args()) a.VisitUnseen(seen, visit);
+  visit(*this);
 }
 
 double Expr::Cost() const {

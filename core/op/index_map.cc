@@ -4,6 +4,11 @@
 
 namespace fusion {
 
+IndexExpr::IndexExpr(const IndexExpr&) = default;
+IndexExpr::IndexExpr(IndexExpr&&) noexcept = default;
+IndexExpr& IndexExpr::operator=(const IndexExpr&) = default;
+IndexExpr& IndexExpr::operator=(IndexExpr&&) noexcept = default;
+
 IndexExpr IndexExpr::Axis(int axis, int64_t coefficient) {
   IndexExpr e;
   if (coefficient != 0) e.terms_.push_back({axis, coefficient});
@@ -23,23 +28,22 @@ int64_t IndexExpr::CoefficientOf(int axis) const {
   return 0;
 }
 
-IndexExpr operator+(const IndexExpr& a, const IndexExpr& b) {
-  FUSION_CHECK(a.indirect_ < 0 || b.indirect_ < 0, "one indirect index per tensor dim");
-  IndexExpr sum(a.constant_ + b.constant_);
-  sum.indirect_ = a.indirect_ >= 0 ? a.indirect_ : b.indirect_;
-  size_t i = 0;
-  size_t j = 0;
-  while (i < a.terms_.size() || j < b.terms_.size()) {
-    bool take_a =
-        j >= b.terms_.size() || (i < a.terms_.size() && a.terms_[i].axis <= b.terms_[j].axis);
-    bool take_b =
-        i >= a.terms_.size() || (j < b.terms_.size() && b.terms_[j].axis <= a.terms_[i].axis);
-    IndexExpr::Term term{take_a ? a.terms_[i].axis : b.terms_[j].axis, 0};
-    if (take_a) term.coefficient += a.terms_[i++].coefficient;
-    if (take_b) term.coefficient += b.terms_[j++].coefficient;
-    if (term.coefficient != 0) sum.terms_.push_back(term);
+IndexExpr& IndexExpr::operator+=(const IndexExpr& other) {
+  FUSION_CHECK(indirect_ < 0 || other.indirect_ < 0, "one indirect index per tensor dim");
+  constant_ += other.constant_;
+  if (indirect_ < 0) indirect_ = other.indirect_;
+  for (size_t i = 0; i < other.terms_.size(); ++i) {
+    const Term term = other.terms_[i];  // `other` may be this one
+    auto at = std::find_if(terms_.begin(), terms_.end(),
+                           [&](const Term& t) { return t.axis >= term.axis; });
+    if (at == terms_.end() || at->axis != term.axis) {
+      terms_.insert(at, term);
+    } else {
+      at->coefficient += term.coefficient;
+      if (at->coefficient == 0) terms_.erase(at);
+    }
   }
-  return sum;
+  return *this;
 }
 
 IndexExpr operator*(const IndexExpr& a, int64_t factor) {
@@ -56,7 +60,10 @@ IndexExpr operator*(const IndexExpr& a, int64_t factor) {
 IndexExpr IndexExpr::Substitute(const std::function<IndexExpr(int)>& axis) const {
   IndexExpr out(constant_);
   out.indirect_ = indirect_;
-  for (const Term& t : terms_) out = out + axis(t.axis) * t.coefficient;
+  for (const Term& t : terms_) {
+    IndexExpr at = axis(t.axis);
+    out += t.coefficient == 1 ? std::move(at) : at * t.coefficient;
+  }
   return out;
 }
 

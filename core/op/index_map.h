@@ -1,8 +1,11 @@
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/check.h"
@@ -23,18 +26,23 @@ class IndexExpr {
     int64_t coefficient;
     bool operator==(const Term&) const = default;
   };
+  using Terms = absl::InlinedVector<Term, 2>;  // most have one or two
 
   IndexExpr() = default;
   IndexExpr(int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
+  // Out of line: where they are inlined, g++ 12 takes unused places of `terms_` for read.
+  IndexExpr(const IndexExpr&);
+  IndexExpr(IndexExpr&&) noexcept;
+  IndexExpr& operator=(const IndexExpr&);
+  IndexExpr& operator=(IndexExpr&&) noexcept;
+  ~IndexExpr() = default;
   static IndexExpr Axis(int axis, int64_t coefficient = 1);
   /// The integer element of input `input`, read where that input's own index map says.
   static IndexExpr Indirect(int input);
 
   int64_t constant() const { return constant_; }
-  const std::vector<Term>& terms() const {
-    return terms_;
-  }                                           // by ascending axis, no zero coefficients
-  int indirect() const { return indirect_; }  // -1: none
+  const Terms& terms() const { return terms_; }  // by ascending axis, no zero coefficients
+  int indirect() const { return indirect_; }     // -1: none
 
   /// True for "1 * axis + 0".
   bool IsPlainAxis() const {
@@ -43,7 +51,13 @@ class IndexExpr {
   bool IsConstant() const { return terms_.empty() && indirect_ < 0; }
   int64_t CoefficientOf(int axis) const;
 
-  friend IndexExpr operator+(const IndexExpr& a, const IndexExpr& b);
+  IndexExpr& operator+=(const IndexExpr& other);
+  friend IndexExpr operator+(IndexExpr a, const IndexExpr& b) { return std::move(a += b); }
+  /// The order of the digits of a number: by descending coefficient, then ascending axis.
+  static bool MajorFirst(const Term& a, const Term& b) {
+    return a.coefficient != b.coefficient ? a.coefficient > b.coefficient : a.axis < b.axis;
+  }
+
   friend IndexExpr operator*(const IndexExpr& a, int64_t factor);
   bool operator==(const IndexExpr&) const = default;
 
@@ -61,7 +75,7 @@ class IndexExpr {
  private:
   int64_t constant_ = 0;
   int indirect_ = -1;
-  std::vector<Term> terms_;
+  Terms terms_;
 };
 
 /// An input is only read where every guard holds (begin <= axis < end); elsewhere the value

@@ -23,6 +23,7 @@ CostBound::CostBound(const Program& program, const DeviceSpec& device)
   readers_.resize(program.values.size());
   returned_.assign(program.values.size(), false);
   seen_.assign(program.values.size(), 0);
+  in_.assign(program.ops.size(), 0);
   for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
   for (const Value& value : program.values) {
     auto bytes = static_cast<double>(DTypeBytes(value.type.dtype));
@@ -55,10 +56,11 @@ CostBound::CostBound(const Program& program, const DeviceSpec& device)
 
 double CostBound::Of(const std::vector<LoopId>& loops) const {
   ++call_;
+  for (LoopId l : loops) in_[static_cast<size_t>(l)] = call_;
   double compute = 0;
   double bytes = 0;
   double weights = 0;
-  auto inside = [&](LoopId l) { return std::binary_search(loops.begin(), loops.end(), l); };
+  auto inside = [this](LoopId l) { return in_[static_cast<size_t>(l)] == call_; };
   for (LoopId l : loops) {
     const LoopOp& op = program_.op(l);
     compute += compute_us_[static_cast<size_t>(l)];

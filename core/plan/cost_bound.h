@@ -26,6 +26,7 @@ class CostBound {
   std::vector<double> bytes_;       // by value
   std::vector<double> compute_us_;  // by op
   mutable std::vector<int> seen_;   // by value: last call that came by
+  mutable std::vector<int> in_;     // by op: last call for a set with it
   mutable int call_ = 0;
 };
 

@@ -1,13 +1,12 @@
 #include "core/plan/loop_sets.h"
 
 #include <algorithm>
-#include <set>
 
 namespace fusion {
 
 std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b) {
-  std::vector<LoopId> out;
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  std::vector<LoopId> out(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), out.begin());
   return out;
 }
 
@@ -19,10 +18,14 @@ std::vector<LoopId> UnionOf(const std::vector<std::vector<LoopId>>& sets) {
 }
 
 std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops) {
-  std::set<int> nodes;
-  for (LoopId l : loops) nodes.insert(program.op(l).origin);
-  nodes.erase(kNoNode);
-  return {nodes.begin(), nodes.end()};
+  std::vector<int> nodes;
+  nodes.reserve(loops.size());
+  for (LoopId l : loops) {
+    if (program.op(l).origin != kNoNode) nodes.push_back(program.op(l).origin);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
 }
 
 }  // namespace fusion

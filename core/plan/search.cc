@@ -61,6 +61,7 @@ class Improver {
     }
     // Atoms: what moves as a whole.
     atom_of_.assign(program_.ops.size(), -1);
+    found_in_.assign(program_.ops.size(), 0);
     for (const std::vector<LoopId>& part : nodes.groups) {
       bool stays = std::any_of(part.begin(), part.end(),
                                [&](LoopId l) { return alone.contains(program_.op(l).origin); });
@@ -283,20 +284,24 @@ class Improver {
 
   // The ops of group g that depend on op l (or on which it depends), itself included, whole atoms.
   std::vector<LoopId> Closure(int g, LoopId l, bool readers) const {
-    std::vector<LoopId> stack = atoms_[static_cast<size_t>(AtomOf(l))];
-    std::set<LoopId> found(stack.begin(), stack.end());
-    while (!stack.empty()) {
-      LoopId at = stack.back();
-      stack.pop_back();
-      for (LoopId next : readers ? links_.ReadersOf(at) : links_.WritersOf(at)) {
-        if (graph_.GroupOf(next) != g || found.contains(next)) continue;
-        for (LoopId member : atoms_[static_cast<size_t>(AtomOf(next))]) {
-          found.insert(member);
-          stack.push_back(member);
+    std::vector<LoopId> found;
+    ++closures_;
+    auto add = [&](LoopId op) {
+      for (LoopId member : atoms_[static_cast<size_t>(AtomOf(op))]) {
+        found.push_back(member);
+        found_in_[static_cast<size_t>(member)] = closures_;
+      }
+    };
+    add(l);
+    for (size_t i = 0; i < found.size(); ++i) {
+      for (LoopId next : readers ? links_.ReadersOf(found[i]) : links_.WritersOf(found[i])) {
+        if (graph_.GroupOf(next) == g && found_in_[static_cast<size_t>(next)] != closures_) {
+          add(next);
         }
       }
     }
-    return {found.begin(), found.end()};
+    std::sort(found.begin(), found.end());
+    return found;
   }
 
   static std::vector<LoopId> Without(const std::vector<LoopId>& all,
@@ -637,11 +642,13 @@ class Improver {
   GroupGraph graph_;
   const bool whole_nodes_;  // an atom is all of a node
   Sets atoms_;
-  std::vector<int> atom_of_;      // by op
-  std::vector<bool> frozen_;      // by atom
-  std::vector<Figures> figures_;  // by group
-  std::deque<int> dirty_;         // groups whose changes are to be looked at
-  std::set<int> waiting_;         // those of dirty_
+  std::vector<int> atom_of_;           // by op
+  std::vector<bool> frozen_;           // by atom
+  std::vector<Figures> figures_;       // by group
+  mutable std::vector<int> found_in_;  // by op: the last Closure that it is in
+  mutable int closures_ = 0;
+  std::deque<int> dirty_;  // groups whose changes are to be looked at
+  std::set<int> waiting_;  // those of dirty_
   std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGainUs;
   Stage stage_ = Stage::kPromised;

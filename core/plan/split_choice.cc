@@ -114,9 +114,10 @@ absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const De
   BestSchedule best;
   std::string refusal;
   bool found = false;
+  GroupLowering lowering(group, device, options.bitwise);
   for (const Choice& choice : EnumerateChoices(group, device, options, &refusal)) {
     if (cancel != nullptr) RETURN_IF_ERROR(cancel->Check());
-    auto lowered = Lower(group, choice, device, options.bitwise);
+    auto lowered = lowering.Of(choice);
     if (!lowered.ok()) {
       if (!found) refusal = std::string(Message(lowered.status()));
       continue;

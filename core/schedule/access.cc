@@ -6,6 +6,7 @@ namespace fusion {
 
 IndexMap PlainIndex(const std::vector<DimId>& dims) {
   IndexMap index;
+  index.reserve(dims.size());
   for (DimId d : dims) index.push_back(IndexExpr::Axis(d));
   return index;
 }
@@ -49,13 +50,17 @@ int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blo
 }
 
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d) {
+  if (!Names(access.index, d)) return 0;
   const Buffer& b = schedule.buffer(access.buffer);
-  Dims lengths = b.shape;
-  if (b.IsLocal()) {
-    lengths.clear();
-    for (DimId dim : b.dims) lengths.push_back(windows[static_cast<size_t>(dim)]);
+  const int blocked = b.layout.blocked;
+  if (!b.IsLocal()) {
+    if (blocked < 0) return StrideAlong(access.index, b.layout.strides, d, blocked);
+    return StrideAlong(access.index, ElementStrides(b, b.shape), d, blocked);
   }
-  return StrideAlong(access.index, ElementStrides(b, lengths), d, b.layout.blocked);
+  Dims lengths;
+  lengths.reserve(b.dims.size());
+  for (DimId dim : b.dims) lengths.push_back(windows[static_cast<size_t>(dim)]);
+  return StrideAlong(access.index, ElementStrides(b, lengths), d, blocked);
 }
 
 bool IsDense(const Buffer& buffer) {

@@ -154,6 +154,7 @@ std::vector<BlockWindows> WindowsOfBlocks(const std::vector<ScheduleDim>& dims,
                                           const std::vector<GridDim>& grid,
                                           const std::vector<Halo>& halos) {
   std::vector<BlockWindows> out;
+  out.reserve(dims.size());
   for (const ScheduleDim& d : dims) {
     out.push_back({.lengths = {d.extent}, .average = static_cast<double>(d.extent)});
   }
@@ -187,7 +188,16 @@ std::optional<DimId> HaloOfManyLengths(const std::vector<ScheduleDim>& dims,
 Dims LongestWindows(const std::vector<ScheduleDim>& dims, const std::vector<GridDim>& grid,
                     const std::vector<Halo>& halos) {
   Dims out;
-  for (const BlockWindows& w : WindowsOfBlocks(dims, grid, halos)) out.push_back(w.longest());
+  if (!halos.empty()) {
+    for (const BlockWindows& w : WindowsOfBlocks(dims, grid, halos)) out.push_back(w.longest());
+    return out;
+  }
+  out.reserve(dims.size());
+  for (const ScheduleDim& d : dims) out.push_back(d.extent);
+  for (const GridDim& g : grid) {
+    int64_t& window = out[static_cast<size_t>(g.dim)];
+    window = std::min(window, g.tile);
+  }
   return out;
 }
 

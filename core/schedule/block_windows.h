@@ -9,7 +9,7 @@ namespace fusion {
 
 /// The lengths a dim's window can have at some place of a schedule: one, or a full tile and a
 /// shorter last one.
-using WindowLengths = std::vector<int64_t>;
+using WindowLengths = absl::InlinedVector<int64_t, 2>;
 
 /// Lengths of tiles of `tile` in windows of these lengths, ascending and without repeats.
 WindowLengths TileLengths(const WindowLengths& windows, int64_t tile);

@@ -223,64 +223,70 @@ class Enumerator {
     if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
 
     const TileScore score(smg_, device_, products_, !windowed_.empty());
-    std::vector<Scored> scored;        // what lies between products comes in slices
-    std::vector<Scored> scored_whole;  // or as a whole: tiles of images are shorter then
+    Shortlist sliced;  // what lies between products comes in slices
+    Shortlist kept;    // or as a whole: tiles of images are shorter then
+    Choice c = roles;
     for (const std::vector<GridDim>& windows : WindowCuts()) {
       for (int64_t mt : m_tiles) {
         for (int64_t nt : n_tiles) {
-          Choice c = roles;
+          c.grid.clear();
           for (DimId d : parallel_) {
             if (d != m && d != n && !Contains(windowed_, d)) c.grid.push_back({d, 1});
           }
           if (cuts_n) c.grid.push_back({n, nt});
           if (cuts_m) c.grid.push_back({m, mt});
           c.grid.insert(c.grid.end(), windows.begin(), windows.end());
-          const Dims window = WindowsOf(c);
-          Choice longer = c;
-          Dims longer_window = window;
+          Dims window = WindowsOf(c);
           SetBlocks(&c, window);
-          if (!windowed_.empty()) scored_whole.push_back({score.Of(c, window, window), c});
-          scored.push_back({score.Of(c, window, Slices(window)), std::move(c)});
-          if (!windowed_.empty() || !Lengthen(main, rows, m, &longer, &longer_window)) continue;
-          SetBlocks(&longer, longer_window);
-          scored.push_back({score.Of(longer, longer_window, longer_window), std::move(longer)});
+          if (!windowed_.empty()) Keep(score.Of(c, window, window), c, &kept);
+          Keep(score.Of(c, window, Slices(window)), c, &sliced);
+          if (!windowed_.empty() || !Lengthen(main, rows, m, &c, &window)) continue;
+          SetBlocks(&c, window);
+          Keep(score.Of(c, window, window), c, &sliced);
         }
       }
     }
-    for (std::vector<Scored>* list : {&scored, &scored_whole}) {
-      std::stable_sort(list->begin(), list->end(),
-                       [](const Scored& a, const Scored& b) { return a.cost < b.cost; });
-      AddBest(*list, out);
-    }
+    for (const Shortlist* list : {&sliced, &kept}) AddBest(*list, out);
   }
 
   struct Scored {
     double cost;
     Choice choice;
   };
+  struct Shortlist {
+    std::vector<Scored> best;     // ascending; of equal ones the first comes first
+    std::optional<Scored> whole;  // the best without a halo, where windows are cut
+  };
+
+  void Keep(double cost, const Choice& choice, Shortlist* list) const {
+    // Tiles of images are scored in two ways.
+    const size_t most = windowed_.empty() ? kChoicesOfRoles : 1;
+    auto at = std::upper_bound(list->best.begin(), list->best.end(), cost,
+                               [](double c, const Scored& s) { return c < s.cost; });
+    if (at != list->best.end() || list->best.size() < most) {
+      list->best.insert(at, {cost, choice});
+      if (list->best.size() > most) list->best.pop_back();
+    }
+    const bool whole = !windowed_.empty() &&
+                       std::all_of(choice.grid.begin(), choice.grid.end(), [&](const GridDim& g) {
+                         return !Contains(windowed_, g.dim) || g.tile >= extent(g.dim);
+                       });
+    if (whole && (!list->whole || cost < list->whole->cost)) list->whole = {cost, choice};
+  }
 
   // The two best; as further choices what of them gathers its windows, and where windows are cut
   // the best without a halo.
-  void AddBest(const std::vector<Scored>& scored, std::vector<Choice>* out) {
-    // Tiles of images are scored in two ways.
-    const size_t most = windowed_.empty() ? kChoicesOfRoles : 1;
-    for (size_t i = 0; i < scored.size() && i < most; ++i) {
-      if (IsAmong(*out, scored[i].choice)) continue;
-      Choice gathered = scored[i].choice;
+  void AddBest(const Shortlist& list, std::vector<Choice>* out) {
+    for (const Scored& scored : list.best) {
+      if (IsAmong(*out, scored.choice)) continue;
+      Choice gathered = scored.choice;
       if (GatherWindows(&gathered) && !IsAmong(more_, gathered)) {
         more_.push_back(std::move(gathered));
       }
-      out->push_back(scored[i].choice);
+      out->push_back(scored.choice);
     }
-    auto whole = std::find_if(scored.begin(), scored.end(), [&](const Scored& s) {
-      return std::all_of(s.choice.grid.begin(), s.choice.grid.end(), [&](const GridDim& g) {
-        return !Contains(windowed_, g.dim) || g.tile >= extent(g.dim);
-      });
-    });
-    if (windowed_.empty() || whole == scored.end()) return;
-    if (!IsAmong(*out, whole->choice) && !IsAmong(more_, whole->choice)) {
-      more_.push_back(whole->choice);
-    }
+    if (!list.whole || IsAmong(*out, list.whole->choice)) return;
+    if (!IsAmong(more_, list.whole->choice)) more_.push_back(list.whole->choice);
   }
 
   // True if one of `choices` has the grid of `choice` and does the same with operands.

@@ -153,17 +153,26 @@ absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& ch
   return *std::move(halos);
 }
 
-absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
+absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,
                               const DeviceSpec& device, bool bitwise) {
+  return GroupLowering(group, device, bitwise).Of(choice);
+}
+
+absl::StatusOr<Lowered> GroupLowering::Of(const Choice& choice) {
   const StreamedGroup* streamed = choice.streamed.get();
-  const FusionGroup& group = streamed == nullptr ? original : streamed->group;
-  ASSIGN_OR_RETURN(NestPlan plan, PlanNests(group, streamed));
+  const FusionGroup& group = streamed == nullptr ? group_ : streamed->group;
+  auto known = plans_.find(choice.streamed);
+  if (known == plans_.end()) {
+    known = plans_.emplace(choice.streamed, PlanNests(group, streamed)).first;
+  }
+  RETURN_IF_ERROR(known->second.status());
+  const NestPlan& plan = *known->second;
   Lowered lowered;
   lowered.certificate = group.certificate;
   Schedule& s = lowered.schedule;
-  s.bitwise = bitwise;
-  s.loose = original.loose || group.loose;
-  s.label = original.Label();
+  s.bitwise = bitwise_;
+  s.loose = group_.loose || group.loose;
+  s.label = group_.Label();
   for (const SmgDim& d : group.smg.dims) s.dims.push_back({d.name, d.extent});
   ASSIGN_OR_RETURN(std::vector<Halo> halos, HalosOfChoice(group.smg, choice));
   halos = Walked(std::move(halos), plan, group.smg);
@@ -171,7 +180,7 @@ absl::StatusOr<Lowered> Lower(const FusionGroup& original, const Choice& choice,
   ASSIGN_OR_RETURN(ParamTable params, DeclareParams(group, roles, &lowered));
   NestContext context{.group = group,
                       .choice = choice,
-                      .device = device,
+                      .device = device_,
                       .plan = plan,
                       .roles = roles,
                       .params = params,

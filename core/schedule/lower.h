@@ -53,8 +53,25 @@ struct Lowered {
 /// FailedPrecondition if two halos reach for each other.
 absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& choice);
 
-/// Turns a group and a choice into a schedule. FailedPrecondition with the reason where this choice
-/// has none. Pure and deterministic: equal inputs give equal text.
+/// Turns the choices for one group into schedules; what choices have in common is decided once. Not
+/// thread-safe. What it is made from outlives it.
+class GroupLowering {
+ public:
+  GroupLowering(const FusionGroup& group, const DeviceSpec& device, bool bitwise)
+      : group_(group), device_(device), bitwise_(bitwise) {}
+
+  /// FailedPrecondition with the reason where this choice has no schedule. Deterministic: equal
+  /// inputs give equal text.
+  absl::StatusOr<Lowered> Of(const Choice& choice);
+
+ private:
+  const FusionGroup& group_;
+  const DeviceSpec& device_;
+  const bool bitwise_;
+  std::map<std::shared_ptr<const StreamedGroup>, absl::StatusOr<NestPlan>> plans_;  // by form
+};
+
+/// The same for one choice. Pure.
 absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,
                               const DeviceSpec& device, bool bitwise);
 

@@ -293,10 +293,12 @@ class Planner {
         keyed.push_back({ready, phase, i, {Root::kStore, i}});
       }
     }
-    std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
-      return std::tie(a.stage, a.phase, a.op) < std::tie(b.stage, b.phase, b.op);
+    std::sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
+      return std::tie(a.stage, a.phase, a.op, a.root.kind) <
+             std::tie(b.stage, b.phase, b.op, b.root.kind);
     });
     std::vector<Root> roots;
+    roots.reserve(keyed.size());
     for (const Keyed& k : keyed) roots.push_back(k.root);
     return roots;
   }
@@ -484,8 +486,10 @@ OpClass Classify(const SmgOp& op) {
   for (DimId d : op.reduced) {
     if (!Names(op.reads[0].index, d) || !Names(op.reads[1].index, d)) return OpClass::kReduction;
   }
-  ProductDims dims = SplitProductDims(op);
-  return dims.first.empty() && dims.second.empty() ? OpClass::kReduction : OpClass::kProduct;
+  bool one_sided = std::any_of(op.dims.begin(), op.dims.end(), [&](DimId d) {
+    return !op.Reduces(d) && Names(op.reads[0].index, d) != Names(op.reads[1].index, d);
+  });
+  return one_sided ? OpClass::kProduct : OpClass::kReduction;
 }
 
 absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, const StreamedGroup* streamed) {

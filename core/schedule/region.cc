@@ -1,15 +1,20 @@
 #include "core/schedule/region.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 
+#include "core/base/contains.h"
 #include "core/base/refusal.h"
 
 namespace fusion {
 namespace {
 
-// Equal for equal steps, whatever their result.
-size_t HashOf(const ElementOp& op) {
+// Zeros of both signs are equal, but not the same; NaN is not equal, but the same.
+uint64_t BitsOf(double v) { return std::bit_cast<uint64_t>(v); }
+
+}  // namespace
+
+size_t RegionBuilder::StepHash::operator()(const ElementOp& op) const {
   size_t hash = 0;
   auto mix = [&hash](auto part) {
     hash = (hash ^ static_cast<size_t>(part)) * 0x9e3779b97f4a7c15u;
@@ -20,7 +25,7 @@ size_t HashOf(const ElementOp& op) {
   mix(op.type);
   mix(op.integer);
   mix(op.axis);
-  mix(std::hash<double>()(op.real));
+  mix(BitsOf(op.real));
   for (int a : op.args) mix(a);
   for (const Access& a : op.access) {
     mix(a.buffer);
@@ -29,20 +34,21 @@ size_t HashOf(const ElementOp& op) {
   return hash;
 }
 
-}  // namespace
+bool RegionBuilder::SameStep::operator()(size_t at, const ElementOp& op) const {
+  const ElementOp& known = (*ops)[at];
+  return known.kind == op.kind && known.op == op.op && known.type == op.type &&
+         known.args == op.args && BitsOf(known.real) == BitsOf(op.real) &&
+         known.integer == op.integer && known.end == op.end && known.axis == op.axis &&
+         known.access == op.access && known.monoid == op.monoid;
+}
 
 int RegionBuilder::Emit(ElementOp op) {
   // Steps without effect are emitted once: equal ones share their result.
-  auto [first, last] = emitted_.equal_range(HashOf(op));
-  for (auto it = first; it != last; ++it) {
-    const ElementOp& existing = ops_[it->second];
-    op.result = existing.result;
-    // Zeros of both signs are equal, but not the same.
-    if (existing == op && std::signbit(existing.real) == std::signbit(op.real)) return op.result;
-  }
+  auto known = emitted_.find(op);
+  if (known != emitted_.end()) return ops_[*known].result;
   op.result = results_++;
-  emitted_.emplace(HashOf(op), ops_.size());
   ops_.push_back(std::move(op));
+  emitted_.insert(ops_.size() - 1);
   return ops_.back().result;
 }
 
@@ -74,12 +80,13 @@ void RegionBuilder::Reduce(int value, const std::string& monoid, BufferId buffer
   ops_.push_back(std::move(op));
 }
 
-void RegionBuilder::Remember(int op, int value) { remembered_[op] = value; }
+void RegionBuilder::Remember(int op, int value) { remembered_[static_cast<size_t>(op)] = value; }
 
 int RegionBuilder::Value(int op) { return ValueAt(op, {}, {}); }
 int RegionBuilder::Compute(int op) { return ComputeAt(op, {}, {}); }
 
 IndexExpr RegionBuilder::At(const IndexExpr& e, const Shift& shift) const {
+  if (shift.empty()) return e;
   return e.Substitute([&](int d) {
     auto it = shift.find(d);
     return it == shift.end() ? IndexExpr::Axis(d) : it->second;
@@ -105,8 +112,8 @@ std::vector<Guard> RegionBuilder::Shifted(int op, const std::vector<Guard>& guar
 }
 
 int RegionBuilder::ValueAt(int op, const Shift& shift, const std::vector<Guard>& guards) {
-  auto remembered = remembered_.find(op);
-  if (shift.empty() && remembered != remembered_.end()) return remembered->second;
+  const int remembered = remembered_[static_cast<size_t>(op)];
+  if (shift.empty() && remembered >= 0) return remembered;
   if (auto buffer = buffer_(op)) {
     Access access{.buffer = *buffer, .index = {}, .guards = guards};
     for (DimId d : schedule_.buffer(*buffer).dims) {
@@ -118,47 +125,48 @@ int RegionBuilder::ValueAt(int op, const Shift& shift, const std::vector<Guard>&
 }
 
 int RegionBuilder::ComputeAt(int op, const Shift& shift, const std::vector<Guard>& guards) {
-  std::string key;
-  for (const auto& [d, e] : shift) {
-    key += StrCat(d, "=", e.ToString([](int i) { return StrCat(i); }), ";");
-  }
-  for (const Guard& g : guards) key += StrCat(g.axis, ":", g.begin, ":", g.end, ";");
-  auto known = computed_.find({op, key});
-  if (known != computed_.end()) return known->second;
-  const SmgOp& o = group_.smg.op(op);
-  std::map<int, int> inputs;
-  std::function<int(int)> input = [&](int i) {
-    auto it = inputs.find(i);
-    if (it == inputs.end()) {
-      int value = ReadAt(op, o.reads[static_cast<size_t>(i)], shift, guards, input);
-      it = inputs.emplace(i, value).first;
+  const bool plain = shift.empty() && guards.empty();
+  int* known = &computed_[static_cast<size_t>(op)];
+  if (!plain) {
+    std::string where;
+    for (const auto& [d, e] : shift) {
+      where += StrCat(d, "=", e.ToString([](int i) { return StrCat(i); }), ";");
     }
-    return it->second;
-  };
-  std::unordered_map<const void*, int> done;
-  int value = Translate(op, o.value, shift, input, &done);
-  computed_[{op, key}] = value;
-  return value;
+    for (const Guard& g : guards) where += StrCat(g.axis, ":", g.begin, ":", g.end, ";");
+    known = &computed_at_.try_emplace({op, std::move(where)}, -1).first->second;
+  }
+  if (*known >= 0) return *known;
+  const SmgOp& o = group_.smg.op(op);
+  Site site{.op = op,
+            .shift = shift,
+            .guards = guards,
+            .inputs = std::vector<int>(o.reads.size(), -1),
+            .steps = {}};
+  *known = Translate(o.value, &site);
+  return *known;
 }
 
-int RegionBuilder::ReadAt(int op, const SmgRead& read, const Shift& shift,
-                          const std::vector<Guard>& guards, const std::function<int(int)>& input) {
-  std::vector<Guard> all = guards;
-  for (const Guard& g : Shifted(op, read.guards, shift)) {
-    if (std::find(all.begin(), all.end(), g) == all.end()) all.push_back(g);
+int RegionBuilder::Input(size_t i, Site* site) {
+  if (site->inputs[i] < 0) site->inputs[i] = Read(group_.smg.op(site->op).reads[i], site);
+  return site->inputs[i];
+}
+
+int RegionBuilder::Read(const SmgRead& read, Site* site) {
+  std::vector<Guard> all = site->guards;
+  for (const Guard& g : Shifted(site->op, read.guards, site->shift)) {
+    if (!Contains(all, g)) all.push_back(g);
   }
   if (read.producer < 0) {
     Access access{.buffer = param_(read.value), .index = {}, .guards = all};
     for (const IndexExpr& e : read.index) {
-      IndexExpr at = At(e, shift);
+      IndexExpr at = At(e, site->shift);
       if (e.indirect() >= 0) {
         // The index value is computed first; the access then names it.
-        IndexExpr plain = at + IndexExpr(0);
-        IndexExpr moved(plain.constant());
-        for (const IndexExpr::Term& t : plain.terms()) {
-          moved = moved + IndexExpr::Axis(t.axis, t.coefficient);
+        IndexExpr moved(at.constant());
+        for (const IndexExpr::Term& t : at.terms()) {
+          moved += IndexExpr::Axis(t.axis, t.coefficient);
         }
-        at = moved + IndexExpr::Indirect(input(e.indirect()));
+        at = moved + IndexExpr::Indirect(Input(static_cast<size_t>(e.indirect()), site));
       }
       access.index.push_back(std::move(at));
     }
@@ -169,23 +177,24 @@ int RegionBuilder::ReadAt(int op, const SmgRead& read, const Shift& shift,
   auto coordinates = ProducerCoordinates(group_.smg, read);
   FUSION_CHECK(coordinates.has_value(), "PlanNests refuses reads without coordinates");
   for (const auto& [d, e] : *coordinates) {
-    IndexExpr at = At(e, shift);
-    if (!(at == IndexExpr::Axis(d))) inner[d] = at;
+    IndexExpr at = At(e, site->shift);
+    if (at != IndexExpr::Axis(d)) inner[d] = std::move(at);
   }
   return ValueAt(read.producer, inner, all);
 }
 
+int RegionBuilder::Constant(int64_t value) {
+  return Emit(
+      {.kind = ElementOp::kCompute, .op = ScalarOp::kConst, .type = DType::kI64, .integer = value});
+}
+
 int RegionBuilder::Coordinate(const IndexExpr& at) {
-  auto constant = [&](int64_t v) {
-    return Emit(
-        {.kind = ElementOp::kCompute, .op = ScalarOp::kConst, .type = DType::kI64, .integer = v});
-  };
   int sum = -1;
   for (const IndexExpr::Term& t : at.terms()) {
     int term = Emit(
         {.kind = ElementOp::kCompute, .op = ScalarOp::kAxis, .type = DType::kI64, .axis = t.axis});
     if (t.coefficient != 1) {
-      int factor = constant(t.coefficient);
+      int factor = Constant(t.coefficient);
       term = Emit({.kind = ElementOp::kCompute,
                    .args = {term, factor},
                    .op = ScalarOp::kMul,
@@ -197,54 +206,47 @@ int RegionBuilder::Coordinate(const IndexExpr& at) {
                           .op = ScalarOp::kAdd,
                           .type = DType::kI64});
   }
-  if (sum < 0) return constant(at.constant());
+  if (sum < 0) return Constant(at.constant());
   if (at.constant() == 0) return sum;
-  int offset = constant(at.constant());
+  int offset = Constant(at.constant());
   return Emit({.kind = ElementOp::kCompute,
                .args = {sum, offset},
                .op = ScalarOp::kAdd,
                .type = DType::kI64});
 }
 
-int RegionBuilder::Translate(int of, const Expr& e, const Shift& shift,
-                             const std::function<int(int)>& input,
-                             std::unordered_map<const void*, int>* done) {
-  auto known = done->find(e.id());
-  if (known != done->end()) return known->second;
-  int result = -1;
+int RegionBuilder::Translate(const Expr& e, Site* site) {
   switch (e.op()) {
     case ScalarOp::kInput:
-      result = input(e.index());
-      break;
+      return Input(static_cast<size_t>(e.index()), site);
     case ScalarOp::kAxis:
-      result = Coordinate(At(IndexExpr::Axis(e.index()), shift));
-      break;
+      return Coordinate(At(IndexExpr::Axis(e.index()), site->shift));
     case ScalarOp::kConst:
-      result = Emit({.kind = ElementOp::kCompute,
-                     .op = ScalarOp::kConst,
-                     .type = e.type(),
-                     .real = IsFloat(e.type()) ? e.value() : 0,
-                     .integer = IsFloat(e.type()) ? 0 : e.integer()});
-      break;
+      return Emit({.kind = ElementOp::kCompute,
+                   .op = ScalarOp::kConst,
+                   .type = e.type(),
+                   .real = IsFloat(e.type()) ? e.value() : 0,
+                   .integer = IsFloat(e.type()) ? 0 : e.integer()});
     case ScalarOp::kWithin: {
-      Guard g = Shifted(of, {{e.index(), e.integer(), e.end()}}, shift)[0];
-      result = Emit({.kind = ElementOp::kCompute,
-                     .op = ScalarOp::kWithin,
-                     .type = DType::kBool,
-                     .integer = g.begin,
-                     .end = g.end,
-                     .axis = g.axis});
+      Guard g = Shifted(site->op, {{e.index(), e.integer(), e.end()}}, site->shift)[0];
+      return Emit({.kind = ElementOp::kCompute,
+                   .op = ScalarOp::kWithin,
+                   .type = DType::kBool,
+                   .integer = g.begin,
+                   .end = g.end,
+                   .axis = g.axis});
+    }
+    default:
       break;
-    }
-    default: {
-      ElementOp op;
-      op.op = e.op();
-      op.type = e.type();
-      for (const Expr& a : e.args()) op.args.push_back(Translate(of, a, shift, input, done));
-      result = Emit(std::move(op));
-    }
   }
-  done->emplace(e.id(), result);
+  auto known = site->steps.find(e.id());
+  if (known != site->steps.end()) return known->second;
+  ElementOp op;
+  op.op = e.op();
+  op.type = e.type();
+  for (const Expr& a : e.args()) op.args.push_back(Translate(a, site));
+  const int result = Emit(std::move(op));
+  site->steps.emplace(e.id(), result);
   return result;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
 #include <functional>
 #include <map>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/schedule/nests.h"
@@ -22,7 +25,16 @@ class RegionBuilder {
   using ParamOf = std::function<BufferId(ValueId)>;
 
   RegionBuilder(const FusionGroup& group, const Schedule& schedule, BufferOf buffer, ParamOf param)
-      : group_(group), schedule_(schedule), buffer_(std::move(buffer)), param_(std::move(param)) {}
+      : group_(group),
+        schedule_(schedule),
+        buffer_(std::move(buffer)),
+        param_(std::move(param)),
+        emitted_(0, StepHash{&ops_}, SameStep{&ops_}),
+        remembered_(group.smg.ops.size(), -1),
+        computed_(group.smg.ops.size(), -1) {}
+  // Its tables look into it.
+  RegionBuilder(const RegionBuilder&) = delete;
+  RegionBuilder& operator=(const RegionBuilder&) = delete;
 
   /// Value of op i's expression at the coordinates of the region (for a reduction: the value to
   /// fold).
@@ -46,13 +58,36 @@ class RegionBuilder {
   // Coordinates of an op's dims in terms of the region's dims, where they differ.
   using Shift = std::map<DimId, IndexExpr>;
 
+  // An op that is computed somewhere: what of it has been.
+  struct Site {
+    int op;
+    const Shift& shift;
+    const std::vector<Guard>& guards;
+    std::vector<int> inputs;                      // by read; -1: not yet
+    absl::flat_hash_map<const void*, int> steps;  // by node of the op's expression
+  };
+
+  // Steps with a result are told apart by all but their result; sets hold their positions.
+  struct StepHash {
+    using is_transparent = void;
+    const std::vector<ElementOp>* ops;
+    size_t operator()(const ElementOp& op) const;
+    size_t operator()(size_t at) const { return (*this)((*ops)[at]); }
+  };
+  struct SameStep {
+    using is_transparent = void;
+    const std::vector<ElementOp>* ops;
+    bool operator()(size_t a, size_t b) const { return a == b; }
+    bool operator()(size_t at, const ElementOp& op) const;
+  };
+
   int ValueAt(int op, const Shift& shift, const std::vector<Guard>& guards);
   int ComputeAt(int op, const Shift& shift, const std::vector<Guard>& guards);
-  int ReadAt(int op, const SmgRead& read, const Shift& shift, const std::vector<Guard>& guards,
-             const std::function<int(int)>& input);
-  int Translate(int of, const Expr& e, const Shift& shift, const std::function<int(int)>& input,
-                std::unordered_map<const void*, int>* done);
+  int Input(size_t i, Site* site);
+  int Read(const SmgRead& read, Site* site);
+  int Translate(const Expr& e, Site* site);
   int Coordinate(const IndexExpr& at);
+  int Constant(int64_t value);
   int Load(Access access);
   int Emit(ElementOp op);
   IndexExpr At(const IndexExpr& e, const Shift& shift) const;
@@ -64,10 +99,11 @@ class RegionBuilder {
   ParamOf param_;
   absl::Status status_ = absl::OkStatus();
   std::vector<ElementOp> ops_;
-  std::unordered_multimap<size_t, size_t> emitted_;  // hash -> position of a step with a result
+  absl::flat_hash_set<size_t, StepHash, SameStep> emitted_;
   int results_ = 0;
-  std::map<int, int> remembered_;
-  std::map<std::pair<int, std::string>, int> computed_;  // (op, shift text) -> value
+  std::vector<int> remembered_;  // by op; -1: not
+  std::vector<int> computed_;    // by op: its value at plain coordinates; -1: not yet
+  std::map<std::pair<int, std::string>, int> computed_at_;  // (op, text of where) -> value
 };
 
 }  // namespace fusion

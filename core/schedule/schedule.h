@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -112,8 +114,8 @@ struct InitStmt {
 struct ElementOp {
   enum Kind : uint8_t { kLoad, kCompute, kStore, kReduce };
   Kind kind = kCompute;
-  int result = -1;        // kLoad, kCompute: the value defined
-  std::vector<int> args;  // values used
+  int result = -1;                   // kLoad, kCompute: the value defined
+  absl::InlinedVector<int, 3> args;  // values used
   // kCompute: the scalar function; leaves kConst, kAxis (dim `axis`), kWithin (dim `axis` in
   // [begin, end)).
   ScalarOp op = ScalarOp::kConst;

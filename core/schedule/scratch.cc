@@ -1,5 +1,7 @@
 #include "core/schedule/scratch.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -66,9 +68,10 @@ class ScratchPlanner {
 
   void Walk(const Block& block) {
     // Last statement of this block that touches each buffer.
-    std::map<BufferId, size_t> last;
+    absl::flat_hash_map<BufferId, size_t> last;
+    std::vector<BufferId> touched;
     for (size_t i = 0; i < block.size(); ++i) {
-      std::vector<BufferId> touched;
+      touched.clear();
       Touched(block[i], &touched);
       for (BufferId b : touched) last[b] = i;
     }

@@ -168,9 +168,10 @@ std::vector<Choice> KeepFitting(const FusionGroup& group, const DeviceSpec& devi
   std::vector<Choice> out;
   std::string reason;
   int tries = 0;
+  GroupLowering lowering(group, device, options.bitwise);
   for (const Choice& choice : choices) {
     if (out.size() == static_cast<size_t>(options.limit) || tries++ == kMostTries) break;
-    auto lowered = Lower(group, choice, device, options.bitwise);
+    auto lowered = lowering.Of(choice);
     std::string misfit = lowered.ok() ? Misfit(NeedOnChip(lowered->schedule, device), device)
                                       : std::string(Message(lowered.status()));
     if (misfit.empty()) {

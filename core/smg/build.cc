@@ -141,11 +141,12 @@ class Builder {
     const LoopBody& body = program_.op(loops_[i]).body;
     if (e.constant() != 0 || e.indirect() >= 0) return false;
     auto terms = e.terms();
-    std::erase_if(terms, [&](const IndexExpr::Term& t) {
-      return body.axes[static_cast<size_t>(t.axis)].extent == Dim(1);
-    });
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
+    terms.erase(std::remove_if(terms.begin(), terms.end(),
+                               [&](const IndexExpr::Term& t) {
+                                 return body.axes[static_cast<size_t>(t.axis)].extent == Dim(1);
+                               }),
+                terms.end());
+    std::sort(terms.begin(), terms.end(), IndexExpr::MajorFirst);
     int64_t expected = 1;
     for (size_t t = terms.size(); t-- > 0;) {
       if (terms[t].coefficient != expected) return false;
@@ -383,8 +384,7 @@ class Builder {
       IndexExpr sum = axis(static_cast<int>(a));
       // Major first: descending stride.
       auto terms = sum.terms();
-      std::stable_sort(terms.begin(), terms.end(),
-                       [](const auto& x, const auto& y) { return x.coefficient > y.coefficient; });
+      std::sort(terms.begin(), terms.end(), IndexExpr::MajorFirst);
       for (const IndexExpr::Term& t : terms) {
         out.dims.push_back(t.axis);
         if (is_reduced) out.reduced.push_back(t.axis);

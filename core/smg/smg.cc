@@ -34,7 +34,7 @@ void FindPadding(const Smg& smg, int producer, const IndexExpr& digit, SmgWindow
 
 // The window of index `i` of a read: one dim that the op keeps and one that it reduces.
 std::optional<SmgMapping> WindowAt(const Smg& smg, const SmgOp& op, const SmgRead& read, size_t i) {
-  const std::vector<IndexExpr::Term>& terms = read.index[i].terms();
+  const IndexExpr::Terms& terms = read.index[i].terms();
   if (read.index[i].indirect() >= 0 || terms.size() != 2) return std::nullopt;
   bool first_slides = !op.Reduces(terms[0].axis);
   if (first_slides == !op.Reduces(terms[1].axis)) return std::nullopt;
@@ -106,8 +106,7 @@ std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(cons
   std::vector<std::pair<DimId, IndexExpr>> out;
   for (size_t d = 0; d < read.index.size(); ++d) {
     auto digits = from.write[d].terms();
-    std::stable_sort(digits.begin(), digits.end(),
-                     [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
+    std::sort(digits.begin(), digits.end(), IndexExpr::MajorFirst);
     IndexExpr rest = read.index[d];
     if (rest.indirect() >= 0) return std::nullopt;
     for (const IndexExpr::Term& digit : digits) {
@@ -117,8 +116,7 @@ std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(cons
       IndexExpr minor(0);
       for (const IndexExpr::Term& t : rest.terms()) {
         bool whole = t.coefficient % digit.coefficient == 0;
-        (whole ? mine : minor) =
-            (whole ? mine : minor) +
+        (whole ? mine : minor) +=
             IndexExpr::Axis(t.axis, whole ? t.coefficient / digit.coefficient : t.coefficient);
       }
       IndexRange range = RangeOf(
@@ -145,6 +143,7 @@ bool SmgOp::Reduces(DimId d) const { return Contains(reduced, d); }
 
 std::vector<DimId> SmgOp::OutputDims() const {
   std::vector<DimId> out;
+  out.reserve(dims.size());
   for (DimId d : dims) {
     if (!Reduces(d)) out.push_back(d);
   }
