@@ -32,8 +32,6 @@ enum class RefusalCode : uint8_t {
   kSuperseded,
   kPhases,
   kPipeline,
-  kSideBySide,
-  kLayout,
   // Asked for.
   kAlone,
   kPressure,
@@ -41,7 +39,7 @@ enum class RefusalCode : uint8_t {
   kRule,
   kBias,
   kLocked,
-  // Of schedules.
+  // Of schedules; those of streaming follow.
   kReshape,
   kAlias,
   kShift,
@@ -49,6 +47,9 @@ enum class RefusalCode : uint8_t {
   kRoles,
   kNoBlocks,
   kOnChip,
+  kEmpty,
+  kSideBySide,
+  kLayout,
   // Of streaming.
   kNeedsFinishedReduction,
   kCrossing,
@@ -72,6 +73,9 @@ struct RefusalEntry {
   Verdict verdict = Verdict::kRefused;
   std::string_view meaning;  // one line for people
 };
+
+/// True if a schedule was tried, or several: reasons of schedules and of streaming.
+constexpr bool IsOfSchedules(RefusalCode code) { return code >= RefusalCode::kReshape; }
 
 /// Every code but kNone, in the order of the enumerators.
 std::span<const RefusalEntry> RefusalTable();

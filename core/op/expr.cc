@@ -1,5 +1,7 @@
 #include "core/op/expr.h"
 
+#include <absl/container/flat_hash_set.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +12,13 @@ namespace {
 
 // Most expressions have no more nodes.
 constexpr size_t kFewNodes = 12;
+
+void VisitUnseen(const Expr& e, absl::flat_hash_set<const void*>* seen,
+                 const std::function<void(const Expr&)>& visit) {
+  if (!seen->insert(e.id()).second) return;
+  for (const Expr& a : e.args()) VisitUnseen(a, seen, visit);
+  visit(e);
+}
 
 bool SameNumber(double a, double b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
@@ -204,14 +213,7 @@ Expr Expr::MapLeaves(const std::function<Expr(const Expr&)>& leaf) const {
 
 void Expr::VisitOnce(const std::function<void(const Expr&)>& visit) const {
   absl::flat_hash_set<const void*> seen(kFewNodes);
-  VisitUnseen(&seen, visit);
-}
-
-void Expr::VisitUnseen(absl::flat_hash_set<const void*>* seen,
-                       const std::function<void(const Expr&)>& visit) const {
-  if (!seen->insert(id()).second) return;
-  for (const Expr& a : args()) a.VisitUnseen(seen, visit);
-  visit(*this);
+  VisitUnseen(*this, &seen, visit);
 }
 
 double Expr::Cost() const {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <absl/container/flat_hash_set.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -92,8 +90,6 @@ class Expr {
   };
   explicit Expr(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
   static absl::StatusOr<Expr> Make(ScalarOp op, std::vector<Expr> args);
-  void VisitUnseen(absl::flat_hash_set<const void*>* seen,
-                   const std::function<void(const Expr&)>& visit) const;
 
   std::shared_ptr<const Node> node_;
 };

@@ -131,8 +131,8 @@ class GroupEvaluator {
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
   /// What decides the choice for `loops` and for sets of them: the classes of the ops, how they are
-  /// connected, what is needed outside, what rules say. Equal keys have equal choices. Until the
-  /// next call of a function that is not const.
+  /// connected, what is needed outside, what rules say. Equal keys have equal choices. The
+  /// result is valid until the next call of a function that is not const.
   const std::vector<int>& Key(const std::vector<LoopId>& loops);
 
  private:

@@ -293,7 +293,7 @@ absl::Status FlipFinder::AddWithoutRule(const Loops& first, const Loops& second,
 absl::Status FlipFinder::AddTried(const Loops& first, const Loops& second, const Refusal& refusal,
                                   PlanDecision* entry) {
   bool no_gain = refusal.code == RefusalCode::kNoGain;
-  bool tried = refusal.code >= RefusalCode::kReshape || no_gain;
+  bool tried = IsOfSchedules(refusal.code) || no_gain;
   if (!tried) return absl::OkStatus();
   RETURN_IF_ERROR(AddOutsideFlips(first, second, entry));
   if (!no_gain) RETURN_IF_ERROR(AddPartFlips(first, second, entry));

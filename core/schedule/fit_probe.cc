@@ -15,7 +15,10 @@ constexpr size_t kMostChoices = 16;
 class Prober {
  public:
   Prober(const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options)
-      : group_(group), device_(device), options_(options) {
+      : group_(group),
+        device_(device),
+        options_(options),
+        lowering_(group, device, options.bitwise) {
     options_.keep_misfits = true;
   }
 
@@ -47,8 +50,8 @@ class Prober {
 
  private:
   // The levels that a choice overflows; nothing if it has no schedule.
-  std::optional<std::vector<FitProbe::Level>> Lacking(const Choice& choice) const {
-    auto lowered = Lower(group_, choice, device_, options_.bitwise);
+  std::optional<std::vector<FitProbe::Level>> Lacking(const Choice& choice) {
+    auto lowered = lowering_.Of(choice);
     if (!lowered.ok()) return std::nullopt;
     std::vector<FitProbe::Level> out;
     OnChipNeed need = NeedOnChip(lowered->schedule, device_);
@@ -101,6 +104,7 @@ class Prober {
   const FusionGroup& group_;
   const DeviceSpec& device_;
   CandidateOptions options_;
+  GroupLowering lowering_;
   FitProbe probe_;
 };
 

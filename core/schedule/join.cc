@@ -146,8 +146,8 @@ class Joiner {
       for (const ScheduleDim& d : part->dims) {
         // The rest of the compiler takes a dim of no elements as a sign of a kernel without work.
         if (d.extent > 0) continue;
-        return RefusalStatus(RefusalCode::kSideBySide, part->label, " has no work: its dim ",
-                             d.name, " is empty");
+        return RefusalStatus(RefusalCode::kEmpty, part->label, " has no work: its dim ", d.name,
+                             " is empty");
       }
       if (!s_.label.empty()) s_.label += between;
       s_.label += part->label;

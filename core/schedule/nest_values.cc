@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<ElementOp>> NestValues::Finish(const std::vector<DimI
     region_.Store(stored.value, at_.params.outputs.at(op.output), op.write);
   }
   RETURN_IF_ERROR(region_.status());
-  std::vector<ElementOp> steps = region_.Take();
+  std::vector<ElementOp> steps = std::move(region_).Take();
   for (const OpValue& kept : kept_) Keep(kept, order, &steps);
   for (const ElementOp& e : steps) {
     for (const Access& a : e.access) at_.locals.Use(a.buffer);

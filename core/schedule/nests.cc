@@ -486,10 +486,11 @@ OpClass Classify(const SmgOp& op) {
   for (DimId d : op.reduced) {
     if (!Names(op.reads[0].index, d) || !Names(op.reads[1].index, d)) return OpClass::kReduction;
   }
-  bool one_sided = std::any_of(op.dims.begin(), op.dims.end(), [&](DimId d) {
-    return !op.Reduces(d) && Names(op.reads[0].index, d) != Names(op.reads[1].index, d);
+  // Rows or columns: what SplitProductDims puts on a side.
+  bool sides = std::any_of(op.dims.begin(), op.dims.end(), [&](DimId d) {
+    return !op.Reduces(d) && !(Names(op.reads[0].index, d) && Names(op.reads[1].index, d));
   });
-  return one_sided ? OpClass::kProduct : OpClass::kReduction;
+  return sides ? OpClass::kProduct : OpClass::kReduction;
 }
 
 absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, const StreamedGroup* streamed) {

@@ -7,13 +7,6 @@
 #include "core/base/refusal.h"
 
 namespace fusion {
-namespace {
-
-// Zeros of both signs are equal, but not the same; NaN is not equal, but the same.
-uint64_t BitsOf(double v) { return std::bit_cast<uint64_t>(v); }
-
-}  // namespace
-
 size_t RegionBuilder::StepHash::operator()(const ElementOp& op) const {
   size_t hash = 0;
   auto mix = [&hash](auto part) {
@@ -25,21 +18,13 @@ size_t RegionBuilder::StepHash::operator()(const ElementOp& op) const {
   mix(op.type);
   mix(op.integer);
   mix(op.axis);
-  mix(BitsOf(op.real));
+  mix(std::bit_cast<uint64_t>(op.real));
   for (int a : op.args) mix(a);
   for (const Access& a : op.access) {
     mix(a.buffer);
     for (const IndexExpr& e : a.index) mix(e.constant());
   }
   return hash;
-}
-
-bool RegionBuilder::SameStep::operator()(size_t at, const ElementOp& op) const {
-  const ElementOp& known = (*ops)[at];
-  return known.kind == op.kind && known.op == op.op && known.type == op.type &&
-         known.args == op.args && BitsOf(known.real) == BitsOf(op.real) &&
-         known.integer == op.integer && known.end == op.end && known.axis == op.axis &&
-         known.access == op.access && known.monoid == op.monoid;
 }
 
 int RegionBuilder::Emit(ElementOp op) {

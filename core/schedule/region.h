@@ -48,7 +48,7 @@ class RegionBuilder {
   void Remember(int op, int value);
 
   const std::vector<ElementOp>& steps() const { return ops_; }
-  std::vector<ElementOp> Take() { return std::move(ops_); }
+  std::vector<ElementOp> Take() && { return std::move(ops_); }
 
   /// Not OK once something had no form in a region (a guard under a mirrored index); the steps are
   /// then unusable.
@@ -78,7 +78,7 @@ class RegionBuilder {
     using is_transparent = void;
     const std::vector<ElementOp>* ops;
     bool operator()(size_t a, size_t b) const { return a == b; }
-    bool operator()(size_t at, const ElementOp& op) const;
+    bool operator()(size_t at, const ElementOp& op) const { return (*ops)[at].DoesTheSame(op); }
   };
 
   int ValueAt(int op, const Shift& shift, const std::vector<Guard>& guards);

@@ -1,9 +1,18 @@
 #include "core/schedule/schedule.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 namespace fusion {
+
+bool ElementOp::DoesTheSame(const ElementOp& other) const {
+  // Zeros of both signs are equal, but not the same; NaN is not equal, but the same.
+  return kind == other.kind && args == other.args && op == other.op && type == other.type &&
+         std::bit_cast<uint64_t>(real) == std::bit_cast<uint64_t>(other.real) &&
+         integer == other.integer && end == other.end && axis == other.axis &&
+         access == other.access && monoid == other.monoid;
+}
 
 int64_t Schedule::Tasks(size_t phase) const {
   int64_t total = 0;

@@ -128,6 +128,10 @@ struct ElementOp {
   std::vector<Access> access;
   std::string monoid;
   bool operator==(const ElementOp&) const = default;
+
+  /// True if the steps do the same, whatever their results are called: all else is equal, constants
+  /// to the bit.
+  bool DoesTheSame(const ElementOp& other) const;
 };
 
 /// Runs the steps for every point of the current windows of `dims` (last fastest; the last one is

@@ -188,11 +188,11 @@ def all_in_one_rows(rows, work):
 def pipeline_rows(rows, work):
     """Sequences of a batch, which need nothing of each other: a task takes some of them through several phases."""
     model = generate(work, "bert_tiny", "--batch", 4, "--seq", 32, "--layers", 1, file="sequences.onnx")
-    _, told = ctl("explain", model, "--low-latency", "--target", "generic-avx2", "--threads", 2)
+    _, told = ctl("explain", model, "--low-latency", "--threads", 2)
     said = [d["reason"] for d in told["decisions"] if d["subject"] == "group" and d["reason"].startswith("pipeline: ")]
     phases = re.findall(r"phases? \d+ to \d+ are a pipeline", " ".join(said))
     rows.counted("pipelines: phases of the same rows", phases, "; ".join(phases) or "none", "at least one pipeline")
-    _, verified = ctl("verify", model, "--low-latency")
+    _, verified = ctl("verify", model, "--low-latency", "--threads", 2)
     rows.counted("pipelines: outputs", verified["pass"] and verified["fallbacks"] == 0,
                  f"max_rel {max(o['max_rel'] for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
                  "pass, no fallback")

@@ -95,7 +95,10 @@ TEST_F(LockCommandTest, PinsPipelinesWhichRunRight) {
   ProgramResult explained = Ctl(with({"explain"}, {"--why", "#0"}));
   EXPECT_EQ(explained.code, 0) << explained.err;
   EXPECT_THAT(explained.out, AllOf(HasSubstr("pipeline: "), HasSubstr("are a pipeline")));
-  Json verified = CtlJson({"verify", model, "--low-latency"});
+  // Those of the machine at hand run.
+  std::string host = LockOf("host", {model, "--low-latency", "--threads", "2"});
+  EXPECT_THAT(ReadAll(host), HasSubstr("pipelines {"));
+  Json verified = CtlJson({"verify", model, "--low-latency", "--threads", "2", "--lock", host});
   EXPECT_EQ(verified["pass"], true);
   EXPECT_EQ(verified["fallbacks"], 0);
   std::string wrong = std::regex_replace(text, std::regex("(slices \\{\\s*dim: )\"[^\"]*\""),

@@ -98,6 +98,17 @@ TEST(BlockWindows, AreThoseOfEveryBlock) {
   EXPECT_GT(ragged, 100);
 }
 
+TEST(LongestWindows, AreTheLongestOfAllBlocks) {
+  std::vector<ScheduleDim> dims = {{"a", 7}, {"b", 12}, {"c", 0}, {"d", 3}};
+  const std::vector<std::vector<GridDim>> grids = {
+      {}, {{0, 3}}, {{1, 4}, {3, 8}}, {{2, 2}}, {{0, 7}, {1, 5}, {2, 1}, {3, 1}}};
+  for (const std::vector<GridDim>& grid : grids) {
+    Dims wanted;
+    for (const BlockWindows& w : WindowsOfBlocks(dims, grid, {})) wanted.push_back(w.longest());
+    EXPECT_EQ(LongestWindows(dims, grid, {}), wanted);
+  }
+}
+
 // As many blocks as a tensor may have elements: they cannot have been looked at.
 TEST(BlockWindows, DoNotTakeLongerForMoreBlocks) {
   constexpr int64_t kExtent = int64_t{1} << 40;

@@ -84,7 +84,25 @@ TEST(PutSideBySide, APartWithoutWorkStaysAlone) {
   auto joined = PutSideBySide({&one, &none}, {{0, 1}, {2, 3}});
   EXPECT_EQ(joined.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(joined.status())),
-              Eq("side-by-side: abs has no work: its dim i is empty"));
+              Eq("empty: abs has no work: its dim i is empty"));
+}
+
+TEST(PutSideBySide, APartOfSeveralPhasesStaysAlone) {
+  Schedule one = Map("neg", 8);
+  Schedule two = Map("abs", 8);
+  auto phases = PutInPhases({&one, &two}, {{4, 5}, {5, 6}}, {6});
+  ASSERT_TRUE(phases.ok()) << phases.status();
+  auto joined = PutSideBySide({&phases->schedule, &one}, {{0, 1}, {2, 3}});
+  EXPECT_THAT(std::string(Message(joined.status())),
+              Eq("side-by-side: neg, then abs has 2 phases"));
+}
+
+TEST(PutInPhases, APartWithoutWorkStaysAlone) {
+  Schedule one = Map("neg", 8);
+  Schedule none = Map("abs", 0);
+  auto joined = PutInPhases({&one, &none}, {{0, 1}, {2, 3}}, {1, 3});
+  EXPECT_THAT(std::string(Message(joined.status())),
+              Eq("empty: abs has no work: its dim i is empty"));
 }
 
 TEST(PutInPhases, LaterPartsReadWhatEarlierOnesWrite) {

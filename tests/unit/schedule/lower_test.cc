@@ -14,6 +14,7 @@
 #include "core/schedule/reference.h"
 #include "tests/support/dims.h"
 #include "tests/support/disguise.h"
+#include "tests/support/field_count.h"
 #include "tests/support/sample_graphs.h"
 #include "tests/support/split_lowering.h"
 #include "tests/support/stream_cases.h"
@@ -83,6 +84,24 @@ void ExpectEqualsEvaluator(const WholeProgram& whole, const Lowered& lowered) {
 }
 
 class Lowering : public ::testing::TestWithParam<std::tuple<SampleGraph, const char*>> {};
+
+// What choices have in common does not show in what becomes of each.
+TEST_P(Lowering, OfOneGroupIsThatOfEachChoice) {
+  auto [sample, device_name] = GetParam();
+  WholeProgram whole = Whole(sample.text);
+  DeviceSpec device = DeviceNamed(device_name, 2);
+  std::vector<Choice> choices = EnumerateChoices(whole.group, device, {.limit = 100}, nullptr);
+  GroupLowering lowering(whole.group, device, false);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const Choice& choice : choices) {
+      auto lowered = lowering.Of(choice);
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      EXPECT_EQ(ToString(lowered->schedule),
+                ToString(Lower(whole.group, choice, device, false)->schedule));
+    }
+    std::reverse(choices.begin(), choices.end());
+  }
+}
 
 // The whole graph as one kernel, in every enumerated way.
 TEST_P(Lowering, EqualsTheEvaluator) {
@@ -239,6 +258,62 @@ TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
   EXPECT_EQ(Message(lowered.status()),
             StrCat("columns: ", whole.group.smg.dim(n).name, " is cut inside panels of ",
                    choice.products.begin()->second.block.n));
+}
+
+// Operands that both repeat along an output dim: it is a column of a product like others.
+TEST(Products, MayHaveADimThatNoOperandHas) {
+  for (int64_t n : {1, 5}) {
+    const std::string text = StrCat(
+        "graph \"g\" {\n  %0 = input \"a\" : f32[1,1,16]\n", "  %1 = input \"b\" : f32[1,16,", n,
+        "]\n", "  %2 = Expand(%0) {shape=[8, 1, 16]} : f32[8,1,16]  \"\" @ \"\"\n",
+        "  %3 = Expand(%1) {shape=[8, 16, ", n, "]} : f32[8,16,", n,
+        "]  \"\" @ \"\"\n  %4 = MatMul(%2, %3) : f32[8,1,", n, "]  \"\" @ \"\"\n  output %4\n}\n");
+    WholeProgram whole = Whole(text);
+    const SmgOp& product = whole.group.smg.ops.back();
+    EXPECT_EQ(Classify(product), OpClass::kProduct);
+    EXPECT_EQ(SplitProductDims(product).second.size(), n == 1 ? 1u : 2u);
+    DeviceSpec device = DeviceNamed("generic-avx2", 2);
+    for (const Choice& choice : EnumerateChoices(whole.group, device, {.limit = 100}, nullptr)) {
+      auto lowered = Lower(whole.group, choice, device, false);
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      ExpectEqualsEvaluator(whole, *lowered);
+    }
+  }
+}
+
+TEST(Regions, HaveEqualConstantsOnce) {
+  static_assert(FieldCount<ElementOp>() == 11, "DoesTheSame compares all but `result`");
+  WholeProgram whole = Whole(R"(graph "g" {
+  %0 = input "c" : bool[40]
+  %1 = input "d" : bool[40]
+  %2 = input "x" : f32[40]
+  %3 = const "" : f32[] {nan}
+  %4 = const "" : f32[] {0}
+  %5 = const "" : f32[] {-0}
+  %6 = Where(%0, %2, %3) : f32[40]  "" @ ""
+  %7 = Where(%1, %2, %3) : f32[40]  "" @ ""
+  %8 = Add(%6, %7) : f32[40]  "" @ ""
+  %9 = Where(%0, %8, %4) : f32[40]  "" @ ""
+  %10 = Where(%1, %9, %5) : f32[40]  "" @ ""
+  output %10
+}
+)");
+  DeviceSpec device = DeviceNamed("generic-avx2", 2);
+  std::vector<Choice> choices = EnumerateChoices(whole.group, device, {.limit = 1}, nullptr);
+  ASSERT_EQ(choices.size(), 1u);
+  auto lowered = Lower(whole.group, choices[0], device, false);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const std::string text = ToString(lowered->schedule);
+  auto count = [&](std::string_view part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("f32(nan)"), 1) << text;
+  EXPECT_EQ(count("f32(0x0p+0)"), 1) << text;
+  EXPECT_EQ(count("f32(-0x0p+0)"), 1) << text;
 }
 
 }  // namespace
