@@ -30,8 +30,8 @@ constexpr int64_t kLeastEffort = 20000;
 constexpr int64_t kEffortOfAnOp = 8;
 // What the bounds do not promise must gain this part of an average group to be worth the search.
 constexpr double kThoroughGain = 0.01;
-// Changes of two neighbours that are estimated, the most promising by their bounds.
-constexpr size_t kMostTries = 5;
+// Changes of two groups that are estimated, the most promising by their bounds.
+constexpr size_t kMostTries = 20;
 // Ops of a group that may begin a move to another one: those nearest to it.
 constexpr size_t kMostBorder = 32;
 // Groups before and after a group that may run beside it.
@@ -334,10 +334,38 @@ class Improver {
   absl::Status ConsiderBest(const std::vector<int>& old, std::vector<Try> tries, Change* best) {
     std::stable_sort(tries.begin(), tries.end(),
                      [](const Try& a, const Try& b) { return a.bound < b.bound; });
-    for (size_t i = 0; i < tries.size() && i < kMostTries; ++i) {
+    size_t done = 0;
+    for (size_t i = 0; i < tries.size() && done < kMostTries; ++i) {
+      if (stage_ == Stage::kThorough && !graph_.CanReplace(old, tries[i].fresh)) continue;
       RETURN_IF_ERROR(Consider(old, std::move(tries[i].fresh), best));
+      ++done;
     }
     return absl::OkStatus();
+  }
+
+  // Some ops of one of two groups move to the other one: an op with all in its group that depends
+  // on it, or on which it depends, or all but these. Whichever comes first then.
+  absl::Status MoveAny(int a, int b, Change* best) {
+    std::vector<Try> tries;
+    for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      const std::vector<LoopId>& loops = graph_.loops(from);
+      std::set<std::vector<LoopId>> seen;
+      auto add = [&](const std::vector<LoopId>& part, std::vector<LoopId> rest) {
+        if (!seen.insert(part).second) return;
+        tries.push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
+      };
+      for (size_t i = 0; i < loops.size() && i < kMostBorder; ++i) {
+        for (bool readers : {true, false}) {
+          LoopId l = readers ? loops[loops.size() - 1 - i] : loops[i];
+          std::vector<LoopId> part = Closure(from, l, readers);
+          if (part.size() == loops.size()) continue;
+          std::vector<LoopId> rest = Without(loops, part);
+          add(part, rest);
+          add(rest, std::move(part));
+        }
+      }
+    }
+    return ConsiderBest({a, b}, std::move(tries), best);
   }
 
   // Ops at the border of two groups move to the other one, with all that must move with them.
@@ -353,7 +381,7 @@ class Improver {
         std::vector<LoopId> part = Closure(from, l, down);
         if (part.size() == loops.size()) continue;
         // Without a value between them they would run side by side.
-        if (stage_ == Stage::kPromised && !Touches(part, to, down)) continue;
+        if (!Touches(part, to, down)) continue;
         if (!seen.insert(part).second) continue;
         std::vector<LoopId> rest = Without(loops, part);
         tries.push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
@@ -528,9 +556,12 @@ class Improver {
         std::vector<LoopId> both = Union(graph_.loops(g), graph_.loops(n));
         RETURN_IF_ERROR(Consider({g, n}, {std::move(both)}, &best));
         if (stage_ == Stage::kJoins) continue;
-        if (others == &beside && stage_ == Stage::kPromised) continue;
-        bool before = graph_.Before(n, g);
-        RETURN_IF_ERROR(MoveBetween(before ? n : g, before ? g : n, &best));
+        if (stage_ == Stage::kThorough) {
+          RETURN_IF_ERROR(MoveAny(g, n, &best));
+        } else if (others == &neighbours) {
+          const bool before = graph_.Before(n, g);
+          RETURN_IF_ERROR(MoveBetween(before ? n : g, before ? g : n, &best));
+        }
       }
     }
     if (stage_ == Stage::kThorough && best.gain == 0)
