@@ -20,8 +20,8 @@ struct Pipelined {
   Estimate estimate;  // of the launch, as given, with them
 };
 
-/// Runs neighbouring phases of `joined` as pipelines wherever that is estimated to take less time
-/// than a barrier. `estimate` is that of the launch. Deterministic.
+/// Runs neighbouring phases of `joined` as pipelines wherever that is estimated to take clearly
+/// less time than barriers. `estimate` is that of the launch. Deterministic.
 Pipelined FormPipelines(Schedule joined, const Estimate& estimate, const DeviceSpec& device);
 
 /// Runs these phases as pipelines, whatever is better. InvalidArgument, naming the field, if they

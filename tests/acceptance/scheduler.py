@@ -187,7 +187,8 @@ def all_in_one_rows(rows, work):
 
 def pipeline_rows(rows, work):
     """Sequences of a batch, which need nothing of each other: a task takes some of them through several phases."""
-    model = generate(work, "bert_tiny", "--batch", 4, "--seq", 32, "--layers", 1, file="sequences.onnx")
+    model = generate(work, "bert_tiny", "--batch", 8, "--seq", 4, "--layers", 3, "--hidden", 16, "--heads", 2,
+                     "--ff", 32, file="sequences.onnx")
     _, told = ctl("explain", model, "--low-latency", "--threads", 2)
     said = [d["reason"] for d in told["decisions"] if d["subject"] == "group" and d["reason"].startswith("pipeline: ")]
     phases = re.findall(r"phases? \d+ to \d+ are a pipeline", " ".join(said))

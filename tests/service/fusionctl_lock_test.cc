@@ -77,11 +77,9 @@ TEST_F(LockCommandTest, PinnedPlansRunAndPass) {
 
 // Rows that go through all phases of a launch: nothing of one sequence is needed for another one.
 TEST_F(LockCommandTest, PinsPipelinesWhichRunRight) {
-  ModelParams params = FindModel("bert_tiny")->defaults;
-  params.batch = 4;
-  params.seq = 32;
-  params.layers = 1;
-  std::string model = Write("bert_tiny", params);
+  std::string model =
+      Write("bert_tiny",
+            {.batch = 8, .seq = 4, .layers = 3, .hidden = 16, .heads = 2, .kv_heads = 2, .ff = 32});
   auto with = [&](std::vector<std::string> words, const std::vector<std::string>& more = {}) {
     words.insert(words.end(),
                  {model, "--low-latency", "--target", "generic-avx2", "--threads", "2"});
