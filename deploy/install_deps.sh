@@ -9,7 +9,7 @@ set -euo pipefail
 build_packages=(
   g++ cmake ninja-build pkg-config binutils ca-certificates
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
-  librocksdb-dev prometheus-cpp-dev libonnx-dev libssl-dev
+  librocksdb-dev prometheus-cpp-dev libonnx-dev libssl-dev libjemalloc-dev
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev graphviz
   libgtest-dev libgmock-dev libbenchmark-dev
 )

@@ -1,5 +1,4 @@
 // bin/fusiond: reads its configuration, starts the server, stops it when a signal says so.
-#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -9,6 +8,15 @@
 
 #include "server/daemon.h"
 #include "server/grpc_server.h"
+
+// Read by jemalloc before main. Buffers from 1 MiB on go back to the system when they are freed,
+// the rest within a second, also where nothing allocates any more: else requests of 5 MB that are
+// refused leave 58 MB behind (jemalloc 5.3, 2026-11-22; redo: server_test
+// --gtest_filter=GuardTest.FiveMegabytes*). At once would cost planning half of its time again.
+extern "C" {
+const char* malloc_conf =
+    "background_thread:true,oversize_threshold:1048576,dirty_decay_ms:1000,muzzy_decay_ms:0";
+}
 
 namespace fusion {
 namespace {
@@ -21,16 +29,8 @@ sigset_t StopSignals() {
   return set;
 }
 
-// Buffers from this size on go back to the system when they are freed. glibc's own threshold grows
-// with what is freed, so that the arena of every thread would keep a request's bytes: fusiond grew
-// by 68 MB over refused requests of 5 MB, by 16 MB with this (glibc 2.36, 2026-11-22; redo:
-// server_test --gtest_filter=GuardTest.FiveMegabytes*). What is below is trimmed as by default; what
-// is above costs the faults of fresh pages, which next to planning is nothing.
-constexpr int kLargeBufferBytes = 1 << 20;
-
 // One at a time, while this thread is the only one.
 void PrepareProcess(const ServerConfig& config) {
-  mallopt(M_MMAP_THRESHOLD, kLargeBufferBytes);
   sigset_t stop = StopSignals();
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   signal(SIGPIPE, SIG_IGN);

@@ -9,7 +9,7 @@ namespace fusion {
 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateInTurn(const Turns& turns) {
   if (turns.size() == 1) return Evaluate(turns[0]);
-  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  RETURN_IF_ERROR(CheckCancel());
   ASSIGN_OR_RETURN(const Known* known, FindInTurn(turns));
   return &known->verdict;
 }
@@ -23,7 +23,7 @@ absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseInTurn(const Turns& tur
 
 absl::Status GroupEvaluator::PinInTurn(const Turns& turns,
                                        const std::vector<LockedPipeline>& pipelines) {
-  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  RETURN_IF_ERROR(CheckCancel());
   const std::vector<LoopId> loops = UnionOf(turns);
   ASSIGN_OR_RETURN(Known pinned, JoinInTurn(loops, turns, &pipelines));
   if (!pinned.verdict.refusal.empty()) {

@@ -188,7 +188,7 @@ bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const 
 }
 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
-  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  RETURN_IF_ERROR(CheckCancel());
   if (ReadsReinterpreted(loops)) return &reinterpreted_;
   ASSIGN_OR_RETURN(const Known* known, Find(loops));
   return &known->verdict;
@@ -216,7 +216,7 @@ bool GroupEvaluator::IsKnown(const std::vector<LoopId>& loops) {
 }
 
 absl::StatusOr<const GroupChoice*> GroupEvaluator::Choose(const std::vector<LoopId>& loops) {
-  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  RETURN_IF_ERROR(CheckCancel());
   ASSIGN_OR_RETURN(Known * known, Find(loops));
   ASSIGN_OR_RETURN(known->choice, ChoiceOf(loops, *known));
   return known->choice.get();
@@ -386,7 +386,7 @@ absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
 }
 
 absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedChoice& choice) {
-  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  RETURN_IF_ERROR(CheckCancel());
   if (ReadsReinterpreted(loops)) return InvalidArgument(reinterpreted_.refusal.ToString());
   std::vector<std::vector<LoopId>> parts = {loops};
   if (choice.parts.size() != 1) parts = Parts(loops);
@@ -445,7 +445,7 @@ void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
 
 absl::StatusOr<GroupVerdict> GroupEvaluator::EvaluateWithout(const std::vector<LoopId>& loops,
                                                              ValueId unneeded) {
-  if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+  RETURN_IF_ERROR(CheckCancel());
   if (ReadsReinterpreted(loops)) return reinterpreted_;
   ASSIGN_OR_RETURN(Known found, Search(loops, /*whole=*/false, unneeded));
   return std::move(found.verdict);

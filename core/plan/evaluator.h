@@ -121,6 +121,10 @@ class GroupEvaluator {
   bool IsKnown(const std::vector<LoopId>& loops);
   /// Loop ops of all sets that schedules were made for: what evaluating has cost so far.
   int64_t scheduled_ops() const { return scheduled_ops_; }
+  /// OK, or as the cancel token says; for what takes long without evaluating.
+  absl::Status CheckCancel() const {
+    return cancel_ == nullptr ? absl::OkStatus() : cancel_->Check();
+  }
 
   const Program& program() const { return program_; }
   const DeviceSpec& device() const { return device_; }

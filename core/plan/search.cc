@@ -30,9 +30,10 @@ constexpr int64_t kLeastEffort = 20000;
 constexpr int64_t kEffortOfAnOp = 8;
 // What the bounds do not promise must gain this part of an average group to be worth the search.
 constexpr double kThoroughGain = 0.01;
-// Changes of two groups that are estimated, the most promising by their bounds.
+// Ways to cut a group, or to move ops between two, that are estimated: the most promising by their
+// bounds.
 constexpr size_t kMostTries = 20;
-// Ops of a group that may begin a move to another one: those nearest to it.
+// Ops of a group, its last ones and its first ones, that may begin a move to another one.
 constexpr size_t kMostBorder = 32;
 // Groups before and after a group that may run beside it.
 constexpr int kMostNear = 4;
@@ -331,63 +332,60 @@ class Improver {
     return {bound, {std::move(one), std::move(other)}};
   }
 
+  // The most promising of `tries`, by bounds: the rest gains no more than the best change so far,
+  // or there are many.
   absl::Status ConsiderBest(const std::vector<int>& old, std::vector<Try> tries, Change* best) {
     std::stable_sort(tries.begin(), tries.end(),
                      [](const Try& a, const Try& b) { return a.bound < b.bound; });
-    size_t done = 0;
-    for (size_t i = 0; i < tries.size() && done < kMostTries; ++i) {
-      if (stage_ == Stage::kThorough && !graph_.CanReplace(old, tries[i].fresh)) continue;
-      RETURN_IF_ERROR(Consider(old, std::move(tries[i].fresh), best));
-      ++done;
+    double before = 0;
+    for (int g : old) {
+      ASSIGN_OR_RETURN(Figures figures, FiguresOf(g));
+      before += figures.cost;
+    }
+    if (tries.size() > kMostTries) tries.resize(kMostTries);
+    for (Try& t : tries) {
+      if (t.bound >= before - std::max(best->gain, least_gain_)) break;
+      RETURN_IF_ERROR(Consider(old, std::move(t.fresh), best));
     }
     return absl::OkStatus();
   }
 
-  // Some ops of one of two groups move to the other one: an op with all in its group that depends
-  // on it, or on which it depends, or all but these. Whichever comes first then.
-  absl::Status MoveAny(int a, int b, Change* best) {
-    std::vector<Try> tries;
-    for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-      const std::vector<LoopId>& loops = graph_.loops(from);
-      std::set<std::vector<LoopId>> seen;
-      auto add = [&](const std::vector<LoopId>& part, std::vector<LoopId> rest) {
-        if (!seen.insert(part).second) return;
-        tries.push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
-      };
-      for (size_t i = 0; i < loops.size() && i < kMostBorder; ++i) {
-        for (bool readers : {true, false}) {
-          LoopId l = readers ? loops[loops.size() - 1 - i] : loops[i];
-          std::vector<LoopId> part = Closure(from, l, readers);
-          if (part.size() == loops.size()) continue;
-          std::vector<LoopId> rest = Without(loops, part);
-          add(part, rest);
-          add(rest, std::move(part));
-        }
-      }
+  // Adds to `tries` what of one group may move to another one: an op with all in its group that
+  // depends on it (`readers`) or on which it depends, if the other group is linked with these. With
+  // `any` also if it is not, and all but these.
+  void AddMoves(int from, int to, bool readers, bool any, std::set<std::vector<LoopId>>* seen,
+                std::vector<Try>* tries) const {
+    const std::vector<LoopId>& loops = graph_.loops(from);
+    auto add = [&](const std::vector<LoopId>& part, std::vector<LoopId> rest) {
+      if (!seen->insert(part).second) return;
+      tries->push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
+    };
+    for (size_t i = 0; i < loops.size() && i < kMostBorder; ++i) {
+      LoopId l = readers ? loops[loops.size() - 1 - i] : loops[i];
+      std::vector<LoopId> part = Closure(from, l, readers);
+      if (part.size() == loops.size()) continue;
+      // Without a value between them they would run side by side.
+      if (!any && !Touches(part, to, readers)) continue;
+      std::vector<LoopId> rest = Without(loops, part);
+      add(part, rest);
+      if (any) add(rest, std::move(part));
     }
-    return ConsiderBest({a, b}, std::move(tries), best);
   }
 
-  // Ops at the border of two groups move to the other one, with all that must move with them.
-  absl::Status MoveBetween(int producer, int consumer, Change* best) {
+  // Ops of one of two groups move to the other one, with all that must move with them; in the
+  // thorough stage in either direction, whichever of the two then comes first.
+  absl::Status Move(int a, int b, Change* best) {
+    if (graph_.Before(b, a)) std::swap(a, b);
+    const bool any = stage_ == Stage::kThorough;
     std::vector<Try> tries;
     std::set<std::vector<LoopId>> seen;
-    for (bool down : {true, false}) {
-      int from = down ? producer : consumer;
-      int to = down ? consumer : producer;
-      const std::vector<LoopId>& loops = graph_.loops(from);
-      for (size_t i = 0; i < loops.size() && i < kMostBorder; ++i) {
-        LoopId l = down ? loops[loops.size() - 1 - i] : loops[i];
-        std::vector<LoopId> part = Closure(from, l, down);
-        if (part.size() == loops.size()) continue;
-        // Without a value between them they would run side by side.
-        if (!Touches(part, to, down)) continue;
-        if (!seen.insert(part).second) continue;
-        std::vector<LoopId> rest = Without(loops, part);
-        tries.push_back(MakeTry(std::move(rest), Union(part, graph_.loops(to))));
-      }
+    AddMoves(a, b, /*readers=*/true, any, &seen, &tries);
+    AddMoves(b, a, /*readers=*/false, any, &seen, &tries);
+    if (any) {
+      AddMoves(a, b, /*readers=*/false, any, &seen, &tries);
+      AddMoves(b, a, /*readers=*/true, any, &seen, &tries);
     }
-    return ConsiderBest({producer, consumer}, std::move(tries), best);
+    return ConsiderBest({a, b}, std::move(tries), best);
   }
 
   // A group becomes two: some ops with all that depend on them, or on which they depend, and the
@@ -534,6 +532,8 @@ class Improver {
 
   absl::Status Improve(int g) {
     if (!CanChange(g)) return absl::OkStatus();
+    // Where nothing more is evaluated, a large graph still has many changes to rule out.
+    RETURN_IF_ERROR(evaluator_->CheckCancel());
     tried_.clear();
     std::vector<int> neighbours = NeighboursOf(g);
     std::vector<int> beside;
@@ -555,12 +555,8 @@ class Improver {
       for (int n : *others) {
         std::vector<LoopId> both = Union(graph_.loops(g), graph_.loops(n));
         RETURN_IF_ERROR(Consider({g, n}, {std::move(both)}, &best));
-        if (stage_ == Stage::kJoins) continue;
-        if (stage_ == Stage::kThorough) {
-          RETURN_IF_ERROR(MoveAny(g, n, &best));
-        } else if (others == &neighbours) {
-          const bool before = graph_.Before(n, g);
-          RETURN_IF_ERROR(MoveBetween(before ? n : g, before ? g : n, &best));
+        if (stage_ == Stage::kThorough || (stage_ == Stage::kPromised && others == &neighbours)) {
+          RETURN_IF_ERROR(Move(g, n, &best));
         }
       }
     }
