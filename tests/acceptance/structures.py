@@ -27,10 +27,22 @@ def generated(work):
         path.unlink()
 
 
+def binds_of(path):
+    """--bind NAME=NUMBER for each symbolic dim that a manifest.json above the model gives a value for its test data."""
+    for folder in path.resolve().parents:
+        manifest = folder / "manifest.json"
+        if manifest.exists():
+            for entry in json.loads(manifest.read_text()):
+                if path.resolve().parent.match(entry["dir"].removeprefix("dev/")):
+                    return [word for name, value in (entry.get("dims") or {}).items()
+                            for word in ("--bind", f"{name}={value}")]
+    return []
+
+
 def plan_of(path):
     """The object that fusionctl prints of a plan."""
     if path.suffix == ".onnx":
-        return ctl("plan", path, "--plan-only")[1]
+        return ctl("plan", path, "--plan-only", *binds_of(path))[1]
     return json.loads(path.read_text())
 
 
