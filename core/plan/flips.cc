@@ -297,10 +297,12 @@ absl::Status FlipFinder::AddTried(const Loops& first, const Loops& second, const
   if (!tried) return absl::OkStatus();
   RETURN_IF_ERROR(AddOutsideFlips(first, second, entry));
   if (!no_gain) RETURN_IF_ERROR(AddPartFlips(first, second, entry));
-  if (!entry->flips.empty()) return absl::OkStatus();
-  // Every part was tried: what is in the way is between the two sides themselves.
-  entry->reason += StrCat("; no part of the two fits one kernel either, and ",
-                          BytesBetween(first, second), " B pass through memory between them");
+  // Without a flip every part was tried: what is in the way is between the two sides themselves.
+  const bool none = entry->flips.empty();
+  if (none || refusal.code == RefusalCode::kReshape) {
+    entry->reason += StrCat(none ? "; no part of the two fits one kernel either, and " : "; ",
+                            BytesBetween(first, second), " B pass through memory between them");
+  }
   return absl::OkStatus();
 }
 

@@ -22,6 +22,17 @@ std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops) {
   return parts;
 }
 
+// What is computed from weights alone, once, and the rest: no launch of a run makes what others
+// need before the first run. Neither is empty.
+std::vector<std::vector<LoopId>> ByConstancy(const std::vector<LoopId>& loops,
+                                             const GroupEvaluator& evaluator) {
+  std::vector<LoopId> constant;
+  std::vector<LoopId> running;
+  for (LoopId l : loops) (evaluator.AreConstant({l}) ? constant : running).push_back(l);
+  if (constant.empty() || running.empty()) return {loops};
+  return {std::move(constant), std::move(running)};
+}
+
 // True for a filled border: an input copied into the middle of a larger space.
 bool IsBorder(const LoopOp& op) {
   return op.kind == LoopOp::kLoop && !op.body.reduce && op.body.reads.size() == 1 &&
@@ -127,11 +138,13 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
       std::string wide = TooWide(program, {l});
       if (!wide.empty()) return BlameNode(graph, node, wide);
     }
-    for (std::vector<LoopId>& part : Parts(loops)) {
-      ASSIGN_OR_RETURN(std::vector<std::vector<LoopId>> pieces,
-                       SplitBorder(std::move(part), evaluator));
-      for (std::vector<LoopId>& piece : pieces) {
-        RETURN_IF_ERROR(AddWholeOrSingles(graph, node, std::move(piece), evaluator, &out.groups));
+    for (const std::vector<LoopId>& same : ByConstancy(loops, *evaluator)) {
+      for (std::vector<LoopId>& part : Parts(same)) {
+        ASSIGN_OR_RETURN(std::vector<std::vector<LoopId>> pieces,
+                         SplitBorder(std::move(part), evaluator));
+        for (std::vector<LoopId>& piece : pieces) {
+          RETURN_IF_ERROR(AddWholeOrSingles(graph, node, std::move(piece), evaluator, &out.groups));
+        }
       }
     }
   }

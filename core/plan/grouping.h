@@ -46,8 +46,9 @@ Refusal WithoutGain(const GroupVerdict& first, const GroupVerdict& second,
 /// Empty if it can.
 std::string TooWide(const Program& program, const std::vector<LoopId>& loops);
 
-/// One group a graph node: the baseline. A node whose ops have no common schedule is split into
-/// single ops, one of more than kMostOps ops into several groups. Unimplemented, naming the node,
+/// One group a graph node: the baseline. What a node computes from weights alone is a group of its
+/// own. A node whose ops have no common schedule is split into single ops, one of more than
+/// kMostOps ops into several groups. Unimplemented, naming the node,
 /// if an op has no schedule at all or too many inputs.
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator);
 

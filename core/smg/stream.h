@@ -38,8 +38,10 @@ struct Streamed {
   Smg smg;
   std::vector<StreamOp> ops;
   bool rewritten = false;
-  /// Taken apart so that where an input is not finite, what would be infinite or NaN may come out
-  /// as something else: the certificate says where. What is finite stays what it is.
+  /// Taken apart so that where an input is not finite, a reduction that would be infinite or NaN
+  /// may come out as something else, and with it what is computed from it, numbers too (tanh of an
+  /// infinity): the certificate says where. What depends on finite reductions alone stays what it
+  /// is.
   bool loose = false;
   /// Where tiles matter: each of these functions of the coordinates (of dims) is at least 0
   /// wherever some partial result changes, as far as masks made of comparisons of coordinates say.

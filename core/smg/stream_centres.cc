@@ -16,6 +16,13 @@ double Binomial(int n, int k) {
   return out;
 }
 
+// True if a condition decides what some elements count.
+bool HasSelect(const Expr& e) {
+  bool found = false;
+  e.VisitOnce([&](const Expr& n) { found |= n.op() == ScalarOp::kSelect; });
+  return found;
+}
+
 }  // namespace
 
 // Counts what has been seen of the dim, so that a sum of a part tells what the whole may become. In
@@ -142,6 +149,12 @@ void StreamBuilder::Updates(int i, const std::vector<Moment>& moments,
         for (int k = moments[a].orders[c]; k < moments[b].orders[c]; ++k) {
           term = term * Expr::Cast(Delta(centres[c]), term.type());
         }
+      }
+      // Where nothing has been that moves with the centre, an infinite centre does not matter.
+      if (HasSelect(moments[b].rest)) {
+        const Expr zero = Expr::Const(term.type(), 0);
+        term = Expr::Select(
+            Expr::Binary(ScalarOp::kEq, states[b], Expr::Const(states[b].type(), 0)), zero, term);
       }
       value = value + term;
     }

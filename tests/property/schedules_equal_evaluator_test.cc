@@ -159,14 +159,20 @@ class Comparison {
     }
   }
 
+  // What the planner weighs and finds too large for the chip when it makes the schedule.
+  static bool IsTooLarge(const absl::Status& pinned) {
+    const std::string reason = StrCat(RefusalRow(RefusalCode::kOnChip).word, ": the tiles of");
+    return Message(pinned).find(reason) != std::string_view::npos;
+  }
+
   void CompareChoices(const std::vector<LoopId>& loops, const PlanOptions& options,
                       GroupEvaluator* evaluator) {
     std::vector<LockedChoice> choices = ChoicesOf(loops, options, *evaluator);
     ASSERT_FALSE(choices.empty());
     for (const LockedChoice& choice : choices) {
       absl::Status pinned = evaluator->Pin(loops, choice);
-      // Not all kernels can stand beside others.
-      if (!pinned.ok() && choice.parts.size() > 1) continue;
+      // Not all kernels can stand beside others, nor do all tiles fit on chip.
+      if (!pinned.ok() && (choice.parts.size() > 1 || IsTooLarge(pinned))) continue;
       ASSERT_TRUE(pinned.ok()) << pinned;
       auto made = evaluator->Choose(loops);
       ASSERT_TRUE(made.ok()) << made.status();

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "tests/service/dot_syntax.h"
 #include "tests/service/fusionctl_fixture.h"
 
@@ -41,9 +42,15 @@ class ExplainCommandTest : public FusionctlTest {
 TEST_F(ExplainCommandTest, SaysHowFarBlocksOfAnImageReach) {
   ModelParams image = {.depth = 1, .channels = 32, .image = 56};
   std::string model = Write("preactivation", image);
-  ProgramResult text = Ctl({"explain", model, "--threads", "4", "--group", "0"});
-  EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("\n  cut "), HasSubstr("halo ")));
+  int cut = 0;
+  const size_t groups = CtlJson({"explain", model, "--threads", "4"})["groups"].size();
+  for (size_t g = 0; g < groups; ++g) {
+    ProgramResult text = Ctl({"explain", model, "--threads", "4", "--group", StrCat(g)});
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("\n  cut "));
+    cut += absl::StrContains(text.out, "halo ");
+  }
+  EXPECT_EQ(cut, 1) << "groups whose blocks reach into their neighbours";
 }
 
 TEST_F(ExplainCommandTest, SaysHowAStreamedFormWasDerived) {

@@ -154,7 +154,9 @@ class Generator {
     constexpr Function kFunctions[] = {{"Relu", 0}, {"Tanh", 1}, {"Sigmoid", 1}, {"Neg", 0},
                                        {"Abs", 0},  {"Erf", 1},  {"Sin", 1},     {"Cos", 1}};
     const Function& f = kFunctions[Below(static_cast<int>(std::size(kFunctions)))];
-    size_t y = Add(f.op, {x.id}, {}, f.largest == 0 ? x.largest : f.largest);
+    // Sin and Cos of thousands are as wrong as those are rounded.
+    const char* op = f.op[0] != 'T' && f.largest == 1 && x.largest > kLargest ? "Tanh" : f.op;
+    size_t y = Add(op, {x.id}, {}, f.largest == 0 ? x.largest : f.largest);
     // Of what lies in -1..1 also the functions that are not defined or too large elsewhere.
     if (f.largest != 1 || Below(2) == 0) return;
     size_t bounded = Add("Add", {pool_[y].id, Constant(2)}, {}, 3);
@@ -419,6 +421,8 @@ class Generator {
       double hidden = masked == 1 ? -10000 : -std::numeric_limits<double>::infinity();
       TensorId mask = Mask(rows, columns);
       at = Add("Where", {mask, pool_[at].id, Constant(hidden)}, {}, 8);
+      // Of what is made of it otherwise a rounding error is too large to tell from a wrong result.
+      if (std::isfinite(hidden)) pool_[at].largest = -hidden;
     }
     size_t shares =
         Below(3) == 0 ? Spelled(at) : Add("Softmax", {pool_[at].id}, {{"axis", int64_t{-1}}}, 1);

@@ -204,6 +204,43 @@ TEST(CheckKernel, FindsANaNThatALooseFormLost) {
               HasSubstr("on a single NaN"));
 }
 
+// Where a weight is infinite, so is a product of centred rows with it, or NaN where it follows its
+// mean; tanh makes a number of the one.
+TEST(CheckKernel, ForgivesNumbersMadeOfInfinitiesThatALooseFormLost) {
+  Made made = Streaming(R"(graph "g" {
+  %0 = input "x" : f32[10,12]
+  %1 = input "w" : f32[12,31]
+  %2 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[10,1]  "" @ ""
+  %3 = Sub(%0, %2) : f32[10,12]  "" @ ""
+  %4 = MatMul(%3, %1) : f32[10,31]  "" @ ""
+  %5 = Tanh(%4) : f32[10,31]  "" @ ""
+  output %5
+}
+)");
+  ASSERT_TRUE(made.lowered.schedule.loose);
+  EXPECT_EQ(ComplaintOfSwallowed(made, [](int64_t) { return false; }), "none");
+  EXPECT_THAT(ComplaintOfSwallowed(made, [](int64_t) { return true; }),
+              HasSubstr("on a single NaN"));
+}
+
+// Rows in which nothing is centred do not have to do with a mean, infinite or not.
+TEST(CheckKernel, FindsNothingWhereAConditionHidesAnInfiniteCentre) {
+  Made made = Streaming(R"(graph "g" {
+  %0 = input "x" : f32[37,12]
+  %1 = input "w" : f32[12,5]
+  %2 = input "p" : bool[37,1]
+  %3 = const "" : f32[] {-2}
+  %4 = ReduceMean(%0) {axes=[1], keepdims=1} : f32[37,1]  "" @ ""
+  %5 = Sub(%0, %4) : f32[37,12]  "" @ ""
+  %6 = Where(%2, %5, %3) : f32[37,12]  "" @ ""
+  %7 = MatMul(%6, %1) : f32[37,5]  "" @ ""
+  output %7
+}
+)");
+  ASSERT_TRUE(made.lowered.schedule.loose);
+  EXPECT_EQ(ComplaintOfSwallowed(made, [](int64_t) { return false; }), "none");
+}
+
 TEST(CheckKernel, FindsAnElementThatIsNeverWritten) {
   EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
                 float* last = &Floats(call, 2)[kRows * kColumns - 1];

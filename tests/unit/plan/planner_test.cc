@@ -157,6 +157,23 @@ std::vector<int> LaunchOf(const PlannedModel& model) {
   return launch_of;
 }
 
+// Every op runs after what it reads is written.
+void ExpectInOrder(const PlannedModel& model) {
+  std::vector<int> launch_of = LaunchOf(model);
+  std::function<int(ValueId)> written = [&](ValueId v) {
+    LoopId l = model.program.value(v).producer;
+    if (l == kNoLoop) return -1;
+    const LoopOp& op = model.program.op(l);
+    if (op.kind == LoopOp::kReinterpret) return written(op.inputs[0]);
+    return launch_of[static_cast<size_t>(l)];
+  };
+  for (size_t l = 0; l < model.program.ops.size(); ++l) {
+    const LoopOp& op = model.program.ops[l];
+    EXPECT_EQ(launch_of[l] < 0, op.kind == LoopOp::kReinterpret) << "op " << l << " " << op.label;
+    for (ValueId in : op.inputs) EXPECT_LE(written(in), written(op.output)) << "op " << l;
+  }
+}
+
 class RandomPlans : public ::testing::TestWithParam<uint64_t> {
  protected:
   RandomPlans() : graph_(Canonicalise(RandomGraph(GetParam())).value().graph) {
@@ -174,19 +191,8 @@ class RandomPlans : public ::testing::TestWithParam<uint64_t> {
 
 TEST_P(RandomPlans, EveryOpRunsOnceAfterWhatItReads) {
   for (const PlannedModel& model : models_) {
-    std::vector<int> launch_of = LaunchOf(model);
-    std::function<int(ValueId)> written = [&](ValueId v) {
-      LoopId l = model.program.value(v).producer;
-      if (l == kNoLoop) return -1;
-      const LoopOp& op = model.program.op(l);
-      if (op.kind == LoopOp::kReinterpret) return written(op.inputs[0]);
-      return launch_of[static_cast<size_t>(l)];
-    };
-    for (size_t l = 0; l < model.program.ops.size(); ++l) {
-      const LoopOp& op = model.program.ops[l];
-      EXPECT_EQ(launch_of[l] < 0, op.kind == LoopOp::kReinterpret) << "op " << l << " " << op.label;
-      for (ValueId in : op.inputs) EXPECT_LE(written(in), written(op.output)) << ToString(graph_);
-    }
+    SCOPED_TRACE(ToString(graph_));
+    ExpectInOrder(model);
   }
 }
 
@@ -388,6 +394,23 @@ TEST(MakePlan, WorkOnWeightsAloneIsPreparedUnlessItIsReturned) {
   // Runs write what is returned, so what is made from it cannot be there before.
   PlannedModel returned = PlanOf(GraphOf(StrCat(kText, "  output %2\n}\n")));
   EXPECT_TRUE(returned.plan.prepare.empty());
+}
+
+// The slice is returned, so that each run writes it, and what is gathered from it is prepared.
+TEST(MakePlan, PreparedWorkReadsNothingThatARunMakes) {
+  PlannedModel model = PlanOf(GraphOf(R"(graph "g" {
+  %0 = input "x" : f32[]
+  %1 = weight "w" : f32[40]
+  %2 = const "" : i64[3] {0, 1, -19}
+  %3 = Slice(%1) {axes=[0], ends=[40], starts=[6], steps=[1]} : f32[34]  "" @ ""
+  %4 = Gather(%3, %2) {axis=0} : f32[3]  "" @ ""
+  %5 = Min(%4, %0) : f32[3]  "" @ ""
+  output %5
+  output %3
+}
+)"));
+  EXPECT_EQ(model.plan.prepare.size(), 2u);
+  ExpectInOrder(model);
 }
 
 TEST(MakePlan, OutputsThatNoNodeComputesAreCopied) {
