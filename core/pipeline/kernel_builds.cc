@@ -27,20 +27,23 @@ KernelBuilds::Claim::~Claim() {
   if (builds_ != nullptr) builds_->Release(key_);
 }
 
-absl::StatusOr<KernelBuilds::Claim> KernelBuilds::Start(const CompileJob& job) {
+absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
+    const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored) {
   MutexLock lock(&mutex_);
   auto known = builds_.find(job.key);
   if (known != builds_.end()) {
     ++known->second.claims;
-    return Claim(this, job.key, known->second.ticket);
+    return Started(Claim(this, job.key, known->second.ticket));
   }
+  // A build is published before its last claim ends.
+  if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
   if (std::optional<absl::Status> why = state_->failures.Find(job.key)) return *why;
   auto on_done = [state = state_, key = job.key, ttl = failure_ttl_](const CompileResult& result) {
     if (IsKernelsFault(result.status())) state->failures.Remember(key, result.status(), ttl);
   };
   ASSIGN_OR_RETURN(std::shared_ptr<CompileTicket> ticket, workers_.Submit(job, nullptr, on_done));
   builds_[job.key] = {ticket, 1};
-  return Claim(this, job.key, std::move(ticket));
+  return Started(Claim(this, job.key, std::move(ticket)));
 }
 
 void KernelBuilds::Release(const Digest& key) {

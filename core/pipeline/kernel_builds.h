@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -23,8 +25,8 @@ bool MayPass(const absl::Status& status);
 /// The kernels under way: each key is compiled once at a time, however many plans need it, and can
 /// be found here until it is in the store. Remembers for a while what failed.
 ///
-///   ASSIGN_OR_RETURN(KernelBuilds::Claim claim, builds.Start(job));
-///   auto kernel = claim.ticket().Wait(cancel);
+///   ASSIGN_OR_RETURN(KernelBuilds::Started started, builds.Start(job, lookup));
+///   ... a claim: claim.ticket().Wait(cancel) ...
 ///   ... publish it; only then let go of the claim ...
 ///
 /// Thread-safe. `workers` and `clock` outlive it.
@@ -48,9 +50,13 @@ class KernelBuilds {
 
   KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock);
 
-  /// Joins the build of `job.key` or starts it. Fails at once with what WorkerPool::Submit says, or
-  /// with the remembered status of a recent failure.
-  absl::StatusOr<Claim> Start(const CompileJob& job);
+  /// A kernel that is there, or else a claim on its build.
+  using Started = std::variant<std::shared_ptr<const KernelArtifact>, Claim>;
+  /// Joins the build of `job.key` or starts it, unless `stored` finds the kernel: whoever published
+  /// it may have done so after the caller looked. Fails at once with what WorkerPool::Submit says,
+  /// or with the remembered status of a recent failure. Calls `stored` under its lock.
+  absl::StatusOr<Started> Start(
+      const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored);
 
   /// The build of a kernel that is under way or not yet published; null if there is none.
   std::shared_ptr<const CompileTicket> Find(const Digest& key) const;

@@ -100,12 +100,19 @@ std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& plann
   batch->results.resize(count);
   for (size_t k = 0; k < count; ++k) {
     const CompileJob& job = planned.jobs[k];
-    batch->kernels[k] = store_.GetKernel({job.key, job.full_key}).value;
-    batch->found[k] = batch->kernels[k] != nullptr;
-    if (batch->found[k]) continue;
-    absl::StatusOr<KernelBuilds::Claim> claim = kernel_builds_.Start(job);
-    batch->results[k] = claim.status();
-    if (claim.ok()) batch->claims.emplace_back(k, *std::move(claim));
+    auto lookup = [&] { return store_.GetKernel({job.key, job.full_key}).value; };
+    batch->kernels[k] = lookup();
+    if (batch->kernels[k] == nullptr) {
+      absl::StatusOr<KernelBuilds::Started> started = kernel_builds_.Start(job, lookup);
+      batch->results[k] = started.status();
+      if (!started.ok()) continue;
+      if (auto* claim = std::get_if<KernelBuilds::Claim>(&*started)) {
+        batch->claims.emplace_back(k, std::move(*claim));
+        continue;
+      }
+      batch->kernels[k] = std::get<0>(*std::move(started));
+    }
+    batch->found[k] = true;
   }
   return batch;
 }

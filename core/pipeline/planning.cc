@@ -1,5 +1,6 @@
 #include "core/pipeline/planning.h"
 
+#include <atomic>
 #include <optional>
 
 #include "core/base/unix_time.h"
@@ -45,9 +46,13 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   }
   // Shared with the work, which may go on after this call.
   auto watch = observer == nullptr ? nullptr : std::make_shared<StageWatch>();
-  auto make = [this, work, id, dumps, watch, asked = clock_.Now()]() -> PlannedOr {
+  auto late = std::make_shared<std::atomic<bool>>(false);  // made between the look and the flight
+  auto make = [this, work, id, dumps, watch, late, asked = clock_.Now()]() -> PlannedOr {
     if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get());
-    if (auto known = Remembered(id)) return known;  // made between the look and the flight
+    if (auto known = Remembered(id)) {
+      *late = true;
+      return known;
+    }
     PlannedOr made = MakeInTime(*work, id.second, dumps, asked, watch.get());
     if (made.ok()) Remember(id, *made);
     return made;
@@ -63,7 +68,7 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   PlannedOr planned =
       flights_.Run({work->key, alone, dumps}, waiter, std::move(make), &shared, tell);
   tell();
-  *origin = shared ? PlanOrigin::kShared : PlanOrigin::kMade;
+  *origin = shared ? PlanOrigin::kShared : *late ? PlanOrigin::kRemembered : PlanOrigin::kMade;
   return planned;
 }
 
