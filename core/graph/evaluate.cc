@@ -268,7 +268,8 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(
                              ", expected ", declared.type.ToString());
     }
   }
-  ASSIGN_OR_RETURN(Program program, BuildProgram(graph, {.absorb_views = false}));
+  ASSIGN_OR_RETURN(Program program,
+                   BuildProgram(graph, {.absorb_views = false, .widen_halves = false}));
   std::vector<const HostTensor*> weights;
   for (ValueId id : program.weights) {
     const Tensor& declared = graph.tensor(program.value(id).tensor);
@@ -299,7 +300,7 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
                                                      const std::vector<const HostTensor*>& inputs,
                                                      double* budget) {
-  ProgramBuilder builder({.absorb_views = false});
+  ProgramBuilder builder({.absorb_views = false, .widen_halves = false});
   double cost = 0;
   std::vector<ProgramBuilder::Handle> handles;
   for (const HostTensor* tensor : inputs) {

@@ -5,6 +5,7 @@
 
 #include "core/graph/compose.h"
 #include "core/graph/coordinates.h"
+#include "core/graph/halves.h"
 #include "core/graph/program_builder.h"
 #include "core/op/derive.h"
 #include "core/op/simplify.h"
@@ -154,25 +155,29 @@ void ProgramBuilder::NoteDirectUse(ValueId value, const LoopBody& body, size_t i
   use.permutation = std::move(permutation);
 }
 
-ValueId ProgramBuilder::Materialise(const Handle& handle) {
-  if (!handle.view) return handle.base;
-  ++count_.loop_ops;
-  Value out{.type = handle.view->OutputType(),
+// The value of a new op on values in memory.
+ValueId ProgramBuilder::AddComputed(std::string label, LoopBody body, std::vector<ValueId> inputs,
+                                    NodeId origin) {
+  NormaliseInputs(&body, &inputs);
+  Value out{.type = body.OutputType(),
             .kind = TensorKind::kIntermediate,
             .value = {},
             .producer = static_cast<LoopId>(program_.ops.size()),
             .order = {}};
   ValueId id = AddValue(std::move(out));
-  LoopBody body = *handle.view;
-  std::vector<ValueId> inputs = {handle.base};
-  NormaliseInputs(&body, &inputs);
   program_.ops.push_back({.kind = LoopOp::kLoop,
-                          .label = "Copy",
-                          .origin = handle.origin,
+                          .label = std::move(label),
+                          .origin = origin,
                           .body = std::move(body),
                           .inputs = std::move(inputs),
                           .output = id});
   return id;
+}
+
+ValueId ProgramBuilder::Materialise(const Handle& handle) {
+  if (!handle.view) return handle.base;
+  ++count_.loop_ops;
+  return AddComputed("Copy", *handle.view, {handle.base}, handle.origin);
 }
 
 // Indices that are known need not be read.
@@ -191,6 +196,42 @@ void ProgramBuilder::InlineIndices(LoopBody* body, std::vector<Handle>* inputs) 
     *body = *std::move(inlined);
     inputs->erase(inputs->begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+// `half`, cast to f32 as a whole, once for all its readers.
+ProgramBuilder::Handle ProgramBuilder::InSingle(const Handle& half, NodeId origin) {
+  auto [at, fresh] = singles_.try_emplace(half.base, half.base);
+  if (fresh) {
+    const TensorType type = program_.value(half.base).type;
+    LoopBody cast = CastBody(type.shape, type.dtype, DType::kF32);
+    NoteDirectUse(half.base, cast, 0);
+    at->second = AddComputed("Cast", std::move(cast), {half.base}, origin);
+    ++count_.loop_ops;
+  }
+  Handle wide = half;
+  wide.base = at->second;
+  if (wide.view) wide.view->value = Expr::Input(0, DType::kF32);
+  return wide;
+}
+
+absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddWideLoop(std::string label, LoopBody body,
+                                                                   std::vector<Handle> inputs,
+                                                                   NodeId origin) {
+  const bool products = IsSumOfProducts(body) && IsHalf(body.value.type());
+  std::optional<DType> rounded;
+  if (!WidenHalves(&body, &rounded)) {
+    return AddLoop(std::move(label), std::move(body), std::move(inputs), origin);
+  }
+  if (products) {
+    for (Handle& h : inputs) h = InSingle(h, origin);
+    body.value = Expr::Input(body.value.arg(0).arg(0).index(), DType::kF32) *
+                 Expr::Input(body.value.arg(1).arg(0).index(), DType::kF32);
+  }
+  ASSIGN_OR_RETURN(Handle out,
+                   AddLoop(std::move(label), std::move(body), std::move(inputs), origin));
+  if (!rounded) return out;
+  LoopBody cast = CastBody(program_.value(out.base).type.shape, DType::kF32, *rounded);
+  return AddLoop("Cast", std::move(cast), {out}, origin);
 }
 
 absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label, LoopBody body,
@@ -220,19 +261,7 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
   }
   std::vector<ValueId> values;
   for (const Handle& h : inputs) values.push_back(h.base);
-  NormaliseInputs(&body, &values);
-  Value out{.type = body.OutputType(),
-            .kind = TensorKind::kIntermediate,
-            .value = {},
-            .producer = static_cast<LoopId>(program_.ops.size()),
-            .order = {}};
-  ValueId id = AddValue(std::move(out));
-  program_.ops.push_back({.kind = LoopOp::kLoop,
-                          .label = std::move(label),
-                          .origin = origin,
-                          .body = std::move(body),
-                          .inputs = std::move(values),
-                          .output = id});
+  ValueId id = AddComputed(std::move(label), std::move(body), std::move(values), origin);
   return Handle{.base = id, .view = {}, .origin = origin};
 }
 
@@ -318,7 +347,8 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
       continue;
     }
     RETURN_IF_ERROR(body.status());
-    ASSIGN_OR_RETURN(Handle handle, AddLoop(def.name, *std::move(body), inputs, origin));
+    auto add = options_.widen_halves ? &ProgramBuilder::AddWideLoop : &ProgramBuilder::AddLoop;
+    ASSIGN_OR_RETURN(Handle handle, (this->*add)(def.name, *std::move(body), inputs, origin));
     outputs.push_back(std::move(handle));
   }
   RETURN_IF_ERROR(CheckLimits());

@@ -61,6 +61,9 @@ struct ProgramOptions {
   /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every
   /// view is an op of its own, as the evaluator wants it.
   bool absorb_views = true;
+  /// Arithmetic on 16-bit floats is done in f32, with casts (core/graph/halves.h). Off: as the
+  /// model says it.
+  bool widen_halves = true;
   /// Primitive ops and copies of views, all nodes together.
   int64_t loop_op_limit = kMaxGraphLoopOps;
   /// Bytes of the constants of their steps.

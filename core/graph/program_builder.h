@@ -39,6 +39,11 @@ class ProgramBuilder {
   void InlineIndices(LoopBody* body, std::vector<Handle>* inputs) const;
   absl::StatusOr<Handle> AddLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
                                  NodeId origin);
+  /// The same without arithmetic on 16-bit floats.
+  absl::StatusOr<Handle> AddWideLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
+                                     NodeId origin);
+  ValueId AddComputed(std::string label, LoopBody body, std::vector<ValueId> inputs, NodeId origin);
+  Handle InSingle(const Handle& half, NodeId origin);
   absl::StatusOr<std::vector<Handle>> AddDecomposition(const OpCall& call,
                                                        const std::vector<Handle>& inputs,
                                                        NodeId origin);
@@ -53,6 +58,7 @@ class ProgramBuilder {
   ProgramOptions options_;
   StepCount count_;  // of the calls so far, copies of views included
   Program program_;
+  std::unordered_map<ValueId, ValueId> singles_;  // 16-bit floats and the same in f32
   std::unordered_map<ValueId, Expr> forms_;  // of what is a function of its coordinates; empty: not
   // How a value is looked at by the ops that use it directly: all through one permutation, or
   // otherwise.

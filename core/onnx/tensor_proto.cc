@@ -40,6 +40,18 @@ absl::StatusOr<HostTensor> CopyInt32Data(const TensorHeader& header,
   return out;
 }
 
+// uint64_data also carries u32.
+absl::StatusOr<HostTensor> CopyUint64Data(const TensorHeader& header,
+                                          const onnx::TensorProto& tensor, std::string_view what) {
+  int64_t elements = header.bytes / DTypeBytes(header.dtype);
+  RETURN_IF_ERROR(CheckCount(tensor.uint64_data_size(), elements, "uint64_data", what));
+  ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
+  for (int i = 0; i < tensor.uint64_data_size(); ++i) {
+    out.SetInt(i, static_cast<int64_t>(tensor.uint64_data(i)));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string OnnxTypeName(int32_t code) {
@@ -102,6 +114,10 @@ absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor,
   if (header.dtype == DType::kI64) {
     return CopyField<int64_t>(header, tensor.int64_data(), "int64_data", what);
   }
+  if (header.dtype == DType::kU64) {
+    return CopyField<uint64_t>(header, tensor.uint64_data(), "uint64_data", what);
+  }
+  if (header.dtype == DType::kU32) return CopyUint64Data(header, tensor, what);
   return CopyInt32Data(header, tensor, what);
 }
 

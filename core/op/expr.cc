@@ -38,9 +38,9 @@ void SelectRun(int64_t n, const int64_t* condition, const T* a, const T* b, T* o
   for (int64_t i = 0; i < n; ++i) out[i] = condition[i] != 0 ? a[i] : b[i];
 }
 
-void CastToReals(DType type, int64_t n, const CompiledExpr::Operand& a, double* out) {
+void CastToReals(DType from, DType type, int64_t n, const CompiledExpr::Operand& a, double* out) {
   for (int64_t i = 0; i < n; ++i) {
-    out[i] = RoundTo(type, a.reals != nullptr ? a.reals[i] : static_cast<double>(a.integers[i]));
+    out[i] = RoundTo(type, a.reals != nullptr ? a.reals[i] : IntegerToDouble(from, a.integers[i]));
   }
 }
 
@@ -50,8 +50,7 @@ void CastToInts(DType type, int64_t n, const CompiledExpr::Operand& a, int64_t* 
       out[i] = WrapInteger(type, a.integers[i]);
       continue;
     }
-    double value = RoundTo(type, a.reals[i]);
-    out[i] = value >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(value);
+    out[i] = IntegerFrom(type, a.reals[i]);
   }
 }
 
@@ -351,7 +350,8 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
       return real ? SelectRun(n, arg(0).integers, arg(1).reals, arg(2).reals, reals)
                   : SelectRun(n, arg(0).integers, arg(1).integers, arg(2).integers, ints);
     case ScalarOp::kCast:
-      return real ? CastToReals(e.type(), n, arg(0), reals) : CastToInts(e.type(), n, arg(0), ints);
+      return real ? CastToReals(e.arg(0).type(), e.type(), n, arg(0), reals)
+                  : CastToInts(e.type(), n, arg(0), ints);
     default:
       break;
   }
@@ -365,7 +365,8 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
-    ints[i] = WrapInteger(e.type(), EvaluateInteger(e.op(), a.integers[i], b.integers[i]));
+    ints[i] = WrapInteger(e.type(),
+                          EvaluateInteger(e.op(), e.arg(0).type(), a.integers[i], b.integers[i]));
   }
 }
 

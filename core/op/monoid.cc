@@ -35,6 +35,12 @@ Expr Highest(DType type) {
       return Expr::ConstInt(type, 32767);
     case DType::kI32:
       return Expr::ConstInt(type, std::numeric_limits<int32_t>::max());
+    case DType::kU16:
+      return Expr::ConstInt(type, std::numeric_limits<uint16_t>::max());
+    case DType::kU32:
+      return Expr::ConstInt(type, std::numeric_limits<uint32_t>::max());
+    case DType::kU64:
+      return Expr::ConstInt(type, -1);  // all bits
     default:
       return Expr::ConstInt(type, std::numeric_limits<int64_t>::max());
   }

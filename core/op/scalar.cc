@@ -72,15 +72,49 @@ int64_t ModInteger(int64_t a, int64_t b) {
   return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
+uint64_t PowUnsigned(uint64_t base, uint64_t exponent) {
+  uint64_t result = 1;
+  for (; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) result *= base;
+    base *= base;
+  }
+  return result;
+}
+
 int64_t PowInteger(int64_t base, int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 != 0 ? -1 : 1) : 0;
-  uint64_t result = 1;
-  auto factor = static_cast<uint64_t>(base);
-  for (auto left = static_cast<uint64_t>(exponent); left != 0; left >>= 1) {
-    if ((left & 1) != 0) result *= factor;
-    factor *= factor;
+  return static_cast<int64_t>(
+      PowUnsigned(static_cast<uint64_t>(base), static_cast<uint64_t>(exponent)));
+}
+
+// What differs from signed integers of 64 bits.
+std::optional<uint64_t> EvaluateUnsigned(ScalarOp op, uint64_t a, uint64_t b) {
+  switch (op) {
+    case ScalarOp::kDiv:
+      return b == 0 ? 0 : a / b;
+    case ScalarOp::kMod:
+      return b == 0 ? 0 : a % b;
+    case ScalarOp::kMax:
+      return a > b ? a : b;
+    case ScalarOp::kMin:
+      return a < b ? a : b;
+    case ScalarOp::kPow:
+      return PowUnsigned(a, b);
+    case ScalarOp::kAbs:
+      return a;
+    case ScalarOp::kSign:
+      return a != 0 ? 1 : 0;
+    case ScalarOp::kLt:
+      return a < b ? 1 : 0;
+    case ScalarOp::kLe:
+      return a <= b ? 1 : 0;
+    case ScalarOp::kGt:
+      return a > b ? 1 : 0;
+    case ScalarOp::kGe:
+      return a >= b ? 1 : 0;
+    default:
+      return std::nullopt;
   }
-  return static_cast<int64_t>(result);
 }
 
 }  // namespace
@@ -148,9 +182,12 @@ double EvaluateReal(ScalarOp op, double a, double b) {
   FUSION_CHECK(false, "a float function");
 }
 
-int64_t EvaluateInteger(ScalarOp op, int64_t a, int64_t b) {
+int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b) {
   auto ua = static_cast<uint64_t>(a);
   auto ub = static_cast<uint64_t>(b);
+  if (type == DType::kU64) {
+    if (auto result = EvaluateUnsigned(op, ua, ub)) return static_cast<int64_t>(*result);
+  }
   switch (op) {
     case ScalarOp::kAdd:
       return static_cast<int64_t>(ua + ub);
@@ -234,6 +271,10 @@ int64_t WrapInteger(DType type, int64_t value) {
       return Wrap<int16_t>(value);
     case DType::kI32:
       return Wrap<int32_t>(value);
+    case DType::kU16:
+      return Wrap<uint16_t>(value);
+    case DType::kU32:
+      return Wrap<uint32_t>(value);
     default:
       return value;
   }

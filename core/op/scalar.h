@@ -89,7 +89,7 @@ std::optional<ScalarOp> FindScalarOp(std::string_view name);
 /// floats).
 double EvaluateReal(ScalarOp op, double a, double b);
 /// The meaning on integers and bools, before wrapping to the element type.
-int64_t EvaluateInteger(ScalarOp op, int64_t a, int64_t b);
+int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b);
 /// Comparison and classification of floats: 0 or 1.
 bool EvaluatePredicate(ScalarOp op, double a, double b);
 /// `value` wrapped to the range of the integer type (identity for i64), or != 0 for bool.

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/graph/halves.h"
 #include "core/plan/pin.h"
 #include "core/plan/split_choice.h"
 #include "core/schedule/join.h"
@@ -418,7 +419,8 @@ void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
                               const std::vector<std::vector<ValueId>>& values_of_parts,
                               GroupChoice* choice) const {
   std::vector<ValueId> values;
-  choice->program = ExtractProgram(program_, loops, &values);
+  std::vector<bool> outside;
+  ProgramOf(loops, kNoValue, &values, &outside, &choice->program);
   std::map<ValueId, ValueId> local;  // of the whole program's value
   for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
   for (const auto& [i, p] : choice->source) {
@@ -463,18 +465,24 @@ CandidateOptions GroupEvaluator::Candidates() const {
           .bitwise = options_.numerics == Numerics::kBitwise};
 }
 
+std::vector<LoopId> GroupEvaluator::ProgramOf(const std::vector<LoopId>& loops, ValueId unneeded,
+                                              std::vector<ValueId>* values,
+                                              std::vector<bool>* outside, Program* program) const {
+  *program = ExtractProgram(program_, loops, values);
+  for (ValueId v : *values) outside->push_back(v != unneeded && NeededOutside(v, loops));
+  if (options_.numerics != Numerics::kBitwise) return KeepWide(*outside, program);
+  std::vector<LoopId> all(loops.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 Refusal GroupEvaluator::Extract(const std::vector<LoopId>& loops, ValueId unneeded,
                                 GroupChoice* out) const {
   std::vector<ValueId> values;
-  out->program = ExtractProgram(program_, loops, &values);
-  std::vector<LoopId> all(loops.size());
-  std::iota(all.begin(), all.end(), 0);
   std::vector<bool> outside;
+  const std::vector<LoopId> all = ProgramOf(loops, unneeded, &values, &outside, &out->program);
   std::vector<bool> constant;
-  for (ValueId v : values) {
-    outside.push_back(v != unneeded && NeededOutside(v, loops));
-    constant.push_back(constant_[static_cast<size_t>(v)]);
-  }
+  for (ValueId v : values) constant.push_back(constant_[static_cast<size_t>(v)]);
   auto group = MakeGroup(out->program, all, outside, constant);
   if (!group.ok()) return RefusalFrom(Message(group.status()));
   out->group = *std::move(group);

@@ -158,6 +158,11 @@ class GroupEvaluator {
   absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole,
                                std::optional<ValueId> without = std::nullopt);
   absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops, ValueId unneeded);
+  /// The ops as a program of their own: `values` are its values in the whole one, `outside` says
+  /// which of them others need (not `unneeded`). Returns those of its ops that do something.
+  std::vector<LoopId> ProgramOf(const std::vector<LoopId>& loops, ValueId unneeded,
+                                std::vector<ValueId>* values, std::vector<bool>* outside,
+                                Program* program) const;
   /// The ops as a group of a program of their own, in `out`.
   Refusal Extract(const std::vector<LoopId>& loops, ValueId unneeded, GroupChoice* out) const;
   CandidateOptions Candidates() const;

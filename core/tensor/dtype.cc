@@ -23,6 +23,9 @@ constexpr std::array<DTypeRow, kDTypeCount> kRows = {{
     {"bf16", 2},
     {"f32", 4},
     {"f64", 8},
+    {"u16", 2},
+    {"u32", 4},
+    {"u64", 8},
 }};
 
 template <typename T>
@@ -76,6 +79,12 @@ double RoundTo(DType type, double value) {
       return Saturate<int32_t>(value);
     case DType::kI64:
       return Saturate<int64_t>(value);
+    case DType::kU16:
+      return Saturate<uint16_t>(value);
+    case DType::kU32:
+      return Saturate<uint32_t>(value);
+    case DType::kU64:
+      return Saturate<uint64_t>(value);
     case DType::kF16:
       return RoundBinary(value, 10, -14, 65504.0);
     case DType::kBF16:
@@ -86,6 +95,20 @@ double RoundTo(DType type, double value) {
       return value;
   }
   return value;
+}
+
+int64_t IntegerFrom(DType type, double value) {
+  const double rounded = RoundTo(type, value);
+  if (type == DType::kU64) {
+    constexpr auto kMost = std::numeric_limits<uint64_t>::max();
+    return std::bit_cast<int64_t>(rounded >= 0x1p64 ? kMost : static_cast<uint64_t>(rounded));
+  }
+  return rounded >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(rounded);
+}
+
+double IntegerToDouble(DType type, int64_t value) {
+  return type == DType::kU64 ? static_cast<double>(std::bit_cast<uint64_t>(value))
+                             : static_cast<double>(value);
 }
 
 uint16_t HalfFromDouble(double value) {

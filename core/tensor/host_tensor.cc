@@ -89,6 +89,8 @@ double HostTensor::GetDouble(int64_t i) const {
       return HalfToDouble(Load<uint16_t>(data_.get(), i));
     case DType::kBF16:
       return BFloat16ToDouble(Load<uint16_t>(data_.get(), i));
+    case DType::kU64:
+      return static_cast<double>(Load<uint64_t>(data_.get(), i));
     default:
       return static_cast<double>(GetInt(i));
   }
@@ -106,7 +108,12 @@ int64_t HostTensor::GetInt(int64_t i) const {
       return Load<int16_t>(data_.get(), i);
     case DType::kI32:
       return Load<int32_t>(data_.get(), i);
+    case DType::kU16:
+      return Load<uint16_t>(data_.get(), i);
+    case DType::kU32:
+      return Load<uint32_t>(data_.get(), i);
     case DType::kI64:
+    case DType::kU64:
       return Load<int64_t>(data_.get(), i);
     default:
       return static_cast<int64_t>(RoundTo(DType::kI64, GetDouble(i)));
@@ -123,15 +130,8 @@ void HostTensor::SetDouble(int64_t i, double value) {
       return Store(data_.get(), i, HalfFromDouble(value));
     case DType::kBF16:
       return Store(data_.get(), i, BFloat16FromDouble(value));
-    case DType::kI64: {
-      constexpr double kTop = 0x1p63;
-      double rounded = RoundTo(dtype_, value);
-      SetInt(i,
-             rounded >= kTop ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(rounded));
-      return;
-    }
     default:
-      SetInt(i, static_cast<int64_t>(RoundTo(dtype_, value)));
+      SetInt(i, IntegerFrom(dtype_, value));
   }
 }
 
@@ -147,7 +147,12 @@ void HostTensor::SetInt(int64_t i, int64_t value) {
       return Store(data_.get(), i, static_cast<int16_t>(value));
     case DType::kI32:
       return Store(data_.get(), i, static_cast<int32_t>(value));
+    case DType::kU16:
+      return Store(data_.get(), i, static_cast<uint16_t>(value));
+    case DType::kU32:
+      return Store(data_.get(), i, static_cast<uint32_t>(value));
     case DType::kI64:
+    case DType::kU64:
       return Store(data_.get(), i, value);
     default:
       SetDouble(i, static_cast<double>(value));

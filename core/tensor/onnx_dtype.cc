@@ -17,6 +17,9 @@ constexpr std::array<int32_t, kDTypeCount> kOnnxCodes = {
     16,  // bf16
     1,   // f32
     11,  // f64
+    4,   // u16
+    12,  // u32
+    13,  // u64
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ bool IsSequence(std::string_view text, size_t length) {
          !(lead == 0xf0 && second < 0x90) && !(lead == 0xf4 && second > 0x8f);
 }
 
-static_assert(v1::DATA_TYPE_F64 == static_cast<int>(DType::kF64) + 1);
+static_assert(v1::DATA_TYPE_U64 == static_cast<int>(DType::kU64) + 1);
 static_assert(v1::NUMERICS_FAST == static_cast<int>(Numerics::kFast) + 1);
 static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) + 1);
 static_assert(v1::PLAN_MODE_BY_DEADLINE == static_cast<int>(PlanMode::kByDeadline) + 1);
@@ -65,7 +65,7 @@ v1::KernelState ToWire(KernelState state) { return Shift<v1::KernelState>(state)
 v1::DecisionSubject ToWire(DecisionSubject subject) { return Shift<v1::DecisionSubject>(subject); }
 v1::Verdict ToWire(Verdict verdict) { return Shift<v1::Verdict>(verdict); }
 
-absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kF64); }
+absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kU64); }
 absl::StatusOr<Numerics> FromWire(v1::Numerics numerics) {
   if (numerics == v1::NUMERICS_UNSPECIFIED) return Numerics::kFp32Accumulate;
   return Unshift(numerics, Numerics::kFast);

@@ -331,6 +331,20 @@ inline constexpr StreamCase kSumCases[] = {
   output %3
 }
 )"},
+    // A row divided by its length, as f32 between two ops in f64: not rounded while it is on chip.
+    {"lengths_of_rounded_rows", 12, Streamed::kSimpleAggregate, "", R"(graph "g" {
+  %0 = input "x" : f64[10,12]
+  %1 = input "w" : f64[12,7]
+  %2 = Mul(%0, %0) : f64[10,12]  "" @ ""
+  %3 = ReduceSum(%2) {axes=[1], keepdims=1} : f64[10,1]  "" @ ""
+  %4 = Sqrt(%3) : f64[10,1]  "" @ ""
+  %5 = Div(%0, %4) : f64[10,12]  "" @ ""
+  %6 = Cast(%5) {to="f32"} : f32[10,12]  "" @ ""
+  %7 = Cast(%6) {to="f64"} : f64[10,12]  "" @ ""
+  %8 = MatMul(%7, %1) : f64[10,7]  "" @ ""
+  output %8
+}
+)"},
 };
 
 }  // namespace fusion

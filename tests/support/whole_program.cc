@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/device/host_isa.h"
+#include "core/graph/halves.h"
 
 namespace fusion {
 
@@ -35,6 +36,7 @@ absl::StatusOr<WholeProgram> AsOneGroup(const Program& program) {
                       program.outputs.end());
     constant.push_back(program.value(v).kind == TensorKind::kWeight);
   }
+  loops = KeepWide(outside, &whole.program);
   ASSIGN_OR_RETURN(whole.group, MakeGroup(whole.program, loops, outside, constant));
   return whole;
 }

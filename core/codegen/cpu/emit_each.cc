@@ -63,24 +63,8 @@ const Spelling* FindSpelling(ScalarOp op) {
   return nullptr;
 }
 
-// Functions that double precision has no code for (there is no library behind a kernel).
-bool HasDouble(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kSub:
-    case ScalarOp::kMul:
-    case ScalarOp::kDiv:
-    case ScalarOp::kMax:
-    case ScalarOp::kMin:
-    case ScalarOp::kNeg:
-    case ScalarOp::kAbs:
-    case ScalarOp::kSelect:
-    case ScalarOp::kCast:
-      return true;
-    default:
-      return GetScalarInfo(op).typing == ScalarTyping::kCompare;
-  }
-}
+// Its lanes have 64 bits in registers.
+bool IsWide(DType type) { return DTypeBytes(type) == 8 || type == DType::kU32; }
 
 // Integer types narrower than a lane wrap after arithmetic.
 std::string Wrapped(DType type, const std::string& code) {
@@ -91,6 +75,10 @@ std::string Wrapped(DType type, const std::string& code) {
       return StrCat("(", code, ") << 24 >> 24");
     case DType::kI16:
       return StrCat("(", code, ") << 16 >> 16");
+    case DType::kU16:
+      return StrCat("(", code, ") & 65535");
+    case DType::kU32:
+      return StrCat("(", code, ") & (i64)0xffffffff");
     default:
       return code;
   }
@@ -142,12 +130,6 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   region.each = &each;
   bool first = true;
   for (const ElementOp& op : each.ops) {
-    bool computes =
-        op.kind == ElementOp::kCompute && GetScalarInfo(op.op).typing != ScalarTyping::kLeaf;
-    if (computes && op.type == DType::kF64 && !HasDouble(op.op)) {
-      return Unimplemented("unimplemented: ", GetScalarInfo(op.op).name,
-                           " of f64 on the cpu backend");
-    }
     for (const Access& a : op.access) {
       if (buffer(a.buffer).layout.blocked >= 0) {
         return Unimplemented(
@@ -182,6 +164,20 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   return region;
 }
 
+// What the prelude has for a function on values of its type.
+void CpuEmitter::UseFunction(const ElementOp& op) {
+  const Spelling* spelling = FindSpelling(op.op);
+  if (spelling == nullptr || spelling->part.empty()) return;
+  if (op.op == ScalarOp::kMod && IsFloat(op.type)) {
+    Use("float_remainder");
+  } else if (op.op == ScalarOp::kPow && !IsFloat(op.type)) {
+    Use("integer_power");
+  } else {
+    Use(spelling->part);
+    if (op.type == DType::kF64) Use(StrCat(spelling->part, "_d"));
+  }
+}
+
 absl::Status CpuEmitter::Write(const EachStmt& each) {
   ASSIGN_OR_RETURN(Region region, PlanRegion(each));
   for (const ElementOp& op : each.ops) {
@@ -197,15 +193,12 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
     if (op.kind != ElementOp::kCompute) continue;
     if (op.op == ScalarOp::kAxis || op.op == ScalarOp::kWithin) Use("lanes");
     if (op.op == ScalarOp::kCast && !IsFloat(op.type)) Use("to_integer");
+    if (op.op == ScalarOp::kCast && IsHalf(op.type)) {
+      Use(DTypeName(op.type));
+      Use("odd");
+    }
     if (op.op == ScalarOp::kDiv && !IsFloat(op.type)) Use("integer_division");
-    const Spelling* spelling = FindSpelling(op.op);
-    if (spelling != nullptr && !spelling->part.empty()) Use(spelling->part);
-    if (op.op == ScalarOp::kMod && IsFloat(op.type)) {
-      return Unimplemented("unimplemented: mod of floats on the cpu backend");
-    }
-    if (op.op == ScalarOp::kPow && !IsFloat(op.type)) {
-      return Unimplemented("unimplemented: pow of integers on the cpu backend");
-    }
+    UseFunction(op);
   }
   std::string ops = StrJoin(each.ops, " ", [&](const ElementOp& op) -> std::string {
     if (op.kind == ElementOp::kReduce) return StrCat("reduce.", op.monoid);
@@ -489,17 +482,21 @@ std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op,
                               [](const IndexExpr& e) { return e.indirect() >= 0; });
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
+  const bool half = IsHalf(op.type);
   if (indirect) {
     std::string offset = stride == 0 ? "" : StrCat(" + i * ", stride);
-    return StrCat("[&] { ", VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ", count,
-                  "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
-                  IndirectOffset(region, op), "]; return r; }()");
+    return StrCat(
+        "[&] { ", half ? "mem_bits" : VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ",
+        count, "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
+        IndirectOffset(region, op), "]; return ", half ? StrCat(type, "_to_f(r)") : "r", "; }()");
   }
+  if (stride == 0 && half) return StrCat("splat_", type, "(", address, ")");
   if (stride == 0) {
     std::string element = StrCat("*(", address, ")");
     if (op.type == DType::kBool) return StrCat("splat(-(int)(", element, " != 0))");
-    bool narrow = IsInteger(op.type) && DTypeBytes(op.type) < 4;
-    return StrCat("splat(", narrow ? "(int)" : "", element, ")");
+    const std::string_view vector = VectorTypeName(op.type);
+    const std::string_view to = vector == "vi" ? "(int)" : vector == "vl" ? "(i64)" : "";
+    return StrCat("splat(", to, element, ")");
   }
   if (stride == 1) {
     return lanes.count.empty() ? StrCat("load_", type, "(", address, ")")
@@ -517,6 +514,9 @@ std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op,
   int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
+  if (stride == 0 && IsHalf(type)) {
+    return StrCat("stores_", DTypeName(type), "(", address, ", 0, ", value, ", 1);");
+  }
   if (stride == 0) {
     return type == DType::kBool
                ? StrCat("*(", address, ") = ", value, "[0] & 1;")
@@ -529,6 +529,36 @@ std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op,
   }
   return StrCat("stores_", DTypeName(type), "(", address, ", ", stride, ", ", value, ", ", count,
                 ");");
+}
+
+// A quotient of f32 values in f64, rounded to f32, is their quotient in f32 (Figueroa 1995); "" for
+// other casts.
+std::string CpuEmitter::QuotientInSingle(const Region& region, const ElementOp& cast) const {
+  auto computed = [&](int value, ScalarOp op, DType type) -> const ElementOp* {
+    for (const ElementOp& e : region.each->ops) {
+      const bool is = e.kind == ElementOp::kCompute && e.result == value && e.op == op;
+      if (is && e.type == type) return &e;
+    }
+    return nullptr;
+  };
+  auto type_of = [&](int value) {
+    for (const ElementOp& e : region.each->ops) {
+      if (e.result == value && (e.kind == ElementOp::kCompute || e.kind == ElementOp::kLoad)) {
+        return e.type;
+      }
+    }
+    return DType::kBool;
+  };
+  if (cast.type != DType::kF32) return "";
+  const ElementOp* division = computed(cast.args[0], ScalarOp::kDiv, DType::kF64);
+  if (division == nullptr) return "";
+  std::vector<std::string> operands;
+  for (int arg : division->args) {
+    const ElementOp* wide = computed(arg, ScalarOp::kCast, DType::kF64);
+    if (wide == nullptr || type_of(wide->args[0]) != DType::kF32) return "";
+    operands.push_back(StrCat("v", wide->args[0]));
+  }
+  return StrCat(operands[0], " / ", operands[1]);
 }
 
 std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) const {
@@ -559,13 +589,24 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
     if (!op.args.empty() && e.result == op.args[0]) from = e.type;
   }
   if (op.op == ScalarOp::kCast) {
+    if (std::string quotient = QuotientInSingle(region, op); !quotient.empty()) return quotient;
     std::string_view to = VectorTypeName(op.type);
     std::string a = value(op.args[0]);
     if (op.type == DType::kBool) return StrCat("__builtin_convertvector(", a, " != 0, vi)");
     if (from == DType::kBool) a = StrCat("(", a, " & 1)");
+    if (IsHalf(op.type)) {
+      // By way of double what is no float exactly.
+      if (IsWide(from) || from == DType::kI32) {
+        a = StrCat("odd_f(__builtin_convertvector(", a, ", vd))");
+      } else {
+        a = StrCat("__builtin_convertvector(", a, ", vf)");
+      }
+      return StrCat(DTypeName(op.type), "_to_f(f_to_", DTypeName(op.type), "(", a, "))");
+    }
     if (IsFloat(op.type)) return StrCat("__builtin_convertvector(", a, ", ", to, ")");
     if (!IsFloat(from))
       return Wrapped(op.type, StrCat("__builtin_convertvector(", a, ", ", to, ")"));
+    if (op.type == DType::kU64) return StrCat("to_u64(", a, ")");
     Expr low = Monoid::Named("max", op.type)->identity()[0];
     Expr high = Monoid::Named("min", op.type)->identity()[0];
     return StrCat("to_integer<", to, ">(", a, ", ",
@@ -589,7 +630,7 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
     }
   }
   bool compares = GetScalarInfo(op.op).typing == ScalarTyping::kCompare || on_operand;
-  if (compares && DTypeBytes(from) == 8) return StrCat("__builtin_convertvector(", out, ", vi)");
+  if (compares && IsWide(from)) return StrCat("__builtin_convertvector(", out, ", vi)");
   bool arithmetic = GetScalarInfo(op.op).typing == ScalarTyping::kNumeric;
   return arithmetic && IsInteger(op.type) ? Wrapped(op.type, out) : out;
 }

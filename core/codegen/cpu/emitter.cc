@@ -16,8 +16,6 @@ constexpr std::string_view kKernelAbi =
 
 constexpr int kScratchAlignment = 64;
 
-bool IsSupported(DType type) { return type != DType::kF16 && type != DType::kBF16; }
-
 }  // namespace
 
 std::string_view MemoryTypeName(DType type) {
@@ -29,6 +27,14 @@ std::string_view MemoryTypeName(DType type) {
       return "signed char";
     case DType::kI16:
       return "short";
+    case DType::kU32:
+      return "unsigned int";
+    case DType::kU64:
+      return "u64";
+    case DType::kU16:
+    case DType::kF16:
+    case DType::kBF16:
+      return "unsigned short";
     case DType::kI32:
       return "int";
     case DType::kI64:
@@ -42,12 +48,17 @@ std::string_view MemoryTypeName(DType type) {
 
 std::string_view VectorTypeName(DType type) {
   switch (type) {
+    case DType::kF16:
+    case DType::kBF16:
     case DType::kF32:
       return "vf";
     case DType::kF64:
       return "vd";
+    case DType::kU32:
     case DType::kI64:
       return "vl";
+    case DType::kU64:
+      return "vu";
     default:
       return "vi";
   }
@@ -57,6 +68,8 @@ std::string_view VectorSuffix(DType type) { return VectorTypeName(type).substr(1
 
 std::string ElementLiteral(DType type, double real, int64_t integer) {
   switch (type) {
+    case DType::kF16:
+    case DType::kBF16:
     case DType::kF32:
       return FloatLiteral(real);
     case DType::kF64:
@@ -66,6 +79,10 @@ std::string ElementLiteral(DType type, double real, int64_t integer) {
     case DType::kI64:
       if (integer == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807l - 1)";
       return StrCat("(i64)", integer);
+    case DType::kU32:
+      return StrCat("(i64)", integer);
+    case DType::kU64:
+      return StrCat("(u64)", static_cast<uint64_t>(integer), "ull");
     case DType::kI32:
       if (integer == std::numeric_limits<int32_t>::min()) return "(-2147483647 - 1)";
       return StrCat(integer);
@@ -131,15 +148,6 @@ CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::
 
 void CpuEmitter::UseMemory(DType type) { Use(StrCat("mem_", DTypeName(type))); }
 
-absl::Status CpuEmitter::CheckSupported() const {
-  for (const Buffer& b : s_.buffers) {
-    if (!IsSupported(b.dtype)) {
-      return Unimplemented("unimplemented: ", DTypeName(b.dtype), " tensors on the cpu backend");
-    }
-  }
-  return absl::OkStatus();
-}
-
 std::string CpuEmitter::Header() const {
   std::string cuts;
   for (const Phase& phase : s_.phases) {
@@ -158,7 +166,6 @@ std::string CpuEmitter::Header() const {
 }
 
 absl::StatusOr<KernelSource> CpuEmitter::Emit() {
-  RETURN_IF_ERROR(CheckSupported());
   for (size_t p = 0; p < s_.phases.size(); ++p) {
     for (size_t i = 0; i < s_.phases[p].segments.size(); ++i) RETURN_IF_ERROR(WriteSegment(p, i));
   }

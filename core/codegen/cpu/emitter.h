@@ -46,7 +46,6 @@ class CpuEmitter {
   };
 
   // ---- unit (emitter.cc) ----
-  absl::Status CheckSupported() const;
   absl::Status WriteSegment(size_t phase, size_t segment);
   void WriteHalo(const Halo& halo, const BlockWindows& windows);
   void DeclareWorkspace(BufferId id);
@@ -119,11 +118,13 @@ class CpuEmitter {
   std::string LoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string StoreCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string ComputeCode(const Region& region, const ElementOp& op) const;
+  std::string QuotientInSingle(const Region& region, const ElementOp& cast) const;
   std::string IndirectOffset(const Region& region, const ElementOp& op) const;
 
   // ---- products and copies (emit_product.cc) ----
   absl::Status WriteTransposed(const CopyStmt& copy);
 
+  void UseFunction(const ElementOp& op);
   void Use(std::string_view part) { use_.functions.insert(std::string(part)); }
   void UseMemory(DType type);
 

@@ -4,25 +4,21 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/codegen/cpu/prelude_parts.h"
 
 namespace fusion {
 namespace {
 
-// One named part of the prelude. `needs` lists parts that must come before it.
-struct Part {
-  std::string_view name;
-  std::vector<std::string_view> needs;
-  std::string_view text;
-};
-
 constexpr std::string_view kTypes = R"(
 #pragma GCC diagnostic ignored "-Wpsabi"
 typedef FusionInt64 i64;
+typedef unsigned long long u64;
 #define AI static inline __attribute__((always_inline))
 typedef float vf __attribute__((vector_size(4 * W), may_alias));
 typedef int vi __attribute__((vector_size(4 * W), may_alias));  // i32, narrower integers, and masks (0 or -1)
 typedef double vd __attribute__((vector_size(8 * W), may_alias));
-typedef i64 vl __attribute__((vector_size(8 * W), may_alias));
+typedef i64 vl __attribute__((vector_size(8 * W), may_alias));  // i64 and u32
+typedef u64 vu __attribute__((vector_size(8 * W), may_alias));
 AI i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
 AI i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 // x - 0 keeps -0 and NaN, x + 0 would not.
@@ -30,6 +26,7 @@ AI vf splat(float x) { return x - (vf){}; }
 AI vd splat(double x) { return x - (vd){}; }
 AI vi splat(int x) { return x - (vi){}; }
 AI vl splat(i64 x) { return x - (vl){}; }
+AI vu splat(u64 x) { return x - (vu){}; }
 )";
 
 // Loads and stores of one memory type: $T the C type, $V the register vector, $N the suffix.
@@ -101,6 +98,85 @@ AI void stores_f32(float* p, i64 stride, vf v, i64 n) {
 }
 )";
 
+// 16-bit floats are f32 in registers: $N_from and $N_to are exact and round to nearest even.
+// Denormal numbers count.
+constexpr std::string_view kMemoryHalf = R"(
+AI vf load_$N(const unsigned short* p) { return $N_to_f(*(const mem_bits*)p); }
+AI vf loads_$N(const unsigned short* p, i64 stride, i64 n) {
+  mem_bits v = {};
+  for (i64 i = 0; i < n; ++i) v[i] = p[i * stride];
+  return $N_to_f(v);
+}
+AI vf loadn_$N(const unsigned short* p, i64 n) { return loads_$N(p, 1, n); }
+AI vf splat_$N(const unsigned short* p) { return $N_to_f(*p + (mem_bits){}); }
+AI void store_$N(unsigned short* p, vf v) { *(mem_bits*)p = f_to_$N(v); }
+AI void stores_$N(unsigned short* p, i64 stride, vf v, i64 n) {
+  const mem_bits bits = f_to_$N(v);
+  for (i64 i = 0; i < n; ++i) p[i * stride] = bits[i];
+}
+AI void storen_$N(unsigned short* p, vf v, i64 n) { stores_$N(p, 1, v, n); }
+)";
+
+constexpr std::string_view kBits16 = R"(
+typedef unsigned short mem_bits __attribute__((vector_size(2 * W), aligned(2), may_alias));
+)";
+
+constexpr std::string_view kF16 = R"(
+#if defined(__AVX512F__) && !defined(__clang__)
+typedef short bits16 __attribute__((vector_size(32)));
+typedef float wide16 __attribute__((vector_size(64)));
+AI vf f16_to_f(mem_bits h) {
+  return (vf)__builtin_ia32_vcvtph2ps512_mask((bits16)h, (wide16){}, -1, 4);
+}
+AI mem_bits f_to_f16(vf x) {
+  return (mem_bits)__builtin_ia32_vcvtps2ph512_mask((wide16)x, 0, (bits16){}, -1);
+}
+#elif defined(__F16C__) && !defined(__clang__)
+typedef short bits8 __attribute__((vector_size(16)));
+typedef float wide8 __attribute__((vector_size(32)));
+AI vf f16_to_f(mem_bits h) { return (vf)__builtin_ia32_vcvtph2ps256((bits8)h); }
+AI mem_bits f_to_f16(vf x) { return (mem_bits)__builtin_ia32_vcvtps2ph256((wide8)x, 0); }
+#else
+AI vf f16_to_f(mem_bits h) {
+  const vi bits = __builtin_convertvector(h, vi);
+  // The exponents differ by 112; a product makes subnormals normal.
+  const vi scaled = (vi)((vf)((bits & 0x7fff) << 13) * 0x1p112f);
+  const vi magnitude = (bits & 0x7c00) == 0x7c00 ? (bits & 0x7fff) << 13 | 0x7f800000 : scaled;
+  return (vf)(magnitude | (bits & 0x8000) << 16);
+}
+AI mem_bits f_to_f16(vf x) {
+  const vi bits = (vi)x;
+  const vi a = bits & 0x7fffffff;
+  const vi normal = (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
+  const vi small = (vi)((vf)a + 0.5f) - 0x3f000000;  // the addition rounds to units of 2^-24
+  vi h = a < 0x38800000 ? small : normal;
+  h = a >= 0x47800000 ? (a > 0x7f800000 ? splat(0x7e00) : splat(0x7c00)) : h;
+  return __builtin_convertvector(h | (bits >> 16 & 0x8000), mem_bits);
+}
+#endif
+)";
+
+constexpr std::string_view kBF16 = R"(
+AI vf bf16_to_f(mem_bits h) { return (vf)(__builtin_convertvector(h, vi) << 16); }
+AI mem_bits f_to_bf16(vf x) {
+  const vi bits = (vi)x;
+  const vi rounded = bits + 0x7fff + (bits >> 16 & 1);
+  return __builtin_convertvector((x == x ? rounded : bits | 0x400000) >> 16, mem_bits);
+}
+)";
+
+// A double as a float whose last bit says whether it is exact, so that rounding it once more, to
+// fewer bits, rounds as if it were the double.
+constexpr std::string_view kOdd = R"(
+AI vf odd_f(vd x) {
+  const vf near = __builtin_convertvector(x, vf);
+  const vl farther = (vl)(abs_d(__builtin_convertvector(near, vd)) > abs_d(x));
+  const vl differs = (vl)(__builtin_convertvector(near, vd) != x);
+  const vi down = (vi)near + __builtin_convertvector(farther, vi);
+  return (vf)(down | (__builtin_convertvector(differs, vi) & 1));
+}
+)";
+
 constexpr std::string_view kMemoryBool = R"(
 AI vi load_bool(const unsigned char* p) { return load_u8(p) != 0; }
 AI vi loadn_bool(const unsigned char* p, i64 n) { return loadn_u8(p, n) != 0; }
@@ -115,6 +191,7 @@ constexpr std::string_view kSelect = R"(
 AI vf select_f(vi c, vf a, vf b) { return c ? a : b; }
 AI vi select_i(vi c, vi a, vi b) { return c ? a : b; }
 AI vl select_l(vi c, vl a, vl b) { return __builtin_convertvector(c, vl) ? a : b; }
+AI vu select_u(vi c, vu a, vu b) { return __builtin_convertvector(c, vl) ? a : b; }
 AI vd select_d(vi c, vd a, vd b) { return __builtin_convertvector(c, vl) ? a : b; }
 )";
 
@@ -147,6 +224,8 @@ AI vi max_i(vi a, vi b) { return a > b ? a : b; }
 AI vi min_i(vi a, vi b) { return a < b ? a : b; }
 AI vl max_l(vl a, vl b) { return a > b ? a : b; }
 AI vl min_l(vl a, vl b) { return a < b ? a : b; }
+AI vu max_u(vu a, vu b) { return a > b ? a : b; }
+AI vu min_u(vu a, vu b) { return a < b ? a : b; }
 AI vd max_d(vd a, vd b) { return a == a ? (a > b ? a : b) : a; }
 AI vd min_d(vd a, vd b) { return a == a ? (a < b ? a : b) : a; }
 )";
@@ -156,6 +235,7 @@ AI vf abs_f(vf x) { return (vf)((vi)x & 0x7fffffff); }
 AI vd abs_d(vd x) { return (vd)((vl)x & (i64)0x7fffffffffffffff); }
 AI vi abs_i(vi x) { return x < 0 ? -x : x; }
 AI vl abs_l(vl x) { return x < 0 ? -x : x; }
+AI vu abs_u(vu x) { return x; }
 AI vf copysign_f(vf x, vf s) { return (vf)(((vi)x & 0x7fffffff) | ((vi)s & (int)0x80000000)); }
 )";
 
@@ -163,6 +243,7 @@ constexpr std::string_view kSign = R"(
 AI vf sign_f(vf x) { return x > 0 ? splat(1.0f) : x < 0 ? splat(-1.0f) : x; }
 AI vi sign_i(vi x) { return (x < 0) - (x > 0); }
 AI vl sign_l(vl x) { return (x < 0) - (x > 0); }
+AI vu sign_u(vu x) { return (vu)(-(vl)(x > 0)); }
 )";
 
 constexpr std::string_view kSqrt = R"(
@@ -463,6 +544,50 @@ AI vf pow_f(vf x, vf y) {
 }
 )";
 
+constexpr std::string_view kIntegerPower = R"(
+template <class V, class T>
+AI V pow_lanes(V a, V b) {
+  for (int i = 0; i < W; ++i) {
+    T base = a[i];
+    T exponent = b[i];
+    if (exponent < 0) {
+      a[i] = base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+      continue;
+    }
+    unsigned long long result = 1;
+    unsigned long long factor = (unsigned long long)base;
+    for (unsigned long long left = (unsigned long long)exponent; left != 0; left >>= 1) {
+      if (left & 1) result *= factor;
+      factor *= factor;
+    }
+    a[i] = (T)result;
+  }
+  return a;
+}
+AI vi pow_i(vi a, vi b) { return pow_lanes<vi, int>(a, b); }
+AI vl pow_l(vl a, vl b) { return pow_lanes<vl, i64>(a, b); }
+AI vu pow_u(vu a, vu b) { return pow_lanes<vu, u64>(a, b); }
+)";
+
+// C's fmod, lane by lane: exact however large the quotient is.
+constexpr std::string_view kFloatRemainder = R"(
+AI long double remainder_lane(long double x, long double y) {
+  unsigned short status;
+  do {
+    __asm__("fprem\n\tfnstsw %%ax" : "+t"(x), "=a"(status) : "u"(y) : "cc");
+  } while (status & 0x400);
+  return x;
+}
+AI vf mod_f(vf a, vf b) {
+  for (int i = 0; i < W; ++i) a[i] = (float)remainder_lane(a[i], b[i]);
+  return a;
+}
+AI vd mod_d(vd a, vd b) {
+  for (int i = 0; i < W; ++i) a[i] = (double)remainder_lane(a[i], b[i]);
+  return a;
+}
+)";
+
 // Lane by lane: integer division has no vector instruction, and must not trap.
 constexpr std::string_view kIntegerDivision = R"(
 template <class V, class T>
@@ -488,6 +613,14 @@ AI vi div_i(vi a, vi b) { return div_lanes<vi, int>(a, b); }
 AI vl div_l(vl a, vl b) { return div_lanes<vl, i64>(a, b); }
 AI vi mod_i(vi a, vi b) { return mod_lanes<vi, int>(a, b); }
 AI vl mod_l(vl a, vl b) { return mod_lanes<vl, i64>(a, b); }
+AI vu div_u(vu a, vu b) {
+  for (int i = 0; i < W; ++i) a[i] = b[i] == 0 ? 0 : a[i] / b[i];
+  return a;
+}
+AI vu mod_u(vu a, vu b) {
+  for (int i = 0; i < W; ++i) a[i] = b[i] == 0 ? 0 : a[i] % b[i];
+  return a;
+}
 )";
 
 // Truncates; NaN gives 0; values outside the range give its ends.
@@ -498,6 +631,15 @@ AI V to_integer(F x, double low, double high, i64 lowest, i64 highest) {
   for (int i = 0; i < W; ++i) {
     double v = (double)x[i];
     r[i] = v != v ? 0 : v <= low ? lowest : v >= high ? highest : (i64)v;
+  }
+  return r;
+}
+template <class F>
+AI vu to_u64(F x) {
+  vu r;
+  for (int i = 0; i < W; ++i) {
+    double v = (double)x[i];
+    r[i] = !(v > 0) ? 0 : v >= 0x1p64 ? ~0ull : (u64)v;
   }
   return r;
 }
@@ -600,30 +742,40 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __
 }
 )";
 
-const std::vector<Part>& Parts() {
-  static const auto* const kParts = new std::vector<Part>{
-      {"mem_f32", {}, kMemoryF32},
-      {"mem_bool", {"mem_u8"}, kMemoryBool},
-      {"select", {}, kSelect},
-      {"rawminmax", {}, kRawMinMax},
-      {"minmax", {"rawminmax"}, kMinMax},
-      {"abs", {}, kAbs},
-      {"sign", {}, kSign},
-      {"sqrt", {}, kSqrt},
-      {"rounding", {"abs"}, kRounding},
-      {"exp", {"rawminmax"}, kExp},
-      {"sigmoid", {"exp"}, kSigmoid},
-      {"erf", {"rawminmax", "abs"}, kErf},
-      {"tanh", {"rawminmax", "abs"}, kTanh},
-      {"log", {}, kLog},
-      {"trig", {"abs"}, kTrig},
-      {"pow", {"abs", "rounding"}, kPow},
-      {"integer_division", {}, kIntegerDivision},
-      {"to_integer", {}, kToInteger},
-      {"fold", {}, kFold},
-      {"lanes", {}, kLanes},
-      {"product", {"mem_f32"}, kProduct},
-  };
+const std::vector<PreludePart>& Parts() {
+  static const auto* const kParts = [] {
+    auto* parts = new std::vector<PreludePart>{
+        {"mem_f32", {}, kMemoryF32},
+        {"mem_bool", {"mem_u8"}, kMemoryBool},
+        {"bits16", {}, kBits16},
+        {"f16", {"bits16"}, kF16},
+        {"bf16", {"bits16"}, kBF16},
+        {"select", {}, kSelect},
+        {"rawminmax", {}, kRawMinMax},
+        {"minmax", {"rawminmax"}, kMinMax},
+        {"abs", {}, kAbs},
+        {"odd", {"abs"}, kOdd},
+        {"sign", {}, kSign},
+        {"sqrt", {}, kSqrt},
+        {"rounding", {"abs"}, kRounding},
+        {"exp", {"rawminmax"}, kExp},
+        {"sigmoid", {"exp"}, kSigmoid},
+        {"erf", {"rawminmax", "abs"}, kErf},
+        {"tanh", {"rawminmax", "abs"}, kTanh},
+        {"log", {}, kLog},
+        {"trig", {"abs"}, kTrig},
+        {"pow", {"abs", "rounding"}, kPow},
+        {"integer_division", {}, kIntegerDivision},
+        {"integer_power", {}, kIntegerPower},
+        {"float_remainder", {}, kFloatRemainder},
+        {"to_integer", {}, kToInteger},
+        {"fold", {}, kFold},
+        {"lanes", {}, kLanes},
+        {"product", {"mem_f32"}, kProduct},
+    };
+    for (PreludePart& part : DoubleParts()) parts->push_back(std::move(part));
+    return parts;
+  }();
   return *kParts;
 }
 
@@ -632,13 +784,21 @@ struct MemoryType {
   std::string_view type;
   std::string_view vector;
 };
-constexpr std::array<MemoryType, 6> kMemoryTypes = {{
+constexpr std::array<MemoryType, 9> kMemoryTypes = {{
     {"u8", "unsigned char", "vi"},
     {"i8", "signed char", "vi"},
     {"i16", "short", "vi"},
     {"i32", "int", "vi"},
     {"i64", "i64", "vl"},
+    {"u16", "unsigned short", "vi"},
+    {"u32", "unsigned int", "vl"},
+    {"u64", "u64", "vu"},
     {"f64", "double", "vd"},
+}};
+
+constexpr std::array<MemoryType, 2> kHalfTypes = {{
+    {"f16", "unsigned short", "vf"},
+    {"bf16", "unsigned short", "vf"},
 }};
 
 std::string Substitute(std::string_view text, const MemoryType& type) {
@@ -656,9 +816,12 @@ std::string Substitute(std::string_view text, const MemoryType& type) {
 
 void Collect(const std::string& name, std::set<std::string>* wanted) {
   if (!wanted->insert(name).second) return;
-  for (const Part& part : Parts()) {
+  for (const PreludePart& part : Parts()) {
     if (part.name != name) continue;
     for (std::string_view need : part.needs) Collect(std::string(need), wanted);
+  }
+  for (const MemoryType& type : kHalfTypes) {
+    if (name == StrCat("mem_", type.name)) Collect(std::string(type.name), wanted);
   }
 }
 
@@ -672,8 +835,11 @@ std::string CpuPrelude(int lanes, const PreludeUse& use) {
   for (const MemoryType& type : kMemoryTypes) {
     if (wanted.count(StrCat("mem_", type.name)) != 0) out += Substitute(kMemory, type);
   }
-  for (const Part& part : Parts()) {
+  for (const PreludePart& part : Parts()) {
     if (wanted.count(std::string(part.name)) != 0) out += part.text;
+  }
+  for (const MemoryType& type : kHalfTypes) {
+    if (wanted.count(StrCat("mem_", type.name)) != 0) out += Substitute(kMemoryHalf, type);
   }
   return out;
 }

@@ -2,7 +2,8 @@
 
 namespace fusion {
 
-/// arithmetic mean over axes: the sum divided by the number of elements
+/// arithmetic mean over axes: the sum divided by the number of elements, of 16-bit floats in f32,
+/// which can count more of them
 OpDef DefineReduceMean() {
   return {.name = "ReduceMean",
           .params = ReduceParams(),
@@ -17,8 +18,13 @@ OpDef DefineReduceMean() {
               }
               count *= extent.value();
             }
-            ASSIGN_OR_RETURN(auto sum, d.Apply("ReduceSum", {d.in(0)}, call.attrs()));
-            return d.Apply("Div", {sum, d.Scalar(call.dtype(0), static_cast<double>(count))});
+            const DType type = call.dtype(0);
+            const DType wide = IsHalf(type) ? DType::kF32 : type;
+            ASSIGN_OR_RETURN(auto x, CastTo(d, d.in(0), wide));
+            ASSIGN_OR_RETURN(auto sum, d.Apply("ReduceSum", {x}, call.attrs()));
+            ASSIGN_OR_RETURN(auto mean,
+                             d.Apply("Div", {sum, d.Scalar(wide, static_cast<double>(count))}));
+            return CastTo(d, mean, type);
           }};
 }
 

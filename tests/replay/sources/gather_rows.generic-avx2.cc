@@ -63,11 +63,13 @@ typedef struct FusionKernelDescriptor {
 enum { W = 8 };  // floats of a vector
 #pragma GCC diagnostic ignored "-Wpsabi"
 typedef FusionInt64 i64;
+typedef unsigned long long u64;
 #define AI static inline __attribute__((always_inline))
 typedef float vf __attribute__((vector_size(4 * W), may_alias));
 typedef int vi __attribute__((vector_size(4 * W), may_alias));  // i32, narrower integers, and masks (0 or -1)
 typedef double vd __attribute__((vector_size(8 * W), may_alias));
-typedef i64 vl __attribute__((vector_size(8 * W), may_alias));
+typedef i64 vl __attribute__((vector_size(8 * W), may_alias));  // i64 and u32
+typedef u64 vu __attribute__((vector_size(8 * W), may_alias));
 AI i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
 AI i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 // x - 0 keeps -0 and NaN, x + 0 would not.
@@ -75,6 +77,7 @@ AI vf splat(float x) { return x - (vf){}; }
 AI vd splat(double x) { return x - (vd){}; }
 AI vi splat(int x) { return x - (vi){}; }
 AI vl splat(i64 x) { return x - (vl){}; }
+AI vu splat(u64 x) { return x - (vu){}; }
 
 typedef i64 mem_i64 __attribute__((vector_size(sizeof(i64) * W), aligned(sizeof(i64)), may_alias));
 AI vl load_i64(const i64* p) { return __builtin_convertvector(*(const mem_i64*)p, vl); }
@@ -193,7 +196,7 @@ static void block0_0(const FusionKernelArgs* args, char* scratch) {
         i64 d1_at = 0;
         for (; d1_at + W <= 33; d1_at += W) {
           const i64 d1 = d1_at;
-          const vl v0 = splat(*(p1 + d0));
+          const vl v0 = splat((i64)*(p1 + d0));
           const vf v1 = [&] { vf r = {}; for (i64 i = 0; i < W; ++i) r[i] = (p0 + d1)[0 + i * 1 + max_i64(0, min_i64(8, (i64)v0[i] < 0 ? (i64)v0[i] + 9 : (i64)v0[i])) * 33]; return r; }();
           const vf v2 = exp_f(v1);
           store_f32(p2 + d0 * 33 + d1, v2);
@@ -201,7 +204,7 @@ static void block0_0(const FusionKernelArgs* args, char* scratch) {
         if (d1_at < 33) {
           const i64 d1 = d1_at;
           const i64 d1_left = 33 - d1_at;
-          const vl v0 = splat(*(p1 + d0));
+          const vl v0 = splat((i64)*(p1 + d0));
           const vf v1 = [&] { vf r = {}; for (i64 i = 0; i < d1_left; ++i) r[i] = (p0 + d1)[0 + i * 1 + max_i64(0, min_i64(8, (i64)v0[i] < 0 ? (i64)v0[i] + 9 : (i64)v0[i])) * 33]; return r; }();
           const vf v2 = exp_f(v1);
           storen_f32(p2 + d0 * 33 + d1, v2, d1_left);

@@ -63,11 +63,13 @@ typedef struct FusionKernelDescriptor {
 enum { W = 4 };  // floats of a vector
 #pragma GCC diagnostic ignored "-Wpsabi"
 typedef FusionInt64 i64;
+typedef unsigned long long u64;
 #define AI static inline __attribute__((always_inline))
 typedef float vf __attribute__((vector_size(4 * W), may_alias));
 typedef int vi __attribute__((vector_size(4 * W), may_alias));  // i32, narrower integers, and masks (0 or -1)
 typedef double vd __attribute__((vector_size(8 * W), may_alias));
-typedef i64 vl __attribute__((vector_size(8 * W), may_alias));
+typedef i64 vl __attribute__((vector_size(8 * W), may_alias));  // i64 and u32
+typedef u64 vu __attribute__((vector_size(8 * W), may_alias));
 AI i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
 AI i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 // x - 0 keeps -0 and NaN, x + 0 would not.
@@ -75,6 +77,7 @@ AI vf splat(float x) { return x - (vf){}; }
 AI vd splat(double x) { return x - (vd){}; }
 AI vi splat(int x) { return x - (vi){}; }
 AI vl splat(i64 x) { return x - (vl){}; }
+AI vu splat(u64 x) { return x - (vu){}; }
 
 typedef float mem_f32 __attribute__((vector_size(4 * W), aligned(4), may_alias));
 AI vf load_f32(const float* p) { return *(const mem_f32*)p; }
@@ -122,6 +125,7 @@ AI void stores_f32(float* p, i64 stride, vf v, i64 n) {
 AI vf select_f(vi c, vf a, vf b) { return c ? a : b; }
 AI vi select_i(vi c, vi a, vi b) { return c ? a : b; }
 AI vl select_l(vi c, vl a, vl b) { return __builtin_convertvector(c, vl) ? a : b; }
+AI vu select_u(vi c, vu a, vu b) { return __builtin_convertvector(c, vl) ? a : b; }
 AI vd select_d(vi c, vd a, vd b) { return __builtin_convertvector(c, vl) ? a : b; }
 
 #if defined(__AVX512F__) && !defined(__clang__)
@@ -148,6 +152,8 @@ AI vi max_i(vi a, vi b) { return a > b ? a : b; }
 AI vi min_i(vi a, vi b) { return a < b ? a : b; }
 AI vl max_l(vl a, vl b) { return a > b ? a : b; }
 AI vl min_l(vl a, vl b) { return a < b ? a : b; }
+AI vu max_u(vu a, vu b) { return a > b ? a : b; }
+AI vu min_u(vu a, vu b) { return a < b ? a : b; }
 AI vd max_d(vd a, vd b) { return a == a ? (a > b ? a : b) : a; }
 AI vd min_d(vd a, vd b) { return a == a ? (a < b ? a : b) : a; }
 

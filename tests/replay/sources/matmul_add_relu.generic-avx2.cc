@@ -63,11 +63,13 @@ typedef struct FusionKernelDescriptor {
 enum { W = 8 };  // floats of a vector
 #pragma GCC diagnostic ignored "-Wpsabi"
 typedef FusionInt64 i64;
+typedef unsigned long long u64;
 #define AI static inline __attribute__((always_inline))
 typedef float vf __attribute__((vector_size(4 * W), may_alias));
 typedef int vi __attribute__((vector_size(4 * W), may_alias));  // i32, narrower integers, and masks (0 or -1)
 typedef double vd __attribute__((vector_size(8 * W), may_alias));
-typedef i64 vl __attribute__((vector_size(8 * W), may_alias));
+typedef i64 vl __attribute__((vector_size(8 * W), may_alias));  // i64 and u32
+typedef u64 vu __attribute__((vector_size(8 * W), may_alias));
 AI i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
 AI i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 // x - 0 keeps -0 and NaN, x + 0 would not.
@@ -75,6 +77,7 @@ AI vf splat(float x) { return x - (vf){}; }
 AI vd splat(double x) { return x - (vd){}; }
 AI vi splat(int x) { return x - (vi){}; }
 AI vl splat(i64 x) { return x - (vl){}; }
+AI vu splat(u64 x) { return x - (vu){}; }
 
 static void block0_0(const FusionKernelArgs* args, char* scratch, i64 i1_0) {
   const float* p0 = (const float*)args->tensors[0].data;  // weight f32[20,50]

@@ -17,6 +17,7 @@ namespace fusion {
 namespace {
 
 constexpr int64_t kSamples = int64_t{1} << 18;
+constexpr int64_t kDoubleSamples = 4096;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTiny = std::numeric_limits<float>::denorm_min();
@@ -189,6 +190,225 @@ TEST_P(Prelude, PowIsAsAccurateAsStated) {
     double exact = std::pow(static_cast<double>(xs[i]), static_cast<double>(ys[i]));
     float y = (*results)[0].data<float>()[i];
     ASSERT_LE(Ulps(y, exact), 0.51) << xs[i] << " ^ " << ys[i] << " = " << y << ", " << exact;
+  }
+}
+
+struct DoubleFunction {
+  const char* op;
+  long double (*exact)(long double);
+  // Largest error, relative to the exact result, or absolute, whichever is more.
+  double relative;
+  double absolute;
+  double low;
+  double high;
+};
+constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr DoubleFunction kDoubleFunctions[] = {
+    {"Exp", std::exp, 2 * kEps, 1e-323, -750, 710},
+    {"Log", std::log, 2 * kEps, 0, 0, 3},
+    {"Erf", std::erf, 40 * kEps, 0, -7, 7},
+    {"Tanh", std::tanh, 3 * kEps, 0, -4, 4},
+    {"Sin", std::sin, kEps, 2.3e-16, -1e6, 1e12},
+    {"Cos", std::cos, kEps, 2.3e-16, -1e6, 1e12},
+    {"Sqrt", std::sqrt, 0.5 * kEps, 0, 0, 100},
+    {"Sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 4 * kEps, 1e-320, -40, 40},
+    {"Floor", std::floor, 0, 0, -100, 100},
+    {"Ceil", std::ceil, 0, 0, -100, 100},
+    {"Round", [](long double x) { return std::nearbyint(x); }, 0, 0, -100, 100},
+    {"Reciprocal", [](long double x) { return 1 / x; }, 0.5 * kEps, 0, -100, 100},
+};
+
+std::vector<double> DoubleSamples(double low, double high) {
+  constexpr double kBig = std::numeric_limits<double>::max();
+  std::vector<double> out = {0.0,     -0.0,      kInf,  -kInf, kNan,     5e-324, -5e-324, 1e-310,
+                             1.0,     -1.0,      kBig,  -kBig, 2.3e-308, 1e300,  1e22,    -1e200,
+                             2.5,     -0.4,      7e-17, -1e-9, 0.17,     0.18,   6.0,     -6.0,
+                             1048576, 1048575.5, 355.0, 710.4, -745.0};
+  const auto given = static_cast<int64_t>(out.size());
+  for (int64_t i = given; i < kDoubleSamples; ++i) {
+    out.push_back(low + (high - low) * static_cast<double>(i) / kDoubleSamples);
+  }
+  return out;
+}
+
+TEST_P(Prelude, DoubleFunctionsAreAsAccurateAsStated) {
+  std::string text = "graph \"g\" {\n";
+  std::string nodes;
+  std::string outputs;
+  const size_t count = std::size(kDoubleFunctions);
+  std::vector<HostTensor> inputs;
+  for (size_t f = 0; f < count; ++f) {
+    const DoubleFunction& function = kDoubleFunctions[f];
+    const std::string type = StrCat("f64[", kDoubleSamples, "]");
+    text += StrCat("  %", f, " = input \"\" : ", type, "\n");
+    nodes += StrCat("  %", count + f, " = ", function.op, "(%", f, ") : ", type, "  \"\" @ \"\"\n");
+    outputs += StrCat("  output %", count + f, "\n");
+    inputs.emplace_back(DType::kF64, Dims{kDoubleSamples});
+    std::vector<double> samples = DoubleSamples(function.low, function.high);
+    std::copy(samples.begin(), samples.end(), inputs.back().data<double>().begin());
+  }
+  auto compiled = Compile(StrCat(text, nodes, outputs, "}\n"), DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  auto results = compiled->Run(inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (size_t f = 0; f < count; ++f) {
+    const DoubleFunction& function = kDoubleFunctions[f];
+    for (size_t i = 0; i < kDoubleSamples; ++i) {
+      const double x = inputs[f].data<double>()[i];
+      const double y = (*results)[f].data<double>()[i];
+      const long double exact = function.exact(x);
+      const auto rounded = static_cast<double>(exact);
+      if (std::isnan(rounded) || std::isinf(rounded)) {
+        EXPECT_TRUE(std::isnan(rounded) ? std::isnan(y) : y == rounded)
+            << function.op << "(" << x << ") = " << y;
+        continue;
+      }
+      const double error = std::fabs(static_cast<double>(y - exact));
+      const double most = std::max(function.absolute, function.relative * std::fabs(rounded));
+      ASSERT_LE(error, most) << function.op << "(" << x << ") = " << y << ", exact " << rounded;
+      EXPECT_TRUE(rounded != 0 || std::signbit(y) == std::signbit(rounded)) << function.op;
+    }
+  }
+}
+
+TEST_P(Prelude, PowersOfDoublesAreAsAccurateAsStated) {
+  constexpr int64_t kPowers = 2048;
+  auto compiled = Compile(
+      StrCat("graph \"g\" {\n  %0 = input \"\" : f64[", kPowers, "]\n  %1 = input \"\" : f64[",
+             kPowers, "]\n  %2 = Pow(%0, %1) : f64[", kPowers, "]  \"\" @ \"\"\n  output %2\n}\n"),
+      DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  constexpr double kBig = std::numeric_limits<double>::max();
+  const std::vector<double> special = {0.0,    -0.0, kInf,   -kInf, kNan, 1.0, -1.0,   2.0,
+                                       -2.0,   0.5,  3.0,    -3.0,  9.0,  7.0, 10.0,   kBig,
+                                       5e-324, -2.5, 1e-310, 6.0,   1e16, 0.2, 1.0 / 3};
+  std::vector<HostTensor> in(2, HostTensor(DType::kF64, {kPowers}));
+  for (size_t i = 0; i < kPowers; ++i) {
+    const bool given = i < special.size() * special.size();
+    in[0].data<double>()[i] = given ? special[i / special.size()] : 0.01 * static_cast<double>(i);
+    in[1].data<double>()[i] =
+        given ? special[i % special.size()] : static_cast<double>(i * 7919 % 2001) * 0.05 - 50;
+  }
+  auto results = compiled->Run(in);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (int64_t i = 0; i < kPowers; ++i) {
+    const double x = in[0].GetDouble(i);
+    const double y = in[1].GetDouble(i);
+    const double got = (*results)[0].GetDouble(i);
+    const long double exact = std::pow(static_cast<long double>(x), static_cast<long double>(y));
+    const auto wanted = static_cast<double>(exact);
+    if (!std::isfinite(wanted) || wanted == 0) {
+      EXPECT_TRUE(std::isnan(wanted) ? std::isnan(got) : got == wanted)
+          << x << "^" << y << " " << got;
+      EXPECT_TRUE(std::isnan(wanted) || std::signbit(got) == std::signbit(wanted)) << x << "^" << y;
+      continue;
+    }
+    const double unit = std::nextafter(std::fabs(wanted), kInf) - std::fabs(wanted);
+    const auto error = static_cast<double>(std::fabs(got - exact));
+    const bool exactly = std::fabs(std::log2(std::fabs(wanted))) <= 64;
+    EXPECT_LE(error, (exactly ? 0.51 : 1) * unit) << x << "^" << y << " = " << got << ", exact " << wanted;
+  }
+}
+
+// Every bit pattern of the 16-bit floats, and floats and doubles between and beyond them.
+TEST_P(Prelude, HalvesAreConvertedExactly) {
+  for (DType half : {DType::kF16, DType::kBF16}) {
+    SCOPED_TRACE(DTypeName(half));
+    constexpr int64_t kPatterns = 65536;
+    const std::string name(DTypeName(half));
+    auto compiled =
+        Compile(StrCat("graph \"g\" {\n  %0 = input \"\" : ", name, "[65536]\n",
+                       "  %1 = input \"\" : f32[65536]\n", "  %2 = input \"\" : f64[65536]\n",
+                       "  %3 = Cast(%0) {to=\"f32\"} : f32[65536]  \"\" @ \"\"\n",
+                       "  %4 = Cast(%1) {to=\"", name, "\"} : ", name, "[65536]  \"\" @ \"\"\n",
+                       "  %5 = Cast(%2) {to=\"", name, "\"} : ", name, "[65536]  \"\" @ \"\"\n",
+                       "  output %3\n  output %4\n  output %5\n}\n"),
+                DeviceNamed(GetParam()));
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    std::vector<HostTensor> in = {HostTensor(half, {kPatterns}),
+                                  HostTensor(DType::kF32, {kPatterns}),
+                                  HostTensor(DType::kF64, {kPatterns})};
+    for (int64_t i = 0; i < kPatterns; ++i) {
+      const auto bits = static_cast<uint16_t>(i);
+      std::memcpy(in[0].bytes() + 2 * i, &bits, 2);
+      // A tie, and what a tie is not: f32 cannot say the difference.
+      const double here = in[0].GetDouble(i);
+      const auto next_bits = static_cast<uint16_t>(i + 1);
+      HostTensor next(half, {1});
+      std::memcpy(next.bytes(), &next_bits, 2);
+      const double tie = (here + next.GetDouble(0)) / 2;
+      in[1].SetDouble(i, i % 3 == 0   ? tie
+                         : i % 3 == 1 ? std::nextafter(static_cast<float>(tie), kInf)
+                                      : std::nextafter(static_cast<float>(tie), -kInf));
+      in[2].SetDouble(i, i % 3 == 0 ? tie : std::nextafter(tie, i % 3 == 1 ? 1e300 : -1e300));
+    }
+    auto results = compiled->Run(in);
+    ASSERT_TRUE(results.ok()) << results.status();
+    for (int64_t i = 0; i < kPatterns; ++i) {
+      const double wide = (*results)[0].GetDouble(i);
+      EXPECT_TRUE(wide == in[0].GetDouble(i) ||
+                  (std::isnan(wide) && std::isnan(in[0].GetDouble(i))))
+          << i << ": " << wide;
+      for (size_t k : {1, 2}) {
+        const double x = in[k].GetDouble(i);
+        const double got = (*results)[k].GetDouble(i);
+        const double wanted = RoundTo(half, x);
+        ASSERT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted)))
+            << "from " << DTypeName(in[k].dtype()) << " " << x << ": " << got << ", wanted "
+            << wanted;
+      }
+    }
+  }
+}
+
+TEST_P(Prelude, RemaindersAndIntegerPowersAreExact) {
+  auto compiled = Compile(R"(graph "g" {
+  %0 = input "" : f32[9]
+  %1 = input "" : f32[9]
+  %2 = input "" : f64[9]
+  %3 = input "" : f64[9]
+  %4 = input "" : i64[9]
+  %5 = input "" : i64[9]
+  %6 = Mod(%0, %1) {fmod=1} : f32[9]  "" @ ""
+  %7 = Mod(%2, %3) {fmod=1} : f64[9]  "" @ ""
+  %8 = Pow(%4, %5) : i64[9]  "" @ ""
+  output %6
+  output %7
+  output %8
+}
+)",
+                          DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const std::vector<float> x = {5.5F, -5.5F, 1e38F, 7, kInf, 3, kNan, -0.0F, 1e-40F};
+  const std::vector<float> y = {2, 2, 3e-38F, -3, 2, kInf, 2, 1, 3e-41F};
+  std::vector<HostTensor> in = {HostTensor(DType::kF32, {9}), HostTensor(DType::kF32, {9}),
+                                HostTensor(DType::kF64, {9}), HostTensor(DType::kF64, {9}),
+                                HostTensor(DType::kI64, {9}), HostTensor(DType::kI64, {9})};
+  const std::vector<int64_t> base = {3, -3, 2, 7, 0, 1, -1, 5, 10};
+  const std::vector<int64_t> exponent = {4, 3, 63, 0, 0, -5, -3, -1, 18};
+  for (int64_t i = 0; i < 9; ++i) {
+    const auto at = static_cast<size_t>(i);
+    in[0].SetDouble(i, x[at]);
+    in[1].SetDouble(i, y[at]);
+    in[2].SetDouble(i, x[at] * 1e200);
+    in[3].SetDouble(i, y[at]);
+    in[4].SetInt(i, base[at]);
+    in[5].SetInt(i, exponent[at]);
+  }
+  auto results = compiled->Run(in);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (int64_t i = 0; i < 9; ++i) {
+    for (size_t k : {0, 1}) {
+      const double wanted = std::fmod(in[2 * k].GetDouble(i), in[2 * k + 1].GetDouble(i));
+      const double got = (*results)[k].GetDouble(i);
+      EXPECT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted)))
+          << k << " " << i << ": " << got << ", wanted " << wanted;
+    }
+  }
+  const std::vector<int64_t> powers = {
+      81, -27, std::numeric_limits<int64_t>::min(), 1, 1, 1, -1, 0, 1000000000000000000};
+  for (int64_t i = 0; i < 9; ++i) {
+    EXPECT_EQ((*results)[2].GetInt(i), powers[static_cast<size_t>(i)]) << i;
   }
 }
 

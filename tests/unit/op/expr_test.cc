@@ -85,9 +85,14 @@ TEST(Expr, IntegerArithmeticWrapsAndNeverTraps) {
   Expr one = Expr::ConstInt(DType::kI32, 1);
   EXPECT_EQ(EvaluateAt(top + one, {}), std::numeric_limits<int32_t>::min());
   Expr low = Expr::ConstInt(DType::kI64, std::numeric_limits<int64_t>::min());
-  EXPECT_EQ(EvaluateInteger(ScalarOp::kDiv, low.integer(), -1), low.integer());
-  EXPECT_EQ(EvaluateInteger(ScalarOp::kDiv, 5, 0), 0);
-  EXPECT_EQ(EvaluateInteger(ScalarOp::kMod, -7, 3), 2);
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kDiv, DType::kI64, low.integer(), -1), low.integer());
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kDiv, DType::kI64, 5, 0), 0);
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kMod, DType::kI64, -7, 3), 2);
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kMod, DType::kU64, -7, 3), 0);  // 2^64 - 7
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kDiv, DType::kU64, -1, 2),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kGt, DType::kU64, -1, 1), 1);
+  EXPECT_EQ(EvaluateInteger(ScalarOp::kMin, DType::kU64, -1, 1), 1);
 }
 
 TEST(Simplify, RewritesAndKeepsTheValue) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/graph/halves.h"
 #include "core/graph/text.h"
 #include "core/smg/smg.h"
 #include "tests/support/dims.h"
@@ -28,8 +29,9 @@ Graph GraphOf(const StreamCase& c) {
 Built Build(const StreamCase& c, const Graph& graph) {
   Built out;
   out.program = BuildProgram(graph).value();
-  std::vector<LoopId> all;
-  for (size_t i = 0; i < out.program.ops.size(); ++i) all.push_back(static_cast<LoopId>(i));
+  std::vector<bool> outside(out.program.values.size(), false);
+  for (ValueId v : out.program.outputs) outside[static_cast<size_t>(v)] = true;
+  const std::vector<LoopId> all = KeepWide(outside, &out.program);
   out.smg = BuildSmg(out.program, all).value();
   out.dim = DimOf(out.smg, c.extent);
   return out;

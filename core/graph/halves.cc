@@ -1,0 +1,187 @@
+#include "core/graph/halves.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <unordered_map>
+
+namespace fusion {
+namespace {
+
+constexpr DType kWide = DType::kF32;
+
+DType WidenedType(DType type) { return IsHalf(type) ? kWide : type; }
+
+// The same expression over f32 in place of 16-bit floats.
+class Widener {
+ public:
+  Expr Of(const Expr& e) {
+    auto known = done_.find(e.id());
+    if (known != done_.end()) return known->second;
+    Expr wide = Make(e);
+    done_.emplace(e.id(), wide);
+    return wide;
+  }
+
+ private:
+  Expr Make(const Expr& e) {
+    if (e.op() == ScalarOp::kInput) return Expr::Cast(e, WidenedType(e.type()));
+    if (e.op() == ScalarOp::kConst) return IsHalf(e.type()) ? Expr::Const(kWide, e.value()) : e;
+    if (e.args().empty()) return e;
+    if (e.op() == ScalarOp::kCast) return Expr::Cast(Of(e.arg(0)), WidenedType(e.type()));
+    std::vector<Expr> args;
+    for (const Expr& arg : e.args()) args.push_back(Of(arg));
+    return e.WithArgs(std::move(args));
+  }
+
+  std::unordered_map<const void*, Expr> done_;
+};
+
+bool IsCastOfHalf(const Expr& e) {
+  return e.op() == ScalarOp::kCast && e.type() == kWide && IsHalf(e.arg(0).type());
+}
+
+// Inputs of 16-bit floats are all looked at as f32.
+bool OnlyCasts(const Expr& value, int input) {
+  bool bare = value.op() == ScalarOp::kInput && value.index() == input;
+  value.VisitOnce([&](const Expr& e) {
+    if (IsCastOfHalf(e)) return;
+    for (const Expr& arg : e.args()) {
+      bare |= arg.op() == ScalarOp::kInput && arg.index() == input;
+    }
+  });
+  return !bare;
+}
+
+// `value` with input `input` in f32 where it is cast to it.
+Expr WithWideInput(const Expr& value, int input) {
+  std::unordered_map<const void*, Expr> done;
+  std::function<Expr(const Expr&)> of = [&](const Expr& e) -> Expr {
+    if (IsCastOfHalf(e) && e.arg(0).op() == ScalarOp::kInput && e.arg(0).index() == input) {
+      return Expr::Input(input, kWide);
+    }
+    if (e.args().empty()) return e;
+    auto known = done.find(e.id());
+    if (known != done.end()) return known->second;
+    std::vector<Expr> args;
+    for (const Expr& arg : e.args()) args.push_back(of(arg));
+    Expr out = e.op() == ScalarOp::kCast ? Expr::Cast(args[0], e.type()) : e.WithArgs(args);
+    done.emplace(e.id(), out);
+    return out;
+  };
+  return of(value);
+}
+
+// Values of a program and who reads them.
+struct Reader {
+  LoopId op;
+  size_t input;
+};
+std::vector<std::vector<Reader>> ReadersOf(const Program& program) {
+  std::vector<std::vector<Reader>> readers(program.values.size());
+  for (size_t l = 0; l < program.ops.size(); ++l) {
+    const LoopOp& op = program.ops[l];
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      readers[static_cast<size_t>(op.inputs[i])].push_back({static_cast<LoopId>(l), i});
+    }
+  }
+  return readers;
+}
+
+bool RoundsLast(const LoopOp& op) {
+  const Expr& value = op.body.value;
+  return op.kind == LoopOp::kLoop && !op.body.reduce && value.op() == ScalarOp::kCast &&
+         IsHalf(value.type()) && value.arg(0).type() == kWide;
+}
+
+// Copies its one input, element by element.
+bool IsCopy(const LoopOp& op) {
+  const LoopBody& body = op.body;
+  return !body.reduce && body.value.op() == ScalarOp::kInput && op.inputs.size() == 1 &&
+         body.reads[0].guards.empty() && body.reads[0].index == body.write;
+}
+
+}  // namespace
+
+bool WidenHalves(LoopBody* body, std::optional<DType>* rounded) {
+  rounded->reset();
+  const Expr& value = body->value;
+  const bool reduces = body->reduce.has_value();
+  if (!reduces && value.args().empty()) return false;
+  Widener widener;
+  Expr wide = widener.Of(value);
+  if (!reduces && IsHalf(value.type())) {
+    // One rounding, of what is cast, where the op is a cast.
+    const Expr last = value.op() == ScalarOp::kCast ? widener.Of(value.arg(0)) : wide;
+    wide = Expr::Cast(last, value.type());
+  }
+  if (wide == value) return false;
+  if (reduces && IsHalf(body->reduce->type())) {
+    if (IsHalf(body->reduce->result_type())) *rounded = body->reduce->result_type();
+    body->reduce = *Monoid::Named(body->reduce->name(), kWide);
+  }
+  body->value = std::move(wide);
+  return true;
+}
+
+bool IsSumOfProducts(const LoopBody& body) {
+  const Expr& value = body.value;
+  return body.reduce && body.reduce->name() == "sum" && value.op() == ScalarOp::kMul &&
+         value.arg(0).op() == ScalarOp::kInput && value.arg(1).op() == ScalarOp::kInput;
+}
+
+LoopBody CastBody(const Shape& shape, DType from, DType to) {
+  LoopBody body;
+  for (int d = 0; d < shape.rank(); ++d) {
+    body.axes.push_back({StrCat("d", d), shape.dim(d)});
+    body.write.push_back(IndexExpr::Axis(d));
+  }
+  body.reads = {Read{.index = body.write, .guards = {}}};
+  body.value = Expr::Cast(Expr::Input(0, from), to);
+  return body;
+}
+
+std::vector<LoopId> KeepWide(const std::vector<bool>& needed_outside, Program* program) {
+  std::vector<LoopId> left(program->ops.size());
+  std::iota(left.begin(), left.end(), 0);
+  const bool any = std::any_of(program->values.begin(), program->values.end(),
+                               [](const Value& v) { return IsHalf(v.type.dtype); });
+  if (!any) return left;
+  std::vector<std::vector<Reader>> readers = ReadersOf(*program);
+  std::vector<bool> changed(program->ops.size(), false);
+  for (LoopOp& op : program->ops) {
+    const auto out = static_cast<size_t>(op.output);
+    if (!RoundsLast(op) || needed_outside[out]) continue;
+    const bool all_cast =
+        std::all_of(readers[out].begin(), readers[out].end(), [&](const Reader& r) {
+          const LoopOp& reader = program->op(r.op);
+          return reader.kind == LoopOp::kLoop &&
+                 OnlyCasts(reader.body.value, static_cast<int>(r.input));
+        });
+    if (!all_cast) continue;
+    op.body.value = op.body.value.arg(0);
+    changed[static_cast<size_t>(&op - program->ops.data())] = true;
+    program->values[out].type.dtype = kWide;
+    for (const Reader& r : readers[out]) {
+      LoopOp& reader = program->ops[static_cast<size_t>(r.op)];
+      changed[static_cast<size_t>(r.op)] = true;
+      reader.body.value = WithWideInput(reader.body.value, static_cast<int>(r.input));
+    }
+  }
+  left.clear();
+  for (size_t l = 0; l < program->ops.size(); ++l) {
+    const LoopOp& op = program->ops[l];
+    const auto out = static_cast<size_t>(op.output);
+    if (!changed[l] || !IsCopy(op) || needed_outside[out]) {
+      left.push_back(static_cast<LoopId>(l));
+      continue;
+    }
+    for (const Reader& r : readers[out]) {
+      program->ops[static_cast<size_t>(r.op)].inputs[r.input] = op.inputs[0];
+      readers[static_cast<size_t>(op.inputs[0])].push_back(r);
+    }
+  }
+  return left;
+}
+
+}  // namespace fusion

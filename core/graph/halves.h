@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/graph/program.h"
+
+namespace fusion {
+
+/// 16-bit floats are for storage: what is computed from them is computed in f32 and rounded when it
+/// is stored, as every target does it.
+
+/// Rewrites a body so that it computes in f32: elements of 16-bit floats are cast before they are
+/// used. False if there is nothing to do (no 16-bit float, or no arithmetic on one). A reduction
+/// that had a 16-bit result has an f32 one then, which `*rounded` (its type before) is to be made
+/// of; elsewhere the result has its type and `*rounded` is empty.
+bool WidenHalves(LoopBody* body, std::optional<DType>* rounded);
+
+/// True for the sum of products of two inputs: it wants operands in f32, in memory or as another op
+/// casts them.
+bool IsSumOfProducts(const LoopBody& body);
+
+/// The body of an element-wise cast from one shape to itself.
+LoopBody CastBody(const Shape& shape, DType from, DType to);
+
+/// Leaves out roundings to 16-bit floats that only ops of `program` see: values that are not
+/// `needed_outside` and that all readers cast to f32 are f32. Returns the ops that still do
+/// something, ascending: a cast that became a copy does not, its readers read what it read.
+std::vector<LoopId> KeepWide(const std::vector<bool>& needed_outside, Program* program);
+
+}  // namespace fusion

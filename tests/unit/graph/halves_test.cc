@@ -1,0 +1,112 @@
+#include "core/graph/halves.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/graph/text.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::ElementsAre;
+
+Program ProgramOf(std::string_view text, const ProgramOptions& options = {}) {
+  auto graph = ParseGraph(text);
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  return BuildProgram(*graph, options).value();
+}
+
+std::vector<std::string> Values(const Program& program) {
+  std::vector<std::string> out;
+  for (const LoopOp& op : program.ops) out.push_back(op.body.value.ToString());
+  return out;
+}
+
+constexpr std::string_view kLinear = R"(graph "g" {
+  %0 = input "x" : f16[3,4]
+  %1 = input "w" : f16[4,5]
+  %2 = MatMul(%0, %1) : f16[3,5]  "" @ ""
+  %3 = Tanh(%2) : f16[3,5]  "" @ ""
+  output %3
+})";
+
+TEST(Halves, AreComputedInSingle) {
+  const Program program = ProgramOf(kLinear);
+  EXPECT_THAT(Values(program), ElementsAre("cast.f32(in0)", "cast.f32(in0)", "mul(in0, in1)",
+                                           "cast.f16(in0)", "cast.f16(tanh(cast.f32(in0)))"));
+  EXPECT_EQ(program.op(2).body.reduce->type(), DType::kF32);
+  EXPECT_EQ(program.value(program.outputs[0]).type.ToString(), "f16[3,5]");
+}
+
+TEST(Halves, AreComputedAsTheModelSaysForTheEvaluator) {
+  const Program program = ProgramOf(kLinear, {.widen_halves = false});
+  EXPECT_THAT(Values(program), ElementsAre("mul(in0, in1)", "tanh(in0)"));
+}
+
+TEST(Halves, AreCastOnceForAllProducts) {
+  const Program program = ProgramOf(R"(graph "g" {
+  %0 = input "x" : f16[3,4]
+  %1 = input "w" : f16[4,5]
+  %2 = input "v" : f16[4,5]
+  %3 = MatMul(%0, %1) : f16[3,5]  "" @ ""
+  %4 = MatMul(%0, %2) : f16[3,5]  "" @ ""
+  output %3
+  output %4
+})");
+  EXPECT_EQ(program.ops.size(), 7U);  // three casts, two products, two roundings
+}
+
+TEST(Halves, AreRoundedOnceWhereTheyAreCast) {
+  const Program program = ProgramOf(R"(graph "g" {
+  %0 = input "x" : f64[3]
+  %1 = Cast(%0) {to="f16"} : f16[3]  "" @ ""
+  %2 = Cast(%1) {to="i32"} : i32[3]  "" @ ""
+  output %1
+  output %2
+})");
+  EXPECT_THAT(Values(program), ElementsAre("cast.f16(in0)", "cast.i32(cast.f32(in0))"));
+}
+
+TEST(Halves, ThatAreMovedOnlyStayWhatTheyAre) {
+  const Program program = ProgramOf(R"(graph "g" {
+  %0 = input "x" : bf16[9,5]
+  %1 = input "i" : i64[4]
+  %2 = Gather(%0, %1) {axis=0} : bf16[4,5]  "" @ ""
+  output %2
+})");
+  EXPECT_THAT(Values(program), ElementsAre("in0"));
+}
+
+TEST(KeepWide, LeavesOutRoundingsThatNobodySees) {
+  Program program = ProgramOf(kLinear);
+  std::vector<bool> outside(program.values.size(), false);
+  outside[static_cast<size_t>(program.outputs[0])] = true;
+  EXPECT_THAT(KeepWide(outside, &program), ElementsAre(0, 1, 2, 4));
+  EXPECT_EQ(program.op(4).body.value.ToString(), "cast.f16(tanh(in0))");
+  EXPECT_EQ(program.op(4).inputs[0], program.op(2).output);
+}
+
+TEST(KeepWide, RoundsWhatOthersSee) {
+  Program program = ProgramOf(kLinear);
+  const std::vector<bool> outside(program.values.size(), true);
+  const std::vector<std::string> before = Values(program);
+  EXPECT_THAT(KeepWide(outside, &program), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(Values(program), before);
+}
+
+TEST(KeepWide, RoundsWhatIsMovedAsItIs) {
+  Program program = ProgramOf(R"(graph "g" {
+  %0 = input "x" : f16[9,5]
+  %1 = input "i" : i64[4]
+  %2 = Tanh(%0) : f16[9,5]  "" @ ""
+  %3 = Gather(%2, %1) {axis=0} : f16[4,5]  "" @ ""
+  output %3
+})");
+  std::vector<bool> outside(program.values.size(), false);
+  outside[static_cast<size_t>(program.outputs[0])] = true;
+  KeepWide(outside, &program);
+  EXPECT_THAT(Values(program), ElementsAre("cast.f16(tanh(cast.f32(in0)))", "in0"));
+}
+
+}  // namespace
+}  // namespace fusion
