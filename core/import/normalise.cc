@@ -76,6 +76,7 @@ absl::Status TakeParam(const ParamSpec& param, TensorId id, const GraphBuilder& 
   auto what = [&] {
     return StrCat("input ", param.onnx_input, " ", QuoteShort(tensor.name), " (", param.name, ")");
   };
+  if (tensor.value == nullptr && param.unknown_is_absent) return absl::OkStatus();
   if (attrs->Has(param.name)) {
     return InvalidArgument(what(), " is also given as an attribute");
   }

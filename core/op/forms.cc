@@ -226,6 +226,86 @@ OpDef ReduceComposite(
           }};
 }
 
+OpDef IndexOfExtremum(std::string name, std::string_view extremum) {
+  return {.name = std::move(name),
+          .params = {{.name = "axis", .kind = ParamSpec::kInt},
+                     {.name = "keepdims", .kind = ParamSpec::kInt},
+                     {.name = "select_last_index", .kind = ParamSpec::kInt}},
+          .decompose = [extremum](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
+            const OpCall& call = d.call();
+            ASSIGN_OR_RETURN(int axis,
+                             call.NormaliseAxis(call.attrs().Int("axis", 0), call.shape(0).rank()));
+            if (call.shape(0).dim(axis) == Dim(0)) {
+              return InvalidArgument("axis ", axis, " of input 0 ", call.in(0).ToString(),
+                                     " has no element");
+            }
+            const Dims axes = {axis};
+            ASSIGN_OR_RETURN(auto found, d.Apply(extremum, {d.in(0)}, {{"axes", axes}}));
+            ASSIGN_OR_RETURN(auto at,
+                             d.Apply("IndexOf", {d.in(0), found},
+                                     {{"axis", int64_t{axis}},
+                                      {"last", call.attrs().Int("select_last_index", 0)}}));
+            if (call.attrs().Int("keepdims", 1) != 0) return at;
+            return d.Apply("Squeeze", {at}, {{"axes", axes}});
+          }};
+}
+
+absl::StatusOr<IndexedLoop> LoopOverIndices(const OpCall& call, int shape_of) {
+  const Shape& indices = call.shape(0);
+  const Shape& shape = call.shape(shape_of);
+  const int rank = shape.rank();
+  ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(call.attrs().Int("axis", 0), rank));
+  const int64_t depth = call.attrs().Int("depth", 0);
+  bool fits = call.dtype(0) == DType::kI64 && depth >= 0 && indices.rank() == rank;
+  IndexedLoop loop{.body = {}, .along = rank, .hit = {}};
+  std::vector<Dim> extents = shape.dims();
+  extents[static_cast<size_t>(axis)] = Dim(depth);
+  extents.push_back(shape.dim(axis));
+  loop.body.axes = NumberedAxes(extents);
+  loop.body.reads.resize(static_cast<size_t>(call.inputs()));
+  for (int d = 0; fits && d < rank; ++d) {
+    const IndexExpr read = IndexExpr::Axis(d == axis ? loop.along : d);
+    const bool any = d != axis && indices.dim(d) == Dim(1);
+    fits = any || indices.dim(d) == shape.dim(d);
+    loop.body.reads[0].index.push_back(any ? IndexExpr(0) : read);
+    if (call.inputs() > 1) loop.body.reads[1].index.push_back(read);
+    loop.body.write.push_back(IndexExpr::Axis(d));
+  }
+  if (!fits) {
+    return InvalidArgument("indices are ", call.in(0).ToString(), " for ",
+                           call.in(shape_of).ToString(), " and ", depth, " along axis ", axis);
+  }
+  const Expr wrapped =
+      Expr::Select(Expr::Binary(ScalarOp::kLt, call.In(0), Expr::ConstInt(DType::kI64, 0)),
+                   call.In(0) + Expr::ConstInt(DType::kI64, depth), call.In(0));
+  loop.hit = Expr::Binary(ScalarOp::kEq, wrapped, Expr::Axis(axis));
+  return loop;
+}
+
+absl::StatusOr<Dims> StaticDims(const OpCall& call, int input) {
+  Dims dims;
+  for (const Dim& dim : call.shape(input).dims()) {
+    if (!dim.is_static()) {
+      return Unimplemented("input ", input, " ", call.in(input).ToString(),
+                           " has the symbolic dim ", dim.ToString());
+    }
+    dims.push_back(dim.value());
+  }
+  return dims;
+}
+
+absl::Status CheckFloat(const OpCall& call, int input) {
+  if (IsFloat(call.dtype(input))) return absl::OkStatus();
+  return InvalidArgument("input ", input, " is ", DTypeName(call.dtype(input)),
+                         ", expected a float type");
+}
+
+absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
+                                                int64_t begin, int64_t end) {
+  return d.Apply("Slice", {x},
+                 {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{axis}}});
+}
+
 absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type) {
   if (d.type(x).dtype == type) return x;
   return d.Apply("Cast", {x}, {{"to", std::string(DTypeName(type))}});

@@ -35,6 +35,9 @@ OpDef BinaryOp(std::string name, ScalarOp op);
 /// Most inputs an op of any number of them takes.
 inline constexpr int kMaxVariadicInputs = 4096;
 
+/// Most dims that the columns of the indices of GatherND name.
+inline constexpr int kMaxGatherColumns = 16;
+
 /// `leaves` (at least one) joined as a balanced tree, in their order: join(middle, a, b) where `a`
 /// holds the leaves before `middle` and `b` those from it on. However many there are, the nesting
 /// stays below what Expr::Parse takes.
@@ -81,6 +84,32 @@ absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape);
 /// in dim 1.
 absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition::Value values,
                                                 int rank);
+
+/// Definition of y = the index of the first (`select_last_index`: the last) extremum along `axis`,
+/// `extremum` being the Reduce* op that finds it; NaN counts as one.
+OpDef IndexOfExtremum(std::string name, std::string_view extremum);
+
+/// A loop over the elements of input 0, indices in i64, for each index that they may be: what the
+/// ops that write where indices say are made of.
+struct IndexedLoop {
+  LoopBody body;  // without value and reduction; input 1, if there is one, is read beside input 0
+  int along = 0;  // the axis of the loop over the indices along the attribute "axis"
+  Expr hit;       // the index at hand is that of the element at hand
+};
+/// The loop over input 0 that writes the shape of input `shape_of`, but "depth" elements along the
+/// attribute "axis". Dims of input 0 with extent 1 beside "axis" stand for any. InvalidArgument if
+/// that does not fit.
+absl::StatusOr<IndexedLoop> LoopOverIndices(const OpCall& call, int shape_of);
+
+/// Extents of an input; Unimplemented, naming the dim, if one is symbolic.
+absl::StatusOr<Dims> StaticDims(const OpCall& call, int input);
+
+/// InvalidArgument unless the input is of a float type.
+absl::Status CheckFloat(const OpCall& call, int input);
+
+/// The elements [begin, end) of x along `axis`.
+absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
+                                                int64_t begin, int64_t end);
 
 /// x as `type`; x itself if it is.
 absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type);

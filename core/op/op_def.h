@@ -115,6 +115,8 @@ struct ParamSpec {
   int onnx_input = -1;
   /// Absent is an error.
   bool required = false;
+  /// An input that only a run knows counts as absent: not every use of the op looks at it.
+  bool unknown_is_absent = false;
 };
 
 /// What the opset normaliser may look at and change before a node becomes ours: attributes written

@@ -48,6 +48,42 @@ void PadToSame(bool upper, Window* w) {
   w->pad_end = total - w->pad_begin;
 }
 
+// Extents, steps and, without auto_pad, pads as the attributes say them; not yet counted.
+absl::StatusOr<std::vector<Window>> GivenWindows(const OpCall& call,
+                                                 const std::vector<int64_t>& kernel,
+                                                 AutoPad auto_pad) {
+  size_t dims = kernel.size();
+  const Shape& shape = call.shape(0);
+  if (shape.rank() != static_cast<int>(dims) + 2) {
+    return InvalidArgument("input 0 ", call.in(0).ToString(), " has rank ", shape.rank(),
+                           ", expected ", dims + 2, ": batch, channel and ", dims,
+                           " spatial dims of the kernel");
+  }
+  ASSIGN_OR_RETURN(auto strides, PerDim(call, "strides", dims, 1, 1));
+  ASSIGN_OR_RETURN(auto dilations, PerDim(call, "dilations", dims, 1, 1));
+  ASSIGN_OR_RETURN(auto pads, PerDim(call, "pads", 2 * dims, 0, 0));
+  std::vector<Window> windows;
+  for (size_t d = 0; d < dims; ++d) {
+    const Dim& extent = shape.dim(static_cast<int>(d) + 2);
+    if (!extent.is_static()) {
+      return Unimplemented("windows over the symbolic dim ", extent.ToString(), " of ",
+                           shape.ToString());
+    }
+    if (kernel[d] < 1 || kernel[d] > kMaxStep) {
+      return InvalidArgument("kernel [", StrJoin(kernel, ","), "] has the extent ", kernel[d],
+                             ", expected 1..", kMaxStep);
+    }
+    const bool padded = auto_pad == AutoPad::kNotSet;
+    windows.push_back({.extent = extent.value(),
+                       .kernel = kernel[d],
+                       .stride = strides[d],
+                       .dilation = dilations[d],
+                       .pad_begin = padded ? pads[d] : 0,
+                       .pad_end = padded ? pads[d + dims] : 0});
+  }
+  return windows;
+}
+
 absl::Status CountWindows(bool ceil_mode, size_t dim, Window* w) {
   int64_t room = w->extent + w->pad_begin + w->pad_end - w->span();
   if (room < 0) {
@@ -82,37 +118,10 @@ std::vector<int> AppendAxes(std::string_view prefix, const std::vector<int64_t>&
 
 absl::StatusOr<std::vector<Window>> WindowsOf(const OpCall& call,
                                               const std::vector<int64_t>& kernel) {
-  size_t dims = kernel.size();
-  const Shape& shape = call.shape(0);
-  if (shape.rank() != static_cast<int>(dims) + 2) {
-    return InvalidArgument("input 0 ", call.in(0).ToString(), " has rank ", shape.rank(),
-                           ", expected ", dims + 2, ": batch, channel and ", dims,
-                           " spatial dims of the kernel");
-  }
   ASSIGN_OR_RETURN(AutoPad auto_pad, AutoPadOf(call));
-  ASSIGN_OR_RETURN(auto strides, PerDim(call, "strides", dims, 1, 1));
-  ASSIGN_OR_RETURN(auto dilations, PerDim(call, "dilations", dims, 1, 1));
-  ASSIGN_OR_RETURN(auto pads, PerDim(call, "pads", 2 * dims, 0, 0));
-  std::vector<Window> windows(dims);
-  for (size_t d = 0; d < dims; ++d) {
+  ASSIGN_OR_RETURN(std::vector<Window> windows, GivenWindows(call, kernel, auto_pad));
+  for (size_t d = 0; d < windows.size(); ++d) {
     Window& w = windows[d];
-    const Dim& extent = shape.dim(static_cast<int>(d) + 2);
-    if (!extent.is_static()) {
-      return Unimplemented("windows over the symbolic dim ", extent.ToString(), " of ",
-                           shape.ToString());
-    }
-    if (kernel[d] < 1 || kernel[d] > kMaxStep) {
-      return InvalidArgument("kernel [", StrJoin(kernel, ","), "] has the extent ", kernel[d],
-                             ", expected 1..", kMaxStep);
-    }
-    w = {.extent = extent.value(),
-         .kernel = kernel[d],
-         .stride = strides[d],
-         .dilation = dilations[d]};
-    if (auto_pad == AutoPad::kNotSet) {
-      w.pad_begin = pads[d];
-      w.pad_end = pads[d + dims];
-    }
     if (auto_pad == AutoPad::kSameUpper || auto_pad == AutoPad::kSameLower) {
       PadToSame(auto_pad == AutoPad::kSameUpper, &w);
     } else {
@@ -120,6 +129,48 @@ absl::StatusOr<std::vector<Window>> WindowsOf(const OpCall& call,
     }
     int64_t covered = w.count == 0 ? 0 : (w.count - 1) * w.stride + w.span();
     w.fill_end = std::max<int64_t>(covered - w.extent - w.pad_begin, 0);
+  }
+  return windows;
+}
+
+absl::StatusOr<std::vector<SpreadWindow>> SpreadWindowsOf(const OpCall& call,
+                                                          const std::vector<int64_t>& kernel) {
+  ASSIGN_OR_RETURN(AutoPad auto_pad, AutoPadOf(call));
+  ASSIGN_OR_RETURN(std::vector<Window> given, GivenWindows(call, kernel, auto_pad));
+  ASSIGN_OR_RETURN(auto more, PerDim(call, "output_padding", given.size(), 0, 0));
+  // Some exporters name batch and channel too.
+  const std::vector<int64_t> named = call.attrs().Ints("output_shape");
+  const size_t front = named.size() == given.size() + 2 ? 2 : 0;
+  if (!named.empty() && named.size() - front != given.size()) {
+    return InvalidArgument("attribute \"output_shape\" has ", named.size(), " entries, expected ",
+                           given.size());
+  }
+  const bool same = auto_pad == AutoPad::kSameUpper || auto_pad == AutoPad::kSameLower;
+  std::vector<SpreadWindow> windows;
+  for (size_t d = 0; d < given.size(); ++d) {
+    const Window& w = given[d];
+    SpreadWindow out = {.extent = w.extent,
+                        .kernel = w.kernel,
+                        .stride = w.stride,
+                        .dilation = w.dilation,
+                        .cut_begin = w.pad_begin,
+                        .count = 0};
+    if (w.extent > kMaxExtent / w.stride) {
+      return InvalidArgument("spatial dim ", d, " of extent ", w.extent, " times stride ", w.stride,
+                             ": more than ", kMaxExtent, " elements");
+    }
+    const int64_t all = (w.extent - 1) * w.stride + more[d] + w.span();
+    out.count = all - w.pad_begin - w.pad_end;
+    if (!named.empty() || same) {
+      out.count = named.empty() ? w.extent * w.stride : named[d + front];
+      const int64_t cut = std::max<int64_t>(all - out.count, 0);
+      out.cut_begin = auto_pad == AutoPad::kSameUpper ? cut / 2 : cut - cut / 2;
+    }
+    if (out.count < 0 || out.count > kMaxExtent) {
+      return InvalidArgument("spatial dim ", d, " of the output gets the extent ", out.count,
+                             ", expected 0..", kMaxExtent);
+    }
+    windows.push_back(out);
   }
   return windows;
 }

@@ -33,6 +33,23 @@ absl::StatusOr<std::vector<Window>> WindowsOf(const OpCall& call,
 /// The same with the kernel's extents from attribute kernel_shape, as the pools say them.
 absl::StatusOr<std::vector<Window>> PoolWindowsOf(const OpCall& call);
 
+/// How ConvTranspose spreads each element of one spatial dim over a window of the output.
+struct SpreadWindow {
+  int64_t extent = 0;  // of the input
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  /// Elements of all windows together that are cut off before the first element of the output.
+  int64_t cut_begin = 0;
+  /// Elements of the output. Those behind all windows are 0.
+  int64_t count = 0;
+};
+
+/// The same attributes as WindowsOf reads, but ceil_mode, and output_padding and output_shape, as
+/// ConvTranspose means them.
+absl::StatusOr<std::vector<SpreadWindow>> SpreadWindowsOf(const OpCall& call,
+                                                          const std::vector<int64_t>& kernel);
+
 /// The attributes WindowsOf reads and kernel_shape.
 std::vector<ParamSpec> WindowParams();
 

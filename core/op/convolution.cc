@@ -1,0 +1,70 @@
+#include "core/op/convolution.h"
+
+#include <algorithm>
+
+#include "core/op/forms.h"
+#include "core/op/windows.h"
+
+namespace fusion {
+
+namespace {
+
+// The extents of the weight's windows; the channels must fit the input's.
+absl::StatusOr<std::vector<int64_t>> KernelOf(const OpCall& call, int input, int64_t groups) {
+  RETURN_IF_ERROR(call.CheckRankAtLeast(0, 3));
+  const Shape& x = call.shape(0);
+  const Shape& w = call.shape(input);
+  if (w.rank() != x.rank()) {
+    return InvalidArgument("input ", input, " ", call.in(input).ToString(), " has rank ", w.rank(),
+                           ", expected the rank of input 0 ", call.in(0).ToString());
+  }
+  if (!w.is_static()) {
+    return Unimplemented("input ", input, " ", call.in(input).ToString(), " has symbolic dims");
+  }
+  if (groups < 1 || w.dim(0).value() % groups != 0) {
+    return InvalidArgument("attribute \"group\" is ", groups, ", the ", w.dim(0).value(),
+                           " output channels of input ", input, " ", call.in(input).ToString(),
+                           " do not divide by it");
+  }
+  if (groups > kMaxExtent / std::max<int64_t>(w.dim(1).value(), 1)) {
+    return InvalidArgument("attribute \"group\" is ", groups, ", input ", input, " ",
+                           call.in(input).ToString(), ": more than ", kMaxExtent,
+                           " input channels");
+  }
+  Dim channels = w.dim(1) * groups;
+  if (x.dim(1) != channels) {
+    return InvalidArgument("input 0 ", call.in(0).ToString(), " has ", x.dim(1).ToString(),
+                           " channels, input 1 ", call.in(input).ToString(), " in ", groups,
+                           " group(s) expects ", channels.ToString());
+  }
+  Dims extents = w.ToDims();
+  std::vector<int64_t> kernel(extents.begin() + 2, extents.end());
+  if (call.attrs().Has("kernel_shape") && call.attrs().Ints("kernel_shape") != kernel) {
+    return InvalidArgument(
+        "attribute \"kernel_shape\" is [", StrJoin(call.attrs().Ints("kernel_shape"), ","),
+        "], input 1 ", call.in(input).ToString(), " has the windows [", StrJoin(kernel, ","), "]");
+  }
+  return kernel;
+}
+
+}  // namespace
+
+std::vector<ParamSpec> ConvolutionParams() {
+  std::vector<ParamSpec> params = WindowParams();
+  params.push_back({.name = "group", .kind = ParamSpec::kInt});
+  return params;
+}
+
+absl::StatusOr<Decomposition::Value> Convolved(Decomposition& d, Decomposition::Value x,
+                                               Decomposition::Value w, int w_input) {
+  const OpCall& call = d.call();
+  const int64_t groups = call.attrs().Int("group", 1);
+  ASSIGN_OR_RETURN(std::vector<int64_t> kernel, KernelOf(call, w_input, groups));
+  ASSIGN_OR_RETURN(std::vector<Window> windows, WindowsOf(call, kernel));
+  ASSIGN_OR_RETURN(x, FillAround(d, x, windows, Expr::Const(d.type(x).dtype, 0)));
+  AttrMap attrs = StrideAttrs(windows);
+  attrs.Set("group", groups);
+  return d.Apply("Convolve", {x, w}, std::move(attrs));
+}
+
+}  // namespace fusion

@@ -1,0 +1,8 @@
+#include "core/op/scatter.h"
+
+namespace fusion {
+
+/// What ScatterElements was called before opset 11.
+OpDef DefineScatter() { return ScatterElementsOp("Scatter", 9, 10); }
+
+}  // namespace fusion

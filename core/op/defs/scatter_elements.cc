@@ -1,0 +1,8 @@
+#include "core/op/scatter.h"
+
+namespace fusion {
+
+/// See ScatterElementsOp.
+OpDef DefineScatterElements() { return ScatterElementsOp("ScatterElements", 11, 23); }
+
+}  // namespace fusion

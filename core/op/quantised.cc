@@ -1,0 +1,119 @@
+#include "core/op/quantised.h"
+
+#include "core/op/convolution.h"
+#include "core/op/forms.h"
+
+namespace fusion {
+
+absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input, int rank, int axis,
+                                                    const Dim& extent) {
+  const Shape& shape = d.call().shape(input);
+  const bool one = shape == Shape(std::vector<Dim>{}) || shape == Shape({Dim(1)});
+  if (!one && shape != Shape({extent})) {
+    return InvalidArgument("input ", input, " is ", d.call().in(input).ToString(),
+                           ", expected one value or one for each of the ", extent.ToString(),
+                           " along dim ", axis);
+  }
+  Dims axes;
+  if (shape.rank() == 0) return d.in(input);
+  if (one) return d.Apply("Reshape", {d.in(input)}, {{"shape", Dims()}, {"allowzero", int64_t{1}}});
+  for (int i = 0; i < rank; ++i) {
+    if (i != axis) axes.push_back(i);
+  }
+  if (axes.empty()) return d.in(input);
+  return d.Apply("Unsqueeze", {d.in(input)}, {{"axes", axes}});
+}
+
+absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,
+                                                      Decomposition::Value zero_point) {
+  ASSIGN_OR_RETURN(auto wide, CastTo(d, q, DType::kI32));
+  if (zero_point < 0) return wide;
+  ASSIGN_OR_RETURN(auto zero, CastTo(d, zero_point, DType::kI32));
+  return d.Apply("Sub", {wide, zero});
+}
+
+absl::StatusOr<Decomposition::Value> RoundedQuotient(Decomposition& d, Decomposition::Value a,
+                                                     Decomposition::Value b) {
+  const DType type = d.type(a).dtype;
+  if (type != DType::kF32) return d.Apply("Div", {a, b});
+  ASSIGN_OR_RETURN(a, CastTo(d, a, DType::kF64));
+  ASSIGN_OR_RETURN(b, CastTo(d, b, DType::kF64));
+  ASSIGN_OR_RETURN(auto quotient, d.Apply("Div", {a, b}));
+  return CastTo(d, quotient, type);
+}
+
+absl::StatusOr<Decomposition::Value> Quantised(Decomposition& d, Decomposition::Value x,
+                                               Decomposition::Value zero_point, DType type) {
+  ASSIGN_OR_RETURN(auto y, d.Apply("Round", {x}));
+  if (zero_point >= 0) {
+    ASSIGN_OR_RETURN(auto zero, CastTo(d, zero_point, d.type(y).dtype));
+    ASSIGN_OR_RETURN(y, d.Apply("Add", {y, zero}));
+  }
+  return CastTo(d, y, type);
+}
+
+namespace {
+
+// Input `i`, 8-bit integers, without zero point `zero`, which may be absent: one for all or one for
+// each coordinate along `axis`.
+absl::StatusOr<Decomposition::Value> WideOperand(Decomposition& d, int i, int zero, int axis) {
+  const OpCall& call = d.call();
+  RETURN_IF_ERROR(CheckQuantised(call, i));
+  Decomposition::Value point = -1;
+  if (call.has_input(zero)) {
+    RETURN_IF_ERROR(call.CheckSameType(i, zero));
+    ASSIGN_OR_RETURN(point,
+                     QuantisationOf(d, zero, call.shape(i).rank(), axis, call.shape(i).dim(axis)));
+  }
+  return WithoutZeroPoint(d, d.in(i), point);
+}
+
+}  // namespace
+
+absl::StatusOr<Decomposition::Value> QuantisedProduct(Decomposition& d,
+                                                      const QuantisedOperands& operands) {
+  const OpCall& call = d.call();
+  RETURN_IF_ERROR(call.CheckRankAtLeast(operands.x, 1));
+  RETURN_IF_ERROR(call.CheckRankAtLeast(operands.w, 1));
+  const int rank = call.shape(operands.x).rank();
+  ASSIGN_OR_RETURN(auto x,
+                   WideOperand(d, operands.x, operands.x_zero, rank > 1 ? rank - 2 : rank - 1));
+  ASSIGN_OR_RETURN(auto w,
+                   WideOperand(d, operands.w, operands.w_zero, call.shape(operands.w).rank() - 1));
+  return d.Apply("MatMul", {x, w});
+}
+
+absl::StatusOr<Decomposition::Value> QuantisedConvolution(Decomposition& d,
+                                                          const QuantisedOperands& operands) {
+  const OpCall& call = d.call();
+  RETURN_IF_ERROR(call.CheckRankAtLeast(operands.x, 3));
+  RETURN_IF_ERROR(call.CheckRankAtLeast(operands.w, 3));
+  if (call.has_input(operands.x_zero) && call.shape(operands.x_zero) != Shape(std::vector<Dim>{}) &&
+      call.shape(operands.x_zero) != Shape({Dim(1)})) {
+    return InvalidArgument("input ", operands.x_zero, " is ", call.in(operands.x_zero).ToString(),
+                           ", expected one value");
+  }
+  ASSIGN_OR_RETURN(auto x, WideOperand(d, operands.x, operands.x_zero, 0));
+  ASSIGN_OR_RETURN(auto w, WideOperand(d, operands.w, operands.w_zero, 0));
+  return Convolved(d, x, w, operands.w);
+}
+
+absl::StatusOr<Decomposition::Value> Requantised(Decomposition& d, Decomposition::Value sums,
+                                                 Decomposition::Value operand_scale, int scale,
+                                                 int zero) {
+  const OpCall& call = d.call();
+  RETURN_IF_ERROR(CheckQuantised(call, zero));
+  ASSIGN_OR_RETURN(auto y_scale, QuantisationOf(d, scale, 0, 0, Dim(1)));
+  ASSIGN_OR_RETURN(auto y_zero, QuantisationOf(d, zero, 0, 0, Dim(1)));
+  ASSIGN_OR_RETURN(auto factor, d.Apply("Div", {operand_scale, y_scale}));
+  ASSIGN_OR_RETURN(auto y, CastTo(d, sums, d.type(factor).dtype));
+  ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, factor}));
+  return Quantised(d, y, y_zero, call.dtype(zero));
+}
+
+absl::Status CheckQuantised(const OpCall& call, int i) {
+  if (call.dtype(i) == DType::kU8 || call.dtype(i) == DType::kI8) return absl::OkStatus();
+  return InvalidArgument("input ", i, " is ", DTypeName(call.dtype(i)), ", expected u8 or i8");
+}
+
+}  // namespace fusion

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/op/op_def.h"
+
+namespace fusion {
+
+/// What the ops of quantised models share. A quantised value q, an 8-bit integer, stands for
+/// (q - zero point) * scale.
+
+/// A scale or a zero point for tensors of `rank`: one for all, or one for each coordinate along
+/// `axis`, whose extent is `extent`. Broadcasts to such tensors. InvalidArgument, naming input
+/// `input` of the call, if it is neither.
+absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input, int rank, int axis,
+                                                    const Dim& extent);
+
+/// q - zero point in i32, both broadcast; `zero_point` negative: none.
+absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,
+                                                      Decomposition::Value zero_point);
+
+/// a / b, both of one float type, rounded to it as a division of that type is, also where nothing
+/// else rounds it: an integer next follows from which side of a half it is on. (Divided in f64 and
+/// cast: rounding twice gives the same, Figueroa 1995.)
+absl::StatusOr<Decomposition::Value> RoundedQuotient(Decomposition& d, Decomposition::Value a,
+                                                     Decomposition::Value b);
+
+/// The nearest integer to `x`, ties to even, plus the zero point, as `type`: what is beyond it
+/// becomes its border. `zero_point` negative: none.
+absl::StatusOr<Decomposition::Value> Quantised(Decomposition& d, Decomposition::Value x,
+                                               Decomposition::Value zero_point, DType type);
+
+/// Two quantised operands of a call by their inputs: x and w and their zero points, which may be
+/// absent.
+struct QuantisedOperands {
+  int x = 0;
+  int w = 1;
+  int x_zero = 2;
+  int w_zero = 3;
+};
+
+/// The product of two operands without their zero points, in i32; a zero point for all or, of x,
+/// for each row and, of w, for each column.
+absl::StatusOr<Decomposition::Value> QuantisedProduct(Decomposition& d,
+                                                      const QuantisedOperands& operands);
+/// Their convolution in i32 (core/op/convolution.h), x being input 0; a zero point for all or, of
+/// w, for each output channel.
+absl::StatusOr<Decomposition::Value> QuantisedConvolution(Decomposition& d,
+                                                          const QuantisedOperands& operands);
+/// What `sums`, in i32, of products of operands stand for, quantised as the call's inputs `scale`
+/// and `zero` say; `operand_scale`: the product of the scales of both operands, broadcast.
+absl::StatusOr<Decomposition::Value> Requantised(Decomposition& d, Decomposition::Value sums,
+                                                 Decomposition::Value operand_scale, int scale,
+                                                 int zero);
+
+/// InvalidArgument unless input `i` is u8 or i8.
+absl::Status CheckQuantised(const OpCall& call, int i);
+
+}  // namespace fusion
