@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMaxCallDepth = 64;
 constexpr size_t kMaxPrefixBytes = 512;
+constexpr int kMaxBodyDepth = 64;
 // Inputs, outputs and attributes of all nodes and calls together.
 constexpr int64_t kMaxItems = int64_t{64} * kMaxImportedNodes;
 
@@ -34,16 +35,71 @@ std::string NodeName(const onnx::NodeProto& node) {
   return "";
 }
 
+// Names that a body uses and does not define: `defined` holds those of the bodies around it, for
+// nested ones. Charges each name to `items`.
+absl::Status AddCaptured(const onnx::GraphProto& body, int depth, int64_t* items,
+                         std::unordered_set<std::string> defined,
+                         std::vector<std::string>* captured) {
+  if (depth > kMaxBodyDepth) {
+    return ResourceExhausted("bodies are nested deeper than ", kMaxBodyDepth);
+  }
+  *items += static_cast<int64_t>(defined.size()) + 1;
+  for (const auto& input : body.input()) defined.insert(input.name());
+  for (const auto& initializer : body.initializer()) defined.insert(initializer.name());
+  for (const onnx::NodeProto& node : body.node()) {
+    defined.insert(node.output().begin(), node.output().end());
+  }
+  auto use = [&](const std::string& name) {
+    ++*items;
+    if (!name.empty() && defined.insert(name).second) captured->push_back(name);
+  };
+  for (const onnx::NodeProto& node : body.node()) {
+    for (const std::string& name : node.input()) use(name);
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (!attribute.has_g()) continue;
+      if (*items > kMaxItems) break;
+      const size_t before = captured->size();
+      RETURN_IF_ERROR(AddCaptured(attribute.g(), depth + 1, items, defined, captured));
+      for (size_t i = before; i < captured->size(); ++i) defined.insert((*captured)[i]);
+    }
+  }
+  for (const auto& output : body.output()) use(output.name());
+  return absl::OkStatus();
+}
+
 /// Inlines depth first with a stack of its own: calls may be nested as the client likes.
 class Flattener {
  public:
-  explicit Flattener(const onnx::ModelProto& model) : model_(model) {}
+  absl::StatusOr<FlatModel> Run(const onnx::ModelProto& model) {
+    ASSIGN_OR_RETURN(FunctionTable functions, FunctionTable::Make(model));
+    ASSIGN_OR_RETURN(OpsetMap opsets, ReadOpsets(model.opset_import()));
+    if (opsets.empty() && model.ir_version() < 3) opsets[""] = 1;
+    out_.functions = std::make_shared<const FunctionTable>(std::move(functions));
+    out_.opsets = std::make_shared<const OpsetMap>(std::move(opsets));
+    RETURN_IF_ERROR(Open(model.graph(), {.opsets = out_.opsets.get()}));
+    return Flatten();
+  }
 
-  absl::StatusOr<FlatModel> Run() {
-    ASSIGN_OR_RETURN(out_.functions, FunctionTable::Make(model_));
-    ASSIGN_OR_RETURN(main_opsets_, ReadOpsets(model_.opset_import()));
-    if (main_opsets_.empty() && model_.ir_version() < 3) main_opsets_[""] = 1;
-    RETURN_IF_ERROR(OpenMain());
+  absl::StatusOr<FlatModel> RunBody(const FlatModel& outer, const FlatNode& of,
+                                    const onnx::GraphProto& body) {
+    out_.functions = outer.functions;
+    out_.opsets = outer.opsets;
+    Frame frame{.opsets = of.opsets, .attributes = of.attributes};
+    for (const std::string& name : of.captured) {
+      RETURN_IF_ERROR(Define(&frame, name, AddValue(FlatValue::kInput, name, 0)));
+    }
+    // A node's other bodies capture other names: those this one defines are its own.
+    for (const auto& named : body.node()) {
+      for (const std::string& output : named.output()) frame.scope.erase(output);
+    }
+    for (const auto& named : body.initializer()) frame.scope.erase(named.name());
+    for (const auto& named : body.input()) frame.scope.erase(named.name());
+    RETURN_IF_ERROR(Open(body, std::move(frame)));
+    return Flatten();
+  }
+
+ private:
+  absl::StatusOr<FlatModel> Flatten() {
     while (!stack_.empty()) {
       if (stack_.back().next == stack_.back().nodes->size()) {
         if (stack_.size() == 1) out_.by_name = std::move(stack_.back().scope);
@@ -55,7 +111,6 @@ class Flattener {
     return std::move(out_);
   }
 
- private:
   struct Frame {
     const NodeList* nodes = nullptr;
     int next = 0;
@@ -109,9 +164,9 @@ class Flattener {
     return absl::OkStatus();
   }
 
-  absl::Status OpenMain() {
-    const onnx::GraphProto& graph = model_.graph();
-    Frame frame{.nodes = &graph.node(), .opsets = &main_opsets_};
+  // The graph that is flattened; `frame` holds what it sees of others.
+  absl::Status Open(const onnx::GraphProto& graph, Frame frame) {
+    frame.nodes = &graph.node();
     for (int i = 0; i < graph.initializer_size(); ++i) {
       const std::string& name = graph.initializer(i).name();
       if (name.empty()) return InvalidArgument("initializer ", i, " has no name");
@@ -153,11 +208,27 @@ class Flattener {
     for (const std::string& name : node.output()) {
       flat.outputs.push_back(name.empty() ? kNoValue : frame.scope.at(name));
     }
-    if (const FunctionTable::Function* function = out_.functions.Find(node)) {
+    if (const FunctionTable::Function* function = out_.functions->Find(node)) {
       return OpenFunction(*function, flat);
     }
+    RETURN_IF_ERROR(AddCaptures(&frame, &flat));
     Emit(std::move(flat));
     return absl::OkStatus();
+  }
+
+  // What the bodies of a node use of the frame.
+  absl::Status AddCaptures(Frame* frame, FlatNode* node) {
+    node->opsets = frame->opsets;
+    for (const onnx::AttributeProto& attribute : node->proto->attribute()) {
+      if (!attribute.has_g()) continue;
+      absl::Status status = AddCaptured(attribute.g(), 1, &items_, {}, &node->captured);
+      if (!status.ok()) return Annotate(status, DescribeNode(node->name, node->op));
+    }
+    std::sort(node->captured.begin(), node->captured.end());
+    node->captured.erase(std::unique(node->captured.begin(), node->captured.end()),
+                         node->captured.end());
+    for (const std::string& name : node->captured) node->inputs.push_back(Use(frame, name));
+    return Charge(0);
   }
 
   ValueRef Use(Frame* frame, const std::string& name) {
@@ -259,9 +330,7 @@ class Flattener {
     return absl::OkStatus();
   }
 
-  const onnx::ModelProto& model_;
   FlatModel out_;
-  OpsetMap main_opsets_;
   std::vector<Frame> stack_;
   int steps_ = 0;
   int64_t items_ = 0;
@@ -270,7 +339,12 @@ class Flattener {
 }  // namespace
 
 absl::StatusOr<FlatModel> FlattenModel(const onnx::ModelProto& model) {
-  return Flattener(model).Run();
+  return Flattener().Run(model);
+}
+
+absl::StatusOr<FlatModel> FlattenBody(const FlatModel& outer, const FlatNode& of,
+                                      const onnx::GraphProto& body) {
+  return Flattener().RunBody(outer, of, body);
 }
 
 }  // namespace fusion

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,23 +36,29 @@ struct FlatNode {
   std::string op;
   /// Version of `domain` in force for this node; 0 if none is imported.
   int64_t opset = 0;
+  /// Those that the node names, then those that its bodies (If, Loop, Scan) use from outside.
   std::vector<ValueRef> inputs;
   std::vector<ValueRef> outputs;
   /// Null in the main graph.
   const AttributeScope* attributes = nullptr;
+  /// Versions in force for the node's bodies.
+  const OpsetMap* opsets = nullptr;
+  /// Names of the last of `inputs`.
+  std::vector<std::string> captured;
 };
 
-/// A model's main graph with names resolved and functions inlined; points into the model. Every
-/// value has one definition. Order of the nodes: as in the model, a function's body in place of its
-/// call.
+/// A model's main graph, or the body of a node, with names resolved and functions inlined; points
+/// into the model. Every value has one definition. Order of the nodes: as in the model, a
+/// function's body in place of its call.
 struct FlatModel {
   std::vector<FlatNode> nodes;
   std::vector<FlatValue> values;
-  /// Values of the main graph.
+  /// Values of the graph itself, not of functions.
   std::unordered_map<std::string, ValueRef> by_name;
   /// Attributes bound at function calls, and the functions that own default values.
   std::deque<AttributeScope> scopes;
-  FunctionTable functions;
+  std::shared_ptr<const FunctionTable> functions;
+  std::shared_ptr<const OpsetMap> opsets;
 };
 
 /// InvalidArgument for a name that is defined twice (other than by Constant nodes, where the last
@@ -59,5 +66,10 @@ struct FlatModel {
 /// to an output; ResourceExhausted for more than kMaxImportedNodes nodes and calls, or calls nested
 /// deeper than 64. A use of an undefined name is an error only if the node matters: kUndefined.
 absl::StatusOr<FlatModel> FlattenModel(const onnx::ModelProto& model);
+
+/// The same of `body`, an attribute of a node `of` of `outer`: its inputs, and what it captures,
+/// are values of kind kInput. Names of its nodes are not prefixed.
+absl::StatusOr<FlatModel> FlattenBody(const FlatModel& outer, const FlatNode& of,
+                                      const onnx::GraphProto& body);
 
 }  // namespace fusion

@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <unordered_set>
+#include <utility>
 
+#include "core/import/control_flow.h"
 #include "core/import/declared_types.h"
 #include "core/import/dropout.h"
 #include "core/import/flatten.h"
@@ -12,6 +16,8 @@
 
 namespace fusion {
 namespace {
+
+constexpr size_t kMaxBodyPrefix = 512;
 
 /// One import: from the flattened model to the graph, node by node.
 class OnnxImporter {
@@ -25,15 +31,15 @@ class OnnxImporter {
         builder_(model.graph().name()) {}
 
   absl::StatusOr<Graph> Run() {
-    ASSIGN_OR_RETURN(flat_, FlattenModel(model_));
-    ids_.assign(flat_.values.size(), kNoTensor);
+    ASSIGN_OR_RETURN(main_.flat, FlattenModel(model_));
+    main_.graph = &graph_;
+    main_.ids.assign(main_.flat.values.size(), kNoTensor);
     RETURN_IF_ERROR(ReadTypes());
     RETURN_IF_ERROR(AddInputs());
     RETURN_IF_ERROR(FindWanted());
-    ASSIGN_OR_RETURN(std::vector<int> order, TopologicalOrder(flat_, wanted_));
-    NoteUses(order);
-    for (int index : order) RETURN_IF_ERROR(AddNode(flat_.nodes[static_cast<size_t>(index)]));
-    for (ValueRef value : wanted_) {
+    RETURN_IF_ERROR(main_.SetOrder());
+    RETURN_IF_ERROR(AddNodes());
+    for (ValueRef value : main_.wanted) {
       ASSIGN_OR_RETURN(TensorId id, TensorOf(value));
       RETURN_IF_ERROR(CheckType(value, id));
       builder_.MarkOutput(id);
@@ -42,12 +48,103 @@ class OnnxImporter {
   }
 
  private:
-  const FlatValue& value(ValueRef ref) const { return flat_.values[static_cast<size_t>(ref)]; }
+  // A graph whose nodes are being added: the model's, or a body of a node.
+  struct Body {
+    const onnx::GraphProto* graph = nullptr;
+    FlatModel flat;
+    std::vector<ValueRef> wanted;
+    std::vector<int> order;
+    std::vector<bool> used;     // by value: read by a node that matters, or an output
+    std::vector<TensorId> ids;  // by value
+    std::string prefix;         // of the names of nodes and tensors
+
+    absl::Status SetOrder() {
+      ASSIGN_OR_RETURN(order, TopologicalOrder(flat, wanted));
+      used.assign(flat.values.size(), false);
+      for (ValueRef ref : wanted) used[static_cast<size_t>(ref)] = true;
+      for (int index : order) {
+        for (ValueRef ref : flat.nodes[static_cast<size_t>(index)].inputs) {
+          if (ref != kNoValue) used[static_cast<size_t>(ref)] = true;
+        }
+      }
+      return absl::OkStatus();
+    }
+  };
+
+  const FlatValue& value(ValueRef ref) const {
+    return body_->flat.values[static_cast<size_t>(ref)];
+  }
+
+  absl::Status AddNodes() {
+    for (int index : body_->order) {
+      if (++added_ > kMaxImportedNodes) {
+        return ResourceExhausted("the model has more than ", kMaxImportedNodes,
+                                 " nodes after its loops are written out");
+      }
+      RETURN_IF_ERROR(AddNode(body_->flat.nodes[static_cast<size_t>(index)]));
+    }
+    return absl::OkStatus();
+  }
+
+  // The flattened body of a node of the current one; kept for the next time.
+  absl::StatusOr<Body*> BodyOf(const FlatNode& node, const onnx::GraphProto& graph) {
+    std::unique_ptr<Body>& body = bodies_[{&node, &graph}];
+    if (body != nullptr) return body.get();
+    auto made = std::make_unique<Body>();
+    made->graph = &graph;
+    ASSIGN_OR_RETURN(made->flat, FlattenBody(body_->flat, node, graph));
+    for (const onnx::ValueInfoProto& output : graph.output()) {
+      auto ref = made->flat.by_name.find(output.name());
+      if (ref == made->flat.by_name.end()) {
+        return InvalidArgument("its output ", QuoteShort(output.name()), " is given by nothing");
+      }
+      made->wanted.push_back(ref->second);
+    }
+    RETURN_IF_ERROR(made->SetOrder());
+    body = std::move(made);
+    return body.get();
+  }
+
+  // Adds a copy of a body of `node`, whose inputs are `node_inputs`.
+  absl::StatusOr<std::vector<TensorId>> AddBodyOf(const FlatNode& node,
+                                                  const std::vector<TensorId>& node_inputs,
+                                                  const onnx::GraphProto& graph,
+                                                  const std::vector<TensorId>& inputs,
+                                                  const std::string& name) {
+    ASSIGN_OR_RETURN(Body * inner, BodyOf(node, graph));
+    inner->prefix = StrCat(body_->prefix, node.name.substr(0, kMaxBodyPrefix), "/", name, "/");
+    inner->ids.assign(inner->flat.values.size(), kNoTensor);
+    const size_t own = node_inputs.size() - node.captured.size();
+    auto bind = [&](const std::string& what, TensorId id) {
+      auto ref = inner->flat.by_name.find(what);
+      bool takes = ref != inner->flat.by_name.end() &&
+                   inner->flat.values[static_cast<size_t>(ref->second)].kind == FlatValue::kInput;
+      if (takes) inner->ids[static_cast<size_t>(ref->second)] = id;
+    };
+    for (size_t i = 0; i < node.captured.size(); ++i) bind(node.captured[i], node_inputs[own + i]);
+    for (int i = 0; i < graph.input_size() && i < static_cast<int>(inputs.size()); ++i) {
+      bind(graph.input(i).name(), inputs[static_cast<size_t>(i)]);
+    }
+    Body* outer = std::exchange(body_, inner);
+    absl::StatusOr<std::vector<TensorId>> outputs = AddBodyNodes();
+    body_ = outer;
+    return outputs;
+  }
+
+  absl::StatusOr<std::vector<TensorId>> AddBodyNodes() {
+    RETURN_IF_ERROR(AddNodes());
+    std::vector<TensorId> outputs;
+    for (ValueRef ref : body_->wanted) {
+      ASSIGN_OR_RETURN(TensorId id, TensorOf(ref));
+      outputs.push_back(id);
+    }
+    return outputs;
+  }
 
   // Inputs first: their dims become the first symbols.
   absl::Status ReadTypes() {
     for (const onnx::ValueInfoProto& input : graph_.input()) {
-      auto ref = flat_.by_name.find(input.name());
+      auto ref = main_.flat.by_name.find(input.name());
       bool constant = value(ref->second).kind == FlatValue::kInitializer;
       if (constant) {
         RETURN_IF_ERROR(Declare(input, "input "));
@@ -71,8 +168,8 @@ class OnnxImporter {
 
   // Notes the declared type of a tensor. What is declared for unknown names does not matter.
   absl::Status Declare(const onnx::ValueInfoProto& info, std::string_view kind) {
-    auto ref = flat_.by_name.find(info.name());
-    if (ref == flat_.by_name.end() || !info.has_type()) return absl::OkStatus();
+    auto ref = main_.flat.by_name.find(info.name());
+    if (ref == main_.flat.by_name.end() || !info.has_type()) return absl::OkStatus();
     std::string what = StrCat(kind, QuoteShort(info.name()));
     ASSIGN_OR_RETURN(DeclaredType type, ReadDeclaredType(info.type(), what, &symbols_));
     declared_[ref->second].push_back({std::move(type), std::move(what)});
@@ -91,7 +188,7 @@ class OnnxImporter {
       absl::Status size = CheckTensorSize(type);
       if (!size.ok()) return Annotate(size, what);
       TensorId id = builder_.AddInput(name, std::move(type));
-      ids_[static_cast<size_t>(input_refs_[i])] = id;
+      main_.ids[static_cast<size_t>(input_refs_[i])] = id;
       RETURN_IF_ERROR(CheckType(input_refs_[i], id));
     }
     return absl::OkStatus();
@@ -101,41 +198,35 @@ class OnnxImporter {
   absl::Status FindWanted() {
     std::unordered_set<ValueRef> seen;
     for (const onnx::ValueInfoProto& output : graph_.output()) {
-      auto ref = flat_.by_name.find(output.name());
-      if (ref == flat_.by_name.end() || value(ref->second).kind == FlatValue::kUndefined) {
+      auto ref = main_.flat.by_name.find(output.name());
+      if (ref == main_.flat.by_name.end() || value(ref->second).kind == FlatValue::kUndefined) {
         return InvalidArgument("output ", QuoteShort(output.name()),
                                " is given by no node, input or initializer");
       }
       if (!seen.insert(ref->second).second) {
         return InvalidArgument("output ", QuoteShort(output.name()), " is declared twice");
       }
-      wanted_.push_back(ref->second);
+      main_.wanted.push_back(ref->second);
     }
-    if (wanted_.empty()) return InvalidArgument("the graph has no output");
+    if (main_.wanted.empty()) return InvalidArgument("the graph has no output");
     for (const std::string& name : options_.keep_outputs) {
-      auto ref = flat_.by_name.find(name);
-      if (ref == flat_.by_name.end() || value(ref->second).kind != FlatValue::kNode) {
+      auto ref = main_.flat.by_name.find(name);
+      if (ref == main_.flat.by_name.end() || value(ref->second).kind != FlatValue::kNode) {
         return InvalidArgument("keep_outputs names ", QuoteShort(name),
                                ", which no node of the graph gives");
       }
-      if (seen.insert(ref->second).second) wanted_.push_back(ref->second);
+      if (seen.insert(ref->second).second) main_.wanted.push_back(ref->second);
     }
     return absl::OkStatus();
   }
 
-  void NoteUses(const std::vector<int>& order) {
-    used_.assign(flat_.values.size(), false);
-    for (ValueRef ref : wanted_) used_[static_cast<size_t>(ref)] = true;
-    for (int index : order) {
-      for (ValueRef ref : flat_.nodes[static_cast<size_t>(index)].inputs) {
-        if (ref != kNoValue) used_[static_cast<size_t>(ref)] = true;
-      }
-    }
+  bool IsUsed(ValueRef ref) const {
+    return ref != kNoValue && body_->used[static_cast<size_t>(ref)];
   }
 
-  bool IsUsed(ValueRef ref) const { return ref != kNoValue && used_[static_cast<size_t>(ref)]; }
-
+  // Types that bodies declare are not looked at: their dims may differ from pass to pass.
   absl::Status CheckType(ValueRef ref, TensorId id) const {
+    if (body_ != &main_) return absl::OkStatus();
     auto declared = declared_.find(ref);
     if (declared == declared_.end()) return absl::OkStatus();
     for (const Declaration& d : declared->second) {
@@ -147,11 +238,11 @@ class OnnxImporter {
   // The tensor of a value; an initialiser is added when it is first asked for.
   absl::StatusOr<TensorId> TensorOf(ValueRef ref) {
     if (ref == kNoValue) return kNoTensor;
-    TensorId& id = ids_[static_cast<size_t>(ref)];
+    TensorId& id = body_->ids[static_cast<size_t>(ref)];
     if (id == kNoTensor && value(ref).kind == FlatValue::kInitializer) {
-      const onnx::TensorProto& tensor = graph_.initializer(value(ref).index);
+      const onnx::TensorProto& tensor = body_->graph->initializer(value(ref).index);
       std::string what = StrCat("initializer ", QuoteShort(tensor.name()));
-      ASSIGN_OR_RETURN(id, AddConstant(tensor, tensor.name(), /*by_name=*/true, what));
+      ASSIGN_OR_RETURN(id, AddConstant(tensor, tensor.name(), body_ == &main_, what));
       RETURN_IF_ERROR(CheckType(ref, id));
     }
     if (id == kNoTensor) return Internal("tensor ", QuoteShort(value(ref).name), " is not built");
@@ -163,7 +254,8 @@ class OnnxImporter {
                                        bool by_name, std::string_view what) {
     ASSIGN_OR_RETURN(TensorHeader header, ReadTensorHeader(tensor, what));
     if (IsExternal(tensor) && !by_name) {
-      return Unimplemented(what, ": constants of functions must have their bytes in the model");
+      return Unimplemented(
+          what, ": constants of functions and bodies must have their bytes in the model");
     }
     if (IsExternal(tensor) || (by_name && !rule_.StaysInline(name, header))) {
       return builder_.AddWeight(name, {header.dtype, Shape(header.dims)});
@@ -175,7 +267,7 @@ class OnnxImporter {
   absl::StatusOr<std::vector<TensorId>> AddConstantNode(const FlatNode& node,
                                                         const std::string& output) {
     std::string what = DescribeNode(node.name, node.op);
-    bool in_function = node.attributes != nullptr;
+    bool in_function = node.attributes != nullptr || body_ != &main_;
     onnx::NodeProto resolved;  // a function's Constant may refer to the function's attributes
     const onnx::NodeProto* proto = node.proto;
     if (in_function) {
@@ -208,7 +300,7 @@ class OnnxImporter {
       names.pop_back();
     }
     auto outputs = builder_.AddMultiNode(*normal.def, std::move(normal.inputs),
-                                         std::move(normal.attrs), node.name, names);
+                                         std::move(normal.attrs), body_->prefix + node.name, names);
     if (outputs.ok()) return outputs;
     std::vector<TensorType> types;
     for (TensorId id : inputs) {
@@ -217,6 +309,24 @@ class OnnxImporter {
     std::string hint = symbols_.OpenSymbolHint(types);
     if (hint.empty()) return outputs;
     return absl::Status(outputs.status().code(), StrCat(Message(outputs.status()), "; ", hint));
+  }
+
+  // Its results under the names that the node gives them.
+  absl::StatusOr<std::vector<TensorId>> AddFlow(const FlatNode& node,
+                                                const std::vector<TensorId>& inputs,
+                                                const std::vector<std::string>& names) {
+    AddBody add_body = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
+                           const std::string& name) {
+      return AddBodyOf(node, inputs, graph, in, name);
+    };
+    ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
+                     AddControlFlow(node, inputs, add_body, &builder_));
+    for (size_t i = 0; i < std::min(outputs.size(), names.size()); ++i) {
+      if (!IsUsed(node.outputs[i])) continue;
+      ASSIGN_OR_RETURN(outputs[i],
+                       builder_.AddNode("Identity", {outputs[i]}, {}, node.name, names[i]));
+    }
+    return outputs;
   }
 
   absl::Status AddNode(const FlatNode& node) {
@@ -229,7 +339,9 @@ class OnnxImporter {
       inputs.push_back(id);
     }
     std::vector<std::string> names;
-    for (ValueRef ref : node.outputs) names.push_back(ref == kNoValue ? "" : value(ref).name);
+    for (ValueRef ref : node.outputs) {
+      names.push_back(ref == kNoValue ? "" : body_->prefix + value(ref).name);
+    }
     absl::StatusOr<std::vector<TensorId>> outputs;
     if (node.domain.empty() && node.op == "Constant") {
       outputs = AddConstantNode(node, names[0]);
@@ -237,6 +349,8 @@ class OnnxImporter {
       bool mask = node.outputs.size() > 1 && IsUsed(node.outputs[1]);
       names.resize(std::max<size_t>(names.size(), 2));
       outputs = AddDropout(node, inputs, mask, names, &builder_);
+    } else if (IsControlFlow(node)) {
+      outputs = AddFlow(node, inputs, names);
     } else {
       outputs = AddOperator(node, inputs, std::move(names));
     }
@@ -247,7 +361,7 @@ class OnnxImporter {
         return InvalidArgument(DescribeNode(node.name, node.op), ": has no output ", i);
       }
       if (id == kNoTensor || node.outputs[i] == kNoValue) continue;
-      ids_[static_cast<size_t>(node.outputs[i])] = id;
+      body_->ids[static_cast<size_t>(node.outputs[i])] = id;
       RETURN_IF_ERROR(CheckType(node.outputs[i], id));
     }
     return absl::OkStatus();
@@ -264,10 +378,10 @@ class OnnxImporter {
   InlineRule rule_;
   SymbolTable symbols_;
   GraphBuilder builder_;
-  FlatModel flat_;
-  std::vector<TensorId> ids_;  // by value
-  std::vector<bool> used_;     // by value: read by a node that matters, or an output
-  std::vector<ValueRef> wanted_;
+  Body main_;
+  Body* body_ = &main_;
+  std::map<std::pair<const FlatNode*, const onnx::GraphProto*>, std::unique_ptr<Body>> bodies_;
+  int added_ = 0;
   std::vector<ValueRef> input_refs_;
   std::vector<DType> input_dtypes_;
   std::vector<Shape> input_shapes_;  // local

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/import/control_flow.h"
 #include "core/op/op_def.h"
 
 namespace fusion {
@@ -13,8 +14,10 @@ std::vector<SupportedOp> SupportedOps() {
     newest = std::max(newest, op->max_opset);
     if (!op->internal) ops.push_back({op->name, op->min_opset, op->max_opset});
   }
-  // A Constant becomes a tensor of the graph, a Dropout what it is at inference: an Identity.
-  for (const char* name : {"Constant", "Dropout"}) ops.push_back({name, 1, newest});
+  // A Constant becomes a tensor of the graph, a Dropout what it is at inference: an Identity; of
+  // control flow its bodies are left.
+  for (const char* name : {"Constant", "Dropout", "If", "Loop"}) ops.push_back({name, 1, newest});
+  ops.push_back({"Scan", kFirstOpsetOfScan, newest});
   std::sort(ops.begin(), ops.end(),
             [](const SupportedOp& a, const SupportedOp& b) { return a.name < b.name; });
   return ops;

@@ -118,6 +118,14 @@ TestModel& TestModel::AttrTensor(const std::string& name, const HostTensor& valu
   return *this;
 }
 
+TestModel& TestModel::AttrGraph(const std::string& name, const TestModel& body) {
+  onnx::AttributeProto* attribute = last_->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::GRAPH);
+  *attribute->mutable_g() = body.proto_.graph();
+  return *this;
+}
+
 TestModel& TestModel::AttrRef(const std::string& name, const std::string& referred) {
   AddAttribute(last_, name, onnx::AttributeProto::INT)->set_ref_attr_name(referred);
   return *this;

@@ -43,6 +43,8 @@ class TestModel {
   TestModel& AttrFloat(const std::string& name, float value);
   TestModel& AttrString(const std::string& name, const std::string& value);
   TestModel& AttrTensor(const std::string& name, const HostTensor& value);
+  /// The graph of `body` as a body of the node.
+  TestModel& AttrGraph(const std::string& name, const TestModel& body);
   /// Refers to an attribute of the enclosing function.
   TestModel& AttrRef(const std::string& name, const std::string& referred);
   TestModel& Domain(const std::string& domain);

@@ -1,0 +1,195 @@
+// If, Loop and Scan.
+#include "core/import/control_flow.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/imported.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+HostTensor Bool(bool value) {
+  HostTensor out(DType::kBool, {});
+  out.SetInt(0, value ? 1 : 0);
+  return out;
+}
+
+HostTensor Int(int64_t value) {
+  HostTensor out(DType::kI64, {});
+  out.SetInt(0, value);
+  return out;
+}
+
+TestModel Branch(const std::string& op) {
+  TestModel body;
+  body.Node(op, {"x"}, {op + "_x"}, op).Output(op + "_x");
+  return body;
+}
+
+TEST(If, TakesTheBranchOfAConstantCondition) {
+  for (bool taken : {true, false}) {
+    TestModel m;
+    m.Input("x", {3}).Initializer("c", Bool(taken));
+    m.Node("If", {"c"}, {"y"}, "if");
+    m.AttrGraph("then_branch", Branch("Neg")).AttrGraph("else_branch", Branch("Exp")).Output("y");
+    EXPECT_EQ(ImportNamed(m), taken ? "if/then/Neg=Neg if=Identity y:f32[3]"
+                                    : "if/else/Exp=Exp if=Identity y:f32[3]");
+  }
+}
+
+TEST(If, ChoosesBetweenBothWhereARunDecides) {
+  TestModel m;
+  m.Input("x", {2}).Input("c", {}, DType::kBool).Node("If", {"c"}, {"y"}, "if");
+  m.AttrGraph("then_branch", Branch("Neg")).AttrGraph("else_branch", Branch("Exp")).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2}), Bool(true)}), ElementsAre(-1, -2));
+  EXPECT_THAT(ResultOf(m, {F({2}, {0, 0}), Bool(false)}), ElementsAre(1, 1));
+}
+
+TEST(If, RefusesShapesThatARunDecides) {
+  TestModel m;
+  TestModel shorter;
+  shorter.Node("ReduceSum", {"x"}, {"s"}, "sum").Output("s");
+  m.Input("x", {2}).Input("c", {}, DType::kBool).Node("If", {"c"}, {"y"}, "if");
+  m.AttrGraph("then_branch", Branch("Neg")).AttrGraph("else_branch", shorter).Output("y");
+  EXPECT_EQ(Import(m),
+            "UNIMPLEMENTED: node \"if\" (If): the branches give f32[2] or f32[1], as values of a "
+            "run decide; only "
+            "results of one type are supported");
+}
+
+TEST(If, NeedsBothBranches) {
+  TestModel m;
+  m.Input("x", {2}).Initializer("c", Bool(true)).Node("If", {"c"}, {"y"}, "if");
+  m.AttrGraph("then_branch", Branch("Neg")).Output("y");
+  EXPECT_EQ(Import(m), "INVALID_ARGUMENT: node \"if\" (If): attribute \"else_branch\" is missing");
+}
+
+// (i, going, v) -> (going, v * w + i, v): w is captured.
+TestModel Accumulate() {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  body.Node("Mul", {"v", "w"}, {"scaled"}, "scale").Node("Cast", {"i"}, {"at"}, "cast");
+  body.Attr("to", int64_t{onnx::TensorProto::FLOAT});
+  body.Node("Add", {"scaled", "at"}, {"next"}, "add").Node("Identity", {"going"}, {"goes"});
+  body.Node("Identity", {"v"}, {"seen"}).Output("goes").Output("next").Output("seen");
+  return body;
+}
+
+TEST(Loop, IsWrittenOutWithWhatItCaptures) {
+  TestModel m;
+  m.Input("x", {2}).Input("w", {2}).Initializer("n", Int(3));
+  m.Node("Loop", {"n", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+  m.Output("last").Output("all");
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2}), F({2}, {2, 3})}), ElementsAre(12, 59));
+  m.graph()->mutable_output()->DeleteSubrange(0, 1);
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2}), F({2}, {2, 3})}), ElementsAre(1, 2, 2, 6, 5, 19));
+  EXPECT_THAT(ImportNamed(m), AllOf(HasSubstr("loop/0/scale=Mul"), HasSubstr("loop/1/scale=Mul")));
+}
+
+TEST(Loop, EndsWhereItsConditionSaysSo) {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  body.Ints("one", {1}).Node("Less", {"i", "one"}, {"goes"}, "less");
+  body.Node("Add", {"v", "v"}, {"next"}, "twice").Output("goes").Output("next");
+  TestModel m;
+  m.Input("x", {2}).Initializer("c", Bool(true));
+  m.Node("Loop", {"", "c", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2})}), ElementsAre(4, 8));
+}
+
+TEST(Loop, KeepsWhatItHasWhereARunEndsIt) {
+  // v doubles until it is more than 5, at most 6 times.
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {1});
+  body.Initializer("five", F({1}, {5})).Node("Add", {"v", "v"}, {"next"}, "twice");
+  body.Node("LessOrEqual", {"next", "five"}, {"goes"}, "less").Output("goes").Output("next");
+  TestModel m;
+  m.Input("x", {1}).Initializer("n", Int(6)).Initializer("c", Bool(true));
+  m.Node("Loop", {"n", "c", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({1}, {1})}), ElementsAre(8));
+  EXPECT_THAT(ResultOf(m, {F({1}, {0.03125})}), ElementsAre(2));
+  EXPECT_THAT(ResultOf(m, {F({1}, {7})}), ElementsAre(14));
+}
+
+TEST(Loop, RefusesWhatOnlyARunKnows) {
+  TestModel m;
+  m.Input("x", {2}).Input("w", {2}).Input("n", {}, DType::kI64);
+  m.Node("Loop", {"n", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+  m.Output("last");
+  EXPECT_EQ(Import(m),
+            "UNIMPLEMENTED: node \"loop\" (Loop): the number of passes, input 0 \"n\", is not a "
+            "constant; only "
+            "constants are supported here");
+}
+
+TEST(Loop, IsNotWrittenOutForEver) {
+  TestModel m;
+  m.Input("x", {2}).Input("w", {2}).Initializer("n", Int(int64_t{1} << 40));
+  m.Node("Loop", {"n", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+  m.Output("last");
+  EXPECT_THAT(Import(m), HasSubstr("node \"loop\" (Loop): more than 4096 passes"));
+}
+
+TEST(Loop, SaysWhatABodyLacks) {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  body.Node("Add", {"v", "nowhere"}, {"next"}, "add").Output("going").Output("next");
+  TestModel m;
+  m.Input("x", {2}).Initializer("n", Int(2));
+  m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_EQ(Import(m),
+            "INVALID_ARGUMENT: node \"loop\" (Loop): input 3 \"nowhere\" is given by no node, "
+            "input or initializer");
+  TestModel fewer;
+  fewer.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Output("going");
+  *m.graph()->mutable_node(0)->mutable_attribute(0)->mutable_g() = *fewer.graph();
+  EXPECT_THAT(Import(m), HasSubstr("the body has 2 inputs and 1 outputs for 1 carried values"));
+}
+
+// Running sums of the columns of x, the last column first.
+TEST(Scan, GoesAlongAnyAxisEitherWay) {
+  TestModel body;
+  body.Input("sum", {2}).Input("column", {2}).Node("Add", {"sum", "column"}, {"next"}, "add");
+  body.Node("Identity", {"next"}, {"seen"}).Output("next").Output("seen");
+  TestModel m;
+  m.Input("zero", {2}).Input("x", {2, 3}).Node("Scan", {"zero", "x"}, {"last", "all"}, "scan");
+  m.AttrGraph("body", body).Attr("num_scan_inputs", 1);
+  m.Attr("scan_input_axes", std::vector<int64_t>{-1});
+  m.Attr("scan_input_directions", std::vector<int64_t>{1});
+  m.Attr("scan_output_axes", std::vector<int64_t>{1}).Output("all");
+  EXPECT_THAT(ResultOf(m, {F({2}, {0, 0}), F({2, 3}, {1, 2, 3, 4, 5, 6})}),
+              ElementsAre(3, 5, 6, 6, 11, 15));
+}
+
+TEST(Scan, NestsInAnIf) {
+  TestModel body;
+  body.Input("sum", {2}).Input("row", {2}).Node("Mul", {"row", "w"}, {"scaled"}, "mul");
+  body.Node("Add", {"sum", "scaled"}, {"next"}, "add").Output("next");
+  TestModel branch;
+  branch.Node("Scan", {"zero", "x"}, {"last"}, "scan").AttrGraph("body", body);
+  branch.Attr("num_scan_inputs", 1).Output("last");
+  TestModel other;
+  other.Node("Neg", {"zero"}, {"n"}).Output("n");
+  TestModel m;
+  m.Input("zero", {2}).Input("x", {2, 2}).Input("w", {2}).Initializer("c", Bool(true));
+  m.Node("If", {"c"}, {"y"}, "if").AttrGraph("then_branch", branch);
+  m.AttrGraph("else_branch", other).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({2}, {0, 0}), F({2, 2}, {1, 2, 3, 4}), F({2}, {10, 100})}),
+              ElementsAre(40, 600));
+  EXPECT_THAT(ImportNamed(m), HasSubstr("if/then/scan/1/mul=Mul"));
+}
+
+TEST(Scan, ChecksItsAttributes) {
+  TestModel m;
+  m.Input("x", {2, 3}).Node("Scan", {"x"}, {"y"}, "scan").AttrGraph("body", Branch("Neg"));
+  m.Attr("num_scan_inputs", 2).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("attribute \"num_scan_inputs\" is 2 for 1 inputs"));
+}
+
+}  // namespace
+}  // namespace fusion
