@@ -10,7 +10,7 @@ build_packages=(
   g++ cmake ninja-build pkg-config binutils ca-certificates
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
   librocksdb-dev prometheus-cpp-dev libonnx-dev libssl-dev libjemalloc-dev
-  libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev graphviz
+  libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev libarchive-dev graphviz
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 # clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped.

@@ -22,7 +22,8 @@ constexpr const char* kSummary =
 
 constexpr const char* kFooter =
     "Exit codes: 0 done or passed; 1 verify found outputs outside the tolerance; 2 bad usage;\n"
-    "3 bad input (missing or malformed file, unsupported op, data that do not fit the model, a rule\n"
+    "3 bad input (missing or malformed file, unsupported op, data that do not fit the model, a "
+    "rule\n"
     "that forces what no kernel can be);\n"
     "4 the service cannot be reached or started, or failed;\n"
     "5 this machine has too little memory to run or evaluate the model.\n"
@@ -196,11 +197,31 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
 }
 
 void AddDataOptions(CLI::App* app, Arguments* a) {
-  app->add_option("--data", a->data,
-                  "directory with input_0.pb, ... and perhaps output_0.pb, ..., or one of ONNX's "
-                  "cases with test_data_set_0, ...; default: random inputs")
+  app->add_option(
+         "--data", a->data,
+         "directory with input_0.pb or input_0.npy, ... and perhaps output_0.pb, ..., one of "
+         "ONNX's cases with test_data_set_0, ..., or a .npz file with arrays named as the "
+         "inputs and outputs are; default: random inputs")
       ->check(CheckNotEmpty)
-      ->type_name("DIR");
+      ->type_name("PATH");
+  app->add_option_function<std::vector<std::string>>(
+         "--input",
+         [a](const std::vector<std::string>& pairs) {
+           for (const std::string& pair : pairs) {
+             const size_t split = pair.find('=');
+             a->inputs[pair.substr(0, split)] = pair.substr(split + 1);
+           }
+         },
+         "this file (.npy or .pb) for one input, in place of what --data has, or of random "
+         "numbers; "
+         "may be given more than once")
+      ->allow_extra_args(false)
+      ->check([](const std::string& pair) {
+        const size_t split = pair.find('=');
+        const bool both = split != std::string::npos && split > 0 && split + 1 < pair.size();
+        return both ? std::string() : StrCat("expected NAME=FILE, got ", QuoteShort(pair));
+      })
+      ->type_name("NAME=FILE ...");
   app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
 }
 
@@ -262,6 +283,13 @@ void AddRun(CLI::App* app, Arguments* a) {
   run->add_option("--out", a->out, "directory in which the outputs are written as output_0.pb, ...")
       ->check(CheckNotEmpty)
       ->type_name("DIR");
+  run->add_flag("--kernels", a->per_kernel, "also each kernel: time, estimate, rates");
+  run->add_option("--trace", a->trace,
+                  "also a timeline of the plan and of one kernel per node, in this file, for "
+                  "ui.perfetto.dev or chrome://tracing")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  run->add_flag("--npy", a->npy, "write the outputs as output_0.npy, ...")->needs("--out");
 }
 
 void AddBench(CLI::App* app, Arguments* a) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,28 +61,31 @@ struct Arguments {
   int workers = 0;      // of the embedded server; 0: its default
 
   // What is asked for.
-  int threads = 0;  // 0: usable cores
-  std::string isa;  // empty: this machine's
+  int threads = 0;      // 0: usable cores
+  std::string isa;      // empty: this machine's
   PlanOptions options;  // without the lock, until LoadLock
-  std::string rules;  // file; main reads it into options.rules; empty: none
-  std::string lock;   // file; empty: none
+  std::string rules;    // file; main reads it into options.rules; empty: none
+  std::string lock;     // file; empty: none
 
   // Of single commands.
-  std::string data;            // run, bench, verify, report
-  std::optional<double> atol;  // verify
-  std::optional<double> rtol;  // verify
-  uint64_t seed = 1;           // run, bench, verify
-  int repeat = 1;              // run
-  std::string out;             // run: directory for the outputs; empty: none
-  double seconds = 5;          // bench, of paired runs
-  int pairs = 0;               // bench; 0: as many as fit into `seconds`
-  int warmup = 3;              // bench
-  bool per_kernel = false;     // bench
-  bool report = true;          // bench: tells a service that keeps reports
-  std::string target;          // plan, explain: device spec; empty: this machine, or `isa`
-  bool node_names = false;     // plan
-  bool compile = true;         // plan
-  std::string write_lock;      // plan: file; empty: none
+  std::string data;                           // run, bench, verify, report
+  std::map<std::string, std::string> inputs;  // run, bench, verify: files by name of the input
+  std::optional<double> atol;                 // verify
+  std::optional<double> rtol;                 // verify
+  uint64_t seed = 1;                          // run, bench, verify
+  int repeat = 1;                             // run
+  std::string out;                            // run: directory for the outputs; empty: none
+  bool npy = false;                           // run: outputs as .npy, not .pb
+  std::string trace;                          // run: file for a timeline; empty: none
+  double seconds = 5;                         // bench, of paired runs
+  int pairs = 0;                              // bench; 0: as many as fit into `seconds`
+  int warmup = 3;                             // bench
+  bool per_kernel = false;                    // bench, run
+  bool report = true;                         // bench: tells a service that keeps reports
+  std::string target;       // plan, explain: device spec; empty: this machine, or `isa`
+  bool node_names = false;  // plan
+  bool compile = true;      // plan
+  std::string write_lock;   // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
   std::string subject;  // report, explain, diff: plan key or model; of report empty: every plan

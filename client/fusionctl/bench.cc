@@ -1,11 +1,11 @@
 #include <sys/resource.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "client/detect_target.h"
 #include "client/fusionctl/contender.h"
+#include "client/fusionctl/kernel_times.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/statistics.h"
 #include "core/tensor/compare.h"
@@ -52,49 +52,6 @@ int64_t ProcessPeakRssBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return int64_t{usage.ru_maxrss} * 1024;  // KiB on Linux
-}
-
-/// One kernel of a plan as it ran. All of its launches are of the same work.
-struct KernelTime {
-  const PlanKernel* kernel = nullptr;
-  const PlanGroup* group = nullptr;  // of its first launch
-  int launches = 0;
-  std::vector<double> samples_us;  // of single launches
-
-  double median_us() const { return Quantile(samples_us, 0.5); }
-  double total_us() const { return launches * median_us(); }
-  int64_t bytes() const {
-    const Estimate& e = group->estimate;
-    return e.activation_bytes + e.recompute_bytes + e.weight_bytes;
-  }
-  double gflops() const { return group->estimate.flops / median_us() / 1e3; }
-  double gb_per_s() const { return static_cast<double>(bytes()) / median_us() / 1e3; }
-};
-
-/// In the order of their first launches.
-std::vector<KernelTime> KernelTimes(const Contender& contender) {
-  const Plan& plan = contender.plan();
-  std::vector<KernelTime> out;
-  std::map<int, size_t> position;
-  for (size_t i = 0; i < plan.launches.size(); ++i) {
-    const PlanLaunch& launch = plan.launches[i];
-    auto [it, is_new] = position.emplace(launch.kernel, out.size());
-    if (is_new) {
-      out.push_back({.kernel = &plan.kernels[static_cast<size_t>(launch.kernel)],
-                     .group = &plan.groups[static_cast<size_t>(launch.group)]});
-    }
-    KernelTime& time = out[it->second];
-    ++time.launches;
-    const std::vector<double>& samples = contender.launch_us()[i];
-    time.samples_us.insert(time.samples_us.end(), samples.begin(), samples.end());
-  }
-  return out;
-}
-
-double SumOf(const std::vector<KernelTime>& kernels) {
-  double sum = 0;
-  for (const KernelTime& kernel : kernels) sum += kernel.total_us();
-  return sum;
 }
 
 /// Both plans, measured.
@@ -226,29 +183,6 @@ Json MemoryJson(const PlanMemory& m) {
           {"peak_bytes", m.peak()}};
 }
 
-Json KernelTimesJson(const Contender& contender) {
-  std::vector<KernelTime> kernels = KernelTimes(contender);
-  double total_us = SumOf(kernels);
-  Json out = Json::array();
-  for (const KernelTime& k : kernels) {
-    out.push_back({{"key", k.kernel->key.ToHex()},
-                   {"ops", k.group->label},
-                   {"launches", k.launches},
-                   {"nodes", k.group->nodes.size()},
-                   {"median_us", k.median_us()},
-                   {"p10_us", Quantile(k.samples_us, 0.1)},
-                   {"p90_us", Quantile(k.samples_us, 0.9)},
-                   {"n", k.samples_us.size()},
-                   {"estimated_us", k.group->estimate.time_us},
-                   {"flops", k.group->estimate.flops},
-                   {"bytes", k.bytes()},
-                   {"gflop_per_s", k.gflops()},
-                   {"gb_per_s", k.gb_per_s()},
-                   {"share", k.total_us() / total_us}});
-  }
-  return out;
-}
-
 Json ContenderJson(const Arguments& arguments, const Contender& c) {
   const FusionReply& reply = c.reply();
   double server_ms = 0;
@@ -339,30 +273,10 @@ std::string CostTable(const BenchResult& result) {
   return table.ToString();
 }
 
-std::string KernelTable(const Contender& contender) {
-  Table table({{"kernel"},
-               {"launches", Table::kRight},
-               {"median", Table::kRight},
-               {"estimate", Table::kRight},
-               {"GFLOP/s", Table::kRight},
-               {"GB/s", Table::kRight},
-               {"share", Table::kRight},
-               {"ops", Table::kCut}});
-  std::vector<KernelTime> kernels = KernelTimes(contender);
-  double total_us = SumOf(kernels);
-  for (const KernelTime& k : kernels) {
-    table.Add({k.kernel->key.ToHex().substr(0, 8), StrCat(k.launches),
-               HumanMicroseconds(k.median_us()), HumanMicroseconds(k.group->estimate.time_us),
-               k.gflops() > 0 ? ShortNumber(k.gflops()) : "-", ShortNumber(k.gb_per_s()),
-               HumanPercent(k.total_us() / total_us), k.group->label});
-  }
-  return table.ToString();
-}
-
 std::string BenchText(const Arguments& arguments, const RunInputs& inputs,
                       const BenchResult& result) {
   const Plan& plan = result.fused.plan();
-  std::string source = arguments.data.empty() ? "random inputs" : inputs.data.name;
+  std::string source = inputs.data.name;
   std::string out =
       StrCat(Bold(arguments.model), ": ",
              Count(static_cast<int64_t>(result.fused.latency_us().size()), "pair"), " of runs on ",

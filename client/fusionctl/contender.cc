@@ -44,15 +44,20 @@ std::vector<const HostTensor*> RunInputs::pointers() const {
 
 absl::StatusOr<RunInputs> LoadRunInputs(const Arguments& arguments, const ModelFile& file) {
   RunInputs out{.options = arguments.options};
+  ASSIGN_OR_RETURN(auto given, LoadInputs(arguments.inputs, file));
   if (!arguments.data.empty()) {
     ASSIGN_OR_RETURN(std::vector<RunData> sets, LoadData(arguments.data, file));
     out.data = std::move(sets.front());
-    out.options = BindToData(out.options, out.data.inputs, file);
-    return out;
+  } else {
+    out.data.given = !arguments.inputs.empty();
+    out.data.name = out.data.given ? "files and random numbers" : "random inputs";
+    ASSIGN_OR_RETURN(Graph graph, ImportModel(file, BindToData(out.options, given, file)));
+    ASSIGN_OR_RETURN(out.data.inputs, RandomData(graph, arguments.seed));
   }
-  ASSIGN_OR_RETURN(Graph graph, ImportModel(file, out.options));
-  out.data.name = "random inputs";
-  ASSIGN_OR_RETURN(out.data.inputs, RandomData(graph, arguments.seed));
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i]) out.data.inputs[i] = *std::move(given[i]);
+  }
+  if (out.data.given) out.options = BindToData(out.options, out.data.inputs, file);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "client/fusionctl/npz.h"
 #include "core/graph/test_values.h"
 #include "core/import/import.h"
 #include "core/onnx/test_data.h"
@@ -35,10 +36,16 @@ absl::StatusOr<std::vector<HostTensor>> Arrange(std::vector<NamedTensor> given,
   return out;
 }
 
-// Compares with what the model declares; open dims take anything.
-absl::Status CheckInput(const HostTensor& given, const onnx::ValueInfoProto& declared,
-                        const std::string& where) {
+// Compares with what the model declares; open dims take anything. Bits in u16 are taken for bf16:
+// NumPy has no such type, and ONNX's own data hold it so.
+absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
+                        HostTensor* tensor) {
   const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
+  if (type.elem_type() == onnx::TensorProto::BFLOAT16 && tensor->dtype() == DType::kU16) {
+    ASSIGN_OR_RETURN(*tensor,
+                     HostTensor::FromBytes(DType::kBF16, tensor->dims(), tensor->byte_view()));
+  }
+  const HostTensor& given = *tensor;
   std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
                             DTypeName(given.dtype()), DimsToString(given.dims()));
   std::optional<DType> dtype = DTypeFromOnnx(type.elem_type());
@@ -101,6 +108,22 @@ absl::Status CheckNoSurplus(const std::string& directory, size_t outputs) {
   return absl::OkStatus();
 }
 
+// A set's tensors in the model's order, checked.
+absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
+                                 const ModelFile& model) {
+  std::vector<std::string> inputs, outputs;
+  for (const onnx::ValueInfoProto* input : model.inputs()) inputs.push_back(input->name());
+  for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
+  RunData out{.name = where};
+  ASSIGN_OR_RETURN(out.inputs, Arrange(std::move(set.inputs), inputs, "input", where));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    RETURN_IF_ERROR(CheckInput(*model.inputs()[i], where, &out.inputs[i]));
+  }
+  if (set.outputs.empty()) return out;
+  ASSIGN_OR_RETURN(out.outputs, Arrange(std::move(set.outputs), outputs, "output", where));
+  return out;
+}
+
 absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& model) {
   for (const onnx::ValueInfoProto* input : model.inputs()) {
     RETURN_IF_ERROR(CheckIsTensor(*input, "input"));
@@ -112,24 +135,32 @@ absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& m
       CheckNoSurplus(directory, static_cast<size_t>(model.bare().graph().output_size())));
   absl::StatusOr<TestDataSet> set = LoadTestDataSet(directory);
   if (!set.ok()) return BadInput(set.status());
-  std::vector<std::string> inputs, outputs;
-  for (const onnx::ValueInfoProto* input : model.inputs()) inputs.push_back(input->name());
-  for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
-  RunData out{.name = directory};
-  ASSIGN_OR_RETURN(out.inputs, Arrange(std::move(set->inputs), inputs, "input", directory));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    RETURN_IF_ERROR(CheckInput(out.inputs[i], *model.inputs()[i], directory));
-  }
-  if (set->outputs.empty()) return out;
-  ASSIGN_OR_RETURN(out.outputs, Arrange(std::move(set->outputs), outputs, "output", directory));
-  return out;
+  return Arranged(*std::move(set), directory, model);
 }
 
+// The arrays of a .npz file: those named as outputs are, or output_<k>, are expected ones.
+absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& model) {
+  absl::StatusOr<std::vector<NamedTensor>> arrays = LoadNpz(path);
+  if (!arrays.ok()) return BadInput(arrays.status());
+  TestDataSet set;
+  for (NamedTensor& array : *arrays) {
+    bool output = array.name.starts_with("output_");
+    for (const auto& declared : model.bare().graph().output()) {
+      output |= declared.name() == array.name;
+    }
+    (output ? set.outputs : set.inputs).push_back(std::move(array));
+  }
+  return Arranged(std::move(set), path, model);
+}
 }  // namespace
 
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,
                                               const ModelFile& model) {
   std::error_code ignored;
+  if (directory.ends_with(".npz") && !std::filesystem::is_directory(directory, ignored)) {
+    ASSIGN_OR_RETURN(RunData data, LoadArchive(directory, model));
+    return std::vector<RunData>{std::move(data)};
+  }
   if (!std::filesystem::is_directory(directory, ignored)) {
     return NotFound("--data ", Quote(directory), ": no such directory");
   }
@@ -143,10 +174,39 @@ absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,
   return out;
 }
 
+absl::StatusOr<std::vector<std::optional<HostTensor>>> LoadInputs(
+    const std::map<std::string, std::string>& files, const ModelFile& model) {
+  std::vector<std::optional<HostTensor>> out(model.inputs().size());
+  for (const auto& [name, path] : files) {
+    size_t at = 0;
+    while (at < out.size() && model.inputs()[at]->name() != name) ++at;
+    if (at == out.size()) {
+      return InvalidArgument("--input ", QuoteShort(name), ": no such input; inputs: ",
+                             StrJoin(model.inputs(), ", ", [](const onnx::ValueInfoProto* input) {
+                               return QuoteShort(input->name());
+                             }));
+    }
+    RETURN_IF_ERROR(CheckIsTensor(*model.inputs()[at], "input"));
+    absl::StatusOr<NamedTensor> tensor = LoadTensorFile(path);
+    if (!tensor.ok()) return BadInput(tensor.status());
+    RETURN_IF_ERROR(CheckInput(*model.inputs()[at], path, &tensor->value));
+    out[at] = std::move(tensor->value);
+  }
+  return out;
+}
+
 PlanOptions BindToData(const PlanOptions& options, const std::vector<HostTensor>& inputs,
+                       const ModelFile& model) {
+  return BindToData(options, std::vector<std::optional<HostTensor>>(inputs.begin(), inputs.end()),
+                    model);
+}
+
+PlanOptions BindToData(const PlanOptions& options,
+                       const std::vector<std::optional<HostTensor>>& inputs,
                        const ModelFile& model) {
   PlanOptions out = options;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
     const onnx::ValueInfoProto& declared = *model.inputs()[i];
     const auto& dims = declared.type().tensor_type().shape().dim();
     for (int d = 0; d < dims.size(); ++d) {
@@ -154,7 +214,7 @@ PlanOptions BindToData(const PlanOptions& options, const std::vector<HostTensor>
       if (d == 0 && options.hints.batch_size > 0) continue;  // --batch binds it
       std::string name = dims[d].dim_param();
       if (name.empty()) name = StrCat(declared.name(), "[", d, "]");
-      out.dim_bindings.emplace(name, inputs[i].dims()[static_cast<size_t>(d)]);
+      out.dim_bindings.emplace(name, inputs[i]->dims()[static_cast<size_t>(d)]);
     }
   }
   return out;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,19 +12,30 @@ namespace fusion {
 
 /// Tensors for one run of a model, in the order of its inputs and outputs.
 struct RunData {
-  std::string name;  // directory, or "random inputs"
+  std::string name;   // where it is from, or "random inputs"
+  bool given = true;  // some of it, at least
   std::vector<HostTensor> inputs;
   std::vector<HostTensor> outputs;  // expected; empty if the directory has none
 };
 
-/// The data sets of --data: `directory` itself, or its test_data_set_<n>. Tensors belong to the
-/// input or output of their name, else to that of their number. Bad input, naming tensor and file,
-/// if one is missing, of another type than the model declares, or no output of the model.
-absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory, const ModelFile& model);
+/// The data sets of --data: the directory `path` itself, or its test_data_set_<n>, or the one set
+/// of a .npz file. Tensors belong to the input or output of their name, else to that of their
+/// number. Bad input, naming tensor and file, if one is missing, of another type than the model
+/// declares, or no output of the model.
+absl::StatusOr<std::vector<RunData>> LoadData(const std::string& path, const ModelFile& model);
+
+/// The inputs that --input names, in the order of the model's; nullopt for others. Bad input if the
+/// model has no such input, or a file is not what the model declares for it.
+absl::StatusOr<std::vector<std::optional<HostTensor>>> LoadInputs(
+    const std::map<std::string, std::string>& files, const ModelFile& model);
 
 /// The options of a request that runs on `inputs`: symbolic dims that `options` leaves open get the
 /// extents the inputs have.
 PlanOptions BindToData(const PlanOptions& options, const std::vector<HostTensor>& inputs,
+                       const ModelFile& model);
+/// The same where only some inputs are known.
+PlanOptions BindToData(const PlanOptions& options,
+                       const std::vector<std::optional<HostTensor>>& inputs,
                        const ModelFile& model);
 
 /// The model as the evaluator wants it. Errors are bad input.

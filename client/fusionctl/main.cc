@@ -84,8 +84,7 @@ int Main(int argc, char** argv) {
   bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
   absl::Status loaded = LoadLock(&parsed.arguments);
-  absl::StatusOr<ExitCode> code =
-      loaded.ok() ? RunWithRules(&parsed.arguments, &progress) : loaded;
+  absl::StatusOr<ExitCode> code = loaded.ok() ? RunWithRules(&parsed.arguments, &progress) : loaded;
   progress.Clear();
   if (code.ok()) return *code;
   absl::Status status = LocateRule(code.status(), parsed.arguments);

@@ -2,8 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/contender.h"
+#include "client/fusionctl/kernel_times.h"
 #include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/plan_subject.h"
 #include "client/fusionctl/statistics.h"
+#include "client/fusionctl/trace.h"
 #include "core/onnx/test_data.h"
 
 namespace fusion {
@@ -11,6 +14,8 @@ namespace {
 
 // Of each output that people and --json see.
 constexpr int64_t kShownElements = 6;
+// Of which a timeline shows the median one.
+constexpr int kProfiledRuns = 15;
 
 /// One output in short.
 struct OutputSummary {
@@ -47,14 +52,14 @@ std::string TypeText(const HostTensor& tensor) {
   return StrCat(DTypeName(tensor.dtype()), DimsToString(tensor.dims()));
 }
 
-absl::Status SaveOutputs(const std::string& directory, const Contender& contender) {
+absl::Status SaveOutputs(const Arguments& arguments, const Contender& contender) {
   TestDataSet set;
   for (size_t i = 0; i < contender.outputs().size(); ++i) {
     set.outputs.push_back({contender.model().outputs()[i], contender.outputs()[i]});
   }
-  absl::Status saved = SaveTestDataSet(directory, set);
+  absl::Status saved = SaveTestDataSet(arguments.out, set, arguments.npy ? ".npy" : ".pb");
   if (saved.ok()) return saved;
-  return InvalidArgument("--out ", Quote(directory), ": ", Message(saved));
+  return InvalidArgument("--out ", Quote(arguments.out), ": ", Message(saved));
 }
 
 Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contender& contender) {
@@ -72,16 +77,18 @@ Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contende
                        {"first", FirstElements(tensor)}});
   }
   const Plan& plan = contender.plan();
-  return {{"data", inputs.data.name},
-          {"target", plan.target},
-          {"isa", plan.isa},
-          {"threads", plan.threads},
-          {"fusion", FusionName(arguments.options.fusion)},
-          {"plan_key", contender.reply().plan_key.ToHex()},
-          {"cache", CacheOutcomeName(contender.reply().cache)},
-          {"latency_us", LatencyJson(contender.latency_us())},
-          {"totals", TotalsJson(plan.totals)},
-          {"outputs", outputs}};
+  Json out = {{"data", inputs.data.name},
+              {"target", plan.target},
+              {"isa", plan.isa},
+              {"threads", plan.threads},
+              {"fusion", FusionName(arguments.options.fusion)},
+              {"plan_key", contender.reply().plan_key.ToHex()},
+              {"cache", CacheOutcomeName(contender.reply().cache)},
+              {"latency_us", LatencyJson(contender.latency_us())},
+              {"totals", TotalsJson(plan.totals)},
+              {"outputs", outputs}};
+  if (arguments.per_kernel) out["kernels"] = KernelTimesJson(contender);
+  return out;
 }
 
 std::string RunText(const Arguments& arguments, const RunInputs& inputs,
@@ -105,7 +112,7 @@ std::string RunText(const Arguments& arguments, const RunInputs& inputs,
                StrCat(tensor.elements() - summary.finite), first});
   }
   std::string source =
-      arguments.data.empty() ? "random inputs" : StrCat("the inputs in ", inputs.data.name);
+      inputs.data.given ? StrCat("the inputs in ", inputs.data.name) : inputs.data.name;
   MedianInterval m = MedianOf(contender.latency_us());
   std::string latency = HumanMicroseconds(m.median);
   if (arguments.repeat > 1) {
@@ -113,8 +120,34 @@ std::string RunText(const Arguments& arguments, const RunInputs& inputs,
                       HumanMicroseconds(m.low), " .. ", HumanMicroseconds(m.high));
   }
   return StrCat(Bold(arguments.model), ": ", Count(plan.totals.kernels, "kernel"), " on ",
-                TargetText(plan), ", ", source, "\n\n", table.ToString(), "\nlatency: ", latency,
-                "; see fusionctl bench for measurements\n");
+                TargetText(plan), ", ", source, "\n\n", table.ToString(),
+                arguments.per_kernel ? StrCat("\n", KernelTable(contender)) : std::string(),
+                "\nlatency: ", latency, "; see fusionctl bench for measurements\n");
+}
+
+// Times the launches of `contender` and, for a timeline, of the plan of one kernel per node, which
+// is written beside it.
+absl::Status ProfileLaunches(const Arguments& arguments, const ModelFile& file,
+                             const Client& client, const RunInputs& inputs, Progress* progress,
+                             Contender* contender) {
+  std::vector<Contender*> plans = {contender};
+  std::optional<Contender> op_by_op;
+  if (!arguments.trace.empty() && arguments.options.fusion != FusionMode::kOpByOp) {
+    PlanOptions options = inputs.options;
+    options.fusion = FusionMode::kOpByOp;
+    options.lock.reset();
+    ASSIGN_OR_RETURN(op_by_op, Contender::Load(arguments, file, client, options, progress));
+    plans.push_back(&*op_by_op);
+  }
+  progress->Show("timing kernels");
+  const std::vector<const HostTensor*> in = inputs.pointers();
+  for (Contender* plan : plans) RETURN_IF_ERROR(plan->Run(in, /*counts=*/false));
+  for (int i = 0; i < kProfiledRuns; ++i) {
+    for (Contender* plan : plans) RETURN_IF_ERROR(plan->Profile(in));
+  }
+  if (arguments.trace.empty()) return absl::OkStatus();
+  return WriteOptionFile("--trace", arguments.trace,
+                         TraceOf({plans.begin(), plans.end()}).dump() + "\n");
 }
 
 }  // namespace
@@ -132,7 +165,10 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
       if (i % 64 == 0 && arguments.repeat > 1) progress->Show("running", i, arguments.repeat);
       RETURN_IF_ERROR(contender.Run(in, /*counts=*/true));
     }
-    if (!arguments.out.empty()) RETURN_IF_ERROR(SaveOutputs(arguments.out, contender));
+    if (arguments.per_kernel || !arguments.trace.empty()) {
+      RETURN_IF_ERROR(ProfileLaunches(arguments, *file, client, inputs, progress, &contender));
+    }
+    if (!arguments.out.empty()) RETURN_IF_ERROR(SaveOutputs(arguments, contender));
     progress->Clear();
     if (arguments.json) {
       PrintJson(RunJson(arguments, inputs, contender));

@@ -178,17 +178,34 @@ std::string VerificationText(const Arguments& arguments, const Verification& v,
       model.made_up_weights() ? "; the model has no weights, random ones were used" : "", "\n");
 }
 
+// What is verified on; nullopt: random inputs.
+absl::StatusOr<std::vector<std::optional<RunData>>> LoadSets(const Arguments& arguments,
+                                                             const ModelFile& model) {
+  std::vector<std::optional<RunData>> sets;
+  if (arguments.data.empty() && arguments.inputs.empty()) {
+    sets.emplace_back(std::nullopt);
+  } else if (arguments.data.empty()) {
+    ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, model));
+    sets.emplace_back(std::move(inputs.data));
+  } else {
+    ASSIGN_OR_RETURN(std::vector<RunData> loaded, LoadData(arguments.data, model));
+    ASSIGN_OR_RETURN(auto given, LoadInputs(arguments.inputs, model));
+    for (RunData& data : loaded) {
+      for (size_t i = 0; i < given.size(); ++i) {
+        if (given[i]) data.inputs[i] = *given[i];
+      }
+      if (!arguments.inputs.empty()) data.outputs.clear();  // they are of other inputs
+      sets.emplace_back(std::move(data));
+    }
+  }
+  return sets;
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
-  std::vector<std::optional<RunData>> sets;
-  if (arguments.data.empty()) {
-    sets.emplace_back(std::nullopt);
-  } else {
-    ASSIGN_OR_RETURN(std::vector<RunData> loaded, LoadData(arguments.data, *model));
-    for (RunData& data : loaded) sets.emplace_back(std::move(data));
-  }
+  ASSIGN_OR_RETURN(std::vector<std::optional<RunData>> sets, LoadSets(arguments, *model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     Verification result;
     for (auto& data : sets) {

@@ -12,8 +12,9 @@ struct NamedTensor {
   HostTensor value;
 };
 
-/// One file that holds a serialised TensorProto (*.pb), as ONNX keeps test inputs and outputs.
-/// NotFound if there is no such file; InvalidArgument if it is no tensor.
+/// One file that holds a tensor: a serialised TensorProto (*.pb), as ONNX keeps test inputs and
+/// outputs, or, by its name, an array of NumPy's (*.npy), which has no name. NotFound if there is
+/// no such file; InvalidArgument if it is no tensor.
 absl::StatusOr<NamedTensor> LoadTensorFile(const std::string& path);
 absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor);
 
@@ -28,12 +29,14 @@ struct TestDataSet {
   std::vector<NamedTensor> outputs;
 };
 
-/// Reads input_k.pb and output_k.pb of `directory` for k = 0, 1, ... while they exist. An empty set
-/// is no error.
+/// Reads input_k.pb, or else input_k.npy, and the same of output_k, of `directory` for k = 0, 1,
+/// ... while they exist. An empty set is no error.
 absl::StatusOr<TestDataSet> LoadTestDataSet(const std::string& directory);
 
-/// Writes them; creates `directory` (not its parents) if it is missing.
-absl::Status SaveTestDataSet(const std::string& directory, const TestDataSet& data);
+/// Writes them, as files of `suffix` (".pb" or ".npy"); creates `directory` (not its parents) if it
+/// is missing.
+absl::Status SaveTestDataSet(const std::string& directory, const TestDataSet& data,
+                             std::string_view suffix = ".pb");
 
 /// The data sets of a case directory: its test_data_set_<n>, by ascending n.
 std::vector<std::string> FindTestDataSets(const std::string& case_directory);
