@@ -1,5 +1,6 @@
 #include "client/fusionctl/data.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -36,15 +37,23 @@ absl::StatusOr<std::vector<HostTensor>> Arrange(std::vector<NamedTensor> given,
   return out;
 }
 
-// Compares with what the model declares; open dims take anything. Bits in u16 are taken for bf16:
-// NumPy has no such type, and ONNX's own data hold it so.
+// Bits in u16 are taken for bf16 where the model has that: NumPy has no such type, and ONNX's own
+// data hold it so.
+absl::Status TakeBitsForBf16(const onnx::ValueInfoProto& declared, HostTensor* tensor) {
+  if (declared.type().tensor_type().elem_type() != onnx::TensorProto::BFLOAT16 ||
+      tensor->dtype() != DType::kU16) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(*tensor,
+                   HostTensor::FromBytes(DType::kBF16, tensor->dims(), tensor->byte_view()));
+  return absl::OkStatus();
+}
+
+// Compares with what the model declares; open dims take anything.
 absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
                         HostTensor* tensor) {
   const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
-  if (type.elem_type() == onnx::TensorProto::BFLOAT16 && tensor->dtype() == DType::kU16) {
-    ASSIGN_OR_RETURN(*tensor,
-                     HostTensor::FromBytes(DType::kBF16, tensor->dims(), tensor->byte_view()));
-  }
+  RETURN_IF_ERROR(TakeBitsForBf16(declared, tensor));
   const HostTensor& given = *tensor;
   std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
                             DTypeName(given.dtype()), DimsToString(given.dims()));
@@ -91,17 +100,27 @@ absl::Status CheckIsTensor(const onnx::ValueInfoProto& declared, std::string_vie
   return InvalidArgument(kind, " ", Quote(declared.name()), " is ", type, ": not supported");
 }
 
+// k of a name that is `prefix` and k.
+std::optional<size_t> NumberBehind(std::string_view prefix, std::string_view name) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  size_t k = 0;
+  const char* end = name.data() + name.size();
+  auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, k);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return k;
+}
+
 // Expected outputs beyond those of the model would be compared with nothing.
 absl::Status CheckNoSurplus(const std::string& directory, size_t outputs) {
   constexpr std::string_view kPrefix = "output_";
   std::error_code ignored;  // what cannot be listed cannot be read either
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
     std::string name = entry.path().filename();
-    if (!name.starts_with(kPrefix) || !name.ends_with(".pb")) continue;
-    size_t k = 0;
-    const char* end = name.data() + name.size() - 3;
-    auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, k);
-    if (error != std::errc() || stop != end || k < outputs) continue;
+    const std::string suffix = entry.path().extension();
+    if (suffix != ".pb" && suffix != ".npy") continue;
+    const auto k =
+        NumberBehind(kPrefix, std::string_view(name).substr(0, name.size() - suffix.size()));
+    if (!k || *k < outputs) continue;
     return InvalidArgument(Quote(directory), " has ", name, ", the model has ", outputs,
                            outputs == 1 ? " output" : " outputs");
   }
@@ -121,6 +140,10 @@ absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
   }
   if (set.outputs.empty()) return out;
   ASSIGN_OR_RETURN(out.outputs, Arrange(std::move(set.outputs), outputs, "output", where));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const onnx::ValueInfoProto& declared = model.bare().graph().output(static_cast<int>(i));
+    RETURN_IF_ERROR(TakeBitsForBf16(declared, &out.outputs[i]));
+  }
   return out;
 }
 
@@ -138,20 +161,58 @@ absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& m
   return Arranged(*std::move(set), directory, model);
 }
 
-// The arrays of a .npz file: those named as outputs are, or output_<k>, are expected ones.
+// The name that the model has for an array: its own, or that of the number behind one of
+// `prefixes`.
+const std::string* DeclaredName(const std::string& array, const std::vector<std::string>& declared,
+                                const std::vector<std::string_view>& prefixes) {
+  for (const std::string& name : declared) {
+    if (name == array) return &name;
+  }
+  for (std::string_view prefix : prefixes) {
+    const std::optional<size_t> k = NumberBehind(prefix, array);
+    if (k && *k < declared.size()) return &declared[*k];
+  }
+  return nullptr;
+}
+
+absl::Status CheckHasAll(const std::vector<NamedTensor>& given,
+                         const std::vector<std::string>& names, std::string_view kind,
+                         const std::string& path) {
+  for (const std::string& name : names) {
+    const auto of_name = [&](const NamedTensor& t) { return t.name == name; };
+    const auto count = std::count_if(given.begin(), given.end(), of_name);
+    if (count == 1) continue;
+    return InvalidArgument(kind, " ", QuoteShort(name),
+                           count == 0 ? " is missing from " : " is twice in ", Quote(path));
+  }
+  return absl::OkStatus();
+}
+
+// The arrays of a .npz file under the names of inputs and outputs, or as numpy.savez numbers them.
 absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& model) {
   absl::StatusOr<std::vector<NamedTensor>> arrays = LoadNpz(path);
   if (!arrays.ok()) return BadInput(arrays.status());
+  std::vector<std::string> inputs, outputs;
+  for (const onnx::ValueInfoProto* input : model.inputs()) inputs.push_back(input->name());
+  for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
   TestDataSet set;
   for (NamedTensor& array : *arrays) {
-    bool output = array.name.starts_with("output_");
-    for (const auto& declared : model.bare().graph().output()) {
-      output |= declared.name() == array.name;
+    const std::string* input = DeclaredName(array.name, inputs, {"input_", "arr_"});
+    const std::string* output = DeclaredName(array.name, outputs, {"output_"});
+    if (input == nullptr && output == nullptr) {
+      return InvalidArgument(Quote(path), " has the array ", QuoteShort(array.name),
+                             ", which the model has no input or output for; inputs: ",
+                             StrJoin(inputs, ", ", QuoteShort),
+                             "; outputs: ", StrJoin(outputs, ", ", QuoteShort));
     }
-    (output ? set.outputs : set.inputs).push_back(std::move(array));
+    array.name = input != nullptr ? *input : *output;
+    (input != nullptr ? set.inputs : set.outputs).push_back(std::move(array));
   }
+  RETURN_IF_ERROR(CheckHasAll(set.inputs, inputs, "input", path));
+  if (!set.outputs.empty()) RETURN_IF_ERROR(CheckHasAll(set.outputs, outputs, "output", path));
   return Arranged(std::move(set), path, model);
 }
+
 }  // namespace
 
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,

@@ -58,10 +58,11 @@ absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path) {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(from.get(), &entry);
     if (code == ARCHIVE_EOF) return out;
-    if (code != ARCHIVE_OK) {
+    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) {  // of names in other encodings
       return InvalidArgument(what, " is no ZIP archive: ", archive_error_string(from.get()));
     }
-    const char* name = archive_entry_pathname(entry);
+    const char* name = archive_entry_pathname_utf8(entry);
+    if (name == nullptr) name = archive_entry_pathname(entry);
     auto array = ReadArray(from.get(), name == nullptr ? "" : name);
     if (!array.ok()) {
       return Annotate(array.status(),

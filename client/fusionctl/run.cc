@@ -146,8 +146,10 @@ absl::Status ProfileLaunches(const Arguments& arguments, const ModelFile& file,
     for (Contender* plan : plans) RETURN_IF_ERROR(plan->Profile(in));
   }
   if (arguments.trace.empty()) return absl::OkStatus();
-  return WriteOptionFile("--trace", arguments.trace,
-                         TraceOf({plans.begin(), plans.end()}).dump() + "\n");
+  return WriteOptionFile(
+      "--trace", arguments.trace,
+      TraceOf({plans.begin(), plans.end()}).dump(-1, ' ', false, Json::error_handler_t::replace) +
+          "\n");
 }
 
 }  // namespace

@@ -88,16 +88,40 @@ std::vector<std::vector<Reader>> ReadersOf(const Program& program) {
   return readers;
 }
 
+// Not so the casts that a model asks for: they are to round.
 bool RoundsLast(const LoopOp& op) {
   const Expr& value = op.body.value;
-  return op.kind == LoopOp::kLoop && !op.body.reduce && value.op() == ScalarOp::kCast &&
-         IsHalf(value.type()) && value.arg(0).type() == kWide;
+  return op.kind == LoopOp::kLoop && op.label != "Cast" && !op.body.reduce &&
+         value.op() == ScalarOp::kCast && IsHalf(value.type()) && value.arg(0).type() == kWide;
+}
+
+// What comes out may differ by more than a rounding if what goes in does: comparisons, integers,
+// positions of extrema.
+bool Jumps(const LoopOp& op) {
+  bool jumps = op.body.reduce && !op.body.reduce->IsScalar();
+  op.body.value.VisitOnce([&](const Expr& e) {
+    switch (e.op()) {
+      case ScalarOp::kFloor:
+      case ScalarOp::kCeil:
+      case ScalarOp::kRound:
+      case ScalarOp::kSign:
+      case ScalarOp::kMod:
+        jumps = true;
+        break;
+      default:
+        jumps |= GetScalarInfo(e.op()).typing == ScalarTyping::kCompare;
+        jumps |= e.op() == ScalarOp::kCast && !IsFloat(e.type());
+        break;
+    }
+  });
+  return jumps;
 }
 
 // Copies its one input, element by element.
-bool IsCopy(const LoopOp& op) {
+bool IsCopy(const Program& program, const LoopOp& op) {
   const LoopBody& body = op.body;
   return !body.reduce && body.value.op() == ScalarOp::kInput && op.inputs.size() == 1 &&
+         program.value(op.inputs[0]).type.shape == program.value(op.output).type.shape &&
          body.reads[0].guards.empty() && body.reads[0].index == body.write;
 }
 
@@ -141,6 +165,16 @@ LoopBody CastBody(const Shape& shape, DType from, DType to) {
   return body;
 }
 
+double CostWithoutRoundings(const Expr& value) {
+  double cost = 0;
+  value.VisitOnce([&](const Expr& e) {
+    const bool between = e.op() == ScalarOp::kCast && IsFloat(e.type()) &&
+                         (IsHalf(e.type()) || IsHalf(e.arg(0).type()));
+    if (!between) cost += GetScalarInfo(e.op()).cost;
+  });
+  return cost;
+}
+
 std::vector<LoopId> KeepWide(const std::vector<bool>& needed_outside, Program* program) {
   std::vector<LoopId> left(program->ops.size());
   std::iota(left.begin(), left.end(), 0);
@@ -155,7 +189,7 @@ std::vector<LoopId> KeepWide(const std::vector<bool>& needed_outside, Program* p
     const bool all_cast =
         std::all_of(readers[out].begin(), readers[out].end(), [&](const Reader& r) {
           const LoopOp& reader = program->op(r.op);
-          return reader.kind == LoopOp::kLoop &&
+          return reader.kind == LoopOp::kLoop && !Jumps(reader) &&
                  OnlyCasts(reader.body.value, static_cast<int>(r.input));
         });
     if (!all_cast) continue;
@@ -172,7 +206,7 @@ std::vector<LoopId> KeepWide(const std::vector<bool>& needed_outside, Program* p
   for (size_t l = 0; l < program->ops.size(); ++l) {
     const LoopOp& op = program->ops[l];
     const auto out = static_cast<size_t>(op.output);
-    if (!changed[l] || !IsCopy(op) || needed_outside[out]) {
+    if (!changed[l] || !IsCopy(*program, op) || needed_outside[out]) {
       left.push_back(static_cast<LoopId>(l));
       continue;
     }

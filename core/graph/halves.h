@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/program.h"
@@ -8,7 +9,11 @@
 namespace fusion {
 
 /// 16-bit floats are for storage: what is computed from them is computed in f32 and rounded when it
-/// is stored, as every target does it.
+/// is stored, as every target does it. Sums of products get operands in f32 too: the rates of a
+/// device's units for products of 16-bit operands are not used in estimates.
+
+/// Label of ops that only round to a 16-bit float, and that no node asks for as Cast does.
+inline constexpr std::string_view kRounded = "Rounded";
 
 /// Rewrites a body so that it computes in f32: elements of 16-bit floats are cast before they are
 /// used. False if there is nothing to do (no 16-bit float, or no arithmetic on one). A reduction
@@ -27,5 +32,9 @@ LoopBody CastBody(const Shape& shape, DType from, DType to);
 /// `needed_outside` and that all readers cast to f32 are f32. Returns the ops that still do
 /// something, ascending: a cast that became a copy does not, its readers read what it read.
 std::vector<LoopId> KeepWide(const std::vector<bool>& needed_outside, Program* program);
+
+/// Cost of an expression whatever KeepWide makes of it: without casts between f32 and 16-bit
+/// floats.
+double CostWithoutRoundings(const Expr& value);
 
 }  // namespace fusion

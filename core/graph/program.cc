@@ -231,7 +231,7 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddWideLoop(std::string l
                    AddLoop(std::move(label), std::move(body), std::move(inputs), origin));
   if (!rounded) return out;
   LoopBody cast = CastBody(program_.value(out.base).type.shape, DType::kF32, *rounded);
-  return AddLoop("Cast", std::move(cast), {out}, origin);
+  return AddLoop(std::string(kRounded), std::move(cast), {out}, origin);
 }
 
 absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label, LoopBody body,
@@ -301,6 +301,7 @@ absl::Status ProgramBuilder::CheckLimits() const {
 
 absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposition(
     const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
+  const bool casts = call.def().name == "CastLike";
   Decomposition steps(call);
   ASSIGN_OR_RETURN(Decomposition::Value result, call.def().decompose(steps));
   std::vector<Handle> handles = inputs;
@@ -322,7 +323,7 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
       operands.push_back(handles[static_cast<size_t>(v)]);
     }
     OpCall inner(*step.def, std::move(types), step.attrs);
-    ASSIGN_OR_RETURN(std::vector<Handle> out, AddCall(inner, operands, origin));
+    ASSIGN_OR_RETURN(std::vector<Handle> out, AddCall(inner, operands, origin, !casts));
     handles.push_back(std::move(out[0]));
   }
   std::vector<Handle> outputs;
@@ -334,7 +335,7 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
 }
 
 absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
-    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
+    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin, bool step) {
   const OpDef& def = call.def();
   if (def.decompose) return AddDecomposition(call, inputs, origin);
   if (!def.body) return Unimplemented("its input shape is not known before run time");
@@ -348,7 +349,9 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
     }
     RETURN_IF_ERROR(body.status());
     auto add = options_.widen_halves ? &ProgramBuilder::AddWideLoop : &ProgramBuilder::AddLoop;
-    ASSIGN_OR_RETURN(Handle handle, (this->*add)(def.name, *std::move(body), inputs, origin));
+    const bool rounds = step && def.name == "Cast" && IsHalf(body->value.type());
+    ASSIGN_OR_RETURN(Handle handle, (this->*add)(rounds ? std::string(kRounded) : def.name,
+                                                 *std::move(body), inputs, origin));
     outputs.push_back(std::move(handle));
   }
   RETURN_IF_ERROR(CheckLimits());

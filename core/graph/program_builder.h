@@ -24,9 +24,10 @@ class ProgramBuilder {
   ValueId AddValue(Value value);
 
   /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
-  /// one handle an output. ResourceExhausted beyond the limits of one program.
+  /// one handle an output. `step`: the call is one of a decomposition, no node asks for it.
+  /// ResourceExhausted beyond the limits of one program.
   absl::StatusOr<std::vector<Handle>> AddCall(const OpCall& call, const std::vector<Handle>& inputs,
-                                              NodeId origin);
+                                              NodeId origin, bool step = false);
   /// The value behind a handle; a view is written to memory by a "Copy".
   ValueId Materialise(const Handle& handle);
   /// Declares the graph tensor a handle holds, where it is a value of its own.

@@ -44,7 +44,7 @@ class ControlFlow {
 
   absl::StatusOr<Ids> Loop() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
-    const int64_t carried = node_.proto->input_size() - 2;
+    const int64_t carried = own_inputs() - 2;
     const int64_t scanned = body->output_size() - 1 - carried;
     if (carried < 0 || scanned < 0 || body->input_size() != carried + 2) {
       return InvalidArgument("the body has ", body->input_size(), " inputs and ",
@@ -55,6 +55,7 @@ class ControlFlow {
     if (alive != kNoTensor) {
       ASSIGN_OR_RETURN(alive, Scalar(1, "the condition"));
     }
+    for (int64_t i = 2; i < own_inputs(); ++i) RETURN_IF_ERROR(CheckPresent(i, "a carried value"));
     Ids state(inputs_.begin() + 2, inputs_.begin() + 2 + carried);
     std::vector<Ids> stacks(static_cast<size_t>(scanned));
     for (int64_t pass = 0; pass < most; ++pass) {
@@ -95,12 +96,15 @@ class ControlFlow {
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
     const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
     const int64_t scans = count == nullptr ? 0 : count->i();
-    const int64_t states = node_.proto->input_size() - scans;
+    const int64_t states = own_inputs() - scans;
     const int64_t scanned = body->output_size() - states;
     if (scans < 1 || states < 0 || scanned < 0 || body->input_size() != scans + states) {
-      return InvalidArgument("attribute \"num_scan_inputs\" is ", scans, " for ",
-                             node_.proto->input_size(), " inputs and a body of ",
-                             body->input_size(), " inputs and ", body->output_size(), " outputs");
+      return InvalidArgument("attribute \"num_scan_inputs\" is ", scans, " for ", own_inputs(),
+                             " inputs and a body of ", body->input_size(), " inputs and ",
+                             body->output_size(), " outputs");
+    }
+    for (int64_t i = 0; i < own_inputs(); ++i) {
+      RETURN_IF_ERROR(CheckPresent(i, i < states ? "a state" : "scanned"));
     }
     ASSIGN_OR_RETURN(auto axes, PerScan("scan_input_axes", scans));
     ASSIGN_OR_RETURN(auto directions, PerScan("scan_input_directions", scans));
@@ -137,11 +141,17 @@ class ControlFlow {
     return &attribute->g();
   }
 
+  // Without what the bodies use from outside.
+  int64_t own_inputs() const { return node_.proto->input_size(); }
+
+  absl::Status CheckPresent(int64_t i, std::string_view what) const {
+    if (i < own_inputs() && inputs_[static_cast<size_t>(i)] != kNoTensor) return absl::OkStatus();
+    return InvalidArgument("input ", i, " (", what, ") is absent but required");
+  }
+
   // Input i, of one element, as a scalar.
   absl::StatusOr<TensorId> Scalar(size_t i, std::string_view what) {
-    if (i >= inputs_.size() || inputs_[i] == kNoTensor) {
-      return InvalidArgument("input ", i, " (", what, ") is absent but required");
-    }
+    RETURN_IF_ERROR(CheckPresent(static_cast<int64_t>(i), what));
     const TensorType& type = builder_.tensor(inputs_[i]).type;
     if (!type.shape.is_static() || NumElements(type.shape.ToDims()) != 1 || IsFloat(type.dtype)) {
       return InvalidArgument("input ", i, " (", what, ") is ", type.ToString(),
@@ -153,7 +163,7 @@ class ControlFlow {
 
   // The first input of a Loop, or more passes than there may be.
   absl::StatusOr<int64_t> MostPasses() {
-    if (inputs_.size() < 2) return InvalidArgument("has ", inputs_.size(), " inputs, expected 2..");
+    if (own_inputs() < 2) return InvalidArgument("has ", own_inputs(), " inputs, expected 2..");
     if (inputs_[0] == kNoTensor) return kMaxPasses + 1;
     ASSIGN_OR_RETURN(TensorId id, Scalar(0, "the number of passes"));
     const HostTensor* known = builder_.ConstantValue(id);

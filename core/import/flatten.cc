@@ -76,6 +76,7 @@ class Flattener {
     if (opsets.empty() && model.ir_version() < 3) opsets[""] = 1;
     out_.functions = std::make_shared<const FunctionTable>(std::move(functions));
     out_.opsets = std::make_shared<const OpsetMap>(std::move(opsets));
+    out_.cost = std::make_shared<FlattenCost>();
     RETURN_IF_ERROR(Open(model.graph(), {.opsets = out_.opsets.get()}));
     return Flatten();
   }
@@ -84,6 +85,7 @@ class Flattener {
                                     const onnx::GraphProto& body) {
     out_.functions = outer.functions;
     out_.opsets = outer.opsets;
+    out_.cost = outer.cost;
     Frame frame{.opsets = of.opsets, .attributes = of.attributes};
     for (const std::string& name : of.captured) {
       RETURN_IF_ERROR(Define(&frame, name, AddValue(FlatValue::kInput, name, 0)));
@@ -135,8 +137,8 @@ class Flattener {
 
   // A short function with long lists, called often, must not cost more than the limit either.
   absl::Status Charge(int64_t items) {
-    items_ += items;
-    if (items_ <= kMaxItems) return absl::OkStatus();
+    out_.cost->items += items;
+    if (out_.cost->items <= kMaxItems) return absl::OkStatus();
     return ResourceExhausted("the nodes of the model have more than ", kMaxItems,
                              " inputs, outputs and attributes after its functions are inlined");
   }
@@ -192,7 +194,7 @@ class Flattener {
   absl::Status Step() {
     Frame& frame = stack_.back();
     const onnx::NodeProto& node = frame.nodes->Get(frame.next++);
-    if (++steps_ > kMaxImportedNodes) {
+    if (++out_.cost->steps > kMaxImportedNodes) {
       return ResourceExhausted("the model has more than ", kMaxImportedNodes,
                                " nodes after its functions are inlined");
     }
@@ -221,7 +223,7 @@ class Flattener {
     node->opsets = frame->opsets;
     for (const onnx::AttributeProto& attribute : node->proto->attribute()) {
       if (!attribute.has_g()) continue;
-      absl::Status status = AddCaptured(attribute.g(), 1, &items_, {}, &node->captured);
+      absl::Status status = AddCaptured(attribute.g(), 1, &out_.cost->items, {}, &node->captured);
       if (!status.ok()) return Annotate(status, DescribeNode(node->name, node->op));
     }
     std::sort(node->captured.begin(), node->captured.end());
@@ -332,8 +334,6 @@ class Flattener {
 
   FlatModel out_;
   std::vector<Frame> stack_;
-  int steps_ = 0;
-  int64_t items_ = 0;
 };
 
 }  // namespace

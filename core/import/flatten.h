@@ -47,6 +47,13 @@ struct FlatNode {
   std::vector<std::string> captured;
 };
 
+/// What flattening a model and its bodies has cost so far, against one limit for all of them.
+struct FlattenCost {
+  int64_t steps = 0;
+  /// Inputs, outputs and attributes of nodes and calls, and names that bodies look at.
+  int64_t items = 0;
+};
+
 /// A model's main graph, or the body of a node, with names resolved and functions inlined; points
 /// into the model. Every value has one definition. Order of the nodes: as in the model, a
 /// function's body in place of its call.
@@ -59,6 +66,7 @@ struct FlatModel {
   std::deque<AttributeScope> scopes;
   std::shared_ptr<const FunctionTable> functions;
   std::shared_ptr<const OpsetMap> opsets;
+  std::shared_ptr<FlattenCost> cost;
 };
 
 /// InvalidArgument for a name that is defined twice (other than by Constant nodes, where the last
@@ -68,7 +76,8 @@ struct FlatModel {
 absl::StatusOr<FlatModel> FlattenModel(const onnx::ModelProto& model);
 
 /// The same of `body`, an attribute of a node `of` of `outer`: its inputs, and what it captures,
-/// are values of kind kInput. Names of its nodes are not prefixed.
+/// are values of kind kInput. Names of its nodes are not prefixed. Counts against the limits of
+/// `outer`, whose cost it shares.
 absl::StatusOr<FlatModel> FlattenBody(const FlatModel& outer, const FlatNode& of,
                                       const onnx::GraphProto& body);
 

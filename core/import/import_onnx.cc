@@ -18,6 +18,8 @@ namespace fusion {
 namespace {
 
 constexpr size_t kMaxBodyPrefix = 512;
+// Bodies within bodies, and in the functions that those call.
+constexpr int kMaxBodyDepth = 64;
 
 /// One import: from the flattened model to the graph, node by node.
 class OnnxImporter {
@@ -56,7 +58,9 @@ class OnnxImporter {
     std::vector<int> order;
     std::vector<bool> used;     // by value: read by a node that matters, or an output
     std::vector<TensorId> ids;  // by value
-    std::string prefix;         // of the names of nodes and tensors
+    // The same, of initialisers and Constant nodes only: every pass has the same ones.
+    std::vector<TensorId> constants;
+    std::string prefix;  // of the names of nodes and tensors
 
     absl::Status SetOrder() {
       ASSIGN_OR_RETURN(order, TopologicalOrder(flat, wanted));
@@ -77,13 +81,16 @@ class OnnxImporter {
 
   absl::Status AddNodes() {
     for (int index : body_->order) {
-      if (++added_ > kMaxImportedNodes) {
-        return ResourceExhausted("the model has more than ", kMaxImportedNodes,
-                                 " nodes after its loops are written out");
-      }
+      RETURN_IF_ERROR(CountNode());
       RETURN_IF_ERROR(AddNode(body_->flat.nodes[static_cast<size_t>(index)]));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status CountNode() {
+    if (++added_ <= kMaxImportedNodes) return absl::OkStatus();
+    return ResourceExhausted("the model has more than ", kMaxImportedNodes,
+                             " nodes after its loops are written out");
   }
 
   // The flattened body of a node of the current one; kept for the next time.
@@ -101,6 +108,7 @@ class OnnxImporter {
       made->wanted.push_back(ref->second);
     }
     RETURN_IF_ERROR(made->SetOrder());
+    made->constants.assign(made->flat.values.size(), kNoTensor);
     body = std::move(made);
     return body.get();
   }
@@ -111,9 +119,15 @@ class OnnxImporter {
                                                   const onnx::GraphProto& graph,
                                                   const std::vector<TensorId>& inputs,
                                                   const std::string& name) {
+    if (body_depth_ == kMaxBodyDepth) {
+      return ResourceExhausted("bodies are nested deeper than ", kMaxBodyDepth,
+                               ", or a function calls itself from a body");
+    }
+    // A pass of a body without nodes is no free one either.
+    RETURN_IF_ERROR(CountNode());
     ASSIGN_OR_RETURN(Body * inner, BodyOf(node, graph));
-    inner->prefix = StrCat(body_->prefix, node.name.substr(0, kMaxBodyPrefix), "/", name, "/");
-    inner->ids.assign(inner->flat.values.size(), kNoTensor);
+    inner->prefix = StrCat(body_->prefix, node.name, "/").substr(0, kMaxBodyPrefix) + name + "/";
+    inner->ids = inner->constants;
     const size_t own = node_inputs.size() - node.captured.size();
     auto bind = [&](const std::string& what, TensorId id) {
       auto ref = inner->flat.by_name.find(what);
@@ -126,7 +140,9 @@ class OnnxImporter {
       bind(graph.input(i).name(), inputs[static_cast<size_t>(i)]);
     }
     Body* outer = std::exchange(body_, inner);
+    ++body_depth_;
     absl::StatusOr<std::vector<TensorId>> outputs = AddBodyNodes();
+    --body_depth_;
     body_ = outer;
     return outputs;
   }
@@ -244,6 +260,7 @@ class OnnxImporter {
       std::string what = StrCat("initializer ", QuoteShort(tensor.name()));
       ASSIGN_OR_RETURN(id, AddConstant(tensor, tensor.name(), body_ == &main_, what));
       RETURN_IF_ERROR(CheckType(ref, id));
+      if (body_ != &main_) body_->constants[static_cast<size_t>(ref)] = id;
     }
     if (id == kNoTensor) return Internal("tensor ", QuoteShort(value(ref).name), " is not built");
     return id;
@@ -319,12 +336,14 @@ class OnnxImporter {
                            const std::string& name) {
       return AddBodyOf(node, inputs, graph, in, name);
     };
+    FlatNode named = node;
+    named.name = body_->prefix + node.name;
     ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
-                     AddControlFlow(node, inputs, add_body, &builder_));
+                     AddControlFlow(named, inputs, add_body, &builder_));
     for (size_t i = 0; i < std::min(outputs.size(), names.size()); ++i) {
       if (!IsUsed(node.outputs[i])) continue;
       ASSIGN_OR_RETURN(outputs[i],
-                       builder_.AddNode("Identity", {outputs[i]}, {}, node.name, names[i]));
+                       builder_.AddNode("Identity", {outputs[i]}, {}, named.name, names[i]));
     }
     return outputs;
   }
@@ -332,6 +351,11 @@ class OnnxImporter {
   absl::Status AddNode(const FlatNode& node) {
     if (node.outputs.empty()) {
       return InvalidArgument(DescribeNode(node.name, node.op), ": has no output");
+    }
+    const bool constant = node.domain.empty() && node.op == "Constant";
+    if (constant && body_ != &main_ && node.outputs[0] != kNoValue &&
+        body_->constants[static_cast<size_t>(node.outputs[0])] != kNoTensor) {
+      return absl::OkStatus();
     }
     std::vector<TensorId> inputs;
     for (ValueRef ref : node.inputs) {
@@ -343,7 +367,7 @@ class OnnxImporter {
       names.push_back(ref == kNoValue ? "" : body_->prefix + value(ref).name);
     }
     absl::StatusOr<std::vector<TensorId>> outputs;
-    if (node.domain.empty() && node.op == "Constant") {
+    if (constant) {
       outputs = AddConstantNode(node, names[0]);
     } else if (node.domain.empty() && node.op == "Dropout") {
       bool mask = node.outputs.size() > 1 && IsUsed(node.outputs[1]);
@@ -362,6 +386,7 @@ class OnnxImporter {
       }
       if (id == kNoTensor || node.outputs[i] == kNoValue) continue;
       body_->ids[static_cast<size_t>(node.outputs[i])] = id;
+      if (constant && body_ != &main_) body_->constants[static_cast<size_t>(node.outputs[i])] = id;
       RETURN_IF_ERROR(CheckType(node.outputs[i], id));
     }
     return absl::OkStatus();
@@ -382,6 +407,7 @@ class OnnxImporter {
   Body* body_ = &main_;
   std::map<std::pair<const FlatNode*, const onnx::GraphProto*>, std::unique_ptr<Body>> bodies_;
   int added_ = 0;
+  int body_depth_ = 0;
   std::vector<ValueRef> input_refs_;
   std::vector<DType> input_dtypes_;
   std::vector<Shape> input_shapes_;  // local

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -34,6 +35,9 @@ absl::Status SaveAll(const std::string& prefix, const std::vector<NamedTensor>& 
                      std::string_view suffix) {
   for (size_t k = 0; k < tensors.size(); ++k) {
     RETURN_IF_ERROR(SaveTensorFile(StrCat(prefix, k, suffix), tensors[k]));
+    // Of an earlier call; it would be read in place of this one.
+    const std::string_view other = suffix == kNpySuffix ? ".pb" : kNpySuffix;
+    std::remove(StrCat(prefix, k, other).c_str());
   }
   return absl::OkStatus();
 }

@@ -306,6 +306,16 @@ absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition:
                  {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{axis}}});
 }
 
+absl::StatusOr<Decomposition::Value> CountTo(Decomposition& d, int64_t count) {
+  auto number = [](int64_t value) {
+    auto tensor = std::make_shared<HostTensor>(DType::kI64, Dims{});
+    tensor->SetInt(0, value);
+    return std::shared_ptr<const HostTensor>(std::move(tensor));
+  };
+  return d.Apply("Range", {},
+                 {{"start", number(0)}, {"limit", number(count)}, {"delta", number(1)}});
+}
+
 absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type) {
   if (d.type(x).dtype == type) return x;
   return d.Apply("Cast", {x}, {{"to", std::string(DTypeName(type))}});

@@ -111,6 +111,9 @@ absl::Status CheckFloat(const OpCall& call, int input);
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
                                                 int64_t begin, int64_t end);
 
+/// 0, 1, .. below `count`, as i64.
+absl::StatusOr<Decomposition::Value> CountTo(Decomposition& d, int64_t count);
+
 /// x as `type`; x itself if it is.
 absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type);
 

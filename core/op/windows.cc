@@ -161,14 +161,15 @@ absl::StatusOr<std::vector<SpreadWindow>> SpreadWindowsOf(const OpCall& call,
     }
     const int64_t all = (w.extent - 1) * w.stride + more[d] + w.span();
     out.count = all - w.pad_begin - w.pad_end;
-    if (!named.empty() || same) {
-      out.count = named.empty() ? w.extent * w.stride : named[d + front];
-      const int64_t cut = std::max<int64_t>(all - out.count, 0);
-      out.cut_begin = auto_pad == AutoPad::kSameUpper ? cut / 2 : cut - cut / 2;
-    }
+    if (same) out.count = w.extent * w.stride;
+    if (!named.empty()) out.count = named[d + front];
     if (out.count < 0 || out.count > kMaxExtent) {
       return InvalidArgument("spatial dim ", d, " of the output gets the extent ", out.count,
                              ", expected 0..", kMaxExtent);
+    }
+    if (!named.empty() || same) {
+      const int64_t cut = std::max<int64_t>(all - out.count, 0);
+      out.cut_begin = auto_pad == AutoPad::kSameUpper ? cut / 2 : cut - cut / 2;
     }
     windows.push_back(out);
   }

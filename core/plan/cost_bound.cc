@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/halves.h"
 #include "core/tensor/dtype.h"
 
 namespace fusion {
@@ -45,9 +46,10 @@ CostBound::CostBound(const Program& program, const DeviceSpec& device)
     double us = 0;
     if (op.kind == LoopOp::kLoop) {
       TypeRates rates = device.Rates(program.value(op.output).type.dtype);
-      double seconds = IsContraction(op)
-                           ? 2 * points / (rates.flops_per_s * device.product_efficiency)
-                           : kSharedPart * points * op.body.value.Cost() / rates.scalar_ops_per_s;
+      double seconds =
+          IsContraction(op)
+              ? 2 * points / (rates.flops_per_s * device.product_efficiency)
+              : kSharedPart * points * CostWithoutRoundings(op.body.value) / rates.scalar_ops_per_s;
       us = seconds / device.threads * 1e6;
     }
     compute_us_.push_back(us);

@@ -109,7 +109,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(
   choice->pipelines = std::move(made.pipelines);
   choice->waits = std::move(made.waits);
   choice->lowered.schedule = std::move(made.schedule);
-  Complete(loops, joining.values, choice.get());
+  Complete(loops, turns, joining.values, choice.get());
   SetTerms(choice->lowered.schedule, choice->estimate, &known.verdict);
   if (apart_us > 0) known.verdict.factor = weighed_us / apart_us;
   known.choice = std::move(choice);

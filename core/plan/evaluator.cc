@@ -338,7 +338,7 @@ GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
   if (!whole) return known;
   choice->source = std::move(joined->source);
   choice->lowered.schedule = std::move(joined->schedule);
-  Complete(loops, joining.values, choice.get());
+  Complete(loops, parts, joining.values, choice.get());
   known.choice = std::move(choice);
   return known;
 }
@@ -382,7 +382,7 @@ absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
   ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> joined,
                    JoinPhases(made->group, *cut.split, std::move(phases), device_));
   std::vector<ValueId> values = Values(loops);
-  Complete(loops, {values, values}, joined.get());
+  Complete(loops, {loops}, {values, values}, joined.get());
   return std::shared_ptr<const GroupChoice>(std::move(joined));
 }
 
@@ -415,14 +415,22 @@ absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedC
   return absl::OkStatus();
 }
 
-void GroupEvaluator::Complete(const std::vector<LoopId>& loops,
+void GroupEvaluator::Complete(const std::vector<LoopId>& loops, const Turns& parts,
                               const std::vector<std::vector<ValueId>>& values_of_parts,
                               GroupChoice* choice) const {
   std::vector<ValueId> values;
-  std::vector<bool> outside;
-  ProgramOf(loops, kNoValue, &values, &outside, &choice->program);
+  choice->program = ExtractProgram(program_, loops, &values);
   std::map<ValueId, ValueId> local;  // of the whole program's value
   for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
+  // What one part hands to the next is rounded as for others.
+  std::vector<bool> outside(values.size(), false);
+  for (const std::vector<LoopId>& part : parts) {
+    for (LoopId l : part) {
+      const ValueId v = program_.op(l).output;
+      if (NeededOutside(v, part)) outside[static_cast<size_t>(local.at(v))] = true;
+    }
+  }
+  Rounded(outside, &choice->program);
   for (const auto& [i, p] : choice->source) {
     const GroupChoice& part = *choice->parts[static_cast<size_t>(i)];
     LoweredParam param = part.lowered.params[static_cast<size_t>(p)];
@@ -470,8 +478,13 @@ std::vector<LoopId> GroupEvaluator::ProgramOf(const std::vector<LoopId>& loops, 
                                               std::vector<bool>* outside, Program* program) const {
   *program = ExtractProgram(program_, loops, values);
   for (ValueId v : *values) outside->push_back(v != unneeded && NeededOutside(v, loops));
-  if (options_.numerics != Numerics::kBitwise) return KeepWide(*outside, program);
-  std::vector<LoopId> all(loops.size());
+  return Rounded(*outside, program);
+}
+
+std::vector<LoopId> GroupEvaluator::Rounded(const std::vector<bool>& outside,
+                                            Program* program) const {
+  if (options_.numerics != Numerics::kBitwise) return KeepWide(outside, program);
+  std::vector<LoopId> all(program->ops.size());
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
@@ -511,7 +524,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
   if (split != nullptr) {
     // Its phases name values as the group does.
     std::vector<ValueId> values = Values(loops);
-    Complete(loops, {values, values}, split.get());
+    Complete(loops, {loops}, {values, values}, split.get());
     best = std::move(split);
   }
   SetTerms(best->lowered.schedule, best->estimate, &known.verdict);

@@ -163,6 +163,9 @@ class GroupEvaluator {
   std::vector<LoopId> ProgramOf(const std::vector<LoopId>& loops, ValueId unneeded,
                                 std::vector<ValueId>* values, std::vector<bool>* outside,
                                 Program* program) const;
+  /// Drops roundings that nobody outside sees, as far as the numerics allow; returns the ops of
+  /// `program` that do something then.
+  std::vector<LoopId> Rounded(const std::vector<bool>& outside, Program* program) const;
   /// The ops as a group of a program of their own, in `out`.
   Refusal Extract(const std::vector<LoopId>& loops, ValueId unneeded, GroupChoice* out) const;
   CandidateOptions Candidates() const;
@@ -190,7 +193,7 @@ class GroupEvaluator {
                                                                 const LockedCut& cut);
   absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;
   /// The program and params of a choice whose parts and joined schedule are known.
-  void Complete(const std::vector<LoopId>& loops,
+  void Complete(const std::vector<LoopId>& loops, const Turns& parts,
                 const std::vector<std::vector<ValueId>>& values_of_parts,
                 GroupChoice* choice) const;
   /// What a verdict says of a schedule.

@@ -33,6 +33,7 @@ absl::StatusOr<DType> TypeOf(std::string_view descr) {
   std::string text(descr);
   if (text.size() == 3 && text[2] == '1') text[0] = '|';
   if (!text.empty() && text[0] == '=') text[0] = '<';
+  if (text == "|V2") text[0] = '<';  // as NumPy writes the bytes of a type that it does not know
   for (const Descr& d : kDescrs) {
     if (d.text == text) return d.type;
   }

@@ -16,7 +16,7 @@ namespace {
 // Every fourth case each, so that they run side by side.
 constexpr int kShards = 4;
 // Of each shard; a case that stops passing lowers the count.
-constexpr int kFloor = 127;
+constexpr int kFloor = 210;
 
 absl::StatusOr<std::vector<HostTensor>> RunKernels(const Graph& graph,
                                                    const std::vector<HostTensor>& inputs,

@@ -4,8 +4,10 @@
 
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
+#include "core/tensor/compare.h"
 #include "tests/support/dims.h"
 #include "tests/support/kernel_harness.h"
+#include "tests/support/plan_interpreter.h"
 #include "tests/support/sample_graphs.h"
 #include "tests/support/split_lowering.h"
 #include "tests/support/stream_cases.h"
@@ -36,22 +38,47 @@ TEST_P(Kernels, EqualTheEvaluator) {
   }
 }
 
-// True for what a backend says that it has no arithmetic for: half precision, e^x in f64.
-bool LacksArithmetic(const absl::Status& status) {
-  const std::string text(Message(status));
-  auto says = [&](const char* words) { return text.find(words) != std::string::npos; };
-  return absl::IsUnimplemented(status) &&
-         (says(": f16 tensors on the ") || says(" of f64 on the "));
-}
-
-// Skips what the backend lacks.
 void ExpectEqualsTheEvaluator(const WholeProgram& whole, const Lowered& lowered,
                               const DeviceSpec& device) {
   auto report = CheckLowered(whole, lowered, device);
-  if (LacksArithmetic(report.status())) GTEST_SKIP() << report.status();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->verified) << report->reason;
 }
+
+class Plans : public ::testing::TestWithParam<std::tuple<SampleGraph, Numerics>> {};
+
+TEST_P(Plans, EqualTheEvaluator) {
+  const auto& [sample, numerics] = GetParam();
+  auto graph = ParseGraph(sample.text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  for (const std::string& name : RunnableDevices()) {
+    const DeviceSpec device = DeviceNamed(name);
+    auto model = MakePlan(*graph, device, {.numerics = numerics});
+    ASSERT_TRUE(model.ok()) << model.status();
+    auto executor = CompilePlan(*model, device);
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    const PlanValues values = RandomPlanValues(*model, 1);
+    ASSERT_TRUE(
+        (*executor)->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; }).ok());
+    auto got = (*executor)->Run(values.inputs);
+    ASSERT_TRUE(got.ok()) << got.status();
+    auto wanted = EvaluatePlanned(*graph, *model, values);
+    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    for (size_t o = 0; o < got->size(); ++o) {
+      Difference d = Compare((*got)[o], (*wanted)[o]);
+      EXPECT_TRUE(d.ok()) << name << ", output " << o << ": " << d.ToString();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, Plans,
+                         ::testing::Combine(::testing::ValuesIn(kSamplePlans),
+                                            ::testing::Values(Numerics::kFp32Accumulate,
+                                                              Numerics::kBitwise)),
+                         [](const auto& param) {
+                           const bool bitwise = std::get<1>(param.param) == Numerics::kBitwise;
+                           return StrCat(std::get<0>(param.param).name, bitwise ? "_bitwise" : "");
+                         });
 
 class StreamedKernels : public ::testing::TestWithParam<std::tuple<StreamCase, std::string>> {};
 

@@ -67,7 +67,7 @@ TEST_F(RunCommandTest, TakesDirectoriesAndArchivesOfArrays) {
   WriteBytes("arrays/input_0.npy", ToNpy(data_.inputs[0].value));
   ExpectOutput(CtlJson({"run", path_, "--data", dir_.path("arrays")}));
   const std::string named =
-      WriteNpz("named.npz", {data_.inputs[0], {data_.outputs[0].name, data_.outputs[0].value}});
+      WriteNpz("named.npz", {data_.inputs[0], {"output_0", data_.outputs[0].value}});
   ExpectOutput(CtlJson({"run", path_, "--data", named}));
   Json verified = CtlJson({"verify", path_, "--data", named});
   EXPECT_EQ(verified["pass"], true);
@@ -140,9 +140,16 @@ TEST_F(RunCommandTest, BadFilesAreNamed) {
   EXPECT_EQ(archive.code, 3);
   EXPECT_THAT(archive.err, HasSubstr("text.npz\" is no ZIP archive"));
   const std::string half = WriteNpz("half.npz", {{"something", other}});
-  ProgramResult lacking = Ctl({"run", path_, "--data", half});
+  ProgramResult strange = Ctl({"run", path_, "--data", half});
+  EXPECT_EQ(strange.code, 3);
+  EXPECT_THAT(strange.err, AllOf(HasSubstr("half.npz"), HasSubstr("the array \"something\"")));
+  const std::string none = WriteNpz("none.npz", {{"output_0", other}});
+  ProgramResult lacking = Ctl({"run", path_, "--data", none});
   EXPECT_EQ(lacking.code, 3);
-  EXPECT_THAT(lacking.err, HasSubstr("half.npz"));
+  EXPECT_THAT(lacking.err, HasSubstr(StrCat("input \"", input(), "\" is missing from ")));
+  EXPECT_EQ(
+      Ctl({"run", path_, "--data", WriteNpz("arr.npz", {{"arr_0", data_.inputs[0].value}})}).code,
+      0);
   EXPECT_EQ(Ctl({"run", path_, "--input", "no_file"}).code, 2);
 }
 

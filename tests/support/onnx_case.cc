@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/import/supported_ops.h"
 #include "core/onnx/constant_node.h"
 #include "core/onnx/model_io.h"
 
@@ -27,16 +28,28 @@ std::vector<std::string> FindOnnxCases(const std::string& directory) {
 std::vector<std::string> UnsupportedOps(const onnx::ModelProto& model) {
   std::set<std::pair<std::string, std::string>> functions;
   for (const onnx::FunctionProto& f : model.functions()) functions.emplace(f.domain(), f.name());
+  const std::vector<SupportedOp> supported = SupportedOps();
   std::set<std::string> out;
   auto look = [&](const onnx::NodeProto& node) {
     const std::string& op = node.op_type();
     bool known = functions.count({node.domain(), op}) != 0;
     if (IsDefaultDomain(node.domain())) {
-      known |= op == "Constant" || op == "Dropout" || FindOp(op) != nullptr;
+      known |= std::any_of(supported.begin(), supported.end(),
+                           [&](const SupportedOp& s) { return s.name == op; });
     }
     if (!known) out.insert(IsDefaultDomain(node.domain()) ? op : node.domain() + "." + op);
   };
-  for (const onnx::NodeProto& node : model.graph().node()) look(node);
+  std::vector<const onnx::GraphProto*> graphs = {&model.graph()};
+  while (!graphs.empty()) {
+    const onnx::GraphProto* graph = graphs.back();
+    graphs.pop_back();
+    for (const onnx::NodeProto& node : graph->node()) {
+      look(node);
+      for (const auto& attribute : node.attribute()) {
+        if (attribute.has_g()) graphs.push_back(&attribute.g());
+      }
+    }
+  }
   for (const onnx::FunctionProto& f : model.functions()) {
     for (const onnx::NodeProto& node : f.node()) look(node);
   }
@@ -56,6 +69,9 @@ void FixParameterInputs(const TestDataSet& data, onnx::ModelProto* model) {
     const OpDef* def = FindOp(node.op_type());
     if (node.op_type() == "Dropout" && node.input_size() > 1) {
       for (int i = 1; i < node.input_size(); ++i) parameters.insert(node.input(i));
+    }
+    if (node.op_type() == "Loop") {
+      for (int i = 0; i < std::min(2, node.input_size()); ++i) parameters.insert(node.input(i));
     }
     if (def == nullptr) continue;
     for (const ParamSpec& param : def->params) {
@@ -99,6 +115,11 @@ std::map<std::string, int64_t> BindingsFor(const onnx::ModelProto& model, const 
   return out;
 }
 
+HostTensor AsDeclared(const HostTensor& data, DType type) {
+  if (type != DType::kBF16 || data.dtype() != DType::kU16) return data;
+  return *HostTensor::FromBytes(type, data.dims(), data.byte_view());
+}
+
 absl::StatusOr<std::vector<HostTensor>> OrderInputs(const Graph& graph,
                                                     const onnx::ModelProto& model,
                                                     const TestDataSet& data) {
@@ -121,7 +142,8 @@ absl::StatusOr<std::vector<HostTensor>> OrderInputs(const Graph& graph,
     if (position < 0 || static_cast<size_t>(position) >= data.inputs.size()) {
       return InvalidArgument("no data for input ", Quote(name));
     }
-    out.push_back(data.inputs[static_cast<size_t>(position)].value);
+    out.push_back(
+        AsDeclared(data.inputs[static_cast<size_t>(position)].value, graph.tensor(id).type.dtype));
   }
   return out;
 }

@@ -35,6 +35,9 @@ void FixParameterInputs(const TestDataSet& data, onnx::ModelProto* model);
 /// Values for the symbolic dims of the model's inputs, from the extents of the data.
 std::map<std::string, int64_t> BindingsFor(const onnx::ModelProto& model, const TestDataSet& data);
 
+/// What ONNX's own data hold as bf16, which NumPy lacks: bits in u16. Everything else as it is.
+HostTensor AsDeclared(const HostTensor& data, DType type);
+
 /// The data in the order of the graph's inputs: by name, or by position in the model's inputs where
 /// names are missing.
 absl::StatusOr<std::vector<HostTensor>> OrderInputs(const Graph& graph,

@@ -35,6 +35,14 @@ absl::Status RunDataSet(const OnnxCase& test, const TestDataSet& data, int64_t i
   ASSIGN_OR_RETURN(Graph graph, ImportOnnx(model, options));
   RETURN_IF_ERROR(CheckForms(graph));
   ASSIGN_OR_RETURN(std::vector<HostTensor> inputs, OrderInputs(graph, model, data));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& declared = graph.tensor(graph.inputs()[i]).type;
+    const TensorType given{inputs[i].dtype(), Shape(inputs[i].dims())};
+    if (given != declared) {
+      return Unimplemented("its data are ", given.ToString(), " for an input of ",
+                           declared.ToString());
+    }
+  }
   WeightSource source(model, test.directory);
   std::map<std::string, HostTensor> weights;
   auto weight = [&](const std::string& name) -> absl::StatusOr<const HostTensor*> {
@@ -44,7 +52,7 @@ absl::Status RunDataSet(const OnnxCase& test, const TestDataSet& data, int64_t i
   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, run(graph, inputs, weight));
   if (outputs.size() < data.outputs.size()) return Internal("outputs are missing");
   for (size_t i = 0; i < data.outputs.size(); ++i) {
-    Difference d = Compare(outputs[i], data.outputs[i].value);
+    Difference d = Compare(outputs[i], AsDeclared(data.outputs[i].value, outputs[i].dtype()));
     if (!d.ok()) StrAppend(difference, StrCat("output ", i, ": ", d.ToString(), "; "));
   }
   return absl::OkStatus();

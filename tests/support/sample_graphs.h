@@ -20,6 +20,66 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %5
 }
 )"},
+    {"attention_in_f16", R"(graph "g" {
+  %0 = input "q" : f16[3,37,16]
+  %1 = input "k" : f16[3,16,50]
+  %2 = input "v" : f16[3,50,24]
+  %3 = const "" : f16[] {0.25}
+  %4 = MatMul(%0, %1) : f16[3,37,50]  "" @ ""
+  %5 = Mul(%4, %3) : f16[3,37,50]  "" @ ""
+  %6 = Softmax(%5) {axis=-1} : f16[3,37,50]  "" @ ""
+  %7 = MatMul(%6, %2) : f16[3,37,24]  "" @ ""
+  output %7
+}
+)"},
+    {"layer_norm_in_bf16", R"(graph "g" {
+  %0 = input "x" : bf16[29,40]
+  %1 = weight "g" : bf16[40]
+  %2 = weight "b" : bf16[40]
+  %3 = LayerNormalization(%0, %1, %2) {axis=-1} : bf16[29,40]  "" @ ""
+  output %3
+}
+)"},
+    {"linear_in_f16", R"(graph "g" {
+  %0 = input "x" : f16[13,20]
+  %1 = weight "w" : f16[20,50]
+  %2 = weight "b" : f16[50]
+  %3 = MatMul(%0, %1) : f16[13,50]  "" @ ""
+  %4 = Add(%3, %2) : f16[13,50]  "" @ ""
+  %5 = Gelu(%4) : f16[13,50]  "" @ ""
+  %6 = Transpose(%5) {perm=[1, 0]} : f16[50,13]  "" @ ""
+  output %4
+  output %6
+}
+)"},
+    {"conv_in_bf16", R"(graph "g" {
+  %0 = input "x" : bf16[2,3,9,11]
+  %1 = weight "w" : bf16[5,3,3,3]
+  %2 = weight "b" : bf16[5]
+  %3 = Conv(%0, %1, %2) {pads=[1, 1, 1, 1]} : bf16[2,5,9,11]  "" @ ""
+  %4 = MaxPool(%3) {kernel_shape=[2, 2], strides=[2, 2]} : bf16[2,5,4,5]  "" @ ""
+  output %4
+}
+)"},
+    {"gather_of_f16", R"(graph "g" {
+  %0 = input "x" : f16[9,5]
+  %1 = input "i" : i64[4]
+  %2 = Gather(%0, %1) {axis=0} : f16[4,5]  "" @ ""
+  %3 = Cast(%2) {to="i32"} : i32[4,5]  "" @ ""
+  %4 = ReduceMax(%0) {axes=[0], keepdims=0} : f16[5]  "" @ ""
+  output %2
+  output %3
+  output %4
+}
+)"},
+    {"functions_of_f64", R"(graph "g" {
+  %0 = input "x" : f64[5,21]
+  %1 = Softmax(%0) {axis=-1} : f64[5,21]  "" @ ""
+  %2 = Erf(%0) : f64[5,21]  "" @ ""
+  %3 = Add(%1, %2) : f64[5,21]  "" @ ""
+  output %3
+}
+)"},
     {"gather_from_a_short_dim", R"(graph "g" {
   %0 = input "x" : f32[3,2]
   %1 = input "i" : i64[40]
@@ -349,6 +409,202 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   %0 = input "x" : f32[1,3,8,9]
   %1 = AveragePool(%0) {kernel_shape=[2, 3], pads=[0, 1, 0, 1], strides=[2, 2]} : f32[1,3,4,5]  "" @ ""
   output %1
+}
+)"},
+    {"einsum_of_two", R"(graph "g" {
+  %0 = input "a" : f32[3,7,5]
+  %1 = weight "b" : f32[3,11,5]
+  %2 = Einsum(%0, %1) {equation="bij,bkj->kib"} : f32[11,7,3]  "" @ ""
+  %3 = Relu(%2) : f32[11,7,3]  "" @ ""
+  output %3
+}
+)"},
+    {"einsum_of_three_with_broadcasting", R"(graph "g" {
+  %0 = input "a" : f32[2,1,5,6]
+  %1 = input "b" : f32[4,6]
+  %2 = input "c" : f32[5]
+  %3 = Einsum(%0, %1, %2) {equation="...jk,...k,j"} : f32[2,4]  "" @ ""
+  output %3
+}
+)"},
+    {"einsum_of_a_diagonal", R"(graph "g" {
+  %0 = input "a" : f32[3,6,6]
+  %1 = Einsum(%0) {equation="bii->bi"} : f32[3,6]  "" @ ""
+  output %1
+}
+)"},
+    {"argmax", R"(graph "g" {
+  %0 = input "x" : f32[5,19,3]
+  %1 = ArgMax(%0) {axis=1, keepdims=0} : i64[5,3]  "" @ ""
+  output %1
+}
+)"},
+    {"last_argmin_of_sums", R"(graph "g" {
+  %0 = input "x" : f32[5,19]
+  %1 = input "y" : f32[5,19]
+  %2 = Add(%0, %1) : f32[5,19]  "" @ ""
+  %3 = ArgMin(%2) {axis=-1, select_last_index=1} : i64[5,1]  "" @ ""
+  output %3
+}
+)"},
+    {"gather_elements", R"(graph "g" {
+  %0 = input "x" : f32[7,6]
+  %1 = input "i" : i64[4,6]
+  %2 = GatherElements(%0, %1) : f32[4,6]  "" @ ""
+  %3 = Exp(%2) : f32[4,6]  "" @ ""
+  output %3
+}
+)"},
+    {"gather_nd", R"(graph "g" {
+  %0 = input "x" : f32[3,7,7,6]
+  %1 = input "i" : i64[3,5,2]
+  %2 = GatherND(%0, %1) {batch_dims=1} : f32[3,5,6]  "" @ ""
+  output %2
+}
+)"},
+    {"one_hot", R"(graph "g" {
+  %0 = input "i" : i64[5,3]
+  %1 = input "v" : f32[2]
+  %2 = OneHot(%0, %1) {axis=1, depth=tensor i64[] {7}} : f32[5,7,3]  "" @ ""
+  output %2
+}
+)"},
+    {"hardmax", R"(graph "g" {
+  %0 = input "x" : f32[5,19]
+  %1 = Hardmax(%0) {axis=1} : f32[5,19]  "" @ ""
+  output %1
+}
+)"},
+    {"sums_from_the_end", R"(graph "g" {
+  %0 = input "x" : f32[3,13]
+  %1 = CumSum(%0) {axis=[1], exclusive=1, reverse=1} : f32[3,13]  "" @ ""
+  output %1
+}
+)"},
+    {"quantised_product", R"(graph "g" {
+  %0 = input "x" : f32[5,20]
+  %1 = weight "w" : i8[20,9]
+  %2 = const "" : f32[] {0.0625}
+  %3 = const "" : u8[] {128}
+  %4 = QuantizeLinear(%0, %2, %3) : u8[5,20]  "" @ ""
+  %5 = MatMulInteger(%4, %1, %3) : i32[5,9]  "" @ ""
+  %6 = Cast(%5) {to="f32"} : f32[5,9]  "" @ ""
+  output %6
+}
+)"},
+    {"dequantised_columns", R"(graph "g" {
+  %0 = input "x" : u8[5,20]
+  %1 = input "s" : f32[20]
+  %2 = input "z" : u8[20]
+  %3 = DequantizeLinear(%0, %1, %2) {axis=1} : f32[5,20]  "" @ ""
+  output %3
+}
+)"},
+    {"identity_matrix_like", R"(graph "g" {
+  %0 = input "x" : f32[4,7]
+  %1 = EyeLike(%0) {k=2} : f32[4,7]  "" @ ""
+  %2 = Add(%0, %1) : f32[4,7]  "" @ ""
+  output %2
+}
+)"},
+    {"smallest_by_rank", R"(graph "g" {
+  %0 = input "x" : f32[3,11,2]
+  %1, %2 = TopK(%0) {axis=1, k=7, largest=0} : f32[3,7,2], i64[3,7,2]  "", "" @ ""
+  output %1
+  output %2
+}
+)"},
+    {"max_pool_with_positions", R"(graph "g" {
+  %0 = input "x" : f32[1,2,7,6]
+  %1, %2 = MaxPool(%0) {kernel_shape=[3, 2], pads=[1, 0, 1, 1], storage_order=1, strides=[2, 2]} : f32[1,2,4,3], i64[1,2,4,3]  "", "" @ ""
+  output %1
+  output %2
+}
+)"},
+    {"pool_of_norms", R"(graph "g" {
+  %0 = input "x" : f32[1,3,8,9]
+  %1 = LpPool(%0) {kernel_shape=[2, 3], p=3, pads=[0, 1, 0, 1], strides=[2, 2]} : f32[1,3,4,5]  "" @ ""
+  output %1
+}
+)"},
+    {"norms_of_channels", R"(graph "g" {
+  %0 = input "x" : f32[2,3,5,4]
+  %1 = GlobalLpPool(%0) : f32[2,3,1,1]  "" @ ""
+  output %1
+}
+)"},
+    {"inverse_dft", R"(graph "g" {
+  %0 = input "x" : f32[3,12,2]
+  %1 = DFT(%0) {inverse=1} : f32[3,12,2]  "" @ ""
+  output %1
+}
+)"},
+    {"half_of_a_dft_of_columns", R"(graph "g" {
+  %0 = input "x" : f32[4,6,3,1]
+  %1 = DFT(%0) {axis=1, onesided=1} : f32[4,4,3,2]  "" @ ""
+  output %1
+}
+)"},
+    {"stft", R"(graph "g" {
+  %0 = input "x" : f32[2,40,1]
+  %1 = input "window" : f32[8]
+  %2 = STFT(%0, %1) {frame_step=4} : f32[2,9,5,2]  "" @ ""
+  output %2
+}
+)"},
+};
+
+/// The same of graphs that take several kernels: something between them is in another order in
+/// memory, or looked up.
+inline constexpr SampleGraph kSamplePlans[] = {
+    {"conv_transpose", R"(graph "g" {
+  %0 = input "x" : f32[2,4,5,3]
+  %1 = weight "w" : f32[4,3,3,2]
+  %2 = weight "b" : f32[6]
+  %3 = ConvTranspose(%0, %1, %2) {dilations=[2, 1], group=2, output_padding=[1, 0], pads=[1, 0, 2, 1], strides=[2, 3]} : f32[2,6,11,7]  "" @ ""
+  %4 = Relu(%3) : f32[2,6,11,7]  "" @ ""
+  output %4
+}
+)"},
+    {"determinants", R"(graph "g" {
+  %0 = input "x" : f32[4,3,3]
+  %1 = Det(%0) : f32[4]  "" @ ""
+  output %1
+}
+)"},
+    {"max_unpool", R"(graph "g" {
+  %0 = input "x" : f32[1,2,3,2]
+  %1 = input "i" : i64[1,2,3,2]
+  %2 = MaxUnpool(%0, %1) {kernel_shape=[2, 2], output_shape=[1, 2, 7, 4], strides=[2, 2]} : f32[1,2,7,4]  "" @ ""
+  output %2
+}
+)"},
+    {"ngrams", R"(graph "g" {
+  %0 = input "x" : i64[3,9]
+  %1 = TfIdfVectorizer(%0) {max_gram_length=2, max_skip_count=1, min_gram_length=1, mode="TFIDF", ngram_counts=[0, 2], ngram_indexes=[1, 0, 3, 2], pool_int64s=[2, 3, 1, 2, 0, 3], weights=f[0.5, 1, 2, 4]} : f32[3,4]  "" @ ""
+  output %1
+}
+)"},
+    {"extrema_of_narrow_integers", R"(graph "g" {
+  %0 = input "a" : u8[5,70]
+  %1 = input "b" : i8[5,70]
+  %2 = input "c" : u16[5,70]
+  %3 = input "d" : i16[70,5]
+  %4 = ReduceMax(%0) {axes=[1], keepdims=0} : u8[5]  "" @ ""
+  %5 = ReduceMin(%1) {axes=[1], keepdims=0} : i8[5]  "" @ ""
+  %6 = ReduceMax(%2) {axes=[1], keepdims=0} : u16[5]  "" @ ""
+  %7 = ReduceMin(%3) {axes=[0], keepdims=0} : i16[5]  "" @ ""
+  output %4
+  output %5
+  output %6
+  output %7
+}
+)"},
+    {"three_largest", R"(graph "g" {
+  %0 = input "x" : f32[5,19]
+  %1, %2 = TopK(%0) {axis=1, k=3} : f32[5,3], i64[5,3]  "", "" @ ""
+  output %1
+  output %2
 }
 )"},
 };

@@ -96,10 +96,12 @@ std::string MergeVectors(const std::string& monoid, DType type, const std::strin
   return StrCat(monoid, "_", VectorSuffix(type), "(", a, ", ", b, ")");
 }
 
-std::string MergeScalars(const std::string& monoid, const std::string& a, const std::string& b) {
+std::string MergeScalars(const std::string& monoid, DType type, const std::string& a,
+                         const std::string& b) {
   if (monoid == "sum") return StrCat(a, " + ", b);
   if (monoid == "prod") return StrCat(a, " * ", b);
-  return StrCat("scalar_", monoid, "(", a, ", ", b, ")");
+  // Lanes of narrow integers are wider than what they are stored as.
+  return StrCat("scalar_", monoid, "<", MemoryTypeName(type), ">(", a, ", ", b, ")");
 }
 
 }  // namespace
@@ -381,7 +383,7 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
         folded = StrCat("fold_", op.monoid, "<", MemoryTypeName(type), ">(", name, "[0])");
       }
       std::string place = StrCat("*(", Address(a), ")");
-      out_.Line(place, " = ", MergeScalars(op.monoid, place, folded), ";");
+      out_.Line(place, " = ", MergeScalars(op.monoid, type, place, folded), ";");
       continue;
     }
     ElementOp load;
@@ -427,7 +429,7 @@ void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
           std::string count = lanes.count.empty() ? "W" : lanes.count;
           std::string r = StrCat("r", number);
           out_.Line("for (i64 i = 0; i < ", count, "; ++i) ", r, " = ",
-                    MergeScalars(op.monoid, r, StrCat(value, "[i]")), ";");
+                    MergeScalars(op.monoid, type, r, StrCat(value, "[i]")), ";");
         } else {
           if (region.folds_vector && !lanes.count.empty()) {
             value = StrCat("select_", VectorSuffix(type), "(lane_numbers() < (int)", lanes.count,

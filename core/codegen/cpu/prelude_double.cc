@@ -243,18 +243,18 @@ AI vd cos_d(vd x) {
 // x^y = 2^(y log2 |x|), lane by lane with the 64-bit significands of the x87 unit: below 0.51 ulp for
 // results between 2^-64 and 2^64, so that powers that are integers come out exactly (casts follow),
 // and below 1 ulp elsewhere. Special cases as in C's pow.
-constexpr std::string_view kPow = R"C(
+constexpr std::string_view kPow = R"pow(
 AI double pow_lane(double x, double y) {  // x > 0, both finite
   long double t;
   __asm__("fyl2x" : "=t"(t) : "0"((long double)x), "u"((long double)y) : "st(1)");
-t = t > 20000 ? 20000 : t < -20000 ? -20000 : t;
-long double n;
-__asm__("frndint" : "=t"(n) : "0"(t));
-long double f;
-__asm__("f2xm1" : "=t"(f) : "0"(t - n));
-long double r;
-__asm__("fscale" : "=t"(r) : "0"(f + 1), "u"(n));
-return (double)r;
+  t = t > 20000 ? 20000 : t < -20000 ? -20000 : t;
+  long double n;
+  __asm__("frndint" : "=t"(n) : "0"(t));
+  long double f;
+  __asm__("f2xm1" : "=t"(f) : "0"(t - n));
+  long double r;
+  __asm__("fscale" : "=t"(r) : "0"(f + 1), "u"(n));
+  return (double)r;
 }
 AI vd pow_d(vd x, vd y) {
   vd ax = abs_d(x);
@@ -280,7 +280,7 @@ AI vd pow_d(vd x, vd y) {
   r = x == x && y == y ? r : x + y;
   return y == 0.0 || x == 1.0 ? splat(1.0) : r;
 }
-)C";
+)pow";
 
 }  // namespace
 

@@ -128,6 +128,19 @@ absl::StatusOr<Decomposition::Value> SpreadOut(Decomposition& d, Decomposition::
   return d.Apply("Pad", {y}, {{"pads", cut}});
 }
 
+// The output channels of all phases are dims of a tensor.
+absl::Status CheckPhases(const std::vector<SpreadWindow>& windows, int64_t channels) {
+  for (const SpreadWindow& w : windows) {
+    if (w.stride > kMaxExtent / channels) {
+      return Unimplemented("attribute \"strides\" has the entry ", w.stride, " for ", channels,
+                           " output channels and those before it; supported: ", kMaxExtent,
+                           " together");
+    }
+    channels *= w.stride;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Dims> KernelOf(const OpCall& call, int64_t groups) {
   RETURN_IF_ERROR(call.CheckRankAtLeast(0, 3));
   RETURN_IF_ERROR(call.CheckSameType(0, 1));
@@ -175,6 +188,7 @@ OpDef DefineConvTranspose() {
             const int64_t groups = call.attrs().Int("group", 1);
             ASSIGN_OR_RETURN(Dims kernel, KernelOf(call, groups));
             ASSIGN_OR_RETURN(std::vector<SpreadWindow> windows, SpreadWindowsOf(call, kernel));
+            RETURN_IF_ERROR(CheckPhases(windows, call.shape(1).dim(1).value() * groups));
             ASSIGN_OR_RETURN(auto y, SpreadOut(d, d.in(1), windows, groups));
             if (!call.has_input(2)) return y;
             RETURN_IF_ERROR(call.CheckSameType(0, 2));

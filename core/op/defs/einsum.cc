@@ -110,7 +110,7 @@ class EinsumBody {
       body.write.push_back(IndexExpr::Axis(AddAxis(label, &body)));
     }
     for (const auto& [label, extent] : extent_) AddAxis(label, &body);
-    Expr product;
+    std::vector<Expr> factors;
     for (size_t i = 0; i < equation_.inputs.size(); ++i) {
       Read& read = body.reads.emplace_back();
       const Shape& shape = call_.shape(static_cast<int>(i));
@@ -119,11 +119,10 @@ class EinsumBody {
         const bool repeats = shape.dim(d) != extent_.at(label);
         read.index.push_back(repeats ? IndexExpr(0) : IndexExpr::Axis(axis_.at(label)));
       }
-      const Expr in = call_.In(static_cast<int>(i));
-      product = i == 0 ? in : product * in;
+      factors.push_back(call_.In(static_cast<int>(i)));
     }
-    body.value = product;
-    if (body.axes.size() > body.write.size()) body.reduce = Monoid::Sum(product.type());
+    body.value = BalancedTree(factors, [](size_t, const Expr& a, const Expr& b) { return a * b; });
+    if (body.axes.size() > body.write.size()) body.reduce = Monoid::Sum(body.value.type());
     return body;
   }
 

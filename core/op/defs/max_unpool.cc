@@ -28,7 +28,7 @@ absl::StatusOr<Dims> RoomBehind(const OpCall& call, const Dims& dims) {
   bool fits = wanted.size() == dims.size();
   for (size_t i = 0; fits && i < dims.size(); ++i) {
     fits = i < 2 ? wanted[i] == dims[i] : wanted[i] >= dims[i] && wanted[i] <= kMaxExtent;
-    room[i] = wanted[i] - dims[i];
+    if (fits) room[i] = wanted[i] - dims[i];
   }
   if (fits) return room;
   return InvalidArgument("output_shape is ", DimsToString(wanted), ", expected at least ",

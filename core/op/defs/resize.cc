@@ -132,9 +132,13 @@ absl::StatusOr<std::vector<ResampledDim>> NamedResizeDims(const OpCall& call, bo
     if (!crop) continue;
     dims[i].roi_begin = (*roi)[i];
     dims[i].roi_end = (*roi)[i + axes.size()];
-    if (!std::isfinite(dims[i].roi_begin) || !std::isfinite(dims[i].roi_end)) {
+    // Far enough outside to mean that nothing is seen; coordinates stay integers.
+    constexpr double kFarthest = 1 << 20;
+    const bool near =
+        std::abs(dims[i].roi_begin) <= kFarthest && std::abs(dims[i].roi_end) <= kFarthest;
+    if (!near) {
       return InvalidArgument("roi has the entries ", dims[i].roi_begin, " and ", dims[i].roi_end,
-                             ", expected finite ones");
+                             ", expected numbers within ", kFarthest, " of 0");
     }
   }
   return dims;

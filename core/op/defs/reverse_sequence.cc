@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -16,7 +18,7 @@ OpDef DefineReverseSequence() {
             RETURN_IF_ERROR(call.CheckRankAtLeast(0, 2));
             const int64_t batch = call.attrs().Int("batch_axis", 1);
             const int64_t time = call.attrs().Int("time_axis", 0);
-            if (batch + time != 1 || batch * time != 0) {
+            if (std::min(batch, time) != 0 || std::max(batch, time) != 1) {
               return InvalidArgument("attributes \"batch_axis\" and \"time_axis\" are ", batch,
                                      " and ", time, ", expected 0 and 1 or 1 and 0");
             }
@@ -30,11 +32,8 @@ OpDef DefineReverseSequence() {
             if (!steps.is_static()) {
               return Unimplemented("the symbolic dim ", steps.ToString(), " along time");
             }
-            HostTensor count(DType::kI64, {steps.value()});
-            for (int64_t t = 0; t < steps.value(); ++t) count.SetInt(t, t);
-            const Dims others = {batch};
-            ASSIGN_OR_RETURN(
-                auto t, d.Apply("Unsqueeze", {d.Constant(std::move(count))}, {{"axes", others}}));
+            ASSIGN_OR_RETURN(auto t, CountTo(d, steps.value()));
+            ASSIGN_OR_RETURN(t, d.Apply("Unsqueeze", {t}, {{"axes", Dims{batch}}}));
             ASSIGN_OR_RETURN(auto length, d.Apply("Unsqueeze", {d.in(1)}, {{"axes", Dims{time}}}));
             ASSIGN_OR_RETURN(auto mirrored, d.Apply("Sub", {length, d.Scalar(DType::kI64, 1)}));
             ASSIGN_OR_RETURN(mirrored, d.Apply("Sub", {mirrored, t}));

@@ -128,15 +128,7 @@ absl::StatusOr<RankedElements> FirstOfBlocks(Decomposition& d, const RankedEleme
 
 // The coordinates of input 0 along the axis, as a tensor of its shape.
 absl::StatusOr<Decomposition::Value> AllIndices(Decomposition& d, const TopKRequest& top) {
-  auto number = [](int64_t value) {
-    auto tensor = std::make_shared<HostTensor>(DType::kI64, Dims{});
-    tensor->SetInt(0, value);
-    return std::shared_ptr<const HostTensor>(std::move(tensor));
-  };
-  ASSIGN_OR_RETURN(
-      auto range,
-      d.Apply("Range", {},
-              {{"start", number(0)}, {"limit", number(top.extent)}, {"delta", number(1)}}));
+  ASSIGN_OR_RETURN(auto range, CountTo(d, top.extent));
   const Dims dims = d.call().shape(0).ToDims();
   Dims behind;
   for (size_t i = static_cast<size_t>(top.axis) + 1; i < dims.size(); ++i) {

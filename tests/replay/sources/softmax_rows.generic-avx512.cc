@@ -247,7 +247,7 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 d0_0) {
             r0[0] = max_f(r0[0], select_f(lane_numbers() < (int)d1_left, v0, splat(-__builtin_inff())));
           }
         }
-        *(t0) = scalar_max(*(t0), fold_max<float>(r0[0]));
+        *(t0) = scalar_max<float>(*(t0), fold_max<float>(r0[0]));
       }
     }
     /* sub exp reduce.sum */ {

@@ -94,6 +94,62 @@ TEST(KeepWide, RoundsWhatOthersSee) {
   EXPECT_EQ(Values(program), before);
 }
 
+Program KeptWide(std::string_view text) {
+  Program program = ProgramOf(text);
+  std::vector<bool> outside(program.values.size(), false);
+  for (ValueId v : program.outputs) outside[static_cast<size_t>(v)] = true;
+  KeepWide(outside, &program);
+  return program;
+}
+
+TEST(KeepWide, RoundsWhereTheModelCasts) {
+  EXPECT_THAT(Values(KeptWide(R"(graph "g" {
+  %0 = input "x" : f32[9]
+  %1 = Cast(%0) {to="f16"} : f16[9]  "" @ ""
+  %2 = Cast(%1) {to="f32"} : f32[9]  "" @ ""
+  output %2
+})")),
+              ElementsAre("cast.f16(in0)", "cast.f32(in0)"));
+}
+
+// Those of a mean's own definition are not asked for by the model.
+TEST(KeepWide, DoesNotRoundBetweenTheStepsOfANode) {
+  const Program program = KeptWide(R"(graph "g" {
+  %0 = input "x" : f16[3,9]
+  %1 = ReduceMean(%0) {axes=[1], keepdims=1} : f16[3,1]  "" @ ""
+  %2 = Sub(%0, %1) : f16[3,9]  "" @ ""
+  output %2
+})");
+  EXPECT_EQ(Values(program).back(), "cast.f16(sub(cast.f32(in0), in1))");
+}
+
+// A rounding may decide which way they go.
+TEST(KeepWide, RoundsBeforeComparisonsAndIntegers) {
+  EXPECT_THAT(Values(KeptWide(R"(graph "g" {
+  %0 = input "x" : f16[9]
+  %1 = Tanh(%0) : f16[9]  "" @ ""
+  %2 = Less(%0, %1) : bool[9]  "" @ ""
+  output %2
+})")),
+              ElementsAre("cast.f16(tanh(cast.f32(in0)))", "lt(cast.f32(in0), cast.f32(in1))"));
+  EXPECT_THAT(Values(KeptWide(R"(graph "g" {
+  %0 = input "x" : f16[9]
+  %1 = Tanh(%0) : f16[9]  "" @ ""
+  %2 = ArgMax(%1) {axis=0, keepdims=0} : i64[]  "" @ ""
+  output %2
+})"))[0],
+              "cast.f16(tanh(cast.f32(in0)))");
+}
+
+TEST(CostWithoutRoundings, LeavesOutCastsOfHalvesOnly) {
+  const Expr x = Expr::Input(0, DType::kF16);
+  const Expr wide = Expr::Cast(x, DType::kF32);
+  const double sum = (wide + wide).Cost() - wide.Cost();
+  EXPECT_EQ(CostWithoutRoundings(Expr::Cast(wide + wide, DType::kF16)), sum);
+  const Expr integer = Expr::Cast(wide, DType::kI32);
+  EXPECT_EQ(CostWithoutRoundings(integer), integer.Cost() - wide.Cost());
+}
+
 TEST(KeepWide, RoundsWhatIsMovedAsItIs) {
   Program program = ProgramOf(R"(graph "g" {
   %0 = input "x" : f16[9,5]

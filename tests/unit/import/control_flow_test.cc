@@ -135,6 +135,63 @@ TEST(Loop, IsNotWrittenOutForEver) {
   EXPECT_THAT(Import(m), HasSubstr("node \"loop\" (Loop): more than 4096 passes"));
 }
 
+// A pass without nodes is not free: bodies within bodies would multiply.
+TEST(Loop, CountsPassesWithoutNodes) {
+  TestModel inner;
+  inner.Input("j", {}, DType::kI64).Input("on", {}, DType::kBool).Input("u", {2});
+  inner.Output("on").Output("u");
+  TestModel outer;
+  outer.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  outer.Node("Loop", {"n", "", "v"}, {"w"}, "inner").AttrGraph("body", inner);
+  outer.Output("going").Output("w");
+  TestModel m;
+  m.Input("x", {2}).Initializer("n", Int(4096));
+  m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", outer).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("more than 65536 nodes after its loops are written out"));
+}
+
+TEST(Loop, HasTheSameConstantsInEveryPass) {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  body.Node("Constant", {}, {"c"}, "two").AttrTensor("value", F({2}, {2, 2}));
+  body.Initializer("d", F({2}, {1, 1})).Node("Mul", {"v", "c"}, {"scaled"}, "scale");
+  body.Node("Add", {"scaled", "d"}, {"next"}, "add").Output("going").Output("next");
+  TestModel m;
+  m.Input("x", {2}).Initializer("n", Int(3));
+  m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2})}), ElementsAre(15, 23));
+  auto graph = ImportOnnx(m.proto());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  int constants = 0;
+  for (const Tensor& t : graph->tensors())
+    constants += t.type == TensorType{DType::kF32, Shape({2})} && t.value ? 1 : 0;
+  EXPECT_EQ(constants, 2);
+}
+
+TEST(If, DoesNotFollowAFunctionThatCallsItselfFromABranch) {
+  TestModel branch;
+  branch.Node("Self", {"a"}, {"again"}, "call").Domain("d").Output("again");
+  TestModel m;
+  m.Input("x", {2}).Node("Self", {"x"}, {"y"}, "self").Domain("d").Output("y");
+  m.Function("d", "Self", {"a"}, {"b"});
+  m.Node("Constant", {}, {"c"}, "true").AttrTensor("value", Bool(true));
+  m.Node("If", {"c"}, {"b"}, "if").AttrGraph("then_branch", branch);
+  m.AttrGraph("else_branch", branch).End();
+  m.proto().mutable_functions(0)->add_opset_import()->set_domain("d");
+  m.proto().mutable_functions(0)->mutable_opset_import()->rbegin()->set_version(1);
+  EXPECT_THAT(Import(m), HasSubstr("bodies are nested deeper than 64, or a function calls itself"));
+}
+
+TEST(Loop, NeedsItsCarriedValues) {
+  TestModel m;
+  m.Input("x", {2}).Input("w", {2}).Initializer("n", Int(2));
+  m.Node("Loop", {"n", "", ""}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+  m.Output("last");
+  EXPECT_EQ(Import(m),
+            "INVALID_ARGUMENT: node \"loop\" (Loop): input 2 (a carried value) is absent but "
+            "required");
+}
+
 TEST(Loop, SaysWhatABodyLacks) {
   TestModel body;
   body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
@@ -182,6 +239,16 @@ TEST(Scan, NestsInAnIf) {
   EXPECT_THAT(ResultOf(m, {F({2}, {0, 0}), F({2, 2}, {1, 2, 3, 4}), F({2}, {10, 100})}),
               ElementsAre(40, 600));
   EXPECT_THAT(ImportNamed(m), HasSubstr("if/then/scan/1/mul=Mul"));
+}
+
+TEST(Scan, NeedsWhatItScans) {
+  TestModel body;
+  body.Input("sum", {2}).Input("row", {2}).Node("Add", {"sum", "row"}, {"next"}).Output("next");
+  TestModel m;
+  m.Input("zero", {2}).Node("Scan", {"zero", ""}, {"y"}, "scan").AttrGraph("body", body);
+  m.Attr("num_scan_inputs", 1).Output("y");
+  EXPECT_EQ(Import(m),
+            "INVALID_ARGUMENT: node \"scan\" (Scan): input 1 (scanned) is absent but required");
 }
 
 TEST(Scan, ChecksItsAttributes) {

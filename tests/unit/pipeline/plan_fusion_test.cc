@@ -474,11 +474,15 @@ TEST_F(FusionPipelineTest, ADumpOfTheGraphNeedsNoPlan) {
 
 TEST_F(FusionPipelineTest, MessagesNameTheCallersNode) {
   TestModel m;
-  m.Input("x", {4, 4}, DType::kF64).Node("Exp", {"x"}, {"y"}, "the/\"node\"").Output("y");
+  m.Input("x", {4, 4}).Node("Loop", {"n", "", "x"}, {"y"}, "the/\"node\"").Output("y");
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("goes", {}, DType::kBool).Input("v", {4, 4});
+  body.Output("goes").Output("v");
+  m.AttrGraph("body", body).Input("n", {}, DType::kI64);
   std::string model = m.Bytes();
   absl::Status status = Send(Request(model)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("node \"the/\\\"node\\\"\" (Exp)"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node \"the/\\\"node\\\"\" (Loop)"));
 }
 
 TEST_F(FusionPipelineTest, AnUnknownKernelIsNotFound) {
