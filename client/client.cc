@@ -113,6 +113,7 @@ absl::Status FillRequest(const FusionRequest& request, const ClientOptions& opti
   for (const auto& [name, value] : request.options.dim_bindings) {
     if (!IsUtf8(name)) return InvalidArgument("dim_bindings: ", QuoteShort(name), " is not UTF-8");
   }
+  if (!IsUtf8(request.options.custom_ops)) return InvalidArgument("custom_ops: is not UTF-8");
   if (request.op_graph != nullptr) {
     *out->mutable_op_graph() = *request.op_graph;
   } else {

@@ -21,6 +21,8 @@ class Lexer {
   explicit Lexer(std::string_view text) : text_(text) { SkipSpace(); }
 
   bool AtEnd() const { return pos_ >= text_.size(); }
+  /// Of the next token, in bytes from the start of the text.
+  size_t position() const { return pos_; }
   /// True if the next token is `token` (a word is matched whole: "in" does not match "input").
   bool Peek(std::string_view token) const;
   /// Consumes `token` if it is next.

@@ -54,6 +54,8 @@ struct PlanOptions {
   std::map<std::string, int64_t> dim_bindings;
   /// Names of intermediate tensors that the caller wants as outputs too.
   std::vector<std::string> keep_outputs;
+  /// Ops that the graph uses and nobody knows, in the language of core/custom/custom_ops.h.
+  std::string custom_ops;
   /// What the caller knows better than the planner; kOpByOp follows none of it.
   Rules rules;
   /// Also look for plans of less memory and of less to compile than the one that is chosen, for

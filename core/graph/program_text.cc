@@ -1,7 +1,5 @@
-#include <functional>
-#include <unordered_map>
-
 #include "core/graph/program.h"
+#include "core/op/loop_body_text.h"
 
 namespace fusion {
 namespace {
@@ -17,18 +15,8 @@ std::string OpToString(const Program& program, const LoopOp& op) {
                             out.tensor == kNoTensor ? " inner" : "", " : ", out.type.ToString(),
                             OrderToString(out));
   if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
-  const LoopBody& body = op.body;
-  auto name = [&](int axis) { return body.axes[static_cast<size_t>(axis)].name; };
-  std::string text = StrCat(head, " = for");
-  for (const LoopAxis& axis : body.axes) text += StrCat(" ", axis.name, ":", axis.extent.value());
-  text += StrCat(" ", IndexMapToString(body.write, name), " = ",
-                 body.reduce ? body.reduce->name() : "map", "(");
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    text +=
-        StrCat(i == 0 ? "" : ", ", "%", op.inputs[i], IndexMapToString(body.reads[i].index, name),
-               GuardsToString(body.reads[i].guards, name));
-  }
-  return StrCat(text, ") : ", body.value.ToString(), "\n");
+  auto operand = [&](size_t i) { return StrCat("%", op.inputs[i]); };
+  return StrCat(head, " = ", LoopBodyToString(op.body, operand), "\n");
 }
 
 class ProgramParser {
@@ -158,44 +146,11 @@ class ProgramParser {
   }
 
   absl::Status Body(LoopOp* op) {
-    LoopBody& body = op->body;
-    RETURN_IF_ERROR(in_.Expect("for"));
-    std::unordered_map<std::string, int> axes;
-    while (in_.PeekIdentifier()) {
-      ASSIGN_OR_RETURN(std::string name, in_.Identifier());
-      RETURN_IF_ERROR(in_.Expect(":"));
-      ASSIGN_OR_RETURN(int64_t extent, in_.Integer());
-      if (extent < 0 || !axes.emplace(name, static_cast<int>(body.axes.size())).second) {
-        return in_.Error("a new axis of a non-negative extent before this");
-      }
-      body.axes.push_back({name, Dim(extent)});
-    }
-    auto find = [&](std::string_view name) {
-      auto it = axes.find(std::string(name));
-      return it == axes.end() ? -1 : it->second;
-    };
-    ASSIGN_OR_RETURN(body.write, ParseIndexMap(in_, find));
-    RETURN_IF_ERROR(in_.Expect("="));
-    ASSIGN_OR_RETURN(std::string monoid, in_.Identifier());
-    RETURN_IF_ERROR(in_.Expect("("));
-    std::vector<DType> types;
-    while (!in_.Accept(")")) {
-      if (!op->inputs.empty()) RETURN_IF_ERROR(in_.Expect(","));
-      ASSIGN_OR_RETURN(ValueId input, Use());
-      op->inputs.push_back(input);
-      types.push_back(program_.value(input).type.dtype);
-      Read read;
-      ASSIGN_OR_RETURN(read.index, ParseIndexMap(in_, find));
-      ASSIGN_OR_RETURN(read.guards, ParseGuards(in_, find));
-      body.reads.push_back(std::move(read));
-    }
-    RETURN_IF_ERROR(in_.Expect(":"));
-    ASSIGN_OR_RETURN(body.value, Expr::Parse(in_, types));
-    if (monoid != "map") {
-      auto named = Monoid::Named(monoid, body.value.type());
-      if (!named) return in_.Error(StrCat("a known monoid instead of ", monoid));
-      body.reduce = *named;
-    }
+    ASSIGN_OR_RETURN(op->body, ParseLoopBody(in_, [&](Lexer&) -> absl::StatusOr<DType> {
+                       ASSIGN_OR_RETURN(ValueId input, Use());
+                       op->inputs.push_back(input);
+                       return program_.value(input).type.dtype;
+                     }));
     return absl::OkStatus();
   }
 

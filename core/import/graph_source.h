@@ -15,6 +15,8 @@ class OpGraph;
 
 namespace fusion {
 
+class CustomOps;
+
 struct ImportOptions {
   /// Values for symbolic dims, by name: ONNX dim_param, OpGraph Symbol.name, or "x[0]" for dim 0 of
   /// an input "x" that ONNX leaves without value and name. A name that no dim has is an error.
@@ -25,6 +27,8 @@ struct ImportOptions {
   /// Names of tensors between inputs and outputs that become outputs too, behind the graph's own,
   /// in this order. One that is an output already is not added again.
   std::vector<std::string> keep_outputs;
+  /// Of the request; refers to the caller's object, which lives as long as the import. May be null.
+  const CustomOps* custom_ops = nullptr;
   /// ONNX: initialisers that InlineRule calls weights under this limit become weights even if their
   /// bytes came with the model, so that plan and key do not depend on how it was sent. The maximum
   /// of int64_t makes every initialiser with bytes a constant.

@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "core/import/import.h"
+#include "core/import/normalise.h"
 #include "core/import/symbols.h"
 #include "core/onnx/tensor_proto.h"
 
@@ -81,6 +82,7 @@ class OpGraphImporter {
     TensorId id = kNoTensor;
   };
   struct NodeParts {
+    const OpDef* def = nullptr;
     std::vector<TensorId> inputs;
     std::vector<std::string> output_names;
     AttrMap attrs;
@@ -283,22 +285,29 @@ class OpGraphImporter {
     ASSIGN_OR_RETURN(out.inputs, InputsOf(node));
     ASSIGN_OR_RETURN(out.output_names, OutputNames(node));
     ASSIGN_OR_RETURN(out.attrs, AttributesOf(node));
+    out.def = FindModelOp(node.op());
+    if (out.def != nullptr) return out;
+    const CustomOpSyntax* custom =
+        options_.custom_ops == nullptr ? nullptr : options_.custom_ops->Find(node.op());
+    if (custom == nullptr) {
+      return Unimplemented(
+          "this op is not supported; fusionctl capabilities --ops lists those that are, and the "
+          "option custom_ops defines others");
+    }
+    ASSIGN_OR_RETURN(NormalNode normal, CustomNode(*custom, out.inputs, out.attrs, builder_));
+    out.def = normal.def;
+    out.inputs = std::move(normal.inputs);
+    out.attrs = std::move(normal.attrs);
     return out;
   }
 
   absl::Status AddNode(int index) {
     const v1::Node& node = graph_.nodes(index);
     std::string name = node.name().empty() ? StrCat("#", index) : node.name();
-    const OpDef* def = FindModelOp(node.op());
-    if (def == nullptr) {
-      return Unimplemented(
-          DescribeNode(name, node.op()),
-          ": this op is not supported; fusionctl capabilities --ops lists those that are");
-    }
     auto parts = ReadNode(node);
     if (!parts.ok()) return Annotate(parts.status(), DescribeNode(name, node.op()));
-    auto outputs =
-        builder_.AddMultiNode(*def, parts->inputs, parts->attrs, node.name(), parts->output_names);
+    auto outputs = builder_.AddMultiNode(*parts->def, parts->inputs, parts->attrs, node.name(),
+                                         parts->output_names);
     if (!outputs.ok()) return WithHint(outputs.status(), parts->inputs);
     for (size_t i = 0; i < outputs->size(); ++i) {
       uint32_t id = node.outputs(static_cast<int>(i));

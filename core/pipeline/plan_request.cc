@@ -21,6 +21,7 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("low_latency", o.hints.low_latency);
   for (const auto& [name, value] : o.dim_bindings) h.Add("dim", name).Add("value", value);
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
+  h.Add("custom_ops", o.custom_ops);
   h.Add("rules", KeyText(o.rules));
   h.Add("frontier", o.frontier);
   if (o.lock != nullptr) h.Add("lock", DigestOf(*o.lock).ToHex());

@@ -4,6 +4,7 @@
 #include "core/base/kernel_abi.h"
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
+#include "core/custom/custom_ops.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
@@ -81,10 +82,13 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   absl::Status compiles = CanCompile(device, toolchain_);
   if (request.mode != PlanMode::kPlanOnly) RETURN_IF_ERROR(compiles);
   if (!compiles.ok()) resolved->warnings.emplace_back(Message(compiles));
+  absl::StatusOr<CustomOps> custom_ops = CustomOps::Parse(options.custom_ops);
+  if (!custom_ops.ok()) return Annotate(custom_ops.status(), "options.custom_ops");
   ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
                      return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
                                                          .batch_size = options.hints.batch_size,
-                                                         .keep_outputs = options.keep_outputs});
+                                                         .keep_outputs = options.keep_outputs,
+                                                         .custom_ops = &*custom_ops});
                    }));
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));

@@ -32,6 +32,7 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   out->clear_lock();
   if (options.lock != nullptr) EncodeLock(*options.lock, out->mutable_lock());
   out->set_frontier(options.frontier);
+  out->set_custom_ops(TextToWire(options.custom_ops));
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
   hints->set_batch_size(options.hints.batch_size);
@@ -67,6 +68,7 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");
   options.rules = *std::move(rules);
   options.frontier = wire.frontier();
+  options.custom_ops = wire.custom_ops();
 
   if (wire.has_lock()) {
     absl::StatusOr<PlanLock> lock = DecodeLock(wire.lock());

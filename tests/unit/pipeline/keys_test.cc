@@ -46,7 +46,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 8 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 9 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -76,6 +76,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
         r->options.dim_bindings = {{"s", 2}};
       },
       [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
+      [](PlanRequest* r) { r->options.custom_ops = "op a.B(x) = x"; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },
       [](PlanRequest* r) { r->options.frontier = true; },
       [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },

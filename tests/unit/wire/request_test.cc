@@ -38,6 +38,7 @@ PlanOptions SampleOptions() {
                     .low_latency = true},
           .dim_bindings = {{"batch", 4}, {"seq", 128}},
           .keep_outputs = {"hidden", "\xc3\xa9"},
+          .custom_ops = "op acme.Twice(x) = 2 * x",
           .rules = ParseRulesText(R"(
             rules {
               name: "r"

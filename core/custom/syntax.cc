@@ -1,0 +1,382 @@
+#include "core/custom/syntax.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/base/lexer.h"
+
+namespace fusion {
+namespace {
+
+using Syntax = CustomOpSyntax;
+using Node = Syntax::Node;
+using NodeRef = Syntax::NodeRef;
+
+constexpr int kMaxNesting = 64;
+constexpr size_t kMaxCustomOps = 256;
+constexpr size_t kMaxParams = 16;
+constexpr size_t kMaxDims = 16;
+constexpr size_t kMaxAttributes = 64;
+constexpr size_t kMaxLets = 256;
+// Of the line that an error shows, around the place.
+constexpr size_t kShownBytes = 100;
+
+struct Operator {
+  std::string_view text;
+  ScalarOp op;
+};
+// Loosest first; of two with a common beginning the longer one first.
+const std::array<std::vector<Operator>, 5> kLevels = {
+    {{{"||", ScalarOp::kOr}},
+     {{"&&", ScalarOp::kAnd}},
+     {{"==", ScalarOp::kEq},
+      {"!=", ScalarOp::kNe},
+      {"<=", ScalarOp::kLe},
+      {">=", ScalarOp::kGe},
+      {"<", ScalarOp::kLt},
+      {">", ScalarOp::kGt}},
+     {{"+", ScalarOp::kAdd}, {"-", ScalarOp::kSub}},
+     {{"*", ScalarOp::kMul}, {"/", ScalarOp::kDiv}, {"%", ScalarOp::kMod}}}};
+// Of + and -: what extents and indices are.
+constexpr size_t kSumLevel = 3;
+
+bool IsKeyword(std::string_view word) {
+  constexpr std::string_view kWords[] = {"op", "let", "for", "inf", "nan", "float", "int"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
+class CustomOpParser {
+ public:
+  explicit CustomOpParser(std::string_view text)
+      : text_(std::make_shared<const std::string>(text)), in_(*text_) {}
+
+  absl::StatusOr<std::vector<std::shared_ptr<const Syntax>>> Run() {
+    std::vector<std::shared_ptr<const Syntax>> out;
+    while (!in_.AtEnd()) {
+      if (out.size() == kMaxCustomOps) return Error(StrCat("more than ", kMaxCustomOps, " ops"));
+      ASSIGN_OR_RETURN(Syntax op, Definition());
+      for (const auto& other : out) {
+        if (other->FullName() == op.FullName()) {
+          return ErrorAt(*text_, op.place, StrCat(op.FullName(), " is defined twice"));
+        }
+      }
+      out.push_back(std::make_shared<const Syntax>(std::move(op)));
+    }
+    return out;
+  }
+
+ private:
+  absl::Status Error(std::string_view what) const { return ErrorAt(*text_, in_.position(), what); }
+  absl::Status Expect(std::string_view token) {
+    if (in_.Accept(token)) return absl::OkStatus();
+    return Error(StrCat("expected '", token, "'"));
+  }
+
+  // A name without dots that is no keyword.
+  absl::StatusOr<std::string> Name(std::string_view what) {
+    const size_t place = in_.position();
+    if (!in_.PeekIdentifier()) return Error(StrCat("expected the name of ", what));
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    if (IsKeyword(name) || name.find('.') != std::string::npos) {
+      return ErrorAt(*text_, place, StrCat(QuoteShort(name), " cannot be the name of ", what));
+    }
+    return name;
+  }
+
+  absl::StatusOr<Syntax> Definition() {
+    op_ = Syntax{.text = text_};
+    RETURN_IF_ERROR(Expect("op"));
+    RETURN_IF_ERROR(FullName());
+    RETURN_IF_ERROR(Params());
+    if (in_.Accept("{")) RETURN_IF_ERROR(Attributes());
+    if (in_.Accept("->")) RETURN_IF_ERROR(Result());
+    for (const Syntax::Param& p : op_.params) {
+      if (!op_.loop && !p.dims.empty()) {
+        return ErrorAt(*text_, p.place,
+                       StrCat("input ", p.name,
+                              " has dims, but the result has none: expected \"->\" "
+                              "and its dims behind the inputs"));
+      }
+    }
+    RETURN_IF_ERROR(Expect("="));
+    while (in_.Accept("let")) RETURN_IF_ERROR(Let());
+    RETURN_IF_ERROR(Reduction());
+    ASSIGN_OR_RETURN(op_.value, Value());
+    return std::move(op_);
+  }
+
+  absl::Status FullName() {
+    op_.place = in_.position();
+    if (!in_.PeekIdentifier()) return Error("expected domain.name of the op");
+    ASSIGN_OR_RETURN(std::string full, in_.Identifier());
+    const size_t dot = full.rfind('.');
+    if (dot == std::string::npos || dot == 0 || dot + 1 == full.size()) {
+      return ErrorAt(*text_, op_.place,
+                     StrCat("op ", QuoteShort(full), " has no domain, expected domain.name"));
+    }
+    op_.domain = full.substr(0, dot);
+    op_.name = full.substr(dot + 1);
+    if (op_.domain == "ai.onnx") {
+      return ErrorAt(*text_, op_.place, "ops of ai.onnx are not defined by requests");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<std::string>> Dims() {
+    std::vector<std::string> out;
+    while (!in_.Accept("]")) {
+      if (!out.empty()) RETURN_IF_ERROR(Expect(","));
+      if (out.size() == kMaxDims) return Error(StrCat("more than ", kMaxDims, " dims"));
+      ASSIGN_OR_RETURN(std::string name, Name("a dim"));
+      out.push_back(std::move(name));
+    }
+    return out;
+  }
+
+  absl::Status Params() {
+    RETURN_IF_ERROR(Expect("("));
+    do {
+      Syntax::Param param{.place = in_.position()};
+      if (op_.params.size() == kMaxParams) {
+        return Error(StrCat("more than ", kMaxParams, " inputs"));
+      }
+      ASSIGN_OR_RETURN(param.name, Name("an input"));
+      for (const Syntax::Param& p : op_.params) {
+        if (p.name == param.name) {
+          return ErrorAt(*text_, param.place, StrCat("input ", p.name, " is named twice"));
+        }
+      }
+      if (in_.Accept("[")) {
+        ASSIGN_OR_RETURN(param.dims, Dims());
+      }
+      op_.params.push_back(std::move(param));
+    } while (in_.Accept(","));
+    return Expect(")");
+  }
+
+  absl::Status Attributes() {
+    do {
+      Syntax::Attribute attribute;
+      if (op_.attributes.size() == kMaxAttributes) {
+        return Error(StrCat("more than ", kMaxAttributes, " attributes"));
+      }
+      ASSIGN_OR_RETURN(attribute.name, Name("an attribute"));
+      RETURN_IF_ERROR(Expect(":"));
+      attribute.integer = in_.Accept("int");
+      if (!attribute.integer && !in_.Accept("float")) return Error("expected 'int' or 'float'");
+      if (in_.Accept("=")) {
+        const size_t place = in_.position();
+        if (!in_.PeekNumber()) return Error("expected a number");
+        ASSIGN_OR_RETURN(double value, in_.Number());
+        if (attribute.integer && (value != std::floor(value) || std::abs(value) > 1e15)) {
+          return ErrorAt(*text_, place, "expected an integer of at most 1e15");
+        }
+        attribute.fallback = value;
+      }
+      op_.attributes.push_back(std::move(attribute));
+    } while (in_.Accept(","));
+    return Expect("}");
+  }
+
+  absl::StatusOr<std::vector<Syntax::Axis>> AxisList() {
+    std::vector<Syntax::Axis> out;
+    RETURN_IF_ERROR(Expect("["));
+    while (!in_.Accept("]")) {
+      if (!out.empty()) RETURN_IF_ERROR(Expect(","));
+      if (out.size() == kMaxDims) return Error(StrCat("more than ", kMaxDims, " dims"));
+      const size_t place = in_.position();
+      ASSIGN_OR_RETURN(std::string name, Name("a dim"));
+      out.push_back({.name = std::move(name), .place = place});
+    }
+    return out;
+  }
+
+  absl::Status Result() {
+    op_.loop = true;
+    ASSIGN_OR_RETURN(op_.result, AxisList());
+    if (!in_.Accept("for")) return absl::OkStatus();
+    do {
+      Syntax::Axis axis{.place = in_.position()};
+      if (op_.axes.size() == kMaxDims) return Error(StrCat("more than ", kMaxDims, " axes"));
+      ASSIGN_OR_RETURN(axis.name, Name("an axis"));
+      RETURN_IF_ERROR(Expect(":"));
+      ASSIGN_OR_RETURN(axis.extent, Level(kSumLevel));
+      op_.axes.push_back(std::move(axis));
+    } while (in_.Accept(","));
+    return absl::OkStatus();
+  }
+
+  absl::Status Let() {
+    Syntax::Let let;
+    if (op_.lets.size() == kMaxLets) return Error(StrCat("more than ", kMaxLets, " lets"));
+    ASSIGN_OR_RETURN(let.name, Name("a value"));
+    RETURN_IF_ERROR(Expect("="));
+    ASSIGN_OR_RETURN(let.value, Value());
+    op_.lets.push_back(std::move(let));
+    return Expect(";");
+  }
+
+  absl::Status Reduction() {
+    for (std::string_view monoid : {"sum", "prod", "max", "min"}) {
+      Lexer ahead = in_;
+      if (!ahead.Accept(monoid) || !ahead.Peek("[")) continue;
+      // An input may have the name of a reduction: then it is read.
+      const bool is_param = std::any_of(op_.params.begin(), op_.params.end(),
+                                        [&](const Syntax::Param& p) { return p.name == monoid; });
+      if (is_param) return absl::OkStatus();
+      if (!op_.loop) {
+        return Error(
+            "a reduction needs named dims: expected \"->\" and the result's behind the inputs");
+      }
+      in_ = ahead;
+      op_.monoid = monoid;
+      ASSIGN_OR_RETURN(op_.reduced, AxisList());
+      return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  NodeRef Add(Node node) {
+    op_.nodes.push_back(std::move(node));
+    return static_cast<NodeRef>(op_.nodes.size()) - 1;
+  }
+
+  absl::StatusOr<NodeRef> Value() {
+    if (++depth_ > kMaxNesting) return Error(StrCat("nested deeper than ", kMaxNesting));
+    ASSIGN_OR_RETURN(NodeRef out, Level(0));
+    const size_t place = in_.position();
+    if (in_.Accept("?")) {
+      ASSIGN_OR_RETURN(NodeRef yes, Value());
+      RETURN_IF_ERROR(Expect(":"));
+      ASSIGN_OR_RETURN(NodeRef no, Value());
+      out = Add(
+          {.kind = Node::kApply, .place = place, .op = ScalarOp::kSelect, .args = {out, yes, no}});
+    }
+    --depth_;
+    return out;
+  }
+
+  // Operators of a level and of those that bind tighter.
+  absl::StatusOr<NodeRef> Level(size_t level) {
+    if (level == kLevels.size()) return Prefixed();
+    ASSIGN_OR_RETURN(NodeRef out, Level(level + 1));
+    for (;;) {
+      const size_t place = in_.position();
+      const auto& operators = kLevels[level];
+      const auto found = std::find_if(operators.begin(), operators.end(),
+                                      [&](const Operator& o) { return in_.Peek(o.text); });
+      if (found == operators.end() || in_.Peek("->")) return out;
+      in_.Accept(found->text);
+      ASSIGN_OR_RETURN(NodeRef right, Level(level + 1));
+      out = Add({.kind = Node::kApply, .place = place, .op = found->op, .args = {out, right}});
+    }
+  }
+
+  absl::StatusOr<NodeRef> Prefixed() {
+    const size_t place = in_.position();
+    for (const Operator& o : {Operator{"-", ScalarOp::kNeg}, Operator{"!", ScalarOp::kNot}}) {
+      if (!in_.Peek(o.text)) continue;
+      if (++depth_ > kMaxNesting) return Error(StrCat("nested deeper than ", kMaxNesting));
+      in_.Accept(o.text);
+      ASSIGN_OR_RETURN(NodeRef of, Prefixed());
+      --depth_;
+      return Add({.kind = Node::kApply, .place = place, .op = o.op, .args = {of}});
+    }
+    return Operand();
+  }
+
+  absl::StatusOr<NodeRef> Operand() {
+    const size_t place = in_.position();
+    if (in_.Accept("(")) {
+      ASSIGN_OR_RETURN(NodeRef inner, Value());
+      RETURN_IF_ERROR(Expect(")"));
+      return inner;
+    }
+    if (in_.Peek("inf") || in_.Peek("nan")) return Number();
+    if (!in_.PeekIdentifier()) {
+      if (in_.PeekNumber()) return Number();
+      return Error("expected a value");
+    }
+    ASSIGN_OR_RETURN(std::string name, in_.Identifier());
+    if (in_.Accept("(")) return Call(std::move(name), place);
+    Node node{.kind = Node::kName, .place = place, .name = std::move(name)};
+    if (in_.Accept("[")) {
+      node.kind = Node::kRead;
+      do {
+        if (node.args.size() == kMaxDims) return Error(StrCat("more than ", kMaxDims, " indices"));
+        ASSIGN_OR_RETURN(NodeRef index, Level(kSumLevel));
+        node.args.push_back(index);
+      } while (in_.Accept(","));
+      RETURN_IF_ERROR(Expect("]"));
+    }
+    return Add(std::move(node));
+  }
+
+  absl::StatusOr<NodeRef> Number() {
+    const size_t place = in_.position();
+    ASSIGN_OR_RETURN(double value, in_.Number());
+    std::string_view written = std::string_view(*text_).substr(place, in_.position() - place);
+    const bool integer = written.find_first_of(".eEpPxXin") == std::string_view::npos;
+    return Add({.kind = Node::kNumber, .place = place, .number = value, .integer = integer});
+  }
+
+  absl::StatusOr<NodeRef> Call(std::string function, size_t place) {
+    Node node{.kind = Node::kApply, .place = place};
+    do {
+      if (node.args.size() == 3) return Error("more than 3 arguments");
+      ASSIGN_OR_RETURN(NodeRef arg, Value());
+      node.args.push_back(arg);
+    } while (in_.Accept(","));
+    RETURN_IF_ERROR(Expect(")"));
+    size_t arity = 1;
+    if (std::optional<DType> type = ParseDType(function)) {
+      node.kind = Node::kCast;
+      node.type = *type;
+    } else {
+      std::optional<ScalarOp> op = FindScalarOp(function);
+      const ScalarTyping typing = op ? GetScalarInfo(*op).typing : ScalarTyping::kLeaf;
+      if (typing == ScalarTyping::kLeaf || typing == ScalarTyping::kCast) {
+        return ErrorAt(*text_, place, StrCat("unknown function ", QuoteShort(function)));
+      }
+      node.op = *op;
+      arity = static_cast<size_t>(GetScalarInfo(*op).arity);
+    }
+    if (node.args.size() != arity) {
+      return ErrorAt(*text_, place,
+                     StrCat(function, " takes ", arity, arity == 1 ? " argument" : " arguments",
+                            ", got ", node.args.size()));
+    }
+    return Add(std::move(node));
+  }
+
+  std::shared_ptr<const std::string> text_;
+  Lexer in_;
+  Syntax op_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+absl::Status ErrorAt(std::string_view text, size_t place, std::string_view what) {
+  place = std::min(place, text.size());
+  const size_t newline = text.substr(0, place).rfind('\n');
+  const size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+  const size_t end = std::min(text.find('\n', begin), text.size());
+  const auto line =
+      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
+  const size_t from = std::max(begin, place > kShownBytes ? place - kShownBytes : 0);
+  std::string shown(text.substr(from, std::min(end, place + kShownBytes) - from));
+  for (char& c : shown) {
+    if (c < ' ' || c > '~') c = c == '\t' ? ' ' : '?';
+  }
+  return InvalidArgument("line ", line, ", column ", place - begin + 1, ": ", what, "\n  ", shown,
+                         "\n  ", std::string(place - from, ' '), "^");
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const CustomOpSyntax>>> ParseCustomOps(
+    std::string_view text) {
+  return CustomOpParser(text).Run();
+}
+
+}  // namespace fusion
