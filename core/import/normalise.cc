@@ -1,6 +1,9 @@
 #include "core/import/normalise.h"
 
+#include <algorithm>
+
 #include "core/import/onnx_attributes.h"
+#include "core/op/loop_body_text.h"
 #include "core/tensor/dtype.h"
 
 namespace fusion {
@@ -9,6 +12,8 @@ namespace {
 constexpr int64_t kMaxParamElements = 1 << 16;
 
 absl::Status CheckOpset(const FlatNode& node, const OpDef& def) {
+  // Models of ONNX Runtime may leave out the version of its domain, of which there is one.
+  if (node.opset == 0 && node.domain == "com.microsoft") return absl::OkStatus();
   if (node.opset == 0) {
     return InvalidArgument("the model imports no opset of domain ", QuoteShort(node.domain));
   }
@@ -124,23 +129,58 @@ absl::Status Rewrite(const FlatNode& from, const GraphBuilder& builder, NormalNo
   return node->def->normalise(call);
 }
 
+void DropUnknown(const OpDef& def, AttrMap* attrs) {
+  const AttrMap given = *attrs;
+  for (const auto& [name, value] : given) {
+    const bool known = std::any_of(def.params.begin(), def.params.end(),
+                                   [&](const ParamSpec& p) { return p.name == name; });
+    if (!known) attrs->Erase(name);
+  }
+}
+
 }  // namespace
 
 absl::Status UnsupportedOp(const FlatNode& node) {
   std::string shown = node.domain.empty() ? "ai.onnx" : node.domain;
-  return Unimplemented(DescribeNode(node.name, node.op), ": op ", QuoteShort(node.op),
-                       " of domain ", QuoteShort(shown), ", opset ", node.opset,
-                       ", is not supported; fusionctl capabilities --ops lists those that are");
+  return Unimplemented(
+      DescribeNode(node.name, node.op), ": op ", QuoteShort(node.op), " of domain ",
+      QuoteShort(shown), ", opset ", node.opset,
+      ", is not supported; fusionctl capabilities --ops lists those that are, and the "
+      "option custom_ops defines others");
+}
+
+absl::StatusOr<NormalNode> CustomNode(const CustomOpSyntax& op, const std::vector<TensorId>& inputs,
+                                      const AttrMap& attrs, const GraphBuilder& builder) {
+  std::vector<std::optional<TensorType>> types;
+  for (TensorId id : inputs) {
+    types.push_back(id == kNoTensor ? std::nullopt : std::optional(builder.tensor(id).type));
+  }
+  ASSIGN_OR_RETURN(CustomCall call, Instantiate(op, types, attrs));
+  auto operand = [](size_t i) { return StrCat("in", i); };
+  NormalNode out{.def = FindOp("Custom"),
+                 .attrs = {{"body", LoopBodyToString(call.body, operand)}}};
+  for (int input : call.inputs) out.inputs.push_back(inputs[static_cast<size_t>(input)]);
+  return out;
 }
 
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
-                                         const GraphBuilder& builder) {
-  NormalNode out{.def = node.domain.empty() ? FindModelOp(node.op) : nullptr,
-                 .inputs = std::move(inputs)};
+                                         const GraphBuilder& builder, const CustomOps* custom_ops) {
+  if (const auto* op = custom_ops == nullptr ? nullptr : custom_ops->Find(node.domain, node.op)) {
+    auto custom = [&]() -> absl::StatusOr<NormalNode> {
+      ASSIGN_OR_RETURN(AttrMap attrs, ReadAttributes(node));
+      return CustomNode(*op, inputs, attrs, builder);
+    };
+    absl::StatusOr<NormalNode> made = custom();
+    if (!made.ok()) return Annotate(made.status(), DescribeNode(node.name, node.op));
+    return made;
+  }
+  const std::string name = node.domain.empty() ? node.op : StrCat(node.domain, ".", node.op);
+  NormalNode out{.def = FindModelOp(name), .inputs = std::move(inputs)};
   if (out.def == nullptr) return UnsupportedOp(node);
   auto convert = [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckOpset(node, *out.def));
     ASSIGN_OR_RETURN(out.attrs, ReadAttributes(node));
+    if (node.opset < out.def->lenient_below) DropUnknown(*out.def, &out.attrs);
     RETURN_IF_ERROR(TakeParams(*out.def, builder, &out));
     return Rewrite(node, builder, &out);
   };

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/custom/custom_ops.h"
 #include "core/graph/builder.h"
 #include "core/import/flatten.h"
 
@@ -23,8 +24,14 @@ struct NormalNode {
 /// Messages start with the node. Unimplemented, saying what is supported, for an op, domain or
 /// opset we do not have and for parameters computed at run time; InvalidArgument for malformed
 /// ones.
+///
+/// Ops that we do not have are looked for among `custom_ops` (null: none), by domain and name.
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
-                                         const GraphBuilder& builder);
+                                         const GraphBuilder& builder, const CustomOps* custom_ops);
+
+/// A node of a custom op. Messages do not name the node.
+absl::StatusOr<NormalNode> CustomNode(const CustomOpSyntax& op, const std::vector<TensorId>& inputs,
+                                      const AttrMap& attrs, const GraphBuilder& builder);
 
 /// Unimplemented for a node whose op we do not have.
 absl::Status UnsupportedOp(const FlatNode& node);

@@ -132,6 +132,7 @@ struct OnnxCall {
 ///
 /// Exactly one of `body`, `decompose` and `value_of_types` gives the meaning.
 struct OpDef {
+  /// ONNX's name; of other domains "domain.Name".
   std::string name;
   int min_inputs = 1;
   int max_inputs = 1;
@@ -139,6 +140,9 @@ struct OpDef {
   /// First and last ONNX opset whose meaning this is, after `normalise`.
   int min_opset = 1;
   int max_opset = 23;
+  /// Opsets before this one have no such op in ONNX: models that name it mean ONNX Runtime's, which
+  /// ignores attributes that it does not know.
+  int lenient_below = 0;
   /// A step of our own decompositions: no model may name it.
   bool internal = false;
 

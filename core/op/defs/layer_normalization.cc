@@ -20,6 +20,7 @@ OpDef DefineLayerNormalization() {
                  {.name = "epsilon", .kind = ParamSpec::kFloat},
                  {.name = "stash_type", .kind = ParamSpec::kInt}},
       // ONNX has it since opset 17; ONNX Runtime's optimiser writes it into models of any opset.
+      .lenient_below = 17,
       .max_outputs = 3,
       .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
         const OpCall& call = d.call();
