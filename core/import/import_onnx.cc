@@ -10,6 +10,7 @@
 #include "core/import/flatten.h"
 #include "core/import/import.h"
 #include "core/import/normalise.h"
+#include "core/import/old_broadcast.h"
 #include "core/import/onnx_attributes.h"
 #include "core/import/topological_order.h"
 #include "core/onnx/constant_node.h"
@@ -309,9 +310,10 @@ class OnnxImporter {
   }
 
   absl::StatusOr<std::vector<TensorId>> AddOperator(const FlatNode& node,
-                                                    const std::vector<TensorId>& inputs,
+                                                    std::vector<TensorId> inputs,
                                                     std::vector<std::string> names) {
-    ASSIGN_OR_RETURN(NormalNode normal, NormaliseNode(node, inputs, builder_));
+    RETURN_IF_ERROR(AlignOldOperand(node, &inputs, &builder_));
+    ASSIGN_OR_RETURN(NormalNode normal, NormaliseNode(node, inputs, builder_, options_.custom_ops));
     // Optional outputs that nobody reads are not computed.
     while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
       names.pop_back();

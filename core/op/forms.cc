@@ -120,11 +120,16 @@ absl::Status CheckFloatSupported(const OpCall& call) {
   return Unimplemented("input 0 is ", DTypeName(call.dtype(0)), "; supported: float types");
 }
 
+absl::Status NormaliseOldBroadcast(OnnxCall& call) {
+  if (call.opset >= 7) return absl::OkStatus();
+  for (const char* name : {"axis", "broadcast"}) call.attrs.Erase(name);
+  return absl::OkStatus();
+}
+
 OpDef BinaryOp(std::string name, ScalarOp op) {
   return {.name = std::move(name),
           .min_inputs = 2,
           .max_inputs = 2,
-          .min_opset = 7,
           .body = [op](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             RETURN_IF_ERROR(call.CheckSameType(0, 1));
             bool logic = GetScalarInfo(op).typing == ScalarTyping::kLogic;
@@ -136,7 +141,8 @@ OpDef BinaryOp(std::string name, ScalarOp op) {
             }
             return ElementwiseBody(
                 call, [op](const std::vector<Expr>& in) { return Expr::Binary(op, in[0], in[1]); });
-          }};
+          },
+          .normalise = NormaliseOldBroadcast};
 }
 
 OpDef VariadicOp(std::string name, ScalarOp op) {

@@ -30,6 +30,9 @@ Expr HyperbolicCosine(const Expr& x);
 Expr SoftplusOf(const Expr& x);
 /// Unimplemented unless input 0 is of a float type: for ops that ONNX defines on integers as well.
 absl::Status CheckFloatSupported(const OpCall& call);
+/// Drops what binary ops wrote before opset 7: the importer has aligned their operands.
+absl::Status NormaliseOldBroadcast(OnnxCall& call);
+
 /// Definition of c = op(a, b) with broadcasting.
 OpDef BinaryOp(std::string name, ScalarOp op);
 /// Most inputs an op of any number of them takes.

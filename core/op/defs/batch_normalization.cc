@@ -54,7 +54,6 @@ OpDef DefineBatchNormalization() {
                      {.name = "momentum", .kind = ParamSpec::kFloat},
                      {.name = "spatial", .kind = ParamSpec::kInt},
                      {.name = "training_mode", .kind = ParamSpec::kInt}},
-          .min_opset = 7,
           .max_outputs = 5,
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
@@ -76,6 +75,12 @@ OpDef DefineBatchNormalization() {
             ASSIGN_OR_RETURN(auto scaled, d.Apply("Mul", {in[0], scale}));
             ASSIGN_OR_RETURN(auto y, d.Apply("Add", {scaled, shift}));
             return CastTo(d, y, call.dtype(0));
+          },
+          .normalise = [](OnnxCall& call) -> absl::Status {
+            if (call.opset >= 7) return absl::OkStatus();
+            if (call.attrs.Int("is_test", 0) == 0) call.attrs.Set("training_mode", int64_t{1});
+            call.attrs.Erase("is_test");
+            return absl::OkStatus();
           }};
 }
 

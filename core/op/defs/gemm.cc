@@ -13,7 +13,6 @@ OpDef DefineGemm() {
                      {.name = "beta", .kind = ParamSpec::kFloat},
                      {.name = "transA", .kind = ParamSpec::kInt},
                      {.name = "transB", .kind = ParamSpec::kInt}},
-          .min_opset = 7,
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
             Decomposition::Value operand[2] = {d.in(0), d.in(1)};
@@ -51,7 +50,8 @@ OpDef DefineGemm() {
                                      " does not broadcast to the product ", product.ToString());
             }
             return sum;
-          }};
+          },
+          .normalise = NormaliseOldBroadcast};
 }
 
 }  // namespace fusion

@@ -8,7 +8,6 @@ OpDef DefinePow() {
   return {.name = "Pow",
           .min_inputs = 2,
           .max_inputs = 2,
-          .min_opset = 7,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             for (int i = 0; i < 2; ++i) {
               if (call.dtype(i) == DType::kBool) {
@@ -23,7 +22,8 @@ OpDef DefinePow() {
               }
               return Expr::Binary(ScalarOp::kPow, in[0], Expr::Cast(in[1], in[0].type()));
             });
-          }};
+          },
+          .normalise = NormaliseOldBroadcast};
 }
 
 }  // namespace fusion

@@ -7,7 +7,6 @@ OpDef DefinePrelu() {
   return {.name = "PRelu",
           .min_inputs = 2,
           .max_inputs = 2,
-          .min_opset = 7,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             RETURN_IF_ERROR(call.CheckSameType(0, 1));
             if (call.dtype(0) == DType::kBool) {
@@ -23,7 +22,8 @@ OpDef DefinePrelu() {
                                      " does not broadcast to input 0 ", call.in(0).ToString());
             }
             return body;
-          }};
+          },
+          .normalise = NormaliseOldBroadcast};
 }
 
 }  // namespace fusion

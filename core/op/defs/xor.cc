@@ -7,7 +7,6 @@ OpDef DefineXor() {
   return {.name = "Xor",
           .min_inputs = 2,
           .max_inputs = 2,
-          .min_opset = 7,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             RETURN_IF_ERROR(call.CheckSameType(0, 1));
             if (call.dtype(0) != DType::kBool) {
@@ -16,7 +15,8 @@ OpDef DefineXor() {
             return ElementwiseBody(call, [](const std::vector<Expr>& in) {
               return Expr::Binary(ScalarOp::kNe, in[0], in[1]);
             });
-          }};
+          },
+          .normalise = NormaliseOldBroadcast};
 }
 
 }  // namespace fusion

@@ -127,5 +127,46 @@ TEST(OpsetForms, IndicesThatAreNotConstantCannotBeScattered) {
   EXPECT_THAT(ResultOf(constant, {X()}), ElementsAre(1, -2, 3, 3, 3, 3));
 }
 
+TEST(OldBroadcast, PutsTheSecondOperandAtItsAxis) {
+  TestModel m(6);
+  m.Input("x", {2, 3, 2}).Input("b", {3}).Node("Mul", {"x", "b"}, {"y"}, "mul");
+  m.Attr("broadcast", 1).Attr("axis", 1).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({2, 3, 2}, {1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2}), F({3}, {1, 2, 3})}),
+              ElementsAre(1, 1, 2, 2, 3, 3, 2, 2, 4, 4, 6, 6));
+}
+
+TEST(OldBroadcast, MeetsFromBehindWithoutAnAxis) {
+  TestModel m(6);
+  m.Input("x", {2, 3}).Input("b", {3}).Node("Sub", {"x", "b"}, {"y"}, "sub");
+  m.Attr("broadcast", 1).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({2, 3}, {1, 2, 3, 4, 5, 6}), F({3}, {1, 2, 3})}),
+              ElementsAre(0, 0, 0, 3, 3, 3));
+}
+
+TEST(OldBroadcast, RefusesWhatDoesNotFit) {
+  auto model = [](int64_t broadcast, int64_t axis) {
+    TestModel m(6);
+    m.Input("x", {2, 3, 2}).Input("b", {3}).Node("Add", {"x", "b"}, {"y"}, "add");
+    m.Attr("broadcast", broadcast).Attr("axis", axis).Output("y");
+    return m;
+  };
+  TestModel no = model(0, 1);
+  EXPECT_EQ(
+      Import(no),
+      "INVALID_ARGUMENT: node \"add\" (Add): inputs 0 [2,3,2] and 1 [3] differ, and attribute "
+      "\"broadcast\" is 0");
+  TestModel far = model(1, 3);
+  EXPECT_EQ(Import(far),
+            "INVALID_ARGUMENT: node \"add\" (Add): input 1 [3] does not fit at axis 3 of input 0 "
+            "[2,3,2]");
+}
+
+TEST(OldBroadcast, SlopesStandAlongChannels) {
+  TestModel m(6);
+  m.Input("x", {1, 2, 2}).Input("s", {2}).Node("PRelu", {"x", "s"}, {"y"}, "prelu").Output("y");
+  EXPECT_THAT(ResultOf(m, {F({1, 2, 2}, {-1, 1, -1, 1}), F({2}, {2, 3})}),
+              ElementsAre(-2, 1, -3, 1));
+}
+
 }  // namespace
 }  // namespace fusion

@@ -1,0 +1,143 @@
+// Ops of other domains: those a request defines, and those of ONNX Runtime.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/custom/custom_ops.h"
+#include "core/graph/canonical.h"
+#include "core/graph/evaluate.h"
+#include "core/graph/text.h"
+#include "tests/support/imported.h"
+
+namespace fusion {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kOps = R"(
+  op acme.Leak(x) {slope: float = 0.5} = x > 0 ? x : slope * x
+  op acme.Rows(x[m, k], y[k]) -> [m] = sum[k] x[m, k] * y[k]
+)";
+
+// y = acme.Leak(x) of slope 0.25, z = acme.Rows(y, w).
+TestModel LeakingRows() {
+  TestModel m;
+  m.Input("x", {2, 3}).Input("w", {3});
+  m.Node("Leak", {"x"}, {"y"}, "leak").Domain("acme").AttrFloat("slope", 0.25F);
+  m.Node("Rows", {"y", "w"}, {"z"}, "rows").Domain("acme").Output("z");
+  return m;
+}
+
+absl::StatusOr<Graph> ImportWith(TestModel& m, std::string_view text) {
+  CustomOps ops = CustomOps::Parse(text).value();
+  return ImportOnnx(m.proto(), {.custom_ops = &ops});
+}
+
+TEST(CustomOpsImport, AreEvaluatedLikeOthers) {
+  TestModel m = LeakingRows();
+  auto graph = ImportWith(m, kOps);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto outputs =
+      Evaluate(*graph, {F({2, 3}, {1, -4, 2, -8, 0, 3}), F({3}, {1, 10, 100})},
+               [](TensorId) -> absl::StatusOr<const HostTensor*> { return Internal("none"); });
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(DoublesOf((*outputs)[0]), ElementsAre(191, 298));
+}
+
+TEST(CustomOpsImport, CountByWhatTheyMean) {
+  TestModel m = LeakingRows();
+  auto text = [&](std::string_view ops) {
+    auto graph = ImportWith(m, ops);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return ToString(Canonicalise(*graph)->graph);
+  };
+  const std::string other(
+      "op acme.Rows(a[i, j], b[j]) -> [i] = sum[j] (a[i, j] * b[j])  # the same\n"
+      "op acme.Leak(v) {slope: float} = let s = slope * v; v > 0 ? v : s");
+  EXPECT_EQ(text(kOps), text(other));
+  EXPECT_NE(text(kOps), text(std::string(kOps.substr(0, kOps.find("op acme.Rows"))) +
+                             "op acme.Rows(x[m, k], y[k]) -> [m] = max[k] x[m, k] * y[k]"));
+}
+
+TEST(CustomOpsImport, NameNodeAndPlace) {
+  TestModel m = LeakingRows();
+  EXPECT_THAT(std::string(Message(ImportWith(m, "").status())),
+              AllOf(HasSubstr("node \"leak\" (Leak): op \"Leak\" of domain \"acme\""),
+                    HasSubstr("custom_ops defines others")));
+  const std::string wrong =
+      "op acme.Leak(x) {slope: float} = x\nop acme.Rows(x[m, k], y[k]) -> [k] = x[m, k]";
+  EXPECT_EQ(
+      std::string(Message(ImportWith(m, wrong).status())),
+      "node \"rows\" (Rows): custom op acme.Rows: line 2, column 40: m is a dim of an input but no "
+      "axis: neither the result nor the reduction names it\n"
+      "  op acme.Rows(x[m, k], y[k]) -> [k] = x[m, k]\n"
+      "                                         ^");
+}
+
+TEST(CustomOpsImport, HidesNoOpOfOurs) {
+  TestModel m = OneNode("Custom", {"x"});
+  m.AttrString("body", "for d0:2 d1:3 [d0, d1] = map(in0[d0, d1]) : in0");
+  EXPECT_THAT(Import(m),
+              HasSubstr("op \"Custom\" of domain \"ai.onnx\", opset 17, is not supported"));
+}
+
+// ONNX Runtime's attention against the same steps of ONNX.
+TEST(MicrosoftAttention, IsItsSteps) {
+  TestModel m;
+  m.Input("x", {1, 3, 4}).Input("w", {4, 6}).Input("b", {6}).Input("n", {1}, DType::kI32);
+  m.Node("Attention", {"x", "w", "b", "n"}, {"y"}, "att").Domain("com.microsoft");
+  m.Attr("num_heads", 1).Output("y");
+  m.proto().add_opset_import()->set_domain("com.microsoft");
+  m.proto().mutable_opset_import(1)->set_version(1);
+  HostTensor length(DType::kI32, {1});
+  length.SetInt(0, 2);
+  const std::vector<HostTensor> in = {
+      F({1, 3, 4}, {1, 0, 2, 1, 0, 1, 0, 1, 3, 1, 1, 0}),
+      F({4, 6}, {1, 0, 1, 0, 1, 2, 0, 1, 0, 1, 3, 4, 1, 1, 0, 0, 5, 6, 0, 0, 1, 1, 7, 8}),
+      F({6}, {0, 0, 0, 0, 1, 1})};
+  std::vector<HostTensor> all = in;
+  all.push_back(length);
+  // The last key is hidden: each row is a mix of the first two values, [19, 23] and [11, 13].
+  const std::vector<double> got = ResultOf(m, all);
+  ASSERT_EQ(got.size(), 6U);
+  for (size_t row = 0; row < 3; ++row) {
+    const double share = (got[2 * row] - 11) / 8;
+    EXPECT_GE(share, 0);
+    EXPECT_LE(share, 1);
+    EXPECT_NEAR(got[2 * row + 1], 13 + 10 * share, 1e-4);
+  }
+  // q0 = [3, 2]; k0 = [2, 1], k1 = [1, 2]: scores 8 and 7, over sqrt 2.
+  EXPECT_NEAR((got[0] - 11) / 8, 1 / (1 + std::exp(-1 / std::sqrt(2.0))), 1e-5);
+}
+
+TEST(MicrosoftAttention, SaysWhatIsNotSupported) {
+  TestModel m;
+  m.Input("x", {1, 3, 4}).Input("w", {4, 6}).Input("b", {6}).Input("p", {2, 1, 1, 3, 2});
+  m.Node("Attention", {"x", "w", "b", "", "p"}, {"y"}, "att").Domain("com.microsoft");
+  m.Attr("num_heads", 1).Output("y");
+  m.proto().add_opset_import()->set_domain("com.microsoft");
+  m.proto().mutable_opset_import(1)->set_version(1);
+  EXPECT_EQ(
+      Import(m),
+      "UNIMPLEMENTED: node \"att\" (\"com.microsoft.Attention\"): input 4 (past, bias or length of "
+      "the past) is not supported");
+}
+
+TEST(LayerNormalization, IgnoresUnknownAttributesWhereOnnxRuntimeDoes) {
+  auto model = [](int opset) {
+    TestModel m(opset);
+    m.Input("x", {2, 3}).Input("w", {3}).Node("LayerNormalization", {"x", "w"}, {"y"}, "norm");
+    m.AttrFloat("epsion", 1e-5F).Output("y");
+    return m;
+  };
+  TestModel before = model(11);
+  EXPECT_EQ(Import(before), "LayerNormalization y:f32[2,3]");
+  TestModel since = model(17);
+  EXPECT_THAT(Import(since), HasSubstr("unknown attribute \"epsion\""));
+}
+
+}  // namespace
+}  // namespace fusion
