@@ -125,6 +125,27 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
 }
 
+// NAME=`what` pairs, any number of them.
+void AddNameValue(CLI::App* app, const char* option, std::map<std::string, std::string>* out,
+                  const char* what, const char* help) {
+  app->add_option_function<std::vector<std::string>>(
+         option,
+         [out](const std::vector<std::string>& pairs) {
+           for (const std::string& pair : pairs) {
+             const size_t split = pair.find('=');
+             (*out)[pair.substr(0, split)] = pair.substr(split + 1);
+           }
+         },
+         help)
+      ->allow_extra_args(false)
+      ->check([what](const std::string& pair) {
+        const size_t split = pair.find('=');
+        const bool both = split != std::string::npos && split > 0 && split + 1 < pair.size();
+        return both ? std::string() : StrCat("expected NAME=", what, ", got ", QuoteShort(pair));
+      })
+      ->type_name(StrCat("NAME=", what, " ..."));
+}
+
 void AddBind(CLI::App* app, Arguments* a) {
   app->add_option_function<std::vector<std::string>>(
          "--bind",
@@ -172,9 +193,18 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->type_name("N");
   AddBind(app, a);
+  AddNameValue(
+      app, "--fix", &a->fixed, "VALUE",
+      "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "
+      "of passes follow from it; it is no input of a run then; may be given more than once");
   app->add_option("--rules", a->rules,
                   "rules that force, forbid or favour kernels: a fusion.v1.FusionRules in "
                   "protobuf's text format; op-by-op follows none")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  app->add_option(
+         "--custom-ops", a->custom_ops,
+         "definitions of ops that the model uses and nobody else knows: README, Custom ops")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   auto add_pressure = [app](const char* name, double* field, const char* help) {
@@ -204,24 +234,9 @@ void AddDataOptions(CLI::App* app, Arguments* a) {
          "inputs and outputs are; default: random inputs")
       ->check(CheckNotEmpty)
       ->type_name("PATH");
-  app->add_option_function<std::vector<std::string>>(
-         "--input",
-         [a](const std::vector<std::string>& pairs) {
-           for (const std::string& pair : pairs) {
-             const size_t split = pair.find('=');
-             a->inputs[pair.substr(0, split)] = pair.substr(split + 1);
-           }
-         },
-         "this file (.npy or .pb) for one input, in place of what --data has, or of random "
-         "numbers; "
-         "may be given more than once")
-      ->allow_extra_args(false)
-      ->check([](const std::string& pair) {
-        const size_t split = pair.find('=');
-        const bool both = split != std::string::npos && split > 0 && split + 1 < pair.size();
-        return both ? std::string() : StrCat("expected NAME=FILE, got ", QuoteShort(pair));
-      })
-      ->type_name("NAME=FILE ...");
+  AddNameValue(app, "--input", &a->inputs, "FILE",
+               "this file (.npy or .pb) for one input, in place of what --data has, or of random "
+               "numbers; may be given more than once");
   app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
 }
 

@@ -61,11 +61,13 @@ struct Arguments {
   int workers = 0;      // of the embedded server; 0: its default
 
   // What is asked for.
-  int threads = 0;      // 0: usable cores
-  std::string isa;      // empty: this machine's
-  PlanOptions options;  // without the lock, until LoadLock
-  std::string rules;    // file; main reads it into options.rules; empty: none
-  std::string lock;     // file; empty: none
+  int threads = 0;                           // 0: usable cores
+  std::string isa;                           // empty: this machine's
+  PlanOptions options;                       // without the lock, until LoadLock
+  std::string rules;                         // file; main reads it into options.rules; empty: none
+  std::map<std::string, std::string> fixed;  // of --fix: value by input
+  std::string custom_ops;                    // the same into options.custom_ops
+  std::string lock;                          // file; empty: none
 
   // Of single commands.
   std::string data;                           // run, bench, verify, report

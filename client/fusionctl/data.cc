@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "client/fusionctl/npz.h"
+#include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
 #include "core/import/import.h"
 #include "core/onnx/test_data.h"
@@ -47,35 +48,6 @@ absl::Status TakeBitsForBf16(const onnx::ValueInfoProto& declared, HostTensor* t
   ASSIGN_OR_RETURN(*tensor,
                    HostTensor::FromBytes(DType::kBF16, tensor->dims(), tensor->byte_view()));
   return absl::OkStatus();
-}
-
-// Compares with what the model declares; open dims take anything.
-absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
-                        HostTensor* tensor) {
-  const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
-  RETURN_IF_ERROR(TakeBitsForBf16(declared, tensor));
-  const HostTensor& given = *tensor;
-  std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
-                            DTypeName(given.dtype()), DimsToString(given.dims()));
-  std::optional<DType> dtype = DTypeFromOnnx(type.elem_type());
-  if (dtype && *dtype != given.dtype()) {
-    return InvalidArgument(what, ", the model declares ", DTypeName(*dtype));
-  }
-  if (!type.has_shape()) return absl::OkStatus();
-  bool fits = static_cast<size_t>(type.shape().dim_size()) == given.dims().size();
-  for (size_t d = 0; fits && d < given.dims().size(); ++d) {
-    const auto& dim = type.shape().dim(static_cast<int>(d));
-    fits = !dim.has_dim_value() || dim.dim_value() == given.dims()[d];
-  }
-  if (fits) return absl::OkStatus();
-  return InvalidArgument(what, ", the model declares [",
-                         StrJoin(type.shape().dim(), ",",
-                                 [](const auto& dim) {
-                                   if (dim.has_dim_value()) return StrCat(dim.dim_value());
-                                   return dim.dim_param().empty() ? std::string("?")
-                                                                  : QuoteShort(dim.dim_param());
-                                 }),
-                         "]");
 }
 
 // Files of ONNX's cases hold values of these types too, which must not be taken for tensors.
@@ -215,6 +187,34 @@ absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& mo
 
 }  // namespace
 
+absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
+                        HostTensor* tensor) {
+  const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
+  RETURN_IF_ERROR(TakeBitsForBf16(declared, tensor));
+  const HostTensor& given = *tensor;
+  std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
+                            DTypeName(given.dtype()), DimsToString(given.dims()));
+  std::optional<DType> dtype = DTypeFromOnnx(type.elem_type());
+  if (dtype && *dtype != given.dtype()) {
+    return InvalidArgument(what, ", the model declares ", DTypeName(*dtype));
+  }
+  if (!type.has_shape()) return absl::OkStatus();
+  bool fits = static_cast<size_t>(type.shape().dim_size()) == given.dims().size();
+  for (size_t d = 0; fits && d < given.dims().size(); ++d) {
+    const auto& dim = type.shape().dim(static_cast<int>(d));
+    fits = !dim.has_dim_value() || dim.dim_value() == given.dims()[d];
+  }
+  if (fits) return absl::OkStatus();
+  return InvalidArgument(what, ", the model declares [",
+                         StrJoin(type.shape().dim(), ",",
+                                 [](const auto& dim) {
+                                   if (dim.has_dim_value()) return StrCat(dim.dim_value());
+                                   return dim.dim_param().empty() ? std::string("?")
+                                                                  : QuoteShort(dim.dim_param());
+                                 }),
+                         "]");
+}
+
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,
                                               const ModelFile& model) {
   std::error_code ignored;
@@ -282,9 +282,11 @@ PlanOptions BindToData(const PlanOptions& options,
 }
 
 absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& options) {
+  ASSIGN_OR_RETURN(CustomOps custom_ops, CustomOps::Parse(options.custom_ops));
   absl::StatusOr<Graph> graph = ImportOnnx(model.bare(), {.dim_bindings = options.dim_bindings,
                                                           .batch_size = options.hints.batch_size,
-                                                          .keep_outputs = options.keep_outputs});
+                                                          .keep_outputs = options.keep_outputs,
+                                                          .custom_ops = &custom_ops});
   if (!graph.ok()) return BadInput(graph.status());
   return graph;
 }

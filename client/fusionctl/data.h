@@ -29,6 +29,11 @@ absl::StatusOr<std::vector<RunData>> LoadData(const std::string& path, const Mod
 absl::StatusOr<std::vector<std::optional<HostTensor>>> LoadInputs(
     const std::map<std::string, std::string>& files, const ModelFile& model);
 
+/// Bad input unless the tensor, from `where`, is what the model declares; open dims take anything.
+/// Bits in u16 become bf16 where the model has that.
+absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
+                        HostTensor* tensor);
+
 /// The options of a request that runs on `inputs`: symbolic dims that `options` leaves open get the
 /// extents the inputs have.
 PlanOptions BindToData(const PlanOptions& options, const std::vector<HostTensor>& inputs,

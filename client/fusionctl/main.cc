@@ -46,15 +46,18 @@ RunCommand CommandOf(CommandKind kind) {
   return nullptr;
 }
 
-absl::StatusOr<ExitCode> RunWithRules(Arguments* arguments, Progress* progress) {
+absl::StatusOr<ExitCode> RunWithFiles(Arguments* arguments, Progress* progress) {
   RETURN_IF_ERROR(LoadRules(arguments));
+  RETURN_IF_ERROR(LoadCustomOps(arguments));
   return CommandOf(arguments->command)(*arguments, progress);
 }
 
-// Messages are one line, whatever a compiler wrote into them.
+// Messages are one line, whatever a compiler wrote into them, but for indented lines that show a
+// place in a text.
 std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool shows = text[i] == '\n' && text.compare(i + 1, 2, "  ") == 0;
+    if (static_cast<unsigned char>(text[i]) < 0x20 && !shows) text[i] = ' ';
   }
   return text;
 }
@@ -84,7 +87,7 @@ int Main(int argc, char** argv) {
   bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
   absl::Status loaded = LoadLock(&parsed.arguments);
-  absl::StatusOr<ExitCode> code = loaded.ok() ? RunWithRules(&parsed.arguments, &progress) : loaded;
+  absl::StatusOr<ExitCode> code = loaded.ok() ? RunWithFiles(&parsed.arguments, &progress) : loaded;
   progress.Clear();
   if (code.ok()) return *code;
   absl::Status status = LocateRule(code.status(), parsed.arguments);

@@ -8,7 +8,9 @@
 
 #include "client/detect_target.h"
 #include "client/fusionctl/embedded_server.h"
+#include "client/fusionctl/fixed_inputs.h"
 #include "core/base/file.h"
+#include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
@@ -85,6 +87,17 @@ absl::Status LoadRules(Arguments* arguments) {
   return absl::OkStatus();
 }
 
+absl::Status LoadCustomOps(Arguments* arguments) {
+  const std::string& path = arguments->custom_ops;
+  if (path.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxCustomOpBytes);
+  absl::Status status = text.status();
+  if (status.ok()) status = CustomOps::Parse(*text).status();
+  if (!status.ok()) return InvalidArgument("--custom-ops ", Quote(path), ": ", Message(status));
+  arguments->options.custom_ops = *std::move(text);
+  return absl::OkStatus();
+}
+
 absl::Status LocateRule(const absl::Status& status, const Arguments& arguments) {
   const std::vector<std::string> blamed = BlamedRules(status);
   if (blamed.empty() || arguments.rules.empty()) return status;
@@ -136,10 +149,12 @@ absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionR
   return reply;
 }
 
-absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(
+    const std::string& path, const std::map<std::string, std::string>& fixed) {
   std::unique_ptr<ModelFile> file(new ModelFile);
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
   if (!model.ok()) return BadInput(model.status());
+  RETURN_IF_ERROR(FixInputs(fixed, &*model));
   absl::StatusOr<onnx::ModelProto> bare =
       ReferenceWeights(*model, {.directory = ModelDirectory(path)});
   if (!bare.ok()) return BadInput(bare.status());

@@ -25,6 +25,8 @@ ExitCode ExitCodeOf(const absl::Status& status);
 
 /// Reads the file of --rules, if there is one, into the options. Bad input: "FILE:LINE: ...".
 absl::Status LoadRules(Arguments* arguments);
+/// The same of --custom-ops: "FILE: line L, column C: ..", the line and a caret.
+absl::Status LoadCustomOps(Arguments* arguments);
 /// An error of a command; if rules of the file are to blame for it, with file and line in front.
 absl::Status LocateRule(const absl::Status& status, const Arguments& arguments);
 
@@ -43,7 +45,9 @@ absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionR
 /// The model of a command: as a request, and as weights. Errors are bad input.
 class ModelFile {
  public:
-  static absl::StatusOr<std::unique_ptr<ModelFile>> Load(const std::string& path);
+  /// `fixed`: of --fix, see FixInputs.
+  static absl::StatusOr<std::unique_ptr<ModelFile>> Load(
+      const std::string& path, const std::map<std::string, std::string>& fixed);
 
   /// As it is sent: without weights.
   const onnx::ModelProto& bare() const { return bare_; }

@@ -1,0 +1,62 @@
+#include "client/fusionctl/fixed_inputs.h"
+
+#include <charconv>
+
+#include "client/fusionctl/data.h"
+#include "core/onnx/tensor_proto.h"
+#include "core/onnx/test_data.h"
+#include "core/tensor/onnx_dtype.h"
+
+namespace fusion {
+namespace {
+
+// A number as the one element of an input; nullopt if the word is none.
+std::optional<HostTensor> NumberFor(const onnx::ValueInfoProto& input, const std::string& word) {
+  const onnx::TypeProto::Tensor& type = input.type().tensor_type();
+  const std::optional<DType> dtype = DTypeFromOnnx(type.elem_type());
+  double number = 0;
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (!dtype || error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  Dims dims(static_cast<size_t>(type.shape().dim_size()), 1);
+  HostTensor out(*dtype, dims);
+  if (IsFloat(*dtype)) {
+    out.SetDouble(0, number);
+  } else {
+    int64_t integer = 0;
+    auto [stop, bad] = std::from_chars(word.data(), word.data() + word.size(), integer);
+    if (bad != std::errc() || stop != end) return std::nullopt;
+    out.SetInt(0, integer);
+  }
+  return out;
+}
+
+absl::Status FixInput(const std::string& name, const std::string& word, onnx::ModelProto* model) {
+  const onnx::ValueInfoProto* input = nullptr;
+  for (const onnx::ValueInfoProto& declared : model->graph().input()) {
+    if (declared.name() == name) input = &declared;
+  }
+  if (input == nullptr) return InvalidArgument("the model has no such input");
+  for (const onnx::TensorProto& constant : model->graph().initializer()) {
+    if (constant.name() == name) return InvalidArgument("is a constant of the model already");
+  }
+  std::optional<HostTensor> value = NumberFor(*input, word);
+  if (!value) {
+    ASSIGN_OR_RETURN(NamedTensor tensor, LoadTensorFile(word));
+    value = std::move(tensor.value);
+  }
+  RETURN_IF_ERROR(CheckInput(*input, word, &*value));
+  *model->mutable_graph()->add_initializer() = MakeTensorProto(*value, name);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FixInputs(const std::map<std::string, std::string>& values, onnx::ModelProto* model) {
+  for (const auto& [name, word] : values) {
+    absl::Status fixed = FixInput(name, word, model);
+    if (!fixed.ok()) return BadInput(Annotate(fixed, StrCat("--fix ", QuoteShort(name))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fusion
