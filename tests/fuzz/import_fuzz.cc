@@ -3,11 +3,6 @@
 // evaluator where it is cheap. Any crash, sanitizer report, slow or memory-hungry input is a bug,
 // and so is an imported graph that does not verify.
 //
-//   cmake --preset fuzz && cmake --build --preset fuzz --target import_fuzz
-//   mkdir corpus && build/fuzz/bin/import_fuzz --seeds=corpus /usr/share/libonnx-testdata/data/node
-//   build/fuzz/bin/import_fuzz corpus -max_len=65536 -timeout=20 -rss_limit_mb=4096
-//   -max_total_time=300
-//
 // Byte 0: bit 0 says what follows (ONNX or OpGraph), the other bits choose import options.
 #include <algorithm>
 #include <cstdio>
@@ -25,15 +20,10 @@
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/weight_source.h"
 #include "tests/fuzz/proto_mutator.h"
+#include "tests/fuzz/require.h"
 
 namespace fusion {
 namespace {
-
-void Require(bool condition, const char* what, const absl::Status& status = {}) {
-  if (condition) return;
-  std::fprintf(stderr, "%s: %s\n", what, status.ToString().c_str());
-  std::abort();
-}
 
 ImportOptions OptionsFor(uint8_t choice) {
   ImportOptions options;
@@ -75,8 +65,7 @@ void EvaluateIfCheap(const Graph& graph) {
 
 void UseGraph(const absl::StatusOr<Graph>& graph) {
   if (!graph.ok()) {
-    Require(!absl::IsInternal(graph.status()), "the importer blames itself", graph.status());
-    Require(graph.status().message().size() < (1 << 13), "a message is long", graph.status());
+    RequireBlamesText(graph.status());
     return;
   }
   absl::Status verified = Verify(*graph);
@@ -144,23 +133,15 @@ v1::OpGraph SeedGraph() {
   return graph;
 }
 
-void WriteFile(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
 // Fills a corpus directory from a directory of ONNX models.
-void WriteSeeds(const std::string& corpus, const std::string& models) {
+void WriteModels(const std::string& corpus, const std::string& models) {
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(models)) {
     if (entry.path().filename() != "model.onnx" || entry.file_size() > (1 << 15)) continue;
     std::ifstream in(entry.path(), std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    WriteFile(std::filesystem::path(corpus) / StrCat("onnx_", count++),
-              std::string(1, '\0') + bytes);
+    WriteSeed(corpus, StrCat("onnx_", count++), std::string(1, '\0') + bytes);
   }
-  WriteFile(std::filesystem::path(corpus) / "op_graph",
-            std::string(1, '\1') + SeedGraph().SerializeAsString());
-  std::printf("%d seeds\n", count + 1);
 }
 
 template <typename Message>
@@ -177,13 +158,17 @@ size_t MutateAs(Message message, uint8_t* data, size_t max_size, uint32_t seed) 
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
+// --seeds=DIR [MODELS]: seeds from a directory of ONNX models, or of our own message.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  constexpr const char* kSeeds = "--seeds=";
-  if (*argc == 3 && std::strncmp((*argv)[1], kSeeds, std::strlen(kSeeds)) == 0) {
-    fusion::WriteSeeds((*argv)[1] + std::strlen(kSeeds), (*argv)[2]);
-    std::exit(0);
+  const std::string corpus = fusion::SeedsDirectory(std::min(*argc, 2), *argv);
+  if (corpus.empty()) return 0;
+  if (*argc > 2) {
+    fusion::WriteModels(corpus, (*argv)[2]);
+  } else {
+    const std::string graph = fusion::SeedGraph().SerializeAsString();
+    fusion::WriteSeed(corpus, "op_graph", std::string(1, '\1') + graph);
   }
-  return 0;
+  std::exit(0);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds the libFuzzer targets (clang, address and undefined behaviour) and runs them, one after the other: importers of
+# ONNX and OpGraph, the language of custom ops with expressions and loop bodies, rules, plans. First come the inputs in
+# tests/fuzz/regressions, each of which was a finding once. A new finding is left in build/fuzz/findings and ends the
+# script with status 1.
+#
+#   tests/fuzz/run.sh                          60 seconds each
+#   tests/fuzz/run.sh --seconds 600            longer
+#   tests/fuzz/run.sh --executions 10000000    as many inputs each
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+limit=(-max_total_time=60)
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --seconds) limit=("-max_total_time=$2"); shift 2 ;;
+    --executions) limit=("-runs=$2"); shift 2 ;;
+    *) echo "usage: $0 [--seconds N | --executions N]" >&2; exit 2 ;;
+  esac
+done
+
+deploy/install_deps.sh --tests
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --target fuzzers >&2
+
+work=build/fuzz
+models=/usr/share/libonnx-testdata/data/node
+failed=0
+fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
+  local name=$1 program=$work/bin/$2_fuzz
+  shift 2
+  local corpus=$work/corpus/$name findings=$work/findings/$name
+  mkdir -p "$corpus" "$findings" "$work/seeds/$name"
+  "$program" "--seeds=$work/seeds/$name" "$@" >/dev/null
+  local regressions=()
+  [[ -d tests/fuzz/regressions/$name ]] && regressions=(tests/fuzz/regressions/"$name")
+  if "$program" "$corpus" "$work/seeds/$name" "${regressions[@]}" "${limit[@]}" -max_len=65536 -timeout=20 \
+      -rss_limit_mb=4096 -artifact_prefix="$findings/" -print_final_stats=1 >"$work/$name.log" 2>&1; then
+    echo "PASS fuzz $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log") executions, no finding"
+  else
+    echo "FAIL fuzz $name: $(ls -t "$findings" | head -1); $work/$name.log ends:"
+    tail -5 "$work/$name.log"
+    failed=1
+  fi
+}
+fuzz onnx import "$models"
+fuzz op_graph import
+fuzz language language
+fuzz rules rules
+fuzz plan plan
+exit $failed
