@@ -14,7 +14,7 @@ build_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 # clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped.
-test_packages=(libonnx-testdata clang clang-format clang-tidy python3 python3-venv curl git)
+test_packages=(libonnx-testdata zlib1g-dev clang clang-format clang-tidy python3 python3-venv curl git)
 
 packages=("${build_packages[@]}")
 if [[ "${1:-}" == "--tests" ]]; then

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "core/import/supported_ops.h"
@@ -25,41 +26,94 @@ std::vector<std::string> FindOnnxCases(const std::string& directory) {
   return out;
 }
 
+namespace {
+
+// Every node of the model, those of bodies and functions too.
+void VisitNodes(const onnx::ModelProto& model,
+                const std::function<void(const onnx::NodeProto&)>& visit) {
+  std::vector<const onnx::GraphProto*> graphs = {&model.graph()};
+  auto look = [&](const onnx::NodeProto& node) {
+    visit(node);
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) graphs.push_back(&attribute.g());
+    }
+  };
+  for (const onnx::FunctionProto& f : model.functions()) {
+    for (const onnx::NodeProto& node : f.node()) look(node);
+  }
+  while (!graphs.empty()) {
+    const onnx::GraphProto* graph = graphs.back();
+    graphs.pop_back();
+    for (const onnx::NodeProto& node : graph->node()) look(node);
+  }
+}
+
+std::string BesideTensors(const onnx::TypeProto& type) {
+  switch (type.value_case()) {
+    case onnx::TypeProto::kSequenceType:
+      return "sequence";
+    case onnx::TypeProto::kOptionalType:
+      return "optional";
+    case onnx::TypeProto::kMapType:
+      return "map";
+    case onnx::TypeProto::kSparseTensorType:
+      return "sparse";
+    case onnx::TypeProto::kTensorType:
+      return type.tensor_type().elem_type() == onnx::TensorProto::STRING ? "string" : "";
+    default:
+      return "";
+  }
+}
+
+std::string BesideTensors(const onnx::NodeProto& node) {
+  const std::string& op = node.op_type();
+  static const std::set<std::string> kRandom = {"RandomNormal",  "RandomNormalLike",
+                                                "RandomUniform", "RandomUniformLike",
+                                                "Multinomial",   "Bernoulli"};
+  if (kRandom.count(op) != 0) return "random";
+  if (node.domain().find("training") != std::string::npos) return "training";
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.name() == "training_mode" && attribute.i() != 0) return "training";
+  }
+  if (op.find("Sequence") != std::string::npos && op != "ReverseSequence") return "sequence";
+  if (op.starts_with("Optional")) return "optional";
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_t() && attribute.t().data_type() == onnx::TensorProto::STRING) {
+      return "string";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<std::string> UnsupportedOps(const onnx::ModelProto& model) {
   std::set<std::pair<std::string, std::string>> functions;
   for (const onnx::FunctionProto& f : model.functions()) functions.emplace(f.domain(), f.name());
   const std::vector<SupportedOp> supported = SupportedOps();
   std::set<std::string> out;
-  auto look = [&](const onnx::NodeProto& node) {
+  VisitNodes(model, [&](const onnx::NodeProto& node) {
     const std::string& op = node.op_type();
-    bool known = functions.count({node.domain(), op}) != 0;
-    if (IsDefaultDomain(node.domain())) {
-      known |= std::any_of(supported.begin(), supported.end(),
-                           [&](const SupportedOp& s) { return s.name == op; });
-    }
-    if (!known) out.insert(IsDefaultDomain(node.domain()) ? op : node.domain() + "." + op);
-  };
-  std::vector<const onnx::GraphProto*> graphs = {&model.graph()};
-  while (!graphs.empty()) {
-    const onnx::GraphProto* graph = graphs.back();
-    graphs.pop_back();
-    for (const onnx::NodeProto& node : graph->node()) {
-      look(node);
-      for (const auto& attribute : node.attribute()) {
-        if (attribute.has_g()) graphs.push_back(&attribute.g());
-      }
-    }
-  }
-  for (const onnx::FunctionProto& f : model.functions()) {
-    for (const onnx::NodeProto& node : f.node()) look(node);
-  }
+    const std::string name = IsDefaultDomain(node.domain()) ? op : node.domain() + "." + op;
+    const bool known = functions.count({node.domain(), op}) != 0 ||
+                       std::any_of(supported.begin(), supported.end(),
+                                   [&](const SupportedOp& s) { return s.name == name; });
+    if (!known) out.insert(name);
+  });
   return {out.begin(), out.end()};
 }
 
-bool TakesTensorsOnly(const onnx::ModelProto& model) {
-  return std::all_of(
-      model.graph().input().begin(), model.graph().input().end(),
-      [](const onnx::ValueInfoProto& input) { return input.type().has_tensor_type(); });
+std::string BesideTensors(const onnx::ModelProto& model) {
+  std::string out;
+  for (const auto* values : {&model.graph().input(), &model.graph().output()}) {
+    for (const onnx::ValueInfoProto& value : *values) {
+      if (out.empty()) out = BesideTensors(value.type());
+    }
+  }
+  VisitNodes(model, [&](const onnx::NodeProto& node) {
+    if (out.empty()) out = BesideTensors(node);
+  });
+  return out;
 }
 
 void FixParameterInputs(const TestDataSet& data, onnx::ModelProto* model) {

@@ -24,8 +24,9 @@ std::vector<std::string> FindOnnxCases(const std::string& directory);
 /// sorted, each once.
 std::vector<std::string> UnsupportedOps(const onnx::ModelProto& model);
 
-/// False if an input is a sequence, an optional, ...
-bool TakesTensorsOnly(const onnx::ModelProto& model);
+/// Why a model is not one over tensors with outputs that follow from its inputs: "sequence",
+/// "optional", "map", "sparse", "string", "random", "training"; "" if it is one.
+std::string BesideTensors(const onnx::ModelProto& model);
 
 /// Inputs that some node takes as a parameter (the shape of a Reshape, axes, ...), or that one is
 /// computed from, become initialisers with the values of `data`: tests of single nodes pass them as

@@ -1,0 +1,80 @@
+"""Rows of tests/acceptance/models.sh. Standard library only."""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+import common
+from common import BIN, ROOT, run
+
+# Of ONNX's tests: those over tensors whose outputs follow from their inputs.
+ONNX_BAR = 0.99
+
+
+def recorded(program, which, environment=None):
+    """What tests of a program recorded, its output, and whether all passed."""
+    with tempfile.TemporaryDirectory(prefix="rows.") as work:
+        path = pathlib.Path(work) / "tests.json"
+        argv = [BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}"]
+        if environment:
+            argv = ["env", *[f"{name}={value}" for name, value in environment.items()], *argv]
+        done = run(*argv, check=False, timeout=3600)
+        suites = json.loads(path.read_text())["testsuites"] if path.exists() else []
+    tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
+    return [t for t in tests if t.get("result") != "SKIPPED"], done.stdout, done.returncode == 0
+
+
+def onnx_rows(rows):
+    """ONNX's own tests through plans, generated kernels and the executor."""
+    begin = time.monotonic()
+    tests, output, good = recorded("kernels_onnx_test", "Part/*")
+    took = time.monotonic() - begin
+    if not tests:
+        rows.add("UNMEASURED", "ONNX's own tests through fused kernels", "package libonnx-testdata is not installed", "")
+        return
+    passed, scope, beside = (sum(int(t.get(key, 0)) for t in tests) for key in ("passed", "in_scope", "beside"))
+    rows.counted("ONNX's own tests through fused kernels", good and passed >= ONNX_BAR * scope,
+                 f"{passed} of {scope} = {100 * passed / scope:.1f} %, no wrong result; {beside} not over tensors",
+                 f">= {100 * ONNX_BAR:.0f} %")
+    rows.add("PASS", "how long they take, compilers included", f"{took:.0f} s for {passed + beside} models", "is said")
+    left = {}
+    for count, reason in re.findall(r"^  skipped (\d+): (.*)$", output, re.M):
+        left[reason] = left.get(reason, 0) + int(count)
+    for reason, count in sorted(left.items(), key=lambda item: -item[1]):
+        print(f"           left {count}: {reason[:150]}", flush=True)
+
+
+def shared_rows(rows, options):
+    """Real exported graphs against the outputs that came with them."""
+    root = pathlib.Path(options.data) / "models"
+    if not root.exists():
+        rows.add("UNMEASURED", "real exported graphs match their stored outputs", f"no {root}", "all of them")
+        return
+    tests, output, good = recorded("kernels_onnx_test", "ExportedGraphs.*", {"FUSION_ONNX_GRAPHS": root})
+    passed, scope = (sum(int(t.get(key, 0)) for t in tests) for key in ("passed", "in_scope"))
+    rows.counted("real exported graphs match their stored outputs", good and passed == scope and scope > 0,
+                 f"{passed} of {scope}", "all of them")
+    for reason in re.findall(r"^  skipped \d+: (.*)$", output, re.M):
+        print(f"           left: {reason[:150]}", flush=True)
+
+
+def custom_rows(rows):
+    """Ops that a request defines, and inputs of known values, through the real programs."""
+    common.test_rows(rows, "custom ops", "fusionctl_test", "CustomOpsCommandTest.*", "through fusionctl and fusiond")
+
+
+def measure(rows, work, options):
+    rows.section(onnx_rows)
+    rows.section(shared_rows, options)
+    rows.section(custom_rows)
+
+
+def add_options(parser):
+    parser.add_argument("--data", default=ROOT.parent / "shared", help="directory with models/; default: ../shared")
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("whole models", "models", measure, add_options))

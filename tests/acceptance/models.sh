@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Whole models, on a release build: one line a row, PASS|FAIL|SHORT|ROOF|UNMEASURED, the row, its
+# figure, its bar. FAIL (counted and correctness rows) makes the exit status 1; SHORT (timing rows) does not.
+#
+#   tests/acceptance/models.sh               every row, some 10 minutes
+#   tests/acceptance/models.sh --quick       counted and correctness rows only: what CI runs
+#   tests/acceptance/models.sh --keep        also keeps the rows in tests/bench/results/
+#   tests/acceptance/models.sh --data DIR    where models/, real exported graphs with data, lies;
+#                                               default: ../shared
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+# What is measured is what the sources say now; with nothing to do this takes a second.
+deploy/install_deps.sh --tests
+cmake --preset release >/dev/null
+cmake --build --preset release >&2
+exec python3 -B tests/acceptance/models.py "$@"
