@@ -23,6 +23,7 @@ std::string RequestKey(const PlanRequest& request) {
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
   h.Add("rules", KeyText(o.rules));
   h.Add("frontier", o.frontier);
+  h.Add("allow_fused", request.allow_fused);
   if (o.lock != nullptr) h.Add("lock", DigestOf(*o.lock).ToHex());
   return h.bytes();
 }

@@ -84,7 +84,8 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
                      return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
                                                          .batch_size = options.hints.batch_size,
-                                                         .keep_outputs = options.keep_outputs});
+                                                         .keep_outputs = options.keep_outputs,
+                                                         .allow_fused = request.allow_fused});
                    }));
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
