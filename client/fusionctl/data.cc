@@ -284,7 +284,8 @@ PlanOptions BindToData(const PlanOptions& options,
 absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& options) {
   absl::StatusOr<Graph> graph = ImportOnnx(model.bare(), {.dim_bindings = options.dim_bindings,
                                                           .batch_size = options.hints.batch_size,
-                                                          .keep_outputs = options.keep_outputs});
+                                                          .keep_outputs = options.keep_outputs,
+                                                          .allow_fused = model.allow_fused()});
   if (!graph.ok()) return BadInput(graph.status());
   return graph;
 }

@@ -6,7 +6,8 @@
 namespace fusion {
 
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model,
+                   ModelFile::Load(arguments.model, arguments.allow_fused));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(
         FusionReply reply,

@@ -198,7 +198,8 @@ absl::Status WriteLock(const std::string& file, const FusionReply& reply) {
 }  // namespace
 
 absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model,
+                   ModelFile::Load(arguments.model, arguments.allow_fused));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     FusionRequest request = model->Request(arguments, arguments.options);
     request.mode = arguments.compile ? PlanMode::kCompile : PlanMode::kPlanOnly;

@@ -155,7 +155,8 @@ absl::Status ProfileLaunches(const Arguments& arguments, const ModelFile& file,
 }  // namespace
 
 absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file,
+                   ModelFile::Load(arguments.model, arguments.allow_fused));
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(Contender contender,

@@ -136,8 +136,10 @@ absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionR
   return reply;
 }
 
-absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path,
+                                                           bool allow_fused) {
   std::unique_ptr<ModelFile> file(new ModelFile);
+  file->allow_fused_ = allow_fused;
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
   if (!model.ok()) return BadInput(model.status());
   absl::StatusOr<onnx::ModelProto> bare =
@@ -154,9 +156,8 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
   return file;
 }
 
-FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
+FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options) {
   FusionRequest request;
-  request.onnx_model = bytes_;
   request.target = DetectTarget(arguments.threads);
   if (!arguments.isa.empty()) {  // another CPU: nothing of this one but its threads
     request.target = {.isa = arguments.isa, .threads = request.target.threads};
@@ -166,6 +167,13 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
   }
   request.options = options;
   request.request_id = "fusionctl";
+  request.allow_fused = arguments.allow_fused;
+  return request;
+}
+
+FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
+  FusionRequest request = RequestFor(arguments, options);
+  request.onnx_model = bytes_;
   return request;
 }
 

@@ -204,7 +204,8 @@ absl::StatusOr<std::vector<std::optional<RunData>>> LoadSets(const Arguments& ar
 }  // namespace
 
 absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model,
+                   ModelFile::Load(arguments.model, arguments.allow_fused));
   ASSIGN_OR_RETURN(std::vector<std::optional<RunData>> sets, LoadSets(arguments, *model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     Verification result;
