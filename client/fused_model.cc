@@ -48,6 +48,7 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
   request.onnx_model = bare.SerializeAsString();
   request.target = options.target ? *options.target : DetectTarget(options.executor.threads);
   request.options = options.plan;
+  request.allow_fused = options.allow_fused;
   WeightSource source(std::move(model), directory);
   return Load(
       client, request, [&source](const std::string& name) { return source.Take(name); },

@@ -19,6 +19,7 @@ struct FusedModelOptions {
   /// The machine that runs the model; by default this one.
   std::optional<Target> target;
   PlanOptions plan;
+  bool allow_fused = false;  // as in FusionRequest
   /// Runs are timed for reports only: `sample_latencies` = false means no reports, too.
   ExecutorOptions executor;
   /// What the service is told about runs, in the background.

@@ -25,6 +25,9 @@ struct FusionRequest {
   PlanOptions options;
   std::vector<DumpKind> dumps;
   std::string request_id;  // for the server's log
+  /// Whether the model may be one whose groups are nodes already (ExportFused): it is then planned
+  /// as the one that it was written from. False: InvalidArgument, "ALREADY_FUSED: ...".
+  bool allow_fused = false;
 };
 
 /// What the service answered, checked: positions are in range, names and kernels fit the plan.

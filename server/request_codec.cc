@@ -126,6 +126,7 @@ class ParsedRequest final : public DecodedRequest {
   absl::Status DecodeWork(const v1::PlanFusionRequest& wire) {
     request_id_ = wire.request_id().substr(0, kMaxRequestIdBytes);
     RETURN_IF_ERROR(DecodeGraph(wire));
+    request_.allow_fused = wire.allow_fused();
     if (!wire.has_target()) return InvalidArgument("target: missing");
     ASSIGN_OR_RETURN(request_.target, DecodeTarget(wire.target()));
     ASSIGN_OR_RETURN(request_.options, DecodeOptions(wire.options(), wire.hints()));
@@ -135,7 +136,7 @@ class ParsedRequest final : public DecodedRequest {
   absl::Status DecodeGraph(const v1::PlanFusionRequest& wire) {
     switch (wire.graph_case()) {
       case v1::PlanFusionRequest::kOnnxModel: {
-        // Asked for by name, because ONNX's own header is for core/onnx and core/import alone.
+        // Asked for by name, because ONNX's own header is for core/onnx, import and export alone.
         const google::protobuf::Descriptor* model =
             google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(
                 "onnx.ModelProto");

@@ -15,4 +15,5 @@ if [[ $# -eq 0 ]]; then
   tests/acceptance/main_job.sh --quick
   tests/acceptance/width.sh --quick
   tests/acceptance/scheduler.sh --quick
+  tests/acceptance/export.sh --quick
 fi

@@ -224,6 +224,9 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
          "plan exactly as this file of plan --write-lock says, or fail and say what differs")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
+  app->add_flag("--allow-fused", a->allow_fused,
+                "take a file of export --fused for the model that it was written from; else it is "
+                "refused: ALREADY_FUSED");
 }
 
 void AddDataOptions(CLI::App* app, Arguments* a) {
@@ -425,6 +428,27 @@ void AddDiff(CLI::App* app, Arguments* a) {
   });
 }
 
+void AddExport(CLI::App* app, Arguments* a) {
+  CLI::App* command = AddModelCommand(
+      app, "export", "writes a model in which the groups of its plan are nodes, for any runtime", a,
+      CommandKind::kExport, /*with_isa=*/true);
+  // The one form there is so far; it is asked for by name so that others can come.
+  command
+      ->add_flag("--fused", a->fused,
+                 "each group a node of domain fusiond, which calls a function that holds its nodes")
+      ->required();
+  command
+      ->add_option("--out", a->out,
+                   "this file; where the model has external data, in its directory or above")
+      ->required()
+      ->check(CheckNotEmpty)
+      ->type_name("FILE.onnx");
+  AddTarget(command, a);
+  command->add_flag(
+      "!--plan-only,!--no-compile", a->compile,
+      "nothing is compiled: nodes have the digests of kernels that are in the cache only");
+}
+
 void AddReport(CLI::App* app, Arguments* a) {
   CLI::App* report = AddCommand(app, "report", "measured latencies of plans beside the estimates",
                                 a, CommandKind::kReport);
@@ -453,6 +477,7 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddShow(app, a);
   AddModelCommand(app, "kernels", "the compiled kernels of a model and their checks", a,
                   CommandKind::kKernels, /*with_isa=*/true);
+  AddExport(app, a);
   AddExplain(app, a);
   AddDiff(app, a);
   AddReport(app, a);
@@ -481,6 +506,9 @@ std::string Contradiction(const Arguments& a) {
   bool drawn = a.what == ShowWhat::kGraph || a.what == ShowWhat::kSmg || a.what == ShowWhat::kPlan;
   if (a.command == CommandKind::kShow && a.format == ShowFormat::kDot && !drawn) {
     return "--format dot is for graph, smg and plan";
+  }
+  if (a.command == CommandKind::kExport && !a.fused) {
+    return "export writes fused models only: expected --fused";
   }
   bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList;
   if (stored && a.server.empty() && a.store.empty()) {

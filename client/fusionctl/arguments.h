@@ -34,6 +34,7 @@ enum class CommandKind : uint8_t {
   kExplain,
   kDiff,
   kKernels,
+  kExport,
   kReport,
   kList,
   kCapabilities,
@@ -68,6 +69,7 @@ struct Arguments {
   std::map<std::string, std::string> fixed;  // of --fix: value by input
   std::string custom_ops;                    // the same into options.custom_ops
   std::string lock;                          // file; empty: none
+  bool allow_fused = false;
 
   // Of single commands.
   std::string data;                           // run, bench, verify, report
@@ -76,17 +78,18 @@ struct Arguments {
   std::optional<double> rtol;                 // verify
   uint64_t seed = 1;                          // run, bench, verify
   int repeat = 1;                             // run
-  std::string out;                            // run: directory for the outputs; empty: none
-  bool npy = false;                           // run: outputs as .npy, not .pb
-  std::string trace;                          // run: file for a timeline; empty: none
-  double seconds = 5;                         // bench, of paired runs
-  int pairs = 0;                              // bench; 0: as many as fit into `seconds`
-  int warmup = 3;                             // bench
-  bool per_kernel = false;                    // bench, run
-  bool report = true;                         // bench: tells a service that keeps reports
-  std::string target;       // plan, explain: device spec; empty: this machine, or `isa`
+  std::string out;          // run: directory for the outputs; export: file; empty: none
+  bool npy = false;         // run: outputs as .npy, not .pb
+  std::string trace;        // run: file for a timeline; empty: none
+  double seconds = 5;       // bench, of paired runs
+  int pairs = 0;            // bench; 0: as many as fit into `seconds`
+  int warmup = 3;           // bench
+  bool per_kernel = false;  // bench, run
+  bool report = true;       // bench: tells a service that keeps reports
+  std::string target;       // plan, explain, export: device spec; empty: this machine, or `isa`
   bool node_names = false;  // plan
-  bool compile = true;      // plan
+  bool compile = true;      // plan, export
+  bool fused = false;       // export
   std::string write_lock;   // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;

@@ -301,8 +301,7 @@ std::string BenchText(const Arguments& arguments, const RunInputs& inputs,
 }  // namespace
 
 absl::StatusOr<ExitCode> RunBench(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file,
-                   ModelFile::Load(arguments.model, arguments.fixed));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model, arguments));
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(BenchResult result, Measure(arguments, *file, inputs, client, progress));

@@ -286,7 +286,9 @@ absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& opt
   absl::StatusOr<Graph> graph = ImportOnnx(model.bare(), {.dim_bindings = options.dim_bindings,
                                                           .batch_size = options.hints.batch_size,
                                                           .keep_outputs = options.keep_outputs,
-                                                          .custom_ops = &custom_ops});
+                                                          .custom_ops = &custom_ops,
+
+                                                          .allow_fused = model.allow_fused()});
   if (!graph.ok()) return BadInput(graph.status());
   return graph;
 }

@@ -6,8 +6,7 @@
 namespace fusion {
 
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model,
-                   ModelFile::Load(arguments.model, arguments.fixed));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model, arguments));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(
         FusionReply reply,

@@ -26,6 +26,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunVerify;
     case CommandKind::kShow:
       return RunShow;
+    case CommandKind::kExport:
+      return RunExport;
     case CommandKind::kExplain:
       return RunExplain;
     case CommandKind::kDiff:

@@ -58,7 +58,7 @@ absl::StatusOr<PlanSubject> PlanSubject::Open(const std::string& word, const Arg
     return subject;
   }
   if (!IsSaved(word)) {
-    ASSIGN_OR_RETURN(subject.model_, ModelFile::Load(word, arguments.fixed));
+    ASSIGN_OR_RETURN(subject.model_, ModelFile::Load(word, arguments));
     return subject;
   }
   if (!arguments.model_option.empty()) {

@@ -106,7 +106,7 @@ absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progres
   if (!arguments.subject.empty()) {
     ASSIGN_OR_RETURN(bool is_file, IsFileSubject(arguments.subject, arguments.model_option));
     if (is_file) {
-      ASSIGN_OR_RETURN(model, ModelFile::Load(arguments.subject, arguments.fixed));
+      ASSIGN_OR_RETURN(model, ModelFile::Load(arguments.subject, arguments));
     }
   }
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {

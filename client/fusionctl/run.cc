@@ -155,8 +155,7 @@ absl::Status ProfileLaunches(const Arguments& arguments, const ModelFile& file,
 }  // namespace
 
 absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file,
-                   ModelFile::Load(arguments.model, arguments.fixed));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model, arguments));
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(Contender contender,

@@ -149,12 +149,13 @@ absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionR
   return reply;
 }
 
-absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(
-    const std::string& path, const std::map<std::string, std::string>& fixed) {
+absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path,
+                                                           const Arguments& arguments) {
   std::unique_ptr<ModelFile> file(new ModelFile);
+  file->allow_fused_ = arguments.allow_fused;
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
   if (!model.ok()) return BadInput(model.status());
-  RETURN_IF_ERROR(FixInputs(fixed, &*model));
+  RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
   absl::StatusOr<onnx::ModelProto> bare =
       ReferenceWeights(*model, {.directory = ModelDirectory(path)});
   if (!bare.ok()) return BadInput(bare.status());
@@ -169,9 +170,8 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(
   return file;
 }
 
-FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
+FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options) {
   FusionRequest request;
-  request.onnx_model = bytes_;
   request.target = DetectTarget(arguments.threads);
   if (!arguments.isa.empty()) {  // another CPU: nothing of this one but its threads
     request.target = {.isa = arguments.isa, .threads = request.target.threads};
@@ -181,6 +181,13 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
   }
   request.options = options;
   request.request_id = "fusionctl";
+  request.allow_fused = arguments.allow_fused;
+  return request;
+}
+
+FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
+  FusionRequest request = RequestFor(arguments, options);
+  request.onnx_model = bytes_;
   return request;
 }
 

@@ -42,17 +42,21 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
 absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionRequest& request,
                                              Progress* progress);
 
+/// A request as the arguments ask, without a model.
+FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options);
+
 /// The model of a command: as a request, and as weights. Errors are bad input.
 class ModelFile {
  public:
-  /// `fixed`: of --fix, see FixInputs.
-  static absl::StatusOr<std::unique_ptr<ModelFile>> Load(
-      const std::string& path, const std::map<std::string, std::string>& fixed);
+  /// With the inputs of --fix as constants; fused ones only with --allow-fused.
+  static absl::StatusOr<std::unique_ptr<ModelFile>> Load(const std::string& path,
+                                                         const Arguments& arguments);
 
   /// As it is sent: without weights.
   const onnx::ModelProto& bare() const { return bare_; }
   /// The graph inputs that a run must give.
   const std::vector<const onnx::ValueInfoProto*>& inputs() const { return inputs_; }
+  bool allow_fused() const { return allow_fused_; }
 
   /// A request for it as the arguments ask.
   FusionRequest Request(const Arguments& arguments, const PlanOptions& options) const;
@@ -70,6 +74,7 @@ class ModelFile {
   std::unique_ptr<WeightSource> source_;
   std::vector<const onnx::ValueInfoProto*> inputs_;  // into bare_
   std::string bytes_;                                // of bare_
+  bool allow_fused_ = false;
   mutable bool made_up_ = false;
 };
 
@@ -89,6 +94,7 @@ absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress)
 absl::StatusOr<ExitCode> RunExplain(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunDiff(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunCapabilities(const Arguments& arguments, Progress* progress);

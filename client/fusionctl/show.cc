@@ -125,8 +125,7 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
 }  // namespace
 
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model,
-                   ModelFile::Load(arguments.model, arguments.fixed));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model, arguments));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     FusionRequest request = model->Request(arguments, arguments.options);
     request.mode = PlanMode::kPlanOnly;

@@ -204,8 +204,7 @@ absl::StatusOr<std::vector<std::optional<RunData>>> LoadSets(const Arguments& ar
 }  // namespace
 
 absl::StatusOr<ExitCode> RunVerify(const Arguments& arguments, Progress* progress) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model,
-                   ModelFile::Load(arguments.model, arguments.fixed));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model, arguments));
   ASSIGN_OR_RETURN(std::vector<std::optional<RunData>> sets, LoadSets(arguments, *model));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     Verification result;

@@ -16,6 +16,7 @@ namespace fusion {
 ///   inlined. Empty names are absent inputs.
 /// - Attributes of older and newer opsets, and parameters that are inputs in some opset, become the
 ///   attributes of our ops (OpDef). Constant nodes become constants, Dropout becomes Identity.
+/// - A model whose groups are nodes (core/onnx/group_calls.h) is refused, or opened: allow_fused.
 /// - An initialiser is a weight if its bytes are elsewhere or InlineRule says so, else a constant.
 ///   One that is also a graph input is no input.
 /// - Whatever depends on constants and shapes alone is computed and leaves no node.

@@ -14,6 +14,7 @@
 #include "core/import/onnx_attributes.h"
 #include "core/import/topological_order.h"
 #include "core/onnx/constant_node.h"
+#include "core/onnx/group_calls.h"
 
 namespace fusion {
 namespace {
@@ -416,6 +417,16 @@ class OnnxImporter {
   std::unordered_map<ValueRef, std::vector<Declaration>> declared_;
 };
 
+absl::Status AlreadyFused(const onnx::NodeProto& call) {
+  const std::string& name =
+      call.name().empty() && call.output_size() > 0 ? call.output(0) : call.name();
+  return InvalidArgument("ALREADY_FUSED: ", DescribeNode(name, call.op_type()), ": is of domain ",
+                         Quote(kGroupDomain),
+                         ", a group that an export of a plan has written; "
+                         "expected the model as it was before, or a request with allow_fused "
+                         "(fusionctl: --allow-fused)");
+}
+
 }  // namespace
 
 absl::StatusOr<Graph> ImportOnnx(const onnx::ModelProto& model, const ImportOptions& options) {
@@ -425,7 +436,12 @@ absl::StatusOr<Graph> ImportOnnx(const onnx::ModelProto& model, const ImportOpti
                          QuoteShort(model.graph().sparse_initializer(0).values().name()),
                          " is sparse; only dense initializers are supported");
   }
-  return OnnxImporter(model, options).Run();
+  const onnx::NodeProto* call = FindGroupCall(model);
+  if (call == nullptr) return OnnxImporter(model, options).Run();
+  if (!options.allow_fused) return AlreadyFused(*call);
+  onnx::ModelProto opened = model;
+  OpenGroups(&opened);
+  return OnnxImporter(opened, options).Run();
 }
 
 }  // namespace fusion

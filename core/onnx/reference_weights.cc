@@ -2,6 +2,7 @@
 
 #include "core/onnx/constant_node.h"
 #include "core/onnx/external_data.h"
+#include "core/onnx/group_calls.h"
 #include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
@@ -62,6 +63,32 @@ absl::Status CopyConstantNode(const onnx::NodeProto& node, const InlineRule& rul
   return absl::OkStatus();
 }
 
+// The graph whose uses of constants decide: groups are looked into. Without bytes; empty if the
+// model has no group.
+onnx::ModelProto OpenedWithoutBytes(const onnx::ModelProto& model) {
+  onnx::ModelProto out;
+  if (FindGroupCall(model) == nullptr) return out;
+  *out.mutable_opset_import() = model.opset_import();
+  *out.mutable_functions() = model.functions();
+  onnx::GraphProto* graph = out.mutable_graph();
+  *graph->mutable_input() = model.graph().input();
+  *graph->mutable_output() = model.graph().output();
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+    graph->add_initializer()->set_name(tensor.name());
+  }
+  for (const onnx::NodeProto& node : model.graph().node()) {
+    onnx::NodeProto* copy = graph->add_node();
+    if (IsConstantNode(node)) {
+      copy->set_op_type(node.op_type());
+      *copy->mutable_output() = node.output();
+    } else {
+      *copy = node;
+    }
+  }
+  OpenGroups(&out);
+  return out;
+}
+
 absl::Status CopyNodes(const onnx::GraphProto& graph, const InlineRule& rule,
                        const std::string& directory, onnx::GraphProto* out) {
   for (const onnx::NodeProto& node : graph.node()) {
@@ -81,7 +108,8 @@ absl::Status CopyNodes(const onnx::GraphProto& graph, const InlineRule& rule,
 absl::StatusOr<onnx::ModelProto> ReferenceWeights(const onnx::ModelProto& model,
                                                   const ReferenceOptions& options) {
   const onnx::GraphProto& graph = model.graph();
-  InlineRule rule(graph, options.limit_bytes);
+  const onnx::ModelProto opened = OpenedWithoutBytes(model);
+  InlineRule rule(opened.has_graph() ? opened.graph() : graph, options.limit_bytes);
   onnx::ModelProto out;
   if (model.has_ir_version()) out.set_ir_version(model.ir_version());
   *out.mutable_opset_import() = model.opset_import();

@@ -19,7 +19,8 @@ struct ReferenceOptions {
 /// graph that are weights (see InlineRule) keep name, type and extents and lose their bytes: they
 /// become EXTERNAL with location kClientWeightLocation. Constants that stay inline but are stored
 /// in external files are read in. What planning does not look at (documentation, metadata, training
-/// graphs, names of files) is left out. Bodies of functions and subgraphs are kept as they are.
+/// graphs, names of files) is left out. Groups that are nodes (group_calls.h) are looked into.
+/// Bodies of functions and subgraphs are kept as they are.
 ///
 ///   ASSIGN_OR_RETURN(onnx::ModelProto model, LoadModel("bert.onnx"));
 ///   ASSIGN_OR_RETURN(onnx::ModelProto request, ReferenceWeights(model));   // 340 MB -> 32 KB

@@ -18,6 +18,7 @@ struct PlanRequest {
   Nanoseconds ready_within{0};  // kByDeadline
   PlanOptions options;
   DumpKinds dumps;
+  bool allow_fused = false;  // as in ImportOptions
 };
 
 /// What import and target resolution see of a request, framed: equal bytes mean equal work and

@@ -88,7 +88,8 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                      return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
                                                          .batch_size = options.hints.batch_size,
                                                          .keep_outputs = options.keep_outputs,
-                                                         .custom_ops = &*custom_ops});
+                                                         .custom_ops = &*custom_ops,
+                                                         .allow_fused = request.allow_fused});
                    }));
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));

@@ -31,6 +31,7 @@ ImportOptions OptionsFor(uint8_t choice) {
   if ((choice & 4) != 0) options.dim_bindings = {{"N", 3}};
   if ((choice & 8) != 0) options.keep_outputs = {"y"};
   if ((choice & 16) != 0) options.inline_limit_bytes = int64_t{1} << 40;
+  options.allow_fused = (choice & 32) != 0;
   return options;
 }
 

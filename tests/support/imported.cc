@@ -37,7 +37,9 @@ std::string Import(TestModel& m, const ImportOptions& options) {
   return Describe(m, options, /*names=*/false);
 }
 
-std::string ImportNamed(TestModel& m) { return Describe(m, {}, /*names=*/true); }
+std::string ImportNamed(TestModel& m, const ImportOptions& options) {
+  return Describe(m, options, /*names=*/true);
+}
 
 std::vector<double> ResultOf(TestModel& m, const std::vector<HostTensor>& inputs) {
   auto graph = ImportOnnx(m.proto());

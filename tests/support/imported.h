@@ -13,7 +13,7 @@ namespace fusion {
 std::string Import(TestModel& m, const ImportOptions& options = {});
 
 /// The same with each node's name before it: "neg=Neg exp=Exp y:f32[2]".
-std::string ImportNamed(TestModel& m);
+std::string ImportNamed(TestModel& m, const ImportOptions& options = {});
 
 std::vector<double> DoublesOf(const HostTensor& tensor);
 

@@ -69,6 +69,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.hints.compute_pressure = 0.1; },
       [](PlanRequest* r) { r->options.hints.batch_size = 1; },
       [](PlanRequest* r) { r->options.hints.low_latency = true; },
+      [](PlanRequest* r) { r->allow_fused = true; },
       [](PlanRequest* r) {
         r->options.dim_bindings = {{"s", 1}};
       },

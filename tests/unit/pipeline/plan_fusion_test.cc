@@ -70,6 +70,34 @@ TEST_F(FusionPipelineTest, TheSameGraphUnderOtherNamesIsAHit) {
   for (const KernelStatus& kernel : second.kernels) EXPECT_TRUE(kernel.cached);
 }
 
+TEST_F(FusionPipelineTest, AFusedModelIsTheOneThatItWasWrittenFrom) {
+  onnx::ModelProto model = LinearReluModel().proto();
+  PlanReply first = Ask(Request(model.SerializeAsString()));
+  // The whole of it in one group.
+  onnx::FunctionProto* function = model.add_functions();
+  function->set_domain("fusiond");
+  function->set_name("Group0");
+  *function->mutable_opset_import() = model.opset_import();
+  function->mutable_node()->Swap(model.mutable_graph()->mutable_node());
+  for (const char* name : {"x", "w", "b"}) function->add_input(name);
+  function->add_output("y");
+  onnx::NodeProto* call = model.mutable_graph()->add_node();
+  call->set_domain("fusiond");
+  call->set_op_type("Group0");
+  *call->mutable_input() = function->input();
+  *call->mutable_output() = function->output();
+  std::string fused = model.SerializeAsString();
+  PlanRequest allowed = Request(fused);
+  allowed.allow_fused = true;
+  PlanReply second = Ask(allowed);
+  EXPECT_EQ(second.stored->key, first.stored->key);
+  EXPECT_EQ(second.cache, CacheOutcome::kHitMemory);
+  EXPECT_EQ(second.binding.nodes, first.binding.nodes);
+  // What was allowed once is not remembered for those who did not allow it.
+  absl::StatusOr<PlanReply> refused = Send(Request(fused));
+  EXPECT_THAT(std::string(refused.status().message()), testing::StartsWith("ALREADY_FUSED: "));
+}
+
 TEST_F(FusionPipelineTest, OtherWeightValuesAreAHit) {
   const ModelSpec& spec = *FindModel("mlp");
   std::vector<CacheOutcome> outcomes;

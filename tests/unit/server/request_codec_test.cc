@@ -26,6 +26,7 @@ v1::PlanFusionRequest SampleRequest() {
   wire.add_dumps(v1::DUMP_KIND_SMG);
   wire.add_dumps(v1::DUMP_KIND_SOURCE);
   wire.set_request_id("r-1");
+  wire.set_allow_fused(true);
   return wire;
 }
 
@@ -43,6 +44,7 @@ TEST(RequestCodecTest, EveryFieldOfARequestArrives) {
   EXPECT_EQ(request.options.hints.batch_size, 4);
   EXPECT_THAT(request.options.keep_outputs, ElementsAre("t"));
   EXPECT_THAT(request.dumps, ElementsAre(DumpKind::kSmg, DumpKind::kSource));
+  EXPECT_TRUE(request.allow_fused);
 }
 
 TEST(RequestCodecTest, ModelBytesAreTheCallers) {
