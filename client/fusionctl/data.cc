@@ -287,7 +287,6 @@ absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& opt
                                                           .batch_size = options.hints.batch_size,
                                                           .keep_outputs = options.keep_outputs,
                                                           .custom_ops = &custom_ops,
-
                                                           .allow_fused = model.allow_fused()});
   if (!graph.ok()) return BadInput(graph.status());
   return graph;

@@ -5,6 +5,7 @@
 #include "client/fusionctl/data.h"
 #include "core/onnx/tensor_proto.h"
 #include "core/onnx/test_data.h"
+#include "core/op/scalar.h"
 #include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
@@ -24,7 +25,9 @@ std::optional<HostTensor> NumberFor(const onnx::ValueInfoProto& input, const std
   } else {
     int64_t integer = 0;
     auto [stop, bad] = std::from_chars(word.data(), word.data() + word.size(), integer);
-    if (bad != std::errc() || stop != end) return std::nullopt;
+    if (bad != std::errc() || stop != end || WrapInteger(*dtype, integer) != integer) {
+      return std::nullopt;
+    }
     out.SetInt(0, integer);
   }
   return out;
@@ -39,6 +42,7 @@ absl::Status FixInput(const std::string& name, const std::string& word, onnx::Mo
   for (const onnx::TensorProto& constant : model->graph().initializer()) {
     if (constant.name() == name) return InvalidArgument("is a constant of the model already");
   }
+  if (!input->type().has_tensor_type()) return InvalidArgument("is no tensor");
   std::optional<HostTensor> value = NumberFor(*input, word);
   if (!value) {
     ASSIGN_OR_RETURN(NamedTensor tensor, LoadTensorFile(word));

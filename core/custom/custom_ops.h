@@ -18,7 +18,8 @@ inline constexpr int64_t kMaxCustomOpBytes = int64_t{1} << 16;
 /// Ops that a client defines, in a small typed language; never text that reaches a compiler: what
 /// is read becomes a LoopBody, as every op of ours is one, and fuses like them.
 ///
-///   op acme.Snake(x) {a: float = 1.0} =            # element by element, inputs broadcast
+///   op acme.Snake(x) {a: float = 1.0} =            # element by element; inputs that are read
+///   broadcast
 ///     let s = sin(a * x);
 ///     x + s * s / a
 ///

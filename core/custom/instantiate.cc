@@ -18,6 +18,8 @@ constexpr int64_t kMaxSteps = 4096;
 constexpr int kMaxDepth = 128;
 // Points of an iteration space.
 constexpr int64_t kMaxPoints = int64_t{1} << 60;
+// Distinct (input, index): what OpDef "Custom" takes.
+constexpr size_t kMaxReads = 64;
 
 // A value on the way: an expression, or a number that takes the type of what it meets.
 struct Partial {
@@ -282,7 +284,7 @@ class CustomOpBuilder {
       return Error(node.place, StrCat("input ", node.name, " is read without indices, expected ",
                                       node.name, "[..]"));
     }
-    if (param >= 0) return Partial{.expr = ReadOf(param, {})};
+    if (param >= 0) return ReadOf(param, {}, node.place);
     if (auto axis = axes_.find(node.name); axis != axes_.end()) {
       return Partial{.expr = Expr::Axis(axis->second)};
     }
@@ -311,7 +313,7 @@ class CustomOpBuilder {
       RETURN_IF_ERROR(CheckInside(e, type.shape.dim(static_cast<int>(d)).value(), node, d));
       index.push_back(std::move(e));
     }
-    return Partial{.expr = ReadOf(param, std::move(index))};
+    return ReadOf(param, std::move(index), node.place);
   }
 
   // Alone it would be one past the end.
@@ -343,15 +345,16 @@ class CustomOpBuilder {
   }
 
   // The element of an input, each (input, index) once.
-  Expr ReadOf(int param, IndexMap index) {
+  absl::StatusOr<Partial> ReadOf(int param, IndexMap index, size_t place) {
     const DType type = given_[static_cast<size_t>(param)]->dtype;
     size_t at = 0;
     while (at < reads_.size() && !(reads_[at] == param && indices_[at] == index)) ++at;
     if (at == reads_.size()) {
+      if (at == kMaxReads) return Error(place, StrCat("more than ", kMaxReads, " different reads"));
       reads_.push_back(param);
       indices_.push_back(std::move(index));
     }
-    return Expr::Input(static_cast<int>(at), type);
+    return Partial{.expr = Expr::Input(static_cast<int>(at), type)};
   }
 
   absl::StatusOr<Partial> Typed(const Partial& number, DType type, size_t place) const {
@@ -397,11 +400,17 @@ class CustomOpBuilder {
     }
   }
 
-  // Numbers among themselves are real.
+  // Numbers among themselves: integers stay integers, but for quotients and powers.
   static absl::StatusOr<Partial> Folded(const Node& node, const std::vector<Partial>& args) {
     Partial out{.integer = node.op != ScalarOp::kDiv && node.op != ScalarOp::kPow};
     for (const Partial& arg : args) out.integer = out.integer && arg.integer;
-    out.number = EvaluateReal(node.op, args[0].number, args.size() > 1 ? args[1].number : 0);
+    const double b = args.size() > 1 ? args[1].number : 0;
+    out.number = EvaluateReal(node.op, args[0].number, b);
+    // The sign of the divisor, as between integers of a type.
+    if (out.integer && node.op == ScalarOp::kMod && out.number != 0 &&
+        (out.number < 0) != (b < 0)) {
+      out.number += b;
+    }
     return out;
   }
 

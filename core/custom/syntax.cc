@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/lexer.h"
+#include "core/op/op_def.h"
 
 namespace fusion {
 namespace {
@@ -14,6 +15,8 @@ using Node = Syntax::Node;
 using NodeRef = Syntax::NodeRef;
 
 constexpr int kMaxNesting = 64;
+// Of operators in each other, lets written out: what a tree of values may be deep.
+constexpr int kMaxDepth = 128;
 constexpr size_t kMaxCustomOps = 256;
 constexpr size_t kMaxParams = 16;
 constexpr size_t kMaxDims = 16;
@@ -27,19 +30,15 @@ struct Operator {
   ScalarOp op;
 };
 // Loosest first; of two with a common beginning the longer one first.
-const std::array<std::vector<Operator>, 5> kLevels = {
+const std::array<std::vector<Operator>, 6> kLevels = {
     {{{"||", ScalarOp::kOr}},
      {{"&&", ScalarOp::kAnd}},
-     {{"==", ScalarOp::kEq},
-      {"!=", ScalarOp::kNe},
-      {"<=", ScalarOp::kLe},
-      {">=", ScalarOp::kGe},
-      {"<", ScalarOp::kLt},
-      {">", ScalarOp::kGt}},
+     {{"==", ScalarOp::kEq}, {"!=", ScalarOp::kNe}},
+     {{"<=", ScalarOp::kLe}, {">=", ScalarOp::kGe}, {"<", ScalarOp::kLt}, {">", ScalarOp::kGt}},
      {{"+", ScalarOp::kAdd}, {"-", ScalarOp::kSub}},
      {{"*", ScalarOp::kMul}, {"/", ScalarOp::kDiv}, {"%", ScalarOp::kMod}}}};
 // Of + and -: what extents and indices are.
-constexpr size_t kSumLevel = 3;
+constexpr size_t kSumLevel = 4;
 
 bool IsKeyword(std::string_view word) {
   constexpr std::string_view kWords[] = {"op", "let", "for", "inf", "nan", "float", "int"};
@@ -84,6 +83,20 @@ class CustomOpParser {
     return name;
   }
 
+  // One name means one thing in a definition.
+  absl::Status CheckIsNew(const std::string& name, size_t place) const {
+    auto is_it = [&](const auto& named) { return named.name == name; };
+    bool known = std::any_of(op_.params.begin(), op_.params.end(), is_it) ||
+                 std::any_of(op_.attributes.begin(), op_.attributes.end(), is_it) ||
+                 std::any_of(op_.lets.begin(), op_.lets.end(), is_it) ||
+                 std::any_of(op_.axes.begin(), op_.axes.end(), is_it);
+    for (const Syntax::Param& p : op_.params) {
+      known = known || std::find(p.dims.begin(), p.dims.end(), name) != p.dims.end();
+    }
+    if (!known) return absl::OkStatus();
+    return ErrorAt(*text_, place, StrCat(QuoteShort(name), " has a meaning already"));
+  }
+
   absl::StatusOr<Syntax> Definition() {
     op_ = Syntax{.text = text_};
     RETURN_IF_ERROR(Expect("op"));
@@ -117,8 +130,8 @@ class CustomOpParser {
     }
     op_.domain = full.substr(0, dot);
     op_.name = full.substr(dot + 1);
-    if (op_.domain == "ai.onnx") {
-      return ErrorAt(*text_, op_.place, "ops of ai.onnx are not defined by requests");
+    if (op_.domain == "ai.onnx" || op_.domain == "fusiond" || FindModelOp(full) != nullptr) {
+      return ErrorAt(*text_, op_.place, StrCat(full, " is not for requests to define"));
     }
     return absl::OkStatus();
   }
@@ -161,7 +174,9 @@ class CustomOpParser {
       if (op_.attributes.size() == kMaxAttributes) {
         return Error(StrCat("more than ", kMaxAttributes, " attributes"));
       }
+      const size_t named = in_.position();
       ASSIGN_OR_RETURN(attribute.name, Name("an attribute"));
+      RETURN_IF_ERROR(CheckIsNew(attribute.name, named));
       RETURN_IF_ERROR(Expect(":"));
       attribute.integer = in_.Accept("int");
       if (!attribute.integer && !in_.Accept("float")) return Error("expected 'int' or 'float'");
@@ -210,7 +225,9 @@ class CustomOpParser {
   absl::Status Let() {
     Syntax::Let let;
     if (op_.lets.size() == kMaxLets) return Error(StrCat("more than ", kMaxLets, " lets"));
+    const size_t place = in_.position();
     ASSIGN_OR_RETURN(let.name, Name("a value"));
+    RETURN_IF_ERROR(CheckIsNew(let.name, place));
     RETURN_IF_ERROR(Expect("="));
     ASSIGN_OR_RETURN(let.value, Value());
     op_.lets.push_back(std::move(let));
@@ -232,12 +249,24 @@ class CustomOpParser {
       in_ = ahead;
       op_.monoid = monoid;
       ASSIGN_OR_RETURN(op_.reduced, AxisList());
-      return absl::OkStatus();
+      return op_.reduced.empty() ? Error("expected the axes of the reduction before this")
+                                 : absl::OkStatus();
     }
     return absl::OkStatus();
   }
 
-  NodeRef Add(Node node) {
+  // Trees are walked from here on: none gets deeper than this.
+  absl::StatusOr<NodeRef> Add(Node node) {
+    node.depth = 1;
+    if (node.kind == Node::kName) {
+      for (const Syntax::Let& let : op_.lets) {
+        if (let.name == node.name) node.depth = op_.node(let.value).depth;
+      }
+    }
+    for (NodeRef arg : node.args) node.depth = std::max(node.depth, op_.node(arg).depth + 1);
+    if (node.depth > kMaxDepth) {
+      return ErrorAt(*text_, node.place, StrCat("operators nest deeper than ", kMaxDepth));
+    }
     op_.nodes.push_back(std::move(node));
     return static_cast<NodeRef>(op_.nodes.size()) - 1;
   }
@@ -250,8 +279,10 @@ class CustomOpParser {
       ASSIGN_OR_RETURN(NodeRef yes, Value());
       RETURN_IF_ERROR(Expect(":"));
       ASSIGN_OR_RETURN(NodeRef no, Value());
-      out = Add(
-          {.kind = Node::kApply, .place = place, .op = ScalarOp::kSelect, .args = {out, yes, no}});
+      ASSIGN_OR_RETURN(out, Add({.kind = Node::kApply,
+                                 .place = place,
+                                 .op = ScalarOp::kSelect,
+                                 .args = {out, yes, no}}));
     }
     --depth_;
     return out;
@@ -269,7 +300,8 @@ class CustomOpParser {
       if (found == operators.end() || in_.Peek("->")) return out;
       in_.Accept(found->text);
       ASSIGN_OR_RETURN(NodeRef right, Level(level + 1));
-      out = Add({.kind = Node::kApply, .place = place, .op = found->op, .args = {out, right}});
+      ASSIGN_OR_RETURN(
+          out, Add({.kind = Node::kApply, .place = place, .op = found->op, .args = {out, right}}));
     }
   }
 
@@ -295,7 +327,7 @@ class CustomOpParser {
     }
     if (in_.Peek("inf") || in_.Peek("nan")) return Number();
     if (!in_.PeekIdentifier()) {
-      if (in_.PeekNumber()) return Number();
+      if (in_.PeekNumber() && !in_.Peek("+")) return Number();
       return Error("expected a value");
     }
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
@@ -303,11 +335,13 @@ class CustomOpParser {
     Node node{.kind = Node::kName, .place = place, .name = std::move(name)};
     if (in_.Accept("[")) {
       node.kind = Node::kRead;
+      if (++depth_ > kMaxNesting) return Error(StrCat("nested deeper than ", kMaxNesting));
       do {
         if (node.args.size() == kMaxDims) return Error(StrCat("more than ", kMaxDims, " indices"));
         ASSIGN_OR_RETURN(NodeRef index, Level(kSumLevel));
         node.args.push_back(index);
       } while (in_.Accept(","));
+      --depth_;
       RETURN_IF_ERROR(Expect("]"));
     }
     return Add(std::move(node));
@@ -317,6 +351,7 @@ class CustomOpParser {
     const size_t place = in_.position();
     ASSIGN_OR_RETURN(double value, in_.Number());
     std::string_view written = std::string_view(*text_).substr(place, in_.position() - place);
+    written = written.substr(0, written.find_first_of(" \t\r\n#"));
     const bool integer = written.find_first_of(".eEpPxXin") == std::string_view::npos;
     return Add({.kind = Node::kNumber, .place = place, .number = value, .integer = integer});
   }

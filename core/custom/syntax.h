@@ -32,6 +32,7 @@ struct CustomOpSyntax {
     ScalarOp op = ScalarOp::kConst;
     DType type = DType::kF32;  // kCast
     std::vector<NodeRef> args;
+    int depth = 1;  // of the tree below it, lets included
   };
   struct Param {
     std::string name;

@@ -33,8 +33,8 @@ struct ImportOptions {
   /// bytes came with the model, so that plan and key do not depend on how it was sent. The maximum
   /// of int64_t makes every initialiser with bytes a constant.
   int64_t inline_limit_bytes = kInlineLimitBytes;
-  /// ONNX: a model whose groups are nodes (core/onnx/group_calls.h) is taken for the one that it was
-  /// written from. False: it is InvalidArgument, "ALREADY_FUSED: ...".
+  /// ONNX: a model whose groups are nodes (core/onnx/group_calls.h) is taken for the one that it
+  /// was written from. False: it is InvalidArgument, "ALREADY_FUSED: ...".
   bool allow_fused = false;
 };
 

@@ -20,6 +20,8 @@ namespace fusion {
 namespace {
 
 constexpr size_t kMaxBodyPrefix = 512;
+// Of names that passes of loops make.
+constexpr int64_t kMaxNameBytes = int64_t{1} << 27;
 // Bodies within bodies, and in the functions that those call.
 constexpr int kMaxBodyDepth = 64;
 
@@ -315,6 +317,15 @@ class OnnxImporter {
                                                     std::vector<std::string> names) {
     RETURN_IF_ERROR(AlignOldOperand(node, &inputs, &builder_));
     ASSIGN_OR_RETURN(NormalNode normal, NormaliseNode(node, inputs, builder_, options_.custom_ops));
+    if (const auto* body = normal.attrs.Find<std::string>("body"); normal.def->internal && body) {
+      custom_bytes_ += static_cast<int64_t>(body->size());
+      if (custom_bytes_ > kMaxCustomBytes) {
+        return ResourceExhausted(DescribeNode(node.name, node.op),
+                                 ": the custom ops of the model "
+                                 "have more than ",
+                                 kMaxCustomBytes, " bytes when written out");
+      }
+    }
     // Optional outputs that nobody reads are not computed.
     while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
       names.pop_back();
@@ -368,6 +379,12 @@ class OnnxImporter {
     std::vector<std::string> names;
     for (ValueRef ref : node.outputs) {
       names.push_back(ref == kNoValue ? "" : body_->prefix + value(ref).name);
+      name_bytes_ += static_cast<int64_t>(names.back().size());
+    }
+    name_bytes_ += static_cast<int64_t>(body_->prefix.size() + node.name.size());
+    if (body_ != &main_ && name_bytes_ > kMaxNameBytes) {
+      return ResourceExhausted("names have more than ", kMaxNameBytes,
+                               " bytes after loops are written out");
     }
     absl::StatusOr<std::vector<TensorId>> outputs;
     if (constant) {
@@ -411,6 +428,8 @@ class OnnxImporter {
   std::map<std::pair<const FlatNode*, const onnx::GraphProto*>, std::unique_ptr<Body>> bodies_;
   int added_ = 0;
   int body_depth_ = 0;
+  int64_t name_bytes_ = 0;
+  int64_t custom_bytes_ = 0;  // of the bodies of custom ops
   std::vector<ValueRef> input_refs_;
   std::vector<DType> input_dtypes_;
   std::vector<Shape> input_shapes_;  // local

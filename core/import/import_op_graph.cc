@@ -295,6 +295,11 @@ class OpGraphImporter {
           "option custom_ops defines others");
     }
     ASSIGN_OR_RETURN(NormalNode normal, CustomNode(*custom, out.inputs, out.attrs, builder_));
+    custom_bytes_ += static_cast<int64_t>(normal.attrs.Find<std::string>("body")->size());
+    if (custom_bytes_ > kMaxCustomBytes) {
+      return ResourceExhausted("the custom ops of the graph have more than ", kMaxCustomBytes,
+                               " bytes when written out");
+    }
     out.def = normal.def;
     out.inputs = std::move(normal.inputs);
     out.attrs = std::move(normal.attrs);
@@ -384,6 +389,7 @@ class OpGraphImporter {
   GraphBuilder builder_;
   std::unordered_map<uint32_t, Declared> tensors_;
   std::unordered_set<std::string> weight_names_;
+  int64_t custom_bytes_ = 0;  // of the bodies of custom ops
 };
 
 }  // namespace

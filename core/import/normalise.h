@@ -29,6 +29,9 @@ struct NormalNode {
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
                                          const GraphBuilder& builder, const CustomOps* custom_ops);
 
+/// Bytes of the bodies of all custom nodes of a graph, in their text form.
+inline constexpr int64_t kMaxCustomBytes = int64_t{1} << 23;
+
 /// A node of a custom op. Messages do not name the node.
 absl::StatusOr<NormalNode> CustomNode(const CustomOpSyntax& op, const std::vector<TensorId>& inputs,
                                       const AttrMap& attrs, const GraphBuilder& builder);

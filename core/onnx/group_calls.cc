@@ -129,8 +129,25 @@ class Opener {
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
       return nullptr;
     }
-    opened_bytes_ += static_cast<int64_t>(function.ByteSizeLong());
+    opened_nodes_ += function.node_size();
+    if (opened_nodes_ > kMaxOpenedNodes || opened_bytes_ > kMaxOpenedBytes) return nullptr;
+    opened_bytes_ += CopiedBytes(call, function);
     return opened_bytes_ > kMaxOpenedBytes ? nullptr : &function;
+  }
+
+  // Of the nodes that take the place of the call, at most: every name may become the longest.
+  int64_t CopiedBytes(const onnx::NodeProto& call, const onnx::FunctionProto& function) {
+    auto [known, fresh] = bytes_.try_emplace(&function, 0);
+    if (fresh) known->second = static_cast<int64_t>(function.ByteSizeLong());
+    size_t longest = call.name().size() + 64;
+    for (const auto* names : {&call.input(), &call.output()}) {
+      for (const std::string& name : *names) longest = std::max(longest, name.size());
+    }
+    int64_t uses = 0;
+    for (const onnx::NodeProto& node : function.node()) {
+      uses += node.input_size() + node.output_size();
+    }
+    return known->second + uses * static_cast<int64_t>(longest);
   }
 
   void Open(const onnx::NodeProto& call, const onnx::FunctionProto& function, NodeList* out) {
@@ -166,7 +183,9 @@ class Opener {
   onnx::ModelProto& model_;
   Groups groups_;
   std::unordered_set<std::string> taken_;
+  std::unordered_map<const onnx::FunctionProto*, int64_t> bytes_;  // of functions
   int64_t opened_bytes_ = 0;
+  int64_t opened_nodes_ = 0;
   int64_t copies_ = 0;
 };
 

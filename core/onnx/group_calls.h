@@ -29,5 +29,7 @@ void OpenGroups(onnx::ModelProto* model);
 
 /// Bytes of nodes that OpenGroups writes.
 inline constexpr int64_t kMaxOpenedBytes = int64_t{64} << 20;
+/// Nodes that calls of groups become, together.
+inline constexpr int64_t kMaxOpenedNodes = 1 << 16;
 
 }  // namespace fusion

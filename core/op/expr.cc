@@ -252,13 +252,16 @@ absl::StatusOr<Expr> Expr::Parse(Lexer& in, const std::vector<DType>& input_type
   std::function<absl::StatusOr<Expr>(int)> parse = [&](int depth) -> absl::StatusOr<Expr> {
     if (depth > kMaxExprDepth) return in.Error("an expression nested less deeply");
     if (++nodes > kMaxExprNodes) return in.Error("an expression of fewer nodes");
-    absl::Status unknown =
-        in.Error("a scalar function, in<i>, axis(i), within(i, b, e) or a constant");
+    // The error is made where it is needed: it looks at the whole text before.
+    const Lexer place = in;
+    auto unknown = [&] {
+      return place.Error("a scalar function, in<i>, axis(i), within(i, b, e) or a constant");
+    };
     ASSIGN_OR_RETURN(std::string word, in.Identifier());
     if (word.size() > 2 && word.compare(0, 2, "in") == 0 &&
         word.find_first_not_of("0123456789", 2) == std::string::npos && word.size() < 8) {
       auto index = static_cast<size_t>(std::stoi(word.substr(2)));
-      if (index >= input_types.size()) return unknown;
+      if (index >= input_types.size()) return unknown();
       return Input(static_cast<int>(index), input_types[index]);
     }
     RETURN_IF_ERROR(in.Expect("("));
@@ -284,13 +287,13 @@ absl::StatusOr<Expr> Expr::Parse(Lexer& in, const std::vector<DType>& input_type
       }
     } else if (word.compare(0, 5, "cast.") == 0) {
       auto to = ParseDType(std::string_view(word).substr(5));
-      if (!to) return unknown;
+      if (!to) return unknown();
       ASSIGN_OR_RETURN(Expr a, parse(depth + 1));
       // Not Cast(): printing and parsing must keep a cast to the same type.
       result = Expr(Node{.op = ScalarOp::kCast, .type = *to, .args = {a}});
     } else {
       auto op = FindScalarOp(word);
-      if (!op || GetScalarInfo(*op).typing == ScalarTyping::kLeaf) return unknown;
+      if (!op || GetScalarInfo(*op).typing == ScalarTyping::kLeaf) return unknown();
       std::vector<Expr> args;
       do {
         ASSIGN_OR_RETURN(Expr a, parse(depth + 1));

@@ -109,10 +109,10 @@ absl::StatusOr<IndexExpr> IndexExpr::Parse(Lexer& in,
       sum = sum + Indirect(std::stoi(word.substr(2)));
       continue;
     }
-    absl::Status unknown = in.Error("the name of a declared axis");
+    const Lexer place = in;
     ASSIGN_OR_RETURN(std::string word, in.Identifier());
     int axis = find(word);
-    if (axis < 0) return unknown;
+    if (axis < 0) return place.Error("the name of a declared axis");
     sum = sum + Axis(axis, coefficient);
   } while (in.Accept("+"));
   return sum;
@@ -131,10 +131,10 @@ absl::StatusOr<std::vector<Guard>> ParseGuards(Lexer& in,
   std::vector<Guard> guards;
   if (!in.Accept("where")) return guards;
   do {
-    absl::Status unknown = in.Error("the name of a declared axis");
+    const Lexer place = in;
     ASSIGN_OR_RETURN(std::string name, in.Identifier());
     Guard g{.axis = find(name)};
-    if (g.axis < 0) return unknown;
+    if (g.axis < 0) return place.Error("the name of a declared axis");
     RETURN_IF_ERROR(in.Expect("in"));
     RETURN_IF_ERROR(in.Expect("["));
     ASSIGN_OR_RETURN(g.begin, in.Integer());

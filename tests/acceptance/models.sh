@@ -3,7 +3,7 @@
 # figure, its bar. FAIL (counted and correctness rows) makes the exit status 1; SHORT (timing rows) does not.
 #
 #   tests/acceptance/models.sh               every row, some 10 minutes
-#   tests/acceptance/models.sh --quick       counted and correctness rows only: what CI runs
+#   tests/acceptance/models.sh --quick       counted and correctness rows only
 #   tests/acceptance/models.sh --keep        also keeps the rows in tests/bench/results/
 #   tests/acceptance/models.sh --data DIR    where models/, real exported graphs with data, lies;
 #                                               default: ../shared

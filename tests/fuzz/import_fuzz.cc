@@ -188,7 +188,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   if (size > 1 && seed % 16 != 0) {
-    if (seed % 7 == 0) data[0] = static_cast<uint8_t>(data[0] ^ (2u << (seed / 7 % 4)));
+    if (seed % 7 == 0) data[0] = static_cast<uint8_t>(data[0] ^ (2u << (seed / 7 % 5)));
     size_t mutated = 0;
     onnx::ModelProto model;
     fusion::v1::OpGraph graph;

@@ -61,7 +61,7 @@ absl::StatusOr<AttentionValue> Hidden(Decomposition& d, AttentionValue scores, A
 }
 
 // Which keys the mask lets each batch see, [batch, 1, 1, keys]: those before its length, or those
-// with a mask other than 0.
+// with a mask above 0.
 absl::StatusOr<AttentionValue> SeenKeys(Decomposition& d, const AttentionDims& dims) {
   const OpCall& call = d.call();
   const bool lengths = call.shape(3) == Shape({dims.batch});
@@ -77,8 +77,7 @@ absl::StatusOr<AttentionValue> SeenKeys(Decomposition& d, const AttentionDims& d
     ASSIGN_OR_RETURN(mask, d.Apply("Unsqueeze", {mask}, {{"axes", Dims{1}}}));
     ASSIGN_OR_RETURN(seen, d.Apply("Less", {key, mask}));
   } else {
-    ASSIGN_OR_RETURN(auto none, d.Apply("Equal", {mask, d.Scalar(DType::kI64, 0)}));
-    ASSIGN_OR_RETURN(seen, d.Apply("Not", {none}));
+    ASSIGN_OR_RETURN(seen, d.Apply("Greater", {mask, d.Scalar(DType::kI64, 0)}));
   }
   return d.Apply("Unsqueeze", {seen}, {{"axes", Dims{1, 2}}});
 }

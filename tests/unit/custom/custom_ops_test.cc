@@ -64,6 +64,18 @@ TEST(CustomOps, ReduceOverNamedDims) {
             "for d0:3 d1:5 d2:7 [d0, d1] = sum(#0[d0, d2], #1[d1, d2]) : abs(sub(in0, in1))");
 }
 
+TEST(CustomOps, KeepIntegersApart) {
+  EXPECT_THAT(
+      Body("op acme.Op(x) {p: int = -3, q: int = 2} = x * (p % q)", {Type(DType::kI32, {2})}),
+      HasSubstr("mul(in0, i32(1))"));
+  EXPECT_THAT(
+      Body("op acme.Op(x[m]) -> [m, t] for t: 2 # the next\n = x[m]", {Type(DType::kF32, {3})}),
+      HasSubstr("for d0:3 d1:2"));
+  EXPECT_THAT(
+      Body("op acme.Op(x, y) = x < 0 == y < 1", {Type(DType::kF32, {2}), Type(DType::kI8, {2})}),
+      HasSubstr("eq(lt(in0, f32(0x0p+0)), lt(in1, i8(1)))"));
+}
+
 TEST(CustomOps, ReadAtSumsOfAxes) {
   EXPECT_EQ(Body("op acme.Op(x[n, w]) {s: int = 2} -> [n, v] for v: (w - 3) / s + 1, t: 3 =\n"
                  "  max[t] x[n, s * v + t] - x[n, 0]",
@@ -80,7 +92,12 @@ TEST(CustomOps, SayWhereTheTextIsWrong) {
             "line 1, column 20: expected a value\n  op acme.Op(x) = x +\n                     ^");
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"op Op(x) = x", "column 4: op \"Op\" has no domain, expected domain.name"},
-      {"op ai.onnx.Relu(x) = x", "ops of ai.onnx are not defined by requests"},
+      {"op ai.onnx.Relu(x) = x", "ai.onnx.Relu is not for requests to define"},
+      {"op com.microsoft.Attention(x) = x", "Attention is not for requests to define"},
+      {"op acme.Op(x) {a: int, a: float} = x", "column 24: \"a\" has a meaning already"},
+      {"op acme.Op(x) = let x = 1; x", "column 21: \"x\" has a meaning already"},
+      {"op acme.Op(x[m]) -> [m] = sum[] x[m]", "expected the axes of the reduction"},
+      {"op acme.Op(x) = x * +2", "column 21: expected a value"},
       {"op acme.Op(x, x) = x", "column 15: input x is named twice"},
       {"op acme.Op(x) = x op acme.Op(y) = y", "column 22: acme.Op is defined twice"},
       {"op acme.Op(let) = 1", "column 12: \"let\" cannot be the name of an input"},
@@ -143,6 +160,20 @@ TEST(CustomOps, AreBounded) {
   EXPECT_THAT(Body(open, {}), HasSubstr("expected 'op'"));
   EXPECT_THAT(Body(StrCat("op acme.Op(x) = ", open), {}), HasSubstr("nested deeper than 64"));
   EXPECT_THAT(Body(StrCat("op acme.Op(x) = ", minus, "x"), {}), HasSubstr("nested deeper than 64"));
+  std::string indices = "op acme.Op(x[m]) -> [m] = ";
+  std::string chain = "op acme.Op(x) = x";
+  std::string index_chain = "op acme.Op(x[m]) -> [m] = x[m";
+  std::string lets = "op acme.Op(x) = let a0 = x + 1; ";
+  for (int i = 0; i < 20000; ++i) {
+    indices += "x[";
+    chain += "+x";
+    index_chain += "+0";
+    if (i > 0 && i < 200) lets += StrCat("let a", i, " = a", i - 1, " + 1; ");
+  }
+  EXPECT_THAT(Body(indices, {}), HasSubstr("nested deeper than 64"));
+  for (const std::string& text : {chain, StrCat(index_chain, "]"), StrCat(lets, "a199")}) {
+    EXPECT_THAT(Body(text, {}), HasSubstr("operators nest deeper than 128"));
+  }
   EXPECT_THAT(Body(std::string(70000, ' '), {}), HasSubstr("at most 65536"));
   EXPECT_THAT(Body("op acme.Op(x[n]) -> [n] for t: 1099511627776, u: 1099511627776 = "
                    "sum[t, u] x[n]",
