@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "core/export/model_graph.h"
-#include "core/onnx/constant_node.h"
 #include "core/onnx/group_calls.h"
+#include "core/onnx/model_edits.h"
 
 namespace fusion {
 namespace {
@@ -38,11 +38,6 @@ std::string CleanLabel(std::string_view label) {
   }
   while (!out.empty() && out.back() == '_') out.pop_back();
   return out;
-}
-
-template <typename List, typename Condition>
-void RemoveIf(List* list, const Condition& condition) {
-  list->erase(std::remove_if(list->begin(), list->end(), condition), list->end());
 }
 
 // Ops that ONNX Runtime has under ONNX's name where ONNX itself has none: below this opset. Its
@@ -184,12 +179,7 @@ class GroupWriter {
 
   // That the model has of a domain.
   int64_t VersionOf(std::string_view domain) const {
-    for (const onnx::OperatorSetIdProto& opset : model_.opset_import()) {
-      const bool same =
-          opset.domain() == domain || (IsDefaultDomain(opset.domain()) && IsDefaultDomain(domain));
-      if (same) return opset.version();
-    }
-    return 1;  // what a model without imports means
+    return ImportedVersion(model_.opset_import(), domain).value_or(kUnimportedVersion);
   }
 
   std::string FunctionName(const ModelGroup& group, size_t at) {
@@ -223,15 +213,11 @@ class GroupWriter {
       });
     }
     model_.set_ir_version(std::max<int64_t>(model_.ir_version(), kFunctionIrVersion));
-    auto imports = [&](std::string_view domain) {
-      return std::any_of(model_.opset_import().begin(), model_.opset_import().end(),
-                         [&](const auto& o) { return o.domain() == domain; });
-    };
     for (const std::string& domain : {std::string(), std::string(kGroupDomain)}) {
-      if (imports(domain) || (domain.empty() && imports("ai.onnx"))) continue;
+      if (ImportedVersion(model_.opset_import(), domain)) continue;
       onnx::OperatorSetIdProto* import = model_.add_opset_import();
       import->set_domain(domain);
-      import->set_version(1);
+      import->set_version(kUnimportedVersion);
     }
     RemoveIf(model_.mutable_metadata_props(), [](const onnx::StringStringEntryProto& entry) {
       return entry.key().compare(0, kGroupMetadata.size(), kGroupMetadata) == 0;

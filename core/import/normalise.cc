@@ -131,7 +131,8 @@ absl::Status Rewrite(const FlatNode& from, const GraphBuilder& builder, NormalNo
 
 void DropUnknown(const OpDef& def, AttrMap* attrs) {
   const AttrMap given = *attrs;
-  for (const auto& [name, value] : given) {
+  for (const auto& attr : given) {
+    const std::string& name = attr.first;
     const bool known = std::any_of(def.params.begin(), def.params.end(),
                                    [&](const ParamSpec& p) { return p.name == name; });
     if (!known) attrs->Erase(name);

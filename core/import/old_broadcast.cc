@@ -55,6 +55,12 @@ absl::Status AlignOldOperand(const FlatNode& node, std::vector<TensorId>* inputs
     return annotated(InvalidArgument("input 1 ", b.ToString(), " does not fit at axis ", *axis,
                                      " of input 0 ", a.ToString()));
   }
+  for (int i = 0; i < b.rank(); ++i) {
+    const Dim& at = a.dim(static_cast<int>(*axis) + i);
+    if (b.dim(i) == Dim(1) || b.dim(i) == at) continue;
+    return annotated(InvalidArgument("input 1 ", b.ToString(), " does not broadcast to input 0 ",
+                                     a.ToString(), " at axis ", *axis));
+  }
   if (behind == 0) return absl::OkStatus();
   Dims axes;
   for (int64_t i = 0; i < behind; ++i) axes.push_back(b.rank() + i);

@@ -9,17 +9,13 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/onnx/constant_node.h"
+#include "core/onnx/model_edits.h"
 
 namespace fusion {
 namespace {
 
 using NodeList = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using OpsetList = google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>;
-
-std::string_view ShortDomain(std::string_view domain) {
-  return IsDefaultDomain(domain) ? std::string_view() : domain;
-}
 
 // Those of the nodes and of all bodies inside of them, in order, until `visit` says true.
 template <typename Visit>
@@ -52,13 +48,6 @@ Groups GroupsOf(const onnx::ModelProto& model) {
   return out;
 }
 
-int64_t VersionOf(const OpsetList& opsets, std::string_view domain) {
-  for (const onnx::OperatorSetIdProto& opset : opsets) {
-    if (ShortDomain(opset.domain()) == ShortDomain(domain)) return opset.version();
-  }
-  return -1;
-}
-
 template <typename Names>
 bool AreDistinct(const Names& names) {
   std::unordered_set<std::string_view> seen;
@@ -73,8 +62,9 @@ bool StandsAlone(const onnx::FunctionProto& function, const OpsetList& opsets) {
   std::unordered_set<std::string_view> known(function.input().begin(), function.input().end());
   std::unordered_set<std::string_view> made;
   for (const onnx::NodeProto& node : function.node()) {
-    const int64_t version = VersionOf(function.opset_import(), node.domain());
-    if (version < 0 || version != VersionOf(opsets, node.domain())) return false;
+    const auto version = ImportedVersion(function.opset_import(), node.domain());
+    const int64_t outside = ImportedVersion(opsets, node.domain()).value_or(kUnimportedVersion);
+    if (version != outside) return false;
     for (const onnx::AttributeProto& a : node.attribute()) {
       if (a.has_g() || a.graphs_size() > 0 || !a.ref_attr_name().empty()) return false;
     }
@@ -188,11 +178,6 @@ class Opener {
   int64_t opened_nodes_ = 0;
   int64_t copies_ = 0;
 };
-
-template <typename List, typename Condition>
-void RemoveIf(List* list, const Condition& condition) {
-  list->erase(std::remove_if(list->begin(), list->end(), condition), list->end());
-}
 
 }  // namespace
 

@@ -24,6 +24,17 @@ absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input,
   return d.Apply("Unsqueeze", {d.in(input)}, {{"axes", axes}});
 }
 
+absl::StatusOr<QuantisedAxis> QuantisedAxisOf(const OpCall& call) {
+  QuantisedAxis out{.rank = call.shape(0).rank(), .axis = 0, .extent = Dim(1)};
+  if (out.rank == 0) return out;
+  if (call.shape(1).rank() > 0) {
+    const int64_t axis = call.attrs().Int("axis", out.rank > 1 ? 1 : 0);
+    ASSIGN_OR_RETURN(out.axis, call.NormaliseAxis(axis, out.rank));
+  }
+  out.extent = call.shape(0).dim(out.axis);
+  return out;
+}
+
 absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,
                                                       Decomposition::Value zero_point) {
   ASSIGN_OR_RETURN(auto wide, CastTo(d, q, DType::kI32));

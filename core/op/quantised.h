@@ -13,6 +13,15 @@ namespace fusion {
 absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input, int rank, int axis,
                                                     const Dim& extent);
 
+/// Along what the scales of (De)QuantizeLinear run: attribute "axis" of input 0, which means
+/// nothing where there is one scale (input 1).
+struct QuantisedAxis {
+  int rank = 0;
+  int axis = 0;
+  Dim extent;
+};
+absl::StatusOr<QuantisedAxis> QuantisedAxisOf(const OpCall& call);
+
 /// q - zero point in i32, both broadcast; `zero_point` negative: none.
 absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,
                                                       Decomposition::Value zero_point);

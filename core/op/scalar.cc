@@ -87,23 +87,14 @@ int64_t PowInteger(int64_t base, int64_t exponent) {
       PowUnsigned(static_cast<uint64_t>(base), static_cast<uint64_t>(exponent)));
 }
 
-// What differs from signed integers of 64 bits.
-std::optional<uint64_t> EvaluateUnsigned(ScalarOp op, uint64_t a, uint64_t b) {
+// What follows from the order of integers, as they are or as unsigned ones.
+template <typename T>
+std::optional<T> EvaluateOrder(ScalarOp op, T a, T b) {
   switch (op) {
-    case ScalarOp::kDiv:
-      return b == 0 ? 0 : a / b;
-    case ScalarOp::kMod:
-      return b == 0 ? 0 : a % b;
     case ScalarOp::kMax:
       return a > b ? a : b;
     case ScalarOp::kMin:
       return a < b ? a : b;
-    case ScalarOp::kPow:
-      return PowUnsigned(a, b);
-    case ScalarOp::kAbs:
-      return a;
-    case ScalarOp::kSign:
-      return a != 0 ? 1 : 0;
     case ScalarOp::kLt:
       return a < b ? 1 : 0;
     case ScalarOp::kLe:
@@ -114,6 +105,24 @@ std::optional<uint64_t> EvaluateUnsigned(ScalarOp op, uint64_t a, uint64_t b) {
       return a >= b ? 1 : 0;
     default:
       return std::nullopt;
+  }
+}
+
+// What differs from signed integers of 64 bits.
+std::optional<uint64_t> EvaluateUnsigned(ScalarOp op, uint64_t a, uint64_t b) {
+  switch (op) {
+    case ScalarOp::kDiv:
+      return b == 0 ? 0 : a / b;
+    case ScalarOp::kMod:
+      return b == 0 ? 0 : a % b;
+    case ScalarOp::kPow:
+      return PowUnsigned(a, b);
+    case ScalarOp::kAbs:
+      return a;
+    case ScalarOp::kSign:
+      return a != 0 ? 1 : 0;
+    default:
+      return EvaluateOrder(op, a, b);
   }
 }
 
@@ -188,6 +197,7 @@ int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b) {
   if (type == DType::kU64) {
     if (auto result = EvaluateUnsigned(op, ua, ub)) return static_cast<int64_t>(*result);
   }
+  if (auto result = EvaluateOrder(op, a, b)) return *result;
   switch (op) {
     case ScalarOp::kAdd:
       return static_cast<int64_t>(ua + ub);
@@ -199,10 +209,6 @@ int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b) {
       return DivideInteger(a, b);
     case ScalarOp::kMod:
       return ModInteger(a, b);
-    case ScalarOp::kMax:
-      return a > b ? a : b;
-    case ScalarOp::kMin:
-      return a < b ? a : b;
     case ScalarOp::kPow:
       return PowInteger(a, b);
     case ScalarOp::kNeg:
@@ -215,14 +221,6 @@ int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b) {
       return a == b ? 1 : 0;
     case ScalarOp::kNe:
       return a != b ? 1 : 0;
-    case ScalarOp::kLt:
-      return a < b ? 1 : 0;
-    case ScalarOp::kLe:
-      return a <= b ? 1 : 0;
-    case ScalarOp::kGt:
-      return a > b ? 1 : 0;
-    case ScalarOp::kGe:
-      return a >= b ? 1 : 0;
     case ScalarOp::kAnd:
       return a != 0 && b != 0 ? 1 : 0;
     case ScalarOp::kOr:

@@ -1,5 +1,6 @@
 // libFuzzer target: plans, plan locks and explanations as a client reads them from a stranger, or a
 // server from its store. What is read must be written as it was.
+#include "core/bundle/plan_lock.h"
 #include "core/wire/explanation.h"
 #include "core/wire/plan.h"
 #include "core/wire/plan_lock.h"
@@ -35,7 +36,12 @@ void FuzzLock(std::string_view bytes) {
   v1::PlanLock wire;
   if (!wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   absl::StatusOr<PlanLock> decoded = DecodeLock(wire);
-  if (!decoded.ok()) RequireBlamesText(decoded.status());
+  if (!decoded.ok()) return RequireBlamesText(decoded.status());
+  v1::PlanLock written;
+  EncodeLock(*decoded, &written);
+  absl::StatusOr<PlanLock> again = DecodeLock(written);
+  Require(again.ok(), "a lock does not come back from the wire", again.status());
+  Require(DigestOf(*again) == DigestOf(*decoded), "a lock comes back as another");
 }
 
 void FuzzExplanation(std::string_view bytes) {

@@ -14,13 +14,7 @@ OpDef DefineDequantizeLinear() {
           .max_opset = 20,  // from 21 on in blocks
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
-            const int rank = call.shape(0).rank();
-            int axis = 0;
-            if (call.shape(1).rank() > 0 && rank > 0) {
-              ASSIGN_OR_RETURN(
-                  axis, call.NormaliseAxis(call.attrs().Int("axis", rank > 1 ? 1 : 0), rank));
-            }
-            const Dim extent = rank > 0 ? call.shape(0).dim(axis) : Dim(1);
+            ASSIGN_OR_RETURN(QuantisedAxis along, QuantisedAxisOf(call));
             if (!IsInteger(call.dtype(0)) || !IsFloat(call.dtype(1))) {
               return InvalidArgument("inputs are ", DTypeName(call.dtype(0)), " and ",
                                      DTypeName(call.dtype(1)), ", expected integers and a float");
@@ -28,9 +22,10 @@ OpDef DefineDequantizeLinear() {
             Decomposition::Value zero = -1;
             if (call.has_input(2)) {
               RETURN_IF_ERROR(call.CheckSameType(0, 2));
-              ASSIGN_OR_RETURN(zero, QuantisationOf(d, 2, rank, axis, extent));
+              ASSIGN_OR_RETURN(zero, QuantisationOf(d, 2, along.rank, along.axis, along.extent));
             }
-            ASSIGN_OR_RETURN(auto scale, QuantisationOf(d, 1, rank, axis, extent));
+            ASSIGN_OR_RETURN(auto scale,
+                             QuantisationOf(d, 1, along.rank, along.axis, along.extent));
             ASSIGN_OR_RETURN(auto wide, WithoutZeroPoint(d, d.in(0), zero));
             ASSIGN_OR_RETURN(auto y, CastTo(d, wide, call.dtype(1)));
             return d.Apply("Mul", {y, scale});

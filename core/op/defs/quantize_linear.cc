@@ -15,24 +15,18 @@ OpDef DefineQuantizeLinear() {
           .max_opset = 20,  // from 21 on in blocks
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
-            const int rank = call.shape(0).rank();
-            // The axis means nothing where there is one scale.
-            int axis = 0;
-            if (call.shape(1).rank() > 0 && rank > 0) {
-              ASSIGN_OR_RETURN(
-                  axis, call.NormaliseAxis(call.attrs().Int("axis", rank > 1 ? 1 : 0), rank));
-            }
-            const Dim extent = rank > 0 ? call.shape(0).dim(axis) : Dim(1);
+            ASSIGN_OR_RETURN(QuantisedAxis along, QuantisedAxisOf(call));
             if (!IsFloat(call.dtype(1))) {
               return InvalidArgument("input 1 is ", DTypeName(call.dtype(1)),
                                      ", expected a float type");
             }
-            ASSIGN_OR_RETURN(auto scale, QuantisationOf(d, 1, rank, axis, extent));
+            ASSIGN_OR_RETURN(auto scale,
+                             QuantisationOf(d, 1, along.rank, along.axis, along.extent));
             ASSIGN_OR_RETURN(auto x, CastTo(d, d.in(0), call.dtype(1)));
             ASSIGN_OR_RETURN(x, RoundedQuotient(d, x, scale));
             if (!call.has_input(2)) return Quantised(d, x, -1, DType::kU8);
             RETURN_IF_ERROR(CheckQuantised(call, 2));
-            ASSIGN_OR_RETURN(auto zero, QuantisationOf(d, 2, rank, axis, extent));
+            ASSIGN_OR_RETURN(auto zero, QuantisationOf(d, 2, along.rank, along.axis, along.extent));
             return Quantised(d, x, zero, call.dtype(2));
           }};
 }

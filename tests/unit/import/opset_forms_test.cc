@@ -161,6 +161,16 @@ TEST(OldBroadcast, RefusesWhatDoesNotFit) {
             "[2,3,2]");
 }
 
+TEST(OldBroadcast, StretchesTheSecondOperandOnly) {
+  TestModel m(6);
+  m.Input("x", {1, 3}).Input("b", {2, 3}).Node("Add", {"x", "b"}, {"y"}, "add");
+  m.Attr("broadcast", 1).Output("y");
+  EXPECT_EQ(
+      Import(m),
+      "INVALID_ARGUMENT: node \"add\" (Add): input 1 [2,3] does not broadcast to input 0 [1,3] "
+      "at axis 0");
+}
+
 TEST(OldBroadcast, SlopesStandAlongChannels) {
   TestModel m(6);
   m.Input("x", {1, 2, 2}).Input("s", {2}).Node("PRelu", {"x", "s"}, {"y"}, "prelu").Output("y");

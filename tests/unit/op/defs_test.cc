@@ -1,23 +1,11 @@
 #include <gtest/gtest.h>
 
-#include "core/op/derive.h"
+#include "tests/support/op_call.h"
 
 namespace fusion {
 namespace {
 
 TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
-
-OpCall Call(std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {},
-            int outputs = 1) {
-  std::vector<std::optional<TensorType>> types(inputs.begin(), inputs.end());
-  return OpCall(*FindOp(op), std::move(types), std::move(attrs), outputs);
-}
-
-std::string TypeOf(const OpCall& call) {
-  auto types = InferOutputTypes(call);
-  return types.ok() ? StrJoin(*types, " ", [](const TensorType& t) { return t.ToString(); })
-                    : std::string(Message(types.status()));
-}
 
 using Ints = std::vector<int64_t>;
 
