@@ -150,6 +150,17 @@ TEST(Loop, CountsPassesWithoutNodes) {
   EXPECT_THAT(Import(m), HasSubstr("more than 65536 nodes after its loops are written out"));
 }
 
+TEST(Loop, DoesNotMultiplyLongNames) {
+  const std::string name(1 << 22, 'n');
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  body.Node("Neg", {"v"}, {name}, "neg").Output("going").Output(name);
+  TestModel m;
+  m.Input("x", {2}).Initializer("n", Int(4096));
+  m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("names have more than 134217728 bytes after loops"));
+}
+
 TEST(Loop, HasTheSameConstantsInEveryPass) {
   TestModel body;
   body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});

@@ -78,6 +78,19 @@ TEST(GroupCalls, OpenUnderTheirOldNames) {
   EXPECT_EQ(m.proto().metadata_props_size(), 0);
 }
 
+// The model imports no version of the domain, the function has to name one.
+TEST(GroupCalls, OpenWithOpsOfDomainsThatTheModelDoesNotImport) {
+  TestModel m;
+  m.Function("fusiond", "G", {"a"}, {"b"});
+  m.Node("Leak", {"a"}, {"b"}, "leak").Domain("acme").End();
+  auto* import = m.proto().mutable_functions(0)->add_opset_import();
+  import->set_domain("acme");
+  import->set_version(1);
+  m.Input("x", {2}).Node("G", {"x"}, {"y"}, "g").Domain("fusiond").Output("y", {2});
+  ImportDomain(&m);
+  EXPECT_THAT(ImportFused(m), HasSubstr("node \"leak\" (Leak)"));
+}
+
 TEST(GroupCalls, NamesThatAreTakenGetTheCallsInFront) {
   TestModel m = Fused("x");  // inside, x is another value
   EXPECT_EQ(ImportFused(m), "neg=Neg exp=Exp y:f32[2]");
