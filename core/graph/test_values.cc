@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace fusion {
 namespace {
@@ -154,7 +155,8 @@ HostTensor RandomTensor(const TensorType& type, uint64_t seed) {
 HostTensor AdversarialTensor(const TensorType& type, uint64_t seed) {
   HostTensor t = RandomTensor(type, seed);
   if (!IsFloat(type.dtype)) return t;
-  constexpr std::array kSpecial = {std::nan(""), HUGE_VAL, -HUGE_VAL, -0.0, 1e-40, -1e-42};
+  constexpr std::array kSpecial = {
+      std::numeric_limits<double>::quiet_NaN(), HUGE_VAL, -HUGE_VAL, -0.0, 1e-40, -1e-42};
   Random random(seed + 77);
   uint64_t one_in = std::max<uint64_t>(23, static_cast<uint64_t>(t.elements()) / 24);
   for (int64_t i = 0; i < t.elements(); ++i) {

@@ -6,28 +6,20 @@
 
 namespace {
 
-constexpr std::string_view kSeedText = R"(rules {
+constexpr std::string_view kSeedText = R"rules(rules {
   name: "attention"
   pattern {
     nodes { id: "scores" ops: "MatMul" }
     nodes { id: "softmax" ops: "Softmax" }
     edges { from: "scores" to: "softmax" through: ["Mul", "Div", "Add"] input: 0 }
   }
-  when: "dim(scores.output, -1) <= 512 && !(speedup < 1.5e-3)" when
-    : "l1_usage < 0.8 * l1_capacity || rank(softmax.input) == 4" force {}
+  when: "dim(scores.output, -1) <= 512 && !(speedup < 1.5e-3)"
+  when: "l1_usage < 0.8 * l1_capacity || rank(softmax.input) == 4"
+  force {}
 }
-rules {
-name:
-  "no" pattern {
-    nodes {
-    id:
-      "a" ops : "*"
-    }
-  }
-  forbid {}
-}
+rules { name: "no" pattern { nodes { id: "a" ops: "*" } } forbid {} }
 rules { name: "few" pattern { nodes { id: "a" ops: "Relu" } } bias { factor: 0.8 } }
-)";
+)rules";
 
 }  // namespace
 
