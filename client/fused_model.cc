@@ -3,6 +3,7 @@
 #include <set>
 
 #include "client/detect_target.h"
+#include "core/bundle/symbol_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/weight_source.h"
@@ -137,10 +138,20 @@ absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given
   for (size_t i = 0; i < given.size(); ++i) {
     int id = plan().inputs[i];
     if (id < 0) continue;  // nothing reads it
-    RETURN_IF_ERROR(
-        CheckType(*given[i], plan().tensors[static_cast<size_t>(id)], "input", inputs()[i]));
+    const PlanTensor& wanted = plan().tensors[static_cast<size_t>(id)];
+    const bool open = !wanted.sizes.empty() && given[i]->dtype() == wanted.dtype;
+    if (!open) RETURN_IF_ERROR(CheckType(*given[i], wanted, "input", inputs()[i]));
   }
-  return absl::OkStatus();
+  if (plan().symbols.empty()) return absl::OkStatus();
+  std::vector<Dims> dims;
+  for (const HostTensor* tensor : given) dims.push_back(tensor->dims());
+  return SymbolUnits(plan(), dims, {inputs(), reply_.binding.symbols}).status();
+}
+
+absl::StatusOr<std::vector<HostTensor>> FusedModel::MakeOutputs(
+    const std::vector<const HostTensor*>& given) const {
+  RETURN_IF_ERROR(CheckInputs(given));
+  return executor_->MakeOutputs(given);
 }
 
 absl::Status FusedModel::RunInto(const std::vector<const HostTensor*>& given,
@@ -171,7 +182,7 @@ absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
       return InvalidArgument("the model has no input ", QuoteShort(name));
     }
   }
-  ASSIGN_OR_RETURN(std::vector<HostTensor> results, MakeOutputs());
+  ASSIGN_OR_RETURN(std::vector<HostTensor> results, MakeOutputs(ordered));
   std::vector<HostTensor*> out;
   for (HostTensor& tensor : results) out.push_back(&tensor);
   RETURN_IF_ERROR(RunInto(ordered, out, profile));

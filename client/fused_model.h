@@ -76,6 +76,9 @@ class FusedModel {
                        const std::vector<HostTensor*>& outputs,
                        RunProfile* profile = nullptr) const;
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const { return executor_->MakeOutputs(); }
+  /// Those for these inputs, where the plan leaves dims open (PlanOptions::dim_ranges).
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputs(
+      const std::vector<const HostTensor*>& inputs) const;
 
  private:
   explicit FusedModel(FusionReply reply) : reply_(std::move(reply)) {}

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <regex>
 #include <sstream>
 
 #include "core/base/text.h"
@@ -167,6 +168,44 @@ void AddBind(CLI::App* app, Arguments* a) {
       ->type_name("NAME=NUMBER");
 }
 
+// "seq=1..512", "seq=8..512/8", "seq=1..512@128", "seq=8..512/8@128".
+bool ParseRange(const std::string& text, std::string* name, DimRange* range) {
+  static const std::regex kForm(R"((.+)=(\d{1,15})\.\.(\d{1,15})(?:/(\d{1,15}))?(?:@(\d{1,15}))?)");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, kForm)) return false;
+  *name = parts[1];
+  *range = {.least = std::stoll(parts[2]),
+            .most = std::stoll(parts[3]),
+            .multiple = parts[4].matched ? std::stoll(parts[4]) : 1,
+            .likely = parts[5].matched ? std::stoll(parts[5]) : 0};
+  return true;
+}
+
+void AddRange(CLI::App* app, Arguments* a) {
+  app->add_option_function<std::vector<std::string>>(
+         "--range",
+         [a](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             std::string name;
+             DimRange range;
+             if (ParseRange(text, &name, &range)) a->options.dim_ranges[name] = range;
+           }
+         },
+         "leaves a symbolic dim open: one plan for its values, in multiples of STEP; --bind then "
+         "says at which value to run; may be given more than once")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        std::string name;
+        DimRange range;
+        if (!ParseRange(text, &name, &range)) {
+          return StrCat("expected NAME=MIN..MAX[/STEP][@LIKELY], got ", QuoteShort(text));
+        }
+        absl::Status sound = CheckRange(range);
+        return sound.ok() ? std::string() : StrCat(QuoteShort(text), ": ", Message(sound));
+      })
+      ->type_name("NAME=MIN..MAX[/STEP][@LIKELY]");
+}
+
 void AddModel(CLI::App* app, Arguments* a) {
   app->add_option("MODEL", a->model, "an ONNX file")
       ->required()
@@ -193,6 +232,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->type_name("N");
   AddBind(app, a);
+  AddRange(app, a);
   AddNameValue(
       app, "--fix", &a->fixed, "VALUE",
       "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "

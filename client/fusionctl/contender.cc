@@ -16,13 +16,20 @@ absl::StatusOr<Contender> Contender::Load(const Arguments& arguments, const Mode
   ASSIGN_OR_RETURN(out.model_, FusedModel::Load(client, request, [&file](const std::string& name) {
                      return file.Weight(name);
                    }));
-  ASSIGN_OR_RETURN(out.outputs_, out.model_->MakeOutputs());
-  for (HostTensor& tensor : out.outputs_) out.out_.push_back(&tensor);
   out.launch_us_.resize(out.plan().launches.size());
   return out;
 }
 
+// The inputs of all runs have the same dims.
+absl::Status Contender::MakeOutputs(const std::vector<const HostTensor*>& inputs) {
+  if (!out_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(outputs_, model_->MakeOutputs(inputs));
+  for (HostTensor& tensor : outputs_) out_.push_back(&tensor);
+  return absl::OkStatus();
+}
+
 absl::Status Contender::Run(const std::vector<const HostTensor*>& inputs, bool counts) {
+  RETURN_IF_ERROR(MakeOutputs(inputs));
   Nanoseconds begin = Clock::Real().Now();
   RETURN_IF_ERROR(model_->RunInto(inputs, out_));
   if (counts) latency_us_.push_back(ToMicroseconds(Clock::Real().Now() - begin));
@@ -31,6 +38,7 @@ absl::Status Contender::Run(const std::vector<const HostTensor*>& inputs, bool c
 
 absl::Status Contender::Profile(const std::vector<const HostTensor*>& inputs) {
   RunProfile profile;
+  RETURN_IF_ERROR(MakeOutputs(inputs));
   RETURN_IF_ERROR(model_->RunInto(inputs, out_, &profile));
   for (size_t i = 0; i < launch_us_.size(); ++i) launch_us_[i].push_back(profile.launch_us[i]);
   return absl::OkStatus();

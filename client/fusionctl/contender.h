@@ -31,10 +31,12 @@ class Contender {
   const std::vector<std::vector<double>>& launch_us() const { return launch_us_; }
 
  private:
+  absl::Status MakeOutputs(const std::vector<const HostTensor*>& inputs);
+
   FusionReply reply_;
   std::unique_ptr<FusedModel> model_;
-  std::vector<HostTensor> outputs_;
-  std::vector<HostTensor*> out_;  // into outputs_
+  std::vector<HostTensor> outputs_;  // none before the first run
+  std::vector<HostTensor*> out_;     // into outputs_
   std::vector<double> latency_us_;
   std::vector<std::vector<double>> launch_us_;
 };

@@ -283,7 +283,11 @@ PlanOptions BindToData(const PlanOptions& options,
 
 absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& options) {
   ASSIGN_OR_RETURN(CustomOps custom_ops, CustomOps::Parse(options.custom_ops));
-  absl::StatusOr<Graph> graph = ImportOnnx(model.bare(), {.dim_bindings = options.dim_bindings,
+  std::map<std::string, int64_t> dims = options.dim_bindings;
+  for (const auto& [name, range] : options.dim_ranges) {
+    dims.emplace(name, range.likely > 0 ? range.likely : range.most);
+  }
+  absl::StatusOr<Graph> graph = ImportOnnx(model.bare(), {.dim_bindings = dims,
                                                           .batch_size = options.hints.batch_size,
                                                           .keep_outputs = options.keep_outputs,
                                                           .custom_ops = &custom_ops,

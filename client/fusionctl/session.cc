@@ -188,6 +188,14 @@ FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options)
 FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
   FusionRequest request = RequestFor(arguments, options);
   request.onnx_model = bytes_;
+  // What the data say of dims that stay open is about one run of many.
+  if (!options.dim_ranges.empty()) {
+    std::erase_if(request.options.dim_bindings, [&](const auto& binding) {
+      const bool sum = binding.first.find_first_of("+-*") != std::string::npos;
+      const bool asked = arguments.options.dim_bindings.contains(binding.first);
+      return options.dim_ranges.contains(binding.first) || (sum && !asked);
+    });
+  }
   return request;
 }
 

@@ -38,6 +38,7 @@ struct Binding {
   std::vector<std::string> outputs;
   std::vector<std::string> weights;
   std::vector<std::string> nodes;
+  std::vector<std::string> symbols;
 };
 
 /// What is known about one kernel of a plan.

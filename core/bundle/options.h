@@ -46,12 +46,32 @@ inline bool IsHighPressure(double pressure) { return pressure > 0.8; }
 
 struct PlanLock;
 
+/// The values that a symbolic dim may have when a plan of its family runs: multiples of `multiple`
+/// from `least` to `most`.
+struct DimRange {
+  int64_t least = 1;
+  int64_t most = 1;
+  int64_t multiple = 1;
+  int64_t likely = 0;  // 0: not known
+  bool operator==(const DimRange&) const = default;
+};
+
+/// Symbols that one plan may leave open.
+inline constexpr size_t kMaxPlanSymbols = 4;
+
+/// InvalidArgument unless 1 <= multiple, 0 <= least <= most <= kMaxExtent, and least, most and
+/// likely, which is 0 or between them, are multiples.
+absl::Status CheckRange(const DimRange& range);
+
 struct PlanOptions {
   FusionMode fusion = FusionMode::kFused;
   Numerics numerics = Numerics::kFp32Accumulate;
   Hints hints;
   /// Values for symbolic dims of the request, by name.
   std::map<std::string, int64_t> dim_bindings;
+  /// Symbolic dims that stay open, by name: the plan is one for all their values. At most
+  /// kMaxPlanSymbols.
+  std::map<std::string, DimRange> dim_ranges;
   /// Names of intermediate tensors that the caller wants as outputs too.
   std::vector<std::string> keep_outputs;
   /// Ops that the graph uses and nobody knows, in the language of core/custom/custom_ops.h.

@@ -69,7 +69,107 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   return ok ? absl::OkStatus() : InvalidArgument("outside its space");
 }
 
+std::vector<int64_t> Units(const std::vector<DimRange>& symbols, int64_t DimRange::*value) {
+  std::vector<int64_t> out;
+  for (const DimRange& s : symbols) out.push_back(s.*value / s.multiple);
+  return out;
+}
+
+// Sizes of one thing of a plan with symbols; `most` what they are at the largest values.
+class SizeChecker {
+ public:
+  explicit SizeChecker(const std::vector<DimRange>& symbols)
+      : least_(LeastUnits(symbols)), most_(MostUnits(symbols)) {}
+
+  absl::Status Known(const SizeExpr& size) const {
+    if (static_cast<size_t>(size.symbols()) <= least_.size()) return absl::OkStatus();
+    return InvalidArgument("size ", size.ToString(), " of ", least_.size(), " symbols");
+  }
+
+  // Never below 0 and never above `most`, which it is at the end.
+  absl::Status Grows(const SizeExpr& size, int64_t most) const {
+    RETURN_IF_ERROR(Known(size));
+    std::optional<int64_t> smallest = size.LowerBound(least_, most_);
+    std::optional<int64_t> room = (SizeExpr(most) - size).LowerBound(least_, most_);
+    bool ok = smallest.has_value() && room.has_value() && *smallest >= 0 && *room >= 0;
+    if (ok && size.Evaluate(most_) == most) return absl::OkStatus();
+    return InvalidArgument("size ", size.ToString(), "; expected 0..", most, ", and ", most,
+                           " where symbols are largest");
+  }
+
+ private:
+  const std::vector<int64_t> least_;
+  const std::vector<int64_t> most_;
+};
+
+absl::Status CheckTensorSizes(const PlanTensor& t, const SizeChecker& checker) {
+  if (t.sizes.empty()) return absl::OkStatus();
+  const size_t rank = t.dims.size();
+  if (t.sizes.size() != 2 * rank) {
+    return InvalidArgument(t.sizes.size(), " sizes for rank ", rank);
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    RETURN_IF_ERROR(checker.Grows(t.sizes[d], t.dims[d]));
+    RETURN_IF_ERROR(checker.Grows(t.sizes[rank + d], t.strides[d]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSizes(const Plan& plan) {
+  if (plan.symbols.size() > kMaxPlanSymbols) {
+    return InvalidArgument("plan: ", plan.symbols.size(), " symbols; at most ", kMaxPlanSymbols);
+  }
+  for (size_t i = 0; i < plan.symbols.size(); ++i) {
+    absl::Status sound = CheckRange(plan.symbols[i]);
+    if (!sound.ok()) return Annotate(sound, StrCat("plan symbol ", i));
+  }
+  const SizeChecker checker(plan.symbols);
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    absl::Status sound = CheckTensorSizes(plan.tensors[i], checker);
+    if (!sound.ok()) return Annotate(sound, StrCat("plan tensor ", i));
+  }
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const SizeExpr& size : kernel.sizes) {
+      absl::Status known = checker.Known(size);
+      if (!known.ok()) return Annotate(known, StrCat("plan kernel ", kernel.symbol));
+    }
+  }
+  for (const PlanSample& sample : plan.samples) {
+    if (sample.values.size() == plan.symbols.size()) continue;
+    return InvalidArgument("plan: a sample of ", sample.values.size(), " values for ",
+                           plan.symbols.size(), " symbols");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status CheckRange(const DimRange& range) {
+  if (range.multiple < 1 || range.multiple > kMaxExtent) {
+    return InvalidArgument("multiple ", range.multiple, "; expected 1..", kMaxExtent);
+  }
+  if (range.least < 0 || range.most < range.least || range.most > kMaxExtent) {
+    return InvalidArgument("values ", range.least, "..", range.most, "; expected some of 0..",
+                           kMaxExtent);
+  }
+  for (int64_t value : {range.least, range.most, range.likely}) {
+    if (value % range.multiple == 0) continue;
+    return InvalidArgument("value ", value, " is no multiple of ", range.multiple);
+  }
+  if (range.likely == 0 || (range.likely >= range.least && range.likely <= range.most)) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("likely value ", range.likely, "; expected ", range.least, "..",
+                         range.most);
+}
+
+std::vector<int64_t> LeastUnits(const std::vector<DimRange>& symbols) {
+  return Units(symbols, &DimRange::least);
+}
+
+std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols) {
+  return Units(symbols, &DimRange::most);
+}
 
 absl::Status Verify(const Plan& plan) {
   if (plan.arena_bytes < 0 || plan.prepared_bytes < 0 || plan.threads < 1) {
@@ -111,6 +211,7 @@ absl::Status Verify(const Plan& plan) {
       return InvalidArgument("a plan group names kernel ", group.kernel);
     }
   }
+  RETURN_IF_ERROR(CheckSizes(plan));
   auto chosen = std::count_if(plan.frontier.begin(), plan.frontier.end(),
                               [](const PlanPoint& point) { return point.chosen; });
   if (chosen == (plan.frontier.empty() ? 0 : 1)) return absl::OkStatus();

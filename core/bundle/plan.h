@@ -10,6 +10,7 @@
 #include "core/base/refusal.h"
 #include "core/bundle/options.h"
 #include "core/tensor/host_tensor.h"
+#include "core/tensor/size_expr.h"
 
 namespace fusion {
 
@@ -39,6 +40,9 @@ struct PlanTensor {
   int index = 0;       // kInput, kOutput, kWeight, kConstant: which one
   int64_t offset = 0;  // kPrepared, kArena: bytes from the start of the space
   int64_t bytes = 0;   // occupied, padding included
+  /// Of a plan with symbols: what `dims` and then `strides` are for their values; those two are for
+  /// the largest ones. Empty: always the same.
+  std::vector<SizeExpr> sizes;
 };
 
 /// What the benefit model expects of one kernel, every term kept. Times in microseconds, sizes in
@@ -82,6 +86,8 @@ struct PlanKernel {
   std::string backend;  // "cpu"
   std::string isa;
   int phases = 1;
+  /// The dims that it is called with, for the values of the plan's symbols.
+  std::vector<SizeExpr> sizes;
 };
 
 enum class GroupKind : uint8_t { kInner, kCrossOperator, kPipeline, kAllInOne, kPrepare };
@@ -207,6 +213,13 @@ struct PlanPoint {
   std::string reason;   // of the chosen one: what decided
 };
 
+/// What a plan with symbols costs where they have these values, beside a plan for nothing else.
+struct PlanSample {
+  std::vector<int64_t> values;  // in the order of Plan::symbols
+  double family_us = 0;         // estimated time of a run
+  double exact_us = 0;          // of the plan that would be made for these values alone
+};
+
 /// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client
 /// are in it, so equal graphs share it. Positions (inputs, outputs, weights, nodes) are canonical:
 /// see CanonicalGraph.
@@ -228,6 +241,11 @@ struct Plan {
   std::vector<int> weights;
   int64_t arena_bytes = 0;
   int64_t prepared_bytes = 0;
+
+  /// Dims that the plan leaves open, by name of the request's dim_ranges (Binding::symbols). Sizes
+  /// count symbols in units of their `multiple`. Totals and estimates are for the largest values.
+  std::vector<DimRange> symbols;
+  std::vector<PlanSample> samples;
 
   int nodes = 0;  // nodes of the canonical graph
   PlanTotals totals;
@@ -256,6 +274,10 @@ struct KernelArtifact {
   double check_ms = 0;
   CheckReport check;
 };
+
+/// The values of a plan's symbols in units of their multiples, as sizes count them.
+std::vector<int64_t> LeastUnits(const std::vector<DimRange>& symbols);
+std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols);
 
 /// Checks that every position and offset of a plan stays in range, so that an executor may trust
 /// it. `plan` may come from the network or from disk.

@@ -89,6 +89,9 @@ struct PlanLock {
   std::vector<LockedChoice> choices;
   std::vector<LockedKernel> kernels;  // by Plan::kernels; none: not compared
   std::optional<Digest> plan;         // of what a run of the plan depends on
+  /// Tiles that are longer than their dim are as long as it is, instead of an error. Of locks that
+  /// never leave the process; not in digests.
+  bool fit = false;
 };
 
 /// Names everything in a lock: equal digests, equal locks.

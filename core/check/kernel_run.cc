@@ -158,6 +158,12 @@ absl::Status CheckFit(const LoadedKernel& kernel, const Schedule& schedule,
   return absl::OkStatus();
 }
 
+absl::Status CheckSizes(const LoadedKernel& kernel, const std::vector<int64_t>* sizes) {
+  const size_t given = sizes == nullptr ? 0 : sizes->size();
+  if (static_cast<size_t>(kernel.descriptor().dims) == given) return absl::OkStatus();
+  return InvalidArgument("the kernel takes ", kernel.descriptor().dims, " sizes, given ", given);
+}
+
 using Params = std::vector<std::shared_ptr<Fenced>>;
 
 absl::StatusOr<Params> MakeParams(const Schedule& schedule, const KernelReference& reference,
@@ -179,19 +185,21 @@ absl::StatusOr<Params> MakeParams(const Schedule& schedule, const KernelReferenc
   return params;
 }
 
-absl::Status RunTasks(const LoadedKernel& kernel, const Params& params) {
+absl::Status RunTasks(const LoadedKernel& kernel, const Params& params,
+                      const std::vector<int64_t>* sizes) {
   const FusionKernelDescriptor& d = kernel.descriptor();
   std::vector<FusionTensor> tensors;
   tensors.reserve(params.size());
   for (const auto& memory : params) tensors.push_back({memory->data(), nullptr});
   Fenced scratch(static_cast<int64_t>(d.scratch_bytes));
   Fenced workspace(static_cast<int64_t>(d.workspace_bytes));
+  const FusionInt64* dims = sizes == nullptr ? nullptr : sizes->data();
   FusionKernelArgs args{sizeof(FusionKernelArgs), FUSION_KERNEL_ABI_VERSION,
-                        tensors.data(),           nullptr,
+                        tensors.data(),           dims,
                         workspace.data(),         scratch.data(),
                         d.scratch_bytes};
   for (int phase = 0; phase < d.phases; ++phase) {
-    for (int64_t task = d.tasks(phase, nullptr); task-- > 0;) {
+    for (int64_t task = d.tasks(phase, dims); task-- > 0;) {
       RETURN_IF_ERROR(kernel.Run(args, phase, task, task + 1, 0));
     }
   }
@@ -246,10 +254,11 @@ absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
                                                   const std::vector<HostTensor>& inputs,
                                                   const KernelRunOptions& options) {
   RETURN_IF_ERROR(CheckFit(kernel, schedule, reference, inputs));
+  RETURN_IF_ERROR(CheckSizes(kernel, options.sizes));
   ASSIGN_OR_RETURN(Params params, MakeParams(schedule, reference, inputs, options));
   Params before;
   for (const auto& memory : params) before.push_back(std::make_shared<Fenced>(*memory));
-  RETURN_IF_ERROR(RunTasks(kernel, params));
+  RETURN_IF_ERROR(RunTasks(kernel, params, options.sizes));
   RETURN_IF_ERROR(CheckUntouched(schedule, params, before));
   std::vector<HostTensor> outputs(reference.program.outputs.size());
   for (size_t p = 0; p < params.size(); ++p) {

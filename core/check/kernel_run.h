@@ -11,6 +11,8 @@ namespace fusion {
 struct KernelRunOptions {
   /// Every pair of Schedule::may_alias shares its memory.
   bool in_place = false;
+  /// Of a kernel that takes sizes: FusionKernelArgs.dims. Refers to the caller's.
+  const std::vector<int64_t>* sizes = nullptr;
 };
 
 /// Runs a kernel once on this thread, as hostile as the ABI allows: one task a call, backwards

@@ -170,8 +170,7 @@ class Comparison {
     std::vector<HostTensor> inputs = RandomInputs(program, seed, special);
     std::optional<Program> doubtful;
     if (special && schedule_.loose) doubtful = WithInfiniteSumsUnknown(program);
-    ASSIGN_OR_RETURN(std::vector<HostTensor> got,
-                     RunKernel(kernel_, schedule_, reference_, inputs));
+    ASSIGN_OR_RETURN(std::vector<HostTensor> got, Run(inputs));
     RETURN_IF_ERROR(CompareInPlace(inputs, got));
     for (const std::vector<Box>& boxes :
          SampleBoxes(program, options_, HasPackedOutput(reference_))) {
@@ -224,6 +223,12 @@ class Comparison {
   }
 
  private:
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
+                                              bool in_place = false) const {
+    return RunKernel(kernel_, schedule_, reference_, inputs,
+                     {.in_place = in_place, .sizes = &options_.sizes});
+  }
+
   // What a mask hides may be left out, and with it a NaN that the evaluator multiplies by 0.
   bool MayOverlook() const { return schedule_.SkipsMasked() || schedule_.loose; }
 
@@ -262,8 +267,7 @@ class Comparison {
     };
     const std::vector<HostTensor> after = with(before[input].GetDouble(at) + 1);
     const std::vector<HostTensor> special = with(std::numeric_limits<double>::quiet_NaN());
-    ASSIGN_OR_RETURN(std::vector<HostTensor> got,
-                     RunKernel(kernel_, schedule_, reference_, special));
+    ASSIGN_OR_RETURN(std::vector<HostTensor> got, Run(special));
     for (const std::vector<Box>& boxes :
          SampleBoxes(reference_.program, options_, HasPackedOutput(reference_))) {
       std::vector<std::vector<HostTensor>> results;
@@ -287,8 +291,7 @@ class Comparison {
   absl::Status CompareInPlace(const std::vector<HostTensor>& inputs,
                               const std::vector<HostTensor>& apart) {
     if (schedule_.may_alias.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::vector<HostTensor> together,
-                     RunKernel(kernel_, schedule_, reference_, inputs, {.in_place = true}));
+    ASSIGN_OR_RETURN(std::vector<HostTensor> together, Run(inputs, /*in_place=*/true));
     for (size_t o = 0; o < apart.size(); ++o) {
       if (together[o].byte_view() != apart[o].byte_view()) {
         return Internal("output ", o, " changes when it shares the memory of an input");
@@ -378,6 +381,38 @@ absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedu
   return comparison.TakeReport();
 }
 
+namespace {
+
+// Every member that can be compared is right; the report adds them up.
+absl::StatusOr<CheckReport> CheckMembers(const LoadedKernel& kernel,
+                                         const std::vector<CheckedMember>& members,
+                                         const CheckOptions& options) {
+  CheckReport all;
+  for (const CheckedMember& member : members) {
+    ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(member.schedule));
+    ASSIGN_OR_RETURN(KernelReference reference, ParseReference(member.reference));
+    CheckOptions own = options;
+    own.sizes = member.sizes;
+    absl::StatusOr<CheckReport> report = CheckKernel(kernel, schedule, reference, own);
+    if (!report.ok()) {
+      return Annotate(report.status(), StrCat("with sizes ", StrJoin(member.sizes, ", ")));
+    }
+    if (!report->verified) {
+      all.reason = report->reason;
+      continue;
+    }
+    all.verified = true;
+    all.elements += report->elements;
+    all.outside += report->outside;
+    all.max_abs = std::max(all.max_abs, report->max_abs);
+    all.max_rel = std::max(all.max_rel, report->max_rel);
+  }
+  if (all.verified) all.reason.clear();
+  return all;
+}
+
+}  // namespace
+
 absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
                                                     std::string_view shared_object) {
   if (!HostRuns(job.isa)) {
@@ -388,6 +423,7 @@ absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
     return Internal("descriptor: isa ", Quote(kernel->descriptor().isa), "; expected ",
                     Quote(IsaName(job.isa)));
   }
+  if (!job.members.empty()) return CheckMembers(*kernel, job.members, options_);
   if (job.reference.empty()) return NotCompared("not compared: no reference");
   ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(job.schedule));
   ASSIGN_OR_RETURN(KernelReference reference, ParseReference(job.reference));

@@ -22,6 +22,8 @@ struct CheckOptions {
   bool special_values = true;
   /// Params together; a kernel that takes more is published unverified.
   int64_t max_bytes = int64_t{2} << 30;
+  /// Of a kernel that takes sizes: those of the member that schedule and reference are of.
+  std::vector<int64_t> sizes = {};
 };
 
 /// Runs `kernel` on random and on special inputs, and in place where its schedule promises to allow
@@ -32,8 +34,8 @@ absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedu
                                         const CheckOptions& options = {});
 
 /// What workers run before a kernel is published: loads the object, checks its descriptor, then
-/// CheckKernel on job.reference. Without a reference, or on a machine that lacks job.isa, the
-/// report says why nothing was compared.
+/// CheckKernel on job.reference, or on each of job.members. Without a reference, or on a machine
+/// that lacks job.isa, the report says why nothing was compared.
 class ReferenceChecker final : public KernelChecker {
  public:
   explicit ReferenceChecker(CheckOptions options = {}) : options_(options) {}

@@ -33,7 +33,21 @@ class Backend {
   /// Unimplemented, naming the op or type, for what this backend does not emit.
   virtual absl::StatusOr<KernelSource> Emit(const Schedule& schedule, const DeviceSpec& device,
                                             std::string_view symbol) const = 0;
+
+  /// The source of one member of a family: schedules that differ in nothing but numbers, none of
+  /// which depends on which member it is but for the numbers in it. `most` is the largest member:
+  /// it says how long windows and local buffers can become. kSizesLine stands in every function
+  /// that a number of `schedule` is in, where its `dims` are in scope, kSizesCount for the dims of
+  /// the descriptor. kNeedsLine begins lines "<a> <= <b>" of numbers that must lie so in
+  /// every member. Otherwise as Emit.
+  virtual absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
+                                                  const DeviceSpec& device,
+                                                  std::string_view symbol) const = 0;
 };
+
+inline constexpr std::string_view kSizesLine = "/* sizes */";
+inline constexpr std::string_view kSizesCount = "/* number of sizes */ 0";
+inline constexpr std::string_view kNeedsLine = "// needs ";
 
 /// The backend a device spec names, or Unimplemented. Lives for ever.
 absl::StatusOr<const Backend*> FindBackend(std::string_view name);

@@ -1,12 +1,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/hash.h"
 #include "core/bundle/options.h"
 #include "core/device/target.h"
 
 namespace fusion {
+
+/// One case in which a kernel that takes sizes is checked.
+struct CheckedMember {
+  std::vector<int64_t> sizes;  // FusionKernelArgs.dims
+  std::string schedule;        // text form: where its params lie
+  std::string reference;
+};
 
 /// One kernel to compile and check. All of it is made by us from parsed values: no text of a client
 /// is in `source`.
@@ -17,8 +25,10 @@ struct CompileJob {
   std::string source;     // C++17, without includes
   std::string schedule;   // text form, kept beside the binary
   std::string reference;  // program text that the check evaluates; empty: only the ABI is checked
-  std::string label;      // op types, for people
-  std::string backend;    // whose loader loads the binary
+  /// Of a kernel that takes sizes, instead of `reference`; `schedule` is of the largest member.
+  std::vector<CheckedMember> members;
+  std::string label;    // op types, for people
+  std::string backend;  // whose loader loads the binary
   Isa isa = Isa::kX86V2;
   Numerics numerics = Numerics::kFp32Accumulate;
 };

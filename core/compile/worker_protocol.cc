@@ -1,5 +1,6 @@
 #include "core/compile/worker_protocol.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "core/compile/flat_message.h"
@@ -72,6 +73,45 @@ absl::StatusOr<WorkerResult> GetResult(const FlatMessage& message) {
   return result;
 }
 
+// Members beyond this are no job of ours.
+constexpr int64_t kMostMembers = 64;
+
+// Fields "member <i> schedule", "member <i> reference", "member <i> sizes".
+void SetMembers(const std::vector<CheckedMember>& members, FlatMessage* message) {
+  message->SetInt("members", static_cast<int64_t>(members.size()));
+  for (size_t i = 0; i < members.size(); ++i) {
+    const std::string field = StrCat("member ", i);
+    message->SetText(StrCat(field, " schedule"), members[i].schedule);
+    message->SetText(StrCat(field, " reference"), members[i].reference);
+    message->SetText(StrCat(field, " sizes"), StrJoin(members[i].sizes, " "));
+  }
+}
+
+absl::StatusOr<std::vector<CheckedMember>> GetMembers(const FlatMessage& message) {
+  ASSIGN_OR_RETURN(int64_t count, message.Int("members"));
+  if (count < 0 || count > kMostMembers) {
+    return InvalidArgument("message field \"members\": ", count);
+  }
+  std::vector<CheckedMember> members(static_cast<size_t>(count));
+  for (size_t i = 0; i < members.size(); ++i) {
+    const std::string field = StrCat("member ", i);
+    ASSIGN_OR_RETURN(members[i].schedule, message.Text(StrCat(field, " schedule")));
+    ASSIGN_OR_RETURN(members[i].reference, message.Text(StrCat(field, " reference")));
+    ASSIGN_OR_RETURN(std::string sizes, message.Text(StrCat(field, " sizes")));
+    for (std::string_view word : StrSplit(sizes, ' ')) {
+      if (word.empty()) continue;
+      int64_t size = 0;
+      auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
+      if (error != std::errc() || end != word.data() + word.size()) {
+        return InvalidArgument("message field ", Quote(StrCat(field, " sizes")), ": ",
+                               Quote(sizes));
+      }
+      members[i].sizes.push_back(size);
+    }
+  }
+  return members;
+}
+
 }  // namespace
 
 std::string EncodeJob(const WorkerJob& work) {
@@ -82,6 +122,7 @@ std::string EncodeJob(const WorkerJob& work) {
   message.SetText("source", work.job.source);
   message.SetText("schedule", work.job.schedule);
   message.SetText("reference", work.job.reference);
+  SetMembers(work.job.members, &message);
   message.SetText("label", work.job.label);
   message.SetText("backend", work.job.backend);
   message.SetInt("isa", static_cast<int64_t>(work.job.isa));
@@ -111,6 +152,7 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   ASSIGN_OR_RETURN(work.job.source, message.Text("source"));
   ASSIGN_OR_RETURN(work.job.schedule, message.Text("schedule"));
   ASSIGN_OR_RETURN(work.job.reference, message.Text("reference"));
+  ASSIGN_OR_RETURN(work.job.members, GetMembers(message));
   ASSIGN_OR_RETURN(work.job.label, message.Text("label"));
   ASSIGN_OR_RETURN(work.job.backend, message.Text("backend"));
   ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", kIsas.back()));

@@ -29,6 +29,53 @@ absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain) {
                        ": plans only (PLAN_MODE_PLAN_ONLY, fusionctl --plan-only)");
 }
 
+std::string WithSymbol(std::string_view source, const std::string& symbol) {
+  std::string out;
+  for (;;) {
+    const size_t at = source.find(kUnnamedSymbol);
+    out += source.substr(0, at);
+    if (at == std::string_view::npos) return out;
+    out += symbol;
+    source.remove_prefix(at + kUnnamedSymbol.size());
+  }
+}
+
+void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::string text,
+                CompileJob* job, PlanKernel* planned) {
+  job->full_key = KernelKey({.schedule = std::move(text),
+                             .backend = device.backend,
+                             .codegen_version = codegen.version,
+                             .abi_version = FUSION_KERNEL_ABI_VERSION,
+                             .isa = device.arch,
+                             .vector_bytes = device.vector_bytes,
+                             .toolchain = codegen.toolchain});
+  job->key = Sha256(job->full_key);
+  job->symbol = StrCat("fk_", job->key.ToHex().substr(0, 16));
+  job->backend = device.backend;
+  job->isa = device.isa;
+  planned->key = job->key;
+  planned->symbol = job->symbol;
+  planned->backend = device.backend;
+  planned->isa = device.arch;
+}
+
+CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
+                      const CodegenIdentity& codegen, Numerics numerics, const Backend* backend,
+                      PlanKernel* planned, absl::Status* refusal) {
+  CompileJob job;
+  NameKernel(device, codegen, kernel.text, &job, planned);
+  if (backend != nullptr) {
+    absl::StatusOr<KernelSource> source = backend->Emit(kernel.schedule, device, job.symbol);
+    *refusal = source.status();
+    if (source.ok()) job.source = std::move(source->text);
+  }
+  job.schedule = kernel.text;
+  job.reference = ToString(kernel.reference);
+  job.label = kernel.schedule.label;
+  job.numerics = numerics;
+  return job;
+}
+
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
                                          PlannedModel* model) {
   absl::StatusOr<const Backend*> backend = FindBackend(device.backend);
@@ -36,36 +83,11 @@ absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolcha
   NamedKernels named;
   named.codegen_version = codegen.version;
   for (size_t k = 0; k < model->kernels.size(); ++k) {
-    const PlannedKernel& kernel = model->kernels[k];
-    PlanKernel& planned = model->plan.kernels[k];
-    CompileJob job;
-    job.full_key = KernelKey({.schedule = kernel.text,
-                              .backend = device.backend,
-                              .codegen_version = codegen.version,
-                              .abi_version = FUSION_KERNEL_ABI_VERSION,
-                              .isa = device.arch,
-                              .vector_bytes = device.vector_bytes,
-                              .toolchain = codegen.toolchain});
-    job.key = Sha256(job.full_key);
-    job.symbol = StrCat("fk_", job.key.ToHex().substr(0, 16));
     absl::Status refusal = absl::OkStatus();
-    if (backend.ok()) {
-      absl::StatusOr<KernelSource> source = (*backend)->Emit(kernel.schedule, device, job.symbol);
-      refusal = source.status();
-      if (source.ok()) job.source = std::move(source->text);
-    }
+    named.jobs.push_back(EmitKernel(model->kernels[k], device, codegen, model->plan.numerics,
+                                    backend.ok() ? *backend : nullptr, &model->plan.kernels[k],
+                                    &refusal));
     named.refusals.push_back(std::move(refusal));
-    job.schedule = kernel.text;
-    job.reference = ToString(kernel.reference);
-    job.label = kernel.schedule.label;
-    job.backend = device.backend;
-    job.isa = device.isa;
-    job.numerics = model->plan.numerics;
-    planned.key = job.key;
-    planned.symbol = job.symbol;
-    planned.backend = device.backend;
-    planned.isa = device.arch;
-    named.jobs.push_back(std::move(job));
   }
   return named;
 }

@@ -46,6 +46,22 @@ struct NamedKernels {
   int codegen_version = 0;  // 0: no code generator
 };
 
+/// Stands for the symbol in a source that is not named yet.
+inline constexpr std::string_view kUnnamedSymbol = "fk_unnamed";
+/// The source with the symbol in all its places.
+std::string WithSymbol(std::string_view source, const std::string& symbol);
+
+/// Gives a job its key, symbol, backend and ISA, and writes them into `planned`; `text` is what the
+/// code is generated from (KernelKeyParts::schedule).
+void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::string text,
+                CompileJob* job, PlanKernel* planned);
+
+/// The job of one kernel of static shape, named, with its source unless `backend` is null or
+/// refuses it.
+CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
+                      const CodegenIdentity& codegen, Numerics numerics, const Backend* backend,
+                      PlanKernel* planned, absl::Status* refusal);
+
 /// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA
 /// into model->plan.kernels. Without a code generator for the device there is no source. Pure; any
 /// thread.

@@ -41,23 +41,27 @@ Digest ExecutableDigest(const Plan& plan) {
   return Sha256(PlanToBytes(bare));
 }
 
-PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels) {
-  FUSION_CHECK(work.graph_sha256.has_value(), "a lock names the graph that it is of");
-  PlanLock lock{.planner_version = kPlannerVersion,
-                .codegen_version = kernels.codegen_version,
-                .target = work.device.name,
-                .device = Sha256(work.device.KeyText()),
-                .graph = *work.graph_sha256,
-                .fusion = work.options.fusion,
-                .numerics = work.options.numerics,
-                .groups = {},
-                .choices = model.choices,
-                .kernels = {},
-                .plan = ExecutableDigest(model.plan)};
+PlanLock DecisionsOf(const PlannedModel& model) {
+  PlanLock lock;
+  lock.choices = model.choices;
   for (size_t g = 0; g < model.groups.size(); ++g) {
     if (model.groups[g].empty()) continue;  // packs a weight: follows from the kernels that read it
     lock.groups.push_back({.ops = model.groups[g], .choice = model.choice_of[g]});
   }
+  return lock;
+}
+
+PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels) {
+  FUSION_CHECK(work.graph_sha256.has_value(), "a lock names the graph that it is of");
+  PlanLock lock = DecisionsOf(model);
+  lock.planner_version = kPlannerVersion;
+  lock.codegen_version = kernels.codegen_version;
+  lock.target = work.device.name;
+  lock.device = Sha256(work.device.KeyText());
+  lock.graph = *work.graph_sha256;
+  lock.fusion = work.options.fusion;
+  lock.numerics = work.options.numerics;
+  lock.plan = ExecutableDigest(model.plan);
   for (const CompileJob& job : kernels.jobs) {
     LockedKernel kernel{.label = job.label, .schedule = Sha256(job.schedule)};
     if (!job.source.empty()) kernel.source = Sha256(job.source);

@@ -21,6 +21,7 @@ std::string PlanKey(const PlanKeyParts& parts) {
   if (parts.low_latency) h.Add("low_latency", parts.low_latency);
   if (parts.frontier) h.Add("frontier", parts.frontier);
   if (!parts.lock.empty()) h.Add("lock", parts.lock);
+  if (!parts.family.empty()) h.Add("family", parts.family);
   return h.bytes();
 }
 

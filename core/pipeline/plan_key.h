@@ -24,6 +24,7 @@ struct PlanKeyParts {
   int abi_version = 0;
   std::string toolchain;  // Toolchain::KeyText: kernels are named in the plan
   std::string lock;       // DigestOf(PlanLock) in hex; empty: none
+  std::string family;     // KeyText of the family; empty: static shapes
 };
 
 /// The full key; its SHA-256 names the plan. Differs whenever a part differs.

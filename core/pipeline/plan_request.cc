@@ -20,6 +20,10 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("batch_size", o.hints.batch_size);
   h.Add("low_latency", o.hints.low_latency);
   for (const auto& [name, value] : o.dim_bindings) h.Add("dim", name).Add("value", value);
+  for (const auto& [name, r] : o.dim_ranges) {
+    h.Add("range", name).Add("least", r.least).Add("most", r.most);
+    h.Add("multiple", r.multiple).Add("likely", r.likely);
+  }
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
   h.Add("custom_ops", o.custom_ops);
   h.Add("rules", KeyText(o.rules));

@@ -117,7 +117,10 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     RETURN_IF_ERROR(made.status());
     model = *std::move(made);
     ASSIGN_OR_RETURN(kernels, RunStage(stages, "emit", [&] {
-                       return EmitKernels(work.device, toolchain_, &model);
+                       return work.family == nullptr
+                                  ? EmitKernels(work.device, toolchain_, &model)
+                                  : MakeFamily(*work.family, work.device, work.options, toolchain_,
+                                               &model, &stages.cancel);
                      }));
     if (work.options.lock != nullptr) {
       RETURN_IF_ERROR(CheckPinned(model.plan, kernels.refusals));
@@ -147,6 +150,9 @@ void Planning::Remember(const PlanId& id, std::shared_ptr<const Planned> planned
   for (const CompileJob& job : planned->jobs) {
     bytes += static_cast<int64_t>(job.source.size() + job.schedule.size() + job.reference.size() +
                                   job.full_key.size());
+    for (const CheckedMember& member : job.members) {
+      bytes += static_cast<int64_t>(member.schedule.size() + member.reference.size());
+    }
   }
   std::vector<std::pair<PlanId, std::shared_ptr<const Planned>>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);

@@ -1,5 +1,8 @@
 #include "core/pipeline/resolve.h"
 
+#include <functional>
+#include <map>
+
 #include "absl/strings/cord.h"
 #include "core/base/kernel_abi.h"
 #include "core/bundle/plan_lock.h"
@@ -18,10 +21,86 @@ int64_t ChargedBytes(const PlanRequest& request, const Resolved& resolved) {
   // A graph without its constants is a few times as long as its bytes.
   auto bytes =
       static_cast<int64_t>(4 * request.source.onnx_model.size() + resolved.work->full_key.size());
-  for (const Tensor& t : resolved.work->graph.tensors()) {
-    if (t.value != nullptr) bytes += t.value->byte_size();
+  auto charge = [&](const Graph& graph) {
+    for (const Tensor& t : graph.tensors()) {
+      if (t.value != nullptr) bytes += t.value->byte_size();
+    }
+  };
+  charge(resolved.work->graph);
+  if (resolved.work->family != nullptr) {
+    for (const auto* graphs : {&resolved.work->family->members, &resolved.work->family->samples}) {
+      for (const FamilyMember& member : *graphs) {
+        bytes += static_cast<int64_t>(resolved.work->full_key.size());
+        charge(member.graph);
+      }
+    }
   }
   return bytes;
+}
+
+using DimValues = std::map<std::string, int64_t>;
+using Importer = std::function<absl::StatusOr<Graph>(const DimValues&)>;
+
+// The dims of a request where its symbols have their largest values.
+absl::StatusOr<DimValues> LargestDims(const PlanOptions& options) {
+  DimValues dims = options.dim_bindings;
+  for (const auto& [name, range] : options.dim_ranges) {
+    if (range.most < 2 || range.most == range.least) {
+      return InvalidArgument("options.dim_ranges[", Quote(name), "]: ", range.least, "..",
+                             range.most, "; expected several values, the largest above 1");
+    }
+    if (!dims.emplace(name, range.most).second) {
+      return InvalidArgument("options.dim_ranges[", Quote(name),
+                             "]: options.dim_bindings has a value for it");
+    }
+  }
+  return dims;
+}
+
+// `key`: what tells families of equal `largest` apart.
+absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOptions& options,
+                                                                const CanonicalGraph& largest,
+                                                                const Importer& import,
+                                                                std::string* key) {
+  auto family = std::make_shared<ShapeFamily>();
+  FieldHasher h;
+  for (const auto& [name, range] : options.dim_ranges) {
+    family->names.push_back(name);
+    family->symbols.push_back(range);
+    h.Add("least", range.least).Add("most", range.most);
+    h.Add("multiple", range.multiple).Add("likely", range.likely);
+  }
+  auto add = [&](const std::vector<std::vector<int64_t>>& points,
+                 std::vector<FamilyMember>* out) -> absl::Status {
+    for (const std::vector<int64_t>& units : points) {
+      DimValues dims = options.dim_bindings;
+      std::vector<std::string> shown;
+      for (size_t s = 0; s < units.size(); ++s) {
+        dims[family->names[s]] = units[s] * family->symbols[s].multiple;
+        shown.push_back(StrCat(family->names[s], "=", units[s] * family->symbols[s].multiple));
+      }
+      absl::StatusOr<Graph> graph = import(dims);
+      if (!graph.ok()) return Annotate(graph.status(), StrJoin(shown, ", "));
+      ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(*graph));
+      if (canonical.node_names != largest.node_names) {
+        return FailedPrecondition("options.dim_ranges: with ", StrJoin(shown, ", "),
+                                  " the graph has ", canonical.node_names.size(),
+                                  " nodes, and other ones than with the largest values, of which "
+                                  "it has ",
+                                  largest.node_names.size());
+      }
+      h.Add("member", Sha256(canonical.key_text).ToHex());
+      out->push_back({units, std::move(canonical.graph)});
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(add(MemberPoints(family->symbols), &family->members));
+  // A sample may be another graph, and is then none.
+  for (const std::vector<int64_t>& units : SamplePoints(family->symbols)) {
+    (void)add({units}, &family->samples);
+  }
+  *key = h.bytes();
+  return std::shared_ptr<const ShapeFamily>(std::move(family));
 }
 
 // Whether a lock is one for this request.
@@ -84,24 +163,41 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   if (!compiles.ok()) resolved->warnings.emplace_back(Message(compiles));
   absl::StatusOr<CustomOps> custom_ops = CustomOps::Parse(options.custom_ops);
   if (!custom_ops.ok()) return Annotate(custom_ops.status(), "options.custom_ops");
-  ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&] {
-                     return ImportGraph(request.source, {.dim_bindings = options.dim_bindings,
-                                                         .batch_size = options.hints.batch_size,
-                                                         .keep_outputs = options.keep_outputs,
-                                                         .custom_ops = &*custom_ops,
-                                                         .allow_fused = request.allow_fused});
+  auto import = [&](const std::map<std::string, int64_t>& dims) {
+    return ImportGraph(request.source, {.dim_bindings = dims,
+                                        .batch_size = options.hints.batch_size,
+                                        .keep_outputs = options.keep_outputs,
+                                        .custom_ops = &*custom_ops,
+                                        .allow_fused = request.allow_fused});
+  };
+  ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&]() -> absl::StatusOr<Graph> {
+                     ASSIGN_OR_RETURN(auto dims, LargestDims(options));
+                     return import(dims);
                    }));
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
+  std::shared_ptr<const ShapeFamily> family;
+  std::string family_key;
+  if (!options.dim_ranges.empty()) {
+    ASSIGN_OR_RETURN(family, RunStage(stages, "members", [&] {
+                       return ImportFamily(options, canonical, import, &family_key);
+                     }));
+    resolved->binding.symbols = family->names;
+  }
   ASSIGN_OR_RETURN(resolved->work, RunStage(stages, "key", [&] {
-                     return MakeWork(canonical, std::move(device), request);
+                     return MakeWork(canonical, std::move(device), std::move(family),
+                                     std::move(family_key), request);
                    }));
-  resolved->binding = {std::move(canonical.input_names), std::move(canonical.output_names),
-                       std::move(canonical.weight_names), std::move(canonical.node_names)};
+  resolved->binding.inputs = std::move(canonical.input_names);
+  resolved->binding.outputs = std::move(canonical.output_names);
+  resolved->binding.weights = std::move(canonical.weight_names);
+  resolved->binding.nodes = std::move(canonical.node_names);
   return std::shared_ptr<const Resolved>(std::move(resolved));
 }
 
 absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
+                                           std::shared_ptr<const ShapeFamily> family,
+                                           std::string family_key,
                                            const PlanRequest& request) const {
   CodegenIdentity codegen = IdentifyCodegen(device, toolchain_, request.options.numerics);
   auto work = std::make_shared<Work>();
@@ -118,24 +214,25 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   }
   if (options.lock != nullptr)
     RETURN_IF_ERROR(CheckFits(*options.lock, *work->graph_sha256, options));
-  work->full_key =
-      PlanKey({.graph = canonical.key_text,
-               .device = device.KeyText(),
-               .fusion = options.fusion,
-               .numerics = options.numerics,
-               .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
-               .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
-               .low_latency = options.hints.low_latency,
-               .frontier = options.frontier,
-               .rules = KeyText(options.rules),
-               .planner_version = kPlannerVersion,
-               .backend = device.backend,
-               .codegen_version = codegen.version,
-               .abi_version = FUSION_KERNEL_ABI_VERSION,
-               .toolchain = codegen.toolchain,
-               .lock = options.lock == nullptr ? "" : DigestOf(*options.lock).ToHex()});
+  work->full_key = PlanKey({.graph = canonical.key_text,
+                            .device = device.KeyText(),
+                            .fusion = options.fusion,
+                            .numerics = options.numerics,
+                            .high_memory_pressure = IsHighPressure(options.hints.memory_pressure),
+                            .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
+                            .low_latency = options.hints.low_latency,
+                            .frontier = options.frontier,
+                            .rules = KeyText(options.rules),
+                            .planner_version = kPlannerVersion,
+                            .backend = device.backend,
+                            .codegen_version = codegen.version,
+                            .abi_version = FUSION_KERNEL_ABI_VERSION,
+                            .toolchain = codegen.toolchain,
+                            .lock = options.lock == nullptr ? "" : DigestOf(*options.lock).ToHex(),
+                            .family = std::move(family_key)});
   work->key = Sha256(work->full_key);
   work->graph = canonical.graph;
+  work->family = std::move(family);
   work->device = std::move(device);
   work->options = std::move(options);
   return WorkPtr(std::move(work));

@@ -11,6 +11,7 @@
 #include "core/compile/toolchain.h"
 #include "core/device/device_spec.h"
 #include "core/graph/canonical.h"
+#include "core/pipeline/family.h"
 #include "core/pipeline/plan_request.h"
 #include "core/pipeline/stage.h"
 
@@ -19,7 +20,8 @@ namespace fusion {
 /// What planning needs, apart from its request. Equal keys: equal plans, if the same nodes stay
 /// alone.
 struct Work {
-  Graph graph;  // canonical
+  Graph graph;  // canonical; of a family where its symbols have their largest values
+  std::shared_ptr<const ShapeFamily> family;  // null: static shapes
   DeviceSpec device;
   PlanOptions options;
   std::string full_key;
@@ -56,7 +58,8 @@ class Resolver {
   absl::StatusOr<std::shared_ptr<const Resolved>> Import(const PlanRequest& request,
                                                          StageContext& stages) const;
   absl::StatusOr<WorkPtr> MakeWork(const CanonicalGraph& canonical, DeviceSpec device,
-                                   const PlanRequest& request) const;
+                                   std::shared_ptr<const ShapeFamily> family,
+                                   std::string family_key, const PlanRequest& request) const;
 
   const std::vector<DeviceSpec> specs_;
   const Toolchain& toolchain_;

@@ -346,7 +346,8 @@ GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
 // How `made->group` becomes a kernel, as a cut says that nobody vouches for.
 absl::Status GroupEvaluator::CutAs(const LockedCut& cut, GroupChoice* made) const {
   const bool bitwise = Candidates().bitwise;
-  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(cut, made->group, device_, bitwise));
+  const bool fit = options_.lock != nullptr && options_.lock->fit;
+  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(cut, made->group, device_, bitwise, fit));
   absl::StatusOr<Lowered> lowered = Lower(made->group, choice, device_, bitwise);
   if (!lowered.ok()) return InvalidArgument("no schedule: ", Message(lowered.status()));
   RETURN_IF_ERROR(Verify(lowered->schedule));

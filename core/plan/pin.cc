@@ -204,12 +204,15 @@ LockedCut CutOf(const FusionGroup& group, const Choice& choice) {
 }
 
 absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
-                                  const DeviceSpec& device, bool bitwise) {
+                                  const DeviceSpec& device, bool bitwise, bool fit) {
   const Smg& smg = group.smg;
+  auto length = [&](DimId d, int64_t tile) {
+    return fit ? std::min(tile, std::max<int64_t>(1, smg.dim(d).extent)) : tile;
+  };
   Choice choice;
   for (const LockedTile& t : cut.grid) {
     ASSIGN_OR_RETURN(DimId d, DimOf("grid", t.dim, smg));
-    choice.grid.push_back({d, t.tile});
+    choice.grid.push_back({d, length(d, t.tile)});
   }
   for (const LockedProduct& p : cut.products) {
     bool known = p.op >= 0 && static_cast<size_t>(p.op) < smg.ops.size();
@@ -228,7 +231,7 @@ absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group
     if (form == nullptr) {
       return InvalidArgument("streamed: dim ", smg.dim(d).name, ": ", why.ToString());
     }
-    choice = choice.Streaming(std::move(form), cut.streamed->tile);
+    choice = choice.Streaming(std::move(form), length(d, cut.streamed->tile));
   }
   RETURN_IF_ERROR(CheckChoice(group, choice, device, bitwise));
   return choice;
@@ -246,7 +249,7 @@ absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluat
     const Unit& unit = units[u];
     auto [first, fresh] = first_with.emplace(evaluator->Key(unit.ops), u);
     const Unit& equal = units[first->second];
-    if (!fresh && equal.choice != unit.choice) {
+    if (!fresh && equal.choice != unit.choice && !lock.fit) {
       return InvalidArgument(unit.Name(), ".choice: ", unit.choice, "; group ", equal.group,
                              " is equal and has ", equal.choice);
     }

@@ -53,6 +53,14 @@ void Describe(const DeviceSpec& device, PlannedModel* model) {
   }
 }
 
+void Head(const DeviceSpec& device, const PlanOptions& options, Plan* plan) {
+  plan->target = device.name;
+  plan->isa = device.arch;
+  plan->threads = device.threads;
+  plan->numerics = options.numerics;
+  plan->fusion = options.fusion;
+}
+
 // `nodes`: one kernel a node.
 absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
                                   const PlanOptions& options,
@@ -80,11 +88,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   ASSIGN_OR_RETURN(ChosenPlan chosen, Choose(graph, nodes, options, alone, &evaluator));
   Plan& plan = model.plan;
-  plan.target = device.name;
-  plan.isa = device.arch;
-  plan.threads = device.threads;
-  plan.numerics = options.numerics;
-  plan.fusion = options.fusion;
+  Head(device, options, &plan);
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   plan.frontier = std::move(chosen.frontier);
   RETURN_IF_ERROR(Assemble(graph, chosen.grouping, &evaluator, &model));
@@ -94,6 +98,18 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                               &evaluator, &model));
   absl::Status status = Verify(plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
+  return model;
+}
+
+absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& device,
+                                        const PlanOptions& options, const CancelToken* cancel) {
+  FUSION_CHECK(options.lock != nullptr, "a member follows a lock");
+  PlannedModel model;
+  ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
+  GroupEvaluator evaluator(model.program, device, options, cancel);
+  ASSIGN_OR_RETURN(Grouping pinned, PinGroups(*options.lock, &evaluator));
+  Head(device, options, &model.plan);
+  RETURN_IF_ERROR(Assemble(graph, pinned, &evaluator, &model));
   return model;
 }
 

@@ -50,6 +50,13 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const CancelToken* cancel = nullptr,
                                       const std::map<NodeId, std::string>& alone = {});
 
+/// The kernels and tensors of a member of the family of plans that options.lock is of: its groups
+/// and cuts for a graph that differs in dims alone. No ledger and no baseline. Otherwise as
+/// MakePlan.
+absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& device,
+                                        const PlanOptions& options,
+                                        const CancelToken* cancel = nullptr);
+
 inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 

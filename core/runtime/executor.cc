@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/bundle/symbol_values.h"
+
 namespace fusion {
 namespace {
 
@@ -87,12 +89,21 @@ struct Executor::PhaseRun {
   }
 };
 
+// What depends on the values of the plan's symbols.
+struct Executor::Shapes {
+  std::vector<int64_t> units;               // of the symbols
+  std::vector<std::vector<int64_t>> sizes;  // by kernel: its dims
+  std::vector<Dims> strides;                // by plan tensor
+  std::vector<Step> steps;                  // by launch
+};
+
 // What one run needs for itself.
 struct Executor::Context {
   Memory arena;
   Memory scratch_area;
   Memory workspace;
   CallTable table;
+  Shapes shapes;  // of a plan with symbols: those of the last run
   PhaseRun phase;
   // Holds one pointer, so that nothing is allocated for it.
   TaskBody body = [this](int64_t begin, int64_t end, int worker) { phase.Do(begin, end, worker); };
@@ -139,9 +150,10 @@ absl::Status Executor::SetUp() {
                            Memory::Rounded(workspace_bytes_));
   max_idle_ = static_cast<size_t>(options_.max_idle_arenas > 0 ? options_.max_idle_arenas
                                                                : std::max(workers_, UsableCores()));
-  steps_ = MakeSteps(plan_.launches);
+  const bool open = !plan_.symbols.empty();
+  if (!open) steps_ = MakeSteps(plan_.launches, nullptr);
   FindPatches();
-  if (options_.sample_latencies) {
+  if (options_.sample_latencies && !open) {
     MutexLock lock(&mutex_);
     sampler_ =
         std::make_unique<LatencySampler>(plan_.launches.size(), MeasureClock(*options_.clock));
@@ -154,13 +166,15 @@ absl::Status Executor::SetUp() {
   return absl::OkStatus();
 }
 
-std::vector<Executor::Step> Executor::MakeSteps(const std::vector<PlanLaunch>& launches) const {
+std::vector<Executor::Step> Executor::MakeSteps(const std::vector<PlanLaunch>& launches,
+                                                const Shapes* shapes) const {
   std::vector<Step> out;
   for (const PlanLaunch& launch : launches) {
     auto position = static_cast<size_t>(launch.kernel);
     Step step{.kernel = kernels_[position].get(), .position = position, .tasks = {}};
     const FusionKernelDescriptor& d = step.kernel->descriptor();
-    for (int phase = 0; phase < d.phases; ++phase) step.tasks.push_back(d.tasks(phase, nullptr));
+    const int64_t* dims = shapes == nullptr ? nullptr : shapes->sizes[position].data();
+    for (int phase = 0; phase < d.phases; ++phase) step.tasks.push_back(d.tasks(phase, dims));
     out.push_back(std::move(step));
   }
   return out;
@@ -192,11 +206,18 @@ absl::Status Executor::CheckKernels() const {
                              kernels_[i]->descriptor().phases, " phases, the plan says ",
                              plan_.kernels[i].phases);
     }
-    if (kernels_[i]->descriptor().dims != 0) {
-      return Unimplemented("executor: kernel ", plan_.kernels[i].symbol, " takes ",
-                           kernels_[i]->descriptor().dims,
-                           " run-time dims; only kernels of static shape can be run");
+    const size_t sizes = plan_.kernels[i].sizes.size();
+    if (static_cast<size_t>(kernels_[i]->descriptor().dims) != sizes) {
+      return InvalidArgument("executor: kernel ", plan_.kernels[i].symbol, " takes ",
+                             kernels_[i]->descriptor().dims, " run-time dims, the plan gives ",
+                             sizes);
     }
+  }
+  for (const PlanLaunch& launch : plan_.prepare) {
+    const PlanKernel& kernel = plan_.kernels[static_cast<size_t>(launch.kernel)];
+    if (kernel.sizes.empty()) continue;
+    return InvalidArgument("executor: kernel ", kernel.symbol,
+                           " runs once and takes run-time dims");
   }
   for (const auto* launches : {&plan_.prepare, &plan_.launches}) {
     for (const PlanLaunch& launch : *launches) {
@@ -356,35 +377,89 @@ absl::Status Executor::Prepare(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, MakeContext());
   CallTable table = MakeCallTable(plan_.prepare, *context);
-  RETURN_IF_ERROR(RunLaunches(MakeSteps(plan_.prepare), table, /*timed=*/false, context.get()));
+  RETURN_IF_ERROR(
+      RunLaunches(MakeSteps(plan_.prepare, nullptr), table, /*timed=*/false, context.get()));
   GiveContext(std::move(context), /*completed=*/false, /*timed=*/false);
   ready_ = true;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs() const {
+absl::StatusOr<std::vector<int64_t>> Executor::UnitsOf(
+    const std::vector<const HostTensor*>& inputs) const {
+  if (plan_.symbols.empty()) return std::vector<int64_t>();
+  std::vector<Dims> dims;
+  for (const HostTensor* input : inputs) dims.push_back(input->dims());
+  return SymbolUnits(plan_, dims);
+}
+
+// Of a context whose last run had other values of the symbols.
+absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* context) const {
+  Shapes& shapes = context->shapes;
+  if (shapes.units == units) return absl::OkStatus();
+  shapes.units.clear();
+  shapes.sizes.clear();
+  shapes.strides.clear();
+  for (const PlanKernel& kernel : plan_.kernels) {
+    std::vector<int64_t> sizes;
+    for (const SizeExpr& size : kernel.sizes) {
+      std::optional<int64_t> value = size.Evaluate(units);
+      if (!value.has_value()) {
+        return InvalidArgument("executor: kernel ", kernel.symbol, ": size ", size.ToString(),
+                               " is too large");
+      }
+      sizes.push_back(*value);
+    }
+    shapes.sizes.push_back(std::move(sizes));
+  }
+  for (const PlanTensor& t : plan_.tensors) shapes.strides.push_back(StridesAt(t, units));
+  shapes.steps = MakeSteps(plan_.launches, &shapes);
+  size_t position = 0;
+  for (size_t l = 0; l < plan_.launches.size(); ++l) {
+    const PlanLaunch& launch = plan_.launches[l];
+    context->table.args[l].dims = shapes.sizes[static_cast<size_t>(launch.kernel)].data();
+    for (int t : launch.tensors) {
+      context->table.tensors[position++].strides = shapes.strides[static_cast<size_t>(t)].data();
+    }
+  }
+  shapes.units = units;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputsAt(
+    const std::vector<int64_t>& units) const {
   std::vector<HostTensor> outputs;
   for (int id : plan_.outputs) {
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    ASSIGN_OR_RETURN(HostTensor output, HostTensor::Create(t.dtype, t.dims));
+    ASSIGN_OR_RETURN(HostTensor output, HostTensor::Create(t.dtype, DimsAt(t, units)));
     outputs.push_back(std::move(output));
   }
   return outputs;
 }
 
+absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs() const {
+  return MakeOutputsAt(MostUnits(plan_.symbols));
+}
+
+absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs(
+    const std::vector<const HostTensor*>& inputs) const {
+  ASSIGN_OR_RETURN(std::vector<int64_t> units, UnitsOf(inputs));
+  return MakeOutputsAt(units);
+}
+
 absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTensor>& inputs,
                                                       RunProfile* profile) {
-  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, MakeOutputs());
   std::vector<const HostTensor*> in;
-  std::vector<HostTensor*> out;
   for (const HostTensor& t : inputs) in.push_back(&t);
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, MakeOutputs(in));
+  std::vector<HostTensor*> out;
   for (HostTensor& t : outputs) out.push_back(&t);
   RETURN_IF_ERROR(RunInto(in, out, profile));
   return outputs;
 }
 
 absl::Status Executor::CheckTypes(const std::vector<const HostTensor*>& inputs,
-                                  const std::vector<HostTensor*>& outputs) const {
+                                  const std::vector<HostTensor*>& outputs,
+                                  const std::vector<int64_t>& units) const {
   if (inputs.size() != plan_.inputs.size() || outputs.size() != plan_.outputs.size()) {
     return InvalidArgument("executor: ", inputs.size(), " inputs and ", outputs.size(),
                            " outputs given, the plan has ", plan_.inputs.size(), " and ",
@@ -393,10 +468,14 @@ absl::Status Executor::CheckTypes(const std::vector<const HostTensor*>& inputs,
   auto check = [&](const HostTensor& given, int id, std::string_view what, size_t i) {
     if (id < 0) return absl::OkStatus();
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    if (given.dtype() == t.dtype && given.dims() == t.dims) return absl::OkStatus();
+    const bool open = !t.sizes.empty();
+    if (given.dtype() == t.dtype &&
+        (open ? given.dims() == DimsAt(t, units) : given.dims() == t.dims)) {
+      return absl::OkStatus();
+    }
     return InvalidArgument(what, " ", i, " is ", DTypeName(given.dtype()),
                            DimsToString(given.dims()), ", expected ", DTypeName(t.dtype),
-                           DimsToString(t.dims));
+                           DimsToString(DimsAt(t, units)));
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     RETURN_IF_ERROR(check(*inputs[i], plan_.inputs[i], "input", i));
@@ -410,17 +489,20 @@ absl::Status Executor::CheckTypes(const std::vector<const HostTensor*>& inputs,
 absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
                                const std::vector<HostTensor*>& outputs, RunProfile* profile) {
   if (!ready_) return FailedPrecondition("executor: Prepare has not been called");
-  RETURN_IF_ERROR(CheckTypes(inputs, outputs));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> units, UnitsOf(inputs));
+  RETURN_IF_ERROR(CheckTypes(inputs, outputs, units));
   Nanoseconds begin = profile != nullptr ? options_.clock->Now() : Nanoseconds(0);
   bool sampled = false;
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext(&sampled));
+  const bool open = !plan_.symbols.empty();
+  if (open) RETURN_IF_ERROR(SetShapes(units, context.get()));
   std::vector<FusionTensor>& tensors = context->table.tensors;
   for (const Patch& p : input_patches_) {
     tensors[p.position].data = const_cast<std::byte*>(inputs[p.index]->bytes());
   }
   for (const Patch& p : output_patches_) tensors[p.position].data = outputs[p.index]->bytes();
-  absl::Status status =
-      RunLaunches(steps_, context->table, sampled || profile != nullptr, context.get());
+  absl::Status status = RunLaunches(open ? context->shapes.steps : steps_, context->table,
+                                    sampled || profile != nullptr, context.get());
   if (profile != nullptr && status.ok()) {
     const std::vector<Nanoseconds>& at = context->boundaries;
     profile->launch_us.clear();

@@ -56,14 +56,15 @@ struct ExecutorMemory {
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, executor->Run(inputs));
 ///
 /// The plan may come from the network: every position in it is checked, and every kernel's param
-/// count. Run may be called from several threads once Prepare is done: each run has its own arena,
-/// all share kernels and weights. They share the threads too, see TaskPool: runs at once do not
-/// wait for each other.
+/// count. Of a plan with symbols each run may have other values of them; its arena is as large as
+/// the largest ones need, and its runs are not timed for TakeSamples(). Run may be called from
+/// several threads once Prepare is done: each run has its own arena, all share kernels and weights.
+/// They share the threads too, see TaskPool: runs at once do not wait for each other.
 class Executor {
  public:
   /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
-  /// together, Unimplemented for kernels with run-time dims. This, Prepare and Run answer
-  /// ResourceExhausted if there is no memory for what the plan asks for.
+  /// together. This, Prepare and Run answer ResourceExhausted if there is no memory for what the
+  /// plan asks for.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels, ExecutorOptions options);
   ~Executor();
@@ -87,8 +88,12 @@ class Executor {
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
 
-  /// Zeroed tensors of the types a run returns. ResourceExhausted if there is no memory for them.
+  /// Zeroed tensors of the types a run returns, of a plan with symbols for their largest values.
+  /// ResourceExhausted if there is no memory for them.
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const;
+  /// Those that a run with these inputs returns. InvalidArgument for inputs that no run takes.
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputs(
+      const std::vector<const HostTensor*>& inputs) const;
 
   /// What runs took since the last call; nothing without `sample_latencies`. Thread-safe.
   LatencySamples TakeSamples();
@@ -100,6 +105,7 @@ class Executor {
   struct Step;
   struct CallTable;
   struct PhaseRun;
+  struct Shapes;
   struct Context;
   // Tensor `position` of a call table is the caller's tensor `index`.
   struct Patch {
@@ -111,12 +117,16 @@ class Executor {
            ExecutorOptions options);
   absl::Status CheckKernels() const;
   absl::Status SetUp();
-  std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches) const;
+  std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches, const Shapes* shapes) const;
+  absl::StatusOr<std::vector<int64_t>> UnitsOf(const std::vector<const HostTensor*>& inputs) const;
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputsAt(const std::vector<int64_t>& units) const;
+  absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
   void FindPatches();
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, const Context& context) const;
   void* Place(const PlanTensor& tensor, const Context& context) const;
   absl::Status CheckTypes(const std::vector<const HostTensor*>& inputs,
-                          const std::vector<HostTensor*>& outputs) const;
+                          const std::vector<HostTensor*>& outputs,
+                          const std::vector<int64_t>& units) const;
   absl::Status RunLaunches(const std::vector<Step>& steps, const CallTable& table, bool timed,
                            Context* context) const;
   absl::Status RunPhases(const Step& step, const FusionKernelArgs& args, Context* context) const;

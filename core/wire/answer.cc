@@ -93,11 +93,12 @@ void EncodeBinding(const Binding& binding, v1::Binding* out) {
   EncodeNames(binding.outputs, out->mutable_outputs());
   EncodeNames(binding.weights, out->mutable_weights());
   EncodeNames(binding.nodes, out->mutable_nodes());
+  EncodeNames(binding.symbols, out->mutable_symbols());
 }
 
 Binding DecodeBinding(const v1::Binding& wire) {
   return {DecodeNames(wire.inputs()), DecodeNames(wire.outputs()), DecodeNames(wire.weights()),
-          DecodeNames(wire.nodes())};
+          DecodeNames(wire.nodes()), DecodeNames(wire.symbols())};
 }
 
 void EncodeKernelStatus(const KernelStatus& status, v1::KernelStatus* out) {

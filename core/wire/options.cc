@@ -5,6 +5,7 @@
 #include "core/wire/plan_lock.h"
 #include "core/wire/rules.h"
 #include "core/wire/scalars.h"
+#include "core/wire/sizes.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
@@ -24,6 +25,10 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   out->clear_dim_bindings();
   for (const auto& [name, value] : options.dim_bindings) {
     (*out->mutable_dim_bindings())[TextToWire(name)] = value;
+  }
+  out->clear_dim_ranges();
+  for (const auto& [name, range] : options.dim_ranges) {
+    EncodeRange(range, &(*out->mutable_dim_ranges())[TextToWire(name)]);
   }
   out->clear_keep_outputs();
   for (const std::string& name : options.keep_outputs) out->add_keep_outputs(TextToWire(name));
@@ -58,6 +63,17 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
                              kMaxExtent);
     }
     options.dim_bindings[name] = value;
+  }
+  if (static_cast<size_t>(wire.dim_ranges_size()) > kMaxPlanSymbols) {
+    return InvalidArgument("options.dim_ranges: ", wire.dim_ranges_size(), " entries; at most ",
+                           kMaxPlanSymbols);
+  }
+  for (const auto& [name, wired] : wire.dim_ranges()) {
+    absl::StatusOr<DimRange> range = DecodeRange(wired);
+    if (!range.ok()) {
+      return Annotate(range.status(), StrCat("options.dim_ranges[", Quote(name), "]"));
+    }
+    options.dim_ranges[name] = *range;
   }
   if (wire.keep_outputs_size() > kMaxKeptOutputs) {
     return InvalidArgument("options.keep_outputs: ", wire.keep_outputs_size(), " entries; at most ",

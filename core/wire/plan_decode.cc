@@ -4,6 +4,7 @@
 #include "core/wire/decode_each.h"
 #include "core/wire/plan.h"
 #include "core/wire/scalars.h"
+#include "core/wire/sizes.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -89,6 +90,7 @@ absl::StatusOr<PlanTensor> DecodeTensor(const v1::PlanTensor& wire) {
   t.index = wire.index();
   t.offset = wire.offset();
   t.bytes = wire.bytes();
+  RETURN_IF_ERROR(DecodeEach("sizes", wire.sizes(), DecodeSize, &t.sizes));
   return t;
 }
 
@@ -119,6 +121,7 @@ absl::StatusOr<PlanKernel> DecodeKernel(const v1::PlanKernel& wire) {
     return InvalidArgument("phases: ", wire.phases(), "; expected 1..", kMaxPhases);
   }
   kernel.phases = wire.phases();
+  RETURN_IF_ERROR(DecodeEach("sizes", wire.sizes(), DecodeSize, &kernel.sizes));
   return kernel;
 }
 
@@ -365,6 +368,8 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   RETURN_IF_ERROR(DecodeEach("plan.decisions", wire.decisions(), DecodeDecision, &plan.decisions));
   RETURN_IF_ERROR(DecodeDevice(wire.device(), &plan.device));
   RETURN_IF_ERROR(DecodeEach("plan.frontier", wire.frontier(), DecodePoint, &plan.frontier));
+  RETURN_IF_ERROR(DecodeEach("plan.symbols", wire.symbols(), DecodeRange, &plan.symbols));
+  RETURN_IF_ERROR(DecodeEach("plan.samples", wire.samples(), DecodeSample, &plan.samples));
   RETURN_IF_ERROR(CheckPositions(plan));
   RETURN_IF_ERROR(Verify(plan));
   return plan;

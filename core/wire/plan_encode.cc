@@ -3,6 +3,7 @@
 
 #include "core/wire/plan.h"
 #include "core/wire/scalars.h"
+#include "core/wire/sizes.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -34,6 +35,7 @@ void EncodeTensor(const PlanTensor& t, v1::PlanTensor* out) {
   out->set_index(t.index);
   out->set_offset(t.offset);
   out->set_bytes(t.bytes);
+  for (const SizeExpr& size : t.sizes) EncodeSize(size, out->add_sizes());
 }
 
 void EncodeConstant(const HostTensor& constant, v1::PlanConstant* out) {
@@ -49,6 +51,7 @@ void EncodeKernel(const PlanKernel& kernel, v1::PlanKernel* out) {
   out->set_backend(TextToWire(kernel.backend));
   out->set_isa(TextToWire(kernel.isa));
   out->set_phases(kernel.phases);
+  for (const SizeExpr& size : kernel.sizes) EncodeSize(size, out->add_sizes());
 }
 
 void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
@@ -152,6 +155,8 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   }
   EncodeDevice(plan.device, out->mutable_device());
   for (const PlanPoint& point : plan.frontier) EncodePoint(point, out->add_frontier());
+  for (const DimRange& symbol : plan.symbols) EncodeRange(symbol, out->add_symbols());
+  for (const PlanSample& sample : plan.samples) EncodeSample(sample, out->add_samples());
 }
 
 void EncodeLedger(const Plan& plan, v1::Plan* out) {

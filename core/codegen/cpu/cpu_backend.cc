@@ -11,6 +11,11 @@ class CpuBackend final : public Backend {
                                     std::string_view symbol) const override {
     return CpuEmitter(schedule, device, symbol).Emit();
   }
+  absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
+                                          const DeviceSpec& device,
+                                          std::string_view symbol) const override {
+    return CpuEmitter(schedule, device, symbol, &most).Emit();
+  }
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace fusion {
 
 // Tiles in which a mask hides nothing do without it.
 void CpuEmitter::WriteRegion(Region* region) {
-  FullTiles full = FindFullTiles(*region->each, s_.dims);
+  FullTiles full = FindFullTiles(*region->each, most_->dims);
   if (!full.everywhere.empty()) {
     out_.Open("if (",
               StrJoin(full.everywhere, " && ",

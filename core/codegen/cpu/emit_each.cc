@@ -223,6 +223,7 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
 // every guard is decided.
 void CpuEmitter::WriteSegments(Region* region, DimId d, const std::function<void()>& body) {
   std::vector<int64_t> borders = Borders(*region->each, d);
+  WriteNeeds(borders);
   borders.insert(borders.begin(), 0);
   borders.push_back(std::max<int64_t>(dim(d).extent, 1));
   for (size_t i = 0; i + 1 < borders.size(); ++i) {

@@ -6,6 +6,9 @@
 namespace fusion {
 namespace {
 
+// Windows of more lengths than a full tile and a shorter last one.
+constexpr size_t kMostColumnForms = 2;
+
 // One summed dim: its length and what a step of it moves in each operand.
 struct Step {
   std::string extent;
@@ -65,23 +68,53 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
                                buffer(mma.a.buffer).name, " * ", b.name, " over ",
                                StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));
   out_.Line(comment);
-  for (int64_t length : columns.lengths) {
-    int64_t vectors = (length + lanes_ - 1) / lanes_;
-    bool partial = !padded && length % lanes_ != 0;
-    bool only_columns = columns.lengths.size() == 1;
-    if (!only_columns) out_.Open("if (", column_count, " == ", length, ")");
+  // `last`: lanes of the last vector.
+  auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
       std::string call = StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ">(",
-                                operands, ", ", partial ? length % lanes_ : lanes_, ");");
+                                operands, ", ", last, ");");
       if (rows.size() == 1) {
         out_.Line(call);
       } else {
         out_.Line("if (", row_count, " == ", r, ") ", call);
       }
     }
+  };
+  if (columns.lengths.size() > kMostColumnForms) {
+    WriteAnyColumns(columns.Longest(), column_count, padded, write);
+    return absl::OkStatus();
+  }
+  for (int64_t length : columns.lengths) {
+    bool partial = !padded && length % lanes_ != 0;
+    bool only_columns = columns.lengths.size() == 1;
+    if (!only_columns) out_.Open("if (", column_count, " == ", length, ")");
+    write((length + lanes_ - 1) / lanes_, partial, StrCat(partial ? length % lanes_ : lanes_));
     if (!only_columns) out_.Close();
   }
   return absl::OkStatus();
+}
+
+// Columns of any length: one form for each number of whole vectors, one for each that ends with
+// part of one.
+void CpuEmitter::WriteAnyColumns(
+    int64_t most, const std::string& count, bool padded,
+    const std::function<void(int64_t, bool, const std::string&)>& write) {
+  const int64_t vectors = (most + lanes_ - 1) / lanes_;
+  for (int64_t v = 1; v <= vectors; ++v) {
+    if (padded) {
+      out_.Open("if ((", count, " + ", lanes_ - 1, ") / ", lanes_, " == ", v, ")");
+      write(v, false, StrCat(lanes_));
+      out_.Close();
+      continue;
+    }
+    out_.Open("if (", count, " > ", (v - 1) * lanes_, " && ", count, " < ", v * lanes_, ")");
+    write(v, true, v == 1 ? count : StrCat(count, " - ", (v - 1) * lanes_));
+    out_.Close();
+    if (v * lanes_ > most) continue;
+    out_.Open("if (", count, " == ", v * lanes_, ")");
+    write(v, false, StrCat(lanes_));
+    out_.Close();
+  }
 }
 
 // A copy writes its target in storage order, so that the writes are contiguous; blocked targets are

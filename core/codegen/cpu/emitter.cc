@@ -135,13 +135,19 @@ std::string LinearCode::ToString() const {
   return out;
 }
 
-CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol)
+CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
+                       const Schedule* most)
     : s_(schedule),
+      most_(most != nullptr ? most : &schedule),
       device_(device),
       symbol_(symbol),
       lanes_(device.vector_bytes / 4),
-      scratch_(PlanScratch(schedule, device.vector_bytes, kScratchAlignment)),
-      workspace_(PlanWorkspace(schedule, kScratchAlignment)) {
+      scratch_(PlanScratch(*most_, device.vector_bytes, kScratchAlignment)),
+      workspace_(PlanWorkspace(*most_, kScratchAlignment)) {
+  varies_.resize(schedule.dims.size());
+  for (size_t d = 0; d < varies_.size(); ++d) {
+    varies_[d] = schedule.dims[d].extent != most_->dims[d].extent;
+  }
   origin_.resize(schedule.buffers.size());
   point_.resize(schedule.dims.size());
 }
@@ -158,7 +164,10 @@ std::string CpuEmitter::Header() const {
     }
   }
   std::string dims;
-  for (const ScheduleDim& d : s_.dims) dims += StrCat(" ", d.name, ":", d.extent);
+  for (size_t d = 0; d < s_.dims.size(); ++d) {
+    const bool varies = Varies(static_cast<DimId>(d));
+    dims += StrCat(" ", s_.dims[d].name, ":", varies ? "*" : StrCat(s_.dims[d].extent));
+  }
   std::string ops = s_.label;
   return StrCat("// kernel ", symbol_, ": ", ops, "\n// dims", dims, "   spatial",
                 cuts.empty() ? " -" : cuts, "   for ", IsaName(device_.isa),
@@ -182,8 +191,14 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
 absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   const Segment& seg = s_.phases[phase].segments[segment];
   windows_.clear();
-  const std::vector<BlockWindows> blocks = WindowsOfBlocks(s_.dims, seg.grid, seg.halos);
-  for (const ScheduleDim& d : s_.dims) windows_.push_back({"0", StrCat(d.extent), {d.extent}});
+  const std::vector<BlockWindows> blocks = WindowsOf(phase, segment);
+  for (size_t d = 0; d < s_.dims.size(); ++d) {
+    WindowLengths whole = {s_.dims[d].extent};
+    if (Varies(static_cast<DimId>(d))) {
+      whole = UpTo(std::max<int64_t>(most_->dims[d].extent, 2));
+    }
+    windows_.push_back({"0", StrCat(s_.dims[d].extent), std::move(whole)});
+  }
   std::string params;
   for (const GridDim& g : seg.grid) {
     Window& w = window(g.dim);
@@ -195,6 +210,7 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   }
   out_.Open("static void block", phase, "_", segment,
             "(const FusionKernelArgs* args, char* scratch", params, ")");
+  WriteSizes(/*args=*/true);
   for (int p = 0; p < s_.params; ++p) {
     const Buffer& b = buffer(p);
     bool written = b.kind == ParamKind::kOutput;
@@ -279,36 +295,37 @@ void CpuEmitter::WriteEntry() {
   out_.Open("extern \"C\" int ", symbol_,
             "(const FusionKernelArgs* args, int phase, i64 task_begin, i64 task_end, int worker)");
   out_.Line("if (args->abi_version != FUSION_KERNEL_ABI_VERSION) return FUSION_KERNEL_BAD_ABI;");
+  WriteSizes(/*args=*/true);
   out_.Line(
       "char* scratch = (char*)args->scratch + (unsigned long long)worker * args->scratch_stride;");
   for (size_t p = 0; p < s_.phases.size(); ++p) {
     out_.Open("if (phase == ", p, ")");
-    out_.Line("if (task_begin < 0 || task_end < task_begin || task_end > ", s_.Tasks(p),
+    out_.Line("if (task_begin < 0 || task_end < task_begin || task_end > ", TasksOf(p).ToString(),
               ") return FUSION_KERNEL_BAD_TASKS;");
     out_.Open("for (i64 task = task_begin; task < task_end; ++task)");
     out_.Line("i64 rest = task;");
-    int64_t first = 0;
+    SizeCode first(0);
     for (size_t i = 0; i < s_.phases[p].segments.size(); ++i) {
       const Segment& seg = s_.phases[p].segments[i];
-      int64_t tasks = 1;
       std::string args;
       std::vector<std::string> lines;
       for (size_t g = seg.grid.size(); g-- > 0;) {
-        int64_t tiles = (dim(seg.grid[g].dim).extent + seg.grid[g].tile - 1) / seg.grid[g].tile;
+        const SizeCode tiles = Tiles(seg.grid[g]);
+        const std::string count = tiles.IsZero() ? "1" : tiles.ToString();
         std::string name = TileName(seg.grid[g].dim, 0);
-        lines.push_back(StrCat("const i64 ", name, " = rest % ", std::max<int64_t>(tiles, 1), " * ",
-                               seg.grid[g].tile, ";"));
-        lines.push_back(StrCat("rest /= ", std::max<int64_t>(tiles, 1), ";"));
+        lines.push_back(
+            StrCat("const i64 ", name, " = rest % ", count, " * ", seg.grid[g].tile, ";"));
+        lines.push_back(StrCat("rest /= ", count, ";"));
         args = StrCat(", ", name, args);
-        tasks *= tiles;
       }
-      out_.Open("if (rest >= ", first, " && rest < ", first + tasks, ")");
-      if (first != 0) out_.Line("rest -= ", first, ";");
+      const SizeCode behind = first + TasksOf(seg);
+      out_.Open("if (rest >= ", first.ToString(), " && rest < ", behind.ToString(), ")");
+      if (!first.IsZero()) out_.Line("rest -= ", first.ToString(), ";");
       for (const std::string& line : lines) out_.Line(line);
       out_.Line("block", p, "_", i, "(args, scratch", args, ");");
       out_.Line("continue;");
       out_.Close();
-      first += tasks;
+      first = behind;
     }
     out_.Close();
     out_.Line("return FUSION_KERNEL_OK;");
@@ -320,16 +337,18 @@ void CpuEmitter::WriteEntry() {
 }
 
 void CpuEmitter::WriteDescriptor() {
-  out_.Open("static i64 tasks(int phase, const i64*)");
+  out_.Open("static i64 tasks(int phase, const i64*", IsMember() ? " dims" : "", ")");
+  WriteSizes(/*args=*/false);
   for (size_t p = 0; p < s_.phases.size(); ++p) {
-    out_.Line("if (phase == ", p, ") return ", s_.Tasks(p), ";");
+    out_.Line("if (phase == ", p, ") return ", TasksOf(p).ToString(), ";");
   }
   out_.Line("return 0;");
   out_.Close();
   out_.Line("extern \"C\" const FusionKernelDescriptor ", symbol_,
             "_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, \"",
-            IsaName(device_.isa), "\", ", s_.params, ", 0, ", s_.phases.size(), ", tasks, ",
-            scratch_.bytes, ", ", workspace_.bytes, ", ", kScratchAlignment, "};");
+            IsaName(device_.isa), "\", ", s_.params, ", ", IsMember() ? kSizesCount : "0", ", ",
+            s_.phases.size(), ", tasks, ", scratch_.bytes, ", ", workspace_.bytes, ", ",
+            kScratchAlignment, "};");
 }
 
 // ---- statements ----
@@ -364,8 +383,7 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
   if (loop.end >= 0) {
     begin = StrCat("max_i64(", begin, ", ", loop.begin, ")");
     end = StrCat("min_i64(", end, ", ", loop.end, ")");
-    inner.lengths.clear();
-    for (int64_t l = 1; l <= std::min(loop.tile, outer.Longest()); ++l) inner.lengths.push_back(l);
+    inner.lengths = UpTo(std::min(loop.tile, outer.Longest()));
   }
   out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", loop.tile,
             ")");

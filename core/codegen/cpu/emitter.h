@@ -8,6 +8,7 @@
 #include "core/codegen/backend.h"
 #include "core/codegen/code_writer.h"
 #include "core/codegen/cpu/prelude.h"
+#include "core/schedule/block_windows.h"
 #include "core/schedule/scratch.h"
 
 namespace fusion {
@@ -27,10 +28,32 @@ class LinearCode {
   std::map<std::string, int64_t> terms_;
 };
 
+/// A number of tiles or tasks as it will stand in the source.
+class SizeCode {
+ public:
+  explicit SizeCode(int64_t number) : number_(number) {}
+  explicit SizeCode(std::string code) : code_(std::move(code)) {}
+  /// Known to be 0.
+  bool IsZero() const { return code_.empty() && number_ == 0; }
+  std::string ToString() const { return code_.empty() ? StrCat(number_) : code_; }
+  SizeCode operator+(const SizeCode& other) const;
+  SizeCode operator*(const SizeCode& other) const;
+
+ private:
+  int64_t number_ = 0;
+  std::string code_;  // "": the number
+};
+
+/// 1, 2, ... `most`: the lengths of windows that end anywhere.
+WindowLengths UpTo(int64_t most);
+
 /// Writes one schedule as a C++ unit. Internal to the CPU backend; one object per schedule.
 class CpuEmitter {
  public:
-  CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol);
+  /// `most`: null, or the largest member of the family of which `schedule` is one, see
+  /// Backend::EmitMember.
+  CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
+             const Schedule* most = nullptr);
   absl::StatusOr<KernelSource> Emit();
 
  private:
@@ -44,6 +67,18 @@ class CpuEmitter {
     int64_t Longest() const { return lengths.empty() ? 0 : lengths.back(); }
     bool IsPoint() const { return lengths.size() == 1 && lengths[0] == 1; }
   };
+
+  // ---- members of families (emit_member.cc) ----
+  /// True if the extent of a dim differs from member to member: nothing that is written may depend
+  /// on what it is, but for numbers.
+  bool Varies(DimId d) const { return varies_[static_cast<size_t>(d)]; }
+  bool IsMember() const { return most_ != &s_; }
+  std::vector<BlockWindows> WindowsOf(size_t phase, size_t segment) const;
+  SizeCode Tiles(const GridDim& g) const;
+  SizeCode TasksOf(const Segment& segment) const;
+  SizeCode TasksOf(size_t phase) const;
+  void WriteSizes(bool args);
+  void WriteNeeds(const std::vector<int64_t>& ascending);
 
   // ---- unit (emitter.cc) ----
   absl::Status WriteSegment(size_t phase, size_t segment);
@@ -122,6 +157,8 @@ class CpuEmitter {
   std::string IndirectOffset(const Region& region, const ElementOp& op) const;
 
   // ---- products and copies (emit_product.cc) ----
+  void WriteAnyColumns(int64_t most, const std::string& count, bool padded,
+                       const std::function<void(int64_t, bool, const std::string&)>& write);
   absl::Status WriteTransposed(const CopyStmt& copy);
 
   void UseFunction(const ElementOp& op);
@@ -129,6 +166,8 @@ class CpuEmitter {
   void UseMemory(DType type);
 
   const Schedule& s_;
+  const Schedule* most_;      // decides all that is no number; s_ itself where that is the only one
+  std::vector<bool> varies_;  // by dim
   const DeviceSpec& device_;
   std::string symbol_;
   int lanes_;  // floats per vector

@@ -1,0 +1,160 @@
+#include "core/bundle/symbol_values.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fusion {
+namespace {
+
+std::string NameOf(const std::vector<std::string>& names, size_t i, std::string_view what) {
+  return i < names.size() ? Quote(names[i]) : StrCat(what, " ", i);
+}
+
+// Finds the symbols one after the other: each from a dim in which it is the only one not known yet.
+class Solver {
+ public:
+  Solver(const Plan& plan, const std::vector<Dims>& inputs, const RunNames& names)
+      : plan_(plan), inputs_(inputs), names_(names), units_(plan.symbols.size()) {}
+
+  absl::StatusOr<std::vector<int64_t>> Run() {
+    if (inputs_.size() != plan_.inputs.size()) {
+      return InvalidArgument(inputs_.size(), " inputs given, the plan has ", plan_.inputs.size());
+    }
+    for (bool found = true; found;) {
+      found = false;
+      RETURN_IF_ERROR(ForEachDim([&](size_t input, size_t dim, const SizeExpr& size) {
+        return Look(input, dim, size, &found);
+      }));
+    }
+    std::vector<int64_t> out;
+    for (size_t s = 0; s < units_.size(); ++s) {
+      if (!units_[s].has_value()) {
+        return InvalidArgument("no dim of an input says what ", Symbol(s), " is");
+      }
+      out.push_back(*units_[s]);
+    }
+    return out;
+  }
+
+ private:
+  std::string Symbol(size_t s) const { return NameOf(names_.symbols, s, "symbol"); }
+  std::string Place(size_t input, size_t dim) const {
+    return StrCat("dim ", dim, " of input ", NameOf(names_.inputs, input, "number"));
+  }
+
+  template <typename Visit>
+  absl::Status ForEachDim(const Visit& visit) const {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (plan_.inputs[i] < 0) continue;
+      const PlanTensor& t = plan_.tensors[static_cast<size_t>(plan_.inputs[i])];
+      if (inputs_[i].size() != t.dims.size()) {
+        return InvalidArgument("input ", NameOf(names_.inputs, i, "number"), " has rank ",
+                               inputs_[i].size(), ", expected ", t.dims.size());
+      }
+      for (size_t d = 0; d < t.dims.size(); ++d) {
+        RETURN_IF_ERROR(visit(i, d, t.sizes.empty() ? SizeExpr(t.dims[d]) : t.sizes[d]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // constant + factor * the symbol that is not known; false if there are several, or a power.
+  bool Reduce(const SizeExpr& size, int64_t* constant, int64_t* factor, int* unknown) const {
+    *constant = 0;
+    *factor = 0;
+    *unknown = -1;
+    for (const SizeExpr::Term& term : size.terms()) {
+      std::vector<int> open;
+      std::vector<int64_t> values;
+      SizeExpr::Term rest{term.coefficient, {}};
+      for (int s : term.symbols) {
+        if (units_[static_cast<size_t>(s)].has_value()) {
+          rest.symbols.push_back(s);
+        } else {
+          open.push_back(s);
+        }
+      }
+      for (const auto& u : units_) values.push_back(u.value_or(0));
+      std::optional<int64_t> product = SizeExpr({rest}).Evaluate(values);
+      if (!product.has_value() || open.size() > 1) return false;
+      if (open.empty()) {
+        *constant += *product;
+        continue;
+      }
+      if (*unknown >= 0 && *unknown != open[0]) return false;
+      *unknown = open[0];
+      *factor += *product;
+    }
+    return true;
+  }
+
+  absl::Status Look(size_t input, size_t dim, const SizeExpr& size, bool* found) {
+    int64_t constant = 0;
+    int64_t factor = 0;
+    int unknown = -1;
+    if (!Reduce(size, &constant, &factor, &unknown)) return absl::OkStatus();
+    const int64_t given = inputs_[input][dim];
+    if (unknown < 0) {
+      if (given == constant) return absl::OkStatus();
+      return InvalidArgument(Place(input, dim), " is ", given, ", expected ", constant,
+                             size.is_static() ? "" : StrCat(" = ", Shown(size)));
+    }
+    if (factor == 0) return absl::OkStatus();
+    const auto s = static_cast<size_t>(unknown);
+    const DimRange& range = plan_.symbols[s];
+    const int64_t units = (given - constant) / factor;
+    const bool whole = (given - constant) % factor == 0;
+    if (!whole || units < range.least / range.multiple || units > range.most / range.multiple) {
+      std::string wanted = StrCat(range.least, "..", range.most);
+      if (range.multiple > 1) wanted += StrCat(" in multiples of ", range.multiple);
+      return InvalidArgument(Place(input, dim), " is ", given, " = ", Shown(size),
+                             "; the plan is for ", Symbol(s), " = ", wanted);
+    }
+    units_[s] = units;
+    *found = true;
+    return absl::OkStatus();
+  }
+
+  // In the caller's words: a symbol stands for its value, not its units.
+  std::string Shown(const SizeExpr& size) const {
+    std::vector<std::string> words;
+    for (size_t s = 0; s < units_.size(); ++s) {
+      const std::string name = s < names_.symbols.size() ? names_.symbols[s] : StrCat("s", s);
+      const int64_t multiple = plan_.symbols[s].multiple;
+      words.push_back(multiple == 1 ? name : StrCat("(", name, "/", multiple, ")"));
+    }
+    return size.ToString(words);
+  }
+
+  const Plan& plan_;
+  const std::vector<Dims>& inputs_;
+  const RunNames& names_;
+  std::vector<std::optional<int64_t>> units_;
+};
+
+Dims Evaluated(const PlanTensor& tensor, size_t first, const Dims& fixed,
+               const std::vector<int64_t>& units) {
+  if (tensor.sizes.empty()) return fixed;
+  Dims out;
+  for (size_t d = 0; d < fixed.size(); ++d) {
+    out.push_back(tensor.sizes[first + d].Evaluate(units).value_or(0));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> SymbolUnits(const Plan& plan, const std::vector<Dims>& inputs,
+                                                 const RunNames& names) {
+  return Solver(plan, inputs, names).Run();
+}
+
+Dims DimsAt(const PlanTensor& tensor, const std::vector<int64_t>& units) {
+  return Evaluated(tensor, 0, tensor.dims, units);
+}
+
+Dims StridesAt(const PlanTensor& tensor, const std::vector<int64_t>& units) {
+  return Evaluated(tensor, tensor.dims.size(), tensor.strides, units);
+}
+
+}  // namespace fusion

@@ -1,0 +1,387 @@
+#include "core/pipeline/family.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/bundle/symbol_values.h"
+#include "core/codegen/generalise.h"
+#include "core/pipeline/lock.h"
+
+namespace fusion {
+namespace {
+
+// More than terms of a size, so that each is found and checked.
+constexpr size_t kMembers = 7;
+// Below this, products of small primes and constants of a model are easily equal.
+constexpr int64_t kSmallestPrime = 11;
+
+bool IsPrime(int64_t n) {
+  for (int64_t d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return n > 1;
+}
+
+int64_t Middle(int64_t least, int64_t most) { return std::max<int64_t>(least, most / 3); }
+
+using Units = std::vector<int64_t>;
+
+// The plan of each member beside that of the largest one.
+class FamilyMaker {
+ public:
+  FamilyMaker(const ShapeFamily& family, const DeviceSpec& device, const PlanOptions& options,
+              const Toolchain& toolchain, PlannedModel* model, const CancelToken* cancel)
+      : family_(family),
+        device_(device),
+        options_(options),
+        toolchain_(toolchain),
+        model_(*model),
+        cancel_(cancel),
+        least_(LeastUnits(family.symbols)),
+        most_(MostUnits(family.symbols)) {}
+
+  absl::StatusOr<NamedKernels> Run() {
+    options_.lock = std::make_shared<const PlanLock>(DecisionsOf(model_));
+    for (const FamilyMember& member : family_.members) {
+      points_.push_back(member.units);
+      ASSIGN_OR_RETURN(PlannedModel planned, MakeMember(member.graph, device_, options_, cancel_));
+      RETURN_IF_ERROR(CheckAlike(planned.plan));
+      members_.push_back(std::move(planned));
+    }
+    RETURN_IF_ERROR(SizeTensors());
+    RETURN_IF_ERROR(CheckInPlace());
+    RETURN_IF_ERROR(MakeKernels());
+    RETURN_IF_ERROR(Sample());
+    model_.plan.symbols = family_.symbols;
+    RETURN_IF_ERROR(Verify(model_.plan));
+    std::vector<Dims> inputs;
+    for (int t : model_.plan.inputs) {
+      inputs.push_back(t < 0 ? Dims() : model_.plan.tensors[static_cast<size_t>(t)].dims);
+    }
+    absl::Status bound = SymbolUnits(model_.plan, inputs, {{}, family_.names}).status();
+    if (!bound.ok()) return FailedPrecondition(Message(bound));
+    return std::move(named_);
+  }
+
+ private:
+  absl::Status CheckAlike(const Plan& plan) const {
+    const Plan& most = model_.plan;
+    auto same_launches = [](const auto& a, const auto& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return x.tensors == y.tensors && x.group == y.group;
+      });
+    };
+    if (!same_launches(most.launches, plan.launches) ||
+        !same_launches(most.prepare, plan.prepare) || most.tensors.size() != plan.tensors.size()) {
+      return FailedPrecondition("launches differ where symbols have other values");
+    }
+    for (size_t t = 0; t < plan.tensors.size(); ++t) {
+      const PlanTensor& a = most.tensors[t];
+      const PlanTensor& b = plan.tensors[t];
+      if (a.space == b.space && a.index == b.index && a.dtype == b.dtype &&
+          a.dims.size() == b.dims.size()) {
+        continue;
+      }
+      return FailedPrecondition("tensor ", t, " lies elsewhere where symbols have other values");
+    }
+    for (size_t c = 0; c < plan.constants.size(); ++c) {
+      if (plan.constants[c]->byte_view() == most.constants[c]->byte_view()) continue;
+      return FailedPrecondition("constant ", c, ", ", DTypeName(plan.constants[c]->dtype()),
+                                DimsToString(most.constants[c]->dims()),
+                                ", depends on the values of symbols");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<SizeExpr> Fit(const std::vector<int64_t>& values) {
+    auto [it, fresh] = fits_.try_emplace(values);
+    if (fresh) it->second = FitSize(points_, values);
+    if (it->second.has_value()) return *it->second;
+    return FailedPrecondition("no polynomial of the symbols is ", StrJoin(values, ", "));
+  }
+
+  // One of a plan's tensors in every member.
+  absl::Status SizeTensor(size_t t) {
+    PlanTensor& most = model_.plan.tensors[t];
+    std::vector<SizeExpr> sizes;
+    bool varies = false;
+    for (Dims PlanTensor::*list : {&PlanTensor::dims, &PlanTensor::strides}) {
+      for (size_t d = 0; d < most.dims.size(); ++d) {
+        std::vector<int64_t> values;
+        for (const PlannedModel& m : members_) values.push_back((m.plan.tensors[t].*list)[d]);
+        ASSIGN_OR_RETURN(SizeExpr size, Fit(values));
+        if (size.Evaluate(most_) != (most.*list)[d]) {
+          return FailedPrecondition("size ", size.ToString(family_.names), " is ", (most.*list)[d],
+                                    " for the largest values");
+        }
+        varies = varies || !size.is_static();
+        sizes.push_back(std::move(size));
+      }
+    }
+    if (!varies) return absl::OkStatus();
+    if (most.space != Space::kInput && most.space != Space::kOutput &&
+        most.space != Space::kArena) {
+      return FailedPrecondition("the size of what is prepared once depends on the symbols");
+    }
+    most.sizes = std::move(sizes);
+    return absl::OkStatus();
+  }
+
+  absl::Status SizeTensors() {
+    for (size_t t = 0; t < model_.plan.tensors.size(); ++t) {
+      absl::Status sized = SizeTensor(t);
+      if (sized.ok()) continue;
+      return Annotate(sized, StrCat("tensor ", t, " ", DTypeName(model_.plan.tensors[t].dtype),
+                                    DimsToString(model_.plan.tensors[t].dims)));
+    }
+    return absl::OkStatus();
+  }
+
+  // What shares memory within a launch must do so element by element in every member.
+  absl::Status CheckInPlace() const {
+    for (const PlanLaunch& launch : model_.plan.launches) {
+      const Schedule& schedule = ScheduleOf(launch);
+      for (size_t a = 0; a < launch.tensors.size(); ++a) {
+        for (size_t b = 0; b < a; ++b) {
+          const PlanTensor& x = model_.plan.tensors[static_cast<size_t>(launch.tensors[a])];
+          const PlanTensor& y = model_.plan.tensors[static_cast<size_t>(launch.tensors[b])];
+          const bool written =
+              schedule.buffer(static_cast<BufferId>(a)).kind == ParamKind::kOutput ||
+              schedule.buffer(static_cast<BufferId>(b)).kind == ParamKind::kOutput;
+          if (!written || x.space != Space::kArena || y.space != Space::kArena) continue;
+          const bool apart = x.offset + x.bytes <= y.offset || y.offset + y.bytes <= x.offset;
+          if (apart || (x.offset == y.offset && x.sizes == y.sizes)) continue;
+          return FailedPrecondition("kernel ", schedule.label,
+                                    " writes in the place of a tensor that has other sizes where "
+                                    "symbols have other values");
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Schedule& ScheduleOf(const PlanLaunch& launch) const {
+    return model_.kernels[static_cast<size_t>(launch.kernel)].schedule;
+  }
+
+  // Kernels of the largest member that are one there may be several here.
+  absl::Status MakeKernels() {
+    absl::StatusOr<const Backend*> backend = FindBackend(device_.backend);
+    codegen_ = IdentifyCodegen(device_, toolchain_, model_.plan.numerics);
+    named_.codegen_version = codegen_.version;
+    std::map<std::vector<int>, int> kernel_of;  // by kernel of the largest and of each member
+    std::vector<PlannedKernel> kernels = std::move(model_.kernels);
+    std::vector<PlanKernel> heads = std::move(model_.plan.kernels);
+    model_.kernels.clear();
+    model_.plan.kernels.clear();
+    for (auto launches : {&Plan::prepare, &Plan::launches}) {
+      for (size_t l = 0; l < (model_.plan.*launches).size(); ++l) {
+        PlanLaunch& launch = (model_.plan.*launches)[l];
+        std::vector<int> key = {launch.kernel};
+        for (const PlannedModel& m : members_) key.push_back((m.plan.*launches)[l].kernel);
+        auto [it, fresh] = kernel_of.try_emplace(key, static_cast<int>(kernel_of.size()));
+        if (fresh) {
+          const auto most = static_cast<size_t>(launch.kernel);
+          model_.kernels.push_back(kernels[most]);
+          model_.plan.kernels.push_back(heads[most]);
+          absl::Status made = AddKernel(key, backend.ok() ? *backend : nullptr);
+          if (!made.ok()) return Annotate(made, StrCat("kernel ", heads[most].label));
+        }
+        launch.kernel = it->second;
+        model_.plan.groups[static_cast<size_t>(launch.group)].kernel = it->second;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const PlannedKernel& KernelOf(size_t member, const std::vector<int>& key) const {
+    return members_[member].kernels[static_cast<size_t>(key[member + 1])];
+  }
+
+  absl::Status AddKernel(const std::vector<int>& key, const Backend* backend) {
+    const PlannedKernel& most = model_.kernels.back();
+    PlanKernel& planned = model_.plan.kernels.back();
+    std::vector<std::string> texts;
+    std::vector<std::string> references;
+    for (size_t m = 0; m < members_.size(); ++m) {
+      texts.push_back(KernelOf(m, key).text);
+      references.push_back(ToString(KernelOf(m, key).reference));
+    }
+    ASSIGN_OR_RETURN(GeneralText schedules, GeneralText::Of(points_, texts));
+    if (schedules.IsStatic()) {
+      RETURN_IF_ERROR(AddStatic(most, backend, &planned));
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(CheckExtents(most.schedule, key));
+    CompileJob job;
+    absl::Status refusal = absl::OkStatus();
+    GeneralSource general;
+    if (backend != nullptr) {
+      std::vector<std::string> sources;
+      for (size_t m = 0; m < members_.size() && refusal.ok(); ++m) {
+        absl::StatusOr<KernelSource> source =
+            backend->EmitMember(KernelOf(m, key).schedule, most.schedule, device_, kUnnamedSymbol);
+        refusal = source.status();
+        if (source.ok()) sources.push_back(std::move(source->text));
+      }
+      if (refusal.ok()) {
+        ASSIGN_OR_RETURN(general, GeneraliseSource(points_, sources));
+        RETURN_IF_ERROR(CheckNeeds(general));
+      }
+    }
+    NameKernel(device_, codegen_, StrCat("family\n", general.text), &job, &planned);
+    job.source = WithSymbol(general.text, job.symbol);
+    job.schedule = most.text;
+    if (refusal.ok()) RETURN_IF_ERROR(AddMembers(schedules, references, general.sizes, &job));
+    job.label = most.schedule.label;
+    job.numerics = model_.plan.numerics;
+    planned.sizes = std::move(general.sizes);
+    named_.refusals.push_back(std::move(refusal));
+    named_.jobs.push_back(std::move(job));
+    return absl::OkStatus();
+  }
+
+  // The same kernel whatever the symbols are: that of a plan without them.
+  absl::Status AddStatic(const PlannedKernel& kernel, const Backend* backend, PlanKernel* planned) {
+    absl::Status refusal = absl::OkStatus();
+    named_.jobs.push_back(
+        EmitKernel(kernel, device_, codegen_, model_.plan.numerics, backend, planned, &refusal));
+    named_.refusals.push_back(std::move(refusal));
+    return absl::OkStatus();
+  }
+
+  // No dim is ever longer than in the largest member, which local buffers are made for.
+  absl::Status CheckExtents(const Schedule& most, const std::vector<int>& key) {
+    for (size_t d = 0; d < most.dims.size(); ++d) {
+      std::vector<int64_t> values;
+      for (size_t m = 0; m < members_.size(); ++m) {
+        values.push_back(KernelOf(m, key).schedule.dims[d].extent);
+      }
+      ASSIGN_OR_RETURN(SizeExpr extent, Fit(values));
+      const SizeExpr room = SizeExpr(most.dims[d].extent) - extent;
+      if (extent.LowerBound(least_, most_).value_or(-1) >= 0 &&
+          room.LowerBound(least_, most_).value_or(-1) >= 0) {
+        continue;
+      }
+      return FailedPrecondition("dim ", most.dims[d].name, " of ", extent.ToString(family_.names),
+                                " elements may be longer than for the largest values, ",
+                                most.dims[d].extent, ", or shorter than 0");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckNeeds(const GeneralSource& general) const {
+    for (const auto& [a, b] : general.needs) {
+      if ((b - a).LowerBound(least_, most_).value_or(-1) >= 0) continue;
+      return FailedPrecondition("it is written for ", a.ToString(family_.names),
+                                " <= ", b.ToString(family_.names), ", which not all values keep");
+    }
+    return absl::OkStatus();
+  }
+
+  // Cases to check: the smallest values, some between, the largest.
+  absl::Status AddMembers(const GeneralText& schedules, const std::vector<std::string>& references,
+                          const std::vector<SizeExpr>& sizes, CompileJob* job) const {
+    ASSIGN_OR_RETURN(GeneralText reference, GeneralText::Of(points_, references));
+    std::set<Units> cases = {least_, most_};
+    Units small;
+    Units middle;
+    for (size_t s = 0; s < least_.size(); ++s) {
+      small.push_back(std::min(most_[s], least_[s] + 2));
+      middle.push_back(Middle(least_[s], most_[s]));
+    }
+    cases.insert(small);
+    cases.insert(middle);
+    for (const Units& units : cases) {
+      CheckedMember member;
+      ASSIGN_OR_RETURN(member.schedule, schedules.At(units));
+      ASSIGN_OR_RETURN(member.reference, reference.At(units));
+      for (const SizeExpr& size : sizes) {
+        std::optional<int64_t> value = size.Evaluate(units);
+        if (!value.has_value()) return FailedPrecondition("sizes beyond 2^62");
+        member.sizes.push_back(*value);
+      }
+      job->members.push_back(std::move(member));
+    }
+    return absl::OkStatus();
+  }
+
+  // A sample for which the groups and cuts have no schedule at all is not told.
+  absl::Status Sample() {
+    PlanLock fit = *options_.lock;
+    fit.fit = true;
+    PlanOptions as_cut = options_;
+    as_cut.lock = std::make_shared<const PlanLock>(std::move(fit));
+    PlanOptions free = options_;
+    free.lock = nullptr;
+    for (const FamilyMember& sample : family_.samples) {
+      absl::StatusOr<PlannedModel> ours = MakeMember(sample.graph, device_, as_cut, cancel_);
+      if (absl::IsCancelled(ours.status()) || absl::IsDeadlineExceeded(ours.status())) {
+        return ours.status();
+      }
+      if (!ours.ok()) continue;
+      ASSIGN_OR_RETURN(PlannedModel exact, MakePlan(sample.graph, device_, free, cancel_));
+      PlanSample told{.values = {},
+                      .family_us = ours->plan.totals.estimated_us,
+                      .exact_us = exact.plan.totals.estimated_us};
+      for (size_t s = 0; s < sample.units.size(); ++s) {
+        told.values.push_back(sample.units[s] * family_.symbols[s].multiple);
+      }
+      model_.plan.samples.push_back(std::move(told));
+    }
+    return absl::OkStatus();
+  }
+
+  const ShapeFamily& family_;
+  const DeviceSpec& device_;
+  PlanOptions options_;
+  const Toolchain& toolchain_;
+  PlannedModel& model_;
+  const CancelToken* cancel_;
+  const Units least_;
+  const Units most_;
+  std::vector<Units> points_;
+  std::vector<PlannedModel> members_;
+  std::map<std::vector<int64_t>, std::optional<SizeExpr>> fits_;
+  CodegenIdentity codegen_;
+  NamedKernels named_;
+};
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols) {
+  std::vector<Units> points(kMembers);
+  std::set<int64_t> taken;
+  for (const DimRange& symbol : symbols) {
+    int64_t next = std::max(symbol.most / symbol.multiple + 1, kSmallestPrime);
+    for (Units& point : points) {
+      while (!IsPrime(next) || taken.contains(next)) ++next;
+      taken.insert(next);
+      point.push_back(next);
+    }
+  }
+  return points;
+}
+
+std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols) {
+  std::set<Units> points;
+  Units smallest;
+  Units likely;
+  Units middle;
+  for (const DimRange& s : symbols) {
+    // A dim of 0 has nothing to compute.
+    smallest.push_back(std::max<int64_t>(1, s.least / s.multiple));
+    middle.push_back(std::max<int64_t>(1, Middle(s.least / s.multiple, s.most / s.multiple)));
+    likely.push_back(s.likely > 0 ? s.likely / s.multiple : s.most / s.multiple);
+  }
+  points.insert({smallest, likely, middle});
+  return {points.begin(), points.end()};
+}
+
+absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
+                                        const PlanOptions& options, const Toolchain& toolchain,
+                                        PlannedModel* model, const CancelToken* cancel) {
+  return FamilyMaker(family, device, options, toolchain, model, cancel).Run();
+}
+
+}  // namespace fusion

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/bundle/options.h"
+#include "core/compile/toolchain.h"
+#include "core/device/device_spec.h"
+#include "core/graph/graph.h"
+#include "core/pipeline/kernels.h"
+#include "core/plan/planner.h"
+
+namespace fusion {
+
+/// The graph of a request where its symbols have some values.
+struct FamilyMember {
+  std::vector<int64_t> units;  // values of the symbols divided by their multiples
+  Graph graph;                 // canonical
+};
+
+/// The graphs of a request that leaves dims open.
+struct ShapeFamily {
+  std::vector<std::string> names;  // of the symbols
+  std::vector<DimRange> symbols;
+  /// What one plan for all is worked out from: at primes beyond the ranges, where nothing is equal
+  /// or divisible by accident.
+  std::vector<FamilyMember> members;
+  /// Where the plan is compared with exact ones: smallest, likely and middle values.
+  std::vector<FamilyMember> samples;
+};
+
+/// Units of the members and of the samples of a family.
+std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols);
+std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
+
+/// Makes `model`, a plan of the graph where all symbols have their largest values, a plan for all
+/// their values, and names its kernels as EmitKernels does. The members are planned with the same
+/// groups and cuts. What differs between their plans and sources must be numbers, each a polynomial
+/// of the symbols (FitSize), within what the largest member says about memory, in an order that
+/// holds everywhere; so much is proven. That other members than those differ in nothing else is
+/// not: every kernel is checked at the ends of the ranges and between them before it is published.
+/// FailedPrecondition, with the kernel or tensor, if they do differ. Pure.
+absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
+                                        const PlanOptions& options, const Toolchain& toolchain,
+                                        PlannedModel* model, const CancelToken* cancel = nullptr);
+
+}  // namespace fusion

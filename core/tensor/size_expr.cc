@@ -1,0 +1,246 @@
+#include "core/tensor/size_expr.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/text.h"
+
+namespace fusion {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr int kMostTerms = 4;
+constexpr size_t kMostDegree = 4;
+constexpr Wide kLimit = Wide{1} << 62;
+
+std::optional<int64_t> Narrow(Wide value) {
+  if (value > kLimit || value < -kLimit) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+// The product of the symbols of a term; nullopt if it is too large.
+std::optional<int64_t> Product(const std::vector<int>& symbols,
+                               const std::vector<int64_t>& values) {
+  Wide product = 1;
+  for (int s : symbols) {
+    product *= values[static_cast<size_t>(s)];
+    if (!Narrow(product).has_value()) return std::nullopt;
+  }
+  return static_cast<int64_t>(product);
+}
+
+bool Before(const SizeExpr::Term& a, const SizeExpr::Term& b) {
+  if (a.symbols.size() != b.symbols.size()) return a.symbols.size() > b.symbols.size();
+  return a.symbols < b.symbols;
+}
+
+// All products of `symbols` symbols up to kMostDegree, the constant first.
+std::vector<std::vector<int>> Products(int symbols) {
+  std::vector<std::vector<int>> out = {{}};
+  size_t begin = 0;
+  for (size_t degree = 1; degree <= kMostDegree; ++degree) {
+    const size_t end = out.size();
+    for (size_t i = begin; i < end; ++i) {
+      const int first = out[i].empty() ? 0 : out[i].back();
+      for (int s = first; s < symbols; ++s) {
+        std::vector<int> longer = out[i];
+        longer.push_back(s);
+        out.push_back(std::move(longer));
+      }
+    }
+    begin = end;
+  }
+  return out;
+}
+
+// Finds the terms of one polynomial: which products take part, by trying sets of them.
+class Fitter {
+ public:
+  Fitter(const std::vector<std::vector<int64_t>>& points, const std::vector<int64_t>& values)
+      : values_(values) {
+    products_ = Products(static_cast<int>(points.front().size()));
+    for (const std::vector<int>& p : products_) {
+      std::vector<int64_t> column;
+      for (const std::vector<int64_t>& point : points) {
+        std::optional<int64_t> value = Product(p, point);
+        if (!value.has_value()) break;
+        column.push_back(*value);
+      }
+      columns_.push_back(std::move(column));
+    }
+  }
+
+  std::optional<SizeExpr> Run() {
+    if (std::all_of(values_.begin(), values_.end(), [](int64_t v) { return v == 0; })) {
+      return SizeExpr();
+    }
+    for (size_t count = 1; count <= kMostTerms && count < values_.size(); ++count) {
+      chosen_.clear();
+      if (std::optional<SizeExpr> found = Choose(count, 0)) return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // Tries every set of `count` more products from `first` on.
+  std::optional<SizeExpr> Choose(size_t count, size_t first) {
+    if (count == 0) return Solve();
+    for (size_t p = first; p < products_.size(); ++p) {
+      if (columns_[p].size() != values_.size()) continue;
+      chosen_.push_back(p);
+      std::optional<SizeExpr> found = Choose(count - 1, p + 1);
+      chosen_.pop_back();
+      if (found.has_value()) return found;
+    }
+    return std::nullopt;
+  }
+
+  // Elimination without fractions on the first points, then the rest as a check.
+  std::optional<SizeExpr> Solve() const {
+    const size_t n = chosen_.size();
+    std::vector<std::vector<Wide>> rows(n);
+    for (size_t r = 0; r < n; ++r) {
+      for (size_t p : chosen_) rows[r].push_back(columns_[p][r]);
+      rows[r].push_back(values_[r]);
+    }
+    for (size_t c = 0; c < n; ++c) {
+      size_t pivot = c;
+      while (pivot < n && rows[pivot][c] == 0) ++pivot;
+      if (pivot == n) return std::nullopt;
+      std::swap(rows[pivot], rows[c]);
+      for (size_t r = 0; r < n; ++r) {
+        if (r == c || rows[r][c] == 0) continue;
+        const Wide a = rows[c][c];
+        const Wide b = rows[r][c];
+        for (size_t k = 0; k <= n; ++k) {
+          Wide left = 0;
+          Wide right = 0;
+          if (__builtin_mul_overflow(rows[r][k], a, &left) ||
+              __builtin_mul_overflow(rows[c][k], b, &right) ||
+              __builtin_sub_overflow(left, right, &rows[r][k])) {
+            return std::nullopt;
+          }
+        }
+        Reduce(&rows[r]);
+      }
+    }
+    std::vector<SizeExpr::Term> terms;
+    for (size_t c = 0; c < n; ++c) {
+      if (rows[c][n] % rows[c][c] != 0) return std::nullopt;
+      std::optional<int64_t> coefficient = Narrow(rows[c][n] / rows[c][c]);
+      if (!coefficient.has_value() || *coefficient == 0) return std::nullopt;
+      terms.push_back({*coefficient, products_[chosen_[c]]});
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      Wide sum = 0;
+      for (size_t c = 0; c < n; ++c) sum += Wide{terms[c].coefficient} * columns_[chosen_[c]][i];
+      if (sum != values_[i]) return std::nullopt;
+    }
+    return SizeExpr(std::move(terms));
+  }
+
+  // Divides a row by what its numbers have in common.
+  static void Reduce(std::vector<Wide>* row) {
+    Wide common = 0;
+    for (Wide v : *row) {
+      Wide a = v < 0 ? -v : v;
+      while (a != 0) {
+        const Wide rest = common % a;
+        common = a;
+        a = rest;
+      }
+    }
+    if (common > 1) {
+      for (Wide& v : *row) v /= common;
+    }
+  }
+
+  const std::vector<int64_t>& values_;
+  std::vector<std::vector<int>> products_;
+  std::vector<std::vector<int64_t>> columns_;  // by product: its value at every point
+  std::vector<size_t> chosen_;
+};
+
+}  // namespace
+
+SizeExpr::SizeExpr(int64_t constant) {
+  if (constant != 0) terms_.push_back({constant, {}});
+}
+
+SizeExpr::SizeExpr(std::vector<Term> terms) {
+  for (Term& t : terms) std::sort(t.symbols.begin(), t.symbols.end());
+  std::sort(terms.begin(), terms.end(), Before);
+  for (Term& t : terms) {
+    if (!terms_.empty() && terms_.back().symbols == t.symbols) {
+      terms_.back().coefficient += t.coefficient;
+    } else {
+      terms_.push_back(std::move(t));
+    }
+    if (terms_.back().coefficient == 0) terms_.pop_back();
+  }
+}
+
+int SizeExpr::AsSymbol() const {
+  const bool alone =
+      terms_.size() == 1 && terms_[0].coefficient == 1 && terms_[0].symbols.size() == 1;
+  return alone ? terms_[0].symbols[0] : -1;
+}
+
+int SizeExpr::symbols() const {
+  int out = 0;
+  for (const Term& t : terms_) {
+    if (!t.symbols.empty()) out = std::max(out, t.symbols.back() + 1);
+  }
+  return out;
+}
+
+SizeExpr SizeExpr::operator-(const SizeExpr& other) const {
+  std::vector<Term> terms = terms_;
+  for (Term t : other.terms_) {
+    t.coefficient = -t.coefficient;
+    terms.push_back(std::move(t));
+  }
+  return SizeExpr(std::move(terms));
+}
+
+std::optional<int64_t> SizeExpr::Evaluate(const std::vector<int64_t>& values) const {
+  return LowerBound(values, values);
+}
+
+std::optional<int64_t> SizeExpr::LowerBound(const std::vector<int64_t>& least,
+                                            const std::vector<int64_t>& most) const {
+  Wide sum = 0;
+  for (const Term& t : terms_) {
+    std::optional<int64_t> product = Product(t.symbols, t.coefficient > 0 ? least : most);
+    if (!product.has_value()) return std::nullopt;
+    sum += Wide{t.coefficient} * *product;
+    if (!Narrow(sum).has_value()) return std::nullopt;
+  }
+  return static_cast<int64_t>(sum);
+}
+
+std::string SizeExpr::ToString(const std::vector<std::string>& names) const {
+  std::string out;
+  for (const Term& t : terms_) {
+    const bool negative = t.coefficient < 0;
+    if (!out.empty() || negative) out += out.empty() ? "-" : negative ? " - " : " + ";
+    std::vector<std::string> factors;
+    for (int s : t.symbols) {
+      const auto i = static_cast<size_t>(s);
+      factors.push_back(i < names.size() ? names[i] : StrCat("s", s));
+    }
+    const int64_t size = negative ? -t.coefficient : t.coefficient;
+    if (size != 1 || factors.empty()) factors.push_back(StrCat(size));
+    out += StrJoin(factors, "*");
+  }
+  return out.empty() ? "0" : out;
+}
+
+std::optional<SizeExpr> FitSize(const std::vector<std::vector<int64_t>>& points,
+                                const std::vector<int64_t>& values) {
+  if (points.size() != values.size() || points.empty()) return std::nullopt;
+  return Fitter(points, values).Run();
+}
+
+}  // namespace fusion
