@@ -141,6 +141,7 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
                   " of packed weights, once per set of weights\n");
   }
   out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels\n");
+  out += OpenDimsText(plan, reply.binding);
   out += StrCat("kernels: ", KernelLine(reply, arguments.compile), "\n");
   out += StrCat("device:  ", DeviceLine(plan), "\n");
   out += StrCat("plan:    ", reply.plan_key.ToHex().substr(0, 16), ", ",

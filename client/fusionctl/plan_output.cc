@@ -169,6 +169,57 @@ std::string FrontierText(const Plan& plan) {
   return StrCat(table.ToString(), "chosen for ", reason, "\n");
 }
 
+Json SymbolsJson(const Plan& plan, const Binding& binding) {
+  Json out = Json::array();
+  for (size_t s = 0; s < plan.symbols.size(); ++s) {
+    const DimRange& range = plan.symbols[s];
+    out.push_back({{"name", s < binding.symbols.size() ? binding.symbols[s] : ""},
+                   {"min", range.least},
+                   {"max", range.most},
+                   {"multiple", range.multiple},
+                   {"likely", range.likely}});
+  }
+  return out;
+}
+
+Json SamplesJson(const Plan& plan) {
+  Json out = Json::array();
+  for (const PlanSample& sample : plan.samples) {
+    out.push_back({{"values", sample.values},
+                   {"family_us", sample.family_us},
+                   {"exact_us", sample.exact_us}});
+  }
+  return out;
+}
+
+std::string OpenDimsText(const Plan& plan, const Binding& binding) {
+  if (plan.symbols.empty()) return "";
+  auto name = [&](size_t s) {
+    return s < binding.symbols.size() ? binding.symbols[s] : StrCat("symbol ", s);
+  };
+  std::vector<std::string> ranges;
+  for (size_t s = 0; s < plan.symbols.size(); ++s) {
+    const DimRange& range = plan.symbols[s];
+    ranges.push_back(StrCat(name(s), " ", range.least, "..", range.most,
+                            range.multiple > 1 ? StrCat(" in steps of ", range.multiple) : ""));
+  }
+  std::string out = StrCat("open:    ", StrJoin(ranges, ", "), "; figures are for the largest\n");
+  std::vector<std::string> losses;
+  for (const PlanSample& sample : plan.samples) {
+    if (!(sample.exact_us > 0)) continue;
+    std::vector<std::string> values;
+    for (size_t s = 0; s < sample.values.size(); ++s) {
+      values.push_back(StrCat(name(s), "=", sample.values[s]));
+    }
+    losses.push_back(
+        StrCat(StrJoin(values, " "), " ", HumanPercent(sample.family_us / sample.exact_us - 1)));
+  }
+  if (losses.empty()) return out;
+  return StrCat(out,
+                "loss:    against plans of these values alone, estimated: ", StrJoin(losses, ", "),
+                "\n");
+}
+
 Json PlanHeadJson(const Digest& key, const Plan& plan) {
   return {{"plan_key", key.ToHex()},
           {"target", plan.target},
@@ -234,6 +285,8 @@ Json ReplyJson(const FusionReply& reply) {
                   {"outputs", reply.binding.outputs},
                   {"weights", reply.binding.weights},
                   {"node_names", reply.binding.nodes},
+                  {"symbols", SymbolsJson(plan, reply.binding)},
+                  {"samples", SamplesJson(plan)},
                   {"groups", GroupsJson(reply)},
                   {"kernels", KernelsJson(reply)},
                   {"tensors", TensorsJson(plan)},

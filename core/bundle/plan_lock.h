@@ -38,6 +38,9 @@ struct LockedCut {
   /// and `phases` has two: the parts, their merge.
   std::optional<LockedTile> split;
   std::vector<LockedCut> phases;
+  /// Extents of the dims of the ops that were cut, see LockUse::kMember. Of cuts that never leave
+  /// the process; not in digests.
+  std::vector<int64_t> extents = {};
 };
 
 /// Some of a kernel's ops, which run as its next phases.
@@ -75,6 +78,14 @@ struct LockedKernel {
   std::optional<Digest> key;       // of the kernel
 };
 
+/// For which graph a lock is.
+enum class LockUse : uint8_t {
+  kAsIs,    // the one that it is of
+  kFit,     // one with other dims: tiles that are longer than their dim are as long as it is
+  kMember,  // one of a family of which that one is the largest: what is decided by how long dims are
+            // is decided by its LockedCut::extents
+};
+
 /// A plan pinned: the decisions that planning a graph again shall take, and what must come out of
 /// it. Versions and device are told where the outcome differs; they decide nothing.
 struct PlanLock {
@@ -89,9 +100,8 @@ struct PlanLock {
   std::vector<LockedChoice> choices;
   std::vector<LockedKernel> kernels;  // by Plan::kernels; none: not compared
   std::optional<Digest> plan;         // of what a run of the plan depends on
-  /// Tiles that are longer than their dim are as long as it is, instead of an error. Of locks that
-  /// never leave the process; not in digests.
-  bool fit = false;
+  /// Of locks that never leave the process; not in digests.
+  LockUse use = LockUse::kAsIs;
 };
 
 /// Names everything in a lock: equal digests, equal locks.

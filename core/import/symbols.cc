@@ -247,7 +247,11 @@ std::string SymbolTable::OpenSymbolHint(const std::vector<TensorType>& types) co
     StrAppend(&out, StrCat(out.empty() ? "" : "; ", "dim ", QuoteShort(found->decl.name), " (s", id,
                            ") is symbolic"));
   }
-  if (!out.empty()) out += "; bind it with dim_bindings or, if it is the batch, with batch_size";
+  if (!out.empty()) {
+    out +=
+        "; bind it with dim_bindings or, if it is the batch, with batch_size, or leave it open "
+        "with dim_ranges";
+  }
   return out;
 }
 

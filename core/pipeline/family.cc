@@ -1,6 +1,7 @@
 #include "core/pipeline/family.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/bundle/symbol_values.h"
@@ -22,9 +23,30 @@ bool IsPrime(int64_t n) {
   return n > 1;
 }
 
-int64_t Middle(int64_t least, int64_t most) { return std::max<int64_t>(least, most / 3); }
+// As many times the least as the most is of it.
+int64_t Middle(int64_t least, int64_t most) {
+  const double product =
+      static_cast<double>(std::max<int64_t>(least, 1)) * static_cast<double>(most);
+  return std::clamp(static_cast<int64_t>(std::sqrt(product)), least, most);
+}
 
 using Units = std::vector<int64_t>;
+
+std::shared_ptr<const PlanLock> LockFor(const PlannedModel& model, LockUse use) {
+  PlanLock lock = DecisionsOf(model);
+  lock.use = use;
+  return std::make_shared<const PlanLock>(std::move(lock));
+}
+
+bool WasGivenUp(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+}
+
+// What a family loses where its groups and cuts are those of one plan.
+struct Weighed {
+  std::vector<PlanSample> samples;
+  double worst = 0;  // family_us / exact_us
+};
 
 // The plan of each member beside that of the largest one.
 class FamilyMaker {
@@ -41,7 +63,7 @@ class FamilyMaker {
         most_(MostUnits(family.symbols)) {}
 
   absl::StatusOr<NamedKernels> Run() {
-    options_.lock = std::make_shared<const PlanLock>(DecisionsOf(model_));
+    options_.lock = LockFor(model_, LockUse::kMember);
     for (const FamilyMember& member : family_.members) {
       points_.push_back(member.units);
       ASSIGN_OR_RETURN(PlannedModel planned, MakeMember(member.graph, device_, options_, cancel_));
@@ -51,7 +73,6 @@ class FamilyMaker {
     RETURN_IF_ERROR(SizeTensors());
     RETURN_IF_ERROR(CheckInPlace());
     RETURN_IF_ERROR(MakeKernels());
-    RETURN_IF_ERROR(Sample());
     model_.plan.symbols = family_.symbols;
     RETURN_IF_ERROR(Verify(model_.plan));
     std::vector<Dims> inputs;
@@ -306,32 +327,6 @@ class FamilyMaker {
     return absl::OkStatus();
   }
 
-  // A sample for which the groups and cuts have no schedule at all is not told.
-  absl::Status Sample() {
-    PlanLock fit = *options_.lock;
-    fit.fit = true;
-    PlanOptions as_cut = options_;
-    as_cut.lock = std::make_shared<const PlanLock>(std::move(fit));
-    PlanOptions free = options_;
-    free.lock = nullptr;
-    for (const FamilyMember& sample : family_.samples) {
-      absl::StatusOr<PlannedModel> ours = MakeMember(sample.graph, device_, as_cut, cancel_);
-      if (absl::IsCancelled(ours.status()) || absl::IsDeadlineExceeded(ours.status())) {
-        return ours.status();
-      }
-      if (!ours.ok()) continue;
-      ASSIGN_OR_RETURN(PlannedModel exact, MakePlan(sample.graph, device_, free, cancel_));
-      PlanSample told{.values = {},
-                      .family_us = ours->plan.totals.estimated_us,
-                      .exact_us = exact.plan.totals.estimated_us};
-      for (size_t s = 0; s < sample.units.size(); ++s) {
-        told.values.push_back(sample.units[s] * family_.symbols[s].multiple);
-      }
-      model_.plan.samples.push_back(std::move(told));
-    }
-    return absl::OkStatus();
-  }
-
   const ShapeFamily& family_;
   const DeviceSpec& device_;
   PlanOptions options_;
@@ -369,13 +364,81 @@ std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symb
   Units likely;
   Units middle;
   for (const DimRange& s : symbols) {
-    // A dim of 0 has nothing to compute.
-    smallest.push_back(std::max<int64_t>(1, s.least / s.multiple));
-    middle.push_back(std::max<int64_t>(1, Middle(s.least / s.multiple, s.most / s.multiple)));
+    // With a dim of 0 there is nothing to compute, and one of 1 is no dim of a kernel that is cut
+    // for it alone.
+    const int64_t least = std::max<int64_t>(2, s.least / s.multiple);
+    smallest.push_back(least);
+    middle.push_back(std::max(least, Middle(least, s.most / s.multiple)));
     likely.push_back(s.likely > 0 ? s.likely / s.multiple : s.most / s.multiple);
   }
   points.insert({smallest, likely, middle});
   return {points.begin(), points.end()};
+}
+
+absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& graph,
+                                        const DeviceSpec& device, const PlanOptions& options,
+                                        const CancelToken* cancel,
+                                        const std::map<NodeId, std::string>& alone) {
+  std::vector<const FamilyMember*> points;
+  const FamilyMember largest{MostUnits(family.symbols), graph};
+  points.push_back(&largest);
+  for (const FamilyMember& sample : family.samples) {
+    if (sample.units != largest.units) points.push_back(&sample);
+  }
+  std::vector<PlannedModel> exact;
+  for (const FamilyMember* point : points) {
+    ASSIGN_OR_RETURN(PlannedModel planned, MakePlan(point->graph, device, options, cancel, alone));
+    exact.push_back(std::move(planned));
+    if (options.lock != nullptr) break;  // says all
+  }
+  // Groups and cuts that fit no graph but their own are no candidates.
+  auto weigh = [&](const PlannedModel& model) -> absl::StatusOr<Weighed> {
+    PlanOptions as_cut = options;
+    as_cut.lock = LockFor(model, LockUse::kFit);
+    Weighed out;
+    for (size_t p = 0; p < exact.size(); ++p) {
+      ASSIGN_OR_RETURN(PlannedModel ours, MakeMember(points[p]->graph, device, as_cut, cancel));
+      PlanSample sample{.values = {},
+                        .family_us = ours.plan.totals.estimated_us,
+                        .exact_us = exact[p].plan.totals.estimated_us};
+      for (size_t s = 0; s < family.symbols.size(); ++s) {
+        sample.values.push_back(points[p]->units[s] * family.symbols[s].multiple);
+      }
+      if (sample.exact_us > 0) out.worst = std::max(out.worst, sample.family_us / sample.exact_us);
+      out.samples.push_back(std::move(sample));
+    }
+    return out;
+  };
+  std::optional<Weighed> best;
+  size_t chosen = 0;
+  for (size_t c = 0; c < exact.size(); ++c) {
+    absl::StatusOr<Weighed> weighed = weigh(exact[c]);
+    if (WasGivenUp(weighed.status())) return weighed.status();
+    if (!weighed.ok() || (best.has_value() && weighed->worst >= best->worst)) continue;
+    // It must have a schedule for the largest values, tiles as they are.
+    if (c > 0) {
+      PlanOptions as_cut = options;
+      as_cut.lock = LockFor(exact[c], LockUse::kAsIs);
+      if (!MakeMember(graph, device, as_cut, cancel).ok()) continue;
+    }
+    best = *std::move(weighed);
+    chosen = c;
+  }
+  PlannedModel model;
+  if (chosen == 0) {
+    model = std::move(exact[0]);
+  } else {
+    PlanOptions as_cut = options;
+    as_cut.lock = LockFor(exact[chosen], LockUse::kAsIs);
+    ASSIGN_OR_RETURN(model, MakePlan(graph, device, as_cut, cancel, alone));
+    for (PlanPoint& point : model.plan.frontier) {
+      if (!point.chosen) continue;
+      point.reason = StrCat("loses least anywhere: its groups and cuts are best for ",
+                            StrJoin(best->samples[chosen].values, ", "));
+    }
+  }
+  if (best.has_value()) model.plan.samples = std::move(best->samples);
+  return model;
 }
 
 absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,

@@ -36,6 +36,14 @@ struct ShapeFamily {
 std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols);
 std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
 
+/// The plan of `graph`, where all symbols have their largest values, whose groups and cuts lose
+/// least anywhere: of those that are best for the largest values and for each sample the one that
+/// at its worst sample is estimated to be closest to the exact plan. As MakePlan.
+absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& graph,
+                                        const DeviceSpec& device, const PlanOptions& options,
+                                        const CancelToken* cancel,
+                                        const std::map<NodeId, std::string>& alone);
+
 /// Makes `model`, a plan of the graph where all symbols have their largest values, a plan for all
 /// their values, and names its kernels as EmitKernels does. The members are planned with the same
 /// groups and cuts. What differs between their plans and sources must be numbers, each a polynomial

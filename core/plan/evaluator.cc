@@ -346,15 +346,19 @@ GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
 // How `made->group` becomes a kernel, as a cut says that nobody vouches for.
 absl::Status GroupEvaluator::CutAs(const LockedCut& cut, GroupChoice* made) const {
   const bool bitwise = Candidates().bitwise;
-  const bool fit = options_.lock != nullptr && options_.lock->fit;
-  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(cut, made->group, device_, bitwise, fit));
+  const LockUse use = options_.lock == nullptr ? LockUse::kAsIs : options_.lock->use;
+  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(cut, made->group, device_, bitwise, use));
   absl::StatusOr<Lowered> lowered = Lower(made->group, choice, device_, bitwise);
   if (!lowered.ok()) return InvalidArgument("no schedule: ", Message(lowered.status()));
   RETURN_IF_ERROR(Verify(lowered->schedule));
   std::string misfit = Misfit(NeedOnChip(lowered->schedule, device_), device_);
-  if (!misfit.empty()) return InvalidArgument(misfit);
+  if (!misfit.empty() && use != LockUse::kMember) return InvalidArgument(misfit);
   made->lowered = *std::move(lowered);
   made->cut = cut;
+  if (use != LockUse::kMember) {
+    made->cut.extents.clear();
+    for (const SmgDim& d : made->group.smg.dims) made->cut.extents.push_back(d.extent);
+  }
   made->estimate = EstimateKernel(made->lowered.schedule, device_);
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "core/plan/loop_sets.h"
 #include "core/plan/planner.h"
 #include "core/schedule/legal_choice.h"
+#include "core/schedule/run_tiles.h"
 
 namespace fusion {
 namespace {
@@ -18,6 +19,29 @@ DimId FindDim(const Smg& smg, const std::string& name) {
     if (smg.dims[d].name == name) return static_cast<DimId>(d);
   }
   return -1;
+}
+
+// What a kernel of a family does at run time with the tiles of dims that are not as long as in its
+// largest member (RunTile): `extents` are those of that one.
+void FitGrid(const std::vector<int64_t>& extents, const Smg& smg, int threads,
+             std::vector<GridDim>* grid) {
+  auto tiles = [&](const GridDim& g) { return (smg.dim(g.dim).extent + g.tile - 1) / g.tile; };
+  std::vector<size_t> open;
+  for (size_t g = 0; g < grid->size(); ++g) {
+    const auto d = static_cast<size_t>((*grid)[g].dim);
+    const bool varies = d < extents.size() && extents[d] != smg.dims[d].extent;
+    if (varies && (*grid)[g].tile > 1) open.push_back(g);
+  }
+  std::stable_sort(open.begin(), open.end(),
+                   [&](size_t a, size_t b) { return (*grid)[a].tile > (*grid)[b].tile; });
+  for (size_t g : open) {
+    int64_t others = 1;
+    for (size_t other = 0; other < grid->size(); ++other) {
+      if (other != g) others *= tiles((*grid)[other]);
+    }
+    GridDim& at = (*grid)[g];
+    at.tile = RunTile(smg.dim(at.dim).extent, at.tile, /*step=*/1, others, threads);
+  }
 }
 
 // Checks that every op is in one group.
@@ -183,6 +207,7 @@ absl::StatusOr<DimId> DimOf(std::string_view field, const std::string& name, con
 LockedCut CutOf(const FusionGroup& group, const Choice& choice) {
   auto name = [&](DimId d) { return group.smg.dim(d).name; };
   LockedCut cut;
+  for (const SmgDim& d : group.smg.dims) cut.extents.push_back(d.extent);
   for (const GridDim& g : choice.grid) cut.grid.push_back({name(g.dim), g.tile});
   if (choice.temporal >= 0) {
     cut.streamed = LockedTile{name(choice.temporal), choice.temporal_tile};
@@ -204,16 +229,18 @@ LockedCut CutOf(const FusionGroup& group, const Choice& choice) {
 }
 
 absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
-                                  const DeviceSpec& device, bool bitwise, bool fit) {
+                                  const DeviceSpec& device, bool bitwise, LockUse use) {
   const Smg& smg = group.smg;
   auto length = [&](DimId d, int64_t tile) {
-    return fit ? std::min(tile, std::max<int64_t>(1, smg.dim(d).extent)) : tile;
+    return use == LockUse::kFit ? std::min(tile, std::max<int64_t>(1, smg.dim(d).extent)) : tile;
   };
   Choice choice;
+  if (use == LockUse::kMember) choice.most.assign(cut.extents.begin(), cut.extents.end());
   for (const LockedTile& t : cut.grid) {
     ASSIGN_OR_RETURN(DimId d, DimOf("grid", t.dim, smg));
     choice.grid.push_back({d, length(d, t.tile)});
   }
+  if (use == LockUse::kFit) FitGrid(cut.extents, smg, device.threads, &choice.grid);
   for (const LockedProduct& p : cut.products) {
     bool known = p.op >= 0 && static_cast<size_t>(p.op) < smg.ops.size();
     if (!known || Classify(smg.op(p.op)) != OpClass::kProduct) {
@@ -249,7 +276,7 @@ absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluat
     const Unit& unit = units[u];
     auto [first, fresh] = first_with.emplace(evaluator->Key(unit.ops), u);
     const Unit& equal = units[first->second];
-    if (!fresh && equal.choice != unit.choice && !lock.fit) {
+    if (!fresh && equal.choice != unit.choice && lock.use != LockUse::kFit) {
       return InvalidArgument(unit.Name(), ".choice: ", unit.choice, "; group ", equal.group,
                              " is equal and has ", equal.choice);
     }

@@ -17,9 +17,10 @@ absl::StatusOr<DimId> DimOf(std::string_view field, const std::string& name, con
 LockedCut CutOf(const FusionGroup& group, const Choice& choice);
 
 /// Inverse of CutOf, for a cut that nobody vouches for: InvalidArgument, naming the field, if it
-/// does not fit the group or the device (CheckChoice). `fit`: as PlanLock::fit.
+/// does not fit the group or the device (CheckChoice). `use`: as in PlanLock.
 absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
-                                  const DeviceSpec& device, bool bitwise, bool fit = false);
+                                  const DeviceSpec& device, bool bitwise,
+                                  LockUse use = LockUse::kAsIs);
 
 /// The groups of `lock`, which nobody vouches for, in its order, and which of them are phases of
 /// one launch; `evaluator` then has the choices of the lock for them. InvalidArgument, naming the

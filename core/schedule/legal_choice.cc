@@ -10,8 +10,8 @@
 namespace fusion {
 namespace {
 
-absl::Status CheckTile(const Smg& smg, DimId d, int64_t tile) {
-  int64_t most = std::max<int64_t>(1, smg.dim(d).extent);
+absl::Status CheckTile(const Smg& smg, const Choice& choice, DimId d, int64_t tile) {
+  int64_t most = std::max<int64_t>(1, choice.MostOf(smg, d));
   if (tile >= 1 && tile <= most) return absl::OkStatus();
   return InvalidArgument("tile ", tile, " of dim ", smg.dim(d).name, "; expected 1..", most);
 }
@@ -29,7 +29,7 @@ absl::Status CheckGrid(const FusionGroup& group, const Choice& choice) {
     }
     if (Contains(seen, g.dim)) return InvalidArgument("grid: dim ", name, " twice");
     seen.push_back(g.dim);
-    absl::Status tile = CheckTile(group.smg, g.dim, g.tile);
+    absl::Status tile = CheckTile(group.smg, choice, g.dim, g.tile);
     if (!tile.ok()) return Annotate(tile, "grid");
   }
   return absl::OkStatus();
@@ -58,10 +58,10 @@ absl::Status CheckStreamed(const FusionGroup& group, const Choice& choice, bool 
   bool reduced =
       std::any_of(smg.ops.begin(), smg.ops.end(), [d](const SmgOp& op) { return op.Reduces(d); });
   if (!reduced) return InvalidArgument("streamed: no op reduces dim ", name);
-  absl::Status tile = CheckTile(smg, d, choice.temporal_tile);
+  absl::Status tile = CheckTile(smg, choice, d, choice.temporal_tile);
   if (!tile.ok()) return Annotate(tile, "streamed");
   if (!bitwise) return absl::OkStatus();
-  bool sliced = choice.temporal_tile < smg.dim(d).extent;
+  bool sliced = choice.temporal_tile < choice.MostOf(smg, d);
   if (choice.streamed->rewritten || (sliced && !SlicesKeepOrder(smg, d))) {
     return InvalidArgument("streamed: slices of dim ", name, " change the order of a sum; ",
                            "bitwise numerics forbid it");

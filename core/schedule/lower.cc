@@ -133,6 +133,7 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
 
 Choice Choice::Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile) const {
   Choice out{.grid = grid, .temporal = form->dim, .temporal_tile = tile, .streamed = form};
+  out.most = most;
   for (size_t i = 0; i < form->ops.size(); ++i) {
     auto from = products.find(form->ops[i].source);
     if (from != products.end()) out.products[static_cast<int>(i)] = from->second;
@@ -143,7 +144,7 @@ Choice Choice::Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile
 absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& choice) {
   std::vector<DimId> cut;
   for (const GridDim& g : choice.grid) {
-    if (g.tile < smg.dim(g.dim).extent) cut.push_back(g.dim);
+    if (g.tile < choice.MostOf(smg, g.dim)) cut.push_back(g.dim);
   }
   std::optional<std::vector<Halo>> halos = HalosOf(smg, cut);
   if (!halos.has_value()) {
@@ -174,6 +175,14 @@ absl::StatusOr<Lowered> GroupLowering::Of(const Choice& choice) {
   s.loose = group_.loose || group.loose;
   s.label = group_.Label();
   for (const SmgDim& d : group.smg.dims) s.dims.push_back({d.name, d.extent});
+  if (!choice.most.empty() && choice.most.size() != s.dims.size()) {
+    return FailedPrecondition("a member of a family has ", s.dims.size(), " dims, the largest one ",
+                              choice.most.size());
+  }
+  std::vector<ScheduleDim> longest = s.dims;
+  for (size_t d = 0; d < longest.size(); ++d) {
+    longest[d].extent = choice.MostOf(group.smg, static_cast<DimId>(d));
+  }
   ASSIGN_OR_RETURN(std::vector<Halo> halos, HalosOfChoice(group.smg, choice));
   halos = Walked(std::move(halos), plan, group.smg);
   ProductRoles roles(group, choice, halos);
@@ -185,7 +194,7 @@ absl::StatusOr<Lowered> GroupLowering::Of(const Choice& choice) {
                       .roles = roles,
                       .params = params,
                       .lowered = lowered,
-                      .windows = LongestWindows(s.dims, choice.grid, halos),
+                      .windows = LongestWindows(longest, choice.grid, halos),
                       .last_reads = {},
                       .locals = LocalBuffers(group.smg.ops.size(), &s)};
   Segment segment{.grid = choice.grid, .halos = std::move(halos), .body = {}};

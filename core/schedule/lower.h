@@ -27,6 +27,13 @@ struct Choice {
   /// The form in which `temporal` is streamed; null if it is -1.
   std::shared_ptr<const StreamedGroup> streamed;
   std::map<int, ProductChoice> products;  // by op, of the streamed form if there is one
+  /// How long dims are taken to be where that decides something, by dim: of a member of a family
+  /// as long as in its largest member. Empty: as long as they are.
+  Dims most = {};
+
+  int64_t MostOf(const Smg& smg, DimId d) const {
+    return most.empty() ? smg.dim(d).extent : most[static_cast<size_t>(d)];
+  }
 
   /// The same, with a dim streamed in tiles of `tile` as `form` says.
   Choice Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile) const;

@@ -67,7 +67,7 @@ bool ProductRoles::IsPacked(int i, int r) const {
 
 bool ProductRoles::HoldsPanels(int i, DimId d) const {
   if (Contains(halos_, d)) return false;
-  int64_t extent = group_.smg.dim(d).extent;
+  int64_t extent = choice_.MostOf(group_.smg, d);
   int64_t tile = d == choice_.temporal ? choice_.temporal_tile : extent;
   for (const GridDim& g : choice_.grid) tile = g.dim == d ? g.tile : tile;
   return tile >= extent || tile % ChoiceOf(i).block.n == 0;

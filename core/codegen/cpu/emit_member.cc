@@ -1,5 +1,8 @@
 #include "core/codegen/cpu/emitter.h"
 
+#include <algorithm>
+#include <variant>
+
 namespace fusion {
 
 SizeCode SizeCode::operator+(const SizeCode& other) const {
@@ -41,23 +44,97 @@ std::vector<BlockWindows> CpuEmitter::WindowsOf(size_t phase, size_t segment) co
   return out;
 }
 
-SizeCode CpuEmitter::Tiles(const GridDim& g) const {
+std::string CpuEmitter::TileCode(size_t phase, size_t segment, const GridDim& g) const {
+  return TileVaries(g) ? StrCat(dim(g.dim).name, "_tile", phase, "_", segment) : StrCat(g.tile);
+}
+
+// `tile`: its TileCode.
+SizeCode CpuEmitter::Tiles(const GridDim& g, const std::string& tile) const {
   const int64_t extent = dim(g.dim).extent;
   if (!Varies(g.dim)) return SizeCode((extent + g.tile - 1) / g.tile);
   if (g.tile == 1) return SizeCode(StrCat(extent));
-  return SizeCode(StrCat("((", extent, " + ", g.tile - 1, ") / ", g.tile, ")"));
+  return SizeCode(StrCat("((", extent, " + ", tile, " - 1) / ", tile, ")"));
 }
 
-SizeCode CpuEmitter::TasksOf(const Segment& segment) const {
+SizeCode CpuEmitter::TasksOf(size_t phase, size_t segment) const {
   SizeCode out(1);
-  for (const GridDim& g : segment.grid) out = out * Tiles(g);
+  for (const GridDim& g : s_.phases[phase].segments[segment].grid) {
+    out = out * Tiles(g, TileCode(phase, segment, g));
+  }
   return out;
 }
 
 SizeCode CpuEmitter::TasksOf(size_t phase) const {
   SizeCode out(0);
-  for (const Segment& segment : s_.phases[phase].segments) out = out + TasksOf(segment);
+  for (size_t i = 0; i < s_.phases[phase].segments.size(); ++i) out = out + TasksOf(phase, i);
   return out;
+}
+
+// What tiles of a dim of the grid are best multiples of: the rows of the innermost loop over it, or
+// a vector where elements lie along it.
+int64_t CpuEmitter::StepOf(const Block& block, DimId d) const {
+  int64_t step = 1;
+  for (const Stmt& stmt : block) {
+    if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
+      step = std::max({step, loop->dim == d ? loop->tile : 1, StepOf(loop->body, d)});
+    } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+      step = std::max(step, StepOf(branch->body, d));
+    } else if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
+      if (!each->dims.empty() && each->dims.back() == d) step = std::max<int64_t>(step, lanes_);
+    }
+  }
+  return step;
+}
+
+std::string RunTileFunction(int threads) {
+  return StrCat(R"c(// The tile of a dim that is cut into `most` at most, where the others make `others` blocks: as long as
+// possible, so that every one of )c", threads, R"c( threads has equally much to do; a multiple of `step`.
+AI i64 run_tile(i64 extent, i64 most, i64 step, i64 others) {
+  i64 tiles = (extent + most - 1) / most;
+  if (tiles < 1 || others < 1) return most;
+  if (tiles * others < 4 * )c", threads, R"c() {
+    const i64 tasks = (tiles * others + )c", threads - 1, ") / ", threads, " * ", threads,
+                R"c(;
+    tiles = (tasks + others - 1) / others;
+  }
+  const i64 tile = ((extent + tiles - 1) / tiles + step - 1) / step * step;
+  return min_i64(tile, most);
+}
+
+)c");
+}
+
+// Where the tiles of blocks vary: which ones they are. Long ones are chosen first.
+void CpuEmitter::WriteTiles() {
+  for (size_t p = 0; p < s_.phases.size(); ++p) {
+    for (size_t i = 0; i < s_.phases[p].segments.size(); ++i) {
+      const Segment& seg = s_.phases[p].segments[i];
+      std::vector<GridDim> open;
+      SizeCode others(1);
+      for (const GridDim& g : seg.grid) {
+        if (TileVaries(g)) {
+          open.push_back(g);
+        } else {
+          others = others * Tiles(g, StrCat(g.tile));
+        }
+      }
+      std::stable_sort(open.begin(), open.end(),
+                       [](const GridDim& a, const GridDim& b) { return a.tile > b.tile; });
+      for (size_t o = 0; o < open.size(); ++o) {
+        SizeCode rest = others;
+        for (size_t later = o + 1; later < open.size(); ++later) {
+          rest = rest * Tiles(open[later], StrCat(open[later].tile));
+        }
+        const std::string tile = TileCode(p, i, open[o]);
+        out_.Line("const i64 ", tile, " = run_tile(", dim(open[o].dim).extent, ", ", open[o].tile,
+                  ", ", std::min(StepOf(seg.body, open[o].dim), open[o].tile), ", ",
+                  rest.ToString(), ");");
+        out_.Line("(void)", tile, ";");
+        others = others * Tiles(open[o], tile);
+        run_tiles_ = true;
+      }
+    }
+  }
 }
 
 // `args`: they are those of the args, not a parameter of the function.

@@ -184,7 +184,8 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
   source.symbol = symbol_;
   source.scratch_bytes = scratch_.bytes;
   source.workspace_bytes = workspace_.bytes;
-  source.text = StrCat(Header(), kKernelAbi, CpuPrelude(lanes_, use_), "\n", out_.Take());
+  source.text = StrCat(Header(), kKernelAbi, CpuPrelude(lanes_, use_), "\n",
+                       run_tiles_ ? RunTileFunction(device_.threads) : "", out_.Take());
   return source;
 }
 
@@ -207,6 +208,7 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
     w.end = w.lengths.size() < 2 ? StrCat(w.begin, " + ", w.Longest()) : StrCat(w.begin, "_end");
     w.depth = 1;
     params += StrCat(", i64 ", w.begin);
+    if (TileVaries(g)) params += StrCat(", i64 ", TileCode(phase, segment, g));
   }
   out_.Open("static void block", phase, "_", segment,
             "(const FusionKernelArgs* args, char* scratch", params, ")");
@@ -227,8 +229,8 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   for (const GridDim& g : seg.grid) {
     const Window& w = window(g.dim);
     if (w.lengths.size() < 2) continue;
-    out_.Line("const i64 ", w.end, " = min_i64(", w.begin, " + ", g.tile, ", ", dim(g.dim).extent,
-              ");");
+    out_.Line("const i64 ", w.end, " = min_i64(", w.begin, " + ", TileCode(phase, segment, g), ", ",
+              dim(g.dim).extent, ");");
   }
   for (const Halo& h : seg.halos) WriteHalo(h, blocks[static_cast<size_t>(h.dim)]);
   out_.Line("(void)scratch;");
@@ -296,6 +298,7 @@ void CpuEmitter::WriteEntry() {
             "(const FusionKernelArgs* args, int phase, i64 task_begin, i64 task_end, int worker)");
   out_.Line("if (args->abi_version != FUSION_KERNEL_ABI_VERSION) return FUSION_KERNEL_BAD_ABI;");
   WriteSizes(/*args=*/true);
+  WriteTiles();
   out_.Line(
       "char* scratch = (char*)args->scratch + (unsigned long long)worker * args->scratch_stride;");
   for (size_t p = 0; p < s_.phases.size(); ++p) {
@@ -310,15 +313,15 @@ void CpuEmitter::WriteEntry() {
       std::string args;
       std::vector<std::string> lines;
       for (size_t g = seg.grid.size(); g-- > 0;) {
-        const SizeCode tiles = Tiles(seg.grid[g]);
+        const std::string tile = TileCode(p, i, seg.grid[g]);
+        const SizeCode tiles = Tiles(seg.grid[g], tile);
         const std::string count = tiles.IsZero() ? "1" : tiles.ToString();
         std::string name = TileName(seg.grid[g].dim, 0);
-        lines.push_back(
-            StrCat("const i64 ", name, " = rest % ", count, " * ", seg.grid[g].tile, ";"));
+        lines.push_back(StrCat("const i64 ", name, " = rest % ", count, " * ", tile, ";"));
         lines.push_back(StrCat("rest /= ", count, ";"));
-        args = StrCat(", ", name, args);
+        args = StrCat(", ", name, TileVaries(seg.grid[g]) ? StrCat(", ", tile) : "", args);
       }
-      const SizeCode behind = first + TasksOf(seg);
+      const SizeCode behind = first + TasksOf(p, i);
       out_.Open("if (rest >= ", first.ToString(), " && rest < ", behind.ToString(), ")");
       if (!first.IsZero()) out_.Line("rest -= ", first.ToString(), ";");
       for (const std::string& line : lines) out_.Line(line);
@@ -339,6 +342,7 @@ void CpuEmitter::WriteEntry() {
 void CpuEmitter::WriteDescriptor() {
   out_.Open("static i64 tasks(int phase, const i64*", IsMember() ? " dims" : "", ")");
   WriteSizes(/*args=*/false);
+  WriteTiles();
   for (size_t p = 0; p < s_.phases.size(); ++p) {
     out_.Line("if (phase == ", p, ") return ", TasksOf(p).ToString(), ";");
   }
@@ -472,7 +476,14 @@ absl::Status CpuEmitter::Write(const InitStmt& init) {
   if (points == 1) {
     out_.Line(b.name, "[0] = ", value, ";");
   } else {
-    out_.Line("for (i64 i = 0; i < ", elements, "; ++i) ", b.name, "[i] = ", value,
+    // Of a member what is used now, which may be far less than there is room for.
+    std::string count = StrCat(elements);
+    const bool part = IsMember() && window(b.dims[0]).lengths.size() > 1 && b.layout.blocked < 0;
+    if (part) {
+      const Window& w = window(b.dims[0]);
+      count = StrCat("(", w.end, " - (", w.begin, ")) * ", slot.strides[0]);
+    }
+    out_.Line("for (i64 i = 0; i < ", count, "; ++i) ", b.name, "[i] = ", value,
               ";  // identity of ", init.monoid);
   }
   return absl::OkStatus();

@@ -44,6 +44,10 @@ class SizeCode {
   std::string code_;  // "": the number
 };
 
+/// The C function by which kernels choose tiles when they run, for this many threads; its text says
+/// how.
+std::string RunTileFunction(int threads);
+
 /// 1, 2, ... `most`: the lengths of windows that end anywhere.
 WindowLengths UpTo(int64_t most);
 
@@ -74,9 +78,14 @@ class CpuEmitter {
   bool Varies(DimId d) const { return varies_[static_cast<size_t>(d)]; }
   bool IsMember() const { return most_ != &s_; }
   std::vector<BlockWindows> WindowsOf(size_t phase, size_t segment) const;
-  SizeCode Tiles(const GridDim& g) const;
-  SizeCode TasksOf(const Segment& segment) const;
+  /// True if the tile of a dim of the grid is chosen when the kernel runs.
+  bool TileVaries(const GridDim& g) const { return Varies(g.dim) && g.tile > 1; }
+  std::string TileCode(size_t phase, size_t segment, const GridDim& g) const;
+  SizeCode Tiles(const GridDim& g, const std::string& tile) const;
+  SizeCode TasksOf(size_t phase, size_t segment) const;
   SizeCode TasksOf(size_t phase) const;
+  int64_t StepOf(const Block& block, DimId d) const;
+  void WriteTiles();
   void WriteSizes(bool args);
   void WriteNeeds(const std::vector<int64_t>& ascending);
 
@@ -174,6 +183,7 @@ class CpuEmitter {
   ScratchPlan scratch_;
   WorkspacePlan workspace_;
   PreludeUse use_;
+  bool run_tiles_ = false;  // some tile is chosen when the kernel runs
   CodeWriter out_;
   std::vector<Window> windows_;
   std::vector<std::vector<std::string>>

@@ -1,0 +1,193 @@
+#include "client/family_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "client/detect_target.h"
+#include "core/bundle/symbol_values.h"
+#include "core/onnx/model_io.h"
+#include "core/onnx/reference_weights.h"
+#include "core/onnx/weight_source.h"
+
+namespace fusion {
+namespace {
+
+using Ranges = std::map<std::string, DimRange>;
+
+// Where its plan was weighed, how much longer it takes than an exact one, as a part of that.
+double LossOf(const Plan& plan) {
+  double worst = 0;
+  for (const PlanSample& sample : plan.samples) {
+    if (sample.exact_us > 0) worst = std::max(worst, sample.family_us / sample.exact_us - 1);
+  }
+  return worst;
+}
+
+// Two halves of some ranges: of the one whose ends differ by the largest factor. nullopt if no
+// range has two values.
+std::optional<std::pair<Ranges, Ranges>> Halves(const Ranges& ranges) {
+  auto factor = [](const DimRange& r) {
+    return static_cast<double>(r.most) / static_cast<double>(std::max(r.least, r.multiple));
+  };
+  auto widest = std::max_element(ranges.begin(), ranges.end(), [&](const auto& a, const auto& b) {
+    return factor(a.second) < factor(b.second);
+  });
+  if (widest == ranges.end() || widest->second.most <= widest->second.least) return std::nullopt;
+  const DimRange& range = widest->second;
+  const double low = static_cast<double>(std::max(range.least, range.multiple));
+  const double middle = std::sqrt(low * static_cast<double>(range.most));
+  const auto steps = static_cast<int64_t>(middle / static_cast<double>(range.multiple));
+  const int64_t at = std::clamp(steps * range.multiple, range.least, range.most - range.multiple);
+  Ranges lower = ranges;
+  Ranges upper = ranges;
+  lower[widest->first].most = at;
+  upper[widest->first].least = at + range.multiple;
+  for (Ranges* half : {&lower, &upper}) {
+    DimRange& r = (*half)[widest->first];
+    if (r.likely < r.least || r.likely > r.most) r.likely = 0;
+  }
+  return std::make_pair(std::move(lower), std::move(upper));
+}
+
+// The options of a plan for these ranges; what has one value is bound to it.
+PlanOptions OptionsFor(const PlanOptions& plan, const Ranges& ranges) {
+  PlanOptions out = plan;
+  out.dim_ranges.clear();
+  for (const auto& [name, range] : ranges) {
+    if (range.least == range.most) {
+      out.dim_bindings[name] = range.most;
+    } else {
+      out.dim_ranges[name] = range;
+    }
+  }
+  return out;
+}
+
+// The ranges of as many plans as it takes, none of which loses much.
+absl::StatusOr<std::vector<Ranges>> TakeApart(const Client& client, const FusionRequest& base,
+                                              const FamilyModelOptions& options) {
+  std::vector<Ranges> done;
+  std::deque<Ranges> open = {options.model.plan.dim_ranges};
+  while (!open.empty()) {
+    Ranges ranges = std::move(open.front());
+    open.pop_front();
+    FusionRequest request = base;
+    request.mode = PlanMode::kPlanOnly;
+    request.options = OptionsFor(base.options, ranges);
+    ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+    const auto plans = static_cast<int>(done.size() + open.size()) + 1;
+    auto halves = Halves(ranges);
+    if (plans >= options.most_plans || LossOf(reply.plan) <= options.most_loss || !halves) {
+      done.push_back(std::move(ranges));
+      continue;
+    }
+    open.push_back(std::move(halves->first));
+    open.push_back(std::move(halves->second));
+  }
+  return done;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& client,
+                                                               const std::string& path,
+                                                               const FamilyModelOptions& options) {
+  if (options.model.plan.dim_ranges.empty()) {
+    return InvalidArgument("no dim_ranges: a family leaves dims open");
+  }
+  ASSIGN_OR_RETURN(onnx::ModelProto loaded, LoadModel(path));
+  auto model = std::make_shared<const onnx::ModelProto>(std::move(loaded));
+  const std::string directory = ModelDirectory(path);
+  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(*model, {.directory = directory}));
+  FusionRequest request;
+  request.onnx_model = bare.SerializeAsString();
+  request.target =
+      options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
+  request.options = options.model.plan;
+  request.allow_fused = options.model.allow_fused;
+  ASSIGN_OR_RETURN(std::vector<Ranges> all, TakeApart(client, request, options));
+  std::unique_ptr<FamilyModel> out(new FamilyModel());
+  for (const Ranges& ranges : all) {
+    request.options = OptionsFor(options.model.plan, ranges);
+    WeightSource source(*model, directory);
+    Part part;
+    part.ranges = request.options.dim_ranges;
+    for (const auto& [name, range] : ranges) {
+      if (range.least == range.most) part.bound[name] = range.most;
+    }
+    ASSIGN_OR_RETURN(
+        part.model,
+        FusedModel::Load(
+            client, request, [&source](const std::string& name) { return source.Take(name); },
+            options.model.executor, options.model.reports));
+    out->parts_.push_back(std::move(part));
+  }
+  out->StartExact(client, std::move(model), directory, options);
+  return out;
+}
+
+FamilyModel::~FamilyModel() {
+  if (maker_.joinable()) maker_.join();
+}
+
+void FamilyModel::StartExact(const Client& client, std::shared_ptr<const onnx::ModelProto> model,
+                             std::string directory, const FamilyModelOptions& options) {
+  FusedModelOptions exact = options.model;
+  bool likely = options.exact_likely;
+  for (const auto& [name, range] : options.model.plan.dim_ranges) {
+    likely = likely && range.likely > 0;
+    exact.plan.dim_bindings[name] = range.likely;
+  }
+  exact.plan.dim_ranges.clear();
+  if (!likely) {
+    MutexLock lock(&mutex_);
+    fared_ = NotFound("no exact plan was asked for: not every range has a likely value");
+    return;
+  }
+  std::shared_ptr<const Client> own = client.Share();
+  maker_ = std::thread([this, own, model = std::move(model), directory = std::move(directory),
+                        exact = std::move(exact)] {
+    absl::StatusOr<std::unique_ptr<FusedModel>> made =
+        FusedModel::Load(*own, *model, directory, exact);
+    MutexLock lock(&mutex_);
+    fared_ = made.status();
+    if (!made.ok()) return;
+    exact_ = *std::move(made);
+    ready_.store(exact_.get(), std::memory_order_release);
+  });
+}
+
+std::optional<absl::Status> FamilyModel::exact() const {
+  MutexLock lock(&mutex_);
+  return fared_;
+}
+
+absl::StatusOr<const FusedModel*> FamilyModel::ModelFor(
+    const std::map<std::string, HostTensor>& given) const {
+  std::vector<Dims> dims;
+  for (const std::string& name : inputs()) {
+    auto it = given.find(name);
+    if (it == given.end()) return InvalidArgument("input ", Quote(name), " is missing");
+    dims.push_back(it->second.dims());
+  }
+  const FusedModel* exact = ready_.load(std::memory_order_acquire);
+  if (exact != nullptr && SymbolUnits(exact->plan(), dims).ok()) return exact;
+  absl::Status why = absl::OkStatus();
+  for (const Part& part : parts_) {
+    const FusedModel& model = *part.model;
+    absl::Status fits =
+        SymbolUnits(model.plan(), dims, {model.inputs(), model.reply().binding.symbols}).status();
+    if (fits.ok()) return &model;
+    if (why.ok()) why = std::move(fits);
+  }
+  return why;
+}
+
+absl::StatusOr<std::vector<HostTensor>> FamilyModel::Run(
+    const std::map<std::string, HostTensor>& given, RunProfile* profile) const {
+  ASSIGN_OR_RETURN(const FusedModel* model, ModelFor(given));
+  return model->Run(given, profile);
+}
+
+}  // namespace fusion

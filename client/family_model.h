@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/fused_model.h"
+#include "core/base/mutex.h"
+
+namespace fusion {
+
+struct FamilyModelOptions {
+  /// plan.dim_ranges says which dims stay open, and which values of theirs are likely.
+  FusedModelOptions model;
+  /// A plan that loses more than this part of its time against exact ones, as the service
+  /// estimates, is taken apart: into two for half the range each of the symbol whose values differ
+  /// most. At most so many plans, each with packed weights of its own.
+  double most_loss = 0.1;
+  int most_plans = 3;
+  /// Makes the exact plan of the likely values in the background.
+  bool exact_likely = true;
+};
+
+/// A model of open dims that runs as the kernels of few plans, whatever the dims of its inputs.
+///
+///   FamilyModelOptions options;
+///   options.model.plan.dim_ranges = {{"batch", {.least = 1, .most = 8}},
+///                                    {"seq", {.least = 1, .most = 512, .likely = 128}}};
+///   ASSIGN_OR_RETURN(auto model, FamilyModel::Load(*client, "bert.onnx", options));
+///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run({{"ids", ids}, {"mask", mask}}));
+///
+/// Nothing is compiled once it is loaded, but for the exact plan, which nothing waits for: runs of
+/// the likely dims take it as soon as it is there. Run may be called from several threads.
+class FamilyModel {
+ public:
+  /// Loads the model and its external data; keeps them until the exact plan is there.
+  /// InvalidArgument without ranges; otherwise as FusedModel::Load.
+  static absl::StatusOr<std::unique_ptr<FamilyModel>> Load(const Client& client,
+                                                           const std::string& path,
+                                                           const FamilyModelOptions& options);
+  /// Waits for the exact plan, if it is under way.
+  ~FamilyModel();
+
+  /// A plan and the values that it is for.
+  struct Part {
+    std::map<std::string, DimRange> ranges;
+    std::map<std::string, int64_t> bound;  // symbols of which it is for one value
+    std::unique_ptr<FusedModel> model;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
+
+  const std::vector<std::string>& inputs() const { return parts_[0].model->inputs(); }
+  const std::vector<std::string>& outputs() const { return parts_[0].model->outputs(); }
+
+  /// InvalidArgument, naming input and dim, for dims that no plan is for.
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
+                                              RunProfile* profile = nullptr) const;
+  /// The plan that a run with these inputs takes.
+  absl::StatusOr<const FusedModel*> ModelFor(const std::map<std::string, HostTensor>& inputs) const;
+
+  /// How the exact plan of the likely values fared: nullopt while it is under way; NotFound if none
+  /// was asked for.
+  std::optional<absl::Status> exact() const;
+
+ private:
+  FamilyModel() = default;
+  void StartExact(const Client& client, std::shared_ptr<const onnx::ModelProto> model,
+                  std::string directory, const FamilyModelOptions& options);
+
+  std::vector<Part> parts_;
+  std::thread maker_;
+  std::atomic<const FusedModel*> ready_{nullptr};  // exact_, once it is there
+  mutable Mutex mutex_;
+  std::unique_ptr<FusedModel> exact_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> fared_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion
