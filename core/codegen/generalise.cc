@@ -93,6 +93,20 @@ std::optional<std::vector<int64_t>> WholeNumbers(const std::vector<std::string_v
   return out;
 }
 
+absl::Status Differ(std::string_view a, std::string_view b) {
+  return FailedPrecondition(
+      "members differ in more than numbers: ", Quote(std::string(Stripped(a))), " and ",
+      Quote(std::string(Stripped(b))));
+}
+
+absl::Status CheckLines(size_t a, size_t b) {
+  if (a == b) return absl::OkStatus();
+  return FailedPrecondition("members differ in more than numbers: one text has ", a,
+                            " lines, another one ", b);
+}
+
+bool AreAlike(const Token& a, const Token& b) { return a.text == b.text || (a.number && b.number); }
+
 }  // namespace
 
 // Walks the texts side by side.
@@ -105,10 +119,7 @@ class GeneralText::Maker {
 
   absl::StatusOr<GeneralText> Run() {
     const size_t count = texts_[0].size();
-    for (const auto& lines : texts_) {
-      if (lines.size() == count) continue;
-      return FailedPrecondition("one text has ", count, " lines, another one ", lines.size());
-    }
+    for (const auto& lines : texts_) RETURN_IF_ERROR(CheckLines(count, lines.size()));
     for (size_t i = 0; i < count; ++i) RETURN_IF_ERROR(AddLine(i));
     return std::move(out_);
   }
@@ -125,7 +136,7 @@ class GeneralText::Maker {
     std::vector<std::vector<Token>> tokens;
     for (const auto& lines : texts_) tokens.push_back(Tokens(lines[i]));
     for (size_t text = 0; text < tokens.size(); ++text) {
-      if (tokens[text].size() != tokens[0].size()) return Differ(i, text);
+      if (tokens[text].size() != tokens[0].size()) return Differ(texts_[0][i], texts_[text][i]);
     }
     for (size_t t = 0; t < tokens[0].size(); ++t) {
       const Token& first = tokens[0][t];
@@ -133,7 +144,7 @@ class GeneralText::Maker {
       bool differ = false;
       for (size_t text = 0; text < tokens.size(); ++text) {
         const Token& token = tokens[text][t];
-        if (token.text != first.text && !(token.number && first.number)) return Differ(i, text);
+        if (!AreAlike(token, first)) return Differ(texts_[0][i], texts_[text][i]);
         differ = differ || token.text != first.text;
         numbers.push_back(token.text);
       }
@@ -145,12 +156,6 @@ class GeneralText::Maker {
       }
     }
     return absl::OkStatus();
-  }
-
-  absl::Status Differ(size_t line, size_t text) const {
-    return FailedPrecondition(
-        "members differ in more than numbers: ", Quote(std::string(Stripped(texts_[0][line]))),
-        " and ", Quote(std::string(Stripped(texts_[text][line]))));
   }
 
   void AddText(std::string_view text) {

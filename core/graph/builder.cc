@@ -96,7 +96,11 @@ absl::StatusOr<TensorId> GraphBuilder::AddNode(std::string_view op, std::vector<
 }
 
 bool GraphBuilder::CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
-                           const std::vector<TensorType>& outputs) const {
+                           const std::vector<TensorType>& outputs,
+                           const std::vector<std::string>& names) const {
+  for (const std::string& name : names) {
+    if (options_.unfolded != nullptr && options_.unfolded->contains(name)) return false;
+  }
   int64_t bytes = 0;
   for (const TensorType& type : outputs) {
     if (!type.shape.is_static()) return false;
@@ -155,7 +159,7 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
   }
 
   std::vector<TensorId> outputs;
-  if (options_.fold_limit_bytes > 0 && CanFold(def, inputs, *inferred)) {
+  if (options_.fold_limit_bytes > 0 && CanFold(def, inputs, *inferred, output_names)) {
     auto values = Fold(def, call, inputs);
     bool too_expensive = absl::IsResourceExhausted(values.status());
     if (!values.ok() && !too_expensive) {
@@ -163,6 +167,9 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
     }
     for (size_t i = 0; !too_expensive && i < values->size(); ++i) {
       options_.fold_total_bytes -= (*values)[i].byte_size();
+      if (options_.folded != nullptr && !output_names[i].empty()) {
+        (*options_.folded)[output_names[i]] = (*values)[i].dims();
+      }
       outputs.push_back(AddConstant(output_names[i], std::move((*values)[i])));
     }
     if (!too_expensive) return outputs;

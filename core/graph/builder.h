@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,10 @@ struct BuilderOptions {
   /// steps.
   int64_t loop_op_limit = kMaxGraphLoopOps;
   int64_t step_constant_byte_limit = kMaxGraphStepConstantBytes;
+  /// Tensors whose nodes stay nodes, by name. May be null; outlives the builder.
+  const std::set<std::string>* unfolded = nullptr;
+  /// Gets the dims of what is folded, by name of the tensor. May be null; outlives the builder.
+  std::map<std::string, Dims>* folded = nullptr;
 };
 
 /// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes; a symbol
@@ -75,7 +81,7 @@ class GraphBuilder {
   absl::StatusOr<std::vector<HostTensor>> Fold(const OpDef& def, const OpCall& call,
                                                const std::vector<TensorId>& inputs);
   bool CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
-               const std::vector<TensorType>& outputs) const;
+               const std::vector<TensorType>& outputs, const std::vector<std::string>& names) const;
 
   Graph graph_;
   BuilderOptions options_;

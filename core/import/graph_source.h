@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ struct ImportOptions {
   /// ONNX: a model whose groups are nodes (core/onnx/group_calls.h) is taken for the one that it
   /// was written from. False: it is InvalidArgument, "ALREADY_FUSED: ...".
   bool allow_fused = false;
+  /// As BuilderOptions::unfolded and BuilderOptions::folded.
+  const std::set<std::string>* unfolded = nullptr;
+  std::map<std::string, Dims>* folded = nullptr;
 };
 
 /// Where a graph comes from, as bytes or message of somebody else: exactly one of both. Refers to

@@ -34,7 +34,7 @@ class OnnxImporter {
         options_(options),
         rule_(model.graph(), options.inline_limit_bytes),
         symbols_(options.dim_bindings),
-        builder_(model.graph().name()) {}
+        builder_(model.graph().name(), {.unfolded = options.unfolded, .folded = options.folded}) {}
 
   absl::StatusOr<Graph> Run() {
     ASSIGN_OR_RETURN(main_.flat, FlattenModel(model_));

@@ -55,7 +55,10 @@ absl::StatusOr<AttrValue> ReadAttribute(const v1::Attribute& a) {
 class OpGraphImporter {
  public:
   OpGraphImporter(const v1::OpGraph& graph, const ImportOptions& options)
-      : graph_(graph), options_(options), symbols_(options.dim_bindings), builder_(graph.name()) {}
+      : graph_(graph),
+        options_(options),
+        symbols_(options.dim_bindings),
+        builder_(graph.name(), {.unfolded = options.unfolded, .folded = options.folded}) {}
 
   absl::StatusOr<Graph> Run() {
     if (graph_.op_set_version() > kOpSetVersion) {

@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kMembers = 7;
 // Below this, products of small primes and constants of a model are easily equal.
 constexpr int64_t kSmallestPrime = 11;
+// From here on there are as many primes as it takes in the upper half of a range, for each symbol.
+constexpr int64_t kLongRange = 256;
 
 bool IsPrime(int64_t n) {
   for (int64_t d = 2; d * d <= n; ++d) {
@@ -131,7 +133,8 @@ class FamilyMaker {
         std::vector<int64_t> values;
         for (const PlannedModel& m : members_) values.push_back((m.plan.tensors[t].*list)[d]);
         ASSIGN_OR_RETURN(SizeExpr size, Fit(values));
-        if (size.Evaluate(most_) != (most.*list)[d]) {
+        const std::optional<int64_t> at_most = size.Evaluate(most_);
+        if (at_most != (most.*list)[d]) {
           return FailedPrecondition("size ", size.ToString(family_.names), " is ", (most.*list)[d],
                                     " for the largest values");
         }
@@ -220,7 +223,7 @@ class FamilyMaker {
   }
 
   absl::Status AddKernel(const std::vector<int>& key, const Backend* backend) {
-    const PlannedKernel& most = model_.kernels.back();
+    PlannedKernel& most = model_.kernels.back();
     PlanKernel& planned = model_.plan.kernels.back();
     std::vector<std::string> texts;
     std::vector<std::string> references;
@@ -229,10 +232,10 @@ class FamilyMaker {
       references.push_back(ToString(KernelOf(m, key).reference));
     }
     ASSIGN_OR_RETURN(GeneralText schedules, GeneralText::Of(points_, texts));
-    if (schedules.IsStatic()) {
-      RETURN_IF_ERROR(AddStatic(most, backend, &planned));
-      return absl::OkStatus();
-    }
+    if (schedules.IsStatic()) return AddStatic(KernelOf(0, key), backend, &planned);
+    // Not as it was lowered there: what holds for 512, a power of two, need not for others.
+    ASSIGN_OR_RETURN(most.text, schedules.At(most_));
+    ASSIGN_OR_RETURN(most.schedule, ParseSchedule(most.text));
     RETURN_IF_ERROR(CheckExtents(most.schedule, key));
     CompileJob job;
     absl::Status refusal = absl::OkStatus();
@@ -240,8 +243,10 @@ class FamilyMaker {
     if (backend != nullptr) {
       std::vector<std::string> sources;
       for (size_t m = 0; m < members_.size() && refusal.ok(); ++m) {
+        // Parsed as the largest one is: buffers are numbered as they appear.
+        ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(texts[m]));
         absl::StatusOr<KernelSource> source =
-            backend->EmitMember(KernelOf(m, key).schedule, most.schedule, device_, kUnnamedSymbol);
+            backend->EmitMember(schedule, most.schedule, device_, kUnnamedSymbol);
         refusal = source.status();
         if (source.ok()) sources.push_back(std::move(source->text));
       }
@@ -344,15 +349,32 @@ class FamilyMaker {
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols) {
+std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols, bool inside) {
   std::vector<Units> points(kMembers);
   std::set<int64_t> taken;
-  for (const DimRange& symbol : symbols) {
-    int64_t next = std::max(symbol.most / symbol.multiple + 1, kSmallestPrime);
-    for (Units& point : points) {
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    const int64_t most = symbols[s].most / symbols[s].multiple;
+    if (most >= kLongRange) {
+      int64_t next = most;
+      for (Units& point : points) {
+        do --next;
+        while (!IsPrime(next) || taken.contains(next));
+        taken.insert(next);
+        point.push_back(next);
+      }
+      continue;
+    }
+    int64_t next = std::max(most + 1, kSmallestPrime);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (inside) {
+        // Other values of each symbol at each point, as far as there are other ones.
+        const auto step = static_cast<int64_t>(i + s * 2);
+        points[i].push_back(most - step % std::max<int64_t>(most - 1, 1));
+        continue;
+      }
       while (!IsPrime(next) || taken.contains(next)) ++next;
       taken.insert(next);
-      point.push_back(next);
+      points[i].push_back(next);
     }
   }
   return points;
@@ -419,7 +441,7 @@ absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& 
     if (c > 0) {
       PlanOptions as_cut = options;
       as_cut.lock = LockFor(exact[c], LockUse::kAsIs);
-      if (!MakeMember(graph, device, as_cut, cancel).ok()) continue;
+      if (!MakeMember(largest.graph, device, as_cut, cancel).ok()) continue;
     }
     best = *std::move(weighed);
     chosen = c;
@@ -430,7 +452,7 @@ absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& 
   } else {
     PlanOptions as_cut = options;
     as_cut.lock = LockFor(exact[chosen], LockUse::kAsIs);
-    ASSIGN_OR_RETURN(model, MakePlan(graph, device, as_cut, cancel, alone));
+    ASSIGN_OR_RETURN(model, MakePlan(largest.graph, device, as_cut, cancel, alone));
     for (PlanPoint& point : model.plan.frontier) {
       if (!point.chosen) continue;
       point.reason = StrCat("loses least anywhere: its groups and cuts are best for ",

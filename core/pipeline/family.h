@@ -25,32 +25,33 @@ struct FamilyMember {
 struct ShapeFamily {
   std::vector<std::string> names;  // of the symbols
   std::vector<DimRange> symbols;
-  /// What one plan for all is worked out from: at primes beyond the ranges, where nothing is equal
-  /// or divisible by accident.
+  /// What one plan for all is worked out from, where nothing is equal or divisible by accident.
   std::vector<FamilyMember> members;
   /// Where the plan is compared with exact ones: smallest, likely and middle values.
   std::vector<FamilyMember> samples;
 };
 
-/// Units of the members and of the samples of a family.
-std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols);
+/// Units of the members of a family: primes below the largest value of a long range, which a table
+/// may end with, and beyond that of a short one, unless `inside`.
+std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols, bool inside);
+/// And of its samples.
 std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
 
 /// The plan of `graph`, where all symbols have their largest values, whose groups and cuts lose
-/// least anywhere: of those that are best for the largest values and for each sample the one that
+/// least anywhere: of those that are best for it and for each sample the one that
 /// at its worst sample is estimated to be closest to the exact plan. As MakePlan.
 absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& graph,
                                         const DeviceSpec& device, const PlanOptions& options,
                                         const CancelToken* cancel,
                                         const std::map<NodeId, std::string>& alone);
 
-/// Makes `model`, a plan of the graph where all symbols have their largest values, a plan for all
-/// their values, and names its kernels as EmitKernels does. The members are planned with the same
-/// groups and cuts. What differs between their plans and sources must be numbers, each a polynomial
-/// of the symbols (FitSize), within what the largest member says about memory, in an order that
-/// holds everywhere; so much is proven. That other members than those differ in nothing else is
-/// not: every kernel is checked at the ends of the ranges and between them before it is published.
-/// FailedPrecondition, with the kernel or tensor, if they do differ. Pure.
+/// Makes `model`, the plan of `largest`, a plan for all values, and names its kernels as
+/// EmitKernels does. The members are planned with the same groups and cuts. What differs between
+/// their plans and sources must be numbers, each a polynomial of the symbols (FitSize), within what
+/// the largest member says about memory, in an order that holds everywhere; so much is proven. That
+/// other members than those differ in nothing else is not: every kernel is checked at the ends of
+/// the ranges and between them before it is published. FailedPrecondition, with the kernel or
+/// tensor, if they do differ. Pure.
 absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
                                         const PlanOptions& options, const Toolchain& toolchain,
                                         PlannedModel* model, const CancelToken* cancel = nullptr);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 #include "absl/strings/cord.h"
 #include "core/base/kernel_abi.h"
@@ -57,6 +58,43 @@ absl::StatusOr<DimValues> LargestDims(const PlanOptions& options) {
   return dims;
 }
 
+using FoldingImporter =
+    std::function<absl::StatusOr<Graph>(const DimValues&, std::map<std::string, Dims>* folded)>;
+
+DimValues DimsAt(const PlanOptions& options, const std::vector<int64_t>& units) {
+  DimValues dims = options.dim_bindings;
+  size_t s = 0;
+  for (const auto& [name, range] : options.dim_ranges) dims[name] = units[s++] * range.multiple;
+  return dims;
+}
+
+std::vector<DimRange> SymbolsOf(const PlanOptions& options) {
+  std::vector<DimRange> out;
+  for (const auto& [name, range] : options.dim_ranges) out.push_back(range);
+  return out;
+}
+
+// What depends on shapes alone and has one that depends on open dims: positions, masks. It is no
+// constant of the family.
+std::set<std::string> OpenTables(const PlanOptions& options, const FoldingImporter& import) {
+  std::set<std::string> open;
+  if (options.dim_ranges.empty()) return open;
+  std::map<std::string, Dims> one;
+  std::map<std::string, Dims> other;
+  bool known = false;
+  for (bool inside : {false, true}) {
+    const std::vector<std::vector<int64_t>> points = MemberPoints(SymbolsOf(options), inside);
+    known = known || (import(DimsAt(options, points[0]), &one).ok() &&
+                      import(DimsAt(options, points[1]), &other).ok());
+  }
+  if (!known) return open;
+  for (const auto& [name, dims] : one) {
+    auto found = other.find(name);
+    if (found != other.end() && found->second != dims) open.insert(name);
+  }
+  return open;
+}
+
 // `key`: what tells families of equal `largest` apart.
 absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOptions& options,
                                                                 const CanonicalGraph& largest,
@@ -64,22 +102,20 @@ absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOption
                                                                 std::string* key) {
   auto family = std::make_shared<ShapeFamily>();
   FieldHasher h;
+  family->symbols = SymbolsOf(options);
   for (const auto& [name, range] : options.dim_ranges) {
     family->names.push_back(name);
-    family->symbols.push_back(range);
     h.Add("least", range.least).Add("most", range.most);
     h.Add("multiple", range.multiple).Add("likely", range.likely);
   }
   auto add = [&](const std::vector<std::vector<int64_t>>& points,
                  std::vector<FamilyMember>* out) -> absl::Status {
     for (const std::vector<int64_t>& units : points) {
-      DimValues dims = options.dim_bindings;
       std::vector<std::string> shown;
       for (size_t s = 0; s < units.size(); ++s) {
-        dims[family->names[s]] = units[s] * family->symbols[s].multiple;
         shown.push_back(StrCat(family->names[s], "=", units[s] * family->symbols[s].multiple));
       }
-      absl::StatusOr<Graph> graph = import(dims);
+      absl::StatusOr<Graph> graph = import(DimsAt(options, units));
       if (!graph.ok()) return Annotate(graph.status(), StrJoin(shown, ", "));
       ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(*graph));
       if (canonical.node_names != largest.node_names) {
@@ -94,7 +130,11 @@ absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOption
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(add(MemberPoints(family->symbols), &family->members));
+  absl::Status members = add(MemberPoints(family->symbols, /*inside=*/false), &family->members);
+  if (!members.ok()) {
+    family->members.clear();
+    RETURN_IF_ERROR(add(MemberPoints(family->symbols, /*inside=*/true), &family->members));
+  }
   // A sample may be another graph, and is then none.
   for (const std::vector<int64_t>& units : SamplePoints(family->symbols)) {
     (void)add({units}, &family->samples);
@@ -163,15 +203,24 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   if (!compiles.ok()) resolved->warnings.emplace_back(Message(compiles));
   absl::StatusOr<CustomOps> custom_ops = CustomOps::Parse(options.custom_ops);
   if (!custom_ops.ok()) return Annotate(custom_ops.status(), "options.custom_ops");
-  auto import = [&](const std::map<std::string, int64_t>& dims) {
+  std::set<std::string> unfolded;
+  auto import_as = [&](const DimValues& dims, std::map<std::string, Dims>* folded) {
     return ImportGraph(request.source, {.dim_bindings = dims,
                                         .batch_size = options.hints.batch_size,
                                         .keep_outputs = options.keep_outputs,
                                         .custom_ops = &*custom_ops,
-                                        .allow_fused = request.allow_fused});
+                                        .allow_fused = request.allow_fused,
+                                        .unfolded = &unfolded,
+                                        .folded = folded});
   };
+  auto import = [&](const DimValues& dims) { return import_as(dims, nullptr); };
   ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&]() -> absl::StatusOr<Graph> {
                      ASSIGN_OR_RETURN(auto dims, LargestDims(options));
+                     unfolded = OpenTables(options, import_as);
+                     if (unfolded.empty()) return import(dims);
+                     absl::StatusOr<Graph> open = import(dims);
+                     if (open.ok()) return open;
+                     unfolded.clear();  // one of them says what a shape is
                      return import(dims);
                    }));
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
