@@ -16,4 +16,5 @@ if [[ $# -eq 0 ]]; then
   tests/acceptance/width.sh --quick
   tests/acceptance/scheduler.sh --quick
   tests/acceptance/export.sh --quick
+  tests/acceptance/families.sh --quick
 fi

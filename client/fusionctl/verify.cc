@@ -141,6 +141,7 @@ Json VerificationJson(const Verification& v, const ModelFile& model) {
           {"kernels", plan.totals.kernels},
           {"fallbacks", plan.fallbacks.size()},
           {"pass", v.pass},
+          {"plan_key", v.reply.plan_key.ToHex()},
           {"reference", Reference(v)},
           {"random_weights", model.made_up_weights()},
           {"target", plan.target},

@@ -66,6 +66,8 @@ absl::StatusOr<PlanExplanation> Explain(const Plan& plan, const ExplainFilter& f
   out.plan.groups = plan.groups;
   out.plan.arena_bytes = plan.arena_bytes;
   out.plan.prepared_bytes = plan.prepared_bytes;
+  out.plan.symbols = plan.symbols;
+  out.plan.samples = plan.samples;
   out.plan.nodes = plan.nodes;
   out.plan.totals = plan.totals;
   out.plan.op_by_op = plan.op_by_op;

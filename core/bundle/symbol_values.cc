@@ -75,7 +75,7 @@ class Solver {
         }
       }
       for (const auto& u : units_) values.push_back(u.value_or(0));
-      std::optional<int64_t> product = SizeExpr({rest}).Evaluate(values);
+      std::optional<int64_t> product = SizeExpr::Sum({rest}).Evaluate(values);
       if (!product.has_value() || open.size() > 1) return false;
       if (open.empty()) {
         *constant += *product;

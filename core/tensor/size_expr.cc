@@ -137,7 +137,7 @@ class Fitter {
       for (size_t c = 0; c < n; ++c) sum += Wide{terms[c].coefficient} * columns_[chosen_[c]][i];
       if (sum != values_[i]) return std::nullopt;
     }
-    return SizeExpr(std::move(terms));
+    return SizeExpr::Sum(std::move(terms));
   }
 
   // Divides a row by what its numbers have in common.
@@ -168,17 +168,19 @@ SizeExpr::SizeExpr(int64_t constant) {
   if (constant != 0) terms_.push_back({constant, {}});
 }
 
-SizeExpr::SizeExpr(std::vector<Term> terms) {
+SizeExpr SizeExpr::Sum(std::vector<Term> terms) {
+  SizeExpr out;
   for (Term& t : terms) std::sort(t.symbols.begin(), t.symbols.end());
   std::sort(terms.begin(), terms.end(), Before);
   for (Term& t : terms) {
-    if (!terms_.empty() && terms_.back().symbols == t.symbols) {
-      terms_.back().coefficient += t.coefficient;
+    if (!out.terms_.empty() && out.terms_.back().symbols == t.symbols) {
+      out.terms_.back().coefficient += t.coefficient;
     } else {
-      terms_.push_back(std::move(t));
+      out.terms_.push_back(std::move(t));
     }
-    if (terms_.back().coefficient == 0) terms_.pop_back();
+    if (out.terms_.back().coefficient == 0) out.terms_.pop_back();
   }
+  return out;
 }
 
 int SizeExpr::AsSymbol() const {
@@ -201,7 +203,7 @@ SizeExpr SizeExpr::operator-(const SizeExpr& other) const {
     t.coefficient = -t.coefficient;
     terms.push_back(std::move(t));
   }
-  return SizeExpr(std::move(terms));
+  return SizeExpr::Sum(std::move(terms));
 }
 
 std::optional<int64_t> SizeExpr::Evaluate(const std::vector<int64_t>& values) const {

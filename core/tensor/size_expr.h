@@ -24,7 +24,7 @@ class SizeExpr {
   // NOLINTNEXTLINE(google-explicit-constructor): a number is a size
   SizeExpr(int64_t constant);
   /// Terms of equal symbols are added up.
-  explicit SizeExpr(std::vector<Term> terms);
+  static SizeExpr Sum(std::vector<Term> terms);
 
   const std::vector<Term>& terms() const { return terms_; }
   bool is_static() const {

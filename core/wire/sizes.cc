@@ -40,7 +40,7 @@ absl::StatusOr<SizeExpr> DecodeSize(const v1::SizeExpr& wire) {
     }
     terms.push_back({term.coefficient(), {term.symbols().begin(), term.symbols().end()}});
   }
-  return SizeExpr(std::move(terms));
+  return SizeExpr::Sum(std::move(terms));
 }
 
 void EncodeRange(const DimRange& range, v1::DimRange* out) {

@@ -21,14 +21,16 @@ inline Plan SamplePlan() {
        .space = Space::kInput,
        .index = 1,
        .offset = 11,
-       .bytes = 12},
+       .bytes = 12,
+       .sizes = {SizeExpr::Sum({{1, {0}}}), SizeExpr(3), SizeExpr(3), SizeExpr(1)}},
       {.dtype = DType::kF64,
        .dims = {4},
        .strides = {1},
        .space = Space::kArena,
        .index = 2,
        .offset = 64,
-       .bytes = 32},
+       .bytes = 32,
+       .sizes = {SizeExpr::Sum({{2, {0}}}), SizeExpr(1)}},
       {.dtype = DType::kI64,
        .dims = {1},
        .strides = {5},
@@ -46,6 +48,7 @@ inline Plan SamplePlan() {
   kernel.backend = "cpu";
   kernel.isa = "avx512";
   kernel.phases = 2;
+  kernel.sizes = {SizeExpr::Sum({{3, {0, 0}}, {5, {}}})};
   plan.kernels = {kernel, kernel};
   plan.kernels[1].key = Sha256("other kernel");
   Estimate estimate{.time_us = 1.5,
@@ -101,6 +104,8 @@ inline Plan SamplePlan() {
   plan.weights = {-1, 2};
   plan.arena_bytes = 4096;
   plan.prepared_bytes = 8192;
+  plan.symbols = {{.least = 8, .most = 16, .multiple = 8, .likely = 16}};
+  plan.samples = {{.values = {8}, .family_us = 2.5, .exact_us = 1.5}};
   plan.nodes = 5;
   plan.totals = {
       .kernels = 1, .launches = 2, .activation_bytes = 3, .weight_bytes = 4, .estimated_us = 5.5};

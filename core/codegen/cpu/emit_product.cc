@@ -80,7 +80,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
       }
     }
   };
-  if (columns.lengths.size() > kMostColumnForms) {
+  if (IsMember() && columns.lengths.size() > kMostColumnForms) {
     WriteAnyColumns(columns.Longest(), column_count, padded, write);
     return absl::OkStatus();
   }

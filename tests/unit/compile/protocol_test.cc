@@ -84,6 +84,8 @@ WorkerJob SampleJob() {
               .source = "int x;",
               .schedule = "schedule {}",
               .reference = "program {}",
+              .members = {{.sizes = {3, -4}, .schedule = "a", .reference = "b"},
+                          {.sizes = {}, .schedule = "c", .reference = "d"}},
               .label = "MatMul",
               .backend = "some backend",
               .isa = Isa::kAvx512,
@@ -98,8 +100,8 @@ WorkerJob SampleJob() {
 
 TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   // A new field fails here until the protocol carries it and the list below checks it.
-  static_assert(FieldCount<CompileJob>() == 10 && FieldCount<WorkerJob>() == 6 &&
-                FieldCount<ProcessLimits>() == 4);
+  static_assert(FieldCount<CompileJob>() == 11 && FieldCount<CheckedMember>() == 3 &&
+                FieldCount<WorkerJob>() == 6 && FieldCount<ProcessLimits>() == 4);
   WorkerJob back = DecodeJob(EncodeJob(SampleJob())).value();
   EXPECT_EQ(back.job.key, Sha256("k"));
   EXPECT_EQ(back.job.full_key, "k");
@@ -107,6 +109,12 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   EXPECT_EQ(back.job.source, "int x;");
   EXPECT_EQ(back.job.schedule, "schedule {}");
   EXPECT_EQ(back.job.reference, "program {}");
+  ASSERT_EQ(back.job.members.size(), 2);
+  EXPECT_EQ(back.job.members[0].sizes, (std::vector<int64_t>{3, -4}));
+  EXPECT_EQ(back.job.members[0].schedule, "a");
+  EXPECT_EQ(back.job.members[0].reference, "b");
+  EXPECT_TRUE(back.job.members[1].sizes.empty());
+  EXPECT_EQ(back.job.members[1].schedule, "c");
   EXPECT_EQ(back.job.label, "MatMul");
   EXPECT_EQ(back.job.backend, "some backend");
   EXPECT_EQ(back.job.isa, Isa::kAvx512);

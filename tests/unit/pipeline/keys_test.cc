@@ -37,7 +37,7 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
        [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
        [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
-       [](PlanKeyParts* p) { p->lock = "12ab"; }},
+       [](PlanKeyParts* p) { p->lock = "12ab"; }, [](PlanKeyParts* p) { p->family = "f"; }},
       PlanKey);
 }
 
@@ -46,7 +46,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 9 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 10 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -76,6 +76,12 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) {
         r->options.dim_bindings = {{"s", 2}};
       },
+      [](PlanRequest* r) { r->options.dim_ranges["s"] = {}; },
+      [](PlanRequest* r) { r->options.dim_ranges["t"] = {}; },
+      [](PlanRequest* r) { r->options.dim_ranges["s"] = {.least = 0}; },
+      [](PlanRequest* r) { r->options.dim_ranges["s"] = {.most = 2}; },
+      [](PlanRequest* r) { r->options.dim_ranges["s"] = {.multiple = 2}; },
+      [](PlanRequest* r) { r->options.dim_ranges["s"] = {.likely = 1}; },
       [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
       [](PlanRequest* r) { r->options.custom_ops = "op a.B(x) = x"; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },

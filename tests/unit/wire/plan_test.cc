@@ -45,7 +45,11 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
   v1::Plan wire = SampleWire();
   EXPECT_EQ(TextOf(wire.tensors(0)),
             "data_type: DATA_TYPE_F16\ndims: 2\ndims: 3\nstrides: 3\nstrides: 1\n"
-            "space: SPACE_INPUT\nindex: 1\noffset: 11\nbytes: 12\n");
+            "space: SPACE_INPUT\nindex: 1\noffset: 11\nbytes: 12\n"
+            "sizes {\n  terms {\n    coefficient: 1\n    symbols: 0\n  }\n}\n"
+            "sizes {\n  terms {\n    coefficient: 3\n  }\n}\n"
+            "sizes {\n  terms {\n    coefficient: 3\n  }\n}\n"
+            "sizes {\n  terms {\n    coefficient: 1\n  }\n}\n");
   EXPECT_EQ(TextOf(wire.groups(0).estimate()),
             "time_us: 1.5\ncompute_us: 2.5\nmemory_us: 3.5\nlaunch_us: 4.5\ntiling_loss_us: 5.5\n"
             "flops: 6.5\nactivation_bytes: 7\nrecompute_bytes: 8\nweight_bytes: 9\n"

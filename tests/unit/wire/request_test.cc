@@ -37,6 +37,7 @@ PlanOptions SampleOptions() {
                     .batch_size = 4,
                     .low_latency = true},
           .dim_bindings = {{"batch", 4}, {"seq", 128}},
+          .dim_ranges = {{"past", {.least = 8, .most = 64, .multiple = 4, .likely = 16}}},
           .keep_outputs = {"hidden", "\xc3\xa9"},
           .custom_ops = "op acme.Twice(x) = 2 * x",
           .rules = ParseRulesText(R"(
@@ -118,6 +119,7 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.fusion, FusionMode::kOpByOp);
   EXPECT_EQ(back.numerics, Numerics::kBitwise);
   EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
+  EXPECT_EQ(back.dim_ranges, SampleOptions().dim_ranges);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
   EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
   EXPECT_TRUE(back.frontier);

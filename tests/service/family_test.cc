@@ -1,0 +1,150 @@
+// One plan for many shapes, through the client library and the real fusiond.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "client/family_model.h"
+#include "core/graph/evaluate.h"
+#include "core/import/import.h"
+#include "core/onnx/model_io.h"
+#include "core/onnx/weight_source.h"
+#include "core/tensor/compare.h"
+#include "tests/models/models.h"
+#include "tests/support/daemon.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+struct Shape2 {
+  int64_t batch;
+  int64_t seq;
+};
+
+class FamilyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
+    ASSERT_TRUE(daemon.ok()) << daemon.status();
+    daemon_ = *std::move(daemon);
+    client_ = Client::Connect(daemon_->address()).value();
+  }
+
+  static GeneratedModel Model(std::string_view name, Shape2 shape) {
+    ModelParams params = FindModel(name)->defaults;
+    params.dynamic = true;
+    params.batch = shape.batch;
+    params.seq = shape.seq;
+    return GenerateModel(*FindModel(name), params).value();
+  }
+  static std::map<std::string, HostTensor> Inputs(std::string_view name, Shape2 shape) {
+    GeneratedModel model = Model(name, shape);
+    std::vector<HostTensor> values = GenerateInputs(model.inputs, 7);
+    std::map<std::string, HostTensor> out;
+    for (size_t i = 0; i < values.size(); ++i) out.emplace(model.inputs[i].name, values[i]);
+    return out;
+  }
+  // What the evaluator says for these inputs.
+  static std::vector<HostTensor> Wanted(std::string_view name, Shape2 shape) {
+    GeneratedModel model = Model(name, shape);
+    Graph graph =
+        ImportOnnx(model.model, {.dim_bindings = {{"batch", shape.batch}, {"seq", shape.seq}},
+                                 .inline_limit_bytes = INT64_MAX})
+            .value();
+    return Evaluate(graph, GenerateInputs(model.inputs, 7), {}).value();
+  }
+  FamilyModelOptions Options() const {
+    FamilyModelOptions options;
+    options.model.plan.dim_ranges = {{"batch", {.least = 1, .most = 4}},
+                                     {"seq", {.least = 1, .most = 300}}};
+    return options;
+  }
+
+  std::unique_ptr<TestDaemon> daemon_;
+  std::unique_ptr<Client> client_;
+  ScratchDir dir_;
+};
+
+TEST_F(FamilyTest, OnePlanServesEveryShapeAndCompilesNothingMore) {
+  ASSERT_TRUE(SaveModel(Model("bert_tiny", {1, 64}).model, dir_.path("m.onnx")).ok());
+  FamilyModelOptions options = Options();
+  options.most_plans = 1;
+  absl::StatusOr<std::unique_ptr<FamilyModel>> model =
+      FamilyModel::Load(*client_, dir_.path("m.onnx"), options);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ((*model)->parts().size(), 1);
+  const Plan& plan = (*model)->parts()[0].model->plan();
+  EXPECT_EQ(plan.symbols.size(), 2);
+  EXPECT_FALSE(plan.samples.empty()) << "an answer says what leaving dims open costs";
+  const int64_t plans = static_cast<int64_t>(client_->ListPlans().value().size());
+  // Back and forth: memory is as large as the largest run needs, whichever comes first.
+  for (Shape2 shape : {Shape2{1, 1}, Shape2{4, 300}, Shape2{2, 33}, Shape2{1, 128}, Shape2{3, 7},
+                       Shape2{4, 1}, Shape2{1, 299}, Shape2{2, 33}}) {
+    SCOPED_TRACE(StrCat(shape.batch, " x ", shape.seq));
+    absl::StatusOr<std::vector<HostTensor>> got = (*model)->Run(Inputs("bert_tiny", shape));
+    ASSERT_TRUE(got.ok()) << got.status();
+    const std::vector<HostTensor> wanted = Wanted("bert_tiny", shape);
+    ASSERT_EQ(got->size(), wanted.size());
+    for (size_t o = 0; o < wanted.size(); ++o) {
+      EXPECT_TRUE(Compare((*got)[o], wanted[o]).ok()) << "output " << o;
+    }
+  }
+  EXPECT_EQ(static_cast<int64_t>(client_->ListPlans().value().size()), plans);
+}
+
+TEST_F(FamilyTest, DimsThatNoPlanIsForAreNamed) {
+  ASSERT_TRUE(SaveModel(Model("bert_tiny", {1, 64}).model, dir_.path("m.onnx")).ok());
+  FamilyModelOptions options = Options();
+  options.most_plans = 1;
+  auto model = FamilyModel::Load(*client_, dir_.path("m.onnx"), options).value();
+  absl::Status status = model->Run(Inputs("bert_tiny", {1, 301})).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the plan is for \"seq\" = 1..300"));
+  std::map<std::string, HostTensor> inputs = Inputs("bert_tiny", {1, 16});
+  inputs.begin()->second = Inputs("bert_tiny", {2, 16}).begin()->second;
+  EXPECT_THAT(std::string(model->Run(inputs).status().message()), HasSubstr("expected 1 = batch"));
+}
+
+TEST_F(FamilyTest, LikelyDimsGetAPlanOfTheirOwnInTheBackground) {
+  ASSERT_TRUE(SaveModel(Model("bert_tiny", {1, 64}).model, dir_.path("m.onnx")).ok());
+  FamilyModelOptions options = Options();
+  options.most_plans = 1;
+  options.model.plan.dim_ranges["batch"].likely = 2;
+  options.model.plan.dim_ranges["seq"].likely = 33;
+  auto model = FamilyModel::Load(*client_, dir_.path("m.onnx"), options).value();
+  const auto begin = std::chrono::steady_clock::now();
+  while (!model->exact().has_value()) {
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ASSERT_TRUE(model->exact()->ok()) << *model->exact();
+  auto inputs = Inputs("bert_tiny", {2, 33});
+  EXPECT_TRUE(model->ModelFor(inputs).value()->plan().symbols.empty());
+  EXPECT_EQ(model->ModelFor(Inputs("bert_tiny", {2, 32})).value()->plan().symbols.size(), 2);
+  EXPECT_TRUE(Compare(model->Run(inputs).value()[0], Wanted("bert_tiny", {2, 33})[0]).ok());
+}
+
+TEST_F(FamilyTest, APlanThatLosesIsTakenApart) {
+  ASSERT_TRUE(SaveModel(Model("bert_tiny", {1, 64}).model, dir_.path("m.onnx")).ok());
+  FamilyModelOptions options = Options();
+  options.most_loss = -1;  // always
+  options.most_plans = 2;
+  auto model = FamilyModel::Load(*client_, dir_.path("m.onnx"), options).value();
+  ASSERT_EQ(model->parts().size(), 2);
+  EXPECT_EQ(model->parts()[0].ranges.at("seq").most + 1, model->parts()[1].ranges.at("seq").least);
+  for (Shape2 shape : {Shape2{1, 2}, Shape2{4, 300}}) {
+    EXPECT_TRUE(
+        Compare(model->Run(Inputs("bert_tiny", shape)).value()[0], Wanted("bert_tiny", shape)[0])
+            .ok());
+  }
+}
+
+TEST_F(FamilyTest, NeedsRanges) {
+  EXPECT_TRUE(absl::IsInvalidArgument(FamilyModel::Load(*client_, "m.onnx", {}).status()));
+}
+
+}  // namespace
+}  // namespace fusion

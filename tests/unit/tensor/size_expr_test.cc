@@ -1,0 +1,65 @@
+#include "core/tensor/size_expr.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace fusion {
+namespace {
+
+const std::vector<std::vector<int64_t>> kPoints = {{11, 509}, {13, 503}, {17, 499}, {19, 491},
+                                                   {23, 487}, {29, 479}, {31, 467}};
+
+std::optional<SizeExpr> FitOf(const std::function<int64_t(int64_t, int64_t)>& size) {
+  std::vector<int64_t> values;
+  for (const auto& p : kPoints) values.push_back(size(p[0], p[1]));
+  return FitSize(kPoints, values);
+}
+
+TEST(SizeExpr, EqualTermsAreAddedUpAndZerosGo) {
+  SizeExpr size = SizeExpr::Sum({{2, {1, 0}}, {3, {}}, {-2, {0, 1}}, {5, {1}}});
+  EXPECT_EQ(size.ToString(), "s1*5 + 3");
+  EXPECT_EQ((size - size).ToString(), "0");
+  EXPECT_TRUE((size - SizeExpr::Sum({{5, {1}}})).is_static());
+  EXPECT_EQ(SizeExpr::Sum({{1, {1}}}).AsSymbol(), 1);
+  EXPECT_EQ(size.AsSymbol(), -1);
+  EXPECT_EQ(size.symbols(), 2);
+}
+
+TEST(SizeExpr, TextNamesSymbols) {
+  SizeExpr size = SizeExpr::Sum({{64, {0, 1}}, {-1, {0}}, {-3, {}}});
+  EXPECT_EQ(size.ToString({"batch", "seq"}), "batch*seq*64 - batch - 3");
+}
+
+TEST(SizeExpr, EvaluatesAndSaysWhatIsTooLarge) {
+  SizeExpr size = SizeExpr::Sum({{64, {0, 1}}, {-1, {}}});
+  EXPECT_EQ(size.Evaluate({3, 5}), 959);
+  EXPECT_EQ(SizeExpr(7).Evaluate({}), 7);
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_EQ(size.Evaluate({huge, huge}), std::nullopt);
+}
+
+TEST(SizeExpr, LowerBoundsLookAtTheEndThatIsSmaller) {
+  SizeExpr room = SizeExpr::Sum({{1, {0}}}) - SizeExpr::Sum({{2, {1}}});
+  EXPECT_EQ(room.LowerBound({4, 1}, {10, 3}), 4 - 6);
+  EXPECT_EQ(room.LowerBound({6, 1}, {10, 3}), 0);
+}
+
+TEST(FitSize, FindsWhatShapesAreMadeOf) {
+  EXPECT_EQ(FitOf([](int64_t, int64_t) { return 768; })->ToString(), "768");
+  EXPECT_EQ(FitOf([](int64_t, int64_t) { return 0; })->ToString(), "0");
+  EXPECT_EQ(FitOf([](int64_t b, int64_t s) { return b * s * 64; })->ToString(), "s0*s1*64");
+  EXPECT_EQ(FitOf([](int64_t b, int64_t s) { return (b + s) * 12 - 1; })->ToString(),
+            "s0*12 + s1*12 - 1");
+  EXPECT_EQ(FitOf([](int64_t b, int64_t s) { return (b + s) * (b + s); })->ToString(),
+            "s0*s0 + s0*s1*2 + s1*s1");
+}
+
+TEST(FitSize, GivesUpOnWhatIsNoPolynomialOfFewTerms) {
+  EXPECT_FALSE(FitOf([](int64_t, int64_t s) { return (s + 1) / 2 + s % 3; }).has_value());
+  EXPECT_FALSE(FitOf([](int64_t b, int64_t s) { return b > 20 ? s : b; }).has_value());
+  EXPECT_FALSE(FitSize({}, {}).has_value());
+}
+
+}  // namespace
+}  // namespace fusion
