@@ -59,7 +59,10 @@ struct DimRange {
 /// Symbols that one plan may leave open.
 inline constexpr size_t kMaxPlanSymbols = 4;
 
-/// InvalidArgument unless 1 <= multiple, 0 <= least <= most <= kMaxExtent, and least, most and
+/// The largest value of a dim that stays open.
+inline constexpr int64_t kMaxOpenExtent = int64_t{1} << 30;
+
+/// InvalidArgument unless 1 <= multiple, 0 <= least <= most <= kMaxOpenExtent, and least, most and
 /// likely, which is 0 or between them, are multiples.
 absl::Status CheckRange(const DimRange& range);
 

@@ -145,12 +145,12 @@ absl::Status CheckSizes(const Plan& plan) {
 }  // namespace
 
 absl::Status CheckRange(const DimRange& range) {
-  if (range.multiple < 1 || range.multiple > kMaxExtent) {
-    return InvalidArgument("multiple ", range.multiple, "; expected 1..", kMaxExtent);
+  if (range.multiple < 1 || range.multiple > kMaxOpenExtent) {
+    return InvalidArgument("multiple ", range.multiple, "; expected 1..", kMaxOpenExtent);
   }
-  if (range.least < 0 || range.most < range.least || range.most > kMaxExtent) {
+  if (range.least < 0 || range.most < range.least || range.most > kMaxOpenExtent) {
     return InvalidArgument("values ", range.least, "..", range.most, "; expected some of 0..",
-                           kMaxExtent);
+                           kMaxOpenExtent);
   }
   for (int64_t value : {range.least, range.most, range.likely}) {
     if (value % range.multiple == 0) continue;

@@ -82,8 +82,8 @@ struct LockedKernel {
 enum class LockUse : uint8_t {
   kAsIs,    // the one that it is of
   kFit,     // one with other dims: tiles that are longer than their dim are as long as it is
-  kMember,  // one of a family of which that one is the largest: what is decided by how long dims are
-            // is decided by its LockedCut::extents
+  kMember,  // one of a family of which that one is the largest: what is decided by how long dims
+            // are is decided by its LockedCut::extents
 };
 
 /// A plan pinned: the decisions that planning a graph again shall take, and what must come out of

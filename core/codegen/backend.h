@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/device/device_spec.h"
 #include "core/schedule/schedule.h"
@@ -36,11 +37,13 @@ class Backend {
 
   /// The source of one member of a family: schedules that differ in nothing but numbers, none of
   /// which depends on which member it is but for the numbers in it. `most` is the largest member:
-  /// it says how long windows and local buffers can become. kSizesLine stands in every function
+  /// it says how long windows and local buffers can become; `varies` which dims are not as long in
+  /// every member. kSizesLine stands in every function
   /// that a number of `schedule` is in, where its `dims` are in scope, kSizesCount for the dims of
   /// the descriptor. kNeedsLine begins lines "<a> <= <b>" of numbers that must lie so in
   /// every member. Otherwise as Emit.
   virtual absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
+                                                  const std::vector<bool>& varies,
                                                   const DeviceSpec& device,
                                                   std::string_view symbol) const = 0;
 };

@@ -236,7 +236,8 @@ class FamilyMaker {
     // Not as it was lowered there: what holds for 512, a power of two, need not for others.
     ASSIGN_OR_RETURN(most.text, schedules.At(most_));
     ASSIGN_OR_RETURN(most.schedule, ParseSchedule(most.text));
-    RETURN_IF_ERROR(CheckExtents(most.schedule, key));
+    std::vector<bool> varies;
+    RETURN_IF_ERROR(CheckExtents(most.schedule, key, &varies));
     CompileJob job;
     absl::Status refusal = absl::OkStatus();
     GeneralSource general;
@@ -246,7 +247,7 @@ class FamilyMaker {
         // Parsed as the largest one is: buffers are numbered as they appear.
         ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(texts[m]));
         absl::StatusOr<KernelSource> source =
-            backend->EmitMember(schedule, most.schedule, device_, kUnnamedSymbol);
+            backend->EmitMember(schedule, most.schedule, varies, device_, kUnnamedSymbol);
         refusal = source.status();
         if (source.ok()) sources.push_back(std::move(source->text));
       }
@@ -277,13 +278,16 @@ class FamilyMaker {
   }
 
   // No dim is ever longer than in the largest member, which local buffers are made for.
-  absl::Status CheckExtents(const Schedule& most, const std::vector<int>& key) {
+  // `varies`: which dims are not as long in every member.
+  absl::Status CheckExtents(const Schedule& most, const std::vector<int>& key,
+                            std::vector<bool>* varies) {
     for (size_t d = 0; d < most.dims.size(); ++d) {
       std::vector<int64_t> values;
       for (size_t m = 0; m < members_.size(); ++m) {
         values.push_back(KernelOf(m, key).schedule.dims[d].extent);
       }
       ASSIGN_OR_RETURN(SizeExpr extent, Fit(values));
+      varies->push_back(!extent.is_static());
       const SizeExpr room = SizeExpr(most.dims[d].extent) - extent;
       if (extent.LowerBound(least_, most_).value_or(-1) >= 0 &&
           room.LowerBound(least_, most_).value_or(-1) >= 0) {

@@ -72,6 +72,18 @@ TEST_F(FusionctlFamilyTest, ARotaryModelRunsAtEveryLength) {
   }
 }
 
+TEST_F(FusionctlFamilyTest, ADecodeStepRunsAtEveryLengthOfItsCache) {
+  const std::string model = WriteOpen("llama_small_decode");
+  const std::vector<std::string> ranges = {"--range",  "batch=1..4", "--range",
+                                           "seq=1..8", "--range",    "past=0..300"};
+  for (auto [seq, past] : {std::pair{"1", "0"}, {"1", "300"}, {"5", "77"}}) {
+    Json report = CtlJson(With(
+        With({"verify", model}, ranges),
+        {"--bind", "batch=2", "--bind", StrCat("seq=", seq), "--bind", StrCat("past=", past)}));
+    EXPECT_TRUE(report["pass"]) << report;
+  }
+}
+
 TEST_F(FusionctlFamilyTest, BadRangesAreSaidInOneLine) {
   const std::string model = WriteOpen("bert_tiny");
   ProgramResult form = Ctl({"plan", model, "--range", "seq=1-8"});

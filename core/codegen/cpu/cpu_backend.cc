@@ -12,9 +12,9 @@ class CpuBackend final : public Backend {
     return CpuEmitter(schedule, device, symbol).Emit();
   }
   absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
-                                          const DeviceSpec& device,
+                                          const std::vector<bool>& varies, const DeviceSpec& device,
                                           std::string_view symbol) const override {
-    return CpuEmitter(schedule, device, symbol, &most).Emit();
+    return CpuEmitter(schedule, device, symbol, &most, varies).Emit();
   }
 };
 

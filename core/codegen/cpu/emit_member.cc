@@ -1,7 +1,7 @@
-#include "core/codegen/cpu/emitter.h"
-
 #include <algorithm>
 #include <variant>
+
+#include "core/codegen/cpu/emitter.h"
 
 namespace fusion {
 
@@ -19,16 +19,20 @@ SizeCode SizeCode::operator*(const SizeCode& other) const {
 }
 
 WindowLengths UpTo(int64_t most) {
+  if (most > static_cast<int64_t>(kMostWindowLengths)) return {1, 2, most};
   WindowLengths out;
   for (int64_t l = 1; l <= most; ++l) out.push_back(l);
   return out;
 }
 
-// Of the largest member; windows of dims that vary may have any length up to theirs.
-std::vector<BlockWindows> CpuEmitter::WindowsOf(size_t phase, size_t segment) const {
+// Of the largest member; windows of dims that vary, which `out_any` says, may have any length up to
+// theirs.
+std::vector<BlockWindows> CpuEmitter::WindowsOf(size_t phase, size_t segment,
+                                                std::vector<bool>* out_any) const {
   const Segment& seg = most_->phases[phase].segments[segment];
   std::vector<BlockWindows> out = WindowsOfBlocks(most_->dims, seg.grid, seg.halos);
-  std::vector<bool> any = varies_;
+  std::vector<bool>& any = *out_any;
+  any = varies_;
   for (const Halo& h : seg.halos) {
     for (const IndexExpr& e : h.reached) {
       for (const IndexExpr::Term& t : e.terms()) {
@@ -87,14 +91,18 @@ int64_t CpuEmitter::StepOf(const Block& block, DimId d) const {
 }
 
 std::string RunTileFunction(int threads) {
-  return StrCat(R"c(// The tile of a dim that is cut into `most` at most, where the others make `others` blocks: as long as
-// possible, so that every one of )c", threads, R"c( threads has equally much to do; a multiple of `step`.
+  return StrCat(
+      R"c(// The tile of a dim that is cut into `most` at most, where the others make `others` blocks: as long as
+// possible, so that every one of )c",
+      threads, R"c( threads has equally much to do; a multiple of `step`.
 AI i64 run_tile(i64 extent, i64 most, i64 step, i64 others) {
   i64 tiles = (extent + most - 1) / most;
   if (tiles < 1 || others < 1) return most;
-  if (tiles * others < 4 * )c", threads, R"c() {
-    const i64 tasks = (tiles * others + )c", threads - 1, ") / ", threads, " * ", threads,
-                R"c(;
+  if (tiles * others < 4 * )c",
+      threads, R"c() {
+    const i64 tasks = (tiles * others + )c",
+      threads - 1, ") / ", threads, " * ", threads,
+      R"c(;
     tiles = (tasks + others - 1) / others;
   }
   const i64 tile = ((extent + tiles - 1) / tiles + step - 1) / step * step;

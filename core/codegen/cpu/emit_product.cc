@@ -68,6 +68,10 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
                                buffer(mma.a.buffer).name, " * ", b.name, " over ",
                                StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));
   out_.Line(comment);
+  for (DimId d : {mma.m, mma.n}) {
+    if (d < 0 || window(d).Longest() <= static_cast<int64_t>(kMostWindowLengths)) continue;
+    if (window(d).any) return Internal("a product runs on windows of any length of ", dim(d).name);
+  }
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {

@@ -136,18 +136,16 @@ std::string LinearCode::ToString() const {
 }
 
 CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
-                       const Schedule* most)
+                       const Schedule* most, std::vector<bool> varies)
     : s_(schedule),
       most_(most != nullptr ? most : &schedule),
+      varies_(std::move(varies)),
       device_(device),
       symbol_(symbol),
       lanes_(device.vector_bytes / 4),
       scratch_(PlanScratch(*most_, device.vector_bytes, kScratchAlignment)),
       workspace_(PlanWorkspace(*most_, kScratchAlignment)) {
   varies_.resize(schedule.dims.size());
-  for (size_t d = 0; d < varies_.size(); ++d) {
-    varies_[d] = schedule.dims[d].extent != most_->dims[d].extent;
-  }
   origin_.resize(schedule.buffers.size());
   point_.resize(schedule.dims.size());
 }
@@ -192,13 +190,14 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
 absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   const Segment& seg = s_.phases[phase].segments[segment];
   windows_.clear();
-  const std::vector<BlockWindows> blocks = WindowsOf(phase, segment);
+  std::vector<bool> any;
+  const std::vector<BlockWindows> blocks = WindowsOf(phase, segment, &any);
   for (size_t d = 0; d < s_.dims.size(); ++d) {
     WindowLengths whole = {s_.dims[d].extent};
     if (Varies(static_cast<DimId>(d))) {
       whole = UpTo(std::max<int64_t>(most_->dims[d].extent, 2));
     }
-    windows_.push_back({"0", StrCat(s_.dims[d].extent), std::move(whole)});
+    windows_.push_back({"0", StrCat(s_.dims[d].extent), std::move(whole), any[d]});
   }
   std::string params;
   for (const GridDim& g : seg.grid) {
@@ -379,7 +378,10 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
   Window outer = window(loop.dim);
   Window inner;
   inner.depth = outer.depth + 1;
-  inner.lengths = TileLengths(outer.lengths, loop.tile);
+  // Tiles of one have one length, whatever the window.
+  inner.any = outer.any && loop.tile > 1;
+  inner.lengths = outer.any ? UpTo(std::min(loop.tile, outer.Longest()))
+                            : TileLengths(outer.lengths, loop.tile);
   std::string name = TileName(loop.dim, outer.depth);
   inner.begin = name;
   std::string begin = outer.begin;
@@ -388,6 +390,7 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
     begin = StrCat("max_i64(", begin, ", ", loop.begin, ")");
     end = StrCat("min_i64(", end, ", ", loop.end, ")");
     inner.lengths = UpTo(std::min(loop.tile, outer.Longest()));
+    inner.any = inner.any || inner.Longest() > static_cast<int64_t>(kMostWindowLengths);
   }
   out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", loop.tile,
             ")");

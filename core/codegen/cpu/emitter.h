@@ -48,16 +48,17 @@ class SizeCode {
 /// how.
 std::string RunTileFunction(int threads);
 
-/// 1, 2, ... `most`: the lengths of windows that end anywhere.
+/// 1, 2, ... `most`: the lengths of windows that end anywhere. Where these are more than
+/// kMostWindowLengths only the first two and the last.
 WindowLengths UpTo(int64_t most);
 
 /// Writes one schedule as a C++ unit. Internal to the CPU backend; one object per schedule.
 class CpuEmitter {
  public:
-  /// `most`: null, or the largest member of the family of which `schedule` is one, see
-  /// Backend::EmitMember.
+  /// `most`: null, or the largest member of the family of which `schedule` is one, and then
+  /// `varies`: see Backend::EmitMember.
   CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
-             const Schedule* most = nullptr);
+             const Schedule* most = nullptr, std::vector<bool> varies = {});
   absl::StatusOr<KernelSource> Emit();
 
  private:
@@ -66,6 +67,8 @@ class CpuEmitter {
     std::string begin = "0";
     std::string end;
     WindowLengths lengths;
+    /// Of a member of a family: any length up to the longest; `lengths` need not name them all.
+    bool any = false;
     int depth = 0;  // of cuts, for variable names
 
     int64_t Longest() const { return lengths.empty() ? 0 : lengths.back(); }
@@ -77,7 +80,7 @@ class CpuEmitter {
   /// on what it is, but for numbers.
   bool Varies(DimId d) const { return varies_[static_cast<size_t>(d)]; }
   bool IsMember() const { return most_ != &s_; }
-  std::vector<BlockWindows> WindowsOf(size_t phase, size_t segment) const;
+  std::vector<BlockWindows> WindowsOf(size_t phase, size_t segment, std::vector<bool>* any) const;
   /// True if the tile of a dim of the grid is chosen when the kernel runs.
   bool TileVaries(const GridDim& g) const { return Varies(g.dim) && g.tile > 1; }
   std::string TileCode(size_t phase, size_t segment, const GridDim& g) const;

@@ -240,9 +240,9 @@ AI vd cos_d(vd x) {
 }
 )";
 
-// x^y = 2^(y log2 |x|), lane by lane with the 64-bit significands of the x87 unit: below 0.51 ulp for
-// results between 2^-64 and 2^64, so that powers that are integers come out exactly (casts follow),
-// and below 1 ulp elsewhere. Special cases as in C's pow.
+// x^y = 2^(y log2 |x|), lane by lane with the 64-bit significands of the x87 unit: below 0.51 ulp
+// for results between 2^-64 and 2^64, so that powers that are integers come out exactly (casts
+// follow), and below 1 ulp elsewhere. Special cases as in C's pow.
 constexpr std::string_view kPow = R"pow(
 AI double pow_lane(double x, double y) {  // x > 0, both finite
   long double t;
