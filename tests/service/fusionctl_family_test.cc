@@ -76,10 +76,12 @@ TEST_F(FusionctlFamilyTest, ADecodeStepRunsAtEveryLengthOfItsCache) {
   const std::string model = WriteOpen("llama_small_decode");
   const std::vector<std::string> ranges = {"--range",  "batch=1..4", "--range",
                                            "seq=1..8", "--range",    "past=0..300"};
-  for (auto [seq, past] : {std::pair{"1", "0"}, {"1", "300"}, {"5", "77"}}) {
-    Json report = CtlJson(With(
-        With({"verify", model}, ranges),
-        {"--bind", "batch=2", "--bind", StrCat("seq=", seq), "--bind", StrCat("past=", past)}));
+  const std::vector<std::pair<std::string, std::string>> steps = {
+      {"1", "0"}, {"1", "300"}, {"5", "77"}};
+  for (const auto& [seq, past] : steps) {
+    Json report =
+        CtlJson(With(With({"verify", model}, ranges),
+                     {"--bind", "batch=2", "--bind", "seq=" + seq, "--bind", "past=" + past}));
     EXPECT_TRUE(report["pass"]) << report;
   }
 }
