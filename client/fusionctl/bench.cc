@@ -129,6 +129,10 @@ std::vector<T> Newest(const std::vector<T>& samples) {
 
 // A service that cannot store it has not spoilt the measurement.
 void ReportToService(const Client& client, const Contender& contender, BenchResult* result) {
+  if (!contender.plan().symbols.empty()) {
+    result->report_error = "the plan leaves dims open, and its estimates are for the largest ones";
+    return;
+  }
   LatencyReport report{.plan_key = contender.reply().plan_key,
                        .run_samples_us = Newest(contender.latency_us()),
                        .runs = static_cast<int64_t>(contender.latency_us().size()),

@@ -70,6 +70,10 @@ int64_t SentBytes(const PlanReport& report) {
 }  // namespace
 
 absl::Status CheckFits(const LatencyReport& report, const Plan& plan) {
+  if (!plan.symbols.empty()) {
+    return InvalidArgument("plan_key: the plan ", report.plan_key.ToHex(),
+                           " leaves dims open: its runs are of many shapes, its estimates of one");
+  }
   if (report.kernels != Digest() && report.kernels != LaunchedKernels(plan)) {
     return NotFound("kernels_sha256: the plan ", report.plan_key.ToHex(),
                     " has other kernels by now; PlanFusion gives the new plan");

@@ -38,6 +38,7 @@ Digest ExecutableDigest(const Plan& plan) {
   bare.device = {};
   bare.fallbacks.clear();
   bare.frontier.clear();
+  bare.samples.clear();
   return Sha256(PlanToBytes(bare));
 }
 

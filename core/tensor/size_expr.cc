@@ -104,27 +104,7 @@ class Fitter {
       for (size_t p : chosen_) rows[r].push_back(columns_[p][r]);
       rows[r].push_back(values_[r]);
     }
-    for (size_t c = 0; c < n; ++c) {
-      size_t pivot = c;
-      while (pivot < n && rows[pivot][c] == 0) ++pivot;
-      if (pivot == n) return std::nullopt;
-      std::swap(rows[pivot], rows[c]);
-      for (size_t r = 0; r < n; ++r) {
-        if (r == c || rows[r][c] == 0) continue;
-        const Wide a = rows[c][c];
-        const Wide b = rows[r][c];
-        for (size_t k = 0; k <= n; ++k) {
-          Wide left = 0;
-          Wide right = 0;
-          if (__builtin_mul_overflow(rows[r][k], a, &left) ||
-              __builtin_mul_overflow(rows[c][k], b, &right) ||
-              __builtin_sub_overflow(left, right, &rows[r][k])) {
-            return std::nullopt;
-          }
-        }
-        Reduce(&rows[r]);
-      }
-    }
+    if (!Eliminate(&rows)) return std::nullopt;
     std::vector<SizeExpr::Term> terms;
     for (size_t c = 0; c < n; ++c) {
       if (rows[c][n] % rows[c][c] != 0) return std::nullopt;
@@ -132,12 +112,51 @@ class Fitter {
       if (!coefficient.has_value() || *coefficient == 0) return std::nullopt;
       terms.push_back({*coefficient, products_[chosen_[c]]});
     }
+    if (!GoesThroughEveryPoint(terms)) return std::nullopt;
+    return SizeExpr::Sum(std::move(terms));
+  }
+
+  bool GoesThroughEveryPoint(const std::vector<SizeExpr::Term>& terms) const {
     for (size_t i = 0; i < values_.size(); ++i) {
       Wide sum = 0;
-      for (size_t c = 0; c < n; ++c) sum += Wide{terms[c].coefficient} * columns_[chosen_[c]][i];
-      if (sum != values_[i]) return std::nullopt;
+      for (size_t c = 0; c < terms.size(); ++c) {
+        sum += Wide{terms[c].coefficient} * columns_[chosen_[c]][i];
+      }
+      if (sum != values_[i]) return false;
     }
-    return SizeExpr::Sum(std::move(terms));
+    return true;
+  }
+
+  // Makes the square part of `rows` diagonal. False: it is singular, or the numbers grow too long.
+  static bool Eliminate(std::vector<std::vector<Wide>>* rows) {
+    const size_t n = rows->size();
+    for (size_t c = 0; c < n; ++c) {
+      size_t pivot = c;
+      while (pivot < n && (*rows)[pivot][c] == 0) ++pivot;
+      if (pivot == n) return false;
+      std::swap((*rows)[pivot], (*rows)[c]);
+      for (size_t r = 0; r < n; ++r) {
+        if (r != c && !Clear((*rows)[c], c, &(*rows)[r])) return false;
+      }
+    }
+    return true;
+  }
+
+  // Takes so much of `by` from `row` that its column c is 0. False: the numbers grow too long.
+  static bool Clear(const std::vector<Wide>& by, size_t c, std::vector<Wide>* row) {
+    const Wide a = by[c];
+    const Wide b = (*row)[c];
+    if (b == 0) return true;
+    for (size_t k = 0; k < row->size(); ++k) {
+      Wide left = 0;
+      Wide right = 0;
+      if (__builtin_mul_overflow((*row)[k], a, &left) || __builtin_mul_overflow(by[k], b, &right) ||
+          __builtin_sub_overflow(left, right, &(*row)[k])) {
+        return false;
+      }
+    }
+    Reduce(row);
+    return true;
   }
 
   // Divides a row by what its numbers have in common.

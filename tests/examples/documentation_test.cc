@@ -78,10 +78,11 @@ class DocumentationTest : public testing::Test {
 TestDaemon* DocumentationTest::daemon_ = nullptr;
 ScratchDir* DocumentationTest::dir_ = nullptr;
 
-TEST_F(DocumentationTest, TheLibraryExampleIsTheProgramThatIsBuilt) {
+TEST_F(DocumentationTest, TheLibraryExamplesAreTheProgramsThatAreBuilt) {
   std::vector<std::string> shown = Blocks(ReadOrDie("README.md"), "cpp");
-  ASSERT_EQ(shown.size(), 1U);
-  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[0]));
+  ASSERT_EQ(shown.size(), 2U);
+  EXPECT_THAT(ReadOrDie("tests/examples/run_family.cc"), HasSubstr(shown[0]));
+  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[1]));
 }
 
 TEST_F(DocumentationTest, TheLibraryExampleRuns) {
@@ -90,6 +91,18 @@ TEST_F(DocumentationTest, TheLibraryExampleRuns) {
   EXPECT_THAT(run.out, HasSubstr("f32[4,8]: 0.125 0.125 0.125 0.125 ..."));
   EXPECT_EQ(RunProgram({RUN_MODEL, daemon_->address(), "none.onnx"}).code, 1);
   EXPECT_EQ(RunProgram({RUN_MODEL}).code, 2);
+}
+
+TEST_F(DocumentationTest, TheExampleOfOpenDimsRuns) {
+  ModelParams params = FindModel("bert_tiny")->defaults;
+  params.dynamic = true;
+  GeneratedModel model = GenerateModel(*FindModel("bert_tiny"), params).value();
+  ASSERT_TRUE(SaveModel(model.model, dir_->path("bert.onnx")).ok());
+  ProgramResult run = RunProgram({RUN_FAMILY, daemon_->address(), dir_->path("bert.onnx")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  for (const char* rows : {"f32[2,7,", "f32[2,128,", "f32[2,512,"}) {
+    EXPECT_THAT(run.out, HasSubstr(rows));
+  }
 }
 
 TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {

@@ -4,36 +4,13 @@
 //   run_model SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond
 //
 // Every input is filled with ones; the first elements of every output are printed.
-#include <algorithm>
-#include <cstdio>
 
 #include "client/client.h"
 #include "client/fused_model.h"
+#include "tests/examples/tensors.h"
 
 namespace fusion {
 namespace {
-
-HostTensor Ones(DType dtype, const Dims& dims) {
-  HostTensor tensor(dtype, dims);
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    if (IsFloat(dtype)) {
-      tensor.SetDouble(i, 1);
-    } else {
-      tensor.SetInt(i, 1);
-    }
-  }
-  return tensor;
-}
-
-void Print(const std::string& name, const HostTensor& tensor) {
-  std::printf("%s %s%s:", name.c_str(), std::string(DTypeName(tensor.dtype())).c_str(),
-              Shape(tensor.dims()).ToString().c_str());
-  int64_t shown = std::min<int64_t>(tensor.elements(), 4);
-  for (int64_t i = 0; i < shown; ++i) {
-    std::printf(" %g", IsFloat(tensor.dtype()) ? tensor.GetDouble(i) : double(tensor.GetInt(i)));
-  }
-  std::printf("%s\n", shown < tensor.elements() ? " ..." : "");
-}
 
 absl::Status Run(const std::string& server, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server));

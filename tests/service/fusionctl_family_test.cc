@@ -86,6 +86,23 @@ TEST_F(FusionctlFamilyTest, ADecodeStepRunsAtEveryLengthOfItsCache) {
   }
 }
 
+TEST_F(FusionctlFamilyTest, ALockGivesThePlanAgain) {
+  const std::string model = WriteOpen("bert_tiny");
+  const std::string lock = dir_.path("family.lock");
+  Json plan = CtlJson(With(With({"plan", model, "--plan-only"}, Ranges()), {"--write-lock", lock}));
+  Json report = CtlJson(With(With({"verify", model, "--lock", lock}, Ranges()),
+                             {"--bind", "batch=2", "--bind", "seq=9"}));
+  EXPECT_TRUE(report["pass"]) << report;
+  Json again = CtlJson(With(With({"plan", model, "--plan-only"}, Ranges()), {"--lock", lock}));
+  EXPECT_EQ(again["launches"], plan["launches"]);
+}
+
+TEST_F(FusionctlFamilyTest, LatenciesAreMeasuredButNotReported) {
+  Json bench = CtlJson(With(With({"bench", WriteOpen("bert_tiny"), "--seconds", "0.05"}, Ranges()),
+                            {"--bind", "batch=2", "--bind", "seq=9"}));
+  EXPECT_THAT(bench.dump(), HasSubstr("leaves dims open"));
+}
+
 TEST_F(FusionctlFamilyTest, BadRangesAreSaidInOneLine) {
   const std::string model = WriteOpen("bert_tiny");
   ProgramResult form = Ctl({"plan", model, "--range", "seq=1-8"});

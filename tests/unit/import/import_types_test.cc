@@ -232,11 +232,11 @@ TEST(ImportOnnx, WhereASymbolCannotStayItIsNamed) {
       .Node("Gather", {"s", "i"}, {"d"});
   m.Ints("i", {0}).Node("Concat", {"d", "m"}, {"t"}).Attr("axis", 0).Ints("m", {2, 3});
   m.Node("Reshape", {"x", "t"}, {"y"}).Output("y");
-  EXPECT_EQ(Import(m),
-            "UNIMPLEMENTED: node \"shape_of_x\" (Shape): the shape [s0,6] is symbolic; bind its "
-            "dims; dim "
-            "\"batch\" (s0) is symbolic; bind it with dim_bindings or, if it is the batch, with "
-            "batch_size");
+  EXPECT_EQ(
+      Import(m),
+      "UNIMPLEMENTED: node \"shape_of_x\" (Shape): the shape [s0,6] is symbolic; bind its "
+      "dims; dim \"batch\" (s0) is symbolic; bind it with dim_bindings or, if it is the batch, "
+      "with batch_size, or leave it open with dim_ranges");
   EXPECT_EQ(Import(m, {.batch_size = 4}), "Reshape{shape=[4, 2, 3]} y:f32[4,2,3]");
   TestModel two;
   two.Input("a", {"n"}).Input("b", {"m"}).Node("Add", {"a", "b"}, {"y"}, "add").Output("y");

@@ -128,6 +128,15 @@ TEST_F(LatencyBookTest, WhatDoesNotFitThePlanLeavesNothing) {
   EXPECT_TRUE(book_.Add(report).ok());
 }
 
+TEST_F(LatencyBookTest, PlansOfOpenDimsAreNotReportedOn) {
+  Plan plan = TwoKernels();
+  plan.symbols = {{.least = 1, .most = 512}};
+  absl::Status added = book_.Add(ReportOn(Store("open", plan))).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(added)) << added;
+  EXPECT_THAT(added.message(), HasSubstr("leaves dims open"));
+  EXPECT_THAT(Reports(), IsEmpty());
+}
+
 TEST_F(LatencyBookTest, OnlyTheNewestSamplesAreKeptButEveryCallCounts) {
   Digest key = Store("graph");
   LatencyReport report{

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "core/tensor/host_tensor.h"
+
+namespace fusion {
+
+inline HostTensor Ones(DType dtype, const Dims& dims) {
+  HostTensor tensor(dtype, dims);
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    if (IsFloat(dtype)) {
+      tensor.SetDouble(i, 1);
+    } else {
+      tensor.SetInt(i, 1);
+    }
+  }
+  return tensor;
+}
+
+// The first elements.
+inline void Print(const std::string& name, const HostTensor& tensor) {
+  std::printf("%s %s%s:", name.c_str(), std::string(DTypeName(tensor.dtype())).c_str(),
+              Shape(tensor.dims()).ToString().c_str());
+  int64_t shown = std::min<int64_t>(tensor.elements(), 4);
+  for (int64_t i = 0; i < shown; ++i) {
+    std::printf(" %g", IsFloat(tensor.dtype()) ? tensor.GetDouble(i) : double(tensor.GetInt(i)));
+  }
+  std::printf("%s\n", shown < tensor.elements() ? " ..." : "");
+}
+
+}  // namespace fusion
