@@ -186,6 +186,7 @@ absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
   std::vector<HostTensor*> out;
   for (HostTensor& tensor : results) out.push_back(&tensor);
   RETURN_IF_ERROR(RunInto(ordered, out, profile));
+  RETURN_IF_ERROR(CutOutputs(plan().output_extents, &results));
   return results;
 }
 

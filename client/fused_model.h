@@ -71,7 +71,9 @@ class FusedModel {
                                               RunProfile* profile = nullptr) const;
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunProfile* profile = nullptr) const;
-  /// The same into tensors of the caller's; MakeOutputs makes such.
+  /// The same into tensors of the caller's; MakeOutputs makes such. Where a run decides extents of
+  /// outputs (plan().output_extents), they stay as large as they can get and the numbers of
+  /// elements are behind them: CutOutputs makes what Run returns of them.
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs,
                        RunProfile* profile = nullptr) const;

@@ -16,7 +16,8 @@ absl::Status CheckCount(std::string_view field, size_t count, size_t wanted) {
 
 absl::Status CheckBinding(const Binding& binding, const Plan& plan) {
   RETURN_IF_ERROR(CheckCount("binding.inputs", binding.inputs.size(), plan.inputs.size()));
-  RETURN_IF_ERROR(CheckCount("binding.outputs", binding.outputs.size(), plan.outputs.size()));
+  RETURN_IF_ERROR(CheckCount("binding.outputs", binding.outputs.size(),
+                             ModelOutputs(plan.outputs.size(), plan.output_extents)));
   RETURN_IF_ERROR(CheckCount("binding.weights", binding.weights.size(), plan.weights.size()));
   return CheckCount("binding.nodes", binding.nodes.size(), static_cast<size_t>(plan.nodes));
 }

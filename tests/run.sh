@@ -17,4 +17,6 @@ if [[ $# -eq 0 ]]; then
   tests/acceptance/scheduler.sh --quick
   tests/acceptance/export.sh --quick
   tests/acceptance/families.sh --quick
+  tests/acceptance/models.sh --quick
+  tests/fuzz/run.sh
 fi

@@ -22,16 +22,19 @@ constexpr int kProfiledPart = 4;  // one in so many
 /// Memory that a loaded model needs while it runs, in bytes.
 struct PlanMemory {
   int64_t arena = 0;
+  int64_t work = 0;  // scratch of all threads, workspace
   int64_t prepared = 0;
   int64_t weights = 0;  // that kernels read as they are
   int64_t constants = 0;
   int64_t inputs = 0;
   int64_t outputs = 0;
-  int64_t peak() const { return arena + prepared + weights + constants + inputs + outputs; }
+  int64_t peak() const { return arena + work + prepared + weights + constants + inputs + outputs; }
 };
 
 PlanMemory MemoryOf(const Plan& plan) {
-  PlanMemory out{.arena = plan.arena_bytes, .prepared = plan.prepared_bytes};
+  PlanMemory out{.arena = plan.arena_bytes,
+                 .work = RunBytes(plan, plan.threads) - plan.arena_bytes,
+                 .prepared = plan.prepared_bytes};
   for (const auto& constant : plan.constants) out.constants += constant->byte_size();
   auto bytes = [&plan](int tensor) {
     return tensor < 0 ? 0 : plan.tensors[static_cast<size_t>(tensor)].bytes;
@@ -181,10 +184,10 @@ std::optional<double> StageMilliseconds(const FusionReply& reply, std::string_vi
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json MemoryJson(const PlanMemory& m) {
-  return {{"arena_bytes", m.arena},    {"prepared_bytes", m.prepared},
-          {"weight_bytes", m.weights}, {"constant_bytes", m.constants},
-          {"input_bytes", m.inputs},   {"output_bytes", m.outputs},
-          {"peak_bytes", m.peak()}};
+  return {{"arena_bytes", m.arena},        {"work_bytes", m.work},
+          {"prepared_bytes", m.prepared},  {"weight_bytes", m.weights},
+          {"constant_bytes", m.constants}, {"input_bytes", m.inputs},
+          {"output_bytes", m.outputs},     {"peak_bytes", m.peak()}};
 }
 
 Json ContenderJson(const Arguments& arguments, const Contender& c) {

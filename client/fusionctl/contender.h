@@ -24,7 +24,10 @@ class Contender {
   const Plan& plan() const { return model_->plan(); }
   /// What the service answered when it was asked for the plan.
   const FusionReply& reply() const { return reply_; }
-  const std::vector<HostTensor>& outputs() const { return outputs_; }  // of the last run
+  /// Of the last run; none before the first.
+  const std::vector<HostTensor>& outputs() const {
+    return plan().output_extents.empty() ? outputs_ : cut_;
+  }
   /// Of each run that counts, in microseconds.
   const std::vector<double>& latency_us() const { return latency_us_; }
   /// By plan launch: of each profiled run, in microseconds.
@@ -35,8 +38,9 @@ class Contender {
 
   FusionReply reply_;
   std::unique_ptr<FusedModel> model_;
-  std::vector<HostTensor> outputs_;  // none before the first run
-  std::vector<HostTensor*> out_;     // into outputs_
+  std::vector<HostTensor> outputs_;
+  std::vector<HostTensor*> out_;  // into outputs_
+  std::vector<HostTensor> cut_;   // outputs_ with the extents that the run decided
   std::vector<double> latency_us_;
   std::vector<std::vector<double>> launch_us_;
 };

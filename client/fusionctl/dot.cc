@@ -51,7 +51,7 @@ std::string Flow(const Graph& graph) {
       out += ";\n";
     }
   }
-  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+  for (size_t i = 0; i < graph.model_outputs(); ++i) {
     const Tensor& t = graph.tensor(graph.outputs()[i]);
     std::string from = source(graph.outputs()[i]);
     StrAppend(&out, StrCat("  o", i,

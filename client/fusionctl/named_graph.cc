@@ -10,7 +10,7 @@ namespace {
 
 absl::Status CheckCounts(const Graph& graph, size_t weights, const Binding& names) {
   bool fits = graph.inputs().size() == names.inputs.size() &&
-              graph.outputs().size() == names.outputs.size() &&
+              graph.model_outputs() == names.outputs.size() &&
               graph.nodes().size() == names.nodes.size() && weights == names.weights.size();
   return fits ? absl::OkStatus() : InvalidArgument("the names do not fit the graph");
 }

@@ -121,7 +121,7 @@ class Painter {
   }
 
   void AddOutputs(std::string_view side) {
-    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+    for (size_t i = 0; i < graph_.model_outputs(); ++i) {
       const Tensor& t = graph_.tensor(graph_.outputs()[i]);
       AddEnd(side, "o", i, t);
       if (t.producer == kNoNode) continue;

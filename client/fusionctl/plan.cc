@@ -140,7 +140,8 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
                   ", ", HumanBytes(plan.prepared_bytes),
                   " of packed weights, once per set of weights\n");
   }
-  out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels\n");
+  out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels, ",
+                HumanBytes(RunBytes(plan, plan.threads)), " with what threads work in\n");
   out += OpenDimsText(plan, reply.binding);
   out += StrCat("kernels: ", KernelLine(reply, arguments.compile), "\n");
   out += StrCat("device:  ", DeviceLine(plan), "\n");

@@ -280,6 +280,7 @@ Json ReplyJson(const FusionReply& reply) {
   Json out = PlanHeadJson(reply.plan_key, plan);
   out.update(Json{{"cache", CacheOutcomeName(reply.cache)},
                   {"arena_bytes", plan.arena_bytes},
+                  {"run_bytes", RunBytes(plan, plan.threads)},
                   {"prepared_bytes", plan.prepared_bytes},
                   {"inputs", reply.binding.inputs},
                   {"outputs", reply.binding.outputs},

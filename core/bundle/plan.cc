@@ -142,6 +142,35 @@ absl::Status CheckSizes(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Those that a run decides: of outputs of the model, by numbers behind them.
+absl::Status CheckOutputExtents(const Plan& plan) {
+  std::vector<bool> counts(plan.outputs.size(), false);
+  auto tensor = [&](int output) {
+    return plan.tensors[static_cast<size_t>(plan.outputs[static_cast<size_t>(output)])];
+  };
+  auto outputs = static_cast<int>(plan.outputs.size());
+  for (const OutputExtent& e : plan.output_extents) {
+    const bool known = e.output >= 0 && e.output < outputs && e.count >= 0 && e.count < outputs;
+    if (!known || e.dim < 0 || static_cast<size_t>(e.dim) >= tensor(e.output).dims.size() ||
+        tensor(e.count).dtype != DType::kI64 || !tensor(e.count).dims.empty()) {
+      return InvalidArgument("plan output_extents: dim ", e.dim, " of output ", e.output,
+                             " has as many elements as output ", e.count, " says; expected an ",
+                             "i64 scalar and dims of outputs");
+    }
+    counts[static_cast<size_t>(e.count)] = true;
+  }
+  const size_t named = ModelOutputs(plan.outputs.size(), plan.output_extents);
+  for (const OutputExtent& e : plan.output_extents) {
+    if (static_cast<size_t>(e.output) < named) continue;
+    return InvalidArgument("plan output_extents: output ", e.output, " is behind counts");
+  }
+  if (std::count(counts.begin(), counts.end(), true) ==
+      static_cast<std::ptrdiff_t>(counts.size() - named)) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("plan output_extents: outputs behind the first count are no counts");
+}
+
 }  // namespace
 
 absl::Status CheckRange(const DimRange& range) {
@@ -171,6 +200,16 @@ std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols) {
   return Units(symbols, &DimRange::most);
 }
 
+int64_t RunBytes(const Plan& plan, int threads) {
+  int64_t scratch = 0;
+  int64_t workspace = 0;
+  for (const PlanKernel& kernel : plan.kernels) {
+    scratch = std::max(scratch, kernel.scratch_bytes);
+    workspace = std::max(workspace, kernel.workspace_bytes);
+  }
+  return plan.arena_bytes + threads * scratch + workspace;
+}
+
 absl::Status Verify(const Plan& plan) {
   if (plan.arena_bytes < 0 || plan.prepared_bytes < 0 || plan.threads < 1) {
     return InvalidArgument("plan: negative sizes or no threads");
@@ -192,6 +231,7 @@ absl::Status Verify(const Plan& plan) {
   };
   RETURN_IF_ERROR(check_list(plan.inputs, -1, "inputs"));
   RETURN_IF_ERROR(check_list(plan.outputs, 0, "outputs"));
+  RETURN_IF_ERROR(CheckOutputExtents(plan));
   RETURN_IF_ERROR(check_list(plan.weights, -1, "weights"));
   for (const auto* launches : {&plan.prepare, &plan.launches}) {
     for (const PlanLaunch& launch : *launches) {

@@ -10,6 +10,7 @@
 #include "core/base/refusal.h"
 #include "core/bundle/options.h"
 #include "core/tensor/host_tensor.h"
+#include "core/tensor/output_extent.h"
 #include "core/tensor/size_expr.h"
 
 namespace fusion {
@@ -86,6 +87,8 @@ struct PlanKernel {
   std::string backend;  // "cpu"
   std::string isa;
   int phases = 1;
+  int64_t scratch_bytes = 0;    // of one thread; the loaded kernel takes no more
+  int64_t workspace_bytes = 0;  // of one run, likewise
   /// The dims that it is called with, for the values of the plan's symbols.
   std::vector<SizeExpr> sizes;
 };
@@ -237,7 +240,8 @@ struct Plan {
   std::vector<PlanLaunch> prepare;   // run once per set of weights, in order
   std::vector<PlanLaunch> launches;  // run per inference, in order
   std::vector<int> inputs;  // plan tensor of each graph input; -1 if the graph does not read it
-  std::vector<int> outputs;
+  std::vector<int> outputs;  // of each graph output: those of the model, then counts of elements
+  std::vector<OutputExtent> output_extents;  // that a run decides
   std::vector<int> weights;
   int64_t arena_bytes = 0;
   int64_t prepared_bytes = 0;
@@ -278,6 +282,11 @@ struct KernelArtifact {
 /// The values of a plan's symbols in units of their multiples, as sizes count them.
 std::vector<int64_t> LeastUnits(const std::vector<DimRange>& symbols);
 std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols);
+
+/// Bytes that one run on `threads` threads holds beside its inputs, its outputs and the weights: the
+/// arena, the scratch of all threads, the workspace of the kernel that has most of it. An executor
+/// holds no more for it, but for rounding each to pages. For the largest values of the symbols.
+int64_t RunBytes(const Plan& plan, int threads);
 
 /// Checks that every position and offset of a plan stays in range, so that an executor may trust
 /// it. `plan` may come from the network or from disk.

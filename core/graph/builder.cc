@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/counted.h"
 #include "core/graph/evaluate.h"
 #include "core/op/derive.h"
 
@@ -128,35 +129,58 @@ absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(const OpDef& def, con
   for (TensorId id : inputs) {
     values.push_back(id == kNoTensor ? nullptr : graph_.tensor(id).value.get());
   }
-  return EvaluateCall(call, values, &options_.fold_total_points);
+  ASSIGN_OR_RETURN(std::vector<HostTensor> out,
+                   EvaluateCall(call, values, &options_.fold_total_points));
+  if (!def.counted) return out;
+  std::vector<OutputExtent> extents;
+  for (const OpDef::Counted& c : def.counted(call)) {
+    extents.push_back({c.output, c.dim, def.max_outputs - 1});
+  }
+  HostTensor count = out.back();
+  RETURN_IF_ERROR(CutOutputs(extents, &out));
+  out.push_back(std::move(count));
+  return out;
+}
+
+absl::StatusOr<std::vector<std::optional<CountedDim>>> GraphBuilder::CountsOf(
+    const OpCall& call, const std::vector<TensorId>& inputs) const {
+  std::vector<std::optional<CountedDim>> counts;
+  for (TensorId id : inputs) {
+    counts.push_back(id == kNoTensor ? std::nullopt : graph_.tensor(id).counted);
+  }
+  return InheritCounts(call, counts);
+}
+
+absl::StatusOr<std::vector<TensorType>> GraphBuilder::TypesOf(const OpCall& call) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferOutputTypes(call, &count_));
+  if (count_.loop_ops > options_.loop_op_limit) {
+    return ResourceExhausted("the nodes so far are taken apart into ", count_.loop_ops,
+                             " primitive ops; ", options_.loop_op_limit, " are allowed");
+  }
+  if (count_.constant_bytes > options_.step_constant_byte_limit) {
+    return ResourceExhausted("the nodes so far are taken apart into ", "steps with ",
+                             count_.constant_bytes, " bytes of constants; ",
+                             options_.step_constant_byte_limit, " are allowed");
+  }
+  for (const TensorType& type : types) RETURN_IF_ERROR(CheckTensorSize(type));
+  return types;
 }
 
 absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
     const OpDef& def, std::vector<TensorId> inputs, AttrMap attrs, std::string name,
-    const std::vector<std::string>& output_names) {
+    std::vector<std::string> output_names) {
   while (!inputs.empty() && inputs.back() == kNoTensor) inputs.pop_back();
+  if (def.counted) output_names.resize(static_cast<size_t>(def.max_outputs));
   std::vector<std::optional<TensorType>> types;
   for (TensorId id : inputs) {
     types.push_back(id == kNoTensor ? std::nullopt : std::optional(graph_.tensor(id).type));
   }
   OpCall call(def, std::move(types), attrs, static_cast<int>(output_names.size()));
-  auto inferred = InferOutputTypes(call, &count_);
+  auto inferred = TypesOf(call);
   if (!inferred.ok()) return Annotate(inferred.status(), DescribeNode(name, def.name));
-  if (count_.loop_ops > options_.loop_op_limit) {
-    return ResourceExhausted(DescribeNode(name, def.name),
-                             ": the nodes so far are taken apart into ", count_.loop_ops,
-                             " primitive ops; ", options_.loop_op_limit, " are allowed");
-  }
-  if (count_.constant_bytes > options_.step_constant_byte_limit) {
-    return ResourceExhausted(DescribeNode(name, def.name),
-                             ": the nodes so far are taken apart into ", "steps with ",
-                             count_.constant_bytes, " bytes of constants; ",
-                             options_.step_constant_byte_limit, " are allowed");
-  }
-  for (const TensorType& type : *inferred) {
-    absl::Status size = CheckTensorSize(type);
-    if (!size.ok()) return Annotate(size, DescribeNode(name, def.name));
-  }
+
+  auto counts = CountsOf(call, inputs);
+  if (!counts.ok()) return Annotate(counts.status(), DescribeNode(name, def.name));
 
   std::vector<TensorId> outputs;
   if (options_.fold_limit_bytes > 0 && CanFold(def, inputs, *inferred, output_names)) {
@@ -180,7 +204,14 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
                                  .type = (*inferred)[i],
                                  .kind = TensorKind::kIntermediate,
                                  .value = {},
-                                 .producer = node_id}));
+                                 .producer = node_id,
+                                 .counted = (*counts)[i]}));
+  }
+  if (def.counted) {
+    for (const OpDef::Counted& c : def.counted(call)) {
+      graph_.tensors_[static_cast<size_t>(outputs[static_cast<size_t>(c.output)])].counted = {
+          c.dim, outputs.back()};
+    }
   }
   graph_.nodes_.push_back({.name = std::move(name),
                            .def = &def,
@@ -192,8 +223,21 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
 
 void GraphBuilder::MarkOutput(TensorId id) { graph_.outputs_.push_back(id); }
 
+// Where the outputs are those of a graph that was built before, the counts are among them.
+void GraphBuilder::AddCounts() {
+  std::vector<TensorId>& outputs = graph_.outputs_;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::optional<CountedDim>& counted = graph_.tensor(outputs[i]).counted;
+    if (!counted) continue;
+    auto at = std::find(outputs.begin(), outputs.end(), counted->count) - outputs.begin();
+    if (static_cast<size_t>(at) == outputs.size()) outputs.push_back(counted->count);
+    graph_.output_extents_.push_back({static_cast<int>(i), counted->dim, static_cast<int>(at)});
+  }
+}
+
 absl::StatusOr<Graph> GraphBuilder::Build() {
   if (graph_.outputs_.empty()) return InvalidArgument("the graph has no output");
+  AddCounts();
   RETURN_IF_ERROR(too_large_);
   if (bytes_ > static_cast<double>(kMaxTensorBytes)) {
     return InvalidArgument("the tensors of the graph have ", static_cast<int64_t>(bytes_),

@@ -60,10 +60,12 @@ class GraphBuilder {
   absl::StatusOr<TensorId> AddNode(std::string_view op, std::vector<TensorId> inputs,
                                    AttrMap attrs = {}, std::string name = "",
                                    std::string output_name = "");
-  /// Adds a node with as many outputs as there are names.
+  /// Adds a node with as many outputs as there are names; one with counted outputs
+  /// (OpDef::counted) with all it can have. Unimplemented where it would need to know how many
+  /// elements of a counted input there are.
   absl::StatusOr<std::vector<TensorId>> AddMultiNode(const OpDef& def, std::vector<TensorId> inputs,
                                                      AttrMap attrs, std::string name,
-                                                     const std::vector<std::string>& output_names);
+                                                     std::vector<std::string> output_names);
 
   /// Outputs keep the order of the calls.
   void MarkOutput(TensorId id);
@@ -72,14 +74,20 @@ class GraphBuilder {
   /// The constant behind a tensor, or nullptr if it is not one.
   const HostTensor* ConstantValue(TensorId id) const { return graph_.tensor(id).value.get(); }
 
-  /// The graph; the builder is empty afterwards. InvalidArgument if there is no output, a tensor is
-  /// too large (CheckTensorSize) or all together have more than kMaxTensorBytes.
+  /// The graph; the builder is empty afterwards. Counts of its outputs are outputs behind them.
+  /// InvalidArgument if there is no output, a tensor is too large (CheckTensorSize) or all together
+  /// have more than kMaxTensorBytes.
   absl::StatusOr<Graph> Build();
 
  private:
   TensorId AddTensor(Tensor tensor);
+  void AddCounts();
   absl::StatusOr<std::vector<HostTensor>> Fold(const OpDef& def, const OpCall& call,
                                                const std::vector<TensorId>& inputs);
+  absl::StatusOr<std::vector<std::optional<CountedDim>>> CountsOf(
+      const OpCall& call, const std::vector<TensorId>& inputs) const;
+  /// InvalidArgument, ResourceExhausted for a call that the graph cannot take.
+  absl::StatusOr<std::vector<TensorType>> TypesOf(const OpCall& call);
   bool CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
                const std::vector<TensorType>& outputs, const std::vector<std::string>& names) const;
 

@@ -93,7 +93,9 @@ absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph) {
   }
   for (TensorId id : graph.outputs()) {
     builder.MarkOutput(use(id));
-    out.output_names.push_back(graph.tensor(id).name);
+    if (out.output_names.size() < graph.model_outputs()) {
+      out.output_names.push_back(graph.tensor(id).name);
+    }
   }
   ASSIGN_OR_RETURN(out.graph, builder.Build());
   out.key_text = KeyText(out.graph);

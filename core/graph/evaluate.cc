@@ -285,16 +285,16 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(
   for (ValueId id : program.outputs) {
     boxes.push_back(Box::Whole(program.value(id).type.shape.ToDims()));
   }
-  return EvaluateBoxes(
-      program, boxes,
-      [&](ValueId id) -> const HostTensor* {
-        const Value& v = program.value(id);
-        auto index = static_cast<size_t>(v.index);
-        if (v.kind == TensorKind::kInput) return &inputs[index];
-        if (v.kind == TensorKind::kWeight) return weights[index];
-        return nullptr;
-      },
-      options);
+  auto value = [&](ValueId id) -> const HostTensor* {
+    const Value& v = program.value(id);
+    auto index = static_cast<size_t>(v.index);
+    if (v.kind == TensorKind::kInput) return &inputs[index];
+    if (v.kind == TensorKind::kWeight) return weights[index];
+    return nullptr;
+  };
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, EvaluateBoxes(program, boxes, value, options));
+  RETURN_IF_ERROR(CutOutputs(graph.output_extents(), &outputs));
+  return outputs;
 }
 
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,

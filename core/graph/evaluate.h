@@ -28,8 +28,9 @@ struct EvaluateOptions {
 /// tiles, no vector math, no reassociation beyond summation in double. ResourceExhausted for more
 /// values at a time, at 8 bytes an element, than the machine has memory.
 
-/// Whole graph. `inputs` by graph input; `weight(id)` gives the bytes of a weight tensor (of its
-/// declared type) and may fail. Inputs are checked against the declared types.
+/// Whole graph: the outputs of the model, with the extents that the run decides. `inputs` by graph
+/// input; `weight(id)` gives the bytes of a weight tensor (of its declared type) and may fail.
+/// Inputs are checked against the declared types.
 absl::StatusOr<std::vector<HostTensor>> Evaluate(
     const Graph& graph, const std::vector<HostTensor>& inputs,
     const std::function<absl::StatusOr<const HostTensor*>(TensorId)>& weight,

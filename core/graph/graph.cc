@@ -75,6 +75,14 @@ absl::Status Verify(const Graph& graph) {
       return Internal("graph output %", id, " is not defined");
     }
   }
+  for (const OutputExtent& e : graph.output_extents()) {
+    const Tensor& output = graph.tensor(graph.outputs()[static_cast<size_t>(e.output)]);
+    const TensorId how_many = graph.outputs()[static_cast<size_t>(e.count)];
+    if (output.counted != CountedDim{e.dim, how_many} ||
+        graph.tensor(how_many).type != TensorType{DType::kI64, Shape()}) {
+      return Internal("graph output %", how_many, " does not count output ", e.output);
+    }
+  }
   return absl::OkStatus();
 }
 

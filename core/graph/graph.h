@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/op/op_def.h"
 #include "core/tensor/host_tensor.h"
+#include "core/tensor/output_extent.h"
 
 namespace fusion {
 
@@ -29,6 +31,13 @@ enum class TensorKind : uint8_t {
   kIntermediate,  // written by a node
 };
 
+/// A dim of which a run decides how many elements there are; its extent is the most there can be.
+struct CountedDim {
+  int dim = 0;
+  TensorId count = kNoTensor;  // i64 scalar: how many
+  bool operator==(const CountedDim&) const = default;
+};
+
 struct Tensor {
   std::string name;  // the client's; may be empty, is never unique by promise
   TensorType type;
@@ -38,6 +47,7 @@ struct Tensor {
   /// argument.
   bool client_has_bytes = false;
   NodeId producer = kNoNode;
+  std::optional<CountedDim> counted;
 };
 
 struct Node {
@@ -57,7 +67,10 @@ class Graph {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<TensorId>& inputs() const { return inputs_; }
+  /// Those of the model, then the counts that output_extents() names.
   const std::vector<TensorId>& outputs() const { return outputs_; }
+  const std::vector<OutputExtent>& output_extents() const { return output_extents_; }
+  size_t model_outputs() const { return ModelOutputs(outputs_.size(), output_extents_); }
 
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
@@ -76,6 +89,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<TensorId> inputs_;
   std::vector<TensorId> outputs_;
+  std::vector<OutputExtent> output_extents_;
 };
 
 /// Describes a node that is not in a graph (yet).

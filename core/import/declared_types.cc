@@ -88,7 +88,7 @@ absl::StatusOr<InputType> ReadInputType(const onnx::ValueInfoProto& input, Symbo
 }
 
 absl::Status CheckDeclaredType(const DeclaredType& declared, const TensorType& inferred,
-                               const SymbolTable& symbols, std::string_view what) {
+                               int counted, const SymbolTable& symbols, std::string_view what) {
   bool fits = !declared.dtype || *declared.dtype == inferred.dtype;
   if (declared.has_shape) {
     fits &= static_cast<int>(declared.dims.size()) == inferred.shape.rank();
@@ -96,7 +96,8 @@ absl::Status CheckDeclaredType(const DeclaredType& declared, const TensorType& i
       const std::optional<Dim>& dim = declared.dims[static_cast<size_t>(i)];
       auto value = dim ? symbols.StaticValue(*dim) : std::nullopt;
       const Dim& extent = inferred.shape.dim(i);
-      fits = !value || !extent.is_static() || extent.value() == *value;
+      fits = !value || !extent.is_static() ||
+             (i == counted ? *value <= extent.value() : *value == extent.value());
     }
   }
   if (fits) return absl::OkStatus();

@@ -34,8 +34,9 @@ struct InputType {
 absl::StatusOr<InputType> ReadInputType(const onnx::ValueInfoProto& input, SymbolTable* symbols);
 
 /// InvalidArgument, naming both, if `inferred` contradicts what is declared. Symbols contradict
-/// nothing unless they are bound.
+/// nothing unless they are bound. Along `counted`, if not -1, a run decides how many elements there
+/// are: any number up to the inferred one fits.
 absl::Status CheckDeclaredType(const DeclaredType& declared, const TensorType& inferred,
-                               const SymbolTable& symbols, std::string_view what);
+                               int counted, const SymbolTable& symbols, std::string_view what);
 
 }  // namespace fusion

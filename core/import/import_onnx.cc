@@ -249,8 +249,10 @@ class OnnxImporter {
     if (body_ != &main_) return absl::OkStatus();
     auto declared = declared_.find(ref);
     if (declared == declared_.end()) return absl::OkStatus();
+    const Tensor& tensor = builder_.tensor(id);
+    const int counted = tensor.counted ? tensor.counted->dim : -1;
     for (const Declaration& d : declared->second) {
-      RETURN_IF_ERROR(CheckDeclaredType(d.type, builder_.tensor(id).type, symbols_, d.what));
+      RETURN_IF_ERROR(CheckDeclaredType(d.type, tensor.type, counted, symbols_, d.what));
     }
     return absl::OkStatus();
   }
@@ -326,6 +328,8 @@ class OnnxImporter {
                                  kMaxCustomBytes, " bytes when written out");
       }
     }
+    RETURN_IF_ERROR(
+        Annotate(CheckNamedOutputs(*normal.def, names.size()), DescribeNode(node.name, node.op)));
     // Optional outputs that nobody reads are not computed.
     while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
       names.pop_back();

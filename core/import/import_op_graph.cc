@@ -314,14 +314,16 @@ class OpGraphImporter {
     std::string name = node.name().empty() ? StrCat("#", index) : node.name();
     auto parts = ReadNode(node);
     if (!parts.ok()) return Annotate(parts.status(), DescribeNode(name, node.op()));
+    RETURN_IF_ERROR(Annotate(CheckNamedOutputs(*parts->def, parts->output_names.size()),
+                             DescribeNode(name, node.op())));
     auto outputs = builder_.AddMultiNode(*parts->def, parts->inputs, parts->attrs, node.name(),
                                          parts->output_names);
     if (!outputs.ok()) return WithHint(outputs.status(), parts->inputs);
-    for (size_t i = 0; i < outputs->size(); ++i) {
-      uint32_t id = node.outputs(static_cast<int>(i));
+    for (int i = 0; i < node.outputs_size(); ++i) {
+      uint32_t id = node.outputs(i);
       if (id == 0) continue;
       Declared& declared = tensors_[id];
-      declared.id = (*outputs)[i];
+      declared.id = (*outputs)[static_cast<size_t>(i)];
       RETURN_IF_ERROR(CheckIntermediate(declared));
     }
     return absl::OkStatus();
@@ -343,8 +345,17 @@ class OpGraphImporter {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(TensorType type, ResolveType(declared));
-    const TensorType& inferred = builder_.tensor(declared.id).type;
+    const Tensor& tensor = builder_.tensor(declared.id);
+    const TensorType& inferred = tensor.type;
     if (type == inferred) return absl::OkStatus();
+    if (tensor.counted && type.shape.rank() == inferred.shape.rank()) {
+      // Any number of elements that a run may decide on.
+      std::vector<Dim> dims = type.shape.dims();
+      Dim& dim = dims[static_cast<size_t>(tensor.counted->dim)];
+      const Dim& most = inferred.shape.dim(tensor.counted->dim);
+      if (dim.is_static() && most.is_static() && dim.value() <= most.value()) dim = most;
+      if (TensorType{type.dtype, Shape(std::move(dims))} == inferred) return absl::OkStatus();
+    }
     return InvalidArgument(What(*declared.proto), " is declared ", type.ToString(),
                            ", the nodes before it give ", inferred.ToString());
   }

@@ -164,6 +164,13 @@ absl::StatusOr<NormalNode> CustomNode(const CustomOpSyntax& op, const std::vecto
   return out;
 }
 
+absl::Status CheckNamedOutputs(const OpDef& def, size_t outputs) {
+  const int most = def.named_outputs();
+  if (!def.counted || outputs <= static_cast<size_t>(most)) return absl::OkStatus();
+  return InvalidArgument("has ", outputs, " outputs, expected 1",
+                         most > 1 ? StrCat("..", most) : "");
+}
+
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
                                          const GraphBuilder& builder, const CustomOps* custom_ops) {
   if (const auto* op = custom_ops == nullptr ? nullptr : custom_ops->Find(node.domain, node.op)) {

@@ -29,6 +29,9 @@ struct NormalNode {
 absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<TensorId> inputs,
                                          const GraphBuilder& builder, const CustomOps* custom_ops);
 
+/// InvalidArgument for a node that names more outputs than its op has for models.
+absl::Status CheckNamedOutputs(const OpDef& def, size_t outputs);
+
 /// Bytes of the bodies of all custom nodes of a graph, in their text form.
 inline constexpr int64_t kMaxCustomBytes = int64_t{1} << 23;
 

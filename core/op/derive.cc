@@ -22,8 +22,8 @@ bool KindMatches(ParamSpec::Kind kind, const AttrValue& value) {
 }
 
 absl::Status CheckOutputCount(const OpCall& call) {
-  int least = 1;
   int most = call.def().max_outputs;
+  int least = call.def().counted ? most : 1;
   if (call.def().outputs) {
     ASSIGN_OR_RETURN(least, call.def().outputs(call));
     most = least;

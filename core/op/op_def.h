@@ -150,6 +150,17 @@ struct OpDef {
   std::function<absl::StatusOr<int>(const OpCall&)> outputs = nullptr;
   int max_outputs = 1;
 
+  /// Dims whose extents a run decides; set: every call has all outputs. Types say the most elements
+  /// that there can be. How many there are is what the last output says, an i64 scalar that no
+  /// model names.
+  struct Counted {
+    int output = 0;
+    int dim = 0;
+  };
+  std::function<std::vector<Counted>(const OpCall&)> counted = nullptr;
+  /// Outputs that a model may name, at most.
+  int named_outputs() const { return counted ? max_outputs - 1 : max_outputs; }
+
   /// Primitive: the loop body of output `output`.
   std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
   /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further

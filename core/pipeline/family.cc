@@ -249,7 +249,10 @@ class FamilyMaker {
         absl::StatusOr<KernelSource> source =
             backend->EmitMember(schedule, most.schedule, varies, device_, kUnnamedSymbol);
         refusal = source.status();
-        if (source.ok()) sources.push_back(std::move(source->text));
+        if (!source.ok()) break;
+        sources.push_back(std::move(source->text));
+        planned.scratch_bytes = std::max(planned.scratch_bytes, source->scratch_bytes);
+        planned.workspace_bytes = std::max(planned.workspace_bytes, source->workspace_bytes);
       }
       if (refusal.ok()) {
         ASSIGN_OR_RETURN(general, GeneraliseSource(points_, sources));

@@ -67,7 +67,11 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
   if (backend != nullptr) {
     absl::StatusOr<KernelSource> source = backend->Emit(kernel.schedule, device, job.symbol);
     *refusal = source.status();
-    if (source.ok()) job.source = std::move(source->text);
+    if (source.ok()) {
+      job.source = std::move(source->text);
+      planned->scratch_bytes = source->scratch_bytes;
+      planned->workspace_bytes = source->workspace_bytes;
+    }
   }
   job.schedule = kernel.text;
   job.reference = ToString(kernel.reference);

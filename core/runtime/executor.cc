@@ -26,6 +26,17 @@ Nanoseconds MeasureClock(const Clock& clock) {
   return shortest;
 }
 
+// What the plan says a run takes is all that it gets.
+absl::Status CheckMemory(const LoadedKernel& kernel, const PlanKernel& planned) {
+  const FusionKernelDescriptor& d = kernel.descriptor();
+  const auto scratch = static_cast<uint64_t>(planned.scratch_bytes);
+  const auto workspace = static_cast<uint64_t>(planned.workspace_bytes);
+  if (d.scratch_bytes <= scratch && d.workspace_bytes <= workspace) return absl::OkStatus();
+  return InvalidArgument("executor: kernel ", planned.symbol, " takes ", d.scratch_bytes,
+                         " bytes of scratch and ", d.workspace_bytes,
+                         " of workspace, the plan says ", scratch, " and ", workspace);
+}
+
 }  // namespace
 
 // Page-aligned bytes.
@@ -206,6 +217,7 @@ absl::Status Executor::CheckKernels() const {
                              kernels_[i]->descriptor().phases, " phases, the plan says ",
                              plan_.kernels[i].phases);
     }
+    RETURN_IF_ERROR(CheckMemory(*kernels_[i], plan_.kernels[i]));
     const size_t sizes = plan_.kernels[i].sizes.size();
     if (static_cast<size_t>(kernels_[i]->descriptor().dims) != sizes) {
       return InvalidArgument("executor: kernel ", plan_.kernels[i].symbol, " takes ",
@@ -454,6 +466,7 @@ absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTens
   std::vector<HostTensor*> out;
   for (HostTensor& t : outputs) out.push_back(&t);
   RETURN_IF_ERROR(RunInto(in, out, profile));
+  RETURN_IF_ERROR(CutOutputs(plan_.output_extents, &outputs));
   return outputs;
 }
 

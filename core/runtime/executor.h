@@ -45,7 +45,8 @@ struct RunProfile {
 /// What an executor holds, in bytes.
 struct ExecutorMemory {
   int64_t prepared_bytes = 0;  // packed weights, shared by all runs
-  int64_t arena_bytes = 0;     // of one run under way: intermediate tensors, scratch, workspace
+  /// Of one run under way: intermediate tensors, scratch, workspace. RunBytes, and pages.
+  int64_t arena_bytes = 0;
   int idle_arenas = 0;         // kept for later runs
 };
 
@@ -80,11 +81,14 @@ class Executor {
   /// others may go after this returns. No run may be under way.
   absl::Status Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
 
-  /// One inference. `inputs` by graph input, checked against the plan. FailedPrecondition before
-  /// Prepare. If a kernel fails: the first status it answers, with its name.
+  /// One inference: the outputs of the model. `inputs` by graph input, checked against the plan.
+  /// FailedPrecondition before Prepare. If a kernel fails: the first status it answers, with its
+  /// name.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
                                               RunProfile* profile = nullptr);
-  /// The same into tensors of the caller's, which must have the types the plan says.
+  /// The same into tensors of the caller's, one for each entry of plan.outputs, which must have the
+  /// types the plan says. Where a run decides extents (plan.output_extents), CutOutputs makes what
+  /// Run returns of them.
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
 

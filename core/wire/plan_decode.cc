@@ -121,6 +121,13 @@ absl::StatusOr<PlanKernel> DecodeKernel(const v1::PlanKernel& wire) {
     return InvalidArgument("phases: ", wire.phases(), "; expected 1..", kMaxPhases);
   }
   kernel.phases = wire.phases();
+  for (const auto& [field, bytes] : {std::pair("scratch_bytes", wire.scratch_bytes()),
+                                     std::pair("workspace_bytes", wire.workspace_bytes())}) {
+    if (bytes >= 0 && bytes <= kMaxSpaceBytes) continue;
+    return InvalidArgument(field, ": ", bytes, "; expected 0..", kMaxSpaceBytes);
+  }
+  kernel.scratch_bytes = wire.scratch_bytes();
+  kernel.workspace_bytes = wire.workspace_bytes();
   RETURN_IF_ERROR(DecodeEach("sizes", wire.sizes(), DecodeSize, &kernel.sizes));
   return kernel;
 }
@@ -322,6 +329,9 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   plan->fusion = *fusion;
   plan->inputs.assign(wire.inputs().begin(), wire.inputs().end());
   plan->outputs.assign(wire.outputs().begin(), wire.outputs().end());
+  for (const v1::OutputExtent& extent : wire.output_extents()) {
+    plan->output_extents.push_back({extent.output(), extent.dim(), extent.count()});
+  }
   plan->weights.assign(wire.weights().begin(), wire.weights().end());
   plan->arena_bytes = wire.arena_bytes();
   plan->prepared_bytes = wire.prepared_bytes();

@@ -51,6 +51,8 @@ void EncodeKernel(const PlanKernel& kernel, v1::PlanKernel* out) {
   out->set_backend(TextToWire(kernel.backend));
   out->set_isa(TextToWire(kernel.isa));
   out->set_phases(kernel.phases);
+  out->set_scratch_bytes(kernel.scratch_bytes);
+  out->set_workspace_bytes(kernel.workspace_bytes);
   for (const SizeExpr& size : kernel.sizes) EncodeSize(size, out->add_sizes());
 }
 
@@ -155,6 +157,12 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   }
   EncodeDevice(plan.device, out->mutable_device());
   for (const PlanPoint& point : plan.frontier) EncodePoint(point, out->add_frontier());
+  for (const OutputExtent& extent : plan.output_extents) {
+    v1::OutputExtent* wired = out->add_output_extents();
+    wired->set_output(extent.output);
+    wired->set_dim(extent.dim);
+    wired->set_count(extent.count);
+  }
   for (const DimRange& symbol : plan.symbols) EncodeRange(symbol, out->add_symbols());
   for (const PlanSample& sample : plan.samples) EncodeSample(sample, out->add_samples());
 }

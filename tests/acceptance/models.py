@@ -8,6 +8,7 @@ import tempfile
 import time
 
 import common
+import memory
 from common import BIN, ROOT, run
 
 # Of ONNX's tests: those over tensors whose outputs follow from their inputs.
@@ -70,6 +71,7 @@ def measure(rows, work, options):
     rows.section(onnx_rows)
     rows.section(shared_rows, options)
     rows.section(custom_rows)
+    rows.section(memory.memory_rows, work, options)
 
 
 def add_options(parser):

@@ -50,7 +50,7 @@ Plan ChainPlan(int launches, int threads) {
   int from = plan.inputs[0];
   for (int i = 0; i < launches; ++i) {
     int to = i + 1 == launches ? plan.outputs[0] : places[i % 2];
-    plan.kernels.push_back({.symbol = StrCat("kernel_", i), .label = "Work"});
+    plan.kernels.push_back({.symbol = StrCat("kernel_", i), .label = "Work", .scratch_bytes = 256});
     plan.groups.push_back({.label = "Work", .kernel = i});
     plan.launches.push_back({.group = i, .kernel = i, .tensors = {from, to}});
     from = to;

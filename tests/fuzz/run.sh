@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds the libFuzzer targets (clang, address and undefined behaviour) and runs them, one after the other: importers of
-# ONNX and OpGraph, the language of custom ops with expressions and loop bodies, rules, plans. First come the inputs in
-# tests/fuzz/regressions, each of which was a finding once. A new finding is left in build/fuzz/findings and ends the
-# script with status 1.
+# Builds the libFuzzer targets (clang, address and undefined behaviour) and runs them, as many at once as there are cores:
+# importers of ONNX and OpGraph, the language of custom ops with expressions and loop bodies, rules, plans. First come the
+# inputs in tests/fuzz/regressions, each of which was a finding once. A new finding is left in build/fuzz/findings and makes
+# the exit status 1.
 #
-#   tests/fuzz/run.sh                          60 seconds each
+#   tests/fuzz/run.sh                          60 seconds each, which CI does
 #   tests/fuzz/run.sh --seconds 600            longer
-#   tests/fuzz/run.sh --executions 10000000    as many inputs each
+#   tests/fuzz/run.sh --nightly                10 million inputs each; hours
+#   tests/fuzz/run.sh --executions 100000      as many inputs each
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -14,8 +15,9 @@ limit=(-max_total_time=60)
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --seconds) limit=("-max_total_time=$2"); shift 2 ;;
+    --nightly) limit=(-runs=10000000); shift ;;
     --executions) limit=("-runs=$2"); shift 2 ;;
-    *) echo "usage: $0 [--seconds N | --executions N]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--seconds N | --nightly | --executions N]" >&2; exit 2 ;;
   esac
 done
 
@@ -25,7 +27,6 @@ cmake --build --preset fuzz --target fuzzers >&2
 
 work=build/fuzz
 models=/usr/share/libonnx-testdata/data/node
-failed=0
 fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
   local name=$1 program=$work/bin/$2_fuzz
   shift 2
@@ -40,12 +41,24 @@ fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
   else
     echo "FAIL fuzz $name: $(ls -t "$findings" | head -1); $work/$name.log ends:"
     tail -5 "$work/$name.log"
-    failed=1
+    return 1
   fi
 }
-fuzz onnx import "$models"
-fuzz op_graph import
-fuzz language language
-fuzz rules rules
-fuzz plan plan
+
+jobs=()
+failed=0
+start() {
+  if [[ ${#jobs[@]} -ge $(nproc) ]]; then
+    wait "${jobs[0]}" || failed=1
+    jobs=("${jobs[@]:1}")
+  fi
+  fuzz "$@" &
+  jobs+=($!)
+}
+start onnx import "$models"
+start op_graph import
+start language language
+start rules rules
+start plan plan
+for job in "${jobs[@]}"; do wait "$job" || failed=1; done
 exit $failed

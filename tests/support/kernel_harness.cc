@@ -108,7 +108,13 @@ absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
                                                       const DeviceSpec& device,
                                                       ExecutorOptions options) {
   ASSIGN_OR_RETURN(auto kernels, CompileKernels(model, device));
-  return Executor::Create(model.plan, std::move(kernels), std::move(options));
+  Plan plan = model.plan;
+  for (size_t k = 0; k < kernels.size(); ++k) {  // as the service does when it emits them
+    plan.kernels[k].scratch_bytes = static_cast<int64_t>(kernels[k]->descriptor().scratch_bytes);
+    plan.kernels[k].workspace_bytes =
+        static_cast<int64_t>(kernels[k]->descriptor().workspace_bytes);
+  }
+  return Executor::Create(std::move(plan), std::move(kernels), std::move(options));
 }
 
 }  // namespace fusion

@@ -38,6 +38,7 @@ inline Plan SamplePlan() {
        .index = 0,
        .offset = 7,
        .bytes = 8},
+      {.dtype = DType::kI64, .space = Space::kArena, .offset = 128, .bytes = 8},
   };
   plan.constants = {
       std::make_shared<HostTensor>(HostTensor::FromValues<int64_t>(DType::kI64, {1}, {77}))};
@@ -48,6 +49,8 @@ inline Plan SamplePlan() {
   kernel.backend = "cpu";
   kernel.isa = "avx512";
   kernel.phases = 2;
+  kernel.scratch_bytes = 320;
+  kernel.workspace_bytes = 640;
   kernel.sizes = {SizeExpr::Sum({{3, {0, 0}}, {5, {}}})};
   plan.kernels = {kernel, kernel};
   plan.kernels[1].key = Sha256("other kernel");
@@ -100,7 +103,8 @@ inline Plan SamplePlan() {
   plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
   plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}}};
   plan.inputs = {-1, 0};
-  plan.outputs = {1};
+  plan.outputs = {1, 0, 3};
+  plan.output_extents = {{.output = 1, .dim = 1, .count = 2}};
   plan.weights = {-1, 2};
   plan.arena_bytes = 4096;
   plan.prepared_bytes = 8192;

@@ -44,7 +44,7 @@ Plan SmallPlan() {
   plan.prepared_bytes = 64 + kElements * 4;
   plan.arena_bytes = 128 + kElements * 4;
   for (const char* name : {"copy", "add", "twice"}) {
-    plan.kernels.push_back({.symbol = name, .label = name});
+    plan.kernels.push_back({.symbol = name, .label = name, .scratch_bytes = 256});
     plan.groups.push_back({.label = name, .kernel = static_cast<int>(plan.groups.size())});
   }
   plan.prepare = {{.group = 0, .kernel = 0, .tensors = {plan.weights[0], packed}}};
@@ -369,6 +369,7 @@ TEST(Executor, PhasesAreApartAndScratchBelongsToAWorker) {
   add->own.workspace_bytes = kTasks * 4;
   Plan plan = SmallPlan();
   plan.kernels[1].phases = 2;
+  plan.kernels[1].workspace_bytes = kTasks * 4;
   SmallKernels k;
   std::unique_ptr<Executor> executor = Make({.threads = 4}, {k.copy, add, k.twice}, plan);
   HostTensor w = Filled(0);
@@ -473,6 +474,62 @@ TEST(Executor, KeepsFewArenasAfterABurst) {
   one.Run();
   EXPECT_EQ(one.executor->memory().idle_arenas, 1);
   EXPECT_GE(one.executor->memory().arena_bytes, SmallPlan().arena_bytes);
+}
+
+TEST(Executor, ARunHoldsWhatThePlanSays) {
+  constexpr int64_t kPages = 4 * 4096;  // that sizes are rounded to
+  for (int threads : {1, 7}) {
+    std::unique_ptr<Executor> executor = Make({.threads = threads});
+    const int64_t planned = RunBytes(executor->plan(), threads);
+    EXPECT_EQ(planned, SmallPlan().arena_bytes + threads * 256);
+    EXPECT_GE(executor->memory().arena_bytes, planned);
+    EXPECT_LE(executor->memory().arena_bytes, planned + kPages + threads * 4160);
+  }
+  SmallKernels k;
+  k.twice->own.scratch_bytes = 257;
+  EXPECT_EQ(CreateError(SmallPlan(), k.all()),
+            "executor: kernel twice takes 257 bytes of scratch and 0 of workspace, the plan says "
+            "256 and 0");
+  k.twice->own.scratch_bytes = 0;
+  k.add->own.workspace_bytes = 1;
+  EXPECT_THAT(CreateError(SmallPlan(), k.all()), HasSubstr("kernel add takes"));
+}
+
+// The second half of the output does not count: the last output says so.
+TEST(Executor, OutputsHaveTheExtentsThatTheRunDecides) {
+  Plan plan = SmallPlan();
+  plan.tensors.push_back({.dtype = DType::kI64, .space = Space::kOutput, .index = 1, .bytes = 8});
+  plan.outputs.push_back(static_cast<int>(plan.tensors.size()) - 1);
+  plan.output_extents = {{.output = 0, .dim = 0, .count = 1}};
+  plan.launches[1].tensors.push_back(plan.outputs[1]);
+  SmallKernels k;
+  int64_t count = kElements / 2;
+  k.twice =
+      std::make_shared<HandMadeKernel>(3, TaskCount<1>, [&count](const HandMadeKernel::Call& call) {
+        for (int64_t i = 0; i < kElements; ++i) Floats(call, 1)[i] = static_cast<float>(i);
+        *static_cast<int64_t*>(call.args.tensors[2].data) = count;
+      });
+  std::unique_ptr<Executor> executor = Make({}, k.all(), plan);
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  for (int64_t n : {kElements / 2, int64_t{0}, kElements}) {
+    count = n;
+    auto y = executor->Run({Filled(1)});
+    ASSERT_TRUE(y.ok()) << y.status();
+    ASSERT_EQ(y->size(), 1);
+    EXPECT_EQ(y->at(0).dims(), (Dims{n}));
+    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(y->at(0).GetDouble(i), static_cast<double>(i));
+  }
+  count = kElements + 1;
+  EXPECT_THAT(std::string(Message(executor->Run({Filled(1)}).status())),
+              HasSubstr(StrCat("output 0 has ", count, " elements along dim 0")));
+
+  plan.output_extents[0].count = 0;
+  EXPECT_THAT(CreateError(plan, k.all()), HasSubstr("plan output_extents"));
+  plan.output_extents[0] = {.output = 0, .dim = 1, .count = 1};
+  EXPECT_THAT(CreateError(plan, k.all()), HasSubstr("dim 1 of output 0"));
+  plan.output_extents[0] = {.output = 1, .dim = 0, .count = 1};
+  EXPECT_THAT(CreateError(plan, k.all()), HasSubstr("plan output_extents"));
 }
 
 // A plan whose launches take known times of a clock that stands still otherwise.
