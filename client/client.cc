@@ -17,6 +17,7 @@
 #include "core/wire/options.h"
 #include "core/wire/report.h"
 #include "core/wire/scalars.h"
+#include "core/wire/stored_texts.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 
@@ -376,6 +377,22 @@ absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const 
   }
   if (static_cast<int64_t>(out.size()) > limit) out.resize(static_cast<size_t>(limit));
   return out;
+}
+
+absl::StatusOr<StoredPlanTexts> Client::GetStoredPlan(const Digest& plan) const {
+  v1::GetStoredRequest wire;
+  wire.set_plan(DigestToWire(plan));
+  v1::GetStoredResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetStored, wire, &response));
+  return connection_->Sound(DecodeStoredTexts(response));
+}
+
+absl::StatusOr<KernelTexts> Client::GetKernelTexts(const Digest& kernel) const {
+  v1::GetStoredRequest wire;
+  wire.set_kernel(DigestToWire(kernel));
+  v1::GetStoredResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetStored, wire, &response));
+  return connection_->Sound(DecodeKernelTexts(response.kernel()));
 }
 
 absl::StatusOr<Capabilities> Client::GetCapabilities() const {

@@ -121,6 +121,11 @@ class Client {
   /// Plans that the service has stored, the newest `limit` of them, newest first.
   absl::StatusOr<std::vector<PlanSummary>> ListPlans(int64_t limit = INT64_MAX) const;
 
+  /// A stored plan and what its key is made of; the texts of a stored kernel. NotFound if the
+  /// service does not have it, or not any more.
+  absl::StatusOr<StoredPlanTexts> GetStoredPlan(const Digest& plan) const;
+  absl::StatusOr<KernelTexts> GetKernelTexts(const Digest& kernel) const;
+
   absl::StatusOr<Capabilities> GetCapabilities() const;
 
  private:

@@ -154,11 +154,46 @@ absl::StatusOr<std::vector<HostTensor>> FusedModel::MakeOutputs(
   return executor_->MakeOutputs(given);
 }
 
+// An error of a run; where guarded kernels found a fault also the nodes and the tensor's name.
+absl::Status FusedModel::NameFault(const absl::Status& status) const {
+  const std::optional<RunFault> fault = RunFaultOf(status);
+  if (!fault.has_value()) return status;
+  std::string names;
+  if (fault->group >= 0 && static_cast<size_t>(fault->group) < plan().groups.size()) {
+    const std::vector<int>& nodes = plan().groups[static_cast<size_t>(fault->group)].nodes;
+    names = StrJoin(nodes, ", ", [&](int n) {
+      return QuoteShort(reply_.binding.nodes[static_cast<size_t>(n)]);
+    });
+  }
+  std::string out = StrCat(Message(status), "; nodes: ", names.empty() ? "none" : names);
+  if (fault->tensor < 0) return absl::Status(status.code(), out);
+  const PlanTensor& tensor = plan().tensors[static_cast<size_t>(fault->tensor)];
+  const auto index = static_cast<size_t>(tensor.index);
+  std::string_view space = "an intermediate tensor";
+  std::string name;
+  if (tensor.space == Space::kInput) {
+    space = "input";
+    name = inputs()[index];
+  } else if (tensor.space == Space::kOutput) {
+    space = "output";
+    name = outputs()[index];
+  } else if (tensor.space == Space::kWeight) {
+    space = "weight";
+    name = reply_.binding.weights[index];
+  } else if (tensor.space != Space::kArena) {
+    space = tensor.space == Space::kPrepared ? "a packed weight" : "a constant";
+  }
+  StrAppend(&out, StrCat("; tensor ", fault->tensor, " of the plan: ", space,
+                         name.empty() ? "" : StrCat(" ", QuoteShort(name)), ", ",
+                         DTypeName(tensor.dtype), DimsToString(tensor.dims)));
+  return absl::Status(status.code(), out);
+}
+
 absl::Status FusedModel::RunInto(const std::vector<const HostTensor*>& given,
                                  const std::vector<HostTensor*>& results,
                                  RunProfile* profile) const {
   RETURN_IF_ERROR(CheckInputs(given));
-  return executor_->RunInto(given, results, profile);
+  return NameFault(executor_->RunInto(given, results, profile));
 }
 
 absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(const std::vector<HostTensor>& given,
@@ -166,7 +201,8 @@ absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(const std::vector<HostTe
   std::vector<const HostTensor*> pointers;
   for (const HostTensor& tensor : given) pointers.push_back(&tensor);
   RETURN_IF_ERROR(CheckInputs(pointers));
-  return executor_->Run(given, profile);
+  absl::StatusOr<std::vector<HostTensor>> results = executor_->Run(given, profile);
+  return results.ok() ? std::move(results) : NameFault(results.status());
 }
 
 absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(

@@ -87,6 +87,7 @@ class FusedModel {
   absl::Status LoadKernels(const Client& client, const ExecutorOptions& options);
   absl::Status LoadWeights(const WeightReader& weights);
   void StartReports(const Client& client, const ReportOptions& options);
+  absl::Status NameFault(const absl::Status& status) const;
   absl::Status CheckInputs(const std::vector<const HostTensor*>& inputs) const;
 
   FusionReply reply_;

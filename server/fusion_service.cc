@@ -1,5 +1,6 @@
 #include "server/fusion_service.h"
 
+#include "core/pipeline/kernel_texts.h"
 #include "server/kernels_call.h"
 #include "server/plan_call.h"
 #include "server/request_codec.h"
@@ -53,6 +54,14 @@ grpc::ServerUnaryReactor* FusionServiceImpl::ListPlans(grpc::CallbackServerConte
       [this](std::string_view bytes, UnaryContext) { return AnswerListPlans(bytes); });
 }
 
+grpc::ServerUnaryReactor* FusionServiceImpl::GetStored(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return StartUnaryCall(
+      parts_, *context, RpcMethod::kGetStored, *request, response,
+      [this](std::string_view bytes, UnaryContext unary) { return AnswerGetStored(bytes, unary); });
+}
+
 grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServerContext* context,
                                                              const grpc::ByteBuffer* request,
                                                              grpc::ByteBuffer* response) {
@@ -81,6 +90,20 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerListPlans(std::string_view request) {
   ASSIGN_OR_RETURN(ListQuery query, DecodeListQuery(request));
   return EncodePlanPage(parts_.store.ListPlans(query.after, static_cast<size_t>(query.page_size)));
+}
+
+absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view request,
+                                                               UnaryContext context) {
+  ASSIGN_OR_RETURN(StoredQuery query, DecodeStoredQuery(request));
+  if (query.is_plan) {
+    context.record.plan_key = query.key.ToHex();
+    std::shared_ptr<const StoredPlan> plan = parts_.store.PeekPlan(query.key);
+    if (plan == nullptr) return NotFound("no plan ", query.key.ToHex(), " is stored; plan again");
+    return EncodeStoredTexts(*plan);
+  }
+  const Found<KernelArtifact> kernel = parts_.store.GetKernel({query.key});
+  if (!kernel) return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
+  return EncodeStoredTexts(TextsOf(*kernel.value));
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerGetCapabilities(std::string_view request) {

@@ -18,8 +18,9 @@ class FusionServiceImpl final
                       v1::FusionService::WithRawCallbackMethod_GetReport<
                           v1::FusionService::WithRawCallbackMethod_ListPlans<
                               v1::FusionService::WithRawCallbackMethod_ExplainPlan<
-                                  v1::FusionService::WithRawCallbackMethod_GetCapabilities<
-                                      v1::FusionService::Service>>>>>>>> {
+                                  v1::FusionService::WithRawCallbackMethod_GetStored<
+                                      v1::FusionService::WithRawCallbackMethod_GetCapabilities<
+                                          v1::FusionService::Service>>>>>>>>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -42,6 +43,9 @@ class FusionServiceImpl final
   grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext* context,
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetStored(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetCapabilities(grpc::CallbackServerContext* context,
                                             const grpc::ByteBuffer* request,
                                             grpc::ByteBuffer* response) override;
@@ -50,6 +54,7 @@ class FusionServiceImpl final
   absl::StatusOr<std::string> AnswerReportLatency(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetReport(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerListPlans(std::string_view request);
+  absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request);
 
   const ServiceParts parts_;

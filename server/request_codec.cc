@@ -9,8 +9,10 @@
 #include "core/wire/explanation.h"
 #include "core/wire/limits.h"
 #include "core/wire/options.h"
+#include "core/wire/plan.h"
 #include "core/wire/plan_lock.h"
 #include "core/wire/scalars.h"
+#include "core/wire/stored_texts.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "server/object_count.h"
@@ -259,6 +261,38 @@ std::string EncodePlanPage(const PlanPage& page) {
   v1::ListPlansResponse wire;
   for (const PlanSummary& plan : page.plans) EncodePlanSummary(plan, wire.add_plans());
   if (page.last.has_value()) wire.set_next_page_token(TokenOf(*page.last));
+  return wire.SerializeAsString();
+}
+
+absl::StatusOr<StoredQuery> DecodeStoredQuery(std::string_view bytes) {
+  v1::GetStoredRequest wire;
+  RETURN_IF_ERROR(ParseRequest(bytes, &wire));
+  if (wire.key_case() == v1::GetStoredRequest::KEY_NOT_SET) {
+    return InvalidArgument("neither plan nor kernel is given; expected one of them");
+  }
+  StoredQuery query{.is_plan = wire.has_plan()};
+  absl::StatusOr<Digest> key = DigestFromWire(query.is_plan ? wire.plan() : wire.kernel());
+  if (!key.ok()) return Annotate(key.status(), query.is_plan ? "plan" : "kernel");
+  query.key = *key;
+  return query;
+}
+
+std::string EncodeStoredTexts(const StoredPlan& plan) {
+  v1::GetStoredResponse wire;
+  EncodePlan(plan.plan, wire.mutable_plan());
+  const auto fields = FieldHasher::Fields(plan.full_key);
+  if (!fields.has_value()) return wire.SerializeAsString();
+  for (const auto& [name, value] : *fields) {
+    v1::KeyField* field = wire.add_fields();
+    field->set_name(TextToWire(name));
+    field->set_value(TextToWire(value));
+  }
+  return wire.SerializeAsString();
+}
+
+std::string EncodeStoredTexts(const KernelTexts& kernel) {
+  v1::GetStoredResponse wire;
+  EncodeKernelTexts(kernel, wire.mutable_kernel());
   return wire.SerializeAsString();
 }
 

@@ -72,6 +72,15 @@ struct ExplainQuery {
 /// Further errors as those of DecodePlanRequest.
 absl::StatusOr<ExplainQuery> DecodeExplainQuery(std::string_view bytes);
 
+/// What of the store is wanted.
+struct StoredQuery {
+  bool is_plan = false;  // else a kernel
+  Digest key;
+};
+absl::StatusOr<StoredQuery> DecodeStoredQuery(std::string_view bytes);
+std::string EncodeStoredTexts(const StoredPlan& plan);
+std::string EncodeStoredTexts(const KernelTexts& kernel);
+
 /// Which part of the list of plans is wanted.
 struct ListQuery {
   int page_size = kDefaultListedPlans;

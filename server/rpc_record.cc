@@ -18,6 +18,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "ExplainPlan";
     case RpcMethod::kListPlans:
       return "ListPlans";
+    case RpcMethod::kGetStored:
+      return "GetStored";
     case RpcMethod::kGetCapabilities:
       return "GetCapabilities";
   }

@@ -18,13 +18,14 @@ enum class RpcMethod : uint8_t {
   kGetReport,
   kExplainPlan,
   kListPlans,
+  kGetStored,
   kGetCapabilities,
 };
 /// All of them, in this order.
 inline constexpr std::array kRpcMethods = {
-    RpcMethod::kPlanFusion,    RpcMethod::kGetKernels,     RpcMethod::kPlanFusionStream,
-    RpcMethod::kReportLatency, RpcMethod::kGetReport,      RpcMethod::kExplainPlan,
-    RpcMethod::kListPlans,     RpcMethod::kGetCapabilities};
+    RpcMethod::kPlanFusion,    RpcMethod::kGetKernels, RpcMethod::kPlanFusionStream,
+    RpcMethod::kReportLatency, RpcMethod::kGetReport,  RpcMethod::kExplainPlan,
+    RpcMethod::kListPlans,     RpcMethod::kGetStored,  RpcMethod::kGetCapabilities};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);

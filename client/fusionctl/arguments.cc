@@ -22,7 +22,8 @@ constexpr const char* kSummary =
     "Without --server it starts a fusiond of its own on a private socket and stops it at the end.";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done or passed; 1 verify found outputs outside the tolerance; 2 bad usage;\n"
+    "Exit codes: 0 done or passed; 1 verify or run --compare found values outside the\n"
+    "tolerance; 2 bad usage;\n"
     "3 bad input (missing or malformed file, unsupported op, data that do not fit the model, a "
     "rule\n"
     "that forces what no kernel can be);\n"
@@ -213,6 +214,16 @@ void AddModel(CLI::App* app, Arguments* a) {
       ->type_name("FILE.onnx");
 }
 
+// Of a command that also takes a stored kernel.
+void AddModelOrKernel(CLI::App* app, Arguments* a) {
+  app->add_option("MODEL", a->model,
+                  "an ONNX file; or of a stored kernel the key (8 of its digits or more) or the "
+                  "symbol, fk_..., for schedule, source, smg and program")
+      ->required()
+      ->check(CheckNotEmpty)
+      ->type_name("KEY|FILE.onnx");
+}
+
 // How the MODEL is planned.
 void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
   app->add_option("--threads", a->threads, "threads that run the plan; default: usable cores")
@@ -259,6 +270,11 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                 "launch");
   app->add_flag("--frontier", a->options.frontier,
                 "also look for plans of less memory and of less to compile, to compare with");
+  app->add_flag("--debug", a->options.debug,
+                "kernels keep symbols and line tables; their code is the same");
+  app->add_flag("--guard", a->options.guard,
+                "kernels check every element that they read or write: a fault names kernel, op and "
+                "tensor; runs take many times as long");
   app->add_option(
          "--lock", a->lock,
          "plan exactly as this file of plan --write-lock says, or fail and say what differs")
@@ -330,6 +346,41 @@ void AddPlan(CLI::App* app, Arguments* a) {
       "estimates only, nothing is compiled; needed for a device without a code generator");
 }
 
+// What is outside these tolerances differs.
+void AddTolerances(CLI::App* app, Arguments* a) {
+  app->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
+      ->check(CheckTolerance)
+      ->type_name("A");
+  app->add_option("--rtol", a->rtol, "tolerance relative to max|b| of the tensor; default 1e-4")
+      ->check(CheckTolerance)
+      ->type_name("R");
+}
+
+// Looking at what lies between the nodes.
+void AddIntermediates(CLI::App* run, Arguments* a) {
+  CLI::Option* compare =
+      run->add_flag("--compare", a->compare,
+                    "also compare every intermediate tensor, in order, with the reference "
+                    "evaluator, and name the first node that differs");
+  run->add_option("--reference", a->reference,
+                  "compare with the tensors that --dump-tensors wrote into this directory instead")
+      ->needs(compare)
+      ->check(CheckNotEmpty)
+      ->type_name("DIR");
+  run->add_option("--dump-tensors", a->dump_tensors,
+                  "write intermediate tensors into this directory as tensor_0.npy, ..., and "
+                  "index.json, which says what each is")
+      ->check(CheckNotEmpty)
+      ->type_name("DIR");
+  run->add_option("--tensor", a->tensors,
+                  "compare and write only this tensor, or those of this node; may be given more "
+                  "than once")
+      ->allow_extra_args(false)
+      ->check(CheckNotEmpty)
+      ->type_name("NAME");
+  AddTolerances(run, a);
+}
+
 void AddRun(CLI::App* app, Arguments* a) {
   CLI::App* run = AddModelCommand(app, "run", "runs a model and shows its outputs", a,
                                   CommandKind::kRun, /*with_isa=*/false);
@@ -348,6 +399,7 @@ void AddRun(CLI::App* app, Arguments* a) {
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   run->add_flag("--npy", a->npy, "write the outputs as output_0.npy, ...")->needs("--out");
+  AddIntermediates(run, a);
 }
 
 void AddBench(CLI::App* app, Arguments* a) {
@@ -376,17 +428,14 @@ void AddVerify(CLI::App* app, Arguments* a) {
       app, "verify", "compares outputs with expected ones, or with the reference evaluator", a,
       CommandKind::kVerify, /*with_isa=*/false);
   AddDataOptions(verify, a);
-  verify->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
-      ->check(CheckTolerance)
-      ->type_name("A");
-  verify->add_option("--rtol", a->rtol, "tolerance relative to max|b| of the output; default 1e-4")
-      ->check(CheckTolerance)
-      ->type_name("R");
+  AddTolerances(verify, a);
 }
 
 void AddShow(CLI::App* app, Arguments* a) {
-  CLI::App* show = AddModelCommand(app, "show", "one form of a model on its way to kernels", a,
-                                   CommandKind::kShow, /*with_isa=*/true);
+  CLI::App* show =
+      AddCommand(app, "show", "one form of a model on its way to kernels", a, CommandKind::kShow);
+  AddModelOrKernel(show, a);
+  AddPlanOptions(show, a, /*with_isa=*/true);
   AddChoice(show, "WHAT", &a->what, kShowWhats, "form", " after the MODEL")->required();
   AddChoice(show, "--format", &a->format, kShowFormats, "notation (dot: graph, smg and plan)");
 }
@@ -489,6 +538,37 @@ void AddExport(CLI::App* app, Arguments* a) {
       "nothing is compiled: nodes have the digests of kernels that are in the cache only");
 }
 
+void AddRepro(CLI::App* app, Arguments* a) {
+  CLI::App* repro = AddCommand(
+      app, "repro", "a plan as an archive that others can run, without weights; and such a run", a,
+      CommandKind::kRepro);
+  CLI::Option* plan =
+      repro
+          ->add_option("PLAN", a->subject,
+                       "a model, or the key of a stored plan (8 of its digits or more)")
+          ->check(CheckNotEmpty)
+          ->type_name("KEY|FILE.onnx");
+  CLI::Option* out = repro
+                         ->add_option("-o,--out", a->out,
+                                      "this file: a .tar.gz of plan, graph, sources, schedules")
+                         ->needs(plan)
+                         ->check(CheckNotEmpty)
+                         ->type_name("FILE");
+  repro
+      ->add_option("--replay", a->replay,
+                   "compile, check and run the plan of this file; needs no service. It runs code "
+                   "of the file: only those of people that you trust")
+      ->excludes(plan)
+      ->excludes(out)
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  repro->add_option("--seed", a->seed, "of the numbers of --replay")
+      ->check(CheckSeed)
+      ->type_name("N");
+  AddModelOptions(repro, a, CommandKind::kRepro,
+                  [a, repro] { AddPlanOptions(repro, a, /*with_isa=*/true); });
+}
+
 void AddReport(CLI::App* app, Arguments* a) {
   CLI::App* report = AddCommand(app, "report", "measured latencies of plans beside the estimates",
                                 a, CommandKind::kReport);
@@ -520,6 +600,7 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddExport(app, a);
   AddExplain(app, a);
   AddDiff(app, a);
+  AddRepro(app, a);
   AddReport(app, a);
 
   CLI::App* list = AddCommand(app, "list", "the plans that a service has stored, newest first", a,
@@ -549,6 +630,15 @@ std::string Contradiction(const Arguments& a) {
   }
   if (a.command == CommandKind::kExport && !a.fused) {
     return "export writes fused models only: expected --fused";
+  }
+  const bool looks = a.compare || !a.dump_tensors.empty();
+  if (!a.tensors.empty() && !looks) return "--tensor is for --compare and --dump-tensors";
+  if ((a.atol || a.rtol) && a.command == CommandKind::kRun && !a.compare) {
+    return "--atol and --rtol are for --compare";
+  }
+  if (a.command == CommandKind::kRepro && a.replay.empty() &&
+      (a.subject.empty() || a.out.empty())) {
+    return "expected a PLAN and --out FILE, or --replay FILE";
   }
   bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList;
   if (stored && a.server.empty() && a.store.empty()) {

@@ -18,7 +18,7 @@ namespace fusion {
 /// What the process answers; the same for every command.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitMismatch = 1,  // verify: outputs differ
+  kExitMismatch = 1,  // verify, run --compare: values differ
   kExitUsage = 2,
   kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit
   kExitService = 4,   // fusiond cannot be reached or started, or failed
@@ -35,6 +35,7 @@ enum class CommandKind : uint8_t {
   kDiff,
   kKernels,
   kExport,
+  kRepro,
   kReport,
   kList,
   kCapabilities,
@@ -78,14 +79,18 @@ struct Arguments {
   std::optional<double> rtol;                 // verify
   uint64_t seed = 1;                          // run, bench, verify
   int repeat = 1;                             // run
-  std::string out;          // run: directory for the outputs; export: file; empty: none
-  bool npy = false;         // run: outputs as .npy, not .pb
-  std::string trace;        // run: file for a timeline; empty: none
-  double seconds = 5;       // bench, of paired runs
-  int pairs = 0;            // bench; 0: as many as fit into `seconds`
-  int warmup = 3;           // bench
-  bool per_kernel = false;  // bench, run
-  bool report = true;       // bench: tells a service that keeps reports
+  std::string out;           // run: directory for the outputs; export, repro: file; empty: none
+  bool npy = false;          // run: outputs as .npy, not .pb
+  std::string trace;         // run: file for a timeline; empty: none
+  bool compare = false;      // run: each intermediate tensor with what it should be
+  std::string reference;     // run --compare: directory of --dump-tensors; empty: the evaluator
+  std::string dump_tensors;  // run: directory for the intermediate tensors; empty: none
+  std::vector<std::string> tensors;  // run: only these, by name of tensor or node; empty: all
+  double seconds = 5;                // bench, of paired runs
+  int pairs = 0;                     // bench; 0: as many as fit into `seconds`
+  int warmup = 3;                    // bench
+  bool per_kernel = false;           // bench, run
+  bool report = true;                // bench: tells a service that keeps reports
   std::string target;       // plan, explain, export: device spec; empty: this machine, or `isa`
   bool node_names = false;  // plan
   bool compile = true;      // plan, export
@@ -93,8 +98,9 @@ struct Arguments {
   std::string write_lock;   // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
-  std::string subject;  // report, explain, diff: plan key or model; of report empty: every plan
-  std::string other;    // diff: what the subject is compared with
+  std::string subject;           // report, explain, diff, repro: plan key or model; of report
+                                 // empty: every plan
+  std::string other;             // diff: what the subject is compared with
   std::vector<std::string> why;  // explain: one node or two
   int group = -1;                // explain; -1: every one
   bool candidates = false;       // explain: those of the search too
@@ -104,6 +110,7 @@ struct Arguments {
   std::string html;              // report: file; empty: none
   std::string model_option;      // report, explain: the first one given that says how a model
                                  // is planned
+  std::string replay;            // repro: file; empty: none
   int limit = 0;                 // list; 0: all
   bool full_keys = false;        // list
   bool ops = false;              // capabilities

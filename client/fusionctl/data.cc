@@ -6,6 +6,7 @@
 
 #include "client/fusionctl/npz.h"
 #include "core/custom/custom_ops.h"
+#include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
 #include "core/import/import.h"
 #include "core/onnx/test_data.h"
@@ -304,6 +305,32 @@ absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t 
     if (!IsInteger(tensor.dtype())) continue;
     for (int64_t i = 0; i < tensor.elements(); ++i) tensor.SetInt(i, tensor.GetInt(i) & 1);
   }
+  return out;
+}
+
+Tolerance ToleranceFor(const Arguments& arguments, DType dtype) {
+  Tolerance out = DefaultTolerance(dtype);
+  if (!IsFloat(dtype)) return out;
+  if (arguments.atol) out.atol = *arguments.atol;
+  if (arguments.rtol) out.rtol = *arguments.rtol;
+  return out;
+}
+
+absl::StatusOr<std::vector<HostTensor>> EvaluateModel(const Graph& graph, const ModelFile& model,
+                                                      const std::vector<HostTensor>& inputs,
+                                                      int threads) {
+  std::map<TensorId, HostTensor> weights;
+  auto weight = [&](TensorId id) -> absl::StatusOr<const HostTensor*> {
+    auto it = weights.find(id);
+    if (it == weights.end()) {
+      ASSIGN_OR_RETURN(HostTensor bytes, model.Weight(graph.tensor(id).name));
+      it = weights.emplace(id, std::move(bytes)).first;
+    }
+    return &it->second;
+  };
+  absl::StatusOr<std::vector<HostTensor>> out =
+      Evaluate(graph, inputs, weight, {.threads = threads});
+  if (!out.ok() && !absl::IsResourceExhausted(out.status())) return BadInput(out.status());
   return out;
 }
 

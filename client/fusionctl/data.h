@@ -7,6 +7,7 @@
 
 #include "client/fusionctl/session.h"
 #include "core/graph/graph.h"
+#include "core/tensor/compare.h"
 
 namespace fusion {
 
@@ -49,5 +50,15 @@ absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& opt
 /// Seeded random inputs: floats near standard normal, integers and bools 0 or 1, which are fine as
 /// masks, ids and positions. Bad input if a dim is open.
 absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t seed);
+
+/// How far values of this type may be from those they are compared with: --atol and --rtol for
+/// floats.
+Tolerance ToleranceFor(const Arguments& arguments, DType dtype);
+
+/// What the reference evaluator makes of `inputs`: one tensor per output of `graph`. Errors are bad
+/// input, or there is no memory.
+absl::StatusOr<std::vector<HostTensor>> EvaluateModel(const Graph& graph, const ModelFile& model,
+                                                      const std::vector<HostTensor>& inputs,
+                                                      int threads);
 
 }  // namespace fusion

@@ -34,6 +34,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunDiff;
     case CommandKind::kKernels:
       return RunKernels;
+    case CommandKind::kRepro:
+      return RunRepro;
     case CommandKind::kReport:
       return RunReport;
     case CommandKind::kList:

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/contender.h"
+#include "client/fusionctl/intermediates.h"
 #include "client/fusionctl/kernel_times.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/plan_subject.h"
@@ -171,13 +172,21 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
       RETURN_IF_ERROR(ProfileLaunches(arguments, *file, client, inputs, progress, &contender));
     }
     if (!arguments.out.empty()) RETURN_IF_ERROR(SaveOutputs(arguments, contender));
+    std::optional<Intermediates> intermediates;
+    if (arguments.compare || !arguments.dump_tensors.empty()) {
+      ASSIGN_OR_RETURN(intermediates,
+                       LookAtIntermediates(arguments, *file, client, inputs, contender, progress));
+    }
     progress->Clear();
     if (arguments.json) {
-      PrintJson(RunJson(arguments, inputs, contender));
+      Json out = RunJson(arguments, inputs, contender);
+      if (intermediates) AddIntermediatesJson(arguments, *intermediates, &out);
+      PrintJson(out);
     } else {
       Print(RunText(arguments, inputs, contender));
+      if (intermediates) Print(StrCat("\n", IntermediatesText(arguments, *intermediates)));
     }
-    return kExitOk;
+    return !intermediates || intermediates->pass ? kExitOk : kExitMismatch;
   });
 }
 

@@ -95,6 +95,7 @@ absl::StatusOr<ExitCode> RunExplain(const Arguments& arguments, Progress* progre
 absl::StatusOr<ExitCode> RunDiff(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunRepro(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunCapabilities(const Arguments& arguments, Progress* progress);

@@ -4,6 +4,7 @@
 #include "client/fusionctl/named_graph.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
+#include "client/fusionctl/stored_kernel.h"
 #include "core/graph/text.h"
 
 namespace fusion {
@@ -125,6 +126,7 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
 }  // namespace
 
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress) {
+  if (IsKernelSubject(arguments.model)) return ShowStoredKernel(arguments, progress);
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> model, ModelFile::Load(arguments.model, arguments));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     FusionRequest request = model->Request(arguments, arguments.options);

@@ -1,12 +1,9 @@
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/contender.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
-#include "core/graph/evaluate.h"
-#include "core/tensor/compare.h"
 
 namespace fusion {
 namespace {
@@ -26,32 +23,6 @@ struct Verification {
   std::vector<OutputResult> outputs;
   bool pass = true;
 };
-
-Tolerance ToleranceFor(const Arguments& arguments, DType dtype) {
-  Tolerance out = DefaultTolerance(dtype);
-  if (!IsFloat(dtype)) return out;
-  if (arguments.atol) out.atol = *arguments.atol;
-  if (arguments.rtol) out.rtol = *arguments.rtol;
-  return out;
-}
-
-absl::StatusOr<std::vector<HostTensor>> EvaluateModel(const Graph& graph, const ModelFile& model,
-                                                      const std::vector<HostTensor>& inputs,
-                                                      int threads) {
-  std::map<TensorId, HostTensor> weights;
-  auto weight = [&](TensorId id) -> absl::StatusOr<const HostTensor*> {
-    auto it = weights.find(id);
-    if (it == weights.end()) {
-      ASSIGN_OR_RETURN(HostTensor bytes, model.Weight(graph.tensor(id).name));
-      it = weights.emplace(id, std::move(bytes)).first;
-    }
-    return &it->second;
-  };
-  absl::StatusOr<std::vector<HostTensor>> out =
-      Evaluate(graph, inputs, weight, {.threads = threads});
-  if (!out.ok() && !absl::IsResourceExhausted(out.status())) return BadInput(out.status());
-  return out;
-}
 
 /// Runs one data set and adds its outputs.
 absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const Client& client,

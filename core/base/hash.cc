@@ -2,6 +2,8 @@
 
 #include <openssl/sha.h>
 
+#include <charconv>
+
 #include "core/base/text.h"
 
 namespace fusion {
@@ -48,6 +50,25 @@ FieldHasher& FieldHasher::Add(std::string_view label, std::string_view value) {
 
 FieldHasher& FieldHasher::Add(std::string_view label, int64_t value) {
   return Add(label, std::string_view(StrCat(value)));
+}
+
+std::optional<std::vector<std::pair<std::string, std::string>>> FieldHasher::Fields(
+    std::string_view bytes) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  while (!bytes.empty()) {
+    const size_t colon = bytes.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    size_t size = 0;
+    const char* const end = bytes.data() + bytes.size();
+    const auto number = std::from_chars(bytes.data() + colon + 1, end, size);
+    const auto at = static_cast<size_t>(number.ptr - bytes.data());
+    const bool sound = number.ec == std::errc() && at < bytes.size() && bytes[at] == '=' &&
+                       size < bytes.size() - at - 1 && bytes[at + 1 + size] == '\n';
+    if (!sound) return std::nullopt;
+    fields.emplace_back(bytes.substr(0, colon), bytes.substr(at + 1, size));
+    bytes.remove_prefix(at + size + 2);
+  }
+  return fields;
 }
 
 }  // namespace fusion

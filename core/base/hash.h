@@ -3,8 +3,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace fusion {
 
@@ -42,6 +45,10 @@ class FieldHasher {
   /// The framed bytes so far: the full key.
   const std::string& bytes() const { return bytes_; }
   Digest Finish() const { return Sha256(bytes_); }
+
+  /// The labels and values that `bytes` were made of; nullopt for bytes that are none of this form.
+  static std::optional<std::vector<std::pair<std::string, std::string>>> Fields(
+      std::string_view bytes);
 
  private:
   std::string bytes_;

@@ -52,6 +52,29 @@ struct KernelStatus {
   double compile_ms = 0;  // whenever that was
 };
 
+/// One part of what a key is made of (FieldHasher).
+struct KeyField {
+  std::string name;
+  std::string value;
+};
+
+/// The texts of a compiled kernel.
+struct KernelTexts {
+  Digest key;
+  Digest content;  // SHA-256 of the shared object
+  std::string source;
+  std::string schedule;
+  std::string reference;  // what it was compared with; empty: not known
+  std::string smg;        // of the ops of `reference`
+  std::string compiler;   // command lines
+};
+
+/// What a service has stored under the key of a plan.
+struct StoredPlanTexts {
+  Plan plan;
+  std::vector<KeyField> fields;
+};
+
 /// Where the plan of an answer came from.
 enum class CacheOutcome : uint8_t { kMiss, kHitMemory, kHitStore, kSharedFlight };
 

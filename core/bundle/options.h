@@ -84,6 +84,11 @@ struct PlanOptions {
   /// Also look for plans of less memory and of less to compile than the one that is chosen, for
   /// Plan::frontier. The plan stays the same.
   bool frontier = false;
+  /// Kernels keep their symbols and line tables; their code is the same.
+  bool debug = false;
+  /// Kernels check every place that they read or write, and answer where they would have left a
+  /// tensor. Much slower; the schedules are the same.
+  bool guard = false;
   /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
   std::shared_ptr<const PlanLock> lock;
 };

@@ -272,8 +272,9 @@ struct KernelArtifact {
   Digest content;        // SHA-256 of `binary`
   std::string binary;    // shared object
   std::string source;
-  std::string schedule;  // text form
-  std::string compiler;  // command line, without paths of the machine
+  std::string schedule;   // text form
+  std::string compiler;   // command line, without paths of the machine
+  std::string reference;  // text form of what it was compared with; empty: not known
   double compile_ms = 0;
   double check_ms = 0;
   CheckReport check;

@@ -185,22 +185,39 @@ absl::StatusOr<Params> MakeParams(const Schedule& schedule, const KernelReferenc
   return params;
 }
 
-absl::Status RunTasks(const LoadedKernel& kernel, const Params& params,
+// One task. An index out of range is for the evaluator to judge: the nearest element was taken.
+absl::Status RunTask(const LoadedKernel& kernel, const FusionGuardedKernelArgs& args, int phase,
+                     int64_t task) {
+  absl::Status status = kernel.Run(args.args, phase, task, task + 1, 0);
+  if (status.ok() || !kernel.guarded()) return status;
+  const int code = args.faults[0].code;
+  if (code == FUSION_KERNEL_BAD_INDEX) return absl::OkStatus();
+  return code == FUSION_KERNEL_OK ? status : FaultStatus(args.faults[0]);
+}
+
+absl::Status RunTasks(const LoadedKernel& kernel, const Schedule& schedule, const Params& params,
                       const std::vector<int64_t>* sizes) {
   const FusionKernelDescriptor& d = kernel.descriptor();
   std::vector<FusionTensor> tensors;
-  tensors.reserve(params.size());
-  for (const auto& memory : params) tensors.push_back({memory->data(), nullptr});
+  std::vector<FusionInt64> elements;  // of a guarded kernel
+  for (size_t p = 0; p < params.size(); ++p) {
+    tensors.push_back({params[p]->data(), nullptr});
+    elements.push_back(params[p]->size() /
+                       DTypeBytes(schedule.buffer(static_cast<BufferId>(p)).dtype));
+  }
   Fenced scratch(static_cast<int64_t>(d.scratch_bytes));
   Fenced workspace(static_cast<int64_t>(d.workspace_bytes));
   const FusionInt64* dims = sizes == nullptr ? nullptr : sizes->data();
-  FusionKernelArgs args{sizeof(FusionKernelArgs), FUSION_KERNEL_ABI_VERSION,
-                        tensors.data(),           dims,
-                        workspace.data(),         scratch.data(),
-                        d.scratch_bytes};
+  FusionKernelFault fault{};
+  const size_t size = kernel.guarded() ? sizeof(FusionGuardedKernelArgs) : sizeof(FusionKernelArgs);
+  const FusionGuardedKernelArgs args{
+      {static_cast<unsigned>(size), FUSION_KERNEL_ABI_VERSION, tensors.data(), dims,
+       workspace.data(), scratch.data(), d.scratch_bytes},
+      elements.data(),
+      &fault};
   for (int phase = 0; phase < d.phases; ++phase) {
     for (int64_t task = d.tasks(phase, dims); task-- > 0;) {
-      RETURN_IF_ERROR(kernel.Run(args, phase, task, task + 1, 0));
+      RETURN_IF_ERROR(RunTask(kernel, args, phase, task));
     }
   }
   if (!scratch.FencesStand()) return Internal("the kernel wrote outside its scratch");
@@ -258,7 +275,7 @@ absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
   ASSIGN_OR_RETURN(Params params, MakeParams(schedule, reference, inputs, options));
   Params before;
   for (const auto& memory : params) before.push_back(std::make_shared<Fenced>(*memory));
-  RETURN_IF_ERROR(RunTasks(kernel, params, options.sizes));
+  RETURN_IF_ERROR(RunTasks(kernel, schedule, params, options.sizes));
   RETURN_IF_ERROR(CheckUntouched(schedule, params, before));
   std::vector<HostTensor> outputs(reference.program.outputs.size());
   for (size_t p = 0; p < params.size(); ++p) {

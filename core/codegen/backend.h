@@ -18,6 +18,13 @@ struct KernelSource {
   int64_t workspace_bytes = 0;  // of one run
 };
 
+/// How a source is written, beside what it does.
+struct EmitOptions {
+  /// Every element that is read or written is checked against the bounds of its tensor or buffer.
+  /// The kernel is called with FusionGuardedKernelArgs (core/base/kernel_guard_abi.h).
+  bool guard = false;
+};
+
 /// A code generator for one family of devices. Pure: text out, no tools run here, so it tests
 /// without a device.
 class Backend {
@@ -33,7 +40,8 @@ class Backend {
   /// The source of a verified schedule for a device. `symbol` must be a C identifier of ours.
   /// Unimplemented, naming the op or type, for what this backend does not emit.
   virtual absl::StatusOr<KernelSource> Emit(const Schedule& schedule, const DeviceSpec& device,
-                                            std::string_view symbol) const = 0;
+                                            std::string_view symbol,
+                                            const EmitOptions& options = {}) const = 0;
 
   /// The source of one member of a family: schedules that differ in nothing but numbers, none of
   /// which depends on which member it is but for the numbers in it. `most` is the largest member:
@@ -44,8 +52,8 @@ class Backend {
   /// every member. Otherwise as Emit.
   virtual absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
                                                   const std::vector<bool>& varies,
-                                                  const DeviceSpec& device,
-                                                  std::string_view symbol) const = 0;
+                                                  const DeviceSpec& device, std::string_view symbol,
+                                                  const EmitOptions& options = {}) const = 0;
 };
 
 inline constexpr std::string_view kSizesLine = "/* sizes */";

@@ -24,7 +24,8 @@ struct SpawnRequest {
 };
 
 /// A program in its own process group, started by posix_spawn through fusion-exec, with nothing in
-/// its environment but PATH, LC_ALL=C and TMPDIR=. (its working directory).
+/// its environment but PATH, LC_ALL=C, TMPDIR=. (its working directory) and PWD=/proc/self/cwd (the
+/// same under a name that compilers may write into what they make).
 ///
 /// The thread that called Spawn must outlive the child: the kernel takes its end for the death of
 /// the parent. Not thread-safe.

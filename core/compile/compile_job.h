@@ -31,6 +31,7 @@ struct CompileJob {
   std::string backend;  // whose loader loads the binary
   Isa isa = Isa::kX86V2;
   Numerics numerics = Numerics::kFp32Accumulate;
+  bool debug = false;  // with symbols and line tables
 };
 
 }  // namespace fusion

@@ -213,9 +213,10 @@ absl::Status Toolchain::Probe(CommandRunner& runner, const std::string& dir, Isa
   return absl::OkStatus();
 }
 
-std::vector<std::string> Toolchain::CompileArgv(Isa isa, Numerics numerics) const {
+std::vector<std::string> Toolchain::CompileArgv(Isa isa, Numerics numerics, bool debug) const {
   std::vector<std::string> argv = {compiler_};
   Append(kCommonFlags, &argv);
+  if (debug) std::replace(argv.begin(), argv.end(), std::string("-g0"), std::string("-g"));
   if (isa >= Isa::kAvx2) Append(kAvx2Flags, &argv);
   if (isa >= Isa::kAvx512) Append(kAvx512Flags, &argv);
   argv.emplace_back(numerics == Numerics::kBitwise ? "-ffp-contract=off" : "-ffp-contract=fast");
@@ -238,16 +239,16 @@ std::vector<std::string> Toolchain::LinkArgv() const {
   return argv;
 }
 
-std::string Toolchain::CommandText(Isa isa, Numerics numerics) const {
-  std::vector<std::string> compile = CompileArgv(isa, numerics);
+std::string Toolchain::CommandText(Isa isa, Numerics numerics, bool debug) const {
+  std::vector<std::string> compile = CompileArgv(isa, numerics, debug);
   std::vector<std::string> link = LinkArgv();
   compile[0] = BaseName(compile[0]);
   link[0] = BaseName(link[0]);
   return StrCat(StrJoin(compile, " "), " && ", StrJoin(link, " "));
 }
 
-std::string Toolchain::KeyText(Isa isa, Numerics numerics) const {
-  return StrCat(identity_.ToHex(), " ", version_, " ", CommandText(isa, numerics));
+std::string Toolchain::KeyText(Isa isa, Numerics numerics, bool debug) const {
+  return StrCat(identity_.ToHex(), " ", version_, " ", CommandText(isa, numerics, debug));
 }
 
 }  // namespace fusion

@@ -60,13 +60,15 @@ class Toolchain {
   /// OK, or FailedPrecondition with the compiler's words if it does not know the ISA.
   const absl::Status& SupportsIsa(Isa isa) const { return supported_[static_cast<size_t>(isa)]; }
 
-  std::vector<std::string> CompileArgv(Isa isa, Numerics numerics) const;
+  /// `debug`: with symbols and line tables, which say "kernel.cc" in "/proc/self/cwd",
+  /// wherever the command runs; the code is the same.
+  std::vector<std::string> CompileArgv(Isa isa, Numerics numerics, bool debug = false) const;
   std::vector<std::string> LinkArgv() const;
 
   /// Both commands for people, without paths: "g++ -O2 ... && ld -shared ...".
-  std::string CommandText(Isa isa, Numerics numerics) const;
+  std::string CommandText(Isa isa, Numerics numerics, bool debug = false) const;
   /// All of the toolchain that can change a binary: belongs in every kernel key.
-  std::string KeyText(Isa isa, Numerics numerics) const;
+  std::string KeyText(Isa isa, Numerics numerics, bool debug = false) const;
 
  private:
   Toolchain() = default;

@@ -149,7 +149,7 @@ CompileResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
     return Annotate(ready, StrCat("compiling ", NameOf(task.job)));
   }
   WorkerJob work{task.job,
-                 toolchain_.CompileArgv(task.job.isa, task.job.numerics),
+                 toolchain_.CompileArgv(task.job.isa, task.job.numerics, task.job.debug),
                  toolchain_.LinkArgv(),
                  options_.command_limit,
                  options_.command_limits,
@@ -229,7 +229,10 @@ CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,
   kernel->binary = result.binary;
   kernel->source = task.job.source;
   kernel->schedule = task.job.schedule;
-  kernel->compiler = toolchain_.CommandText(task.job.isa, task.job.numerics);
+  kernel->compiler = toolchain_.CommandText(task.job.isa, task.job.numerics, task.job.debug);
+  // Members are sorted by their sizes.
+  const std::vector<CheckedMember>& members = task.job.members;
+  kernel->reference = members.empty() ? task.job.reference : members.back().reference;
   kernel->compile_ms = result.compile_ms;
   kernel->check_ms = result.check_ms;
   kernel->check = result.check;
@@ -321,7 +324,7 @@ void WorkerPool::Finish(const Task& task, CompileResult result, Outcome outcome)
 void WorkerPool::SaveLog(const Task& task, std::string_view message, std::string_view log) {
   absl::Status saved = logs_.Save(
       task.job.key, StrCat(message, "\n", toolchain_.version(), "\n",
-                           toolchain_.CommandText(task.job.isa, task.job.numerics), "\n\n", log));
+                           toolchain_.CommandText(task.job.isa, task.job.numerics, task.job.debug), "\n\n", log));
   if (!saved.ok()) logger_.Warning("compile_log_not_saved", {{"reason", Message(saved)}});
 }
 

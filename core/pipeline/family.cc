@@ -191,7 +191,7 @@ class FamilyMaker {
   // Kernels of the largest member that are one there may be several here.
   absl::Status MakeKernels() {
     absl::StatusOr<const Backend*> backend = FindBackend(device_.backend);
-    codegen_ = IdentifyCodegen(device_, toolchain_, model_.plan.numerics);
+    codegen_ = IdentifyCodegen(device_, toolchain_, options_);
     named_.codegen_version = codegen_.version;
     std::map<std::vector<int>, int> kernel_of;  // by kernel of the largest and of each member
     std::vector<PlannedKernel> kernels = std::move(model_.kernels);
@@ -246,8 +246,8 @@ class FamilyMaker {
       for (size_t m = 0; m < members_.size() && refusal.ok(); ++m) {
         // Parsed as the largest one is: buffers are numbered as they appear.
         ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(texts[m]));
-        absl::StatusOr<KernelSource> source =
-            backend->EmitMember(schedule, most.schedule, varies, device_, kUnnamedSymbol);
+        absl::StatusOr<KernelSource> source = backend->EmitMember(
+            schedule, most.schedule, varies, device_, kUnnamedSymbol, {.guard = codegen_.guard});
         refusal = source.status();
         if (!source.ok()) break;
         sources.push_back(std::move(source->text));

@@ -13,14 +13,18 @@ std::string KernelKey(const KernelKeyParts& parts) {
       .Add("isa", parts.isa)
       .Add("vector_bytes", parts.vector_bytes)
       .Add("toolchain", parts.toolchain);
+  if (parts.guard) h.Add("guard", parts.guard);
   return h.bytes();
 }
 
 CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolchain,
-                                Numerics numerics) {
+                                const PlanOptions& options) {
   absl::StatusOr<const Backend*> backend = FindBackend(device.backend);
   if (!backend.ok()) return {};
-  return {(*backend)->version(), toolchain.KeyText(device.isa, numerics)};
+  return {.version = (*backend)->version(),
+          .toolchain = toolchain.KeyText(device.isa, options.numerics, options.debug),
+          .debug = options.debug,
+          .guard = options.guard};
 }
 
 absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain) {
@@ -48,11 +52,13 @@ void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::s
                              .abi_version = FUSION_KERNEL_ABI_VERSION,
                              .isa = device.arch,
                              .vector_bytes = device.vector_bytes,
-                             .toolchain = codegen.toolchain});
+                             .toolchain = codegen.toolchain,
+                             .guard = codegen.guard});
   job->key = Sha256(job->full_key);
   job->symbol = StrCat("fk_", job->key.ToHex().substr(0, 16));
   job->backend = device.backend;
   job->isa = device.isa;
+  job->debug = codegen.debug;
   planned->key = job->key;
   planned->symbol = job->symbol;
   planned->backend = device.backend;
@@ -65,7 +71,8 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
   CompileJob job;
   NameKernel(device, codegen, kernel.text, &job, planned);
   if (backend != nullptr) {
-    absl::StatusOr<KernelSource> source = backend->Emit(kernel.schedule, device, job.symbol);
+    absl::StatusOr<KernelSource> source =
+        backend->Emit(kernel.schedule, device, job.symbol, {.guard = codegen.guard});
     *refusal = source.status();
     if (source.ok()) {
       job.source = std::move(source->text);
@@ -80,10 +87,9 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
   return job;
 }
 
-absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
+absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const CodegenIdentity& codegen,
                                          PlannedModel* model) {
   absl::StatusOr<const Backend*> backend = FindBackend(device.backend);
-  CodegenIdentity codegen = IdentifyCodegen(device, toolchain, model->plan.numerics);
   NamedKernels named;
   named.codegen_version = codegen.version;
   for (size_t k = 0; k < model->kernels.size(); ++k) {

@@ -19,6 +19,7 @@ struct KernelKeyParts {
   std::string isa;  // DeviceSpec::arch
   int vector_bytes = 0;
   std::string toolchain;  // Toolchain::KeyText
+  bool guard = false;     // EmitOptions::guard
 };
 
 /// The full key; its SHA-256 names the kernel. Differs whenever a part differs.
@@ -28,11 +29,13 @@ std::string KernelKey(const KernelKeyParts& parts);
 struct CodegenIdentity {
   int version = 0;
   std::string toolchain;
+  bool debug = false;  // PlanOptions::debug
+  bool guard = false;
 };
 
 /// Of a device without a code generator in this build: nothing, its plans stay plans.
 CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolchain,
-                                Numerics numerics);
+                                const PlanOptions& options);
 
 /// OK if kernels for the device can be made: Unimplemented if this build has no code generator for
 /// it, FailedPrecondition if its compiler does not know the instruction set.
@@ -65,7 +68,7 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
 /// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA
 /// into model->plan.kernels. Without a code generator for the device there is no source. Pure; any
 /// thread.
-absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const Toolchain& toolchain,
+absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const CodegenIdentity& codegen,
                                          PlannedModel* model);
 
 }  // namespace fusion

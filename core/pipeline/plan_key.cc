@@ -20,6 +20,8 @@ std::string PlanKey(const PlanKeyParts& parts) {
       .Add("toolchain", parts.toolchain);
   if (parts.low_latency) h.Add("low_latency", parts.low_latency);
   if (parts.frontier) h.Add("frontier", parts.frontier);
+  if (parts.debug) h.Add("debug", parts.debug);
+  if (parts.guard) h.Add("guard", parts.guard);
   if (!parts.lock.empty()) h.Add("lock", parts.lock);
   if (!parts.family.empty()) h.Add("family", parts.family);
   return h.bytes();

@@ -17,6 +17,8 @@ struct PlanKeyParts {
   bool high_compute_pressure = false;
   bool low_latency = false;
   bool frontier = false;  // more of Plan::frontier
+  bool debug = false;
+  bool guard = false;
   std::string rules;      // KeyText of those that are followed: none op by op
   int planner_version = 0;
   std::string backend;

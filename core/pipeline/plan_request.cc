@@ -27,7 +27,7 @@ std::string RequestKey(const PlanRequest& request) {
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
   h.Add("custom_ops", o.custom_ops);
   h.Add("rules", KeyText(o.rules));
-  h.Add("frontier", o.frontier);
+  h.Add("frontier", o.frontier).Add("debug", o.debug).Add("guard", o.guard);
   h.Add("allow_fused", request.allow_fused);
   if (o.lock != nullptr) h.Add("lock", DigestOf(*o.lock).ToHex());
   return h.bytes();

@@ -104,6 +104,7 @@ Digest Planning::DigestOf(const PlanId& id) {
 PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) const {
   PlannedModel model;
   NamedKernels kernels;
+  const CodegenIdentity codegen = IdentifyCodegen(work.device, toolchain_, work.options);
   for (;;) {
     stages.dumps.clear();  // of a plan that was given up
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
@@ -113,15 +114,13 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
                               alone);
     });
     if (!made.ok() && work.options.lock != nullptr) {
-      const Numerics numerics = work.options.numerics;
-      int codegen = IdentifyCodegen(work.device, toolchain_, numerics).version;
-      return BlameVersions(made.status(), work, codegen);
+      return BlameVersions(made.status(), work, codegen.version);
     }
     RETURN_IF_ERROR(made.status());
     model = *std::move(made);
     ASSIGN_OR_RETURN(kernels, RunStage(stages, "emit", [&] {
                        return work.family == nullptr
-                                  ? EmitKernels(work.device, toolchain_, &model)
+                                  ? EmitKernels(work.device, codegen, &model)
                                   : MakeFamily(*work.family, work.device, work.options, toolchain_,
                                                &model, &stages.cancel);
                      }));

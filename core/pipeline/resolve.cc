@@ -248,7 +248,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                                            std::shared_ptr<const ShapeFamily> family,
                                            std::string family_key,
                                            const PlanRequest& request) const {
-  CodegenIdentity codegen = IdentifyCodegen(device, toolchain_, request.options.numerics);
+  CodegenIdentity codegen = IdentifyCodegen(device, toolchain_, request.options);
   auto work = std::make_shared<Work>();
   PlanOptions options = request.options;
   options.rules.insert(options.rules.begin(), rules_.begin(), rules_.end());
@@ -271,6 +271,8 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                             .high_compute_pressure = IsHighPressure(options.hints.compute_pressure),
                             .low_latency = options.hints.low_latency,
                             .frontier = options.frontier,
+                            .debug = options.debug,
+                            .guard = options.guard,
                             .rules = KeyText(options.rules),
                             .planner_version = kPlannerVersion,
                             .backend = device.backend,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <utility>
 
@@ -11,6 +12,15 @@ namespace fusion {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+
+// In the payload of a fault's status: which of the launch's tensors, -1 for a buffer of the kernel.
+constexpr char kFaultTensor[] = "fusion.kernel_fault.tensor";
+// The same as a RunFault: "GROUP TENSOR".
+constexpr char kRunFault[] = "fusion.run_fault";
+
+void SetRunFault(const RunFault& fault, absl::Status* status) {
+  status->SetPayload(kRunFault, absl::Cord(StrCat(fault.group, " ", fault.tensor)));
+}
 
 // What a look at the clock takes: the shortest of a few rounds.
 Nanoseconds MeasureClock(const Clock& clock) {
@@ -35,6 +45,31 @@ absl::Status CheckMemory(const LoadedKernel& kernel, const PlanKernel& planned) 
   return InvalidArgument("executor: kernel ", planned.symbol, " takes ", d.scratch_bytes,
                          " bytes of scratch and ", d.workspace_bytes,
                          " of workspace, the plan says ", scratch, " and ", workspace);
+}
+
+absl::Status RunTasks(const LoadedKernel& kernel, const FusionGuardedKernelArgs& args, int phase,
+                      int64_t begin, int64_t end, int worker) {
+  absl::Status status = kernel.Run(args.args, phase, begin, end, worker);
+  if (status.ok() || args.faults == nullptr) return status;
+  const FusionKernelFault& fault = args.faults[worker];
+  if (fault.code == FUSION_KERNEL_OK) return status;
+  absl::Status found = FaultStatus(fault);
+  found.SetPayload(kFaultTensor, absl::Cord(StrCat(fault.tensor)));
+  return found;
+}
+
+// Elements of a tensor that lie in memory, its strides included.
+int64_t ElementsInMemory(const PlanTensor& tensor, const std::vector<int64_t>& units) {
+  const bool fixed = tensor.sizes.empty() || tensor.space == Space::kArena;
+  if (fixed) return tensor.bytes / DTypeBytes(tensor.dtype);
+  const Dims dims = DimsAt(tensor, units);
+  const Dims strides = StridesAt(tensor, units);
+  int64_t last = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0) return 0;
+    last += (dims[d] - 1) * strides[d];
+  }
+  return last + 1;
 }
 
 }  // namespace
@@ -71,13 +106,14 @@ struct Executor::Step {
 // The arguments of launches, one after the other.
 struct Executor::CallTable {
   std::vector<FusionTensor> tensors;
-  std::vector<FusionKernelArgs> args;  // by launch; they point into `tensors`
+  std::vector<FusionInt64> elements;          // of each of `tensors`
+  std::vector<FusionGuardedKernelArgs> args;  // by launch; they point into the other two
 };
 
 // The phase that a run is at, as its workers see it.
 struct Executor::PhaseRun {
   const LoadedKernel* kernel = nullptr;
-  const FusionKernelArgs* args = nullptr;
+  const FusionGuardedKernelArgs* args = nullptr;
   int phase = 0;
   std::atomic<bool> failed{false};
   Mutex mutex;
@@ -85,7 +121,7 @@ struct Executor::PhaseRun {
 
   void Do(int64_t begin, int64_t end, int worker) {
     if (failed.load(std::memory_order_relaxed)) return;  // nobody will read what this computes
-    absl::Status status = kernel->Run(*args, phase, begin, end, worker);
+    absl::Status status = RunTasks(*kernel, *args, phase, begin, end, worker);
     if (status.ok()) return;
     MutexLock lock(&mutex);
     if (first.ok()) first = std::move(status);
@@ -116,6 +152,7 @@ struct Executor::Context {
   CallTable table;
   Shapes shapes;  // of a plan with symbols: those of the last run
   PhaseRun phase;
+  std::vector<FusionKernelFault> faults;  // by worker; none unless a kernel is guarded
   // Holds one pointer, so that nothing is allocated for it.
   TaskBody body = [this](int64_t begin, int64_t end, int worker) { phase.Do(begin, end, worker); };
   std::vector<Nanoseconds> boundaries;  // of a timed run: its begin, the end of each launch
@@ -127,6 +164,18 @@ Executor::Executor(Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> k
     : plan_(std::move(plan)), kernels_(std::move(kernels)), options_(std::move(options)) {}
 
 Executor::~Executor() = default;
+
+std::optional<RunFault> RunFaultOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kRunFault);
+  if (!payload.has_value()) return std::nullopt;
+  RunFault fault;
+  const std::string text(*payload);
+  const char* const end = text.data() + text.size();
+  const auto group = std::from_chars(text.data(), end, fault.group);
+  if (group.ptr == end) return std::nullopt;
+  std::from_chars(group.ptr + 1, end, fault.tensor);
+  return fault;
+}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels, ExecutorOptions options) {
@@ -271,19 +320,25 @@ void* Executor::Place(const PlanTensor& tensor, const Context& context) const {
 }
 
 Executor::CallTable Executor::MakeCallTable(const std::vector<PlanLaunch>& launches,
-                                            const Context& context) const {
+                                            Context* owner) const {
+  const Context& context = *owner;
   CallTable table;
   for (const PlanLaunch& launch : launches) {
     for (int t : launch.tensors) {
       const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
       table.tensors.push_back({Place(tensor, context), tensor.strides.data()});
+      table.elements.push_back(ElementsInMemory(tensor, MostUnits(plan_.symbols)));
     }
   }
-  const FusionTensor* next = table.tensors.data();
+  size_t next = 0;
   for (const PlanLaunch& launch : launches) {
-    table.args.push_back({sizeof(FusionKernelArgs), FUSION_KERNEL_ABI_VERSION, next, nullptr,
-                          context.workspace.data.get(), context.scratch_area.data.get(),
-                          scratch_stride_});
+    const bool guarded = kernels_[static_cast<size_t>(launch.kernel)]->guarded();
+    const size_t size = guarded ? sizeof(FusionGuardedKernelArgs) : sizeof(FusionKernelArgs);
+    table.args.push_back(
+        {{static_cast<unsigned>(size), FUSION_KERNEL_ABI_VERSION, table.tensors.data() + next,
+          nullptr, context.workspace.data.get(), context.scratch_area.data.get(), scratch_stride_},
+         table.elements.data() + next,
+         guarded ? owner->faults.data() : nullptr});
     next += launch.tensors.size();
   }
   return table;
@@ -297,7 +352,10 @@ absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::MakeContext() const
       context->scratch_area,
       Memory::Allocate(scratch_stride_ * static_cast<uint64_t>(workers_), "kernel scratch"));
   ASSIGN_OR_RETURN(context->workspace, Memory::Allocate(workspace_bytes_, "kernel workspace"));
-  context->table = MakeCallTable(plan_.launches, *context);
+  const bool guarded = std::any_of(kernels_.begin(), kernels_.end(),
+                                   [](const auto& kernel) { return kernel->guarded(); });
+  if (guarded) context->faults.resize(static_cast<size_t>(workers_));
+  context->table = MakeCallTable(plan_.launches, context.get());
   context->boundaries.resize(plan_.launches.size() + 1);
   return context;
 }
@@ -333,27 +391,44 @@ void Executor::GiveContext(std::unique_ptr<Context> context, bool completed, boo
   if (idle == 0 || room) idle_.push_back(std::move(context));
 }
 
-absl::Status Executor::RunLaunches(const std::vector<Step>& steps, const CallTable& table,
+absl::Status Executor::RunLaunches(const std::vector<PlanLaunch>& launches,
+                                   const std::vector<Step>& steps, const CallTable& table,
                                    bool timed, Context* context) const {
   if (timed) context->boundaries[0] = options_.clock->Now();
   for (size_t i = 0; i < steps.size(); ++i) {
     absl::Status status = RunPhases(steps[i], table.args[i], context);
-    if (!status.ok()) {
-      return Annotate(status, StrCat("kernel ", plan_.kernels[steps[i].position].symbol));
-    }
+    if (!status.ok()) return LocateFailure(status, launches[i]);
     if (timed) context->boundaries[i + 1] = options_.clock->Now();
   }
   return absl::OkStatus();
 }
 
-absl::Status Executor::RunPhases(const Step& step, const FusionKernelArgs& args,
+// The error of a launch with its kernel, group and, of a fault, the plan's tensor.
+absl::Status Executor::LocateFailure(const absl::Status& status, const PlanLaunch& launch) const {
+  const PlanKernel& kernel = plan_.kernels[static_cast<size_t>(launch.kernel)];
+  const absl::optional<absl::Cord> payload = status.GetPayload(kFaultTensor);
+  if (!payload.has_value()) return Annotate(status, StrCat("kernel ", kernel.symbol));
+  RunFault fault{.group = launch.group, .tensor = -1};
+  int position = -1;
+  const std::string text(*payload);
+  std::from_chars(text.data(), text.data() + text.size(), position);
+  if (position >= 0 && static_cast<size_t>(position) < launch.tensors.size()) {
+    fault.tensor = launch.tensors[static_cast<size_t>(position)];
+  }
+  absl::Status located = Annotate(
+      status, StrCat("kernel ", kernel.symbol, " (", kernel.label, "), group ", launch.group));
+  SetRunFault(fault, &located);
+  return located;
+}
+
+absl::Status Executor::RunPhases(const Step& step, const FusionGuardedKernelArgs& args,
                                  Context* context) const {
   for (size_t p = 0; p < step.tasks.size(); ++p) {
     int64_t tasks = step.tasks[p];
     auto phase = static_cast<int>(p);
     if (tasks == 0) continue;
     if (pool_ != nullptr && (tasks == 1 || workers_ == 1)) {
-      RETURN_IF_ERROR(step.kernel->Run(args, phase, 0, tasks, 0));
+      RETURN_IF_ERROR(RunTasks(*step.kernel, args, phase, 0, tasks, 0));
       continue;
     }
     context->phase.kernel = step.kernel;
@@ -388,9 +463,9 @@ absl::Status Executor::Prepare(
     weights_[i] = given->bytes();
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, MakeContext());
-  CallTable table = MakeCallTable(plan_.prepare, *context);
-  RETURN_IF_ERROR(
-      RunLaunches(MakeSteps(plan_.prepare, nullptr), table, /*timed=*/false, context.get()));
+  CallTable table = MakeCallTable(plan_.prepare, context.get());
+  RETURN_IF_ERROR(RunLaunches(plan_.prepare, MakeSteps(plan_.prepare, nullptr), table,
+                              /*timed=*/false, context.get()));
   GiveContext(std::move(context), /*completed=*/false, /*timed=*/false);
   ready_ = true;
   return absl::OkStatus();
@@ -428,8 +503,10 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
   size_t position = 0;
   for (size_t l = 0; l < plan_.launches.size(); ++l) {
     const PlanLaunch& launch = plan_.launches[l];
-    context->table.args[l].dims = shapes.sizes[static_cast<size_t>(launch.kernel)].data();
+    context->table.args[l].args.dims = shapes.sizes[static_cast<size_t>(launch.kernel)].data();
     for (int t : launch.tensors) {
+      context->table.elements[position] =
+          ElementsInMemory(plan_.tensors[static_cast<size_t>(t)], units);
       context->table.tensors[position++].strides = shapes.strides[static_cast<size_t>(t)].data();
     }
   }
@@ -514,8 +591,8 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
     tensors[p.position].data = const_cast<std::byte*>(inputs[p.index]->bytes());
   }
   for (const Patch& p : output_patches_) tensors[p.position].data = outputs[p.index]->bytes();
-  absl::Status status = RunLaunches(open ? context->shapes.steps : steps_, context->table,
-                                    sampled || profile != nullptr, context.get());
+  absl::Status status = RunLaunches(plan_.launches, open ? context->shapes.steps : steps_,
+                                    context->table, sampled || profile != nullptr, context.get());
   if (profile != nullptr && status.ok()) {
     const std::vector<Nanoseconds>& at = context->boundaries;
     profile->launch_us.clear();

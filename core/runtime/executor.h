@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -42,12 +43,21 @@ struct RunProfile {
   double total_us = 0;
 };
 
+/// Where a run with guarded kernels (PlanOptions::guard) left a tensor.
+struct RunFault {
+  int group = -1;   // position in Plan::groups
+  int tensor = -1;  // position in Plan::tensors; -1: a buffer of the kernel
+};
+
+/// Of an error of Executor::Run; nullopt for other errors. Annotate() forgets it.
+std::optional<RunFault> RunFaultOf(const absl::Status& status);
+
 /// What an executor holds, in bytes.
 struct ExecutorMemory {
   int64_t prepared_bytes = 0;  // packed weights, shared by all runs
   /// Of one run under way: intermediate tensors, scratch, workspace. RunBytes, and pages.
   int64_t arena_bytes = 0;
-  int idle_arenas = 0;         // kept for later runs
+  int idle_arenas = 0;  // kept for later runs
 };
 
 /// Runs a plan with its kernels: owns packed weights, arenas and threads.
@@ -83,7 +93,8 @@ class Executor {
 
   /// One inference: the outputs of the model. `inputs` by graph input, checked against the plan.
   /// FailedPrecondition before Prepare. If a kernel fails: the first status it answers, with its
-  /// name.
+  /// name; of a guarded one also its ops, the tensor and the element, and RunFaultOf knows the
+  /// place.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
                                               RunProfile* profile = nullptr);
   /// The same into tensors of the caller's, one for each entry of plan.outputs, which must have the
@@ -126,14 +137,16 @@ class Executor {
   absl::StatusOr<std::vector<HostTensor>> MakeOutputsAt(const std::vector<int64_t>& units) const;
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
   void FindPatches();
-  CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, const Context& context) const;
+  CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;
+  absl::Status LocateFailure(const absl::Status& status, const PlanLaunch& launch) const;
   void* Place(const PlanTensor& tensor, const Context& context) const;
   absl::Status CheckTypes(const std::vector<const HostTensor*>& inputs,
                           const std::vector<HostTensor*>& outputs,
                           const std::vector<int64_t>& units) const;
-  absl::Status RunLaunches(const std::vector<Step>& steps, const CallTable& table, bool timed,
-                           Context* context) const;
-  absl::Status RunPhases(const Step& step, const FusionKernelArgs& args, Context* context) const;
+  absl::Status RunLaunches(const std::vector<PlanLaunch>& launches, const std::vector<Step>& steps,
+                           const CallTable& table, bool timed, Context* context) const;
+  absl::Status RunPhases(const Step& step, const FusionGuardedKernelArgs& args,
+                         Context* context) const;
   absl::StatusOr<std::unique_ptr<Context>> MakeContext() const;
   absl::StatusOr<std::unique_ptr<Context>> TakeContext(bool* timed);
   void GiveContext(std::unique_ptr<Context> context, bool completed, bool timed);

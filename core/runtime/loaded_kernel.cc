@@ -9,6 +9,20 @@ namespace fusion {
 #include "backends.inc"
 #undef FUSION_BACKEND
 
+absl::Status FaultStatus(const FusionKernelFault& f) {
+  const std::string what =
+      StrCat(f.tensor >= 0 ? StrCat("tensor ", f.tensor) : "its buffer", " (", f.name, ")");
+  const std::string step = f.step == nullptr ? "" : StrCat(", computing ", Quote(f.step));
+  if (f.code == FUSION_KERNEL_BAD_INDEX) {
+    return InvalidArgument("index ", f.element, " into ", what, " out of range; expected ",
+                           -f.elements, "..", f.elements - 1, step);
+  }
+  return Internal("out of bounds of ", what, ": ",
+                  f.count == 1 ? StrCat("element ", f.element)
+                               : StrCat("elements ", f.element, "..", f.element + f.count - 1),
+                  " of ", f.elements, step);
+}
+
 absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadKernel(std::string_view backend,
                                                                std::string_view shared_object,
                                                                std::string_view symbol) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/kernel_abi.h"
+#include "core/base/kernel_guard_abi.h"
 #include "core/base/status.h"
 
 namespace fusion {
@@ -18,11 +19,18 @@ class LoadedKernel {
   /// Checked against the ABI of this build when loaded.
   virtual const FusionKernelDescriptor& descriptor() const = 0;
 
+  /// True if it checks its accesses: `args` are then those of a FusionGuardedKernelArgs.
+  virtual bool guarded() const { return false; }
+
   /// Runs tasks [begin, end) of a phase on scratch slice `worker`. Internal if the kernel answers a
-  /// code.
+  /// code; what a guarded one found is in its FusionKernelFault, and in FaultStatus.
   virtual absl::Status Run(const FusionKernelArgs& args, int phase, int64_t begin, int64_t end,
                            int worker) const = 0;
 };
+
+/// A fault of a guarded kernel in words: InvalidArgument for FUSION_KERNEL_BAD_INDEX, which data of
+/// the caller lead to, else Internal.
+absl::Status FaultStatus(const FusionKernelFault& fault);
 
 /// Loads a kernel that the code generator `backend` made (PlanKernel::backend): a shared object
 /// that holds `symbol` and `symbol`_descriptor from memory. FailedPrecondition if its ABI version

@@ -50,6 +50,7 @@ void EncodeKernel(const KernelArtifact& kernel, v1::KernelArtifact* out) {
   out->set_source(TextToWire(kernel.source));
   out->set_schedule(TextToWire(kernel.schedule));
   out->set_compiler(TextToWire(kernel.compiler));
+  out->set_reference(TextToWire(kernel.reference));
   out->set_compile_ms(kernel.compile_ms);
   out->set_check_ms(kernel.check_ms);
   EncodeCheckReport(kernel.check, out->mutable_check());
@@ -80,6 +81,7 @@ absl::StatusOr<KernelArtifact> DecodeKernel(const v1::KernelArtifact& wire) {
   kernel.source = wire.source();
   kernel.schedule = wire.schedule();
   kernel.compiler = wire.compiler();
+  kernel.reference = wire.reference();
   RETURN_IF_ERROR(CheckDuration("compile_ms", wire.compile_ms()));
   kernel.compile_ms = wire.compile_ms();
   RETURN_IF_ERROR(CheckDuration("check_ms", wire.check_ms()));

@@ -37,6 +37,8 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   out->clear_lock();
   if (options.lock != nullptr) EncodeLock(*options.lock, out->mutable_lock());
   out->set_frontier(options.frontier);
+  out->set_debug(options.debug);
+  out->set_guard(options.guard);
   out->set_custom_ops(TextToWire(options.custom_ops));
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
@@ -84,6 +86,8 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");
   options.rules = *std::move(rules);
   options.frontier = wire.frontier();
+  options.debug = wire.debug();
+  options.guard = wire.guard();
   options.custom_ops = wire.custom_ops();
 
   if (wire.has_lock()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/bundle/plan.h"
+#include "core/codegen/backend.h"
 #include "core/plan/planner.h"
 #include "core/runtime/executor.h"
 #include "tests/support/whole_program.h"
@@ -11,15 +12,16 @@ namespace fusion {
 /// with the product's toolchain and checker, whole outputs compared. An error carries schedule and
 /// source.
 absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowered& lowered,
-                                         const DeviceSpec& device);
+                                         const DeviceSpec& device, const EmitOptions& emit = {});
 
 /// The kernels of a plan, compiled and loaded but not checked, by plan kernel.
 absl::StatusOr<std::vector<std::shared_ptr<const LoadedKernel>>> CompileKernels(
-    const PlannedModel& model, const DeviceSpec& device);
+    const PlannedModel& model, const DeviceSpec& device, const EmitOptions& emit = {});
 
 /// An executor for a plan and its kernels, not prepared yet.
 absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
                                                       const DeviceSpec& device,
-                                                      ExecutorOptions options = {});
+                                                      ExecutorOptions options = {},
+                                                      const EmitOptions& emit = {});
 
 }  // namespace fusion

@@ -155,6 +155,7 @@ inline KernelArtifact SampleKernel(int seed = 0, size_t binary_bytes = 1000) {
   kernel.source = "extern \"C\" int fk();";
   kernel.schedule = "schedule { }";
   kernel.compiler = "g++ -O2";
+  kernel.reference = "reference { }";
   kernel.compile_ms = 81.5;
   kernel.check_ms = 2.25;
   kernel.check = {.verified = true,

@@ -8,13 +8,15 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   int version() const override { return 9; }
   absl::StatusOr<KernelSource> Emit(const Schedule& schedule, const DeviceSpec& device,
-                                    std::string_view symbol) const override {
-    return CpuEmitter(schedule, device, symbol).Emit();
+                                    std::string_view symbol,
+                                    const EmitOptions& options) const override {
+    return CpuEmitter(schedule, device, symbol, options).Emit();
   }
   absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
                                           const std::vector<bool>& varies, const DeviceSpec& device,
-                                          std::string_view symbol) const override {
-    return CpuEmitter(schedule, device, symbol, &most, varies).Emit();
+                                          std::string_view symbol,
+                                          const EmitOptions& options) const override {
+    return CpuEmitter(schedule, device, symbol, options, &most, varies).Emit();
   }
 };
 

@@ -213,6 +213,7 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
     if (!word.empty()) label += StrCat(label.empty() ? "" : " ", word);
   }
   out_.Open("/* ", label.empty() ? "copy" : label, " */");
+  SayStep(label.empty() ? "copy" : label);
   WriteRegion(&region);
   out_.Close();
   for (std::string& p : point_) p.clear();
@@ -454,8 +455,7 @@ std::string CpuEmitter::IndirectOffset(const Region&, const ElementOp& op) const
     if (a.index[d].indirect() < 0) continue;
     int64_t extent = buffer(a.buffer).shape[d];
     std::string lane = StrCat("(i64)v", a.index[d].indirect(), "[i]");
-    out += StrCat(" + max_i64(0, min_i64(", extent - 1, ", ", lane, " < 0 ? ", lane, " + ", extent,
-                  " : ", lane, ")) * ", StridesOf(a.buffer)[d]);
+    out += StrCat(" + ", IndexWithin(a.buffer, extent, lane), " * ", StridesOf(a.buffer)[d]);
   }
   return out;
 }

@@ -68,6 +68,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
                                buffer(mma.a.buffer).name, " * ", b.name, " over ",
                                StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));
   out_.Line(comment);
+  SayStep("product");
   for (DimId d : {mma.m, mma.n}) {
     if (d < 0 || window(d).Longest() <= static_cast<int64_t>(kMostWindowLengths)) continue;
     if (window(d).any) return Internal("a product runs on windows of any length of ", dim(d).name);
@@ -125,6 +126,7 @@ void CpuEmitter::WriteAnyColumns(
 // filled up with zeros behind the last column.
 absl::Status CpuEmitter::Write(const CopyStmt& copy) {
   const Buffer& to = buffer(copy.target.buffer);
+  SayStep("copy");
   if (to.layout.blocked >= 0) return WriteTransposed(copy);
   size_t opened = 0;
   for (DimId d : copy.dims) {
@@ -168,8 +170,10 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
     ++opened;
   }
   point_[static_cast<size_t>(n)] = block;
-  out_.Line(MemoryTypeName(to.dtype), "* to = ", Address(copy.target), ";");
-  out_.Line("const ", MemoryTypeName(to.dtype), "* from = ", Address(copy.source), ";");
+  out_.Line(PointerType(copy.target.buffer), " to = ", Address(copy.target), ";");
+  out_.Line(
+      guard_ ? PointerType(copy.source.buffer) : StrCat("const ", MemoryTypeName(to.dtype), "*"),
+      " from = ", Address(copy.source), ";");
   LinearCode source = Offset(copy.source);
   int64_t step = source.CoefficientOf(block);
   std::string at = step == 1 ? "i" : StrCat("i * ", step);

@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view kKernelAbi =
 #include "kernel_abi.inc"
     ;
+constexpr std::string_view kGuardAbi =
+#include "kernel_guard_abi.inc"
+    ;
 
 constexpr int kScratchAlignment = 64;
 
@@ -136,11 +139,12 @@ std::string LinearCode::ToString() const {
 }
 
 CpuEmitter::CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
-                       const Schedule* most, std::vector<bool> varies)
+                       const EmitOptions& options, const Schedule* most, std::vector<bool> varies)
     : s_(schedule),
       most_(most != nullptr ? most : &schedule),
       varies_(std::move(varies)),
       device_(device),
+      guard_(options.guard),
       symbol_(symbol),
       lanes_(device.vector_bytes / 4),
       scratch_(PlanScratch(*most_, device.vector_bytes, kScratchAlignment)),
@@ -169,7 +173,7 @@ std::string CpuEmitter::Header() const {
   std::string ops = s_.label;
   return StrCat("// kernel ", symbol_, ": ", ops, "\n// dims", dims, "   spatial",
                 cuts.empty() ? " -" : cuts, "   for ", IsaName(device_.isa),
-                s_.bitwise ? ", bitwise" : "", "\n");
+                s_.bitwise ? ", bitwise" : "", guard_ ? ", guarded" : "", "\n");
 }
 
 absl::StatusOr<KernelSource> CpuEmitter::Emit() {
@@ -182,8 +186,9 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
   source.symbol = symbol_;
   source.scratch_bytes = scratch_.bytes;
   source.workspace_bytes = workspace_.bytes;
-  source.text = StrCat(Header(), kKernelAbi, CpuPrelude(lanes_, use_), "\n",
-                       run_tiles_ ? RunTileFunction(device_.threads) : "", out_.Take());
+  use_.guard = guard_;
+  source.text = StrCat(Header(), kKernelAbi, guard_ ? kGuardAbi : "", CpuPrelude(lanes_, use_),
+                       "\n", run_tiles_ ? RunTileFunction(device_.threads) : "", out_.Take());
   return source;
 }
 
@@ -209,17 +214,16 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
     params += StrCat(", i64 ", w.begin);
     if (TileVaries(g)) params += StrCat(", i64 ", TileCode(phase, segment, g));
   }
-  out_.Open("static void block", phase, "_", segment,
-            "(const FusionKernelArgs* args, char* scratch", params, ")");
+  out_.Open("static void block", phase, "_", segment, "(const FusionKernelArgs* args, ",
+            guard_ ? "FusionKernelFault* fault, " : "", "char* scratch", params, ")");
   WriteSizes(/*args=*/true);
   for (int p = 0; p < s_.params; ++p) {
     const Buffer& b = buffer(p);
-    bool written = b.kind == ParamKind::kOutput;
-    std::string type = StrCat(written ? "" : "const ", MemoryTypeName(b.dtype), "*");
-    out_.Line(type, " ", b.name, " = (", type, ")args->tensors[", p, "].data;  // ",
-              b.kind == ParamKind::kWeight ? "weight " : "", DTypeName(b.dtype),
-              DimsToString(b.shape),
-              b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : "");
+    DeclareBuffer(p, StrCat("args->tensors[", p, "].data"),
+                  StrCat("((const FusionGuardedKernelArgs*)args)->elements[", p, "]"),
+                  StrCat(b.kind == ParamKind::kWeight ? "weight " : "", DTypeName(b.dtype),
+                         DimsToString(b.shape),
+                         b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : ""));
     out_.Line("(void)", b.name, ";");
   }
   for (size_t i = static_cast<size_t>(s_.params); i < s_.buffers.size(); ++i) {
@@ -282,13 +286,16 @@ void CpuEmitter::WriteHalo(const Halo& halo, const BlockWindows& windows) {
 void CpuEmitter::DeclareWorkspace(BufferId id) {
   const Buffer& b = buffer(id);
   BufferId memory = s_.MemoryOf(id);
-  std::string type = StrCat(MemoryTypeName(b.dtype), "*");
-  std::string from = buffer(memory).level == Level::kGlobal
-                         ? StrCat("args->tensors[", memory, "].data")
-                         : StrCat("((char*)args->workspace + ",
-                                  workspace_.offsets[static_cast<size_t>(memory)], ")");
-  out_.Line(type, " ", b.name, " = (", type, ")", from, ";  // ", DTypeName(b.dtype),
-            DimsToString(b.shape));
+  const bool in_param = buffer(memory).level == Level::kGlobal;
+  std::string from = in_param ? StrCat("args->tensors[", memory, "].data")
+                              : StrCat("((char*)args->workspace + ",
+                                       workspace_.offsets[static_cast<size_t>(memory)], ")");
+  // In the memory of a param there is room for as many bytes as that has.
+  const std::string room =
+      StrCat("((const FusionGuardedKernelArgs*)args)->elements[", memory, "] * ",
+             DTypeBytes(buffer(memory).dtype), " / ", DTypeBytes(b.dtype));
+  DeclareBuffer(id, from, in_param ? room : StrCat(StoredElements(most_->buffer(id))),
+                StrCat(DTypeName(b.dtype), DimsToString(b.shape)));
   out_.Line("(void)", b.name, ";");
 }
 
@@ -296,6 +303,13 @@ void CpuEmitter::WriteEntry() {
   out_.Open("extern \"C\" int ", symbol_,
             "(const FusionKernelArgs* args, int phase, i64 task_begin, i64 task_end, int worker)");
   out_.Line("if (args->abi_version != FUSION_KERNEL_ABI_VERSION) return FUSION_KERNEL_BAD_ABI;");
+  if (guard_) {
+    out_.Line(
+        "if (args->struct_size < sizeof(FusionGuardedKernelArgs)) return FUSION_KERNEL_BAD_ABI;");
+    out_.Line(
+        "FusionKernelFault* fault = ((const FusionGuardedKernelArgs*)args)->faults + worker;");
+    out_.Line("fault->code = FUSION_KERNEL_OK;");
+  }
   WriteSizes(/*args=*/true);
   WriteTiles();
   out_.Line(
@@ -324,7 +338,8 @@ void CpuEmitter::WriteEntry() {
       out_.Open("if (rest >= ", first.ToString(), " && rest < ", behind.ToString(), ")");
       if (!first.IsZero()) out_.Line("rest -= ", first.ToString(), ";");
       for (const std::string& line : lines) out_.Line(line);
-      out_.Line("block", p, "_", i, "(args, scratch", args, ");");
+      out_.Line("block", p, "_", i, "(args, ", guard_ ? "fault, " : "", "scratch", args, ");");
+      if (guard_) out_.Line("if (fault->code != FUSION_KERNEL_OK) return fault->code;");
       out_.Line("continue;");
       out_.Close();
       first = behind;
@@ -352,6 +367,10 @@ void CpuEmitter::WriteDescriptor() {
             IsaName(device_.isa), "\", ", s_.params, ", ", IsMember() ? kSizesCount : "0", ", ",
             s_.phases.size(), ", tasks, ", scratch_.bytes, ", ", workspace_.bytes, ", ",
             kScratchAlignment, "};");
+  if (guard_) {
+    out_.Line("extern \"C\" const unsigned int ", symbol_,
+              "_guarded = sizeof(FusionGuardedKernelArgs);");
+  }
 }
 
 // ---- statements ----
@@ -425,6 +444,7 @@ absl::Status CpuEmitter::Write(const IfStmt& branch) {
     // Not "<", so that NaN is looked at.
     test = StrCat("(", test, ") || !(*(", Address(watched), ") >= ", HexDouble(branch.least), ")");
   }
+  if (branch.watched >= 0) SayStep("test of a tile");
   out_.Open("if (", test, ")");
   RETURN_IF_ERROR(Write(branch.body));
   out_.Close();
@@ -453,13 +473,15 @@ absl::Status CpuEmitter::Write(const AllocStmt& alloc) {
       int64_t extent = std::max<int64_t>(window(b.dims[i]).Longest(), 1);
       step *= i + 1 == b.dims.size() ? (extent + lanes_ - 1) / lanes_ * lanes_ : extent;
     }
-    out_.Line("alignas(64) ", MemoryTypeName(b.dtype), " ", b.name, "[", elements,
+    const std::string memory = guard_ ? StrCat(b.name, "_memory") : b.name;
+    out_.Line("alignas(64) ", MemoryTypeName(b.dtype), " ", memory, "[", elements,
               "];  // accumulators [", tile, "]");
+    if (guard_) DeclareBuffer(alloc.buffer, memory, StrCat(elements), "");
     return absl::OkStatus();
   }
   const ScratchSlot& slot = scratch_.slots[static_cast<size_t>(alloc.buffer)];
-  out_.Line(MemoryTypeName(b.dtype), "* ", b.name, " = (", MemoryTypeName(b.dtype), "*)(scratch + ",
-            slot.offset, ");  // staged [", tile, "]");
+  DeclareBuffer(alloc.buffer, StrCat("(scratch + ", slot.offset, ")"),
+                StrCat(slot.bytes / DTypeBytes(b.dtype)), StrCat("staged [", tile, "]"));
   return absl::OkStatus();
 }
 
@@ -468,6 +490,7 @@ absl::Status CpuEmitter::Write(const InitStmt& init) {
     return Unimplemented("unimplemented: ", init.monoid, " states on the cpu backend");
   }
   const Buffer& b = buffer(init.buffers[0]);
+  SayStep(StrCat("identity of ", init.monoid));
   auto monoid = Monoid::Named(init.monoid, b.dtype);
   const Expr& identity = monoid->identity()[0];
   const ScratchSlot& slot = scratch_.slots[static_cast<size_t>(init.buffers[0])];

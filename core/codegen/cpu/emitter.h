@@ -55,10 +55,11 @@ WindowLengths UpTo(int64_t most);
 /// Writes one schedule as a C++ unit. Internal to the CPU backend; one object per schedule.
 class CpuEmitter {
  public:
-  /// `most`: null, or the largest member of the family of which `schedule` is one, and then
-  /// `varies`: see Backend::EmitMember.
+  /// `options`: of Backend::Emit. `most`: null, or the largest member of the family of which
+  /// `schedule` is one, and then `varies`: see Backend::EmitMember.
   CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
-             const Schedule* most = nullptr, std::vector<bool> varies = {});
+             const EmitOptions& options = {}, const Schedule* most = nullptr,
+             std::vector<bool> varies = {});
   absl::StatusOr<KernelSource> Emit();
 
  private:
@@ -99,6 +100,18 @@ class CpuEmitter {
   void WriteEntry();
   void WriteDescriptor();
   std::string Header() const;
+
+  // ---- bounds (emit_guard.cc) ----
+  /// Defines the C name of a buffer: where its first element is. `memory`: an expression for that;
+  /// `elements`: code for how many elements lie there; `comment`: behind it.
+  void DeclareBuffer(BufferId id, const std::string& memory, const std::string& elements,
+                     const std::string& comment);
+  /// The C type of a pointer to elements of a buffer.
+  std::string PointerType(BufferId id) const;
+  /// What a fault of what follows is said to come from; nothing without guards.
+  void SayStep(const std::string& step);
+  /// Code for an index, held by a tensor, into a dim of a buffer: within 0..extent - 1.
+  std::string IndexWithin(BufferId id, int64_t extent, const std::string& index) const;
 
   // ---- statements (emitter.cc) ----
   absl::Status Write(const Block& block);
@@ -181,6 +194,7 @@ class CpuEmitter {
   const Schedule* most_;      // decides all that is no number; s_ itself where that is the only one
   std::vector<bool> varies_;  // by dim
   const DeviceSpec& device_;
+  const bool guard_;  // EmitOptions::guard
   std::string symbol_;
   int lanes_;  // floats per vector
   ScratchPlan scratch_;

@@ -796,6 +796,12 @@ constexpr std::array<MemoryType, 9> kMemoryTypes = {{
     {"f64", "double", "vd"},
 }};
 
+// Those above have texts of their own; loads and stores with bounds call them.
+constexpr std::array<MemoryType, 2> kPlainTypes = {{
+    {"f32", "float", "vf"},
+    {"bool", "unsigned char", "vi"},
+}};
+
 constexpr std::array<MemoryType, 2> kHalfTypes = {{
     {"f16", "unsigned short", "vf"},
     {"bf16", "unsigned short", "vf"},
@@ -825,6 +831,21 @@ void Collect(const std::string& name, std::set<std::string>* wanted) {
   }
 }
 
+// Of the memory types that are wanted.
+std::string GuardedMemory(const std::set<std::string>& wanted) {
+  std::string out(GuardTypes());
+  auto add = [&](const auto& types, bool half) {
+    for (const MemoryType& type : types) {
+      if (wanted.count(StrCat("mem_", type.name)) == 0) continue;
+      out += Substitute(GuardMemory(half), type);
+    }
+  };
+  add(kMemoryTypes, false);
+  add(kPlainTypes, false);
+  add(kHalfTypes, true);
+  return out;
+}
+
 }  // namespace
 
 std::string CpuPrelude(int lanes, const PreludeUse& use) {
@@ -836,11 +857,14 @@ std::string CpuPrelude(int lanes, const PreludeUse& use) {
     if (wanted.count(StrCat("mem_", type.name)) != 0) out += Substitute(kMemory, type);
   }
   for (const PreludePart& part : Parts()) {
-    if (wanted.count(std::string(part.name)) != 0) out += part.text;
+    const bool checked = use.guard && part.name == "product";  // behind what it calls
+    if (wanted.count(std::string(part.name)) != 0 && !checked) out += part.text;
   }
   for (const MemoryType& type : kHalfTypes) {
     if (wanted.count(StrCat("mem_", type.name)) != 0) out += Substitute(kMemoryHalf, type);
   }
+  if (use.guard) out += GuardedMemory(wanted);
+  if (use.guard && wanted.count("product") != 0) out += GuardedProduct(kProduct);
   return out;
 }
 

@@ -8,6 +8,7 @@ namespace fusion {
 /// What a generated unit uses of the vector library below its ABI header.
 struct PreludeUse {
   bool product = false;  // mma<>
+  bool guard = false;    // pointers know their bounds
   std::set<std::string>
       functions;  // parts by name: "exp", "select", "mem_f32" (loads and stores of a type)
 };

@@ -12,6 +12,14 @@ struct PreludePart {
   std::string_view text;
 };
 
+/// Pointers that know their bounds: what stands before every load and store of a guarded unit.
+std::string_view GuardTypes();
+/// Loads and stores of one memory type through such pointers, with $T, $V and $N as in those of
+/// plain ones; `half`: a 16-bit float.
+std::string_view GuardMemory(bool half);
+/// mma<> on such pointers, from its text on plain ones.
+std::string GuardedProduct(std::string_view plain);
+
 /// The functions of f64: "exp_d", "log_d", ...
 std::vector<PreludePart> DoubleParts();
 

@@ -29,10 +29,12 @@ using Library = std::unique_ptr<void, CloseLibrary>;
 
 class CpuKernel final : public LoadedKernel {
  public:
-  CpuKernel(Library library, EntryPoint entry, const FusionKernelDescriptor* descriptor)
-      : library_(std::move(library)), entry_(entry), descriptor_(descriptor) {}
+  CpuKernel(Library library, EntryPoint entry, const FusionKernelDescriptor* descriptor,
+            bool guarded)
+      : library_(std::move(library)), entry_(entry), descriptor_(descriptor), guarded_(guarded) {}
 
   const FusionKernelDescriptor& descriptor() const override { return *descriptor_; }
+  bool guarded() const override { return guarded_; }
 
   absl::Status Run(const FusionKernelArgs& args, int phase, int64_t begin, int64_t end,
                    int worker) const override {
@@ -45,6 +47,7 @@ class CpuKernel final : public LoadedKernel {
   Library library_;
   EntryPoint entry_;
   const FusionKernelDescriptor* descriptor_;
+  bool guarded_;
 };
 
 // A file descriptor on an anonymous file with these bytes; dlopen takes it by its /proc name.
@@ -126,7 +129,13 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_vi
   auto entry = reinterpret_cast<EntryPoint>(found[0]);
   const auto* descriptor = static_cast<const FusionKernelDescriptor*>(found[1]);
   RETURN_IF_ERROR(Annotate(CheckDescriptor(*descriptor), StrCat("kernel ", symbol)));
-  return std::make_shared<CpuKernel>(std::move(library), entry, descriptor);
+  const auto* guard =
+      static_cast<const unsigned*>(dlsym(library.get(), StrCat(symbol, "_guarded").c_str()));
+  if (guard != nullptr && *guard != sizeof(FusionGuardedKernelArgs)) {
+    return FailedPrecondition("kernel ", symbol, ": guarded with arguments of ", *guard,
+                              " bytes, this build passes ", sizeof(FusionGuardedKernelArgs));
+  }
+  return std::make_shared<CpuKernel>(std::move(library), entry, descriptor, guard != nullptr);
 }
 
 }  // namespace

@@ -27,5 +27,18 @@ TEST(Hash, FieldsAreFramed) {
   EXPECT_NE(a.Finish(), b.Finish());
 }
 
+TEST(FieldHasher, FieldsGiveBackWhatWasAdded) {
+  FieldHasher h;
+  h.Add("graph", "a:1=x\n").Add("threads", int64_t{2}).Add("empty", "");
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(FieldHasher::Fields(h.bytes()),
+            (Fields{{"graph", "a:1=x\n"}, {"threads", "2"}, {"empty", ""}}));
+  EXPECT_EQ(FieldHasher::Fields(""), Fields());
+  for (const char* bad :
+       {"x", "a:", "a:1", "a:1=", "a:2=x\n", "a:1=xy", "a:-1=x\n", "a:99999999999999999999=x\n"}) {
+    EXPECT_EQ(FieldHasher::Fields(bad), std::nullopt) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace fusion

@@ -34,6 +34,7 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->high_memory_pressure = true; },
        [](PlanKeyParts* p) { p->high_compute_pressure = true; },
        [](PlanKeyParts* p) { p->low_latency = true; }, [](PlanKeyParts* p) { p->frontier = true; },
+       [](PlanKeyParts* p) { p->debug = true; }, [](PlanKeyParts* p) { p->guard = true; },
        [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
        [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
        [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
@@ -46,7 +47,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 10 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 12 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -86,6 +87,8 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.custom_ops = "op a.B(x) = x"; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },
       [](PlanRequest* r) { r->options.frontier = true; },
+      [](PlanRequest* r) { r->options.debug = true; },
+      [](PlanRequest* r) { r->options.guard = true; },
       [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};
@@ -102,7 +105,7 @@ TEST(KernelKey, EveryFieldCounts) {
        [](KernelKeyParts* p) { p->codegen_version = 7; },
        [](KernelKeyParts* p) { p->abi_version = 7; }, [](KernelKeyParts* p) { p->isa = "avx512"; },
        [](KernelKeyParts* p) { p->vector_bytes = 64; },
-       [](KernelKeyParts* p) { p->toolchain = "g++"; }},
+       [](KernelKeyParts* p) { p->toolchain = "g++"; }, [](KernelKeyParts* p) { p->guard = true; }},
       KernelKey);
 }
 

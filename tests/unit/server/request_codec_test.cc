@@ -225,6 +225,37 @@ TEST(RequestCodecTest, ThePlaceOfAPageGoesToTheClientAndComesBack) {
   }
 }
 
+TEST(RequestCodecTest, WhatIsStoredIsAskedForByOneKey) {
+  const Digest key = Sha256("key");
+  v1::GetStoredRequest wire;
+  EXPECT_THAT(std::string(Message(DecodeStoredQuery(wire.SerializeAsString()).status())),
+              HasSubstr("neither plan nor kernel"));
+  wire.set_plan(DigestToWire(key));
+  absl::StatusOr<StoredQuery> query = DecodeStoredQuery(wire.SerializeAsString());
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_TRUE(query->is_plan);
+  EXPECT_EQ(query->key, key);
+  wire.set_kernel("short");
+  EXPECT_THAT(std::string(Message(DecodeStoredQuery(wire.SerializeAsString()).status())),
+              HasSubstr("kernel: a digest of 5"));
+}
+
+TEST(RequestCodecTest, AStoredPlanComesWithThePartsOfItsKey) {
+  FieldHasher h;
+  h.Add("graph", "graph \xff").Add("codegen", int64_t{9});
+  const StoredPlan plan = MakeStoredPlan(h.bytes(), SamplePlan(), 0);
+  v1::GetStoredResponse wire;
+  ASSERT_TRUE(wire.ParseFromString(EncodeStoredTexts(plan)));
+  absl::StatusOr<StoredPlanTexts> texts = DecodeStoredTexts(wire);
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  EXPECT_EQ(StrCat(PlanToBytes(texts->plan), LedgerToBytes(texts->plan)),
+            StrCat(plan.plan_bytes, plan.ledger_bytes));
+  ASSERT_EQ(texts->fields.size(), 2u);
+  EXPECT_EQ(texts->fields[0].name, "graph");
+  EXPECT_EQ(texts->fields[0].value, "graph ?");
+  EXPECT_EQ(texts->fields[1].value, "9");
+}
+
 TEST(RequestCodecTest, PackedAndUnpackedSamplesAreTheSame) {
   v1::ReportLatencyRequest wire;
   wire.set_plan_key(DigestToWire(Sha256("plan")));

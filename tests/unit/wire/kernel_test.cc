@@ -32,6 +32,7 @@ TEST(WireKernel, EveryFieldTravels) {
             "outside: 1\n");
   EXPECT_EQ(wire.source(), SampleKernel().source);
   EXPECT_EQ(wire.schedule(), SampleKernel().schedule);
+  EXPECT_EQ(wire.reference(), SampleKernel().reference);
   EXPECT_EQ(wire.compile_ms(), 81.5);
   EXPECT_EQ(wire.check_ms(), 2.25);
 }

@@ -55,6 +55,8 @@ PlanOptions SampleOptions() {
                                   "sample")
                        .value(),
           .frontier = true,
+          .debug = true,
+          .guard = true,
           .lock = std::make_shared<const PlanLock>(SampleLock())};
 }
 
@@ -123,6 +125,8 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
   EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
   EXPECT_TRUE(back.frontier);
+  EXPECT_TRUE(back.debug);
+  EXPECT_TRUE(back.guard);
   ASSERT_NE(back.lock, nullptr);
   EXPECT_EQ(DigestOf(*back.lock), DigestOf(SampleLock()));
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
@@ -136,6 +140,8 @@ TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
   EXPECT_EQ(options.fusion, FusionMode::kFused);
   EXPECT_EQ(options.numerics, Numerics::kFp32Accumulate);
   EXPECT_FALSE(options.frontier);
+  EXPECT_FALSE(options.debug);
+  EXPECT_FALSE(options.guard);
   EXPECT_EQ(options.lock, nullptr);
   EXPECT_EQ(FromWire(v1::PLAN_MODE_UNSPECIFIED).value(), PlanMode::kCompile);
 }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "client/fusionctl/session.h"
+
+namespace fusion {
+
+/// True if `word` may be the key of a kernel, its beginning, or the symbol of its code: "fk_" and
+/// digits; and there is no file of this name.
+bool IsKernelSubject(const std::string& word);
+
+/// Shows source, schedule, SMG or program (the loop ops) of the stored kernel that
+/// `arguments.model` names. Bad input: there is none, or several, or other forms are asked for.
+absl::StatusOr<ExitCode> ShowStoredKernel(const Arguments& arguments, Progress* progress);
+
+}  // namespace fusion
