@@ -185,12 +185,15 @@ absl::StatusOr<Params> MakeParams(const Schedule& schedule, const KernelReferenc
   return params;
 }
 
-absl::Status RunTasks(const LoadedKernel& kernel, const Params& params,
+absl::Status RunTasks(const LoadedKernel& kernel, const Schedule& schedule, const Params& params,
                       const std::vector<int64_t>* sizes) {
   const FusionKernelDescriptor& d = kernel.descriptor();
   std::vector<FusionTensor> tensors;
   tensors.reserve(params.size());
-  for (const auto& memory : params) tensors.push_back({memory->data(), nullptr});
+  for (const auto& memory : params) {
+    const BufferLayout& layout = schedule.buffer(static_cast<BufferId>(tensors.size())).layout;
+    tensors.push_back({memory->data(), layout.blocked < 0 ? layout.strides.data() : nullptr});
+  }
   Fenced scratch(static_cast<int64_t>(d.scratch_bytes));
   Fenced workspace(static_cast<int64_t>(d.workspace_bytes));
   const FusionInt64* dims = sizes == nullptr ? nullptr : sizes->data();
@@ -258,7 +261,7 @@ absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
   ASSIGN_OR_RETURN(Params params, MakeParams(schedule, reference, inputs, options));
   Params before;
   for (const auto& memory : params) before.push_back(std::make_shared<Fenced>(*memory));
-  RETURN_IF_ERROR(RunTasks(kernel, params, options.sizes));
+  RETURN_IF_ERROR(RunTasks(kernel, schedule, params, options.sizes));
   RETURN_IF_ERROR(CheckUntouched(schedule, params, before));
   std::vector<HostTensor> outputs(reference.program.outputs.size());
   for (size_t p = 0; p < params.size(); ++p) {

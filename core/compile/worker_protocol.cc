@@ -124,6 +124,7 @@ std::string EncodeJob(const WorkerJob& work) {
   message.SetText("reference", work.job.reference);
   SetMembers(work.job.members, &message);
   message.SetText("label", work.job.label);
+  message.SetText("registered", work.job.registered);
   message.SetText("backend", work.job.backend);
   message.SetInt("isa", static_cast<int64_t>(work.job.isa));
   message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
@@ -154,6 +155,7 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   ASSIGN_OR_RETURN(work.job.reference, message.Text("reference"));
   ASSIGN_OR_RETURN(work.job.members, GetMembers(message));
   ASSIGN_OR_RETURN(work.job.label, message.Text("label"));
+  ASSIGN_OR_RETURN(work.job.registered, message.Text("registered"));
   ASSIGN_OR_RETURN(work.job.backend, message.Text("backend"));
   ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", kIsas.back()));
   ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));

@@ -1,6 +1,7 @@
 #include "core/pipeline/kernels.h"
 
 #include "core/base/kernel_abi.h"
+#include "core/codegen/registered_source.h"
 
 namespace fusion {
 
@@ -59,12 +60,28 @@ void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::s
   planned->isa = device.arch;
 }
 
+namespace {
+
+std::string SourceOf(const RegisteredMatch& match, const DeviceSpec& device,
+                     const std::string& symbol) {
+  std::vector<std::pair<std::string, std::string>> constants;
+  for (size_t i = 0; i < match.constants.size(); ++i) {
+    constants.emplace_back(match.kernel->constants[i].name, match.constants[i]);
+  }
+  return RegisteredSource(match.kernel->source, device, symbol, constants);
+}
+
+}  // namespace
+
 CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
                       const CodegenIdentity& codegen, Numerics numerics, const Backend* backend,
                       PlanKernel* planned, absl::Status* refusal) {
   CompileJob job;
   NameKernel(device, codegen, kernel.text, &job, planned);
-  if (backend != nullptr) {
+  if (kernel.registered != nullptr) {
+    job.registered = kernel.registered->kernel->name();
+    job.source = SourceOf(*kernel.registered, device, job.symbol);
+  } else if (backend != nullptr) {
     absl::StatusOr<KernelSource> source = backend->Emit(kernel.schedule, device, job.symbol);
     *refusal = source.status();
     if (source.ok()) job.source = std::move(source->text);
