@@ -38,6 +38,8 @@ constexpr RefusalEntry kTable[] = {
      "the request asked for one kernel a node"},
     {RefusalCode::kRule, "rule", Verdict::kForbidden,
      "a rule of the request or of the server forbids one kernel with all of its nodes"},
+    {RefusalCode::kRegistered, "registered", Verdict::kForbidden,
+     "a registered kernel of the server is forced for a part of it, and computes nothing else"},
     {RefusalCode::kBias, "bias", Verdict::kForbidden,
      "one kernel is estimated to be faster, but not as a rule weighs the estimates"},
     {RefusalCode::kLocked, "locked", Verdict::kForbidden,

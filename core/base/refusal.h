@@ -37,6 +37,7 @@ enum class RefusalCode : uint8_t {
   kPressure,
   kOpByOp,
   kRule,
+  kRegistered,
   kBias,
   kLocked,
   // Of schedules; those of streaming follow.

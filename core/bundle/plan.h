@@ -127,6 +127,9 @@ struct PlanGroup {
   /// StructureHash of its ops: equal for kernels of one structure, whatever their sizes. Empty if
   /// fewer than two of them compute something, and for one that RunsInTurn.
   std::string structure;
+  /// Name of the registered kernel that it runs (core/bundle/registered_kernel.h); empty: a
+  /// generated one.
+  std::string registered;
 };
 
 /// One call of a kernel: params in the order of its schedule.
@@ -177,9 +180,12 @@ struct PlanDecision {
   int64_t times = 0;                  // that the entry holds; more than places: the first of them
 };
 
+/// A node that fuses with nothing because a kernel that held it failed; or, with `registered`, the
+/// first node of a place where that registered kernel would run, had it not failed.
 struct PlanFallback {
   int node = 0;
   std::string reason;
+  std::string registered = {};
 };
 
 /// One memory level of the device of a plan.

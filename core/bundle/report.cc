@@ -10,4 +10,9 @@ Digest LaunchedKernels(const Plan& plan) {
   return Sha256(keys);
 }
 
+std::string_view RegisteredStateName(RegisteredState state) {
+  constexpr std::string_view kNames[] = {"unused", "ready", "quarantined"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 }  // namespace fusion

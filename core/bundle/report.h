@@ -122,6 +122,26 @@ struct OpCapability {
   int max_opset = 0;
 };
 
+/// What became of a registered kernel since the server started.
+enum class RegisteredState : uint8_t {
+  kUnused,       // no plan has had a kernel of it
+  kReady,        // one was compiled and checked, or found
+  kQuarantined,  // one failed: no new plan uses it
+};
+
+/// "unused", "ready", "quarantined".
+std::string_view RegisteredStateName(RegisteredState state);
+
+/// A kernel that the server's operator registered for a pattern.
+struct RegisteredCapability {
+  std::string name;
+  std::string pattern;  // for people: "Conv > LeakyRelu"
+  Digest source;        // SHA-256 of the file
+  bool force = false;
+  RegisteredState state = RegisteredState::kUnused;
+  std::string reason;  // kQuarantined: what failed
+};
+
 /// The largest value of something that a server takes.
 struct ServiceLimit {
   std::string name;  // "request bytes"
@@ -142,6 +162,7 @@ struct Capabilities {
   std::vector<OpCapability> ops;          // by name
   std::vector<ServiceLimit> limits;       // in the order in which a request meets them
   std::string sandbox;                    // of compile workers, for people
+  std::vector<RegisteredCapability> registered = {};  // in the order of the files
 };
 
 }  // namespace fusion

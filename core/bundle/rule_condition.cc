@@ -44,10 +44,36 @@ bool IsOneOf(const std::string_view (&words)[n], std::string_view word) {
 
 bool IsWordTerm(RuleTerm term) { return term == RuleTerm::kDType || term == RuleTerm::kKind; }
 
+bool IsOfKernel(const RuleStep& step) {
+  return step.term >= RuleTerm::kUsage && step.term <= RuleTerm::kLaunches;
+}
+
 /// Reads one condition. Recursion ends with the text, which is short.
 class Parser {
  public:
   Parser(std::string_view text, const std::vector<std::string>& ids) : in_(text), ids_(ids) {}
+
+  absl::StatusOr<std::vector<RuleStep>> Expression() {
+    std::vector<RuleStep> out;
+    RETURN_IF_ERROR(Sum(&out));
+    for (const RuleStep& step : out) {
+      if (IsWordTerm(step.term)) return InvalidArgument("dtype and kind are no numbers");
+      if (IsOfKernel(step)) {
+        return InvalidArgument(
+            "it asks what the match is as one kernel; expected terms of tensors, nodes and the "
+            "device");
+      }
+    }
+    if (!in_.AtEnd()) return in_.Error("the end of the expression");
+    return out;
+  }
+
+  absl::StatusOr<RuleStep> OneTensor() {
+    RuleStep step;
+    RETURN_IF_ERROR(TensorName(&step));
+    if (!in_.AtEnd()) return in_.Error("the end of the tensor");
+    return step;
+  }
 
   absl::StatusOr<RuleCondition> Run() {
     RuleCondition out;
@@ -156,6 +182,11 @@ class Parser {
     for (const Word& word : kNames) {
       if (word.word == name) step.term = word.term;
     }
+    if (name == "attr") {
+      RETURN_IF_ERROR(Attribute(&step));
+      out->push_back(std::move(step));
+      return absl::OkStatus();
+    }
     if (name == "kind") step.term = RuleTerm::kKind;
     for (auto [end, term] :
          {Word{"_capacity", RuleTerm::kCapacity}, {"_usage", RuleTerm::kUsage}}) {
@@ -172,7 +203,7 @@ class Parser {
       auto words = [](const Word& word) { return word.word; };
       return before.Error(StrCat("a term: ", StrJoin(kOfTensors, ", ", words), ", ",
                                  StrJoin(kNames, ", ", words),
-                                 ", kind, <level>_capacity, <level>_usage"));
+                                 ", attr, kind, <level>_capacity, <level>_usage"));
     }
     out->push_back(std::move(step));
     return absl::OkStatus();
@@ -181,22 +212,7 @@ class Parser {
   // "(a.output)"; of a dim "(a.output, -1)".
   absl::Status Arguments(RuleStep* step) {
     RETURN_IF_ERROR(in_.Expect("("));
-    Lexer before = in_;
-    absl::StatusOr<std::string> tensor = in_.Identifier();
-    size_t dot = tensor.ok() ? tensor->find('.') : std::string::npos;
-    if (dot == std::string::npos) return before.Error("a tensor such as ID.output or ID.input0");
-    auto id = std::find(ids_.begin(), ids_.end(), tensor->substr(0, dot));
-    if (id == ids_.end()) {
-      return before.Error(StrCat("the id of a node of the pattern: ", StrJoin(ids_, ", ")));
-    }
-    step->node = static_cast<int>(id - ids_.begin());
-    std::string_view side = std::string_view(*tensor).substr(dot + 1);
-    step->output = side.starts_with("output");
-    if (!step->output && !side.starts_with("input")) return before.Error("output or input");
-    side.remove_prefix(step->output ? 6 : 5);
-    auto [end, error] = std::from_chars(side.data(), side.data() + side.size(), step->position);
-    bool number = error == std::errc() && end == side.data() + side.size() && step->position >= 0;
-    if (!side.empty() && !number) return before.Error("output or input and a position");
+    RETURN_IF_ERROR(TensorName(step));
     if (step->term == RuleTerm::kDim) {
       RETURN_IF_ERROR(in_.Expect(","));
       Lexer at = in_;
@@ -205,6 +221,57 @@ class Parser {
       step->dim = static_cast<int>(dim);
     }
     return in_.Expect(")");
+  }
+
+  // "(conv, strides[0], 1)": the last is what it is where the node does not say.
+  absl::Status Attribute(RuleStep* step) {
+    step->term = RuleTerm::kAttr;
+    RETURN_IF_ERROR(in_.Expect("("));
+    Lexer before = in_;
+    ASSIGN_OR_RETURN(std::string id, in_.Identifier());
+    RETURN_IF_ERROR(SetNode(before, id, step));
+    RETURN_IF_ERROR(in_.Expect(","));
+    ASSIGN_OR_RETURN(step->name, in_.Identifier());
+    if (in_.Accept("[")) {
+      Lexer at = in_;
+      ASSIGN_OR_RETURN(int64_t element, in_.Integer());
+      if (element < 0 || element > 64) return at.Error("an element, 0..64");
+      step->element = static_cast<int>(element);
+      RETURN_IF_ERROR(in_.Expect("]"));
+    }
+    if (in_.Accept(",")) {
+      const bool negative = in_.Accept("-");
+      Lexer at = in_;
+      ASSIGN_OR_RETURN(double absent, in_.Number());
+      if (!std::isfinite(absent)) return at.Error("a finite number");
+      step->absent = negative ? -absent : absent;
+    }
+    return in_.Expect(")");
+  }
+
+  absl::Status SetNode(const Lexer& before, std::string_view name, RuleStep* step) const {
+    auto id = std::find(ids_.begin(), ids_.end(), name);
+    if (id == ids_.end()) {
+      return before.Error(StrCat("the id of a node of the pattern: ", StrJoin(ids_, ", ")));
+    }
+    step->node = static_cast<int>(id - ids_.begin());
+    return absl::OkStatus();
+  }
+
+  absl::Status TensorName(RuleStep* step) {
+    Lexer before = in_;
+    absl::StatusOr<std::string> tensor = in_.Identifier();
+    size_t dot = tensor.ok() ? tensor->find('.') : std::string::npos;
+    if (dot == std::string::npos) return before.Error("a tensor such as ID.output or ID.input0");
+    RETURN_IF_ERROR(SetNode(before, std::string_view(*tensor).substr(0, dot), step));
+    std::string_view side = std::string_view(*tensor).substr(dot + 1);
+    step->output = side.starts_with("output");
+    if (!step->output && !side.starts_with("input")) return before.Error("output or input");
+    side.remove_prefix(step->output ? 6 : 5);
+    auto [end, error] = std::from_chars(side.data(), side.data() + side.size(), step->position);
+    bool number = error == std::errc() && end == side.data() + side.size() && step->position >= 0;
+    if (!side.empty() && !number) return before.Error("output or input and a position");
+    return absl::OkStatus();
   }
 
   Lexer in_;
@@ -223,6 +290,19 @@ std::optional<double> Combine(RuleTerm term, double a, double b) {
       return b == 0 ? std::nullopt : std::optional(a / b);
   }
 }
+
+// What every text must be before it is read.
+absl::Status CheckText(std::string_view text) {
+  if (text.size() > kMaxConditionBytes) {
+    return InvalidArgument(text.size(), " characters; at most ", kMaxConditionBytes);
+  }
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) {
+    return InvalidArgument(QuoteShort(text), ": expected printable ASCII on one line");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 std::optional<double> ValueOf(const std::vector<RuleStep>& steps, const RuleFacts& facts) {
   std::vector<double> stack;
@@ -247,24 +327,26 @@ std::optional<double> ValueOf(const std::vector<RuleStep>& steps, const RuleFact
   return stack.back();
 }
 
-}  // namespace
-
 bool RuleCondition::AsksKernel() const {
-  auto of_kernel = [](const RuleStep& step) {
-    return step.term >= RuleTerm::kUsage && step.term <= RuleTerm::kLaunches;
-  };
-  return std::any_of(left.begin(), left.end(), of_kernel) ||
-         std::any_of(right.begin(), right.end(), of_kernel);
+  return std::any_of(left.begin(), left.end(), IsOfKernel) ||
+         std::any_of(right.begin(), right.end(), IsOfKernel);
+}
+
+absl::StatusOr<std::vector<RuleStep>> ParseRuleExpression(std::string_view text,
+                                                          const std::vector<std::string>& ids) {
+  RETURN_IF_ERROR(CheckText(text));
+  return Parser(text, ids).Expression();
+}
+
+absl::StatusOr<RuleStep> ParseRuleTensor(std::string_view text,
+                                         const std::vector<std::string>& ids) {
+  RETURN_IF_ERROR(CheckText(text));
+  return Parser(text, ids).OneTensor();
 }
 
 absl::StatusOr<RuleCondition> ParseRuleCondition(std::string_view text,
                                                  const std::vector<std::string>& ids) {
-  if (text.size() > kMaxConditionBytes) {
-    return InvalidArgument(text.size(), " characters; at most ", kMaxConditionBytes);
-  }
-  if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) {
-    return InvalidArgument(QuoteShort(text), ": expected printable ASCII on one line");
-  }
+  RETURN_IF_ERROR(CheckText(text));
   absl::StatusOr<RuleCondition> out = Parser(text, ids).Run();
   if (out.ok()) out->text = text;
   return out;

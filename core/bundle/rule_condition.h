@@ -24,6 +24,7 @@ enum class RuleTerm : uint8_t {
   kReaders,
   kConstant,
   kDType,  // a word
+  kAttr,   // of a node
   // Of the device.
   kUnits,
   kVectorBytes,
@@ -48,11 +49,14 @@ enum class RuleTerm : uint8_t {
 struct RuleStep {
   RuleTerm term = RuleTerm::kNumber;
   double number = 0;    // kNumber
-  int node = -1;        // terms of a tensor: position in the pattern,
+  int node = -1;        // terms of a tensor or node: position in the pattern,
   bool output = false;  // an output of the node, else an input,
   int position = 0;     // which one,
   int dim = 0;          // and kDim: which dim, counted from the end if negative
   std::string level;    // kCapacity, kUsage: "l1", ..., "on_chip"
+  std::string name;     // kAttr: the attribute,
+  int element = -1;     // which one of a list; -1: it is a number,
+  std::optional<double> absent = std::nullopt;  // and what it is where the node does not say
 };
 
 enum class RuleComparison : uint8_t { kEqual, kNotEqual, kLess, kAtMost, kMore, kAtLeast };
@@ -75,6 +79,16 @@ struct RuleCondition {
 absl::StatusOr<RuleCondition> ParseRuleCondition(std::string_view text,
                                                  const std::vector<std::string>& ids);
 
+/// Reads an expression alone, as it stands in conditions; no dtype, no kind, and nothing that asks
+/// what the match is as one kernel. Otherwise as ParseRuleCondition.
+absl::StatusOr<std::vector<RuleStep>> ParseRuleExpression(std::string_view text,
+                                                          const std::vector<std::string>& ids);
+
+/// Reads a tensor, "conv.input0" or "act.output": node, output and position of the step say which.
+/// Otherwise as ParseRuleCondition.
+absl::StatusOr<RuleStep> ParseRuleTensor(std::string_view text,
+                                         const std::vector<std::string>& ids);
+
 /// What a condition is about.
 class RuleFacts {
  public:
@@ -84,6 +98,10 @@ class RuleFacts {
   /// The same of kDType ("f32") and kKind ("cpu").
   virtual std::optional<std::string> Word(const RuleStep& step) const = 0;
 };
+
+/// The value of an expression; nullopt if it asks for something that does not exist or divides by
+/// zero.
+std::optional<double> ValueOf(const std::vector<RuleStep>& steps, const RuleFacts& facts);
 
 /// Whether it is true. What asks for something that does not exist, or divides by zero, is not.
 bool Holds(const RuleCondition& condition, const RuleFacts& facts);

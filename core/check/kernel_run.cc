@@ -201,9 +201,10 @@ absl::Status RunTasks(const LoadedKernel& kernel, const Schedule& schedule, cons
   std::vector<FusionTensor> tensors;
   std::vector<FusionInt64> elements;  // of a guarded kernel
   for (size_t p = 0; p < params.size(); ++p) {
-    tensors.push_back({params[p]->data(), nullptr});
-    elements.push_back(params[p]->size() /
-                       DTypeBytes(schedule.buffer(static_cast<BufferId>(p)).dtype));
+    const Buffer& buffer = schedule.buffer(static_cast<BufferId>(p));
+    const BufferLayout& layout = buffer.layout;
+    tensors.push_back({params[p]->data(), layout.blocked < 0 ? layout.strides.data() : nullptr});
+    elements.push_back(params[p]->size() / DTypeBytes(buffer.dtype));
   }
   Fenced scratch(static_cast<int64_t>(d.scratch_bytes));
   Fenced workspace(static_cast<int64_t>(d.workspace_bytes));

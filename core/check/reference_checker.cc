@@ -411,6 +411,17 @@ absl::StatusOr<CheckReport> CheckMembers(const LoadedKernel& kernel,
   return all;
 }
 
+// What the plan says that a run holds is a promise.
+absl::Status CheckMemory(const FusionKernelDescriptor& d, const CompileJob& job) {
+  if (d.scratch_bytes <= static_cast<uint64_t>(job.scratch_bytes) &&
+      d.workspace_bytes <= static_cast<uint64_t>(job.workspace_bytes)) {
+    return absl::OkStatus();
+  }
+  return Internal("descriptor: ", d.scratch_bytes, " bytes of scratch and ", d.workspace_bytes,
+                  " of workspace; expected at most ", job.scratch_bytes, " and ",
+                  job.workspace_bytes);
+}
+
 }  // namespace
 
 absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
@@ -418,11 +429,15 @@ absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
   if (!HostRuns(job.isa)) {
     return NotCompared(StrCat("needs ", IsaName(job.isa), ", this machine has ", HostIsaName()));
   }
-  ASSIGN_OR_RETURN(auto kernel, LoadKernel(job.backend, shared_object, job.symbol));
+  auto loaded = LoadKernel(job.backend, shared_object, job.symbol);
+  // Of code that people wrote: not another version of ours.
+  if (!loaded.ok() && !job.registered.empty()) return Internal(Message(loaded.status()));
+  ASSIGN_OR_RETURN(auto kernel, std::move(loaded));
   if (kernel->descriptor().isa != IsaName(job.isa)) {
     return Internal("descriptor: isa ", Quote(kernel->descriptor().isa), "; expected ",
                     Quote(IsaName(job.isa)));
   }
+  RETURN_IF_ERROR(CheckMemory(kernel->descriptor(), job));
   if (!job.members.empty()) return CheckMembers(*kernel, job.members, options_);
   if (job.reference.empty()) return NotCompared("not compared: no reference");
   ASSIGN_OR_RETURN(Schedule schedule, ParseSchedule(job.schedule));

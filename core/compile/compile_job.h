@@ -16,8 +16,8 @@ struct CheckedMember {
   std::string reference;
 };
 
-/// One kernel to compile and check. All of it is made by us from parsed values: no text of a client
-/// is in `source`.
+/// One kernel to compile and check. All of it is made by us from parsed values, or it is a file of
+/// the server's operator with numbers of ours in front: no text of a client is in `source`.
 struct CompileJob {
   Digest key;  // SHA-256 of full_key
   std::string full_key;
@@ -28,9 +28,12 @@ struct CompileJob {
   /// Of a kernel that takes sizes, instead of `reference`; `schedule` is of the largest member.
   std::vector<CheckedMember> members;
   std::string label;    // op types, for people
+  std::string registered = {};  // name of the registered kernel it is; empty: a generated one
   std::string backend;  // whose loader loads the binary
   Isa isa = Isa::kX86V2;
   Numerics numerics = Numerics::kFp32Accumulate;
+  int64_t scratch_bytes = 0;    // that the plan gives it for each thread: the most it may ask for
+  int64_t workspace_bytes = 0;  // and for one run
   bool debug = false;  // with symbols and line tables
 };
 

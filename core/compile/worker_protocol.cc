@@ -124,9 +124,12 @@ std::string EncodeJob(const WorkerJob& work) {
   message.SetText("reference", work.job.reference);
   SetMembers(work.job.members, &message);
   message.SetText("label", work.job.label);
+  message.SetText("registered", work.job.registered);
   message.SetText("backend", work.job.backend);
   message.SetInt("isa", static_cast<int64_t>(work.job.isa));
   message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
+  message.SetInt("scratch_bytes", work.job.scratch_bytes);
+  message.SetInt("workspace_bytes", work.job.workspace_bytes);
   std::string separator(1, kSeparator);
   message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
   message.SetText("link_argv", StrJoin(work.link_argv, separator));
@@ -154,9 +157,12 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   ASSIGN_OR_RETURN(work.job.reference, message.Text("reference"));
   ASSIGN_OR_RETURN(work.job.members, GetMembers(message));
   ASSIGN_OR_RETURN(work.job.label, message.Text("label"));
+  ASSIGN_OR_RETURN(work.job.registered, message.Text("registered"));
   ASSIGN_OR_RETURN(work.job.backend, message.Text("backend"));
   ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", kIsas.back()));
   ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));
+  ASSIGN_OR_RETURN(work.job.scratch_bytes, message.Int("scratch_bytes"));
+  ASSIGN_OR_RETURN(work.job.workspace_bytes, message.Int("workspace_bytes"));
   ASSIGN_OR_RETURN(std::string compile_argv, message.Text("compile_argv"));
   work.compile_argv = Words(compile_argv);
   ASSIGN_OR_RETURN(std::string link_argv, message.Text("link_argv"));

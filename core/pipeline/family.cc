@@ -261,6 +261,8 @@ class FamilyMaker {
     }
     NameKernel(device_, codegen_, StrCat("family\n", general.text), &job, &planned);
     job.source = WithSymbol(general.text, job.symbol);
+    job.scratch_bytes = planned.scratch_bytes;
+    job.workspace_bytes = planned.workspace_bytes;
     job.schedule = most.text;
     if (refusal.ok()) RETURN_IF_ERROR(AddMembers(schedules, references, general.sizes, &job));
     job.label = most.schedule.label;

@@ -28,8 +28,33 @@ absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, Nod
 
 Alone AloneOf(const Plan& plan) {
   Alone alone;
-  for (const PlanFallback& f : plan.fallbacks) alone[f.node] = f.reason;
+  for (const PlanFallback& f : plan.fallbacks) {
+    if (f.registered.empty()) alone[f.node] = f.reason;
+  }
   return alone;
+}
+
+std::map<std::string, std::string> UnusedOf(const Plan& plan) {
+  std::map<std::string, std::string> unused;
+  for (const PlanFallback& f : plan.fallbacks) {
+    if (!f.registered.empty()) unused.emplace(f.registered, f.reason);
+  }
+  return unused;
+}
+
+std::map<std::string, absl::Status> TakeRegisteredFailures(const Plan& plan,
+                                                           std::vector<absl::Status>* results) {
+  std::map<std::string, absl::Status> failed;
+  for (const PlanGroup& group : plan.groups) {
+    absl::Status& result = (*results)[static_cast<size_t>(group.kernel)];
+    if (group.registered.empty() || !IsKernelsFault(result)) continue;
+    failed.emplace(group.registered, result);
+  }
+  for (const PlanGroup& group : plan.groups) {
+    if (!failed.contains(group.registered)) continue;
+    (*results)[static_cast<size_t>(group.kernel)] = absl::OkStatus();
+  }
+  return failed;
 }
 
 absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,

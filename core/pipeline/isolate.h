@@ -16,6 +16,14 @@ using Alone = std::map<NodeId, std::string>;
 /// The nodes that a plan was told to leave alone.
 Alone AloneOf(const Plan& plan);
 
+/// The registered kernels that a plan was told not to run, and why.
+std::map<std::string, std::string> UnusedOf(const Plan& plan);
+
+/// Takes the failures of registered kernels out of `results` (as IsolateFailures has them), by
+/// name: their groups can run generated code instead.
+std::map<std::string, absl::Status> TakeRegisteredFailures(const Plan& plan,
+                                                           std::vector<absl::Status>* results);
+
 /// Adds the nodes of groups whose kernel is at fault to `alone`. `results`: how each kernel of
 /// `plan` fared. Fails if a kernel could not be tried, or is the kernel of nothing that could be
 /// taken apart; then the status names kernel or node.

@@ -1,6 +1,7 @@
 #include "core/pipeline/kernels.h"
 
 #include "core/base/kernel_abi.h"
+#include "core/codegen/registered_source.h"
 
 namespace fusion {
 
@@ -65,12 +66,30 @@ void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::s
   planned->isa = device.arch;
 }
 
+namespace {
+
+std::string SourceOf(const RegisteredMatch& match, const DeviceSpec& device,
+                     const std::string& symbol) {
+  std::vector<std::pair<std::string, std::string>> constants;
+  for (size_t i = 0; i < match.constants.size(); ++i) {
+    constants.emplace_back(match.kernel->constants[i].name, match.constants[i]);
+  }
+  return RegisteredSource(match.kernel->source, device, symbol, constants);
+}
+
+}  // namespace
+
 CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
                       const CodegenIdentity& codegen, Numerics numerics, const Backend* backend,
                       PlanKernel* planned, absl::Status* refusal) {
   CompileJob job;
   NameKernel(device, codegen, kernel.text, &job, planned);
-  if (backend != nullptr) {
+  if (kernel.registered != nullptr) {
+    job.registered = kernel.registered->kernel->name();
+    job.source = SourceOf(*kernel.registered, device, job.symbol);
+    planned->scratch_bytes = kernel.registered->kernel->scratch_bytes;
+    planned->workspace_bytes = kernel.registered->kernel->workspace_bytes;
+  } else if (backend != nullptr) {
     absl::StatusOr<KernelSource> source =
         backend->Emit(kernel.schedule, device, job.symbol, {.guard = codegen.guard});
     *refusal = source.status();
@@ -80,6 +99,8 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
       planned->workspace_bytes = source->workspace_bytes;
     }
   }
+  job.scratch_bytes = planned->scratch_bytes;
+  job.workspace_bytes = planned->workspace_bytes;
   job.schedule = kernel.text;
   job.reference = ToString(kernel.reference);
   job.label = kernel.schedule.label;

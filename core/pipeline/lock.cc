@@ -111,4 +111,16 @@ absl::Status CheckLock(const PlanLock& wanted, const PlanLock& made) {
   return absl::OkStatus();
 }
 
+absl::Status CanLock(const Plan& plan) {
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    if (group.registered.empty()) continue;
+    return FailedPrecondition("lock: group ", g, " (", group.label, ") runs the registered kernel ",
+                              Quote(group.registered),
+                              ": locks pin generated kernels; expected a service without it, or "
+                              "numerics bitwise");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace fusion

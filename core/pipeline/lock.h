@@ -28,4 +28,8 @@ absl::Status BlameVersions(const absl::Status& status, const Work& work, int cod
 /// unless what `made` pins is what `wanted` asked for. What `wanted` lacks is not compared.
 absl::Status CheckLock(const PlanLock& wanted, const PlanLock& made);
 
+/// OK if a lock can pin the plan: FailedPrecondition, naming the group, if it runs a registered
+/// kernel, whose source only the server has.
+absl::Status CanLock(const Plan& plan);
+
 }  // namespace fusion

@@ -15,9 +15,11 @@ KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
           .compile_ms = kernel.compile_ms};
 }
 
-PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, Planning& planning, Store& store,
-                       WorkerPool& workers, Logger& logger, const Clock& clock)
+PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, Planning& planning,
+                       KernelRegistry& registry, Store& store, WorkerPool& workers, Logger& logger,
+                       const Clock& clock)
     : planning_(planning),
+      registry_(registry),
       store_(store),
       logger_(logger),
       kernel_builds_(workers, options.failure_ttl, clock),
@@ -62,7 +64,7 @@ BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> pl
   // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
   // flight of the same plan holds the same kernels; one of another plan would not.
   std::shared_ptr<Batch> batch = StartKernels(*planned);
-  FlightKey key(work->key, AloneOf(planned->stored->plan));
+  FlightKey key(work->planning_key, AloneOf(planned->stored->plan));
   Teller teller(observer);
   auto tell = [&] {
     if (observer != nullptr) teller.Tell(RoundOf(key, batch));
@@ -135,7 +137,7 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
   return built;
 }
 
-BuiltOr PlanBuilds::BuildRounds(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
                                 std::shared_ptr<Batch> batch, const FlightKey& key) {
   auto built = std::make_shared<Built>();
   Alone alone = AloneOf(planned->stored->plan);
@@ -144,10 +146,11 @@ BuiltOr PlanBuilds::BuildRounds(const WorkPtr& work, std::shared_ptr<const Plann
     WaitForKernels(batch.get());
     size_t before = alone.size();
     const fusion::Plan& plan = planned->stored->plan;
+    const bool unregistered = Unregister(plan, batch.get(), &work);
     absl::Status isolated = work->options.lock != nullptr
                                 ? CheckPinned(plan, batch->results)
                                 : IsolateFailures(plan, batch->results, logger_, &alone);
-    if (isolated.ok() && alone.size() == before) break;
+    if (isolated.ok() && alone.size() == before && !unregistered) break;
     // Kernels that others were told of stay to be had, whatever becomes of the plan.
     Publish(BundleOf(nullptr, *batch), &built->warnings);
     RETURN_IF_ERROR(isolated);
@@ -158,12 +161,26 @@ BuiltOr PlanBuilds::BuildRounds(const WorkPtr& work, std::shared_ptr<const Plann
     batch = StartKernels(*planned);
     SetRound(key, {.number = round, .batch = batch});
   }
+  lasting &= !registry_.MayPass(planned->stored->plan);
+  registry_.NoteReady(planned->stored->plan);
   built->stored = planned->stored;
   built->kernels = batch->kernels;
   built->found = batch->found;
   // Before the claims of `batch` end.
   Publish(BundleOf(lasting ? built->stored : nullptr, *batch), &built->warnings);
   return BuiltOr(std::move(built));
+}
+
+// Quarantines registered kernels that failed; `work` is then without them. True if there were any.
+bool PlanBuilds::Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work) {
+  const std::map<std::string, absl::Status> failed =
+      TakeRegisteredFailures(plan, &batch->results);
+  if (failed.empty()) return false;
+  for (const auto& [name, why] : failed) registry_.Quarantine(name, why);
+  std::map<std::string, std::string> unused = registry_.Quarantined();
+  for (const auto& [name, reason] : (*work)->registered.unused) unused.try_emplace(name, reason);
+  *work = WithUnused(*work, std::move(unused));
+  return true;
 }
 
 void PlanBuilds::SetRound(const FlightKey& key, Round round) {

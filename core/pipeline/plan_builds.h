@@ -13,6 +13,7 @@
 #include "core/cache/single_flight.h"
 #include "core/cache/store.h"
 #include "core/pipeline/kernel_builds.h"
+#include "core/pipeline/kernel_registry.h"
 #include "core/pipeline/planning.h"
 
 namespace fusion {
@@ -41,13 +42,14 @@ struct PlanBuildsOptions {
 
 /// From a plan to its kernels: from the store, from builds under way, or compiled. Publishes plan
 /// and kernels together. A group whose kernel fails is taken apart and planned anew, for good
-/// unless the failure may pass.
+/// unless the failure may pass. A registered kernel that fails is quarantined in the registry, and
+/// what it would have run is planned anew without it.
 ///
 /// Thread-safe. Everything referred to outlives it.
 class PlanBuilds {
  public:
-  PlanBuilds(const PlanBuildsOptions& options, Planning& planning, Store& store,
-             WorkerPool& workers, Logger& logger, const Clock& clock);
+  PlanBuilds(const PlanBuildsOptions& options, Planning& planning, KernelRegistry& registry,
+             Store& store, WorkerPool& workers, Logger& logger, const Clock& clock);
   /// Stop().
   ~PlanBuilds();
 
@@ -70,6 +72,7 @@ class PlanBuilds {
 
   /// Stores a plan without its kernels. A failure is logged and added to `warnings`.
   void Publish(std::shared_ptr<const StoredPlan> plan, std::vector<std::string>* warnings) {
+    if (registry_.MayPass(plan->plan)) return;
     Publish(Bundle{.plan = std::move(plan), .kernels = {}}, warnings);
   }
 
@@ -103,12 +106,14 @@ class PlanBuilds {
   static void WaitForKernels(Batch* batch);
   BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                       std::shared_ptr<Batch> batch, const FlightKey& key);
-  BuiltOr BuildRounds(const WorkPtr& work, std::shared_ptr<const Planned> planned,
+  BuiltOr BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
                       std::shared_ptr<Batch> batch, const FlightKey& key);
   void Publish(Bundle bundle, std::vector<std::string>* warnings);
+  bool Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work);
   static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
 
   Planning& planning_;
+  KernelRegistry& registry_;
   Store& store_;
   Logger& logger_;
   KernelBuilds kernel_builds_;

@@ -50,9 +50,12 @@ bool NeedsPlanning(const DumpKinds& dumps) {
 }
 
 void WarnUnfused(const Plan& plan, PlanReply* reply) {
-  if (plan.fallbacks.empty()) return;
-  reply->warnings.push_back(
-      StrCat(plan.fallbacks.size(), " nodes are not fused: a kernel that held them failed"));
+  const size_t unfused = AloneOf(plan).size();
+  if (unfused > 0) {
+    reply->warnings.push_back(
+        StrCat(unfused, " nodes are not fused: a kernel that held them failed"));
+  }
+  for (const auto& [name, reason] : UnusedOf(plan)) reply->warnings.push_back(reason);
 }
 
 void WarnUnverified(const Plan& plan, PlanReply* reply) {
@@ -77,9 +80,11 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
     : toolchain_(toolchain),
       store_(store),
       clock_(clock),
-      resolver_(std::move(specs), toolchain, options.recalled_bytes, options.rules),
+      resolver_(std::move(specs), toolchain, options.recalled_bytes, options.rules,
+                options.registered),
+      registry_(options.registered, logger),
       planning_(options.planning, toolchain, logger, clock),
-      builds_(options.builds, planning_, store, workers, logger, clock) {}
+      builds_(options.builds, planning_, registry_, store, workers, logger, clock) {}
 
 FusionPipeline::~FusionPipeline() { Stop(); }
 
@@ -115,9 +120,9 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
 }
 
 // From the store, or made and published.
-absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& request,
+absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& request,
                                     StageContext& stages, PlanReply* reply) {
-  ASSIGN_OR_RETURN(bool complete, RunStage(stages, "lookup", [&] { return LookUp(*work, reply); }));
+  ASSIGN_OR_RETURN(bool complete, RunStage(stages, "lookup", [&] { return LookUp(*asked, reply); }));
   bool compile = request.mode != PlanMode::kPlanOnly;
   bool known = reply->stored != nullptr;
   bool answered = known && (complete || !compile);
@@ -125,15 +130,18 @@ absl::Status FusionPipeline::Answer(const WorkPtr& work, const PlanRequest& requ
 
   // What is known but for its kernels or its texts is made again as it was.
   Alone alone = known ? AloneOf(reply->stored->plan) : Alone();
+  WorkPtr work = WithUnused(asked, known ? UnusedOf(reply->stored->plan) : registry_.Quarantined());
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned, Plan(work, alone, stages, reply));
   if (answered) return absl::OkStatus();
   if (!known) reply->stored = planned->stored;
   if (compile) {
     RETURN_IF_ERROR(AnswerBuilt(work, request, planned, stages, reply));
     Alone built = AloneOf(reply->stored->plan);
-    if (built == alone || !NeedsPlanning(request.dumps)) return absl::OkStatus();
+    std::map<std::string, std::string> unused = UnusedOf(reply->stored->plan);
+    bool same = built == alone && unused == UnusedOf(planned->stored->plan);
+    if (same || !NeedsPlanning(request.dumps)) return absl::OkStatus();
     // A kernel failed and its nodes were planned apart: the texts are to be of that plan.
-    return Plan(work, built, stages, reply).status();
+    return Plan(WithUnused(asked, std::move(unused)), built, stages, reply).status();
   }
   reply->kernels = builds_.Describe(reply->stored->plan);
   return RunStage(stages, "publish",

@@ -36,6 +36,8 @@ struct PipelineOptions {
   int64_t recalled_bytes = int64_t{64} << 20;
   /// For every request, before its own.
   Rules rules;
+  /// For every request that they apply to.
+  RegisteredKernels registered;
 };
 
 /// The way of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
@@ -63,12 +65,15 @@ class FusionPipeline {
   /// first to make that soon. No call may be running or come.
   void Stop();
 
+  /// The registered kernels, and what became of them.
+  std::vector<RegisteredCapability> Registered() const { return registry_.Describe(); }
+
   /// Requests that found equal work under way, and that wait now.
   int64_t shared_total() const { return planning_.shared_total() + builds_.shared_total(); }
   int64_t waiters() const { return planning_.waiters() + builds_.waiters(); }
 
  private:
-  absl::Status Answer(const WorkPtr& work, const PlanRequest& request, StageContext& stages,
+  absl::Status Answer(const WorkPtr& asked, const PlanRequest& request, StageContext& stages,
                       PlanReply* reply);
   absl::StatusOr<bool> LookUp(const Work& work, PlanReply* reply);
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, StageContext& stages, PlanReply* reply);
@@ -80,6 +85,7 @@ class FusionPipeline {
   Store& store_;
   const Clock& clock_;
   Resolver resolver_;
+  KernelRegistry registry_;
   Planning planning_;
   PlanBuilds builds_;
 };

@@ -24,6 +24,7 @@ std::string PlanKey(const PlanKeyParts& parts) {
   if (parts.guard) h.Add("guard", parts.guard);
   if (!parts.lock.empty()) h.Add("lock", parts.lock);
   if (!parts.family.empty()) h.Add("family", parts.family);
+  if (!parts.registered.empty()) h.Add("registered", parts.registered);
   return h.bytes();
 }
 

@@ -27,6 +27,7 @@ struct PlanKeyParts {
   std::string toolchain;  // Toolchain::KeyText: kernels are named in the plan
   std::string lock;       // DigestOf(PlanLock) in hex; empty: none
   std::string family;     // KeyText of the family; empty: static shapes
+  std::string registered;  // KeyText of the registered kernels that may be used; empty: none
 };
 
 /// The full key; its SHA-256 names the plan. Differs whenever a part differs.

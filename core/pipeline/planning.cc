@@ -31,7 +31,7 @@ void Planning::Stop() {
 
 PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
                          const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer) {
-  PlanId id(work->key, alone);
+  PlanId id(work->planning_key, alone);
   std::string told = "plan";
   if (observer != nullptr) observer->OnStage(told, 0, 0);
   if (dumps.empty()) {
@@ -66,7 +66,7 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   };
   bool shared = false;
   PlannedOr planned =
-      flights_.Run({work->key, alone, dumps}, waiter, std::move(make), &shared, tell);
+      flights_.Run({work->planning_key, alone, dumps}, waiter, std::move(make), &shared, tell);
   tell();
   *origin = shared ? PlanOrigin::kShared : *late ? PlanOrigin::kRemembered : PlanOrigin::kMade;
   return planned;
@@ -89,7 +89,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
       StrCat("planning ", work.graph.nodes().size(), " nodes takes more than ", seconds, " s");
   if (!dumps.empty()) return ResourceExhausted(why);  // it may have been the texts
   absl::Status overrun = ResourceExhausted(why, "; it is not tried again for a while");
-  overruns_.Remember(DigestOf({work.key, alone}), overrun, options_.failure_ttl);
+  overruns_.Remember(DigestOf({work.planning_key, alone}), overrun, options_.failure_ttl);
   return overrun;
 }
 
@@ -109,7 +109,8 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     stages.dumps.clear();  // of a plan that was given up
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
       return work.family == nullptr
-                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone)
+                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone,
+                            work.registered)
                  : PlanFamily(*work.family, work.graph, work.device, work.options, &stages.cancel,
                               alone);
     });
@@ -132,8 +133,12 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, logger_, &alone));
     if (alone.size() == before) break;
   }
+  for (const std::string& note : model.notes) {
+    logger_.Info("registered_kernel_not_used", {{"reason", note}});
+  }
   auto planned = std::make_shared<Planned>();
   const bool wants_lock = stages.wanted.contains(DumpKind::kLock);
+  if (wants_lock) RETURN_IF_ERROR(CanLock(model.plan));
   if (wants_lock || work.options.lock != nullptr) {
     PlanLock lock = MakeLock(work, model, kernels);
     if (work.options.lock != nullptr) RETURN_IF_ERROR(CheckLock(*work.options.lock, lock));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/cord.h"
+#include "core/base/contains.h"
 #include "core/base/kernel_abi.h"
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
@@ -160,7 +161,33 @@ absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOpti
   return absl::OkStatus();
 }
 
+// Of the kernels of the server those that may run in plans of a request: sums in index order, one
+// kernel a node, cuts of a lock and dims left open leave no place for them.
+RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& options, bool family,
+                             const DeviceSpec& device) {
+  const bool fits = options.fusion == FusionMode::kFused &&
+                    options.numerics != Numerics::kBitwise && options.lock == nullptr && !family &&
+                    FindBackend(device.backend).ok();
+  RegisteredKernels out;
+  if (!fits) return out;
+  for (const auto& kernel : all) {
+    if (kernel->isas.empty() || Contains(kernel->isas, device.arch)) out.push_back(kernel);
+  }
+  return out;
+}
+
 }  // namespace
+
+WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unused) {
+  if (unused.empty() && work->registered.unused.empty()) return work;
+  auto other = std::make_shared<Work>(*work);
+  std::string names;
+  for (const auto& [name, reason] : unused) StrAppend(&names, StrCat(" ", name));
+  other->planning_key =
+      unused.empty() ? work->key : Sha256(StrCat(work->key.ToHex(), " without", names));
+  other->registered.unused = std::move(unused);
+  return WorkPtr(std::move(other));
+}
 
 absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequest& request,
                                                                   StageContext& stages) {
@@ -263,6 +290,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   }
   if (options.lock != nullptr)
     RETURN_IF_ERROR(CheckFits(*options.lock, *work->graph_sha256, options));
+  work->registered.kernels = Applicable(registered_, options, family != nullptr, device);
   work->full_key = PlanKey({.graph = canonical.key_text,
                             .device = device.KeyText(),
                             .fusion = options.fusion,
@@ -280,8 +308,10 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                             .abi_version = FUSION_KERNEL_ABI_VERSION,
                             .toolchain = codegen.toolchain,
                             .lock = options.lock == nullptr ? "" : DigestOf(*options.lock).ToHex(),
-                            .family = std::move(family_key)});
+                            .family = std::move(family_key),
+                            .registered = KeyText(work->registered.kernels)});
   work->key = Sha256(work->full_key);
+  work->planning_key = work->key;
   work->graph = canonical.graph;
   work->family = std::move(family);
   work->device = std::move(device);

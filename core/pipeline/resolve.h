@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "core/pipeline/family.h"
 #include "core/pipeline/plan_request.h"
 #include "core/pipeline/stage.h"
+#include "core/plan/planner.h"
 
 namespace fusion {
 
@@ -24,12 +26,18 @@ struct Work {
   std::shared_ptr<const ShapeFamily> family;  // null: static shapes
   DeviceSpec device;
   PlanOptions options;
+  RegisteredOptions registered;  // of the server; none where they do not apply
   std::string full_key;
   Digest key;
+  /// Names what planning makes of it: `key`, and which registered kernels are unused.
+  Digest planning_key;
   /// Of CanonicalGraph::key_text; only where a lock is given or asked for.
   std::optional<Digest> graph_sha256;
 };
 using WorkPtr = std::shared_ptr<const Work>;
+
+/// The same work with these registered kernels unused, by name with the reason.
+WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unused);
 
 /// A request after import: the work and the caller's words.
 struct Resolved {
@@ -42,12 +50,14 @@ struct Resolved {
 /// Thread-safe. `toolchain` outlives it.
 class Resolver {
  public:
-  /// `recalled_bytes`: of graphs of recent requests. `rules` come before those of every request.
+  /// `recalled_bytes`: of graphs of recent requests. `rules` come before those of every request;
+  /// `registered` are for every request that they apply to.
   Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes,
-           Rules rules = {})
+           Rules rules = {}, RegisteredKernels registered = {})
       : specs_(std::move(specs)),
         toolchain_(toolchain),
         rules_(std::move(rules)),
+        registered_(std::move(registered)),
         recalled_(recalled_bytes) {}
 
   /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words.
@@ -64,6 +74,7 @@ class Resolver {
   const std::vector<DeviceSpec> specs_;
   const Toolchain& toolchain_;
   const Rules rules_;
+  const RegisteredKernels registered_;
   Mutex mutex_;
   LruMap<Digest, std::shared_ptr<const Resolved>> recalled_ ABSL_GUARDED_BY(mutex_);
 };

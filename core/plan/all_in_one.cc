@@ -36,7 +36,10 @@ class TurnJoiner {
   }
 
  private:
-  bool MayJoin(const Loops& loops) const { return !evaluator_.AreConstant(loops); }
+  // A registered kernel is a launch of its own.
+  bool MayJoin(const Loops& loops) const {
+    return !evaluator_.AreConstant(loops) && evaluator_.registered().Of(loops) == nullptr;
+  }
 
   absl::StatusOr<int> PhasesOf(const Loops& loops) {
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));

@@ -64,14 +64,17 @@ class Assembler {
   }
 
  private:
-  int KernelOf(const Schedule& schedule, const std::function<KernelReference()>& reference) {
+  int KernelOf(const Schedule& schedule, const std::function<KernelReference()>& reference,
+               std::shared_ptr<const RegisteredMatch> registered = nullptr) {
     std::string text = ToString(schedule);
     auto [it, fresh] = kernel_of_.try_emplace(text, static_cast<int>(out_.kernels.size()));
     if (fresh) {
       out_.plan.kernels.push_back(
           {.label = schedule.label, .phases = static_cast<int>(schedule.phases.size())});
-      out_.kernels.push_back(
-          {.schedule = schedule, .text = std::move(text), .reference = reference()});
+      out_.kernels.push_back({.schedule = schedule,
+                              .text = std::move(text),
+                              .reference = reference(),
+                              .registered = std::move(registered)});
     }
     return it->second;
   }
@@ -140,7 +143,7 @@ class Assembler {
   }
 
   static std::string StructureOf(const GroupChoice& choice) {
-    if (!choice.turns.empty()) return "";
+    if (!choice.turns.empty() || choice.registered != nullptr) return "";
     if (choice.parts.empty() || choice.cut.split.has_value()) {
       return StructureHash({&choice.group.smg});
     }
@@ -164,9 +167,10 @@ class Assembler {
     }
     int& kernel = kernel_of_choice_.try_emplace({&choice, -1}, -1).first->second;
     if (kernel < 0) {
-      kernel = KernelOf(choice.lowered.schedule, [&] {
-        return MakeReference(choice.program, choice.group, choice.lowered);
-      });
+      kernel = KernelOf(
+          choice.lowered.schedule,
+          [&] { return MakeReference(choice.program, choice.group, choice.lowered); },
+          choice.registered);
     }
     if (!prepare) tensors_.NoteInPlace(choice.lowered.schedule, tensors);
     tensors_.AddLaunch(prepare, tensors);
@@ -175,6 +179,7 @@ class Assembler {
                     .kernel = kernel,
                     .estimate = choice.estimate,
                     .derivation = DerivationOf(choice)};
+    if (choice.registered != nullptr) group.registered = choice.registered->kernel->name();
     std::set<int> nodes;
     for (LoopId l : loops) nodes.insert(program_.op(l).origin);
     nodes.erase(kNoNode);  // copies an input or a constant to an output

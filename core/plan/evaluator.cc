@@ -147,6 +147,7 @@ const std::vector<int>& GroupEvaluator::Key(const std::vector<LoopId>& loops) {
   }
   for (ValueId v : numbered) number_[static_cast<size_t>(v)] = -1;
   rules_.AppendKey(loops, &key);
+  registered_.AppendKey(loops, &key);
   return key;
 }
 
@@ -201,15 +202,88 @@ absl::StatusOr<GroupEvaluator::Known*> GroupEvaluator::Find(const std::vector<Lo
     std::vector<int> key = key_;  // the search asks for others
     Known found;
     found.verdict.refusal = rules_.Forbids(loops);
+    if (found.verdict.refusal.empty()) found.verdict.refusal = registered_.Forbids(loops);
     if (found.verdict.refusal.empty()) {
       ASSIGN_OR_RETURN(found, Search(loops, /*whole=*/false));
       found.verdict.factor = rules_.Factor(loops);
+      if (const auto* matches = registered_.Of(loops)) WeighRegistered(loops, *matches, &found);
     }
     if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;
   }
   return &known->second;
+}
+
+absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateGenerated(
+    const std::vector<LoopId>& loops) {
+  if (registered_.Of(loops) == nullptr) return Evaluate(loops);
+  RETURN_IF_ERROR(CheckCancel());
+  ASSIGN_OR_RETURN(const Known* known, Find(loops));
+  return known->generated == nullptr ? &known->verdict : known->generated.get();
+}
+
+void GroupEvaluator::WeighRegistered(const std::vector<LoopId>& loops,
+                                     const std::vector<RegisteredMatch>& matches,
+                                     Known* known) const {
+  known->generated = std::make_shared<const GroupVerdict>(known->verdict);
+  const bool generated = known->verdict.refusal.empty();
+  const Estimate of_code = known->verdict.estimate;
+  const RegisteredMatch* best = nullptr;
+  Estimate least;
+  for (const RegisteredMatch& match : matches) {
+    const Estimate estimate = EstimateRegistered(match, program_, constant_,
+                                                 generated ? &of_code : nullptr, device_);
+    const bool forced = match.kernel->force;
+    const bool over = best != nullptr && best->kernel->force;
+    const bool worth = forced || !generated || estimate.time_us <= of_code.time_us;
+    const bool better = best == nullptr || forced > over ||
+                        (forced == over && estimate.time_us < least.time_us);
+    if (!worth || !better) continue;
+    best = &match;
+    least = estimate;
+  }
+  if (best == nullptr) return;
+  known->choice = ChoiceOfRegistered(*best, least);
+  known->verdict = {.registered = best};
+  known->verdict.factor = rules_.Factor(loops);
+  SetTerms(known->choice->lowered.schedule, least, &known->verdict);
+}
+
+std::shared_ptr<const GroupChoice> GroupEvaluator::ChoiceOfRegistered(
+    const RegisteredMatch& match, const Estimate& estimate) const {
+  auto choice = std::make_shared<GroupChoice>();
+  std::vector<ValueId> values;
+  std::vector<bool> outside;
+  ProgramOf(match.loops, kNoValue, &values, &outside, &choice->program);
+  std::map<ValueId, ValueId> local;  // of the whole program's value
+  for (size_t v = 0; v < values.size(); ++v) {
+    local[values[v]] = static_cast<ValueId>(v);
+    if (outside[v] && choice->program.values[v].producer != kNoLoop) {
+      choice->group.outputs.push_back(static_cast<ValueId>(v));
+    }
+  }
+  std::vector<Buffer> buffers;
+  for (const RegisteredMatch::Param& param : match.params) {
+    const TensorType& type = program_.value(param.value).type;
+    const Dims dims = type.shape.ToDims();
+    const ParamKind kind = param.output               ? ParamKind::kOutput
+                           : IsConstant(param.value) ? ParamKind::kWeight
+                                                     : ParamKind::kInput;
+    buffers.push_back({.name = StrCat("p", buffers.size()),
+                       .level = Level::kGlobal,
+                       .dtype = type.dtype,
+                       .kind = kind,
+                       .shape = dims,
+                       .layout = {.strides = RowMajorStrides(dims)}});
+    choice->lowered.params.push_back({.value = local.at(param.value), .output = param.output});
+  }
+  std::string label;
+  for (LoopId l : match.loops) StrAppend(&label, StrCat(label.empty() ? "" : "+", program_.op(l).label));
+  choice->lowered.schedule = RegisteredSchedule(match, std::move(buffers), std::move(label));
+  choice->estimate = estimate;
+  choice->registered = std::make_shared<const RegisteredMatch>(match);
+  return choice;
 }
 
 bool GroupEvaluator::IsKnown(const std::vector<LoopId>& loops) {
@@ -227,6 +301,9 @@ absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::ChoiceOf(
     const std::vector<LoopId>& loops, const Known& known) {
   FUSION_CHECK(known.verdict.refusal.empty(), "a group of a plan has a schedule");
   if (known.choice != nullptr) return known.choice;
+  if (known.verdict.registered != nullptr) {
+    return ChoiceOfRegistered(*known.verdict.registered, known.verdict.estimate);
+  }
   ASSIGN_OR_RETURN(Known again, Search(loops, /*whole=*/true));
   return again.choice;
 }
@@ -296,6 +373,12 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
     ASSIGN_OR_RETURN(const GroupVerdict* verdict, Evaluate(part));
     if (!verdict->refusal.empty()) {
       known.verdict.refusal = verdict->refusal;
+      return known;
+    }
+    if (verdict->registered != nullptr) {
+      known.verdict.refusal =
+          Refuse(RefusalCode::kSideBySide, "a part is the registered kernel ",
+                 Quote(verdict->registered->kernel->name()), ", a launch of its own");
       return known;
     }
     ASSIGN_OR_RETURN(const Known* of_part, Find(part));

@@ -12,6 +12,7 @@
 #include "core/bundle/plan.h"
 #include "core/bundle/plan_lock.h"
 #include "core/graph/program.h"
+#include "core/plan/registered.h"
 #include "core/plan/rule_effects.h"
 #include "core/schedule/fit_probe.h"
 #include "core/schedule/phase_pipeline.h"
@@ -27,6 +28,8 @@ struct GroupVerdict {
   int64_t run_bytes = 0;  // held for the kernel while it runs: scratch of all threads, workspace
   Refusal refusal;        // empty: there is a schedule, and no rule forbids it
   double factor = 1;      // by which rules multiply its time
+  /// The registered kernel that it is; null: generated code.
+  const RegisteredMatch* registered = nullptr;
 
   /// What a search makes least: the estimated time as rules weigh it.
   double weighed_us() const { return estimate.time_us * factor; }
@@ -54,6 +57,9 @@ struct GroupChoice {
   std::vector<Refusal> waits;
   /// With parts: where each param comes from, a part and its param.
   std::vector<std::pair<int, BufferId>> source;
+  /// A registered kernel: of all above program, estimate, outputs of the group, and the params and
+  /// schedule of `lowered` count. Null: generated code.
+  std::shared_ptr<const RegisteredMatch> registered;
 
   /// The choice whose lowering made param `p`, this one or what it is joined from, and the param
   /// there.
@@ -82,6 +88,14 @@ class GroupEvaluator {
   /// From here on rules decide which sets are allowed and what their times count.
   void Follow(RuleEffects rules) { rules_ = std::move(rules); }
   const RuleEffects& rules() const { return rules_; }
+  /// From here on these are weighed wherever a set is exactly what one of them computes. Nothing
+  /// that a RegisteredMatch points to was given before.
+  void Follow(RegisteredMatches registered) { registered_ = std::move(registered); }
+  const RegisteredMatches& registered() const { return registered_; }
+  /// True if a rule or a registered kernel keeps the op together with others.
+  bool IsForced(LoopId l) const { return rules_.IsForced(l) || registered_.IsForced(l); }
+  /// As Evaluate, without registered kernels.
+  absl::StatusOr<const GroupVerdict*> EvaluateGenerated(const std::vector<LoopId>& loops);
 
   /// `loops` ascending. The result lives as long as the evaluator. Fails only as `cancel` says.
   absl::StatusOr<const GroupVerdict*> Evaluate(const std::vector<LoopId>& loops);
@@ -139,14 +153,23 @@ class GroupEvaluator {
   /// result is valid until the next call of a function that is not const.
   const std::vector<int>& Key(const std::vector<LoopId>& loops);
 
- private:
   /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
   /// kernel.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
+
+ private:
   struct Known {
     GroupVerdict verdict;
     std::shared_ptr<const GroupChoice> choice;  // null: not kept
+    /// Where registered kernels fit: what generated code would be.
+    std::shared_ptr<const GroupVerdict> generated = nullptr;
   };
+  /// Puts the best registered kernel for `loops` in the place of what `known` has, if it is forced
+  /// or no slower.
+  void WeighRegistered(const std::vector<LoopId>& loops,
+                       const std::vector<RegisteredMatch>& matches, Known* known) const;
+  std::shared_ptr<const GroupChoice> ChoiceOfRegistered(const RegisteredMatch& match,
+                                                        const Estimate& estimate) const;
   /// The ops in sets that no value connects.
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
   /// What is known about a set, found out now if nothing was; not for ReadsReinterpreted.
@@ -205,6 +228,7 @@ class GroupEvaluator {
   const PlanOptions& options_;
   const CancelToken* cancel_;
   RuleEffects rules_;
+  RegisteredMatches registered_;
   std::vector<bool> constant_;
   std::vector<bool> returned_;
   std::vector<int64_t> bytes_;                // by value

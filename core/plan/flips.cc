@@ -224,6 +224,9 @@ absl::Status FlipFinder::SetKnown(const Loops& first, const Loops& second, const
       }
       break;
     }
+    case RefusalCode::kRegistered:
+      add(kFlipRules, 0, "weighed if the registered kernel were not forced");
+      break;
     case RefusalCode::kRule:
       return AddWithoutRule(first, second, entry);
     case RefusalCode::kOnChip: {

@@ -44,6 +44,18 @@ std::vector<double> Weights(const Program& program, GroupEvaluator* evaluator) {
   return out;
 }
 
+// By node the sets that hold ops of it.
+Sets PartsOfNodes(const Program& program, const Sets& by_node) {
+  Sets out;
+  for (size_t p = 0; p < by_node.size(); ++p) {
+    const NodeId origin = program.op(by_node[p][0]).origin;
+    if (origin == kNoNode) continue;
+    out.resize(std::max(out.size(), static_cast<size_t>(origin) + 1));
+    out[static_cast<size_t>(origin)].push_back(static_cast<int>(p));
+  }
+  return out;
+}
+
 // What a match is as one kernel and as several, before any rule is followed.
 absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& match,
                                                   const Sets& by_node, const Program& program,
@@ -55,6 +67,7 @@ absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& mat
   bool constant = false;
   bool running = false;
   for (NodeId n : match) {
+    if (static_cast<size_t>(n) >= parts_of_node.size()) continue;  // views behind all work
     for (int part : parts_of_node[static_cast<size_t>(n)]) {
       const std::vector<LoopId>& ops = by_node[static_cast<size_t>(part)];
       (evaluator->AreConstant(ops) ? constant : running) = true;
@@ -288,12 +301,7 @@ absl::StatusOr<Grouping> FollowRules(const Graph& graph, const Grouping& nodes, 
   if (rules.empty()) return nodes;
   for (const Rule& rule : rules) RETURN_IF_ERROR(CheckRuleOps(rule));
   const Program& program = evaluator->program();
-  std::vector<std::vector<int>> parts_of_node(graph.nodes().size());
-  for (size_t p = 0; p < nodes.groups.size(); ++p) {
-    NodeId origin = program.op(nodes.groups[p][0]).origin;
-    if (origin != kNoNode)
-      parts_of_node[static_cast<size_t>(origin)].push_back(static_cast<int>(p));
-  }
+  const Sets parts_of_node = PartsOfNodes(program, nodes.groups);
   AskKernel ask = [&](const std::vector<NodeId>& match) {
     return TermsOf(match, nodes.groups, program, parts_of_node, evaluator);
   };
@@ -302,6 +310,13 @@ absl::StatusOr<Grouping> FollowRules(const Graph& graph, const Grouping& nodes, 
   evaluator->Follow(RuleEffects(graph, program, rules, matches, Weights(program, evaluator)));
   if (evaluator->rules().forced().empty()) return nodes;
   return Joiner(graph, nodes, alone, evaluator).Run();
+}
+
+absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const std::vector<NodeId>& match,
+                                                       const Grouping& by_node,
+                                                       GroupEvaluator* evaluator) {
+  const Program& program = evaluator->program();
+  return TermsOf(match, by_node.groups, program, PartsOfNodes(program, by_node.groups), evaluator);
 }
 
 }  // namespace fusion

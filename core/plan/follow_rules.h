@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/plan/grouping.h"
+#include "core/plan/rule_match.h"
 
 namespace fusion {
 
@@ -17,5 +18,11 @@ namespace fusion {
 absl::StatusOr<Grouping> FollowRules(const Graph& graph, const Grouping& nodes, const Rules& rules,
                                      const std::map<NodeId, std::string>& alone,
                                      GroupEvaluator* evaluator);
+
+/// What the nodes of a match are as one kernel and as several (`by_node`: one kernel a node), as
+/// AskKernel answers.
+absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const std::vector<NodeId>& match,
+                                                       const Grouping& by_node,
+                                                       GroupEvaluator* evaluator);
 
 }  // namespace fusion

@@ -191,7 +191,7 @@ class Ledger {
   absl::Status AddGroup(size_t g, const std::vector<size_t>& parts) {
     const Loops& loops = groups_[g];
     const Estimate& whole = plan_.groups[g].estimate;
-    const std::string rules = evaluator_.rules().About(loops);
+    ASSIGN_OR_RETURN(const std::string rules, About(g));
     // A group that only packs a weight has no ops: its label tells it from others.
     EntryKey key = loops.empty() ? EntryKey{{}, plan_.groups[g].label}
                                  : KeyOf(DecisionSubject::kGroup, loops, {}, rules);
@@ -210,7 +210,7 @@ class Ledger {
       Loops inside;
       std::set_intersection(loops.begin(), loops.end(), by_node_[p].begin(), by_node_[p].end(),
                             std::back_inserter(inside));
-      ASSIGN_OR_RETURN(const GroupVerdict* part, evaluator_.Evaluate(inside));
+      ASSIGN_OR_RETURN(const GroupVerdict* part, evaluator_.EvaluateGenerated(inside));
       apart = Sum(apart, part->estimate);
       weighed_us += part->weighed_us();
       kept_bytes += evaluator_.KeptBytes(inside);
@@ -235,8 +235,11 @@ class Ledger {
                pressed_ ? KeptText(kept_bytes - evaluator_.KeptBytes(loops)) : "",
                rules.empty() ? "" : "; ", rules);
     if (std::any_of(loops.begin(), loops.end(),
-                    [&](LoopId l) { return evaluator_.rules().IsForced(l); })) {
-      entry->flips = {{kFlipRules, 0, "may be several kernels without the rule that forces it"}};
+                    [&](LoopId l) { return evaluator_.IsForced(l); })) {
+      entry->flips = {{kFlipRules, 0,
+                       plan_.groups[g].registered.empty()
+                           ? "may be several kernels without the rule that forces it"
+                           : "may be several kernels if the registered kernel were not forced"}};
     } else if (IsForMemory(*entry)) {
       entry->flips = WithoutPressure();
     } else {
@@ -244,6 +247,30 @@ class Ledger {
       entry->flips = SlackFlips(whole.time_us, weighed_us / verdict->factor);
     }
     return absl::OkStatus();
+  }
+
+  // What rules say of a group, and what registered kernels there are for it.
+  absl::StatusOr<std::string> About(size_t g) {
+    const Loops& loops = groups_[g];
+    std::string text = evaluator_.rules().About(loops);
+    const std::vector<RegisteredMatch>* matches = evaluator_.registered().Of(loops);
+    if (matches == nullptr) return text;
+    ASSIGN_OR_RETURN(const GroupVerdict* code, evaluator_.EvaluateGenerated(loops));
+    const std::string& runs = plan_.groups[g].registered;
+    for (const RegisteredMatch& match : *matches) {
+      const std::string& name = match.kernel->name();
+      StrAppend(&text, text.empty() ? "" : "; ");
+      if (name != runs) {
+        StrAppend(&text, StrCat("registered kernel ", Quote(name), " is estimated to be slower"));
+        continue;
+      }
+      StrAppend(&text, StrCat("runs the registered kernel ", Quote(name),
+                              match.kernel->force ? ", which is forced" : ""));
+      if (!code->refusal.empty()) continue;
+      StrAppend(&text, StrCat("; generated code would take ",
+                              MicrosecondsText(code->estimate.time_us)));
+    }
+    return text;
   }
 
   // "phases 1 to 2 are a pipeline of slices of 64 of s0_m; "

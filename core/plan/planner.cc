@@ -1,6 +1,7 @@
 #include "core/plan/planner.h"
 
 #include "core/plan/assembler.h"
+#include "core/plan/follow_registered.h"
 #include "core/plan/follow_rules.h"
 #include "core/plan/frontier.h"
 #include "core/plan/ledger.h"
@@ -26,7 +27,7 @@ absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, Plann
   }
   for (const std::vector<LoopId>& loops : nodes.groups) {
     if (evaluator->AreConstant(loops)) continue;
-    ASSIGN_OR_RETURN(const GroupVerdict* choice, evaluator->Evaluate(loops));
+    ASSIGN_OR_RETURN(const GroupVerdict* choice, evaluator->EvaluateGenerated(loops));
     AddLaunch(choice->estimate, &model->plan.op_by_op);
     auto group = group_of.find(loops.front());
     if (group != group_of.end()) AddLaunch(choice->estimate, &group->second->op_by_op);
@@ -49,7 +50,11 @@ void Describe(const DeviceSpec& device, PlannedModel* model) {
   }
   for (PlanGroup& group : plan.groups) {
     group.bound = BoundOf(group.estimate, device);
-    group.tiles = TilesText(model->kernels[static_cast<size_t>(group.kernel)].schedule);
+    if (group.registered.empty()) {
+      group.tiles = TilesText(model->kernels[static_cast<size_t>(group.kernel)].schedule);
+    } else {
+      group.tiles = StrCat("registered kernel ", Quote(group.registered));
+    }
   }
 }
 
@@ -65,7 +70,8 @@ void Head(const DeviceSpec& device, const PlanOptions& options, Plan* plan) {
 absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
                                   const PlanOptions& options,
                                   const std::map<NodeId, std::string>& alone,
-                                  GroupEvaluator* evaluator) {
+                                  const RegisteredOptions& registered, GroupEvaluator* evaluator,
+                                  RegisteredOutcome* outcome) {
   if (options.lock != nullptr) {
     ASSIGN_OR_RETURN(Grouping pinned, PinGroups(*options.lock, evaluator));
     return TakePlan(std::move(pinned), kLockPoint, "the request has a lock", evaluator);
@@ -74,6 +80,10 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
     return TakePlan(nodes, kOpByOpPoint, "the request asked for one kernel a node", evaluator);
   }
   ASSIGN_OR_RETURN(Grouping start, FollowRules(graph, nodes, options.rules, alone, evaluator));
+  if (!registered.kernels.empty()) {
+    ASSIGN_OR_RETURN(start, FollowRegistered(graph, nodes, std::move(start), registered.kernels,
+                                             registered.unused, alone, evaluator, outcome));
+  }
   return ChoosePlan(start, options, alone, evaluator);
 }
 
@@ -81,15 +91,20 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
-                                      const std::map<NodeId, std::string>& alone) {
+                                      const std::map<NodeId, std::string>& alone,
+                                      const RegisteredOptions& registered) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
   GroupEvaluator evaluator(model.program, device, options, cancel);
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
-  ASSIGN_OR_RETURN(ChosenPlan chosen, Choose(graph, nodes, options, alone, &evaluator));
+  RegisteredOutcome outcome;
+  ASSIGN_OR_RETURN(ChosenPlan chosen,
+                   Choose(graph, nodes, options, alone, registered, &evaluator, &outcome));
+  model.notes = std::move(outcome.notes);
   Plan& plan = model.plan;
   Head(device, options, &plan);
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
+  plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
   plan.frontier = std::move(chosen.frontier);
   RETURN_IF_ERROR(Assemble(graph, chosen.grouping, &evaluator, &model));
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));

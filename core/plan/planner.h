@@ -9,6 +9,7 @@
 #include "core/bundle/plan_lock.h"
 #include "core/device/device_spec.h"
 #include "core/graph/graph.h"
+#include "core/plan/registered.h"
 #include "core/schedule/reference.h"
 
 namespace fusion {
@@ -18,6 +19,7 @@ struct PlannedKernel {
   Schedule schedule;
   std::string text;  // of the schedule: equal texts are one kernel
   KernelReference reference;
+  std::shared_ptr<const RegisteredMatch> registered = nullptr;  // null: code is generated
 };
 
 /// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and
@@ -29,6 +31,14 @@ struct PlannedModel {
   std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
   std::vector<LockedChoice> choices;        // how kernels of groups are cut, by first use
   std::vector<int> choice_of;               // of plan.groups[i] in `choices`; -1 for packing
+  std::vector<std::string> notes = {};      // where registered kernels do not run, and why
+};
+
+/// Kernels that the operator of a server wrote.
+struct RegisteredOptions {
+  RegisteredKernels kernels;
+  /// By name: those of them that are not to run, and why. Their places are Plan::fallbacks.
+  std::map<std::string, std::string> unused;
 };
 
 /// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
@@ -38,6 +48,8 @@ struct PlannedModel {
 /// into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the baseline and
 /// follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever is better and
 /// whatever rules and `alone` say; InvalidArgument, naming the field, if they do not fit the graph.
+/// Fused plans without a lock may run `registered` kernels where these fit; a place where one does
+/// not is a note.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
@@ -48,7 +60,8 @@ struct PlannedModel {
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,
-                                      const std::map<NodeId, std::string>& alone = {});
+                                      const std::map<NodeId, std::string>& alone = {},
+                                      const RegisteredOptions& registered = {});
 
 /// The kernels and tensors of a member of the family of plans that options.lock is of: its groups
 /// and cuts for a graph that differs in dims alone. No ledger and no baseline. Otherwise as

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace fusion {
@@ -20,6 +21,18 @@ Readers ReadersOf(const Graph& graph) {
   }
   return readers;
 }
+
+}  // namespace
+
+TensorId TensorAt(const Graph& graph, const std::vector<NodeId>& assigned,
+                  const RuleStep& tensor) {
+  const Node& node = graph.node(assigned[static_cast<size_t>(tensor.node)]);
+  const std::vector<TensorId>& side = tensor.output ? node.outputs : node.inputs;
+  const auto position = static_cast<size_t>(tensor.position);
+  return position < side.size() ? side[position] : kNoTensor;
+}
+
+namespace {
 
 /// Operator types of which a node may have any.
 class OpSet {
@@ -50,6 +63,7 @@ class MatchFacts final : public RuleFacts {
   void set_terms(const MatchTerms* terms) { terms_ = terms; }
 
   std::optional<double> Number(const RuleStep& step) const override {
+    if (step.term == RuleTerm::kAttr) return Attribute(step);
     if (step.node >= 0) return OfTensor(step);
     if (step.term >= RuleTerm::kUsage) return OfKernel(step);
     switch (step.term) {
@@ -74,11 +88,25 @@ class MatchFacts final : public RuleFacts {
   }
 
  private:
-  TensorId IdOf(const RuleStep& step) const {
-    const Node& node = graph_.node(assigned_[static_cast<size_t>(step.node)]);
-    const std::vector<TensorId>& side = step.output ? node.outputs : node.inputs;
-    auto position = static_cast<size_t>(step.position);
-    return position < side.size() ? side[position] : kNoTensor;
+  TensorId IdOf(const RuleStep& step) const { return TensorAt(graph_, assigned_, step); }
+
+  std::optional<double> Attribute(const RuleStep& step) const {
+    const AttrMap& attrs = graph_.node(assigned_[static_cast<size_t>(step.node)]).attrs;
+    if (!attrs.Has(step.name)) return step.absent;
+    if (step.element < 0) {
+      if (const auto* integer = attrs.Find<int64_t>(step.name)) {
+        return static_cast<double>(*integer);
+      }
+      const auto* real = attrs.Find<double>(step.name);
+      return real == nullptr ? std::nullopt : std::optional(*real);
+    }
+    const auto at = static_cast<size_t>(step.element);
+    if (const auto* integers = attrs.Find<std::vector<int64_t>>(step.name)) {
+      return at < integers->size() ? std::optional(static_cast<double>((*integers)[at]))
+                                   : std::nullopt;
+    }
+    const auto* reals = attrs.Find<std::vector<double>>(step.name);
+    return reals == nullptr || at >= reals->size() ? std::nullopt : std::optional((*reals)[at]);
   }
   // Null: there is none.
   const Tensor* TensorOf(const RuleStep& step) const {
@@ -172,7 +200,8 @@ class Matcher {
     SortConditions();
   }
 
-  absl::StatusOr<std::set<std::vector<NodeId>>> Run() {
+  // Places and what is assigned in each.
+  absl::StatusOr<std::map<std::vector<NodeId>, std::vector<NodeId>>> Run() {
     RETURN_IF_ERROR(Extend(0));
     return std::move(found_);
   }
@@ -420,7 +449,7 @@ class Matcher {
       facts_.set_terms(nullptr);
       if (!holds) return absl::OkStatus();
     }
-    found_.insert(std::move(nodes));
+    found_.emplace(std::move(nodes), assigned_);
     if (found_.size() <= most_) return absl::OkStatus();
     return ResourceExhausted("rule ", Quote(rule_.name), ": its pattern has more than ", most_,
                              " matches in this graph");
@@ -439,7 +468,7 @@ class Matcher {
   std::vector<const RuleCondition*> of_kernel_;
   std::vector<NodeId> assigned_;  // by node of the pattern; kNoNode: not yet
   MatchFacts facts_;
-  std::set<std::vector<NodeId>> found_;
+  std::map<std::vector<NodeId>, std::vector<NodeId>> found_;
 };
 
 absl::Status CheckOps(const Rule& rule, std::string_view what,
@@ -477,12 +506,22 @@ absl::StatusOr<std::vector<RuleMatch>> MatchRules(const Graph& graph, const Devi
   for (size_t r = 0; r < rules.size(); ++r) {
     steps += static_cast<int64_t>(graph.nodes().size());
     Matcher matcher(graph, readers, device, rules[r], ask, limits.matches, &steps);
-    ASSIGN_OR_RETURN(std::set<std::vector<NodeId>> found, matcher.Run());
-    for (const std::vector<NodeId>& nodes : found) {
-      out.push_back({.rule = static_cast<int>(r), .nodes = nodes});
+    ASSIGN_OR_RETURN(auto found, matcher.Run());
+    for (auto& [nodes, assigned] : found) {
+      out.push_back({.rule = static_cast<int>(r), .nodes = nodes, .assigned = assigned});
     }
   }
   return out;
+}
+
+std::optional<double> ValueAt(const Graph& graph, const DeviceSpec& device,
+                              const std::vector<NodeId>& assigned,
+                              const std::vector<RuleStep>& expression) {
+  const bool counts = std::any_of(expression.begin(), expression.end(), [](const RuleStep& step) {
+    return step.term == RuleTerm::kReaders;
+  });
+  const Readers readers = counts ? ReadersOf(graph) : Readers();
+  return ValueOf(expression, MatchFacts(graph, readers, device, assigned));
 }
 
 }  // namespace fusion

@@ -15,6 +15,7 @@ namespace fusion {
 struct RuleMatch {
   int rule = 0;
   std::vector<NodeId> nodes;  // of the pattern and on the ways between them, ascending
+  std::vector<NodeId> assigned;  // by node of the pattern; of equal places the first one found
 };
 
 /// What the nodes of a match are as one kernel, and with one kernel each.
@@ -45,5 +46,14 @@ absl::Status CheckRuleOps(const Rule& rule);
 absl::StatusOr<std::vector<RuleMatch>> MatchRules(const Graph& graph, const DeviceSpec& device,
                                                   const Rules& rules, const AskKernel& ask,
                                                   const MatchLimits& limits = {});
+
+/// The value of an expression (ParseRuleExpression) where the nodes of its pattern are those of a
+/// match; nullopt: it has none.
+std::optional<double> ValueAt(const Graph& graph, const DeviceSpec& device,
+                              const std::vector<NodeId>& assigned,
+                              const std::vector<RuleStep>& expression);
+
+/// The tensor that a step names there (ParseRuleTensor); kNoTensor: there is none.
+TensorId TensorAt(const Graph& graph, const std::vector<NodeId>& assigned, const RuleStep& tensor);
 
 }  // namespace fusion

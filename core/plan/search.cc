@@ -67,7 +67,7 @@ class Improver {
       bool stays = std::any_of(part.begin(), part.end(),
                                [&](LoopId l) { return alone.contains(program_.op(l).origin); });
       bool forced = std::any_of(part.begin(), part.end(),
-                                [&](LoopId l) { return evaluator->rules().IsForced(l); });
+                                [&](LoopId l) { return evaluator->IsForced(l); });
       if (stays) {
         AddAtom(part, true);
       } else if (whole_nodes_ || forced) {
@@ -176,6 +176,8 @@ class Improver {
 
   // Never above the cost of the ops, in one group or several.
   double Bound(const std::vector<LoopId>& loops) const {
+    // Nothing is known of what a registered kernel can do.
+    if (evaluator_->registered().Of(loops) != nullptr) return KeptUs(loops);
     return bound_.Of(loops) * evaluator_->rules().LeastFactor(loops) + KeptUs(loops);
   }
 
@@ -237,9 +239,17 @@ class Improver {
     return absl::OkStatus();
   }
 
-  // What a rule favours counts for less only as a whole, which steps of two groups do not reach.
+  // What a rule favours counts for less only as a whole, which steps of two groups do not reach; a
+  // registered kernel computes a whole match or nothing.
   absl::Status JoinFavoured() {
-    for (const std::vector<LoopId>& match : evaluator_->rules().favoured()) {
+    for (const auto* matches : {&evaluator_->rules().favoured(), &evaluator_->registered().sets()}) {
+      RETURN_IF_ERROR(JoinMatches(*matches));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status JoinMatches(const Sets& matches) {
+    for (const std::vector<LoopId>& match : matches) {
       std::set<int> found;
       std::set<int> atoms;
       for (LoopId l : match) {

@@ -151,6 +151,8 @@ absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   group.tiles = wire.tiles();
   RETURN_IF_ERROR(CheckName("structure", wire.structure()));
   group.structure = wire.structure();
+  RETURN_IF_ERROR(CheckName("registered", wire.registered()));
+  group.registered = wire.registered();
   group.derivation.assign(wire.derivation().begin(), wire.derivation().end());
   return group;
 }
@@ -201,6 +203,8 @@ absl::StatusOr<PlanFallback> DecodeFallback(const v1::PlanFallback& wire) {
   PlanFallback fallback;
   fallback.node = wire.node();
   fallback.reason = wire.reason();
+  RETURN_IF_ERROR(CheckName("registered", wire.registered()));
+  fallback.registered = wire.registered();
   return fallback;
 }
 

@@ -66,6 +66,7 @@ void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
   out->set_bound(TextToWire(group.bound));
   out->set_tiles(TextToWire(group.tiles));
   out->set_structure(TextToWire(group.structure));
+  out->set_registered(TextToWire(group.registered));
   for (const std::string& line : group.derivation) out->add_derivation(TextToWire(line));
 }
 
@@ -154,6 +155,7 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
     v1::PlanFallback* wire = out->add_fallbacks();
     wire->set_node(fallback.node);
     wire->set_reason(TextToWire(fallback.reason));
+    wire->set_registered(TextToWire(fallback.registered));
   }
   EncodeDevice(plan.device, out->mutable_device());
   for (const PlanPoint& point : plan.frontier) EncodePoint(point, out->add_frontier());

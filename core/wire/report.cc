@@ -313,6 +313,15 @@ void EncodeCapabilities(const Capabilities& capabilities, v1::GetCapabilitiesRes
     wire->set_option(TextToWire(limit.option));
   }
   out->set_sandbox(TextToWire(capabilities.sandbox));
+  for (const RegisteredCapability& kernel : capabilities.registered) {
+    v1::RegisteredKernelCapability* wire = out->add_registered_kernels();
+    wire->set_name(TextToWire(kernel.name));
+    wire->set_pattern(TextToWire(kernel.pattern));
+    wire->set_source_sha256(DigestToWire(kernel.source));
+    wire->set_force(kernel.force);
+    wire->set_state(ToWire(kernel.state));
+    wire->set_reason(TextToWire(kernel.reason));
+  }
 }
 
 Capabilities DecodeCapabilities(const v1::GetCapabilitiesResponse& wire) {
@@ -334,6 +343,15 @@ Capabilities DecodeCapabilities(const v1::GetCapabilitiesResponse& wire) {
   }
   for (const v1::Limit& limit : wire.limits()) {
     out.limits.push_back({limit.name(), limit.value(), limit.unit(), limit.option()});
+  }
+  for (const v1::RegisteredKernelCapability& kernel : wire.registered_kernels()) {
+    out.registered.push_back(
+        {.name = kernel.name(),
+         .pattern = kernel.pattern(),
+         .source = DigestFromWire(kernel.source_sha256()).value_or(Digest{}),
+         .force = kernel.force(),
+         .state = FromWire(kernel.state()).value_or(RegisteredState::kUnused),
+         .reason = kernel.reason()});
   }
   return out;
 }

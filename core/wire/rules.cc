@@ -197,7 +197,8 @@ class RuleDecoder {
 };
 
 // The rule at a position; `names` are those before it.
-absl::StatusOr<Rule> DecodeRule(const v1::FusionRules& wire, int i, std::set<std::string>* names) {
+absl::StatusOr<Rule> DecodeRuleAt(const v1::FusionRules& wire, int i,
+                                  std::set<std::string>* names) {
   const v1::FusionRule& one = wire.rules(i);
   std::string where = StrCat("rules[", i, "]");
   if (IsRuleName(one.name())) where += StrCat(" ", Quote(one.name()));
@@ -243,12 +244,14 @@ void EncodeRules(const Rules& rules, v1::FusionRules* out) {
   }
 }
 
+absl::StatusOr<Rule> DecodeRule(const v1::FusionRule& wire) { return RuleDecoder(wire).Run(); }
+
 absl::StatusOr<Rules> DecodeRules(const v1::FusionRules& wire) {
   RETURN_IF_ERROR(CheckCount("rules", wire.rules_size(), 0, kMaxRules));
   Rules rules;
   std::set<std::string> names;
   for (int i = 0; i < wire.rules_size(); ++i) {
-    ASSIGN_OR_RETURN(Rule rule, DecodeRule(wire, i, &names));
+    ASSIGN_OR_RETURN(Rule rule, DecodeRuleAt(wire, i, &names));
     rules.push_back(std::move(rule));
   }
   return rules;
@@ -270,7 +273,7 @@ absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& n
   std::set<std::string> names;
   for (int i = 0; i < wire.rules_size(); ++i) {
     std::string where = StrCat(name, ":", places.GetLocation(field, i).line + 1);
-    absl::StatusOr<Rule> rule = DecodeRule(wire, i, &names);
+    absl::StatusOr<Rule> rule = DecodeRuleAt(wire, i, &names);
     if (!rule.ok()) return Annotate(rule.status(), where);
     if (check != nullptr) {
       absl::Status checked = check(*rule);

@@ -8,6 +8,7 @@
 #include "core/bundle/rules.h"
 
 namespace fusion::v1 {
+class FusionRule;
 class FusionRules;
 }  // namespace fusion::v1
 
@@ -18,6 +19,9 @@ void EncodeRules(const Rules& rules, v1::FusionRules* out);
 /// Inverse of EncodeRules. InvalidArgument, naming rule and field, and in conditions the column:
 /// `rules[1] "qkv": when[0]: line 1, column 5: expected ..., got ...`.
 absl::StatusOr<Rules> DecodeRules(const v1::FusionRules& wire);
+
+/// One rule of them. InvalidArgument, naming the field.
+absl::StatusOr<Rule> DecodeRule(const v1::FusionRule& wire);
 
 /// What else must be right about a rule; OK, or why not.
 using RuleCheck = std::function<absl::Status(const Rule& rule)>;

@@ -52,6 +52,8 @@ static_assert(v1::GROUP_KIND_PREPARE == static_cast<int>(GroupKind::kPrepare) + 
 static_assert(v1::DECISION_SUBJECT_SIBLINGS == static_cast<int>(DecisionSubject::kSiblings) + 1);
 static_assert(v1::VERDICT_FORBIDDEN == static_cast<int>(Verdict::kForbidden) + 1);
 static_assert(v1::KERNEL_STATE_FAILED == static_cast<int>(KernelState::kFailed) + 1);
+static_assert(v1::REGISTERED_KERNEL_STATE_QUARANTINED ==
+              static_cast<int>(RegisteredState::kQuarantined) + 1);
 
 }  // namespace
 
@@ -64,6 +66,9 @@ v1::GroupKind ToWire(GroupKind kind) { return Shift<v1::GroupKind>(kind); }
 v1::KernelState ToWire(KernelState state) { return Shift<v1::KernelState>(state); }
 v1::DecisionSubject ToWire(DecisionSubject subject) { return Shift<v1::DecisionSubject>(subject); }
 v1::Verdict ToWire(Verdict verdict) { return Shift<v1::Verdict>(verdict); }
+v1::RegisteredKernelState ToWire(RegisteredState state) {
+  return Shift<v1::RegisteredKernelState>(state);
+}
 
 absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kU64); }
 absl::StatusOr<Numerics> FromWire(v1::Numerics numerics) {
@@ -87,6 +92,9 @@ absl::StatusOr<DecisionSubject> FromWire(v1::DecisionSubject subject) {
 }
 absl::StatusOr<Verdict> FromWire(v1::Verdict verdict) {
   return Unshift(verdict, Verdict::kForbidden);
+}
+absl::StatusOr<RegisteredState> FromWire(v1::RegisteredKernelState state) {
+  return Unshift(state, RegisteredState::kQuarantined);
 }
 absl::StatusOr<KernelState> FromWire(v1::KernelState state) {
   return Unshift(state, KernelState::kFailed);

@@ -6,6 +6,7 @@
 #include "core/base/hash.h"
 #include "core/base/status.h"
 #include "core/bundle/plan.h"
+#include "core/bundle/report.h"
 
 // The enums of fusion/v1/*.pb.h, declared without the cost of including them.
 namespace fusion::v1 {
@@ -18,6 +19,7 @@ enum GroupKind : int;
 enum KernelState : int;
 enum DecisionSubject : int;
 enum Verdict : int;
+enum RegisteredKernelState : int;
 }  // namespace fusion::v1
 
 namespace fusion {
@@ -33,6 +35,7 @@ v1::GroupKind ToWire(GroupKind kind);
 v1::KernelState ToWire(KernelState state);
 v1::DecisionSubject ToWire(DecisionSubject subject);
 v1::Verdict ToWire(Verdict verdict);
+v1::RegisteredKernelState ToWire(RegisteredState state);
 
 absl::StatusOr<DType> FromWire(v1::DataType type);
 absl::StatusOr<Numerics> FromWire(v1::Numerics numerics);
@@ -42,6 +45,7 @@ absl::StatusOr<Space> FromWire(v1::Space space);
 absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind);
 absl::StatusOr<DecisionSubject> FromWire(v1::DecisionSubject subject);
 absl::StatusOr<Verdict> FromWire(v1::Verdict verdict);
+absl::StatusOr<RegisteredState> FromWire(v1::RegisteredKernelState state);
 /// Of a plan's kernels: KERNEL_STATE_UNKNOWN, which only GetKernels answers, is not among them.
 absl::StatusOr<KernelState> FromWire(v1::KernelState state);
 

@@ -43,6 +43,8 @@ class Workshop {
     work.job.symbol = source.symbol;
     work.job.backend = device.backend;
     work.job.source = source.text;
+    work.job.scratch_bytes = source.scratch_bytes;
+    work.job.workspace_bytes = source.workspace_bytes;
     work.job.schedule = ToString(schedule);
     work.job.isa = device.isa;
     work.job.numerics = schedule.bitwise ? Numerics::kBitwise : Numerics::kFp32Accumulate;
