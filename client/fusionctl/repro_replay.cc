@@ -50,6 +50,8 @@ absl::StatusOr<CompileJob> JobOf(const Repro& repro, size_t k) {
   job.backend = planned.backend;
   ASSIGN_OR_RETURN(job.isa, ParseIsa(planned.isa));
   job.numerics = repro.plan.numerics;
+  job.scratch_bytes = planned.scratch_bytes;
+  job.workspace_bytes = planned.workspace_bytes;
   job.debug = HasFlag(repro, "debug");
   if (planned.sizes.empty()) {
     job.reference = texts.reference;
