@@ -261,7 +261,7 @@ std::string CostTable(const BenchResult& result) {
   Table table({{""},
                {"plan", Table::kRight},
                {"compile", Table::kRight},
-               {"arena", Table::kRight},
+               {"a run", Table::kRight},
                {"packed", Table::kRight},
                {"weights", Table::kRight},
                {"in, out", Table::kRight},
@@ -273,7 +273,7 @@ std::string CostTable(const BenchResult& result) {
   for (const Contender* c : {&result.fused, &result.op_by_op}) {
     PlanMemory m = MemoryOf(c->plan());
     table.Add({std::string(FusionName(c->plan().fusion)), time(c->reply(), "plan"),
-               time(c->reply(), "compile"), HumanBytes(m.arena), HumanBytes(m.prepared),
+               time(c->reply(), "compile"), HumanBytes(m.arena + m.work), HumanBytes(m.prepared),
                HumanBytes(m.weights + m.constants), HumanBytes(m.inputs + m.outputs),
                HumanBytes(m.peak())});
   }

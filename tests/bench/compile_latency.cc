@@ -35,7 +35,7 @@ CompileJob Job(const std::string& source, int i) {
   job.key = Sha256(job.full_key);
   job.symbol = "fk_bench";
   job.backend = "cpu";
-  job.source = StrCat(source, KernelSource("fk_bench", "avx512"));
+  job.source = StrCat(source, TestKernelText("fk_bench", "avx512"));
   job.isa = Isa::kAvx512;
   return job;
 }

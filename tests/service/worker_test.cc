@@ -100,7 +100,7 @@ class WorkerTest : public testing::Test {
     return job;
   }
   static CompileJob GoodJob(const std::string& extra = "", int factor = 2) {
-    return Job(KernelSource("fk_test", "x86-64-v2", extra, "return 4;", factor));
+    return Job(TestKernelText("fk_test", "x86-64-v2", extra, "return 4;", factor));
   }
 
   CompileResult Run(const CompileJob& job) {
@@ -153,7 +153,7 @@ TEST_F(WorkerTest, EveryIsaAndContractCompiles) {
   Start();
   for (Isa isa : kIsas) {
     for (Numerics numerics : {Numerics::kFp32Accumulate, Numerics::kBitwise, Numerics::kFast}) {
-      CompileJob job = Job(KernelSource("fk_test", std::string(IsaName(isa))));
+      CompileJob job = Job(TestKernelText("fk_test", std::string(IsaName(isa))));
       job.isa = isa;
       job.numerics = numerics;
       CompileResult result = Run(job);
@@ -197,14 +197,14 @@ TEST_F(WorkerTest, ObjectsThatAreNoKernelsAreRefused) {
               HasSubstr("check: kernel fk_test: the object has no symbol \"fk_test\""));
   EXPECT_THAT(MessageOf(Job("extern \"C\" int fk_test() { return 1; }")),
               HasSubstr("no symbol \"fk_test_descriptor\""));
-  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "avx2"))),
+  EXPECT_THAT(MessageOf(Job(TestKernelText("fk_test", "avx2"))),
               HasSubstr("descriptor: isa \"avx2\"; expected \"x86-64-v2\""));
-  std::string old = KernelSource("fk_test", "x86-64-v2");
+  std::string old = TestKernelText("fk_test", "x86-64-v2");
   size_t at = old.find("#define FUSION_KERNEL_ABI_VERSION 1");
   ASSERT_NE(at, std::string::npos);
   old.replace(at, 35, "#define FUSION_KERNEL_ABI_VERSION 9");
   EXPECT_THAT(MessageOf(Job(old)), HasSubstr("check: kernel fk_test: ABI version 9"));
-  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "x86-64-v2", "", "return -1;"))),
+  EXPECT_THAT(MessageOf(Job(TestKernelText("fk_test", "x86-64-v2", "", "return -1;"))),
               HasSubstr("descriptor: phase 0 has -1 tasks"));
   EXPECT_EQ(pool_->Stats().restarts, 0);
 }
@@ -233,12 +233,12 @@ TEST_F(WorkerTest, AFloodOfOutputIsCut) {
 TEST_F(WorkerTest, AKernelThatCrashesInItsCheckFailsItsJobOnly) {
   Start();
   std::string crash = "*(volatile int*)8 = 1;";
-  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "x86-64-v2", "", crash + " return 1;"))),
+  EXPECT_THAT(MessageOf(Job(TestKernelText("fk_test", "x86-64-v2", "", crash + " return 1;"))),
               HasSubstr(StrCat("worker failed in stage 'check': ", kSegfault)));
   EXPECT_THAT(
       MessageOf(GoodJob("__attribute__((constructor)) static void Boom() { " + crash + " }")),
       HasSubstr(kSegfault));
-  EXPECT_THAT(MessageOf(Job(KernelSource("fk_test", "x86-64-v2", "", "__builtin_trap();"))),
+  EXPECT_THAT(MessageOf(Job(TestKernelText("fk_test", "x86-64-v2", "", "__builtin_trap();"))),
               HasSubstr("killed by signal 4 (Illegal instruction)"));
   EXPECT_TRUE(Run(GoodJob()).ok());
   EXPECT_EQ(pool_->Stats().crashed, 3);
@@ -249,8 +249,8 @@ TEST_F(WorkerTest, AKernelThatCrashesInItsCheckFailsItsJobOnly) {
 TEST_F(WorkerTest, AKernelThatHangsInItsCheckIsKilledAtTheJobLimit) {
   options_.job_limit = seconds(1);
   Start();
-  absl::Status status = Run(Job(KernelSource("fk_test", "x86-64-v2", "",
-                                             "for (volatile int i = 0;;) i = i + 1; return 1;")))
+  absl::Status status = Run(Job(TestKernelText("fk_test", "x86-64-v2", "",
+                                               "for (volatile int i = 0;;) i = i + 1; return 1;")))
                             .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("killed after 1 s in stage 'check'"));

@@ -8,9 +8,9 @@ namespace fusion {
 
 /// A complete kernel source: y[i] = x[i] * `factor`, with `extra` in front of the entry point and
 /// `tasks_body` as the body of the function that counts tasks.
-inline std::string KernelSource(const std::string& symbol, const std::string& isa,
-                                const std::string& extra = "",
-                                const std::string& tasks_body = "return 4;", int factor = 2) {
+inline std::string TestKernelText(const std::string& symbol, const std::string& isa,
+                                  const std::string& extra = "",
+                                  const std::string& tasks_body = "return 4;", int factor = 2) {
   return StrCat(
       ReadFile(FUSION_KERNEL_ABI_H, 1 << 20).value(), "\n", extra,
       "\nstatic FusionInt64 Tasks(int phase, const FusionInt64* dims) { (void)phase; "

@@ -514,7 +514,7 @@ class ReferenceCheckerTest : public ::testing::Test {
     WorkerJob work;
     work.job.symbol = "fk_check";
     work.job.backend = "cpu";
-    work.job.source = KernelSource("fk_check", "x86-64-v2", "", "return 4;", factor);
+    work.job.source = TestKernelText("fk_check", "x86-64-v2", "", "return 4;", factor);
     size_t at = work.job.source.rfind(from);
     FUSION_CHECK(at != std::string::npos, "the source holds what is replaced");
     work.job.source.replace(at, from.size(), to);
@@ -552,6 +552,13 @@ TEST_F(ReferenceCheckerTest, RefusesAKernelOfOtherTensorsOrPhases) {
               HasSubstr("takes 3 tensors"));
   EXPECT_THAT(std::string(Message(Check(2, ", 2, 0, 1, Tasks", ", 2, 0, 2, Tasks").status)),
               HasSubstr("2 phases"));
+}
+
+TEST_F(ReferenceCheckerTest, RefusesAKernelThatTakesMoreMemoryThanThePlanSays) {
+  EXPECT_EQ(Message(Check(2, "Tasks, 0, 0, 64", "Tasks, 128, 0, 64").status),
+            "descriptor: 128 bytes of scratch and 0 of workspace; expected at most 0 and 0");
+  EXPECT_THAT(std::string(Message(Check(2, "Tasks, 0, 0, 64", "Tasks, 0, 4, 64").status)),
+              HasSubstr("and 4 of workspace"));
 }
 
 TEST_F(ReferenceCheckerTest, SaysWhyNothingWasCompared) {
