@@ -127,6 +127,7 @@ std::string EncodeJob(const WorkerJob& work) {
   message.SetText("backend", work.job.backend);
   message.SetInt("isa", static_cast<int64_t>(work.job.isa));
   message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
+  message.SetFlag("debug", work.job.debug);
   std::string separator(1, kSeparator);
   message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
   message.SetText("link_argv", StrJoin(work.link_argv, separator));
@@ -157,6 +158,7 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   ASSIGN_OR_RETURN(work.job.backend, message.Text("backend"));
   ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", kIsas.back()));
   ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));
+  ASSIGN_OR_RETURN(work.job.debug, message.Flag("debug"));
   ASSIGN_OR_RETURN(std::string compile_argv, message.Text("compile_argv"));
   work.compile_argv = Words(compile_argv);
   ASSIGN_OR_RETURN(std::string link_argv, message.Text("link_argv"));
