@@ -274,7 +274,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                 "kernels keep symbols and line tables; their code is the same");
   app->add_flag("--guard", a->options.guard,
                 "kernels check every element that they read or write: a fault names kernel, op and "
-                "tensor; runs take many times as long");
+                "tensor; runs take longer");
   app->add_option(
          "--lock", a->lock,
          "plan exactly as this file of plan --write-lock says, or fail and say what differs")

@@ -1,10 +1,12 @@
-#include <filesystem>
+#include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "client/fusionctl/data.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/repro_files.h"
-#include "core/base/file.h"
 #include "core/base/launcher.h"
+#include "core/base/scratch.h"
 #include "core/check/reference_checker.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
@@ -236,8 +238,7 @@ absl::StatusOr<ExitCode> ReplayRepro(const Arguments& arguments, Progress* progr
   if (!repro.ok()) {
     return BadInput(Annotate(repro.status(), StrCat("--replay ", Quote(arguments.replay))));
   }
-  ASSIGN_OR_RETURN(const TempDir scratch,
-                   TempDir::Create(std::filesystem::temp_directory_path(), "fusionctl-"));
+  ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create("/tmp", "fusionctl-"));
   Replay replay;
   RETURN_IF_ERROR(CompileAll(*repro, scratch.path(), progress, &replay));
   absl::StatusOr<Isa> isa = ParseIsa(repro->plan.isa);

@@ -1,6 +1,7 @@
 /*
- * What a guarded kernel adds to kernel_abi.h, which stands before it in a source: a build of the same schedule
- * that checks every element before it is read or written. Plain C; part of every guarded source. A guarded kernel says so by a further symbol:
+ * What a guarded kernel adds to kernel_abi.h, which stands before it in a source: a build of the
+ * same schedule that checks every element before it is read or written. Plain C; part of every
+ * guarded source. A guarded kernel says so by a further symbol:
  *
  *   extern const unsigned int fk_<key>_guarded;   the struct_size that it is called with
  *

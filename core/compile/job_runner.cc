@@ -41,7 +41,9 @@ WorkerResult JobRunner::Run(const WorkerJob& work) {
 }
 
 absl::Status JobRunner::Build(const WorkerJob& work, const std::string& dir, WorkerResult* result) {
-  RETURN_IF_ERROR(Toolchain::WriteSource(dir, work.job.source));
+  // Line tables name the kernel: every source is kept under the same name here.
+  const std::string line = StrCat("#line 1 \"", work.job.symbol, ".cc\"\n");
+  RETURN_IF_ERROR(Toolchain::WriteSource(dir, StrCat(work.job.debug ? line : "", work.job.source)));
   on_stage_("compile");
   RETURN_IF_ERROR(RunTool(work, work.compile_argv, dir, result));
   on_stage_("link");

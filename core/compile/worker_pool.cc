@@ -323,8 +323,9 @@ void WorkerPool::Finish(const Task& task, CompileResult result, Outcome outcome)
 
 void WorkerPool::SaveLog(const Task& task, std::string_view message, std::string_view log) {
   absl::Status saved = logs_.Save(
-      task.job.key, StrCat(message, "\n", toolchain_.version(), "\n",
-                           toolchain_.CommandText(task.job.isa, task.job.numerics, task.job.debug), "\n\n", log));
+      task.job.key,
+      StrCat(message, "\n", toolchain_.version(), "\n",
+             toolchain_.CommandText(task.job.isa, task.job.numerics, task.job.debug), "\n\n", log));
   if (!saved.ok()) logger_.Warning("compile_log_not_saved", {{"reason", Message(saved)}});
 }
 

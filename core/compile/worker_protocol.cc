@@ -130,6 +130,7 @@ std::string EncodeJob(const WorkerJob& work) {
   message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
   message.SetInt("scratch_bytes", work.job.scratch_bytes);
   message.SetInt("workspace_bytes", work.job.workspace_bytes);
+  message.SetFlag("debug", work.job.debug);
   std::string separator(1, kSeparator);
   message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
   message.SetText("link_argv", StrJoin(work.link_argv, separator));
@@ -163,6 +164,7 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));
   ASSIGN_OR_RETURN(work.job.scratch_bytes, message.Int("scratch_bytes"));
   ASSIGN_OR_RETURN(work.job.workspace_bytes, message.Int("workspace_bytes"));
+  ASSIGN_OR_RETURN(work.job.debug, message.Flag("debug"));
   ASSIGN_OR_RETURN(std::string compile_argv, message.Text("compile_argv"));
   work.compile_argv = Words(compile_argv);
   ASSIGN_OR_RETURN(std::string link_argv, message.Text("link_argv"));

@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr EmitOptions kGuarded = {.guard = true};
+constexpr bool kGuarded = true;
 
 // The widest vectors of this machine, and the narrowest.
 std::vector<std::string> Ends() {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "client/client.h"
 #include "core/tensor/npy.h"
 #include "tests/service/fusionctl_fixture.h"
 
@@ -210,7 +211,8 @@ TEST_F(DebugTest, DebugKernelsHaveLineTables) {
     std::vector<std::string> words = {"kernels", mlp_};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<Digest> keys;
-    for (const Json& kernel : CtlJson(words)["kernels"]) {
+    const Json answer = CtlJson(words);
+    for (const Json& kernel : answer["kernels"]) {
       Digest key;
       EXPECT_TRUE(Digest::FromHex(kernel["key"].get<std::string>(), &key));
       keys.push_back(key);

@@ -36,6 +36,7 @@ class HandMadeKernel final : public LoadedKernel {
   }
 
   const FusionKernelDescriptor& descriptor() const override { return own; }
+  bool guarded() const override { return checks; }
   absl::Status Run(const FusionKernelArgs& args, int phase, int64_t begin, int64_t end,
                    int worker) const override {
     for (int64_t task = begin; task < end; ++task) body_({args, phase, task, worker});
@@ -44,6 +45,7 @@ class HandMadeKernel final : public LoadedKernel {
 
   FusionKernelDescriptor own{};
   bool fails = false;
+  bool checks = false;  // its args are those of a guarded kernel
 
  private:
   Body body_;

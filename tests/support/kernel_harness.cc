@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/check/reference_checker.h"
+#include "core/codegen/backend.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
 
@@ -17,9 +18,10 @@ class Workshop {
   }
 
   absl::StatusOr<CheckReport> Check(const Schedule& schedule, const KernelReference& reference,
-                                    const DeviceSpec& device, const EmitOptions& emit) {
+                                    const DeviceSpec& device, bool guard) {
     ASSIGN_OR_RETURN(const Backend* backend, FindBackend("cpu"));
-    ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test", emit));
+    ASSIGN_OR_RETURN(KernelSource source,
+                     backend->Emit(schedule, device, "fk_test", {.guard = guard}));
     WorkerJob work = Job(schedule, source, device);
     work.job.reference = ToString(reference);
     ReferenceChecker checker({.points = 1e9});
@@ -29,9 +31,10 @@ class Workshop {
 
   absl::StatusOr<std::shared_ptr<const LoadedKernel>> Compile(const Schedule& schedule,
                                                               const DeviceSpec& device,
-                                                              const EmitOptions& emit) {
+                                                              bool guard) {
     ASSIGN_OR_RETURN(const Backend* backend, FindBackend("cpu"));
-    ASSIGN_OR_RETURN(KernelSource source, backend->Emit(schedule, device, "fk_test", emit));
+    ASSIGN_OR_RETURN(KernelSource source,
+                     backend->Emit(schedule, device, "fk_test", {.guard = guard}));
     ReferenceChecker checker;  // without a reference it looks at the descriptor only
     ASSIGN_OR_RETURN(WorkerResult result, Run(Job(schedule, source, device), checker));
     return LoadKernel(device.backend, result.binary, source.symbol);
@@ -83,34 +86,33 @@ class Workshop {
 }  // namespace
 
 absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowered& lowered,
-                                         const DeviceSpec& device, const EmitOptions& emit) {
+                                         const DeviceSpec& device, bool guard) {
   ASSIGN_OR_RETURN(Workshop * workshop, Workshop::Get());
   for (size_t p = 0; p < lowered.params.size(); ++p) {
     if (!lowered.params[p].packed) continue;
     RETURN_IF_ERROR(workshop
                         ->Check(PackSchedule(whole.group, lowered, p),
-                                MakePackReference(whole.group, lowered, p), device, emit)
+                                MakePackReference(whole.group, lowered, p), device, guard)
                         .status());
   }
   return workshop->Check(lowered.schedule, MakeReference(whole.program, whole.group, lowered),
-                         device, emit);
+                         device, guard);
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const LoadedKernel>>> CompileKernels(
-    const PlannedModel& model, const DeviceSpec& device, const EmitOptions& emit) {
+    const PlannedModel& model, const DeviceSpec& device, bool guard) {
   ASSIGN_OR_RETURN(Workshop * workshop, Workshop::Get());
   std::vector<std::shared_ptr<const LoadedKernel>> kernels;
   for (const PlannedKernel& kernel : model.kernels) {
-    ASSIGN_OR_RETURN(kernels.emplace_back(), workshop->Compile(kernel.schedule, device, emit));
+    ASSIGN_OR_RETURN(kernels.emplace_back(), workshop->Compile(kernel.schedule, device, guard));
   }
   return kernels;
 }
 
 absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
                                                       const DeviceSpec& device,
-                                                      ExecutorOptions options,
-                                                      const EmitOptions& emit) {
-  ASSIGN_OR_RETURN(auto kernels, CompileKernels(model, device, emit));
+                                                      ExecutorOptions options, bool guard) {
+  ASSIGN_OR_RETURN(auto kernels, CompileKernels(model, device, guard));
   Plan plan = model.plan;
   for (size_t k = 0; k < kernels.size(); ++k) {  // as the service does when it emits them
     plan.kernels[k].scratch_bytes = static_cast<int64_t>(kernels[k]->descriptor().scratch_bytes);

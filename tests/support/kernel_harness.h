@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/bundle/plan.h"
-#include "core/codegen/backend.h"
 #include "core/plan/planner.h"
 #include "core/runtime/executor.h"
 #include "tests/support/whole_program.h"
@@ -10,18 +9,18 @@ namespace fusion {
 
 /// Generates, compiles and checks the kernel of a lowered group, and those that pack its weights,
 /// with the product's toolchain and checker, whole outputs compared. An error carries schedule and
-/// source.
+/// source. `guard`: as EmitOptions::guard, here and below.
 absl::StatusOr<CheckReport> CheckLowered(const WholeProgram& whole, const Lowered& lowered,
-                                         const DeviceSpec& device, const EmitOptions& emit = {});
+                                         const DeviceSpec& device, bool guard = false);
 
 /// The kernels of a plan, compiled and loaded but not checked, by plan kernel.
 absl::StatusOr<std::vector<std::shared_ptr<const LoadedKernel>>> CompileKernels(
-    const PlannedModel& model, const DeviceSpec& device, const EmitOptions& emit = {});
+    const PlannedModel& model, const DeviceSpec& device, bool guard = false);
 
 /// An executor for a plan and its kernels, not prepared yet.
 absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
                                                       const DeviceSpec& device,
                                                       ExecutorOptions options = {},
-                                                      const EmitOptions& emit = {});
+                                                      bool guard = false);
 
 }  // namespace fusion

@@ -29,9 +29,14 @@ using Library = std::unique_ptr<void, CloseLibrary>;
 
 class CpuKernel final : public LoadedKernel {
  public:
-  CpuKernel(Library library, EntryPoint entry, const FusionKernelDescriptor* descriptor,
-            bool guarded)
-      : library_(std::move(library)), entry_(entry), descriptor_(descriptor), guarded_(guarded) {}
+  /// `file`: of a library with line tables.
+  CpuKernel(Library library, UniqueFd file, EntryPoint entry,
+            const FusionKernelDescriptor* descriptor, bool guarded)
+      : library_(std::move(library)),
+        file_(std::move(file)),
+        entry_(entry),
+        descriptor_(descriptor),
+        guarded_(guarded) {}
 
   const FusionKernelDescriptor& descriptor() const override { return *descriptor_; }
   bool guarded() const override { return guarded_; }
@@ -45,6 +50,7 @@ class CpuKernel final : public LoadedKernel {
 
  private:
   Library library_;
+  UniqueFd file_;
   EntryPoint entry_;
   const FusionKernelDescriptor* descriptor_;
   bool guarded_;
@@ -63,12 +69,17 @@ absl::StatusOr<UniqueFd> AnonymousFile(std::string_view bytes) {
   return fd;
 }
 
+// Line tables are for debuggers and for who asks the dynamic linker where code is from.
+bool HasLineTables(std::string_view shared_object) {
+  return shared_object.find(".debug_line") != std::string_view::npos;
+}
+
 // The dynamic linker takes two files of one name for one library, and descriptor numbers come back.
 // So every load spells the path of its descriptor differently: the bits of a counter as "/." and
-// "/".
+// "/". Other processes, debuggers, can follow it as long as the descriptor is open.
 std::string UniquePath(int fd) {
   static std::atomic<uint64_t> counter{0};
-  std::string path = "/proc/self/fd";
+  std::string path = StrCat("/proc/", getpid(), "/fd");
   for (uint64_t bits = counter.fetch_add(1) + 1; bits != 0; bits >>= 1)
     path += (bits & 1) != 0 ? "/." : "/";
   return StrCat(path, "/", fd);
@@ -113,7 +124,7 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_vi
                                                                   std::string_view symbol) {
   ASSIGN_OR_RETURN(UniqueFd fd, AnonymousFile(shared_object));
   Library library(dlopen(UniquePath(fd.get()).c_str(), RTLD_NOW | RTLD_LOCAL));
-  fd.Reset();
+  if (!HasLineTables(shared_object)) fd.Reset();
   if (!library) {
     const char* error = dlerror();
     return DataLoss("kernel ", symbol, " is no loadable object: ", error != nullptr ? error : "");
@@ -135,7 +146,8 @@ absl::StatusOr<std::shared_ptr<const LoadedKernel>> LoadCpuKernel(std::string_vi
     return FailedPrecondition("kernel ", symbol, ": guarded with arguments of ", *guard,
                               " bytes, this build passes ", sizeof(FusionGuardedKernelArgs));
   }
-  return std::make_shared<CpuKernel>(std::move(library), entry, descriptor, guard != nullptr);
+  return std::make_shared<CpuKernel>(std::move(library), std::move(fd), entry, descriptor,
+                                     guard != nullptr);
 }
 
 }  // namespace

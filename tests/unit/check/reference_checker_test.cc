@@ -1,11 +1,14 @@
 #include "core/check/reference_checker.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 
+#include "core/base/file.h"
 #include "core/check/kernel_run.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
@@ -506,7 +509,7 @@ class ReferenceCheckerTest : public ::testing::Test {
 
   // y = factor * x, with `from` replaced by `to` in its source.
   WorkerResult Check(int factor, std::string_view from = "", std::string_view to = "",
-                     bool with_reference = true) {
+                     bool with_reference = true, bool debug = false) {
     ToolchainOptions options;
     options.scratch_dir = dir_->path();
     auto toolchain = Toolchain::Open(options, *runner_);
@@ -520,7 +523,8 @@ class ReferenceCheckerTest : public ::testing::Test {
     work.job.source.replace(at, from.size(), to);
     work.job.schedule = ToString(made_.lowered.schedule);
     if (with_reference) work.job.reference = ToString(made_.reference);
-    work.compile_argv = toolchain->CompileArgv(Isa::kX86V2, Numerics::kFp32Accumulate);
+    work.job.debug = debug;
+    work.compile_argv = toolchain->CompileArgv(Isa::kX86V2, Numerics::kFp32Accumulate, debug);
     work.link_argv = toolchain->LinkArgv();
     ReferenceChecker checker;
     return JobRunner(dir_->path(), *runner_, checker, [](std::string_view) {}).Run(work);
@@ -539,6 +543,47 @@ TEST_F(ReferenceCheckerTest, PublishesTheRightKernelAndRefusesTheWrongOne) {
   WorkerResult wrong = Check(3);
   EXPECT_EQ(wrong.status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(Message(wrong.status)), HasSubstr("elements differ"));
+}
+
+std::string Hex(int64_t number) {
+  std::ostringstream out;
+  out << "0x" << std::hex << number;
+  return out.str();
+}
+
+// The line of a debug kernel's code, as any other process finds it while the kernel is loaded.
+TEST_F(ReferenceCheckerTest, DebugKernelsHaveLineTablesAndTheSameCode) {
+  const WorkerResult plain = Check(2);
+  const WorkerResult debug = Check(2, "", "", /*with_reference=*/true, /*debug=*/true);
+  ASSERT_TRUE(plain.status.ok() && debug.status.ok()) << debug.status << debug.log;
+  auto run = [&](std::vector<std::string> argv) {
+    Command command{.argv = std::move(argv), .dir = dir_->path()};
+    auto result = runner_->Run(command);
+    FUSION_CHECK(result.ok(), Message(result.status()));
+    EXPECT_EQ(result->exit_code, 0) << result->output;
+    return result->output;
+  };
+  auto code_of = [&](const std::string& binary) {
+    const std::string path = StrCat(dir_->path(), "/object");
+    EXPECT_TRUE(WriteFile(path, binary).ok());
+    run({"/usr/bin/objcopy", "-O", "binary", "-j", ".text", path, path + ".text"});
+    return ReadFile(path + ".text", 1 << 20).value();
+  };
+  EXPECT_EQ(code_of(plain.binary), code_of(debug.binary));
+  EXPECT_FALSE(code_of(debug.binary).empty());
+  auto line_of = [&](const std::string& binary) {
+    auto kernel = LoadKernel("cpu", binary, "fk_check");
+    FUSION_CHECK(kernel.ok(), Message(kernel.status()));
+    auto* tasks = reinterpret_cast<char*>((*kernel)->descriptor().tasks);
+    Dl_info place{};
+    EXPECT_NE(dladdr(tasks, &place), 0);
+    Command command{.argv = {"/usr/bin/addr2line", "-e", place.dli_fname,
+                             Hex(tasks - static_cast<char*>(place.dli_fbase))},
+                    .dir = dir_->path()};
+    return runner_->Run(command)->output;
+  };
+  EXPECT_THAT(line_of(debug.binary), HasSubstr("/proc/self/cwd/fk_check.cc:"));
+  EXPECT_THAT(line_of(plain.binary), ::testing::Not(HasSubstr("fk_check.cc")));
 }
 
 TEST_F(ReferenceCheckerTest, RefusesAKernelOfAnotherIsa) {

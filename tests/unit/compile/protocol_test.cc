@@ -89,7 +89,8 @@ WorkerJob SampleJob() {
               .label = "MatMul",
               .backend = "some backend",
               .isa = Isa::kAvx512,
-              .numerics = Numerics::kBitwise};
+              .numerics = Numerics::kBitwise,
+              .debug = true};
   work.compile_argv = {"/usr/bin/g++", "-O2", ""};
   work.link_argv = {"/usr/bin/ld", "-shared"};
   work.command_limit = seconds(7);
@@ -100,7 +101,7 @@ WorkerJob SampleJob() {
 
 TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   // A new field fails here until the protocol carries it and the list below checks it.
-  static_assert(FieldCount<CompileJob>() == 11 && FieldCount<CheckedMember>() == 3 &&
+  static_assert(FieldCount<CompileJob>() == 12 && FieldCount<CheckedMember>() == 3 &&
                 FieldCount<WorkerJob>() == 6 && FieldCount<ProcessLimits>() == 4);
   WorkerJob back = DecodeJob(EncodeJob(SampleJob())).value();
   EXPECT_EQ(back.job.key, Sha256("k"));
@@ -119,6 +120,7 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   EXPECT_EQ(back.job.backend, "some backend");
   EXPECT_EQ(back.job.isa, Isa::kAvx512);
   EXPECT_EQ(back.job.numerics, Numerics::kBitwise);
+  EXPECT_TRUE(back.job.debug);
   EXPECT_EQ(back.compile_argv, SampleJob().compile_argv);
   EXPECT_EQ(back.link_argv, SampleJob().link_argv);
   EXPECT_EQ(back.command_limit, seconds(7));

@@ -121,9 +121,10 @@ TEST(Toolchain, DebugKeepsLineTablesAndHasAKeyOfItsOwn) {
   Toolchain toolchain = OpenFake();
   const Isa isa = Isa::kAvx2;
   const Numerics numerics = Numerics::kFp32Accumulate;
-  EXPECT_THAT(toolchain.CompileArgv(isa, numerics), AllOf(Contains("-g0"), Not(Contains("-g"))));
+  EXPECT_THAT(toolchain.CompileArgv(isa, numerics),
+              testing::AllOf(Contains("-g0"), Not(Contains("-g"))));
   EXPECT_THAT(toolchain.CompileArgv(isa, numerics, /*debug=*/true),
-              AllOf(Contains("-g"), Not(Contains("-g0"))));
+              testing::AllOf(Contains("-g"), Not(Contains("-g0"))));
   EXPECT_NE(toolchain.KeyText(isa, numerics), toolchain.KeyText(isa, numerics, /*debug=*/true));
 }
 

@@ -627,5 +627,51 @@ TEST(Executor, SamplesMayBeTakenWhileRunsAreUnderWay) {
   EXPECT_EQ(runs, kCallers * kRuns);
 }
 
+TEST(Executor, AGuardedKernelIsToldWhatThereIsAndSaysWhatItFound) {
+  SmallKernels kernels;
+  auto add =
+      std::make_shared<HandMadeKernel>(3, TaskCount<kTasks>, [](const HandMadeKernel::Call& call) {
+        ASSERT_EQ(call.args.struct_size, sizeof(FusionGuardedKernelArgs));
+        const auto& args = reinterpret_cast<const FusionGuardedKernelArgs&>(call.args);
+        for (int t = 0; t < 3; ++t) EXPECT_EQ(args.elements[t], kElements);
+        args.faults[call.worker] = {.code = FUSION_KERNEL_OUT_OF_BOUNDS,
+                                    .tensor = 1,
+                                    .element = 120,
+                                    .count = 16,
+                                    .elements = kElements,
+                                    .name = "p1",
+                                    .step = "add"};
+      });
+  add->checks = true;
+  add->fails = true;
+  // One that is not guarded, beside it.
+  kernels.copy =
+      std::make_shared<HandMadeKernel>(2, TaskCount<kTasks>, [](const HandMadeKernel::Call& call) {
+        EXPECT_EQ(call.args.struct_size, sizeof(FusionKernelArgs));
+      });
+  kernels.add = add;
+  std::unique_ptr<Executor> executor = Make({}, kernels.all());
+  HostTensor w = Filled(100);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  const absl::Status fault = executor->Run({Filled(1)}).status();
+  EXPECT_EQ(fault.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(std::string(Message(fault)),
+            "kernel add (add), group 1: out of bounds of tensor 1 (p1): elements 120..135 of 128, "
+            "computing \"add\"");
+  const std::optional<RunFault> place = RunFaultOf(fault);
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->group, 1);
+  EXPECT_EQ(place->tensor, SmallPlan().launches[0].tensors[1]);
+  EXPECT_FALSE(RunFaultOf(Internal("another one")).has_value());
+  // Without a fault the error is the kernel's own.
+  kernels.twice->checks = true;
+  kernels.twice->fails = true;
+  kernels.add = SmallKernels().add;
+  executor = Make({}, kernels.all());
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  EXPECT_EQ(std::string(Message(executor->Run({Filled(1)}).status())),
+            "kernel twice: kernel answers 3");
+}
+
 }  // namespace
 }  // namespace fusion

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/wire/plan.h"
 #include "core/wire/scalars.h"
+#include "core/wire/stored_texts.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "server/object_count.h"
 #include "tests/support/sample_bundle.h"
