@@ -6,9 +6,10 @@ std::string KeyText(const RegisteredKernels& kernels) {
   // The text of rules is unambiguous; names, ISAs and params hold no spaces.
   std::string out;
   for (const auto& kernel : kernels) {
-    out += StrCat("kernel ", kernel->name(), " ", kernel->source_sha256.ToHex(), " ",
-                  kernel->phases, " ", kernel->force, "\n", KeyText(Rules{kernel->rule}), " params ",
-                  StrJoin(kernel->param_texts, " "), "\n isas ", StrJoin(kernel->isas, " "), "\n");
+    out +=
+        StrCat("kernel ", kernel->name(), " ", kernel->source_sha256.ToHex(), " ", kernel->phases,
+               " ", kernel->force, "\n", KeyText(Rules{kernel->rule}), " params ",
+               StrJoin(kernel->param_texts, " "), "\n isas ", StrJoin(kernel->isas, " "), "\n");
     for (const KernelConstant& constant : kernel->constants) {
       out += StrCat(" constant ", constant.name, " ", constant.integer, " ", Quote(constant.text),
                     "\n");
@@ -20,9 +21,7 @@ std::string KeyText(const RegisteredKernels& kernels) {
 }
 
 std::string PatternText(const Rule& rule) {
-  auto ops = [&rule](int node) {
-    return StrJoin(rule.nodes[static_cast<size_t>(node)].ops, "|");
-  };
+  auto ops = [&rule](int node) { return StrJoin(rule.nodes[static_cast<size_t>(node)].ops, "|"); };
   std::vector<std::string> parts;
   for (const RuleEdge& edge : rule.edges) {
     std::string through = edge.through.empty() ? "" : StrCat(" .. ", StrJoin(edge.through, "|"));

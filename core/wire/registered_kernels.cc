@@ -60,9 +60,8 @@ class KernelDecoder {
     ASSIGN_OR_RETURN(out_.rule, DecodeRule(rule));
     for (const RuleNode& node : out_.rule.nodes) ids_.push_back(node.id);
     RETURN_IF_ERROR(AddParams());
-    RETURN_IF_ERROR(CheckCount("integers and numbers",
-                               wire_.integers_size() + wire_.numbers_size(), 0,
-                               kMaxKernelConstants));
+    RETURN_IF_ERROR(CheckCount("integers and numbers", wire_.integers_size() + wire_.numbers_size(),
+                               0, kMaxKernelConstants));
     RETURN_IF_ERROR(AddConstants("integers", wire_.integers(), /*integer=*/true));
     RETURN_IF_ERROR(AddConstants("numbers", wire_.numbers(), /*integer=*/false));
     if (wire_.phases() < 0 || wire_.phases() > kMaxKernelPhases) {
@@ -177,8 +176,8 @@ class KernelDecoder {
 };
 
 // Adds those of one file.
-absl::Status AddFile(const std::string& path, const RuleCheck& check,
-                     std::set<std::string>* names, RegisteredKernels* out) {
+absl::Status AddFile(const std::string& path, const RuleCheck& check, std::set<std::string>* names,
+                     RegisteredKernels* out) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
   if (!text.ok()) return InvalidArgument(Message(text.status()));
   google::protobuf::TextFormat::ParseInfoTree places;

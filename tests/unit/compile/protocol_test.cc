@@ -87,6 +87,7 @@ WorkerJob SampleJob() {
               .members = {{.sizes = {3, -4}, .schedule = "a", .reference = "b"},
                           {.sizes = {}, .schedule = "c", .reference = "d"}},
               .label = "MatMul",
+              .registered = "leaky",
               .backend = "some backend",
               .isa = Isa::kAvx512,
               .numerics = Numerics::kBitwise};
@@ -100,7 +101,7 @@ WorkerJob SampleJob() {
 
 TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   // A new field fails here until the protocol carries it and the list below checks it.
-  static_assert(FieldCount<CompileJob>() == 11 && FieldCount<CheckedMember>() == 3 &&
+  static_assert(FieldCount<CompileJob>() == 12 && FieldCount<CheckedMember>() == 3 &&
                 FieldCount<WorkerJob>() == 6 && FieldCount<ProcessLimits>() == 4);
   WorkerJob back = DecodeJob(EncodeJob(SampleJob())).value();
   EXPECT_EQ(back.job.key, Sha256("k"));
@@ -116,6 +117,7 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   EXPECT_TRUE(back.job.members[1].sizes.empty());
   EXPECT_EQ(back.job.members[1].schedule, "c");
   EXPECT_EQ(back.job.label, "MatMul");
+  EXPECT_EQ(back.job.registered, "leaky");
   EXPECT_EQ(back.job.backend, "some backend");
   EXPECT_EQ(back.job.isa, Isa::kAvx512);
   EXPECT_EQ(back.job.numerics, Numerics::kBitwise);
