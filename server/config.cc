@@ -88,6 +88,11 @@ void AddPlanOptions(CLI::App* app, ServerConfig* config) {
       "--rules-file", config->rules_file,
       "Rules that force, forbid or favour kernels, for every request before its own; "
       "a fusion.v1.FusionRules in protobuf's text format, read at start. Default: none");
+  app->add_option(
+      "--kernels", config->kernels,
+      "Registered kernels: C sources for patterns of operators, weighed against generated code; a "
+      "fusion.v1.RegisteredKernels in protobuf's text format, or a directory of such files "
+      "(*.textproto), read at start with the sources that they name. Default: none");
 }
 
 void AddCompileOptions(CLI::App* app, ServerConfig* config) {

@@ -33,6 +33,7 @@ struct ServerConfig {
   LogLevel log_level = LogLevel::kInfo;
   bool exit_with_parent = false;
   std::string rules_file;  // FusionRules in text format for every request; empty: none
+  std::string kernels;     // file or directory of RegisteredKernels in text format; empty: none
 };
 
 /// The outcome of reading the command line and the config file it names.

@@ -16,6 +16,7 @@
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/plan/rule_match.h"
+#include "core/wire/registered_kernels.h"
 #include "core/wire/rules.h"
 #include "server/admission.h"
 #include "server/capabilities.h"
@@ -44,6 +45,7 @@ class RunningDaemon final : public Daemon {
     scratch_ = std::make_unique<Scratch>(*std::move(scratch));
     // First what fails most often and costs nothing.
     RETURN_IF_ERROR(ReadRules());
+    RETURN_IF_ERROR(ReadKernels());
     RETURN_IF_ERROR(OpenStore());
     RETURN_IF_ERROR(OpenToolchain());
     metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
@@ -92,6 +94,7 @@ class RunningDaemon final : public Daemon {
                 [this] {
                   Capabilities now = capabilities_;
                   now.sandbox = workers_->Stats().sandbox;
+                  now.registered = pipeline_->Registered();
                   return now;
                 },
             .admission = *admission_,
@@ -123,6 +126,15 @@ class RunningDaemon final : public Daemon {
     absl::StatusOr<Rules> rules = ReadRulesFile(config().rules_file, CheckRuleOps);
     if (!rules.ok()) return Annotate(rules.status(), "--rules-file");
     pipeline_options_.rules = *std::move(rules);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadKernels() {
+    if (config().kernels.empty()) return absl::OkStatus();
+    absl::StatusOr<RegisteredKernels> kernels =
+        ReadRegisteredKernels(config().kernels, CheckRuleOps);
+    if (!kernels.ok()) return Annotate(kernels.status(), "--kernels");
+    pipeline_options_.registered = *std::move(kernels);
     return absl::OkStatus();
   }
 
@@ -197,7 +209,8 @@ class RunningDaemon final : public Daemon {
             .inflight_bytes = admission_->bytes(),
             .inflight_limit_bytes = config().max_inflight_bytes,
             .rejected_calls = admission_->rejected_calls(),
-            .rejected_bytes = admission_->rejected_bytes()};
+            .rejected_bytes = admission_->rejected_bytes(),
+            .registered = pipeline_->Registered()};
   }
 
   void LogListening() {
@@ -207,6 +220,7 @@ class RunningDaemon final : public Daemon {
                                {"compiler", toolchain_->version()},
                                {"isas", SupportedIsas(*toolchain_)},
                                {"store", config().store_dir},
+                               {"registered_kernels", pipeline_options_.registered.size()},
                                {"workers", config().workers}});
   }
 

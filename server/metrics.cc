@@ -6,6 +6,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/mutex.h"
@@ -182,6 +183,17 @@ void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                          "Workers started beyond the first of each slot.", MetricType::Counter)
                      .Add({}, stats.restarts)
                      .Take());
+}
+
+void ReadRegistered(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  Reading kernels("fusion_registered_kernels", "Registered kernels by what became of them.");
+  for (RegisteredState state :
+       {RegisteredState::kUnused, RegisteredState::kReady, RegisteredState::kQuarantined}) {
+    const auto count = std::count_if(now.registered.begin(), now.registered.end(),
+                                     [&](const auto& kernel) { return kernel.state == state; });
+    kernels.Add({{"state", std::string(RegisteredStateName(state))}}, int64_t{count});
+  }
+  out->push_back(kernels.Take());
 }
 
 void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
@@ -427,6 +439,7 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
   ReadStores(now, &families);
   ReadMeasurements(now, &families);
   ReadWorkers(now, &families);
+  ReadRegistered(now, &families);
   ReadFlow(now, &families);
   ReadProcess(&families);
   return prometheus::TextSerializer().Serialize(families);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bundle/report.h"
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
 #include "core/compile/worker_pool.h"
@@ -27,6 +28,7 @@ struct ServerSnapshot {
   int64_t inflight_limit_bytes = 0;
   int64_t rejected_calls = 0;  // because of call_limit
   int64_t rejected_bytes = 0;  // calls refused because of inflight_limit_bytes
+  std::vector<RegisteredCapability> registered;
 };
 
 }  // namespace fusion

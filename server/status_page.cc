@@ -22,6 +22,7 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"compiler", config.compiler},
           {"allow-compiler", config.allowed_compilers},
           {"rules-file", config.rules_file},
+          {"kernels", config.kernels},
           {"scratch", config.scratch_dir},
           {"request-threads", config.request_threads},
           {"request-queue", config.request_queue},
@@ -65,6 +66,19 @@ ordered_json WorkersJson(const ServerSnapshot& now) {
           {"rejected", stats.rejected},
           {"restarts", stats.restarts},
           {"sandbox", stats.sandbox}};
+}
+
+ordered_json RegisteredJson(const std::vector<RegisteredCapability>& kernels) {
+  ordered_json out = ordered_json::array();
+  for (const RegisteredCapability& kernel : kernels) {
+    out.push_back({{"name", kernel.name},
+                   {"pattern", kernel.pattern},
+                   {"source_sha256", kernel.source.ToHex()},
+                   {"force", kernel.force},
+                   {"state", RegisteredStateName(kernel.state)},
+                   {"reason", kernel.reason}});
+  }
+  return out;
 }
 
 ordered_json StoresJson(const std::vector<StoreStats>& tiers) {
@@ -132,6 +146,7 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
       {"config", ConfigJson(facts.config)},
       {"toolchain", ToolchainJson(toolchain)},
       {"workers", WorkersJson(now)},
+      {"registered_kernels", RegisteredJson(now.registered)},
       {"stores", StoresJson(now.tiers)},
       {"measurements", MeasurementsJson(now.measurements)},
       {"flights", {{"waiting", now.flights_waiting}, {"shared", now.flights_shared}}},

@@ -27,6 +27,15 @@ Json CapabilitiesJson(const Capabilities& c) {
     limits.push_back(
         {{"name", l.name}, {"value", l.value}, {"unit", l.unit}, {"option", l.option}});
   }
+  Json registered = Json::array();
+  for (const RegisteredCapability& kernel : c.registered) {
+    registered.push_back({{"name", kernel.name},
+                          {"pattern", kernel.pattern},
+                          {"source_sha256", kernel.source.ToHex()},
+                          {"force", kernel.force},
+                          {"state", RegisteredStateName(kernel.state)},
+                          {"reason", kernel.reason}});
+  }
   return {{"version", c.version},
           {"plan_version", c.plan_version},
           {"kernel_abi_version", c.kernel_abi_version},
@@ -36,7 +45,8 @@ Json CapabilitiesJson(const Capabilities& c) {
           {"durable_store", c.durable_store},
           {"devices", devices},
           {"ops", ops},
-          {"limits", limits}};
+          {"limits", limits},
+          {"registered_kernels", registered}};
 }
 
 std::string OpsText(const Capabilities& c) {
@@ -52,6 +62,22 @@ std::string DevicesText(const Capabilities& c) {
                d.description});
   }
   return table.ToString();
+}
+
+// Empty if there are none.
+std::string RegisteredText(const Capabilities& c) {
+  if (c.registered.empty()) return "";
+  Table table({{"registered kernel"}, {"source"}, {"state"}, {"used"}, {"pattern", Table::kCut}});
+  std::string reasons;
+  for (const RegisteredCapability& kernel : c.registered) {
+    table.Add({kernel.name, kernel.source.ToHex().substr(0, 8),
+               std::string(RegisteredStateName(kernel.state)),
+               kernel.force ? "always" : "where faster", kernel.pattern});
+    if (!kernel.reason.empty()) {
+      reasons += StrCat("registered kernel ", Quote(kernel.name), ": ", kernel.reason, "\n");
+    }
+  }
+  return StrCat(table.ToString(), reasons, "\n");
 }
 
 std::string LimitsText(const Capabilities& c) {
@@ -70,7 +96,7 @@ std::string CapabilitiesText(const std::string& address, const Capabilities& c) 
       "\nworkers:   ", c.workers, ", ", c.sandbox.empty() ? "not isolated" : c.sandbox,
       "\nstore:     ", c.durable_store ? "plans and kernels survive a restart" : "in memory only",
       "\noperators: ", c.ops.size(), ", fusionctl capabilities --ops lists them\n\n",
-      DevicesText(c), "\n", LimitsText(c));
+      DevicesText(c), "\n", RegisteredText(c), LimitsText(c));
 }
 
 }  // namespace

@@ -272,6 +272,7 @@ Json GroupsJson(const PlanExplanation& explanation) {
     json["tiles"] = group.tiles;
     json["derivation"] = group.derivation;
     json["structure"] = group.structure;
+    json["registered"] = group.registered;
     out.push_back(std::move(json));
   }
   return out;

@@ -43,7 +43,9 @@ std::string GroupTable(const FusionReply& reply, bool node_names, bool tiles) {
                                     HumanMicroseconds(e.time_us),
                                     group.bound};
     if (tiles) row.push_back(group.tiles);
-    row.push_back(group.label);
+    row.push_back(group.registered.empty()
+                      ? group.label
+                      : StrCat("registered ", Quote(group.registered), ": ", group.label));
     table.Add(std::move(row));
     if (!node_names) continue;
     for (const std::string& name : NodeNames(reply, group.nodes)) {
@@ -183,6 +185,7 @@ Json PlanJson(const FusionReply& reply) {
     out["bound"] = group.bound;
     out["tiles"] = group.tiles;
     out["structure"] = group.structure;
+    out["registered"] = group.registered;
   }
   return json;
 }

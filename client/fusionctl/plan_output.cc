@@ -274,8 +274,10 @@ Json ReplyJson(const FusionReply& reply) {
   }
   Json fallbacks = Json::array();
   for (const PlanFallback& f : plan.fallbacks) {
-    fallbacks.push_back(
-        {{"node", f.node}, {"names", NodeNames(reply, {f.node})}, {"reason", f.reason}});
+    fallbacks.push_back({{"node", f.node},
+                         {"names", NodeNames(reply, {f.node})},
+                         {"reason", f.reason},
+                         {"registered", f.registered}});
   }
   Json out = PlanHeadJson(reply.plan_key, plan);
   out.update(Json{{"cache", CacheOutcomeName(reply.cache)},

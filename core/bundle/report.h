@@ -158,10 +158,10 @@ struct Capabilities {
   std::string compiler;  // empty: none, nothing can be compiled
   int workers = 0;
   bool durable_store = false;
-  std::vector<DeviceCapability> devices;  // by name
-  std::vector<OpCapability> ops;          // by name
-  std::vector<ServiceLimit> limits;       // in the order in which a request meets them
-  std::string sandbox;                    // of compile workers, for people
+  std::vector<DeviceCapability> devices;              // by name
+  std::vector<OpCapability> ops;                      // by name
+  std::vector<ServiceLimit> limits;                   // in the order in which a request meets them
+  std::string sandbox;                                // of compile workers, for people
   std::vector<RegisteredCapability> registered = {};  // in the order of the files
 };
 

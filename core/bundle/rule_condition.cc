@@ -42,7 +42,9 @@ bool IsOneOf(const std::string_view (&words)[n], std::string_view word) {
   return std::find(words, words + n, word) != words + n;
 }
 
-bool IsWordTerm(RuleTerm term) { return term == RuleTerm::kDType || term == RuleTerm::kKind; }
+bool IsWordTerm(RuleTerm term) {
+  return term == RuleTerm::kDType || term == RuleTerm::kAttrText || term == RuleTerm::kKind;
+}
 
 bool IsOfKernel(const RuleStep& step) {
   return step.term >= RuleTerm::kUsage && step.term <= RuleTerm::kLaunches;
@@ -57,7 +59,7 @@ class Parser {
     std::vector<RuleStep> out;
     RETURN_IF_ERROR(Sum(&out));
     for (const RuleStep& step : out) {
-      if (IsWordTerm(step.term)) return InvalidArgument("dtype and kind are no numbers");
+      if (IsWordTerm(step.term)) return InvalidArgument("dtype, attr_text and kind are no numbers");
       if (IsOfKernel(step)) {
         return InvalidArgument(
             "it asks what the match is as one kernel; expected terms of tensors, nodes and the "
@@ -81,7 +83,8 @@ class Parser {
     bool words = std::any_of(out.left.begin(), out.left.end(),
                              [](const RuleStep& step) { return IsWordTerm(step.term); });
     if (words && out.left.size() > 1) {
-      return InvalidArgument("dtype and kind are words: they are compared as they are");
+      return InvalidArgument(
+          "dtype and kind are words, attr_text too: they are compared as they are");
     }
     RETURN_IF_ERROR(Comparison(words, &out.comparison));
     if (words) {
@@ -90,7 +93,7 @@ class Parser {
       RETURN_IF_ERROR(Sum(&out.right));
       for (const RuleStep& step : out.right) {
         if (IsWordTerm(step.term)) {
-          return InvalidArgument("dtype and kind stand on the left of == and !=");
+          return InvalidArgument("dtype and kind stand on the left of == and !=, attr_text too");
         }
       }
     }
@@ -113,6 +116,7 @@ class Parser {
   absl::StatusOr<std::string> WordFor(RuleTerm term) {
     Lexer before = in_;
     absl::StatusOr<std::string> word = in_.Identifier();
+    if (term == RuleTerm::kAttrText) return word.ok() ? word : before.Error("a word");
     bool known = word.ok() && (term == RuleTerm::kDType ? ParseDType(*word).has_value()
                                                         : IsOneOf(kKinds, *word));
     if (known) return word;
@@ -182,7 +186,8 @@ class Parser {
     for (const Word& word : kNames) {
       if (word.word == name) step.term = word.term;
     }
-    if (name == "attr") {
+    if (name == "attr" || name == "attr_text") {
+      step.term = name == "attr" ? RuleTerm::kAttr : RuleTerm::kAttrText;
       RETURN_IF_ERROR(Attribute(&step));
       out->push_back(std::move(step));
       return absl::OkStatus();
@@ -203,7 +208,7 @@ class Parser {
       auto words = [](const Word& word) { return word.word; };
       return before.Error(StrCat("a term: ", StrJoin(kOfTensors, ", ", words), ", ",
                                  StrJoin(kNames, ", ", words),
-                                 ", attr, kind, <level>_capacity, <level>_usage"));
+                                 ", attr, attr_text, kind, <level>_capacity, <level>_usage"));
     }
     out->push_back(std::move(step));
     return absl::OkStatus();
@@ -223,23 +228,26 @@ class Parser {
     return in_.Expect(")");
   }
 
-  // "(conv, strides[0], 1)": the last is what it is where the node does not say.
+  // "(conv, strides[0], 1)", "(conv, auto_pad, NOTSET)": the last is what it is where the node does
+  // not say.
   absl::Status Attribute(RuleStep* step) {
-    step->term = RuleTerm::kAttr;
+    const bool text = step->term == RuleTerm::kAttrText;
     RETURN_IF_ERROR(in_.Expect("("));
     Lexer before = in_;
     ASSIGN_OR_RETURN(std::string id, in_.Identifier());
     RETURN_IF_ERROR(SetNode(before, id, step));
     RETURN_IF_ERROR(in_.Expect(","));
     ASSIGN_OR_RETURN(step->name, in_.Identifier());
-    if (in_.Accept("[")) {
+    if (!text && in_.Accept("[")) {
       Lexer at = in_;
       ASSIGN_OR_RETURN(int64_t element, in_.Integer());
       if (element < 0 || element > 64) return at.Error("an element, 0..64");
       step->element = static_cast<int>(element);
       RETURN_IF_ERROR(in_.Expect("]"));
     }
-    if (in_.Accept(",")) {
+    if (text && in_.Accept(",")) {
+      ASSIGN_OR_RETURN(step->absent_word, in_.Identifier());
+    } else if (in_.Accept(",")) {
       const bool negative = in_.Accept("-");
       Lexer at = in_;
       ASSIGN_OR_RETURN(double absent, in_.Number());

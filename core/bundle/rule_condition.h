@@ -24,7 +24,9 @@ enum class RuleTerm : uint8_t {
   kReaders,
   kConstant,
   kDType,  // a word
-  kAttr,   // of a node
+  // Of a node.
+  kAttr,
+  kAttrText,  // a word
   // Of the device.
   kUnits,
   kVectorBytes,
@@ -54,9 +56,10 @@ struct RuleStep {
   int position = 0;     // which one,
   int dim = 0;          // and kDim: which dim, counted from the end if negative
   std::string level;    // kCapacity, kUsage: "l1", ..., "on_chip"
-  std::string name;     // kAttr: the attribute,
+  std::string name;     // kAttr, kAttrText: the attribute,
   int element = -1;     // which one of a list; -1: it is a number,
-  std::optional<double> absent = std::nullopt;  // and what it is where the node does not say
+  std::optional<double> absent = std::nullopt;  // and what it is where the node does not say:
+  std::string absent_word;                      // of kAttrText; empty: nothing
 };
 
 enum class RuleComparison : uint8_t { kEqual, kNotEqual, kLess, kAtMost, kMore, kAtLeast };
@@ -68,7 +71,7 @@ struct RuleCondition {
   RuleComparison comparison = RuleComparison::kEqual;
   std::vector<RuleStep> left;
   std::vector<RuleStep> right;
-  std::string word;  // of kDType and kKind, which are `left` alone; else empty
+  std::string word;  // of kDType, kAttrText and kKind, which are `left` alone; else empty
 
   /// True if it asks what the match is as one kernel.
   bool AsksKernel() const;
@@ -95,7 +98,7 @@ class RuleFacts {
   virtual ~RuleFacts() = default;
   /// The value of a term (no number, no arithmetic); nullopt: there is no such thing.
   virtual std::optional<double> Number(const RuleStep& step) const = 0;
-  /// The same of kDType ("f32") and kKind ("cpu").
+  /// The same of kDType ("f32"), kAttrText and kKind ("cpu").
   virtual std::optional<std::string> Word(const RuleStep& step) const = 0;
 };
 

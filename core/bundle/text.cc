@@ -77,6 +77,9 @@ std::string PlanText(const Plan& plan, const Binding& names) {
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     const PlanGroup& group = plan.groups[g];
     StrAppend(&out, StrCat("  ", g, "  ", KindName(group.kind), "  ", group.label, "\n"));
+    if (!group.registered.empty()) {
+      StrAppend(&out, StrCat("       registered kernel ", Quote(group.registered), "\n"));
+    }
     for (int node : group.nodes) {
       auto at = static_cast<size_t>(node);
       if (node < 0 || at >= names.nodes.size()) continue;

@@ -18,8 +18,7 @@ std::string RegisteredSource(std::string_view source, const DeviceSpec& device,
   std::string out(kKernelAbi);
   StrAppend(&out, StrCat("#define FUSION_KERNEL ", symbol, "\n#define FUSION_KERNEL_DESCRIPTOR ",
                          symbol, "_descriptor\n#define FUSION_KERNEL_ISA \"", device.arch,
-                         "\"\n#define FUSION_KERNEL_VECTOR_BYTES ", device.vector_bytes,
-                         "\n"));
+                         "\"\n#define FUSION_KERNEL_VECTOR_BYTES ", device.vector_bytes, "\n"));
   // Declared here, so that plain C defines them as what a loader looks for.
   StrAppend(&out,
             "extern \"C\" int FUSION_KERNEL(const FusionKernelArgs* args, int phase, FusionInt64 "

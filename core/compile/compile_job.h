@@ -27,9 +27,9 @@ struct CompileJob {
   std::string reference;  // program text that the check evaluates; empty: only the ABI is checked
   /// Of a kernel that takes sizes, instead of `reference`; `schedule` is of the largest member.
   std::vector<CheckedMember> members;
-  std::string label;    // op types, for people
+  std::string label;            // op types, for people
   std::string registered = {};  // name of the registered kernel it is; empty: a generated one
-  std::string backend;  // whose loader loads the binary
+  std::string backend;          // whose loader loads the binary
   Isa isa = Isa::kX86V2;
   Numerics numerics = Numerics::kFp32Accumulate;
   int64_t scratch_bytes = 0;    // that the plan gives it for each thread: the most it may ask for

@@ -24,8 +24,8 @@ std::map<std::string, std::string> KernelRegistry::Quarantined() const {
   MutexLock lock(&mutex_);
   for (const auto& [name, state] : states_) {
     if (state.state != RegisteredState::kQuarantined) continue;
-    out[name] = StrCat("registered kernel ", Quote(name), " is quarantined, generated code runs: ",
-                       state.reason);
+    out[name] = StrCat("registered kernel ", Quote(name),
+                       " is quarantined, generated code runs: ", state.reason);
   }
   return out;
 }

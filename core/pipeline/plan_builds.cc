@@ -173,8 +173,7 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
 
 // Quarantines registered kernels that failed; `work` is then without them. True if there were any.
 bool PlanBuilds::Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work) {
-  const std::map<std::string, absl::Status> failed =
-      TakeRegisteredFailures(plan, &batch->results);
+  const std::map<std::string, absl::Status> failed = TakeRegisteredFailures(plan, &batch->results);
   if (failed.empty()) return false;
   for (const auto& [name, why] : failed) registry_.Quarantine(name, why);
   std::map<std::string, std::string> unused = registry_.Quarantined();

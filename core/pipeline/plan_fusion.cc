@@ -122,7 +122,8 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
 // From the store, or made and published.
 absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& request,
                                     StageContext& stages, PlanReply* reply) {
-  ASSIGN_OR_RETURN(bool complete, RunStage(stages, "lookup", [&] { return LookUp(*asked, reply); }));
+  ASSIGN_OR_RETURN(bool complete,
+                   RunStage(stages, "lookup", [&] { return LookUp(*asked, reply); }));
   bool compile = request.mode != PlanMode::kPlanOnly;
   bool known = reply->stored != nullptr;
   bool answered = known && (complete || !compile);
@@ -159,9 +160,12 @@ absl::StatusOr<bool> FusionPipeline::LookUp(const Work& work, PlanReply* reply) 
   reply->stored = found.value;
   reply->cache = found.tier == Tier::kMemory ? CacheOutcome::kHitMemory : CacheOutcome::kHitStore;
   reply->kernels = builds_.Describe(found.value->plan);
-  return std::all_of(reply->kernels.begin(), reply->kernels.end(), [](const KernelStatus& kernel) {
-    return kernel.state == KernelState::kReady;
-  });
+  const bool complete =
+      std::all_of(reply->kernels.begin(), reply->kernels.end(), [](const KernelStatus& kernel) {
+        return kernel.state == KernelState::kReady;
+      });
+  if (complete) registry_.NoteReady(found.value->plan);
+  return complete;
 }
 
 PlannedOr FusionPipeline::Plan(const WorkPtr& work, const Alone& alone, StageContext& stages,

@@ -24,9 +24,9 @@ struct PlanKeyParts {
   std::string backend;
   int codegen_version = 0;
   int abi_version = 0;
-  std::string toolchain;  // Toolchain::KeyText: kernels are named in the plan
-  std::string lock;       // DigestOf(PlanLock) in hex; empty: none
-  std::string family;     // KeyText of the family; empty: static shapes
+  std::string toolchain;   // Toolchain::KeyText: kernels are named in the plan
+  std::string lock;        // DigestOf(PlanLock) in hex; empty: none
+  std::string family;      // KeyText of the family; empty: static shapes
   std::string registered;  // KeyText of the registered kernels that may be used; empty: none
 };
 

@@ -108,11 +108,10 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
   for (;;) {
     stages.dumps.clear();  // of a plan that was given up
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
-      return work.family == nullptr
-                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone,
-                            work.registered)
-                 : PlanFamily(*work.family, work.graph, work.device, work.options, &stages.cancel,
-                              alone);
+      return work.family == nullptr ? MakePlan(work.graph, work.device, work.options,
+                                               &stages.cancel, alone, work.registered)
+                                    : PlanFamily(*work.family, work.graph, work.device,
+                                                 work.options, &stages.cancel, alone);
     });
     if (!made.ok() && work.options.lock != nullptr) {
       return BlameVersions(made.status(), work, codegen.version);

@@ -232,13 +232,13 @@ void GroupEvaluator::WeighRegistered(const std::vector<LoopId>& loops,
   const RegisteredMatch* best = nullptr;
   Estimate least;
   for (const RegisteredMatch& match : matches) {
-    const Estimate estimate = EstimateRegistered(match, program_, constant_,
-                                                 generated ? &of_code : nullptr, device_);
+    const Estimate estimate =
+        EstimateRegistered(match, program_, constant_, generated ? &of_code : nullptr, device_);
     const bool forced = match.kernel->force;
     const bool over = best != nullptr && best->kernel->force;
     const bool worth = forced || !generated || estimate.time_us <= of_code.time_us;
-    const bool better = best == nullptr || forced > over ||
-                        (forced == over && estimate.time_us < least.time_us);
+    const bool better =
+        best == nullptr || forced > over || (forced == over && estimate.time_us < least.time_us);
     if (!worth || !better) continue;
     best = &match;
     least = estimate;
@@ -267,7 +267,7 @@ std::shared_ptr<const GroupChoice> GroupEvaluator::ChoiceOfRegistered(
   for (const RegisteredMatch::Param& param : match.params) {
     const TensorType& type = program_.value(param.value).type;
     const Dims dims = type.shape.ToDims();
-    const ParamKind kind = param.output               ? ParamKind::kOutput
+    const ParamKind kind = param.output              ? ParamKind::kOutput
                            : IsConstant(param.value) ? ParamKind::kWeight
                                                      : ParamKind::kInput;
     buffers.push_back({.name = StrCat("p", buffers.size()),
@@ -279,7 +279,8 @@ std::shared_ptr<const GroupChoice> GroupEvaluator::ChoiceOfRegistered(
     choice->lowered.params.push_back({.value = local.at(param.value), .output = param.output});
   }
   std::string label;
-  for (LoopId l : match.loops) StrAppend(&label, StrCat(label.empty() ? "" : "+", program_.op(l).label));
+  for (LoopId l : match.loops)
+    StrAppend(&label, StrCat(label.empty() ? "" : "+", program_.op(l).label));
   choice->lowered.schedule = RegisteredSchedule(match, std::move(buffers), std::move(label));
   choice->estimate = estimate;
   choice->registered = std::make_shared<const RegisteredMatch>(match);

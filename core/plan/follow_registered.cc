@@ -122,12 +122,12 @@ class Binder {
     }
     if (left.empty()) return "";
     const Value& missing = program_.value(*left.begin());
-    const bool written = missing.producer != kNoLoop &&
-                         std::binary_search(match->loops.begin(), match->loops.end(),
-                                            missing.producer);
-    return StrCat("params lack a tensor ", missing.type.ToString(),
-                  written ? " that is computed here and read outside of the match"
-                          : " that the match reads");
+    const bool written =
+        missing.producer != kNoLoop &&
+        std::binary_search(match->loops.begin(), match->loops.end(), missing.producer);
+    return StrCat(
+        "params lack a tensor ", missing.type.ToString(),
+        written ? " that is computed here and read outside of the match" : " that the match reads");
   }
 
   std::string BindConstants(const RuleMatch& found, RegisteredMatch* match) const {
@@ -203,8 +203,8 @@ bool HoldsAlone(const std::vector<int>& nodes, const std::map<NodeId, std::strin
 
 }  // namespace
 
-absl::StatusOr<Grouping> FollowRegistered(const Graph& graph, const Grouping& nodes,
-                                          Grouping start, const RegisteredKernels& kernels,
+absl::StatusOr<Grouping> FollowRegistered(const Graph& graph, const Grouping& nodes, Grouping start,
+                                          const RegisteredKernels& kernels,
                                           const std::map<std::string, std::string>& unused,
                                           const std::map<NodeId, std::string>& alone,
                                           GroupEvaluator* evaluator, RegisteredOutcome* outcome) {
@@ -219,8 +219,8 @@ absl::StatusOr<Grouping> FollowRegistered(const Graph& graph, const Grouping& no
     auto note = [&](std::string_view what) {
       outcome->notes.push_back(StrCat("registered kernel ", Quote(kernel->name()), " ", what));
     };
-    absl::StatusOr<std::vector<RuleMatch>> found = MatchRules(
-        graph, evaluator->device(), {kernel->rule}, ask, {.matches = kMostMatches});
+    absl::StatusOr<std::vector<RuleMatch>> found =
+        MatchRules(graph, evaluator->device(), {kernel->rule}, ask, {.matches = kMostMatches});
     if (absl::IsResourceExhausted(found.status())) {
       note(StrCat("does not run: ", Message(found.status())));
       continue;
@@ -232,9 +232,8 @@ absl::StatusOr<Grouping> FollowRegistered(const Graph& graph, const Grouping& no
       ASSIGN_OR_RETURN(RegisteredMatch match, binder.Bind(kernel, place, &why));
       auto failed = unused.find(kernel->name());
       if (why.empty() && failed != unused.end()) {
-        outcome->fallbacks.push_back({.node = place.nodes.front(),
-                                      .reason = failed->second,
-                                      .registered = kernel->name()});
+        outcome->fallbacks.push_back(
+            {.node = place.nodes.front(), .reason = failed->second, .registered = kernel->name()});
         continue;
       }
       if (why.empty() && kernel->force) why = joiner.Join(match.loops);

@@ -234,8 +234,7 @@ class Ledger {
                Traffic(apart) - Traffic(whole), " B off chip less than one kernel a node",
                pressed_ ? KeptText(kept_bytes - evaluator_.KeptBytes(loops)) : "",
                rules.empty() ? "" : "; ", rules);
-    if (std::any_of(loops.begin(), loops.end(),
-                    [&](LoopId l) { return evaluator_.IsForced(l); })) {
+    if (std::any_of(loops.begin(), loops.end(), [&](LoopId l) { return evaluator_.IsForced(l); })) {
       entry->flips = {{kFlipRules, 0,
                        plan_.groups[g].registered.empty()
                            ? "may be several kernels without the rule that forces it"
@@ -267,8 +266,8 @@ class Ledger {
       StrAppend(&text, StrCat("runs the registered kernel ", Quote(name),
                               match.kernel->force ? ", which is forced" : ""));
       if (!code->refusal.empty()) continue;
-      StrAppend(&text, StrCat("; generated code would take ",
-                              MicrosecondsText(code->estimate.time_us)));
+      StrAppend(&text,
+                StrCat("; generated code would take ", MicrosecondsText(code->estimate.time_us)));
     }
     return text;
   }

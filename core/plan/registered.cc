@@ -7,7 +7,7 @@
 namespace fusion {
 namespace {
 
-constexpr int kExactMark = -5;   // of AppendKey: no other part of a key is so low
+constexpr int kExactMark = -5;  // of AppendKey: no other part of a key is so low
 constexpr int kForcedMark = -6;
 
 // What a match is apart from where: equal texts are equal kernels of equal cost.
@@ -50,7 +50,8 @@ const std::vector<RegisteredMatch>* RegisteredMatches::Of(const std::vector<Loop
 Refusal RegisteredMatches::Forbids(const std::vector<LoopId>& loops) const {
   if (forced_.empty()) return {};
   for (LoopId l : loops) {
-    const int match = static_cast<size_t>(l) < forced_.size() ? forced_[static_cast<size_t>(l)] : -1;
+    const int match =
+        static_cast<size_t>(l) < forced_.size() ? forced_[static_cast<size_t>(l)] : -1;
     if (match < 0) continue;
     const std::vector<LoopId>& whole = forced_loops_[static_cast<size_t>(match)];
     // Parts of it are what one kernel a node is.
@@ -95,15 +96,14 @@ Estimate EstimateRegistered(const RegisteredMatch& match, const Program& program
   e.waves = 1;
   if (kernel.flops_per_us > 0) e.compute_us = e.flops / kernel.flops_per_us;
   if (kernel.bytes_per_us > 0) {
-    e.memory_us =
-        static_cast<double>(e.activation_bytes + e.weight_bytes) / kernel.bytes_per_us;
+    e.memory_us = static_cast<double>(e.activation_bytes + e.weight_bytes) / kernel.bytes_per_us;
     e.off_chip_us = e.memory_us;
   }
   e.time_us = e.launch_us + std::max(e.compute_us, e.memory_us);
   const bool rated = kernel.flops_per_us > 0 || kernel.bytes_per_us > 0;
   if (rated) return e;
-  e.time_us = match.time_us.has_value() ? std::clamp(*match.time_us, 0.0, kMaxKernelUs)
-                                        : like.time_us;
+  e.time_us =
+      match.time_us.has_value() ? std::clamp(*match.time_us, 0.0, kMaxKernelUs) : like.time_us;
   e.launch_us = std::min(e.launch_us, e.time_us);
   e.compute_us = e.time_us - e.launch_us;
   return e;

@@ -50,9 +50,7 @@ class RegisteredMatches {
   const std::vector<RegisteredMatch>* Of(const std::vector<LoopId>& loops) const;
   /// The ops of every match that is not forced, each set once.
   const std::vector<std::vector<LoopId>>& sets() const { return sets_; }
-  bool IsForced(LoopId l) const {
-    return !forced_.empty() && forced_[static_cast<size_t>(l)] >= 0;
-  }
+  bool IsForced(LoopId l) const { return !forced_.empty() && forced_[static_cast<size_t>(l)] >= 0; }
   /// Why no kernel holds these ops; empty: nothing is in the way.
   Refusal Forbids(const std::vector<LoopId>& loops) const;
   /// What tells sets apart that are equal but for this: appended to `key`.

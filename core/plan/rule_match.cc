@@ -24,8 +24,7 @@ Readers ReadersOf(const Graph& graph) {
 
 }  // namespace
 
-TensorId TensorAt(const Graph& graph, const std::vector<NodeId>& assigned,
-                  const RuleStep& tensor) {
+TensorId TensorAt(const Graph& graph, const std::vector<NodeId>& assigned, const RuleStep& tensor) {
   const Node& node = graph.node(assigned[static_cast<size_t>(tensor.node)]);
   const std::vector<TensorId>& side = tensor.output ? node.outputs : node.inputs;
   const auto position = static_cast<size_t>(tensor.position);
@@ -81,6 +80,12 @@ class MatchFacts final : public RuleFacts {
       std::string kind = device_.kind;
       for (char& c : kind) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
       return kind;
+    }
+    if (step.term == RuleTerm::kAttrText) {
+      const Node& node = graph_.node(assigned_[static_cast<size_t>(step.node)]);
+      if (const auto* text = node.attrs.Find<std::string>(step.name)) return *text;
+      const bool given = node.attrs.Has(step.name) || step.absent_word.empty();
+      return given ? std::nullopt : std::optional(step.absent_word);
     }
     const Tensor* tensor = TensorOf(step);
     if (tensor == nullptr) return std::nullopt;

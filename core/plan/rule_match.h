@@ -14,7 +14,7 @@ namespace fusion {
 /// A place in a graph where a rule holds.
 struct RuleMatch {
   int rule = 0;
-  std::vector<NodeId> nodes;  // of the pattern and on the ways between them, ascending
+  std::vector<NodeId> nodes;     // of the pattern and on the ways between them, ascending
   std::vector<NodeId> assigned;  // by node of the pattern; of equal places the first one found
 };
 

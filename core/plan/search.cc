@@ -66,8 +66,8 @@ class Improver {
     for (const std::vector<LoopId>& part : nodes.groups) {
       bool stays = std::any_of(part.begin(), part.end(),
                                [&](LoopId l) { return alone.contains(program_.op(l).origin); });
-      bool forced = std::any_of(part.begin(), part.end(),
-                                [&](LoopId l) { return evaluator->IsForced(l); });
+      bool forced =
+          std::any_of(part.begin(), part.end(), [&](LoopId l) { return evaluator->IsForced(l); });
       if (stays) {
         AddAtom(part, true);
       } else if (whole_nodes_ || forced) {
@@ -242,7 +242,8 @@ class Improver {
   // What a rule favours counts for less only as a whole, which steps of two groups do not reach; a
   // registered kernel computes a whole match or nothing.
   absl::Status JoinFavoured() {
-    for (const auto* matches : {&evaluator_->rules().favoured(), &evaluator_->registered().sets()}) {
+    for (const auto* matches :
+         {&evaluator_->rules().favoured(), &evaluator_->registered().sets()}) {
       RETURN_IF_ERROR(JoinMatches(*matches));
     }
     return absl::OkStatus();

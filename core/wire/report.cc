@@ -345,13 +345,12 @@ Capabilities DecodeCapabilities(const v1::GetCapabilitiesResponse& wire) {
     out.limits.push_back({limit.name(), limit.value(), limit.unit(), limit.option()});
   }
   for (const v1::RegisteredKernelCapability& kernel : wire.registered_kernels()) {
-    out.registered.push_back(
-        {.name = kernel.name(),
-         .pattern = kernel.pattern(),
-         .source = DigestFromWire(kernel.source_sha256()).value_or(Digest{}),
-         .force = kernel.force(),
-         .state = FromWire(kernel.state()).value_or(RegisteredState::kUnused),
-         .reason = kernel.reason()});
+    out.registered.push_back({.name = kernel.name(),
+                              .pattern = kernel.pattern(),
+                              .source = DigestFromWire(kernel.source_sha256()).value_or(Digest{}),
+                              .force = kernel.force(),
+                              .state = FromWire(kernel.state()).value_or(RegisteredState::kUnused),
+                              .reason = kernel.reason()});
   }
   return out;
 }

@@ -13,6 +13,7 @@
 #include "core/onnx/model_io.h"
 #include "core/op/op_def.h"
 #include "tests/models/models.h"
+#include "tests/models/onnx_builder.h"
 #include "tests/service/run_program.h"
 #include "tests/support/daemon.h"
 
@@ -103,6 +104,38 @@ TEST_F(DocumentationTest, TheExampleOfOpenDimsRuns) {
   for (const char* rows : {"f32[2,7,", "f32[2,128,", "f32[2,512,"}) {
     EXPECT_THAT(run.out, HasSubstr(rows));
   }
+}
+
+TEST_F(DocumentationTest, TheExampleOfARegisteredKernelRuns) {
+  std::string registration;
+  for (const std::string& block : Blocks(ReadOrDie("README.md"), "textproto")) {
+    if (block.starts_with("kernels {")) registration = block;
+  }
+  std::vector<std::string> sources = Blocks(ReadOrDie("README.md"), "c");
+  ASSERT_EQ(sources.size(), 1U);
+  dir_->Write("linear_relu.c", sources[0]);
+  const size_t cost = registration.find("  cost {");
+  ASSERT_NE(cost, std::string::npos);
+  registration.insert(cost, "  force: true\n");  // whatever is faster on the machine of the test
+  std::string file = dir_->Write("linear_relu.textproto", registration);
+  auto daemon = TestDaemon::Start(FUSIOND, {"--kernels", file});
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+
+  OnnxBuilder b("linear", /*seed=*/1);
+  std::string x = b.Input("x", DType::kF32, {{5}, {24}});
+  x = b.Op("MatMul", {x, b.Weight("weight", {24, 40})});
+  x = b.Op("Relu", {b.Op("Add", {x, b.Weight("bias", {40}, 0.5f)})});
+  b.Output(x, DType::kF32, {{5}, {40}});
+  std::string model = dir_->path("linear.onnx");
+  ASSERT_TRUE(SaveModel(std::move(b).Finish(), model).ok());
+  const std::vector<std::string> server = {"--server", (*daemon)->address()};
+  ProgramResult verify = RunProgram({FUSIONCTL, "verify", model, server[0], server[1]});
+  EXPECT_EQ(verify.code, 0) << verify.err;
+  EXPECT_THAT(verify.out, HasSubstr("0 fallbacks")) << (*daemon)->output();
+  ProgramResult plan = RunProgram({FUSIONCTL, "plan", model, server[0], server[1]});
+  EXPECT_THAT(plan.out, HasSubstr("registered \"linear-relu\": ")) << plan.out;
+  ProgramResult known = RunProgram({FUSIONCTL, "capabilities", server[0], server[1]});
+  EXPECT_THAT(known.out, testing::ContainsRegex("linear-relu +[0-9a-f]{8} +ready +always"));
 }
 
 TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {

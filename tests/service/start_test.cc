@@ -39,6 +39,7 @@ TEST(StartTest, HelpNamesEveryFlag) {
                            "--store",
                            "--store-limit",
                            "--rules-file",
+                           "--kernels",
                            "--memory-limit",
                            "--workers",
                            "--worker-memory",

@@ -89,7 +89,8 @@ inline Plan SamplePlan() {
                   .op_by_op = apart,
                   .bound = "l2",
                   .tiles = "whole",
-                  .structure = "fedcba9876543210"}};
+                  .structure = "fedcba9876543210",
+                  .registered = "leaky"}};
   plan.device = {.kind = "GPU",
                  .unit = "SM",
                  .explicit_memory = true,
@@ -115,7 +116,8 @@ inline Plan SamplePlan() {
       .kernels = 1, .launches = 2, .activation_bytes = 3, .weight_bytes = 4, .estimated_us = 5.5};
   plan.op_by_op = {
       .kernels = 6, .launches = 7, .activation_bytes = 8, .weight_bytes = 9, .estimated_us = 10.5};
-  plan.fallbacks = {{.node = 3, .reason = "NonZero has no loop form"}};
+  plan.fallbacks = {{.node = 3, .reason = "NonZero has no loop form"},
+                    {.node = 1, .reason = "it is wrong", .registered = "leaky"}};
   plan.decisions = {
       {.subject = DecisionSubject::kPair,
        .verdict = Verdict::kNoGain,

@@ -87,6 +87,7 @@ WorkerJob SampleJob() {
               .members = {{.sizes = {3, -4}, .schedule = "a", .reference = "b"},
                           {.sizes = {}, .schedule = "c", .reference = "d"}},
               .label = "MatMul",
+              .registered = "leaky",
               .backend = "some backend",
               .isa = Isa::kAvx512,
               .numerics = Numerics::kBitwise,
@@ -117,6 +118,7 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   EXPECT_TRUE(back.job.members[1].sizes.empty());
   EXPECT_EQ(back.job.members[1].schedule, "c");
   EXPECT_EQ(back.job.label, "MatMul");
+  EXPECT_EQ(back.job.registered, "leaky");
   EXPECT_EQ(back.job.backend, "some backend");
   EXPECT_EQ(back.job.isa, Isa::kAvx512);
   EXPECT_EQ(back.job.numerics, Numerics::kBitwise);

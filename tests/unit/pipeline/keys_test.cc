@@ -38,7 +38,8 @@ TEST(PlanKey, EveryFieldCounts) {
        [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
        [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
        [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
-       [](PlanKeyParts* p) { p->lock = "12ab"; }, [](PlanKeyParts* p) { p->family = "f"; }},
+       [](PlanKeyParts* p) { p->lock = "12ab"; }, [](PlanKeyParts* p) { p->family = "f"; },
+       [](PlanKeyParts* p) { p->registered = "r"; }},
       PlanKey);
 }
 

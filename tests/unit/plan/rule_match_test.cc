@@ -114,6 +114,33 @@ TEST(RuleMatch, ConditionsAreAboutTensorsAndTheDevice) {
   EXPECT_FALSE(holds("ub_capacity > 0"));
 }
 
+TEST(RuleMatch, ConditionsAreAboutAttributes) {
+  Graph graph = GraphOf(R"(graph "g" {
+  %0 = input "x" : f32[4,8]
+  %1 = LeakyRelu(%0) {alpha=f(0x1p-2)} : f32[4,8]  "" @ "a"
+  %2 = Transpose(%1) {perm=[1, 0]} : f32[8,4]  "" @ "b"
+  output %2
+})");
+  auto holds = [&](std::string_view when) {
+    return MatchesIn(graph, Rule1("nodes { id: 'a' ops: 'LeakyRelu' } nodes { id: 't' ops: "
+                                  "'Transpose' } edges { from: 'a' to: 't' }",
+                                  StrCat("force {} when: '", when, "'")))
+               .size() == 1;
+  };
+  EXPECT_TRUE(holds("attr(a, alpha) == 0.25"));
+  EXPECT_FALSE(holds("attr(a, alpha) == 0.01"));
+  EXPECT_TRUE(holds("attr(t, perm[0]) == 1"));
+  EXPECT_TRUE(holds("attr(t, perm[1], 7) == 0"));
+  EXPECT_FALSE(holds("attr(t, perm[2]) >= 0"));
+  EXPECT_FALSE(holds("attr(t, perm) >= 0")) << "a list is no number";
+  EXPECT_FALSE(holds("attr(a, gamma) >= 0")) << "there is none";
+  EXPECT_TRUE(holds("attr(a, gamma, -3) == -3"));
+  EXPECT_TRUE(holds("attr_text(a, mode, linear) == linear"));
+  EXPECT_TRUE(holds("attr_text(a, mode, linear) != cubic"));
+  EXPECT_FALSE(holds("attr_text(a, mode) != cubic"));
+  EXPECT_FALSE(holds("attr_text(a, alpha, x) == x")) << "it is a number";
+}
+
 TEST(RuleMatch, EveryLevelOfTheDevicesCanBeNamed) {
   const std::vector<DeviceSpec> specs = BuiltInSpecs().value();
   for (const DeviceSpec& device : specs) {

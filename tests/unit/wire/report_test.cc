@@ -156,13 +156,22 @@ TEST(ReportWire, ProgressAndCapabilitiesArrive) {
                             .devices = {{"d", "for people", "cpu", "avx2"}},
                             .ops = {{"Add", 1, 23}},
                             .limits = {{"bytes", 5, "bytes", "--bytes"}},
-                            .sandbox = "rlimits"};
+                            .sandbox = "rlimits",
+                            .registered = {{.name = "leaky",
+                                            .pattern = "Conv > LeakyRelu",
+                                            .source = Sha256("int x;"),
+                                            .force = true,
+                                            .state = RegisteredState::kQuarantined,
+                                            .reason = "it is wrong"}}};
   v1::GetCapabilitiesResponse wire, again;
   EncodeCapabilities(capabilities, &wire);
   EncodeCapabilities(DecodeCapabilities(wire), &again);
   EXPECT_EQ(again.SerializeAsString(), wire.SerializeAsString());
   EXPECT_EQ(DecodeCapabilities(wire).limits[0].option, "--bytes");
   EXPECT_EQ(DecodeCapabilities(wire).devices[0].backend, "cpu");
+  ASSERT_EQ(DecodeCapabilities(wire).registered.size(), 1);
+  EXPECT_EQ(DecodeCapabilities(wire).registered[0].state, RegisteredState::kQuarantined);
+  EXPECT_EQ(DecodeCapabilities(wire).registered[0].source, Sha256("int x;"));
 }
 
 PlanMeasurements SampleMeasurements() {

@@ -103,6 +103,12 @@ TEST(RuleCondition, WhatCannotBeReadSaysWhere) {
       {"dtype(a.output) + 1 == 2", "dtype and kind are words"},
       {"1 == dtype(a.output)", "dtype and kind stand on the left"},
       {"kind == tpu", "column 9: expected cpu, gpu or npu"},
+      {"attr(a) > 1", "column 7: expected ','"},
+      {"attr(c, alpha) > 1", "column 6: expected the id of a node of the pattern: a, b_1"},
+      {"attr(a, pads[-1]) > 1", "column 14: expected an element, 0..64"},
+      {"attr(a, alpha, inf) > 1", "column 16: expected a finite number"},
+      {"attr_text(a, mode) == 3", "column 23: expected a word"},
+      {"attr_text(a, mode) + 1 == 3", "dtype and kind are words, attr_text too"},
       {"1e999 > 1", "column 1: expected a finite number"},
       {"units > 1\n", "expected printable ASCII on one line"},
       {"units > 1 # \xff", "expected printable ASCII on one line"},
@@ -114,6 +120,42 @@ TEST(RuleCondition, WhatCannotBeReadSaysWhere) {
   }
   std::string deep(200, '(');
   EXPECT_FALSE(ParseRuleCondition(deep, kIds).ok());
+}
+
+TEST(RuleExpression, IsOneOfTensorsNodesAndTheDevice) {
+  auto value = [](std::string_view text) {
+    absl::StatusOr<std::vector<RuleStep>> steps = ParseRuleExpression(text, kIds);
+    EXPECT_TRUE(steps.ok()) << text << ": " << steps.status();
+    return steps.ok() ? ValueOf(*steps, Facts()) : std::nullopt;
+  };
+  EXPECT_EQ(value("2 * units"), 16);
+  EXPECT_EQ(value("1 / (units - 8)"), std::nullopt);
+  struct {
+    const char* text;
+    const char* message;
+  } const kCases[] = {
+      {"units > 3", "column 7: expected the end of the expression"},
+      {"2 * time_us", "it asks what the match is as one kernel"},
+      {"l1_usage", "it asks what the match is as one kernel"},
+      {"dtype(a.output)", "are no numbers"},
+      {"", "column 1: expected a number"},
+  };
+  for (const auto& bad : kCases) {
+    absl::Status status = ParseRuleExpression(bad.text, kIds).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad.text;
+    EXPECT_THAT(std::string(Message(status)), HasSubstr(bad.message)) << bad.text;
+  }
+}
+
+TEST(RuleExpression, ATensorIsNamedAlone) {
+  RuleStep step = ParseRuleTensor("b_1.input2", kIds).value();
+  EXPECT_EQ(step.node, 1);
+  EXPECT_FALSE(step.output);
+  EXPECT_EQ(step.position, 2);
+  EXPECT_TRUE(ParseRuleTensor(" a.output ", kIds).value().output);
+  for (const char* bad : {"", "a", "c.output", "a.weights", "a.output 2"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseRuleTensor(bad, kIds).status())) << bad;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,234 @@
+// Where registered kernels run, and what they are worth there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/plan/follow_registered.h"
+#include "tests/support/rule_cases.h"
+
+namespace fusion {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr const char* kLinear =
+    "nodes { id: 'm' ops: 'MatMul' } nodes { id: 'a' ops: 'Add' } edges { from: 'm' to: 'a' }";
+
+std::shared_ptr<RegisteredKernel> Kernel(std::string_view pattern,
+                                         const std::vector<std::string>& params) {
+  auto kernel = std::make_shared<RegisteredKernel>();
+  kernel->rule = RulesOf(Rule1(pattern, "force {}"))[0];
+  std::vector<std::string> ids;
+  for (const RuleNode& node : kernel->rule.nodes) ids.push_back(node.id);
+  for (const std::string& param : params) {
+    kernel->param_texts.push_back(param);
+    kernel->params.push_back(ParseRuleTensor(param, ids).value());
+  }
+  kernel->source = "int x;";
+  kernel->source_sha256 = Sha256(kernel->source);
+  return kernel;
+}
+
+std::shared_ptr<RegisteredKernel> Linear() {
+  return Kernel(kLinear, {"m.input0", "m.input1", "a.input1", "a.output"});
+}
+
+PlannedModel PlanWith(const Graph& graph, RegisteredKernels kernels,
+                      std::map<std::string, std::string> unused = {}) {
+  auto model = MakePlan(graph, Cpu(), {}, nullptr, {},
+                        {.kernels = std::move(kernels), .unused = std::move(unused)});
+  FUSION_CHECK(model.ok(), Message(model.status()));
+  return *std::move(model);
+}
+
+// Nodes of the groups that run a registered kernel.
+std::vector<std::vector<int>> Registered(const PlannedModel& model) {
+  std::vector<std::vector<int>> out;
+  for (const PlanGroup& group : model.plan.groups) {
+    if (!group.registered.empty()) out.push_back(group.nodes);
+  }
+  return out;
+}
+
+TEST(Registered, AForcedKernelComputesItsNodesAndNothingElse) {
+  std::shared_ptr<RegisteredKernel> kernel = Linear();
+  kernel->force = true;
+  kernel->time_us = ParseRuleExpression("1e6", {}).value();
+  PlannedModel model = PlanWith(GraphOf(kMatMulAddRelu), {kernel});
+  EXPECT_THAT(Registered(model), ElementsAre(std::vector<int>{0, 1}));
+  EXPECT_THAT(model.plan.launches, SizeIs(2)) << "Relu cannot join it";
+  EXPECT_THAT(model.notes, IsEmpty());
+  const PlannedKernel* made = nullptr;
+  for (const PlannedKernel& k : model.kernels) {
+    if (k.registered != nullptr) made = &k;
+  }
+  ASSERT_NE(made, nullptr);
+  EXPECT_THAT(made->text, AllOf(HasSubstr("call registered"), HasSubstr(Sha256("int x;").ToHex())));
+  EXPECT_EQ(ToString(ParseSchedule(made->text).value()), made->text);
+  EXPECT_TRUE(Verify(made->schedule).ok());
+  EXPECT_THAT(made->reference.params, SizeIs(4));
+  // The pair of both groups says why they are two.
+  bool told = false;
+  for (const PlanDecision& d : model.plan.decisions) told |= d.code == "registered";
+  EXPECT_TRUE(told);
+  EXPECT_EQ(model.plan.op_by_op.estimated_us,
+            PlanWith(GraphOf(kMatMulAddRelu), {}).plan.op_by_op.estimated_us)
+      << "the baseline is generated code";
+}
+
+TEST(Registered, ACandidateIsTakenWhereItsEstimateWins) {
+  Graph graph = GraphOf(kMatMulAddRelu);
+  const double generated = PlanWith(graph, {}).plan.totals.estimated_us;
+  auto with_time = [&](const std::string& text) {
+    std::shared_ptr<RegisteredKernel> kernel = Linear();
+    kernel->time_us = ParseRuleExpression(text, {"m", "a"}).value();
+    return PlanWith(graph, {kernel});
+  };
+  PlannedModel cheap = with_time("0.5");
+  EXPECT_THAT(Registered(cheap), SizeIs(1));
+  EXPECT_LT(cheap.plan.totals.estimated_us, generated);
+  PlannedModel dear = with_time("elements(a.output) * 10");
+  EXPECT_THAT(Registered(dear), IsEmpty());
+  EXPECT_EQ(dear.plan.totals.estimated_us, generated);
+}
+
+TEST(Registered, RatesEstimateByFlopsAndBytes) {
+  std::shared_ptr<RegisteredKernel> kernel = Linear();
+  kernel->force = true;
+  kernel->flops_per_us = 2 * 256;
+  kernel->bytes_per_us = 1e15;
+  PlannedModel model = PlanWith(GraphOf(kMatMulAddRelu), {kernel});
+  for (const PlanGroup& group : model.plan.groups) {
+    if (group.registered.empty()) continue;
+    const Estimate& e = group.estimate;
+    EXPECT_GE(e.flops, 2.0 * 128 * 512 * 256);
+    EXPECT_DOUBLE_EQ(e.time_us, e.launch_us + e.flops / (2 * 256));
+    EXPECT_EQ(e.activation_bytes, 4 * (128 * 256 + 128 * 512));
+    EXPECT_EQ(e.weight_bytes, 4 * (256 * 512 + 512));
+  }
+}
+
+TEST(Registered, EqualPlacesOfLayersAreOneKernel) {
+  std::shared_ptr<RegisteredKernel> kernel = Kernel(
+      "nodes { id: 'm' ops: 'MatMul' } nodes { id: 'r' ops: 'Relu' } edges { from: 'm' to: "
+      "'r' }",
+      {"m.input0", "m.input1", "r.output"});
+  kernel->force = true;
+  PlannedModel model = PlanWith(Layers(3), {kernel});
+  EXPECT_THAT(Registered(model), SizeIs(3));
+  int kernels = 0;
+  for (const PlannedKernel& k : model.kernels) kernels += k.registered != nullptr ? 1 : 0;
+  EXPECT_EQ(kernels, 1);
+}
+
+TEST(Registered, PlacesThatDoNotFitAreNotes) {
+  Graph graph = GraphOf(kMatMulAddRelu);
+  struct {
+    std::vector<std::string> params;
+    const char* why;
+  } const kCases[] = {
+      {{"m.input0", "m.input1", "a.output"}, "params lack a tensor f32[512] that the match reads"},
+      {{"m.input0", "m.input1", "a.input1"}, "params lack a tensor f32[128,512] that is computed"},
+      {{"m.input0", "m.input1", "a.input1", "m.output", "a.output"},
+       "params[3] m.output: nothing outside of the match reads it"},
+      {{"m.input0", "m.input1", "a.input0", "a.input1", "a.output"},
+       "params[2] a.input0: the match does not read it as it is"},
+      {{"m.input0", "m.input1", "m.input2", "a.input1", "a.output"},
+       "params[2] m.input2: there is none here"},
+  };
+  for (const auto& bad : kCases) {
+    std::shared_ptr<RegisteredKernel> kernel = Kernel(kLinear, bad.params);
+    kernel->force = true;
+    PlannedModel model = PlanWith(graph, {kernel});
+    EXPECT_THAT(Registered(model), IsEmpty()) << bad.why;
+    EXPECT_THAT(model.notes, ElementsAre(AllOf(HasSubstr("registered kernel \"r\" does not run at"),
+                                               HasSubstr(bad.why))));
+    EXPECT_THAT(model.plan.fallbacks, IsEmpty());
+  }
+}
+
+TEST(Registered, WhatLiesBetweenItsNodesKeepsThemApart) {
+  // Add reads the product twice: by itself, and through a Softmax that is not of the match.
+  Graph graph = GraphOf(R"(graph "g" {
+  %0 = input "x" : f32[8,16]
+  %1 = input "y" : f32[16,32]
+  %2 = MatMul(%0, %1) : f32[8,32]  "" @ "m"
+  %3 = Softmax(%2) {axis=-1} : f32[8,32]  "" @ "s"
+  %4 = Add(%2, %3) : f32[8,32]  "" @ "a"
+  output %4
+})");
+  std::shared_ptr<RegisteredKernel> kernel =
+      Kernel(kLinear, {"m.input0", "m.input1", "a.input1", "m.output", "a.output"});
+  kernel->force = true;
+  PlannedModel model = PlanWith(graph, {kernel});
+  EXPECT_THAT(Registered(model), IsEmpty());
+  EXPECT_THAT(model.notes, ElementsAre(HasSubstr("would have to run before and after it")));
+  kernel->force = false;
+  EXPECT_THAT(Registered(PlanWith(graph, {kernel})), IsEmpty());
+}
+
+TEST(Registered, UnusedKernelsAreFallbacksWhereTheyWouldRun) {
+  std::shared_ptr<RegisteredKernel> kernel =
+      Kernel(kLinear, {"m.input0", "m.input1", "a.input0", "a.output"});
+  PlannedModel model = PlanWith(Layers(1), {kernel}, {{"r", "it was wrong"}});
+  EXPECT_THAT(Registered(model), IsEmpty());
+  ASSERT_THAT(model.plan.fallbacks, SizeIs(1));
+  EXPECT_EQ(model.plan.fallbacks[0].registered, "r");
+  EXPECT_EQ(model.plan.fallbacks[0].reason, "it was wrong");
+  EXPECT_EQ(model.plan.fallbacks[0].node, 2);
+  // Others do not care.
+  EXPECT_THAT(PlanWith(GraphOf(kMatMulAddRelu), {}, {{"r", "it was wrong"}}).plan.fallbacks,
+              IsEmpty());
+}
+
+TEST(Registered, OfForcedKernelsThatOverlapTheFirstRuns) {
+  std::shared_ptr<RegisteredKernel> first = Linear();
+  std::shared_ptr<RegisteredKernel> second = Kernel(
+      "nodes { id: 'a' ops: 'Add' } nodes { id: 'r' ops: 'Relu' } edges { from: 'a' to: 'r' }",
+      {"a.input0", "a.input1", "r.output"});
+  first->force = second->force = true;
+  second->rule.name = "second";
+  PlannedModel model = PlanWith(GraphOf(kMatMulAddRelu), {first, second});
+  EXPECT_THAT(Registered(model), ElementsAre(std::vector<int>{0, 1}));
+  EXPECT_THAT(model.notes, ElementsAre(HasSubstr("another registered kernel is forced")));
+}
+
+TEST(RegisteredKernels, EveryFieldIsInTheirText) {
+  const RegisteredKernel plain = *Linear();
+  std::set<std::string> texts = {KeyText(RegisteredKernels{})};
+  auto add = [&](auto change) {
+    auto kernel = std::make_shared<RegisteredKernel>(plain);
+    change(kernel.get());
+    EXPECT_TRUE(texts.insert(KeyText(RegisteredKernels{kernel})).second) << texts.size();
+  };
+  using K = RegisteredKernel;
+  add([](K*) {});
+  add([](K* k) { k->rule.name = "other"; });
+  add([](K* k) { k->rule.nodes[0].ops = {"Gemm"}; });
+  add([](K* k) { k->rule.when.push_back(ParseRuleCondition("units > 1", {}).value()); });
+  add([](K* k) { k->param_texts[0] = "m.input1"; });
+  add([](K* k) { k->constants.push_back({.name = "A", .text = "1"}); });
+  add([](K* k) { k->constants.push_back({.name = "B", .text = "1"}); });
+  add([](K* k) { k->constants.push_back({.name = "A", .text = "2"}); });
+  add([](K* k) { k->constants.push_back({.name = "A", .integer = true, .text = "1"}); });
+  add([](K* k) { k->phases = 2; });
+  add([](K* k) { k->isas = {"avx2"}; });
+  add([](K* k) { k->force = true; });
+  add([](K* k) { k->time_text = "3"; });
+  add([](K* k) { k->flops_per_us = 3; });
+  add([](K* k) { k->bytes_per_us = 3; });
+  add([](K* k) { k->source_sha256 = Sha256("int y;"); });
+  EXPECT_EQ(KeyText(RegisteredKernels{}), "");
+}
+
+}  // namespace
+}  // namespace fusion
