@@ -62,7 +62,7 @@ std::string GroupTable(const PlanExplanation& explanation) {
     if (group.kind == GroupKind::kPrepare || !entry->first || !entry->together) continue;
     table.Add({StrCat(g), StrCat(group.nodes.size()), HumanMicroseconds(entry->together->time_us),
                HumanMicroseconds(entry->first->time_us), GainText(entry->benefit_us),
-               BytesText(Traffic(*entry->first) - Traffic(*entry->together)), group.label});
+               BytesText(Traffic(*entry->first) - Traffic(*entry->together)), OpsText(group)});
   }
   return table.ToString();
 }

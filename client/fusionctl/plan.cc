@@ -43,9 +43,7 @@ std::string GroupTable(const FusionReply& reply, bool node_names, bool tiles) {
                                     HumanMicroseconds(e.time_us),
                                     group.bound};
     if (tiles) row.push_back(group.tiles);
-    row.push_back(group.registered.empty()
-                      ? group.label
-                      : StrCat("registered ", Quote(group.registered), ": ", group.label));
+    row.push_back(OpsText(group));
     table.Add(std::move(row));
     if (!node_names) continue;
     for (const std::string& name : NodeNames(reply, group.nodes)) {

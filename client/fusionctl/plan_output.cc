@@ -127,6 +127,11 @@ std::vector<std::string> NodeNames(const std::vector<std::string>& names,
   return out;
 }
 
+std::string OpsText(const PlanGroup& group) {
+  if (group.registered.empty()) return group.label;
+  return StrCat("registered ", Quote(group.registered), ": ", group.label);
+}
+
 Json TotalsJson(const PlanTotals& totals) {
   return {{"kernels", totals.kernels},
           {"launches", totals.launches},

@@ -30,6 +30,8 @@ nlohmann::ordered_json PlanHeadJson(const Digest& key, const Plan& plan);
 nlohmann::ordered_json GroupHeadJson(const PlanGroup& group);
 nlohmann::ordered_json EstimateJson(const Estimate& estimate);
 nlohmann::ordered_json DecisionsJson(const Plan& plan);
+/// What a group computes: its op types, behind the name of the registered kernel if it is one.
+std::string OpsText(const PlanGroup& group);
 nlohmann::ordered_json TotalsJson(const PlanTotals& totals);
 nlohmann::ordered_json FrontierJson(const Plan& plan);
 /// The table of Plan::frontier, and what decided; empty if the plan does not tell.

@@ -80,7 +80,8 @@ inline Plan SamplePlan() {
                   .bound = "launch",
                   .tiles = "m:2",
                   .derivation = {"op 3 ReduceSum: sum of %2", "an infinity may become NaN"},
-                  .structure = "0123456789abcdef"},
+                  .structure = "0123456789abcdef",
+                  .registered = "linear"},
                  {.kind = GroupKind::kPrepare,
                   .nodes = {2},
                   .label = "Pack",
@@ -116,8 +117,7 @@ inline Plan SamplePlan() {
       .kernels = 1, .launches = 2, .activation_bytes = 3, .weight_bytes = 4, .estimated_us = 5.5};
   plan.op_by_op = {
       .kernels = 6, .launches = 7, .activation_bytes = 8, .weight_bytes = 9, .estimated_us = 10.5};
-  plan.fallbacks = {{.node = 3, .reason = "NonZero has no loop form"},
-                    {.node = 1, .reason = "it is wrong", .registered = "leaky"}};
+  plan.fallbacks = {{.node = 3, .reason = "it is wrong", .registered = "leaky"}};
   plan.decisions = {
       {.subject = DecisionSubject::kPair,
        .verdict = Verdict::kNoGain,
