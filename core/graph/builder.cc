@@ -11,6 +11,9 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
+// Of one op whose outputs have as many elements as its values say.
+constexpr double kCountedFoldPoints = 0x1p24;
+
 }  // namespace
 
 absl::Status CheckTensorSize(const TensorType& type) {
@@ -129,9 +132,12 @@ absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(const OpDef& def, con
   for (TensorId id : inputs) {
     values.push_back(id == kNoTensor ? nullptr : graph_.tensor(id).value.get());
   }
-  ASSIGN_OR_RETURN(std::vector<HostTensor> out,
-                   EvaluateCall(call, values, &options_.fold_total_points));
-  if (!def.counted) return out;
+  if (!def.counted) return EvaluateCall(call, values, &options_.fold_total_points);
+  // Some of these compare all elements with all others.
+  double budget = std::min(options_.fold_total_points, kCountedFoldPoints);
+  const double before = budget;
+  ASSIGN_OR_RETURN(std::vector<HostTensor> out, EvaluateCall(call, values, &budget));
+  options_.fold_total_points -= before - budget;
   std::vector<OutputExtent> extents;
   for (const OpDef::Counted& c : def.counted(call)) {
     extents.push_back({c.output, c.dim, def.max_outputs - 1});
@@ -170,6 +176,10 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
     const OpDef& def, std::vector<TensorId> inputs, AttrMap attrs, std::string name,
     std::vector<std::string> output_names) {
   while (!inputs.empty() && inputs.back() == kNoTensor) inputs.pop_back();
+  if (def.counted && output_names.size() > static_cast<size_t>(def.max_outputs)) {
+    return InvalidArgument(DescribeNode(name, def.name), ": has ", output_names.size(),
+                           " outputs, expected at most ", def.max_outputs);
+  }
   if (def.counted) output_names.resize(static_cast<size_t>(def.max_outputs));
   std::vector<std::optional<TensorType>> types;
   for (TensorId id : inputs) {

@@ -353,7 +353,7 @@ class OpGraphImporter {
       std::vector<Dim> dims = type.shape.dims();
       Dim& dim = dims[static_cast<size_t>(tensor.counted->dim)];
       const Dim& most = inferred.shape.dim(tensor.counted->dim);
-      if (dim.is_static() && most.is_static() && dim.value() <= most.value()) dim = most;
+      if (!dim.is_static() || (most.is_static() && dim.value() <= most.value())) dim = most;
       if (TensorType{type.dtype, Shape(std::move(dims))} == inferred) return absl::OkStatus();
     }
     return InvalidArgument(What(*declared.proto), " is declared ", type.ToString(),

@@ -40,7 +40,7 @@ absl::Status CutOutputs(const std::vector<OutputExtent>& extents,
       return Internal("output ", e.output, " has ", count, " elements along dim ", e.dim,
                       ", expected 0..", output.dims()[dim]);
     }
-    output = FirstAlong(output, dim, count);
+    if (count < output.dims()[dim]) output = FirstAlong(output, dim, count);
   }
   outputs->resize(ModelOutputs(outputs->size(), extents));
   return absl::OkStatus();

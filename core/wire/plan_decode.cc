@@ -123,8 +123,8 @@ absl::StatusOr<PlanKernel> DecodeKernel(const v1::PlanKernel& wire) {
   kernel.phases = wire.phases();
   for (const auto& [field, bytes] : {std::pair("scratch_bytes", wire.scratch_bytes()),
                                      std::pair("workspace_bytes", wire.workspace_bytes())}) {
-    if (bytes >= 0 && bytes <= kMaxSpaceBytes) continue;
-    return InvalidArgument(field, ": ", bytes, "; expected 0..", kMaxSpaceBytes);
+    if (bytes >= 0 && bytes <= kMaxKernelBytes) continue;
+    return InvalidArgument(field, ": ", bytes, "; expected 0..", kMaxKernelBytes);
   }
   kernel.scratch_bytes = wire.scratch_bytes();
   kernel.workspace_bytes = wire.workspace_bytes();

@@ -38,7 +38,12 @@ OpDef DefineCompress() {
             ASSIGN_OR_RETURN(auto chosen, SliceAlong(d, d.in(1), 0, 0, most));
             ASSIGN_OR_RETURN(Selection found, ChosenElements(d, chosen));
             d.SetOutput(1, found.count);
-            return d.Apply("Gather", {data, found.places}, {{"axis", int64_t{axis}}});
+            ASSIGN_OR_RETURN(auto y,
+                             d.Apply("Gather", {data, found.places}, {{"axis", int64_t{axis}}}));
+            if (IsFloat(call.dtype(0))) return y;
+            // Where nothing counts, it is no index that another tensor lacks.
+            ASSIGN_OR_RETURN(auto some, CastTo(d, found.count, DType::kBool));
+            return d.Apply("Where", {some, y, d.Scalar(call.dtype(0), 0)});
           }};
 }
 

@@ -9,6 +9,9 @@ namespace {
 
 using Value = Decomposition::Value;
 
+// Steps, each of which waits for those before.
+constexpr int64_t kMostSteps = 1024;
+
 // Opposite corners and areas of boxes, all of one shape.
 struct Boxes {
   Value top = 0;
@@ -111,6 +114,10 @@ absl::StatusOr<Suppression> SuppressionOf(Decomposition& d) {
   Suppression out{.batch = boxes[0], .classes = scores[1], .boxes = boxes[1]};
   ASSIGN_OR_RETURN(int64_t most, MostOf(call));
   out.steps = std::min(most, out.boxes);
+  if (out.steps > kMostSteps) {
+    return Unimplemented("max_output_boxes_per_class is ", most, " of ", out.boxes,
+                         " boxes; at most ", kMostSteps, " are supported, one step each");
+  }
   ASSIGN_OR_RETURN(out.all, BoxesOf(d));
   ASSIGN_OR_RETURN(out.threshold, NumberOr(d, 2, 0));
   return out;
@@ -162,10 +169,19 @@ struct Chosen {
   Value found = 0;  // bool
 };
 
+// bool [batch, classes, boxes]: the score is above input 3, if that is given. NaN is no score.
+absl::StatusOr<Value> Candidates(Decomposition& d) {
+  if (!d.call().has_input(3)) {
+    ASSIGN_OR_RETURN(Value nan, d.Apply("IsNaN", {d.in(1)}));
+    return d.Apply("Not", {nan});
+  }
+  ASSIGN_OR_RETURN(Value limit, NumberOr(d, 3, 0));
+  return d.Apply("Greater", {d.in(1), limit});
+}
+
 // Step by step the best box that is left; those that overlap it are out.
 absl::StatusOr<Chosen> ChooseBoxes(Decomposition& d, const Suppression& s) {
-  ASSIGN_OR_RETURN(Value limit, NumberOr(d, 3, -std::numeric_limits<double>::infinity()));
-  ASSIGN_OR_RETURN(Value left, d.Apply("Greater", {d.in(1), limit}));
+  ASSIGN_OR_RETURN(Value left, Candidates(d));
   const Value worst = d.Scalar(DType::kF32, -std::numeric_limits<double>::infinity());
   const AttrMap last = {{"axes", Dims{2}}, {"keepdims", int64_t{1}}};
   ASSIGN_OR_RETURN(Value number, CountTo(d, s.boxes));
@@ -173,8 +189,12 @@ absl::StatusOr<Chosen> ChooseBoxes(Decomposition& d, const Suppression& s) {
   std::vector<Value> found;
   for (int64_t i = 0; i < s.steps; ++i) {
     ASSIGN_OR_RETURN(Value score, d.Apply("Where", {left, d.in(1), worst}));
+    ASSIGN_OR_RETURN(Value top, d.Apply("ReduceMax", {score}, last));
+    ASSIGN_OR_RETURN(Value is_top, d.Apply("Equal", {score, top}));
+    ASSIGN_OR_RETURN(is_top, d.Apply("And", {is_top, left}));
+    ASSIGN_OR_RETURN(is_top, CastTo(d, is_top, DType::kI32));
     ASSIGN_OR_RETURN(Value best,
-                     d.Apply("ArgMax", {score}, {{"axis", int64_t{2}}, {"keepdims", int64_t{1}}}));
+                     d.Apply("ArgMax", {is_top}, {{"axis", int64_t{2}}, {"keepdims", int64_t{1}}}));
     ASSIGN_OR_RETURN(Value any, CastTo(d, left, DType::kI32));
     ASSIGN_OR_RETURN(any, d.Apply("ReduceMax", {any}, last));
     ASSIGN_OR_RETURN(any, CastTo(d, any, DType::kBool));

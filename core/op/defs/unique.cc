@@ -7,6 +7,8 @@ namespace {
 
 using Value = Decomposition::Value;
 
+constexpr int64_t kMostThings = 16384;
+
 // The things that are compared: elements of a list, or the parts along an axis, each a row of a
 // matrix.
 struct Things {
@@ -146,6 +148,10 @@ absl::StatusOr<Distinct> FindDistinct(Decomposition& d, const Things& things) {
 
 absl::StatusOr<Value> DecomposeUnique(Decomposition& d) {
   ASSIGN_OR_RETURN(Things things, ThingsOf(d));
+  if (things.n > kMostThings) {
+    return Unimplemented("input 0 is ", d.call().in(0).ToString(), ": ", things.n,
+                         " parts, each compared with all; at most ", kMostThings, " are supported");
+  }
   const bool rows = things.rows;
   const int64_t axis = rows ? AxisOf(d.call()).value() : 0;
   Value data = d.in(0);
