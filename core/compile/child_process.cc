@@ -85,8 +85,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnRequest& request) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  std::vector<std::string> variables = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=.",
-                                        "PWD=/proc/self/cwd"};
+  std::vector<std::string> variables = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=."};
+  variables.insert(variables.end(), request.environment.begin(), request.environment.end());
   std::vector<char*> environment;
   for (std::string& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);

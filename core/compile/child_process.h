@@ -14,9 +14,10 @@
 namespace fusion {
 
 struct SpawnRequest {
-  std::string exec_path;          // bin/fusion-exec
-  std::vector<std::string> argv;  // argv[0]: absolute path of the program
-  std::string dir;                // working directory; empty: the caller's
+  std::string exec_path;                 // bin/fusion-exec
+  std::vector<std::string> argv;         // argv[0]: absolute path of the program
+  std::string dir;                       // working directory; empty: the caller's
+  std::vector<std::string> environment;  // further variables, "NAME=VALUE"
   ProcessLimits limits;
   Orphan orphan = Orphan::kDies;
   int output_fd = -1;  // becomes stdout and stderr; -1: stdout to /dev/null, stderr inherited
@@ -24,8 +25,8 @@ struct SpawnRequest {
 };
 
 /// A program in its own process group, started by posix_spawn through fusion-exec, with nothing in
-/// its environment but PATH, LC_ALL=C, TMPDIR=. (its working directory) and PWD=/proc/self/cwd (the
-/// same under a name that compilers may write into what they make).
+/// its environment but PATH, LC_ALL=C, TMPDIR=. (its working directory) and
+/// SpawnRequest::environment.
 ///
 /// The thread that called Spawn must outlive the child: the kernel takes its end for the death of
 /// the parent. Not thread-safe.

@@ -49,6 +49,7 @@ class ProcessRunner final : public CommandRunner {
     ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn({.exec_path = exec_path_,
                                                               .argv = command.argv,
                                                               .dir = command.dir,
+                                                              .environment = command.environment,
                                                               .limits = command.limits,
                                                               .orphan = Orphan::kDiesWithGroup,
                                                               .output_fd = input.get()}));

@@ -10,8 +10,9 @@ namespace fusion {
 
 /// A program to run to its end, with everything it may use up.
 struct Command {
-  std::vector<std::string> argv;  // argv[0]: absolute path
-  std::string dir;                // working directory
+  std::vector<std::string> argv;         // argv[0]: absolute path
+  std::string dir;                       // working directory
+  std::vector<std::string> environment;  // further variables, "NAME=VALUE"
   Nanoseconds wall_limit = std::chrono::seconds(30);
   ProcessLimits limits;
   int64_t log_bytes = 64 << 10;    // kept of stdout and stderr together

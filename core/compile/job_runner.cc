@@ -61,6 +61,8 @@ absl::Status JobRunner::RunTool(const WorkerJob& work, const std::vector<std::st
   Command command;
   command.argv = argv;
   command.dir = dir;
+  // What compilers call their directory in line tables, whatever it is.
+  if (work.job.debug) command.environment = {"PWD=/proc/self/cwd"};
   command.wall_limit = work.command_limit;
   command.limits = work.limits;
   command.log_bytes = work.log_bytes;

@@ -216,7 +216,11 @@ absl::Status Toolchain::Probe(CommandRunner& runner, const std::string& dir, Isa
 std::vector<std::string> Toolchain::CompileArgv(Isa isa, Numerics numerics, bool debug) const {
   std::vector<std::string> argv = {compiler_};
   Append(kCommonFlags, &argv);
-  if (debug) std::replace(argv.begin(), argv.end(), std::string("-g0"), std::string("-g"));
+  if (debug) {
+    std::replace(argv.begin(), argv.end(), std::string("-g0"), std::string("-g"));
+    // Of DWARF 5 addr2line (binutils 2.40) takes the name of the unit for that of every line.
+    argv.emplace_back("-gdwarf-4");
+  }
   if (isa >= Isa::kAvx2) Append(kAvx2Flags, &argv);
   if (isa >= Isa::kAvx512) Append(kAvx512Flags, &argv);
   argv.emplace_back(numerics == Numerics::kBitwise ? "-ffp-contract=off" : "-ffp-contract=fast");

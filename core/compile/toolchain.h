@@ -60,8 +60,8 @@ class Toolchain {
   /// OK, or FailedPrecondition with the compiler's words if it does not know the ISA.
   const absl::Status& SupportsIsa(Isa isa) const { return supported_[static_cast<size_t>(isa)]; }
 
-  /// `debug`: with symbols and line tables, which say "kernel.cc" in "/proc/self/cwd",
-  /// wherever the command runs; the code is the same.
+  /// `debug`: with symbols and line tables (DWARF 4); the code is the same. With PWD=/proc/self/cwd
+  /// in its environment they name no directory of the machine.
   std::vector<std::string> CompileArgv(Isa isa, Numerics numerics, bool debug = false) const;
   std::vector<std::string> LinkArgv() const;
 

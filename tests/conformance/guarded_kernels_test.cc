@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/codegen/backend.h"
 #include "core/graph/text.h"
 #include "core/schedule/candidates.h"
 #include "core/tensor/compare.h"
@@ -121,8 +122,8 @@ TEST_F(GuardedRuns, ATensorThatIsTooShortIsNamed) {
   EXPECT_EQ(place->tensor, x);
 }
 
-// A row too few of what a product reads element by element.
-TEST_F(GuardedRuns, AProductChecksItsOperands) {
+// A row too few of what a product reads, here by way of a copy.
+TEST_F(GuardedRuns, AnOperandOfAProductThatIsTooShortIsNamed) {
   Plan(R"(graph "g" {
   %0 = input "x" : f32[6,20]
   %1 = input "y" : f32[20,64]
@@ -131,13 +132,19 @@ TEST_F(GuardedRuns, AProductChecksItsOperands) {
 }
 )");
   ASSERT_TRUE(Run().ok());
+  // The product itself has no way around the bounds.
+  auto source =
+      (*FindBackend("cpu"))->Emit(model_->kernels[0].schedule, device_, "fk_test", {.guard = true});
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_THAT(source->text, AllOf(HasSubstr("Guarded<const float> b, Guarded<float> c"),
+                                  ::testing::Not(HasSubstr("* __restrict"))));
   PlanTensor& tensor = model_->plan.tensors[static_cast<size_t>(model_->plan.inputs[0])];
   tensor.dims[0] = 5;
   tensor.bytes = 5 * 20 * 4;
   values_.inputs[0] = HostTensor(DType::kF32, {5, 20});
   EXPECT_THAT(std::string(Run().status().message()),
               AllOf(HasSubstr("(MatMul), group 0: out of bounds of tensor "),
-                    HasSubstr("of 100, computing \"product\"")));
+                    HasSubstr("of 100, computing \"")));
 }
 
 TEST_F(GuardedRuns, AnIndexOutOfRangeIsTheCallersFault) {

@@ -358,7 +358,7 @@ TEST_F(MeasureTest, BashCompletesWhatTheCommandLineKnows) {
     words.insert(words.begin(), "fusionctl");
     return Offers(script, files, words);
   };
-  EXPECT_EQ(offers({"re"}), Words{"report"});
+  EXPECT_EQ(offers({"rep"}), (Words{"report", "repro"}));
   EXPECT_THAT(offers({""}), testing::IsSupersetOf({"plan", "bench", "verify", "completion"}));
   EXPECT_EQ(offers({"--v"}), Words{"--version"});
   EXPECT_EQ(offers({"plan", "--fu"}), (Words{"--fusion", "--fusiond"}));
