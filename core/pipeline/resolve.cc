@@ -186,7 +186,7 @@ WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unuse
   other->planning_key =
       unused.empty() ? work->key : Sha256(StrCat(work->key.ToHex(), " without", names));
   other->registered.unused = std::move(unused);
-  return WorkPtr(std::move(other));
+  return other;
 }
 
 absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequest& request,

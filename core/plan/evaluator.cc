@@ -264,6 +264,7 @@ std::shared_ptr<const GroupChoice> GroupEvaluator::ChoiceOfRegistered(
     }
   }
   std::vector<Buffer> buffers;
+  buffers.reserve(match.params.size());
   for (const RegisteredMatch::Param& param : match.params) {
     const TensorType& type = program_.value(param.value).type;
     const Dims dims = type.shape.ToDims();
