@@ -80,9 +80,6 @@ struct CheckReport {
   int64_t outside = 0;  // elements outside atol + rtol * max|b|
 };
 
-/// Scratch or workspace of a kernel, at most, so that their sum over threads stays a number.
-inline constexpr int64_t kMaxKernelBytes = int64_t{1} << 36;
-
 struct PlanKernel {
   Digest key;  // known at plan time: schedule, target, compiler, flags, ABI, codegen version
   std::string symbol;   // "fk_<first 16 hex digits of key>"

@@ -10,6 +10,9 @@
 namespace fusion {
 namespace {
 
+// Scratch or workspace of a kernel, at most, so that their sum over threads stays a number.
+constexpr int64_t kMaxKernelBytes = int64_t{1} << 36;
+
 constexpr int kMaxPhases = 4096;
 
 // A name of ours that ends up as an argument of dlsym.
