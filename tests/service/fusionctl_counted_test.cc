@@ -1,4 +1,5 @@
 // Models whose outputs have as many elements as a run decides.
+#include "core/op/loop_body.h"
 #include "core/tensor/npy.h"
 #include "tests/service/fusionctl_fixture.h"
 #include "tests/support/test_model.h"
@@ -25,9 +26,16 @@ class CountedOutputsTest : public FusionctlTest {
     m.Output("kept", {"n", 3}, DType::kI64).Output("root", {1, "n", 4});
     return Write(m.proto());
   }
+  // Of output 0 of a run.
+  static Dims Extents(const Json& run) {
+    const auto type = run["outputs"][0]["type"].get<std::string>();
+    Lexer in(type);
+    return TensorType::Parse(in).value().shape.ToDims();
+  }
   std::string WriteMask() {
     TestModel m;
-    m.Input("x", {5, 7}).Node("NonZero", {"x"}, {"at"}).Output("at");
+    m.Input("x", {5, 7}).Node("Relu", {"x"}, {"above"}).Node("NonZero", {"above"}, {"at"});
+    m.Output("at");
     return Write(m.proto());
   }
 };
@@ -40,6 +48,29 @@ TEST_F(CountedOutputsTest, AreThoseOfTheEvaluator) {
     EXPECT_EQ(report["outputs"].size(), 2U);
     EXPECT_EQ(report["outputs"][0]["name"], "kept");
   }
+}
+
+TEST_F(CountedOutputsTest, OfRandomInputsAreSomeOfThoseThatThereCanBe) {
+  Json report = CtlJson({"verify", WriteMask()});
+  EXPECT_TRUE(report["pass"]) << report;
+  Json run = CtlJson({"run", WriteMask()});
+  const int64_t found = Extents(run)[1];
+  EXPECT_GT(found, 0);
+  EXPECT_LT(found, 35) << "half of them are below 0";
+  Json boxes = CtlJson({"run", WriteDetector()});
+  const int64_t kept = Extents(boxes)[0];
+  EXPECT_GT(kept, 0);
+  EXPECT_LT(kept, 18);
+}
+
+TEST_F(CountedOutputsTest, AreComparedAndExportedAndReplayed) {
+  const std::string model = WriteDetector();
+  EXPECT_EQ(Ctl({"run", model, "--compare"}).code, 0);
+  EXPECT_EQ(Ctl({"export", model, "--fused", "--out", dir_.path("fused.onnx")}).code, 0);
+  Json again = CtlJson({"verify", dir_.path("fused.onnx"), "--allow-fused"});
+  EXPECT_TRUE(again["pass"]) << again;
+  EXPECT_EQ(Ctl({"repro", model, "--out", dir_.path("r.tar.gz")}).code, 0);
+  EXPECT_EQ(Ctl({"repro", "--replay", dir_.path("r.tar.gz")}).code, 0);
 }
 
 TEST_F(CountedOutputsTest, HaveTheExtentOfTheRun) {

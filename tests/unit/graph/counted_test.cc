@@ -149,6 +149,45 @@ TEST(NonMaxSuppression, KeepsTheBestOfThoseThatOverlap) {
   EXPECT_EQ(RunCall("NonMaxSuppression", {boxes, scores}, {})[0].dims(), (Dims{0, 3}));
 }
 
+TEST(NonMaxSuppression, WithoutALeastScoreTakesAnyNumber) {
+  const HostTensor boxes = Reals({1, 3, 4}, {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5});
+  const HostTensor scores = Reals({1, 1, 3}, {-HUGE_VAL, kNan, 0.5});
+  EXPECT_THAT(ValuesOf(RunCall("NonMaxSuppression", {boxes, scores}, AtMost(9))[0]),
+              ElementsAre(0, 0, 2, 0, 0, 0));
+  EXPECT_THAT(
+      ValuesOf(RunCall("NonMaxSuppression",
+                       {boxes, scores, Reals({1}, {0.5}), Reals({1}, {-HUGE_VAL})}, AtMost(9))[0]),
+      ElementsAre(0, 0, 2));
+}
+
+TEST(Counted, LimitsAreSaid) {
+  GraphBuilder b;
+  TensorId boxes = b.AddInput("boxes", {DType::kF32, {1, 4000, 4}});
+  TensorId scores = b.AddInput("scores", {DType::kF32, {1, 1, 4000}});
+  auto many = b.AddMultiNode(*FindOp("NonMaxSuppression"), {boxes, scores},
+                             AtMost(int64_t{1} << 62), "nms", {"y"});
+  EXPECT_THAT(std::string(Message(many.status())),
+              HasSubstr("is 4611686018427387904 of 4000 boxes; at most 1024 are supported"));
+  TensorId x = b.AddInput("x", {DType::kF32, {20000}});
+  auto all = b.AddMultiNode(*FindOp("Unique"), {x}, {}, "unique", {"y"});
+  EXPECT_THAT(std::string(Message(all.status())),
+              HasSubstr("20000 parts, each compared with all; at most 16384"));
+}
+
+TEST(Compress, OfNothingGivesNoIndexThatOthersLack) {
+  const HostTensor x = HostTensor::FromValues(DType::kI64, {2}, {1, 99});
+  const HostTensor none = HostTensor::FromValues(DType::kBool, {2}, {0, 0});
+  GraphBuilder b;
+  TensorId in = b.AddInput("x", {DType::kI64, {2}});
+  TensorId which = b.AddInput("which", {DType::kBool, {2}});
+  TensorId table = b.AddInput("table", {DType::kF32, {10}});
+  TensorId some = b.AddMultiNode(*FindOp("Compress"), {in, which}, {}, "c", {"i"}).value()[0];
+  b.MarkOutput(b.AddNode("Gather", {table, some}).value());
+  std::vector<HostTensor> out = RunGraph(b.Build().value(), {x, none, Reals({10}, {})});
+  ASSERT_THAT(out, SizeIs(1));
+  EXPECT_EQ(out[0].dims(), (Dims{0}));
+}
+
 class CountedDims : public testing::Test {
  protected:
   TensorId Coordinates() {
@@ -203,6 +242,39 @@ TEST_F(CountedDims, StopAtOpsThatNeedAllElements) {
   TensorId y = b_.AddInput("y", {DType::kF32, {20}});
   TensorId other = b_.AddMultiNode(*FindOp("NonZero"), {y}, {}, "nz", {"o"}).value()[0];
   EXPECT_THAT(Refusal("Add", {at, other}), HasSubstr("two extents"));
+}
+
+// Elements that are there must stay where they are, and nothing else may come beside them.
+TEST_F(CountedDims, StopWhereElementsMoveOrOthersComeIn) {
+  TensorId at = Coordinates();  // i64[2,20]
+  const std::string why = "a run decides how many elements of input 0";
+  EXPECT_THAT(Refusal("Slice", {at}, {{"axes", Ints{1}}, {"starts", Ints{0}}, {"ends", Ints{3}}}),
+              HasSubstr(why));
+  EXPECT_THAT(Refusal("Slice", {at}, {{"axes", Ints{1}}, {"starts", Ints{0}}, {"ends", Ints{-1}}}),
+              HasSubstr(why));
+  EXPECT_THAT(Refusal("Pad", {at}, {{"pads", Ints{0, 0, 0, 2}}}), HasSubstr(why));
+  TensorId two = b_.AddInput("two", {DType::kI64, {2, 2}});
+  TensorId many = b_.AddInput("many", {DType::kI64, {2, 20}});
+  TensorId rows = b_.AddInput("rows", {DType::kI64, {2, 1}});
+  TensorId yes = b_.AddInput("yes", {DType::kBool, {}});
+  EXPECT_THAT(Refusal("Concat", {at, two}, {{"axis", int64_t{1}}}), HasSubstr(why));
+  EXPECT_THAT(Refusal("Concat", {at, at}, {{"axis", int64_t{1}}}), HasSubstr(why));
+  const std::string beside = "beside one of which a run decides the extent (at most 20)";
+  EXPECT_THAT(Refusal("Add", {at, many}), HasSubstr(beside));
+  EXPECT_THAT(Refusal("Concat", {at, many}, {{"axis", int64_t{0}}}), HasSubstr(beside));
+  EXPECT_THAT(Refusal("Where", {yes, at, many}), HasSubstr(beside)) << "what an If becomes";
+  TensorId square = b_.AddInput("square", {DType::kI64, {20, 20}});
+  EXPECT_NE(Refusal("ScatterElements", {square, at, at}, {{"axis", int64_t{0}}}), "none");
+  EXPECT_EQ(Refusal("Add", {at, rows}), "none");
+  EXPECT_EQ(Refusal("Where", {yes, at, rows}), "none");
+  EXPECT_EQ(Refusal("Concat", {at, at}, {{"axis", int64_t{0}}}), "none");
+  EXPECT_EQ(Refusal("Gelu", {Add("Cast", {at}, {{"to", std::string("f32")}})}), "none");
+}
+
+TEST_F(CountedDims, HaveNoMoreOutputsThanTheOp) {
+  TensorId x = b_.AddInput("x", {DType::kF32, {4}});
+  auto nodes = b_.AddMultiNode(*FindOp("NonZero"), {x}, {}, "n", Names(3, "y"));
+  EXPECT_THAT(std::string(Message(nodes.status())), HasSubstr("has 3 outputs, expected at most 2"));
 }
 
 TEST_F(CountedDims, OfConstantsAreKnownAtOnce) {
