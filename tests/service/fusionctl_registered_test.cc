@@ -35,7 +35,7 @@ int FUSION_KERNEL(const FusionKernelArgs* args, int phase, FusionInt64 begin, Fu
 static FusionInt64 tasks(int phase, const FusionInt64* dims) { return ROWS; }
 const FusionKernelDescriptor FUSION_KERNEL_DESCRIPTOR = {
     sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, FUSION_KERNEL_ISA, 4, 0, PHASES,
-    tasks, 0, 0, 64};
+    tasks, SCRATCH, 0, 64};
 )";
 
 constexpr char kRegistration[] = R"text(# of a test
@@ -89,6 +89,7 @@ class RegisteredTest : public FusionctlTest {
     std::string before;  // the loops
     std::string result = "sum > 0 ? sum : (sum != sum ? sum : 0.0f)";
     std::string phases = "1";          // of the descriptor
+    std::string scratch = "0";         // likewise
     std::string more = "force: true";  // of the registration
     std::string registration = kRegistration;
   };
@@ -99,6 +100,7 @@ class RegisteredTest : public FusionctlTest {
     FUSION_CHECK(MakeDirectories(dir).ok(), "a directory of a test");
     std::string source = Replace(kLinear, "BEFORE", linear.before);
     source = Replace(Replace(source, "RESULT", linear.result), "PHASES", linear.phases);
+    source = Replace(source, "SCRATCH", linear.scratch);
     FUSION_CHECK(WriteFile(dir + "/linear.c", source).ok(), "a file of a test");
     std::string path = dir + "/linear.textproto";
     FUSION_CHECK(WriteFile(path, Replace(linear.registration, "MORE", linear.more)).ok(), "a file");
@@ -342,6 +344,19 @@ TEST_F(RegisteredTest, AWrongDescriptorFallsBack) {
   Serve(Register({.before = "\n#undef FUSION_KERNEL_ABI_VERSION\n"
                             "#define FUSION_KERNEL_ABI_VERSION 7\n"}));
   ExpectFallback(Model(), "ABI version 7");
+}
+
+TEST_F(RegisteredTest, ItWorksInTheMemoryThatItsRegistrationSays) {
+  const std::string in_scratch = "((float*)args->scratch)[worker * args->scratch_stride / 4] = 1;";
+  Serve(Register({.before = in_scratch, .scratch = "4096"}));
+  ExpectFallback(Model(), "4096 bytes of scratch and 0 of workspace; expected at most 0 and 0");
+  Serve(Register(
+      {.before = in_scratch, .scratch = "4096", .more = "scratch_bytes: 4096 force: true"}));
+  const std::string model = Model();
+  Json plan = AskJson({"plan", model});
+  EXPECT_EQ(Runs(plan), 2);
+  EXPECT_GE(plan["run_bytes"].get<int64_t>(), plan["arena_bytes"].get<int64_t>() + 4096);
+  EXPECT_TRUE(AskJson({"verify", model})["pass"]);
 }
 
 TEST_F(RegisteredTest, ARefusedKernelStaysOutOfStoredPlans) {

@@ -91,6 +91,8 @@ WorkerJob SampleJob() {
               .backend = "some backend",
               .isa = Isa::kAvx512,
               .numerics = Numerics::kBitwise,
+              .scratch_bytes = 6,
+              .workspace_bytes = 7,
               .debug = true};
   work.compile_argv = {"/usr/bin/g++", "-O2", ""};
   work.link_argv = {"/usr/bin/ld", "-shared"};
@@ -102,7 +104,7 @@ WorkerJob SampleJob() {
 
 TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   // A new field fails here until the protocol carries it and the list below checks it.
-  static_assert(FieldCount<CompileJob>() == 12 && FieldCount<CheckedMember>() == 3 &&
+  static_assert(FieldCount<CompileJob>() == 15 && FieldCount<CheckedMember>() == 3 &&
                 FieldCount<WorkerJob>() == 6 && FieldCount<ProcessLimits>() == 4);
   WorkerJob back = DecodeJob(EncodeJob(SampleJob())).value();
   EXPECT_EQ(back.job.key, Sha256("k"));
@@ -122,6 +124,8 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   EXPECT_EQ(back.job.backend, "some backend");
   EXPECT_EQ(back.job.isa, Isa::kAvx512);
   EXPECT_EQ(back.job.numerics, Numerics::kBitwise);
+  EXPECT_EQ(back.job.scratch_bytes, 6);
+  EXPECT_EQ(back.job.workspace_bytes, 7);
   EXPECT_TRUE(back.job.debug);
   EXPECT_EQ(back.compile_argv, SampleJob().compile_argv);
   EXPECT_EQ(back.link_argv, SampleJob().link_argv);
