@@ -6,10 +6,11 @@ std::string KeyText(const RegisteredKernels& kernels) {
   // The text of rules is unambiguous; names, ISAs and params hold no spaces.
   std::string out;
   for (const auto& kernel : kernels) {
-    out += StrCat("kernel ", kernel->name(), " ", kernel->source_sha256.ToHex(), " ",
-                  kernel->phases, " ", kernel->scratch_bytes, " ", kernel->workspace_bytes, " ",
-                  kernel->force, "\n", KeyText(Rules{kernel->rule}), " params ",
-                  StrJoin(kernel->param_texts, " "), "\n isas ", StrJoin(kernel->isas, " "), "\n");
+    out +=
+        StrCat("kernel ", kernel->name(), " ", kernel->source_sha256.ToHex(), " ", kernel->phases,
+               " ", Quote(kernel->scratch.text), " ", Quote(kernel->workspace.text), " ",
+               kernel->force, "\n", KeyText(Rules{kernel->rule}), " params ",
+               StrJoin(kernel->param_texts, " "), "\n isas ", StrJoin(kernel->isas, " "), "\n");
     for (const KernelConstant& constant : kernel->constants) {
       out += StrCat(" constant ", constant.name, " ", constant.integer, " ", Quote(constant.text),
                     "\n");

@@ -27,6 +27,12 @@ struct KernelConstant {
   std::vector<RuleStep> value;  // of a match
 };
 
+/// Bytes of memory that a registered kernel works in.
+struct KernelBytes {
+  std::string text;             // of the expression
+  std::vector<RuleStep> value;  // of a match; empty: none
+};
+
 /// A kernel that the operator of a server wrote by hand and registered for a pattern: wherever the
 /// pattern is found and its conditions hold, the nodes of the match may run as this kernel. As
 /// DecodeRegisteredKernels makes it, it is sound. proto/fusion/v1/registered_kernels.proto states
@@ -38,8 +44,8 @@ struct RegisteredKernel {
   std::vector<RuleStep> params;          // in the order of FusionKernelArgs::tensors
   std::vector<KernelConstant> constants;
   int phases = 1;
-  int64_t scratch_bytes = 0;      // of one thread; the descriptor asks for no more
-  int64_t workspace_bytes = 0;    // of one run, likewise
+  KernelBytes scratch;            // of one thread: the descriptor asks for no more
+  KernelBytes workspace;          // of one run, likewise
   std::vector<std::string> isas;  // of DeviceSpec::arch; empty: any
   bool force = false;
   // What one launch is expected to take, at most one of: an expression in microseconds; rates, 0:

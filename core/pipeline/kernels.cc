@@ -87,8 +87,8 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
   if (kernel.registered != nullptr) {
     job.registered = kernel.registered->kernel->name();
     job.source = SourceOf(*kernel.registered, device, job.symbol);
-    planned->scratch_bytes = kernel.registered->kernel->scratch_bytes;
-    planned->workspace_bytes = kernel.registered->kernel->workspace_bytes;
+    planned->scratch_bytes = kernel.registered->scratch_bytes;
+    planned->workspace_bytes = kernel.registered->workspace_bytes;
   } else if (backend != nullptr) {
     absl::StatusOr<KernelSource> source =
         backend->Emit(kernel.schedule, device, job.symbol, {.guard = codegen.guard});

@@ -130,6 +130,16 @@ class Binder {
         written ? " that is computed here and read outside of the match" : " that the match reads");
   }
 
+  bool BindBytes(const RuleMatch& found, const KernelBytes& bytes, int64_t* out) const {
+    if (bytes.value.empty()) return true;
+    std::optional<double> value = ValueAt(graph_, evaluator_.device(), found.assigned, bytes.value);
+    if (!value || !(*value >= 0 && *value <= static_cast<double>(kMaxKernelMemoryBytes))) {
+      return false;
+    }
+    *out = static_cast<int64_t>(std::ceil(*value));
+    return true;
+  }
+
   std::string BindConstants(const RuleMatch& found, RegisteredMatch* match) const {
     const RegisteredKernel& kernel = *match->kernel;
     for (const KernelConstant& constant : kernel.constants) {
@@ -146,6 +156,11 @@ class Binder {
         return StrCat("constant ", constant.name, " is ", *value, " here; expected an integer");
       }
       match->constants.push_back(StrCat(static_cast<int64_t>(*value)));
+    }
+    if (!BindBytes(found, kernel.scratch, &match->scratch_bytes) ||
+        !BindBytes(found, kernel.workspace, &match->workspace_bytes)) {
+      return StrCat("scratch_bytes or workspace_bytes is no number of 0..", kMaxKernelMemoryBytes,
+                    " here");
     }
     if (kernel.time_us.empty()) return "";
     match->time_us = ValueAt(graph_, evaluator_.device(), found.assigned, kernel.time_us);

@@ -19,6 +19,7 @@ std::string MeaningOf(const RegisteredMatch& match) {
                      match.params[p].output ? "o" : "i");
   }
   return StrCat(match.kernel->name(), params, " ", StrJoin(match.constants, " "), " ",
+                match.scratch_bytes, " ", match.workspace_bytes, " ",
                 match.time_us.has_value() ? HexDouble(*match.time_us) : "-");
 }
 

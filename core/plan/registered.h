@@ -34,6 +34,8 @@ struct RegisteredMatch {
   std::vector<Param> params;  // in the order of the kernel
   /// By RegisteredKernel::constants: literals of C.
   std::vector<std::string> constants;
+  int64_t scratch_bytes = 0;      // of one thread
+  int64_t workspace_bytes = 0;    // of one run
   std::optional<double> time_us;  // as an expression says; not set: there is none
   Estimate apart;                 // the nodes with a generated kernel each
 };

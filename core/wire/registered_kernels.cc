@@ -68,13 +68,8 @@ class KernelDecoder {
       return InvalidArgument("phases: ", wire_.phases(), "; expected 0..", kMaxKernelPhases);
     }
     out_.phases = std::max(wire_.phases(), 1);
-    for (const auto& [field, bytes] : {std::pair("scratch_bytes", wire_.scratch_bytes()),
-                                       std::pair("workspace_bytes", wire_.workspace_bytes())}) {
-      if (bytes >= 0 && bytes <= kMaxKernelMemoryBytes) continue;
-      return InvalidArgument(field, ": ", bytes, "; expected 0..", kMaxKernelMemoryBytes);
-    }
-    out_.scratch_bytes = wire_.scratch_bytes();
-    out_.workspace_bytes = wire_.workspace_bytes();
+    RETURN_IF_ERROR(SetBytes("scratch_bytes", wire_.scratch_bytes(), &out_.scratch));
+    RETURN_IF_ERROR(SetBytes("workspace_bytes", wire_.workspace_bytes(), &out_.workspace));
     for (const std::string& name : wire_.isas()) {
       absl::StatusOr<Isa> isa = ParseIsa(name);
       if (!isa.ok()) return Annotate(isa.status(), StrCat("isas[", out_.isas.size(), "]"));
@@ -130,6 +125,14 @@ class KernelDecoder {
       constant.value = *std::move(value);
       out_.constants.push_back(std::move(constant));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetBytes(std::string_view field, const std::string& text, KernelBytes* bytes) const {
+    if (text.empty()) return absl::OkStatus();
+    absl::StatusOr<std::vector<RuleStep>> value = ParseRuleExpression(text, ids_);
+    if (!value.ok()) return Annotate(value.status(), field);
+    *bytes = {.text = text, .value = *std::move(value)};
     return absl::OkStatus();
   }
 

@@ -350,8 +350,9 @@ TEST_F(RegisteredTest, ItWorksInTheMemoryThatItsRegistrationSays) {
   const std::string in_scratch = "((float*)args->scratch)[worker * args->scratch_stride / 4] = 1;";
   Serve(Register({.before = in_scratch, .scratch = "4096"}));
   ExpectFallback(Model(), "4096 bytes of scratch and 0 of workspace; expected at most 0 and 0");
-  Serve(Register(
-      {.before = in_scratch, .scratch = "4096", .more = "scratch_bytes: 4096 force: true"}));
+  Serve(Register({.before = in_scratch,
+                  .scratch = "4096",
+                  .more = "scratch_bytes: '512 * (dim(mm.input1, 1) - 32)' force: true"}));
   const std::string model = Model();
   Json plan = AskJson({"plan", model});
   EXPECT_EQ(Runs(plan), 2);

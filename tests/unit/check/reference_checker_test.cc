@@ -601,7 +601,7 @@ TEST_F(ReferenceCheckerTest, RefusesAKernelOfOtherTensorsOrPhases) {
 
 TEST_F(ReferenceCheckerTest, RefusesAKernelThatTakesMoreMemoryThanThePlanSays) {
   EXPECT_EQ(Message(Check(2, "Tasks, 0, 0, 64", "Tasks, 128, 0, 64").status),
-            "descriptor: 128 bytes of scratch and 0 of workspace; expected at most 0 and 0");
+            "check: descriptor: 128 bytes of scratch and 0 of workspace; expected at most 0 and 0");
   EXPECT_THAT(std::string(Message(Check(2, "Tasks, 0, 0, 64", "Tasks, 0, 4, 64").status)),
               HasSubstr("and 4 of workspace"));
 }

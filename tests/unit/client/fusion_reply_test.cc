@@ -23,7 +23,8 @@ v1::PlanFusionResponse SampleReply() {
   wire.set_plan_key(DigestToWire(Sha256("plan")));
   v1::Binding* binding = wire.mutable_binding();
   for (size_t i = 0; i < plan.inputs.size(); ++i) binding->add_inputs(StrCat("x", i));
-  for (size_t i = 0; i < plan.outputs.size(); ++i) binding->add_outputs(StrCat("y", i));
+  const size_t outputs = ModelOutputs(plan.outputs.size(), plan.output_extents);
+  for (size_t i = 0; i < outputs; ++i) binding->add_outputs(StrCat("y", i));
   for (size_t i = 0; i < plan.weights.size(); ++i) binding->add_weights(StrCat("w", i));
   for (int i = 0; i < plan.nodes; ++i) binding->add_nodes(StrCat("n", i));
   for (const PlanKernel& kernel : plan.kernels) {

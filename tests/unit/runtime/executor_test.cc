@@ -226,7 +226,10 @@ TEST(Executor, MemoryThatLacksIsAnErrorAndNoAbort) {
 
   SmallKernels k;
   k.add->own.workspace_bytes = uint64_t{1} << 50;
-  EXPECT_EQ(Make({}, k.all())->Prepare(weight).code(), absl::StatusCode::kResourceExhausted);
+  Plan workspace = SmallPlan();
+  workspace.kernels[1].workspace_bytes = int64_t{1} << 50;
+  EXPECT_EQ(Make({}, k.all(), std::move(workspace))->Prepare(weight).code(),
+            absl::StatusCode::kResourceExhausted);
 
   Plan output = SmallPlan();
   output.tensors[2].dims = {kTooMuch / 4};
