@@ -32,7 +32,7 @@ fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
   shift 2
   local corpus=$work/corpus/$name findings=$work/findings/$name
   mkdir -p "$corpus" "$findings" "$work/seeds/$name"
-  "$program" "--seeds=$work/seeds/$name" "$@" >/dev/null
+  "$program" "--seeds=$work/seeds/$name" "$@" >"$work/$name.seeds.log" 2>&1
   local regressions=()
   [[ -d tests/fuzz/regressions/$name ]] && regressions=(tests/fuzz/regressions/"$name")
   if "$program" "$corpus" "$work/seeds/$name" "${regressions[@]}" "${limit[@]}" -max_len=65536 -timeout=20 \
