@@ -113,8 +113,10 @@ Expr Expr::Input(int index, DType type) {
 
 Expr Expr::Const(DType type, double value) {
   if (!IsFloat(type)) return ConstInt(type, static_cast<int64_t>(value));
-  return Expr(
-      Node{.op = ScalarOp::kConst, .type = type, .value = RoundTo(type, value), .args = {}});
+  // One NaN, as the text form has: the sign and payload of a computed one say nothing.
+  const double rounded =
+      std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : RoundTo(type, value);
+  return Expr(Node{.op = ScalarOp::kConst, .type = type, .value = rounded, .args = {}});
 }
 
 Expr Expr::ConstInt(DType type, int64_t value) {

@@ -46,7 +46,9 @@ void FuzzCustomOps(std::string_view text, size_t choice) {
     const OpCall again(*FindOp("Custom"), read, {{"body", LoopBodyToString(call->body, operand)}});
     absl::StatusOr<LoopBody> body = again.def().body(again, 0);
     Require(body.ok(), "the text form of a body does not read", body.status());
-    Require(*body == call->body, "the text form of a body reads back as another");
+    Require(*body == call->body, "the text form of a body reads back as another",
+            absl::InternalError(StrCat(LoopBodyToString(call->body, operand), "\n",
+                                       LoopBodyToString(*body, operand))));
   }
 }
 

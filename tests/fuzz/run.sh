@@ -39,8 +39,14 @@ fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
       -rss_limit_mb=4096 -artifact_prefix="$findings/" -print_final_stats=1 >"$work/$name.log" 2>&1; then
     echo "PASS fuzz $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log") executions, no finding"
   else
-    echo "FAIL fuzz $name: $(ls -t "$findings" | head -1); $work/$name.log ends:"
-    tail -5 "$work/$name.log"
+    local finding
+    finding=$(ls -t "$findings" | head -1)
+    echo "FAIL fuzz $name: $findings/$finding, from $work/$name.log:"
+    grep -m1 -B3 -A12 -E 'ERROR: |runtime error: ' "$work/$name.log" || tail -20 "$work/$name.log"
+    if [[ -n $finding ]]; then # Whoever has only this output can make the input again from it.
+      echo "base64 of the input:"
+      head -c 4096 "$findings/$finding" | base64
+    fi
     return 1
   fi
 }

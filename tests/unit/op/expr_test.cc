@@ -20,6 +20,12 @@ double EvaluateAt(const Expr& e, std::vector<double> inputs) {
   return r.reals != nullptr ? r.reals[0] : static_cast<double>(r.integers[0]);
 }
 
+TEST(Expr, ComputedNaNsAreOneConstant) {
+  const Expr computed = Expr::Const(kF32, std::copysign(std::nan("1"), -1.0));
+  Lexer in(computed.ToString());
+  EXPECT_EQ(*Expr::Parse(in, {}), computed);
+}
+
 TEST(Expr, TextRoundTripsForEveryScalar) {
   for (int i = 0; i < kScalarOpCount; ++i) {
     auto op = static_cast<ScalarOp>(i);
