@@ -38,7 +38,8 @@ std::optional<std::pair<Ranges, Ranges>> Halves(const Ranges& ranges) {
   const double low = static_cast<double>(std::max(range.least, range.multiple));
   const double middle = std::sqrt(low * static_cast<double>(range.most));
   const auto steps = static_cast<int64_t>(middle / static_cast<double>(range.multiple));
-  const int64_t at = std::clamp(steps * range.multiple, range.least, range.most - range.multiple);
+  int64_t at = std::clamp(steps * range.multiple, range.least, range.most - range.multiple);
+  if (at < 2) at = range.least;  // 0 and 1 are no range: with neither is there much to compute
   Ranges lower = ranges;
   Ranges upper = ranges;
   lower[widest->first].most = at;
@@ -64,18 +65,24 @@ PlanOptions OptionsFor(const PlanOptions& plan, const Ranges& ranges) {
   return out;
 }
 
-// The ranges of as many plans as it takes, none of which loses much.
-absl::StatusOr<std::vector<Ranges>> TakeApart(const Client& client, const FusionRequest& base,
-                                              const FamilyModelOptions& options) {
+// The ranges of as many plans as it takes, none of which loses much. `base` gets the capacities of
+// the buffers that a plan for all would have: those that all plans share.
+absl::StatusOr<std::vector<Ranges>> TakeApart(const Client& client,
+                                              const FamilyModelOptions& options,
+                                              FusionRequest* base) {
   std::vector<Ranges> done;
   std::deque<Ranges> open = {options.model.plan.dim_ranges};
   while (!open.empty()) {
     Ranges ranges = std::move(open.front());
     open.pop_front();
-    FusionRequest request = base;
+    FusionRequest request = *base;
     request.mode = PlanMode::kPlanOnly;
-    request.options = OptionsFor(base.options, ranges);
+    request.options = OptionsFor(base->options, ranges);
     ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+    std::vector<SharedNames>& shared = base->options.shared_buffers;
+    for (size_t s = 0; s < std::min(shared.size(), reply.plan.shared_buffers.size()); ++s) {
+      if (shared[s].capacity == 0) shared[s].capacity = reply.plan.shared_buffers[s].capacity;
+    }
     const auto plans = static_cast<int>(done.size() + open.size()) + 1;
     auto halves = Halves(ranges);
     if (plans >= options.most_plans || LossOf(reply.plan) <= options.most_loss || !halves) {
@@ -106,10 +113,12 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
       options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
   request.options = options.model.plan;
   request.allow_fused = options.model.allow_fused;
-  ASSIGN_OR_RETURN(std::vector<Ranges> all, TakeApart(client, request, options));
+  ASSIGN_OR_RETURN(std::vector<Ranges> all, TakeApart(client, options, &request));
+  FamilyModelOptions fixed = options;
+  fixed.model.plan = request.options;
   std::unique_ptr<FamilyModel> out(new FamilyModel());
   for (const Ranges& ranges : all) {
-    request.options = OptionsFor(options.model.plan, ranges);
+    request.options = OptionsFor(fixed.model.plan, ranges);
     WeightSource source(*model, directory);
     Part part;
     part.ranges = request.options.dim_ranges;
@@ -121,9 +130,11 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
         FusedModel::Load(
             client, request, [&source](const std::string& name) { return source.Take(name); },
             options.model.executor, options.model.reports));
+    // TakeApart puts the upper half of a range behind the lower one.
+    out->widest_ = out->parts_.size();
     out->parts_.push_back(std::move(part));
   }
-  out->StartExact(client, std::move(model), directory, options);
+  out->StartExact(client, std::move(model), directory, fixed);
   return out;
 }
 
@@ -164,13 +175,21 @@ std::optional<absl::Status> FamilyModel::exact() const {
 }
 
 absl::StatusOr<const FusedModel*> FamilyModel::ModelFor(
-    const std::map<std::string, HostTensor>& given) const {
-  std::vector<Dims> dims;
-  for (const std::string& name : inputs()) {
-    auto it = given.find(name);
-    if (it == given.end()) return InvalidArgument("input ", Quote(name), " is missing");
-    dims.push_back(it->second.dims());
+    const std::map<std::string, HostTensor>& given, const SharedMemory* memory) const {
+  const Plan& any = parts_[0].model->plan();
+  std::vector<const HostTensor*> ordered(inputs().size(), nullptr);
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    auto it = given.find(inputs()[i]);
+    if (it != given.end()) ordered[i] = &it->second;
+    const bool shared =
+        memory != nullptr &&
+        std::any_of(any.shared_buffers.begin(), any.shared_buffers.end(),
+                    [&](const SharedBuffer& s) { return static_cast<size_t>(s.input) == i; });
+    if (ordered[i] == nullptr && !shared) {
+      return InvalidArgument("input ", Quote(inputs()[i]), " is missing");
+    }
   }
+  ASSIGN_OR_RETURN(const std::vector<Dims> dims, InputDims(any, ordered, memory));
   const FusedModel* exact = ready_.load(std::memory_order_acquire);
   if (exact != nullptr && SymbolUnits(exact->plan(), dims).ok()) return exact;
   absl::Status why = absl::OkStatus();
@@ -184,10 +203,21 @@ absl::StatusOr<const FusedModel*> FamilyModel::ModelFor(
   return why;
 }
 
+absl::StatusOr<SharedMemory> FamilyModel::MakeMemory() const {
+  return parts_[widest_].model->MakeMemory();
+}
+
 absl::StatusOr<std::vector<HostTensor>> FamilyModel::Run(
     const std::map<std::string, HostTensor>& given, RunProfile* profile) const {
   ASSIGN_OR_RETURN(const FusedModel* model, ModelFor(given));
   return model->Run(given, profile);
+}
+
+absl::StatusOr<std::vector<HostTensor>> FamilyModel::Run(
+    const std::map<std::string, HostTensor>& given, SharedMemory* memory,
+    RunProfile* profile) const {
+  ASSIGN_OR_RETURN(const FusedModel* model, ModelFor(given, memory));
+  return model->Run(given, memory, profile);
 }
 
 }  // namespace fusion

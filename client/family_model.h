@@ -59,8 +59,15 @@ class FamilyModel {
   /// InvalidArgument, naming input and dim, for dims that no plan is for.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunProfile* profile = nullptr) const;
-  /// The plan that a run with these inputs takes.
-  absl::StatusOr<const FusedModel*> ModelFor(const std::map<std::string, HostTensor>& inputs) const;
+  /// As FusedModel::Run with memory: the plans share it, whichever a run takes.
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
+                                              SharedMemory* memory,
+                                              RunProfile* profile = nullptr) const;
+  /// For the largest values of the ranges.
+  absl::StatusOr<SharedMemory> MakeMemory() const;
+  /// The plan that a run with these inputs takes; with `memory` as Run with it.
+  absl::StatusOr<const FusedModel*> ModelFor(const std::map<std::string, HostTensor>& inputs,
+                                             const SharedMemory* memory = nullptr) const;
 
   /// How the exact plan of the likely values fared: nullopt while it is under way; NotFound if none
   /// was asked for.
@@ -72,6 +79,7 @@ class FamilyModel {
                   std::string directory, const FamilyModelOptions& options);
 
   std::vector<Part> parts_;
+  size_t widest_ = 0;  // the part with the largest values
   std::thread maker_;
   std::atomic<const FusedModel*> ready_{nullptr};  // exact_, once it is there
   mutable Mutex mutex_;

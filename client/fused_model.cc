@@ -131,27 +131,34 @@ absl::Status FusedModel::LoadWeights(const WeightReader& weights) {
   return absl::OkStatus();
 }
 
-absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given) const {
+bool FusedModel::IsShared(int SharedBuffer::*position, size_t i) const {
+  return std::any_of(plan().shared_buffers.begin(), plan().shared_buffers.end(),
+                     [&](const SharedBuffer& s) { return static_cast<size_t>(s.*position) == i; });
+}
+
+absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given,
+                                     const SharedMemory* memory) const {
   if (given.size() != inputs().size()) {
     return InvalidArgument(given.size(), " inputs given, the model has ", inputs().size());
   }
   for (size_t i = 0; i < given.size(); ++i) {
     int id = plan().inputs[i];
     if (id < 0) continue;  // nothing reads it
+    if (memory != nullptr && IsShared(&SharedBuffer::input, i)) continue;
+    if (given[i] == nullptr) return InvalidArgument("input ", Quote(inputs()[i]), " is missing");
     const PlanTensor& wanted = plan().tensors[static_cast<size_t>(id)];
     const bool open = !wanted.sizes.empty() && given[i]->dtype() == wanted.dtype;
     if (!open) RETURN_IF_ERROR(CheckType(*given[i], wanted, "input", inputs()[i]));
   }
   if (plan().symbols.empty()) return absl::OkStatus();
-  std::vector<Dims> dims;
-  for (const HostTensor* tensor : given) dims.push_back(tensor->dims());
+  ASSIGN_OR_RETURN(std::vector<Dims> dims, InputDims(plan(), given, memory));
   return SymbolUnits(plan(), dims, {inputs(), reply_.binding.symbols}).status();
 }
 
 absl::StatusOr<std::vector<HostTensor>> FusedModel::MakeOutputs(
-    const std::vector<const HostTensor*>& given) const {
-  RETURN_IF_ERROR(CheckInputs(given));
-  return executor_->MakeOutputs(given);
+    const std::vector<const HostTensor*>& given, const SharedMemory* memory) const {
+  RETURN_IF_ERROR(CheckInputs(given, memory));
+  return executor_->MakeOutputs(given, memory);
 }
 
 // An error of a run; where guarded kernels found a fault also the nodes and the tensor's name.
@@ -192,24 +199,40 @@ absl::Status FusedModel::NameFault(const absl::Status& status) const {
 absl::Status FusedModel::RunInto(const std::vector<const HostTensor*>& given,
                                  const std::vector<HostTensor*>& results,
                                  RunProfile* profile) const {
-  RETURN_IF_ERROR(CheckInputs(given));
+  RETURN_IF_ERROR(CheckInputs(given, nullptr));
   return NameFault(executor_->RunInto(given, results, profile));
+}
+
+absl::Status FusedModel::RunShared(const std::vector<const HostTensor*>& given,
+                                   const std::vector<HostTensor*>& results, SharedMemory* memory,
+                                   RunProfile* profile) const {
+  RETURN_IF_ERROR(CheckInputs(given, memory));
+  return NameFault(executor_->RunShared(given, results, memory, profile));
 }
 
 absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(const std::vector<HostTensor>& given,
                                                         RunProfile* profile) const {
   std::vector<const HostTensor*> pointers;
   for (const HostTensor& tensor : given) pointers.push_back(&tensor);
-  RETURN_IF_ERROR(CheckInputs(pointers));
+  RETURN_IF_ERROR(CheckInputs(pointers, nullptr));
   absl::StatusOr<std::vector<HostTensor>> results = executor_->Run(given, profile);
   return results.ok() ? std::move(results) : NameFault(results.status());
 }
 
-absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
-    const std::map<std::string, HostTensor>& given, RunProfile* profile) const {
+// In the order of a run; with `memory` null for those that lie there.
+absl::StatusOr<std::vector<const HostTensor*>> FusedModel::Ordered(
+    const std::map<std::string, HostTensor>& given, const SharedMemory* memory) const {
   std::vector<const HostTensor*> ordered;
-  for (const std::string& name : inputs()) {
+  for (size_t i = 0; i < inputs().size(); ++i) {
+    const std::string& name = inputs()[i];
     auto it = given.find(name);
+    if (memory != nullptr && IsShared(&SharedBuffer::input, i)) {
+      if (it != given.end()) {
+        return InvalidArgument("input ", Quote(name), " is given, and lies in a shared buffer");
+      }
+      ordered.push_back(nullptr);
+      continue;
+    }
     if (it == given.end()) return InvalidArgument("input ", Quote(name), " is missing");
     ordered.push_back(&it->second);
   }
@@ -218,10 +241,30 @@ absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
       return InvalidArgument("the model has no input ", QuoteShort(name));
     }
   }
-  ASSIGN_OR_RETURN(std::vector<HostTensor> results, MakeOutputs(ordered));
+  return ordered;
+}
+
+absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
+    const std::map<std::string, HostTensor>& given, RunProfile* profile) const {
+  return RunNamed(given, nullptr, profile);
+}
+
+absl::StatusOr<std::vector<HostTensor>> FusedModel::Run(
+    const std::map<std::string, HostTensor>& given, SharedMemory* memory,
+    RunProfile* profile) const {
+  if (memory == nullptr) return InvalidArgument("no memory is given for what shares buffers");
+  return RunNamed(given, memory, profile);
+}
+
+absl::StatusOr<std::vector<HostTensor>> FusedModel::RunNamed(
+    const std::map<std::string, HostTensor>& given, SharedMemory* memory,
+    RunProfile* profile) const {
+  ASSIGN_OR_RETURN(std::vector<const HostTensor*> ordered, Ordered(given, memory));
+  ASSIGN_OR_RETURN(std::vector<HostTensor> results, MakeOutputs(ordered, memory));
   std::vector<HostTensor*> out;
   for (HostTensor& tensor : results) out.push_back(&tensor);
-  RETURN_IF_ERROR(RunInto(ordered, out, profile));
+  RETURN_IF_ERROR(memory == nullptr ? RunInto(ordered, out, profile)
+                                    : RunShared(ordered, out, memory, profile));
   RETURN_IF_ERROR(CutOutputs(plan().output_extents, &results));
   return results;
 }

@@ -78,9 +78,28 @@ class FusedModel {
                        const std::vector<HostTensor*>& outputs,
                        RunProfile* profile = nullptr) const;
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const { return executor_->MakeOutputs(); }
-  /// Those for these inputs, where the plan leaves dims open (PlanOptions::dim_ranges).
-  absl::StatusOr<std::vector<HostTensor>> MakeOutputs(
-      const std::vector<const HostTensor*>& inputs) const;
+  /// Those for these inputs, where the plan leaves dims open (PlanOptions::dim_ranges); with
+  /// `memory` those of RunShared.
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputs(const std::vector<const HostTensor*>& inputs,
+                                                      const SharedMemory* memory = nullptr) const;
+
+  /// Where outputs lie in the memory of inputs (PlanOptions::shared_buffers): memory that holds
+  /// nothing yet, and runs that go on where the last one stopped.
+  ///
+  ///   ASSIGN_OR_RETURN(SharedMemory caches, model->MakeMemory());
+  ///   ASSIGN_OR_RETURN(auto outputs, model->Run({{"input_ids", ids}, {"mask", mask}}, &caches));
+  ///
+  /// `inputs` are the others; the outputs that share are empty. After an error `memory` holds what
+  /// it held. Runs at once each have a memory of their own. The other forms of Run copy such inputs
+  /// and outputs.
+  absl::StatusOr<SharedMemory> MakeMemory() const { return MakeSharedMemory(plan()); }
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
+                                              SharedMemory* memory,
+                                              RunProfile* profile = nullptr) const;
+  /// The same into tensors of the caller's; places of inputs and outputs that share may be null.
+  absl::Status RunShared(const std::vector<const HostTensor*>& inputs,
+                         const std::vector<HostTensor*>& outputs, SharedMemory* memory,
+                         RunProfile* profile = nullptr) const;
 
  private:
   explicit FusedModel(FusionReply reply) : reply_(std::move(reply)) {}
@@ -88,7 +107,13 @@ class FusedModel {
   absl::Status LoadWeights(const WeightReader& weights);
   void StartReports(const Client& client, const ReportOptions& options);
   absl::Status NameFault(const absl::Status& status) const;
-  absl::Status CheckInputs(const std::vector<const HostTensor*>& inputs) const;
+  bool IsShared(int SharedBuffer::*position, size_t i) const;
+  absl::StatusOr<std::vector<HostTensor>> RunNamed(const std::map<std::string, HostTensor>& inputs,
+                                                   SharedMemory* memory, RunProfile* profile) const;
+  absl::StatusOr<std::vector<const HostTensor*>> Ordered(
+      const std::map<std::string, HostTensor>& inputs, const SharedMemory* memory) const;
+  absl::Status CheckInputs(const std::vector<const HostTensor*>& inputs,
+                           const SharedMemory* memory) const;
 
   FusionReply reply_;
   std::vector<HostTensor> weights_;  // by plan weight; empty where only prepared forms are read

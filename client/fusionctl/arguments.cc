@@ -207,6 +207,42 @@ void AddRange(CLI::App* app, Arguments* a) {
       ->type_name("NAME=MIN..MAX[/STEP][@LIKELY]");
 }
 
+// "past=present", "past.*.key=present.*.key@512".
+bool ParseSharing(const std::string& text, SharedNames* shared) {
+  static const std::regex kForm(R"((.+)=(.+?)(?:@(\d{1,15}))?)");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, kForm)) return false;
+  *shared = {.input = parts[1],
+             .output = parts[2],
+             .capacity = parts[3].matched ? std::stoll(parts[3]) : 0};
+  const auto stars = [](const std::string& name) {
+    return std::count(name.begin(), name.end(), '*');
+  };
+  return stars(shared->input) <= 1 && stars(shared->input) == stars(shared->output);
+}
+
+void AddShare(CLI::App* app, Arguments* a) {
+  app->add_option_function<std::vector<std::string>>(
+         "--share",
+         [a](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             SharedNames shared;
+             if (ParseSharing(text, &shared)) a->options.shared_buffers.push_back(shared);
+           }
+         },
+         "this output lies in the memory of this input, which has room for CAPACITY elements along "
+         "the dim that grows, by default as many as the output can have: a run writes the new ones "
+         "only; a * on both sides stands for the same text; may be given more than once")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        SharedNames shared;
+        return ParseSharing(text, &shared)
+                   ? std::string()
+                   : StrCat("expected INPUT=OUTPUT[@CAPACITY], got ", QuoteShort(text));
+      })
+      ->type_name("INPUT=OUTPUT[@CAPACITY]");
+}
+
 void AddModel(CLI::App* app, Arguments* a) {
   app->add_option("MODEL", a->model, "an ONNX file")
       ->required()
@@ -244,6 +280,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->type_name("N");
   AddBind(app, a);
   AddRange(app, a);
+  AddShare(app, a);
   AddNameValue(
       app, "--fix", &a->fixed, "VALUE",
       "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "
@@ -385,6 +422,12 @@ void AddRun(CLI::App* app, Arguments* a) {
   CLI::App* run = AddModelCommand(app, "run", "runs a model and shows its outputs", a,
                                   CommandKind::kRun, /*with_isa=*/false);
   AddDataOptions(run, a);
+  run->add_option(
+         "--steps", a->steps,
+         "also so many runs one after the other, each with what the one before left in the "
+         "buffers of --share, as a decoder runs; --range leaves their dim open")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
   run->add_option("--repeat", a->repeat, "runs that are timed, one after the other")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str()

@@ -79,6 +79,7 @@ struct Arguments {
   std::optional<double> rtol;                 // verify
   uint64_t seed = 1;                          // run, bench, verify
   int repeat = 1;                             // run
+  int steps = 0;                              // run: of what shares buffers; 0: none
   std::string out;           // run: directory for the outputs; export, repro: file; empty: none
   bool npy = false;          // run: outputs as .npy, not .pb
   std::string trace;         // run: file for a timeline; empty: none

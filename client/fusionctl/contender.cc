@@ -23,16 +23,30 @@ absl::StatusOr<Contender> Contender::Load(const Arguments& arguments, const Mode
 // The inputs of all runs have the same dims.
 absl::Status Contender::MakeOutputs(const std::vector<const HostTensor*>& inputs) {
   if (!out_.empty()) return absl::OkStatus();
+  if (!plan().shared_buffers.empty()) {
+    ASSIGN_OR_RETURN(memory_, LoadSharedMemory(plan(), inputs));
+    start_ = memory_.rows;
+  }
   ASSIGN_OR_RETURN(outputs_, model_->MakeOutputs(inputs));
   for (HostTensor& tensor : outputs_) out_.push_back(&tensor);
   return absl::OkStatus();
 }
 
+// Every run finds in shared buffers what the inputs had.
+absl::Status Contender::RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile) {
+  if (plan().shared_buffers.empty()) return model_->RunInto(inputs, out_, profile);
+  memory_.rows = start_;
+  return model_->RunShared(inputs, out_, &memory_, profile);
+}
+
 absl::Status Contender::Run(const std::vector<const HostTensor*>& inputs, bool counts) {
   RETURN_IF_ERROR(MakeOutputs(inputs));
   Nanoseconds begin = Clock::Real().Now();
-  RETURN_IF_ERROR(model_->RunInto(inputs, out_));
+  RETURN_IF_ERROR(RunOnce(inputs, nullptr));
   if (counts) latency_us_.push_back(ToMicroseconds(Clock::Real().Now() - begin));
+  for (size_t s = 0; s < plan().shared_buffers.size(); ++s) {
+    outputs_[static_cast<size_t>(plan().shared_buffers[s].output)] = RowsOf(plan(), memory_, s);
+  }
   if (plan().output_extents.empty()) return absl::OkStatus();
   cut_ = outputs_;
   return CutOutputs(plan().output_extents, &cut_);
@@ -41,7 +55,7 @@ absl::Status Contender::Run(const std::vector<const HostTensor*>& inputs, bool c
 absl::Status Contender::Profile(const std::vector<const HostTensor*>& inputs) {
   RunProfile profile;
   RETURN_IF_ERROR(MakeOutputs(inputs));
-  RETURN_IF_ERROR(model_->RunInto(inputs, out_, &profile));
+  RETURN_IF_ERROR(RunOnce(inputs, &profile));
   for (size_t i = 0; i < launch_us_.size(); ++i) launch_us_[i].push_back(profile.launch_us[i]);
   return absl::OkStatus();
 }

@@ -35,11 +35,14 @@ class Contender {
 
  private:
   absl::Status MakeOutputs(const std::vector<const HostTensor*>& inputs);
+  absl::Status RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile);
 
   FusionReply reply_;
   std::unique_ptr<FusedModel> model_;
   std::vector<HostTensor> outputs_;
   std::vector<HostTensor*> out_;  // into outputs_
+  SharedMemory memory_;           // of what shares buffers
+  std::vector<int64_t> start_;    // SharedMemory::rows before each run
   std::vector<HostTensor> cut_;   // outputs_ with the extents that the run decided
   std::vector<double> latency_us_;
   std::vector<std::vector<double>> launch_us_;

@@ -197,6 +197,16 @@ Json SamplesJson(const Plan& plan) {
   return out;
 }
 
+std::string SharedText(const Plan& plan, const Binding& binding) {
+  if (plan.shared_buffers.empty()) return "";
+  const SharedBuffer& first = plan.shared_buffers[0];
+  const size_t more = plan.shared_buffers.size() - 1;
+  return StrCat("shared:  ", binding.outputs[static_cast<size_t>(first.output)], " in ",
+                binding.inputs[static_cast<size_t>(first.input)], " with room for ", first.capacity,
+                " along dim ", first.dim, more > 0 ? StrCat(", and ", more, " more") : "",
+                ": a run writes new elements only\n");
+}
+
 std::string OpenDimsText(const Plan& plan, const Binding& binding) {
   if (plan.symbols.empty()) return "";
   auto name = [&](size_t s) {
@@ -271,6 +281,18 @@ Json KernelsJson(const FusionReply& reply) {
   return out;
 }
 
+// What of a plan's inputs and outputs lies in one piece of memory.
+Json SharedJson(const Plan& plan, const Binding& binding) {
+  Json out = Json::array();
+  for (const SharedBuffer& s : plan.shared_buffers) {
+    out.push_back({{"input", binding.inputs[static_cast<size_t>(s.input)]},
+                   {"output", binding.outputs[static_cast<size_t>(s.output)]},
+                   {"dim", s.dim},
+                   {"capacity", s.capacity}});
+  }
+  return out;
+}
+
 Json ReplyJson(const FusionReply& reply) {
   const Plan& plan = reply.plan;
   Json stages = Json::array();
@@ -295,6 +317,7 @@ Json ReplyJson(const FusionReply& reply) {
                   {"node_names", reply.binding.nodes},
                   {"symbols", SymbolsJson(plan, reply.binding)},
                   {"samples", SamplesJson(plan)},
+                  {"shared_buffers", SharedJson(plan, reply.binding)},
                   {"groups", GroupsJson(reply)},
                   {"kernels", KernelsJson(reply)},
                   {"tensors", TensorsJson(plan)},

@@ -36,6 +36,8 @@ nlohmann::ordered_json TotalsJson(const PlanTotals& totals);
 nlohmann::ordered_json FrontierJson(const Plan& plan);
 /// The table of Plan::frontier, and what decided; empty if the plan does not tell.
 std::string FrontierText(const Plan& plan);
+/// What lies in one piece of memory, in a line; empty if nothing does.
+std::string SharedText(const Plan& plan, const Binding& binding);
 /// Which dims the plan leaves open, and what that costs: lines for people; empty if it leaves none.
 std::string OpenDimsText(const Plan& plan, const Binding& binding);
 nlohmann::ordered_json KernelsJson(const FusionReply& reply);

@@ -7,6 +7,7 @@
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/plan_subject.h"
 #include "client/fusionctl/statistics.h"
+#include "client/fusionctl/steps.h"
 #include "client/fusionctl/trace.h"
 #include "core/onnx/test_data.h"
 
@@ -177,13 +178,19 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
       ASSIGN_OR_RETURN(intermediates,
                        LookAtIntermediates(arguments, *file, client, inputs, contender, progress));
     }
+    std::vector<StepTime> steps;
+    if (arguments.steps > 0) {
+      ASSIGN_OR_RETURN(steps, RunSteps(arguments, *file, inputs, contender, progress));
+    }
     progress->Clear();
     if (arguments.json) {
       Json out = RunJson(arguments, inputs, contender);
+      if (!steps.empty()) out["steps"] = StepsJson(steps);
       if (intermediates) AddIntermediatesJson(arguments, *intermediates, &out);
       PrintJson(out);
     } else {
       Print(RunText(arguments, inputs, contender));
+      if (!steps.empty()) Print(StrCat("\n", StepsText(steps)));
       if (intermediates) Print(StrCat("\n", IntermediatesText(arguments, *intermediates)));
     }
     return !intermediates || intermediates->pass ? kExitOk : kExitMismatch;

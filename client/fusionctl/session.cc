@@ -149,6 +149,38 @@ absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionR
   return reply;
 }
 
+namespace {
+
+// What of --share has a * for each input that fits, with the output of the same text.
+absl::StatusOr<std::vector<SharedNames>> WithoutStars(const std::vector<SharedNames>& given,
+                                                      const ModelFile& file) {
+  std::vector<SharedNames> out;
+  for (const SharedNames& shared : given) {
+    const size_t star = shared.input.find('*');
+    if (star == std::string::npos) {
+      out.push_back(shared);
+      continue;
+    }
+    const std::string_view head = std::string_view(shared.input).substr(0, star);
+    const std::string_view tail = std::string_view(shared.input).substr(star + 1);
+    const size_t before = out.size();
+    for (const onnx::ValueInfoProto* input : file.inputs()) {
+      const std::string& name = input->name();
+      const bool fits = name.size() >= head.size() + tail.size() && name.starts_with(head) &&
+                        name.ends_with(tail);
+      if (!fits) continue;
+      std::string output = shared.output;
+      output.replace(output.find('*'), 1, name, star, name.size() - head.size() - tail.size());
+      out.push_back({name, std::move(output), shared.capacity});
+    }
+    if (out.size() > before) continue;
+    return InvalidArgument("--share ", Quote(shared.input), ": no input of the model is called so");
+  }
+  return out;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path,
                                                            const Arguments& arguments) {
   std::unique_ptr<ModelFile> file(new ModelFile);
@@ -167,6 +199,7 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
   for (const onnx::ValueInfoProto& input : file->bare_.graph().input()) {
     if (!constants.contains(input.name())) file->inputs_.push_back(&input);
   }
+  ASSIGN_OR_RETURN(file->shared_, WithoutStars(arguments.options.shared_buffers, *file));
   return file;
 }
 
@@ -188,6 +221,7 @@ FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options)
 FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
   FusionRequest request = RequestFor(arguments, options);
   request.onnx_model = bytes_;
+  request.options.shared_buffers = shared_;
   // What the data say of dims that stay open is about one run of many.
   if (!options.dim_ranges.empty()) {
     std::erase_if(request.options.dim_bindings, [&](const auto& binding) {

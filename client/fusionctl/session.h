@@ -75,6 +75,7 @@ class ModelFile {
   std::vector<const onnx::ValueInfoProto*> inputs_;  // into bare_
   std::string bytes_;                                // of bare_
   bool allow_fused_ = false;
+  std::vector<SharedNames> shared_;  // of --share, without *
   mutable bool made_up_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/bundle/rules.h"
+#include "core/tensor/shared_buffer.h"
 
 namespace fusion {
 
@@ -77,6 +78,8 @@ struct PlanOptions {
   std::map<std::string, DimRange> dim_ranges;
   /// Names of intermediate tensors that the caller wants as outputs too.
   std::vector<std::string> keep_outputs;
+  /// Outputs that lie in the memory of an input, as caches of keys and values do.
+  std::vector<SharedNames> shared_buffers;
   /// Ops that the graph uses and nobody knows, in the language of core/custom/custom_ops.h.
   std::string custom_ops;
   /// What the caller knows better than the planner; kOpByOp follows none of it.

@@ -1,6 +1,8 @@
 #include "core/bundle/plan.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace fusion {
 namespace {
@@ -34,25 +36,31 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   }
   auto in = [&](size_t count) { return t.index >= 0 && static_cast<size_t>(t.index) < count; };
   // The caller's tensors are dense and as large as `list` says, whichever plan tensor stands for
-  // them.
-  auto bound = [&](const std::vector<int>& list) {
+  // them; those of shared buffers have the memory that these say.
+  auto bound = [&](const std::vector<int>& list, int SharedBuffer::*position) {
     if (!in(list.size())) return false;
     int id = list[static_cast<size_t>(t.index)];
     if (id < 0 || static_cast<size_t>(id) >= plan.tensors.size()) return false;
     const PlanTensor& given = plan.tensors[static_cast<size_t>(id)];
-    auto elements = CheckedNumElements(given.dims, DTypeBytes(given.dtype));
-    return elements.ok() && span <= *elements * DTypeBytes(given.dtype);
+    Dims dims = given.dims;
+    for (const SharedBuffer& shared : plan.shared_buffers) {
+      if (position != nullptr && shared.*position == t.index)
+        dims = WithCapacity(shared, std::move(dims));
+    }
+    auto elements = CheckedNumElements(dims, DTypeBytes(given.dtype));
+    if (!elements.ok() || t.offset < 0) return false;
+    return span <= *elements * DTypeBytes(given.dtype) - t.offset;
   };
   bool ok = true;
   switch (t.space) {
     case Space::kInput:
-      ok = bound(plan.inputs);
+      ok = bound(plan.inputs, &SharedBuffer::input);
       break;
     case Space::kOutput:
-      ok = bound(plan.outputs);
+      ok = bound(plan.outputs, &SharedBuffer::output);
       break;
     case Space::kWeight:
-      ok = bound(plan.weights);
+      ok = bound(plan.weights, nullptr);
       break;
     case Space::kConstant:
       ok = in(plan.constants.size()) &&
@@ -105,13 +113,15 @@ class SizeChecker {
 absl::Status CheckTensorSizes(const PlanTensor& t, const SizeChecker& checker) {
   if (t.sizes.empty()) return absl::OkStatus();
   const size_t rank = t.dims.size();
-  if (t.sizes.size() != 2 * rank) {
+  const bool begins = t.sizes.size() == 2 * rank + 1;
+  if (t.sizes.size() != 2 * rank && !begins) {
     return InvalidArgument(t.sizes.size(), " sizes for rank ", rank);
   }
   for (size_t d = 0; d < rank; ++d) {
     RETURN_IF_ERROR(checker.Grows(t.sizes[d], t.dims[d]));
     RETURN_IF_ERROR(checker.Grows(t.sizes[rank + d], t.strides[d]));
   }
+  if (begins) RETURN_IF_ERROR(checker.Grows(t.sizes.back(), t.offset / DTypeBytes(t.dtype)));
   return absl::OkStatus();
 }
 
@@ -171,6 +181,32 @@ absl::Status CheckOutputExtents(const Plan& plan) {
   return InvalidArgument("plan output_extents: outputs behind the first count are no counts");
 }
 
+// Of an input and an output of this rank each, none of them twice.
+absl::Status CheckSharedBuffers(const Plan& plan) {
+  std::set<std::pair<bool, int>> seen;
+  for (const SharedBuffer& s : plan.shared_buffers) {
+    const bool known = s.input >= 0 && static_cast<size_t>(s.input) < plan.inputs.size() &&
+                       s.output >= 0 && static_cast<size_t>(s.output) < plan.outputs.size();
+    auto has_dim = [&](int id) {
+      if (id < 0) return true;
+      if (static_cast<size_t>(id) >= plan.tensors.size()) return false;
+      return s.dim >= 0 &&
+             static_cast<size_t>(s.dim) < plan.tensors[static_cast<size_t>(id)].dims.size();
+    };
+    if (!known || !has_dim(plan.inputs[static_cast<size_t>(s.input)]) ||
+        !has_dim(plan.outputs[static_cast<size_t>(s.output)]) || s.capacity < 1 ||
+        s.capacity > kMaxExtent) {
+      return InvalidArgument("plan shared_buffers: dim ", s.dim, " of input ", s.input,
+                             " and output ", s.output, " for ", s.capacity,
+                             " elements; expected dims of both, and 1..", kMaxExtent);
+    }
+    if (seen.emplace(false, s.input).second && seen.emplace(true, s.output).second) continue;
+    return InvalidArgument("plan shared_buffers: input ", s.input, " or output ", s.output,
+                           " is shared twice");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckRange(const DimRange& range) {
@@ -219,6 +255,7 @@ absl::Status Verify(const Plan& plan) {
                            " of prepared weights, expected at most ", kMaxSpaceBytes, " each");
   }
   auto tensors = static_cast<int>(plan.tensors.size());
+  RETURN_IF_ERROR(CheckSharedBuffers(plan));
   for (int i = 0; i < tensors; ++i) {
     absl::Status status = CheckTensor(plan, plan.tensors[static_cast<size_t>(i)]);
     if (!status.ok()) return Annotate(status, StrCat("plan tensor ", i));

@@ -11,6 +11,7 @@
 #include "core/bundle/options.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/output_extent.h"
+#include "core/tensor/shared_buffer.h"
 #include "core/tensor/size_expr.h"
 
 namespace fusion {
@@ -38,11 +39,13 @@ struct PlanTensor {
   Dims dims;
   Dims strides;  // elements
   Space space = Space::kArena;
-  int index = 0;       // kInput, kOutput, kWeight, kConstant: which one
-  int64_t offset = 0;  // kPrepared, kArena: bytes from the start of the space
-  int64_t bytes = 0;   // occupied, padding included
-  /// Of a plan with symbols: what `dims` and then `strides` are for their values; those two are for
-  /// the largest ones. Empty: always the same.
+  int index = 0;  // kInput, kOutput, kWeight, kConstant: which one
+  /// Bytes from the start of the space (kPrepared, kArena), or of the caller's memory of a shared
+  /// buffer (kOutput), where new rows begin.
+  int64_t offset = 0;
+  int64_t bytes = 0;  // occupied, padding included
+  /// Of a plan with symbols: what `dims` and then `strides` are for their values, and, where it
+  /// differs, at which element `offset` is; those are for the largest ones. Empty: always the same.
   std::vector<SizeExpr> sizes;
 };
 
@@ -245,9 +248,10 @@ struct Plan {
   std::vector<PlanGroup> groups;
   std::vector<PlanLaunch> prepare;   // run once per set of weights, in order
   std::vector<PlanLaunch> launches;  // run per inference, in order
-  std::vector<int> inputs;  // plan tensor of each graph input; -1 if the graph does not read it
+  std::vector<int> inputs;   // plan tensor of each graph input; -1 if the graph does not read it
   std::vector<int> outputs;  // of each graph output: those of the model, then counts of elements
   std::vector<OutputExtent> output_extents;  // that a run decides
+  std::vector<SharedBuffer> shared_buffers;  // inputs and outputs that lie in one piece of memory
   std::vector<int> weights;
   int64_t arena_bytes = 0;
   int64_t prepared_bytes = 0;
@@ -290,9 +294,10 @@ struct KernelArtifact {
 std::vector<int64_t> LeastUnits(const std::vector<DimRange>& symbols);
 std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols);
 
-/// Bytes that one run on `threads` threads holds beside its inputs, its outputs and the weights: the
-/// arena, the scratch of all threads, the workspace of the kernel that has most of it. An executor
-/// holds no more for it, but for rounding each to pages. For the largest values of the symbols.
+/// Bytes that one run on `threads` threads holds beside its inputs, its outputs and the weights:
+/// the arena, the scratch of all threads, the workspace of the kernel that has most of it. An
+/// executor holds no more for it, but for rounding each to pages. For the largest values of the
+/// symbols.
 int64_t RunBytes(const Plan& plan, int threads);
 
 /// Checks that every position and offset of a plan stays in range, so that an executor may trust

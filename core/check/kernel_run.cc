@@ -90,11 +90,12 @@ void Move(const HostTensor& from, int64_t from_at, HostTensor* to, int64_t to_at
 
 // A value as it lies in memory, flat.
 HostTensor InMemory(const Value& value, const HostTensor& dense) {
-  HostTensor memory(dense.dtype(), {dense.elements()});
-  if (value.order.empty()) {
+  HostTensor memory(dense.dtype(), {StorageElements(value)});
+  if (value.order.empty() && !value.room) {
     std::copy_n(dense.bytes(), dense.byte_size(), memory.bytes());
     return memory;
   }
+  std::fill_n(memory.bytes(), memory.byte_size(), kPoison);
   Walk walk{dense.dims(), Linear(dense.dims(), RowMajorStrides(dense.dims())),
             Linear(dense.dims(), StorageStrides(value))};
   walk.Run([&](int64_t from, int64_t to) { Move(dense, from, &memory, to); });
@@ -107,6 +108,19 @@ HostTensor FromMemory(const Value& value, const HostTensor& memory) {
             Linear(dense.dims(), RowMajorStrides(dense.dims()))};
   walk.Run([&](int64_t from, int64_t to) { Move(memory, from, &dense, to); });
   return dense;
+}
+
+// What lies between the rows of a value, in memory with room for more, is poison still.
+bool GapsStand(const Value& value, const HostTensor& memory) {
+  if (!value.room) return true;
+  HostTensor gaps = memory;
+  HostTensor poison(memory.dtype(), {1});
+  std::fill_n(poison.bytes(), poison.byte_size(), kPoison);
+  const Dims dims = value.type.shape.ToDims();
+  const Walk walk{dims, Linear(dims, Dims(dims.size(), 0)), Linear(dims, StorageStrides(value))};
+  walk.Run([&](int64_t from, int64_t to) { Move(poison, from, &gaps, to); });
+  return std::all_of(gaps.bytes(), gaps.bytes() + gaps.byte_size(),
+                     [](std::byte b) { return b == kPoison; });
 }
 
 absl::StatusOr<HostTensor> Pack(const Buffer& buffer, const IndexExpr& source,
@@ -286,10 +300,13 @@ absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
     HostTensor memory(buffer.dtype, {StoredElements(buffer)});
     std::copy_n(params[p]->data(), memory.byte_size(), memory.bytes());
     const Value& value = ValueOf(reference, param);
-    int64_t elements = NumElements(value.type.shape.ToDims());
+    const int64_t elements = StorageElements(value);
     if (!param.packed && memory.elements() != elements) {
       return InvalidArgument("param ", buffer.name, " has ", memory.elements(),
                              " elements, its value ", elements);
+    }
+    if (!param.packed && !GapsStand(value, memory)) {
+      return Internal("the kernel wrote between the rows of param ", p, " (", buffer.name, ")");
     }
     outputs[static_cast<size_t>(param.index)] =
         param.packed ? std::move(memory) : FromMemory(value, memory);

@@ -233,6 +233,35 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
 
 void GraphBuilder::MarkOutput(TensorId id) { graph_.outputs_.push_back(id); }
 
+absl::Status GraphBuilder::ShareBuffer(const SharedBuffer& shared) {
+  const auto input = static_cast<size_t>(shared.input);
+  const auto output = static_cast<size_t>(shared.output);
+  if (input >= graph_.inputs_.size() || output >= graph_.outputs_.size()) {
+    return InvalidArgument("input ", shared.input, " or output ", shared.output, " is not there");
+  }
+  for (const SharedBuffer& other : graph_.shared_buffers_) {
+    if (other.input == shared.input) return InvalidArgument("the input is shared already");
+    if (other.output == shared.output) return InvalidArgument("the output is shared already");
+  }
+  const TensorType& in = graph_.tensor(graph_.inputs_[input]).type;
+  const TensorType& out = graph_.tensor(graph_.outputs_[output]).type;
+  bool fits = in.dtype == out.dtype && in.shape.rank() == out.shape.rank() && shared.dim >= 0 &&
+              shared.dim < in.shape.rank() && shared.capacity > 0;
+  for (int d = 0; fits && d < in.shape.rank(); ++d) {
+    fits = d == shared.dim || in.shape.dim(d) == out.shape.dim(d);
+  }
+  if (!fits) {
+    return InvalidArgument("the input is ", in.ToString(), ", the output ", out.ToString(),
+                           "; expected equal types but for one dim");
+  }
+  if (in.shape.is_static()) {
+    const Dims room = WithCapacity(shared, in.shape.ToDims());
+    RETURN_IF_ERROR(CheckTensorSize({in.dtype, Shape(room)}));
+  }
+  graph_.shared_buffers_.push_back(shared);
+  return absl::OkStatus();
+}
+
 // Where the outputs are those of a graph that was built before, the counts are among them.
 void GraphBuilder::AddCounts() {
   std::vector<TensorId>& outputs = graph_.outputs_;

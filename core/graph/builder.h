@@ -70,6 +70,13 @@ class GraphBuilder {
   /// Outputs keep the order of the calls.
   void MarkOutput(TensorId id);
 
+  /// An input and an output that are marked already lie in one piece of memory. InvalidArgument,
+  /// with what is wrong, unless their types are equal but for `dim` and neither is shared yet.
+  /// Whether the output holds the input's elements is for BuildProgram to see.
+  absl::Status ShareBuffer(const SharedBuffer& shared);
+
+  const std::vector<TensorId>& inputs() const { return graph_.inputs_; }
+  const std::vector<TensorId>& outputs() const { return graph_.outputs_; }
   const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
   /// The constant behind a tensor, or nullptr if it is not one.
   const HostTensor* ConstantValue(TensorId id) const { return graph_.tensor(id).value.get(); }

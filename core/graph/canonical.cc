@@ -97,6 +97,9 @@ absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph) {
       out.output_names.push_back(graph.tensor(id).name);
     }
   }
+  for (const SharedBuffer& shared : graph.shared_buffers()) {
+    RETURN_IF_ERROR(builder.ShareBuffer(shared));
+  }
   ASSIGN_OR_RETURN(out.graph, builder.Build());
   out.key_text = KeyText(out.graph);
   return out;

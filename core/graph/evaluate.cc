@@ -104,6 +104,31 @@ void RoundAll(DType dtype, EvaluatedValue* value) {
   for (double& v : value->reals) v = RoundTo(dtype, v);
 }
 
+// Parts of one tensor, the second behind the first along `dim`.
+EvaluatedValue Appended(const EvaluatedValue& first, const EvaluatedValue& second, size_t dim,
+                        const Box& whole) {
+  EvaluatedValue out{.dtype = first.dtype, .box = whole};
+  out.reals.resize(first.reals.size() + second.reals.size());
+  out.integers.resize(first.integers.size() + second.integers.size());
+  const int64_t border = first.box.Extents()[dim];
+  auto put = [&](const EvaluatedValue& part, Box at) {
+    ForRows(at, whole.Extents(), [&](int64_t to, int64_t from, int64_t n) {
+      if (IsFloat(out.dtype)) {
+        std::copy_n(part.reals.data() + from, n, out.reals.data() + to);
+      } else {
+        std::copy_n(part.integers.data() + from, n, out.integers.data() + to);
+      }
+    });
+  };
+  Box at = whole;
+  at.end[dim] = border;
+  put(first, at);
+  at.begin[dim] = border;
+  at.end[dim] = whole.end[dim];
+  put(second, at);
+  return out;
+}
+
 // For every value the box that must be known, by walking from the outputs backwards.
 std::vector<Box> NeededBoxes(const Program& program, const std::vector<Box>& boxes) {
   std::vector<Box> needed(program.values.size());
@@ -122,9 +147,9 @@ std::vector<Box> NeededBoxes(const Program& program, const std::vector<Box>& box
     const LoopOp& op = program.ops[o];
     auto out = static_cast<size_t>(op.output);
     if (!wanted[out]) continue;
-    if (op.kind == LoopOp::kReinterpret) {
+    if (op.IsAlias()) {
       needed[out] = Box::Whole(program.values[out].type.shape.ToDims());
-      want(op.inputs[0], Box::Whole(program.value(op.inputs[0]).type.shape.ToDims()));
+      for (ValueId in : op.inputs) want(in, Box::Whole(program.value(in).type.shape.ToDims()));
       continue;
     }
     needed[out] = ComputedBox(op.body, needed[out]);
@@ -232,6 +257,9 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     if (op.kind == LoopOp::kReinterpret) {
       out = *inputs[0];
       out.box = needed[static_cast<size_t>(op.output)];
+    } else if (op.kind == LoopOp::kAppend) {
+      const auto dim = static_cast<size_t>(program.value(op.output).room->dim);
+      out = Appended(*inputs[1], *inputs[0], dim, out.box);
     } else {
       absl::Status status = EvaluateLoop(op.body, inputs, options.threads, &out);
       if (!status.ok()) return Annotate(status, op.label);

@@ -9,6 +9,7 @@
 #include "core/op/op_def.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/output_extent.h"
+#include "core/tensor/shared_buffer.h"
 
 namespace fusion {
 
@@ -70,6 +71,8 @@ class Graph {
   /// Those of the model, then the counts that output_extents() names.
   const std::vector<TensorId>& outputs() const { return outputs_; }
   const std::vector<OutputExtent>& output_extents() const { return output_extents_; }
+  /// In the order in which they were declared.
+  const std::vector<SharedBuffer>& shared_buffers() const { return shared_buffers_; }
   size_t model_outputs() const { return ModelOutputs(outputs_.size(), output_extents_); }
 
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
@@ -90,6 +93,7 @@ class Graph {
   std::vector<TensorId> inputs_;
   std::vector<TensorId> outputs_;
   std::vector<OutputExtent> output_extents_;
+  std::vector<SharedBuffer> shared_buffers_;
 };
 
 /// Describes a node that is not in a graph (yet).

@@ -7,6 +7,7 @@
 #include "core/graph/coordinates.h"
 #include "core/graph/halves.h"
 #include "core/graph/program_builder.h"
+#include "core/graph/shared_rows.h"
 #include "core/op/derive.h"
 #include "core/op/simplify.h"
 
@@ -477,11 +478,14 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
     builder.Name(handle, id);
     builder.program().outputs.push_back(value);
   }
-  return std::move(builder).Finish();
+  Program program = std::move(builder).Finish();
+  if (options.absorb_views) RETURN_IF_ERROR(ShareRows(graph, &program));
+  return program;
 }
 
 Dims StorageStrides(const Value& value) {
   Dims dims = value.type.shape.ToDims();
+  if (value.room) dims[static_cast<size_t>(value.room->dim)] = value.room->capacity;
   if (value.order.empty()) return RowMajorStrides(dims);
   Dims ordered;
   for (int d : value.order) ordered.push_back(dims[static_cast<size_t>(d)]);
@@ -493,6 +497,17 @@ Dims StorageStrides(const Value& value) {
   return strides;
 }
 
+int64_t StorageElements(const Value& value) {
+  const Dims dims = value.type.shape.ToDims();
+  const Dims strides = StorageStrides(value);
+  int64_t last = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0) return 0;
+    last += (dims[d] - 1) * strides[d];
+  }
+  return last + 1;
+}
+
 Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
                        std::vector<ValueId>* values) {
   Program out;
@@ -502,6 +517,8 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
     Value value = program.value(id);
     value.kind = kind;
     value.producer = kNoLoop;
+    value.lies_in = kNoValue;
+    value.begin = 0;
     if (kind != TensorKind::kConstant) value.value = nullptr;
     auto to = static_cast<ValueId>(out.values.size());
     if (kind == TensorKind::kInput) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace fusion {
 
 using ValueId = int32_t;
 using LoopId = int32_t;
+inline constexpr ValueId kNoValue = -1;
 inline constexpr LoopId kNoLoop = -1;
 
 /// A tensor of a Program.
@@ -25,6 +27,16 @@ struct Value {
   std::vector<int> order;
   /// The graph tensor this is (kNoTensor inside a composite).
   TensorId tensor = kNoTensor;
+  /// In memory that has room for `capacity` elements along `dim`; strides are those of the whole.
+  struct Room {
+    int dim = 0;
+    int64_t capacity = 0;
+  };
+  std::optional<Room> room;
+  /// Lies in the memory of another value, from its element `begin` along Room::dim on. kNoValue: in
+  /// memory of its own.
+  ValueId lies_in = kNoValue;
+  int64_t begin = 0;
 };
 
 struct LoopOp {
@@ -32,7 +44,12 @@ struct LoopOp {
     kLoop,         // `body`
     kReinterpret,  // the input's elements in row-major order under the output's shape; no
                    // arithmetic, no copy
+    kAppend,       // inputs[0] behind inputs[1] along Room::dim, where they lie in one piece of
+                   // memory
   };
+  /// inputs[0] lies in the memory of the output already: nothing computes or copies it.
+  bool IsAlias() const { return kind != kLoop; }
+
   Kind kind = kLoop;
   /// Primitive op type ("MatMul", "Exp", "Copy").
   std::string label;
@@ -60,6 +77,7 @@ struct Program {
 struct ProgramOptions {
   /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every
   /// view is an op of its own, as the evaluator wants it.
+  /// Shared buffers mean nothing then.
   bool absorb_views = true;
   /// Arithmetic on 16-bit floats is done in f32, with casts (core/graph/halves.h). Off: as the
   /// model says it.
@@ -71,11 +89,14 @@ struct ProgramOptions {
 };
 
 /// Takes a graph of static shapes apart. Errors name the node: Unimplemented where a symbolic dim
-/// is left, ResourceExhausted beyond a limit of ProgramOptions.
+/// is left, ResourceExhausted beyond a limit of ProgramOptions; InvalidArgument, naming input and
+/// output, for a shared buffer that none can be (core/graph/shared_rows.h).
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options = {});
 
 /// Strides in elements of a value as it is stored.
 Dims StorageStrides(const Value& value);
+/// Elements from its first to behind its last, those between its rows included.
+int64_t StorageElements(const Value& value);
 
 /// Text form of a program, one loop op a line:
 ///

@@ -9,11 +9,21 @@ std::string OrderToString(const Value& value) {
   return StrCat(" order [", StrJoin(value.order, ", "), "]");
 }
 
+std::string RoomToString(const Value& value) {
+  if (!value.room) return "";
+  const std::string place =
+      value.lies_in == kNoValue ? "" : StrCat(" in %", value.lies_in, " from ", value.begin);
+  return StrCat(" room ", value.room->dim, ":", value.room->capacity, place);
+}
+
 std::string OpToString(const Program& program, const LoopOp& op) {
   const Value& out = program.value(op.output);
   std::string head = StrCat("  %", op.output, " = ", op.label, " @", op.origin,
                             out.tensor == kNoTensor ? " inner" : "", " : ", out.type.ToString(),
-                            OrderToString(out));
+                            OrderToString(out), RoomToString(out));
+  if (op.kind == LoopOp::kAppend) {
+    return StrCat(head, " = append %", op.inputs[0], " behind %", op.inputs[1], "\n");
+  }
   if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
   auto operand = [&](size_t i) { return StrCat("%", op.inputs[i]); };
   return StrCat(head, " = ", LoopBodyToString(op.body, operand), "\n");
@@ -74,6 +84,7 @@ class ProgramParser {
                   .value = {},
                   .order = {}};
       RETURN_IF_ERROR(Order(&value));
+      RETURN_IF_ERROR(Room(&value));
       list.push_back(static_cast<ValueId>(program_.values.size()));
       program_.values.push_back(std::move(value));
       return absl::OkStatus();
@@ -107,6 +118,48 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
+  absl::Status Room(Value* value) {
+    if (!in_.Accept("room")) return absl::OkStatus();
+    ASSIGN_OR_RETURN(int64_t dim, in_.Integer());
+    if (dim < 0 || dim >= value->type.shape.rank()) return in_.Error("one of the dims before this");
+    RETURN_IF_ERROR(in_.Expect(":"));
+    ASSIGN_OR_RETURN(int64_t capacity, in_.Integer());
+    if (capacity < 1 || capacity > kMaxExtent) return in_.Error("a capacity before this");
+    value->room = {.dim = static_cast<int>(dim), .capacity = capacity};
+    if (!in_.Accept("in")) return absl::OkStatus();
+    // A value lies in the next one, see ShareRows.
+    ASSIGN_OR_RETURN(int64_t whole, in_.PercentId());
+    if (whole != static_cast<int64_t>(program_.values.size()) + 1) {
+      return in_.Error(StrCat("%", program_.values.size() + 1, " before this"));
+    }
+    value->lies_in = static_cast<ValueId>(whole);
+    RETURN_IF_ERROR(in_.Expect("from"));
+    ASSIGN_OR_RETURN(value->begin, in_.Integer());
+    if (value->begin < 0) return in_.Error("a first element before this");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<LoopOp> Append(const Value& whole) {
+    LoopOp op{.kind = LoopOp::kAppend};
+    ASSIGN_OR_RETURN(ValueId rows, Use());
+    RETURN_IF_ERROR(in_.Expect("behind"));
+    ASSIGN_OR_RETURN(ValueId past, Use());
+    op.inputs = {rows, past};
+    bool fits = whole.room.has_value();
+    for (ValueId in : op.inputs) {
+      const TensorType& type = program_.value(in).type;
+      fits = fits && type.dtype == whole.type.dtype && type.shape.rank() == whole.type.shape.rank();
+    }
+    for (int d = 0; fits && d < whole.type.shape.rank(); ++d) {
+      auto extent = [&](ValueId v) { return program_.value(v).type.shape.dim(d).value(); };
+      const int64_t all = whole.type.shape.dim(d).value();
+      fits = d == whole.room->dim ? extent(rows) + extent(past) == all
+                                  : extent(rows) == all && extent(past) == all;
+    }
+    if (!fits) return in_.Error("parts of a tensor with room before this");
+    return op;
+  }
+
   absl::Status Op() {
     LoopOp op;
     Value out;
@@ -118,12 +171,17 @@ class ProgramParser {
     RETURN_IF_ERROR(in_.Expect(":"));
     ASSIGN_OR_RETURN(out.type, Type());
     RETURN_IF_ERROR(Order(&out));
+    RETURN_IF_ERROR(Room(&out));
     RETURN_IF_ERROR(in_.Expect("="));
     op.output = static_cast<ValueId>(program_.values.size());
     out.producer = static_cast<LoopId>(program_.ops.size());
     // The program stands alone: which graph tensor it was does not matter, that it was one does.
     out.tensor = inner ? kNoTensor : op.output;
-    if (in_.Accept("reinterpret")) {
+    if (in_.Accept("append")) {
+      ASSIGN_OR_RETURN(LoopOp append, Append(out));
+      op.kind = append.kind;
+      op.inputs = std::move(append.inputs);
+    } else if (in_.Accept("reinterpret")) {
       op.kind = LoopOp::kReinterpret;
       ASSIGN_OR_RETURN(ValueId input, Use());
       op.inputs = {input};
@@ -168,7 +226,7 @@ std::string ToString(const Program& program) {
       out += StrCat("  %", i, " = const : ", TensorToText(*v.value), "\n");
     } else if (v.kind != TensorKind::kIntermediate) {
       out += StrCat("  %", i, " = ", v.kind == TensorKind::kInput ? "input " : "weight ", v.index,
-                    " : ", v.type.ToString(), OrderToString(v), "\n");
+                    " : ", v.type.ToString(), OrderToString(v), RoomToString(v), "\n");
     } else {
       out += OpToString(program, program.op(v.producer));
     }

@@ -72,6 +72,7 @@ class Parser {
       builder_.MarkOutput(id);
       return absl::OkStatus();
     }
+    if (in_.Accept("share")) return Sharing();
     std::vector<int64_t> ids;
     do {
       ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
@@ -108,6 +109,24 @@ class Parser {
       symbol.likely.push_back(value);
     }
     builder_.AddSymbol(std::move(symbol));
+    return absl::OkStatus();
+  }
+
+  absl::Status Sharing() {
+    SharedBuffer shared;
+    RETURN_IF_ERROR(in_.Expect("input"));
+    ASSIGN_OR_RETURN(int64_t input, in_.Integer());
+    RETURN_IF_ERROR(in_.Expect("output"));
+    ASSIGN_OR_RETURN(int64_t output, in_.Integer());
+    RETURN_IF_ERROR(in_.Expect("dim"));
+    ASSIGN_OR_RETURN(int64_t dim, in_.Integer());
+    RETURN_IF_ERROR(in_.Expect("capacity"));
+    ASSIGN_OR_RETURN(shared.capacity, in_.Integer());
+    shared.input = static_cast<int>(input);
+    shared.output = static_cast<int>(output);
+    shared.dim = static_cast<int>(dim);
+    absl::Status made = builder_.ShareBuffer(shared);
+    if (!made.ok()) return in_.Error(StrCat("what can share memory before this: ", Message(made)));
     return absl::OkStatus();
   }
 
@@ -219,6 +238,10 @@ std::string Print(const Graph& graph, bool hash_constants) {
   }
   for (TensorId id : graph.outputs()) {
     out += StrCat("  output %", number[static_cast<size_t>(id)], "\n");
+  }
+  for (const SharedBuffer& s : graph.shared_buffers()) {
+    out += StrCat("  share input ", s.input, " output ", s.output, " dim ", s.dim, " capacity ",
+                  s.capacity, "\n");
   }
   return out + "}\n";
 }

@@ -16,10 +16,11 @@ namespace fusion {
 ///     %3 = MatMul(%0, %1) : f32[8,64]  "y" @ "fc"
 ///     %4, %5 = Split(%3) {axis=1} : f32[8,32], f32[8,32]  "a", "b" @ "split"
 ///     output %3
+///     share input 1 output 2 dim 2 capacity 512
 ///   }
 ///
-/// A symbol is declared before its use: symbol s0 "seq" min 1 max 512 multiple 1 likely [128]. `-`
-/// is an absent input.
+/// Inputs and outputs that share memory are called by their positions. A symbol is declared before
+/// its use: symbol s0 "seq" min 1 max 512 multiple 1 likely [128]. `-` is an absent input.
 std::string ToString(const Graph& graph);
 
 /// The same with the bytes of large constants replaced by their SHA-256: equal for equal graphs,

@@ -28,6 +28,8 @@ struct ImportOptions {
   /// Names of tensors between inputs and outputs that become outputs too, behind the graph's own,
   /// in this order. One that is an output already is not added again.
   std::vector<std::string> keep_outputs;
+  /// Outputs that lie in the memory of an input.
+  std::vector<SharedNames> shared_buffers;
   /// Of the request; refers to the caller's object, which lives as long as the import. May be null.
   const CustomOps* custom_ops = nullptr;
   /// ONNX: initialisers that InlineRule calls weights under this limit become weights even if their

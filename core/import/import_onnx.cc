@@ -12,6 +12,7 @@
 #include "core/import/normalise.h"
 #include "core/import/old_broadcast.h"
 #include "core/import/onnx_attributes.h"
+#include "core/import/shared_names.h"
 #include "core/import/topological_order.h"
 #include "core/onnx/constant_node.h"
 #include "core/onnx/group_calls.h"
@@ -50,6 +51,7 @@ class OnnxImporter {
       RETURN_IF_ERROR(CheckType(value, id));
       builder_.MarkOutput(id);
     }
+    RETURN_IF_ERROR(ShareByName(options_.shared_buffers, &builder_));
     return builder_.Build();
   }
 

@@ -3,6 +3,7 @@
 
 #include "core/import/import.h"
 #include "core/import/normalise.h"
+#include "core/import/shared_names.h"
 #include "core/import/symbols.h"
 #include "core/onnx/tensor_proto.h"
 
@@ -75,6 +76,7 @@ class OpGraphImporter {
     RETURN_IF_ERROR(AddConstants());
     for (int i = 0; i < graph_.nodes_size(); ++i) RETURN_IF_ERROR(AddNode(i));
     RETURN_IF_ERROR(MarkOutputs());
+    RETURN_IF_ERROR(ShareByName(options_.shared_buffers, &builder_));
     return builder_.Build();
   }
 

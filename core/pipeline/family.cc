@@ -142,6 +142,17 @@ class FamilyMaker {
         sizes.push_back(std::move(size));
       }
     }
+    std::vector<int64_t> begins;
+    for (const PlannedModel& m : members_) {
+      begins.push_back(m.plan.tensors[t].offset / DTypeBytes(most.dtype));
+    }
+    if (most.space == Space::kOutput && !std::all_of(begins.begin(), begins.end(), [&](int64_t b) {
+          return b == begins[0];
+        })) {
+      ASSIGN_OR_RETURN(SizeExpr begin, Fit(begins));
+      varies = true;
+      sizes.push_back(std::move(begin));
+    }
     if (!varies) return absl::OkStatus();
     if (most.space != Space::kInput && most.space != Space::kOutput &&
         most.space != Space::kArena) {

@@ -25,6 +25,9 @@ std::string RequestKey(const PlanRequest& request) {
     h.Add("multiple", r.multiple).Add("likely", r.likely);
   }
   for (const std::string& name : o.keep_outputs) h.Add("keep", name);
+  for (const SharedNames& s : o.shared_buffers) {
+    h.Add("shared input", s.input).Add("output", s.output).Add("capacity", s.capacity);
+  }
   h.Add("custom_ops", o.custom_ops);
   h.Add("rules", KeyText(o.rules));
   h.Add("frontier", o.frontier).Add("debug", o.debug).Add("guard", o.guard);

@@ -10,6 +10,7 @@
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
 #include "core/custom/custom_ops.h"
+#include "core/graph/program.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
@@ -161,6 +162,19 @@ absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOpti
   return absl::OkStatus();
 }
 
+// Whether outputs fit the buffers that they share, and can: here they have names.
+absl::Status CheckSharing(const Graph& graph) {
+  if (graph.shared_buffers().empty()) return absl::OkStatus();
+  for (const SharedBuffer& shared : graph.shared_buffers()) {
+    const Tensor& out = graph.tensor(graph.outputs()[static_cast<size_t>(shared.output)]);
+    const Dim& extent = out.type.shape.dim(shared.dim);
+    if (!extent.is_static() || extent.value() <= shared.capacity) continue;
+    return InvalidArgument("shared_buffers: output ", QuoteShort(out.name), " has ", extent.value(),
+                           " elements along dim ", shared.dim, ", its buffer ", shared.capacity);
+  }
+  return BuildProgram(graph).status();
+}
+
 // Of the kernels of the server those that may run in plans of a request: sums in index order, one
 // kernel a node, cuts of a lock and dims left open leave no place for them.
 RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& options, bool family,
@@ -231,10 +245,12 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   absl::StatusOr<CustomOps> custom_ops = CustomOps::Parse(options.custom_ops);
   if (!custom_ops.ok()) return Annotate(custom_ops.status(), "options.custom_ops");
   std::set<std::string> unfolded;
+  std::vector<SharedNames> sharing = options.shared_buffers;
   auto import_as = [&](const DimValues& dims, std::map<std::string, Dims>* folded) {
     return ImportGraph(request.source, {.dim_bindings = dims,
                                         .batch_size = options.hints.batch_size,
                                         .keep_outputs = options.keep_outputs,
+                                        .shared_buffers = sharing,
                                         .custom_ops = &*custom_ops,
                                         .allow_fused = request.allow_fused,
                                         .unfolded = &unfolded,
@@ -250,6 +266,10 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                      unfolded.clear();  // one of them says what a shape is
                      return import(dims);
                    }));
+  RETURN_IF_ERROR(CheckSharing(graph));
+  // Buffers are made for the largest values, whatever values a run has.
+  for (size_t i = 0; i < sharing.size(); ++i)
+    sharing[i].capacity = graph.shared_buffers()[i].capacity;
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
   std::shared_ptr<const ShapeFamily> family;

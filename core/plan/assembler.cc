@@ -52,6 +52,7 @@ class Assembler {
     Plan& plan = out_.plan;
     plan.nodes = static_cast<int>(graph_.nodes().size());
     plan.output_extents = graph_.output_extents();
+    plan.shared_buffers = graph_.shared_buffers();
     for (const PlanLaunch& launch : plan.launches) {
       const Estimate& e = plan.groups[static_cast<size_t>(launch.group)].estimate;
       plan.totals.kernels += CountPhases(out_.kernels[static_cast<size_t>(launch.kernel)].schedule);

@@ -21,6 +21,11 @@ constexpr size_t kMostKeptOps = 16384;
 // Sets that run side by side in one launch.
 constexpr size_t kMostBeside = 16;
 
+// What lies in memory with room is read with other strides.
+std::string RoomText(const Value& value) {
+  return value.room ? StrCat("room", value.room->dim, ":", value.room->capacity) : "";
+}
+
 }  // namespace
 
 std::pair<const GroupChoice*, size_t> GroupChoice::OriginOf(size_t p) const {
@@ -36,6 +41,9 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   // is made from it.
   returned_.assign(program.values.size(), false);
   for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    if (program.values[v].lies_in != kNoValue) returned_[v] = true;
+  }
   constant_.assign(program.values.size(), false);
   readers_.resize(program.values.size());
   number_.assign(program.values.size(), -1);
@@ -53,7 +61,7 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
     bool reinterpreted = false;
     for (ValueId in : op.inputs) {
       LoopId producer = program.value(in).producer;
-      reinterpreted |= producer != kNoLoop && program.op(producer).kind == LoopOp::kReinterpret;
+      reinterpreted |= producer != kNoLoop && program.op(producer).IsAlias();
       constant = constant && constant_[static_cast<size_t>(in)];
       readers_[static_cast<size_t>(in)].push_back(static_cast<LoopId>(i));
     }
@@ -84,7 +92,7 @@ void GroupEvaluator::ClassifyOps() {
     text += IndexMapToString(op.body.write, name);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Value& v = program_.value(op.inputs[i]);
-      text += StrCat(v.type.ToString(), StrJoin(v.order, ","),
+      text += StrCat(v.type.ToString(), StrJoin(v.order, ","), RoomText(v),
                      constant_[static_cast<size_t>(op.inputs[i])]);
       if (op.kind != LoopOp::kLoop) continue;
       const Read& read = op.body.reads[i];
@@ -94,7 +102,7 @@ void GroupEvaluator::ClassifyOps() {
     if (op.kind == LoopOp::kLoop) text += op.body.value.ToString();
     if (op.body.reduce) text += op.body.reduce->name();
     const Value& out = program_.value(op.output);
-    text += StrCat(StrJoin(out.order, ","), out.tensor == kNoTensor,
+    text += StrCat(StrJoin(out.order, ","), RoomText(out), out.tensor == kNoTensor,
                    constant_[static_cast<size_t>(op.output)]);
     class_of_op_.push_back(
         classes.try_emplace(std::move(text), static_cast<int>(classes.size())).first->second);
@@ -179,8 +187,8 @@ bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const 
     if (!reads_reinterpreted_[static_cast<size_t>(l)]) continue;
     for (ValueId in : program_.op(l).inputs) {
       LoopId producer = program_.value(in).producer;
-      if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kReinterpret) continue;
-      while (producer != kNoLoop && program_.op(producer).kind == LoopOp::kReinterpret) {
+      if (producer == kNoLoop || !program_.op(producer).IsAlias()) continue;
+      while (producer != kNoLoop && program_.op(producer).IsAlias()) {
         producer = program_.value(program_.op(producer).inputs[0]).producer;
       }
       if (producer != kNoLoop && inside(producer)) return true;

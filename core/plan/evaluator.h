@@ -19,8 +19,6 @@
 
 namespace fusion {
 
-inline constexpr ValueId kNoValue = -1;
-
 /// What the best schedule of a set of loop ops costs, or why there is none.
 struct GroupVerdict {
   Estimate estimate;

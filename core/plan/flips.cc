@@ -315,7 +315,7 @@ std::set<ValueId> FlipFinder::Passed(const Loops& first, const Loops& second) co
   for (LoopId l : second) {
     for (ValueId v : program_.op(l).inputs) {
       while (program_.value(v).producer != kNoLoop &&
-             program_.op(program_.value(v).producer).kind == LoopOp::kReinterpret) {
+             program_.op(program_.value(v).producer).IsAlias()) {
         v = program_.op(program_.value(v).producer).inputs[0];
       }
       LoopId from = program_.value(v).producer;

@@ -19,6 +19,7 @@ constexpr size_t kMostMatches = 4096;
 constexpr double kMostInteger = 9007199254740992.0;
 
 bool IsRowMajor(const Value& value) {
+  if (value.room) return false;
   for (size_t i = 0; i < value.order.size(); ++i) {
     if (value.order[i] != static_cast<int>(i)) return false;
   }
@@ -34,7 +35,7 @@ class Binder {
     parts_of_.resize(graph.nodes().size());
     for (size_t l = 0; l < program_.ops.size(); ++l) {
       const LoopOp& op = program_.ops[l];
-      if (op.kind == LoopOp::kReinterpret || op.origin == kNoNode) continue;
+      if (op.IsAlias() || op.origin == kNoNode) continue;
       loops_of_[static_cast<size_t>(op.origin)].push_back(static_cast<LoopId>(l));
     }
     for (const std::vector<LoopId>& part : nodes.groups) {

@@ -35,7 +35,7 @@ std::vector<double> Weights(const Program& program, GroupEvaluator* evaluator) {
   std::map<int, double> of_class;
   std::vector<double> out(program.ops.size(), 0);
   for (size_t l = 0; l < program.ops.size(); ++l) {
-    if (program.ops[l].kind == LoopOp::kReinterpret) continue;
+    if (program.ops[l].IsAlias()) continue;
     auto op = static_cast<LoopId>(l);
     auto [known, fresh] = of_class.try_emplace(evaluator->Key({op})[0], 0);
     if (fresh) known->second = bound.Of({op});

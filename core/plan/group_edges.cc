@@ -16,7 +16,7 @@ GroupEdges::GroupEdges(const Program& program, const std::vector<std::vector<Loo
     for (LoopId l : groups[g]) {
       for (ValueId in : program.op(l).inputs) {
         LoopId producer = program.value(in).producer;
-        while (producer != kNoLoop && program.op(producer).kind == LoopOp::kReinterpret) {
+        while (producer != kNoLoop && program.op(producer).IsAlias()) {
           producer = program.value(program.op(producer).inputs[0]).producer;
         }
         if (producer != kNoLoop) from.insert(group_of[static_cast<size_t>(producer)]);

@@ -24,10 +24,10 @@ void SortUnique(std::vector<LoopId>* list) {
 OpLinks::OpLinks(const Program& program)
     : readers(program.ops.size()), writers(program.ops.size()) {
   for (size_t i = 0; i < program.ops.size(); ++i) {
-    if (program.ops[i].kind == LoopOp::kReinterpret) continue;
+    if (program.ops[i].IsAlias()) continue;
     for (ValueId v : program.ops[i].inputs) {
       LoopId w = program.value(v).producer;
-      while (w != kNoLoop && program.op(w).kind == LoopOp::kReinterpret) {
+      while (w != kNoLoop && program.op(w).IsAlias()) {
         w = program.value(program.op(w).inputs[0]).producer;
       }
       if (w != kNoLoop) writers[i].push_back(w);

@@ -130,7 +130,7 @@ absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluat
   std::map<NodeId, std::vector<LoopId>> by_node;
   Grouping out;
   for (size_t i = 0; i < program.ops.size(); ++i) {
-    if (program.ops[i].kind == LoopOp::kReinterpret) continue;
+    if (program.ops[i].IsAlias()) continue;
     by_node[program.ops[i].origin].push_back(static_cast<LoopId>(i));
   }
   for (const auto& [node, loops] : by_node) {
@@ -163,7 +163,7 @@ std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,
   std::function<int(ValueId)> writer = [&](ValueId v) {
     LoopId l = program.value(v).producer;
     if (l == kNoLoop) return -1;
-    if (program.op(l).kind == LoopOp::kReinterpret) return writer(program.op(l).inputs[0]);
+    if (program.op(l).IsAlias()) return writer(program.op(l).inputs[0]);
     return group_of[static_cast<size_t>(l)];
   };
   std::vector<std::set<int>> readers(groups.size());

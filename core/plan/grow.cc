@@ -118,7 +118,7 @@ class Grower {
   int WriterOf(ValueId v) const {
     LoopId l = program_.value(v).producer;
     if (l == kNoLoop) return -1;
-    if (program_.op(l).kind == LoopOp::kReinterpret) return WriterOf(program_.op(l).inputs[0]);
+    if (program_.op(l).IsAlias()) return WriterOf(program_.op(l).inputs[0]);
     return group_of_[static_cast<size_t>(l)];
   }
 

@@ -313,7 +313,7 @@ class Ledger {
       for (LoopId l : groups_[g]) {
         for (ValueId v : program_.op(l).inputs) {
           LoopId from = program_.value(v).producer;
-          for (; from != kNoLoop && program_.op(from).kind == LoopOp::kReinterpret;
+          for (; from != kNoLoop && program_.op(from).IsAlias();
                from = program_.value(v).producer) {
             v = program_.op(from).inputs[0];
           }

@@ -54,7 +54,7 @@ absl::Status CheckCover(const PlanLock& lock, const Program& program) {
       if (ops[i] < 0 || static_cast<size_t>(ops[i]) >= program.ops.size()) {
         return InvalidArgument(field(), "; the program has ", program.ops.size(), " loop ops");
       }
-      if (program.op(ops[i]).kind == LoopOp::kReinterpret) {
+      if (program.op(ops[i]).IsAlias()) {
         return InvalidArgument(field(), " is a view, which no kernel computes");
       }
       if (i > 0 && ops[i] <= ops[i - 1]) return InvalidArgument(field(), " is not ascending");
@@ -64,7 +64,7 @@ absl::Status CheckCover(const PlanLock& lock, const Program& program) {
     }
   }
   for (size_t l = 0; l < program.ops.size(); ++l) {
-    if (group_of[l] >= 0 || program.ops[l].kind == LoopOp::kReinterpret) continue;
+    if (group_of[l] >= 0 || program.ops[l].IsAlias()) continue;
     return InvalidArgument("lock.groups: op ", l, " ", program.ops[l].label, " is in none");
   }
   return absl::OkStatus();

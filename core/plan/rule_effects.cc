@@ -24,7 +24,7 @@ RuleEffects::RuleEffects(const Graph& graph, const Program& program, const Rules
   std::vector<std::vector<LoopId>> loops_of(graph.nodes().size());
   for (size_t l = 0; l < program.ops.size(); ++l) {
     const LoopOp& op = program.ops[l];
-    if (op.kind == LoopOp::kReinterpret || op.origin == kNoNode) continue;
+    if (op.IsAlias() || op.origin == kNoNode) continue;
     loops_of[static_cast<size_t>(op.origin)].push_back(static_cast<LoopId>(l));
   }
   for (const RuleMatch& found : matches) {

@@ -64,6 +64,15 @@ int TensorTable::Of(ValueId v) {
     return AddValue(v, Space::kConstant, static_cast<int>(plan_.constants.size()) - 1);
   }
   const LoopOp& producer = program_.op(value.producer);
+  if (value.lies_in != kNoValue) {
+    // Rows of an output, which the caller has.
+    const PlanTensor whole = plan_.tensors[static_cast<size_t>(Of(value.lies_in))];
+    const int made = AddValue(v, Space::kOutput, whole.index);
+    const auto dim = static_cast<size_t>(value.room->dim);
+    plan_.tensors[static_cast<size_t>(made)].offset =
+        value.begin * whole.strides[dim] * DTypeBytes(whole.dtype);
+    return made;
+  }
   if (producer.kind == LoopOp::kReinterpret) {
     // The same memory under another shape.
     int base = Of(producer.inputs[0]);

@@ -141,6 +141,7 @@ struct Executor::Shapes {
   std::vector<int64_t> units;               // of the symbols
   std::vector<std::vector<int64_t>> sizes;  // by kernel: its dims
   std::vector<Dims> strides;                // by plan tensor
+  std::vector<int64_t> offsets;             // likewise, bytes
   std::vector<Step> steps;                  // by launch
 };
 
@@ -245,7 +246,7 @@ void Executor::FindPatches() {
   for (const PlanLaunch& launch : plan_.launches) {
     for (int t : launch.tensors) {
       const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
-      Patch patch{position++, static_cast<size_t>(tensor.index)};
+      Patch patch{position++, static_cast<size_t>(tensor.index), static_cast<size_t>(t)};
       if (tensor.space == Space::kInput) input_patches_.push_back(patch);
       if (tensor.space == Space::kOutput) output_patches_.push_back(patch);
     }
@@ -471,14 +472,6 @@ absl::Status Executor::Prepare(
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<int64_t>> Executor::UnitsOf(
-    const std::vector<const HostTensor*>& inputs) const {
-  if (plan_.symbols.empty()) return std::vector<int64_t>();
-  std::vector<Dims> dims;
-  for (const HostTensor* input : inputs) dims.push_back(input->dims());
-  return SymbolUnits(plan_, dims);
-}
-
 // Of a context whose last run had other values of the symbols.
 absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* context) const {
   Shapes& shapes = context->shapes;
@@ -486,6 +479,7 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
   shapes.units.clear();
   shapes.sizes.clear();
   shapes.strides.clear();
+  shapes.offsets.clear();
   for (const PlanKernel& kernel : plan_.kernels) {
     std::vector<int64_t> sizes;
     for (const SizeExpr& size : kernel.sizes) {
@@ -498,7 +492,10 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
     }
     shapes.sizes.push_back(std::move(sizes));
   }
-  for (const PlanTensor& t : plan_.tensors) shapes.strides.push_back(StridesAt(t, units));
+  for (const PlanTensor& t : plan_.tensors) {
+    shapes.strides.push_back(StridesAt(t, units));
+    shapes.offsets.push_back(OffsetAt(t, units));
+  }
   shapes.steps = MakeSteps(plan_.launches, &shapes);
   size_t position = 0;
   for (size_t l = 0; l < plan_.launches.size(); ++l) {
@@ -514,25 +511,120 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputsAt(
-    const std::vector<int64_t>& units) const {
+struct Executor::Given {
+  struct Bound {
+    DType dtype = DType::kF32;
+    const Dims* dims = nullptr;  // of a tensor of the caller's, or of one of the next two
+    std::byte* data = nullptr;
+  };
+  std::vector<Bound> inputs;
+  std::vector<Bound> outputs;
+  std::vector<Dims> input_dims;      // where memory is shared or dims are open: of every input
+  std::vector<Dims> shared_outputs;  // by shared buffer
+  std::vector<int64_t> units;        // of the symbols
+};
+
+absl::Status Executor::Take(const std::vector<const HostTensor*>& inputs,
+                            const SharedMemory* memory, Given* given) const {
+  const bool open = !plan_.symbols.empty();
+  if (inputs.size() != plan_.inputs.size()) {
+    return InvalidArgument("executor: ", inputs.size(), " inputs given, the plan has ",
+                           plan_.inputs.size());
+  }
+  if (memory != nullptr || open) {
+    ASSIGN_OR_RETURN(given->input_dims, InputDims(plan_, inputs, memory));
+  }
+  if (open) {
+    ASSIGN_OR_RETURN(given->units, SymbolUnits(plan_, given->input_dims));
+  }
+  given->inputs.resize(inputs.size());
+  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
+    const HostTensor& buffer = memory->buffers[s];
+    const auto input = static_cast<size_t>(plan_.shared_buffers[s].input);
+    given->inputs[input] = {buffer.dtype(), &given->input_dims[input],
+                            const_cast<std::byte*>(buffer.bytes())};
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (given->inputs[i].dims != nullptr) continue;
+    if (inputs[i] == nullptr) return InvalidArgument("executor: input ", i, " is not given");
+    given->inputs[i] = {inputs[i]->dtype(), &inputs[i]->dims(),
+                        const_cast<std::byte*>(inputs[i]->bytes())};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::TakeOutputs(const std::vector<HostTensor*>& outputs,
+                                   const SharedMemory* memory, Given* given) const {
+  if (outputs.size() != plan_.outputs.size()) {
+    return InvalidArgument("executor: ", outputs.size(), " outputs given, the plan has ",
+                           plan_.outputs.size());
+  }
+  given->outputs.resize(outputs.size());
+  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
+    const SharedBuffer& shared = plan_.shared_buffers[s];
+    const auto output = static_cast<size_t>(shared.output);
+    const auto dim = static_cast<size_t>(shared.dim);
+    Dims dims = memory->buffers[s].dims();
+    dims[dim] =
+        DimsAt(plan_.tensors[static_cast<size_t>(plan_.outputs[output])], given->units)[dim];
+    given->shared_outputs.push_back(std::move(dims));
+  }
+  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
+    given->outputs[static_cast<size_t>(plan_.shared_buffers[s].output)] = {
+        memory->buffers[s].dtype(), &given->shared_outputs[s],
+        const_cast<std::byte*>(memory->buffers[s].bytes())};
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (given->outputs[i].dims != nullptr) continue;
+    if (outputs[i] == nullptr) return InvalidArgument("executor: output ", i, " is not given");
+    given->outputs[i] = {outputs[i]->dtype(), &outputs[i]->dims(), outputs[i]->bytes()};
+  }
+  auto check = [&](const Given::Bound& bound, int id, std::string_view what, size_t i) {
+    if (id < 0) return absl::OkStatus();
+    const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
+    const bool open = !t.sizes.empty();
+    if (bound.dtype == t.dtype &&
+        (open ? *bound.dims == DimsAt(t, given->units) : *bound.dims == t.dims)) {
+      return absl::OkStatus();
+    }
+    return InvalidArgument(what, " ", i, " is ", DTypeName(bound.dtype), DimsToString(*bound.dims),
+                           ", expected ", DTypeName(t.dtype),
+                           DimsToString(DimsAt(t, given->units)));
+  };
+  for (size_t i = 0; i < given->inputs.size(); ++i) {
+    RETURN_IF_ERROR(check(given->inputs[i], plan_.inputs[i], "input", i));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    RETURN_IF_ERROR(check(given->outputs[i], plan_.outputs[i], "output", i));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs() const {
   std::vector<HostTensor> outputs;
   for (int id : plan_.outputs) {
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    ASSIGN_OR_RETURN(HostTensor output, HostTensor::Create(t.dtype, DimsAt(t, units)));
+    ASSIGN_OR_RETURN(HostTensor output, HostTensor::Create(t.dtype, t.dims));
     outputs.push_back(std::move(output));
   }
   return outputs;
 }
 
-absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs() const {
-  return MakeOutputsAt(MostUnits(plan_.symbols));
-}
-
 absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs(
-    const std::vector<const HostTensor*>& inputs) const {
-  ASSIGN_OR_RETURN(std::vector<int64_t> units, UnitsOf(inputs));
-  return MakeOutputsAt(units);
+    const std::vector<const HostTensor*>& inputs, const SharedMemory* memory) const {
+  Given given;
+  RETURN_IF_ERROR(Take(inputs, memory, &given));
+  std::vector<bool> shared(plan_.outputs.size(), false);
+  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
+    shared[static_cast<size_t>(plan_.shared_buffers[s].output)] = true;
+  }
+  std::vector<HostTensor> outputs(plan_.outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (shared[i]) continue;
+    const PlanTensor& t = plan_.tensors[static_cast<size_t>(plan_.outputs[i])];
+    ASSIGN_OR_RETURN(outputs[i], HostTensor::Create(t.dtype, DimsAt(t, given.units)));
+  }
+  return outputs;
 }
 
 absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTensor>& inputs,
@@ -547,50 +639,50 @@ absl::StatusOr<std::vector<HostTensor>> Executor::Run(const std::vector<HostTens
   return outputs;
 }
 
-absl::Status Executor::CheckTypes(const std::vector<const HostTensor*>& inputs,
-                                  const std::vector<HostTensor*>& outputs,
-                                  const std::vector<int64_t>& units) const {
-  if (inputs.size() != plan_.inputs.size() || outputs.size() != plan_.outputs.size()) {
-    return InvalidArgument("executor: ", inputs.size(), " inputs and ", outputs.size(),
-                           " outputs given, the plan has ", plan_.inputs.size(), " and ",
-                           plan_.outputs.size());
-  }
-  auto check = [&](const HostTensor& given, int id, std::string_view what, size_t i) {
-    if (id < 0) return absl::OkStatus();
-    const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    const bool open = !t.sizes.empty();
-    if (given.dtype() == t.dtype &&
-        (open ? given.dims() == DimsAt(t, units) : given.dims() == t.dims)) {
-      return absl::OkStatus();
+absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
+                               const std::vector<HostTensor*>& outputs, RunProfile* profile) {
+  if (!plan_.shared_buffers.empty()) {
+    ASSIGN_OR_RETURN(SharedMemory memory, LoadSharedMemory(plan_, inputs));
+    RETURN_IF_ERROR(RunShared(inputs, outputs, &memory, profile));
+    for (size_t s = 0; s < plan_.shared_buffers.size(); ++s) {
+      *outputs[static_cast<size_t>(plan_.shared_buffers[s].output)] = RowsOf(plan_, memory, s);
     }
-    return InvalidArgument(what, " ", i, " is ", DTypeName(given.dtype()),
-                           DimsToString(given.dims()), ", expected ", DTypeName(t.dtype),
-                           DimsToString(DimsAt(t, units)));
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    RETURN_IF_ERROR(check(*inputs[i], plan_.inputs[i], "input", i));
+    return absl::OkStatus();
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    RETURN_IF_ERROR(check(*outputs[i], plan_.outputs[i], "output", i));
+  Given given;
+  RETURN_IF_ERROR(Take(inputs, nullptr, &given));
+  RETURN_IF_ERROR(TakeOutputs(outputs, nullptr, &given));
+  return RunGiven(given, profile);
+}
+
+absl::Status Executor::RunShared(const std::vector<const HostTensor*>& inputs,
+                                 const std::vector<HostTensor*>& outputs, SharedMemory* memory,
+                                 RunProfile* profile) {
+  Given given;
+  RETURN_IF_ERROR(Take(inputs, memory, &given));
+  RETURN_IF_ERROR(TakeOutputs(outputs, memory, &given));
+  RETURN_IF_ERROR(RunGiven(given, profile));
+  for (size_t s = 0; s < plan_.shared_buffers.size(); ++s) {
+    const auto dim = static_cast<size_t>(plan_.shared_buffers[s].dim);
+    memory->rows[s] = given.shared_outputs[s][dim];
   }
   return absl::OkStatus();
 }
 
-absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
-                               const std::vector<HostTensor*>& outputs, RunProfile* profile) {
+absl::Status Executor::RunGiven(const Given& given, RunProfile* profile) {
   if (!ready_) return FailedPrecondition("executor: Prepare has not been called");
-  ASSIGN_OR_RETURN(const std::vector<int64_t> units, UnitsOf(inputs));
-  RETURN_IF_ERROR(CheckTypes(inputs, outputs, units));
   Nanoseconds begin = profile != nullptr ? options_.clock->Now() : Nanoseconds(0);
   bool sampled = false;
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext(&sampled));
   const bool open = !plan_.symbols.empty();
-  if (open) RETURN_IF_ERROR(SetShapes(units, context.get()));
+  if (open) RETURN_IF_ERROR(SetShapes(given.units, context.get()));
   std::vector<FusionTensor>& tensors = context->table.tensors;
-  for (const Patch& p : input_patches_) {
-    tensors[p.position].data = const_cast<std::byte*>(inputs[p.index]->bytes());
+  for (const Patch& p : input_patches_) tensors[p.position].data = given.inputs[p.index].data;
+  for (const Patch& p : output_patches_) {
+    const int64_t offset =
+        open ? context->shapes.offsets[p.tensor] : plan_.tensors[p.tensor].offset;
+    tensors[p.position].data = given.outputs[p.index].data + offset;
   }
-  for (const Patch& p : output_patches_) tensors[p.position].data = outputs[p.index]->bytes();
   absl::Status status = RunLaunches(plan_.launches, open ? context->shapes.steps : steps_,
                                     context->table, sampled || profile != nullptr, context.get());
   if (profile != nullptr && status.ok()) {

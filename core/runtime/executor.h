@@ -12,6 +12,7 @@
 #include "core/bundle/plan.h"
 #include "core/runtime/latency_sampler.h"
 #include "core/runtime/loaded_kernel.h"
+#include "core/runtime/shared_memory.h"
 #include "core/runtime/task_pool.h"
 
 namespace fusion {
@@ -99,16 +100,24 @@ class Executor {
                                               RunProfile* profile = nullptr);
   /// The same into tensors of the caller's, one for each entry of plan.outputs, which must have the
   /// types the plan says. Where a run decides extents (plan.output_extents), CutOutputs makes what
-  /// Run returns of them.
+  /// Run returns of them. What shares buffers is copied into such and out of them: see RunShared.
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
+  /// The same with the inputs and outputs that share buffers where they are: those places of
+  /// `inputs` and `outputs` are not looked at and may be null. `memory` then has the new elements,
+  /// and says how many there are; after an error what it held before. It is the caller's that no
+  /// other run uses it at the same time.
+  absl::Status RunShared(const std::vector<const HostTensor*>& inputs,
+                         const std::vector<HostTensor*>& outputs, SharedMemory* memory,
+                         RunProfile* profile = nullptr);
 
   /// Zeroed tensors of the types a run returns, of a plan with symbols for their largest values.
   /// ResourceExhausted if there is no memory for them.
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const;
-  /// Those that a run with these inputs returns. InvalidArgument for inputs that no run takes.
-  absl::StatusOr<std::vector<HostTensor>> MakeOutputs(
-      const std::vector<const HostTensor*>& inputs) const;
+  /// Those that a run with these inputs returns; with `memory` for RunShared: those that share
+  /// buffers are empty then. InvalidArgument for inputs that no run takes.
+  absl::StatusOr<std::vector<HostTensor>> MakeOutputs(const std::vector<const HostTensor*>& inputs,
+                                                      const SharedMemory* memory = nullptr) const;
 
   /// What runs took since the last call; nothing without `sample_latencies`. Thread-safe.
   LatencySamples TakeSamples();
@@ -126,23 +135,26 @@ class Executor {
   struct Patch {
     size_t position = 0;
     size_t index = 0;
+    size_t tensor = 0;  // of the plan
   };
+  // What one run is given.
+  struct Given;
 
   Executor(Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels,
            ExecutorOptions options);
   absl::Status CheckKernels() const;
   absl::Status SetUp();
   std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches, const Shapes* shapes) const;
-  absl::StatusOr<std::vector<int64_t>> UnitsOf(const std::vector<const HostTensor*>& inputs) const;
-  absl::StatusOr<std::vector<HostTensor>> MakeOutputsAt(const std::vector<int64_t>& units) const;
+  absl::Status Take(const std::vector<const HostTensor*>& inputs, const SharedMemory* memory,
+                    Given* given) const;
+  absl::Status TakeOutputs(const std::vector<HostTensor*>& outputs, const SharedMemory* memory,
+                           Given* given) const;
+  absl::Status RunGiven(const Given& given, RunProfile* profile);
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
   void FindPatches();
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;
   absl::Status LocateFailure(const absl::Status& status, const PlanLaunch& launch) const;
   void* Place(const PlanTensor& tensor, const Context& context) const;
-  absl::Status CheckTypes(const std::vector<const HostTensor*>& inputs,
-                          const std::vector<HostTensor*>& outputs,
-                          const std::vector<int64_t>& units) const;
   absl::Status RunLaunches(const std::vector<PlanLaunch>& launches, const std::vector<Step>& steps,
                            const CallTable& table, bool timed, Context* context) const;
   absl::Status RunPhases(const Step& step, const FusionGuardedKernelArgs& args,

@@ -130,7 +130,7 @@ class Coalescer {
     auto view = group_->views.find(t.value);
     if (view == group_->views.end()) return true;
     const TensorView& v = view->second;
-    return v.shape[i + 1] == extent(b) && v.strides[i] == extent(b) * v.strides[i + 1];
+    return v.roomy != at + 1 && v.shape[i + 1] == extent(b) && v.strides[i] == extent(b) * v.strides[i + 1];
   }
 
   void Merge(DimId a, DimId b) {
@@ -156,6 +156,7 @@ class Coalescer {
       TensorView& v = view->second;
       v.shape[i] *= v.shape[i + 1];
       v.strides[i] = v.strides[i + 1];
+      if (v.roomy > at) --v.roomy;
       v.shape.erase(v.shape.begin() + at + 1);
       v.strides.erase(v.strides.begin() + at + 1);
     }
@@ -202,7 +203,8 @@ absl::StatusOr<FusionGroup> MakeGroup(const Program& program, const std::vector<
     group.views[id] = {.dtype = v.type.dtype,
                        .shape = v.type.shape.ToDims(),
                        .strides = StorageStrides(v),
-                       .constant = constant[static_cast<size_t>(id)]};
+                       .constant = constant[static_cast<size_t>(id)],
+                       .roomy = v.room ? v.room->dim : -1};
   };
   for (const SmgOp& op : group.smg.ops) {
     for (const SmgRead& read : op.reads) {

@@ -15,6 +15,8 @@ struct TensorView {
   Dims shape;
   Dims strides;           // elements
   bool constant = false;  // weights only: known before the first run
+  /// The dim that there may be memory for more elements along, be it by chance for no more; -1: none.
+  int roomy = -1;
 };
 
 /// A set of loop ops that one kernel shall compute: their SMG with neighbouring dims merged where

@@ -5,6 +5,9 @@ namespace fusion {
 /// Keys in one GetKernels call: the service refuses more, the client asks several times.
 inline constexpr int kMaxKernelKeys = 4096;
 
+/// Entries of PlanOptions.shared_buffers in one request.
+inline constexpr int kMaxSharedBuffers = 4096;
+
 /// Entries of PlanOptions.dim_bindings and PlanOptions.keep_outputs in one request.
 inline constexpr int kMaxDimBindings = 4096;
 inline constexpr int kMaxKeptOutputs = 65536;

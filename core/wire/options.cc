@@ -32,6 +32,13 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   }
   out->clear_keep_outputs();
   for (const std::string& name : options.keep_outputs) out->add_keep_outputs(TextToWire(name));
+  out->clear_shared_buffers();
+  for (const SharedNames& shared : options.shared_buffers) {
+    v1::SharedNames* wired = out->add_shared_buffers();
+    wired->set_input(TextToWire(shared.input));
+    wired->set_output(TextToWire(shared.output));
+    wired->set_capacity(shared.capacity);
+  }
   out->clear_rules();
   if (!options.rules.empty()) EncodeRules(options.rules, out->mutable_rules());
   out->clear_lock();
@@ -82,6 +89,18 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
                            kMaxKeptOutputs);
   }
   options.keep_outputs.assign(wire.keep_outputs().begin(), wire.keep_outputs().end());
+  if (wire.shared_buffers_size() > kMaxSharedBuffers) {
+    return InvalidArgument("options.shared_buffers: ", wire.shared_buffers_size(),
+                           " entries; at most ", kMaxSharedBuffers);
+  }
+  for (int i = 0; i < wire.shared_buffers_size(); ++i) {
+    const v1::SharedNames& shared = wire.shared_buffers(i);
+    if (shared.capacity() < 0 || shared.capacity() > kMaxExtent) {
+      return InvalidArgument("options.shared_buffers[", i, "].capacity: ", shared.capacity(),
+                             "; expected 0..", kMaxExtent);
+    }
+    options.shared_buffers.push_back({shared.input(), shared.output(), shared.capacity()});
+  }
   absl::StatusOr<Rules> rules = DecodeRules(wire.rules());
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");
   options.rules = *std::move(rules);

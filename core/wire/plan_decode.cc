@@ -336,6 +336,10 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   plan->fusion = *fusion;
   plan->inputs.assign(wire.inputs().begin(), wire.inputs().end());
   plan->outputs.assign(wire.outputs().begin(), wire.outputs().end());
+  for (const v1::SharedBuffer& shared : wire.shared_buffers()) {
+    plan->shared_buffers.push_back(
+        {shared.input(), shared.output(), shared.dim(), shared.capacity()});
+  }
   for (const v1::OutputExtent& extent : wire.output_extents()) {
     plan->output_extents.push_back({extent.output(), extent.dim(), extent.count()});
   }

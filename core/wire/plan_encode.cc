@@ -159,6 +159,13 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   }
   EncodeDevice(plan.device, out->mutable_device());
   for (const PlanPoint& point : plan.frontier) EncodePoint(point, out->add_frontier());
+  for (const SharedBuffer& shared : plan.shared_buffers) {
+    v1::SharedBuffer* wired = out->add_shared_buffers();
+    wired->set_input(shared.input);
+    wired->set_output(shared.output);
+    wired->set_dim(shared.dim);
+    wired->set_capacity(shared.capacity);
+  }
   for (const OutputExtent& extent : plan.output_extents) {
     v1::OutputExtent* wired = out->add_output_extents();
     wired->set_output(extent.output);

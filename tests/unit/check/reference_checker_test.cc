@@ -265,6 +265,31 @@ TEST(CheckKernel, FindsAWriteJustOutsideAnOutput) {
   }
 }
 
+// 3 rows of 5 in memory with room for 8.
+TEST(CheckKernel, FindsAWriteBetweenRowsWithRoom) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "past" : f32[2,0,5]
+  %1 = input "x" : f32[2,3,5]
+  %2 = Concat(%0, %1) {axis=1} : f32[2,3,5]  "present" @ ""
+  output %2
+  share input 0 output 0 dim 1 capacity 8
+}
+)");
+  auto complaint = [&](int64_t stray) {
+    HandMadeKernel kernel(3, TaskCount<2>, [stray](const HandMadeKernel::Call& call) {
+      for (int64_t i = 0; i < 15; ++i) {
+        Floats(call, 2)[call.task * 40 + i] = Floats(call, 1)[call.task * 15 + i];
+      }
+      if (stray >= 0) Floats(call, 2)[stray] = 1;
+    });
+    auto report = made.Check(kernel);
+    return report.ok() ? "none" : std::string(Message(report.status()));
+  };
+  EXPECT_EQ(complaint(-1), "none");
+  EXPECT_THAT(complaint(15), HasSubstr("the kernel wrote between the rows of param 2"));
+  EXPECT_THAT(complaint(39), HasSubstr("the kernel wrote between the rows of param 2"));
+}
+
 TEST(CheckKernel, FindsAWriteJustOutsideAnInput) {
   EXPECT_THAT(Complaint([](const HandMadeKernel::Call& call) {
                 RightRow(call);

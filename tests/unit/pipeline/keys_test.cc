@@ -48,7 +48,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 12 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 13 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -85,6 +85,18 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.dim_ranges["s"] = {.multiple = 2}; },
       [](PlanRequest* r) { r->options.dim_ranges["s"] = {.likely = 1}; },
       [](PlanRequest* r) { r->options.keep_outputs = {"k"}; },
+      [](PlanRequest* r) {
+        r->options.shared_buffers = {{"a", "b"}};
+      },
+      [](PlanRequest* r) {
+        r->options.shared_buffers = {{"a", "c"}};
+      },
+      [](PlanRequest* r) {
+        r->options.shared_buffers = {{"c", "b"}};
+      },
+      [](PlanRequest* r) {
+        r->options.shared_buffers = {{"a", "b", 8}};
+      },
       [](PlanRequest* r) { r->options.custom_ops = "op a.B(x) = x"; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },
       [](PlanRequest* r) { r->options.frontier = true; },

@@ -39,6 +39,7 @@ PlanOptions SampleOptions() {
           .dim_bindings = {{"batch", 4}, {"seq", 128}},
           .dim_ranges = {{"past", {.least = 8, .most = 64, .multiple = 4, .likely = 16}}},
           .keep_outputs = {"hidden", "\xc3\xa9"},
+          .shared_buffers = {{"past", "present", 512}},
           .custom_ops = "op acme.Twice(x) = 2 * x",
           .rules = ParseRulesText(R"(
             rules {
@@ -123,6 +124,7 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.dim_bindings, SampleOptions().dim_bindings);
   EXPECT_EQ(back.dim_ranges, SampleOptions().dim_ranges);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
+  EXPECT_EQ(back.shared_buffers, SampleOptions().shared_buffers);
   EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
   EXPECT_TRUE(back.frontier);
   EXPECT_TRUE(back.debug);

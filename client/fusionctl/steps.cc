@@ -1,0 +1,96 @@
+#include "client/fusionctl/steps.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/statistics.h"
+
+namespace fusion {
+namespace {
+
+// Steps that people see one by one.
+constexpr size_t kShownSteps = 8;
+
+// The options of the next step: dims that say how much a shared buffer holds have what it holds.
+PlanOptions NextOptions(const PlanOptions& options, const ModelFile& file, const Plan& plan,
+                        const SharedMemory& memory) {
+  PlanOptions out = options;
+  for (size_t s = 0; s < plan.shared_buffers.size(); ++s) {
+    const SharedBuffer& shared = plan.shared_buffers[s];
+    const onnx::ValueInfoProto& input = *file.inputs()[static_cast<size_t>(shared.input)];
+    const auto& dim = input.type().tensor_type().shape().dim(shared.dim);
+    if (dim.has_dim_value()) continue;
+    const std::string name =
+        dim.dim_param().empty() ? StrCat(input.name(), "[", shared.dim, "]") : dim.dim_param();
+    out.dim_bindings[name] = memory.rows[s];
+  }
+  // A sum of dims that was read from the data is another one now.
+  std::erase_if(out.dim_bindings, [](const auto& binding) {
+    return binding.first.find_first_of("+-*") != std::string::npos;
+  });
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<StepTime>> RunSteps(const Arguments& arguments, const ModelFile& file,
+                                               const RunInputs& inputs, const Contender& contender,
+                                               Progress* progress) {
+  const FusedModel& model = contender.model();
+  const Plan& plan = model.plan();
+  if (plan.shared_buffers.empty()) {
+    return InvalidArgument("--steps: the model appends to nothing; --share says what it does");
+  }
+  ASSIGN_OR_RETURN(SharedMemory memory, LoadSharedMemory(plan, inputs.pointers()));
+  std::vector<StepTime> out;
+  std::vector<HostTensor> random;
+  std::vector<const HostTensor*> in = inputs.pointers();
+  for (int step = 0; step < arguments.steps; ++step) {
+    progress->Show("running", step, arguments.steps);
+    if (step > 0) {
+      ASSIGN_OR_RETURN(Graph graph,
+                       ImportModel(file, NextOptions(inputs.options, file, plan, memory)));
+      ASSIGN_OR_RETURN(random, RandomData(graph, arguments.seed + static_cast<uint64_t>(step)));
+      for (size_t i = 0; i < in.size(); ++i) in[i] = &random[i];
+    }
+    absl::StatusOr<std::vector<HostTensor>> outputs = model.MakeOutputs(in, &memory);
+    if (!outputs.ok()) {
+      return Annotate(outputs.status(), StrCat("step ", step,
+                                               " (a plan for growing caches leaves their dim open: "
+                                               "--range)"));
+    }
+    std::vector<HostTensor*> results;
+    for (HostTensor& tensor : *outputs) results.push_back(&tensor);
+    const int64_t rows = memory.rows[0];
+    const Nanoseconds begin = Clock::Real().Now();
+    RETURN_IF_ERROR(model.RunShared(in, results, &memory));
+    out.push_back({rows, ToMicroseconds(Clock::Real().Now() - begin)});
+  }
+  return out;
+}
+
+std::string StepsText(const std::vector<StepTime>& steps) {
+  Table table({{"step", Table::kRight}, {"cached", Table::kRight}, {"latency", Table::kRight}});
+  std::vector<double> all;
+  for (size_t s = 0; s < steps.size(); ++s) {
+    all.push_back(steps[s].us);
+    const bool shown = steps.size() <= kShownSteps || s + 2 < kShownSteps || s + 1 == steps.size();
+    if (shown) {
+      table.Add({StrCat(s), StrCat(steps[s].rows), HumanMicroseconds(steps[s].us)});
+    } else if (s + 2 == kShownSteps) {
+      table.Add({"...", "", ""});
+    }
+  }
+  return StrCat(table.ToString(), "median of a step: ", HumanMicroseconds(MedianOf(all).median),
+                "\n");
+}
+
+Json StepsJson(const std::vector<StepTime>& steps) {
+  Json out = Json::array();
+  for (const StepTime& step : steps) {
+    out.push_back({{"cached", step.rows}, {"latency_us", step.us}});
+  }
+  return out;
+}
+
+}  // namespace fusion

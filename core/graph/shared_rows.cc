@@ -1,0 +1,298 @@
+#include "core/graph/shared_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/op/simplify.h"
+
+namespace fusion {
+namespace {
+
+// A body that writes its output element by element, each axis along the dim of its number in
+// `axis_of`.
+bool WritesPlainly(const LoopBody& body, std::vector<int>* axis_of) {
+  if (body.reduce || body.write.size() != body.axes.size()) return false;
+  for (const IndexExpr& e : body.write) {
+    if (!e.IsPlainAxis()) return false;
+    axis_of->push_back(e.terms()[0].axis);
+  }
+  return std::none_of(body.reads.begin(), body.reads.end(), [](const Read& read) {
+    return std::any_of(read.index.begin(), read.index.end(),
+                       [](const IndexExpr& e) { return e.indirect() >= 0; });
+  });
+}
+
+// The expression where `axis` runs over `range` only, counted from its begin.
+Expr Restricted(const Expr& value, int axis, IndexRange range) {
+  return Simplify(value.MapLeaves([&](const Expr& leaf) {
+    if (leaf.op() == ScalarOp::kAxis && leaf.index() == axis) {
+      return range.begin == 0 ? leaf : leaf + Expr::ConstInt(DType::kI64, range.begin);
+    }
+    if (leaf.op() != ScalarOp::kWithin || leaf.index() != axis) return leaf;
+    const int64_t begin = std::clamp<int64_t>(leaf.integer() - range.begin, 0, range.size());
+    const int64_t end = std::clamp<int64_t>(leaf.end() - range.begin, 0, range.size());
+    if (begin >= end) return Expr::ConstInt(DType::kBool, 0);
+    if (begin == 0 && end == range.size()) return Expr::ConstInt(DType::kBool, 1);
+    return Expr::Within(axis, begin, end);
+  }));
+}
+
+// `op` where `axis` runs over `range` only, counted from its begin, and reads no more than it
+// needs.
+LoopOp RestrictedOp(const LoopOp& op, int axis, IndexRange range) {
+  LoopOp out{.kind = LoopOp::kLoop, .label = op.label, .origin = op.origin, .body = op.body};
+  LoopBody& body = out.body;
+  const auto a = static_cast<size_t>(axis);
+  body.axes[a].extent = Dim(range.size());
+  body.reads.clear();
+  std::map<int, int> number;  // of the inputs that are left
+  body.value = Restricted(op.body.value, axis, range).MapLeaves([&](const Expr& leaf) {
+    if (leaf.op() != ScalarOp::kInput) return leaf;
+    const int next = static_cast<int>(number.size());
+    auto [it, fresh] = number.try_emplace(leaf.index(), next);
+    if (fresh) {
+      const auto input = static_cast<size_t>(leaf.index());
+      Read read = op.body.reads[input];
+      for (IndexExpr& e : read.index) {
+        e = e.Substitute([&](int other) {
+          return IndexExpr::Axis(other) + IndexExpr(other == axis ? range.begin : 0);
+        });
+      }
+      for (Guard& g : read.guards) {
+        if (g.axis != axis) continue;
+        g.begin = std::clamp<int64_t>(g.begin - range.begin, 0, range.size());
+        g.end = std::clamp<int64_t>(g.end - range.begin, 0, range.size());
+      }
+      std::erase_if(read.guards, [&](const Guard& g) {
+        return g.axis == axis && g.begin == 0 && g.end == range.size();
+      });
+      body.reads.push_back(std::move(read));
+      out.inputs.push_back(op.inputs[input]);
+    }
+    return Expr::Input(it->second, leaf.type());
+  });
+  return out;
+}
+
+// Whether elements of values are elements of one input, seen through all that only moves them.
+class SameElements {
+ public:
+  SameElements(const Program& program, ValueId input) : program_(program), input_(input) {}
+
+  /// Whether at every point of `box` element `at` of `value` is element `wanted` of the input.
+  bool Hold(ValueId value, const IndexMap& at, const std::vector<IndexRange>& box,
+            const IndexMap& wanted) {
+    if (++looks_ > kMostLooks) return false;
+    if (value == input_) {
+      for (size_t d = 0; d < wanted.size(); ++d) {
+        if (!Equal(at[d], wanted[d], box)) return false;
+      }
+      return true;
+    }
+    const LoopId producer = program_.value(value).producer;
+    if (producer == kNoLoop || program_.op(producer).IsAlias()) return false;
+    const LoopOp& op = program_.op(producer);
+    std::vector<int> axis_of;
+    if (!WritesPlainly(op.body, &axis_of)) return false;
+    std::vector<IndexExpr> place(axis_of.size());  // of the op's axes
+    for (size_t d = 0; d < axis_of.size(); ++d) place[static_cast<size_t>(axis_of[d])] = at[d];
+    std::optional<std::pair<size_t, int64_t>> border;
+    const Expr moved = Simplify(op.body.value.MapLeaves([&](const Expr& leaf) {
+      return leaf.op() == ScalarOp::kWithin ? Decided(leaf, place, box, &border) : leaf;
+    }));
+    if (border) return HoldInHalves(value, at, box, wanted, *border);
+    if (moved.op() != ScalarOp::kInput) return false;
+    const auto input = static_cast<size_t>(moved.index());
+    IndexMap read = op.body.reads[input].index;
+    for (IndexExpr& e : read) {
+      e = e.Substitute([&](int axis) { return place[static_cast<size_t>(axis)]; });
+    }
+    return Hold(op.inputs[input], read, box, wanted);
+  }
+
+ private:
+  static constexpr int kMostLooks = 256;
+
+  bool Equal(const IndexExpr& a, const IndexExpr& b, const std::vector<IndexRange>& box) const {
+    const IndexExpr difference = a + b * -1;
+    const IndexRange values =
+        RangeOf(difference, [&](int axis) { return box[static_cast<size_t>(axis)]; });
+    return values.begin == 0 && values.end == 1;
+  }
+
+  // A condition that holds nowhere or everywhere; else as it is, and where it changes.
+  static Expr Decided(const Expr& within, const std::vector<IndexExpr>& place,
+                      const std::vector<IndexRange>& box,
+                      std::optional<std::pair<size_t, int64_t>>* border) {
+    const IndexExpr& at = place[static_cast<size_t>(within.index())];
+    const IndexRange range = RangeOf(at, [&](int axis) { return box[static_cast<size_t>(axis)]; });
+    const bool none = range.end <= within.integer() || range.begin >= within.end();
+    if (none) return Expr::ConstInt(DType::kBool, 0);
+    const bool all = range.begin >= within.integer() && range.end <= within.end();
+    if (all) return Expr::ConstInt(DType::kBool, 1);
+    if (at.terms().size() == 1 && at.terms()[0].coefficient == 1) {
+      const int64_t edge = range.begin < within.integer() ? within.integer() : within.end();
+      *border = {static_cast<size_t>(at.terms()[0].axis), edge - at.constant()};
+    }
+    return within;
+  }
+
+  bool HoldInHalves(ValueId value, const IndexMap& at, const std::vector<IndexRange>& box,
+                    const IndexMap& wanted, std::pair<size_t, int64_t> border) {
+    std::vector<IndexRange> lower = box;
+    std::vector<IndexRange> upper = box;
+    lower[border.first].end = border.second;
+    upper[border.first].begin = border.second;
+    return Hold(value, at, lower, wanted) && Hold(value, at, upper, wanted);
+  }
+
+  const Program& program_;
+  const ValueId input_;
+  int looks_ = 0;
+};
+
+// A copy of a whole value in memory of its own.
+LoopOp CopyOf(ValueId value, const TensorType& type, NodeId origin) {
+  LoopOp copy{.kind = LoopOp::kLoop, .label = "Copy", .origin = origin, .inputs = {value}};
+  for (int d = 0; d < type.shape.rank(); ++d) {
+    copy.body.axes.push_back({StrCat("d", d), type.shape.dim(d)});
+    copy.body.write.push_back(IndexExpr::Axis(d));
+  }
+  copy.body.reads = {{.index = copy.body.write, .guards = {}}};
+  copy.body.value = Expr::Input(0, type.dtype);
+  return copy;
+}
+
+class RowSharer {
+ public:
+  RowSharer(const Graph& graph, Program* program) : graph_(graph), program_(*program) {}
+
+  absl::Status Run() {
+    for (const SharedBuffer& shared : graph_.shared_buffers()) {
+      absl::Status found = Find(shared);
+      if (found.ok()) continue;
+      auto name = [&](TensorId id) { return QuoteShort(graph_.tensor(id).name); };
+      return InvalidArgument("shared_buffers: output ",
+                             name(graph_.outputs()[static_cast<size_t>(shared.output)]),
+                             " does not hold the elements of input ",
+                             name(graph_.inputs()[static_cast<size_t>(shared.input)]),
+                             " and new ones behind them: ", Message(found));
+    }
+    Rebuild();
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Append {
+    ValueId past = kNoValue;
+    LoopOp rows;
+    int64_t begin = 0;
+  };
+
+  absl::Status Find(const SharedBuffer& shared) {
+    const ValueId past = program_.inputs[static_cast<size_t>(shared.input)];
+    const ValueId present = program_.outputs[static_cast<size_t>(shared.output)];
+    const auto dim = static_cast<size_t>(shared.dim);
+    const Value::Room room{.dim = shared.dim, .capacity = shared.capacity};
+    Value& whole = program_.values[static_cast<size_t>(present)];
+    program_.values[static_cast<size_t>(past)].room = room;
+    whole.room = room;
+    const int64_t held = program_.value(past).type.shape.ToDims()[dim];
+    const int64_t total = whole.type.shape.ToDims()[dim];
+    if (held > total) return InvalidArgument("it has ", total, " along dim ", dim);
+    if (held == 0) return absl::OkStatus();  // a run writes all there is
+    const LoopOp& op = program_.op(whole.producer);
+    std::vector<int> axis_of;
+    if (!WritesPlainly(op.body, &axis_of)) return InvalidArgument("it is a ", op.label);
+    const int axis = axis_of[dim];
+    IndexMap same;
+    std::vector<IndexRange> first;
+    for (int d = 0; d < whole.type.shape.rank(); ++d) {
+      same.push_back(IndexExpr::Axis(d));
+      first.push_back({0, d == shared.dim ? held : whole.type.shape.dim(d).value()});
+    }
+    if (!SameElements(program_, past).Hold(present, same, first, same)) {
+      return InvalidArgument("its first ", held, " along dim ", dim, " are what ", op.label,
+                             " makes of other elements");
+    }
+    appends_[present] = {past, RestrictedOp(op, axis, {held, total}), held};
+    return absl::OkStatus();
+  }
+
+  ValueId Add(Value value) {
+    out_.values.push_back(std::move(value));
+    return static_cast<ValueId>(out_.values.size()) - 1;
+  }
+
+  // `op`, whose inputs are values of the program, as the producer of a new value.
+  ValueId AddOp(LoopOp op, Value value) {
+    for (ValueId& in : op.inputs) in = moved_[static_cast<size_t>(in)];
+    return AddMovedOp(std::move(op), std::move(value));
+  }
+
+  ValueId AddMovedOp(LoopOp op, Value value) {
+    value.kind = TensorKind::kIntermediate;
+    value.producer = static_cast<LoopId>(out_.ops.size());
+    op.output = Add(std::move(value));
+    out_.ops.push_back(std::move(op));
+    return out_.ops.back().output;
+  }
+
+  // Values in the order in which they are made, with the new ones between.
+  void Rebuild() {
+    moved_.assign(program_.values.size(), kNoValue);
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      const Value& value = program_.value(id);
+      auto append = appends_.find(id);
+      if (value.producer == kNoLoop) {
+        moved_[i] = Add(value);
+      } else if (append != appends_.end()) {
+        moved_[i] = AddAppend(append->second, value);
+      } else {
+        LoopOp op = program_.op(value.producer);
+        // Memory with room has no other shape.
+        if (op.kind == LoopOp::kReinterpret && program_.value(op.inputs[0]).room) {
+          const TensorType& type = program_.value(op.inputs[0]).type;
+          op.inputs[0] = AddOp(CopyOf(op.inputs[0], type, op.origin), {.type = type});
+          moved_[i] = AddMovedOp(std::move(op), value);
+        } else {
+          moved_[i] = AddOp(std::move(op), value);
+        }
+      }
+    }
+    for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
+      for (ValueId id : program_.*list) (out_.*list).push_back(moved_[static_cast<size_t>(id)]);
+    }
+    program_ = std::move(out_);
+  }
+
+  ValueId AddAppend(const Append& append, const Value& whole) {
+    Value rows{.type = append.rows.body.OutputType(),
+               .tensor = whole.tensor,
+               .room = whole.room,
+               .begin = append.begin};
+    // The rows come right before the value whose memory they lie in.
+    rows.lies_in = static_cast<ValueId>(out_.values.size()) + 1;
+    LoopOp all{.kind = LoopOp::kAppend, .label = append.rows.label, .origin = append.rows.origin};
+    all.inputs = {AddOp(append.rows, std::move(rows)), moved_[static_cast<size_t>(append.past)]};
+    return AddMovedOp(std::move(all), whole);
+  }
+
+  const Graph& graph_;
+  Program& program_;
+  std::map<ValueId, Append> appends_;  // by output
+  Program out_;
+  std::vector<ValueId> moved_;
+};
+
+}  // namespace
+
+absl::Status ShareRows(const Graph& graph, Program* program) {
+  if (graph.shared_buffers().empty()) return absl::OkStatus();
+  return RowSharer(graph, program).Run();
+}
+
+}  // namespace fusion
