@@ -81,9 +81,10 @@ ScratchDir* DocumentationTest::dir_ = nullptr;
 
 TEST_F(DocumentationTest, TheLibraryExamplesAreTheProgramsThatAreBuilt) {
   std::vector<std::string> shown = Blocks(ReadOrDie("README.md"), "cpp");
-  ASSERT_EQ(shown.size(), 2U);
+  ASSERT_EQ(shown.size(), 3U);
   EXPECT_THAT(ReadOrDie("tests/examples/run_family.cc"), HasSubstr(shown[0]));
-  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[1]));
+  EXPECT_THAT(ReadOrDie("tests/examples/run_decoder.cc"), HasSubstr(shown[1]));
+  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[2]));
 }
 
 TEST_F(DocumentationTest, TheLibraryExampleRuns) {
@@ -102,6 +103,18 @@ TEST_F(DocumentationTest, TheExampleOfOpenDimsRuns) {
   ProgramResult run = RunProgram({RUN_FAMILY, daemon_->address(), dir_->path("bert.onnx")});
   EXPECT_EQ(run.code, 0) << run.err;
   for (const char* rows : {"f32[2,7,", "f32[2,128,", "f32[2,512,"}) {
+    EXPECT_THAT(run.out, HasSubstr(rows));
+  }
+}
+
+TEST_F(DocumentationTest, TheExampleOfSharedBuffersRuns) {
+  ModelParams params = FindModel("llama_small_decode")->defaults;
+  params.dynamic = true;
+  GeneratedModel model = GenerateModel(*FindModel("llama_small_decode"), params).value();
+  ASSERT_TRUE(SaveModel(model.model, dir_->path("decoder.onnx")).ok());
+  ProgramResult run = RunProgram({RUN_DECODER, daemon_->address(), dir_->path("decoder.onnx")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  for (const char* rows : {"cached f32[1,2,1,64]", "cached f32[1,2,4,64]", "f32[1,1,512]"}) {
     EXPECT_THAT(run.out, HasSubstr(rows));
   }
 }
