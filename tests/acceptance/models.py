@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 
+import buffers
 import common
 import memory
 from common import BIN, ROOT, run
@@ -72,6 +73,7 @@ def measure(rows, work, options):
     rows.section(shared_rows, options)
     rows.section(custom_rows)
     rows.section(memory.memory_rows, work, options)
+    rows.section(buffers.buffer_rows, work, options)
 
 
 def add_options(parser):
