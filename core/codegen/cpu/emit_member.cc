@@ -90,6 +90,43 @@ int64_t CpuEmitter::StepOf(const Block& block, DimId d) const {
   return step;
 }
 
+// Whether products of a loop over `d` have its elements as rows, and steps of it may have any
+// length: nothing is laid out by them or cut further.
+bool CpuEmitter::HasRows(const Block& block, DimId d) const {
+  bool rows = false;
+  return OnlyRows(block, d, &rows) && rows;
+}
+
+bool CpuEmitter::OnlyRows(const Block& block, DimId d, bool* rows) const {
+  auto laid_out = [&](const Access& access) {
+    const int blocked = buffer(access.buffer).layout.blocked;
+    return blocked >= 0 && access.index[static_cast<size_t>(blocked)].CoefficientOf(d) != 0;
+  };
+  return std::all_of(block.begin(), block.end(), [&](const Stmt& stmt) {
+    if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
+      *rows |= mma->m == d;
+      return mma->n != d && !laid_out(mma->a) && !laid_out(mma->b) && !laid_out(mma->c);
+    }
+    if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
+      return loop->dim != d && OnlyRows(loop->body, d, rows);
+    }
+    if (const auto* copy = std::get_if<CopyStmt>(&stmt.node)) {
+      return !laid_out(copy->target) && !laid_out(copy->source);
+    }
+    return std::get_if<IfStmt>(&stmt.node) == nullptr;
+  });
+}
+
+std::string EvenStepFunction() {
+  return R"c(// Steps of `most` at most that are equally long: 13 rows are 7 and 6, not 12 and 1.
+AI i64 even_step(i64 extent, i64 most) {
+  const i64 steps = max_i64((extent + most - 1) / most, 1);
+  return (extent + steps - 1) / steps;
+}
+
+)c";
+}
+
 std::string RunTileFunction(int threads) {
   return StrCat(
       R"c(// The tile of a dim that is cut into `most` at most, where the others make `others` blocks: as long as

@@ -188,7 +188,8 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
   source.workspace_bytes = workspace_.bytes;
   use_.guard = guard_;
   source.text = StrCat(Header(), kKernelAbi, guard_ ? kGuardAbi : "", CpuPrelude(lanes_, use_),
-                       "\n", run_tiles_ ? RunTileFunction(device_.threads) : "", out_.Take());
+                       "\n", run_tiles_ ? RunTileFunction(device_.threads) : "",
+                       even_steps_ ? EvenStepFunction() : "", out_.Take());
   return source;
 }
 
@@ -411,11 +412,16 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
     inner.lengths = UpTo(std::min(loop.tile, outer.Longest()));
     inner.any = inner.any || inner.Longest() > static_cast<int64_t>(kMostWindowLengths);
   }
-  out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", loop.tile,
-            ")");
+  std::string step = StrCat(loop.tile);
+  if (IsMember() && inner.any && loop.end < 0 && HasRows(loop.body, loop.dim)) {
+    step = StrCat(name, "_step");
+    out_.Line("const i64 ", step, " = even_step((", end, ") - (", begin, "), ", loop.tile, ");");
+    even_steps_ = true;
+  }
+  out_.Open("for (i64 ", name, " = ", begin, "; ", name, " < ", end, "; ", name, " += ", step, ")");
   if (inner.lengths.size() > 1) {
     inner.end = StrCat(name, "_end");
-    out_.Line("const i64 ", inner.end, " = min_i64(", name, " + ", loop.tile, ", ", end, ");");
+    out_.Line("const i64 ", inner.end, " = min_i64(", name, " + ", step, ", ", end, ");");
   } else {
     inner.end = StrCat(name, " + ", inner.Longest());
   }

@@ -47,6 +47,8 @@ class SizeCode {
 /// The C function by which kernels choose tiles when they run, for this many threads; its text says
 /// how.
 std::string RunTileFunction(int threads);
+/// The C function that makes steps of rows equally long.
+std::string EvenStepFunction();
 
 /// 1, 2, ... `most`: the lengths of windows that end anywhere. Where these are more than
 /// kMostWindowLengths only the first two and the last.
@@ -89,6 +91,8 @@ class CpuEmitter {
   SizeCode TasksOf(size_t phase, size_t segment) const;
   SizeCode TasksOf(size_t phase) const;
   int64_t StepOf(const Block& block, DimId d) const;
+  bool HasRows(const Block& block, DimId d) const;
+  bool OnlyRows(const Block& block, DimId d, bool* rows) const;
   void WriteTiles();
   void WriteSizes(bool args);
   void WriteNeeds(const std::vector<int64_t>& ascending);
@@ -200,7 +204,8 @@ class CpuEmitter {
   ScratchPlan scratch_;
   WorkspacePlan workspace_;
   PreludeUse use_;
-  bool run_tiles_ = false;  // some tile is chosen when the kernel runs
+  bool run_tiles_ = false;   // some tile is chosen when the kernel runs
+  bool even_steps_ = false;  // and some step of rows
   CodeWriter out_;
   std::vector<Window> windows_;
   std::vector<std::vector<std::string>>
