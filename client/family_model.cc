@@ -117,6 +117,7 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
   FamilyModelOptions fixed = options;
   fixed.model.plan = request.options;
   std::unique_ptr<FamilyModel> out(new FamilyModel());
+  out->ranges_ = options.model.plan.dim_ranges;
   for (const Ranges& ranges : all) {
     request.options = OptionsFor(fixed.model.plan, ranges);
     WeightSource source(*model, directory);
@@ -130,8 +131,6 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
         FusedModel::Load(
             client, request, [&source](const std::string& name) { return source.Take(name); },
             options.model.executor, options.model.reports));
-    // TakeApart puts the upper half of a range behind the lower one.
-    out->widest_ = out->parts_.size();
     out->parts_.push_back(std::move(part));
   }
   out->StartExact(client, std::move(model), directory, fixed);
@@ -181,10 +180,7 @@ absl::StatusOr<const FusedModel*> FamilyModel::ModelFor(
   for (size_t i = 0; i < ordered.size(); ++i) {
     auto it = given.find(inputs()[i]);
     if (it != given.end()) ordered[i] = &it->second;
-    const bool shared =
-        memory != nullptr &&
-        std::any_of(any.shared_buffers.begin(), any.shared_buffers.end(),
-                    [&](const SharedBuffer& s) { return static_cast<size_t>(s.input) == i; });
+    const bool shared = memory != nullptr && IsSharedInput(any, i);
     if (ordered[i] == nullptr && !shared) {
       return InvalidArgument("input ", Quote(inputs()[i]), " is missing");
     }
@@ -203,8 +199,33 @@ absl::StatusOr<const FusedModel*> FamilyModel::ModelFor(
   return why;
 }
 
-absl::StatusOr<SharedMemory> FamilyModel::MakeMemory() const {
-  return parts_[widest_].model->MakeMemory();
+absl::StatusOr<SharedMemory> FamilyModel::MakeMemory(
+    const std::map<std::string, int64_t>& dims) const {
+  for (const auto& [name, value] : dims) {
+    if (!ranges_.contains(name)) {
+      return InvalidArgument("no plan leaves a dim ", QuoteShort(name), " open");
+    }
+  }
+  std::vector<std::string> shown;
+  for (const Part& part : parts_) {
+    std::map<std::string, int64_t> open;
+    bool fits = true;
+    for (const auto& [name, whole] : ranges_) {
+      auto asked = dims.find(name);
+      const int64_t value = asked == dims.end() ? whole.most : asked->second;
+      if (&part == &parts_[0]) shown.push_back(StrCat(name, "=", value));
+      auto bound = part.bound.find(name);
+      if (bound != part.bound.end()) {
+        fits = fits && bound->second == value;
+        continue;
+      }
+      const DimRange& range = part.ranges.at(name);
+      fits = fits && value >= range.least && value <= range.most;
+      open[name] = value;
+    }
+    if (fits) return part.model->MakeMemory(open);
+  }
+  return InvalidArgument("no plan is for ", StrJoin(shown, ", "));
 }
 
 absl::StatusOr<std::vector<HostTensor>> FamilyModel::Run(

@@ -63,8 +63,8 @@ class FamilyModel {
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               SharedMemory* memory,
                                               RunProfile* profile = nullptr) const;
-  /// For the largest values of the ranges.
-  absl::StatusOr<SharedMemory> MakeMemory() const;
+  /// As FusedModel::MakeMemory; the largest values are those of all ranges.
+  absl::StatusOr<SharedMemory> MakeMemory(const std::map<std::string, int64_t>& dims = {}) const;
   /// The plan that a run with these inputs takes; with `memory` as Run with it.
   absl::StatusOr<const FusedModel*> ModelFor(const std::map<std::string, HostTensor>& inputs,
                                              const SharedMemory* memory = nullptr) const;
@@ -79,7 +79,7 @@ class FamilyModel {
                   std::string directory, const FamilyModelOptions& options);
 
   std::vector<Part> parts_;
-  size_t widest_ = 0;  // the part with the largest values
+  std::map<std::string, DimRange> ranges_;  // of all parts together
   std::thread maker_;
   std::atomic<const FusedModel*> ready_{nullptr};  // exact_, once it is there
   mutable Mutex mutex_;

@@ -131,9 +131,24 @@ absl::Status FusedModel::LoadWeights(const WeightReader& weights) {
   return absl::OkStatus();
 }
 
-bool FusedModel::IsShared(int SharedBuffer::*position, size_t i) const {
-  return std::any_of(plan().shared_buffers.begin(), plan().shared_buffers.end(),
-                     [&](const SharedBuffer& s) { return static_cast<size_t>(s.*position) == i; });
+absl::StatusOr<SharedMemory> FusedModel::MakeMemory(
+    const std::map<std::string, int64_t>& dims) const {
+  const std::vector<std::string>& names = reply_.binding.symbols;
+  std::vector<int64_t> units = MostUnits(plan().symbols);
+  for (const auto& [name, value] : dims) {
+    const auto at =
+        static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    if (at == names.size()) {
+      return InvalidArgument("the plan leaves no dim ", QuoteShort(name), " open");
+    }
+    const DimRange& range = plan().symbols[at];
+    if (value < range.least || value > range.most || value % range.multiple != 0) {
+      return InvalidArgument("dim ", QuoteShort(name), " is ", value, ", the plan is for ",
+                             range.least, "..", range.most, " in multiples of ", range.multiple);
+    }
+    units[at] = value / range.multiple;
+  }
+  return MakeSharedMemory(plan(), units);
 }
 
 absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given,
@@ -144,15 +159,29 @@ absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given
   for (size_t i = 0; i < given.size(); ++i) {
     int id = plan().inputs[i];
     if (id < 0) continue;  // nothing reads it
-    if (memory != nullptr && IsShared(&SharedBuffer::input, i)) continue;
+    if (memory != nullptr && IsSharedInput(plan(), i)) continue;
     if (given[i] == nullptr) return InvalidArgument("input ", Quote(inputs()[i]), " is missing");
     const PlanTensor& wanted = plan().tensors[static_cast<size_t>(id)];
     const bool open = !wanted.sizes.empty() && given[i]->dtype() == wanted.dtype;
     if (!open) RETURN_IF_ERROR(CheckType(*given[i], wanted, "input", inputs()[i]));
   }
-  if (plan().symbols.empty()) return absl::OkStatus();
+  if (plan().symbols.empty() && memory == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::vector<Dims> dims, InputDims(plan(), given, memory));
+  if (plan().symbols.empty()) return CheckHeld(dims);
   return SymbolUnits(plan(), dims, {inputs(), reply_.binding.symbols}).status();
+}
+
+// Of a plan for one length: whether buffers hold as much as it reads.
+absl::Status FusedModel::CheckHeld(const std::vector<Dims>& dims) const {
+  for (const SharedBuffer& shared : plan().shared_buffers) {
+    const auto input = static_cast<size_t>(shared.input);
+    if (plan().inputs[input] < 0) continue;
+    const Dims& wanted = plan().tensors[static_cast<size_t>(plan().inputs[input])].dims;
+    if (dims[input] == wanted) continue;
+    return InvalidArgument("input ", Quote(inputs()[input]), " is ", DimsToString(dims[input]),
+                           " in its buffer, the plan is for ", DimsToString(wanted));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<HostTensor>> FusedModel::MakeOutputs(
@@ -206,6 +235,7 @@ absl::Status FusedModel::RunInto(const std::vector<const HostTensor*>& given,
 absl::Status FusedModel::RunShared(const std::vector<const HostTensor*>& given,
                                    const std::vector<HostTensor*>& results, SharedMemory* memory,
                                    RunProfile* profile) const {
+  if (memory == nullptr) return InvalidArgument("no memory is given for what shares buffers");
   RETURN_IF_ERROR(CheckInputs(given, memory));
   return NameFault(executor_->RunShared(given, results, memory, profile));
 }
@@ -226,7 +256,7 @@ absl::StatusOr<std::vector<const HostTensor*>> FusedModel::Ordered(
   for (size_t i = 0; i < inputs().size(); ++i) {
     const std::string& name = inputs()[i];
     auto it = given.find(name);
-    if (memory != nullptr && IsShared(&SharedBuffer::input, i)) {
+    if (memory != nullptr && IsSharedInput(plan(), i)) {
       if (it != given.end()) {
         return InvalidArgument("input ", Quote(name), " is given, and lies in a shared buffer");
       }

@@ -92,7 +92,10 @@ class FusedModel {
   /// `inputs` are the others; the outputs that share are empty. After an error `memory` holds what
   /// it held. Runs at once each have a memory of their own. The other forms of Run copy such inputs
   /// and outputs.
-  absl::StatusOr<SharedMemory> MakeMemory() const { return MakeSharedMemory(plan()); }
+  /// Buffers have the other dims of the model's; where the plan leaves such open, `dims` says by
+  /// name what they are, by default the largest. InvalidArgument for a name or value that is none
+  /// of the plan's.
+  absl::StatusOr<SharedMemory> MakeMemory(const std::map<std::string, int64_t>& dims = {}) const;
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               SharedMemory* memory,
                                               RunProfile* profile = nullptr) const;
@@ -107,11 +110,11 @@ class FusedModel {
   absl::Status LoadWeights(const WeightReader& weights);
   void StartReports(const Client& client, const ReportOptions& options);
   absl::Status NameFault(const absl::Status& status) const;
-  bool IsShared(int SharedBuffer::*position, size_t i) const;
   absl::StatusOr<std::vector<HostTensor>> RunNamed(const std::map<std::string, HostTensor>& inputs,
                                                    SharedMemory* memory, RunProfile* profile) const;
   absl::StatusOr<std::vector<const HostTensor*>> Ordered(
       const std::map<std::string, HostTensor>& inputs, const SharedMemory* memory) const;
+  absl::Status CheckHeld(const std::vector<Dims>& dims) const;
   absl::Status CheckInputs(const std::vector<const HostTensor*>& inputs,
                            const SharedMemory* memory) const;
 

@@ -12,8 +12,9 @@ namespace {
 constexpr size_t kShownSteps = 8;
 
 // The options of the next step: dims that say how much a shared buffer holds have what it holds.
+// `added`: elements that the last run put behind the others, by shared buffer.
 PlanOptions NextOptions(const PlanOptions& options, const ModelFile& file, const Plan& plan,
-                        const SharedMemory& memory) {
+                        const SharedMemory& memory, const std::vector<int64_t>& added) {
   PlanOptions out = options;
   for (size_t s = 0; s < plan.shared_buffers.size(); ++s) {
     const SharedBuffer& shared = plan.shared_buffers[s];
@@ -23,6 +24,11 @@ PlanOptions NextOptions(const PlanOptions& options, const ModelFile& file, const
     const std::string name =
         dim.dim_param().empty() ? StrCat(input.name(), "[", shared.dim, "]") : dim.dim_param();
     out.dim_bindings[name] = memory.rows[s];
+    if (shared.output >= file.bare().graph().output_size()) continue;
+    const auto& total = file.bare().graph().output(shared.output).type().tensor_type().shape();
+    if (shared.dim >= total.dim_size()) continue;
+    auto bound = out.dim_bindings.find(total.dim(shared.dim).dim_param());
+    if (bound != out.dim_bindings.end()) bound->second = memory.rows[s] + added[s];
   }
   // A sum of dims that was read from the data is another one now.
   std::erase_if(out.dim_bindings, [](const auto& binding) {
@@ -45,26 +51,29 @@ absl::StatusOr<std::vector<StepTime>> RunSteps(const Arguments& arguments, const
   std::vector<StepTime> out;
   std::vector<HostTensor> random;
   std::vector<const HostTensor*> in = inputs.pointers();
+  std::vector<int64_t> added = memory.rows;
+  auto in_step = [](const absl::Status& status, int step) {
+    return Annotate(status, StrCat("step ", step, " (a plan for growing caches leaves their dim ",
+                                   "open: --range)"));
+  };
   for (int step = 0; step < arguments.steps; ++step) {
     progress->Show("running", step, arguments.steps);
     if (step > 0) {
       ASSIGN_OR_RETURN(Graph graph,
-                       ImportModel(file, NextOptions(inputs.options, file, plan, memory)));
+                       ImportModel(file, NextOptions(inputs.options, file, plan, memory, added)));
       ASSIGN_OR_RETURN(random, RandomData(graph, arguments.seed + static_cast<uint64_t>(step)));
       for (size_t i = 0; i < in.size(); ++i) in[i] = &random[i];
     }
     absl::StatusOr<std::vector<HostTensor>> outputs = model.MakeOutputs(in, &memory);
-    if (!outputs.ok()) {
-      return Annotate(outputs.status(), StrCat("step ", step,
-                                               " (a plan for growing caches leaves their dim open: "
-                                               "--range)"));
-    }
+    if (!outputs.ok()) return in_step(outputs.status(), step);
     std::vector<HostTensor*> results;
     for (HostTensor& tensor : *outputs) results.push_back(&tensor);
-    const int64_t rows = memory.rows[0];
+    const std::vector<int64_t> before = memory.rows;
     const Nanoseconds begin = Clock::Real().Now();
-    RETURN_IF_ERROR(model.RunShared(in, results, &memory));
-    out.push_back({rows, ToMicroseconds(Clock::Real().Now() - begin)});
+    absl::Status ran = model.RunShared(in, results, &memory);
+    if (!ran.ok()) return in_step(ran, step);
+    out.push_back({before[0], ToMicroseconds(Clock::Real().Now() - begin)});
+    for (size_t s = 0; s < before.size(); ++s) added[s] = memory.rows[s] - before[s];
   }
   return out;
 }

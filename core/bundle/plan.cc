@@ -43,13 +43,18 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
     if (id < 0 || static_cast<size_t>(id) >= plan.tensors.size()) return false;
     const PlanTensor& given = plan.tensors[static_cast<size_t>(id)];
     Dims dims = given.dims;
+    bool in_buffer = false;
     for (const SharedBuffer& shared : plan.shared_buffers) {
-      if (position != nullptr && shared.*position == t.index)
-        dims = WithCapacity(shared, std::move(dims));
+      if (position == nullptr || shared.*position != t.index) continue;
+      dims = WithCapacity(shared, std::move(dims));
+      in_buffer = position == &SharedBuffer::output;
     }
     auto elements = CheckedNumElements(dims, DTypeBytes(given.dtype));
-    if (!elements.ok() || t.offset < 0) return false;
-    return span <= *elements * DTypeBytes(given.dtype) - t.offset;
+    if (!elements.ok()) return false;
+    const int64_t bytes = *elements * DTypeBytes(given.dtype);
+    if (position != &SharedBuffer::output) return span <= bytes;
+    const bool placed = t.offset == 0 || (in_buffer && t.offset > 0);
+    return placed && t.offset % DTypeBytes(t.dtype) == 0 && span <= bytes - t.offset;
   };
   bool ok = true;
   switch (t.space) {
@@ -181,24 +186,31 @@ absl::Status CheckOutputExtents(const Plan& plan) {
   return InvalidArgument("plan output_extents: outputs behind the first count are no counts");
 }
 
-// Of an input and an output of this rank each, none of them twice.
+// Whether a tensor lies row-major in the memory of a shared buffer. Below 0: nobody reads it.
+bool FitsBuffer(const Plan& plan, const SharedBuffer& shared, int id) {
+  if (id < 0) return true;
+  if (static_cast<size_t>(id) >= plan.tensors.size()) return false;
+  const PlanTensor& t = plan.tensors[static_cast<size_t>(id)];
+  const auto dim = static_cast<size_t>(shared.dim);
+  if (shared.dim < 0 || dim >= t.dims.size() || shared.capacity < 1 ||
+      shared.capacity > kMaxExtent || t.dims[dim] > shared.capacity) {
+    return false;
+  }
+  const Dims room = WithCapacity(shared, t.dims);
+  return CheckedNumElements(room, DTypeBytes(t.dtype)).ok() && t.strides == RowMajorStrides(room);
+}
+
+// Each of an input and an output, none of them twice.
 absl::Status CheckSharedBuffers(const Plan& plan) {
   std::set<std::pair<bool, int>> seen;
   for (const SharedBuffer& s : plan.shared_buffers) {
     const bool known = s.input >= 0 && static_cast<size_t>(s.input) < plan.inputs.size() &&
                        s.output >= 0 && static_cast<size_t>(s.output) < plan.outputs.size();
-    auto has_dim = [&](int id) {
-      if (id < 0) return true;
-      if (static_cast<size_t>(id) >= plan.tensors.size()) return false;
-      return s.dim >= 0 &&
-             static_cast<size_t>(s.dim) < plan.tensors[static_cast<size_t>(id)].dims.size();
-    };
-    if (!known || !has_dim(plan.inputs[static_cast<size_t>(s.input)]) ||
-        !has_dim(plan.outputs[static_cast<size_t>(s.output)]) || s.capacity < 1 ||
-        s.capacity > kMaxExtent) {
+    if (!known || !FitsBuffer(plan, s, plan.inputs[static_cast<size_t>(s.input)]) ||
+        !FitsBuffer(plan, s, plan.outputs[static_cast<size_t>(s.output)])) {
       return InvalidArgument("plan shared_buffers: dim ", s.dim, " of input ", s.input,
                              " and output ", s.output, " for ", s.capacity,
-                             " elements; expected dims of both, and 1..", kMaxExtent);
+                             " elements; expected both to lie row-major in such memory");
     }
     if (seen.emplace(false, s.input).second && seen.emplace(true, s.output).second) continue;
     return InvalidArgument("plan shared_buffers: input ", s.input, " or output ", s.output,

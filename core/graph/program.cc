@@ -464,14 +464,7 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
     bool reinterpreted = base.producer != kNoLoop &&
                          builder.program().op(base.producer).kind == LoopOp::kReinterpret;
     if (!handle.view && (base.kind != TensorKind::kIntermediate || taken || reinterpreted)) {
-      LoopBody copy;
-      for (int d = 0; d < base.type.shape.rank(); ++d) {
-        copy.axes.push_back({StrCat("d", d), base.type.shape.dim(d)});
-        copy.write.push_back(IndexExpr::Axis(d));
-      }
-      copy.reads = {Read{.index = copy.write, .guards = {}}};
-      copy.value = Expr::Input(0, base.type.dtype);
-      handle.view = std::move(copy);
+      handle.view = CastBody(base.type.shape, base.type.dtype, base.type.dtype);
     }
     ValueId value = builder.Materialise(handle);
     handle = {.base = value, .view = {}, .origin = handle.origin};

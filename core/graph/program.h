@@ -31,10 +31,11 @@ struct Value {
   struct Room {
     int dim = 0;
     int64_t capacity = 0;
+    bool operator==(const Room&) const = default;
   };
   std::optional<Room> room;
-  /// Lies in the memory of another value, from its element `begin` along Room::dim on. kNoValue: in
-  /// memory of its own.
+  /// Lies in the memory of the value right behind it, which appends it, from its element `begin`
+  /// along Room::dim on. kNoValue: in memory of its own.
   ValueId lies_in = kNoValue;
   int64_t begin = 0;
 };
@@ -76,8 +77,7 @@ struct Program {
 
 struct ProgramOptions {
   /// Views (reshape, transpose, slice, expand ...) become index maps of their readers. Off: every
-  /// view is an op of its own, as the evaluator wants it.
-  /// Shared buffers mean nothing then.
+  /// view is an op of its own, as the evaluator wants it, and no memory is shared.
   bool absorb_views = true;
   /// Arithmetic on 16-bit floats is done in f32, with casts (core/graph/halves.h). Off: as the
   /// model says it.

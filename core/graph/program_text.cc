@@ -50,6 +50,7 @@ class ProgramParser {
       RETURN_IF_ERROR(Definition());
     }
     if (!in_.AtEnd()) return in_.Error("the end");
+    RETURN_IF_ERROR(CheckRows());
     return std::move(program_);
   }
 
@@ -136,6 +137,25 @@ class ProgramParser {
     RETURN_IF_ERROR(in_.Expect("from"));
     ASSIGN_OR_RETURN(value->begin, in_.Integer());
     if (value->begin < 0) return in_.Error("a first element before this");
+    return absl::OkStatus();
+  }
+
+  // What lies in another value is what that appends, behind what it is appended to.
+  absl::Status CheckRows() const {
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const Value& rows = program_.values[i];
+      if (rows.lies_in == kNoValue) continue;
+      const auto whole = static_cast<size_t>(rows.lies_in);
+      bool sound = whole < program_.values.size() && program_.values[whole].producer != kNoLoop;
+      if (sound) {
+        const LoopOp& op = program_.op(program_.values[whole].producer);
+        sound = op.kind == LoopOp::kAppend && op.inputs[0] == static_cast<ValueId>(i) &&
+                program_.values[whole].room == rows.room &&
+                program_.value(op.inputs[1]).room == rows.room &&
+                program_.value(op.inputs[1]).type.shape.dim(rows.room->dim).value() == rows.begin;
+      }
+      if (!sound) return in_.Error(StrCat("%", rows.lies_in, " to append %", i, " before this"));
+    }
     return absl::OkStatus();
   }
 

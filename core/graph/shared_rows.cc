@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/graph/halves.h"
 #include "core/op/simplify.h"
 
 namespace fusion {
@@ -84,7 +85,10 @@ class SameElements {
   /// Whether at every point of `box` element `at` of `value` is element `wanted` of the input.
   bool Hold(ValueId value, const IndexMap& at, const std::vector<IndexRange>& box,
             const IndexMap& wanted) {
-    if (++looks_ > kMostLooks) return false;
+    if (++looks_ > kMostLooks) {
+      gave_up_ = true;
+      return false;
+    }
     if (value == input_) {
       for (size_t d = 0; d < wanted.size(); ++d) {
         if (!Equal(at[d], wanted[d], box)) return false;
@@ -103,8 +107,9 @@ class SameElements {
       return leaf.op() == ScalarOp::kWithin ? Decided(leaf, place, box, &border) : leaf;
     }));
     if (border) return HoldInHalves(value, at, box, wanted, *border);
-    if (moved.op() != ScalarOp::kInput) return false;
-    const auto input = static_cast<size_t>(moved.index());
+    const Expr element = WithoutRoundTrips(moved);
+    if (element.op() != ScalarOp::kInput) return false;
+    const auto input = static_cast<size_t>(element.index());
     IndexMap read = op.body.reads[input].index;
     for (IndexExpr& e : read) {
       e = e.Substitute([&](int axis) { return place[static_cast<size_t>(axis)]; });
@@ -112,8 +117,25 @@ class SameElements {
     return Hold(op.inputs[input], read, box, wanted);
   }
 
+  /// Whether an answer is no for want of patience only.
+  bool gave_up() const { return gave_up_; }
+
  private:
-  static constexpr int kMostLooks = 256;
+  // Pieces of values, all together: several caches in one tensor are several.
+  static constexpr int kMostLooks = 1 << 16;
+
+  // Without casts to a wider type and back, as arithmetic on 16-bit floats has them.
+  static Expr WithoutRoundTrips(Expr e) {
+    while (e.op() == ScalarOp::kCast && e.arg(0).op() == ScalarOp::kCast) {
+      const Expr& inner = e.arg(0).arg(0);
+      const bool holds_all = inner.type() == e.type() && IsFloat(e.type()) &&
+                             IsFloat(e.arg(0).type()) &&
+                             DTypeBytes(e.arg(0).type()) > DTypeBytes(e.type());
+      if (!holds_all) break;
+      e = inner;
+    }
+    return e;
+  }
 
   bool Equal(const IndexExpr& a, const IndexExpr& b, const std::vector<IndexRange>& box) const {
     const IndexExpr difference = a + b * -1;
@@ -151,19 +173,8 @@ class SameElements {
   const Program& program_;
   const ValueId input_;
   int looks_ = 0;
+  bool gave_up_ = false;
 };
-
-// A copy of a whole value in memory of its own.
-LoopOp CopyOf(ValueId value, const TensorType& type, NodeId origin) {
-  LoopOp copy{.kind = LoopOp::kLoop, .label = "Copy", .origin = origin, .inputs = {value}};
-  for (int d = 0; d < type.shape.rank(); ++d) {
-    copy.body.axes.push_back({StrCat("d", d), type.shape.dim(d)});
-    copy.body.write.push_back(IndexExpr::Axis(d));
-  }
-  copy.body.reads = {{.index = copy.body.write, .guards = {}}};
-  copy.body.value = Expr::Input(0, type.dtype);
-  return copy;
-}
 
 class RowSharer {
  public:
@@ -205,7 +216,9 @@ class RowSharer {
     if (held == 0) return absl::OkStatus();  // a run writes all there is
     const LoopOp& op = program_.op(whole.producer);
     std::vector<int> axis_of;
-    if (!WritesPlainly(op.body, &axis_of)) return InvalidArgument("it is a ", op.label);
+    if (!WritesPlainly(op.body, &axis_of)) {
+      return InvalidArgument("it is what ", op.label, " computes");
+    }
     const int axis = axis_of[dim];
     IndexMap same;
     std::vector<IndexRange> first;
@@ -213,9 +226,13 @@ class RowSharer {
       same.push_back(IndexExpr::Axis(d));
       first.push_back({0, d == shared.dim ? held : whole.type.shape.dim(d).value()});
     }
-    if (!SameElements(program_, past).Hold(present, same, first, same)) {
-      return InvalidArgument("its first ", held, " along dim ", dim, " are what ", op.label,
-                             " makes of other elements");
+    SameElements elements(program_, past);
+    if (!elements.Hold(present, same, first, same)) {
+      return InvalidArgument(elements.gave_up()
+                                 ? "it is put together of too many pieces to follow"
+                                 : StrCat("that its first ", held, " along dim ", dim,
+                                          " are those of the input does not follow from what ",
+                                          "computes it"));
     }
     appends_[present] = {past, RestrictedOp(op, axis, {held, total}), held};
     return absl::OkStatus();
@@ -255,8 +272,7 @@ class RowSharer {
         LoopOp op = program_.op(value.producer);
         // Memory with room has no other shape.
         if (op.kind == LoopOp::kReinterpret && program_.value(op.inputs[0]).room) {
-          const TensorType& type = program_.value(op.inputs[0]).type;
-          op.inputs[0] = AddOp(CopyOf(op.inputs[0], type, op.origin), {.type = type});
+          op.inputs[0] = DenseCopyOf(op.inputs[0], op.origin);
           moved_[i] = AddMovedOp(std::move(op), value);
         } else {
           moved_[i] = AddOp(std::move(op), value);
@@ -267,6 +283,18 @@ class RowSharer {
       for (ValueId id : program_.*list) (out_.*list).push_back(moved_[static_cast<size_t>(id)]);
     }
     program_ = std::move(out_);
+  }
+
+  // A copy in memory of its own, one for all who want it.
+  ValueId DenseCopyOf(ValueId value, NodeId origin) {
+    auto [copy, fresh] = copies_.try_emplace(value, kNoValue);
+    if (fresh) {
+      const TensorType& type = program_.value(value).type;
+      LoopOp op{.kind = LoopOp::kLoop, .label = "Copy", .origin = origin, .inputs = {value}};
+      op.body = CastBody(type.shape, type.dtype, type.dtype);
+      copy->second = AddOp(std::move(op), {.type = type});
+    }
+    return copy->second;
   }
 
   ValueId AddAppend(const Append& append, const Value& whole) {
@@ -284,6 +312,7 @@ class RowSharer {
   const Graph& graph_;
   Program& program_;
   std::map<ValueId, Append> appends_;  // by output
+  std::map<ValueId, ValueId> copies_;  // of values of the program, in out_
   Program out_;
   std::vector<ValueId> moved_;
 };

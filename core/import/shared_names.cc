@@ -34,8 +34,9 @@ absl::Status Share(const SharedNames& wanted, GraphBuilder* builder) {
       builder->tensor(builder->outputs()[static_cast<size_t>(shared.output)]).type;
   shared.dim = DifferentDim(in.shape, out.shape);
   if (shared.dim < 0) {
-    return InvalidArgument("the input is ", in.ToString(), ", the output ", out.ToString(),
-                           "; expected shapes that differ in one dim");
+    return InvalidArgument(
+        "the input is ", in.ToString(), ", the output ", out.ToString(),
+        "; expected shapes that differ in one dim, along which the output is longer");
   }
   const Dim& most = out.shape.dim(shared.dim);
   if (shared.capacity == 0 && !most.is_static()) {

@@ -146,9 +146,8 @@ class FamilyMaker {
     for (const PlannedModel& m : members_) {
       begins.push_back(m.plan.tensors[t].offset / DTypeBytes(most.dtype));
     }
-    if (most.space == Space::kOutput && !std::all_of(begins.begin(), begins.end(), [&](int64_t b) {
-          return b == begins[0];
-        })) {
+    if (most.space == Space::kOutput &&
+        !std::all_of(begins.begin(), begins.end(), [&](int64_t b) { return b == begins[0]; })) {
       ASSIGN_OR_RETURN(SizeExpr begin, Fit(begins));
       varies = true;
       sizes.push_back(std::move(begin));

@@ -17,7 +17,8 @@ TensorTable::TensorTable(const Program& program, const GroupEvaluator& evaluator
   }
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     ValueId v = program_.inputs[i];
-    bool used = read[static_cast<size_t>(v)];
+    // What a shared buffer holds is looked at, read or not.
+    bool used = read[static_cast<size_t>(v)] || program_.value(v).room.has_value();
     plan_.inputs.push_back(used ? AddValue(v, Space::kInput, static_cast<int>(i)) : -1);
   }
   for (size_t i = 0; i < program_.weights.size(); ++i) {

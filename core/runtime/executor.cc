@@ -472,6 +472,28 @@ absl::Status Executor::Prepare(
   return absl::OkStatus();
 }
 
+// What the plan's tensors reach of the caller's, whose dims are those of inputs and outputs.
+absl::Status Executor::CheckWithinGiven(const std::vector<int64_t>& units,
+                                        const Shapes& shapes) const {
+  for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+    const PlanTensor& t = plan_.tensors[i];
+    const bool input = t.space == Space::kInput;
+    if (!input && t.space != Space::kOutput) continue;
+    const int id = (input ? plan_.inputs : plan_.outputs)[static_cast<size_t>(t.index)];
+    Dims dims = DimsAt(plan_.tensors[static_cast<size_t>(id)], units);
+    for (const SharedBuffer& s : plan_.shared_buffers) {
+      if ((input ? s.input : s.output) == t.index) dims = WithCapacity(s, std::move(dims));
+    }
+    const int64_t first = shapes.offsets[i] / DTypeBytes(t.dtype);
+    const int64_t span = ElementsInMemory(t, units);
+    if (span == 0 || (first >= 0 && first <= NumElements(dims) - span)) continue;
+    return InvalidArgument("executor: tensor ", i, " of the plan leaves ",
+                           input ? "input " : "output ", t.index, " where that is ",
+                           DimsToString(dims));
+  }
+  return absl::OkStatus();
+}
+
 // Of a context whose last run had other values of the symbols.
 absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* context) const {
   Shapes& shapes = context->shapes;
@@ -496,6 +518,7 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
     shapes.strides.push_back(StridesAt(t, units));
     shapes.offsets.push_back(OffsetAt(t, units));
   }
+  RETURN_IF_ERROR(CheckWithinGiven(units, shapes));
   shapes.steps = MakeSteps(plan_.launches, &shapes);
   size_t position = 0;
   for (size_t l = 0; l < plan_.launches.size(); ++l) {
@@ -644,10 +667,7 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
   if (!plan_.shared_buffers.empty()) {
     ASSIGN_OR_RETURN(SharedMemory memory, LoadSharedMemory(plan_, inputs));
     RETURN_IF_ERROR(RunShared(inputs, outputs, &memory, profile));
-    for (size_t s = 0; s < plan_.shared_buffers.size(); ++s) {
-      *outputs[static_cast<size_t>(plan_.shared_buffers[s].output)] = RowsOf(plan_, memory, s);
-    }
-    return absl::OkStatus();
+    return StoreRows(plan_, memory, outputs);
   }
   Given given;
   RETURN_IF_ERROR(Take(inputs, nullptr, &given));
@@ -658,6 +678,7 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
 absl::Status Executor::RunShared(const std::vector<const HostTensor*>& inputs,
                                  const std::vector<HostTensor*>& outputs, SharedMemory* memory,
                                  RunProfile* profile) {
+  if (memory == nullptr) return InvalidArgument("executor: no memory is given for shared buffers");
   Given given;
   RETURN_IF_ERROR(Take(inputs, memory, &given));
   RETURN_IF_ERROR(TakeOutputs(outputs, memory, &given));

@@ -150,6 +150,7 @@ class Executor {
   absl::Status TakeOutputs(const std::vector<HostTensor*>& outputs, const SharedMemory* memory,
                            Given* given) const;
   absl::Status RunGiven(const Given& given, RunProfile* profile);
+  absl::Status CheckWithinGiven(const std::vector<int64_t>& units, const Shapes& shapes) const;
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
   void FindPatches();
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;

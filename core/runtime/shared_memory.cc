@@ -1,18 +1,20 @@
 #include "core/runtime/shared_memory.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/bundle/symbol_values.h"
 #include "core/tensor/rows.h"
 
 namespace fusion {
 
-absl::StatusOr<SharedMemory> MakeSharedMemory(const Plan& plan) {
+absl::StatusOr<SharedMemory> MakeSharedMemory(const Plan& plan, const std::vector<int64_t>& units) {
   SharedMemory out;
   for (const SharedBuffer& shared : plan.shared_buffers) {
     const auto output = static_cast<size_t>(plan.outputs[static_cast<size_t>(shared.output)]);
     const PlanTensor& tensor = plan.tensors[output];
     ASSIGN_OR_RETURN(HostTensor buffer,
-                     HostTensor::Create(tensor.dtype, WithCapacity(shared, tensor.dims)));
+                     HostTensor::Create(tensor.dtype, WithCapacity(shared, DimsAt(tensor, units))));
     out.buffers.push_back(std::move(buffer));
     out.rows.push_back(0);
   }
@@ -25,6 +27,9 @@ absl::StatusOr<SharedMemory> LoadSharedMemory(const Plan& plan,
   for (const SharedBuffer& shared : plan.shared_buffers) {
     if (static_cast<size_t>(shared.input) >= inputs.size()) {
       return InvalidArgument(inputs.size(), " inputs given, the plan has ", plan.inputs.size());
+    }
+    if (inputs[static_cast<size_t>(shared.input)] == nullptr) {
+      return InvalidArgument("input ", shared.input, " is not given");
     }
     const HostTensor& input = *inputs[static_cast<size_t>(shared.input)];
     const auto dim = static_cast<size_t>(shared.dim);
@@ -84,6 +89,32 @@ absl::StatusOr<std::vector<Dims>> InputDims(const Plan& plan,
 HostTensor RowsOf(const Plan& plan, const SharedMemory& memory, size_t i) {
   const SharedBuffer& shared = plan.shared_buffers[i];
   return FirstRows(memory.buffers[i], static_cast<size_t>(shared.dim), memory.rows[i]);
+}
+
+absl::Status StoreRows(const Plan& plan, const SharedMemory& memory,
+                       const std::vector<HostTensor*>& outputs) {
+  for (size_t s = 0; s < plan.shared_buffers.size(); ++s) {
+    const SharedBuffer& shared = plan.shared_buffers[s];
+    HostTensor* const output = outputs[static_cast<size_t>(shared.output)];
+    const auto dim = static_cast<size_t>(shared.dim);
+    const HostTensor& buffer = memory.buffers[s];
+    Dims dims = buffer.dims();
+    dims[dim] = memory.rows[s];
+    if (output == nullptr || output->dtype() != buffer.dtype() || output->dims() != dims) {
+      return InvalidArgument("output ", shared.output, " is ",
+                             output == nullptr
+                                 ? "not given"
+                                 : StrCat(DTypeName(output->dtype()), DimsToString(output->dims())),
+                             ", expected ", DTypeName(buffer.dtype()), DimsToString(dims));
+    }
+    ReadFirstRows(buffer, dim, output);
+  }
+  return absl::OkStatus();
+}
+
+bool IsSharedInput(const Plan& plan, size_t i) {
+  return std::any_of(plan.shared_buffers.begin(), plan.shared_buffers.end(),
+                     [&](const SharedBuffer& s) { return static_cast<size_t>(s.input) == i; });
 }
 
 }  // namespace fusion

@@ -18,9 +18,10 @@ struct SharedMemory {
   std::vector<int64_t> rows;
 };
 
-/// Zeroed memory of the size that the outputs have, of a plan with symbols at most, that holds
-/// nothing yet. ResourceExhausted if there is no memory for it.
-absl::StatusOr<SharedMemory> MakeSharedMemory(const Plan& plan);
+/// Zeroed memory that holds nothing yet, of the dims that the outputs have where the plan's symbols
+/// have these values (`units`, as SymbolUnits gives them). ResourceExhausted if there is no memory
+/// for it.
+absl::StatusOr<SharedMemory> MakeSharedMemory(const Plan& plan, const std::vector<int64_t>& units);
 
 /// The same with the elements of `inputs`, dense and by graph input. InvalidArgument for an input
 /// that has other dims than the buffer, but for the shared one, or more elements than it can take.
@@ -36,5 +37,12 @@ absl::StatusOr<std::vector<Dims>> InputDims(const Plan& plan,
 
 /// The elements that buffer `i` of `memory` has, dense.
 HostTensor RowsOf(const Plan& plan, const SharedMemory& memory, size_t i);
+/// The same of every buffer into the tensors of its outputs. InvalidArgument, naming the output,
+/// for one that is null or of another type.
+absl::Status StoreRows(const Plan& plan, const SharedMemory& memory,
+                       const std::vector<HostTensor*>& outputs);
+
+/// Whether input `i` lies in a shared buffer.
+bool IsSharedInput(const Plan& plan, size_t i);
 
 }  // namespace fusion

@@ -130,7 +130,8 @@ class Coalescer {
     auto view = group_->views.find(t.value);
     if (view == group_->views.end()) return true;
     const TensorView& v = view->second;
-    return v.roomy != at + 1 && v.shape[i + 1] == extent(b) && v.strides[i] == extent(b) * v.strides[i + 1];
+    return v.roomy != at + 1 && v.shape[i + 1] == extent(b) &&
+           v.strides[i] == extent(b) * v.strides[i + 1];
   }
 
   void Merge(DimId a, DimId b) {

@@ -15,7 +15,8 @@ struct TensorView {
   Dims shape;
   Dims strides;           // elements
   bool constant = false;  // weights only: known before the first run
-  /// The dim that there may be memory for more elements along, be it by chance for no more; -1: none.
+  /// The dim that there may be memory for more elements along, be it by chance for no more; -1:
+  /// none.
   int roomy = -1;
 };
 

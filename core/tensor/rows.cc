@@ -41,6 +41,10 @@ HostTensor FirstRows(const HostTensor& whole, size_t dim, int64_t count) {
   return out;
 }
 
+void ReadFirstRows(const HostTensor& whole, size_t dim, HostTensor* rows) {
+  CopyRows(whole, dim, rows->dims()[dim], rows);
+}
+
 void WriteFirstRows(const HostTensor& rows, size_t dim, HostTensor* whole) {
   CopyRows(rows, dim, rows.dims()[dim], whole);
 }

@@ -80,6 +80,11 @@ TEST_F(FusionctlSharedTest, StepsGoOnWhereTheLastOneStopped) {
       Ctl(Words(Words({"run", model, "--range", "past=0..31", "--bind", "past=3"}, share),
                 {"--steps", "40"}));
   EXPECT_EQ(full.code, 3);
+  ProgramResult one_length = Ctl(Words({"run", model, "--bind", "past=3"},
+                                       {"--share", "past_*=present_*@40", "--steps", "2"}));
+  EXPECT_EQ(one_length.code, 3);
+  EXPECT_THAT(one_length.err, HasSubstr("step 1 (a plan for growing caches leaves their dim open: "
+                                        "--range)"));
   EXPECT_THAT(full.err, HasSubstr("step 29"));
   EXPECT_THAT(full.err, HasSubstr("the plan is for \"past\" = 0..31"));
 }

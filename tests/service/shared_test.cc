@@ -135,6 +135,39 @@ TEST_F(SharedTest, TensorsOfTheirOwnAreCopied) {
   EXPECT_EQ((*got)[1].GetDouble(16), 12);
 }
 
+TEST_F(SharedTest, MemoryIsMadeForDimsThatStayOpen) {
+  FusedModelOptions options = Options();
+  options.plan.dim_bindings.clear();
+  options.plan.dim_ranges["seq"] = {.least = 1, .most = 3};
+  options.plan.shared_buffers[0].capacity = 20;
+  std::unique_ptr<FusedModel> model = Load(options).value();
+  SharedMemory memory = model->MakeMemory({{"seq", 2}}).value();
+  for (int64_t seq : {2, 3, 1}) {
+    HostTensor x(DType::kF32, {1, seq, 8});
+    const int64_t before = memory.rows[0];
+    ASSERT_TRUE(model->Run({{"x", x}}, &memory).ok());
+    EXPECT_EQ(memory.rows[0], before + seq);
+  }
+  EXPECT_THAT(std::string(model->MakeMemory({{"sec", 2}}).status().message()),
+              HasSubstr("the plan leaves no dim \"sec\" open"));
+  EXPECT_THAT(std::string(model->MakeMemory({{"seq", 4}}).status().message()),
+              HasSubstr("dim \"seq\" is 4, the plan is for 1..3"));
+  EXPECT_TRUE(absl::IsInvalidArgument(model->RunShared({}, {}, nullptr)));
+}
+
+TEST_F(SharedTest, APlanOfOneLengthSaysWhatItIsFor) {
+  FusedModelOptions options = Options();
+  options.plan.dim_ranges.clear();
+  options.plan.dim_bindings = {{"seq", 1}, {"past", 3}};
+  std::unique_ptr<FusedModel> model = Load(options).value();
+  SharedMemory memory = model->MakeMemory().value();
+  EXPECT_THAT(std::string(model->Run({{"x", Token(1)}}, &memory).status().message()),
+              HasSubstr("input \"past\" is [1,2,0,4] in its buffer, the plan is for [1,2,3,4]"));
+  memory.rows[0] = 3;
+  EXPECT_TRUE(model->Run({{"x", Token(1)}}, &memory).ok());
+  EXPECT_EQ(memory.rows[0], 4);
+}
+
 TEST_F(SharedTest, WhatLiesInABufferIsNotGivenToo) {
   std::unique_ptr<FusedModel> model = Load(Options()).value();
   SharedMemory memory = model->MakeMemory().value();

@@ -90,6 +90,8 @@ TEST(ShareRows, ProgramsThatCannotBeAreNotRead) {
   EXPECT_THAT(with("room 1:9", "room 1:0"), HasSubstr("a capacity"));
   EXPECT_THAT(with("in %4 from", "in %5 from"), HasSubstr("%4 before this"));
   EXPECT_THAT(with("from 5", "from -1"), HasSubstr("a first element"));
+  EXPECT_THAT(with("from 5", "from 4"), HasSubstr("%4 to append %3 before this"));
+  EXPECT_THAT(with("[2,7,3] room 1:9", "[2,7,3] room 1:10"), HasSubstr("to append %3"));
   EXPECT_THAT(with("append %3", "append %2 behind %1\n %9 = %3"), HasSubstr("a tensor with room"));
 }
 
@@ -148,6 +150,16 @@ TEST(ShareRows, CachesInOneTensorAreSeenThrough) {
   EXPECT_THAT(ToString(*program), HasSubstr("= append "));
 }
 
+TEST(ShareRows, HalvesAreElementsWhateverArithmeticWidensThem) {
+  for (const char* type : {"f16", "bf16"}) {
+    std::string text = Text(kAppend, kShared);
+    for (size_t at = 0; (at = text.find("f32[", at)) != std::string::npos; at += 2) {
+      text.replace(at, 3, type);
+    }
+    EXPECT_THAT(ToString(Built(text)), HasSubstr("= append ")) << type;
+  }
+}
+
 TEST(ShareRows, WithNothingToFindARunWritesAll) {
   const std::string text = R"(graph "g" {
   %0 = input "past" : f32[2,0,3]
@@ -176,20 +188,20 @@ TEST(ShareRows, AnotherShapeOfMemoryWithRoomIsACopy) {
 }
 
 TEST(ShareRows, WhatIsNoAppendIsRefusedByName) {
-  EXPECT_EQ(
-      Refusal(R"(  %2 = Concat(%1, %0) {axis=1} : f32[2,7,3]  "present" @ "cat"
+  EXPECT_EQ(Refusal(R"(  %2 = Concat(%1, %0) {axis=1} : f32[2,7,3]  "present" @ "cat"
   %3 = Relu(%2) : f32[2,7,3]  "y" @ "relu"
   output %3
   output %2
 )"),
-      "shared_buffers: output \"present\" does not hold the elements of input \"past\" and "
-      "new ones behind them: its first 5 along dim 1 are what Concat makes of other elements");
+            "shared_buffers: output \"present\" does not hold the elements of input \"past\" and "
+            "new ones behind them: that its first 5 along dim 1 are those of the input does not "
+            "follow from what computes it");
   EXPECT_THAT(Refusal(R"(  %2 = Exp(%0) : f32[2,5,3]  "e" @ "e"
   %3 = Concat(%2, %1) {axis=1} : f32[2,7,3]  "present" @ "cat"
   output %1
   output %3
 )"),
-              HasSubstr("what Concat makes of other elements"));
+              HasSubstr("does not follow from what computes it"));
   EXPECT_THAT(Refusal(R"(  %2 = Concat(%0, %1) {axis=1} : f32[2,7,3]  "c" @ "cat"
   %3 = CumSum(%2) {axis=[1]} : f32[2,7,3]  "present" @ "sum"
   output %1

@@ -28,7 +28,7 @@ Plan Appending() {
 }
 
 TEST(SharedMemory, HasRoomAndHoldsNothing) {
-  absl::StatusOr<SharedMemory> memory = MakeSharedMemory(Appending());
+  absl::StatusOr<SharedMemory> memory = MakeSharedMemory(Appending(), {});
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_EQ(memory->buffers[0], HostTensor(DType::kF32, {2, 8}));
   EXPECT_EQ(memory->rows, std::vector<int64_t>{0});
@@ -49,6 +49,25 @@ TEST(SharedMemory, DenseInputsGoInAndDenseRowsComeOut) {
             (std::vector<Dims>{{4}, {2, 1}}));
 }
 
+TEST(SharedMemory, RowsGoIntoTensorsOfTheCaller) {
+  const Plan plan = Appending();
+  const HostTensor x(DType::kF32, {4});
+  const HostTensor past = HostTensor::FromValues(DType::kF32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  SharedMemory memory = LoadSharedMemory(plan, {&x, &past}).value();
+  HostTensor present(DType::kF32, {2, 3});
+  const std::byte* const place = present.bytes();
+  EXPECT_TRUE(StoreRows(plan, memory, {&present}).ok());
+  EXPECT_EQ(present, past);
+  EXPECT_EQ(present.bytes(), place);
+  HostTensor other(DType::kF32, {2, 4});
+  EXPECT_THAT(std::string(StoreRows(plan, memory, {&other}).message()),
+              HasSubstr("output 0 is f32[2,4], expected f32[2,3]"));
+  EXPECT_THAT(std::string(StoreRows(plan, memory, {nullptr}).message()),
+              HasSubstr("output 0 is not given"));
+  EXPECT_THAT(std::string(LoadSharedMemory(plan, {&x, nullptr}).status().message()),
+              HasSubstr("input 1 is not given"));
+}
+
 TEST(SharedMemory, WhatDoesNotFitIsNamed) {
   const Plan plan = Appending();
   const HostTensor x(DType::kF32, {4});
@@ -58,7 +77,7 @@ TEST(SharedMemory, WhatDoesNotFitIsNamed) {
     EXPECT_THAT(std::string(LoadSharedMemory(plan, {&x, past}).status().message()),
                 HasSubstr("input 1 is f32"));
   }
-  SharedMemory memory = MakeSharedMemory(plan).value();
+  SharedMemory memory = MakeSharedMemory(plan, {}).value();
   auto complaint = [&] {
     absl::Status status = InputDims(plan, {&x, nullptr}, &memory).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
@@ -83,9 +102,20 @@ TEST(SharedMemory, PlansMustStayWithinIt) {
   EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("plan tensor 3: outside its space"));
   plan.tensors[3].offset = -4;
   EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("plan tensor 3: outside its space"));
+  plan.tensors[3].offset = 6;
+  EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("plan tensor 3: outside its space"));
+  plan.tensors[3].offset = 12;
+  plan.shared_buffers.clear();  // an output that shares nothing
+  EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("outside its space"));
+  plan = Appending();
+  plan.tensors[2].strides = {0, 0};  // as if it fitted any memory
+  EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("plan shared_buffers"));
+  plan = Appending();
+  plan.tensors[2].dims[1] = 9;
+  EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("plan shared_buffers"));
   plan = Appending();
   plan.shared_buffers[0].capacity = 4;
-  EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("outside its space"));
+  EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("plan shared_buffers"));
   plan.shared_buffers.clear();
   EXPECT_THAT(std::string(Verify(plan).message()), HasSubstr("outside its space"));
 }
