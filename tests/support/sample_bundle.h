@@ -107,7 +107,7 @@ inline Plan SamplePlan() {
   plan.inputs = {-1, 0};
   plan.outputs = {1, 0, 3};
   plan.output_extents = {{.output = 1, .dim = 1, .count = 2}};
-  plan.shared_buffers = {{.input = 0, .output = 0, .dim = 0, .capacity = 40}};
+  plan.shared_buffers = {{.input = 1, .output = 1, .dim = 1, .capacity = 3}};
   plan.weights = {-1, 2};
   plan.arena_bytes = 4096;
   plan.prepared_bytes = 8192;
