@@ -85,10 +85,8 @@ class SameElements {
   /// Whether at every point of `box` element `at` of `value` is element `wanted` of the input.
   bool Hold(ValueId value, const IndexMap& at, const std::vector<IndexRange>& box,
             const IndexMap& wanted) {
-    if (++looks_ > kMostLooks) {
-      gave_up_ = true;
-      return false;
-    }
+    gave_up_ = gave_up_ || looks_ > kMostLooks;
+    if (gave_up_) return false;
     if (value == input_) {
       for (size_t d = 0; d < wanted.size(); ++d) {
         if (!Equal(at[d], wanted[d], box)) return false;
@@ -104,6 +102,7 @@ class SameElements {
     for (size_t d = 0; d < axis_of.size(); ++d) place[static_cast<size_t>(axis_of[d])] = at[d];
     std::optional<std::pair<size_t, int64_t>> border;
     const Expr moved = Simplify(op.body.value.MapLeaves([&](const Expr& leaf) {
+      ++looks_;
       return leaf.op() == ScalarOp::kWithin ? Decided(leaf, place, box, &border) : leaf;
     }));
     if (border) return HoldInHalves(value, at, box, wanted, *border);
@@ -121,8 +120,8 @@ class SameElements {
   bool gave_up() const { return gave_up_; }
 
  private:
-  // Pieces of values, all together: several caches in one tensor are several.
-  static constexpr int kMostLooks = 1 << 16;
+  // Leaves of expressions, all together: several caches in one tensor are several pieces.
+  static constexpr int kMostLooks = 1 << 20;
 
   // Without casts to a wider type and back, as arithmetic on 16-bit floats has them.
   static Expr WithoutRoundTrips(Expr e) {

@@ -268,8 +268,9 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                    }));
   RETURN_IF_ERROR(CheckSharing(graph));
   // Buffers are made for the largest values, whatever values a run has.
-  for (size_t i = 0; i < sharing.size(); ++i)
+  for (size_t i = 0; i < sharing.size(); ++i) {
     sharing[i].capacity = graph.shared_buffers()[i].capacity;
+  }
   ASSIGN_OR_RETURN(CanonicalGraph canonical,
                    RunStage(stages, "canonicalise", [&] { return Canonicalise(graph); }));
   std::shared_ptr<const ShapeFamily> family;
