@@ -1,16 +1,13 @@
 #include "client/fusionctl/arguments.h"
 
-#include <sys/un.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <functional>
 #include <map>
-#include <regex>
 #include <sstream>
 
+#include "client/fusionctl/model_options.h"
+#include "client/fusionctl/option_words.h"
 #include "core/base/text.h"
 #include "core/bundle/text.h"
 
@@ -33,15 +30,6 @@ constexpr const char* kFooter =
     "stdout.\n"
     "NO_COLOR turns colours off; they and progress show on terminals only.";
 
-template <typename T>
-using Choices = std::map<std::string, T>;
-
-const Choices<FusionMode> kFusionModes = {{"fused", FusionMode::kFused},
-                                          {"op-by-op", FusionMode::kOpByOp}};
-const Choices<Numerics> kNumerics = {
-    {std::string(NumericsName(Numerics::kFp32Accumulate)), Numerics::kFp32Accumulate},
-    {std::string(NumericsName(Numerics::kBitwise)), Numerics::kBitwise},
-    {std::string(NumericsName(Numerics::kFast)), Numerics::kFast}};
 const Choices<ShowWhat> kShowWhats = {
     {"graph", ShowWhat::kGraph}, {"program", ShowWhat::kProgram},   {"smg", ShowWhat::kSmg},
     {"plan", ShowWhat::kPlan},   {"schedule", ShowWhat::kSchedule}, {"source", ShowWhat::kSource}};
@@ -49,55 +37,6 @@ const Choices<ShowFormat> kShowFormats = {
     {"text", ShowFormat::kText}, {"json", ShowFormat::kJson}, {"dot", ShowFormat::kDot}};
 const Choices<Shell> kShells = {
     {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
-
-// What is wrong with a value; empty if nothing is.
-
-std::string CheckNotEmpty(const std::string& word) {
-  return word.empty() ? "expected a value, got \"\"" : "";
-}
-
-std::string CheckTolerance(const std::string& word) {
-  double value = 0;
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  bool good = error == std::errc() && end == word.data() + word.size() && std::isfinite(value) &&
-              value >= 0;
-  return good ? "" : StrCat("expected a finite number >= 0, got ", QuoteShort(word));
-}
-
-std::string CheckSeed(const std::string& word) {
-  uint64_t value = 0;
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  bool good = error == std::errc() && end == word.data() + word.size();
-  return good ? "" : StrCat("expected 0..", UINT64_MAX, ", got ", QuoteShort(word));
-}
-
-std::string CheckAddress(const std::string& word) {
-  constexpr size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
-  std::string_view path = word;
-  if (!path.starts_with("unix:")) return CheckNotEmpty(word);
-  path.remove_prefix(5);
-  if (path.starts_with("//")) path.remove_prefix(2);
-  bool good = !path.empty() && path.size() <= kMaxPath;
-  return good ? "" : StrCat("expected a socket path of 1..", kMaxPath, " bytes, got ", path.size());
-}
-
-// `hint`: what to say besides about a word that is none of the choices.
-template <typename T>
-CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const Choices<T>& choices,
-                       const std::string& help, const std::string& hint = "") {
-  auto join = [&choices](std::string_view separator) {
-    return StrJoin(choices, separator, [](const auto& choice) { return choice.first; });
-  };
-  std::string words = join(", ");
-  return app
-      ->add_option_function<std::string>(
-          name, [field, choices](const std::string& word) { *field = choices.at(word); }, help)
-      ->check([choices, words, hint](const std::string& word) {
-        if (choices.count(word) > 0) return std::string();
-        return StrCat("expected one of ", words, "; got ", QuoteShort(word), hint);
-      })
-      ->type_name(StrCat("{", join(","), "}"));
-}
 
 void AddServiceOptions(CLI::App* app, Arguments* a) {
   CLI::Option* server = app->add_option("--server", a->server,
@@ -127,215 +66,6 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
 }
 
-// NAME=`what` pairs, any number of them.
-void AddNameValue(CLI::App* app, const char* option, std::map<std::string, std::string>* out,
-                  const char* what, const char* help) {
-  app->add_option_function<std::vector<std::string>>(
-         option,
-         [out](const std::vector<std::string>& pairs) {
-           for (const std::string& pair : pairs) {
-             const size_t split = pair.find('=');
-             (*out)[pair.substr(0, split)] = pair.substr(split + 1);
-           }
-         },
-         help)
-      ->allow_extra_args(false)
-      ->check([what](const std::string& pair) {
-        const size_t split = pair.find('=');
-        const bool both = split != std::string::npos && split > 0 && split + 1 < pair.size();
-        return both ? std::string() : StrCat("expected NAME=", what, ", got ", QuoteShort(pair));
-      })
-      ->type_name(StrCat("NAME=", what, " ..."));
-}
-
-void AddBind(CLI::App* app, Arguments* a) {
-  app->add_option_function<std::vector<std::string>>(
-         "--bind",
-         [a](const std::vector<std::string>& pairs) {
-           for (const std::string& pair : pairs) {
-             size_t split = pair.rfind('=');  // names may hold '='
-             a->options.dim_bindings[pair.substr(0, split)] = std::stoll(pair.substr(split + 1));
-           }
-         },
-         "value of a symbolic dim; may be given more than once")
-      ->allow_extra_args(false)
-      ->check([](const std::string& pair) {
-        size_t split = pair.rfind('=');
-        bool digits = split != std::string::npos && split > 0 && split + 1 < pair.size() &&
-                      pair.size() - split <= 16 &&
-                      pair.find_first_not_of("0123456789", split + 1) == std::string::npos;
-        return digits ? std::string() : StrCat("expected NAME=NUMBER, got ", QuoteShort(pair));
-      })
-      ->type_name("NAME=NUMBER");
-}
-
-// "seq=1..512", "seq=8..512/8", "seq=1..512@128", "seq=8..512/8@128".
-bool ParseRange(const std::string& text, std::string* name, DimRange* range) {
-  static const std::regex kForm(R"((.+)=(\d{1,15})\.\.(\d{1,15})(?:/(\d{1,15}))?(?:@(\d{1,15}))?)");
-  std::smatch parts;
-  if (!std::regex_match(text, parts, kForm)) return false;
-  *name = parts[1];
-  *range = {.least = std::stoll(parts[2]),
-            .most = std::stoll(parts[3]),
-            .multiple = parts[4].matched ? std::stoll(parts[4]) : 1,
-            .likely = parts[5].matched ? std::stoll(parts[5]) : 0};
-  return true;
-}
-
-void AddRange(CLI::App* app, Arguments* a) {
-  app->add_option_function<std::vector<std::string>>(
-         "--range",
-         [a](const std::vector<std::string>& texts) {
-           for (const std::string& text : texts) {
-             std::string name;
-             DimRange range;
-             if (ParseRange(text, &name, &range)) a->options.dim_ranges[name] = range;
-           }
-         },
-         "leaves a symbolic dim open: one plan for its values, in multiples of STEP; --bind then "
-         "says at which value to run; may be given more than once")
-      ->allow_extra_args(false)
-      ->check([](const std::string& text) {
-        std::string name;
-        DimRange range;
-        if (!ParseRange(text, &name, &range)) {
-          return StrCat("expected NAME=MIN..MAX[/STEP][@LIKELY], got ", QuoteShort(text));
-        }
-        absl::Status sound = CheckRange(range);
-        return sound.ok() ? std::string() : StrCat(QuoteShort(text), ": ", Message(sound));
-      })
-      ->type_name("NAME=MIN..MAX[/STEP][@LIKELY]");
-}
-
-// "past=present", "past.*.key=present.*.key@512".
-bool ParseSharing(const std::string& text, SharedNames* shared) {
-  static const std::regex kForm(R"((.+)=(.+?)(?:@(\d{1,15}))?)");
-  std::smatch parts;
-  if (!std::regex_match(text, parts, kForm)) return false;
-  *shared = {.input = parts[1],
-             .output = parts[2],
-             .capacity = parts[3].matched ? std::stoll(parts[3]) : 0};
-  const auto stars = [](const std::string& name) {
-    return std::count(name.begin(), name.end(), '*');
-  };
-  return stars(shared->input) <= 1 && stars(shared->input) == stars(shared->output);
-}
-
-void AddShare(CLI::App* app, Arguments* a) {
-  app->add_option_function<std::vector<std::string>>(
-         "--share",
-         [a](const std::vector<std::string>& texts) {
-           for (const std::string& text : texts) {
-             SharedNames shared;
-             if (ParseSharing(text, &shared)) a->options.shared_buffers.push_back(shared);
-           }
-         },
-         "this output lies in the memory of this input, which has room for CAPACITY elements along "
-         "the dim that grows, by default as many as the output can have: a run writes the new ones "
-         "only; a * on both sides stands for the same text; may be given more than once")
-      ->allow_extra_args(false)
-      ->check([](const std::string& text) {
-        SharedNames shared;
-        return ParseSharing(text, &shared)
-                   ? std::string()
-                   : StrCat("expected INPUT=OUTPUT[@CAPACITY], got ", QuoteShort(text));
-      })
-      ->type_name("INPUT=OUTPUT[@CAPACITY]");
-}
-
-void AddModel(CLI::App* app, Arguments* a) {
-  app->add_option("MODEL", a->model, "an ONNX file")
-      ->required()
-      ->check(CheckNotEmpty)
-      ->type_name("FILE.onnx");
-}
-
-// Of a command that also takes a stored kernel.
-void AddModelOrKernel(CLI::App* app, Arguments* a) {
-  app->add_option("MODEL", a->model,
-                  "an ONNX file; or of a stored kernel the key (8 of its digits or more) or the "
-                  "symbol, fk_..., for schedule, source, smg and program")
-      ->required()
-      ->check(CheckNotEmpty)
-      ->type_name("KEY|FILE.onnx");
-}
-
-// How the MODEL is planned.
-void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
-  app->add_option("--threads", a->threads, "threads that run the plan; default: usable cores")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
-  if (with_isa) {
-    app->add_option("--isa", a->isa,
-                    "plan for this instruction set, x86-64-v2, avx2 or avx512, on a generic CPU; "
-                    "default: this machine")
-        ->check(CheckNotEmpty)
-        ->type_name("ISA");
-  }
-  AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels");
-  AddChoice(app, "--numerics", &a->options.numerics, kNumerics, "how exact results must be");
-  app->add_option("--batch", a->options.hints.batch_size,
-                  "leading dim of inputs that leave it open")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->type_name("N");
-  AddBind(app, a);
-  AddRange(app, a);
-  AddShare(app, a);
-  AddNameValue(
-      app, "--fix", &a->fixed, "VALUE",
-      "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "
-      "of passes follow from it; it is no input of a run then; may be given more than once");
-  app->add_option("--rules", a->rules,
-                  "rules that force, forbid or favour kernels: a fusion.v1.FusionRules in "
-                  "protobuf's text format; op-by-op follows none")
-      ->check(CheckNotEmpty)
-      ->type_name("FILE");
-  app->add_option(
-         "--custom-ops", a->custom_ops,
-         "definitions of ops that the model uses and nobody else knows: README, Custom ops")
-      ->check(CheckNotEmpty)
-      ->type_name("FILE");
-  auto add_pressure = [app](const char* name, double* field, const char* help) {
-    app->add_option(name, *field, help)->check(CLI::Range(0.0, 1.0))->type_name("X");
-  };
-  add_pressure("--memory-pressure", &a->options.hints.memory_pressure,
-               "0..1; above 0.8 the plan of the least peak memory");
-  add_pressure("--compute-pressure", &a->options.hints.compute_pressure,
-               "0..1; above 0.8 nothing is recomputed, and groups must gain much");
-  app->add_flag("--low-latency", a->options.hints.low_latency,
-                "memory is free and latency wanted: kernels of a layer may become phases of one "
-                "launch");
-  app->add_flag("--frontier", a->options.frontier,
-                "also look for plans of less memory and of less to compile, to compare with");
-  app->add_flag("--debug", a->options.debug,
-                "kernels keep symbols and line tables; their code is the same");
-  app->add_flag("--guard", a->options.guard,
-                "kernels check every element that they read or write: a fault names kernel, op and "
-                "tensor; runs take longer");
-  app->add_option(
-         "--lock", a->lock,
-         "plan exactly as this file of plan --write-lock says, or fail and say what differs")
-      ->check(CheckNotEmpty)
-      ->type_name("FILE");
-  app->add_flag("--allow-fused", a->allow_fused,
-                "take a file of export --fused for the model that it was written from; else it is "
-                "refused: ALREADY_FUSED");
-}
-
-void AddDataOptions(CLI::App* app, Arguments* a) {
-  app->add_option(
-         "--data", a->data,
-         "directory with input_0.pb or input_0.npy, ... and perhaps output_0.pb, ..., one of "
-         "ONNX's cases with test_data_set_0, ..., or a .npz file with arrays named as the "
-         "inputs and outputs are; default: random inputs")
-      ->check(CheckNotEmpty)
-      ->type_name("PATH");
-  AddNameValue(app, "--input", &a->inputs, "FILE",
-               "this file (.npy or .pb) for one input, in place of what --data has, or of random "
-               "numbers; may be given more than once");
-  app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
-}
-
 CLI::App* AddLocalCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
                           CommandKind kind) {
   CLI::App* command = app->add_subcommand(name, help);
@@ -357,16 +87,6 @@ CLI::App* AddModelCommand(CLI::App* app, const char* name, const char* help, Arg
   AddModel(command, a);
   AddPlanOptions(command, a, with_isa);
   return command;
-}
-
-// Behind AddPlanOptions with an ISA.
-void AddTarget(CLI::App* app, Arguments* a) {
-  app->add_option("--target", a->target,
-                  "plan for this device, by the name of its spec: h100, a100, "
-                  "generic-avx2, ...; a wrong name lists them; threads default to its units")
-      ->check(CheckNotEmpty)
-      ->excludes(app->get_option("--isa"))
-      ->type_name("NAME");
 }
 
 void AddPlan(CLI::App* app, Arguments* a) {

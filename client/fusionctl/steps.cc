@@ -52,9 +52,11 @@ absl::StatusOr<std::vector<StepTime>> RunSteps(const Arguments& arguments, const
   std::vector<HostTensor> random;
   std::vector<const HostTensor*> in = inputs.pointers();
   std::vector<int64_t> added = memory.rows;
-  auto in_step = [](const absl::Status& status, int step) {
-    return Annotate(status, StrCat("step ", step, " (a plan for growing caches leaves their dim ",
-                                   "open: --range)"));
+  // A plan for one length has one step.
+  const std::string hint =
+      plan.symbols.empty() ? " (a plan for growing caches leaves their dim open: --range)" : "";
+  auto in_step = [&](const absl::Status& status, int step) {
+    return Annotate(status, StrCat("step ", step, hint));
   };
   for (int step = 0; step < arguments.steps; ++step) {
     progress->Show("running", step, arguments.steps);

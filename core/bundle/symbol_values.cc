@@ -157,6 +157,12 @@ Dims StridesAt(const PlanTensor& tensor, const std::vector<int64_t>& units) {
   return Evaluated(tensor, tensor.dims.size(), tensor.strides, units);
 }
 
+int64_t ElementsAt(const PlanTensor& tensor, const std::vector<int64_t>& units) {
+  const bool fixed = tensor.sizes.empty() || tensor.space == Space::kArena;
+  if (fixed) return tensor.bytes / DTypeBytes(tensor.dtype);
+  return SpanOf(DimsAt(tensor, units), StridesAt(tensor, units));
+}
+
 int64_t OffsetAt(const PlanTensor& tensor, const std::vector<int64_t>& units) {
   if (tensor.sizes.size() <= 2 * tensor.dims.size()) return tensor.offset;
   return tensor.sizes.back().Evaluate(units).value_or(0) * DTypeBytes(tensor.dtype);

@@ -23,6 +23,8 @@ absl::StatusOr<std::vector<int64_t>> SymbolUnits(const Plan& plan, const std::ve
 Dims DimsAt(const PlanTensor& tensor, const std::vector<int64_t>& units);
 /// And its strides.
 Dims StridesAt(const PlanTensor& tensor, const std::vector<int64_t>& units);
+/// Elements of its memory, those between its rows included; of the arena as many as it ever needs.
+int64_t ElementsAt(const PlanTensor& tensor, const std::vector<int64_t>& units);
 /// And its offset, in bytes.
 int64_t OffsetAt(const PlanTensor& tensor, const std::vector<int64_t>& units);
 

@@ -491,14 +491,7 @@ Dims StorageStrides(const Value& value) {
 }
 
 int64_t StorageElements(const Value& value) {
-  const Dims dims = value.type.shape.ToDims();
-  const Dims strides = StorageStrides(value);
-  int64_t last = 0;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] == 0) return 0;
-    last += (dims[d] - 1) * strides[d];
-  }
-  return last + 1;
+  return SpanOf(value.type.shape.ToDims(), StorageStrides(value));
 }
 
 Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,

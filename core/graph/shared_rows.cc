@@ -29,7 +29,7 @@ bool WritesPlainly(const LoopBody& body, std::vector<int>* axis_of) {
 Expr Restricted(const Expr& value, int axis, IndexRange range) {
   return Simplify(value.MapLeaves([&](const Expr& leaf) {
     if (leaf.op() == ScalarOp::kAxis && leaf.index() == axis) {
-      return range.begin == 0 ? leaf : leaf + Expr::ConstInt(DType::kI64, range.begin);
+      return leaf + Expr::ConstInt(DType::kI64, range.begin);
     }
     if (leaf.op() != ScalarOp::kWithin || leaf.index() != axis) return leaf;
     const int64_t begin = std::clamp<int64_t>(leaf.integer() - range.begin, 0, range.size());

@@ -35,13 +35,7 @@ int TensorTable::Add(DType dtype, Dims dims, Dims strides, Space space, int inde
                .strides = std::move(strides),
                .space = space,
                .index = index};
-  int64_t last = 0;
-  bool empty = false;
-  for (size_t d = 0; d < t.dims.size(); ++d) {
-    empty |= t.dims[d] == 0;
-    last += std::max<int64_t>(t.dims[d] - 1, 0) * t.strides[d];
-  }
-  t.bytes = empty ? 0 : (last + 1) * DTypeBytes(dtype);
+  t.bytes = SpanOf(t.dims, t.strides) * DTypeBytes(dtype);
   plan_.tensors.push_back(std::move(t));
   auto id = static_cast<int>(plan_.tensors.size()) - 1;
   owned_.emplace_back();

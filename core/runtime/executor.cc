@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/bundle/symbol_values.h"
+#include "core/runtime/run_binding.h"
 
 namespace fusion {
 namespace {
@@ -56,20 +57,6 @@ absl::Status RunTasks(const LoadedKernel& kernel, const FusionGuardedKernelArgs&
   absl::Status found = FaultStatus(fault);
   found.SetPayload(kFaultTensor, absl::Cord(StrCat(fault.tensor)));
   return found;
-}
-
-// Elements of a tensor that lie in memory, its strides included.
-int64_t ElementsInMemory(const PlanTensor& tensor, const std::vector<int64_t>& units) {
-  const bool fixed = tensor.sizes.empty() || tensor.space == Space::kArena;
-  if (fixed) return tensor.bytes / DTypeBytes(tensor.dtype);
-  const Dims dims = DimsAt(tensor, units);
-  const Dims strides = StridesAt(tensor, units);
-  int64_t last = 0;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] == 0) return 0;
-    last += (dims[d] - 1) * strides[d];
-  }
-  return last + 1;
 }
 
 }  // namespace
@@ -328,7 +315,7 @@ Executor::CallTable Executor::MakeCallTable(const std::vector<PlanLaunch>& launc
     for (int t : launch.tensors) {
       const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
       table.tensors.push_back({Place(tensor, context), tensor.strides.data()});
-      table.elements.push_back(ElementsInMemory(tensor, MostUnits(plan_.symbols)));
+      table.elements.push_back(ElementsAt(tensor, MostUnits(plan_.symbols)));
     }
   }
   size_t next = 0;
@@ -472,28 +459,6 @@ absl::Status Executor::Prepare(
   return absl::OkStatus();
 }
 
-// What the plan's tensors reach of the caller's, whose dims are those of inputs and outputs.
-absl::Status Executor::CheckWithinGiven(const std::vector<int64_t>& units,
-                                        const Shapes& shapes) const {
-  for (size_t i = 0; i < plan_.tensors.size(); ++i) {
-    const PlanTensor& t = plan_.tensors[i];
-    const bool input = t.space == Space::kInput;
-    if (!input && t.space != Space::kOutput) continue;
-    const int id = (input ? plan_.inputs : plan_.outputs)[static_cast<size_t>(t.index)];
-    Dims dims = DimsAt(plan_.tensors[static_cast<size_t>(id)], units);
-    for (const SharedBuffer& s : plan_.shared_buffers) {
-      if ((input ? s.input : s.output) == t.index) dims = WithCapacity(s, std::move(dims));
-    }
-    const int64_t first = shapes.offsets[i] / DTypeBytes(t.dtype);
-    const int64_t span = ElementsInMemory(t, units);
-    if (span == 0 || (first >= 0 && first <= NumElements(dims) - span)) continue;
-    return InvalidArgument("executor: tensor ", i, " of the plan leaves ",
-                           input ? "input " : "output ", t.index, " where that is ",
-                           DimsToString(dims));
-  }
-  return absl::OkStatus();
-}
-
 // Of a context whose last run had other values of the symbols.
 absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* context) const {
   Shapes& shapes = context->shapes;
@@ -518,108 +483,18 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
     shapes.strides.push_back(StridesAt(t, units));
     shapes.offsets.push_back(OffsetAt(t, units));
   }
-  RETURN_IF_ERROR(CheckWithinGiven(units, shapes));
+  RETURN_IF_ERROR(CheckWithinBound(plan_, units));
   shapes.steps = MakeSteps(plan_.launches, &shapes);
   size_t position = 0;
   for (size_t l = 0; l < plan_.launches.size(); ++l) {
     const PlanLaunch& launch = plan_.launches[l];
     context->table.args[l].args.dims = shapes.sizes[static_cast<size_t>(launch.kernel)].data();
     for (int t : launch.tensors) {
-      context->table.elements[position] =
-          ElementsInMemory(plan_.tensors[static_cast<size_t>(t)], units);
+      context->table.elements[position] = ElementsAt(plan_.tensors[static_cast<size_t>(t)], units);
       context->table.tensors[position++].strides = shapes.strides[static_cast<size_t>(t)].data();
     }
   }
   shapes.units = units;
-  return absl::OkStatus();
-}
-
-struct Executor::Given {
-  struct Bound {
-    DType dtype = DType::kF32;
-    const Dims* dims = nullptr;  // of a tensor of the caller's, or of one of the next two
-    std::byte* data = nullptr;
-  };
-  std::vector<Bound> inputs;
-  std::vector<Bound> outputs;
-  std::vector<Dims> input_dims;      // where memory is shared or dims are open: of every input
-  std::vector<Dims> shared_outputs;  // by shared buffer
-  std::vector<int64_t> units;        // of the symbols
-};
-
-absl::Status Executor::Take(const std::vector<const HostTensor*>& inputs,
-                            const SharedMemory* memory, Given* given) const {
-  const bool open = !plan_.symbols.empty();
-  if (inputs.size() != plan_.inputs.size()) {
-    return InvalidArgument("executor: ", inputs.size(), " inputs given, the plan has ",
-                           plan_.inputs.size());
-  }
-  if (memory != nullptr || open) {
-    ASSIGN_OR_RETURN(given->input_dims, InputDims(plan_, inputs, memory));
-  }
-  if (open) {
-    ASSIGN_OR_RETURN(given->units, SymbolUnits(plan_, given->input_dims));
-  }
-  given->inputs.resize(inputs.size());
-  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
-    const HostTensor& buffer = memory->buffers[s];
-    const auto input = static_cast<size_t>(plan_.shared_buffers[s].input);
-    given->inputs[input] = {buffer.dtype(), &given->input_dims[input],
-                            const_cast<std::byte*>(buffer.bytes())};
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (given->inputs[i].dims != nullptr) continue;
-    if (inputs[i] == nullptr) return InvalidArgument("executor: input ", i, " is not given");
-    given->inputs[i] = {inputs[i]->dtype(), &inputs[i]->dims(),
-                        const_cast<std::byte*>(inputs[i]->bytes())};
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Executor::TakeOutputs(const std::vector<HostTensor*>& outputs,
-                                   const SharedMemory* memory, Given* given) const {
-  if (outputs.size() != plan_.outputs.size()) {
-    return InvalidArgument("executor: ", outputs.size(), " outputs given, the plan has ",
-                           plan_.outputs.size());
-  }
-  given->outputs.resize(outputs.size());
-  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
-    const SharedBuffer& shared = plan_.shared_buffers[s];
-    const auto output = static_cast<size_t>(shared.output);
-    const auto dim = static_cast<size_t>(shared.dim);
-    Dims dims = memory->buffers[s].dims();
-    dims[dim] =
-        DimsAt(plan_.tensors[static_cast<size_t>(plan_.outputs[output])], given->units)[dim];
-    given->shared_outputs.push_back(std::move(dims));
-  }
-  for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
-    given->outputs[static_cast<size_t>(plan_.shared_buffers[s].output)] = {
-        memory->buffers[s].dtype(), &given->shared_outputs[s],
-        const_cast<std::byte*>(memory->buffers[s].bytes())};
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (given->outputs[i].dims != nullptr) continue;
-    if (outputs[i] == nullptr) return InvalidArgument("executor: output ", i, " is not given");
-    given->outputs[i] = {outputs[i]->dtype(), &outputs[i]->dims(), outputs[i]->bytes()};
-  }
-  auto check = [&](const Given::Bound& bound, int id, std::string_view what, size_t i) {
-    if (id < 0) return absl::OkStatus();
-    const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    const bool open = !t.sizes.empty();
-    if (bound.dtype == t.dtype &&
-        (open ? *bound.dims == DimsAt(t, given->units) : *bound.dims == t.dims)) {
-      return absl::OkStatus();
-    }
-    return InvalidArgument(what, " ", i, " is ", DTypeName(bound.dtype), DimsToString(*bound.dims),
-                           ", expected ", DTypeName(t.dtype),
-                           DimsToString(DimsAt(t, given->units)));
-  };
-  for (size_t i = 0; i < given->inputs.size(); ++i) {
-    RETURN_IF_ERROR(check(given->inputs[i], plan_.inputs[i], "input", i));
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    RETURN_IF_ERROR(check(given->outputs[i], plan_.outputs[i], "output", i));
-  }
   return absl::OkStatus();
 }
 
@@ -635,8 +510,8 @@ absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs() const {
 
 absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs(
     const std::vector<const HostTensor*>& inputs, const SharedMemory* memory) const {
-  Given given;
-  RETURN_IF_ERROR(Take(inputs, memory, &given));
+  RunBinding binding;
+  RETURN_IF_ERROR(BindInputs(plan_, inputs, memory, &binding));
   std::vector<bool> shared(plan_.outputs.size(), false);
   for (size_t s = 0; memory != nullptr && s < plan_.shared_buffers.size(); ++s) {
     shared[static_cast<size_t>(plan_.shared_buffers[s].output)] = true;
@@ -645,7 +520,7 @@ absl::StatusOr<std::vector<HostTensor>> Executor::MakeOutputs(
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (shared[i]) continue;
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(plan_.outputs[i])];
-    ASSIGN_OR_RETURN(outputs[i], HostTensor::Create(t.dtype, DimsAt(t, given.units)));
+    ASSIGN_OR_RETURN(outputs[i], HostTensor::Create(t.dtype, DimsAt(t, binding.units)));
   }
   return outputs;
 }
@@ -669,40 +544,40 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
     RETURN_IF_ERROR(RunShared(inputs, outputs, &memory, profile));
     return StoreRows(plan_, memory, outputs);
   }
-  Given given;
-  RETURN_IF_ERROR(Take(inputs, nullptr, &given));
-  RETURN_IF_ERROR(TakeOutputs(outputs, nullptr, &given));
-  return RunGiven(given, profile);
+  RunBinding binding;
+  RETURN_IF_ERROR(BindInputs(plan_, inputs, nullptr, &binding));
+  RETURN_IF_ERROR(BindOutputs(plan_, outputs, nullptr, &binding));
+  return RunBound(binding, profile);
 }
 
 absl::Status Executor::RunShared(const std::vector<const HostTensor*>& inputs,
                                  const std::vector<HostTensor*>& outputs, SharedMemory* memory,
                                  RunProfile* profile) {
   if (memory == nullptr) return InvalidArgument("executor: no memory is given for shared buffers");
-  Given given;
-  RETURN_IF_ERROR(Take(inputs, memory, &given));
-  RETURN_IF_ERROR(TakeOutputs(outputs, memory, &given));
-  RETURN_IF_ERROR(RunGiven(given, profile));
+  RunBinding binding;
+  RETURN_IF_ERROR(BindInputs(plan_, inputs, memory, &binding));
+  RETURN_IF_ERROR(BindOutputs(plan_, outputs, memory, &binding));
+  RETURN_IF_ERROR(RunBound(binding, profile));
   for (size_t s = 0; s < plan_.shared_buffers.size(); ++s) {
     const auto dim = static_cast<size_t>(plan_.shared_buffers[s].dim);
-    memory->rows[s] = given.shared_outputs[s][dim];
+    memory->rows[s] = binding.shared_outputs[s][dim];
   }
   return absl::OkStatus();
 }
 
-absl::Status Executor::RunGiven(const Given& given, RunProfile* profile) {
+absl::Status Executor::RunBound(const RunBinding& binding, RunProfile* profile) {
   if (!ready_) return FailedPrecondition("executor: Prepare has not been called");
   Nanoseconds begin = profile != nullptr ? options_.clock->Now() : Nanoseconds(0);
   bool sampled = false;
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext(&sampled));
   const bool open = !plan_.symbols.empty();
-  if (open) RETURN_IF_ERROR(SetShapes(given.units, context.get()));
+  if (open) RETURN_IF_ERROR(SetShapes(binding.units, context.get()));
   std::vector<FusionTensor>& tensors = context->table.tensors;
-  for (const Patch& p : input_patches_) tensors[p.position].data = given.inputs[p.index].data;
+  for (const Patch& p : input_patches_) tensors[p.position].data = binding.inputs[p.index].data;
   for (const Patch& p : output_patches_) {
     const int64_t offset =
         open ? context->shapes.offsets[p.tensor] : plan_.tensors[p.tensor].offset;
-    tensors[p.position].data = given.outputs[p.index].data + offset;
+    tensors[p.position].data = binding.outputs[p.index].data + offset;
   }
   absl::Status status = RunLaunches(plan_.launches, open ? context->shapes.steps : steps_,
                                     context->table, sampled || profile != nullptr, context.get());

@@ -17,6 +17,8 @@
 
 namespace fusion {
 
+struct RunBinding;
+
 struct ExecutorOptions {
   /// Threads of the executor's own pool; 0: as many as the plan was made for. Ignored with
   /// `parallel_tasks`.
@@ -137,20 +139,13 @@ class Executor {
     size_t index = 0;
     size_t tensor = 0;  // of the plan
   };
-  // What one run is given.
-  struct Given;
 
   Executor(Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels,
            ExecutorOptions options);
   absl::Status CheckKernels() const;
   absl::Status SetUp();
   std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches, const Shapes* shapes) const;
-  absl::Status Take(const std::vector<const HostTensor*>& inputs, const SharedMemory* memory,
-                    Given* given) const;
-  absl::Status TakeOutputs(const std::vector<HostTensor*>& outputs, const SharedMemory* memory,
-                           Given* given) const;
-  absl::Status RunGiven(const Given& given, RunProfile* profile);
-  absl::Status CheckWithinGiven(const std::vector<int64_t>& units, const Shapes& shapes) const;
+  absl::Status RunBound(const RunBinding& binding, RunProfile* profile);
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
   void FindPatches();
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;

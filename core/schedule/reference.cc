@@ -50,11 +50,7 @@ KernelReference MakePackReference(const FusionGroup& group, const Lowered& lower
   const LoweredParam& packed = lowered.params[param];
   const TensorView& view = group.view(packed.value);
   // The value as flat memory: a copy of it is the value itself.
-  int64_t elements = 1;
-  for (size_t d = 0; d < view.shape.size(); ++d) {
-    elements = view.shape[d] == 0 ? 0 : elements;
-    if (elements > 0) elements += (view.shape[d] - 1) * view.strides[d];
-  }
+  const int64_t elements = SpanOf(view.shape, view.strides);
   KernelReference reference;
   TensorType flat{view.dtype, Shape{Dim(elements)}};
   reference.program.values.push_back({.type = flat, .kind = TensorKind::kInput});

@@ -25,14 +25,7 @@ int64_t Schedule::Tasks(size_t phase) const {
 }
 
 int64_t StoredElements(const Buffer& buffer) {
-  if (buffer.layout.blocked < 0) {
-    int64_t last = 0;
-    for (size_t d = 0; d < buffer.shape.size(); ++d) {
-      if (buffer.shape[d] == 0) return 0;
-      last += (buffer.shape[d] - 1) * buffer.layout.strides[d];
-    }
-    return last + 1;
-  }
+  if (buffer.layout.blocked < 0) return SpanOf(buffer.shape, buffer.layout.strides);
   int64_t block = buffer.layout.block;
   int64_t elements = 1;
   for (size_t d = 0; d < buffer.shape.size(); ++d) {

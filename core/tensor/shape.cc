@@ -73,6 +73,15 @@ Dims RowMajorStrides(const Dims& dims) {
   return strides;
 }
 
+int64_t SpanOf(const Dims& dims, const Dims& strides) {
+  int64_t last = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0) return 0;
+    last += (dims[d] - 1) * strides[d];
+  }
+  return last + 1;
+}
+
 std::string DimsToString(const Dims& dims) { return StrCat("[", StrJoin(dims, ","), "]"); }
 
 }  // namespace fusion

@@ -56,6 +56,10 @@ absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_byt
 /// Element strides of a dense row-major tensor.
 Dims RowMajorStrides(const Dims& dims);
 
+/// Elements from the first to behind the last one of a tensor with these strides, which are not
+/// negative; 0 if it has none.
+int64_t SpanOf(const Dims& dims, const Dims& strides);
+
 /// "[1,128,768]".
 std::string DimsToString(const Dims& dims);
 

@@ -8,7 +8,7 @@
 #include "client/client.h"
 #include "client/fused_model.h"
 #include "core/bundle/symbol_values.h"
-#include "tests/examples/tensors.h"
+#include "tests/examples/example.h"
 
 namespace fusion {
 namespace {
@@ -49,12 +49,5 @@ absl::Status Run(const std::string& server, const std::string& path) {
 }  // namespace fusion
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: run_decoder SERVER MODEL.onnx\n");
-    return 2;
-  }
-  absl::Status status = fusion::Run(argv[1], argv[2]);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "run_decoder: %s\n", std::string(fusion::Message(status)).c_str());
-  return 1;
+  return fusion::RunExample("run_decoder", argc, argv, fusion::Run);
 }

@@ -7,7 +7,7 @@
 
 #include "client/client.h"
 #include "client/fused_model.h"
-#include "tests/examples/tensors.h"
+#include "tests/examples/example.h"
 
 namespace fusion {
 namespace {
@@ -33,13 +33,4 @@ absl::Status Run(const std::string& server, const std::string& path) {
 }  // namespace
 }  // namespace fusion
 
-int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: run_model SERVER MODEL.onnx\n");
-    return 2;
-  }
-  absl::Status status = fusion::Run(argv[1], argv[2]);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "run_model: %s\n", std::string(fusion::Message(status)).c_str());
-  return 1;
-}
+int main(int argc, char** argv) { return fusion::RunExample("run_model", argc, argv, fusion::Run); }

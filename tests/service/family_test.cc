@@ -12,7 +12,7 @@
 #include "core/onnx/weight_source.h"
 #include "core/tensor/compare.h"
 #include "tests/models/models.h"
-#include "tests/support/daemon.h"
+#include "tests/service/client_fixture.h"
 
 namespace fusion {
 namespace {
@@ -24,15 +24,8 @@ struct Shape2 {
   int64_t seq;
 };
 
-class FamilyTest : public testing::Test {
+class FamilyTest : public ClientOfDaemonTest {
  protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
-    ASSERT_TRUE(daemon.ok()) << daemon.status();
-    daemon_ = *std::move(daemon);
-    client_ = Client::Connect(daemon_->address()).value();
-  }
-
   static GeneratedModel Model(std::string_view name, Shape2 shape) {
     ModelParams params = FindModel(name)->defaults;
     params.dynamic = true;
@@ -62,10 +55,6 @@ class FamilyTest : public testing::Test {
                                      {"seq", {.least = 1, .most = 300}}};
     return options;
   }
-
-  std::unique_ptr<TestDaemon> daemon_;
-  std::unique_ptr<Client> client_;
-  ScratchDir dir_;
 };
 
 TEST_F(FamilyTest, OnePlanServesEveryShapeAndCompilesNothingMore) {

@@ -6,7 +6,7 @@
 #include "core/onnx/model_io.h"
 #include "core/tensor/compare.h"
 #include "tests/models/models.h"
-#include "tests/support/daemon.h"
+#include "tests/service/client_fixture.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {
@@ -34,15 +34,8 @@ TestModel Decoder() {
   return m;
 }
 
-class SharedTest : public testing::Test {
+class SharedTest : public ClientOfDaemonTest {
  protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
-    ASSERT_TRUE(daemon.ok()) << daemon.status();
-    daemon_ = *std::move(daemon);
-    client_ = Client::Connect(daemon_->address()).value();
-  }
-
   static FusedModelOptions Options() {
     FusedModelOptions options;
     options.plan.dim_ranges = {{"past", {.least = 0, .most = kMost - 1}}};
@@ -59,9 +52,6 @@ class SharedTest : public testing::Test {
       x.SetDouble(i, static_cast<double>((step * 5 + i * 3) % 11) / 4);
     return x;
   }
-
-  std::unique_ptr<TestDaemon> daemon_;
-  std::unique_ptr<Client> client_;
 };
 
 TEST_F(SharedTest, StepsAppendToOneBuffer) {
@@ -202,15 +192,14 @@ TEST_F(SharedTest, WhatCannotShareIsRefusedByName) {
 }
 
 TEST_F(SharedTest, PlansOfAFamilyShareOneMemory) {
-  ScratchDir dir;
-  ASSERT_TRUE(SaveModel(Decoder().proto(), dir.path("m.onnx")).ok());
+  ASSERT_TRUE(SaveModel(Decoder().proto(), dir_.path("m.onnx")).ok());
   FamilyModelOptions options;
   options.model = Options();
   options.model.plan.shared_buffers[0].capacity = 0;
   options.model.plan.dim_ranges["past"].likely = 6;
   options.most_loss = -1;  // as many plans as there may be
   absl::StatusOr<std::unique_ptr<FamilyModel>> model =
-      FamilyModel::Load(*client_, dir.path("m.onnx"), options);
+      FamilyModel::Load(*client_, dir_.path("m.onnx"), options);
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ((*model)->parts().size(), 3);
   while (!(*model)->exact().has_value()) std::this_thread::yield();

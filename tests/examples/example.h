@@ -31,4 +31,17 @@ inline void Print(const std::string& name, const HostTensor& tensor) {
   std::printf("%s\n", shown < tensor.elements() ? " ..." : "");
 }
 
+// What a program NAME SERVER MODEL does with its words: Run(), and its error in a line.
+inline int RunExample(const char* name, int argc, char** argv,
+                      absl::Status (*run)(const std::string& server, const std::string& path)) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s SERVER MODEL.onnx\n", name);
+    return 2;
+  }
+  absl::Status status = run(argv[1], argv[2]);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s: %s\n", name, std::string(Message(status)).c_str());
+  return 1;
+}
+
 }  // namespace fusion
