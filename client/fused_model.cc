@@ -11,14 +11,12 @@
 namespace fusion {
 namespace {
 
-// Positions of the weights that launches of every run read as they are.
+// Positions of the weights that every run reads as they are.
 std::set<int> WeightsReadByRuns(const Plan& plan) {
   std::set<int> out;
-  for (const PlanLaunch& launch : plan.launches) {
-    for (int t : launch.tensors) {
-      const PlanTensor& tensor = plan.tensors[static_cast<size_t>(t)];
-      if (tensor.space == Space::kWeight) out.insert(tensor.index);
-    }
+  for (int t : TensorsOfRuns(plan)) {
+    const PlanTensor& tensor = plan.tensors[static_cast<size_t>(t)];
+    if (tensor.space == Space::kWeight) out.insert(tensor.index);
   }
   return out;
 }
@@ -216,7 +214,7 @@ absl::Status FusedModel::NameFault(const absl::Status& status) const {
   } else if (tensor.space == Space::kWeight) {
     space = "weight";
     name = reply_.binding.weights[index];
-  } else if (tensor.space != Space::kArena) {
+  } else if (tensor.space != Space::kArena && tensor.space != Space::kPass) {
     space = tensor.space == Space::kPrepared ? "a packed weight" : "a constant";
   }
   StrAppend(&out, StrCat("; tensor ", fault->tensor, " of the plan: ", space,

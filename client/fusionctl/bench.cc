@@ -41,13 +41,10 @@ PlanMemory MemoryOf(const Plan& plan) {
   };
   for (int tensor : plan.inputs) out.inputs += bytes(tensor);
   for (int tensor : plan.outputs) out.outputs += bytes(tensor);
-  std::set<int> weights;
-  for (const PlanLaunch& launch : plan.launches) {
-    for (int tensor : launch.tensors) {
-      if (plan.tensors[static_cast<size_t>(tensor)].space == Space::kWeight) weights.insert(tensor);
-    }
+  for (int tensor : TensorsOfRuns(plan)) {
+    const bool weight = plan.tensors[static_cast<size_t>(tensor)].space == Space::kWeight;
+    if (weight) out.weights += bytes(tensor);
   }
-  for (int tensor : weights) out.weights += bytes(tensor);
   return out;
 }
 
@@ -134,6 +131,10 @@ std::vector<T> Newest(const std::vector<T>& samples) {
 void ReportToService(const Client& client, const Contender& contender, BenchResult* result) {
   if (!contender.plan().symbols.empty()) {
     result->report_error = "the plan leaves dims open, and its estimates are for the largest ones";
+    return;
+  }
+  if (!contender.plan().loops.empty()) {
+    result->report_error = "the plan has loops, and its estimates are for one pass";
     return;
   }
   LatencyReport report{.plan_key = contender.reply().plan_key,

@@ -135,6 +135,19 @@ absl::Status Choose(const std::vector<std::string>& names, Wanted* wanted) {
 
 // Kernel and group of the launch that writes a tensor of a plan: the first that has it.
 void FindKernel(const Plan& plan, int tensor, Intermediate* out) {
+  // What a loop gives: its first one.
+  for (const PlanLoop& loop : plan.loops) {
+    auto last = [&](const PlanLoop::Carried& c) { return c.last == tensor; };
+    auto whole = [&](const PlanLoop::Element& e) { return e.written && e.whole == tensor; };
+    if (std::none_of(loop.carried.begin(), loop.carried.end(), last) &&
+        std::none_of(loop.elements.begin(), loop.elements.end(), whole)) {
+      continue;
+    }
+    const PlanLaunch& launch = plan.launches[static_cast<size_t>(loop.first)];
+    out->kernel = plan.kernels[static_cast<size_t>(launch.kernel)].key;
+    out->group = plan.groups[static_cast<size_t>(launch.group)].label;
+    return;
+  }
   for (const PlanLaunch& launch : plan.launches) {
     const auto& tensors = launch.tensors;
     if (std::find(tensors.begin(), tensors.end(), tensor) == tensors.end()) continue;

@@ -1,5 +1,6 @@
 #include "client/fusionctl/kernel_times.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,7 @@ std::vector<KernelTime> KernelTimes(const Contender& contender) {
   const Plan& plan = contender.plan();
   std::vector<KernelTime> out;
   std::map<int, size_t> position;
+  const std::vector<int64_t> runs = CountedRuns(plan);
   for (size_t i = 0; i < plan.launches.size(); ++i) {
     const PlanLaunch& launch = plan.launches[i];
     auto [it, is_new] = position.emplace(launch.kernel, out.size());
@@ -31,9 +33,12 @@ std::vector<KernelTime> KernelTimes(const Contender& contender) {
                      .group = &plan.groups[static_cast<size_t>(launch.group)]});
     }
     KernelTime& time = out[it->second];
-    ++time.launches;
-    const std::vector<double>& samples = contender.launch_us()[i];
-    time.samples_us.insert(time.samples_us.end(), samples.begin(), samples.end());
+    // What all passes of a loop took together.
+    const int64_t passes = std::max<int64_t>(runs[i], 1);
+    time.launches += passes;
+    for (double took : contender.launch_us()[i]) {
+      time.samples_us.push_back(took / static_cast<double>(passes));
+    }
   }
   return out;
 }

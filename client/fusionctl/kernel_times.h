@@ -12,11 +12,11 @@ namespace fusion {
 struct KernelTime {
   const PlanKernel* kernel = nullptr;
   const PlanGroup* group = nullptr;  // of its first launch
-  int launches = 0;
-  std::vector<double> samples_us;  // of single launches
+  int64_t launches = 0;              // those of loops once a pass, see CountedRuns
+  std::vector<double> samples_us;    // of single launches; of a loop the mean of its passes
 
   double median_us() const;
-  double total_us() const { return launches * median_us(); }
+  double total_us() const { return static_cast<double>(launches) * median_us(); }
   int64_t bytes() const {
     const Estimate& e = group->estimate;
     return e.activation_bytes + e.recompute_bytes + e.weight_bytes;

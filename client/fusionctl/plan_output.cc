@@ -46,6 +46,40 @@ Json LaunchesJson(const std::vector<PlanLaunch>& launches) {
   return out;
 }
 
+Json LoopsJson(const Plan& plan) {
+  Json out = Json::array();
+  for (const PlanLoop& loop : plan.loops) {
+    Json carried = Json::array();
+    for (const PlanLoop::Carried& c : loop.carried) {
+      carried.push_back({{"before", c.before},
+                         {"after", c.after},
+                         {"initial", c.initial},
+                         {"last", c.last},
+                         {"spare", c.spare}});
+    }
+    Json elements = Json::array();
+    for (const PlanLoop::Element& e : loop.elements) {
+      elements.push_back({{"place", e.place},
+                          {"whole", e.whole},
+                          {"bytes", e.bytes},
+                          {"from_end", e.from_end},
+                          {"written", e.written}});
+    }
+    out.push_back({{"first", loop.first},
+                   {"launches", loop.launches},
+                   {"most", loop.most},
+                   {"must_end", loop.must_end},
+                   {"count", loop.count},
+                   {"begins", loop.begins},
+                   {"goes_on", loop.goes_on},
+                   {"pass", loop.pass},
+                   {"passes", loop.passes},
+                   {"carried", carried},
+                   {"elements", elements}});
+  }
+  return out;
+}
+
 }  // namespace
 
 Json EstimateJson(const Estimate& e) {
@@ -197,6 +231,21 @@ Json SamplesJson(const Plan& plan) {
   return out;
 }
 
+std::string LoopsText(const Plan& plan) {
+  std::string out;
+  for (const PlanLoop& loop : plan.loops) {
+    const int last = loop.first + loop.launches - 1;
+    const bool open = loop.count >= 0 || loop.begins >= 0;
+    StrAppend(&out,
+              StrCat("loop:    ",
+                     loop.launches == 1 ? StrCat("launch ", loop.first, " runs")
+                                        : StrCat("launches ", loop.first, " to ", last, " run"),
+                     " in ", open ? "at most " : "", loop.most, " passes",
+                     open ? ", as a run decides; figures are of one pass" : "", "\n"));
+  }
+  return out;
+}
+
 std::string SharedText(const Plan& plan, const Binding& binding) {
   if (plan.shared_buffers.empty()) return "";
   const SharedBuffer& first = plan.shared_buffers[0];
@@ -323,6 +372,7 @@ Json ReplyJson(const FusionReply& reply) {
                   {"tensors", TensorsJson(plan)},
                   {"prepare", LaunchesJson(plan.prepare)},
                   {"launches", LaunchesJson(plan.launches)},
+                  {"loops", LoopsJson(plan)},
                   {"fallbacks", fallbacks},
                   {"stages", stages},
                   {"warnings", reply.warnings}});

@@ -35,6 +35,7 @@ void AddEvents(const Contender& contender, int process, Json* events) {
                       {{"name", StrCat(FusionName(plan.fusion), ", ", plan.launches.size(),
                                        plan.launches.size() == 1 ? " launch" : " launches")}}}});
   const int run = MedianRun(contender);
+  const std::vector<int64_t> runs = CountedRuns(plan);
   double at = 0;
   for (size_t i = 0; run >= 0 && i < plan.launches.size(); ++i) {
     const PlanGroup& group = plan.groups[static_cast<size_t>(plan.launches[i].group)];
@@ -50,6 +51,7 @@ void AddEvents(const Contender& contender, int process, Json* events) {
          {"dur", took},
          {"args",
           {{"launch", i},
+           {"passes", runs[i]},
            {"kernel",
             plan.kernels[static_cast<size_t>(plan.launches[i].kernel)].key.ToHex().substr(0, 16)},
            {"nodes", NodeNames(contender.reply(), group.nodes)},

@@ -45,6 +45,9 @@ class Lexer {
   /// The raw text up to (not including) the next `stop` character on this or a later line.
   absl::StatusOr<std::string_view> Until(char stop);
 
+  /// What a parser that calls itself for what is written within counts by.
+  int& depth() { return depth_; }
+
   /// InvalidArgument with the position of the next token.
   absl::Status Error(std::string_view expected) const;
 
@@ -52,6 +55,7 @@ class Lexer {
   void SkipSpace();
   std::string_view text_;
   size_t pos_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace fusion

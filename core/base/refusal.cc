@@ -10,6 +10,8 @@ namespace {
 constexpr RefusalEntry kTable[] = {
     {RefusalCode::kCyclic, "cyclic", Verdict::kRefused,
      "a third group reads from the first and the second reads from it, so it must run in between"},
+    {RefusalCode::kLoop, "loop", Verdict::kRefused,
+     "a part is a loop: its launches run once in every pass, and by themselves"},
     {RefusalCode::kLarge, "large", Verdict::kRefused,
      "together they have more loop ops than one kernel may have"},
     {RefusalCode::kWide, "wide", Verdict::kRefused,

@@ -24,6 +24,7 @@ enum class RefusalCode : uint8_t {
   kNone,
   // Of the search.
   kCyclic,
+  kLoop,
   kLarge,
   kWide,
   kPrepare,

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "core/bundle/plan_loops.h"
+
 namespace fusion {
 namespace {
 
@@ -77,6 +79,9 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
       break;
     case Space::kArena:
       ok = t.offset >= 0 && t.offset <= plan.arena_bytes && t.bytes <= plan.arena_bytes - t.offset;
+      break;
+    case Space::kPass:
+      ok = t.index >= 0;  // the rest is for CheckLoops
       break;
   }
   return ok ? absl::OkStatus() : InvalidArgument("outside its space");
@@ -258,6 +263,34 @@ int64_t RunBytes(const Plan& plan, int threads) {
   return plan.arena_bytes + threads * scratch + workspace;
 }
 
+std::vector<int> TensorsOfRuns(const Plan& plan) {
+  std::set<int> out;
+  for (const PlanLaunch& launch : plan.launches) {
+    out.insert(launch.tensors.begin(), launch.tensors.end());
+  }
+  for (const PlanLoop& loop : plan.loops) {
+    out.insert({loop.count, loop.begins, loop.goes_on, loop.pass, loop.passes});
+    for (const PlanLoop::Carried& c : loop.carried) out.insert({c.initial, c.last, c.spare});
+    for (const PlanLoop::Element& e : loop.elements) out.insert(e.whole);
+  }
+  out.erase(-1);
+  return {out.begin(), out.end()};
+}
+
+std::vector<int64_t> CountedRuns(const Plan& plan) {
+  // Products of passes of loops within loops are estimates beyond this.
+  constexpr int64_t kMostRuns = int64_t{1} << 40;
+  std::vector<int64_t> runs(plan.launches.size(), 1);
+  for (const PlanLoop& loop : plan.loops) {
+    for (int l = loop.first; l < loop.first + loop.launches; ++l) {
+      int64_t& times = runs[static_cast<size_t>(l)];
+      const int64_t passes = loop.counted_passes();
+      times = passes > 0 && times > kMostRuns / passes ? kMostRuns : times * passes;
+    }
+  }
+  return runs;
+}
+
 absl::Status Verify(const Plan& plan) {
   if (plan.arena_bytes < 0 || plan.prepared_bytes < 0 || plan.threads < 1) {
     return InvalidArgument("plan: negative sizes or no threads");
@@ -300,6 +333,7 @@ absl::Status Verify(const Plan& plan) {
       return InvalidArgument("a plan group names kernel ", group.kernel);
     }
   }
+  RETURN_IF_ERROR(CheckLoops(plan));
   RETURN_IF_ERROR(CheckSizes(plan));
   auto chosen = std::count_if(plan.frontier.begin(), plan.frontier.end(),
                               [](const PlanPoint& point) { return point.chosen; });

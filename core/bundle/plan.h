@@ -24,6 +24,7 @@ enum class Space : uint8_t {
   kConstant,  // bytes carried by the plan (folded, not scalar)
   kPrepared,  // written once by the prepare launches, then read-only
   kArena,     // scratch between kernels of one run
+  kPass,      // elsewhere in each pass of a loop, see PlanLoop: which place
 };
 
 /// Different candidates that a plan tells about, and places of one: what is beyond is only counted.
@@ -39,7 +40,7 @@ struct PlanTensor {
   Dims dims;
   Dims strides;  // elements
   Space space = Space::kArena;
-  int index = 0;  // kInput, kOutput, kWeight, kConstant: which one
+  int index = 0;  // kInput, kOutput, kWeight, kConstant, kPass: which one
   /// Bytes from the start of the space (kPrepared, kArena), or of the caller's memory of a shared
   /// buffer (kOutput), where new rows begin.
   int64_t offset = 0;
@@ -103,7 +104,7 @@ constexpr bool RunsInTurn(GroupKind kind) {
   return kind == GroupKind::kAllInOne || kind == GroupKind::kPipeline;
 }
 
-/// Sums over some launches.
+/// Sums over some launches, as often as loops run them (PlanLoop::counted_passes).
 struct PlanTotals {
   int64_t kernels = 0;  // phases executed per inference, prepare excluded
   int64_t launches = 0;
@@ -140,6 +141,49 @@ struct PlanLaunch {
   int group = 0;
   int kernel = 0;
   std::vector<int> tensors;
+};
+
+/// Launches that run once in each of several passes, which are made one after the other. Places
+/// (Space::kPass) are numbered over all loops of a plan, and mean something in the launches of
+/// their loop alone. What is named here is row-major, and as large for all values of the plan's
+/// symbols.
+struct PlanLoop {
+  int first = 0;          // of its launches, in Plan::launches
+  int launches = 0;       // at least one, those of loops within this one included
+  int64_t most = 0;       // passes at most
+  bool must_end = false;  // a run that would make more passes fails
+  /// Tensors, -1 where there is none: how many passes are asked for (i64 scalar); whether there is
+  /// a first one; what a pass writes, whether there is a next one (bools of one element).
+  int count = -1;
+  int begins = -1;
+  int goes_on = -1;
+  int pass = -1;    // i64 scalar of the arena: gets the number of the pass that begins
+  int passes = -1;  // i64 scalar: gets how many were made
+
+  /// What a pass hands to the next. The first reads `initial`; each writes `last` or `spare`, in
+  /// turn, so that the last one at best writes `last`, where the value is in the end.
+  struct Carried {
+    int before = 0;  // place that a pass reads
+    int after = 0;   // place that it writes
+    int initial = 0;
+    int last = 0;
+    int spare = 0;  // tensor of the arena
+  };
+  std::vector<Carried> carried;
+
+  /// A place that moves along a tensor: at pass i `bytes` * i from its start, or that many before
+  /// the last one.
+  struct Element {
+    int place = 0;
+    int whole = 0;
+    int64_t bytes = 0;
+    bool from_end = false;
+    bool written = false;  // by the passes; what those that were not made leave out is zero
+  };
+  std::vector<Element> elements;
+
+  /// Passes that totals of a plan count: `most`, or one if a run decides how many are made.
+  int64_t counted_passes() const { return count < 0 && begins < 0 ? most : 1; }
 };
 
 /// What an entry of the ledger is about.
@@ -248,6 +292,7 @@ struct Plan {
   std::vector<PlanGroup> groups;
   std::vector<PlanLaunch> prepare;   // run once per set of weights, in order
   std::vector<PlanLaunch> launches;  // run per inference, in order
+  std::vector<PlanLoop> loops;       // each before those within it; else by first launch
   std::vector<int> inputs;   // plan tensor of each graph input; -1 if the graph does not read it
   std::vector<int> outputs;  // of each graph output: those of the model, then counts of elements
   std::vector<OutputExtent> output_extents;  // that a run decides
@@ -299,6 +344,12 @@ std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols);
 /// executor holds no more for it, but for rounding each to pages. For the largest values of the
 /// symbols.
 int64_t RunBytes(const Plan& plan, int threads);
+
+/// Tensors that runs read or write: those of their launches, and those that loops name. Ascending.
+std::vector<int> TensorsOfRuns(const Plan& plan);
+
+/// By launch how often totals count it: 1, but for those of loops.
+std::vector<int64_t> CountedRuns(const Plan& plan);
 
 /// Checks that every position and offset of a plan stays in range, so that an executor may trust
 /// it. `plan` may come from the network or from disk.

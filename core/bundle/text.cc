@@ -18,6 +18,8 @@ std::string PlaceText(const PlanTensor& t, const Binding& names) {
       return StrCat("weight ", t.index, named(names.weights));
     case Space::kConstant:
       return StrCat("constant ", t.index);
+    case Space::kPass:
+      return StrCat("place ", t.index);
     default:
       return StrCat(SpaceName(t.space), " at ", t.offset);
   }
@@ -32,6 +34,29 @@ std::string LaunchText(const Plan& plan, size_t number, const PlanLaunch& launch
 
 }  // namespace
 
+std::string LoopText(const PlanLoop& loop) {
+  const int last = loop.first + loop.launches - 1;
+  std::string out = loop.launches == 1 ? StrCat("launch ", loop.first, " runs in ")
+                                       : StrCat("launches ", loop.first, "..", last, " run in ");
+  const bool open = loop.count >= 0 || loop.begins >= 0;
+  StrAppend(&out, StrCat(open ? "at most " : "", loop.most, loop.most == 1 ? " pass" : " passes"));
+  if (loop.must_end) StrAppend(&out, " or fails");
+  if (loop.count >= 0) StrAppend(&out, StrCat(", as many as t", loop.count, " says"));
+  if (loop.goes_on >= 0) StrAppend(&out, StrCat(", as long as t", loop.goes_on, " says"));
+  if (!loop.carried.empty()) {
+    StrAppend(&out, StrCat("; from one to the next ",
+                           StrJoin(loop.carried, ", ", [](const PlanLoop::Carried& c) {
+                             return StrCat("t", c.initial, " to t", c.last);
+                           })));
+  }
+  if (!loop.elements.empty()) {
+    StrAppend(&out, StrCat("; along ", StrJoin(loop.elements, ", ", [](const PlanLoop::Element& e) {
+                             return StrCat("t", e.whole, e.from_end ? " backwards" : "");
+                           })));
+  }
+  return out;
+}
+
 std::string_view KindName(GroupKind kind) {
   constexpr std::string_view kNames[] = {"inner", "cross-operator", "pipeline", "all-in-one",
                                          "prepare"};
@@ -39,8 +64,8 @@ std::string_view KindName(GroupKind kind) {
 }
 
 std::string_view SpaceName(Space space) {
-  constexpr std::string_view kNames[] = {"input",    "output",   "weight",
-                                         "constant", "prepared", "arena"};
+  constexpr std::string_view kNames[] = {"input",    "output", "weight", "constant",
+                                         "prepared", "arena",  "pass"};
   return kNames[static_cast<size_t>(space)];
 }
 
@@ -73,6 +98,8 @@ std::string PlanText(const Plan& plan, const Binding& names) {
   for (size_t i = 0; i < plan.prepare.size(); ++i) out += LaunchText(plan, i, plan.prepare[i]);
   out += "\nlaunches, per inference\n";
   for (size_t i = 0; i < plan.launches.size(); ++i) out += LaunchText(plan, i, plan.launches[i]);
+  if (!plan.loops.empty()) out += "\nloops\n";
+  for (const PlanLoop& loop : plan.loops) out += StrCat("  ", LoopText(loop), "\n");
   out += "\ngroups\n";
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     const PlanGroup& group = plan.groups[g];

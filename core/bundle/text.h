@@ -19,6 +19,9 @@ std::string_view NumericsName(Numerics numerics);       // "fp32-accumulate", "b
 /// "intel-skylake-server (avx512, 2 threads)".
 std::string TargetText(const Plan& plan);
 
+/// "launches 2..4 run in 100 passes; from one to the next t3 to t9; along t2, t8".
+std::string LoopText(const PlanLoop& loop);
+
 /// What a plan is for, where every tensor lives, every launch, every group. `names` are the
 /// caller's; those that are missing are left out. Ends in a new line.
 ///

@@ -43,6 +43,17 @@ GraphBuilder::GraphBuilder(std::string name, BuilderOptions options) : options_(
   graph_.name_ = std::move(name);
 }
 
+GraphBuilder GraphBuilder::Within(std::string name) const {
+  GraphBuilder inner(std::move(name), options_);
+  inner.count_ = count_;
+  return inner;
+}
+
+void GraphBuilder::Settle(const GraphBuilder& inner) {
+  options_.fold_total_bytes = inner.options_.fold_total_bytes;
+  options_.fold_total_points = inner.options_.fold_total_points;
+}
+
 SymbolId GraphBuilder::AddSymbol(SymbolDecl symbol) {
   graph_.symbols_.push_back(std::move(symbol));
   return static_cast<SymbolId>(graph_.symbols_.size()) - 1;
@@ -132,15 +143,17 @@ absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(const OpDef& def, con
   for (TensorId id : inputs) {
     values.push_back(id == kNoTensor ? nullptr : graph_.tensor(id).value.get());
   }
-  if (!def.counted) return EvaluateCall(call, values, &options_.fold_total_points);
+  const std::vector<OpDef::Counted> counted =
+      def.counted ? def.counted(call) : std::vector<OpDef::Counted>();
+  if (counted.empty()) return EvaluateCall(call, values, &options_.fold_total_points);
   // Some of these compare all elements with all others.
   double budget = std::min(options_.fold_total_points, kCountedFoldPoints);
   const double before = budget;
   ASSIGN_OR_RETURN(std::vector<HostTensor> out, EvaluateCall(call, values, &budget));
   options_.fold_total_points -= before - budget;
   std::vector<OutputExtent> extents;
-  for (const OpDef::Counted& c : def.counted(call)) {
-    extents.push_back({c.output, c.dim, def.max_outputs - 1});
+  for (const OpDef::Counted& c : counted) {
+    extents.push_back({c.output, c.dim, call.outputs() - 1});
   }
   HostTensor count = out.back();
   RETURN_IF_ERROR(CutOutputs(extents, &out));
@@ -180,7 +193,7 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
     return InvalidArgument(DescribeNode(name, def.name), ": has ", output_names.size(),
                            " outputs, expected at most ", def.max_outputs);
   }
-  if (def.counted) output_names.resize(static_cast<size_t>(def.max_outputs));
+  if (def.counted && !def.outputs) output_names.resize(static_cast<size_t>(def.max_outputs));
   std::vector<std::optional<TensorType>> types;
   for (TensorId id : inputs) {
     types.push_back(id == kNoTensor ? std::nullopt : std::optional(graph_.tensor(id).type));

@@ -81,6 +81,11 @@ class GraphBuilder {
   /// The constant behind a tensor, or nullptr if it is not one.
   const HostTensor* ConstantValue(TensorId id) const { return graph_.tensor(id).value.get(); }
 
+  /// A builder of a body of this graph: it goes on within the limits of this one, which Settle with
+  /// it charges for what it folded.
+  GraphBuilder Within(std::string name) const;
+  void Settle(const GraphBuilder& inner);
+
   /// The graph; the builder is empty afterwards. Counts of its outputs are outputs behind them.
   /// InvalidArgument if there is no output, a tensor is too large (CheckTensorSize) or all together
   /// have more than kMaxTensorBytes.

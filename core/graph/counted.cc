@@ -94,13 +94,14 @@ absl::StatusOr<Counts> InheritInSteps(const OpCall& call, const std::vector<Oper
       types.emplace_back(steps.type(v));
       fits = fits && read.back().made_to_fit;
     }
-    Operand result{.made_to_fit = fits};
+    Counts outputs(static_cast<size_t>(step.outputs));
     if (step.def != nullptr && !fits) {
-      OpCall inner(*step.def, std::move(types), step.attrs);
-      ASSIGN_OR_RETURN(Counts outputs, Inherit(inner, read));
-      result.counted = outputs[0];
+      OpCall inner(*step.def, std::move(types), step.attrs, step.outputs);
+      ASSIGN_OR_RETURN(outputs, Inherit(inner, read));
     }
-    values.push_back(result);
+    for (const std::optional<CountedDim>& counted : outputs) {
+      values.push_back({.counted = counted, .made_to_fit = fits});
+    }
   }
   Counts outputs = {values[static_cast<size_t>(first)].counted};
   for (Decomposition::Value more : steps.more_outputs()) {

@@ -1,10 +1,12 @@
 #include "core/graph/evaluate.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "core/graph/evaluate_loop.h"
 #include "core/graph/program_builder.h"
+#include "core/tensor/passes.h"
 
 namespace fusion {
 namespace {
@@ -147,7 +149,7 @@ std::vector<Box> NeededBoxes(const Program& program, const std::vector<Box>& box
     const LoopOp& op = program.ops[o];
     auto out = static_cast<size_t>(op.output);
     if (!wanted[out]) continue;
-    if (op.IsAlias()) {
+    if (op.kind != LoopOp::kLoop) {
       needed[out] = Box::Whole(program.values[out].type.shape.ToDims());
       for (ValueId in : op.inputs) want(in, Box::Whole(program.value(in).type.shape.ToDims()));
       continue;
@@ -204,6 +206,229 @@ absl::Status CheckMemory(const Program& program, const std::vector<Box>& needed,
   return absl::OkStatus();
 }
 
+// The part of a value that `box` holds of it; the box lies within its own.
+EvaluatedValue CutBox(const EvaluatedValue& value, const Box& box) {
+  EvaluatedValue out{.dtype = value.dtype, .box = box};
+  const auto elements = static_cast<size_t>(NumElements(box.Extents()));
+  const bool real = IsFloat(value.dtype);
+  (real ? out.reals.resize(elements) : out.integers.resize(elements));
+  Box local = box;
+  for (size_t d = 0; d < box.begin.size(); ++d) {
+    local.begin[d] -= value.box.begin[d];
+    local.end[d] -= value.box.begin[d];
+  }
+  ForRows(local, value.box.Extents(), [&](int64_t from, int64_t to, int64_t n) {
+    if (real) {
+      std::copy_n(value.reals.data() + from, n, out.reals.data() + to);
+    } else {
+      std::copy_n(value.integers.data() + from, n, out.integers.data() + to);
+    }
+  });
+  return out;
+}
+
+EvaluatedValue WholeValue(const TensorType& type) {
+  EvaluatedValue out{.dtype = type.dtype, .box = Box::Whole(type.shape.ToDims())};
+  const auto elements = static_cast<size_t>(NumElements(type.shape.ToDims()));
+  (IsFloat(type.dtype) ? out.reals.resize(elements) : out.integers.resize(elements));
+  return out;
+}
+
+// Gives the part of a value that no op of a program computes; nullopt: there is none of its type.
+using Load = std::function<std::optional<EvaluatedValue>(ValueId, const Box&)>;
+
+// One evaluation of a program.
+class ProgramEvaluator {
+ public:
+  ProgramEvaluator(const Program& program, const Load& load, const EvaluateOptions& options)
+      : program_(program), load_(load), options_(options), held_(program.values.size()) {}
+
+  // The outputs, each with at least the elements of its box.
+  absl::StatusOr<std::vector<EvaluatedValue>> Run(const std::vector<Box>& boxes) {
+    FUSION_CHECK(boxes.size() == program_.outputs.size(), "one box per output");
+    needed_ = NeededBoxes(program_, boxes);
+    const std::vector<LoopId> last = LastUses(program_);
+    RETURN_IF_ERROR(CheckMemory(program_, needed_, last));
+    const std::vector<bool> used = Used();
+    for (size_t o = 0; o < program_.ops.size(); ++o) {
+      const LoopOp& op = program_.ops[o];
+      if (!used[static_cast<size_t>(op.output)]) continue;
+      if (options_.cancel != nullptr) RETURN_IF_ERROR(options_.cancel->Check());
+      RETURN_IF_ERROR(Compute(op));
+      for (ValueId id : op.inputs) {
+        if (last[static_cast<size_t>(id)] != static_cast<LoopId>(o)) continue;
+        held_[static_cast<size_t>(id)].reset();
+        results_.erase(id);
+      }
+    }
+    std::vector<EvaluatedValue> outputs;
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      const EvaluatedValue* out = Fetch(program_.outputs[i]);
+      if (out == nullptr) return InvalidArgument("no value is given for output ", i);
+      outputs.push_back(*out);
+    }
+    return outputs;
+  }
+
+ private:
+  std::vector<bool> Used() const {
+    std::vector<bool> used(program_.values.size(), false);
+    for (ValueId id : program_.outputs) used[static_cast<size_t>(id)] = true;
+    for (size_t o = program_.ops.size(); o-- > 0;) {
+      if (!used[static_cast<size_t>(program_.ops[o].output)]) continue;
+      for (ValueId id : program_.ops[o].inputs) used[static_cast<size_t>(id)] = true;
+    }
+    return used;
+  }
+
+  const EvaluatedValue* Fetch(ValueId id) {
+    auto i = static_cast<size_t>(id);
+    if (!held_[i]) {
+      const Value& v = program_.values[i];
+      held_[i] =
+          v.kind == TensorKind::kConstant ? LoadBox(*v.value, needed_[i]) : load_(id, needed_[i]);
+    }
+    return held_[i] ? &*held_[i] : nullptr;
+  }
+
+  absl::Status Compute(const LoopOp& op) {
+    std::vector<const EvaluatedValue*> inputs;
+    for (ValueId id : op.inputs) {
+      const EvaluatedValue* in = Fetch(id);
+      if (in == nullptr) {
+        return InvalidArgument("no value of type ", program_.value(id).type.ToString(),
+                               " is given for value %", id);
+      }
+      inputs.push_back(in);
+    }
+    EvaluatedValue out;
+    out.box = needed_[static_cast<size_t>(op.output)];
+    switch (op.kind) {
+      case LoopOp::kReinterpret:
+        out = *inputs[0];
+        out.box = needed_[static_cast<size_t>(op.output)];
+        break;
+      case LoopOp::kAppend:
+        out = Appended(*inputs[1], *inputs[0],
+                       static_cast<size_t>(program_.value(op.output).room->dim), out.box);
+        break;
+      case LoopOp::kRepeat: {
+        ASSIGN_OR_RETURN(results_[op.output], Repeat(*op.loop, inputs));
+        out = WholeValue(program_.value(op.output).type);
+        break;
+      }
+      case LoopOp::kResult:
+        out = results_.at(op.inputs[0])[static_cast<size_t>(op.result)];
+        break;
+      case LoopOp::kLoop: {
+        absl::Status status = EvaluateLoop(op.body, inputs, options_.threads, &out);
+        if (!status.ok()) return Annotate(status, op.label);
+        break;
+      }
+    }
+    const Value& declared = program_.value(op.output);
+    if (declared.tensor != kNoTensor) RoundAll(declared.type.dtype, &out);
+    held_[static_cast<size_t>(op.output)] = std::move(out);
+    return absl::OkStatus();
+  }
+
+  // Passes one after the other; what one hands to the next is rounded as memory holds it.
+  absl::StatusOr<std::vector<EvaluatedValue>> Repeat(
+      const ProgramLoop& loop, const std::vector<const EvaluatedValue*>& inputs) const {
+    const Program& body = *loop.body;
+    const int64_t most =
+        loop.counted ? std::clamp<int64_t>(inputs[0]->integers[0], 0, loop.most) : loop.most;
+    bool goes_on = !loop.conditional || inputs[loop.counted ? 1 : 0]->integers[0] != 0;
+    const size_t conditions = loop.conditional ? 1 : 0;
+    std::vector<EvaluatedValue> results;
+    for (size_t i = 0; i < loop.operands.size(); ++i) {
+      if (loop.operands[i].port != ProgramLoop::Port::kCarried) continue;
+      results.push_back(*inputs[loop.first_operand() + i]);
+    }
+    const size_t carried = results.size();
+    std::vector<Box> boxes;
+    for (size_t i = 0; i < body.outputs.size(); ++i) {
+      const TensorType& type = body.value(body.outputs[i]).type;
+      boxes.push_back(Box::Whole(type.shape.ToDims()));
+      if (i < conditions + carried) continue;
+      std::vector<Dim> dims = {Dim(loop.most)};
+      dims.insert(dims.end(), type.shape.dims().begin(), type.shape.dims().end());
+      results.push_back(WholeValue({type.dtype, Shape(std::move(dims))}));
+    }
+    const bool more = loop.must_end && (!loop.counted || inputs[0]->integers[0] > loop.most);
+    if (more && !loop.conditional) return MorePasses(loop.most);
+    int64_t pass = 0;
+    for (; pass < most && goes_on; ++pass) {
+      auto load = [&](ValueId id, const Box& box) {
+        return Leaf(loop, inputs, results, pass, id, box);
+      };
+      ASSIGN_OR_RETURN(std::vector<EvaluatedValue> outputs,
+                       ProgramEvaluator(body, load, options_).Run(boxes));
+      for (EvaluatedValue& out : outputs) RoundAll(out.dtype, &out);
+      if (conditions > 0) goes_on = outputs[0].integers[0] != 0;
+      for (size_t i = conditions; i < outputs.size(); ++i) {
+        const size_t result = i - conditions;
+        if (result < carried) {
+          results[result] = std::move(outputs[i]);
+          continue;
+        }
+        const bool from_end = loop.from_end[result - carried];
+        const int64_t at = from_end ? loop.most - 1 - pass : pass;
+        const auto reals = static_cast<std::ptrdiff_t>(outputs[i].reals.size());
+        const auto integers = static_cast<std::ptrdiff_t>(outputs[i].integers.size());
+        std::copy(outputs[i].reals.begin(), outputs[i].reals.end(),
+                  results[result].reals.begin() + at * reals);
+        std::copy(outputs[i].integers.begin(), outputs[i].integers.end(),
+                  results[result].integers.begin() + at * integers);
+      }
+    }
+    if (more && goes_on) return MorePasses(loop.most);
+    EvaluatedValue made = WholeValue({DType::kI64, Shape()});
+    made.integers[0] = pass;
+    results.push_back(std::move(made));  // where nobody asks for it, nobody reads it
+    return results;
+  }
+
+  // What the body of a loop reads at a pass.
+  static std::optional<EvaluatedValue> Leaf(const ProgramLoop& loop,
+                                            const std::vector<const EvaluatedValue*>& inputs,
+                                            const std::vector<EvaluatedValue>& results,
+                                            int64_t pass, ValueId id, const Box& box) {
+    if (id == loop.pass) {
+      EvaluatedValue number = WholeValue({DType::kI64, Shape()});
+      number.integers[0] = pass;
+      return number;
+    }
+    size_t carried = 0;
+    for (size_t i = 0; i < loop.operands.size(); ++i) {
+      const ProgramLoop::Operand& operand = loop.operands[i];
+      const EvaluatedValue& given = *inputs[loop.first_operand() + i];
+      const bool is_carried = operand.port == ProgramLoop::Port::kCarried;
+      if (operand.leaf != id) {
+        carried += is_carried ? 1 : 0;
+        continue;
+      }
+      if (is_carried) return CutBox(results[carried], box);
+      if (operand.port == ProgramLoop::Port::kWhole) return CutBox(given, box);
+      const int64_t at = operand.port == ProgramLoop::Port::kElement ? pass : loop.most - 1 - pass;
+      Box one = box;
+      one.begin.insert(one.begin.begin(), at);
+      one.end.insert(one.end.begin(), at + 1);
+      EvaluatedValue element = CutBox(given, one);
+      element.box = box;
+      return element;
+    }
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  const Load& load_;
+  const EvaluateOptions& options_;
+  std::vector<Box> needed_;
+  std::vector<std::optional<EvaluatedValue>> held_;
+  std::map<ValueId, std::vector<EvaluatedValue>> results_;  // by what says that a repeat is over
+};
+
 }  // namespace
 
 Dims Box::Extents() const {
@@ -215,68 +440,20 @@ Dims Box::Extents() const {
 absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     const Program& program, const std::vector<Box>& boxes,
     const std::function<const HostTensor*(ValueId)>& value, const EvaluateOptions& options) {
-  FUSION_CHECK(boxes.size() == program.outputs.size(), "one box per output");
-  std::vector<Box> needed = NeededBoxes(program, boxes);
-  std::vector<LoopId> last = LastUses(program);
-  RETURN_IF_ERROR(CheckMemory(program, needed, last));
-  std::vector<std::optional<EvaluatedValue>> held(program.values.size());
-  auto fetch = [&](ValueId id) -> const EvaluatedValue* {
-    auto i = static_cast<size_t>(id);
-    const Value& v = program.values[i];
-    if (!held[i]) {
-      const HostTensor* tensor = v.kind == TensorKind::kConstant ? v.value.get() : value(id);
-      if (tensor == nullptr || tensor->dtype() != v.type.dtype ||
-          Shape(tensor->dims()) != v.type.shape) {
-        return nullptr;
-      }
-      held[i] = LoadBox(*tensor, needed[i]);
+  auto load = [&](ValueId id, const Box& box) -> std::optional<EvaluatedValue> {
+    const Value& v = program.value(id);
+    const HostTensor* tensor = value(id);
+    if (tensor == nullptr || tensor->dtype() != v.type.dtype ||
+        Shape(tensor->dims()) != v.type.shape) {
+      return std::nullopt;
     }
-    return &*held[i];
+    return LoadBox(*tensor, box);
   };
-  std::vector<bool> used(program.values.size(), false);
-  for (ValueId id : program.outputs) used[static_cast<size_t>(id)] = true;
-  for (size_t o = program.ops.size(); o-- > 0;) {
-    if (!used[static_cast<size_t>(program.ops[o].output)]) continue;
-    for (ValueId id : program.ops[o].inputs) used[static_cast<size_t>(id)] = true;
-  }
-  for (size_t o = 0; o < program.ops.size(); ++o) {
-    const LoopOp& op = program.ops[o];
-    if (!used[static_cast<size_t>(op.output)]) continue;
-    if (options.cancel != nullptr) RETURN_IF_ERROR(options.cancel->Check());
-    std::vector<const EvaluatedValue*> inputs;
-    for (ValueId id : op.inputs) {
-      const EvaluatedValue* in = fetch(id);
-      if (in == nullptr) {
-        return InvalidArgument("no value of type ", program.value(id).type.ToString(),
-                               " is given for value %", id);
-      }
-      inputs.push_back(in);
-    }
-    EvaluatedValue out;
-    out.box = needed[static_cast<size_t>(op.output)];
-    if (op.kind == LoopOp::kReinterpret) {
-      out = *inputs[0];
-      out.box = needed[static_cast<size_t>(op.output)];
-    } else if (op.kind == LoopOp::kAppend) {
-      const auto dim = static_cast<size_t>(program.value(op.output).room->dim);
-      out = Appended(*inputs[1], *inputs[0], dim, out.box);
-    } else {
-      absl::Status status = EvaluateLoop(op.body, inputs, options.threads, &out);
-      if (!status.ok()) return Annotate(status, op.label);
-    }
-    const Value& declared = program.value(op.output);
-    if (declared.tensor != kNoTensor) RoundAll(declared.type.dtype, &out);
-    held[static_cast<size_t>(op.output)] = std::move(out);
-    for (ValueId id : op.inputs) {
-      if (last[static_cast<size_t>(id)] == static_cast<LoopId>(o))
-        held[static_cast<size_t>(id)].reset();
-    }
-  }
+  ASSIGN_OR_RETURN(std::vector<EvaluatedValue> outputs,
+                   ProgramEvaluator(program, load, options).Run(boxes));
   std::vector<HostTensor> results;
   for (size_t i = 0; i < boxes.size(); ++i) {
-    const EvaluatedValue* out = fetch(program.outputs[i]);
-    if (out == nullptr) return InvalidArgument("no value is given for output ", i);
-    results.push_back(StoreBox(*out, boxes[i], program.value(program.outputs[i]).type.dtype));
+    results.push_back(StoreBox(outputs[i], boxes[i], program.value(program.outputs[i]).type.dtype));
   }
   return results;
 }
@@ -362,6 +539,21 @@ double EvaluationPoints(const Program& program, const std::vector<Box>& boxes) {
   std::vector<Box> needed = NeededBoxes(program, boxes);
   double points = 0;
   for (const LoopOp& op : program.ops) {
+    if (op.kind == LoopOp::kRepeat) {
+      std::vector<Box> whole;
+      for (ValueId id : op.loop->body->outputs) {
+        whole.push_back(Box::Whole(op.loop->body->value(id).type.shape.ToDims()));
+      }
+      // Every pass is an evaluation of its own, which loads what it reads.
+      constexpr double kPointsOfOp = 1024;
+      const Program& body = *op.loop->body;
+      double pass = kPointsOfOp * static_cast<double>(1 + body.ops.size());
+      for (const Value& value : body.values) {
+        if (value.kind == TensorKind::kIntermediate) continue;
+        pass += static_cast<double>(NumElements(value.type.shape.ToDims()));
+      }
+      points += static_cast<double>(op.loop->most) * (pass + EvaluationPoints(body, whole));
+    }
     if (op.kind != LoopOp::kLoop) continue;
     double here =
         static_cast<double>(NumElements(needed[static_cast<size_t>(op.output)].Extents()));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
+#include "core/base/contains.h"
 #include "core/graph/compose.h"
 #include "core/graph/coordinates.h"
 #include "core/graph/halves.h"
@@ -147,6 +149,28 @@ ValueId ProgramBuilder::AddValue(Value value) {
   return static_cast<ValueId>(program_.values.size()) - 1;
 }
 
+ValueId ProgramBuilder::AddInput(TensorType type, TensorId tensor) {
+  const ValueId id = AddValue({.type = std::move(type),
+                               .kind = TensorKind::kInput,
+                               .index = static_cast<int>(program_.inputs.size()),
+                               .value = {},
+                               .order = {},
+                               .tensor = tensor});
+  program_.inputs.push_back(id);
+  return id;
+}
+
+ValueId ProgramBuilder::AddWeight(TensorType type, TensorId tensor) {
+  const ValueId id = AddValue({.type = std::move(type),
+                               .kind = TensorKind::kWeight,
+                               .index = static_cast<int>(program_.weights.size()),
+                               .value = {},
+                               .order = {},
+                               .tensor = tensor});
+  program_.weights.push_back(id);
+  return id;
+}
+
 void ProgramBuilder::NoteDirectUse(ValueId value, const LoopBody& body, size_t input) {
   DirectUse& use = direct_uses_[static_cast<size_t>(value)];
   std::vector<int> permutation;
@@ -169,6 +193,7 @@ ValueId ProgramBuilder::AddComputed(std::string label, LoopBody body, std::vecto
   program_.ops.push_back({.kind = LoopOp::kLoop,
                           .label = std::move(label),
                           .origin = origin,
+                          .step = step_,
                           .body = std::move(body),
                           .inputs = std::move(inputs),
                           .output = id});
@@ -282,6 +307,7 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddReinterpret(const OpCa
   program_.ops.push_back({.kind = LoopOp::kReinterpret,
                           .label = call.def().name,
                           .origin = origin,
+                          .step = step_,
                           .body = {},
                           .inputs = {base},
                           .output = id});
@@ -300,13 +326,10 @@ absl::Status ProgramBuilder::CheckLimits() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposition(
-    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
-  const bool casts = call.def().name == "CastLike";
-  Decomposition steps(call);
-  ASSIGN_OR_RETURN(Decomposition::Value result, call.def().decompose(steps));
-  std::vector<Handle> handles = inputs;
-  for (const Decomposition::Step& step : steps.steps()) {
+absl::Status ProgramBuilder::AddSteps(const std::vector<Decomposition::Step>& steps, NodeId origin,
+                                      bool inner, std::vector<std::optional<TensorType>>* types,
+                                      std::vector<Handle>* handles) {
+  for (const Decomposition::Step& step : steps) {
     if (step.def == nullptr) {
       count_.constant_bytes += step.constant->byte_size();
       RETURN_IF_ERROR(CheckLimits());
@@ -314,19 +337,43 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
                      .kind = TensorKind::kConstant,
                      .value = std::make_shared<const HostTensor>(*step.constant),
                      .order = {}};
-      handles.push_back({.base = AddValue(std::move(constant)), .view = {}, .origin = origin});
+      types->emplace_back(constant.type);
+      handles->push_back({.base = AddValue(std::move(constant)), .view = {}, .origin = origin});
       continue;
     }
-    std::vector<std::optional<TensorType>> types;
+    std::vector<std::optional<TensorType>> operand_types;
     std::vector<Handle> operands;
     for (Decomposition::Value v : step.inputs) {
-      types.emplace_back(steps.type(v));
-      operands.push_back(handles[static_cast<size_t>(v)]);
+      operand_types.push_back(v < 0 ? std::nullopt : (*types)[static_cast<size_t>(v)]);
+      operands.push_back(v < 0 ? Handle() : (*handles)[static_cast<size_t>(v)]);
     }
-    OpCall inner(*step.def, std::move(types), step.attrs);
-    ASSIGN_OR_RETURN(std::vector<Handle> out, AddCall(inner, operands, origin, !casts));
-    handles.push_back(std::move(out[0]));
+    OpCall call(*step.def, std::move(operand_types), step.attrs, step.outputs);
+    // A node of the model's is rounded, and may run alone.
+    const int outer = std::exchange(step_, inner ? step_ : ++steps_);
+    absl::StatusOr<std::vector<Handle>> out = AddCall(call, operands, origin, inner);
+    step_ = outer;
+    RETURN_IF_ERROR(out.status());
+    for (Handle& handle : *out) {
+      if (!inner) Name(handle, 0);
+      types->emplace_back(TypeOf(handle));
+      handles->push_back(std::move(handle));
+    }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposition(
+    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
+  const bool casts = call.def().name == "CastLike";
+  Decomposition steps(call);
+  ASSIGN_OR_RETURN(Decomposition::Value result, call.def().decompose(steps));
+  std::vector<Handle> handles = inputs;
+  handles.resize(static_cast<size_t>(call.inputs()));
+  std::vector<std::optional<TensorType>> types;
+  for (int i = 0; i < call.inputs(); ++i) {
+    types.push_back(call.has_input(i) ? std::optional(call.in(i)) : std::nullopt);
+  }
+  RETURN_IF_ERROR(AddSteps(steps.steps(), origin, !casts, &types, &handles));
   std::vector<Handle> outputs;
   outputs.push_back(handles[static_cast<size_t>(result)]);
   for (Decomposition::Value more : steps.more_outputs()) {
@@ -339,6 +386,7 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
     const OpCall& call, const std::vector<Handle>& inputs, NodeId origin, bool step) {
   const OpDef& def = call.def();
   if (def.decompose) return AddDecomposition(call, inputs, origin);
+  if (def.repeats) return AddRepeat(call, inputs, origin, step);
   if (!def.body) return Unimplemented("its input shape is not known before run time");
   std::vector<Handle> outputs;
   for (int i = 0; i < call.outputs(); ++i) {
@@ -364,8 +412,20 @@ void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
   if (!handle.view && value.tensor == kNoTensor) value.tensor = tensor;
 }
 
+void ProgramBuilder::AddOutput(Handle* handle) {
+  const Value& base = program_.value(handle->base);
+  const bool taken = Contains(program_.outputs, handle->base);
+  const bool written = base.kind == TensorKind::kIntermediate && !taken &&
+                       program_.op(base.producer).kind != LoopOp::kReinterpret;
+  if (!handle->view && !written) {
+    handle->view = CastBody(base.type.shape, base.type.dtype, base.type.dtype);
+  }
+  *handle = {.base = Materialise(*handle), .view = {}, .origin = handle->origin};
+  program_.outputs.push_back(handle->base);
+}
+
 // Functions of the coordinates that went into all of their readers are no values any more.
-void ProgramBuilder::DropUnread() {
+void ProgramBuilder::DropUnread(const std::vector<ValueId*>& followed) {
   std::vector<bool> read(program_.values.size(), false);
   for (ValueId id : program_.outputs) read[static_cast<size_t>(id)] = true;
   for (const LoopOp& op : program_.ops) {
@@ -392,20 +452,21 @@ void ProgramBuilder::DropUnread() {
   for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
     for (ValueId id : program_.*list) (kept.*list).push_back(renumbered[static_cast<size_t>(id)]);
   }
+  for (ValueId* id : followed) *id = renumbered[static_cast<size_t>(*id)];
   program_ = std::move(kept);
   direct_uses_ = std::move(uses);
 }
 
-Program ProgramBuilder::Finish() && {
-  DropUnread();
+Program ProgramBuilder::Finish(const std::vector<ValueId*>& followed) && {
+  DropUnread(followed);
   std::vector<bool> is_output(program_.values.size(), false);
   for (ValueId id : program_.outputs) is_output[static_cast<size_t>(id)] = true;
   for (size_t i = 0; i < program_.values.size(); ++i) {
     Value& value = program_.values[i];
     const DirectUse& use = direct_uses_[i];
-    // A reinterpretation lies where and as its input does.
+    // A reinterpretation lies where and as its input does, a result of a repeat as that wrote it.
     bool stored_freely = value.kind == TensorKind::kIntermediate && !is_output[i] &&
-                         program_.op(value.producer).kind != LoopOp::kReinterpret;
+                         program_.op(value.producer).kind == LoopOp::kLoop;
     if (stored_freely && use.any && !use.mixed) value.order = use.permutation;
   }
   return std::move(program_);
@@ -417,13 +478,12 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
   std::vector<bool> known(graph.tensors().size(), false);
   auto leaf = [&](TensorId id) {
     const Tensor& t = graph.tensor(id);
-    Value value{.type = t.type, .kind = t.kind, .value = t.value, .order = {}, .tensor = id};
-    Program& program = builder.program();
-    if (t.kind == TensorKind::kInput) value.index = static_cast<int>(program.inputs.size());
-    if (t.kind == TensorKind::kWeight) value.index = static_cast<int>(program.weights.size());
-    ValueId v = builder.AddValue(std::move(value));
-    if (t.kind == TensorKind::kInput) builder.program().inputs.push_back(v);
-    if (t.kind == TensorKind::kWeight) builder.program().weights.push_back(v);
+    const ValueId v =
+        t.kind == TensorKind::kInput ? builder.AddInput(t.type, id)
+        : t.kind == TensorKind::kWeight
+            ? builder.AddWeight(t.type, id)
+            : builder.AddValue(
+                  {.type = t.type, .kind = t.kind, .value = t.value, .order = {}, .tensor = id});
     handles[static_cast<size_t>(id)] = {.base = v, .view = {}, .origin = kNoNode};
     known[static_cast<size_t>(id)] = true;
   };
@@ -455,23 +515,11 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
   }
   for (TensorId id : graph.outputs()) {
     if (!known[static_cast<size_t>(id)]) leaf(id);
-    ProgramBuilder::Handle& handle = handles[static_cast<size_t>(id)];
-    const Value& base = builder.program().value(handle.base);
-    // An output must be written by us, in memory of its own: an input or constant passed through is
-    // copied, and so is memory under another shape, and a value that is an output already.
-    const std::vector<ValueId>& outputs = builder.program().outputs;
-    bool taken = std::find(outputs.begin(), outputs.end(), handle.base) != outputs.end();
-    bool reinterpreted = base.producer != kNoLoop &&
-                         builder.program().op(base.producer).kind == LoopOp::kReinterpret;
-    if (!handle.view && (base.kind != TensorKind::kIntermediate || taken || reinterpreted)) {
-      handle.view = CastBody(base.type.shape, base.type.dtype, base.type.dtype);
-    }
-    ValueId value = builder.Materialise(handle);
-    handle = {.base = value, .view = {}, .origin = handle.origin};
-    builder.Name(handle, id);
-    builder.program().outputs.push_back(value);
+    builder.AddOutput(&handles[static_cast<size_t>(id)]);
+    builder.Name(handles[static_cast<size_t>(id)], id);
   }
   Program program = std::move(builder).Finish();
+  SettleWeights(&program);
   if (options.absorb_views) RETURN_IF_ERROR(ShareRows(graph, &program));
   return program;
 }

@@ -25,7 +25,7 @@ struct Value {
   LoopId producer = kNoLoop;
   /// Storage order: order[0] is the outermost dim in memory. Empty: row-major as the dims stand.
   std::vector<int> order;
-  /// The graph tensor this is (kNoTensor inside a composite).
+  /// The graph tensor this is (kNoTensor inside a composite; 0 for all tensors of a body).
   TensorId tensor = kNoTensor;
   /// In memory that has room for `capacity` elements along `dim`; strides are those of the whole.
   struct Room {
@@ -40,6 +40,36 @@ struct Value {
   int64_t begin = 0;
 };
 
+struct Program;
+
+/// What a LoopOp::kRepeat does: passes of a body, one after the other. Its inputs are, where they
+/// are asked for, the number of passes and whether there is a first one, as of core/op/repeat.h;
+/// then one for each of `operands`.
+struct ProgramLoop {
+  enum class Port : uint8_t { kWhole, kCarried, kElement, kElementFromEnd };
+  /// An input or weight of the body: a weight where it is known before the first run.
+  struct Operand {
+    Port port = Port::kWhole;
+    ValueId leaf = kNoValue;
+  };
+  std::shared_ptr<const Program> body;
+  int64_t most = 0;       // passes at most
+  bool must_end = false;  // a run that would make more passes fails
+  bool counted = false;
+  bool conditional = false;
+  std::vector<Operand> operands;
+  ValueId pass = kNoValue;  // i64 scalar input of the body: which pass it is; kNoValue: not asked
+  /// By output of the body behind the condition and what is carried: the last pass's is the first
+  /// element.
+  std::vector<bool> from_end;
+
+  /// Of the result with this number; nullopt: there is none.
+  std::optional<TensorType> ResultType(int64_t number) const;
+  /// Inputs of the op before those of `operands`.
+  size_t first_operand() const { return (counted ? 1U : 0U) + (conditional ? 1U : 0U); }
+  size_t carried() const;
+};
+
 struct LoopOp {
   enum Kind : uint8_t {
     kLoop,         // `body`
@@ -47,18 +77,26 @@ struct LoopOp {
                    // arithmetic, no copy
     kAppend,       // inputs[0] behind inputs[1] along Room::dim, where they lie in one piece of
                    // memory
+    kRepeat,       // `loop`; the output says that it is over, and holds nothing
+    kResult,       // of the repeat whose output is inputs[0]: number `result`, in the order of
+                   // what a Repeat gives
   };
-  /// inputs[0] lies in the memory of the output already: nothing computes or copies it.
-  bool IsAlias() const { return kind != kLoop; }
+  /// Nothing computes the output: it lies in the memory of inputs[0], or the other way round, or
+  /// who writes inputs[0] writes it.
+  bool IsAlias() const { return kind != kLoop && kind != kRepeat; }
 
   Kind kind = kLoop;
   /// Primitive op type ("MatMul", "Exp", "Copy").
   std::string label;
   /// The graph node it came from.
   NodeId origin = kNoNode;
+  /// Of ops that one node repeats: which node of its body they came from, from 1 on.
+  int step = 0;
   LoopBody body;
   std::vector<ValueId> inputs;
   ValueId output = 0;
+  std::shared_ptr<const ProgramLoop> loop;  // kRepeat
+  int result = 0;                           // kResult
 };
 
 /// A graph as loop ops only: composites taken apart, views turned into index maps, scalar constants
@@ -82,6 +120,9 @@ struct ProgramOptions {
   /// Arithmetic on 16-bit floats is done in f32, with casts (core/graph/halves.h). Off: as the
   /// model says it.
   bool widen_halves = true;
+  /// Passes of a Repeat, the steps of a long recurrence too, are a repeat of the program. Off: they
+  /// are written out, up to kMaxPassesWrittenOut; Unimplemented where a run decides how many.
+  bool repeats = true;
   /// Primitive ops and copies of views, all nodes together.
   int64_t loop_op_limit = kMaxGraphLoopOps;
   /// Bytes of the constants of their steps.
@@ -97,6 +138,10 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
 Dims StorageStrides(const Value& value);
 /// Elements from its first to behind its last, those between its rows included.
 int64_t StorageElements(const Value& value);
+
+/// What a repeat is, its body included, whatever it reads: "repeat 8 (carried %0, whole %1) stacks
+/// [forward] program {...}".
+std::string LoopToString(const LoopOp& op);
 
 /// Text form of a program, one loop op a line:
 ///

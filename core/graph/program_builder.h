@@ -22,6 +22,9 @@ class ProgramBuilder {
   };
 
   ValueId AddValue(Value value);
+  /// The next input or weight of the program.
+  ValueId AddInput(TensorType type, TensorId tensor = kNoTensor);
+  ValueId AddWeight(TensorType type, TensorId tensor = kNoTensor);
 
   /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
   /// one handle an output. `step`: the call is one of a decomposition, no node asks for it.
@@ -32,8 +35,13 @@ class ProgramBuilder {
   ValueId Materialise(const Handle& handle);
   /// Declares the graph tensor a handle holds, where it is a value of its own.
   void Name(const Handle& handle, TensorId tensor);
+  /// Declares the next output: memory of its own that the program writes. An input or constant
+  /// passed through is copied, and so is memory under another shape, and a value that is an
+  /// output already. `handle` becomes that value.
+  void AddOutput(Handle* handle);
 
-  Program Finish() &&;
+  /// `followed`: values that are to be named by what they are in the program.
+  Program Finish(const std::vector<ValueId*>& followed = {}) &&;
   Program& program() { return program_; }
 
  private:
@@ -48,18 +56,42 @@ class ProgramBuilder {
   absl::StatusOr<std::vector<Handle>> AddDecomposition(const OpCall& call,
                                                        const std::vector<Handle>& inputs,
                                                        NodeId origin);
+  /// Adds what steps compute behind `types` and `handles`. `inner`: no node asks for them.
+  absl::Status AddSteps(const std::vector<Decomposition::Step>& steps, NodeId origin, bool inner,
+                        std::vector<std::optional<TensorType>>* types,
+                        std::vector<Handle>* handles);
+  absl::StatusOr<std::vector<Handle>> AddRepeat(const OpCall& call,
+                                                const std::vector<Handle>& inputs, NodeId origin,
+                                                bool inner);
+  /// The op of a repeat: all but what it reads before its operands.
+  absl::StatusOr<LoopOp> RepeatOp(const Repeat& repeat, const std::vector<Handle>& operands,
+                                  NodeId origin, bool inner);
+  absl::StatusOr<std::vector<Handle>> WriteOut(const Repeat& repeat,
+                                               const std::vector<Handle>& operands, NodeId origin,
+                                               bool inner);
+  /// Another op on these, with one output.
+  absl::StatusOr<Handle> AddOp(std::string_view op, const std::vector<Handle>& inputs,
+                               AttrMap attrs, NodeId origin);
+  TensorType TypeOf(const Handle& handle) const;
+  /// In memory, in row-major order.
+  ValueId InMemory(const Handle& handle);
+  /// Follows from weights and constants alone.
+  bool IsConstant(ValueId id);
   absl::StatusOr<Handle> AddReinterpret(const OpCall& call, const Handle& input, NodeId origin);
   Expr FormOf(ValueId id);
   void NormaliseInputs(LoopBody* body, std::vector<ValueId>* inputs);
-  void DropUnread();
+  void DropUnread(const std::vector<ValueId*>& followed);
   void NoteDirectUse(ValueId value, const LoopBody& body, size_t input);
 
   absl::Status CheckLimits() const;
 
   ProgramOptions options_;
+  int step_ = 0;     // LoopOp::step of what is added
+  int steps_ = 0;    // so far
   StepCount count_;  // of the calls so far, copies of views included
   Program program_;
   std::unordered_map<ValueId, ValueId> singles_;  // 16-bit floats and the same in f32
+  std::vector<bool> constant_;                    // by value, as far as asked for
   std::unordered_map<ValueId, Expr> forms_;  // of what is a function of its coordinates; empty: not
   // How a value is looked at by the ops that use it directly: all through one permutation, or
   // otherwise.
@@ -70,5 +102,9 @@ class ProgramBuilder {
   };
   std::vector<DirectUse> direct_uses_;
 };
+
+/// Weights of bodies that are none, because what they are made from is an output of the program,
+/// become inputs.
+void SettleWeights(Program* program);
 
 }  // namespace fusion

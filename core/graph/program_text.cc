@@ -1,5 +1,6 @@
 #include "core/graph/program.h"
 #include "core/op/loop_body_text.h"
+#include "core/op/repeat.h"
 
 namespace fusion {
 namespace {
@@ -16,6 +17,8 @@ std::string RoomToString(const Value& value) {
   return StrCat(" room ", value.room->dim, ":", value.room->capacity, place);
 }
 
+constexpr std::string_view kPortNames[] = {"whole", "carried", "element", "element_from_end"};
+
 std::string OpToString(const Program& program, const LoopOp& op) {
   const Value& out = program.value(op.output);
   std::string head = StrCat("  %", op.output, " = ", op.label, " @", op.origin,
@@ -25,13 +28,20 @@ std::string OpToString(const Program& program, const LoopOp& op) {
     return StrCat(head, " = append %", op.inputs[0], " behind %", op.inputs[1], "\n");
   }
   if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
+  if (op.kind == LoopOp::kRepeat) {
+    auto given = [](ValueId in) { return StrCat("%", in); };
+    return StrCat(head, " = over (", StrJoin(op.inputs, ", ", given), ") ", LoopToString(op));
+  }
+  if (op.kind == LoopOp::kResult) {
+    return StrCat(head, " = result ", op.result, " of %", op.inputs[0], "\n");
+  }
   auto operand = [&](size_t i) { return StrCat("%", op.inputs[i]); };
   return StrCat(head, " = ", LoopBodyToString(op.body, operand), "\n");
 }
 
 class ProgramParser {
  public:
-  explicit ProgramParser(std::string_view text) : in_(text) {}
+  explicit ProgramParser(Lexer& in) : in_(in) {}
 
   absl::StatusOr<Program> Parse() {
     RETURN_IF_ERROR(in_.Expect("program"));
@@ -49,7 +59,6 @@ class ProgramParser {
       RETURN_IF_ERROR(in_.Expect("="));
       RETURN_IF_ERROR(Definition());
     }
-    if (!in_.AtEnd()) return in_.Error("the end");
     RETURN_IF_ERROR(CheckRows());
     return std::move(program_);
   }
@@ -209,6 +218,15 @@ class ProgramParser {
           NumElements(out.type.shape.ToDims())) {
         return in_.Error("as many elements on both sides before this");
       }
+    } else if (in_.Accept("over")) {
+      ASSIGN_OR_RETURN(LoopOp repeat, Repeat());
+      op.kind = repeat.kind;
+      op.inputs = std::move(repeat.inputs);
+      op.loop = std::move(repeat.loop);
+      if (out.type != TensorType{DType::kBool, Shape()}) return in_.Error("a bool before this");
+    } else if (in_.Accept("result")) {
+      op.kind = LoopOp::kResult;
+      RETURN_IF_ERROR(Result(out.type, &op));
     } else {
       RETURN_IF_ERROR(Body(&op));
       std::vector<TensorType> types;
@@ -223,6 +241,111 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<LoopOp> Repeat() {
+    LoopOp op{.kind = LoopOp::kRepeat};
+    RETURN_IF_ERROR(in_.Expect("("));
+    while (!in_.Accept(")")) {
+      if (!op.inputs.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(ValueId given, Use());
+      op.inputs.push_back(given);
+    }
+    RETURN_IF_ERROR(in_.Expect("repeat"));
+    auto loop = std::make_shared<ProgramLoop>();
+    ASSIGN_OR_RETURN(loop->most, in_.Integer());
+    loop->must_end = in_.Accept("must_end");
+    loop->counted = in_.Accept("counted");
+    loop->conditional = in_.Accept("conditional");
+    if (in_.Accept("pass")) {
+      ASSIGN_OR_RETURN(int64_t pass, in_.PercentId());
+      loop->pass = static_cast<ValueId>(pass);
+    }
+    RETURN_IF_ERROR(in_.Expect("("));
+    while (!in_.Accept(")")) {
+      if (!loop->operands.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      RETURN_IF_ERROR(Operand(loop.get()));
+    }
+    RETURN_IF_ERROR(in_.Expect("stacks"));
+    RETURN_IF_ERROR(in_.Expect("["));
+    while (!in_.Accept("]")) {
+      if (!loop->from_end.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      const bool back = in_.Accept("back");
+      if (!back) RETURN_IF_ERROR(in_.Expect("forward"));
+      loop->from_end.push_back(back);
+    }
+    if (in_.depth() == kMaxRepeatDepth) return in_.Error("no deeper body");
+    ++in_.depth();
+    absl::StatusOr<Program> parsed = ProgramParser(in_).Parse();
+    --in_.depth();
+    ASSIGN_OR_RETURN(Program body, std::move(parsed));
+    if (!Fits(op, *loop, body)) return in_.Error("a body that fits the repeat before this");
+    loop->body = std::make_shared<const Program>(std::move(body));
+    op.loop = std::move(loop);
+    return op;
+  }
+
+  absl::Status Operand(ProgramLoop* loop) {
+    size_t port = 0;
+    while (port < std::size(kPortNames) && !in_.Accept(kPortNames[port])) ++port;
+    if (port == std::size(kPortNames)) return in_.Error("how an operand is read");
+    ASSIGN_OR_RETURN(int64_t leaf, in_.PercentId());
+    loop->operands.push_back({static_cast<ProgramLoop::Port>(port), static_cast<ValueId>(leaf)});
+    return absl::OkStatus();
+  }
+
+  // Whether the operands are of the types that the body's inputs have, each of them once.
+  bool Fits(const LoopOp& op, const ProgramLoop& loop, const Program& body) const {
+    auto type = [&](size_t i) { return program_.value(op.inputs[i]).type; };
+    auto is_leaf = [&](ValueId v) {
+      return v >= 0 && static_cast<size_t>(v) < body.values.size() &&
+             (body.value(v).kind == TensorKind::kInput ||
+              body.value(v).kind == TensorKind::kWeight);
+    };
+    const size_t head = loop.first_operand();
+    bool fits = op.inputs.size() == head + loop.operands.size() && loop.most >= 0;
+    if (loop.counted) fits = fits && type(0) == TensorType{DType::kI64, Shape()};
+    if (loop.conditional) fits = fits && type(head - 1) == TensorType{DType::kBool, Shape()};
+    std::vector<bool> given(body.values.size(), false);
+    if (fits && loop.pass != kNoValue) {
+      fits = is_leaf(loop.pass) && body.value(loop.pass).type == TensorType{DType::kI64, Shape()};
+      if (fits) given[static_cast<size_t>(loop.pass)] = true;
+    }
+    for (size_t i = 0; fits && i < loop.operands.size(); ++i) {
+      const auto& [port, leaf] = loop.operands[i];
+      fits = is_leaf(leaf) && !given[static_cast<size_t>(leaf)];
+      if (!fits) break;
+      given[static_cast<size_t>(leaf)] = true;
+      const bool part =
+          port == ProgramLoop::Port::kElement || port == ProgramLoop::Port::kElementFromEnd;
+      TensorType expected = body.value(leaf).type;
+      if (part) {
+        std::vector<Dim> dims = {Dim(loop.most)};
+        for (const Dim& dim : expected.shape.dims()) dims.push_back(dim);
+        expected.shape = Shape(std::move(dims));
+      }
+      fits = type(head + i) == expected;
+    }
+    for (size_t v = 0; fits && v < body.values.size(); ++v) {
+      fits = given[v] || !is_leaf(static_cast<ValueId>(v));
+    }
+    const size_t states = (loop.conditional ? 1U : 0U) + loop.carried();
+    return fits && body.outputs.size() == states + loop.from_end.size();
+  }
+
+  absl::Status Result(const TensorType& type, LoopOp* op) {
+    ASSIGN_OR_RETURN(int64_t number, in_.Integer());
+    RETURN_IF_ERROR(in_.Expect("of"));
+    ASSIGN_OR_RETURN(ValueId over, Use());
+    op->inputs = {over};
+    op->result = static_cast<int>(number);
+    const LoopId producer = program_.value(over).producer;
+    if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kRepeat) {
+      return in_.Error("a repeat before this");
+    }
+    std::optional<TensorType> given = program_.op(producer).loop->ResultType(number);
+    if (given == type) return absl::OkStatus();
+    return in_.Error("a result of the repeat, and its type, before this");
+  }
+
   absl::Status Body(LoopOp* op) {
     ASSIGN_OR_RETURN(op->body, ParseLoopBody(in_, [&](Lexer&) -> absl::StatusOr<DType> {
                        ASSIGN_OR_RETURN(ValueId input, Use());
@@ -232,11 +355,24 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
-  Lexer in_;
+  Lexer& in_;
   Program program_;
 };
 
 }  // namespace
+
+std::string LoopToString(const LoopOp& op) {
+  const ProgramLoop& loop = *op.loop;
+  auto port = [](const ProgramLoop::Operand& operand) {
+    return StrCat(kPortNames[static_cast<size_t>(operand.port)], " %", operand.leaf);
+  };
+  return StrCat("repeat ", loop.most, loop.must_end ? " must_end" : "",
+                loop.counted ? " counted" : "", loop.conditional ? " conditional" : "",
+                loop.pass == kNoValue ? "" : StrCat(" pass %", loop.pass), " (",
+                StrJoin(loop.operands, ", ", port), ") stacks [",
+                StrJoin(loop.from_end, ", ", [](bool back) { return back ? "back" : "forward"; }),
+                "] ", ToString(*loop.body));
+}
 
 std::string ToString(const Program& program) {
   std::string out = "program {\n";
@@ -255,6 +391,11 @@ std::string ToString(const Program& program) {
   return out + "}\n";
 }
 
-absl::StatusOr<Program> ParseProgram(std::string_view text) { return ProgramParser(text).Parse(); }
+absl::StatusOr<Program> ParseProgram(std::string_view text) {
+  Lexer in(text);
+  ASSIGN_OR_RETURN(Program program, ProgramParser(in).Parse());
+  if (!in.AtEnd()) return in.Error("the end");
+  return program;
+}
 
 }  // namespace fusion

@@ -212,11 +212,13 @@ class RowSharer {
     const int64_t held = program_.value(past).type.shape.ToDims()[dim];
     const int64_t total = whole.type.shape.ToDims()[dim];
     if (held > total) return InvalidArgument("it has ", total, " along dim ", dim);
-    if (held == 0) return absl::OkStatus();  // a run writes all there is
     const LoopOp& op = program_.op(whole.producer);
+    // A run writes all there is.
+    if (held == 0 && op.kind == LoopOp::kLoop) return absl::OkStatus();
     std::vector<int> axis_of;
-    if (!WritesPlainly(op.body, &axis_of)) {
-      return InvalidArgument("it is what ", op.label, " computes");
+    if (op.kind != LoopOp::kLoop || !WritesPlainly(op.body, &axis_of)) {
+      return InvalidArgument("it is what ", op.kind == LoopOp::kResult ? "a loop" : op.label,
+                             " computes");
     }
     const int axis = axis_of[dim];
     IndexMap same;
@@ -269,13 +271,13 @@ class RowSharer {
         moved_[i] = AddAppend(append->second, value);
       } else {
         LoopOp op = program_.op(value.producer);
-        // Memory with room has no other shape.
-        if (op.kind == LoopOp::kReinterpret && program_.value(op.inputs[0]).room) {
-          op.inputs[0] = DenseCopyOf(op.inputs[0], op.origin);
-          moved_[i] = AddMovedOp(std::move(op), value);
-        } else {
-          moved_[i] = AddOp(std::move(op), value);
+        // Memory with room has no other shape, and loops go along dense tensors.
+        const bool dense = op.kind == LoopOp::kReinterpret || op.kind == LoopOp::kRepeat;
+        for (ValueId& in : op.inputs) {
+          in = dense && program_.value(in).room ? DenseCopyOf(in, op.origin)
+                                                : moved_[static_cast<size_t>(in)];
         }
+        moved_[i] = AddMovedOp(std::move(op), value);
       }
     }
     for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {

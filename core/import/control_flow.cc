@@ -1,6 +1,8 @@
 #include "core/import/control_flow.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "core/import/onnx_attributes.h"
 
@@ -18,8 +20,12 @@ HostTensor Number(DType type, int64_t value) {
 class ControlFlow {
  public:
   ControlFlow(const FlatNode& node, const Ids& inputs, const AddBody& add_body,
-              GraphBuilder* builder)
-      : node_(node), inputs_(inputs), add_body_(add_body), builder_(*builder) {}
+              const MakeBody& make_body, GraphBuilder* builder)
+      : node_(node),
+        inputs_(inputs),
+        add_body_(add_body),
+        make_body_(make_body),
+        builder_(*builder) {}
 
   absl::StatusOr<Ids> If() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* then_body, Body("then_branch"));
@@ -50,42 +56,26 @@ class ControlFlow {
       return InvalidArgument("the body has ", body->input_size(), " inputs and ",
                              body->output_size(), " outputs for ", carried, " carried values");
     }
-    ASSIGN_OR_RETURN(int64_t most, MostPasses());
-    TensorId alive = inputs_[1];
-    if (alive != kNoTensor) {
-      ASSIGN_OR_RETURN(alive, Scalar(1, "the condition"));
-    }
+    ASSIGN_OR_RETURN(Passes passes, AskedPasses());
     for (int64_t i = 2; i < own_inputs(); ++i) RETURN_IF_ERROR(CheckPresent(i, "a carried value"));
-    Ids state(inputs_.begin() + 2, inputs_.begin() + 2 + carried);
-    std::vector<Ids> stacks(static_cast<size_t>(scanned));
-    for (int64_t pass = 0; pass < most; ++pass) {
-      const HostTensor* known = alive == kNoTensor ? nullptr : builder_.ConstantValue(alive);
-      if (known != nullptr && known->GetInt(0) == 0) break;
-      const bool certain = alive == kNoTensor || known != nullptr;
-      if (!certain && scanned > 0) {
-        return Unimplemented(
-            "the number of passes follows from values of a run: the extent of "
-            "its scan outputs is not known before");
-      }
-      if (most > kMaxPasses && pass == kMaxPasses) {
-        return ResourceExhausted("more than ", kMaxPasses, " passes");
-      }
-      ASSIGN_OR_RETURN(Ids out, Pass(*body, pass, alive, state));
-      for (size_t i = 0; i < state.size(); ++i) {
-        TensorId next = out[i + 1];
-        if (!certain) {
-          ASSIGN_OR_RETURN(next, Chosen(alive, next, state[i], "a carried value is"));
-        }
-        state[i] = next;
-      }
-      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[1 + state.size() + i]);
-      ASSIGN_OR_RETURN(alive, StillAlive(certain ? kNoTensor : alive, out[0]));
+    const Ids state(inputs_.begin() + 2, inputs_.begin() + 2 + carried);
+    // Within the body the condition holds: else there is no pass.
+    HostTensor holds = Number(DType::kBool, 1);
+    std::vector<BodyInput> given = {TensorType{DType::kI64, Shape()}, std::move(holds)};
+    for (TensorId id : state) given.emplace_back(builder_.tensor(id).type);
+    const std::optional<int64_t> known = passes.known();
+    // Behind a condition nobody knows how much is kept of all passes.
+    const bool settled = passes.alive == kNoTensor || scanned == 0;
+    if (settled && known > 0 && known <= kMostPassesWrittenOut) {
+      return LoopWrittenOut(*body, passes, state, scanned);
     }
-    for (Ids& stack : stacks) {
-      ASSIGN_OR_RETURN(TensorId id, Stacked(stack, 0, /*backward=*/false));
-      state.push_back(id);
+    absl::StatusOr<RepeatBody> made = make_body_(
+        *body, given, passes.alive == kNoTensor ? Condition::kIgnored : Condition::kAsked);
+    if (IsWrittenOut(known, state, made, scanned)) {
+      return LoopWrittenOut(*body, passes, state, scanned);
     }
-    return state;
+    RETURN_IF_ERROR(made.status());
+    return LoopOf(*std::move(made), passes, state, scanned);
   }
 
   absl::StatusOr<Ids> Scan() {
@@ -110,29 +100,266 @@ class ControlFlow {
     ASSIGN_OR_RETURN(auto directions, PerScan("scan_input_directions", scans));
     ASSIGN_OR_RETURN(auto out_axes, PerScan("scan_output_axes", scanned));
     ASSIGN_OR_RETURN(auto out_directions, PerScan("scan_output_directions", scanned));
-    ASSIGN_OR_RETURN(int64_t passes, ScanLength(states, &axes));
-    Ids state(inputs_.begin(), inputs_.begin() + states);
-    std::vector<Ids> stacks(static_cast<size_t>(scanned));
-    for (int64_t pass = 0; pass < passes; ++pass) {
-      Ids in = state;
-      for (size_t i = 0; i < axes.size(); ++i) {
-        const int64_t at = directions[i] != 0 ? passes - 1 - pass : pass;
-        ASSIGN_OR_RETURN(TensorId element,
-                         Element(inputs_[static_cast<size_t>(states) + i], axes[i], at));
-        in.push_back(element);
-      }
-      ASSIGN_OR_RETURN(Ids out, add_body_(*body, in, StrCat(pass)));
-      std::copy_n(out.begin(), state.size(), state.begin());
-      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[state.size() + i]);
+    ASSIGN_OR_RETURN(const int64_t passes, ScanLength(states, &axes));
+    const Ids state(inputs_.begin(), inputs_.begin() + states);
+    std::vector<BodyInput> given;
+    for (TensorId id : state) given.emplace_back(builder_.tensor(id).type);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      TensorType type = builder_.tensor(inputs_[static_cast<size_t>(states) + i]).type;
+      std::vector<Dim> dims = type.shape.dims();
+      dims.erase(dims.begin() + axes[i]);
+      type.shape = Shape(std::move(dims));
+      given.emplace_back(std::move(type));
     }
-    for (size_t i = 0; i < stacks.size(); ++i) {
-      ASSIGN_OR_RETURN(TensorId id, Stacked(stacks[i], out_axes[i], out_directions[i] != 0));
+    const Scans scans_in{axes, directions, out_axes, out_directions};
+    if (passes > 0 && passes <= kMostPassesWrittenOut) {
+      return ScanWrittenOut(*body, passes, state, scans_in);
+    }
+    absl::StatusOr<RepeatBody> made = make_body_(*body, given, Condition::kNone);
+    if (IsWrittenOut(passes, state, made, scanned)) {
+      return ScanWrittenOut(*body, passes, state, scans_in);
+    }
+    RETURN_IF_ERROR(made.status());
+    return ScanOf(*std::move(made), passes, state, scans_in);
+  }
+
+ private:
+  // How often a Loop runs, as far as it says.
+  struct Passes {
+    TensorId count = kNoTensor;      // scalar; kNoTensor: as long as the condition holds
+    TensorId alive = kNoTensor;      // likewise; kNoTensor: as often as `count` says
+    std::optional<int64_t> counted;  // the value of `count`
+    std::optional<bool> begins;      // that of `alive`
+
+    // At most so many passes; nullopt: only a run knows, or the condition alone says.
+    std::optional<int64_t> known() const {
+      if (begins == false) return 0;
+      return counted;
+    }
+  };
+
+  // What is told by input and output of a Scan.
+  struct Scans {
+    std::vector<int64_t> axes;
+    std::vector<int64_t> directions;
+    std::vector<int64_t> out_axes;
+    std::vector<int64_t> out_directions;
+  };
+
+  absl::StatusOr<Passes> AskedPasses() {
+    if (own_inputs() < 2) return InvalidArgument("has ", own_inputs(), " inputs, expected 2..");
+    Passes out;
+    if (inputs_[0] != kNoTensor) {
+      ASSIGN_OR_RETURN(out.count, Scalar(0, "the number of passes"));
+      if (const HostTensor* known = builder_.ConstantValue(out.count)) {
+        out.counted = std::max<int64_t>(known->GetInt(0), 0);
+      }
+    }
+    if (inputs_[1] != kNoTensor) {
+      ASSIGN_OR_RETURN(out.alive, Scalar(1, "the condition"));
+      if (const HostTensor* known = builder_.ConstantValue(out.alive)) {
+        out.begins = known->GetInt(0) != 0;
+      }
+    }
+    if (out.count == kNoTensor && out.alive == kNoTensor) {
+      return InvalidArgument("has neither a number of passes nor a condition: it never ends");
+    }
+    return out;
+  }
+
+  // A few passes, and those of a body that is no body of a repeat: a state that changes its type, a
+  // number of the pass that must be known.
+  bool IsWrittenOut(std::optional<int64_t> passes, const Ids& state,
+                    const absl::StatusOr<RepeatBody>& body, int64_t scanned) const {
+    if (!passes) return false;
+    if (!body.ok()) return *passes <= kMaxPassesWrittenOut;
+    if (*passes == 0) return false;
+    const size_t conditions = body->outputs.size() - state.size() - static_cast<size_t>(scanned);
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (builder_.tensor(state[i]).type != body->outputs[conditions + i]) return true;
+    }
+    // Behind a condition nobody knows how much is kept of all passes.
+    return *passes <= kMostPassesWrittenOut && (conditions == 0 || scanned == 0);
+  }
+
+  absl::StatusOr<Ids> LoopWrittenOut(const onnx::GraphProto& body, const Passes& passes, Ids state,
+                                     int64_t scanned) {
+    std::vector<Ids> stacks(static_cast<size_t>(scanned));
+    TensorId alive = passes.alive;
+    for (int64_t pass = 0; pass < *passes.known(); ++pass) {
+      const HostTensor* known = alive == kNoTensor ? nullptr : builder_.ConstantValue(alive);
+      if (known != nullptr && known->GetInt(0) == 0) break;
+      const bool certain = alive == kNoTensor || known != nullptr;
+      if (!certain && scanned > 0) {
+        return Unimplemented(
+            "the number of passes follows from values of a run: the extent of "
+            "its scan outputs is not known before");
+      }
+      if (pass == kMaxPassesWrittenOut) {
+        return ResourceExhausted("more than ", kMaxPassesWrittenOut, " passes that carry what ",
+                                 "does not keep its type");
+      }
+      ASSIGN_OR_RETURN(Ids out, Pass(body, pass, alive, state));
+      for (size_t i = 0; i < state.size(); ++i) {
+        TensorId next = out[i + 1];
+        if (!certain) {
+          ASSIGN_OR_RETURN(next, Chosen(alive, next, state[i], "a carried value is"));
+        }
+        state[i] = next;
+      }
+      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[1 + state.size() + i]);
+      ASSIGN_OR_RETURN(alive, StillAlive(certain ? kNoTensor : alive, out[0]));
+    }
+    for (Ids& stack : stacks) {
+      ASSIGN_OR_RETURN(TensorId id, Stacked(stack, 0, /*backward=*/false));
       state.push_back(id);
     }
     return state;
   }
 
- private:
+  absl::StatusOr<Ids> LoopOf(RepeatBody body, const Passes& passes, Ids state, int64_t scanned) {
+    const bool once = body.goes_on == false;
+    if (passes.known() == 0) return NoPass(body, std::move(state));
+    const size_t conditions = body.goes_on ? 0 : 1;
+    for (size_t i = 0; i < state.size(); ++i) {
+      const TensorType& before = builder_.tensor(state[i]).type;
+      const TensorType& after = body.outputs[conditions + i];
+      if (before == after) continue;
+      return Unimplemented("its body carries ", before.ToString(), " on as ", after.ToString(),
+                           "; where a run decides how often, what is carried must keep its type");
+    }
+    auto repeat = std::make_shared<Repeat>(std::move(body.repeat));
+    if (passes.count == kNoTensor && passes.begins == true && body.goes_on == true) {
+      return InvalidArgument("has no number of passes, and its condition always holds: it never ",
+                             "ends");
+    }
+    const bool conditional = passes.alive != kNoTensor && (!passes.begins || !body.goes_on);
+    // More than there can be is no number of passes.
+    const bool counts = passes.counted && (*passes.counted <= kMaxPasses || !conditional);
+    repeat->counted = passes.count != kNoTensor && !passes.counted;
+    const int64_t room = scanned > 0 ? kMaxCountedPasses : kMaxPasses;
+    repeat->most = counts ? *passes.counted : room;
+    if (repeat->most > kMaxPasses) return ResourceExhausted("more than ", kMaxPasses, " passes");
+    const bool keeps_less = conditional && repeat->most > room;
+    if (keeps_less) repeat->most = room;
+    repeat->must_end = !once && (!counts || keeps_less);
+    if (once) repeat->most = std::min<int64_t>(repeat->most, 1);
+    repeat->conditional = conditional && !(once && passes.begins);
+    Ids operands;
+    if (repeat->counted) operands.push_back(passes.count);
+    if (repeat->conditional) {
+      operands.push_back(passes.alive);
+      if (body.goes_on) {
+        // Whoever asks whether there is a first pass is told so of the next ones too.
+        auto value = static_cast<Decomposition::Value>(repeat->inputs.size());
+        for (const Decomposition::Step& step : repeat->steps) value += step.outputs;
+        repeat->steps.push_back({.inputs = {},
+                                 .attrs = {},
+                                 .constant = Number(DType::kBool, once ? 0 : 1),
+                                 .outputs = 1});
+        repeat->outputs.insert(repeat->outputs.begin(), {value});
+      }
+    }
+    repeat->inputs[0].port = Repeat::Port::kPass;
+    for (size_t i = 0; i < state.size(); ++i) repeat->inputs[1 + i].port = Repeat::Port::kCarried;
+    operands.insert(operands.end(), state.begin(), state.end());
+    operands.insert(operands.end(), body.captured.begin(), body.captured.end());
+    return AddRepeat(std::move(repeat), std::move(operands));
+  }
+
+  absl::StatusOr<Ids> AddRepeat(std::shared_ptr<Repeat> repeat, Ids operands) {
+    std::vector<std::string> names(repeat->results());
+    const size_t results = repeat->carried() + repeat->stacked();
+    AttrMap attrs;
+    attrs.Set("body", std::shared_ptr<const Repeat>(std::move(repeat)));
+    ASSIGN_OR_RETURN(Ids out, builder_.AddMultiNode(*FindOp("Repeat"), std::move(operands),
+                                                    std::move(attrs), node_.name, names));
+    out.resize(results);
+    return out;
+  }
+
+  // What is carried is what it was; nothing is kept.
+  absl::StatusOr<Ids> NoPass(const RepeatBody& body, Ids state) {
+    const size_t first = state.size() + (body.goes_on ? 0U : 1U);
+    for (size_t i = first; i < body.outputs.size(); ++i) {
+      if (!body.outputs[i].shape.is_static()) {
+        return Unimplemented("no pass is made: the shape of its scan outputs is not known");
+      }
+      Dims dims = body.outputs[i].shape.ToDims();
+      dims.insert(dims.begin(), 0);
+      state.push_back(builder_.AddConstant("", HostTensor(body.outputs[i].dtype, std::move(dims))));
+    }
+    return state;
+  }
+
+  absl::StatusOr<Ids> ScanWrittenOut(const onnx::GraphProto& body, int64_t passes, Ids state,
+                                     const Scans& scans) {
+    const size_t states = state.size();
+    if (passes > kMaxPassesWrittenOut) {
+      return ResourceExhausted(passes, " passes that carry what does not keep its type, at most ",
+                               kMaxPassesWrittenOut);
+    }
+    std::vector<Ids> stacks(scans.out_axes.size());
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      Ids in = state;
+      for (size_t i = 0; i < scans.axes.size(); ++i) {
+        const int64_t at = scans.directions[i] != 0 ? passes - 1 - pass : pass;
+        ASSIGN_OR_RETURN(TensorId element, Element(inputs_[states + i], scans.axes[i], at));
+        in.push_back(element);
+      }
+      ASSIGN_OR_RETURN(Ids out, add_body_(body, in, StrCat(pass)));
+      std::copy_n(out.begin(), state.size(), state.begin());
+      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[state.size() + i]);
+    }
+    for (size_t i = 0; i < stacks.size(); ++i) {
+      ASSIGN_OR_RETURN(TensorId id,
+                       Stacked(stacks[i], scans.out_axes[i], scans.out_directions[i] != 0));
+      state.push_back(id);
+    }
+    return state;
+  }
+
+  absl::StatusOr<Ids> ScanOf(RepeatBody body, int64_t passes, const Ids& state,
+                             const Scans& scans) {
+    auto repeat = std::make_shared<Repeat>(std::move(body.repeat));
+    repeat->most = passes;
+    Ids operands = state;
+    for (size_t i = 0; i < state.size(); ++i) repeat->inputs[i].port = Repeat::Port::kCarried;
+    for (size_t i = 0; i < scans.axes.size(); ++i) {
+      repeat->inputs[state.size() + i].port =
+          scans.directions[i] != 0 ? Repeat::Port::kElementFromEnd : Repeat::Port::kElement;
+      ASSIGN_OR_RETURN(TensorId along, Moved(inputs_[state.size() + i], scans.axes[i], 0));
+      operands.push_back(along);
+    }
+    operands.insert(operands.end(), body.captured.begin(), body.captured.end());
+    for (size_t i = 0; i < scans.out_axes.size(); ++i) {
+      repeat->outputs[state.size() + i].from_end = scans.out_directions[i] != 0;
+    }
+    ASSIGN_OR_RETURN(Ids out, AddRepeat(std::move(repeat), std::move(operands)));
+    for (size_t i = 0; i < scans.out_axes.size(); ++i) {
+      TensorId& stacked = out[state.size() + i];
+      ASSIGN_OR_RETURN(stacked, Moved(stacked, 0, scans.out_axes[i]));
+    }
+    return out;
+  }
+
+  // The same with dim `from` as dim `to`, which may count from the end.
+  absl::StatusOr<TensorId> Moved(TensorId id, int64_t from, int64_t to) {
+    const int64_t rank = builder_.tensor(id).type.shape.rank();
+    if (to < 0) to += rank;
+    if (to < 0 || to >= rank) {
+      return InvalidArgument("attribute \"scan_output_axes\" names axis ", to, " of ",
+                             builder_.tensor(id).type.ToString());
+    }
+    if (from == to) return id;
+    Dims perm;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != from) perm.push_back(d);
+    }
+    perm.insert(perm.begin() + to, from);
+    return builder_.AddNode("Transpose", {id}, {{"perm", std::move(perm)}}, Name("along"));
+  }
+
   absl::StatusOr<const onnx::GraphProto*> Body(std::string_view name) const {
     const onnx::AttributeProto* attribute = FindAttribute(node_, name);
     if (attribute == nullptr || !attribute->has_g()) {
@@ -159,20 +386,6 @@ class ControlFlow {
     }
     if (type.shape.rank() == 0) return inputs_[i];
     return builder_.AddNode("Reshape", {inputs_[i]}, {{"shape", Dims{}}}, Name(what));
-  }
-
-  // The first input of a Loop, or more passes than there may be.
-  absl::StatusOr<int64_t> MostPasses() {
-    if (own_inputs() < 2) return InvalidArgument("has ", own_inputs(), " inputs, expected 2..");
-    if (inputs_[0] == kNoTensor) return kMaxPasses + 1;
-    ASSIGN_OR_RETURN(TensorId id, Scalar(0, "the number of passes"));
-    const HostTensor* known = builder_.ConstantValue(id);
-    if (known == nullptr) {
-      return Unimplemented("the number of passes, input 0 ",
-                           QuoteShort(builder_.tensor(inputs_[0]).name),
-                           ", is not a constant; only constants are supported here");
-    }
-    return known->GetInt(0);
   }
 
   absl::StatusOr<Ids> Pass(const onnx::GraphProto& body, int64_t pass, TensorId alive,
@@ -241,7 +454,6 @@ class ControlFlow {
       }
       length = dim.value();
     }
-    if (length > kMaxPasses) return ResourceExhausted(length, " passes, at most ", kMaxPasses);
     return length;
   }
 
@@ -270,6 +482,7 @@ class ControlFlow {
   const FlatNode& node_;
   const Ids& inputs_;
   const AddBody& add_body_;
+  const MakeBody& make_body_;
   GraphBuilder& builder_;
 };
 
@@ -282,8 +495,9 @@ bool IsControlFlow(const FlatNode& node) {
 absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
                                                      const std::vector<TensorId>& inputs,
                                                      const AddBody& add_body,
+                                                     const MakeBody& make_body,
                                                      GraphBuilder* builder) {
-  ControlFlow flow(node, inputs, add_body, builder);
+  ControlFlow flow(node, inputs, add_body, make_body, builder);
   absl::StatusOr<Ids> outputs = node.op == "If"     ? flow.If()
                                 : node.op == "Loop" ? flow.Loop()
                                                     : flow.Scan();

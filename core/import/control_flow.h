@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/graph/builder.h"
 #include "core/import/flatten.h"
+#include "core/import/repeat_body.h"
 
 namespace fusion {
 
@@ -14,23 +16,33 @@ namespace fusion {
 using AddBody = std::function<absl::StatusOr<std::vector<TensorId>>(
     const onnx::GraphProto& body, const std::vector<TensorId>& inputs, const std::string& name)>;
 
+/// An input of a body that is made: of this type, or known.
+using BodyInput = std::variant<TensorType, HostTensor>;
+/// Makes a body of `node` for a loop that is not written out.
+using MakeBody = std::function<absl::StatusOr<RepeatBody>(
+    const onnx::GraphProto& body, const std::vector<BodyInput>& inputs, Condition condition)>;
+
 /// True for If, Loop and Scan.
 bool IsControlFlow(const FlatNode& node);
 
 /// Adds a control flow node as what it does: the branch that a constant condition of an If takes,
-/// or both and a Where; the body of a Loop or Scan as often as it runs. What one pass hands to the
-/// next fuses like everything else. Returns one id per output of the node.
+/// or both and a Where; a Loop or Scan as a Repeat of its body. One of at most
+/// kMostPassesWrittenOut passes, known here, is written out, so that what one pass hands to the
+/// next fuses like everything else; so is one of at most kMaxPassesWrittenOut whose body carries
+/// what does not keep its type. Returns one id per output of the node.
 ///
-/// Unimplemented where the number of passes, or the shape of a result, follows from values that
-/// only a run knows; ResourceExhausted above kMaxPasses. Messages start with the node.
+/// Unimplemented where the shape of a result follows from values that only a run knows, but for
+/// how many elements are kept of all passes; ResourceExhausted above kMaxPassesWrittenOut that
+/// would be written out. Messages start with the node.
 absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
                                                      const std::vector<TensorId>& inputs,
                                                      const AddBody& add_body,
+                                                     const MakeBody& make_body,
                                                      GraphBuilder* builder);
 
 /// Before: with a batch dim and lengths.
 inline constexpr int kFirstOpsetOfScan = 9;
-/// Passes of one Loop or Scan.
-inline constexpr int64_t kMaxPasses = 4096;
+/// Passes of one Loop or Scan that are written out.
+inline constexpr int64_t kMostPassesWrittenOut = 16;
 
 }  // namespace fusion

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 
 #include "core/import/control_flow.h"
 #include "core/import/declared_types.h"
@@ -35,7 +37,8 @@ class OnnxImporter {
         options_(options),
         rule_(model.graph(), options.inline_limit_bytes),
         symbols_(options.dim_bindings),
-        builder_(model.graph().name(), {.unfolded = options.unfolded, .folded = options.folded}) {}
+        main_builder_(model.graph().name(),
+                      {.unfolded = options.unfolded, .folded = options.folded}) {}
 
   absl::StatusOr<Graph> Run() {
     ASSIGN_OR_RETURN(main_.flat, FlattenModel(model_));
@@ -49,10 +52,10 @@ class OnnxImporter {
     for (ValueRef value : main_.wanted) {
       ASSIGN_OR_RETURN(TensorId id, TensorOf(value));
       RETURN_IF_ERROR(CheckType(value, id));
-      builder_.MarkOutput(id);
+      builder_->MarkOutput(id);
     }
-    RETURN_IF_ERROR(ShareByName(options_.shared_buffers, &builder_));
-    return builder_.Build();
+    RETURN_IF_ERROR(ShareByName(options_.shared_buffers, builder_));
+    return builder_->Build();
   }
 
  private:
@@ -66,7 +69,8 @@ class OnnxImporter {
     std::vector<TensorId> ids;  // by value
     // The same, of initialisers and Constant nodes only: every pass has the same ones.
     std::vector<TensorId> constants;
-    std::string prefix;  // of the names of nodes and tensors
+    int64_t constants_of = 0;  // the number of the graph that they are in
+    std::string prefix;        // of the names of nodes and tensors
 
     absl::Status SetOrder() {
       ASSIGN_OR_RETURN(order, TopologicalOrder(flat, wanted));
@@ -133,6 +137,10 @@ class OnnxImporter {
     RETURN_IF_ERROR(CountNode());
     ASSIGN_OR_RETURN(Body * inner, BodyOf(node, graph));
     inner->prefix = StrCat(body_->prefix, node.name, "/").substr(0, kMaxBodyPrefix) + name + "/";
+    if (inner->constants_of != graph_number_) {
+      inner->constants.assign(inner->flat.values.size(), kNoTensor);
+      inner->constants_of = graph_number_;
+    }
     inner->ids = inner->constants;
     const size_t own = node_inputs.size() - node.captured.size();
     auto bind = [&](const std::string& what, TensorId id) {
@@ -161,6 +169,87 @@ class OnnxImporter {
       outputs.push_back(id);
     }
     return outputs;
+  }
+
+  // A body of `node` as a graph of its own, for a loop that is not written out. What it reads from
+  // outside are further inputs, constants and all that is known of them excepted.
+  absl::StatusOr<RepeatBody> MakeBodyOf(const FlatNode& node,
+                                        const std::vector<TensorId>& node_inputs,
+                                        const onnx::GraphProto& graph,
+                                        const std::vector<BodyInput>& inputs, Condition condition) {
+    GraphBuilder made = builder_->Within(graph.name());
+    std::vector<TensorId> given;
+    for (const BodyInput& input : inputs) {
+      if (const auto* type = std::get_if<TensorType>(&input)) {
+        given.push_back(made.AddInput("", *type));
+      } else {
+        given.push_back(made.AddConstant("", std::get<HostTensor>(input)));
+      }
+    }
+    std::vector<TensorId> captured;
+    std::map<TensorId, TensorId> moved;
+    std::map<TensorId, TensorId> held;  // constants of the body that are those of the graph around
+    std::vector<TensorId> inner = node_inputs;
+    for (size_t i = node_inputs.size() - node.captured.size(); i < node_inputs.size(); ++i) {
+      const TensorId id = node_inputs[i];
+      if (id == kNoTensor) continue;
+      auto [at, fresh] = moved.try_emplace(id, kNoTensor);
+      const Tensor& outer = builder_->tensor(id);
+      if (fresh && outer.value != nullptr) {
+        at->second = made.AddConstant(outer.name, *outer.value, outer.client_has_bytes);
+        held[at->second] = id;
+      } else if (fresh) {
+        if (outer.counted) {
+          return Unimplemented("its body reads ", QuoteShort(outer.name),
+                               ", of which a run decides how many elements there are");
+        }
+        at->second = made.AddInput("", outer.type);
+        captured.push_back(id);
+      }
+      inner[i] = at->second;
+    }
+    GraphBuilder* outer = std::exchange(builder_, &made);
+    const int64_t number = std::exchange(graph_number_, ++graphs_);
+    absl::StatusOr<std::vector<TensorId>> outputs = AddBodyOf(node, inner, graph, given, "body");
+    absl::StatusOr<RepeatBody> body =
+        outputs.ok() ? BodyWith(*std::move(outputs), condition, node.name, held, &made)
+                     : absl::StatusOr<RepeatBody>(outputs.status());
+    builder_ = outer;
+    graph_number_ = number;
+    builder_->Settle(made);
+    RETURN_IF_ERROR(body.status());
+    body->captured.insert(body->captured.begin(), captured.begin(), captured.end());
+    return body;
+  }
+
+  static absl::StatusOr<RepeatBody> BodyWith(std::vector<TensorId> outputs, Condition condition,
+                                             const std::string& name,
+                                             const std::map<TensorId, TensorId>& held,
+                                             GraphBuilder* builder) {
+    std::optional<bool> goes_on;
+    if (condition == Condition::kIgnored && !outputs.empty()) {
+      outputs.erase(outputs.begin());
+      goes_on = true;
+    } else if (condition == Condition::kAsked && !outputs.empty()) {
+      const TensorType& type = builder->tensor(outputs[0]).type;
+      if (type.dtype != DType::kBool || !type.shape.is_static() ||
+          NumElements(type.shape.ToDims()) != 1) {
+        return InvalidArgument("output 0 of the body is ", type.ToString(), ", expected one bool");
+      }
+      if (const HostTensor* known = builder->ConstantValue(outputs[0])) {
+        goes_on = known->GetInt(0) != 0;
+        outputs.erase(outputs.begin());
+      } else if (type.shape.rank() > 0) {
+        ASSIGN_OR_RETURN(outputs[0], builder->AddNode("Reshape", {outputs[0]}, {{"shape", Dims{}}},
+                                                      StrCat(name, "/goes_on")));
+      }
+    }
+    for (TensorId id : outputs) builder->MarkOutput(id);
+    if (outputs.empty()) return InvalidArgument("the body gives nothing that is carried or kept");
+    ASSIGN_OR_RETURN(Graph graph, builder->Build());
+    ASSIGN_OR_RETURN(RepeatBody body, StepsOf(graph, held));
+    body.goes_on = goes_on;
+    return body;
   }
 
   // Inputs first: their dims become the first symbols.
@@ -204,12 +293,12 @@ class OnnxImporter {
     for (size_t i = 0; i < input_refs_.size(); ++i) {
       const std::string& name = value(input_refs_[i]).name;
       std::string what = StrCat("input ", QuoteShort(name));
-      auto shape = symbols_.Resolve(input_shapes_[i], &builder_);
+      auto shape = symbols_.Resolve(input_shapes_[i], builder_);
       if (!shape.ok()) return Annotate(shape.status(), what);
       TensorType type{input_dtypes_[i], *std::move(shape)};
       absl::Status size = CheckTensorSize(type);
       if (!size.ok()) return Annotate(size, what);
-      TensorId id = builder_.AddInput(name, std::move(type));
+      TensorId id = builder_->AddInput(name, std::move(type));
       main_.ids[static_cast<size_t>(input_refs_[i])] = id;
       RETURN_IF_ERROR(CheckType(input_refs_[i], id));
     }
@@ -251,7 +340,7 @@ class OnnxImporter {
     if (body_ != &main_) return absl::OkStatus();
     auto declared = declared_.find(ref);
     if (declared == declared_.end()) return absl::OkStatus();
-    const Tensor& tensor = builder_.tensor(id);
+    const Tensor& tensor = builder_->tensor(id);
     const int counted = tensor.counted ? tensor.counted->dim : -1;
     for (const Declaration& d : declared->second) {
       RETURN_IF_ERROR(CheckDeclaredType(d.type, tensor.type, counted, symbols_, d.what));
@@ -283,10 +372,10 @@ class OnnxImporter {
           what, ": constants of functions and bodies must have their bytes in the model");
     }
     if (IsExternal(tensor) || (by_name && !rule_.StaysInline(name, header))) {
-      return builder_.AddWeight(name, {header.dtype, Shape(header.dims)});
+      return builder_->AddWeight(name, {header.dtype, Shape(header.dims)});
     }
     ASSIGN_OR_RETURN(HostTensor bytes, ReadInlineTensor(tensor, what));
-    return builder_.AddConstant(name, std::move(bytes), by_name);
+    return builder_->AddConstant(name, std::move(bytes), by_name);
   }
 
   absl::StatusOr<std::vector<TensorId>> AddConstantNode(const FlatNode& node,
@@ -319,8 +408,9 @@ class OnnxImporter {
   absl::StatusOr<std::vector<TensorId>> AddOperator(const FlatNode& node,
                                                     std::vector<TensorId> inputs,
                                                     std::vector<std::string> names) {
-    RETURN_IF_ERROR(AlignOldOperand(node, &inputs, &builder_));
-    ASSIGN_OR_RETURN(NormalNode normal, NormaliseNode(node, inputs, builder_, options_.custom_ops));
+    RETURN_IF_ERROR(AlignOldOperand(node, &inputs, builder_));
+    ASSIGN_OR_RETURN(NormalNode normal,
+                     NormaliseNode(node, inputs, *builder_, options_.custom_ops));
     if (const auto* body = normal.attrs.Find<std::string>("body"); normal.def->internal && body) {
       custom_bytes_ += static_cast<int64_t>(body->size());
       if (custom_bytes_ > kMaxCustomBytes) {
@@ -336,12 +426,13 @@ class OnnxImporter {
     while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
       names.pop_back();
     }
-    auto outputs = builder_.AddMultiNode(*normal.def, std::move(normal.inputs),
-                                         std::move(normal.attrs), body_->prefix + node.name, names);
+    auto outputs =
+        builder_->AddMultiNode(*normal.def, std::move(normal.inputs), std::move(normal.attrs),
+                               body_->prefix + node.name, names);
     if (outputs.ok()) return outputs;
     std::vector<TensorType> types;
     for (TensorId id : inputs) {
-      if (id != kNoTensor) types.push_back(builder_.tensor(id).type);
+      if (id != kNoTensor) types.push_back(builder_->tensor(id).type);
     }
     std::string hint = symbols_.OpenSymbolHint(types);
     if (hint.empty()) return outputs;
@@ -356,14 +447,18 @@ class OnnxImporter {
                            const std::string& name) {
       return AddBodyOf(node, inputs, graph, in, name);
     };
+    MakeBody make_body = [&](const onnx::GraphProto& graph, const std::vector<BodyInput>& in,
+                             Condition condition) {
+      return MakeBodyOf(node, inputs, graph, in, condition);
+    };
     FlatNode named = node;
     named.name = body_->prefix + node.name;
     ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
-                     AddControlFlow(named, inputs, add_body, &builder_));
+                     AddControlFlow(named, inputs, add_body, make_body, builder_));
     for (size_t i = 0; i < std::min(outputs.size(), names.size()); ++i) {
       if (!IsUsed(node.outputs[i])) continue;
       ASSIGN_OR_RETURN(outputs[i],
-                       builder_.AddNode("Identity", {outputs[i]}, {}, named.name, names[i]));
+                       builder_->AddNode("Identity", {outputs[i]}, {}, named.name, names[i]));
     }
     return outputs;
   }
@@ -398,7 +493,7 @@ class OnnxImporter {
     } else if (node.domain.empty() && node.op == "Dropout") {
       bool mask = node.outputs.size() > 1 && IsUsed(node.outputs[1]);
       names.resize(std::max<size_t>(names.size(), 2));
-      outputs = AddDropout(node, inputs, mask, names, &builder_);
+      outputs = AddDropout(node, inputs, mask, names, builder_);
     } else if (IsControlFlow(node)) {
       outputs = AddFlow(node, inputs, names);
     } else {
@@ -428,7 +523,10 @@ class OnnxImporter {
   const ImportOptions& options_;
   InlineRule rule_;
   SymbolTable symbols_;
-  GraphBuilder builder_;
+  GraphBuilder main_builder_;
+  GraphBuilder* builder_ = &main_builder_;  // of the graph that nodes are added to
+  int64_t graphs_ = 0;                      // begun so far
+  int64_t graph_number_ = 0;                // of builder_
   Body main_;
   Body* body_ = &main_;
   std::map<std::pair<const FlatNode*, const onnx::GraphProto*>, std::unique_ptr<Body>> bodies_;

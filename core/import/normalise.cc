@@ -37,6 +37,8 @@ std::string_view KindName(ParamSpec::Kind kind) {
       return "a string";
     case ParamSpec::kTensor:
       return "a tensor";
+    case ParamSpec::kRepeat:
+      return "a body";
   }
   return "";
 }

@@ -74,6 +74,10 @@ absl::Status CheckFits(const LatencyReport& report, const Plan& plan) {
     return InvalidArgument("plan_key: the plan ", report.plan_key.ToHex(),
                            " leaves dims open: its runs are of many shapes, its estimates of one");
   }
+  if (!plan.loops.empty()) {
+    return InvalidArgument("plan_key: the plan ", report.plan_key.ToHex(),
+                           " has loops: its launches run several times, its estimates are of once");
+  }
   if (report.kernels != Digest() && report.kernels != LaunchedKernels(plan)) {
     return NotFound("kernels_sha256: the plan ", report.plan_key.ToHex(),
                     " has other kernels by now; PlanFusion gives the new plan");

@@ -1,5 +1,7 @@
 #include "core/op/attr.h"
 
+#include "core/op/repeat.h"
+
 namespace fusion {
 namespace {
 
@@ -19,6 +21,7 @@ std::string ValueToText(const AttrValue& value) {
     std::string operator()(const std::shared_ptr<const HostTensor>& v) const {
       return StrCat("tensor ", TensorToText(*v));
     }
+    std::string operator()(const std::shared_ptr<const Repeat>& v) const { return ToString(*v); }
   };
   return std::visit(Printer{}, value);
 }
@@ -31,6 +34,10 @@ absl::StatusOr<AttrValue> ParseValue(Lexer& in) {
   if (in.Accept("tensor")) {
     ASSIGN_OR_RETURN(HostTensor tensor, ParseTensorText(in));
     return AttrValue(std::make_shared<const HostTensor>(std::move(tensor)));
+  }
+  if (in.Peek("repeat")) {
+    ASSIGN_OR_RETURN(Repeat repeat, ParseRepeat(in));
+    return AttrValue(std::make_shared<const Repeat>(std::move(repeat)));
   }
   if (in.Accept("f")) {
     if (in.Accept("(")) {
@@ -64,6 +71,9 @@ bool SameValue(const AttrValue& a, const AttrValue& b) {
   const auto* ta = std::get_if<std::shared_ptr<const HostTensor>>(&a);
   const auto* tb = std::get_if<std::shared_ptr<const HostTensor>>(&b);
   if (ta != nullptr && tb != nullptr) return **ta == **tb;
+  const auto* ra = std::get_if<std::shared_ptr<const Repeat>>(&a);
+  const auto* rb = std::get_if<std::shared_ptr<const Repeat>>(&b);
+  if (ra != nullptr && rb != nullptr) return ToString(**ra) == ToString(**rb);
   return a == b;
 }
 

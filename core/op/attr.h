@@ -11,9 +11,12 @@
 
 namespace fusion {
 
-/// Value of one attribute. Tensors are shared, never modified.
-using AttrValue = std::variant<int64_t, double, std::string, std::vector<int64_t>,
-                               std::vector<double>, std::shared_ptr<const HostTensor>>;
+struct Repeat;
+
+/// Value of one attribute. Tensors and bodies are shared, never modified.
+using AttrValue =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+                 std::shared_ptr<const HostTensor>, std::shared_ptr<const Repeat>>;
 
 /// Attributes of a node by name; sorted, so that text and keys are stable.
 class AttrMap {

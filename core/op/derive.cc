@@ -1,5 +1,7 @@
 #include "core/op/derive.h"
 
+#include "core/op/repeat.h"
+
 namespace fusion {
 namespace {
 
@@ -17,6 +19,8 @@ bool KindMatches(ParamSpec::Kind kind, const AttrValue& value) {
       return std::holds_alternative<std::string>(value);
     case ParamSpec::kTensor:
       return std::holds_alternative<std::shared_ptr<const HostTensor>>(value);
+    case ParamSpec::kRepeat:
+      return std::holds_alternative<std::shared_ptr<const Repeat>>(value);
   }
   return false;
 }
@@ -70,6 +74,7 @@ absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call, Ste
     ASSIGN_OR_RETURN(HostTensor value, def.value_of_types(call));
     return std::vector<TensorType>{{value.dtype(), Shape(value.dims())}};
   }
+  if (def.repeats) return RepeatTypes(call, count);
   if (def.decompose) {
     Decomposition steps(call);
     ASSIGN_OR_RETURN(Decomposition::Value out, def.decompose(steps));

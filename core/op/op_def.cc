@@ -76,18 +76,30 @@ Decomposition::Value Decomposition::Constant(HostTensor constant) {
 absl::StatusOr<Decomposition::Value> Decomposition::Apply(std::string_view op,
                                                           std::vector<Value> inputs,
                                                           AttrMap attrs) {
+  ASSIGN_OR_RETURN(std::vector<Value> outputs,
+                   ApplyMulti(op, std::move(inputs), std::move(attrs), 1));
+  return outputs[0];
+}
+
+absl::StatusOr<std::vector<Decomposition::Value>> Decomposition::ApplyMulti(
+    std::string_view op, std::vector<Value> inputs, AttrMap attrs, int outputs) {
   const OpDef* def = FindOp(op);
   FUSION_CHECK(def != nullptr, StrCat("a decomposition names a known op, not ", op));
   std::vector<std::optional<TensorType>> types;
   for (Value v : inputs) types.push_back(types_[static_cast<size_t>(v)]);
-  OpCall step_call(*def, std::move(types), attrs);
-  ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferOutputTypes(step_call, &count_));
-  types_.push_back(outputs[0]);
+  OpCall step_call(*def, std::move(types), attrs, outputs);
+  ASSIGN_OR_RETURN(std::vector<TensorType> inferred, InferOutputTypes(step_call, &count_));
+  std::vector<Value> made;
+  for (TensorType& type : inferred) {
+    made.push_back(static_cast<Value>(types_.size()));
+    types_.emplace_back(std::move(type));
+  }
   steps_.push_back(Step{.def = def,
                         .inputs = std::move(inputs),
                         .attrs = std::move(attrs),
-                        .constant = std::nullopt});
-  return static_cast<Value>(types_.size()) - 1;
+                        .constant = std::nullopt,
+                        .outputs = outputs});
+  return made;
 }
 
 const std::vector<const OpDef*>& AllOps() {

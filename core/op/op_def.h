@@ -78,6 +78,9 @@ class Decomposition {
   Value Constant(HostTensor constant);
   /// Another op with one output.
   absl::StatusOr<Value> Apply(std::string_view op, std::vector<Value> inputs, AttrMap attrs = {});
+  /// Another op with so many outputs.
+  absl::StatusOr<std::vector<Value>> ApplyMulti(std::string_view op, std::vector<Value> inputs,
+                                                AttrMap attrs, int outputs);
   /// Declares output `index` > 0 of an op with optional outputs; output 0 is what OpDef::decompose
   /// returns.
   void SetOutput(int index, Value v) { more_outputs_[static_cast<size_t>(index - 1)] = v; }
@@ -87,9 +90,12 @@ class Decomposition {
     std::vector<Value> inputs;
     AttrMap attrs;
     std::optional<HostTensor> constant;
+    int outputs = 1;
   };
-  /// steps()[i] defines value `call().inputs() + i`.
+  /// In order; they define the values behind the inputs of the call, each as many as it has
+  /// outputs.
   const std::vector<Step>& steps() const { return steps_; }
+  std::vector<Step> TakeSteps() && { return std::move(steps_); }
   const TensorType& type(Value v) const { return *types_[static_cast<size_t>(v)]; }
   /// Of the steps so far, those inside composite steps included.
   const StepCount& count() const { return count_; }
@@ -108,7 +114,7 @@ class Decomposition {
 /// input: such inputs are taken out of a node's inputs, those behind them move up. A list of
 /// strings is one string, joined by commas.
 struct ParamSpec {
-  enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor };
+  enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor, kRepeat };
   std::string name;
   Kind kind = kInt;
   /// ONNX input that carries it when the attribute is absent; -1: never an input.
@@ -130,7 +136,7 @@ struct OnnxCall {
 
 /// The record one file of op/defs fills in: the only place that knows an op.
 ///
-/// Exactly one of `body`, `decompose` and `value_of_types` gives the meaning.
+/// Exactly one of `body`, `decompose`, `value_of_types` and `repeats` gives the meaning.
 struct OpDef {
   /// ONNX's name; of other domains "domain.Name".
   std::string name;
@@ -152,7 +158,7 @@ struct OpDef {
 
   /// Dims whose extents a run decides; set: every call has all outputs. Types say the most elements
   /// that there can be. How many there are is what the last output says, an i64 scalar that no
-  /// model names.
+  /// model names. Calls of one op with `outputs` may have none.
   struct Counted {
     int output = 0;
     int dim = 0;
@@ -166,6 +172,8 @@ struct OpDef {
   /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further
   /// ones.
   std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;
+  /// The Repeat that attribute "body" of every call is.
+  bool repeats = false;
   /// Constant that depends on input types only (Shape, Size).
   std::function<absl::StatusOr<HostTensor>(const OpCall&)> value_of_types = nullptr;
   /// Same elements in row-major order under another shape, where no loop form exists (a reshape

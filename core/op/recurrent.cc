@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
+#include "core/op/repeat.h"
 
 namespace fusion {
 namespace {
 
 using Value = Decomposition::Value;
-using Activation = std::function<absl::StatusOr<Value>(Value)>;
+using Activation = RecurrentStep::Activation;
 
 std::vector<std::string> Words(const std::string& list) {
   std::vector<std::string> words;
@@ -37,32 +38,33 @@ constexpr ActivationRow kActivations[] = {
     {"ThresholdedRelu", true, 1, false, 0},
 };
 
-Activation MakeActivation(Decomposition& d, const ActivationRow& row, double alpha, double beta) {
-  auto scalar = [&d](Value x, double value) { return d.Scalar(d.type(x).dtype, value); };
+Activation MakeActivation(const ActivationRow& row, double alpha, double beta) {
+  auto scalar = [](Decomposition& d, Value x, double value) {
+    return d.Scalar(d.type(x).dtype, value);
+  };
   if (row.name == "Affine") {
-    return [&d, scalar, alpha, beta](Value x) -> absl::StatusOr<Value> {
-      ASSIGN_OR_RETURN(Value y, d.Apply("Mul", {x, scalar(x, alpha)}));
-      return d.Apply("Add", {y, scalar(x, beta)});
+    return [scalar, alpha, beta](Decomposition& d, Value x) -> absl::StatusOr<Value> {
+      ASSIGN_OR_RETURN(Value y, d.Apply("Mul", {x, scalar(d, x, alpha)}));
+      return d.Apply("Add", {y, scalar(d, x, beta)});
     };
   }
   if (row.name == "ScaledTanh") {
-    return [&d, scalar, alpha, beta](Value x) -> absl::StatusOr<Value> {
-      ASSIGN_OR_RETURN(Value y, d.Apply("Mul", {x, scalar(x, beta)}));
+    return [scalar, alpha, beta](Decomposition& d, Value x) -> absl::StatusOr<Value> {
+      ASSIGN_OR_RETURN(Value y, d.Apply("Mul", {x, scalar(d, x, beta)}));
       ASSIGN_OR_RETURN(y, d.Apply("Tanh", {y}));
-      return d.Apply("Mul", {y, scalar(x, alpha)});
+      return d.Apply("Mul", {y, scalar(d, x, alpha)});
     };
   }
   AttrMap attrs;
   if (row.takes_alpha) attrs.Set("alpha", alpha);
   if (row.takes_beta) attrs.Set("beta", beta);
-  return [&d, attrs, name = row.name](Value x) { return d.Apply(name, {x}, attrs); };
+  return [attrs, name = row.name](Decomposition& d, Value x) { return d.Apply(name, {x}, attrs); };
 }
 
 // All of them, direction by direction. The lists of numbers are used up by the activations that
 // take one.
-absl::StatusOr<std::vector<Activation>> Activations(Decomposition& d, const RecurrentCell& cell,
+absl::StatusOr<std::vector<Activation>> Activations(const AttrMap& attrs, const RecurrentCell& cell,
                                                     size_t directions) {
-  const AttrMap& attrs = d.call().attrs();
   std::vector<std::string> names;
   for (size_t i = 0; i < directions; ++i) {
     names.insert(names.end(), cell.default_activations.begin(), cell.default_activations.end());
@@ -96,7 +98,7 @@ absl::StatusOr<std::vector<Activation>> Activations(Decomposition& d, const Recu
     double beta = row->beta;
     if (row->takes_alpha && next_alpha < alphas.size()) alpha = alphas[next_alpha++];
     if (row->takes_beta && next_beta < betas.size()) beta = betas[next_beta++];
-    out.push_back(MakeActivation(d, *row, alpha, beta));
+    out.push_back(MakeActivation(*row, alpha, beta));
   }
   return out;
 }
@@ -166,8 +168,10 @@ absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
   }
   out.steps = steps.value();
   out.hidden = hidden.value();
-  if (out.steps < 1 || out.steps > kMaxRecurrentSteps) {
-    return Unimplemented("a sequence of ", out.steps, " steps; supported: 1..", kMaxRecurrentSteps);
+  const int64_t most = out.batch.is_static() ? kMaxPasses : kMostStepsOfOpenBatch;
+  if (out.steps < 1 || out.steps > most) {
+    return Unimplemented("a sequence of ", out.steps, " steps; supported: 1..", most,
+                         out.batch.is_static() ? "" : "; bind its batch for more");
   }
   if (call.attrs().Int("hidden_size", out.hidden) != out.hidden) {
     return InvalidArgument("attribute \"hidden_size\" is ", call.attrs().Int("hidden_size", 0),
@@ -188,10 +192,10 @@ absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
 }
 
 /// One use of one of the ops.
-class Unroller {
+class Recurrence {
  public:
-  Unroller(Decomposition& d, const RecurrentCell& cell, Sizes sizes,
-           std::vector<Activation> activations)
+  Recurrence(Decomposition& d, const RecurrentCell& cell, Sizes sizes,
+             std::vector<Activation> activations)
       : d_(d), cell_(cell), sizes_(std::move(sizes)), activations_(std::move(activations)) {}
 
   absl::StatusOr<Value> Run() {
@@ -204,9 +208,8 @@ class Unroller {
     const auto* direction = d_.call().attrs().Find<std::string>("direction");
     for (int64_t i = 0; i < sizes_.directions; ++i) {
       bool backwards = i == 1 || (direction != nullptr && *direction == "reverse");
-      std::vector<Value> hidden;
-      ASSIGN_OR_RETURN(RecurrentState last, RunDirection(i, backwards, x, &hidden));
-      ASSIGN_OR_RETURN(Value all, Stack(hidden, {0, 1}, 0));
+      Value all = 0;
+      ASSIGN_OR_RETURN(RecurrentState last, RunDirection(i, backwards, x, &all));
       y.push_back(all);
       ASSIGN_OR_RETURN(Value h, d_.Apply("Unsqueeze", {last.hidden}, {{"axes", Dims{0}}}));
       last_hidden.push_back(h);
@@ -295,22 +298,84 @@ class Unroller {
     return step;
   }
 
-  // `hidden` gets the hidden state of every step, in the order of the sequence.
+  // `all` gets the hidden state of every step, in the order of the sequence: [steps, 1, batch,
+  // hidden].
   absl::StatusOr<RecurrentState> RunDirection(int64_t direction, bool backwards, Value x,
-                                              std::vector<Value>* hidden) {
+                                              Value* all) {
     Value projected = 0;
     ASSIGN_OR_RETURN(RecurrentStep step, Prepare(direction, x, &projected));
-    RecurrentState state;
-    ASSIGN_OR_RETURN(state.hidden, InitialState(4, direction));
-    ASSIGN_OR_RETURN(state.cell, InitialState(5, direction));
+    ASSIGN_OR_RETURN(step.before.hidden, InitialState(4, direction));
+    ASSIGN_OR_RETURN(step.before.cell, InitialState(5, direction));
+    if (sizes_.steps > kMostStepsWrittenOut && sizes_.batch.is_static()) {
+      return Repeated(backwards, step, projected, all);
+    }
+    std::vector<Value> hidden;
     for (int64_t i = 0; i < sizes_.steps; ++i) {
       ASSIGN_OR_RETURN(step.projected, Pick(projected, backwards ? sizes_.steps - 1 - i : i, 0));
-      step.before = state;
-      ASSIGN_OR_RETURN(state, cell_.step(d_, step));
-      hidden->push_back(state.hidden);
+      ASSIGN_OR_RETURN(step.before, cell_.step(d_, step));
+      hidden.push_back(step.before.hidden);
     }
-    if (backwards) std::reverse(hidden->begin(), hidden->end());
-    return state;
+    if (backwards) std::reverse(hidden.begin(), hidden.end());
+    ASSIGN_OR_RETURN(*all, Stack(hidden, {0, 1}, 0));
+    return step.before;
+  }
+
+  // The steps as passes of one body.
+  absl::StatusOr<RecurrentState> Repeated(bool backwards, const RecurrentStep& step,
+                                          Value projected, Value* all) {
+    using Port = Repeat::Port;
+    auto repeat = std::make_shared<Repeat>();
+    repeat->most = sizes_.steps;
+    std::vector<Value> operands;
+    // Their numbers in the body.
+    auto add = [&](Port port, Value operand) {
+      TensorType type = d_.type(operand);
+      if (port == Port::kElement || port == Port::kElementFromEnd) {
+        type.shape = Shape(std::vector<Dim>(type.shape.dims().begin() + 1, type.shape.dims().end()));
+      }
+      repeat->inputs.push_back({port, std::move(type)});
+      operands.push_back(operand);
+      return static_cast<Value>(operands.size()) - 1;
+    };
+    RecurrentStep inner = step;
+    inner.projected = add(backwards ? Port::kElementFromEnd : Port::kElement, projected);
+    ASSIGN_OR_RETURN(Value hidden, Stated(step.before.hidden, projected));
+    inner.before.hidden = add(Port::kCarried, hidden);
+    if (cell_.has_cell_state) {
+      ASSIGN_OR_RETURN(Value cell, Stated(step.before.cell, projected));
+      inner.before.cell = add(Port::kCarried, cell);
+    }
+    inner.recurrent_weight = add(Port::kWhole, step.recurrent_weight);
+    for (Value RecurrentStep::*optional :
+         {&RecurrentStep::recurrent_bias, &RecurrentStep::peephole}) {
+      if (step.*optional != RecurrentStep::kAbsent) {
+        inner.*optional = add(Port::kWhole, step.*optional);
+      }
+    }
+    std::vector<std::optional<TensorType>> types;
+    for (const Repeat::Input& input : repeat->inputs) types.emplace_back(input.type);
+    OpCall call(d_.call().def(), std::move(types), d_.call().attrs());
+    Decomposition body(call);
+    ASSIGN_OR_RETURN(RecurrentState after, cell_.step(body, inner));
+    repeat->steps = std::move(body).TakeSteps();
+    repeat->outputs.push_back({after.hidden});
+    if (cell_.has_cell_state) repeat->outputs.push_back({after.cell});
+    repeat->outputs.push_back({after.hidden, backwards});
+    const auto results = static_cast<int>(repeat->results());
+    AttrMap attrs;
+    attrs.Set("body", std::shared_ptr<const Repeat>(std::move(repeat)));
+    ASSIGN_OR_RETURN(std::vector<Value> given,
+                     d_.ApplyMulti("Repeat", std::move(operands), std::move(attrs), results));
+    ASSIGN_OR_RETURN(*all, d_.Apply("Unsqueeze", {given.back()}, {{"axes", Dims{1}}}));
+    return RecurrentState{.hidden = given[0],
+                          .cell = cell_.has_cell_state ? given[1] : RecurrentState::kZero};
+  }
+
+  // A state as a tensor of the type of `like`.
+  absl::StatusOr<Value> Stated(Value state, Value like) {
+    if (state != RecurrentState::kZero) return state;
+    return d_.Apply("Expand", {d_.Scalar(d_.type(like).dtype, 0)},
+                    {{"shape", Dims{sizes_.batch.value(), sizes_.hidden}}});
   }
 
   Decomposition& d_;
@@ -345,17 +410,17 @@ absl::StatusOr<Value> Activate(Decomposition& d, const RecurrentStep& step, size
   if (step.clip > 0) {
     ASSIGN_OR_RETURN(value, d.Apply("Clip", {value}, {{"low", -step.clip}, {"high", step.clip}}));
   }
-  return step.activation[activation](value);
+  return step.activation[activation](d, value);
 }
 
-absl::StatusOr<Value> UnrollRecurrence(Decomposition& d, const RecurrentCell& cell) {
+absl::StatusOr<Value> DecomposeRecurrence(Decomposition& d, const RecurrentCell& cell) {
   ASSIGN_OR_RETURN(Sizes sizes, SizesOf(d.call(), cell));
   if (!sizes.input.is_static()) {
     return Unimplemented("the input size ", sizes.input.ToString(), " is symbolic; bind its dims");
   }
   ASSIGN_OR_RETURN(std::vector<Activation> activations,
-                   Activations(d, cell, static_cast<size_t>(sizes.directions)));
-  return Unroller(d, cell, std::move(sizes), std::move(activations)).Run();
+                   Activations(d.call().attrs(), cell, static_cast<size_t>(sizes.directions)));
+  return Recurrence(d, cell, std::move(sizes), std::move(activations)).Run();
 }
 
 }  // namespace fusion

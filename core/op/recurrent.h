@@ -8,11 +8,14 @@
 
 namespace fusion {
 
-/// Recurrent ops (RNN, GRU, LSTM) as the steps of their sequence written one behind the other. The
-/// products of all inputs with the input weights are one MatMul before the first step.
+/// Recurrent ops (RNN, GRU, LSTM) as the steps of their sequence: of a short one all of them, one
+/// behind the other; of a long one a Repeat of one step. The products of all inputs with the input
+/// weights are one MatMul before the first step.
 
-/// Longest sequence that is written out; longer ones are Unimplemented.
-inline constexpr int64_t kMaxRecurrentSteps = 512;
+/// Longest sequence that is written out. A step that is written out may fuse with its neighbours.
+inline constexpr int64_t kMostStepsWrittenOut = 16;
+/// The same where the batch is open yet, which a Repeat cannot have.
+inline constexpr int64_t kMostStepsOfOpenBatch = 512;
 
 /// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, not written down.
 struct RecurrentState {
@@ -38,7 +41,9 @@ struct RecurrentStep {
   /// activation h, although ONNX speaks of the input of all activations: onnxruntime does not.
   double clip = 0;
   /// The activations f, g, h of this direction, clip not included.
-  std::vector<std::function<absl::StatusOr<Decomposition::Value>(Decomposition::Value)>> activation;
+  using Activation =
+      std::function<absl::StatusOr<Decomposition::Value>(Decomposition&, Decomposition::Value)>;
+  std::vector<Activation> activation;
 };
 
 /// What an op adds to the common form.
@@ -53,7 +58,8 @@ struct RecurrentCell {
 
 /// Inputs X, W, R, B, initial_h[, initial_c, P] (sequence_lens is an attribute); outputs Y, Y_h[,
 /// Y_c].
-absl::StatusOr<Decomposition::Value> UnrollRecurrence(Decomposition& d, const RecurrentCell& cell);
+absl::StatusOr<Decomposition::Value> DecomposeRecurrence(Decomposition& d,
+                                                         const RecurrentCell& cell);
 
 /// The attributes the three ops share.
 std::vector<ParamSpec> RecurrentParams();

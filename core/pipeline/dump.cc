@@ -16,7 +16,8 @@ void AppendDumps(const PlannedModel& model, const DumpKinds& wanted, std::vector
   }
   if (!wanted.contains(DumpKind::kSmg)) return;
   for (size_t g = 0; g < model.groups.size(); ++g) {
-    if (model.groups[g].empty()) continue;  // packing of a weight: a copy
+    // Packing of a weight is a copy; what runs in a loop is of another program.
+    if (model.groups[g].empty() || model.choice_of[g] < 0) continue;
     auto add = [&](std::string name, const std::vector<LoopId>& loops) {
       absl::StatusOr<Smg> smg = BuildSmg(model.program, loops);
       std::string text = smg.ok() ? ToString(*smg) : StrCat("# ", Message(smg.status()), "\n");

@@ -1,5 +1,7 @@
 #include "core/pipeline/isolate.h"
 
+#include <algorithm>
+
 #include "absl/strings/cord.h"
 #include "core/pipeline/kernel_builds.h"
 #include "core/plan/planner.h"
@@ -22,6 +24,16 @@ absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, Nod
   absl::Status named = Unimplemented("node \"\" (", kernel.label, "): ", Message(status));
   named.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
   return named;
+}
+
+// Whether a launch of a loop runs it.
+bool InLoop(const Plan& plan, const PlanGroup& group) {
+  const auto number = static_cast<int>(&group - plan.groups.data());
+  return std::any_of(plan.loops.begin(), plan.loops.end(), [&](const PlanLoop& loop) {
+    const auto first = plan.launches.begin() + loop.first;
+    return std::any_of(first, first + loop.launches,
+                       [&](const PlanLaunch& launch) { return launch.group == number; });
+  });
 }
 
 }  // namespace
@@ -77,7 +89,14 @@ absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& 
         }
         continue;
       }
-      if (group.nodes.size() == 1) continue;
+      if (group.nodes.size() == 1) {
+        // Of a body it may hold several of its ops.
+        if (InLoop(plan, group)) {
+          alone->emplace(group.nodes[0],
+                         StrCat("its body is not fused: a kernel of ", group.label, " failed"));
+        }
+        continue;
+      }
       for (int node : group.nodes) {
         alone->emplace(node, StrCat("not fused: a kernel of ", group.label, " failed"));
       }

@@ -112,6 +112,11 @@ absl::Status CheckLock(const PlanLock& wanted, const PlanLock& made) {
 }
 
 absl::Status CanLock(const Plan& plan) {
+  if (!plan.loops.empty()) {
+    return FailedPrecondition("lock: the plan has ", plan.loops.size(),
+                              plan.loops.size() == 1 ? " loop" : " loops",
+                              ", of whose bodies a lock says nothing");
+  }
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     const PlanGroup& group = plan.groups[g];
     if (group.registered.empty()) continue;

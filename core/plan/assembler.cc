@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/base/contains.h"
+#include "core/base/saturate.h"
 #include "core/plan/loop_sets.h"
+#include "core/plan/loop_tensors.h"
 #include "core/plan/phase_pipelines.h"
 #include "core/plan/tensor_table.h"
 #include "core/smg/structure.h"
@@ -30,9 +32,10 @@ std::vector<std::string> DerivationOf(const GroupChoice& choice) {
 // Turns ordered groups into a plan: kernels without repeats, launches, tensors and their places.
 class Assembler {
  public:
-  Assembler(const Graph& graph, const Program& program, GroupEvaluator* evaluator,
+  Assembler(const Graph& graph, ProgramOf of, const Program& program, GroupEvaluator* evaluator,
             const Grouping& grouping, PlannedModel* out)
       : graph_(graph),
+        of_(of),
         program_(program),
         evaluator_(evaluator),
         grouping_(grouping),
@@ -47,24 +50,43 @@ class Assembler {
                                      groups.begin() + static_cast<int64_t>(end))));
       g = end;
     }
-    AttachViews();
     tensors_.Place();
     Plan& plan = out_.plan;
     plan.nodes = static_cast<int>(graph_.nodes().size());
-    plan.output_extents = graph_.output_extents();
-    plan.shared_buffers = graph_.shared_buffers();
-    for (const PlanLaunch& launch : plan.launches) {
+    if (of_ == ProgramOf::kGraph) {
+      AttachViews();
+      plan.output_extents = graph_.output_extents();
+      plan.shared_buffers = graph_.shared_buffers();
+    }
+    out_.inner.resize(plan.groups.size(), false);
+    const std::vector<int64_t> runs = CountedRuns(plan);
+    for (size_t l = 0; l < plan.launches.size(); ++l) {
+      const PlanLaunch& launch = plan.launches[l];
       const Estimate& e = plan.groups[static_cast<size_t>(launch.group)].estimate;
-      plan.totals.kernels += CountPhases(out_.kernels[static_cast<size_t>(launch.kernel)].schedule);
-      plan.totals.launches += 1;
-      plan.totals.activation_bytes += e.activation_bytes + e.recompute_bytes;
-      plan.totals.weight_bytes += e.weight_bytes;
-      plan.totals.estimated_us += e.time_us;
+      auto add = [&](int64_t once, int64_t* total) {
+        *total = SaturatedSum(*total, SaturatedProduct(runs[l], once));
+      };
+      add(CountPhases(out_.kernels[static_cast<size_t>(launch.kernel)].schedule),
+          &plan.totals.kernels);
+      add(1, &plan.totals.launches);
+      add(e.activation_bytes + e.recompute_bytes, &plan.totals.activation_bytes);
+      add(e.weight_bytes, &plan.totals.weight_bytes);
+      plan.totals.estimated_us += static_cast<double>(runs[l]) * e.time_us;
     }
     return absl::OkStatus();
   }
 
  private:
+  // The kernel that a kernel of the body of a loop is.
+  int KernelOf(const PlannedKernel& kernel, const PlanKernel& head) {
+    auto [it, fresh] = kernel_of_.try_emplace(kernel.text, static_cast<int>(out_.kernels.size()));
+    if (fresh) {
+      out_.plan.kernels.push_back(head);
+      out_.kernels.push_back(kernel);
+    }
+    return it->second;
+  }
+
   int KernelOf(const Schedule& schedule, const std::function<KernelReference()>& reference,
                std::shared_ptr<const RegisteredMatch> registered = nullptr) {
     std::string text = ToString(schedule);
@@ -153,10 +175,75 @@ class Assembler {
     return StructureHash(parts);
   }
 
+  // The launches of a body, where they run in every pass; the first group stands for the loop.
+  absl::Status AddLoop(LoopId l, const PlannedModel& model) {
+    const Plan& body = model.plan;
+    Plan& plan = out_.plan;
+    absl::StatusOr<LoopTensors> tensors =
+        AddLoopTensors(program_.op(l), body, places_, *evaluator_, &tensors_);
+    if (!tensors.ok()) {
+      const NodeId node = program_.op(l).origin;
+      return node == kNoNode ? tensors.status() : Annotate(tensors.status(), graph_.Describe(node));
+    }
+    tensors_.AddLaunch(/*prepare=*/false, tensors->used);
+    std::vector<int> kernel_of;
+    for (size_t k = 0; k < body.kernels.size(); ++k) {
+      kernel_of.push_back(KernelOf(model.kernels[k], body.kernels[k]));
+    }
+    const auto first_group = static_cast<int>(plan.groups.size());
+    for (const PlanGroup& of_body : body.groups) {
+      PlanGroup group = of_body;
+      group.kernel = kernel_of[static_cast<size_t>(group.kernel)];
+      plan.groups.push_back(std::move(group));
+      out_.groups.emplace_back();
+      out_.choice_of.push_back(-1);
+    }
+    out_.groups[static_cast<size_t>(first_group + body.launches[0].group)] = {l};
+    out_.inner.resize(out_.groups.size(), false);
+    std::fill(out_.inner.begin() + first_group, out_.inner.end(), true);
+    const auto first_launch = static_cast<int>(plan.launches.size());
+    for (auto launches : {&Plan::prepare, &Plan::launches}) {
+      for (PlanLaunch launch : body.*launches) {
+        launch.group += first_group;
+        launch.kernel = kernel_of[static_cast<size_t>(launch.kernel)];
+        for (int& t : launch.tensors) t = tensors->of_body[static_cast<size_t>(t)];
+        (plan.*launches).push_back(std::move(launch));
+      }
+    }
+    tensors->loop.first = first_launch;
+    tensors->loop.launches = static_cast<int>(body.launches.size());
+    plan.loops.push_back(tensors->loop);
+    int inner_places = 0;
+    for (const PlanLoop& inner : body.loops) {
+      plan.loops.push_back(MovedLoop(inner, *tensors, places_, first_launch));
+      inner_places += static_cast<int>(2 * inner.carried.size() + inner.elements.size());
+    }
+    places_ += tensors->places + inner_places;
+    TellDecisions(body, first_group);
+    return absl::OkStatus();
+  }
+
+  // Why the groups of a body are as they are; what else was weighed for it is only counted.
+  void TellDecisions(const Plan& body, int first_group) {
+    out_.inner_candidates += body.candidates;
+    for (const PlanDecision& of_body : body.decisions) {
+      if (of_body.subject == DecisionSubject::kCandidate) continue;
+      PlanDecision decision = of_body;
+      for (DecisionPlace& place : decision.places) {
+        for (int* group : {&place.first_group, &place.second_group}) {
+          if (*group >= 0) *group += first_group;
+        }
+        for (int& group : place.between) group += first_group;
+      }
+      out_.inner_decisions.push_back(std::move(decision));
+    }
+  }
+
   absl::Status AddGroup(const Turns& turns) {
     ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseInTurn(turns));
     const std::vector<LoopId> loops = UnionOf(turns);
     const GroupChoice& choice = *found;
+    if (choice.body != nullptr) return AddLoop(loops[0], *choice.body);
     bool prepare = evaluator_->AreConstant(loops);
     std::vector<int> tensors;
     std::vector<ValueId> values = evaluator_->Values(loops);
@@ -231,11 +318,13 @@ class Assembler {
   }
 
   const Graph& graph_;
+  const ProgramOf of_;
   const Program& program_;
   GroupEvaluator* evaluator_;
   const Grouping& grouping_;
   PlannedModel& out_;
   TensorTable tensors_;
+  int places_ = 0;  // of the loops so far
   std::map<std::string, int> kernel_of_;
   // Equal groups share their choice: its kernel (-1), or the one that packs a param.
   std::map<std::pair<const GroupChoice*, int>, int> kernel_of_choice_;
@@ -247,9 +336,9 @@ class Assembler {
 
 }  // namespace
 
-absl::Status Assemble(const Graph& graph, const Grouping& grouping, GroupEvaluator* evaluator,
-                      PlannedModel* model) {
-  return Assembler(graph, model->program, evaluator, grouping, model).Run();
+absl::Status Assemble(const Graph& graph, ProgramOf of, const Grouping& grouping,
+                      GroupEvaluator* evaluator, PlannedModel* model) {
+  return Assembler(graph, of, model->program, evaluator, grouping, model).Run();
 }
 
 }  // namespace fusion

@@ -50,6 +50,7 @@ std::vector<int> GroupEvaluator::KeyInTurn(const std::vector<LoopId>& loops, con
 
 absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindInTurn(const Turns& turns) {
   const std::vector<LoopId> loops = UnionOf(turns);
+  if (HasRepeat(program_, loops)) return Find(loops);
   std::vector<int> key = KeyInTurn(loops, turns);
   auto known = in_turn_.find(key);
   if (known == in_turn_.end()) {

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "core/graph/halves.h"
+#include "core/plan/loop_sets.h"
 #include "core/plan/pin.h"
+#include "core/plan/planner.h"
 #include "core/plan/split_choice.h"
 #include "core/schedule/join.h"
 #include "core/schedule/legality.h"
@@ -21,6 +23,28 @@ constexpr size_t kMostKeptOps = 16384;
 // Sets that run side by side in one launch.
 constexpr size_t kMostBeside = 16;
 
+// Adds an estimate as often as it holds.
+void AddRuns(const Estimate& one, double runs, Estimate* sum) {
+  auto whole = [runs](int64_t value) {
+    return static_cast<int64_t>(std::min(static_cast<double>(value) * runs, 0x1p62));
+  };
+  sum->time_us += one.time_us * runs;
+  sum->compute_us += one.compute_us * runs;
+  sum->product_us += one.product_us * runs;
+  sum->memory_us += one.memory_us * runs;
+  sum->off_chip_us += one.off_chip_us * runs;
+  sum->stall_us += one.stall_us * runs;
+  sum->launch_us += one.launch_us * runs;
+  sum->tiling_loss_us += one.tiling_loss_us * runs;
+  sum->flops += one.flops * runs;
+  sum->activation_bytes += whole(one.activation_bytes);
+  sum->recompute_bytes += whole(one.recompute_bytes);
+  sum->weight_bytes += whole(one.weight_bytes);
+  sum->on_chip_bytes = std::max(sum->on_chip_bytes, one.on_chip_bytes);
+  sum->tasks = std::max(sum->tasks, one.tasks);
+  sum->waves = std::max(sum->waves, one.waves);
+}
+
 // What lies in memory with room is read with other strides.
 std::string RoomText(const Value& value) {
   return value.room ? StrCat("room", value.room->dim, ":", value.room->capacity) : "";
@@ -35,8 +59,13 @@ std::pair<const GroupChoice*, size_t> GroupChoice::OriginOf(size_t p) const {
 }
 
 GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
-                               const PlanOptions& options, const CancelToken* cancel)
-    : program_(program), device_(device), options_(options), cancel_(cancel) {
+                               const PlanOptions& options, const CancelToken* cancel,
+                               PlanBody plan_body)
+    : program_(program),
+      device_(device),
+      options_(options),
+      cancel_(cancel),
+      plan_body_(std::move(plan_body)) {
   // What the program returns must be computed by every run, into memory of the caller; so must what
   // is made from it.
   returned_.assign(program.values.size(), false);
@@ -57,7 +86,8 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   }
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LoopOp& op = program.ops[i];
-    bool constant = !returned_[static_cast<size_t>(op.output)];
+    // No loop runs before the first run.
+    bool constant = !returned_[static_cast<size_t>(op.output)] && op.kind != LoopOp::kRepeat;
     bool reinterpreted = false;
     for (ValueId in : op.inputs) {
       LoopId producer = program.value(in).producer;
@@ -100,6 +130,7 @@ void GroupEvaluator::ClassifyOps() {
       for (const Guard& g : read.guards) text += StrCat("?", g.axis, ":", g.begin, ":", g.end);
     }
     if (op.kind == LoopOp::kLoop) text += op.body.value.ToString();
+    if (op.kind == LoopOp::kRepeat) text += LoopToString(op);
     if (op.body.reduce) text += op.body.reduce->name();
     const Value& out = program_.value(op.output);
     text += StrCat(StrJoin(out.order, ","), RoomText(out), out.tensor == kNoTensor,
@@ -199,7 +230,7 @@ bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const 
 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
   RETURN_IF_ERROR(CheckCancel());
-  if (ReadsReinterpreted(loops)) return &reinterpreted_;
+  if (ReadsReinterpreted(loops) && !HasRepeat(program_, loops)) return &reinterpreted_;
   ASSIGN_OR_RETURN(const Known* known, Find(loops));
   return &known->verdict;
 }
@@ -211,16 +242,47 @@ absl::StatusOr<GroupEvaluator::Known*> GroupEvaluator::Find(const std::vector<Lo
     Known found;
     found.verdict.refusal = rules_.Forbids(loops);
     if (found.verdict.refusal.empty()) found.verdict.refusal = registered_.Forbids(loops);
-    if (found.verdict.refusal.empty()) {
+    if (found.verdict.refusal.empty() && HasRepeat(program_, loops)) {
+      ASSIGN_OR_RETURN(found, FindRepeat(loops));
+    } else if (found.verdict.refusal.empty()) {
       ASSIGN_OR_RETURN(found, Search(loops, /*whole=*/false));
       found.verdict.factor = rules_.Factor(loops);
       if (const auto* matches = registered_.Of(loops)) WeighRegistered(loops, *matches, &found);
     }
-    if (found.choice != nullptr && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
+    const bool again = found.choice != nullptr && found.choice->body == nullptr;
+    if (again && kept_ops_ + loops.size() > kMostKeptOps) found.choice = nullptr;
     if (found.choice != nullptr) kept_ops_ += loops.size();
     known = known_.emplace(std::move(key), std::move(found)).first;
   }
   return &known->second;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::FindRepeat(const std::vector<LoopId>& loops) {
+  Known known;
+  if (loops.size() > 1) {
+    known.verdict.refusal = Refuse(RefusalCode::kLoop, "a part is a loop, whose ",
+                                   "launches run once in every pass, and by themselves");
+    return known;
+  }
+  FUSION_CHECK(plan_body_ != nullptr, "a program with repeats is planned with their bodies");
+  auto choice = std::make_shared<GroupChoice>();
+  ASSIGN_OR_RETURN(choice->body, plan_body_(program_.op(loops[0])));
+  const Plan& body = choice->body->plan;
+  // Where a run decides how often, once.
+  const ProgramLoop& loop = *program_.op(loops[0]).loop;
+  const int64_t passes = loop.counted || loop.conditional ? 1 : loop.most;
+  const std::vector<int64_t> runs = CountedRuns(body);
+  for (size_t l = 0; l < body.launches.size(); ++l) {
+    const PlanGroup& group = body.groups[static_cast<size_t>(body.launches[l].group)];
+    AddRuns(group.estimate, static_cast<double>(passes) * static_cast<double>(runs[l]),
+            &choice->estimate);
+    known.verdict.phases += body.kernels[static_cast<size_t>(body.launches[l].kernel)].phases;
+  }
+  known.verdict.estimate = choice->estimate;
+  known.verdict.run_bytes = body.arena_bytes;
+  known.verdict.factor = rules_.Factor(loops);
+  known.choice = std::move(choice);
+  return known;
 }
 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateGenerated(
@@ -554,13 +616,19 @@ void GroupEvaluator::Complete(const std::vector<LoopId>& loops, const Turns& par
 absl::StatusOr<GroupVerdict> GroupEvaluator::EvaluateWithout(const std::vector<LoopId>& loops,
                                                              ValueId unneeded) {
   RETURN_IF_ERROR(CheckCancel());
+  if (HasRepeat(program_, loops)) {
+    ASSIGN_OR_RETURN(Known repeat, FindRepeat(loops));
+    return std::move(repeat.verdict);
+  }
   if (ReadsReinterpreted(loops)) return reinterpreted_;
   ASSIGN_OR_RETURN(Known found, Search(loops, /*whole=*/false, unneeded));
   return std::move(found.verdict);
 }
 
 std::optional<FitProbe> GroupEvaluator::Probe(const std::vector<LoopId>& loops) const {
-  if (!device_.explicit_memory || ReadsReinterpreted(loops)) return std::nullopt;
+  if (!device_.explicit_memory || ReadsReinterpreted(loops) || HasRepeat(program_, loops)) {
+    return std::nullopt;
+  }
   GroupChoice alone;
   if (!Extract(loops, kNoValue, &alone).empty()) return std::nullopt;
   return ProbeFit(alone.group, device_, Candidates());

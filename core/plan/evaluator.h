@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@
 #include "core/schedule/phase_pipeline.h"
 
 namespace fusion {
+
+struct PlannedModel;
 
 /// What the best schedule of a set of loop ops costs, or why there is none.
 struct GroupVerdict {
@@ -58,6 +61,8 @@ struct GroupChoice {
   /// A registered kernel: of all above program, estimate, outputs of the group, and the params and
   /// schedule of `lowered` count. Null: generated code.
   std::shared_ptr<const RegisteredMatch> registered;
+  /// Of a repeat: the plan of its body; nothing else but the estimate, of all passes, counts then.
+  std::shared_ptr<const PlannedModel> body;
 
   /// The choice whose lowering made param `p`, this one or what it is joined from, and the param
   /// there.
@@ -75,13 +80,18 @@ struct HashOfKey {
   }
 };
 
-/// Finds and remembers the best schedule of sets of loop ops of one program. Not thread-safe. What
-/// it is made from outlives it.
+/// Makes the plan of the body of a repeat.
+using PlanBody = std::function<absl::StatusOr<std::shared_ptr<const PlannedModel>>(const LoopOp&)>;
+
+/// Finds and remembers the best schedule of sets of loop ops of one program. A repeat is a set of
+/// its own; its schedule is the plan of its body. Not thread-safe. What it is made from outlives
+/// it.
 class GroupEvaluator {
  public:
-  /// `cancel` may be null: nothing ends it early.
+  /// `cancel` may be null: nothing ends it early. `plan_body` may be where the program repeats
+  /// nothing.
   GroupEvaluator(const Program& program, const DeviceSpec& device, const PlanOptions& options,
-                 const CancelToken* cancel);
+                 const CancelToken* cancel, PlanBody plan_body = nullptr);
 
   /// From here on rules decide which sets are allowed and what their times count.
   void Follow(RuleEffects rules) { rules_ = std::move(rules); }
@@ -172,6 +182,8 @@ class GroupEvaluator {
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
   /// What is known about a set, found out now if nothing was; not for ReadsReinterpreted.
   absl::StatusOr<Known*> Find(const std::vector<LoopId>& loops);
+  /// The same for a set that holds a repeat.
+  absl::StatusOr<Known> FindRepeat(const std::vector<LoopId>& loops);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops,
                                                               const Known& known);
   /// `whole`: with the choice, else it may be left out where it is easily made again.
@@ -225,6 +237,7 @@ class GroupEvaluator {
   const DeviceSpec& device_;
   const PlanOptions& options_;
   const CancelToken* cancel_;
+  PlanBody plan_body_;
   RuleEffects rules_;
   RegisteredMatches registered_;
   std::vector<bool> constant_;

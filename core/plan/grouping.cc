@@ -33,6 +33,28 @@ std::vector<std::vector<LoopId>> ByConstancy(const std::vector<LoopId>& loops,
   return {std::move(constant), std::move(running)};
 }
 
+// The same of what lies before, between and behind the repeats of a node, and each of these alone.
+std::vector<std::vector<LoopId>> AroundRepeats(const std::vector<LoopId>& loops,
+                                               const GroupEvaluator& evaluator) {
+  std::vector<std::vector<LoopId>> out;
+  std::vector<LoopId> run;
+  auto end_run = [&] {
+    if (run.empty()) return;
+    for (std::vector<LoopId>& same : ByConstancy(run, evaluator)) out.push_back(std::move(same));
+    run.clear();
+  };
+  for (LoopId l : loops) {
+    if (evaluator.program().op(l).kind != LoopOp::kRepeat) {
+      run.push_back(l);
+      continue;
+    }
+    end_run();
+    out.push_back({l});
+  }
+  end_run();
+  return out;
+}
+
 // True for a filled border: an input copied into the middle of a larger space.
 bool IsBorder(const LoopOp& op) {
   return op.kind == LoopOp::kLoop && !op.body.reduce && op.body.reads.size() == 1 &&
@@ -127,18 +149,20 @@ size_t EndOfLaunch(const std::vector<bool>& follows, size_t begin, size_t groups
 
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator) {
   const Program& program = evaluator->program();
-  std::map<NodeId, std::vector<LoopId>> by_node;
+  // The nodes of a body are told apart.
+  std::map<std::pair<NodeId, int>, std::vector<LoopId>> by_node;
   Grouping out;
   for (size_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].IsAlias()) continue;
-    by_node[program.ops[i].origin].push_back(static_cast<LoopId>(i));
+    by_node[{program.ops[i].origin, program.ops[i].step}].push_back(static_cast<LoopId>(i));
   }
-  for (const auto& [node, loops] : by_node) {
+  for (const auto& [origin, loops] : by_node) {
+    const NodeId node = origin.first;
     for (LoopId l : loops) {
       std::string wide = TooWide(program, {l});
       if (!wide.empty()) return BlameNode(graph, node, wide);
     }
-    for (const std::vector<LoopId>& same : ByConstancy(loops, *evaluator)) {
+    for (const std::vector<LoopId>& same : AroundRepeats(loops, *evaluator)) {
       for (std::vector<LoopId>& part : Parts(same)) {
         ASSIGN_OR_RETURN(std::vector<std::vector<LoopId>> pieces,
                          SplitBorder(std::move(part), evaluator));

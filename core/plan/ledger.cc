@@ -58,7 +58,9 @@ class Ledger {
         flips_(evaluator),
         program_(evaluator->program()),
         groups_(model->groups),
-        plan_(model->plan) {
+        inner_(model->inner),
+        plan_(model->plan),
+        inner_candidates_(model->inner_candidates) {
     for (size_t g = 0; g < groups_.size(); ++g) {
       const int choice = model->choice_of[g];
       const Schedule& schedule = model->kernels[Index(plan_.groups[g].kernel)].schedule;
@@ -76,17 +78,48 @@ class Ledger {
 
   absl::Status AddGroups() {
     std::vector<std::vector<size_t>> parts = PartsOfGroups();
-    for (size_t g = 0; g < groups_.size(); ++g) RETURN_IF_ERROR(AddGroup(g, parts[g]));
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      estimates_.push_back(plan_.groups[g].estimate);
+      if (!inner_[g]) {
+        RETURN_IF_ERROR(AddGroup(g, parts[g]));
+      } else if (!groups_[g].empty()) {
+        // It stands for the loop; the ledger of the body tells of it.
+        ASSIGN_OR_RETURN(const GroupVerdict* loop, evaluator_.Evaluate(groups_[g]));
+        estimates_.back() = loop->estimate;
+      }
+    }
     return absl::OkStatus();
   }
 
-  absl::Status AddPairs(const Graph& graph, const GroupEdges& order) {
+  absl::Status AddPairs(const GroupEdges& order) {
     std::vector<std::vector<int>> between = order.Between(kMostBetween);
     for (size_t e = 0; e < order.edges().size(); ++e) {
       auto [writer, reader] = order.edges()[e];
       RETURN_IF_ERROR(AddPair(DecisionSubject::kPair, writer, reader, std::move(between[e])));
     }
-    return AddViews(graph, order.edges());
+    return absl::OkStatus();
+  }
+
+  // A view belongs to the group of one of its readers, and the others read through it as well.
+  absl::Status AddViews(const Graph& graph, const std::vector<std::pair<int, int>>& edges) {
+    std::vector<std::vector<int>> groups_of(graph.nodes().size());
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      if (groups_[g].empty()) continue;
+      for (int n : plan_.groups[g].nodes) groups_of[Index(n)].push_back(static_cast<int>(g));
+    }
+    std::set<std::pair<int, int>> known(edges.begin(), edges.end());
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      for (TensorId t : graph.nodes()[n].inputs) {
+        NodeId from = t == kNoTensor ? kNoNode : graph.tensor(t).producer;
+        if (from == kNoNode) continue;
+        for (int a : groups_of[Index(from)]) {
+          for (int b : groups_of[n]) {
+            if (a != b && known.insert({a, b}).second) RETURN_IF_ERROR(AddView(a, b));
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
   }
 
   // Groups that read the same value might run side by side. Those on one path are left to what lies
@@ -106,12 +139,16 @@ class Ledger {
   }
 
   absl::Status AddCandidates() {
-    plan_.candidates = static_cast<int64_t>(considered_.size());
+    plan_.candidates = static_cast<int64_t>(considered_.size()) + inner_candidates_;
     for (const Considered& c : considered_) RETURN_IF_ERROR(AddCandidate(c));
     return absl::OkStatus();
   }
 
-  void Finish() {
+  // `inner`: entries of bodies of loops.
+  void Finish(std::vector<PlanDecision> inner) {
+    for (PlanDecision& decision : inner) {
+      EntriesOf(decision.subject).push_back(std::move(decision));
+    }
     for (std::vector<PlanDecision>& part : entries_) {
       std::move(part.begin(), part.end(), std::back_inserter(plan_.decisions));
     }
@@ -336,8 +373,8 @@ class Ledger {
     entry->places.push_back(std::move(place));
     if (entry->places.size() > 1) return nullptr;
     SetRefusal(refusal, entry);
-    entry->first = plan_.groups[Index(entry->places[0].first_group)].estimate;
-    entry->second = plan_.groups[Index(entry->places[0].second_group)].estimate;
+    entry->first = estimates_[Index(entry->places[0].first_group)];
+    entry->second = estimates_[Index(entry->places[0].second_group)];
     return entry;
   }
 
@@ -475,27 +512,6 @@ class Ledger {
            apart_us <= kPressureSpeedup * together_us;
   }
 
-  // A view belongs to the group of one of its readers, and the others read through it as well.
-  absl::Status AddViews(const Graph& graph, const std::vector<std::pair<int, int>>& edges) {
-    std::vector<std::vector<int>> groups_of(graph.nodes().size());
-    for (size_t g = 0; g < plan_.groups.size(); ++g) {
-      for (int n : plan_.groups[g].nodes) groups_of[Index(n)].push_back(static_cast<int>(g));
-    }
-    std::set<std::pair<int, int>> known(edges.begin(), edges.end());
-    for (size_t n = 0; n < graph.nodes().size(); ++n) {
-      for (TensorId t : graph.nodes()[n].inputs) {
-        NodeId from = t == kNoTensor ? kNoNode : graph.tensor(t).producer;
-        if (from == kNoNode) continue;
-        for (int a : groups_of[Index(from)]) {
-          for (int b : groups_of[n]) {
-            if (a != b && known.insert({a, b}).second) RETURN_IF_ERROR(AddView(a, b));
-          }
-        }
-      }
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status AddView(int first, int second) {
     const Loops& a = groups_[Index(first)];
     const Loops& b = groups_[Index(second)];
@@ -601,7 +617,10 @@ class Ledger {
   FlipFinder flips_;
   const Program& program_;
   const std::vector<Loops>& groups_;
+  const std::vector<bool>& inner_;   // by group: of the body of a loop
+  std::vector<Estimate> estimates_;  // by group; of the one that stands for a loop, of all of it
   Plan& plan_;
+  const int64_t inner_candidates_;        // of bodies of loops
   std::vector<int> phases_;               // by group: that its kernel goes through
   std::vector<size_t> turns_;             // by group: kernels that run in turn in it; 0: one
   std::vector<std::string> pipelines_;    // by group: what of them runs without barriers
@@ -621,17 +640,19 @@ std::string SpeedupText(double speedup) {
                 " and compute pressure is high");
 }
 
-absl::Status WriteLedger(const Graph& graph, const std::vector<std::vector<LoopId>>& by_node,
+absl::Status WriteLedger(const Graph& graph, ProgramOf of,
+                         const std::vector<std::vector<LoopId>>& by_node,
                          const std::vector<Considered>& considered, const PlanOptions& options,
                          const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator,
                          PlannedModel* model) {
   Ledger ledger(by_node, considered, options, alone, evaluator, model);
   RETURN_IF_ERROR(ledger.AddGroups());
   GroupEdges order(model->program, model->groups);
-  RETURN_IF_ERROR(ledger.AddPairs(graph, order));
+  RETURN_IF_ERROR(ledger.AddPairs(order));
+  if (of == ProgramOf::kGraph) RETURN_IF_ERROR(ledger.AddViews(graph, order.edges()));
   RETURN_IF_ERROR(ledger.AddSiblings(order));
   RETURN_IF_ERROR(ledger.AddCandidates());
-  ledger.Finish();
+  ledger.Finish(std::move(model->inner_decisions));
   return absl::OkStatus();
 }
 

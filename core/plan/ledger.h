@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ namespace fusion {
 
 class GroupEvaluator;
 struct PlannedModel;
+enum class ProgramOf : uint8_t;
 
 /// A candidate as a search met it: all it has to keep for the ledger, which works out the rest.
 struct Considered {
@@ -30,7 +32,8 @@ struct Considered {
 /// `model` is complete but for this; `by_node` are the sets of ops with one kernel a node. What
 /// `evaluator` knows is used, what it does not know it is asked. Deterministic; fails only as its
 /// cancel token says.
-absl::Status WriteLedger(const Graph& graph, const std::vector<std::vector<LoopId>>& by_node,
+absl::Status WriteLedger(const Graph& graph, ProgramOf of,
+                         const std::vector<std::vector<LoopId>>& by_node,
                          const std::vector<Considered>& considered, const PlanOptions& options,
                          const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator,
                          PlannedModel* model);

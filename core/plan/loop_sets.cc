@@ -17,6 +17,11 @@ std::vector<LoopId> UnionOf(const std::vector<std::vector<LoopId>>& sets) {
   return out;
 }
 
+bool HasRepeat(const Program& program, const std::vector<LoopId>& loops) {
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](LoopId l) { return program.op(l).kind == LoopOp::kRepeat; });
+}
+
 std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops) {
   std::vector<int> nodes;
   nodes.reserve(loops.size());

@@ -5,6 +5,8 @@
 #include "core/benefit/compile_cost.h"
 #include "core/plan/grouping.h"
 #include "core/plan/loop_sets.h"
+#include "core/plan/loop_tensors.h"
+#include "core/plan/planner.h"
 #include "core/schedule/legality.h"
 #include "core/schedule/scratch.h"
 
@@ -34,6 +36,12 @@ const std::vector<int>& PlanWeigher::KernelsOf(const GroupChoice& choice) {
   auto [it, fresh] = kernels_of_.try_emplace(&choice);
   std::vector<int>& kernels = it->second;
   if (!fresh) return kernels;
+  if (choice.body != nullptr) {
+    for (const PlannedKernel& kernel : choice.body->kernels) {
+      kernels.push_back(KernelOf(kernel.schedule));
+    }
+    return kernels;
+  }
   kernels.push_back(KernelOf(choice.lowered.schedule));
   for (size_t p = 0; p < choice.lowered.params.size(); ++p) {
     if (!choice.lowered.params[p].packed) continue;
@@ -41,6 +49,27 @@ const std::vector<int>& PlanWeigher::KernelsOf(const GroupChoice& choice) {
     kernels.push_back(KernelOf(PackSchedule(of->group, of->lowered, param)));
   }
   return kernels;
+}
+
+absl::Status PlanWeigher::AddLoop(LoopId loop, const GroupVerdict& verdict,
+                                  const GroupChoice& choice, Weighing* weighing) {
+  const Plan& body = choice.body->plan;
+  // Which places tensors have makes no difference.
+  ASSIGN_OR_RETURN(LoopTensors tensors,
+                   AddLoopTensors(evaluator_.program().op(loop), body, /*first_place=*/0,
+                                  evaluator_, &weighing->tensors));
+  weighing->tensors.AddLaunch(/*prepare=*/false, tensors.used);
+  weighing->point.latency_us += verdict.weighed_us();
+  weighing->point.launches += static_cast<int64_t>(body.launches.size());
+  UseKernels(choice, weighing);
+  return absl::OkStatus();
+}
+
+void PlanWeigher::UseKernels(const GroupChoice& choice, Weighing* weighing) {
+  for (int kernel : KernelsOf(choice)) {
+    weighing->used.resize(kernels_.size(), false);
+    weighing->used[static_cast<size_t>(kernel)] = true;
+  }
 }
 
 void PlanWeigher::AddLaunch(const std::vector<LoopId>& loops, const GroupVerdict& verdict,
@@ -58,10 +87,7 @@ void PlanWeigher::AddLaunch(const std::vector<LoopId>& loops, const GroupVerdict
     weighing->tensors.NoteInPlace(choice.lowered.schedule, passed);
   }
   weighing->tensors.AddLaunch(prepare, passed);
-  for (int kernel : KernelsOf(choice)) {
-    weighing->used.resize(kernels_.size(), false);
-    weighing->used[static_cast<size_t>(kernel)] = true;
-  }
+  UseKernels(choice, weighing);
 }
 
 absl::StatusOr<PlanPoint> PlanWeigher::Weigh(const std::vector<std::vector<LoopId>>& groups,
@@ -75,7 +101,11 @@ absl::StatusOr<PlanPoint> PlanWeigher::Weigh(const std::vector<std::vector<LoopI
     if (end == g + 1) {
       ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(groups[g]));
       ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.Choose(groups[g]));
-      AddLaunch(groups[g], *verdict, *choice, &weighing);
+      if (choice->body != nullptr) {
+        RETURN_IF_ERROR(AddLoop(groups[g][0], *verdict, *choice, &weighing));
+      } else {
+        AddLaunch(groups[g], *verdict, *choice, &weighing);
+      }
     } else {
       Turns turns(groups.begin() + static_cast<int64_t>(g),
                   groups.begin() + static_cast<int64_t>(end));

@@ -38,6 +38,9 @@ class PlanWeigher {
     std::vector<bool> used;  // by kernel
   };
 
+  absl::Status AddLoop(LoopId loop, const GroupVerdict& verdict, const GroupChoice& choice,
+                       Weighing* weighing);
+  void UseKernels(const GroupChoice& choice, Weighing* weighing);
   void AddLaunch(const std::vector<LoopId>& loops, const GroupVerdict& verdict,
                  const GroupChoice& choice, Weighing* weighing);
   int KernelOf(const Schedule& schedule);

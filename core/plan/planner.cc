@@ -1,10 +1,12 @@
 #include "core/plan/planner.h"
 
+#include "core/base/saturate.h"
 #include "core/plan/assembler.h"
 #include "core/plan/follow_registered.h"
 #include "core/plan/follow_rules.h"
 #include "core/plan/frontier.h"
 #include "core/plan/ledger.h"
+#include "core/plan/loop_sets.h"
 #include "core/plan/pin.h"
 #include "core/schedule/tiles_text.h"
 
@@ -19,6 +21,15 @@ void AddLaunch(const Estimate& e, PlanTotals* out) {
   out->estimated_us += e.time_us;
 }
 
+void AddPasses(const PlanTotals& pass, const ProgramLoop& loop, PlanTotals* out) {
+  const int64_t passes = loop.counted || loop.conditional ? 1 : loop.most;
+  for (int64_t PlanTotals::*sum : {&PlanTotals::kernels, &PlanTotals::launches,
+                                   &PlanTotals::activation_bytes, &PlanTotals::weight_bytes}) {
+    out->*sum = SaturatedSum(out->*sum, SaturatedProduct(passes, pass.*sum));
+  }
+  out->estimated_us += static_cast<double>(passes) * pass.estimated_us;
+}
+
 // What the plan's ops would cost with one kernel per node, in all and by group of the plan.
 absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlannedModel* model) {
   std::map<LoopId, PlanGroup*> group_of;
@@ -27,6 +38,13 @@ absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, Plann
   }
   for (const std::vector<LoopId>& loops : nodes.groups) {
     if (evaluator->AreConstant(loops)) continue;
+    if (HasRepeat(model->program, loops)) {
+      // The groups of a body have theirs.
+      ASSIGN_OR_RETURN(const GroupChoice* loop, evaluator->Choose(loops));
+      AddPasses(loop->body->plan.op_by_op, *model->program.op(loops[0]).loop,
+                &model->plan.op_by_op);
+      continue;
+    }
     ASSIGN_OR_RETURN(const GroupVerdict* choice, evaluator->EvaluateGenerated(loops));
     AddLaunch(choice->estimate, &model->plan.op_by_op);
     auto group = group_of.find(loops.front());
@@ -87,6 +105,58 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
   return ChoosePlan(start, options, alone, evaluator);
 }
 
+// A lock says which ops run together one by one, and a family is made by locks: neither has a place
+// for loops.
+bool Repeats(const PlanOptions& options) {
+  return options.lock == nullptr && options.dim_ranges.empty();
+}
+
+// What a plan is made from.
+struct Asked {
+  const Graph& graph;
+  const DeviceSpec& device;
+  const PlanOptions& options;
+  const CancelToken* cancel;
+  const std::map<NodeId, std::string>& alone;
+  const RegisteredOptions& registered;
+};
+
+absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
+
+// Rules and registered kernels are about nodes of the graph.
+absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(const Asked& asked,
+                                                               const LoopOp& op) {
+  PlanOptions options = asked.options;
+  options.rules.clear();
+  options.frontier = false;
+  auto model = std::make_shared<PlannedModel>();
+  model->program = *op.loop->body;
+  RETURN_IF_ERROR(PlanProgram({asked.graph, asked.device, options, asked.cancel, asked.alone, {}},
+                              ProgramOf::kBody, model.get()));
+  return std::shared_ptr<const PlannedModel>(std::move(model));
+}
+
+absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
+  const auto& [graph, device, options, cancel, alone, registered] = asked;
+  GroupEvaluator evaluator(model->program, device, options, cancel,
+                           [&asked](const LoopOp& op) { return PlanOfBody(asked, op); });
+  ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
+  RegisteredOutcome outcome;
+  ASSIGN_OR_RETURN(ChosenPlan chosen,
+                   Choose(graph, nodes, options, alone, registered, &evaluator, &outcome));
+  model->notes = std::move(outcome.notes);
+  Plan& plan = model->plan;
+  Head(device, options, &plan);
+  for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
+  plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
+  plan.frontier = std::move(chosen.frontier);
+  RETURN_IF_ERROR(Assemble(graph, of, chosen.grouping, &evaluator, model));
+  RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, model));
+  Describe(device, model);
+  return WriteLedger(graph, of, nodes.groups, chosen.grouping.considered, options, alone,
+                     &evaluator, model);
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
@@ -94,24 +164,10 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const std::map<NodeId, std::string>& alone,
                                       const RegisteredOptions& registered) {
   PlannedModel model;
-  ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
-  GroupEvaluator evaluator(model.program, device, options, cancel);
-  ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
-  RegisteredOutcome outcome;
-  ASSIGN_OR_RETURN(ChosenPlan chosen,
-                   Choose(graph, nodes, options, alone, registered, &evaluator, &outcome));
-  model.notes = std::move(outcome.notes);
-  Plan& plan = model.plan;
-  Head(device, options, &plan);
-  for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
-  plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
-  plan.frontier = std::move(chosen.frontier);
-  RETURN_IF_ERROR(Assemble(graph, chosen.grouping, &evaluator, &model));
-  RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, &model));
-  Describe(device, &model);
-  RETURN_IF_ERROR(WriteLedger(graph, nodes.groups, chosen.grouping.considered, options, alone,
-                              &evaluator, &model));
-  absl::Status status = Verify(plan);
+  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, {.repeats = Repeats(options)}));
+  RETURN_IF_ERROR(
+      PlanProgram({graph, device, options, cancel, alone, registered}, ProgramOf::kGraph, &model));
+  absl::Status status = Verify(model.plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;
 }
@@ -120,11 +176,11 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
                                         const PlanOptions& options, const CancelToken* cancel) {
   FUSION_CHECK(options.lock != nullptr, "a member follows a lock");
   PlannedModel model;
-  ASSIGN_OR_RETURN(model.program, BuildProgram(graph));
+  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, {.repeats = false}));
   GroupEvaluator evaluator(model.program, device, options, cancel);
   ASSIGN_OR_RETURN(Grouping pinned, PinGroups(*options.lock, &evaluator));
   Head(device, options, &model.plan);
-  RETURN_IF_ERROR(Assemble(graph, pinned, &evaluator, &model));
+  RETURN_IF_ERROR(Assemble(graph, ProgramOf::kGraph, pinned, &evaluator, &model));
   return model;
 }
 

@@ -22,6 +22,9 @@ struct PlannedKernel {
   std::shared_ptr<const RegisteredMatch> registered = nullptr;  // null: code is generated
 };
 
+/// What a program is of: a graph, or one of its nodes that repeats it.
+enum class ProgramOf : uint8_t { kGraph, kBody };
+
 /// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and
 /// symbol are still empty (they need a compiler to be named).
 struct PlannedModel {
@@ -32,6 +35,10 @@ struct PlannedModel {
   std::vector<LockedChoice> choices;        // how kernels of groups are cut, by first use
   std::vector<int> choice_of;               // of plan.groups[i] in `choices`; -1 for packing
   std::vector<std::string> notes = {};      // where registered kernels do not run, and why
+  std::vector<bool> inner = {};             // of plan.groups: those of bodies
+  /// Of the plans of bodies: what the ledger tells of their groups, and candidates weighed.
+  std::vector<PlanDecision> inner_decisions = {};
+  int64_t inner_candidates = 0;
 };
 
 /// Kernels that the operator of a server wrote.
@@ -49,7 +56,8 @@ struct RegisteredOptions {
 /// follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever is better and
 /// whatever rules and `alone` say; InvalidArgument, naming the field, if they do not fit the graph.
 /// Fused plans without a lock may run `registered` kernels where these fit; a place where one does
-/// not is a note.
+/// not is a note. A repeat is a loop over the plan of its body, which rules and registered kernels
+/// do not reach; with a lock its passes are written out, or it is Unimplemented.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
@@ -74,6 +82,6 @@ inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 25;
+inline constexpr int kPlannerVersion = 26;
 
 }  // namespace fusion

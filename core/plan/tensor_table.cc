@@ -40,6 +40,7 @@ int TensorTable::Add(DType dtype, Dims dims, Dims strides, Space space, int inde
   auto id = static_cast<int>(plan_.tensors.size()) - 1;
   owned_.emplace_back();
   root_.push_back(id);
+  within_.push_back(0);
   return id;
 }
 
@@ -76,6 +77,7 @@ int TensorTable::Of(ValueId v) {
     int index = from.index;
     int made = AddValue(v, space, index);
     root_[static_cast<size_t>(made)] = Root(base);
+    within_[static_cast<size_t>(made)] = within_[static_cast<size_t>(base)];
     return made;
   }
   bool prepared = evaluator_.IsConstant(v);
@@ -90,6 +92,42 @@ int TensorTable::AddPacked(DType dtype, Dims dims) {
   int made = Add(dtype, std::move(dims), std::move(strides), Space::kPrepared, 0);
   OwnedBy(made) = {.owned = true, .prepared = true, .first = Step(true), .last = Step(true)};
   return made;
+}
+
+int TensorTable::AddScratch(DType dtype, Dims dims) {
+  Dims strides = RowMajorStrides(dims);
+  const int made = Add(dtype, std::move(dims), std::move(strides), Space::kArena, 0);
+  OwnedBy(made) = {.owned = true, .first = Step(false), .last = Step(false)};
+  return made;
+}
+
+int TensorTable::AddBlock(int64_t bytes, bool prepared) {
+  const int made = Add(DType::kU8, {bytes}, {1}, prepared ? Space::kPrepared : Space::kArena, 0);
+  OwnedBy(made) = {
+      .owned = true, .prepared = prepared, .first = Step(prepared), .last = Step(prepared)};
+  return made;
+}
+
+int TensorTable::AddWithin(int block, const PlanTensor& tensor, int64_t offset) {
+  const Space space = plan_.tensors[static_cast<size_t>(block)].space;
+  const int made = Add(tensor.dtype, tensor.dims, tensor.strides, space, 0);
+  plan_.tensors[static_cast<size_t>(made)].bytes = tensor.bytes;
+  root_[static_cast<size_t>(made)] = block;
+  within_[static_cast<size_t>(made)] = offset;
+  return made;
+}
+
+int TensorTable::AddAtPlace(const PlanTensor& tensor, int place) {
+  return Add(tensor.dtype, tensor.dims, tensor.strides, Space::kPass, place);
+}
+
+int TensorTable::AddConstant(std::shared_ptr<const HostTensor> value) {
+  Dims dims = value->dims();
+  Dims strides = RowMajorStrides(dims);
+  const DType dtype = value->dtype();
+  plan_.constants.push_back(std::move(value));
+  return Add(dtype, std::move(dims), std::move(strides), Space::kConstant,
+             static_cast<int>(plan_.constants.size()) - 1);
 }
 
 void TensorTable::Touch(int tensor, bool prepare) {
@@ -139,7 +177,8 @@ void TensorTable::Place() {
     (prepared ? plan_.prepared_bytes : plan_.arena_bytes) = memory.bytes;
   }
   for (size_t id = 0; id < root_.size(); ++id) {
-    plan_.tensors[id].offset = plan_.tensors[static_cast<size_t>(root_[id])].offset;
+    if (root_[id] == static_cast<int>(id)) continue;
+    plan_.tensors[id].offset = plan_.tensors[static_cast<size_t>(root_[id])].offset + within_[id];
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/bundle/plan.h"
@@ -23,8 +24,20 @@ class TensorTable {
 
   /// The plan tensor of a value, made on first use: the launch that is added next writes it.
   int Of(ValueId v);
+  /// Valid until the next one is made.
+  const PlanTensor& tensor(int id) const { return plan_.tensors[static_cast<size_t>(id)]; }
   /// A tensor of packed weights, written by the prepare launch that is added next.
   int AddPacked(DType dtype, Dims dims);
+  /// A tensor of the arena that the launch that is added next fills and reads.
+  int AddScratch(DType dtype, Dims dims);
+  /// So many bytes of the arena, or of what is prepared, alike.
+  int AddBlock(int64_t bytes, bool prepared);
+  /// A tensor at `offset` of a block.
+  int AddWithin(int block, const PlanTensor& tensor, int64_t offset);
+  /// A tensor that launches of a loop find at a place.
+  int AddAtPlace(const PlanTensor& tensor, int place);
+  /// A constant that the plan carries.
+  int AddConstant(std::shared_ptr<const HostTensor> value);
   /// The launch that is added next may write tensors in the place of others that it is passed.
   /// `tensors`: of the params of `schedule`; below 0 those that are none of a run's business.
   void NoteInPlace(const Schedule& schedule, const std::vector<int>& tensors);
@@ -59,6 +72,8 @@ class TensorTable {
   std::vector<int> tensor_of_;  // by value
   std::vector<Owned> owned_;    // by plan tensor
   std::vector<int> root_;  // by plan tensor: whose memory it is; its own but for reinterpretations
+                           // and what lies in blocks
+  std::vector<int64_t> within_;  // by plan tensor: how far from the begin of that memory
 };
 
 }  // namespace fusion

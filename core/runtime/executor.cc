@@ -4,10 +4,12 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "core/bundle/symbol_values.h"
 #include "core/runtime/run_binding.h"
+#include "core/tensor/passes.h"
 
 namespace fusion {
 namespace {
@@ -144,6 +146,9 @@ struct Executor::Context {
   // Holds one pointer, so that nothing is allocated for it.
   TaskBody body = [this](int64_t begin, int64_t end, int worker) { phase.Do(begin, end, worker); };
   std::vector<Nanoseconds> boundaries;  // of a timed run: its begin, the end of each launch
+  std::vector<Nanoseconds> spent;       // of one with loops: by launch, in all passes
+  std::vector<std::byte*> places;       // where places of loops are now
+  const RunBinding* binding = nullptr;  // of the run under way
   bool fresh = true;                    // no run has touched its memory
 };
 
@@ -201,7 +206,7 @@ absl::Status Executor::SetUp() {
   const bool open = !plan_.symbols.empty();
   if (!open) steps_ = MakeSteps(plan_.launches, nullptr);
   FindPatches();
-  if (options_.sample_latencies && !open) {
+  if (options_.sample_latencies && !open && plan_.loops.empty()) {
     MutexLock lock(&mutex_);
     sampler_ =
         std::make_unique<LatencySampler>(plan_.launches.size(), MeasureClock(*options_.clock));
@@ -231,9 +236,11 @@ std::vector<Executor::Step> Executor::MakeSteps(const std::vector<PlanLaunch>& l
 void Executor::FindPatches() {
   size_t position = 0;
   for (const PlanLaunch& launch : plan_.launches) {
+    place_patches_.emplace_back();
     for (int t : launch.tensors) {
       const PlanTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
       Patch patch{position++, static_cast<size_t>(tensor.index), static_cast<size_t>(t)};
+      if (tensor.space == Space::kPass) place_patches_.back().push_back(patch);
       if (tensor.space == Space::kInput) input_patches_.push_back(patch);
       if (tensor.space == Space::kOutput) output_patches_.push_back(patch);
     }
@@ -294,7 +301,8 @@ void* Executor::Place(const PlanTensor& tensor, const Context& context) const {
   switch (tensor.space) {
     case Space::kInput:
     case Space::kOutput:
-      return nullptr;  // comes with each run
+    case Space::kPass:
+      return nullptr;  // comes with each run, or with each pass
     case Space::kWeight:
       return const_cast<std::byte*>(weights_[index]);
     case Space::kConstant:
@@ -345,6 +353,9 @@ absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::MakeContext() const
   if (guarded) context->faults.resize(static_cast<size_t>(workers_));
   context->table = MakeCallTable(plan_.launches, context.get());
   context->boundaries.resize(plan_.launches.size() + 1);
+  size_t places = 0;
+  for (const PlanLoop& loop : plan_.loops) places += 2 * loop.carried.size() + loop.elements.size();
+  context->places.resize(places);
   return context;
 }
 
@@ -388,6 +399,104 @@ absl::Status Executor::RunLaunches(const std::vector<PlanLaunch>& launches,
     if (!status.ok()) return LocateFailure(status, launches[i]);
     if (timed) context->boundaries[i + 1] = options_.clock->Now();
   }
+  return absl::OkStatus();
+}
+
+// Where a tensor is in the run, or pass, under way.
+std::byte* Executor::Where(int tensor, const Context& context) const {
+  const PlanTensor& t = plan_.tensors[static_cast<size_t>(tensor)];
+  const auto index = static_cast<size_t>(t.index);
+  if (t.space == Space::kInput) return context.binding->inputs[index].data;
+  if (t.space == Space::kOutput) return context.binding->outputs[index].data + t.offset;
+  if (t.space == Space::kPass) return context.places[index];
+  return static_cast<std::byte*>(Place(t, context));
+}
+
+// All launches of a run whose plan has loops.
+absl::Status Executor::RunInPasses(bool timed, Context* context) const {
+  if (timed) {
+    context->spent.assign(plan_.launches.size(), Nanoseconds(0));
+    context->boundaries[0] = options_.clock->Now();
+  }
+  RETURN_IF_ERROR(RunRange(0, static_cast<int>(plan_.launches.size()), /*loop=*/0, timed, context));
+  for (size_t i = 0; timed && i < context->spent.size(); ++i) {
+    context->boundaries[i + 1] = context->boundaries[i] + context->spent[i];
+  }
+  return absl::OkStatus();
+}
+
+// Launches [begin, end) once; `loop` is the first that may begin among them.
+absl::Status Executor::RunRange(int begin, int end, size_t loop, bool timed,
+                                Context* context) const {
+  for (int i = begin; i < end;) {
+    if (loop < plan_.loops.size() && plan_.loops[loop].first == i) {
+      RETURN_IF_ERROR(RunLoop(loop, timed, context));
+      i += plan_.loops[loop].launches;
+      while (loop < plan_.loops.size() && plan_.loops[loop].first < i) ++loop;
+      continue;
+    }
+    const auto at = static_cast<size_t>(i++);
+    for (const Patch& p : place_patches_[at]) {
+      context->table.tensors[p.position].data = context->places[p.index];
+    }
+    const Nanoseconds before = timed ? options_.clock->Now() : Nanoseconds(0);
+    const Step& step = plan_.symbols.empty() ? steps_[at] : context->shapes.steps[at];
+    absl::Status status = RunPhases(step, context->table.args[at], context);
+    if (!status.ok()) return LocateFailure(status, plan_.launches[at]);
+    if (timed) context->spent[at] += options_.clock->Now() - before;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunLoop(size_t l, bool timed, Context* context) const {
+  const PlanLoop& loop = plan_.loops[l];
+  auto number = [&](int tensor) {
+    int64_t value = 0;
+    std::memcpy(&value, Where(tensor, *context), sizeof(value));
+    return value;
+  };
+  auto set = [&](int tensor, int64_t value) {
+    if (tensor >= 0) std::memcpy(Where(tensor, *context), &value, sizeof(value));
+  };
+  auto holds = [&](int tensor) { return *Where(tensor, *context) != std::byte{0}; };
+  auto place = [&](int p) -> std::byte*& { return context->places[static_cast<size_t>(p)]; };
+  const int64_t asked = loop.count < 0 ? loop.most : number(loop.count);
+  const int64_t most = std::clamp<int64_t>(asked, 0, loop.most);
+  const bool more = loop.must_end && (asked > most || loop.count < 0);
+  if (more && loop.begins < 0) return MorePasses(loop.most);
+  bool goes_on = loop.begins < 0 || holds(loop.begins);
+  int64_t pass = 0;
+  for (; pass < most && goes_on; ++pass) {
+    // The last of all passes there may be writes `last`.
+    const bool to_last = (most - pass) % 2 != 0;
+    for (const PlanLoop::Carried& c : loop.carried) {
+      place(c.before) = pass == 0 ? Where(c.initial, *context) : place(c.after);
+      place(c.after) = Where(to_last ? c.last : c.spare, *context);
+    }
+    for (const PlanLoop::Element& e : loop.elements) {
+      const int64_t at = e.from_end ? loop.most - 1 - pass : pass;
+      place(e.place) = Where(e.whole, *context) + at * e.bytes;
+    }
+    set(loop.pass, pass);
+    RETURN_IF_ERROR(RunRange(loop.first, loop.first + loop.launches, l + 1, timed, context));
+    if (loop.goes_on >= 0) goes_on = holds(loop.goes_on);
+  }
+  if (more && goes_on) return MorePasses(loop.most);
+  for (const PlanLoop::Carried& c : loop.carried) {
+    const std::byte* from = pass == 0 ? Where(c.initial, *context) : place(c.after);
+    std::byte* to = Where(c.last, *context);
+    const PlanTensor& last = plan_.tensors[static_cast<size_t>(c.last)];
+    const auto bytes = static_cast<size_t>(NumElements(last.dims) * DTypeBytes(last.dtype));
+    if (from != to && bytes > 0) std::memmove(to, from, bytes);
+  }
+  // What no pass wrote is read like the rest.
+  for (const PlanLoop::Element& e : loop.elements) {
+    const int64_t left = loop.most - pass;
+    if (!e.written || left == 0) continue;
+    std::byte* begin = Where(e.whole, *context) + (e.from_end ? 0 : pass * e.bytes);
+    std::memset(begin, 0, static_cast<size_t>(left * e.bytes));
+  }
+  set(loop.passes, pass);
   return absl::OkStatus();
 }
 
@@ -579,8 +688,12 @@ absl::Status Executor::RunBound(const RunBinding& binding, RunProfile* profile) 
         open ? context->shapes.offsets[p.tensor] : plan_.tensors[p.tensor].offset;
     tensors[p.position].data = binding.outputs[p.index].data + offset;
   }
-  absl::Status status = RunLaunches(plan_.launches, open ? context->shapes.steps : steps_,
-                                    context->table, sampled || profile != nullptr, context.get());
+  context->binding = &binding;
+  const bool timed = sampled || profile != nullptr;
+  absl::Status status = plan_.loops.empty()
+                            ? RunLaunches(plan_.launches, open ? context->shapes.steps : steps_,
+                                          context->table, timed, context.get())
+                            : RunInPasses(timed, context.get());
   if (profile != nullptr && status.ok()) {
     const std::vector<Nanoseconds>& at = context->boundaries;
     profile->launch_us.clear();

@@ -42,7 +42,7 @@ struct ExecutorOptions {
 
 /// Where one run spent its time.
 struct RunProfile {
-  std::vector<double> launch_us;  // by plan launch
+  std::vector<double> launch_us;  // by plan launch; of those of loops all passes together
   double total_us = 0;
 };
 
@@ -71,9 +71,10 @@ struct ExecutorMemory {
 ///
 /// The plan may come from the network: every position in it is checked, and every kernel's param
 /// count. Of a plan with symbols each run may have other values of them; its arena is as large as
-/// the largest ones need, and its runs are not timed for TakeSamples(). Run may be called from
-/// several threads once Prepare is done: each run has its own arena, all share kernels and weights.
-/// They share the threads too, see TaskPool: runs at once do not wait for each other.
+/// the largest ones need. Runs of such a plan, and of one with loops, are not timed for
+/// TakeSamples(). Run may be called from several threads once Prepare is done: each run has its own
+/// arena, all share kernels and weights. They share the threads too, see TaskPool: runs at once do
+/// not wait for each other.
 class Executor {
  public:
   /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
@@ -151,8 +152,12 @@ class Executor {
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;
   absl::Status LocateFailure(const absl::Status& status, const PlanLaunch& launch) const;
   void* Place(const PlanTensor& tensor, const Context& context) const;
+  std::byte* Where(int tensor, const Context& context) const;
   absl::Status RunLaunches(const std::vector<PlanLaunch>& launches, const std::vector<Step>& steps,
                            const CallTable& table, bool timed, Context* context) const;
+  absl::Status RunInPasses(bool timed, Context* context) const;
+  absl::Status RunRange(int begin, int end, size_t loop, bool timed, Context* context) const;
+  absl::Status RunLoop(size_t l, bool timed, Context* context) const;
   absl::Status RunPhases(const Step& step, const FusionGuardedKernelArgs& args,
                          Context* context) const;
   absl::StatusOr<std::unique_ptr<Context>> MakeContext() const;
@@ -172,6 +177,7 @@ class Executor {
   std::vector<Step> steps_;    // by plan launch
   std::vector<Patch> input_patches_;
   std::vector<Patch> output_patches_;
+  std::vector<std::vector<Patch>> place_patches_;  // by launch: tensors at places of loops
   std::unique_ptr<Memory> prepared_;
   std::vector<const std::byte*> weights_;
   bool ready_ = false;

@@ -168,6 +168,34 @@ absl::StatusOr<PlanLaunch> DecodeLaunch(const v1::PlanLaunch& wire) {
   return launch;
 }
 
+// Checked by Verify.
+absl::StatusOr<PlanLoop> DecodeLoop(const v1::PlanLoop& wire) {
+  PlanLoop loop{.first = wire.first(),
+                .launches = wire.launches(),
+                .most = wire.most(),
+                .must_end = wire.must_end(),
+                .count = wire.count(),
+                .begins = wire.begins(),
+                .goes_on = wire.goes_on(),
+                .pass = wire.pass(),
+                .passes = wire.passes()};
+  for (const v1::PlanLoop::Carried& c : wire.carried()) {
+    loop.carried.push_back({.before = c.before(),
+                            .after = c.after(),
+                            .initial = c.initial(),
+                            .last = c.last(),
+                            .spare = c.spare()});
+  }
+  for (const v1::PlanLoop::Element& e : wire.elements()) {
+    loop.elements.push_back({.place = e.place(),
+                             .whole = e.whole(),
+                             .bytes = e.bytes(),
+                             .from_end = e.from_end(),
+                             .written = e.written()});
+  }
+  return loop;
+}
+
 // A word of ours that programs compare; a newer server may know words that this build does not.
 absl::Status CheckWord(std::string_view field, std::string_view word) {
   bool ok = word.size() <= kMaxNameBytes &&
@@ -385,6 +413,7 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   RETURN_IF_ERROR(DecodeEach("plan.groups", wire.groups(), DecodeGroup, &plan.groups));
   RETURN_IF_ERROR(DecodeEach("plan.prepare", wire.prepare(), DecodeLaunch, &plan.prepare));
   RETURN_IF_ERROR(DecodeEach("plan.launches", wire.launches(), DecodeLaunch, &plan.launches));
+  RETURN_IF_ERROR(DecodeEach("plan.loops", wire.loops(), DecodeLoop, &plan.loops));
   RETURN_IF_ERROR(DecodeEach("plan.fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
   RETURN_IF_ERROR(DecodeEach("plan.decisions", wire.decisions(), DecodeDecision, &plan.decisions));
   RETURN_IF_ERROR(DecodeDevice(wire.device(), &plan.device));

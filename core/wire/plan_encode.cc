@@ -76,6 +76,34 @@ void EncodeLaunch(const PlanLaunch& launch, v1::PlanLaunch* out) {
   out->mutable_tensors()->Add(launch.tensors.begin(), launch.tensors.end());
 }
 
+void EncodeLoop(const PlanLoop& loop, v1::PlanLoop* out) {
+  out->set_first(loop.first);
+  out->set_launches(loop.launches);
+  out->set_most(loop.most);
+  out->set_must_end(loop.must_end);
+  out->set_count(loop.count);
+  out->set_begins(loop.begins);
+  out->set_goes_on(loop.goes_on);
+  out->set_pass(loop.pass);
+  out->set_passes(loop.passes);
+  for (const PlanLoop::Carried& c : loop.carried) {
+    v1::PlanLoop::Carried* carried = out->add_carried();
+    carried->set_before(c.before);
+    carried->set_after(c.after);
+    carried->set_initial(c.initial);
+    carried->set_last(c.last);
+    carried->set_spare(c.spare);
+  }
+  for (const PlanLoop::Element& e : loop.elements) {
+    v1::PlanLoop::Element* element = out->add_elements();
+    element->set_place(e.place);
+    element->set_whole(e.whole);
+    element->set_bytes(e.bytes);
+    element->set_from_end(e.from_end);
+    element->set_written(e.written);
+  }
+}
+
 void EncodePlace(const DecisionPlace& place, v1::DecisionPlace* out) {
   out->mutable_first_nodes()->Add(place.first.begin(), place.first.end());
   out->mutable_second_nodes()->Add(place.second.begin(), place.second.end());
@@ -143,6 +171,7 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   for (const PlanGroup& group : plan.groups) EncodeGroup(group, out->add_groups());
   for (const PlanLaunch& launch : plan.prepare) EncodeLaunch(launch, out->add_prepare());
   for (const PlanLaunch& launch : plan.launches) EncodeLaunch(launch, out->add_launches());
+  for (const PlanLoop& loop : plan.loops) EncodeLoop(loop, out->add_loops());
   out->mutable_inputs()->Add(plan.inputs.begin(), plan.inputs.end());
   out->mutable_outputs()->Add(plan.outputs.begin(), plan.outputs.end());
   out->mutable_weights()->Add(plan.weights.begin(), plan.weights.end());

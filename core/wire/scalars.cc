@@ -47,7 +47,7 @@ static_assert(v1::DATA_TYPE_U64 == static_cast<int>(DType::kU64) + 1);
 static_assert(v1::NUMERICS_FAST == static_cast<int>(Numerics::kFast) + 1);
 static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) + 1);
 static_assert(v1::PLAN_MODE_BY_DEADLINE == static_cast<int>(PlanMode::kByDeadline) + 1);
-static_assert(v1::SPACE_ARENA == static_cast<int>(Space::kArena) + 1);
+static_assert(v1::SPACE_PASS == static_cast<int>(Space::kPass) + 1);
 static_assert(v1::GROUP_KIND_PREPARE == static_cast<int>(GroupKind::kPrepare) + 1);
 static_assert(v1::DECISION_SUBJECT_SIBLINGS == static_cast<int>(DecisionSubject::kSiblings) + 1);
 static_assert(v1::VERDICT_FORBIDDEN == static_cast<int>(Verdict::kForbidden) + 1);
@@ -83,7 +83,7 @@ absl::StatusOr<PlanMode> FromWire(v1::PlanMode mode) {
   if (mode == v1::PLAN_MODE_UNSPECIFIED) return PlanMode::kCompile;
   return Unshift(mode, PlanMode::kByDeadline);
 }
-absl::StatusOr<Space> FromWire(v1::Space space) { return Unshift(space, Space::kArena); }
+absl::StatusOr<Space> FromWire(v1::Space space) { return Unshift(space, Space::kPass); }
 absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind) {
   return Unshift(kind, GroupKind::kPrepare);
 }

@@ -9,6 +9,7 @@ import time
 
 import buffers
 import common
+import loops
 import memory
 from common import BIN, ROOT, run
 
@@ -74,6 +75,7 @@ def measure(rows, work, options):
     rows.section(custom_rows)
     rows.section(memory.memory_rows, work, options)
     rows.section(buffers.buffer_rows, work, options)
+    rows.section(loops.loop_rows, work, options)
 
 
 def add_options(parser):

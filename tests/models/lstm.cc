@@ -28,4 +28,39 @@ void BuildLstmCell(OnnxBuilder& b, const ModelParams& p) {
   b.Output(c, DType::kF32, state, "c");
 }
 
+void BuildLstm(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, {{p.depth}, {p.batch}, {p.cols}});
+  std::vector<std::string> out = b.MultiOp(
+      "LSTM",
+      {x, b.Weight("W", {1, 4 * p.hidden, p.cols}, 0.06f),
+       b.Weight("R", {1, 4 * p.hidden, p.hidden}, 0.06f), b.Weight("B", {1, 8 * p.hidden}, 0.02f)},
+      {OnnxBuilder::Int("hidden_size", p.hidden)}, 3);
+  std::vector<NamedDim> state = {{1}, {p.batch}, {p.hidden}};
+  b.Output(out[0], DType::kF32, {{p.depth}, {1}, {p.batch}, {p.hidden}}, "y");
+  b.Output(out[1], DType::kF32, state, "h");
+  b.Output(out[2], DType::kF32, state, "c");
+}
+
+// v = tanh(v W + b + x), as often as `passes` says; all of them are kept.
+void BuildLoop(OnnxBuilder& b, const ModelParams& p) {
+  std::vector<NamedDim> state = {{p.batch}, {p.hidden}};
+  std::string passes = b.Input("passes", DType::kI64, {}, InputFill::kPositions, p.depth);
+  std::string x = b.Input("x", DType::kF32, state);
+  std::string w = b.Weight("weight", {p.hidden, p.hidden});
+  std::string bias = b.Weight("bias", {p.hidden}, 0.02f);
+  OnnxBuilder body("body", p.seed);
+  body.Input("pass", DType::kI64, {});
+  std::string goes = body.Input("goes", DType::kBool, {});
+  std::string v = body.Input("v", DType::kF32, state);
+  std::string sum = body.Op("Add", {body.Op("MatMul", {v, w}), bias});
+  std::string next = body.Op("Tanh", {body.Op("Add", {sum, x})});
+  body.Output(body.Op("Identity", {goes}), DType::kBool, {});
+  body.Output(next, DType::kF32, state, "next");
+  body.Output(next, DType::kF32, state, "kept");
+  std::vector<std::string> out =
+      b.MultiOp("Loop", {passes, "", x}, {OnnxBuilder::Body("body", std::move(body))}, 2);
+  b.Output(out[0], DType::kF32, state, "last");
+  b.Output(out[1], DType::kF32, {{p.depth, "passes"}, {p.batch}, {p.hidden}}, "all");
+}
+
 }  // namespace fusion

@@ -81,6 +81,8 @@ void BuildBiasGelu(OnnxBuilder& b, const ModelParams& p);
 void BuildSwiglu(OnnxBuilder& b, const ModelParams& p);
 void BuildElementwise(OnnxBuilder& b, const ModelParams& p);
 void BuildLstmCell(OnnxBuilder& b, const ModelParams& p);
+void BuildLstm(OnnxBuilder& b, const ModelParams& p);
+void BuildLoop(OnnxBuilder& b, const ModelParams& p);
 void BuildConvBiasLeakyRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildConvBnRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildConvResidualRelu(OnnxBuilder& b, const ModelParams& p);

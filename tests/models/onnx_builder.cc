@@ -177,6 +177,14 @@ onnx::AttributeProto OnnxBuilder::Ints(const std::string& name,
   return out;
 }
 
+onnx::AttributeProto OnnxBuilder::Body(const std::string& name, OnnxBuilder&& body) {
+  onnx::AttributeProto attribute;
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  *attribute.mutable_g() = std::move(*body.graph_);
+  return attribute;
+}
+
 onnx::ModelProto OnnxBuilder::Finish() && { return std::move(model_); }
 
 }  // namespace fusion

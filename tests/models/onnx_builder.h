@@ -97,6 +97,8 @@ class OnnxBuilder {
   static onnx::AttributeProto Int(const std::string& name, int64_t value);
   static onnx::AttributeProto Float(const std::string& name, float value);
   static onnx::AttributeProto Ints(const std::string& name, const std::vector<int64_t>& values);
+  /// The graph of another builder as a body; it may read what is named here.
+  static onnx::AttributeProto Body(const std::string& name, OnnxBuilder&& body);
 
   const std::vector<InputSpec>& inputs() const { return inputs_; }
   onnx::ModelProto Finish() &&;

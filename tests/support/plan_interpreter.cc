@@ -1,6 +1,7 @@
 #include "tests/support/plan_interpreter.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
@@ -24,11 +25,64 @@ class PlanInterpreter {
       std::fill_n(outputs_.back().bytes(), outputs_.back().byte_size(), kPoison);
     }
     for (const PlanLaunch& launch : plan_.prepare) RETURN_IF_ERROR(Launch(launch));
-    for (const PlanLaunch& launch : plan_.launches) RETURN_IF_ERROR(Launch(launch));
+    size_t places = 0;
+    for (const PlanLoop& loop : plan_.loops) {
+      places += 2 * loop.carried.size() + loop.elements.size();
+    }
+    places_.resize(places);
+    RETURN_IF_ERROR(Range(0, static_cast<int>(plan_.launches.size()), 0));
     return std::move(outputs_);
   }
 
  private:
+  // Launches [begin, end), loops from number `loop` on among them.
+  absl::Status Range(int begin, int end, size_t loop) {
+    for (int i = begin; i < end;) {
+      while (loop < plan_.loops.size() && plan_.loops[loop].first < i) ++loop;
+      if (loop == plan_.loops.size() || plan_.loops[loop].first != i) {
+        RETURN_IF_ERROR(Launch(plan_.launches[static_cast<size_t>(i++)]));
+        continue;
+      }
+      RETURN_IF_ERROR(Passes(loop));
+      i += plan_.loops[loop].launches;
+    }
+    return absl::OkStatus();
+  }
+
+  // State is copied from pass to pass here, unlike in the executor.
+  absl::Status Passes(size_t l) {
+    const PlanLoop& loop = plan_.loops[l];
+    auto at = [&](int tensor) { return Place(plan_.tensors[static_cast<size_t>(tensor)]); };
+    auto place = [&](int p) -> std::byte*& { return places_[static_cast<size_t>(p)]; };
+    auto bytes = [&](const PlanLoop::Carried& c) {
+      const PlanTensor& t = plan_.tensors[static_cast<size_t>(c.last)];
+      return NumElements(t.dims) * DTypeBytes(t.dtype);
+    };
+    for (const PlanLoop::Carried& c : loop.carried) {
+      std::copy_n(at(c.initial), bytes(c), at(c.last));
+      place(c.before) = at(c.last);
+      place(c.after) = at(c.spare);
+    }
+    int64_t most = loop.most;
+    if (loop.count >= 0) {
+      most = std::min(most, *reinterpret_cast<const int64_t*>(at(loop.count)));
+    }
+    bool goes_on = loop.begins < 0 || *at(loop.begins) != std::byte{0};
+    int64_t pass = 0;
+    for (; pass < most && goes_on; ++pass) {
+      for (const PlanLoop::Element& e : loop.elements) {
+        place(e.place) = at(e.whole) + e.bytes * (e.from_end ? loop.most - 1 - pass : pass);
+      }
+      if (loop.pass >= 0) std::memcpy(at(loop.pass), &pass, sizeof(pass));
+      RETURN_IF_ERROR(Range(loop.first, loop.first + loop.launches, l + 1));
+      for (const PlanLoop::Carried& c : loop.carried) {
+        std::copy_n(at(c.spare), bytes(c), at(c.last));
+      }
+      if (loop.goes_on >= 0) goes_on = *at(loop.goes_on) != std::byte{0};
+    }
+    if (loop.passes >= 0) std::memcpy(at(loop.passes), &pass, sizeof(pass));
+    return absl::OkStatus();
+  }
   static constexpr std::byte kPoison{0xFF};
 
   std::byte* Place(const PlanTensor& t) {
@@ -46,6 +100,8 @@ class PlanInterpreter {
         return prepared_.data() + t.offset;
       case Space::kArena:
         return arena_.data() + t.offset;
+      case Space::kPass:
+        return places_[index];
     }
     return nullptr;
   }
@@ -83,6 +139,7 @@ class PlanInterpreter {
   std::vector<HostTensor> outputs_;
   std::vector<std::byte> arena_;
   std::vector<std::byte> prepared_;
+  std::vector<std::byte*> places_;  // of loops, in the pass under way
 };
 
 }  // namespace

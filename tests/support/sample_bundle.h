@@ -39,6 +39,13 @@ inline Plan SamplePlan() {
        .offset = 7,
        .bytes = 8},
       {.dtype = DType::kI64, .space = Space::kArena, .offset = 128, .bytes = 8},
+      {.dtype = DType::kBool, .space = Space::kArena, .offset = 192, .bytes = 1},
+      {.dtype = DType::kF64,
+       .dims = {4},
+       .strides = {1},
+       .space = Space::kArena,
+       .offset = 256,
+       .bytes = 32},
   };
   plan.constants = {
       std::make_shared<HostTensor>(HostTensor::FromValues<int64_t>(DType::kI64, {1}, {77}))};
@@ -103,7 +110,21 @@ inline Plan SamplePlan() {
                              .usable_bytes = 1000,
                              .total_bytes_per_s = 2.5}}};
   plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
-  plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}}};
+  plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}},
+                   {.group = 1, .kernel = 1, .tensors = {2, 1}}};
+  plan.loops = {
+      {.first = 1,
+       .launches = 1,
+       .most = 4,
+       .must_end = true,
+       .count = 3,
+       .begins = 4,
+       .goes_on = 4,
+       .pass = 3,
+       .passes = 3,
+       .carried = {{.before = 1, .after = 2, .initial = 5, .last = 5, .spare = 5}},
+       .elements = {{.place = 3, .whole = 5, .bytes = 8, .from_end = true, .written = true},
+                    {.place = 0, .whole = 5, .bytes = 8, .from_end = true, .written = true}}}};
   plan.inputs = {-1, 0};
   plan.outputs = {1, 0, 3};
   plan.output_extents = {{.output = 1, .dim = 1, .count = 2}};

@@ -77,7 +77,7 @@ OpDef DefineGru() {
             cell.step = [linear](Decomposition& steps, const RecurrentStep& step) {
               return GruStep(steps, step, linear);
             };
-            return UnrollRecurrence(d, cell);
+            return DecomposeRecurrence(d, cell);
           }};
 }
 

@@ -43,7 +43,7 @@ absl::StatusOr<RecurrentState> LstmStep(Decomposition& d, const RecurrentStep& s
   }
   ASSIGN_OR_RETURN(LstmValue out, gate(kOutputGate, 1, after.cell));
   // Not clipped, see RecurrentStep::clip.
-  ASSIGN_OR_RETURN(LstmValue shown, step.activation[2](after.cell));
+  ASSIGN_OR_RETURN(LstmValue shown, step.activation[2](d, after.cell));
   ASSIGN_OR_RETURN(after.hidden, d.Apply("Mul", {out, shown}));
   return after;
 }
@@ -68,7 +68,7 @@ OpDef DefineLstm() {
             cell.step = [input_forget](Decomposition& steps, const RecurrentStep& step) {
               return LstmStep(steps, step, input_forget);
             };
-            return UnrollRecurrence(d, cell);
+            return DecomposeRecurrence(d, cell);
           }};
 }
 

@@ -24,7 +24,7 @@ OpDef DefineRnn() {
               ASSIGN_OR_RETURN(after.hidden, Activate(steps, step, 0, sum));
               return after;
             };
-            return UnrollRecurrence(d, cell);
+            return DecomposeRecurrence(d, cell);
           }};
 }
 

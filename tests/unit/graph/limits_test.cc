@@ -40,7 +40,9 @@ TEST(Limits, TheProgramCountsThemToo) {
 
 TEST(Limits, SequencesThatAreWrittenOutCountByTheStep) {
   GraphBuilder b;
-  TensorId x = b.AddInput("x", {DType::kF32, {512, 1, 2}});
+  const SymbolId batch = b.AddSymbol({.name = "batch"});
+  // Of an open batch all steps are.
+  TensorId x = b.AddInput("x", {DType::kF32, Shape({Dim(512), Dim::Symbol(batch), Dim(2)})});
   TensorId w = b.AddWeight("w", {DType::kF32, {2, 8, 2}});
   absl::Status status = absl::OkStatus();
   int accepted = 0;

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "core/graph/canonical.h"
 #include "tests/support/imported.h"
 
 namespace fusion {
@@ -116,23 +119,178 @@ TEST(Loop, KeepsWhatItHasWhereARunEndsIt) {
   EXPECT_THAT(ResultOf(m, {F({1}, {7})}), ElementsAre(14));
 }
 
-TEST(Loop, RefusesWhatOnlyARunKnows) {
+// Loop of Accumulate over x and w, `n` times.
+TestModel Accumulated(const std::string& n) {
   TestModel m;
-  m.Input("x", {2}).Input("w", {2}).Input("n", {}, DType::kI64);
+  m.Input("x", {2}).Input("w", {2});
+  if (n.empty()) m.Input("n", {}, DType::kI64);
+  if (!n.empty()) m.Initializer("n", Int(std::stoll(n)));
   m.Node("Loop", {"n", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
-  m.Output("last");
-  EXPECT_EQ(Import(m),
-            "UNIMPLEMENTED: node \"loop\" (Loop): the number of passes, input 0 \"n\", is not a "
-            "constant; only "
-            "constants are supported here");
+  return m;
 }
 
-TEST(Loop, IsNotWrittenOutForEver) {
+TEST(Loop, OfManyPassesRepeatsItsBody) {
+  TestModel m = Accumulated("40");
+  m.Output("last").Output("all");
+  EXPECT_EQ(ImportNamed(m),
+            "loop=Repeat{body=repeat 40 {pass i64[], carried f32[2], whole f32[2], %3 = Mul(%1, "
+            "%2), %4 = Cast(%0) {to=\"f32\"}, %5 = Add(%3, %4), %6 = Identity(%1), out %5, out "
+            "%6}} loop=Identity loop=Identity last:f32[2] all:f32[40,2]");
+  double last = 1;
+  for (int i = 0; i < 40; ++i) last = last * 0.5 + i;
+  const std::vector<double> out = ResultOf(m, {F({2}, {1, 2}), F({2}, {0.5, 1})});
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_NEAR(out[0], last, 1e-4);
+  EXPECT_EQ(out[1], 2 + 39 * 20);
+}
+
+TEST(Loop, ARunMayDecideHowOften) {
+  TestModel m = Accumulated("");
+  m.Output("last").Output("all");
+  EXPECT_THAT(Import(m), AllOf(HasSubstr("body=repeat 4096 must_end counted {pass i64[]"),
+                               HasSubstr("last:f32[2] all:f32[4096,2] :i64[]")))
+      << "as much room as there is for what is kept, and how much of it counts";
+  for (int64_t n : {0, 1, 3}) {
+    const auto out = ResultOf(m, {F({2}, {1, 2}), F({2}, {2, 3}), Int(n)});
+    if (n == 0) {
+      EXPECT_THAT(out, ElementsAre(1, 2));
+    } else if (n == 1) {
+      EXPECT_THAT(out, ElementsAre(2, 6));
+    } else {
+      EXPECT_THAT(out, ElementsAre(12, 59));
+    }
+  }
+  m.graph()->mutable_output()->DeleteSubrange(0, 1);
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2}), F({2}, {2, 3}), Int(2)}), ElementsAre(1, 2, 2, 6));
+}
+
+TEST(Loop, ThatMakesNoPassKeepsWhatItHas) {
+  for (const char* n : {"0", "-3"}) {
+    TestModel m = Accumulated(n);
+    m.Output("last").Output("all");
+    EXPECT_THAT(Import(m), HasSubstr("last:f32[2] all:f32[0,2]"));
+    EXPECT_THAT(ResultOf(m, {F({2}, {1, 2}), F({2}, {2, 3})}), ElementsAre(1, 2));
+  }
+}
+
+TEST(Loop, KeepsWhatPassesGaveBeforeARunEndedIt) {
+  // v doubles until it is more than 5; what it was is kept.
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {1});
+  body.Initializer("five", F({1}, {5})).Node("Add", {"v", "v"}, {"next"}, "twice");
+  body.Node("LessOrEqual", {"next", "five"}, {"goes"}, "less").Node("Identity", {"v"}, {"was"});
+  body.Output("goes").Output("next").Output("was");
+  for (const bool bounded : {false, true}) {
+    TestModel m;
+    m.Input("x", {1}).Input("c", {}, DType::kBool).Initializer("n", Int(6));
+    m.Node("Loop", {bounded ? "n" : "", "c", "x"}, {"y", "all"}, "loop").AttrGraph("body", body);
+    m.Output("all");
+    EXPECT_THAT(ResultOf(m, {F({1}, {1}), Bool(true)}), ElementsAre(1, 2, 4));
+    EXPECT_THAT(ResultOf(m, {F({1}, {9}), Bool(true)}), ElementsAre(9));
+    EXPECT_THAT(ResultOf(m, {F({1}, {1}), Bool(false)}), ElementsAre());
+  }
+}
+
+TEST(Loop, WhatChangesItsTypeIsWrittenOut) {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {});
+  body.Node("Concat", {"v", "x"}, {"next"}, "grow").Attr("axis", 0);
+  body.Output("going").Output("next");
   TestModel m;
-  m.Input("x", {2}).Input("w", {2}).Initializer("n", Int(int64_t{1} << 40));
-  m.Node("Loop", {"n", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+  m.Input("x", {2}).Initializer("n", Int(20));
+  m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("y:f32[42]"));
+  *m.graph()->mutable_initializer(0)->mutable_raw_data() = std::string(Int(5000).byte_view());
+  EXPECT_THAT(Import(m), HasSubstr("more than 4096 passes that carry what does not keep its type"));
+}
+
+TEST(Loop, WhoseBodyNeedsTheNumberOfThePassIsWrittenOut) {
+  // Pads by as much as the number of the pass says, and sums that up.
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {});
+  body.Ints("one", {1}).Node("Reshape", {"i", "one"}, {"shape"}, "shape");
+  body.Node("Expand", {"x", "shape"}, {"many"}, "many");
+  body.Node("ReduceSum", {"many"}, {"sum"}, "sum").Attr("keepdims", 0);
+  body.Node("Add", {"v", "sum"}, {"next"}, "add").Output("going").Output("next");
+  TestModel m(12);
+  m.Input("x", {1}).Input("v", {}).Initializer("n", Int(18));
+  m.Node("Loop", {"n", "", "v"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({1}, {1}), F({}, {0})}), ElementsAre(17 * 18 / 2));
+}
+
+TEST(Loop, NodesOfABodyAreRounded) {
+  // 10 * 0.7 is 7 as an f32; the product of the two is less.
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {1});
+  body.Node("Mul", {"ten", "part"}, {"seven"}).Node("Floor", {"seven"}, {"whole"});
+  body.Node("Add", {"v", "whole"}, {"next"}).Output("going").Output("next");
+  for (const int64_t n : {3, 40}) {
+    TestModel m;
+    m.Input("v", {1}).Input("ten", {1}).Input("part", {1}).Initializer("n", Int(n));
+    m.Node("Loop", {"n", "", "v"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+    EXPECT_THAT(ResultOf(m, {F({1}, {0}), F({1}, {10}), F({1}, {0.7F})}), ElementsAre(7 * n));
+  }
+}
+
+TEST(Loop, WeightsThatABodyReadsAreNoPartOfTheKey) {
+  std::set<std::string> keys;
+  for (const float value : {1.F, 2.F}) {
+    TestModel m;
+    m.Input("x", {2}).Initializer("w", F({2}, {value, 5})).Initializer("n", Int(40));
+    m.Node("Loop", {"n", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+    m.Output("last");
+    auto graph = ImportOnnx(m.proto());
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    auto canonical = Canonicalise(*graph);
+    ASSERT_TRUE(canonical.ok()) << canonical.status();
+    EXPECT_EQ(canonical->weight_names, std::vector<std::string>{"w"});
+    keys.insert(canonical->key_text);
+  }
+  EXPECT_EQ(keys.size(), 1U);
+}
+
+TEST(Loop, ThatEndsInTimeMayBeAskedForMore) {
+  // v doubles until it is more than 5.
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {1});
+  body.Initializer("five", F({1}, {5})).Node("Add", {"v", "v"}, {"next"}, "twice");
+  body.Node("LessOrEqual", {"next", "five"}, {"goes"}, "less").Node("Identity", {"v"}, {"was"});
+  body.Output("goes").Output("next").Output("was");
+  TestModel m;
+  m.Input("x", {1}).Input("n", {}, DType::kI64).Initializer("c", Bool(true));
+  m.Node("Loop", {"n", "c", "x"}, {"y", "all"}, "loop").AttrGraph("body", body).Output("all");
+  EXPECT_THAT(ResultOf(m, {F({1}, {1}), Int(1000000)}), ElementsAre(1, 2, 4));
+}
+
+TEST(Loop, IsNotMadeForEver) {
+  TestModel m = Accumulated(StrCat(int64_t{1} << 40));
   m.Output("last");
-  EXPECT_THAT(Import(m), HasSubstr("node \"loop\" (Loop): more than 4096 passes"));
+  EXPECT_THAT(Import(m), HasSubstr("node \"loop\" (Loop): more than 2147483648 passes"));
+  TestModel never;
+  never.Input("x", {2}).Input("w", {2});
+  never.Node("Loop", {"", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", Accumulate());
+  never.Output("last");
+  EXPECT_THAT(Import(never), HasSubstr("neither a number of passes nor a condition"));
+  never.Initializer("c", Bool(true));
+  never.graph()->mutable_node(0)->set_input(1, "c");
+  EXPECT_THAT(Import(never), HasSubstr("its condition always holds: it never ends"));
+}
+
+TEST(Loop, ReadsWhatARunGivesFromOutside) {
+  // Loops within loops, each of which reads the state of the other and w.
+  TestModel inner;
+  inner.Input("j", {}, DType::kI64).Input("on", {}, DType::kBool).Input("u", {2});
+  inner.Node("Mul", {"u", "w"}, {"scaled"}).Node("Add", {"scaled", "v"}, {"more"});
+  inner.Output("on").Output("more");
+  TestModel outer;
+  outer.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+  outer.Node("Loop", {"n", "", "v"}, {"next"}, "inner").AttrGraph("body", inner);
+  outer.Output("going").Output("next");
+  TestModel m;
+  m.Input("x", {2}).Input("w", {2}).Input("n", {}, DType::kI64);
+  m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", outer).Output("y");
+  // v -> v w w + v w + v, twice.
+  EXPECT_THAT(ResultOf(m, {F({2}, {1, 2}), F({2}, {1, 2}), Int(2)}), ElementsAre(9, 98));
 }
 
 // A pass without nodes is not free: bodies within bodies would multiply.
@@ -144,19 +302,26 @@ TEST(Loop, CountsPassesWithoutNodes) {
   outer.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
   outer.Node("Loop", {"n", "", "v"}, {"w"}, "inner").AttrGraph("body", inner);
   outer.Output("going").Output("w");
+  for (int depth = 0; depth < 3; ++depth) {
+    TestModel next;
+    next.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
+    next.Node("Loop", {"n", "", "v"}, {"w"}, "inner").AttrGraph("body", outer);
+    next.Output("going").Output("w");
+    outer = next;
+  }
   TestModel m;
-  m.Input("x", {2}).Initializer("n", Int(4096));
+  m.Input("x", {2}).Initializer("n", Int(16));
   m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", outer).Output("y");
   EXPECT_THAT(Import(m), HasSubstr("more than 65536 nodes after its loops are written out"));
 }
 
 TEST(Loop, DoesNotMultiplyLongNames) {
-  const std::string name(1 << 22, 'n');
+  const std::string name(1 << 24, 'n');
   TestModel body;
   body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {2});
   body.Node("Neg", {"v"}, {name}, "neg").Output("going").Output(name);
   TestModel m;
-  m.Input("x", {2}).Initializer("n", Int(4096));
+  m.Input("x", {2}).Initializer("n", Int(16));
   m.Node("Loop", {"n", "", "x"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
   EXPECT_THAT(Import(m), HasSubstr("names have more than 134217728 bytes after loops"));
 }
@@ -232,6 +397,41 @@ TEST(Scan, GoesAlongAnyAxisEitherWay) {
   m.Attr("scan_output_axes", std::vector<int64_t>{1}).Output("all");
   EXPECT_THAT(ResultOf(m, {F({2}, {0, 0}), F({2, 3}, {1, 2, 3, 4, 5, 6})}),
               ElementsAre(3, 5, 6, 6, 11, 15));
+}
+
+TEST(Scan, OfManyPassesRepeatsItsBody) {
+  TestModel body;
+  body.Input("sum", {2}).Input("column", {2}).Node("Add", {"sum", "column"}, {"next"}, "add");
+  body.Node("Identity", {"next"}, {"seen"}).Output("next").Output("seen");
+  for (const int64_t backwards : {0, 1}) {
+    TestModel m;
+    m.Input("zero", {2}).Input("x", {2, 20}).Node("Scan", {"zero", "x"}, {"last", "all"}, "scan");
+    m.AttrGraph("body", body).Attr("num_scan_inputs", 1);
+    m.Attr("scan_input_axes", std::vector<int64_t>{-1});
+    m.Attr("scan_input_directions", std::vector<int64_t>{backwards});
+    m.Attr("scan_output_directions", std::vector<int64_t>{backwards});
+    m.Attr("scan_output_axes", std::vector<int64_t>{-1}).Output("all").Output("last");
+    EXPECT_THAT(Import(m), HasSubstr(backwards != 0 ? "repeat 20 {carried f32[2], element_from_end"
+                                                    : "repeat 20 {carried f32[2], element f32"));
+    HostTensor x(DType::kF32, {2, 20});
+    for (int64_t i = 0; i < 40; ++i) x.SetDouble(i, static_cast<double>(i));
+    const std::vector<double> sums = ResultOf(m, {F({2}, {100, 200}), x});
+    ASSERT_EQ(sums.size(), 40U);
+    EXPECT_EQ(sums[0], backwards != 0 ? 100 + 190 : 100);
+    EXPECT_EQ(sums[19], backwards != 0 ? 100 + 19 : 100 + 190);
+    EXPECT_EQ(sums[20], backwards != 0 ? 200 + 590 : 200 + 20);
+  }
+}
+
+TEST(Scan, OfNothingKeepsItsState) {
+  TestModel body;
+  body.Input("sum", {2}).Input("row", {2}).Node("Add", {"sum", "row"}, {"next"}, "add");
+  body.Node("Identity", {"next"}, {"seen"}).Output("next").Output("seen");
+  TestModel m;
+  m.Input("zero", {2}).Input("x", {0, 2}).Node("Scan", {"zero", "x"}, {"last", "all"}, "scan");
+  m.AttrGraph("body", body).Attr("num_scan_inputs", 1).Output("last").Output("all");
+  EXPECT_THAT(Import(m), HasSubstr("last:f32[2] all:f32[0,2]"));
+  EXPECT_THAT(ResultOf(m, {F({2}, {4, 5}), F({0, 2}, {})}), ElementsAre(4, 5));
 }
 
 TEST(Scan, NestsInAnIf) {

@@ -41,8 +41,20 @@ TEST(Recurrent, WhatIsNotSupportedSaysSo) {
             "attribute \"hidden_size\" is 4, input R is f32[1,5,5]");
   EXPECT_EQ(TypesOf("RNN", in, {{"activations", std::string("Tanh,Relu")}}, 1),
             "attribute \"activations\" has 2 entries, expected 1");
-  in[0] = F32({kMaxRecurrentSteps + 1, 2, 3});
-  EXPECT_EQ(TypesOf("RNN", in, {}, 1), "a sequence of 513 steps; supported: 1..512");
+  open[0].shape = Shape({Dim(kMostStepsOfOpenBatch + 1), Dim::Symbol(0), Dim(3)});
+  EXPECT_EQ(TypesOf("RNN", open, {}, 1),
+            "a sequence of 513 steps; supported: 1..512; bind its batch for more");
+  in[0] = F32({0, 2, 3});
+  EXPECT_EQ(TypesOf("RNN", in, {}, 1), "a sequence of 0 steps; supported: 1..2147483648");
+}
+
+TEST(Recurrent, LongSequencesAreOneRepeat) {
+  const std::vector<TensorType> in = {F32({100000, 2, 3}), F32({1, 15, 3}), F32({1, 15, 5})};
+  EXPECT_EQ(TypesOf("GRU", in, {}, 2), "f32[100000,1,2,5] f32[1,2,5]");
+  StepCount count;
+  std::vector<std::optional<TensorType>> types(in.begin(), in.end());
+  ASSERT_TRUE(InferOutputTypes(OpCall(*FindOp("GRU"), std::move(types), {}, 2), &count).ok());
+  EXPECT_LT(count.loop_ops, 100);
 }
 
 }  // namespace

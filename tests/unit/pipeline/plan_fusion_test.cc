@@ -505,7 +505,7 @@ TEST_F(FusionPipelineTest, MessagesNameTheCallersNode) {
   m.Input("x", {4, 4}).Node("Loop", {"n", "", "x"}, {"y"}, "the/\"node\"").Output("y");
   TestModel body;
   body.Input("i", {}, DType::kI64).Input("goes", {}, DType::kBool).Input("v", {4, 4});
-  body.Output("goes").Output("v");
+  body.Node("Concat", {"v", "v"}, {"more"}).Attr("axis", 0).Output("goes").Output("more");
   m.AttrGraph("body", body).Input("n", {}, DType::kI64);
   std::string model = m.Bytes();
   absl::Status status = Send(Request(model)).status();

@@ -132,7 +132,7 @@ PlannedModel NodesInTurn(const Graph& graph, const DeviceSpec& device) {
   GroupEvaluator evaluator(model.program, device, options, nullptr);
   Grouping joined =
       JoinInTurn(GroupByNode(graph, &evaluator).value(), /*alone=*/{}, &evaluator).value();
-  absl::Status status = Assemble(graph, joined, &evaluator, &model);
+  absl::Status status = Assemble(graph, ProgramOf::kGraph, joined, &evaluator, &model);
   FUSION_CHECK(status.ok(), Message(status));
   return model;
 }

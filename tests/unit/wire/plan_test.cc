@@ -159,8 +159,65 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan.groups[1]: estimate: flops: nan is not finite"},
       {"launch", [](v1::Plan* p) { p->mutable_launches(0)->set_kernel(2); },
        "a plan launch names kernel 2"},
-      {"launch tensor", [](v1::Plan* p) { p->mutable_prepare(0)->set_tensors(0, 4); },
-       "plan launch names tensor 4"},
+      {"launch tensor", [](v1::Plan* p) { p->mutable_prepare(0)->set_tensors(0, 6); },
+       "plan launch names tensor 6"},
+      {"loop launches", [](v1::Plan* p) { p->mutable_loops(0)->set_launches(2); },
+       "plan loop 0: launches 1..2 of 2"},
+      {"loop without launches", [](v1::Plan* p) { p->mutable_loops(0)->set_launches(0); },
+       "plan loop 0: launches 1..0 of 2"},
+      {"loop passes", [](v1::Plan* p) { p->mutable_loops(0)->set_most(-1); },
+       "plan loop 0: -1 passes, expected 0..2147483648"},
+      {"loops that cross",
+       [](v1::Plan* p) {
+         p->mutable_loops(0)->set_first(0);
+         *p->add_loops() = p->loops(0);
+         p->mutable_loops(1)->set_launches(2);
+       },
+       "plan loop 1: launches 0..1; expected them within or behind"},
+      {"loops too deep",
+       [](v1::Plan* p) {
+         v1::PlanLoop plain;
+         plain.set_first(1);
+         plain.set_launches(1);
+         for (auto set :
+              {&v1::PlanLoop::set_count, &v1::PlanLoop::set_begins, &v1::PlanLoop::set_goes_on,
+               &v1::PlanLoop::set_pass, &v1::PlanLoop::set_passes}) {
+           (plain.*set)(-1);
+         }
+         for (int i = 0; i < 64; ++i) *p->add_loops() = plain;
+       },
+       "plan loop 64: lies in 64 others"},
+      {"loop place", [](v1::Plan* p) { p->mutable_loops(0)->mutable_carried(0)->set_after(1); },
+       "plan loop 0: place 1 is given twice"},
+      {"loop place out of range",
+       [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_place(4); },
+       "plan loop 0: place 4 of 4 for 8 bytes"},
+      {"loop element", [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_bytes(16); },
+       "plan loop 0: tensor 5 has 32 bytes, expected 64"},
+      {"loop element overflow",
+       [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_bytes(INT64_MAX); },
+       "plan loop 0: 4 elements of 9223372036854775807 bytes"},
+      {"loop state", [](v1::Plan* p) { p->mutable_loops(0)->mutable_carried(0)->set_initial(3); },
+       "plan loop 0: tensor 3 has 8 bytes, expected 32"},
+      {"loop writes", [](v1::Plan* p) { p->mutable_tensors(5)->set_space(v1::SPACE_PREPARED); },
+       "plan loop 0: tensor 5 is not its to write"},
+      {"loop count", [](v1::Plan* p) { p->mutable_loops(0)->set_count(4); },
+       "plan loop 0: tensor 4 has 1 bytes, expected 8"},
+      {"loop tensor", [](v1::Plan* p) { p->mutable_loops(0)->set_goes_on(6); },
+       "plan loop 0: names tensor 6"},
+      {"place of no loop",
+       [](v1::Plan* p) {
+         p->mutable_tensors(3)->set_space(v1::SPACE_PASS);
+         p->mutable_tensors(3)->set_index(4);
+       },
+       "plan loop 0: tensor 3 is at a place of no loop around it"},
+      {"place outside of its loop",
+       [](v1::Plan* p) {
+         p->mutable_tensors(2)->set_space(v1::SPACE_PASS);
+         p->mutable_tensors(2)->set_index(1);
+         p->clear_weights();
+       },
+       "a plan launch uses place 1 outside of its loop"},
       {"scratch", [](v1::Plan* p) { p->mutable_kernels(0)->set_scratch_bytes(-1); },
        "plan.kernels[0]: scratch_bytes: -1; expected 0.."},
       {"count", [](v1::Plan* p) { p->mutable_output_extents(0)->set_count(3); },

@@ -1,0 +1,196 @@
+#include "core/bundle/plan_loops.h"
+
+#include <algorithm>
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kMostPasses = int64_t{1} << 31;  // kMaxPasses of core/op/repeat.h
+// Loops within loops; what runs them, and this, goes down as deep.
+constexpr size_t kMostDepth = 64;
+
+class LoopChecker {
+ public:
+  explicit LoopChecker(const Plan& plan) : plan_(plan) {}
+
+  absl::Status Run() {
+    for (const PlanLoop& loop : plan_.loops)
+      places_ += 2 * loop.carried.size() + loop.elements.size();
+    owner_.assign(places_, -1);
+    bytes_.assign(places_, 0);
+    for (size_t l = 0; l < plan_.loops.size(); ++l) {
+      absl::Status sound = CheckLaunches(l);
+      if (sound.ok()) sound = CheckPlaces(l);
+      if (!sound.ok()) return Annotate(sound, StrCat("plan loop ", l));
+    }
+    for (size_t l = 0; l < plan_.loops.size(); ++l) {
+      absl::Status sound = CheckTensors(l);
+      if (!sound.ok()) return Annotate(sound, StrCat("plan loop ", l));
+    }
+    return CheckUses();
+  }
+
+ private:
+  static int64_t End(const PlanLoop& loop) { return int64_t{loop.first} + loop.launches; }
+
+  // Within the last loop that does not end before it begins.
+  absl::Status CheckLaunches(size_t l) {
+    const PlanLoop& loop = plan_.loops[l];
+    const auto launches = static_cast<int64_t>(plan_.launches.size());
+    if (loop.first < 0 || loop.launches < 1 || End(loop) > launches) {
+      return InvalidArgument("launches ", loop.first, "..", End(loop) - 1, " of ", launches);
+    }
+    if (loop.most < 0 || loop.most > kMostPasses) {
+      return InvalidArgument(loop.most, " passes, expected 0..", kMostPasses);
+    }
+    while (!around_.empty() && End(plan_.loops[around_.back()]) <= loop.first) around_.pop_back();
+    const bool inside = around_.empty() || (plan_.loops[around_.back()].first <= loop.first &&
+                                            End(loop) <= End(plan_.loops[around_.back()]));
+    const bool ordered = l == 0 || plan_.loops[l - 1].first <= loop.first;
+    if (!inside || !ordered) {
+      return InvalidArgument("launches ", loop.first, "..", End(loop) - 1,
+                             "; expected them within or behind those of the loop before it");
+    }
+    parents_.push_back(around_.empty() ? -1 : static_cast<int>(around_.back()));
+    around_.push_back(l);
+    if (around_.size() <= kMostDepth) return absl::OkStatus();
+    return InvalidArgument("lies in ", kMostDepth, " others, expected fewer");
+  }
+
+  absl::Status TakePlace(size_t l, int place, int64_t bytes) {
+    if (place < 0 || static_cast<size_t>(place) >= places_ || bytes < 0) {
+      return InvalidArgument("place ", place, " of ", places_, " for ", bytes, " bytes");
+    }
+    const auto at = static_cast<size_t>(place);
+    if (owner_[at] >= 0) return InvalidArgument("place ", place, " is given twice");
+    owner_[at] = static_cast<int>(l);
+    bytes_[at] = bytes;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPlaces(size_t l) {
+    const PlanLoop& loop = plan_.loops[l];
+    for (const PlanLoop::Carried& c : loop.carried) {
+      ASSIGN_OR_RETURN(int64_t bytes, DenseBytes(c.last));
+      RETURN_IF_ERROR(TakePlace(l, c.before, bytes));
+      RETURN_IF_ERROR(TakePlace(l, c.after, bytes));
+    }
+    for (const PlanLoop::Element& e : loop.elements)
+      RETURN_IF_ERROR(TakePlace(l, e.place, e.bytes));
+    return absl::OkStatus();
+  }
+
+  // Of a row-major tensor.
+  absl::StatusOr<int64_t> DenseBytes(int id) const {
+    if (id < 0 || static_cast<size_t>(id) >= plan_.tensors.size()) {
+      return InvalidArgument("names tensor ", id);
+    }
+    const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
+    if (t.strides != RowMajorStrides(t.dims) || !t.sizes.empty()) {
+      return InvalidArgument("tensor ", id, " is not row-major, or not always as large");
+    }
+    return NumElements(t.dims) * DTypeBytes(t.dtype);
+  }
+
+  bool Encloses(int outer, size_t inner) const {
+    for (int l = parents_[inner]; l >= 0; l = parents_[static_cast<size_t>(l)]) {
+      if (l == outer) return true;
+    }
+    return false;
+  }
+
+  // A tensor that a loop itself reads or writes, of so many bytes.
+  absl::Status CheckNamed(size_t l, int id, int64_t bytes, bool written) const {
+    ASSIGN_OR_RETURN(int64_t has, DenseBytes(id));
+    const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
+    if (has != bytes) {
+      return InvalidArgument("tensor ", id, " has ", has, " bytes, expected ", bytes);
+    }
+    if (t.space == Space::kPass) {
+      const auto place = static_cast<size_t>(t.index);
+      if (place >= places_ || !Encloses(owner_[place], l)) {
+        return InvalidArgument("tensor ", id, " is at a place of no loop around it");
+      }
+    }
+    const bool writable =
+        t.space == Space::kArena || t.space == Space::kOutput || t.space == Space::kPass;
+    if (written && !writable) return InvalidArgument("tensor ", id, " is not its to write");
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckScalar(size_t l, int id, DType type, bool written) const {
+    if (id == -1) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckNamed(l, id, DTypeBytes(type), written));
+    if (plan_.tensors[static_cast<size_t>(id)].dtype == type) return absl::OkStatus();
+    return InvalidArgument("tensor ", id, " is no ", DTypeName(type));
+  }
+
+  absl::Status CheckTensors(size_t l) const {
+    const PlanLoop& loop = plan_.loops[l];
+    RETURN_IF_ERROR(CheckScalar(l, loop.count, DType::kI64, false));
+    RETURN_IF_ERROR(CheckScalar(l, loop.begins, DType::kBool, false));
+    RETURN_IF_ERROR(CheckScalar(l, loop.goes_on, DType::kBool, true));
+    RETURN_IF_ERROR(CheckScalar(l, loop.pass, DType::kI64, true));
+    RETURN_IF_ERROR(CheckScalar(l, loop.passes, DType::kI64, true));
+    for (const PlanLoop::Carried& c : loop.carried) {
+      const int64_t bytes = bytes_[static_cast<size_t>(c.before)];
+      RETURN_IF_ERROR(CheckNamed(l, c.initial, bytes, false));
+      RETURN_IF_ERROR(CheckNamed(l, c.last, bytes, true));
+      RETURN_IF_ERROR(CheckNamed(l, c.spare, bytes, true));
+    }
+    for (const PlanLoop::Element& e : loop.elements) {
+      if (e.bytes > kMaxSpaceBytes / std::max<int64_t>(loop.most, 1)) {
+        return InvalidArgument(loop.most, " elements of ", e.bytes, " bytes");
+      }
+      RETURN_IF_ERROR(CheckNamed(l, e.whole, loop.most * e.bytes, e.written));
+    }
+    return absl::OkStatus();
+  }
+
+  // Places are used where they mean something, by tensors that they have room for.
+  absl::Status CheckUses() const {
+    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const PlanTensor& t = plan_.tensors[i];
+      if (t.space != Space::kPass) continue;
+      const auto place = static_cast<size_t>(t.index);
+      if (place < places_ && t.bytes <= bytes_[place] && t.sizes.empty()) continue;
+      return InvalidArgument("plan tensor ", i, ": ", t.bytes, " bytes at place ", t.index);
+    }
+    for (const PlanLaunch& launch : plan_.prepare) RETURN_IF_ERROR(CheckLaunch(launch, -1));
+    size_t next = 0;
+    std::vector<size_t> around;
+    for (size_t i = 0; i < plan_.launches.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      while (!around.empty() && End(plan_.loops[around.back()]) <= at) around.pop_back();
+      while (next < plan_.loops.size() && plan_.loops[next].first == at) around.push_back(next++);
+      RETURN_IF_ERROR(
+          CheckLaunch(plan_.launches[i], around.empty() ? -1 : static_cast<int>(around.back())));
+    }
+    return absl::OkStatus();
+  }
+
+  // `loop`: the innermost one around the launch.
+  absl::Status CheckLaunch(const PlanLaunch& launch, int loop) const {
+    for (int id : launch.tensors) {
+      const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
+      if (t.space != Space::kPass) continue;
+      const int owner = owner_[static_cast<size_t>(t.index)];
+      if (loop >= 0 && (owner == loop || Encloses(owner, static_cast<size_t>(loop)))) continue;
+      return InvalidArgument("a plan launch uses place ", t.index, " outside of its loop");
+    }
+    return absl::OkStatus();
+  }
+
+  const Plan& plan_;
+  size_t places_ = 0;
+  std::vector<int> owner_;      // by place: its loop
+  std::vector<int64_t> bytes_;  // by place
+  std::vector<int> parents_;    // by loop: the next one around it; -1: none
+  std::vector<size_t> around_;  // the loops that the last one checked lies in, and it
+};
+
+}  // namespace
+
+absl::Status CheckLoops(const Plan& plan) { return LoopChecker(plan).Run(); }
+
+}  // namespace fusion

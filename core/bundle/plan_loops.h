@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/bundle/plan.h"
+
+namespace fusion {
+
+/// Part of Verify: checks that the loops of a plan lie within each other, that every place is given
+/// by one of them and used in its launches alone, and that all they name has the type and the bytes
+/// that it takes. Tensors and launches are sound already.
+absl::Status CheckLoops(const Plan& plan);
+
+}  // namespace fusion
