@@ -142,7 +142,7 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
   }
   out += StrCat("memory:  ", HumanBytes(plan.arena_bytes), " between kernels, ",
                 HumanBytes(RunBytes(plan, plan.threads)), " with what threads work in\n");
-  out += LoopsText(plan);
+  out += LoopsText(plan, reply.binding);
   out += OpenDimsText(plan, reply.binding);
   out += SharedText(plan, reply.binding);
   out += StrCat("kernels: ", KernelLine(reply, arguments.compile), "\n");

@@ -37,6 +37,21 @@ Json TensorsJson(const Plan& plan) {
   return out;
 }
 
+std::string SymbolName(const Binding& binding, size_t symbol) {
+  return symbol < binding.symbols.size() ? binding.symbols[symbol] : StrCat("symbol ", symbol);
+}
+
+// What sizes count symbols in.
+std::vector<std::string> UnitNames(const Plan& plan, const Binding& binding) {
+  std::vector<std::string> names;
+  for (size_t s = 0; s < plan.symbols.size(); ++s) {
+    const int64_t multiple = plan.symbols[s].multiple;
+    const std::string name = SymbolName(binding, s);
+    names.push_back(multiple > 1 ? StrCat("(", name, "/", multiple, ")") : name);
+  }
+  return names;
+}
+
 Json LaunchesJson(const std::vector<PlanLaunch>& launches) {
   Json out = Json::array();
   for (const PlanLaunch& launch : launches) {
@@ -46,7 +61,7 @@ Json LaunchesJson(const std::vector<PlanLaunch>& launches) {
   return out;
 }
 
-Json LoopsJson(const Plan& plan) {
+Json LoopsJson(const Plan& plan, const Binding& binding) {
   Json out = Json::array();
   for (const PlanLoop& loop : plan.loops) {
     Json carried = Json::array();
@@ -61,7 +76,6 @@ Json LoopsJson(const Plan& plan) {
     for (const PlanLoop::Element& e : loop.elements) {
       elements.push_back({{"place", e.place},
                           {"whole", e.whole},
-                          {"bytes", e.bytes},
                           {"from_end", e.from_end},
                           {"written", e.written}});
     }
@@ -76,6 +90,9 @@ Json LoopsJson(const Plan& plan) {
                    {"passes", loop.passes},
                    {"carried", carried},
                    {"elements", elements}});
+    if (loop.open_most) {
+      out.back()["open_most"] = loop.open_most->ToString(UnitNames(plan, binding));
+    }
   }
   return out;
 }
@@ -231,16 +248,18 @@ Json SamplesJson(const Plan& plan) {
   return out;
 }
 
-std::string LoopsText(const Plan& plan) {
+std::string LoopsText(const Plan& plan, const Binding& binding) {
+  const std::vector<std::string> names = UnitNames(plan, binding);
   std::string out;
   for (const PlanLoop& loop : plan.loops) {
     const int last = loop.first + loop.launches - 1;
     const bool open = loop.count >= 0 || loop.begins >= 0;
+    const std::string passes = loop.open_most ? loop.open_most->ToString(names) : StrCat(loop.most);
     StrAppend(&out,
               StrCat("loop:    ",
                      loop.launches == 1 ? StrCat("launch ", loop.first, " runs")
                                         : StrCat("launches ", loop.first, " to ", last, " run"),
-                     " in ", open ? "at most " : "", loop.most, " passes",
+                     " in ", open ? "at most " : "", passes, " passes",
                      open ? ", as a run decides; figures are of one pass" : "", "\n"));
   }
   return out;
@@ -258,9 +277,7 @@ std::string SharedText(const Plan& plan, const Binding& binding) {
 
 std::string OpenDimsText(const Plan& plan, const Binding& binding) {
   if (plan.symbols.empty()) return "";
-  auto name = [&](size_t s) {
-    return s < binding.symbols.size() ? binding.symbols[s] : StrCat("symbol ", s);
-  };
+  auto name = [&](size_t s) { return SymbolName(binding, s); };
   std::vector<std::string> ranges;
   for (size_t s = 0; s < plan.symbols.size(); ++s) {
     const DimRange& range = plan.symbols[s];
@@ -372,7 +389,7 @@ Json ReplyJson(const FusionReply& reply) {
                   {"tensors", TensorsJson(plan)},
                   {"prepare", LaunchesJson(plan.prepare)},
                   {"launches", LaunchesJson(plan.launches)},
-                  {"loops", LoopsJson(plan)},
+                  {"loops", LoopsJson(plan, reply.binding)},
                   {"fallbacks", fallbacks},
                   {"stages", stages},
                   {"warnings", reply.warnings}});

@@ -39,7 +39,7 @@ std::string FrontierText(const Plan& plan);
 /// What lies in one piece of memory, in a line; empty if nothing does.
 std::string SharedText(const Plan& plan, const Binding& binding);
 /// The loops of the plan, a line each; none: nothing.
-std::string LoopsText(const Plan& plan);
+std::string LoopsText(const Plan& plan, const Binding& binding);
 /// Which dims the plan leaves open, and what that costs: lines for people; empty if it leaves none.
 std::string OpenDimsText(const Plan& plan, const Binding& binding);
 nlohmann::ordered_json KernelsJson(const FusionReply& reply);

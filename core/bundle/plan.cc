@@ -154,6 +154,11 @@ absl::Status CheckSizes(const Plan& plan) {
       if (!known.ok()) return Annotate(known, StrCat("plan kernel ", kernel.symbol));
     }
   }
+  for (size_t l = 0; l < plan.loops.size(); ++l) {
+    if (!plan.loops[l].open_most.has_value()) continue;
+    absl::Status sound = checker.Grows(*plan.loops[l].open_most, plan.loops[l].most);
+    if (!sound.ok()) return Annotate(sound, StrCat("plan loop ", l));
+  }
   for (const PlanSample& sample : plan.samples) {
     if (sample.values.size() == plan.symbols.size()) continue;
     return InvalidArgument("plan: a sample of ", sample.values.size(), " values for ",
@@ -277,6 +282,12 @@ std::vector<int> TensorsOfRuns(const Plan& plan) {
   return {out.begin(), out.end()};
 }
 
+size_t PlacesOf(const Plan& plan) {
+  size_t places = 0;
+  for (const PlanLoop& loop : plan.loops) places += loop.places();
+  return places;
+}
+
 std::vector<int64_t> CountedRuns(const Plan& plan) {
   // Products of passes of loops within loops are estimates beyond this.
   constexpr int64_t kMostRuns = int64_t{1} << 40;
@@ -333,8 +344,8 @@ absl::Status Verify(const Plan& plan) {
       return InvalidArgument("a plan group names kernel ", group.kernel);
     }
   }
-  RETURN_IF_ERROR(CheckLoops(plan));
   RETURN_IF_ERROR(CheckSizes(plan));
+  RETURN_IF_ERROR(CheckLoops(plan, MostUnits(plan.symbols)));
   auto chosen = std::count_if(plan.frontier.begin(), plan.frontier.end(),
                               [](const PlanPoint& point) { return point.chosen; });
   if (chosen == (plan.frontier.empty() ? 0 : 1)) return absl::OkStatus();

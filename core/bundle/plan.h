@@ -145,8 +145,7 @@ struct PlanLaunch {
 
 /// Launches that run once in each of several passes, which are made one after the other. Places
 /// (Space::kPass) are numbered over all loops of a plan, and mean something in the launches of
-/// their loop alone. What is named here is row-major, and as large for all values of the plan's
-/// symbols.
+/// their loop alone. What is named here is row-major.
 struct PlanLoop {
   int first = 0;          // of its launches, in Plan::launches
   int launches = 0;       // at least one, those of loops within this one included
@@ -168,22 +167,29 @@ struct PlanLoop {
     int initial = 0;
     int last = 0;
     int spare = 0;  // tensor of the arena
+    bool operator==(const Carried&) const = default;
   };
   std::vector<Carried> carried;
 
-  /// A place that moves along a tensor: at pass i `bytes` * i from its start, or that many before
-  /// the last one.
+  /// A place that moves along a tensor of `most` elements, which its first dim counts: at element i
+  /// in pass i, or at as many before the last one.
   struct Element {
     int place = 0;
     int whole = 0;
-    int64_t bytes = 0;
     bool from_end = false;
     bool written = false;  // by the passes; what those that were not made leave out is zero
+    bool operator==(const Element&) const = default;
   };
   std::vector<Element> elements;
+  /// Of a plan with symbols: what `most` is for their values; that is for the largest ones. Not
+  /// set: always the same.
+  std::optional<SizeExpr> open_most = {};
 
   /// Passes that totals of a plan count: `most`, or one if a run decides how many are made.
   int64_t counted_passes() const { return count < 0 && begins < 0 ? most : 1; }
+  /// Places that it gives.
+  size_t places() const { return 2 * carried.size() + elements.size(); }
+  bool operator==(const PlanLoop&) const = default;
 };
 
 /// What an entry of the ledger is about.
@@ -347,6 +353,9 @@ int64_t RunBytes(const Plan& plan, int threads);
 
 /// Tensors that runs read or write: those of their launches, and those that loops name. Ascending.
 std::vector<int> TensorsOfRuns(const Plan& plan);
+
+/// Places that the loops of a plan give.
+size_t PlacesOf(const Plan& plan);
 
 /// By launch how often totals count it: 1, but for those of loops.
 std::vector<int64_t> CountedRuns(const Plan& plan);

@@ -23,6 +23,68 @@ void Add(const LockedCut& cut, FieldHasher* h) {
   for (const LockedCut& phase : cut.phases) Add(phase, h);
 }
 
+// Of a PlanLock or a LockedBody.
+template <typename Locked>
+void AddDecisions(const Locked& of, FieldHasher* h) {
+  h->Add("groups", static_cast<int64_t>(of.groups.size()));
+  for (const LockedGroup& group : of.groups) {
+    h->Add("choice", group.choice).Add("body", group.body);
+    h->Add("ops", static_cast<int64_t>(group.ops.size()));
+    for (int op : group.ops) h->Add("op", op);
+  }
+  h->Add("choices", static_cast<int64_t>(of.choices.size()));
+  for (const LockedChoice& choice : of.choices) {
+    h->Add("parts", static_cast<int64_t>(choice.parts.size()));
+    for (const LockedCut& cut : choice.parts) Add(cut, h);
+    h->Add("turns", static_cast<int64_t>(choice.turns.size()));
+    for (const LockedTurn& turn : choice.turns) {
+      h->Add("choice", turn.choice).Add("ops", static_cast<int64_t>(turn.ops.size()));
+      for (int op : turn.ops) h->Add("op", op);
+    }
+    h->Add("pipelines", static_cast<int64_t>(choice.pipelines.size()));
+    for (const LockedPipeline& pipeline : choice.pipelines) {
+      h->Add("first", pipeline.first).Add("phases", pipeline.phases);
+      h->Add("slices", static_cast<int64_t>(pipeline.slices.size()));
+      for (const LockedTile& slice : pipeline.slices)
+        h->Add("dim", slice.dim).Add("tile", slice.tile);
+    }
+  }
+  h->Add("bodies", static_cast<int64_t>(of.bodies.size()));
+  for (const LockedBody& body : of.bodies) AddDecisions(body, h);
+}
+
+template <typename Locked>
+absl::Status CheckDecisions(const Locked& of) {
+  auto check = [](const std::string& field, int at, size_t count) {
+    auto most = static_cast<int64_t>(count) - 1;
+    if (at >= 0 && at <= most) return absl::OkStatus();
+    if (count == 0) return InvalidArgument(field, ": ", at, "; there are none");
+    return InvalidArgument(field, ": ", at, "; expected 0..", most);
+  };
+  for (size_t c = 0; c < of.choices.size(); ++c) {
+    const std::vector<LockedTurn>& turns = of.choices[c].turns;
+    for (size_t t = 0; t < turns.size(); ++t) {
+      const std::string field = StrCat("choices[", c, "].turns[", t, "].choice");
+      RETURN_IF_ERROR(check(field, turns[t].choice, of.choices.size()));
+      if (of.choices[static_cast<size_t>(turns[t].choice)].turns.empty()) continue;
+      return InvalidArgument(field, ": ", turns[t].choice, " has turns itself");
+    }
+  }
+  for (size_t g = 0; g < of.groups.size(); ++g) {
+    const LockedGroup& group = of.groups[g];
+    if (group.body < 0) {
+      RETURN_IF_ERROR(check(StrCat("groups[", g, "].choice"), group.choice, of.choices.size()));
+    } else {
+      RETURN_IF_ERROR(check(StrCat("groups[", g, "].body"), group.body, of.bodies.size()));
+    }
+  }
+  for (size_t b = 0; b < of.bodies.size(); ++b) {
+    absl::Status sound = CheckDecisions(of.bodies[b]);
+    if (!sound.ok()) return InvalidArgument("bodies[", b, "].", Message(sound));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Digest DigestOf(const PlanLock& lock) {
@@ -32,28 +94,7 @@ Digest DigestOf(const PlanLock& lock) {
   Add("device", lock.device, &h);
   h.Add("fusion", static_cast<int64_t>(lock.fusion));
   h.Add("numerics", static_cast<int64_t>(lock.numerics));
-  h.Add("groups", static_cast<int64_t>(lock.groups.size()));
-  for (const LockedGroup& group : lock.groups) {
-    h.Add("choice", group.choice).Add("ops", static_cast<int64_t>(group.ops.size()));
-    for (int op : group.ops) h.Add("op", op);
-  }
-  h.Add("choices", static_cast<int64_t>(lock.choices.size()));
-  for (const LockedChoice& choice : lock.choices) {
-    h.Add("parts", static_cast<int64_t>(choice.parts.size()));
-    for (const LockedCut& cut : choice.parts) Add(cut, &h);
-    h.Add("turns", static_cast<int64_t>(choice.turns.size()));
-    for (const LockedTurn& turn : choice.turns) {
-      h.Add("choice", turn.choice).Add("ops", static_cast<int64_t>(turn.ops.size()));
-      for (int op : turn.ops) h.Add("op", op);
-    }
-    h.Add("pipelines", static_cast<int64_t>(choice.pipelines.size()));
-    for (const LockedPipeline& pipeline : choice.pipelines) {
-      h.Add("first", pipeline.first).Add("phases", pipeline.phases);
-      h.Add("slices", static_cast<int64_t>(pipeline.slices.size()));
-      for (const LockedTile& slice : pipeline.slices)
-        h.Add("dim", slice.dim).Add("tile", slice.tile);
-    }
-  }
+  AddDecisions(lock, &h);
   h.Add("kernels", static_cast<int64_t>(lock.kernels.size()));
   for (const LockedKernel& kernel : lock.kernels) {
     h.Add("label", kernel.label);
@@ -65,25 +106,15 @@ Digest DigestOf(const PlanLock& lock) {
   return h.Finish();
 }
 
-absl::Status CheckChoices(const PlanLock& lock) {
-  auto check = [&](const std::string& field, int choice) {
-    auto most = static_cast<int64_t>(lock.choices.size()) - 1;
-    if (choice >= 0 && choice <= most) return absl::OkStatus();
-    return InvalidArgument(field, ": ", choice, "; expected 0..", most);
-  };
-  for (size_t c = 0; c < lock.choices.size(); ++c) {
-    const std::vector<LockedTurn>& turns = lock.choices[c].turns;
-    for (size_t t = 0; t < turns.size(); ++t) {
-      const std::string field = StrCat("choices[", c, "].turns[", t, "].choice");
-      RETURN_IF_ERROR(check(field, turns[t].choice));
-      if (lock.choices[static_cast<size_t>(turns[t].choice)].turns.empty()) continue;
-      return InvalidArgument(field, ": ", turns[t].choice, " has turns itself");
-    }
-  }
-  for (size_t g = 0; g < lock.groups.size(); ++g) {
-    RETURN_IF_ERROR(check(StrCat("groups[", g, "].choice"), lock.groups[g].choice));
-  }
-  return absl::OkStatus();
+PlanLock LockOf(const LockedBody& body, LockUse use) {
+  PlanLock lock;
+  lock.groups = body.groups;
+  lock.choices = body.choices;
+  lock.bodies = body.bodies;
+  lock.use = use;
+  return lock;
 }
+
+absl::Status CheckChoices(const PlanLock& lock) { return CheckDecisions(lock); }
 
 }  // namespace fusion

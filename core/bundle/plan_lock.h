@@ -65,9 +65,18 @@ struct LockedChoice {
   std::vector<LockedPipeline> pipelines = {};  // with turns: ascending
 };
 
+/// Ops that run as one kernel; or one op that repeats a body.
 struct LockedGroup {
   std::vector<int> ops;  // positions in the program (`fusionctl show MODEL program`), ascending
-  int choice = 0;        // position in PlanLock::choices
+  int choice = 0;        // position in `choices` beside it; of a repeat 0
+  int body = -1;         // of a repeat: position in `bodies` beside it; else -1
+};
+
+/// What is decided of the body of a repeat: its program's ops, as PlanLock says of a graph's.
+struct LockedBody {
+  std::vector<LockedGroup> groups;
+  std::vector<LockedChoice> choices;
+  std::vector<LockedBody> bodies = {};
 };
 
 /// What became of a kernel. A digest that is not there is not compared.
@@ -98,6 +107,7 @@ struct PlanLock {
   Numerics numerics = Numerics::kFp32Accumulate;
   std::vector<LockedGroup> groups;  // in the order in which they run
   std::vector<LockedChoice> choices;
+  std::vector<LockedBody> bodies = {};
   std::vector<LockedKernel> kernels;  // by Plan::kernels; none: not compared
   std::optional<Digest> plan;         // of what a run of the plan depends on
   /// Of locks that never leave the process; not in digests.
@@ -107,8 +117,12 @@ struct PlanLock {
 /// Names everything in a lock: equal digests, equal locks.
 Digest DigestOf(const PlanLock& lock);
 
-/// Checks that the choices which groups and turns name are there, and that those of turns have no
-/// turns. InvalidArgument names the field: `groups[3].choice: 9; expected 0..8`.
+/// What a lock says of a body, as a lock of the body's program.
+PlanLock LockOf(const LockedBody& body, LockUse use);
+
+/// Checks that the choices and bodies which groups and turns name are there, and that those of
+/// turns have no turns, within bodies too. InvalidArgument names the field:
+/// `groups[3].choice: 9; expected 0..8`.
 absl::Status CheckChoices(const PlanLock& lock);
 
 }  // namespace fusion

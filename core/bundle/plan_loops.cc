@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/bundle/symbol_values.h"
+
 namespace fusion {
 namespace {
 
@@ -11,15 +13,15 @@ constexpr size_t kMostDepth = 64;
 
 class LoopChecker {
  public:
-  explicit LoopChecker(const Plan& plan) : plan_(plan) {}
+  LoopChecker(const Plan& plan, const std::vector<int64_t>& units) : plan_(plan), units_(units) {}
 
   absl::Status Run() {
-    for (const PlanLoop& loop : plan_.loops)
-      places_ += 2 * loop.carried.size() + loop.elements.size();
+    places_ = PlacesOf(plan_);
     owner_.assign(places_, -1);
     bytes_.assign(places_, 0);
     for (size_t l = 0; l < plan_.loops.size(); ++l) {
       absl::Status sound = CheckLaunches(l);
+      if (sound.ok()) sound = CheckElements(l);
       if (sound.ok()) sound = CheckPlaces(l);
       if (!sound.ok()) return Annotate(sound, StrCat("plan loop ", l));
     }
@@ -68,6 +70,20 @@ class LoopChecker {
     return absl::OkStatus();
   }
 
+  // What the passes go along has one for each of them.
+  absl::Status CheckElements(size_t l) {
+    const PlanLoop& loop = plan_.loops[l];
+    const int64_t most = MostPassesAt(loop, units_);
+    for (const PlanLoop::Element& e : loop.elements) {
+      RETURN_IF_ERROR(DenseBytes(e.whole).status());
+      const Dims dims = DimsAt(plan_.tensors[static_cast<size_t>(e.whole)], units_);
+      if (!dims.empty() && dims[0] == most) continue;
+      return InvalidArgument("tensor ", e.whole, " is ", DimsToString(dims), ", expected ", most,
+                             " elements, as many as passes");
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckPlaces(size_t l) {
     const PlanLoop& loop = plan_.loops[l];
     for (const PlanLoop::Carried& c : loop.carried) {
@@ -75,8 +91,9 @@ class LoopChecker {
       RETURN_IF_ERROR(TakePlace(l, c.before, bytes));
       RETURN_IF_ERROR(TakePlace(l, c.after, bytes));
     }
-    for (const PlanLoop::Element& e : loop.elements)
-      RETURN_IF_ERROR(TakePlace(l, e.place, e.bytes));
+    for (const PlanLoop::Element& e : loop.elements) {
+      RETURN_IF_ERROR(TakePlace(l, e.place, ElementBytesAt(plan_, e, units_)));
+    }
     return absl::OkStatus();
   }
 
@@ -86,10 +103,16 @@ class LoopChecker {
       return InvalidArgument("names tensor ", id);
     }
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-    if (t.strides != RowMajorStrides(t.dims) || !t.sizes.empty()) {
-      return InvalidArgument("tensor ", id, " is not row-major, or not always as large");
+    const Dims dims = DimsAt(t, units_);
+    const Dims strides = StridesAt(t, units_);
+    int64_t elements = 1;
+    bool dense = true;
+    for (size_t d = dims.size(); d-- > 0;) {
+      dense = dense && (dims[d] <= 1 || strides[d] == elements);
+      elements *= dims[d];
     }
-    return NumElements(t.dims) * DTypeBytes(t.dtype);
+    if (!dense && elements > 0) return InvalidArgument("tensor ", id, " is not row-major");
+    return elements * DTypeBytes(t.dtype);
   }
 
   bool Encloses(int outer, size_t inner) const {
@@ -139,10 +162,8 @@ class LoopChecker {
       RETURN_IF_ERROR(CheckNamed(l, c.spare, bytes, true));
     }
     for (const PlanLoop::Element& e : loop.elements) {
-      if (e.bytes > kMaxSpaceBytes / std::max<int64_t>(loop.most, 1)) {
-        return InvalidArgument(loop.most, " elements of ", e.bytes, " bytes");
-      }
-      RETURN_IF_ERROR(CheckNamed(l, e.whole, loop.most * e.bytes, e.written));
+      ASSIGN_OR_RETURN(int64_t bytes, DenseBytes(e.whole));
+      RETURN_IF_ERROR(CheckNamed(l, e.whole, bytes, e.written));
     }
     return absl::OkStatus();
   }
@@ -153,8 +174,9 @@ class LoopChecker {
       const PlanTensor& t = plan_.tensors[i];
       if (t.space != Space::kPass) continue;
       const auto place = static_cast<size_t>(t.index);
-      if (place < places_ && t.bytes <= bytes_[place] && t.sizes.empty()) continue;
-      return InvalidArgument("plan tensor ", i, ": ", t.bytes, " bytes at place ", t.index);
+      const int64_t bytes = t.sizes.empty() ? t.bytes : ElementsAt(t, units_) * DTypeBytes(t.dtype);
+      if (place < places_ && bytes <= bytes_[place]) continue;
+      return InvalidArgument("plan tensor ", i, ": ", bytes, " bytes at place ", t.index);
     }
     for (const PlanLaunch& launch : plan_.prepare) RETURN_IF_ERROR(CheckLaunch(launch, -1));
     size_t next = 0;
@@ -182,6 +204,7 @@ class LoopChecker {
   }
 
   const Plan& plan_;
+  const std::vector<int64_t>& units_;
   size_t places_ = 0;
   std::vector<int> owner_;      // by place: its loop
   std::vector<int64_t> bytes_;  // by place
@@ -191,6 +214,8 @@ class LoopChecker {
 
 }  // namespace
 
-absl::Status CheckLoops(const Plan& plan) { return LoopChecker(plan).Run(); }
+absl::Status CheckLoops(const Plan& plan, const std::vector<int64_t>& units) {
+  return LoopChecker(plan, units).Run();
+}
 
 }  // namespace fusion

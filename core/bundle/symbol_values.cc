@@ -168,4 +168,15 @@ int64_t OffsetAt(const PlanTensor& tensor, const std::vector<int64_t>& units) {
   return tensor.sizes.back().Evaluate(units).value_or(0) * DTypeBytes(tensor.dtype);
 }
 
+int64_t MostPassesAt(const PlanLoop& loop, const std::vector<int64_t>& units) {
+  return loop.open_most.has_value() ? loop.open_most->Evaluate(units).value_or(0) : loop.most;
+}
+
+int64_t ElementBytesAt(const Plan& plan, const PlanLoop::Element& element,
+                       const std::vector<int64_t>& units) {
+  const PlanTensor& whole = plan.tensors[static_cast<size_t>(element.whole)];
+  const Dims dims = DimsAt(whole, units);
+  return NumElements(Dims(dims.begin() + 1, dims.end())) * DTypeBytes(whole.dtype);
+}
+
 }  // namespace fusion

@@ -28,4 +28,10 @@ int64_t ElementsAt(const PlanTensor& tensor, const std::vector<int64_t>& units);
 /// And its offset, in bytes.
 int64_t OffsetAt(const PlanTensor& tensor, const std::vector<int64_t>& units);
 
+/// Passes at most of a loop where the symbols have these values.
+int64_t MostPassesAt(const PlanLoop& loop, const std::vector<int64_t>& units);
+/// Bytes of one element of what `element` moves along.
+int64_t ElementBytesAt(const Plan& plan, const PlanLoop::Element& element,
+                       const std::vector<int64_t>& units);
+
 }  // namespace fusion

@@ -39,7 +39,8 @@ std::string LoopText(const PlanLoop& loop) {
   std::string out = loop.launches == 1 ? StrCat("launch ", loop.first, " runs in ")
                                        : StrCat("launches ", loop.first, "..", last, " run in ");
   const bool open = loop.count >= 0 || loop.begins >= 0;
-  StrAppend(&out, StrCat(open ? "at most " : "", loop.most, loop.most == 1 ? " pass" : " passes"));
+  const std::string most = loop.open_most ? loop.open_most->ToString() : StrCat(loop.most);
+  StrAppend(&out, StrCat(open ? "at most " : "", most, most == "1" ? " pass" : " passes"));
   if (loop.must_end) StrAppend(&out, " or fails");
   if (loop.count >= 0) StrAppend(&out, StrCat(", as many as t", loop.count, " says"));
   if (loop.goes_on >= 0) StrAppend(&out, StrCat(", as long as t", loop.goes_on, " says"));

@@ -6,6 +6,7 @@
 
 #include "core/graph/evaluate_loop.h"
 #include "core/graph/program_builder.h"
+#include "core/op/repeat.h"
 #include "core/tensor/passes.h"
 
 namespace fusion {
@@ -351,9 +352,7 @@ class ProgramEvaluator {
       const TensorType& type = body.value(body.outputs[i]).type;
       boxes.push_back(Box::Whole(type.shape.ToDims()));
       if (i < conditions + carried) continue;
-      std::vector<Dim> dims = {Dim(loop.most)};
-      dims.insert(dims.end(), type.shape.dims().begin(), type.shape.dims().end());
-      results.push_back(WholeValue({type.dtype, Shape(std::move(dims))}));
+      results.push_back(WholeValue(StackedType(type, loop.most)));
     }
     const bool more = loop.must_end && (!loop.counted || inputs[0]->integers[0] > loop.most);
     if (more && !loop.conditional) return MorePasses(loop.most);

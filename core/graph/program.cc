@@ -365,7 +365,7 @@ absl::Status ProgramBuilder::AddSteps(const std::vector<Decomposition::Step>& st
 absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposition(
     const OpCall& call, const std::vector<Handle>& inputs, NodeId origin) {
   const bool casts = call.def().name == "CastLike";
-  Decomposition steps(call);
+  Decomposition steps(call, {.short_repeats = options_.open_dims});
   ASSIGN_OR_RETURN(Decomposition::Value result, call.def().decompose(steps));
   std::vector<Handle> handles = inputs;
   handles.resize(static_cast<size_t>(call.inputs()));
@@ -469,6 +469,7 @@ Program ProgramBuilder::Finish(const std::vector<ValueId*>& followed) && {
                          program_.op(value.producer).kind == LoopOp::kLoop;
     if (stored_freely && use.any && !use.mixed) value.order = use.permutation;
   }
+  program_.open_dims = options_.open_dims;
   return std::move(program_);
 }
 
@@ -522,6 +523,45 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
   SettleWeights(&program);
   if (options.absorb_views) RETURN_IF_ERROR(ShareRows(graph, &program));
   return program;
+}
+
+namespace {
+
+// Whether a dim of the output is none of an input: how long it is then follows from shapes alone.
+bool IsSpread(const LoopOp& op) {
+  if (op.kind != LoopOp::kLoop) return false;
+  for (size_t axis = 0; axis < op.body.axes.size(); ++axis) {
+    const Dim& extent = op.body.axes[axis].extent;
+    if (extent.is_static() && extent.value() <= 1) continue;
+    auto uses = [&](const IndexExpr& e) { return e.CoefficientOf(static_cast<int>(axis)) != 0; };
+    auto reads = [&](const Read& read) {
+      return std::any_of(read.index.begin(), read.index.end(), uses);
+    };
+    if (std::none_of(op.body.reads.begin(), op.body.reads.end(), reads)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<bool> KnownBeforeRuns(const Program& program) {
+  std::vector<bool> returned(program.values.size(), false);
+  for (ValueId v : program.outputs) returned[static_cast<size_t>(v)] = true;
+  std::vector<bool> known(program.values.size(), false);
+  for (size_t v = 0; v < known.size(); ++v) {
+    const Value& value = program.values[v];
+    returned[v] = returned[v] || value.lies_in != kNoValue;
+    known[v] =
+        !returned[v] && (value.kind == TensorKind::kWeight || value.kind == TensorKind::kConstant);
+  }
+  for (const LoopOp& op : program.ops) {
+    const auto output = static_cast<size_t>(op.output);
+    // No loop runs before the first run.
+    known[output] =
+        !returned[output] && op.kind != LoopOp::kRepeat && !(program.open_dims && IsSpread(op));
+    for (ValueId in : op.inputs) known[output] = known[output] && known[static_cast<size_t>(in)];
+  }
+  return known;
 }
 
 Dims StorageStrides(const Value& value) {

@@ -67,6 +67,8 @@ struct ProgramLoop {
   std::optional<TensorType> ResultType(int64_t number) const;
   /// Inputs of the op before those of `operands`.
   size_t first_operand() const { return (counted ? 1U : 0U) + (conditional ? 1U : 0U); }
+  /// Passes that estimates count: `most`, or one if a run decides how many are made.
+  int64_t counted_passes() const { return counted || conditional ? 1 : most; }
   size_t carried() const;
 };
 
@@ -108,6 +110,8 @@ struct Program {
   std::vector<ValueId> inputs;   // by graph input
   std::vector<ValueId> weights;  // by first use
   std::vector<ValueId> outputs;  // by graph output; may repeat
+  /// Dims may be others in a run: what follows from shapes alone is not known before it.
+  bool open_dims = false;
 
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   const LoopOp& op(LoopId id) const { return ops[static_cast<size_t>(id)]; }
@@ -120,9 +124,10 @@ struct ProgramOptions {
   /// Arithmetic on 16-bit floats is done in f32, with casts (core/graph/halves.h). Off: as the
   /// model says it.
   bool widen_halves = true;
-  /// Passes of a Repeat, the steps of a long recurrence too, are a repeat of the program. Off: they
-  /// are written out, up to kMaxPassesWrittenOut; Unimplemented where a run decides how many.
-  bool repeats = true;
+  /// For a plan that leaves dims open: Program::open_dims, and the steps of a recurrence are a
+  /// repeat of the program however few they are. Off: a short one is written out
+  /// (core/op/recurrent.h).
+  bool open_dims = false;
   /// Primitive ops and copies of views, all nodes together.
   int64_t loop_op_limit = kMaxGraphLoopOps;
   /// Bytes of the constants of their steps.
@@ -133,6 +138,10 @@ struct ProgramOptions {
 /// is left, ResourceExhausted beyond a limit of ProgramOptions; InvalidArgument, naming input and
 /// output, for a shared buffer that none can be (core/graph/shared_rows.h).
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options = {});
+
+/// By value whether it is known before the first run: weights, constants, and what is made from
+/// them. Not what the program returns, which every run computes, nor what is made from that.
+std::vector<bool> KnownBeforeRuns(const Program& program);
 
 /// Strides in elements of a value as it is stored.
 Dims StorageStrides(const Value& value);

@@ -66,12 +66,6 @@ class ProgramBuilder {
   /// The op of a repeat: all but what it reads before its operands.
   absl::StatusOr<LoopOp> RepeatOp(const Repeat& repeat, const std::vector<Handle>& operands,
                                   NodeId origin, bool inner);
-  absl::StatusOr<std::vector<Handle>> WriteOut(const Repeat& repeat,
-                                               const std::vector<Handle>& operands, NodeId origin,
-                                               bool inner);
-  /// Another op on these, with one output.
-  absl::StatusOr<Handle> AddOp(std::string_view op, const std::vector<Handle>& inputs,
-                               AttrMap attrs, NodeId origin);
   TensorType TypeOf(const Handle& handle) const;
   /// In memory, in row-major order.
   ValueId InMemory(const Handle& handle);

@@ -1,4 +1,4 @@
-// What ProgramBuilder makes of a Repeat: an op with a program of its own, or all of its passes.
+// What ProgramBuilder makes of a Repeat: an op with a program of its own.
 
 #include <algorithm>
 
@@ -48,36 +48,20 @@ std::optional<TensorType> ProgramLoop::ResultType(int64_t number) const {
     return TensorType{DType::kI64, Shape()};
   }
   if (at >= body->outputs.size()) return std::nullopt;
-  TensorType type = body->value(body->outputs[at]).type;
-  if (static_cast<size_t>(number) < carried()) return type;
-  std::vector<Dim> dims = {Dim(most)};
-  dims.insert(dims.end(), type.shape.dims().begin(), type.shape.dims().end());
-  type.shape = Shape(std::move(dims));
-  return type;
+  const TensorType& type = body->value(body->outputs[at]).type;
+  return static_cast<size_t>(number) < carried() ? type : StackedType(type, most);
 }
 
 void SettleWeights(Program* program) {
-  // As the planner sees it: every run makes what the program returns, and all made from it.
-  std::vector<bool> constant(program->values.size());
-  for (size_t v = 0; v < constant.size(); ++v) {
-    const TensorKind kind = program->values[v].kind;
-    constant[v] = kind == TensorKind::kWeight || kind == TensorKind::kConstant;
-  }
-  std::vector<bool> returned(program->values.size(), false);
-  for (ValueId v : program->outputs) returned[static_cast<size_t>(v)] = true;
+  const std::vector<bool> known = KnownBeforeRuns(*program);
   for (LoopOp& op : program->ops) {
-    bool all = op.kind != LoopOp::kRepeat && !returned[static_cast<size_t>(op.output)];
-    for (ValueId in : op.inputs) {
-      all = all && constant[static_cast<size_t>(in)] && !returned[static_cast<size_t>(in)];
-    }
-    constant[static_cast<size_t>(op.output)] = all;
     if (op.kind != LoopOp::kRepeat) continue;
     std::shared_ptr<Program> body;
     for (size_t i = 0; i < op.loop->operands.size(); ++i) {
       const auto given = static_cast<size_t>(op.inputs[op.loop->first_operand() + i]);
       const ValueId leaf = op.loop->operands[i].leaf;
       if (op.loop->body->value(leaf).kind != TensorKind::kWeight) continue;
-      if (constant[given] && !returned[given]) continue;
+      if (known[given]) continue;
       if (body == nullptr) body = std::make_shared<Program>(*op.loop->body);
       body->values[static_cast<size_t>(leaf)].kind = TensorKind::kInput;
     }
@@ -91,6 +75,7 @@ void SettleWeights(Program* program) {
       value.index = static_cast<int>(list.size());
       list.push_back(static_cast<ValueId>(v));
     }
+    SettleWeights(body.get());  // of bodies within it
     auto loop = std::make_shared<ProgramLoop>(*op.loop);
     loop->body = std::move(body);
     op.loop = std::move(loop);
@@ -120,82 +105,6 @@ bool ProgramBuilder::IsConstant(ValueId id) {
     constant_.push_back(constant);
   }
   return constant_[static_cast<size_t>(id)];
-}
-
-absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddOp(std::string_view op,
-                                                             const Handles& inputs, AttrMap attrs,
-                                                             NodeId origin) {
-  std::vector<std::optional<TensorType>> types;
-  for (const Handle& handle : inputs) types.emplace_back(TypeOf(handle));
-  ASSIGN_OR_RETURN(Handles out, AddCall(OpCall(*FindOp(op), std::move(types), std::move(attrs)),
-                                        inputs, origin, /*step=*/true));
-  return out[0];
-}
-
-// The passes one behind the other.
-absl::StatusOr<Handles> ProgramBuilder::WriteOut(const Repeat& repeat, const Handles& operands,
-                                                 NodeId origin, bool inner) {
-  if (repeat.counted || repeat.conditional) {
-    return Unimplemented("the number of passes follows from values of a run; such loops have no ",
-                         "plan for a range of dims and none by a lock");
-  }
-  if (repeat.most < 1 || repeat.most > kMaxPassesWrittenOut) {
-    return Unimplemented(repeat.most, " passes; a plan for a range of dims, or by a lock, writes ",
-                         "them out, 1..", kMaxPassesWrittenOut, " of them");
-  }
-  Handles carried;
-  std::vector<Handles> stacks(repeat.stacked());
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (repeat.inputs[i].port == Repeat::Port::kCarried) carried.push_back(operands[i]);
-  }
-  for (int64_t pass = 0; pass < repeat.most; ++pass) {
-    // One without steps is no free one either.
-    ++count_.loop_ops;
-    RETURN_IF_ERROR(CheckLimits());
-    Handles values;
-    size_t state = 0;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const Repeat::Port port = repeat.inputs[i].port;
-      if (port == Repeat::Port::kCarried) {
-        values.push_back(carried[state++]);
-      } else if (port == Repeat::Port::kElement || port == Repeat::Port::kElementFromEnd) {
-        const int64_t at = port == Repeat::Port::kElement ? pass : repeat.most - 1 - pass;
-        ASSIGN_OR_RETURN(
-            Handle element,
-            AddOp("Slice", {operands[i]},
-                  {{"starts", Dims{at}}, {"ends", Dims{at + 1}}, {"axes", Dims{0}}}, origin));
-        ASSIGN_OR_RETURN(element, AddOp("Squeeze", {element}, {{"axes", Dims{0}}}, origin));
-        values.push_back(std::move(element));
-      } else if (port == Repeat::Port::kPass) {
-        auto number = std::make_shared<HostTensor>(DType::kI64, Dims());
-        number->SetInt(0, pass);
-        values.push_back({.base = AddValue({.type = {DType::kI64, Shape()},
-                                            .kind = TensorKind::kConstant,
-                                            .value = std::move(number),
-                                            .order = {}}),
-                          .view = {},
-                          .origin = origin});
-      } else {
-        values.push_back(operands[i]);
-      }
-    }
-    std::vector<std::optional<TensorType>> types = InputTypes(repeat);
-    RETURN_IF_ERROR(AddSteps(repeat.steps, origin, inner, &types, &values));
-    auto output = [&](size_t i) { return values[static_cast<size_t>(repeat.outputs[i].value)]; };
-    for (size_t i = 0; i < carried.size(); ++i) carried[i] = output(i);
-    for (size_t i = 0; i < stacks.size(); ++i) {
-      ASSIGN_OR_RETURN(Handle element, AddOp("Unsqueeze", {output(carried.size() + i)},
-                                             {{"axes", Dims{0}}}, origin));
-      stacks[i].push_back(std::move(element));
-    }
-  }
-  for (size_t i = 0; i < stacks.size(); ++i) {
-    if (repeat.outputs[carried.size() + i].from_end)
-      std::reverse(stacks[i].begin(), stacks[i].end());
-    ASSIGN_OR_RETURN(Handle all, AddOp("Concat", stacks[i], {{"axis", int64_t{0}}}, origin));
-    carried.push_back(std::move(all));
-  }
-  return carried;
 }
 
 absl::StatusOr<LoopOp> ProgramBuilder::RepeatOp(const Repeat& repeat, const Handles& operands,
@@ -266,7 +175,6 @@ absl::StatusOr<Handles> ProgramBuilder::AddRepeat(const OpCall& call, const Hand
   for (const Repeat::Input& input : repeat.inputs) {
     operands.push_back(input.port == Repeat::Port::kPass ? Handle() : inputs[next++]);
   }
-  if (!options_.repeats) return WriteOut(repeat, operands, origin, inner);
   ASSIGN_OR_RETURN(LoopOp op, RepeatOp(repeat, operands, origin, inner));
   std::vector<ValueId> head;
   for (size_t i = 0; i < before; ++i) head.push_back(InMemory(inputs[i]));

@@ -316,13 +316,8 @@ class ProgramParser {
       given[static_cast<size_t>(leaf)] = true;
       const bool part =
           port == ProgramLoop::Port::kElement || port == ProgramLoop::Port::kElementFromEnd;
-      TensorType expected = body.value(leaf).type;
-      if (part) {
-        std::vector<Dim> dims = {Dim(loop.most)};
-        for (const Dim& dim : expected.shape.dims()) dims.push_back(dim);
-        expected.shape = Shape(std::move(dims));
-      }
-      fits = type(head + i) == expected;
+      const TensorType& expected = body.value(leaf).type;
+      fits = type(head + i) == (part ? StackedType(expected, loop.most) : expected);
     }
     for (size_t v = 0; fits && v < body.values.size(); ++v) {
       fits = given[v] || !is_leaf(static_cast<ValueId>(v));

@@ -19,13 +19,8 @@ HostTensor Number(DType type, int64_t value) {
 
 class ControlFlow {
  public:
-  ControlFlow(const FlatNode& node, const Ids& inputs, const AddBody& add_body,
-              const MakeBody& make_body, GraphBuilder* builder)
-      : node_(node),
-        inputs_(inputs),
-        add_body_(add_body),
-        make_body_(make_body),
-        builder_(*builder) {}
+  ControlFlow(const FlatNode& node, const Ids& inputs, const Bodies& bodies, GraphBuilder* builder)
+      : node_(node), inputs_(inputs), bodies_(bodies), builder_(*builder) {}
 
   absl::StatusOr<Ids> If() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* then_body, Body("then_branch"));
@@ -33,10 +28,10 @@ class ControlFlow {
     ASSIGN_OR_RETURN(TensorId condition, Scalar(0, "the condition"));
     if (const HostTensor* known = builder_.ConstantValue(condition)) {
       const bool taken = known->GetInt(0) != 0;
-      return add_body_(taken ? *then_body : *else_body, {}, taken ? "then" : "else");
+      return bodies_.add(taken ? *then_body : *else_body, {}, taken ? "then" : "else");
     }
-    ASSIGN_OR_RETURN(Ids yes, add_body_(*then_body, {}, "then"));
-    ASSIGN_OR_RETURN(Ids no, add_body_(*else_body, {}, "else"));
+    ASSIGN_OR_RETURN(Ids yes, bodies_.add(*then_body, {}, "then"));
+    ASSIGN_OR_RETURN(Ids no, bodies_.add(*else_body, {}, "else"));
     if (yes.size() != no.size()) {
       return InvalidArgument("the branches give ", yes.size(), " and ", no.size(), " outputs");
     }
@@ -66,10 +61,10 @@ class ControlFlow {
     const std::optional<int64_t> known = passes.known();
     // Behind a condition nobody knows how much is kept of all passes.
     const bool settled = passes.alive == kNoTensor || scanned == 0;
-    if (settled && known > 0 && known <= kMostPassesWrittenOut) {
+    if (settled && known > 0 && known <= bodies_.most_written_out) {
       return LoopWrittenOut(*body, passes, state, scanned);
     }
-    absl::StatusOr<RepeatBody> made = make_body_(
+    absl::StatusOr<RepeatBody> made = bodies_.make(
         *body, given, passes.alive == kNoTensor ? Condition::kIgnored : Condition::kAsked);
     if (IsWrittenOut(known, state, made, scanned)) {
       return LoopWrittenOut(*body, passes, state, scanned);
@@ -112,10 +107,10 @@ class ControlFlow {
       given.emplace_back(std::move(type));
     }
     const Scans scans_in{axes, directions, out_axes, out_directions};
-    if (passes > 0 && passes <= kMostPassesWrittenOut) {
+    if (passes > 0 && passes <= bodies_.most_written_out) {
       return ScanWrittenOut(*body, passes, state, scans_in);
     }
-    absl::StatusOr<RepeatBody> made = make_body_(*body, given, Condition::kNone);
+    absl::StatusOr<RepeatBody> made = bodies_.make(*body, given, Condition::kNone);
     if (IsWrittenOut(passes, state, made, scanned)) {
       return ScanWrittenOut(*body, passes, state, scans_in);
     }
@@ -179,7 +174,7 @@ class ControlFlow {
       if (builder_.tensor(state[i]).type != body->outputs[conditions + i]) return true;
     }
     // Behind a condition nobody knows how much is kept of all passes.
-    return *passes <= kMostPassesWrittenOut && (conditions == 0 || scanned == 0);
+    return *passes <= bodies_.most_written_out && (conditions == 0 || scanned == 0);
   }
 
   absl::StatusOr<Ids> LoopWrittenOut(const onnx::GraphProto& body, const Passes& passes, Ids state,
@@ -307,7 +302,7 @@ class ControlFlow {
         ASSIGN_OR_RETURN(TensorId element, Element(inputs_[states + i], scans.axes[i], at));
         in.push_back(element);
       }
-      ASSIGN_OR_RETURN(Ids out, add_body_(body, in, StrCat(pass)));
+      ASSIGN_OR_RETURN(Ids out, bodies_.add(body, in, StrCat(pass)));
       std::copy_n(out.begin(), state.size(), state.begin());
       for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[state.size() + i]);
     }
@@ -393,7 +388,7 @@ class ControlFlow {
     Ids in = {builder_.AddConstant("", Number(DType::kI64, pass)), alive};
     if (alive == kNoTensor) in[1] = builder_.AddConstant("", Number(DType::kBool, 1));
     in.insert(in.end(), state.begin(), state.end());
-    return add_body_(body, in, StrCat(pass));
+    return bodies_.add(body, in, StrCat(pass));
   }
 
   // Whether there is a next pass after one that was only made if `before`, and said `now`.
@@ -481,8 +476,7 @@ class ControlFlow {
 
   const FlatNode& node_;
   const Ids& inputs_;
-  const AddBody& add_body_;
-  const MakeBody& make_body_;
+  const Bodies& bodies_;
   GraphBuilder& builder_;
 };
 
@@ -494,10 +488,8 @@ bool IsControlFlow(const FlatNode& node) {
 
 absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
                                                      const std::vector<TensorId>& inputs,
-                                                     const AddBody& add_body,
-                                                     const MakeBody& make_body,
-                                                     GraphBuilder* builder) {
-  ControlFlow flow(node, inputs, add_body, make_body, builder);
+                                                     const Bodies& bodies, GraphBuilder* builder) {
+  ControlFlow flow(node, inputs, bodies, builder);
   absl::StatusOr<Ids> outputs = node.op == "If"     ? flow.If()
                                 : node.op == "Loop" ? flow.Loop()
                                                     : flow.Scan();

@@ -22,12 +22,20 @@ using BodyInput = std::variant<TensorType, HostTensor>;
 using MakeBody = std::function<absl::StatusOr<RepeatBody>(
     const onnx::GraphProto& body, const std::vector<BodyInput>& inputs, Condition condition)>;
 
+/// How the importer adds what a control flow node runs.
+struct Bodies {
+  AddBody add;
+  MakeBody make;
+  /// Passes of one Loop or Scan that are written out.
+  int64_t most_written_out = 0;
+};
+
 /// True for If, Loop and Scan.
 bool IsControlFlow(const FlatNode& node);
 
 /// Adds a control flow node as what it does: the branch that a constant condition of an If takes,
 /// or both and a Where; a Loop or Scan as a Repeat of its body. One of at most
-/// kMostPassesWrittenOut passes, known here, is written out, so that what one pass hands to the
+/// `most_written_out` passes, known here, is written out, so that what one pass hands to the
 /// next fuses like everything else; so is one of at most kMaxPassesWrittenOut whose body carries
 /// what does not keep its type. Returns one id per output of the node.
 ///
@@ -36,13 +44,13 @@ bool IsControlFlow(const FlatNode& node);
 /// would be written out. Messages start with the node.
 absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
                                                      const std::vector<TensorId>& inputs,
-                                                     const AddBody& add_body,
-                                                     const MakeBody& make_body,
-                                                     GraphBuilder* builder);
+                                                     const Bodies& bodies, GraphBuilder* builder);
 
 /// Before: with a batch dim and lengths.
 inline constexpr int kFirstOpsetOfScan = 9;
-/// Passes of one Loop or Scan that are written out.
+/// Passes of one Loop or Scan that are written out, unless ImportOptions::short_repeats.
 inline constexpr int64_t kMostPassesWrittenOut = 16;
+/// The same where there is no other way.
+inline constexpr int64_t kMaxPassesWrittenOut = 4096;
 
 }  // namespace fusion

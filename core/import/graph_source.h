@@ -39,6 +39,9 @@ struct ImportOptions {
   /// ONNX: a model whose groups are nodes (core/onnx/group_calls.h) is taken for the one that it
   /// was written from. False: it is InvalidArgument, "ALREADY_FUSED: ...".
   bool allow_fused = false;
+  /// ONNX: a Loop or Scan is a repeat however few its passes are, so that the graph is the same
+  /// where there are more. False: few of them are written out.
+  bool short_repeats = false;
   /// As BuilderOptions::unfolded and BuilderOptions::folded.
   const std::set<std::string>* unfolded = nullptr;
   std::map<std::string, Dims>* folded = nullptr;

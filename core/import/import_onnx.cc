@@ -443,18 +443,18 @@ class OnnxImporter {
   absl::StatusOr<std::vector<TensorId>> AddFlow(const FlatNode& node,
                                                 const std::vector<TensorId>& inputs,
                                                 const std::vector<std::string>& names) {
-    AddBody add_body = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
-                           const std::string& name) {
-      return AddBodyOf(node, inputs, graph, in, name);
-    };
-    MakeBody make_body = [&](const onnx::GraphProto& graph, const std::vector<BodyInput>& in,
-                             Condition condition) {
+    Bodies bodies;
+    bodies.add = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
+                     const std::string& name) { return AddBodyOf(node, inputs, graph, in, name); };
+    bodies.make = [&](const onnx::GraphProto& graph, const std::vector<BodyInput>& in,
+                      Condition condition) {
       return MakeBodyOf(node, inputs, graph, in, condition);
     };
+    bodies.most_written_out = options_.short_repeats ? 0 : kMostPassesWrittenOut;
     FlatNode named = node;
     named.name = body_->prefix + node.name;
     ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
-                     AddControlFlow(named, inputs, add_body, make_body, builder_));
+                     AddControlFlow(named, inputs, bodies, builder_));
     for (size_t i = 0; i < std::min(outputs.size(), names.size()); ++i) {
       if (!IsUsed(node.outputs[i])) continue;
       ASSIGN_OR_RETURN(outputs[i],

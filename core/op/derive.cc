@@ -37,6 +37,13 @@ absl::Status CheckOutputCount(const OpCall& call) {
                          most > least ? StrCat("..", most) : "");
 }
 
+bool IsStatic(const OpCall& call) {
+  for (int i = 0; i < call.inputs(); ++i) {
+    if (call.has_input(i) && !call.shape(i).is_static()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::Status CheckCall(const OpCall& call) {
@@ -75,6 +82,10 @@ absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call, Ste
     return std::vector<TensorType>{{value.dtype(), Shape(value.dims())}};
   }
   if (def.repeats) return RepeatTypes(call, count);
+  if (def.symbolic_types && !IsStatic(call)) {
+    if (count != nullptr) count->loop_ops += call.outputs();
+    return def.symbolic_types(call);
+  }
   if (def.decompose) {
     Decomposition steps(call);
     ASSIGN_OR_RETURN(Decomposition::Value out, def.decompose(steps));

@@ -53,8 +53,8 @@ absl::Status OpCall::CheckRankAtLeast(int input, int rank) const {
                          shape(input).rank(), ", expected at least ", rank);
 }
 
-Decomposition::Decomposition(const OpCall& call)
-    : call_(&call), more_outputs_(static_cast<size_t>(call.outputs() - 1), -1) {
+Decomposition::Decomposition(const OpCall& call, const Options& options)
+    : call_(&call), options_(options), more_outputs_(static_cast<size_t>(call.outputs() - 1), -1) {
   for (int i = 0; i < call.inputs(); ++i) {
     types_.push_back(call.has_input(i) ? std::optional(call.in(i)) : std::nullopt);
   }

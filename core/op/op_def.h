@@ -68,9 +68,16 @@ class Decomposition {
  public:
   using Value = int;
 
-  explicit Decomposition(const OpCall& call);
+  struct Options {
+    /// Recurrences are a Repeat however few their steps are.
+    bool short_repeats = false;
+  };
+
+  explicit Decomposition(const OpCall& call) : Decomposition(call, Options()) {}
+  Decomposition(const OpCall& call, const Options& options);
 
   const OpCall& call() const { return *call_; }
+  const Options& options() const { return options_; }
   Value in(int i) const { return i; }
   /// A scalar constant (rank 0).
   Value Scalar(DType type, double value);
@@ -104,6 +111,7 @@ class Decomposition {
 
  private:
   const OpCall* call_;
+  Options options_;
   std::vector<std::optional<TensorType>> types_;
   std::vector<Step> steps_;
   StepCount count_;
@@ -172,6 +180,9 @@ struct OpDef {
   /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further
   /// ones.
   std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;
+  /// Of a composite that `decompose` takes static shapes of: the types of all outputs of a call
+  /// with symbolic dims. Unset: as of its steps.
+  std::function<absl::StatusOr<std::vector<TensorType>>(const OpCall&)> symbolic_types = nullptr;
   /// The Repeat that attribute "body" of every call is.
   bool repeats = false;
   /// Constant that depends on input types only (Shape, Size).

@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<Activation>> Activations(const AttrMap& attrs, const 
 
 // The extents of one op, checked.
 struct Sizes {
-  int64_t steps = 0;
+  Dim steps;
   int64_t hidden = 0;
   int64_t directions = 1;
   Dim batch;
@@ -125,22 +125,22 @@ absl::Status CheckShape(const OpCall& call, int input, std::string_view name,
 absl::Status CheckSequenceLengths(const OpCall& call, const Sizes& sizes) {
   if (!call.attrs().Has("sequence_lens")) return absl::OkStatus();
   std::vector<int64_t> lengths = call.attrs().Ints("sequence_lens");
-  // A batch that is open yet is checked once it is bound.
+  // A batch or a length that is open yet is checked once it is bound.
   auto count = static_cast<int64_t>(lengths.size());
   if (sizes.batch.is_static() && Dim(count) != sizes.batch) {
     return InvalidArgument("sequence_lens has ", lengths.size(), " entries, expected one for each",
                            " of the batch of ", sizes.batch.ToString());
   }
   for (int64_t length : lengths) {
-    if (length != sizes.steps) {
+    if (sizes.steps.is_static() && length != sizes.steps.value()) {
       return Unimplemented("sequence_lens has the entry ", length, "; only the full length ",
-                           sizes.steps, " is supported");
+                           sizes.steps.value(), " is supported");
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
+absl::StatusOr<Sizes> SizesOf(const OpCall& call, int gates) {
   Sizes out;
   for (int i = 0; i < 3; ++i) {
     if (call.shape(i).rank() != 3) {
@@ -158,27 +158,23 @@ absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
                            ", expected forward, reverse or bidirectional");
   }
   out.batch_first = call.attrs().Int("layout", 0) != 0;
-  const Dim& steps = call.shape(0).dim(out.batch_first ? 1 : 0);
+  out.steps = call.shape(0).dim(out.batch_first ? 1 : 0);
   out.batch = call.shape(0).dim(out.batch_first ? 0 : 1);
   out.input = call.shape(0).dim(2);
   const Dim& hidden = call.shape(2).dim(2);
-  if (!steps.is_static() || !hidden.is_static()) {
-    return Unimplemented("the sequence length ", steps.ToString(), " or hidden size ",
-                         hidden.ToString(), " is symbolic; bind its dims");
+  if (!hidden.is_static()) {
+    return Unimplemented("the hidden size ", hidden.ToString(), " is symbolic; bind its dims");
   }
-  out.steps = steps.value();
   out.hidden = hidden.value();
-  const int64_t most = out.batch.is_static() ? kMaxPasses : kMostStepsOfOpenBatch;
-  if (out.steps < 1 || out.steps > most) {
-    return Unimplemented("a sequence of ", out.steps, " steps; supported: 1..", most,
-                         out.batch.is_static() ? "" : "; bind its batch for more");
+  if (out.steps.is_static() && out.steps.value() > kMaxPasses) {
+    return Unimplemented("a sequence of ", out.steps.value(), " steps; supported: 0..", kMaxPasses);
   }
   if (call.attrs().Int("hidden_size", out.hidden) != out.hidden) {
     return InvalidArgument("attribute \"hidden_size\" is ", call.attrs().Int("hidden_size", 0),
                            ", input R is ", call.in(2).ToString());
   }
   Dim d = out.directions;
-  Dim rows = hidden * cell.gates;
+  Dim rows = hidden * gates;
   std::vector<Dim> state = {d, out.batch, hidden};
   if (out.batch_first) state = {out.batch, d, hidden};
   RETURN_IF_ERROR(CheckShape(call, 1, "W", {d, rows, out.input}));
@@ -201,7 +197,10 @@ class Recurrence {
   absl::StatusOr<Value> Run() {
     ASSIGN_OR_RETURN(Value x, StepsFirst(d_.in(0), {1, 0, 2}));
     // [steps * batch, input]: one product for all steps.
-    ASSIGN_OR_RETURN(x, d_.Apply("Reshape", {x}, {{"shape", Dims{-1, sizes_.input.value()}}}));
+    const int64_t rows = steps() * sizes_.batch.value();
+    ASSIGN_OR_RETURN(
+        x, d_.Apply("Reshape", {x},
+                    {{"shape", Dims{rows, sizes_.input.value()}}, {"allowzero", int64_t{1}}}));
     std::vector<Value> y;
     std::vector<Value> last_hidden;
     std::vector<Value> last_cell;
@@ -224,6 +223,8 @@ class Recurrence {
   }
 
  private:
+  int64_t steps() const { return sizes_.steps.value(); }
+
   absl::StatusOr<Value> StepsFirst(Value x, Dims perm) {
     if (!sizes_.batch_first) return x;
     return d_.Apply("Transpose", {x}, {{"perm", std::move(perm)}});
@@ -287,7 +288,8 @@ class Recurrence {
     }
     int64_t columns = cell_.gates * sizes_.hidden;
     ASSIGN_OR_RETURN(*projected, d_.Apply("Reshape", {*projected},
-                                          {{"shape", Dims{sizes_.steps, -1, columns}}}));
+                                          {{"shape", Dims{steps(), sizes_.batch.value(), columns}},
+                                           {"allowzero", int64_t{1}}}));
     if (d_.call().has_input(6)) {
       ASSIGN_OR_RETURN(step.peephole, Pick(d_.in(6), direction, 0));
     }
@@ -306,12 +308,12 @@ class Recurrence {
     ASSIGN_OR_RETURN(RecurrentStep step, Prepare(direction, x, &projected));
     ASSIGN_OR_RETURN(step.before.hidden, InitialState(4, direction));
     ASSIGN_OR_RETURN(step.before.cell, InitialState(5, direction));
-    if (sizes_.steps > kMostStepsWrittenOut && sizes_.batch.is_static()) {
+    if (d_.options().short_repeats || steps() > kMostStepsWrittenOut || steps() == 0) {
       return Repeated(backwards, step, projected, all);
     }
     std::vector<Value> hidden;
-    for (int64_t i = 0; i < sizes_.steps; ++i) {
-      ASSIGN_OR_RETURN(step.projected, Pick(projected, backwards ? sizes_.steps - 1 - i : i, 0));
+    for (int64_t i = 0; i < steps(); ++i) {
+      ASSIGN_OR_RETURN(step.projected, Pick(projected, backwards ? steps() - 1 - i : i, 0));
       ASSIGN_OR_RETURN(step.before, cell_.step(d_, step));
       hidden.push_back(step.before.hidden);
     }
@@ -325,13 +327,14 @@ class Recurrence {
                                           Value projected, Value* all) {
     using Port = Repeat::Port;
     auto repeat = std::make_shared<Repeat>();
-    repeat->most = sizes_.steps;
+    repeat->most = steps();
     std::vector<Value> operands;
     // Their numbers in the body.
     auto add = [&](Port port, Value operand) {
       TensorType type = d_.type(operand);
       if (port == Port::kElement || port == Port::kElementFromEnd) {
-        type.shape = Shape(std::vector<Dim>(type.shape.dims().begin() + 1, type.shape.dims().end()));
+        type.shape =
+            Shape(std::vector<Dim>(type.shape.dims().begin() + 1, type.shape.dims().end()));
       }
       repeat->inputs.push_back({port, std::move(type)});
       operands.push_back(operand);
@@ -414,13 +417,30 @@ absl::StatusOr<Value> Activate(Decomposition& d, const RecurrentStep& step, size
 }
 
 absl::StatusOr<Value> DecomposeRecurrence(Decomposition& d, const RecurrentCell& cell) {
-  ASSIGN_OR_RETURN(Sizes sizes, SizesOf(d.call(), cell));
-  if (!sizes.input.is_static()) {
-    return Unimplemented("the input size ", sizes.input.ToString(), " is symbolic; bind its dims");
+  ASSIGN_OR_RETURN(Sizes sizes, SizesOf(d.call(), cell.gates));
+  for (const Dim* dim : {&sizes.steps, &sizes.batch, &sizes.input}) {
+    if (!dim->is_static()) return Unimplemented("dim ", dim->ToString(), " is symbolic");
   }
   ASSIGN_OR_RETURN(std::vector<Activation> activations,
                    Activations(d.call().attrs(), cell, static_cast<size_t>(sizes.directions)));
   return Recurrence(d, cell, std::move(sizes), std::move(activations)).Run();
+}
+
+absl::StatusOr<std::vector<TensorType>> RecurrenceTypes(const OpCall& call,
+                                                        const RecurrentCell& cell) {
+  ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(call, cell.gates));
+  RETURN_IF_ERROR(Activations(call.attrs(), cell, static_cast<size_t>(sizes.directions)).status());
+  const Dim directions = sizes.directions;
+  const Dim hidden = sizes.hidden;
+  std::vector<Dim> all = {sizes.steps, directions, sizes.batch, hidden};
+  std::vector<Dim> last = {directions, sizes.batch, hidden};
+  if (sizes.batch_first) {
+    all = {sizes.batch, sizes.steps, directions, hidden};
+    last = {sizes.batch, directions, hidden};
+  }
+  std::vector<TensorType> types = {{call.dtype(0), Shape(std::move(all))}};
+  types.resize(static_cast<size_t>(call.outputs()), {call.dtype(0), Shape(std::move(last))});
+  return types;
 }
 
 }  // namespace fusion

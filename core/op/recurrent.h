@@ -12,10 +12,9 @@ namespace fusion {
 /// behind the other; of a long one a Repeat of one step. The products of all inputs with the input
 /// weights are one MatMul before the first step.
 
-/// Longest sequence that is written out. A step that is written out may fuse with its neighbours.
+/// Longest sequence that is written out, but for Decomposition::Options::short_repeats. A step that
+/// is written out may fuse with its neighbours.
 inline constexpr int64_t kMostStepsWrittenOut = 16;
-/// The same where the batch is open yet, which a Repeat cannot have.
-inline constexpr int64_t kMostStepsOfOpenBatch = 512;
 
 /// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, not written down.
 struct RecurrentState {
@@ -57,9 +56,12 @@ struct RecurrentCell {
 };
 
 /// Inputs X, W, R, B, initial_h[, initial_c, P] (sequence_lens is an attribute); outputs Y, Y_h[,
-/// Y_c].
+/// Y_c]. Of static shapes.
 absl::StatusOr<Decomposition::Value> DecomposeRecurrence(Decomposition& d,
                                                          const RecurrentCell& cell);
+/// OpDef::symbolic_types of an op of this cell, whose `step` may be missing.
+absl::StatusOr<std::vector<TensorType>> RecurrenceTypes(const OpCall& call,
+                                                        const RecurrentCell& cell);
 
 /// The attributes the three ops share.
 std::vector<ParamSpec> RecurrentParams();

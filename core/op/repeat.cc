@@ -16,15 +16,9 @@ bool IsElement(Repeat::Port port) {
   return port == Repeat::Port::kElement || port == Repeat::Port::kElementFromEnd;
 }
 
-TensorType Stacked(const TensorType& type, int64_t passes) {
-  std::vector<Dim> dims = {Dim(passes)};
-  dims.insert(dims.end(), type.shape.dims().begin(), type.shape.dims().end());
-  return {type.dtype, Shape(std::move(dims))};
-}
-
 // What a call gives for an input of the body.
 TensorType OperandType(const Repeat& repeat, const Repeat::Input& input) {
-  return IsElement(input.port) ? Stacked(input.type, repeat.most) : input.type;
+  return IsElement(input.port) ? StackedType(input.type, repeat.most) : input.type;
 }
 
 absl::Status CheckOperands(const OpCall& call, const Repeat& repeat) {
@@ -176,6 +170,12 @@ size_t Repeat::carried() const {
       inputs.begin(), inputs.end(), [](const Input& in) { return in.port == Port::kCarried; }));
 }
 
+TensorType StackedType(const TensorType& type, int64_t passes) {
+  std::vector<Dim> dims = {Dim(passes)};
+  dims.insert(dims.end(), type.shape.dims().begin(), type.shape.dims().end());
+  return {type.dtype, Shape(std::move(dims))};
+}
+
 const Repeat* RepeatOf(const OpCall& call) {
   const auto* body = call.attrs().Find<std::shared_ptr<const Repeat>>("body");
   return body == nullptr ? nullptr : body->get();
@@ -212,7 +212,7 @@ absl::StatusOr<std::vector<TensorType>> RepeatTypes(const OpCall& call, StepCoun
     out.push_back(next);
   }
   for (size_t i = conditions + out.size(); i < given.size(); ++i) {
-    out.push_back(Stacked(given[i], repeat.most));
+    out.push_back(StackedType(given[i], repeat.most));
   }
   if (repeat.tells_passes()) out.push_back(kCountType);
   if (count != nullptr) count->loop_ops += static_cast<int64_t>(out.size()) + 1;

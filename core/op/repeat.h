@@ -55,8 +55,6 @@ struct Repeat {
 
 /// Most passes of a repeat whose number a run decides: as much room its stacked outputs have.
 inline constexpr int64_t kMaxCountedPasses = 4096;
-/// Passes of one repeat that are ever written out.
-inline constexpr int64_t kMaxPassesWrittenOut = 4096;
 /// Bodies within bodies that a text may have.
 inline constexpr int kMaxRepeatDepth = 64;
 /// Inputs and outputs of one call.
@@ -66,6 +64,9 @@ inline constexpr int64_t kMaxPasses = int64_t{1} << 31;
 
 /// Of a call of Repeat: attribute "body", or null.
 const Repeat* RepeatOf(const OpCall& call);
+
+/// Of `passes` elements of `type`, one after the other.
+TensorType StackedType(const TensorType& type, int64_t passes);
 
 /// Types of the outputs of a call of Repeat, whose body is checked with them. InvalidArgument names
 /// the input or output of the body that does not fit. `count`: as InferOutputTypes.

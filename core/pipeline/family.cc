@@ -6,7 +6,7 @@
 
 #include "core/bundle/symbol_values.h"
 #include "core/codegen/generalise.h"
-#include "core/pipeline/lock.h"
+#include "core/plan/pin.h"
 
 namespace fusion {
 namespace {
@@ -73,6 +73,7 @@ class FamilyMaker {
       members_.push_back(std::move(planned));
     }
     RETURN_IF_ERROR(SizeTensors());
+    RETURN_IF_ERROR(SizeLoops());
     RETURN_IF_ERROR(CheckInPlace());
     RETURN_IF_ERROR(MakeKernels());
     model_.plan.symbols = family_.symbols;
@@ -97,6 +98,14 @@ class FamilyMaker {
     if (!same_launches(most.launches, plan.launches) ||
         !same_launches(most.prepare, plan.prepare) || most.tensors.size() != plan.tensors.size()) {
       return FailedPrecondition("launches differ where symbols have other values");
+    }
+    auto same_loop = [](PlanLoop a, const PlanLoop& b) {
+      a.most = b.most;
+      return a == b;
+    };
+    if (!std::equal(most.loops.begin(), most.loops.end(), plan.loops.begin(), plan.loops.end(),
+                    same_loop)) {
+      return FailedPrecondition("loops differ where symbols have other values");
     }
     for (size_t t = 0; t < plan.tensors.size(); ++t) {
       const PlanTensor& a = most.tensors[t];
@@ -154,19 +163,47 @@ class FamilyMaker {
     }
     if (!varies) return absl::OkStatus();
     if (most.space != Space::kInput && most.space != Space::kOutput &&
-        most.space != Space::kArena) {
+        most.space != Space::kArena && most.space != Space::kPass) {
       return FailedPrecondition("the size of what is prepared once depends on the symbols");
     }
     most.sizes = std::move(sizes);
     return absl::OkStatus();
   }
 
+  // Memory that bodies of loops lie in is nobody's by itself, and as large as it must be at most.
   absl::Status SizeTensors() {
-    for (size_t t = 0; t < model_.plan.tensors.size(); ++t) {
+    const Plan& plan = model_.plan;
+    std::vector<bool> named(plan.tensors.size(), false);
+    auto name = [&](const std::vector<int>& tensors) {
+      for (int t : tensors) {
+        if (t >= 0) named[static_cast<size_t>(t)] = true;
+      }
+    };
+    for (const auto& list : {TensorsOfRuns(plan), plan.inputs, plan.outputs, plan.weights}) {
+      name(list);
+    }
+    for (const PlanLaunch& launch : plan.prepare) name(launch.tensors);
+    for (size_t t = 0; t < plan.tensors.size(); ++t) {
+      if (!named[t]) continue;
       absl::Status sized = SizeTensor(t);
       if (sized.ok()) continue;
       return Annotate(sized, StrCat("tensor ", t, " ", DTypeName(model_.plan.tensors[t].dtype),
                                     DimsToString(model_.plan.tensors[t].dims)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SizeLoops() {
+    for (size_t l = 0; l < model_.plan.loops.size(); ++l) {
+      PlanLoop& loop = model_.plan.loops[l];
+      std::vector<int64_t> passes;
+      for (const PlannedModel& m : members_) passes.push_back(m.plan.loops[l].most);
+      ASSIGN_OR_RETURN(SizeExpr most, Fit(passes));
+      if (most.Evaluate(most_) != loop.most) {
+        return FailedPrecondition("a loop makes ", most.ToString(family_.names), " passes, but ",
+                                  loop.most, " for the largest values");
+      }
+      if (!most.is_static()) loop.open_most = std::move(most);
     }
     return absl::OkStatus();
   }

@@ -1,5 +1,6 @@
 #include "core/pipeline/lock.h"
 
+#include "core/plan/pin.h"
 #include "core/wire/plan.h"
 
 namespace fusion {
@@ -40,16 +41,6 @@ Digest ExecutableDigest(const Plan& plan) {
   bare.frontier.clear();
   bare.samples.clear();
   return Sha256(PlanToBytes(bare));
-}
-
-PlanLock DecisionsOf(const PlannedModel& model) {
-  PlanLock lock;
-  lock.choices = model.choices;
-  for (size_t g = 0; g < model.groups.size(); ++g) {
-    if (model.groups[g].empty()) continue;  // packs a weight: follows from the kernels that read it
-    lock.groups.push_back({.ops = model.groups[g], .choice = model.choice_of[g]});
-  }
-  return lock;
 }
 
 PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels) {
@@ -112,11 +103,6 @@ absl::Status CheckLock(const PlanLock& wanted, const PlanLock& made) {
 }
 
 absl::Status CanLock(const Plan& plan) {
-  if (!plan.loops.empty()) {
-    return FailedPrecondition("lock: the plan has ", plan.loops.size(),
-                              plan.loops.size() == 1 ? " loop" : " loops",
-                              ", of whose bodies a lock says nothing");
-  }
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     const PlanGroup& group = plan.groups[g];
     if (group.registered.empty()) continue;

@@ -12,9 +12,6 @@ namespace fusion {
 /// order.
 Digest ExecutableDigest(const Plan& plan);
 
-/// The groups and cuts of a plan, and nothing else of a lock.
-PlanLock DecisionsOf(const PlannedModel& model);
-
 /// Pins what planning `work` gave: with it as PlanOptions::lock the same comes out again, or
 /// CheckLock says what does not. `model` and `kernels` are of `work`, which has `graph_sha256`.
 PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels);

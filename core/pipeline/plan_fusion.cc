@@ -161,9 +161,8 @@ absl::StatusOr<bool> FusionPipeline::LookUp(const Work& work, PlanReply* reply) 
   reply->cache = found.tier == Tier::kMemory ? CacheOutcome::kHitMemory : CacheOutcome::kHitStore;
   reply->kernels = builds_.Describe(found.value->plan);
   const bool complete =
-      std::all_of(reply->kernels.begin(), reply->kernels.end(), [](const KernelStatus& kernel) {
-        return kernel.state == KernelState::kReady;
-      });
+      std::all_of(reply->kernels.begin(), reply->kernels.end(),
+                  [](const KernelStatus& kernel) { return kernel.state == KernelState::kReady; });
   if (complete) registry_.NoteReady(found.value->plan);
   return complete;
 }

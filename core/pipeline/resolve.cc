@@ -163,7 +163,7 @@ absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOpti
 }
 
 // Whether outputs fit the buffers that they share, and can: here they have names.
-absl::Status CheckSharing(const Graph& graph) {
+absl::Status CheckSharing(const Graph& graph, const PlanOptions& options) {
   if (graph.shared_buffers().empty()) return absl::OkStatus();
   for (const SharedBuffer& shared : graph.shared_buffers()) {
     const Tensor& out = graph.tensor(graph.outputs()[static_cast<size_t>(shared.output)]);
@@ -172,7 +172,7 @@ absl::Status CheckSharing(const Graph& graph) {
     return InvalidArgument("shared_buffers: output ", QuoteShort(out.name), " has ", extent.value(),
                            " elements along dim ", shared.dim, ", its buffer ", shared.capacity);
   }
-  return BuildProgram(graph).status();
+  return BuildProgram(graph, ProgramOptionsFor(options)).status();
 }
 
 // Of the kernels of the server those that may run in plans of a request: sums in index order, one
@@ -253,6 +253,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                                         .shared_buffers = sharing,
                                         .custom_ops = &*custom_ops,
                                         .allow_fused = request.allow_fused,
+                                        .short_repeats = !options.dim_ranges.empty(),
                                         .unfolded = &unfolded,
                                         .folded = folded});
   };
@@ -266,7 +267,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                      unfolded.clear();  // one of them says what a shape is
                      return import(dims);
                    }));
-  RETURN_IF_ERROR(CheckSharing(graph));
+  RETURN_IF_ERROR(CheckSharing(graph, options));
   // Buffers are made for the largest values, whatever values a run has.
   for (size_t i = 0; i < sharing.size(); ++i) {
     sharing[i].capacity = graph.shared_buffers()[i].capacity;

@@ -176,7 +176,8 @@ class Assembler {
   }
 
   // The launches of a body, where they run in every pass; the first group stands for the loop.
-  absl::Status AddLoop(LoopId l, const PlannedModel& model) {
+  absl::Status AddLoop(LoopId l, std::shared_ptr<const PlannedModel> planned) {
+    const PlannedModel& model = *planned;
     const Plan& body = model.plan;
     Plan& plan = out_.plan;
     absl::StatusOr<LoopTensors> tensors =
@@ -198,7 +199,9 @@ class Assembler {
       out_.groups.emplace_back();
       out_.choice_of.push_back(-1);
     }
-    out_.groups[static_cast<size_t>(first_group + body.launches[0].group)] = {l};
+    const int stands_for_it = first_group + body.launches[0].group;
+    out_.groups[static_cast<size_t>(stands_for_it)] = {l};
+    out_.bodies[stands_for_it] = std::move(planned);
     out_.inner.resize(out_.groups.size(), false);
     std::fill(out_.inner.begin() + first_group, out_.inner.end(), true);
     const auto first_launch = static_cast<int>(plan.launches.size());
@@ -216,7 +219,7 @@ class Assembler {
     int inner_places = 0;
     for (const PlanLoop& inner : body.loops) {
       plan.loops.push_back(MovedLoop(inner, *tensors, places_, first_launch));
-      inner_places += static_cast<int>(2 * inner.carried.size() + inner.elements.size());
+      inner_places += static_cast<int>(inner.places());
     }
     places_ += tensors->places + inner_places;
     TellDecisions(body, first_group);
@@ -243,7 +246,7 @@ class Assembler {
     ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseInTurn(turns));
     const std::vector<LoopId> loops = UnionOf(turns);
     const GroupChoice& choice = *found;
-    if (choice.body != nullptr) return AddLoop(loops[0], *choice.body);
+    if (choice.body != nullptr) return AddLoop(loops[0], choice.body);
     bool prepare = evaluator_->AreConstant(loops);
     std::vector<int> tensors;
     std::vector<ValueId> values = evaluator_->Values(loops);

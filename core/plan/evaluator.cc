@@ -73,29 +73,23 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
   for (size_t v = 0; v < program.values.size(); ++v) {
     if (program.values[v].lies_in != kNoValue) returned_[v] = true;
   }
-  constant_.assign(program.values.size(), false);
+  constant_ = KnownBeforeRuns(program);
   readers_.resize(program.values.size());
   number_.assign(program.values.size(), -1);
   part_.assign(program.ops.size(), -1);
   set_.assign(program.ops.size(), 0);
   for (size_t v = 0; v < program.values.size(); ++v) {
-    TensorKind kind = program.values[v].kind;
     const TensorType& type = program.values[v].type;
     bytes_.push_back(NumElements(type.shape.ToDims()) * DTypeBytes(type.dtype));
-    constant_[v] = !returned_[v] && (kind == TensorKind::kWeight || kind == TensorKind::kConstant);
   }
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const LoopOp& op = program.ops[i];
-    // No loop runs before the first run.
-    bool constant = !returned_[static_cast<size_t>(op.output)] && op.kind != LoopOp::kRepeat;
     bool reinterpreted = false;
     for (ValueId in : op.inputs) {
       LoopId producer = program.value(in).producer;
       reinterpreted |= producer != kNoLoop && program.op(producer).IsAlias();
-      constant = constant && constant_[static_cast<size_t>(in)];
       readers_[static_cast<size_t>(in)].push_back(static_cast<LoopId>(i));
     }
-    constant_[static_cast<size_t>(op.output)] = constant;
     reads_reinterpreted_.push_back(reinterpreted);
   }
   ClassifyOps();
@@ -258,19 +252,21 @@ absl::StatusOr<GroupEvaluator::Known*> GroupEvaluator::Find(const std::vector<Lo
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::FindRepeat(const std::vector<LoopId>& loops) {
+  if (loops.size() == 1) return RepeatBy(loops[0], nullptr);
   Known known;
-  if (loops.size() > 1) {
-    known.verdict.refusal = Refuse(RefusalCode::kLoop, "a part is a loop, whose ",
-                                   "launches run once in every pass, and by themselves");
-    return known;
-  }
+  known.verdict.refusal = Refuse(RefusalCode::kLoop, "a part is a loop, whose ",
+                                 "launches run once in every pass, and by themselves");
+  return known;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::RepeatBy(
+    LoopId repeat, std::shared_ptr<const PlanLock> lock) {
+  Known known;
   FUSION_CHECK(plan_body_ != nullptr, "a program with repeats is planned with their bodies");
   auto choice = std::make_shared<GroupChoice>();
-  ASSIGN_OR_RETURN(choice->body, plan_body_(program_.op(loops[0])));
+  ASSIGN_OR_RETURN(choice->body, plan_body_(program_.op(repeat), std::move(lock)));
   const Plan& body = choice->body->plan;
-  // Where a run decides how often, once.
-  const ProgramLoop& loop = *program_.op(loops[0]).loop;
-  const int64_t passes = loop.counted || loop.conditional ? 1 : loop.most;
+  const int64_t passes = program_.op(repeat).loop->counted_passes();
   const std::vector<int64_t> runs = CountedRuns(body);
   for (size_t l = 0; l < body.launches.size(); ++l) {
     const PlanGroup& group = body.groups[static_cast<size_t>(body.launches[l].group)];
@@ -280,7 +276,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::FindRepeat(const std::vect
   }
   known.verdict.estimate = choice->estimate;
   known.verdict.run_bytes = body.arena_bytes;
-  known.verdict.factor = rules_.Factor(loops);
+  known.verdict.factor = rules_.Factor({repeat});
   known.choice = std::move(choice);
   return known;
 }
@@ -572,6 +568,13 @@ absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedC
     }
   }
   known_[Key(loops)] = std::move(known);
+  return absl::OkStatus();
+}
+
+absl::Status GroupEvaluator::PinRepeat(LoopId repeat, std::shared_ptr<const PlanLock> lock) {
+  RETURN_IF_ERROR(CheckCancel());
+  ASSIGN_OR_RETURN(Known known, RepeatBy(repeat, std::move(lock)));
+  known_[Key({repeat})] = std::move(known);
   return absl::OkStatus();
 }
 

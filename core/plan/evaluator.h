@@ -81,7 +81,8 @@ struct HashOfKey {
 };
 
 /// Makes the plan of the body of a repeat.
-using PlanBody = std::function<absl::StatusOr<std::shared_ptr<const PlannedModel>>(const LoopOp&)>;
+using PlanBody = std::function<absl::StatusOr<std::shared_ptr<const PlannedModel>>(
+    const LoopOp&, std::shared_ptr<const PlanLock> lock)>;
 
 /// Finds and remembers the best schedule of sets of loop ops of one program. A repeat is a set of
 /// its own; its schedule is the plan of its body. Not thread-safe. What it is made from outlives
@@ -124,6 +125,8 @@ class GroupEvaluator {
   /// Makes `choice`, which nobody vouches for, the choice of `loops` and all that equal them,
   /// whatever is better. InvalidArgument, naming what is wrong with it, if it does not fit.
   absl::Status Pin(const std::vector<LoopId>& loops, const LockedChoice& choice);
+  /// The same for a repeat, of whose body `lock` is.
+  absl::Status PinRepeat(LoopId repeat, std::shared_ptr<const PlanLock> lock);
 
   /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
   /// them (kNoValue: all is as it is), and if there were no rules. Nothing is remembered.
@@ -184,6 +187,8 @@ class GroupEvaluator {
   absl::StatusOr<Known*> Find(const std::vector<LoopId>& loops);
   /// The same for a set that holds a repeat.
   absl::StatusOr<Known> FindRepeat(const std::vector<LoopId>& loops);
+  /// And for one alone, its body planned by `lock`, or freely without.
+  absl::StatusOr<Known> RepeatBy(LoopId repeat, std::shared_ptr<const PlanLock> lock);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops,
                                                               const Known& known);
   /// `whole`: with the choice, else it may be left out where it is easily made again.

@@ -37,8 +37,8 @@ class Adder {
     FindResults();
     AddCarried();
     AddElements();
-    if (body_.arena_bytes > 0) arena_ = Use(tensors_.AddBlock(body_.arena_bytes, false));
-    if (body_.prepared_bytes > 0) prepared_ = Use(tensors_.AddBlock(body_.prepared_bytes, true));
+    if (Has(Space::kArena)) arena_ = Use(tensors_.AddBlock(body_.arena_bytes, false));
+    if (Has(Space::kPrepared)) prepared_ = Use(tensors_.AddBlock(body_.prepared_bytes, true));
     for (const PlanTensor& tensor : body_.tensors) {
       ASSIGN_OR_RETURN(int moved, Moved(tensor));
       out_.of_body.push_back(Use(moved));
@@ -56,6 +56,12 @@ class Adder {
     out_.used.push_back(tensor);
     return tensor;
   }
+  // What the body has there may take no bytes.
+  bool Has(Space space) const {
+    return std::any_of(body_.tensors.begin(), body_.tensors.end(),
+                       [space](const PlanTensor& t) { return t.space == space; });
+  }
+
   // The tensor of an input of the op.
   int Given(size_t input) { return Use(tensors_.Of(op_.inputs[input])); }
   int Operand(size_t operand) { return Given(loop_.first_operand() + operand); }
@@ -92,26 +98,20 @@ class Adder {
   }
 
   void AddElements() {
-    auto add = [&](const TensorType& type, int whole, bool from_end, bool written) {
-      const int64_t bytes = NumElements(type.shape.ToDims()) * DTypeBytes(type.dtype);
-      out_.loop.elements.push_back({.place = NewPlace(),
-                                    .whole = whole,
-                                    .bytes = bytes,
-                                    .from_end = from_end,
-                                    .written = written});
+    auto add = [&](int whole, bool from_end, bool written) {
+      out_.loop.elements.push_back(
+          {.place = NewPlace(), .whole = whole, .from_end = from_end, .written = written});
       return out_.loop.elements.back().place;
     };
     for (size_t i = 0; i < loop_.operands.size(); ++i) {
       const auto& [port, leaf] = loop_.operands[i];
       const bool from_end = port == ProgramLoop::Port::kElementFromEnd;
       if (port != ProgramLoop::Port::kElement && !from_end) continue;
-      place_of_operand_[i] = add(loop_.body->value(leaf).type, Operand(i), from_end, false);
+      place_of_operand_[i] = add(Operand(i), from_end, false);
     }
     for (size_t i = 0; i < loop_.from_end.size(); ++i) {
       const size_t number = loop_.carried() + i;
-      const ValueId output = loop_.body->outputs[conditions() + number];
-      place_of_output_[conditions() + number] =
-          add(loop_.body->value(output).type, results_[number], loop_.from_end[i], true);
+      place_of_output_[conditions() + number] = add(results_[number], loop_.from_end[i], true);
     }
   }
 

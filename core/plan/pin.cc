@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/plan/group_graph.h"
 #include "core/plan/grouping.h"
 #include "core/plan/loop_sets.h"
-#include "core/plan/planner.h"
 #include "core/schedule/legal_choice.h"
 #include "core/schedule/run_tiles.h"
 
@@ -76,6 +76,7 @@ struct Unit {
   int turn = -1;  // -1: the whole group
   std::vector<LoopId> ops;
   int choice = 0;
+  int body = -1;
 
   std::string Name() const {
     return turn < 0 ? StrCat("lock.groups[", group, "]")
@@ -112,8 +113,8 @@ absl::StatusOr<std::vector<Unit>> UnitsOf(const PlanLock& lock) {
   std::vector<Unit> units;
   for (size_t g = 0; g < lock.groups.size(); ++g) {
     const LockedGroup& group = lock.groups[g];
-    if (lock.choices[static_cast<size_t>(group.choice)].turns.empty()) {
-      units.push_back({.group = g, .ops = group.ops, .choice = group.choice});
+    if (group.body >= 0 || lock.choices[static_cast<size_t>(group.choice)].turns.empty()) {
+      units.push_back({.group = g, .ops = group.ops, .choice = group.choice, .body = group.body});
       continue;
     }
     absl::Status status = AddTurns(lock, g, &units);
@@ -157,9 +158,23 @@ absl::Status CheckConstants(const std::vector<LoopId>& loops, const GroupEvaluat
   return absl::OkStatus();
 }
 
+absl::Status PinRepeat(const Unit& unit, const PlanLock& lock, GroupEvaluator* evaluator) {
+  if (unit.body < 0) return InvalidArgument("an op is a repeat; expected a body");
+  if (unit.ops.size() > 1 || !HasRepeat(evaluator->program(), unit.ops)) {
+    return InvalidArgument("a body; expected one op, a repeat");
+  }
+  const LockedBody& body = lock.bodies[static_cast<size_t>(unit.body)];
+  absl::Status pinned =
+      evaluator->PinRepeat(unit.ops[0], std::make_shared<const PlanLock>(LockOf(body, lock.use)));
+  return pinned.ok() ? pinned : Annotate(pinned, StrCat("lock.bodies[", unit.body, "]"));
+}
+
 absl::Status PinUnit(const Unit& unit, const PlanLock& lock, GroupEvaluator* evaluator) {
   const std::vector<LoopId>& loops = unit.ops;
   if (loops.empty()) return InvalidArgument("no ops");
+  if (unit.body >= 0 || HasRepeat(evaluator->program(), loops)) {
+    return PinRepeat(unit, lock, evaluator);
+  }
   if (loops.size() > kMostOps) {
     return InvalidArgument(loops.size(), " ops; one kernel has at most ", kMostOps);
   }
@@ -276,9 +291,13 @@ absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluat
     const Unit& unit = units[u];
     auto [first, fresh] = first_with.emplace(evaluator->Key(unit.ops), u);
     const Unit& equal = units[first->second];
-    if (!fresh && equal.choice != unit.choice && lock.use != LockUse::kFit) {
-      return InvalidArgument(unit.Name(), ".choice: ", unit.choice, "; group ", equal.group,
-                             " is equal and has ", equal.choice);
+    if (!fresh && lock.use != LockUse::kFit) {
+      for (auto [field, has, first_has] : {std::tuple(".choice: ", unit.choice, equal.choice),
+                                           std::tuple(".body: ", unit.body, equal.body)}) {
+        if (has == first_has) continue;
+        return InvalidArgument(unit.Name(), field, has, "; group ", equal.group,
+                               " is equal and has ", first_has);
+      }
     }
     if (fresh) {
       absl::Status pinned = PinUnit(unit, lock, evaluator);
@@ -289,6 +308,30 @@ absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluat
   }
   RETURN_IF_ERROR(PinLaunches(units, lock, grouping, evaluator));
   return grouping;
+}
+
+PlanLock DecisionsOf(const PlannedModel& model) {
+  PlanLock lock;
+  lock.choices = model.choices;
+  std::map<const PlannedModel*, int> body_of;  // equal repeats have one
+  for (size_t g = 0; g < model.groups.size(); ++g) {
+    // Packs a weight: follows from the kernels that read it. Or runs in a loop.
+    if (model.groups[g].empty()) continue;
+    auto body = model.bodies.find(static_cast<int>(g));
+    if (body == model.bodies.end()) {
+      lock.groups.push_back({.ops = model.groups[g], .choice = model.choice_of[g]});
+      continue;
+    }
+    auto [it, fresh] =
+        body_of.try_emplace(body->second.get(), static_cast<int>(lock.bodies.size()));
+    if (fresh) {
+      PlanLock inner = DecisionsOf(*body->second);
+      lock.bodies.push_back(
+          {std::move(inner.groups), std::move(inner.choices), std::move(inner.bodies)});
+    }
+    lock.groups.push_back({.ops = model.groups[g], .body = it->second});
+  }
+  return lock;
 }
 
 }  // namespace fusion

@@ -5,6 +5,7 @@
 #include "core/bundle/plan_lock.h"
 #include "core/plan/evaluator.h"
 #include "core/plan/grouping.h"
+#include "core/plan/planner.h"
 #include "core/schedule/lower.h"
 
 namespace fusion {
@@ -27,5 +28,8 @@ absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group
 /// field ("lock.groups[3].ops[1]: ..."), unless they hold every loop op of the evaluator's program
 /// once, run one after the other, and have schedules.
 absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluator);
+
+/// The groups and cuts of a plan, and nothing else of a lock.
+PlanLock DecisionsOf(const PlannedModel& model);
 
 }  // namespace fusion

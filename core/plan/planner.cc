@@ -22,7 +22,7 @@ void AddLaunch(const Estimate& e, PlanTotals* out) {
 }
 
 void AddPasses(const PlanTotals& pass, const ProgramLoop& loop, PlanTotals* out) {
-  const int64_t passes = loop.counted || loop.conditional ? 1 : loop.most;
+  const int64_t passes = loop.counted_passes();
   for (int64_t PlanTotals::*sum : {&PlanTotals::kernels, &PlanTotals::launches,
                                    &PlanTotals::activation_bytes, &PlanTotals::weight_bytes}) {
     out->*sum = SaturatedSum(out->*sum, SaturatedProduct(passes, pass.*sum));
@@ -90,10 +90,6 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
                                   const std::map<NodeId, std::string>& alone,
                                   const RegisteredOptions& registered, GroupEvaluator* evaluator,
                                   RegisteredOutcome* outcome) {
-  if (options.lock != nullptr) {
-    ASSIGN_OR_RETURN(Grouping pinned, PinGroups(*options.lock, evaluator));
-    return TakePlan(std::move(pinned), kLockPoint, "the request has a lock", evaluator);
-  }
   if (options.fusion == FusionMode::kOpByOp) {
     return TakePlan(nodes, kOpByOpPoint, "the request asked for one kernel a node", evaluator);
   }
@@ -105,12 +101,6 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
   return ChoosePlan(start, options, alone, evaluator);
 }
 
-// A lock says which ops run together one by one, and a family is made by locks: neither has a place
-// for loops.
-bool Repeats(const PlanOptions& options) {
-  return options.lock == nullptr && options.dim_ranges.empty();
-}
-
 // What a plan is made from.
 struct Asked {
   const Graph& graph;
@@ -119,31 +109,47 @@ struct Asked {
   const CancelToken* cancel;
   const std::map<NodeId, std::string>& alone;
   const RegisteredOptions& registered;
+  bool member = false;  // kernels and tensors alone, by a lock
 };
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
 
 // Rules and registered kernels are about nodes of the graph.
-absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(const Asked& asked,
-                                                               const LoopOp& op) {
+absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
+    const Asked& asked, const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
   PlanOptions options = asked.options;
+  options.lock = std::move(lock);
   options.rules.clear();
   options.frontier = false;
   auto model = std::make_shared<PlannedModel>();
   model->program = *op.loop->body;
-  RETURN_IF_ERROR(PlanProgram({asked.graph, asked.device, options, asked.cancel, asked.alone, {}},
-                              ProgramOf::kBody, model.get()));
+  RETURN_IF_ERROR(
+      PlanProgram({asked.graph, asked.device, options, asked.cancel, asked.alone, {}, asked.member},
+                  ProgramOf::kBody, model.get()));
   return std::shared_ptr<const PlannedModel>(std::move(model));
 }
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, device, options, cancel, alone, registered] = asked;
+  const auto& [graph, device, options, cancel, alone, registered, member] = asked;
   GroupEvaluator evaluator(model->program, device, options, cancel,
-                           [&asked](const LoopOp& op) { return PlanOfBody(asked, op); });
+                           [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
+                             return PlanOfBody(asked, op, std::move(lock));
+                           });
+  std::optional<Grouping> pinned;
+  if (options.lock != nullptr) {
+    ASSIGN_OR_RETURN(pinned, PinGroups(*options.lock, &evaluator));
+  }
+  if (member) {
+    Head(device, options, &model->plan);
+    return Assemble(graph, of, *pinned, &evaluator, model);
+  }
   ASSIGN_OR_RETURN(Grouping nodes, GroupByNode(graph, &evaluator));
   RegisteredOutcome outcome;
-  ASSIGN_OR_RETURN(ChosenPlan chosen,
-                   Choose(graph, nodes, options, alone, registered, &evaluator, &outcome));
+  ASSIGN_OR_RETURN(
+      ChosenPlan chosen,
+      pinned.has_value()
+          ? TakePlan(*std::move(pinned), kLockPoint, "the request has a lock", &evaluator)
+          : Choose(graph, nodes, options, alone, registered, &evaluator, &outcome));
   model->notes = std::move(outcome.notes);
   Plan& plan = model->plan;
   Head(device, options, &plan);
@@ -159,12 +165,17 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
 
 }  // namespace
 
+// Plans of a family have the same loops, however many passes these make.
+ProgramOptions ProgramOptionsFor(const PlanOptions& options) {
+  return {.open_dims = !options.dim_ranges.empty()};
+}
+
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
                                       const std::map<NodeId, std::string>& alone,
                                       const RegisteredOptions& registered) {
   PlannedModel model;
-  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, {.repeats = Repeats(options)}));
+  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
   RETURN_IF_ERROR(
       PlanProgram({graph, device, options, cancel, alone, registered}, ProgramOf::kGraph, &model));
   absl::Status status = Verify(model.plan);
@@ -176,11 +187,9 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
                                         const PlanOptions& options, const CancelToken* cancel) {
   FUSION_CHECK(options.lock != nullptr, "a member follows a lock");
   PlannedModel model;
-  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, {.repeats = false}));
-  GroupEvaluator evaluator(model.program, device, options, cancel);
-  ASSIGN_OR_RETURN(Grouping pinned, PinGroups(*options.lock, &evaluator));
-  Head(device, options, &model.plan);
-  RETURN_IF_ERROR(Assemble(graph, ProgramOf::kGraph, pinned, &evaluator, &model));
+  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
+  RETURN_IF_ERROR(PlanProgram({graph, device, options, cancel, {}, {}, /*member=*/true},
+                              ProgramOf::kGraph, &model));
   return model;
 }
 

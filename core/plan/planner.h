@@ -33,9 +33,12 @@ struct PlannedModel {
   Program program;
   std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
   std::vector<LockedChoice> choices;        // how kernels of groups are cut, by first use
-  std::vector<int> choice_of;               // of plan.groups[i] in `choices`; -1 for packing
-  std::vector<std::string> notes = {};      // where registered kernels do not run, and why
-  std::vector<bool> inner = {};             // of plan.groups: those of bodies
+  // Of plan.groups[i] in `choices`; -1 for packing and for those of bodies.
+  std::vector<int> choice_of;
+  /// By group that stands for a repeat, see `groups`, the plan of its body.
+  std::map<int, std::shared_ptr<const PlannedModel>> bodies = {};
+  std::vector<std::string> notes = {};  // where registered kernels do not run, and why
+  std::vector<bool> inner = {};         // of plan.groups: those of bodies
   /// Of the plans of bodies: what the ledger tells of their groups, and candidates weighed.
   std::vector<PlanDecision> inner_decisions = {};
   int64_t inner_candidates = 0;
@@ -48,6 +51,9 @@ struct RegisteredOptions {
   std::map<std::string, std::string> unused;
 };
 
+/// How a plan with these options takes a graph apart.
+ProgramOptions ProgramOptionsFor(const PlanOptions& options);
+
 /// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
 /// (ChoosePlan), how each kernel is cut, and where every tensor lies. A merge that would make the
 /// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
@@ -57,7 +63,7 @@ struct RegisteredOptions {
 /// whatever rules and `alone` say; InvalidArgument, naming the field, if they do not fit the graph.
 /// Fused plans without a lock may run `registered` kernels where these fit; a place where one does
 /// not is a note. A repeat is a loop over the plan of its body, which rules and registered kernels
-/// do not reach; with a lock its passes are written out, or it is Unimplemented.
+/// do not reach.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
@@ -82,6 +88,6 @@ inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 26;
+inline constexpr int kPlannerVersion = 27;
 
 }  // namespace fusion

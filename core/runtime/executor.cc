@@ -4,12 +4,12 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
+#include "core/bundle/plan_loops.h"
 #include "core/bundle/symbol_values.h"
+#include "core/runtime/loop_walk.h"
 #include "core/runtime/run_binding.h"
-#include "core/tensor/passes.h"
 
 namespace fusion {
 namespace {
@@ -147,8 +147,7 @@ struct Executor::Context {
   TaskBody body = [this](int64_t begin, int64_t end, int worker) { phase.Do(begin, end, worker); };
   std::vector<Nanoseconds> boundaries;  // of a timed run: its begin, the end of each launch
   std::vector<Nanoseconds> spent;       // of one with loops: by launch, in all passes
-  std::vector<std::byte*> places;       // where places of loops are now
-  const RunBinding* binding = nullptr;  // of the run under way
+  std::optional<LoopWalk> walk;         // likewise
   bool fresh = true;                    // no run has touched its memory
 };
 
@@ -353,9 +352,7 @@ absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::MakeContext() const
   if (guarded) context->faults.resize(static_cast<size_t>(workers_));
   context->table = MakeCallTable(plan_.launches, context.get());
   context->boundaries.resize(plan_.launches.size() + 1);
-  size_t places = 0;
-  for (const PlanLoop& loop : plan_.loops) places += 2 * loop.carried.size() + loop.elements.size();
-  context->places.resize(places);
+  if (!plan_.loops.empty()) context->walk.emplace(plan_);
   return context;
 }
 
@@ -402,101 +399,39 @@ absl::Status Executor::RunLaunches(const std::vector<PlanLaunch>& launches,
   return absl::OkStatus();
 }
 
-// Where a tensor is in the run, or pass, under way.
-std::byte* Executor::Where(int tensor, const Context& context) const {
-  const PlanTensor& t = plan_.tensors[static_cast<size_t>(tensor)];
-  const auto index = static_cast<size_t>(t.index);
-  if (t.space == Space::kInput) return context.binding->inputs[index].data;
-  if (t.space == Space::kOutput) return context.binding->outputs[index].data + t.offset;
-  if (t.space == Space::kPass) return context.places[index];
-  return static_cast<std::byte*>(Place(t, context));
-}
-
 // All launches of a run whose plan has loops.
-absl::Status Executor::RunInPasses(bool timed, Context* context) const {
+absl::Status Executor::RunInPasses(bool timed, const RunBinding& binding, Context* context) const {
+  const std::vector<Step>& steps = plan_.symbols.empty() ? steps_ : context->shapes.steps;
+  auto where = [&](int tensor) {
+    const PlanTensor& t = plan_.tensors[static_cast<size_t>(tensor)];
+    const auto index = static_cast<size_t>(t.index);
+    if (t.space == Space::kInput) return binding.inputs[index].data;
+    if (t.space == Space::kOutput) {
+      const bool open = !plan_.symbols.empty();
+      const int64_t offset = open ? context->shapes.offsets[static_cast<size_t>(tensor)] : t.offset;
+      return binding.outputs[index].data + offset;
+    }
+    return static_cast<std::byte*>(Place(t, *context));
+  };
+  auto launch = [&](int number) {
+    const auto at = static_cast<size_t>(number);
+    for (const Patch& p : place_patches_[at]) {
+      context->table.tensors[p.position].data = context->walk->place(p.index);
+    }
+    const Nanoseconds before = timed ? options_.clock->Now() : Nanoseconds(0);
+    absl::Status status = RunPhases(steps[at], context->table.args[at], context);
+    if (!status.ok()) return LocateFailure(status, plan_.launches[at]);
+    if (timed) context->spent[at] += options_.clock->Now() - before;
+    return status;
+  };
   if (timed) {
     context->spent.assign(plan_.launches.size(), Nanoseconds(0));
     context->boundaries[0] = options_.clock->Now();
   }
-  RETURN_IF_ERROR(RunRange(0, static_cast<int>(plan_.launches.size()), /*loop=*/0, timed, context));
+  RETURN_IF_ERROR(context->walk->Run({where, launch}, context->shapes.units));
   for (size_t i = 0; timed && i < context->spent.size(); ++i) {
     context->boundaries[i + 1] = context->boundaries[i] + context->spent[i];
   }
-  return absl::OkStatus();
-}
-
-// Launches [begin, end) once; `loop` is the first that may begin among them.
-absl::Status Executor::RunRange(int begin, int end, size_t loop, bool timed,
-                                Context* context) const {
-  for (int i = begin; i < end;) {
-    if (loop < plan_.loops.size() && plan_.loops[loop].first == i) {
-      RETURN_IF_ERROR(RunLoop(loop, timed, context));
-      i += plan_.loops[loop].launches;
-      while (loop < plan_.loops.size() && plan_.loops[loop].first < i) ++loop;
-      continue;
-    }
-    const auto at = static_cast<size_t>(i++);
-    for (const Patch& p : place_patches_[at]) {
-      context->table.tensors[p.position].data = context->places[p.index];
-    }
-    const Nanoseconds before = timed ? options_.clock->Now() : Nanoseconds(0);
-    const Step& step = plan_.symbols.empty() ? steps_[at] : context->shapes.steps[at];
-    absl::Status status = RunPhases(step, context->table.args[at], context);
-    if (!status.ok()) return LocateFailure(status, plan_.launches[at]);
-    if (timed) context->spent[at] += options_.clock->Now() - before;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Executor::RunLoop(size_t l, bool timed, Context* context) const {
-  const PlanLoop& loop = plan_.loops[l];
-  auto number = [&](int tensor) {
-    int64_t value = 0;
-    std::memcpy(&value, Where(tensor, *context), sizeof(value));
-    return value;
-  };
-  auto set = [&](int tensor, int64_t value) {
-    if (tensor >= 0) std::memcpy(Where(tensor, *context), &value, sizeof(value));
-  };
-  auto holds = [&](int tensor) { return *Where(tensor, *context) != std::byte{0}; };
-  auto place = [&](int p) -> std::byte*& { return context->places[static_cast<size_t>(p)]; };
-  const int64_t asked = loop.count < 0 ? loop.most : number(loop.count);
-  const int64_t most = std::clamp<int64_t>(asked, 0, loop.most);
-  const bool more = loop.must_end && (asked > most || loop.count < 0);
-  if (more && loop.begins < 0) return MorePasses(loop.most);
-  bool goes_on = loop.begins < 0 || holds(loop.begins);
-  int64_t pass = 0;
-  for (; pass < most && goes_on; ++pass) {
-    // The last of all passes there may be writes `last`.
-    const bool to_last = (most - pass) % 2 != 0;
-    for (const PlanLoop::Carried& c : loop.carried) {
-      place(c.before) = pass == 0 ? Where(c.initial, *context) : place(c.after);
-      place(c.after) = Where(to_last ? c.last : c.spare, *context);
-    }
-    for (const PlanLoop::Element& e : loop.elements) {
-      const int64_t at = e.from_end ? loop.most - 1 - pass : pass;
-      place(e.place) = Where(e.whole, *context) + at * e.bytes;
-    }
-    set(loop.pass, pass);
-    RETURN_IF_ERROR(RunRange(loop.first, loop.first + loop.launches, l + 1, timed, context));
-    if (loop.goes_on >= 0) goes_on = holds(loop.goes_on);
-  }
-  if (more && goes_on) return MorePasses(loop.most);
-  for (const PlanLoop::Carried& c : loop.carried) {
-    const std::byte* from = pass == 0 ? Where(c.initial, *context) : place(c.after);
-    std::byte* to = Where(c.last, *context);
-    const PlanTensor& last = plan_.tensors[static_cast<size_t>(c.last)];
-    const auto bytes = static_cast<size_t>(NumElements(last.dims) * DTypeBytes(last.dtype));
-    if (from != to && bytes > 0) std::memmove(to, from, bytes);
-  }
-  // What no pass wrote is read like the rest.
-  for (const PlanLoop::Element& e : loop.elements) {
-    const int64_t left = loop.most - pass;
-    if (!e.written || left == 0) continue;
-    std::byte* begin = Where(e.whole, *context) + (e.from_end ? 0 : pass * e.bytes);
-    std::memset(begin, 0, static_cast<size_t>(left * e.bytes));
-  }
-  set(loop.passes, pass);
   return absl::OkStatus();
 }
 
@@ -593,6 +528,7 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
     shapes.offsets.push_back(OffsetAt(t, units));
   }
   RETURN_IF_ERROR(CheckWithinBound(plan_, units));
+  if (!plan_.loops.empty()) RETURN_IF_ERROR(CheckLoops(plan_, units));
   shapes.steps = MakeSteps(plan_.launches, &shapes);
   size_t position = 0;
   for (size_t l = 0; l < plan_.launches.size(); ++l) {
@@ -688,12 +624,11 @@ absl::Status Executor::RunBound(const RunBinding& binding, RunProfile* profile) 
         open ? context->shapes.offsets[p.tensor] : plan_.tensors[p.tensor].offset;
     tensors[p.position].data = binding.outputs[p.index].data + offset;
   }
-  context->binding = &binding;
   const bool timed = sampled || profile != nullptr;
   absl::Status status = plan_.loops.empty()
                             ? RunLaunches(plan_.launches, open ? context->shapes.steps : steps_,
                                           context->table, timed, context.get())
-                            : RunInPasses(timed, context.get());
+                            : RunInPasses(timed, binding, context.get());
   if (profile != nullptr && status.ok()) {
     const std::vector<Nanoseconds>& at = context->boundaries;
     profile->launch_us.clear();

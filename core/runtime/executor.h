@@ -152,12 +152,9 @@ class Executor {
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;
   absl::Status LocateFailure(const absl::Status& status, const PlanLaunch& launch) const;
   void* Place(const PlanTensor& tensor, const Context& context) const;
-  std::byte* Where(int tensor, const Context& context) const;
   absl::Status RunLaunches(const std::vector<PlanLaunch>& launches, const std::vector<Step>& steps,
                            const CallTable& table, bool timed, Context* context) const;
-  absl::Status RunInPasses(bool timed, Context* context) const;
-  absl::Status RunRange(int begin, int end, size_t loop, bool timed, Context* context) const;
-  absl::Status RunLoop(size_t l, bool timed, Context* context) const;
+  absl::Status RunInPasses(bool timed, const RunBinding& binding, Context* context) const;
   absl::Status RunPhases(const Step& step, const FusionGuardedKernelArgs& args,
                          Context* context) const;
   absl::StatusOr<std::unique_ptr<Context>> MakeContext() const;

@@ -187,11 +187,11 @@ absl::StatusOr<PlanLoop> DecodeLoop(const v1::PlanLoop& wire) {
                             .spare = c.spare()});
   }
   for (const v1::PlanLoop::Element& e : wire.elements()) {
-    loop.elements.push_back({.place = e.place(),
-                             .whole = e.whole(),
-                             .bytes = e.bytes(),
-                             .from_end = e.from_end(),
-                             .written = e.written()});
+    loop.elements.push_back(
+        {.place = e.place(), .whole = e.whole(), .from_end = e.from_end(), .written = e.written()});
+  }
+  if (wire.has_open_most()) {
+    ASSIGN_OR_RETURN(loop.open_most, DecodeSize(wire.open_most()));
   }
   return loop;
 }

@@ -98,10 +98,10 @@ void EncodeLoop(const PlanLoop& loop, v1::PlanLoop* out) {
     v1::PlanLoop::Element* element = out->add_elements();
     element->set_place(e.place);
     element->set_whole(e.whole);
-    element->set_bytes(e.bytes);
     element->set_from_end(e.from_end);
     element->set_written(e.written);
   }
+  if (loop.open_most.has_value()) EncodeSize(*loop.open_most, out->mutable_open_most());
 }
 
 void EncodePlace(const DecisionPlace& place, v1::DecisionPlace* out) {

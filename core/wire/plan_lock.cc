@@ -160,7 +160,22 @@ absl::StatusOr<LockedGroup> DecodeGroup(const v1::LockedGroup& wire) {
   LockedGroup group;
   RETURN_IF_ERROR(DecodeOps(wire.ops(), &group.ops));
   group.choice = wire.choice();
+  if (!wire.has_body()) return group;
+  group.body = wire.body();
+  if (group.body < 0 || group.choice != 0) {
+    return InvalidArgument("body: ", group.body, " with choice ", group.choice,
+                           "; expected a position and no choice");
+  }
   return group;
+}
+
+// As a PlanLock says of a graph's program.
+absl::StatusOr<LockedBody> DecodeBody(const v1::LockedBody& wire) {
+  LockedBody body;
+  RETURN_IF_ERROR(DecodeParts("groups", wire.groups(), DecodeGroup, &body.groups));
+  RETURN_IF_ERROR(DecodeParts("choices", wire.choices(), DecodeChoice, &body.choices));
+  RETURN_IF_ERROR(DecodeParts("bodies", wire.bodies(), DecodeBody, &body.bodies));
+  return body;
 }
 
 absl::StatusOr<LockedKernel> DecodeKernel(const v1::LockedKernel& wire) {
@@ -196,23 +211,16 @@ absl::Status DecodeHead(const v1::PlanLock& wire, PlanLock* lock) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
-  out->set_version(kPlanLockVersion);
-  out->set_planner_version(lock.planner_version);
-  out->set_codegen_version(lock.codegen_version);
-  out->set_target(TextToWire(lock.target));
-  out->set_device_sha256(ToHex(lock.device));
-  out->set_graph_sha256(lock.graph.ToHex());
-  out->set_fusion(ToWire(lock.fusion));
-  out->set_numerics(ToWire(lock.numerics));
-  for (const LockedGroup& group : lock.groups) {
+// Of a PlanLock or a LockedBody.
+template <typename Locked, typename Wire>
+void EncodeDecisions(const Locked& of, Wire* out) {
+  for (const LockedGroup& group : of.groups) {
     v1::LockedGroup* wire = out->add_groups();
     wire->mutable_ops()->Add(group.ops.begin(), group.ops.end());
     wire->set_choice(group.choice);
+    if (group.body >= 0) wire->set_body(group.body);
   }
-  for (const LockedChoice& choice : lock.choices) {
+  for (const LockedChoice& choice : of.choices) {
     v1::LockedChoice* wire = out->add_choices();
     for (const LockedCut& cut : choice.parts) EncodeCut(cut, wire->add_parts());
     for (const LockedTurn& turn : choice.turns) {
@@ -227,6 +235,21 @@ void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
       for (const LockedTile& slice : pipeline.slices) EncodeTile(slice, part->add_slices());
     }
   }
+  for (const LockedBody& body : of.bodies) EncodeDecisions(body, out->add_bodies());
+}
+
+}  // namespace
+
+void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
+  out->set_version(kPlanLockVersion);
+  out->set_planner_version(lock.planner_version);
+  out->set_codegen_version(lock.codegen_version);
+  out->set_target(TextToWire(lock.target));
+  out->set_device_sha256(ToHex(lock.device));
+  out->set_graph_sha256(lock.graph.ToHex());
+  out->set_fusion(ToWire(lock.fusion));
+  out->set_numerics(ToWire(lock.numerics));
+  EncodeDecisions(lock, out);
   for (const LockedKernel& kernel : lock.kernels) {
     v1::LockedKernel* wire = out->add_kernels();
     wire->set_label(TextToWire(kernel.label));
@@ -242,6 +265,7 @@ absl::StatusOr<PlanLock> DecodeLock(const v1::PlanLock& wire) {
   RETURN_IF_ERROR(DecodeHead(wire, &lock));
   RETURN_IF_ERROR(DecodeParts("groups", wire.groups(), DecodeGroup, &lock.groups));
   RETURN_IF_ERROR(DecodeParts("choices", wire.choices(), DecodeChoice, &lock.choices));
+  RETURN_IF_ERROR(DecodeParts("bodies", wire.bodies(), DecodeBody, &lock.bodies));
   RETURN_IF_ERROR(DecodeParts("kernels", wire.kernels(), DecodeKernel, &lock.kernels));
   RETURN_IF_ERROR(CheckChoices(lock));
   return lock;

@@ -10,8 +10,9 @@
 namespace fusion {
 
 /// Messages within messages that a text of ours may have. Protobuf's parser calls itself for each
-/// of them: a file of nothing but opening braces would end the process. Rules and locks need six.
-inline constexpr int kMaxTextDepth = 16;
+/// of them: a file of nothing but opening braces would end the process. Rules and locks need six,
+/// locks one more for each loop that lies in another one.
+inline constexpr int kMaxTextDepth = 80;
 
 /// The first thing that is wrong with a text. Line and column of people: they begin with 1.
 struct TextError {

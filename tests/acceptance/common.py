@@ -174,7 +174,7 @@ def main(title, name, measure, add_options=None):
     print(header)
     rows = Rows()
     with tempfile.TemporaryDirectory(prefix="acceptance.") as work:
-        rows.section(measure, work, options)
+        rows.section(measure, pathlib.Path(work), options)
     if options.keep:
         RESULTS.mkdir(parents=True, exist_ok=True)
         (RESULTS / f"{name}-{today}-{commit}.txt").write_text("\n".join([header, *rows.lines]) + "\n")

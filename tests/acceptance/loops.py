@@ -6,6 +6,7 @@ from common import Daemon, ctl, generate
 
 PASSES = (0, 1, 7, 300, 4096)
 STEPS = (128, 4096)
+OPEN = ((0, 3), (1, 1), (17, 8), (512, 2), (100, 5))
 
 
 def scalar(path, value):
@@ -49,7 +50,32 @@ def steps_row(rows, work, server):
                  "steps, right", "as many")
 
 
+def open_row(rows, work, server):
+    """One plan for every length and batch, nothing compiled after the first, and again by its lock."""
+    model = generate(work, "lstm", "--hidden", "64", "--cols", "40", "--dyn", file="open_lstm.onnx")
+    open_dims = ["--range", "seq=0..512", "--range", "batch=1..8"]
+    lock = work / "open_lstm.lock"
+    status, first = ctl("plan", model, *open_dims, "--write-lock", lock, "--server", server, check=False)
+    if status != 0:
+        rows.counted("loops: one plan for every length of a sequence", False, first["error"]["message"], "a plan")
+        return
+    keys, wrong = set(), []
+    for seq, batch in OPEN:
+        at = ["--bind", f"seq={seq}", "--bind", f"batch={batch}"]
+        status, said = ctl("verify", model, *open_dims, *at, "--server", server, check=False)
+        if status != 0 or not said.get("pass"):
+            wrong.append(f"{seq}x{batch}: {said.get('error', {}).get('message', 'outside the tolerance')}")
+        keys.add(said.get("plan_key"))
+    _, again = ctl("plan", model, *open_dims, "--lock", lock, "--server", server)
+    compiled = sum(not kernel["cached"] for kernel in again["kernels"])
+    rows.counted("loops: one plan for every length of a sequence", not wrong and len(keys) == 1,
+                 "; ".join(wrong) or f"{len(OPEN)} of {len(OPEN)}, {len(keys)} plan", "seq 0..512, batch 1..8, one plan")
+    rows.counted("loops: the same plan again by its lock", compiled == 0 and again["launches"] == first["launches"],
+                 f"{compiled} of {len(again['kernels'])} kernels compiled", "the same launches, 0 compiled")
+
+
 def loop_rows(rows, work, options):
     with Daemon(work) as daemon:
         passes_row(rows, work, daemon.address)
         steps_row(rows, work, daemon.address)
+        open_row(rows, work, daemon.address)

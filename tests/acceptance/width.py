@@ -270,7 +270,7 @@ def peer_rows(rows, work, options):
              "both sides answer")
     if options.quick:
         return
-    bar = "ten models, 1 and 2 threads"
+    bar = "eleven models, 1 and 2 threads"
     if verdict == "UNMEASURED":
         rows.add("UNMEASURED", "peer table: complete", "onnxruntime cannot be installed here", bar)
         return
@@ -280,7 +280,7 @@ def peer_rows(rows, work, options):
     table = json.loads(tables[0].read_text())["rows"] if tables else []
     measured = {(row["model"], row["threads"]): row["onnxruntime"]["ratio"] for row in table if "ours" in row}
     models, threads = {model for model, _ in measured}, {count for _, count in measured}
-    whole = len(models) >= 10 and threads >= {1, 2} and len(measured) == len(models) * len(threads)
+    whole = len(models) >= 11 and threads >= {1, 2} and len(measured) == len(models) * len(threads)
     middle = f", median ratio {statistics.median(measured.values()):.2f}" if measured else ""
     errors = [row["error"] for row in table if "error" in row] + [done.stderr]
     wrong = f": {common.one_line(errors[0])[:80]}" if done.returncode != 0 else ""

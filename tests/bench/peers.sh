@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ten generated models beside onnxruntime in one run: short bursts of each in turn, 1 and 2 threads, medians, and a 95 %
+# Eleven generated models beside onnxruntime in one run: short bursts of each in turn, 1 and 2 threads, medians, and a 95 %
 # interval of the ratio. onnxruntime comes from PyPI into build/peers. Needs a machine that does nothing else.
 #
 #   tests/bench/peers.sh                          all of it, some 10 minutes; kept in tests/bench/results/

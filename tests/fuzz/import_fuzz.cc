@@ -32,6 +32,7 @@ ImportOptions OptionsFor(uint8_t choice) {
   if ((choice & 8) != 0) options.keep_outputs = {"y"};
   if ((choice & 16) != 0) options.inline_limit_bytes = int64_t{1} << 40;
   options.allow_fused = (choice & 32) != 0;
+  options.short_repeats = (choice & 64) != 0;
   return options;
 }
 
@@ -188,7 +189,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   if (size > 1 && seed % 16 != 0) {
-    if (seed % 7 == 0) data[0] = static_cast<uint8_t>(data[0] ^ (2u << (seed / 7 % 5)));
+    if (seed % 7 == 0) data[0] = static_cast<uint8_t>(data[0] ^ (2u << (seed / 7 % 6)));
     size_t mutated = 0;
     onnx::ModelProto model;
     fusion::v1::OpGraph graph;

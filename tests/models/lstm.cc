@@ -29,14 +29,16 @@ void BuildLstmCell(OnnxBuilder& b, const ModelParams& p) {
 }
 
 void BuildLstm(OnnxBuilder& b, const ModelParams& p) {
-  std::string x = b.Input("x", DType::kF32, {{p.depth}, {p.batch}, {p.cols}});
+  const NamedDim steps = {p.depth, "seq"};
+  const NamedDim batch = {p.batch, "batch"};
+  std::string x = b.Input("x", DType::kF32, {steps, batch, {p.cols}});
   std::vector<std::string> out = b.MultiOp(
       "LSTM",
       {x, b.Weight("W", {1, 4 * p.hidden, p.cols}, 0.06f),
        b.Weight("R", {1, 4 * p.hidden, p.hidden}, 0.06f), b.Weight("B", {1, 8 * p.hidden}, 0.02f)},
       {OnnxBuilder::Int("hidden_size", p.hidden)}, 3);
-  std::vector<NamedDim> state = {{1}, {p.batch}, {p.hidden}};
-  b.Output(out[0], DType::kF32, {{p.depth}, {1}, {p.batch}, {p.hidden}}, "y");
+  std::vector<NamedDim> state = {{1}, batch, {p.hidden}};
+  b.Output(out[0], DType::kF32, {steps, {1}, batch, {p.hidden}}, "y");
   b.Output(out[1], DType::kF32, state, "h");
   b.Output(out[2], DType::kF32, state, "c");
 }

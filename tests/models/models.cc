@@ -127,13 +127,14 @@ void AddParts(std::vector<ModelSpec>* models) {
 
 void AddOthers(std::vector<ModelSpec>* models) {
   const std::vector<std::string> lstm = {"batch", "cols", "hidden", "depth"};
+  const std::vector<std::string> open_lstm = {"batch", "cols", "hidden", "depth", "dyn"};
   const std::vector<std::string> conv = {"batch", "channels", "image", "depth"};
   models->insert(
       models->end(),
       {{"lstm_cell", "one step of an LSTM, one row", Lstm(1, 1), lstm, BuildLstmCell},
        {"lstm_cell_b16", "one step of an LSTM, 16 rows", Lstm(16, 1), lstm, BuildLstmCell},
        {"lstm_unroll10", "ten steps of an LSTM, unrolled", Lstm(16, 10), lstm, BuildLstmCell},
-       {"lstm", "an LSTM along 128 steps", Lstm(16, 128), lstm, BuildLstm},
+       {"lstm", "an LSTM along 128 steps", Lstm(16, 128), open_lstm, BuildLstm},
        {"loop",
         "a recurrence with as many passes as a run says",
         Lstm(4, 12),

@@ -145,7 +145,7 @@ TEST_F(LockCommandTest, WhatDoesNotFitIsBadInput) {
   for (int i = 0; i < 50'000; ++i) deep += "split { partial { ";
   ProgramResult too_deep = Ctl({"plan", model, "--lock", WriteText("deep", deep)});
   EXPECT_EQ(too_deep.code, 3) << "not a crash";
-  EXPECT_THAT(too_deep.err, AllOf(HasSubstr("deep\": line 1, column "), HasSubstr("limit of 16")));
+  EXPECT_THAT(too_deep.err, AllOf(HasSubstr("deep\": line 1, column "), HasSubstr("limit of 80")));
   ExpectOneErrorLine(too_deep);
   std::string text = ReadAll(lock);
   ProgramResult twice = Ctl({"plan", model, "--lock",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bundle/symbol_values.h"
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
 #include "tests/support/interpreted_kernel.h"
@@ -25,11 +26,7 @@ class PlanInterpreter {
       std::fill_n(outputs_.back().bytes(), outputs_.back().byte_size(), kPoison);
     }
     for (const PlanLaunch& launch : plan_.prepare) RETURN_IF_ERROR(Launch(launch));
-    size_t places = 0;
-    for (const PlanLoop& loop : plan_.loops) {
-      places += 2 * loop.carried.size() + loop.elements.size();
-    }
-    places_.resize(places);
+    places_.resize(PlacesOf(plan_));
     RETURN_IF_ERROR(Range(0, static_cast<int>(plan_.launches.size()), 0));
     return std::move(outputs_);
   }
@@ -71,7 +68,8 @@ class PlanInterpreter {
     int64_t pass = 0;
     for (; pass < most && goes_on; ++pass) {
       for (const PlanLoop::Element& e : loop.elements) {
-        place(e.place) = at(e.whole) + e.bytes * (e.from_end ? loop.most - 1 - pass : pass);
+        place(e.place) =
+            at(e.whole) + ElementBytesAt(plan_, e, {}) * (e.from_end ? loop.most - 1 - pass : pass);
       }
       if (loop.pass >= 0) std::memcpy(at(loop.pass), &pass, sizeof(pass));
       RETURN_IF_ERROR(Range(loop.first, loop.first + loop.launches, l + 1));

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/graph/builder.h"
+#include "core/op/repeat.h"
 
 namespace fusion {
 namespace {
@@ -17,17 +18,22 @@ constexpr int64_t kMostElements = 4000;
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed, bool chains)
+  Generator(uint64_t seed, bool chains, bool passes)
       : random_(seed),
         // Coordinates stay coordinates, as importers leave them: masks are derived from them.
         builder_("random", chains ? BuilderOptions{.fold_limit_bytes = 0} : BuilderOptions{}),
-        chains_(chains) {}
+        chains_(chains),
+        passes_(passes) {}
 
   Graph Run() {
     for (int i = 0; i < 1 + Below(3); ++i) NewInput(RandomDims());
     int steps = chains_ ? 1 + Below(4) : 3 + Below(9);
     if (chains_) Chain();
     for (int i = 0; i < steps || nodes_ == 0; ++i) Step();
+    for (int i = 0; passes_ && i < 1 + Below(2); ++i) {
+      Passes(pool_[Pick()]);
+      Unary(pool_.back());
+    }
     // What nothing reads, and sometimes what something reads, is an output.
     int outputs = 0;
     for (size_t i = pool_.size(); i-- > 0;) {
@@ -325,6 +331,47 @@ class Generator {
     Add("Where", {mask, x.id, Constant(-2)}, {}, std::max(x.largest, 2.0));
   }
 
+  // A pass for each element of the first dim: state = tanh(state / 2 + element), which forgets what
+  // rounding did to it.
+  void Passes(const Entry& x) {
+    if (x.dims.empty()) return;
+    const Dims element(x.dims.begin() + 1, x.dims.end());
+    const std::string type = StrCat("f32", DimsToString(element));
+    std::vector<TensorId> operands = {x.id, pool_[NewSource(element)].id};
+    std::string text =
+        StrCat("repeat ", x.dims[0], " {", Below(2) == 0 ? "element " : "element_from_end ", type,
+               ", carried ", type);
+    const bool product = !element.empty() && element.back() <= 40;
+    if (product) {
+      const Dims weight = {element.back(), Length()};
+      operands.push_back(pool_[NewSource(weight)].id);
+      StrAppend(&text, StrCat(", whole f32", DimsToString(weight)));
+    }
+    const size_t first = operands.size();
+    auto value = [&](size_t i) { return StrCat("%", first + i); };
+    StrAppend(&text, StrCat(", ", value(0), " = const f32[] {0.5}, ", value(1), " = Mul(%1, ",
+                            value(0), "), ", value(2), " = Add(", value(1), ", %0), ", value(3),
+                            " = Tanh(", value(2), ")"));
+    if (product) StrAppend(&text, StrCat(", ", value(4), " = MatMul(", value(3), ", %2)"));
+    StrAppend(&text, StrCat(", out ", value(3), Below(2) == 0 ? ", out " : ", out_from_end ",
+                            value(product ? 4 : 3), "}"));
+    Lexer in(text);
+    auto repeat = ParseRepeat(in);
+    FUSION_CHECK(repeat.ok(), Message(repeat.status()));
+    AttrMap attrs;
+    attrs.Set("body", std::make_shared<const Repeat>(*std::move(repeat)));
+    auto results = builder_.AddMultiNode(*FindOp("Repeat"), operands, std::move(attrs),
+                                         StrCat("node", nodes_++), {"", ""});
+    FUSION_CHECK(results.ok(), Message(results.status()));
+    for (Entry& e : pool_) {
+      e.read |= std::find(operands.begin(), operands.end(), e.id) != operands.end();
+    }
+    for (TensorId id : *results) {
+      Put({id, builder_.tensor(id).type.shape.ToDims(), id == (*results)[0] ? 1.0 : kLargest,
+           true});
+    }
+  }
+
   // ---- chains ----
 
   void Chain() {
@@ -516,14 +563,23 @@ class Generator {
   std::mt19937_64 random_;
   GraphBuilder builder_;
   const bool chains_;
+  const bool passes_;
   std::vector<Entry> pool_;
   int nodes_ = 0;
 };
 
 }  // namespace
 
-Graph RandomGraph(uint64_t seed) { return Generator(seed, /*chains=*/false).Run(); }
+Graph RandomGraph(uint64_t seed) {
+  return Generator(seed, /*chains=*/false, /*passes=*/false).Run();
+}
 
-Graph RandomChainGraph(uint64_t seed) { return Generator(seed, /*chains=*/true).Run(); }
+Graph RandomChainGraph(uint64_t seed) {
+  return Generator(seed, /*chains=*/true, /*passes=*/false).Run();
+}
+
+Graph RandomLoopGraph(uint64_t seed) {
+  return Generator(seed, /*chains=*/false, /*passes=*/true).Run();
+}
 
 }  // namespace fusion

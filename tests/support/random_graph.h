@@ -18,4 +18,7 @@ Graph RandomGraph(uint64_t seed);
 /// and parts in f16, bf16, f64 and integers.
 Graph RandomChainGraph(uint64_t seed);
 
+/// As RandomGraph, with one or two repeats that go along what is there.
+Graph RandomLoopGraph(uint64_t seed);
+
 }  // namespace fusion

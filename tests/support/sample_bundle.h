@@ -112,19 +112,19 @@ inline Plan SamplePlan() {
   plan.prepare = {{.group = 1, .kernel = 1, .tensors = {1, 2}}};
   plan.launches = {{.group = 1, .kernel = 1, .tensors = {2, 1}},
                    {.group = 1, .kernel = 1, .tensors = {2, 1}}};
-  plan.loops = {
-      {.first = 1,
-       .launches = 1,
-       .most = 4,
-       .must_end = true,
-       .count = 3,
-       .begins = 4,
-       .goes_on = 4,
-       .pass = 3,
-       .passes = 3,
-       .carried = {{.before = 1, .after = 2, .initial = 5, .last = 5, .spare = 5}},
-       .elements = {{.place = 3, .whole = 5, .bytes = 8, .from_end = true, .written = true},
-                    {.place = 0, .whole = 5, .bytes = 8, .from_end = true, .written = true}}}};
+  plan.loops = {{.first = 1,
+                 .launches = 1,
+                 .most = 4,
+                 .must_end = true,
+                 .count = 3,
+                 .begins = 4,
+                 .goes_on = 4,
+                 .pass = 3,
+                 .passes = 3,
+                 .carried = {{.before = 1, .after = 2, .initial = 5, .last = 5, .spare = 5}},
+                 .elements = {{.place = 3, .whole = 5, .from_end = true, .written = true},
+                              {.place = 0, .whole = 5, .from_end = true, .written = true}},
+                 .open_most = SizeExpr::Sum({{2, {0}}})}};
   plan.inputs = {-1, 0};
   plan.outputs = {1, 0, 3};
   plan.output_extents = {{.output = 1, .dim = 1, .count = 2}};

@@ -57,6 +57,8 @@ absl::StatusOr<RecurrentState> GruStep(Decomposition& d, const RecurrentStep& st
   return after;
 }
 
+RecurrentCell GruCell() { return {.gates = 3, .default_activations = {"Sigmoid", "Tanh"}}; }
+
 }  // namespace
 
 /// h = (1 - z) . g(x Wh + (r . h') Rh) + z . h' with gates z and r, along a sequence
@@ -71,14 +73,14 @@ OpDef DefineGru() {
           .max_outputs = 2,
           .decompose = [](Decomposition& d) -> absl::StatusOr<GruValue> {
             bool linear = d.call().attrs().Int("linear_before_reset", 0) != 0;
-            RecurrentCell cell{.gates = 3,
-                               .merge_recurrent_bias = !linear,
-                               .default_activations = {"Sigmoid", "Tanh"}};
+            RecurrentCell cell = GruCell();
+            cell.merge_recurrent_bias = !linear;
             cell.step = [linear](Decomposition& steps, const RecurrentStep& step) {
               return GruStep(steps, step, linear);
             };
             return DecomposeRecurrence(d, cell);
-          }};
+          },
+          .symbolic_types = [](const OpCall& call) { return RecurrenceTypes(call, GruCell()); }};
 }
 
 }  // namespace fusion

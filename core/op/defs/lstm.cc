@@ -48,6 +48,10 @@ absl::StatusOr<RecurrentState> LstmStep(Decomposition& d, const RecurrentStep& s
   return after;
 }
 
+RecurrentCell LstmCell() {
+  return {.gates = 4, .has_cell_state = true, .default_activations = {"Sigmoid", "Tanh", "Tanh"}};
+}
+
 }  // namespace
 
 /// c = f . c' + i . g(x Wc + h' Rc), h = o . h(c) with gates i, o, f, along a sequence
@@ -62,14 +66,13 @@ OpDef DefineLstm() {
           .max_outputs = 3,
           .decompose = [](Decomposition& d) -> absl::StatusOr<LstmValue> {
             bool input_forget = d.call().attrs().Int("input_forget", 0) != 0;
-            RecurrentCell cell{.gates = 4,
-                               .has_cell_state = true,
-                               .default_activations = {"Sigmoid", "Tanh", "Tanh"}};
+            RecurrentCell cell = LstmCell();
             cell.step = [input_forget](Decomposition& steps, const RecurrentStep& step) {
               return LstmStep(steps, step, input_forget);
             };
             return DecomposeRecurrence(d, cell);
-          }};
+          },
+          .symbolic_types = [](const OpCall& call) { return RecurrenceTypes(call, LstmCell()); }};
 }
 
 }  // namespace fusion

@@ -1,6 +1,11 @@
 #include "core/op/recurrent.h"
 
 namespace fusion {
+namespace {
+
+RecurrentCell RnnCell() { return {.gates = 1, .default_activations = {"Tanh"}}; }
+
+}  // namespace
 
 /// h = f(x W + h' R + biases), along a sequence
 OpDef DefineRnn() {
@@ -11,7 +16,7 @@ OpDef DefineRnn() {
           .min_opset = 7,
           .max_outputs = 2,
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
-            RecurrentCell cell{.gates = 1, .default_activations = {"Tanh"}};
+            RecurrentCell cell = RnnCell();
             cell.step = [](Decomposition& steps,
                            const RecurrentStep& step) -> absl::StatusOr<RecurrentState> {
               Decomposition::Value sum = step.projected;
@@ -25,7 +30,8 @@ OpDef DefineRnn() {
               return after;
             };
             return DecomposeRecurrence(d, cell);
-          }};
+          },
+          .symbolic_types = [](const OpCall& call) { return RecurrenceTypes(call, RnnCell()); }};
 }
 
 }  // namespace fusion

@@ -17,7 +17,7 @@ import common
 import contender
 
 MODELS = ["bert_layer", "vit_block", "gpt2_layer_decode", "llama_small", "t5_encoder", "mha", "mlp20_m512_n256",
-          "layernorm", "lstm_unroll10", "conv_bn_relu"]
+          "layernorm", "lstm_unroll10", "lstm", "conv_bn_relu"]
 SMALL_US = 5000  # below it, what a call costs by itself is measured and taken off
 BURST_US = 40_000
 PAUSE_S = 0.03  # until spinning threads of the side that ran last have gone to sleep

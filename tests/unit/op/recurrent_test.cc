@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/op/derive.h"
+#include "core/op/repeat.h"
 
 namespace fusion {
 namespace {
@@ -41,11 +42,37 @@ TEST(Recurrent, WhatIsNotSupportedSaysSo) {
             "attribute \"hidden_size\" is 4, input R is f32[1,5,5]");
   EXPECT_EQ(TypesOf("RNN", in, {{"activations", std::string("Tanh,Relu")}}, 1),
             "attribute \"activations\" has 2 entries, expected 1");
-  open[0].shape = Shape({Dim(kMostStepsOfOpenBatch + 1), Dim::Symbol(0), Dim(3)});
-  EXPECT_EQ(TypesOf("RNN", open, {}, 1),
-            "a sequence of 513 steps; supported: 1..512; bind its batch for more");
-  in[0] = F32({0, 2, 3});
-  EXPECT_EQ(TypesOf("RNN", in, {}, 1), "a sequence of 0 steps; supported: 1..2147483648");
+  in[0] = F32({kMaxPasses + 1, 2, 3});
+  EXPECT_EQ(TypesOf("RNN", in, {}, 1), "a sequence of 2147483649 steps; supported: 0..2147483648");
+}
+
+TEST(Recurrent, StepsAndBatchMayBeOpen) {
+  std::vector<TensorType> in = {F32({7, 2, 3}), F32({2, 20, 3}), F32({2, 20, 5})};
+  in[0].shape = Shape({Dim::Symbol(0), Dim::Symbol(1), Dim(3)});
+  EXPECT_EQ(TypesOf("LSTM", in, {{"direction", std::string("bidirectional")}}, 3),
+            "f32[s0,2,s1,5] f32[2,s1,5] f32[2,s1,5]");
+  EXPECT_EQ(
+      TypesOf("LSTM", in, {{"direction", std::string("bidirectional")}, {"layout", int64_t{1}}}, 3),
+      "f32[s0,s1,2,5] f32[s0,2,5] f32[s0,2,5]");
+}
+
+TEST(Recurrent, AttributesOfOpenShapesAreChecked) {
+  std::vector<TensorType> in = {F32({7, 2, 3}), F32({1, 5, 3}), F32({1, 5, 5})};
+  in[0].shape = Shape({Dim::Symbol(0), Dim::Symbol(1), Dim(3)});
+  EXPECT_EQ(TypesOf("RNN", in, {{"activations", std::string("Tanh,Relu")}}, 1),
+            "attribute \"activations\" has 2 entries, expected 1");
+}
+
+TEST(Recurrent, ABatchMayBeEmpty) {
+  for (const int64_t steps : {7, 40}) {
+    EXPECT_EQ(TypesOf("GRU", {F32({steps, 0, 3}), F32({1, 15, 3}), F32({1, 15, 5})}, {}, 2),
+              StrCat("f32[", steps, ",1,0,5] f32[1,0,5]"));
+  }
+}
+
+TEST(Recurrent, NoStepsLeaveTheStateAsItIs) {
+  EXPECT_EQ(TypesOf("RNN", {F32({0, 2, 3}), F32({1, 5, 3}), F32({1, 5, 5})}, {}, 2),
+            "f32[0,1,2,5] f32[1,2,5]");
 }
 
 TEST(Recurrent, LongSequencesAreOneRepeat) {

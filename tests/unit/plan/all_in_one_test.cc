@@ -13,6 +13,7 @@
 #include "core/graph/text.h"
 #include "core/plan/assembler.h"
 #include "core/plan/frontier.h"
+#include "core/plan/pin.h"
 #include "core/plan/planner.h"
 #include "core/schedule/phase_pipeline.h"
 #include "core/tensor/compare.h"
@@ -220,10 +221,7 @@ TEST(Pipelines, ArePinned) {
   const DeviceSpec device = Cpu();
   PlannedModel model = NodesInTurn(graph, device);
   PlanOptions options;
-  PlanLock lock{.groups = {}, .choices = model.choices};
-  for (size_t g = 0; g < model.groups.size(); ++g) {
-    if (model.choice_of[g] >= 0) lock.groups.push_back({model.groups[g], model.choice_of[g]});
-  }
+  PlanLock lock = DecisionsOf(model);
   auto in_turn = std::find_if(lock.choices.begin(), lock.choices.end(),
                               [](const LockedChoice& c) { return !c.turns.empty(); });
   ASSERT_NE(in_turn, lock.choices.end());
@@ -254,7 +252,7 @@ TEST(Pipelines, ArePinned) {
   };
   EXPECT_THAT(refused([](auto* p) { p->first = 9; }),
               HasSubstr("choice: pipelines[0].phases 9 to "));
-  EXPECT_THAT(refused([](auto* p) { p->slices[0].dim = "x"; }),
+  EXPECT_THAT(refused([](auto* p) { p->slices[0].dim = std::string("x"); }),
               HasSubstr("pipelines[0].slices[0].dim: \"x\"; slices may be of s0_"));
   EXPECT_THAT(refused([](auto* p) { p->slices[0].tile += 1; }),
               HasSubstr("pipelines[0].slices[0].tile: "));

@@ -6,7 +6,7 @@
 
 #include "core/graph/evaluate.h"
 #include "core/graph/text.h"
-#include "core/plan/planner.h"
+#include "core/plan/pin.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/plan_interpreter.h"
@@ -14,6 +14,7 @@
 namespace fusion {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -240,6 +241,62 @@ TEST(LoopPlan, ALongRecurrenceIsALoopOfOneStep) {
   const PlannedModel model = PlanOf(graph);
   EXPECT_LT(model.plan.totals.launches, model.plan.op_by_op.launches);
   EXPECT_GT(model.plan.totals.launches, 80) << "each step is counted";
+}
+
+// A member or the plan itself by the decisions of `model`.
+PlanOptions Pinned(const PlannedModel& model, PlanOptions options = {}) {
+  options.lock = std::make_shared<const PlanLock>(DecisionsOf(model));
+  return options;
+}
+
+TEST(LoopPlan, ALockPinsBodies) {
+  const Graph graph = GraphOf(kLstm);
+  const PlannedModel apart = PlanOf(graph, {.fusion = FusionMode::kOpByOp});
+  const PlannedModel fused = PlanOf(graph);
+  ASSERT_NE(apart.plan.launches.size(), fused.plan.launches.size());
+  for (const PlannedModel* model : {&apart, &fused}) {
+    const PlanOptions options = Pinned(*model);
+    ASSERT_EQ(options.lock->bodies.size(), 2U) << "one direction begins at the end";
+    const PlannedModel again = PlanOf(graph, options);
+    EXPECT_EQ(again.plan.loops, model->plan.loops);
+    ASSERT_EQ(again.kernels.size(), model->kernels.size());
+    for (size_t k = 0; k < again.kernels.size(); ++k) {
+      EXPECT_EQ(again.kernels[k].text, model->kernels[k].text);
+    }
+    EXPECT_LT(Difference(graph, again), 1e-5);
+  }
+}
+
+TEST(LoopPlan, LocksThatDoNotFitBodiesAreRefused) {
+  const Graph graph = GraphOf(kLstm);
+  const PlanLock good = *Pinned(PlanOf(graph)).lock;
+  auto refusal = [&](const std::function<void(PlanLock*)>& damage) {
+    PlanLock lock = good;
+    damage(&lock);
+    PlanOptions options;
+    options.lock = std::make_shared<const PlanLock>(std::move(lock));
+    auto made = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options);
+    EXPECT_TRUE(absl::IsInvalidArgument(made.status())) << made.status();
+    return std::string(Message(made.status()));
+  };
+  auto repeat = std::find_if(good.groups.begin(), good.groups.end(),
+                             [](const LockedGroup& g) { return g.body >= 0; });
+  ASSERT_NE(repeat, good.groups.end());
+  const auto at = static_cast<size_t>(repeat - good.groups.begin());
+  EXPECT_THAT(refusal([&](PlanLock* l) { l->groups[at].body = 7; }),
+              HasSubstr(StrCat("lock.groups[", at, "].body: 7; expected 0..1")));
+  EXPECT_THAT(refusal([&](PlanLock* l) { l->groups[at].body = -1; }),
+              HasSubstr("an op is a repeat; expected a body"));
+  EXPECT_THAT(refusal([&](PlanLock* l) { l->groups[at == 0 ? 1 : 0].body = 0; }),
+              HasSubstr("a body; expected one op, a repeat"));
+  EXPECT_THAT(refusal([&](PlanLock* l) { l->bodies[0].groups[0].choice = 99; }),
+              HasSubstr("lock.bodies[0].groups[0].choice: 99; expected 0.."));
+  EXPECT_THAT(refusal([&](PlanLock* l) { l->bodies[0].groups.pop_back(); }),
+              AllOf(HasSubstr("lock.bodies[0]: lock.groups: op "), HasSubstr(" is in none")));
+  EXPECT_THAT(refusal([&](PlanLock* l) {
+                l->bodies[0].choices[0].parts[0].grid = {{"no", 1}};
+              }),
+              AllOf(HasSubstr("lock.bodies[0]: "), HasSubstr("no dim \"no\"")));
 }
 
 TEST(LoopPlan, TheLedgerSaysWhyALoopStaysAlone) {

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 
 constexpr int64_t kRoom = 6;
 
@@ -67,7 +68,7 @@ struct Fibonacci {
                    .goes_on = goes,
                    .passes = passes,
                    .carried = {{0, 1, initial, last, spare}},
-                   .elements = {{2, all, 8, from_end, /*written=*/true}}}};
+                   .elements = {{2, all, from_end, /*written=*/true}}}};
     kernels.push_back(
         std::make_shared<HandMadeKernel>(3, TaskCount<1>, [](const HandMadeKernel::Call& call) {
           const float a = Floats(call, 0)[0];
@@ -103,6 +104,57 @@ std::vector<HostTensor> Given(int64_t count, float a, float b, bool begins = tru
 
 std::vector<float> Floats(const HostTensor& tensor) {
   return {tensor.data<float>().begin(), tensor.data<float>().end()};
+}
+
+// With room for as many passes as input 3 has elements.
+struct OpenFibonacci : Fibonacci {
+  OpenFibonacci() {
+    const SizeExpr room = SizeExpr::Sum({{1, {0}}});
+    plan.symbols = {{.least = 0, .most = kRoom}};
+    PlanTensor x{.dtype = DType::kF32, .dims = {kRoom}, .strides = {1}, .space = Space::kInput};
+    x.index = 3;
+    x.bytes = kRoom * 4;
+    x.sizes = {room, 1};
+    plan.inputs.push_back(static_cast<int>(plan.tensors.size()));
+    plan.tensors.push_back(x);
+    const int all = plan.loops[0].elements[0].whole;
+    plan.tensors[static_cast<size_t>(all)].sizes = {room, 2, 2, 1};
+    plan.loops[0].open_most = room;
+  }
+
+  static std::vector<HostTensor> Given(int64_t count, int64_t room) {
+    std::vector<HostTensor> out = fusion::Given(count, 0, 1);
+    out.emplace_back(DType::kF32, Dims{room});
+    return out;
+  }
+};
+
+TEST(Loops, HaveRoomAsTheSymbolsSay) {
+  const std::unique_ptr<Executor> executor = OpenFibonacci().Make();
+  for (const int64_t room : {5, 3, 0, 6}) {
+    const int64_t count = std::min<int64_t>(room, 4);
+    auto outputs = executor->Run(OpenFibonacci::Given(count, room));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ((*outputs)[1].dims(), (Dims{count, 2})) << "as many as there were";
+    auto more = executor->Run(OpenFibonacci::Given(room + 1, room));
+    EXPECT_TRUE(absl::IsResourceExhausted(more.status())) << more.status();
+    EXPECT_THAT(std::string(Message(more.status())), HasSubstr(StrCat("more than ", room)));
+  }
+}
+
+TEST(Loops, WhatFitsTheLargestValuesAloneIsRefused) {
+  OpenFibonacci made;
+  made.plan.loops[0].open_most = std::nullopt;  // goes along what may be shorter
+  const std::unique_ptr<Executor> executor = made.Make();
+  EXPECT_TRUE(executor->Run(OpenFibonacci::Given(2, kRoom)).ok());
+  auto fewer = executor->Run(OpenFibonacci::Given(2, 3));
+  EXPECT_THAT(std::string(Message(fewer.status())), HasSubstr("as many as passes"));
+  // A state that is as large for the largest values only.
+  OpenFibonacci state;
+  PlanTensor& last = state.plan.tensors[static_cast<size_t>(state.plan.loops[0].carried[0].last)];
+  last.sizes = {SizeExpr::Sum({{1, {0}}, {2 - kRoom, {}}}), 1};
+  EXPECT_FALSE(Executor::Create(state.plan, state.kernels, {.threads = 2}).ok())
+      << "below 0 for small values";
 }
 
 TEST(Loops, HandStateFromPassToPass) {

@@ -165,7 +165,11 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan loop 0: launches 1..2 of 2"},
       {"loop without launches", [](v1::Plan* p) { p->mutable_loops(0)->set_launches(0); },
        "plan loop 0: launches 1..0 of 2"},
-      {"loop passes", [](v1::Plan* p) { p->mutable_loops(0)->set_most(-1); },
+      {"loop passes",
+       [](v1::Plan* p) {
+         p->mutable_loops(0)->clear_open_most();
+         p->mutable_loops(0)->set_most(-1);
+       },
        "plan loop 0: -1 passes, expected 0..2147483648"},
       {"loops that cross",
        [](v1::Plan* p) {
@@ -192,11 +196,23 @@ TEST(WirePlan, HostileFieldsAreNamed) {
       {"loop place out of range",
        [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_place(4); },
        "plan loop 0: place 4 of 4 for 8 bytes"},
-      {"loop element", [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_bytes(16); },
-       "plan loop 0: tensor 5 has 32 bytes, expected 64"},
-      {"loop element overflow",
-       [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_bytes(INT64_MAX); },
-       "plan loop 0: 4 elements of 9223372036854775807 bytes"},
+      {"loop element", [](v1::Plan* p) { p->mutable_loops(0)->mutable_elements(0)->set_whole(3); },
+       "plan loop 0: tensor 3 is [], expected 4 elements, as many as passes"},
+      {"loop elements",
+       [](v1::Plan* p) {
+         p->mutable_loops(0)->clear_open_most();
+         p->mutable_loops(0)->set_most(5);
+       },
+       "plan loop 0: tensor 5 is [4], expected 5 elements, as many as passes"},
+      {"loop passes", [](v1::Plan* p) { p->mutable_loops(0)->set_most(5); },
+       "plan loop 0: size s0*2; expected 0..5, and 5 where symbols are largest"},
+      {"place of no loop",
+       [](v1::Plan* p) {
+         p->clear_loops();
+         p->mutable_tensors(5)->set_space(v1::SPACE_PASS);
+         p->mutable_tensors(5)->set_index(7);
+       },
+       "plan tensor 5: 32 bytes at place 7"},
       {"loop state", [](v1::Plan* p) { p->mutable_loops(0)->mutable_carried(0)->set_initial(3); },
        "plan loop 0: tensor 3 has 8 bytes, expected 32"},
       {"loop writes", [](v1::Plan* p) { p->mutable_tensors(5)->set_space(v1::SPACE_PREPARED); },
