@@ -533,9 +533,13 @@ bool IsSpread(const LoopOp& op) {
   for (size_t axis = 0; axis < op.body.axes.size(); ++axis) {
     const Dim& extent = op.body.axes[axis].extent;
     if (extent.is_static() && extent.value() <= 1) continue;
-    auto uses = [&](const IndexExpr& e) { return e.CoefficientOf(static_cast<int>(axis)) != 0; };
+    const auto a = static_cast<int>(axis);
+    auto uses = [&](const IndexExpr& e) { return e.CoefficientOf(a) != 0; };
+    // Where an input is read along some of it only, as by a Concat, it is as long as they are.
+    auto guards = [&](const Guard& guard) { return guard.axis == a; };
     auto reads = [&](const Read& read) {
-      return std::any_of(read.index.begin(), read.index.end(), uses);
+      return std::any_of(read.index.begin(), read.index.end(), uses) ||
+             std::any_of(read.guards.begin(), read.guards.end(), guards);
     };
     if (std::none_of(op.body.reads.begin(), op.body.reads.end(), reads)) return true;
   }

@@ -97,8 +97,8 @@ class ProgramBuilder {
   std::vector<DirectUse> direct_uses_;
 };
 
-/// Weights of bodies that are none, because what they are made from is an output of the program,
-/// become inputs.
+/// Weights of bodies that are none, because what they are made from is not known before a run
+/// (KnownBeforeRuns), become inputs; in bodies within bodies too.
 void SettleWeights(Program* program);
 
 }  // namespace fusion

@@ -56,16 +56,13 @@ void SettleWeights(Program* program) {
   const std::vector<bool> known = KnownBeforeRuns(*program);
   for (LoopOp& op : program->ops) {
     if (op.kind != LoopOp::kRepeat) continue;
-    std::shared_ptr<Program> body;
+    auto body = std::make_shared<Program>(*op.loop->body);
     for (size_t i = 0; i < op.loop->operands.size(); ++i) {
       const auto given = static_cast<size_t>(op.inputs[op.loop->first_operand() + i]);
       const ValueId leaf = op.loop->operands[i].leaf;
-      if (op.loop->body->value(leaf).kind != TensorKind::kWeight) continue;
-      if (known[given]) continue;
-      if (body == nullptr) body = std::make_shared<Program>(*op.loop->body);
+      if (body->value(leaf).kind != TensorKind::kWeight || known[given]) continue;
       body->values[static_cast<size_t>(leaf)].kind = TensorKind::kInput;
     }
-    if (body == nullptr) continue;
     for (auto list : {&Program::inputs, &Program::weights}) ((*body).*list).clear();
     for (size_t v = 0; v < body->values.size(); ++v) {
       Value& value = body->values[v];

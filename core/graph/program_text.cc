@@ -45,6 +45,7 @@ class ProgramParser {
 
   absl::StatusOr<Program> Parse() {
     RETURN_IF_ERROR(in_.Expect("program"));
+    program_.open_dims = in_.Accept("open_dims");
     RETURN_IF_ERROR(in_.Expect("{"));
     while (!in_.Accept("}")) {
       if (in_.Accept("output")) {
@@ -370,7 +371,7 @@ std::string LoopToString(const LoopOp& op) {
 }
 
 std::string ToString(const Program& program) {
-  std::string out = "program {\n";
+  std::string out = program.open_dims ? "program open_dims {\n" : "program {\n";
   for (size_t i = 0; i < program.values.size(); ++i) {
     const Value& v = program.values[i];
     if (v.kind == TensorKind::kConstant) {

@@ -283,6 +283,7 @@ class RowSharer {
     for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
       for (ValueId id : program_.*list) (out_.*list).push_back(moved_[static_cast<size_t>(id)]);
     }
+    out_.open_dims = program_.open_dims;
     program_ = std::move(out_);
   }
 

@@ -140,6 +140,7 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
     ASSIGN_OR_RETURN(pinned, PinGroups(*options.lock, &evaluator));
   }
   if (member) {
+    FUSION_CHECK(pinned.has_value(), "bodies of a member follow its lock");
     Head(device, options, &model->plan);
     return Assemble(graph, of, *pinned, &evaluator, model);
   }

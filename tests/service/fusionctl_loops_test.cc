@@ -171,6 +171,45 @@ TEST_F(LoopsCommandTest, LoopsWithinLoopsMayBeOpenToo) {
   }
 }
 
+// What the inner loop reads follows from a weight alone and is an output of every pass too.
+TEST_F(LoopsCommandTest, WhatABodyGivesMayBeReadByTheLoopWithin) {
+  TestModel inner;
+  inner.Input("h", {320}).Input("row", {320}).Node("Add", {"h", "row"}, {"p"}, "p");
+  inner.Node("Add", {"p", "w2"}, {"next"}, "n").Output("next");
+  TestModel body;
+  body.Input("state", {320}).Input("rows", {20, 320}).Node("Relu", {"w"}, {"w2"}, "relu");
+  body.Node("Scan", {"state", "rows"}, {"end"}, "inner").AttrGraph("body", inner);
+  body.Attr("num_scan_inputs", 1).Output("end").Output("w2");
+  TestModel m;
+  m.Initializer("w", Large({320})).Input("begin", {320}).Input("x", {20, 20, 320});
+  m.Node("Scan", {"begin", "x"}, {"last", "all"}, "outer").AttrGraph("body", body);
+  m.Attr("num_scan_inputs", 1).Output("last").Output("all");
+  EXPECT_EQ(CtlJson({"verify", Write(m.proto())})["pass"], true);
+}
+
+// Weights next to each other are packed once, whatever else is open.
+TEST_F(LoopsCommandTest, StackedWeightsArePreparedOnce) {
+  TestModel m;
+  m.Input("x", {"s", 2, 64});
+  for (const char* name : {"w", "r"}) {
+    const std::string n = name;
+    for (const char* i : {"0", "1"}) {
+      m.Initializer(n + i, Large({1, 256, 64}));
+    }
+    m.Node("Concat", {n + "0", n + "1"}, {n}, n).Attr("axis", 0);
+  }
+  m.Node("LSTM", {"x", "w", "r"}, {"y"}, "lstm").Attr("hidden_size", 64);
+  m.AttrString("direction", "bidirectional").Output("y");
+  const std::string model = Write(m.proto());
+  Json plan = CtlJson({"plan", model, "--range", "s=1..32"});
+  EXPECT_FALSE(plan["prepare"].empty());
+  for (const Json& group : plan["groups"]) {
+    const bool once = group["kind"] == "prepare";
+    EXPECT_TRUE(once || group.dump().find("Concat+") == std::string::npos) << group;
+  }
+  EXPECT_EQ(CtlJson({"verify", model, "--range", "s=1..32", "--bind", "s=9"})["pass"], true);
+}
+
 TEST_F(LoopsCommandTest, AnOpenDimMaySayHowOften) {
   TestModel body;
   body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Input("v", {8});
