@@ -3,6 +3,7 @@
 #include <set>
 
 #include "client/detect_target.h"
+#include "core/bundle/plan_variants.h"
 #include "core/bundle/symbol_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
@@ -11,9 +12,10 @@
 namespace fusion {
 namespace {
 
-// Positions of the weights that every run reads as they are.
+// Positions of the weights that some runs read as they are.
 std::set<int> WeightsReadByRuns(const Plan& plan) {
   std::set<int> out;
+  for (const PlanVariant& variant : plan.variants) out.merge(WeightsReadByRuns(*variant.plan));
   for (int t : TensorsOfRuns(plan)) {
     const PlanTensor& tensor = plan.tensors[static_cast<size_t>(t)];
     if (tensor.space == Space::kWeight) out.insert(tensor.index);
@@ -193,15 +195,16 @@ absl::Status FusedModel::NameFault(const absl::Status& status) const {
   const std::optional<RunFault> fault = RunFaultOf(status);
   if (!fault.has_value()) return status;
   std::string names;
-  if (fault->group >= 0 && static_cast<size_t>(fault->group) < plan().groups.size()) {
-    const std::vector<int>& nodes = plan().groups[static_cast<size_t>(fault->group)].nodes;
+  const Plan& ran = VariantOf(plan(), fault->variant);
+  if (fault->group >= 0 && static_cast<size_t>(fault->group) < ran.groups.size()) {
+    const std::vector<int>& nodes = ran.groups[static_cast<size_t>(fault->group)].nodes;
     names = StrJoin(nodes, ", ", [&](int n) {
       return QuoteShort(reply_.binding.nodes[static_cast<size_t>(n)]);
     });
   }
   std::string out = StrCat(Message(status), "; nodes: ", names.empty() ? "none" : names);
   if (fault->tensor < 0) return absl::Status(status.code(), out);
-  const PlanTensor& tensor = plan().tensors[static_cast<size_t>(fault->tensor)];
+  const PlanTensor& tensor = ran.tensors[static_cast<size_t>(fault->tensor)];
   const auto index = static_cast<size_t>(tensor.index);
   std::string_view space = "an intermediate tensor";
   std::string name;

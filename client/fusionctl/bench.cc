@@ -34,7 +34,7 @@ struct PlanMemory {
 PlanMemory MemoryOf(const Plan& plan) {
   PlanMemory out{.arena = plan.arena_bytes,
                  .work = RunBytes(plan, plan.threads) - plan.arena_bytes,
-                 .prepared = plan.prepared_bytes};
+                 .prepared = PreparedBytes(plan)};
   for (const auto& constant : plan.constants) out.constants += constant->byte_size();
   auto bytes = [&plan](int tensor) {
     return tensor < 0 ? 0 : plan.tensors[static_cast<size_t>(tensor)].bytes;

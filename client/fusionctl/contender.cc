@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/statistics.h"
+#include "core/bundle/symbol_values.h"
 
 namespace fusion {
 
@@ -16,13 +17,18 @@ absl::StatusOr<Contender> Contender::Load(const Arguments& arguments, const Mode
   ASSIGN_OR_RETURN(out.model_, FusedModel::Load(client, request, [&file](const std::string& name) {
                      return file.Weight(name);
                    }));
-  out.launch_us_.resize(out.plan().launches.size());
   return out;
 }
 
 // The inputs of all runs have the same dims.
 absl::Status Contender::MakeOutputs(const std::vector<const HostTensor*>& inputs) {
   if (!out_.empty()) return absl::OkStatus();
+  if (!plan().variants.empty()) {
+    std::vector<Dims> dims;
+    for (const HostTensor* input : inputs) dims.push_back(input->dims());
+    ASSIGN_OR_RETURN(std::vector<int64_t> units, SymbolUnits(plan(), dims));
+    variant_ = VariantAt(plan(), units);
+  }
   if (!plan().shared_buffers.empty()) {
     ASSIGN_OR_RETURN(memory_, LoadSharedMemory(plan(), inputs));
     start_ = memory_.rows;
@@ -56,6 +62,7 @@ absl::Status Contender::Profile(const std::vector<const HostTensor*>& inputs) {
   RunProfile profile;
   RETURN_IF_ERROR(MakeOutputs(inputs));
   RETURN_IF_ERROR(RunOnce(inputs, &profile));
+  launch_us_.resize(profile.launch_us.size());
   for (size_t i = 0; i < launch_us_.size(); ++i) launch_us_[i].push_back(profile.launch_us[i]);
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "client/fusionctl/data.h"
 #include "client/fusionctl/session.h"
+#include "core/bundle/plan_variants.h"
 
 namespace fusion {
 
@@ -22,6 +23,10 @@ class Contender {
 
   const FusedModel& model() const { return *model_; }
   const Plan& plan() const { return model_->plan(); }
+  /// That, or its variant for these inputs; known once something ran.
+  const Plan& ran() const { return VariantOf(plan(), variant_); }
+  /// Position of the variant; -1: the plan itself.
+  int variant() const { return variant_; }
   /// What the service answered when it was asked for the plan.
   const FusionReply& reply() const { return reply_; }
   /// Of the last run; none before the first.
@@ -30,7 +35,7 @@ class Contender {
   }
   /// Of each run that counts, in microseconds.
   const std::vector<double>& latency_us() const { return latency_us_; }
-  /// By plan launch: of each profiled run, in microseconds.
+  /// By launch of ran(): of each profiled run, in microseconds.
   const std::vector<std::vector<double>>& launch_us() const { return launch_us_; }
 
  private:
@@ -38,6 +43,7 @@ class Contender {
   absl::Status RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile);
 
   FusionReply reply_;
+  int variant_ = -1;  // that runs
   std::unique_ptr<FusedModel> model_;
   std::vector<HostTensor> outputs_;
   std::vector<HostTensor*> out_;  // into outputs_

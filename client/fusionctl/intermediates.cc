@@ -233,7 +233,7 @@ class Inspection {
     for (Intermediate& t : batch) {
       auto at = position.find(t.name);
       if (at == position.end()) return Internal("the plan does not keep ", QuoteShort(t.name));
-      FindKernel(kept.plan(), kept.plan().outputs[at->second], &t);
+      FindKernel(kept.ran(), kept.ran().outputs[at->second], &t);
       const HostTensor& got = kept.outputs()[at->second];
       RETURN_IF_ERROR(Take(got, evaluated.empty() ? nullptr : &evaluated[at->second], &t));
       found_.tensors.push_back(std::move(t));

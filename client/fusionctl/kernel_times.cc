@@ -21,7 +21,7 @@ double SumOf(const std::vector<KernelTime>& kernels) {
 double KernelTime::median_us() const { return Quantile(samples_us, 0.5); }
 
 std::vector<KernelTime> KernelTimes(const Contender& contender) {
-  const Plan& plan = contender.plan();
+  const Plan& plan = contender.ran();
   std::vector<KernelTime> out;
   std::map<int, size_t> position;
   const std::vector<int64_t> runs = CountedRuns(plan);

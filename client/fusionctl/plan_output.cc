@@ -295,10 +295,40 @@ std::string OpenDimsText(const Plan& plan, const Binding& binding) {
     losses.push_back(
         StrCat(StrJoin(values, " "), " ", HumanPercent(sample.family_us / sample.exact_us - 1)));
   }
-  if (losses.empty()) return out;
-  return StrCat(out,
-                "loss:    against plans of these values alone, estimated: ", StrJoin(losses, ", "),
-                "\n");
+  if (!losses.empty()) {
+    StrAppend(&out, StrCat("loss:    against plans of these values alone, estimated: ",
+                           StrJoin(losses, ", "), "\n"));
+  }
+  const std::vector<std::string> names = UnitNames(plan, binding);
+  for (const PlanVariant& variant : plan.variants) {
+    StrAppend(&out,
+              StrCat("variant: where ", variant.measure.ToString(names), " <= ", variant.most,
+                     ", other groups and cuts: ", Count(variant.plan->totals.kernels, "kernel"),
+                     ", ", HumanBytes(variant.plan->prepared_bytes), " of packed weights\n"));
+  }
+  return out;
+}
+
+Json VariantsJson(const Plan& plan, const Binding& binding) {
+  Json out = Json::array();
+  for (const PlanVariant& variant : plan.variants) {
+    Json groups = Json::array();
+    for (const PlanGroup& group : variant.plan->groups) {
+      Json json = GroupHeadJson(group);
+      json["kernel"] = variant.plan->kernels[static_cast<size_t>(group.kernel)].key.ToHex();
+      json["bound"] = group.bound;
+      json["tiles"] = group.tiles;
+      groups.push_back(std::move(json));
+    }
+    out.push_back({{"measure", variant.measure.ToString(UnitNames(plan, binding))},
+                   {"most", variant.most},
+                   {"symbols", SymbolsJson(*variant.plan, binding)},
+                   {"totals", TotalsJson(variant.plan->totals)},
+                   {"arena_bytes", variant.plan->arena_bytes},
+                   {"prepared_bytes", variant.plan->prepared_bytes},
+                   {"groups", std::move(groups)}});
+  }
+  return out;
 }
 
 Json PlanHeadJson(const Digest& key, const Plan& plan) {
@@ -383,6 +413,7 @@ Json ReplyJson(const FusionReply& reply) {
                   {"node_names", reply.binding.nodes},
                   {"symbols", SymbolsJson(plan, reply.binding)},
                   {"samples", SamplesJson(plan)},
+                  {"variants", VariantsJson(plan, reply.binding)},
                   {"shared_buffers", SharedJson(plan, reply.binding)},
                   {"groups", GroupsJson(reply)},
                   {"kernels", KernelsJson(reply)},

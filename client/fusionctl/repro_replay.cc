@@ -42,6 +42,19 @@ bool HasFlag(const Repro& repro, std::string_view name) {
                      [&](const KeyField& f) { return f.name == name && f.value == "1"; });
 }
 
+// The symbols for whose largest values the texts of a kernel are.
+const std::vector<DimRange>& SymbolsOf(const Plan& plan, size_t k) {
+  const bool own = std::any_of(plan.groups.begin(), plan.groups.end(),
+                               [k](const PlanGroup& g) { return g.kernel == static_cast<int>(k); });
+  for (const PlanVariant& variant : plan.variants) {
+    if (own) break;
+    for (const PlanKernel& kernel : variant.plan->kernels) {
+      if (kernel.key == plan.kernels[k].key) return variant.plan->symbols;
+    }
+  }
+  return plan.symbols;
+}
+
 // The job of a kernel, from its texts.
 absl::StatusOr<CompileJob> JobOf(const Repro& repro, size_t k) {
   const PlanKernel& planned = repro.plan.kernels[k];
@@ -62,7 +75,7 @@ absl::StatusOr<CompileJob> JobOf(const Repro& repro, size_t k) {
   // Texts of kernels that take sizes are of the largest ones.
   CheckedMember most{.sizes = {}, .schedule = texts.schedule, .reference = texts.reference};
   for (const SizeExpr& size : planned.sizes) {
-    std::optional<int64_t> value = size.Evaluate(MostUnits(repro.plan.symbols));
+    std::optional<int64_t> value = size.Evaluate(MostUnits(SymbolsOf(repro.plan, k)));
     if (!value) return InvalidArgument("kernel ", planned.symbol, ": a size is too large");
     most.sizes.push_back(*value);
   }

@@ -78,7 +78,7 @@ Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contende
                        {"mean", summary.mean},
                        {"first", FirstElements(tensor)}});
   }
-  const Plan& plan = contender.plan();
+  const Plan& plan = contender.ran();
   Json out = {{"data", inputs.data.name},
               {"target", plan.target},
               {"isa", plan.isa},
@@ -87,6 +87,7 @@ Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contende
               {"plan_key", contender.reply().plan_key.ToHex()},
               {"cache", CacheOutcomeName(contender.reply().cache)},
               {"latency_us", LatencyJson(contender.latency_us())},
+              {"variant", contender.variant() < 0 ? Json() : Json(contender.variant())},
               {"totals", TotalsJson(plan.totals)},
               {"outputs", outputs}};
   if (arguments.per_kernel) out["kernels"] = KernelTimesJson(contender);
@@ -95,7 +96,7 @@ Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contende
 
 std::string RunText(const Arguments& arguments, const RunInputs& inputs,
                     const Contender& contender) {
-  const Plan& plan = contender.plan();
+  const Plan& plan = contender.ran();
   Table table({{"output"},
                {"type"},
                {"min", Table::kRight},
@@ -122,7 +123,8 @@ std::string RunText(const Arguments& arguments, const RunInputs& inputs,
                       HumanMicroseconds(m.low), " .. ", HumanMicroseconds(m.high));
   }
   return StrCat(Bold(arguments.model), ": ", Count(plan.totals.kernels, "kernel"), " on ",
-                TargetText(plan), ", ", source, "\n\n", table.ToString(),
+                TargetText(plan), ", ", source,
+                contender.variant() < 0 ? "" : ", the plan's variant", "\n\n", table.ToString(),
                 arguments.per_kernel ? StrCat("\n", KernelTable(contender)) : std::string(),
                 "\nlatency: ", latency, "; see fusionctl bench for measurements\n");
 }

@@ -27,7 +27,7 @@ int MedianRun(const Contender& plan) {
 }
 
 void AddEvents(const Contender& contender, int process, Json* events) {
-  const Plan& plan = contender.plan();
+  const Plan& plan = contender.ran();
   events->push_back({{"name", "process_name"},
                      {"ph", "M"},
                      {"pid", process},

@@ -9,6 +9,11 @@
 
 namespace fusion {
 
+/// True for what CancelToken::Check answers when it is over: nobody waits for the outcome.
+inline bool WasGivenUp(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+}
+
 /// One request's right to stop early: cancelled by its owner or by its deadline. Thread-safe; cheap
 /// to poll.
 class CancelToken {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/bundle/plan_loops.h"
+#include "core/bundle/plan_variants.h"
 
 namespace fusion {
 namespace {
@@ -259,13 +260,21 @@ std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols) {
 }
 
 int64_t RunBytes(const Plan& plan, int threads) {
+  int64_t arena = plan.arena_bytes;
+  for (const PlanVariant& v : plan.variants) arena = std::max(arena, v.plan->arena_bytes);
   int64_t scratch = 0;
   int64_t workspace = 0;
   for (const PlanKernel& kernel : plan.kernels) {
     scratch = std::max(scratch, kernel.scratch_bytes);
     workspace = std::max(workspace, kernel.workspace_bytes);
   }
-  return plan.arena_bytes + threads * scratch + workspace;
+  return arena + threads * scratch + workspace;
+}
+
+int64_t PreparedBytes(const Plan& plan) {
+  int64_t bytes = plan.prepared_bytes;
+  for (const PlanVariant& variant : plan.variants) bytes += variant.plan->prepared_bytes;
+  return bytes;
 }
 
 std::vector<int> TensorsOfRuns(const Plan& plan) {
@@ -346,6 +355,7 @@ absl::Status Verify(const Plan& plan) {
   }
   RETURN_IF_ERROR(CheckSizes(plan));
   RETURN_IF_ERROR(CheckLoops(plan, MostUnits(plan.symbols)));
+  RETURN_IF_ERROR(CheckVariants(plan));
   auto chosen = std::count_if(plan.frontier.begin(), plan.frontier.end(),
                               [](const PlanPoint& point) { return point.chosen; });
   if (chosen == (plan.frontier.empty() ? 0 : 1)) return absl::OkStatus();

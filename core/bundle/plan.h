@@ -282,6 +282,18 @@ struct PlanSample {
   double exact_us = 0;          // of the plan that would be made for these values alone
 };
 
+struct Plan;
+
+/// Part of a family: a plan for those values of its symbols at which `measure` is no more than
+/// `most`. Another one, with other groups and cuts, because few rows are other work than many.
+struct PlanVariant {
+  SizeExpr measure;  // as sizes count symbols
+  int64_t most = 0;
+  /// For the same inputs, outputs and weights; its symbols may end earlier, and it is for no more.
+  /// It has no variants, no ledger, no samples and no frontier.
+  std::shared_ptr<const Plan> plan;
+};
+
 /// Everything a client needs to run a graph, kernels by key. A plain value; no names of the client
 /// are in it, so equal graphs share it. Positions (inputs, outputs, weights, nodes) are canonical:
 /// see CanonicalGraph.
@@ -294,7 +306,7 @@ struct Plan {
 
   std::vector<PlanTensor> tensors;
   std::vector<std::shared_ptr<const HostTensor>> constants;
-  std::vector<PlanKernel> kernels;
+  std::vector<PlanKernel> kernels;  // those of variants too
   std::vector<PlanGroup> groups;
   std::vector<PlanLaunch> prepare;   // run once per set of weights, in order
   std::vector<PlanLaunch> launches;  // run per inference, in order
@@ -311,6 +323,8 @@ struct Plan {
   /// count symbols in units of their `multiple`. Totals and estimates are for the largest values.
   std::vector<DimRange> symbols;
   std::vector<PlanSample> samples;
+  /// The first that is for the values of a run is what runs, see PlanAt; none: this plan.
+  std::vector<PlanVariant> variants;
 
   int nodes = 0;  // nodes of the canonical graph
   PlanTotals totals;
@@ -348,8 +362,11 @@ std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols);
 /// Bytes that one run on `threads` threads holds beside its inputs, its outputs and the weights:
 /// the arena, the scratch of all threads, the workspace of the kernel that has most of it. An
 /// executor holds no more for it, but for rounding each to pages. For the largest values of the
-/// symbols.
+/// symbols; of a plan with variants whichever of them takes most.
 int64_t RunBytes(const Plan& plan, int threads);
+
+/// Bytes of prepared weights, those of variants too.
+int64_t PreparedBytes(const Plan& plan);
 
 /// Tensors that runs read or write: those of their launches, and those that loops name. Ascending.
 std::vector<int> TensorsOfRuns(const Plan& plan);

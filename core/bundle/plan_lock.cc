@@ -95,6 +95,11 @@ Digest DigestOf(const PlanLock& lock) {
   h.Add("fusion", static_cast<int64_t>(lock.fusion));
   h.Add("numerics", static_cast<int64_t>(lock.numerics));
   AddDecisions(lock, &h);
+  h.Add("variants", static_cast<int64_t>(lock.variants.size()));
+  for (const LockedVariant& variant : lock.variants) {
+    h.Add("most", variant.most);
+    AddDecisions(variant.decisions, &h);
+  }
   h.Add("kernels", static_cast<int64_t>(lock.kernels.size()));
   for (const LockedKernel& kernel : lock.kernels) {
     h.Add("label", kernel.label);
@@ -115,6 +120,12 @@ PlanLock LockOf(const LockedBody& body, LockUse use) {
   return lock;
 }
 
-absl::Status CheckChoices(const PlanLock& lock) { return CheckDecisions(lock); }
+absl::Status CheckChoices(const PlanLock& lock) {
+  for (size_t v = 0; v < lock.variants.size(); ++v) {
+    absl::Status sound = CheckDecisions(lock.variants[v].decisions);
+    if (!sound.ok()) return InvalidArgument("variants[", v, "].decisions.", Message(sound));
+  }
+  return CheckDecisions(lock);
+}
 
 }  // namespace fusion

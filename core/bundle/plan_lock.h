@@ -72,11 +72,18 @@ struct LockedGroup {
   int body = -1;         // of a repeat: position in `bodies` beside it; else -1
 };
 
-/// What is decided of the body of a repeat: its program's ops, as PlanLock says of a graph's.
+/// What is decided of the ops of one program, as PlanLock says of a graph's: of the body of a
+/// repeat, of a variant.
 struct LockedBody {
   std::vector<LockedGroup> groups;
   std::vector<LockedChoice> choices;
   std::vector<LockedBody> bodies = {};
+};
+
+/// A variant of the plan of a family (PlanVariant).
+struct LockedVariant {
+  int64_t most = 0;
+  LockedBody decisions;
 };
 
 /// What became of a kernel. A digest that is not there is not compared.
@@ -108,6 +115,7 @@ struct PlanLock {
   std::vector<LockedGroup> groups;  // in the order in which they run
   std::vector<LockedChoice> choices;
   std::vector<LockedBody> bodies = {};
+  std::vector<LockedVariant> variants = {};
   std::vector<LockedKernel> kernels;  // by Plan::kernels; none: not compared
   std::optional<Digest> plan;         // of what a run of the plan depends on
   /// Of locks that never leave the process; not in digests.
@@ -117,11 +125,11 @@ struct PlanLock {
 /// Names everything in a lock: equal digests, equal locks.
 Digest DigestOf(const PlanLock& lock);
 
-/// What a lock says of a body, as a lock of the body's program.
+/// What a lock says of a body or a variant, as a lock of that program.
 PlanLock LockOf(const LockedBody& body, LockUse use);
 
 /// Checks that the choices and bodies which groups and turns name are there, and that those of
-/// turns have no turns, within bodies too. InvalidArgument names the field:
+/// turns have no turns, within bodies and variants too. InvalidArgument names the field:
 /// `groups[3].choice: 9; expected 0..8`.
 absl::Status CheckChoices(const PlanLock& lock);
 

@@ -114,6 +114,10 @@ std::string PlanText(const Plan& plan, const Binding& names) {
       StrAppend(&out, StrCat("       ", Quote(names.nodes[at]), "\n"));
     }
   }
+  for (const PlanVariant& variant : plan.variants) {
+    StrAppend(&out, StrCat("\nvariant, where ", variant.measure.ToString(), " <= ", variant.most,
+                           "\n", PlanText(*variant.plan, names)));
+  }
   return out;
 }
 

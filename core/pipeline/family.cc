@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
+#include "core/benefit/estimate.h"
 #include "core/bundle/symbol_values.h"
 #include "core/codegen/generalise.h"
 #include "core/plan/pin.h"
@@ -11,58 +13,24 @@
 namespace fusion {
 namespace {
 
-// More than terms of a size, so that each is found and checked.
-constexpr size_t kMembers = 7;
-// Below this, products of small primes and constants of a model are easily equal.
-constexpr int64_t kSmallestPrime = 11;
-// From here on there are as many primes as it takes in the upper half of a range, for each symbol.
-constexpr int64_t kLongRange = 256;
-
-bool IsPrime(int64_t n) {
-  for (int64_t d = 2; d * d <= n; ++d) {
-    if (n % d == 0) return false;
-  }
-  return n > 1;
-}
-
-// As many times the least as the most is of it.
-int64_t Middle(int64_t least, int64_t most) {
-  const double product =
-      static_cast<double>(std::max<int64_t>(least, 1)) * static_cast<double>(most);
-  return std::clamp(static_cast<int64_t>(std::sqrt(product)), least, most);
-}
-
 using Units = std::vector<int64_t>;
-
-std::shared_ptr<const PlanLock> LockFor(const PlannedModel& model, LockUse use) {
-  PlanLock lock = DecisionsOf(model);
-  lock.use = use;
-  return std::make_shared<const PlanLock>(std::move(lock));
-}
-
-bool WasGivenUp(const absl::Status& status) {
-  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
-}
-
-// What a family loses where its groups and cuts are those of one plan.
-struct Weighed {
-  std::vector<PlanSample> samples;
-  double worst = 0;  // family_us / exact_us
-};
 
 // The plan of each member beside that of the largest one.
 class FamilyMaker {
  public:
-  FamilyMaker(const ShapeFamily& family, const DeviceSpec& device, const PlanOptions& options,
-              const Toolchain& toolchain, PlannedModel* model, const CancelToken* cancel)
+  // `symbols`: those of the family, or of a variant.
+  FamilyMaker(const ShapeFamily& family, const std::vector<DimRange>& symbols,
+              const DeviceSpec& device, const PlanOptions& options, const Toolchain& toolchain,
+              PlannedModel* model, const CancelToken* cancel)
       : family_(family),
+        symbols_(symbols),
         device_(device),
         options_(options),
         toolchain_(toolchain),
         model_(*model),
         cancel_(cancel),
-        least_(LeastUnits(family.symbols)),
-        most_(MostUnits(family.symbols)) {}
+        least_(LeastUnits(symbols)),
+        most_(MostUnits(symbols)) {}
 
   absl::StatusOr<NamedKernels> Run() {
     options_.lock = LockFor(model_, LockUse::kMember);
@@ -76,7 +44,7 @@ class FamilyMaker {
     RETURN_IF_ERROR(SizeLoops());
     RETURN_IF_ERROR(CheckInPlace());
     RETURN_IF_ERROR(MakeKernels());
-    model_.plan.symbols = family_.symbols;
+    model_.plan.symbols = symbols_;
     RETURN_IF_ERROR(Verify(model_.plan));
     std::vector<Dims> inputs;
     for (int t : model_.plan.inputs) {
@@ -85,6 +53,31 @@ class FamilyMaker {
     absl::Status bound = SymbolUnits(model_.plan, inputs, {{}, family_.names}).status();
     if (!bound.ok()) return FailedPrecondition(Message(bound));
     return std::move(named_);
+  }
+
+  // Estimated time of a run where symbols have these values, once Run has made the kernels;
+  // nullopt: it is not known.
+  std::optional<double> TimeAt(const Units& units) const {
+    std::vector<double> kernel_us;
+    for (size_t k = 0; k < texts_.size(); ++k) {
+      if (!texts_[k].has_value()) {
+        kernel_us.push_back(EstimateKernel(model_.kernels[k].schedule, device_).time_us);
+        continue;
+      }
+      absl::StatusOr<std::string> text = texts_[k]->At(units);
+      if (!text.ok()) return std::nullopt;
+      absl::StatusOr<Schedule> schedule = ParseSchedule(*text);
+      if (!schedule.ok()) return std::nullopt;
+      kernel_us.push_back(EstimateKernel(*schedule, device_).time_us);
+    }
+    Plan at = {.launches = model_.plan.launches, .loops = model_.plan.loops};
+    for (PlanLoop& loop : at.loops) loop.most = MostPassesAt(loop, units);
+    const std::vector<int64_t> runs = CountedRuns(at);
+    double sum = 0;
+    for (size_t l = 0; l < runs.size(); ++l) {
+      sum += static_cast<double>(runs[l]) * kernel_us[static_cast<size_t>(at.launches[l].kernel)];
+    }
+    return sum;
   }
 
  private:
@@ -279,7 +272,9 @@ class FamilyMaker {
       references.push_back(ToString(KernelOf(m, key).reference));
     }
     ASSIGN_OR_RETURN(GeneralText schedules, GeneralText::Of(points_, texts));
+    texts_.emplace_back();
     if (schedules.IsStatic()) return AddStatic(KernelOf(0, key), backend, &planned);
+    texts_.back() = schedules;
     // Not as it was lowered there: what holds for 512, a power of two, need not for others.
     ASSIGN_OR_RETURN(most.text, schedules.At(most_));
     ASSIGN_OR_RETURN(most.schedule, ParseSchedule(most.text));
@@ -370,7 +365,7 @@ class FamilyMaker {
     Units middle;
     for (size_t s = 0; s < least_.size(); ++s) {
       small.push_back(std::min(most_[s], least_[s] + 2));
-      middle.push_back(Middle(least_[s], most_[s]));
+      middle.push_back(MiddleOf(least_[s], most_[s]));
     }
     cases.insert(small);
     cases.insert(middle);
@@ -389,6 +384,7 @@ class FamilyMaker {
   }
 
   const ShapeFamily& family_;
+  const std::vector<DimRange>& symbols_;
   const DeviceSpec& device_;
   PlanOptions options_;
   const Toolchain& toolchain_;
@@ -400,129 +396,135 @@ class FamilyMaker {
   std::vector<PlannedModel> members_;
   std::map<std::vector<int64_t>, std::optional<SizeExpr>> fits_;
   CodegenIdentity codegen_;
+  std::vector<std::optional<GeneralText>> texts_;  // of schedules, by kernel; static ones have none
   NamedKernels named_;
 };
 
+// Where a variant for few elements is compared with the plan that it is of, by `measure`: with the
+// smallest values, what it is cut for, and no more elements than there of one symbol alone.
+std::map<int64_t, std::vector<Units>> ComparedPoints(const ShapeFamily& family,
+                                                     const SizeExpr& measure) {
+  const Units least = LeastUnits(family.few_symbols);
+  const Units most = MostUnits(family.few_symbols);
+  const Units few = FewPoint(family.symbols);
+  std::set<Units> points = {least, few};
+  for (size_t s = 0; s < least.size(); ++s) {
+    for (int64_t units : {few[s], MiddleOf(few[s], most[s]), most[s]}) {
+      Units point = least;
+      point[s] = units;
+      points.insert(point);
+    }
+  }
+  std::map<int64_t, std::vector<Units>> out;
+  const int64_t end = measure.Evaluate(few).value_or(0);
+  for (const Units& units : points) {
+    const std::optional<int64_t> elements = measure.Evaluate(units);
+    if (elements.has_value() && *elements <= end) out[*elements].push_back(units);
+  }
+  return out;
+}
+
+// Up to what a variant runs: as far as it is no slower than the plan at all points up to there
+// together, each counted by how many times the time of the other one it takes, a great difference
+// as a tenth. nullopt: it gains nothing to speak of anywhere.
+std::optional<int64_t> BestEnd(const ShapeFamily& family, const SizeExpr& measure,
+                               const FamilyMaker& plan, const FamilyMaker& variant) {
+  constexpr double kWorthAVariant = 1.05;
+  const double most_counted = std::log(1.1);
+  double sum = 0;
+  double best = 0;
+  std::optional<int64_t> end;
+  for (const auto& [elements, points] : ComparedPoints(family, measure)) {
+    for (const Units& units : points) {
+      const std::optional<double> all = plan.TimeAt(units);
+      const std::optional<double> few = variant.TimeAt(units);
+      if (!all || !few || !(*all > 0) || !(*few > 0)) continue;
+      sum += std::clamp(std::log(*all / *few), -most_counted, most_counted);
+      best = std::max(best, *all / *few);
+    }
+    if (sum > 0 && best >= kWorthAVariant) end = elements;
+  }
+  return end;
+}
+
+// Adds a variant and its kernels; where it is not sound nothing.
+absl::Status AddVariant(PlanVariant variant, PlannedModel planned, NamedKernels made,
+                        PlannedModel* model, NamedKernels* named) {
+  Plan& few = planned.plan;
+  few.decisions.clear();
+  few.candidates = 0;
+  few.frontier.clear();
+  few.samples.clear();
+  std::set<Digest> known;
+  for (const PlanKernel& kernel : model->plan.kernels) known.insert(kernel.key);
+  Plan whole = model->plan;
+  std::vector<size_t> fresh;
+  for (size_t k = 0; k < few.kernels.size(); ++k) {
+    if (!known.insert(few.kernels[k].key).second) continue;
+    whole.kernels.push_back(few.kernels[k]);
+    fresh.push_back(k);
+  }
+  variant.plan = std::make_shared<const Plan>(few);
+  whole.variants.push_back(std::move(variant));
+  RETURN_IF_ERROR(Verify(whole));
+  model->plan = std::move(whole);
+  for (size_t k : fresh) {
+    model->kernels.push_back(planned.kernels[k]);
+    named->jobs.push_back(std::move(made.jobs[k]));
+    named->refusals.push_back(std::move(made.refusals[k]));
+  }
+  model->variants.push_back(std::move(planned));
+  return absl::OkStatus();
+}
+
+// What the answer says of the samples that a variant is for.
+void TellOfVariant(const ShapeFamily& family, const PlanVariant& variant, const FamilyMaker& maker,
+                   std::vector<PlanSample>* samples) {
+  const Units most = MostUnits(family.few_symbols);
+  for (PlanSample& sample : *samples) {
+    Units units = sample.values;
+    bool within = true;
+    for (size_t s = 0; s < units.size(); ++s) {
+      units[s] /= family.symbols[s].multiple;
+      within = within && units[s] <= most[s];
+    }
+    const std::optional<int64_t> elements = variant.measure.Evaluate(units);
+    if (!within || !elements || *elements > variant.most) continue;
+    sample.family_us = maker.TimeAt(units).value_or(sample.family_us);
+  }
+}
+
 }  // namespace
-
-std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols, bool inside) {
-  std::vector<Units> points(kMembers);
-  std::set<int64_t> taken;
-  for (size_t s = 0; s < symbols.size(); ++s) {
-    const int64_t most = symbols[s].most / symbols[s].multiple;
-    if (most >= kLongRange) {
-      int64_t next = most;
-      for (Units& point : points) {
-        do --next;
-        while (!IsPrime(next) || taken.contains(next));
-        taken.insert(next);
-        point.push_back(next);
-      }
-      continue;
-    }
-    int64_t next = std::max(most + 1, kSmallestPrime);
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (inside) {
-        // Other values of each symbol at each point, as far as there are other ones.
-        const auto step = static_cast<int64_t>(i + s * 2);
-        points[i].push_back(most - step % std::max<int64_t>(most - 1, 1));
-        continue;
-      }
-      while (!IsPrime(next) || taken.contains(next)) ++next;
-      taken.insert(next);
-      points[i].push_back(next);
-    }
-  }
-  return points;
-}
-
-std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols) {
-  std::set<Units> points;
-  Units smallest;
-  Units likely;
-  Units middle;
-  for (const DimRange& s : symbols) {
-    // With a dim of 0 there is nothing to compute, and one of 1 is no dim of a kernel that is cut
-    // for it alone.
-    const int64_t least = std::max<int64_t>(2, s.least / s.multiple);
-    smallest.push_back(least);
-    middle.push_back(std::max(least, Middle(least, s.most / s.multiple)));
-    likely.push_back(s.likely > 0 ? s.likely / s.multiple : s.most / s.multiple);
-  }
-  points.insert({smallest, likely, middle});
-  return {points.begin(), points.end()};
-}
-
-absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& graph,
-                                        const DeviceSpec& device, const PlanOptions& options,
-                                        const CancelToken* cancel,
-                                        const std::map<NodeId, std::string>& alone) {
-  std::vector<const FamilyMember*> points;
-  const FamilyMember largest{MostUnits(family.symbols), graph};
-  points.push_back(&largest);
-  for (const FamilyMember& sample : family.samples) {
-    if (sample.units != largest.units) points.push_back(&sample);
-  }
-  std::vector<PlannedModel> exact;
-  for (const FamilyMember* point : points) {
-    ASSIGN_OR_RETURN(PlannedModel planned, MakePlan(point->graph, device, options, cancel, alone));
-    exact.push_back(std::move(planned));
-    if (options.lock != nullptr) break;  // says all
-  }
-  // Groups and cuts that fit no graph but their own are no candidates.
-  auto weigh = [&](const PlannedModel& model) -> absl::StatusOr<Weighed> {
-    PlanOptions as_cut = options;
-    as_cut.lock = LockFor(model, LockUse::kFit);
-    Weighed out;
-    for (size_t p = 0; p < exact.size(); ++p) {
-      ASSIGN_OR_RETURN(PlannedModel ours, MakeMember(points[p]->graph, device, as_cut, cancel));
-      PlanSample sample{.values = {},
-                        .family_us = ours.plan.totals.estimated_us,
-                        .exact_us = exact[p].plan.totals.estimated_us};
-      for (size_t s = 0; s < family.symbols.size(); ++s) {
-        sample.values.push_back(points[p]->units[s] * family.symbols[s].multiple);
-      }
-      if (sample.exact_us > 0) out.worst = std::max(out.worst, sample.family_us / sample.exact_us);
-      out.samples.push_back(std::move(sample));
-    }
-    return out;
-  };
-  std::optional<Weighed> best;
-  size_t chosen = 0;
-  for (size_t c = 0; c < exact.size(); ++c) {
-    absl::StatusOr<Weighed> weighed = weigh(exact[c]);
-    if (WasGivenUp(weighed.status())) return weighed.status();
-    if (!weighed.ok() || (best.has_value() && weighed->worst >= best->worst)) continue;
-    // It must have a schedule for the largest values, tiles as they are.
-    if (c > 0) {
-      PlanOptions as_cut = options;
-      as_cut.lock = LockFor(exact[c], LockUse::kAsIs);
-      if (!MakeMember(largest.graph, device, as_cut, cancel).ok()) continue;
-    }
-    best = *std::move(weighed);
-    chosen = c;
-  }
-  PlannedModel model;
-  if (chosen == 0) {
-    model = std::move(exact[0]);
-  } else {
-    PlanOptions as_cut = options;
-    as_cut.lock = LockFor(exact[chosen], LockUse::kAsIs);
-    ASSIGN_OR_RETURN(model, MakePlan(largest.graph, device, as_cut, cancel, alone));
-    for (PlanPoint& point : model.plan.frontier) {
-      if (!point.chosen) continue;
-      point.reason = StrCat("loses least anywhere: its groups and cuts are best for ",
-                            StrJoin(best->samples[chosen].values, ", "));
-    }
-  }
-  if (best.has_value()) model.plan.samples = std::move(best->samples);
-  return model;
-}
 
 absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
                                         const PlanOptions& options, const Toolchain& toolchain,
                                         PlannedModel* model, const CancelToken* cancel) {
-  return FamilyMaker(family, device, options, toolchain, model, cancel).Run();
+  std::vector<PlanVariant> variants = std::exchange(model->plan.variants, {});
+  std::vector<PlannedModel> planned = std::exchange(model->variants, {});
+  FamilyMaker all(family, family.symbols, device, options, toolchain, model, cancel);
+  ASSIGN_OR_RETURN(NamedKernels named, all.Run());
+  for (size_t v = 0; v < variants.size(); ++v) {
+    FamilyMaker few(family, family.few_symbols, device, options, toolchain, &planned[v], cancel);
+    absl::StatusOr<NamedKernels> made = few.Run();
+    if (WasGivenUp(made.status())) return made.status();
+    std::vector<PlanSample> samples = model->plan.samples;
+    if (made.ok() && options.lock == nullptr) {
+      std::optional<int64_t> most = BestEnd(family, variants[v].measure, all, few);
+      if (!most.has_value()) continue;
+      variants[v].most = *most;
+      TellOfVariant(family, variants[v], few, &samples);
+    }
+    absl::Status added = made.status();
+    if (made.ok()) {
+      added = AddVariant(variants[v], std::move(planned[v]), *std::move(made), model, &named);
+    }
+    if (added.ok()) {
+      model->plan.samples = std::move(samples);
+    } else if (options.lock != nullptr) {
+      return Annotate(added, "variant");
+    }
+  }
+  return named;
 }
 
 }  // namespace fusion

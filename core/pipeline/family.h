@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "core/compile/toolchain.h"
 #include "core/device/device_spec.h"
 #include "core/graph/graph.h"
+#include "core/pipeline/family_points.h"
 #include "core/pipeline/kernels.h"
 #include "core/plan/planner.h"
 
@@ -27,19 +29,19 @@ struct ShapeFamily {
   std::vector<DimRange> symbols;
   /// What one plan for all is worked out from, where nothing is equal or divisible by accident.
   std::vector<FamilyMember> members;
-  /// Where the plan is compared with exact ones: smallest, likely and middle values.
+  /// Where the plan is compared with exact ones: smallest, likely and middle values, and some
+  /// between the smallest and those.
   std::vector<FamilyMember> samples;
+  /// Ranges of a variant for few elements, and the graph where they end; not set: there is none.
+  std::vector<DimRange> few_symbols;
+  std::optional<FamilyMember> few;
 };
-
-/// Units of the members of a family: primes below the largest value of a long range, which a table
-/// may end with, and beyond that of a short one, unless `inside`.
-std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols, bool inside);
-/// And of its samples.
-std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
 
 /// The plan of `graph`, where all symbols have their largest values, whose groups and cuts lose
 /// least anywhere: of those that are best for it and for each sample the one that
-/// at its worst sample is estimated to be closest to the exact plan. As MakePlan.
+/// at its worst sample is estimated to be closest to the exact plan. With it comes the one that is
+/// best for few elements (FewPoint), unless that is the same or memory pressure is high: it
+/// has packed weights of its own. As MakePlan.
 absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& graph,
                                         const DeviceSpec& device, const PlanOptions& options,
                                         const CancelToken* cancel,
@@ -51,7 +53,9 @@ absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& 
 /// the largest member says about memory, in an order that holds everywhere; so much is proven. That
 /// other members than those differ in nothing else is not: every kernel is checked at the ends of
 /// the ranges and between them before it is published. FailedPrecondition, with the kernel or
-/// tensor, if they do differ. Pure.
+/// tensor, if they do differ. What comes for few elements becomes a variant, as far as it is
+/// estimated to be no slower, if it gains a twentieth anywhere; one that cannot be made is left
+/// out, unless a lock has it. Pure.
 absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
                                         const PlanOptions& options, const Toolchain& toolchain,
                                         PlannedModel* model, const CancelToken* cancel = nullptr);

@@ -36,6 +36,37 @@ bool InLoop(const Plan& plan, const PlanGroup& group) {
   });
 }
 
+// Adds the nodes of groups that a kernel runs to those that fuse with nothing. `first`: one of a
+// group, if none was found before.
+void TakeApart(const Plan& plan, const Digest& kernel, Alone* alone, NodeId* first) {
+  const size_t before = alone->size();
+  for (const PlanGroup& group : plan.groups) {
+    if (plan.kernels[static_cast<size_t>(group.kernel)].key != kernel) continue;
+    if (group.nodes.empty()) continue;
+    if (*first == kNoNode) *first = group.nodes[0];
+    if (RunsInTurn(group.kind)) {
+      // Which of its phases it was is not known. With a node alone there are no such launches,
+      // and the next round tells.
+      if (alone->size() == before) {
+        alone->emplace(group.nodes[0], StrCat("not fused: a launch of several phases, ",
+                                              group.label, ", failed; there are none now"));
+      }
+      continue;
+    }
+    if (group.nodes.size() == 1) {
+      // Of a body it may hold several of its ops.
+      if (InLoop(plan, group)) {
+        alone->emplace(group.nodes[0],
+                       StrCat("its body is not fused: a kernel of ", group.label, " failed"));
+      }
+      continue;
+    }
+    for (int node : group.nodes) {
+      alone->emplace(node, StrCat("not fused: a kernel of ", group.label, " failed"));
+    }
+  }
+}
+
 }  // namespace
 
 Alone AloneOf(const Plan& plan) {
@@ -77,29 +108,9 @@ absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& 
     if (!IsKernelsFault(results[k])) return NameKernel(results[k], kernel);
     size_t before = alone->size();
     NodeId first = kNoNode;
-    for (const PlanGroup& group : plan.groups) {
-      if (group.kernel != static_cast<int>(k) || group.nodes.empty()) continue;
-      if (first == kNoNode) first = group.nodes[0];
-      if (RunsInTurn(group.kind)) {
-        // Which of its phases it was is not known. With a node alone there are no such launches,
-        // and the next round tells.
-        if (alone->size() == before) {
-          alone->emplace(group.nodes[0], StrCat("not fused: a launch of several phases, ",
-                                                group.label, ", failed; there are none now"));
-        }
-        continue;
-      }
-      if (group.nodes.size() == 1) {
-        // Of a body it may hold several of its ops.
-        if (InLoop(plan, group)) {
-          alone->emplace(group.nodes[0],
-                         StrCat("its body is not fused: a kernel of ", group.label, " failed"));
-        }
-        continue;
-      }
-      for (int node : group.nodes) {
-        alone->emplace(node, StrCat("not fused: a kernel of ", group.label, " failed"));
-      }
+    TakeApart(plan, kernel.key, alone, &first);
+    for (const PlanVariant& variant : plan.variants) {
+      TakeApart(*variant.plan, kernel.key, alone, &first);
     }
     if (alone->size() == before) return BlameNode(results[k], kernel, first);
     logger.Warning(

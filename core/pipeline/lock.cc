@@ -26,9 +26,8 @@ absl::Status Differ(std::string_view what, const std::optional<Digest>& wanted,
                             Versions(outcome));
 }
 
-}  // namespace
-
-Digest ExecutableDigest(const Plan& plan) {
+// What a run depends on.
+Plan Bare(const Plan& plan) {
   Plan bare = plan;
   for (PlanGroup& group : bare.groups) {
     group = {
@@ -40,8 +39,15 @@ Digest ExecutableDigest(const Plan& plan) {
   bare.fallbacks.clear();
   bare.frontier.clear();
   bare.samples.clear();
-  return Sha256(PlanToBytes(bare));
+  for (PlanVariant& variant : bare.variants) {
+    variant.plan = std::make_shared<const Plan>(Bare(*variant.plan));
+  }
+  return bare;
 }
+
+}  // namespace
+
+Digest ExecutableDigest(const Plan& plan) { return Sha256(PlanToBytes(Bare(plan))); }
 
 PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels) {
   FUSION_CHECK(work.graph_sha256.has_value(), "a lock names the graph that it is of");

@@ -31,12 +31,15 @@ int64_t ChargedBytes(const PlanRequest& request, const Resolved& resolved) {
   };
   charge(resolved.work->graph);
   if (resolved.work->family != nullptr) {
-    for (const auto* graphs : {&resolved.work->family->members, &resolved.work->family->samples}) {
-      for (const FamilyMember& member : *graphs) {
-        bytes += static_cast<int64_t>(resolved.work->full_key.size());
-        charge(member.graph);
-      }
+    const ShapeFamily& family = *resolved.work->family;
+    auto charge_member = [&](const FamilyMember& member) {
+      bytes += static_cast<int64_t>(resolved.work->full_key.size());
+      charge(member.graph);
+    };
+    for (const auto* graphs : {&family.members, &family.samples}) {
+      for (const FamilyMember& member : *graphs) charge_member(member);
     }
+    if (family.few.has_value()) charge_member(*family.few);
   }
   return bytes;
 }
@@ -141,6 +144,11 @@ absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOption
   for (const std::vector<int64_t>& units : SamplePoints(family->symbols)) {
     (void)add({units}, &family->samples);
   }
+  family->few_symbols = FewRanges(family->symbols);
+  if (!family->few_symbols.empty()) {
+    std::vector<FamilyMember> few;
+    if (add({MostUnits(family->few_symbols)}, &few).ok()) family->few = std::move(few[0]);
+  }
   *key = h.bytes();
   return std::shared_ptr<const ShapeFamily>(std::move(family));
 }
@@ -158,6 +166,10 @@ absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOpti
   if (lock.numerics != options.numerics) {
     return InvalidArgument("lock.numerics: ", NumericsName(lock.numerics), ", options.numerics is ",
                            NumericsName(options.numerics));
+  }
+  if (!lock.variants.empty() && options.dim_ranges.empty()) {
+    return InvalidArgument("lock.variants: ", lock.variants.size(),
+                           "; a plan that leaves no dims open has none");
   }
   return absl::OkStatus();
 }

@@ -680,7 +680,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
   if (!known.verdict.refusal.empty()) return known;
   CandidateOptions options = Candidates();
   absl::StatusOr<BestSchedule> schedule = FindBestSchedule(best->group, device_, options, cancel_);
-  if (EndsSearch(schedule.status())) return schedule.status();
+  if (WasGivenUp(schedule.status())) return schedule.status();
   if (!schedule.ok()) {
     known.verdict.refusal = RefusalFrom(Message(schedule.status()));
     return known;

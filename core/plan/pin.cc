@@ -331,7 +331,19 @@ PlanLock DecisionsOf(const PlannedModel& model) {
     }
     lock.groups.push_back({.ops = model.groups[g], .body = it->second});
   }
+  for (size_t v = 0; v < model.variants.size(); ++v) {
+    PlanLock own = DecisionsOf(model.variants[v]);
+    lock.variants.push_back(
+        {model.plan.variants[v].most,
+         {std::move(own.groups), std::move(own.choices), std::move(own.bodies)}});
+  }
   return lock;
+}
+
+std::shared_ptr<const PlanLock> LockFor(const PlannedModel& model, LockUse use) {
+  PlanLock lock = DecisionsOf(model);
+  lock.use = use;
+  return std::make_shared<const PlanLock>(std::move(lock));
 }
 
 }  // namespace fusion

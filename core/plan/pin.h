@@ -31,5 +31,7 @@ absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluat
 
 /// The groups and cuts of a plan, and nothing else of a lock.
 PlanLock DecisionsOf(const PlannedModel& model);
+/// The same, to be followed by other graphs.
+std::shared_ptr<const PlanLock> LockFor(const PlannedModel& model, LockUse use);
 
 }  // namespace fusion

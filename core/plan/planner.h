@@ -42,6 +42,8 @@ struct PlannedModel {
   /// Of the plans of bodies: what the ledger tells of their groups, and candidates weighed.
   std::vector<PlanDecision> inner_decisions = {};
   int64_t inner_candidates = 0;
+  /// Of the plan of a family: by Plan::variants, which have no plans yet.
+  std::vector<PlannedModel> variants = {};
 };
 
 /// Kernels that the operator of a server wrote.
@@ -88,6 +90,6 @@ inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 27;
+inline constexpr int kPlannerVersion = 28;
 
 }  // namespace fusion

@@ -104,10 +104,6 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> JoinPhases(
   return choice;
 }
 
-bool EndsSearch(const absl::Status& status) {
-  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
-}
-
 absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const DeviceSpec& device,
                                               const CandidateOptions& options,
                                               const CancelToken* cancel) {
@@ -149,7 +145,7 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& grou
       if (!split.ok()) break;  // by whatever number
       auto choice = InTwoPhases(group, *std::move(split), {group.smg.dim(d).name, parts}, device,
                                 options, cancel);
-      if (EndsSearch(choice.status())) return choice.status();
+      if (WasGivenUp(choice.status())) return choice.status();
       if (!choice.ok() || (*choice)->estimate.time_us >= least) continue;
       least = (*choice)->estimate.time_us;
       found = *std::move(choice);

@@ -17,9 +17,6 @@ absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const De
                                               const CandidateOptions& options,
                                               const CancelToken* cancel);
 
-/// True for the errors of FindBestSchedule that end a search.
-bool EndsSearch(const absl::Status& status);
-
 /// A choice in two phases whose estimate is below `best`: a reduced dim is split between units that
 /// the best schedule of the whole leaves idle. `parts` are the phases; `source` says where each
 /// param comes from, and their values have the numbers of `group`. Null if there is none.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/bundle/plan_loops.h"
+#include "core/bundle/plan_variants.h"
 #include "core/bundle/symbol_values.h"
 #include "core/runtime/loop_walk.h"
 #include "core/runtime/run_binding.h"
@@ -18,11 +19,12 @@ constexpr uint64_t kPage = 4096;
 
 // In the payload of a fault's status: which of the launch's tensors, -1 for a buffer of the kernel.
 constexpr char kFaultTensor[] = "fusion.kernel_fault.tensor";
-// The same as a RunFault: "GROUP TENSOR".
+// The same as a RunFault: "GROUP TENSOR VARIANT".
 constexpr char kRunFault[] = "fusion.run_fault";
 
 void SetRunFault(const RunFault& fault, absl::Status* status) {
-  status->SetPayload(kRunFault, absl::Cord(StrCat(fault.group, " ", fault.tensor)));
+  status->SetPayload(kRunFault,
+                     absl::Cord(StrCat(fault.group, " ", fault.tensor, " ", fault.variant)));
 }
 
 // What a look at the clock takes: the shortest of a few rounds.
@@ -163,9 +165,12 @@ std::optional<RunFault> RunFaultOf(const absl::Status& status) {
   RunFault fault;
   const std::string text(*payload);
   const char* const end = text.data() + text.size();
-  const auto group = std::from_chars(text.data(), end, fault.group);
-  if (group.ptr == end) return std::nullopt;
-  std::from_chars(group.ptr + 1, end, fault.tensor);
+  const char* at = text.data();
+  for (int* field : {&fault.group, &fault.tensor, &fault.variant}) {
+    const auto read = std::from_chars(at, end, *field);
+    if (read.ec != std::errc()) return std::nullopt;
+    at = std::min(read.ptr + 1, end);
+  }
   return fault;
 }
 
@@ -186,7 +191,9 @@ absl::Status Executor::SetUp() {
   if (options_.parallel_tasks) {
     workers_ = options_.workers;
   } else {
-    pool_ = std::make_unique<TaskPool>(options_.threads > 0 ? options_.threads : plan_.threads);
+    if (pool_ == nullptr) {
+      pool_ = std::make_shared<TaskPool>(options_.threads > 0 ? options_.threads : plan_.threads);
+    }
     workers_ = pool_->threads();
   }
   for (const auto& kernel : kernels_) {
@@ -215,6 +222,25 @@ absl::Status Executor::SetUp() {
                                                      "prepared weights"));
   prepared_ = std::make_unique<Memory>(std::move(prepared));
   weights_.resize(plan_.weights.size(), nullptr);
+  return MakeVariants();
+}
+
+// Each is an executor on the same threads.
+absl::Status Executor::MakeVariants() {
+  std::map<Digest, std::shared_ptr<const LoadedKernel>> kernels;
+  for (size_t k = 0; k < kernels_.size(); ++k) kernels[plan_.kernels[k].key] = kernels_[k];
+  for (const PlanVariant& variant : plan_.variants) {
+    std::vector<std::shared_ptr<const LoadedKernel>> own;
+    for (const PlanKernel& kernel : variant.plan->kernels) own.push_back(kernels[kernel.key]);
+    ExecutorOptions options = options_;
+    options.sample_latencies = false;
+    std::unique_ptr<Executor> executor(
+        new Executor(*variant.plan, std::move(own), std::move(options)));
+    executor->pool_ = pool_;
+    RETURN_IF_ERROR(executor->CheckKernels());
+    RETURN_IF_ERROR(executor->SetUp());
+    variants_.push_back(std::move(executor));
+  }
   return absl::OkStatus();
 }
 
@@ -289,10 +315,16 @@ absl::Status Executor::CheckKernels() const {
 }
 
 ExecutorMemory Executor::memory() const {
+  ExecutorMemory out{.prepared_bytes = plan_.prepared_bytes, .arena_bytes = context_bytes_};
+  for (const auto& variant : variants_) {
+    const ExecutorMemory own = variant->memory();
+    out.prepared_bytes += own.prepared_bytes;
+    out.arena_bytes = std::max(out.arena_bytes, own.arena_bytes);
+    out.idle_arenas += own.idle_arenas;
+  }
   MutexLock lock(&mutex_);
-  return {.prepared_bytes = plan_.prepared_bytes,
-          .arena_bytes = context_bytes_,
-          .idle_arenas = static_cast<int>(idle_.size())};
+  out.idle_arenas += static_cast<int>(idle_.size());
+  return out;
 }
 
 void* Executor::Place(const PlanTensor& tensor, const Context& context) const {
@@ -478,6 +510,22 @@ absl::Status Executor::RunPhases(const Step& step, const FusionGuardedKernelArgs
 
 absl::Status Executor::Prepare(
     const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
+  if (variants_.empty()) return PrepareOwn(weight);
+  // Asked for once: what is asked for again may be read to another place.
+  std::vector<const HostTensor*> given(plan_.weights.size(), nullptr);
+  auto once = [&](int i) -> absl::StatusOr<const HostTensor*> {
+    const HostTensor*& known = given[static_cast<size_t>(i)];
+    if (known != nullptr) return known;
+    ASSIGN_OR_RETURN(known, weight(i));
+    return known;
+  };
+  RETURN_IF_ERROR(PrepareOwn(once));
+  for (const auto& variant : variants_) RETURN_IF_ERROR(variant->PrepareOwn(once));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::PrepareOwn(
+    const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
   ready_ = false;
   {
     MutexLock lock(&mutex_);
@@ -612,6 +660,15 @@ absl::Status Executor::RunShared(const std::vector<const HostTensor*>& inputs,
 
 absl::Status Executor::RunBound(const RunBinding& binding, RunProfile* profile) {
   if (!ready_) return FailedPrecondition("executor: Prepare has not been called");
+  if (const int variant = VariantAt(plan_, binding.units); variant >= 0) {
+    absl::Status status = variants_[static_cast<size_t>(variant)]->RunBound(binding, profile);
+    if (profile != nullptr) profile->variant = variant;
+    if (std::optional<RunFault> fault = RunFaultOf(status)) {
+      fault->variant = variant;
+      SetRunFault(*fault, &status);
+    }
+    return status;
+  }
   Nanoseconds begin = profile != nullptr ? options_.clock->Now() : Nanoseconds(0);
   bool sampled = false;
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext(&sampled));
@@ -631,6 +688,7 @@ absl::Status Executor::RunBound(const RunBinding& binding, RunProfile* profile) 
                             : RunInPasses(timed, binding, context.get());
   if (profile != nullptr && status.ok()) {
     const std::vector<Nanoseconds>& at = context->boundaries;
+    profile->variant = -1;
     profile->launch_us.clear();
     for (size_t i = 1; i < at.size(); ++i) {
       profile->launch_us.push_back(ToMicroseconds(at[i] - at[i - 1]));

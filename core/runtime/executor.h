@@ -42,7 +42,8 @@ struct ExecutorOptions {
 
 /// Where one run spent its time.
 struct RunProfile {
-  std::vector<double> launch_us;  // by plan launch; of those of loops all passes together
+  int variant = -1;               // position in Plan::variants of what ran; -1: the plan itself
+  std::vector<double> launch_us;  // by launch of that; of those of loops all passes together
   double total_us = 0;
 };
 
@@ -50,6 +51,8 @@ struct RunProfile {
 struct RunFault {
   int group = -1;   // position in Plan::groups
   int tensor = -1;  // position in Plan::tensors; -1: a buffer of the kernel
+  int variant =
+      -1;  // position in Plan::variants of the plan that these are of; -1: the plan itself
 };
 
 /// Of an error of Executor::Run; nullopt for other errors. Annotate() forgets it.
@@ -60,7 +63,7 @@ struct ExecutorMemory {
   int64_t prepared_bytes = 0;  // packed weights, shared by all runs
   /// Of one run under way: intermediate tensors, scratch, workspace. RunBytes, and pages.
   int64_t arena_bytes = 0;
-  int idle_arenas = 0;  // kept for later runs
+  int idle_arenas = 0;  // kept for later runs; each variant of the plan has its own
 };
 
 /// Runs a plan with its kernels: owns packed weights, arenas and threads.
@@ -71,10 +74,10 @@ struct ExecutorMemory {
 ///
 /// The plan may come from the network: every position in it is checked, and every kernel's param
 /// count. Of a plan with symbols each run may have other values of them; its arena is as large as
-/// the largest ones need. Runs of such a plan, and of one with loops, are not timed for
-/// TakeSamples(). Run may be called from several threads once Prepare is done: each run has its own
-/// arena, all share kernels and weights. They share the threads too, see TaskPool: runs at once do
-/// not wait for each other.
+/// the largest ones need. What runs is the plan or one of its variants, whichever is for those
+/// values. Runs of such a plan, and of one with loops, are not timed for TakeSamples(). Run may be
+/// called from several threads once Prepare is done: each run has its own arena, all share kernels
+/// and weights. They share the threads too, see TaskPool: runs at once do not wait for each other.
 class Executor {
  public:
   /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
@@ -145,6 +148,8 @@ class Executor {
            ExecutorOptions options);
   absl::Status CheckKernels() const;
   absl::Status SetUp();
+  absl::Status MakeVariants();
+  absl::Status PrepareOwn(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
   std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches, const Shapes* shapes) const;
   absl::Status RunBound(const RunBinding& binding, RunProfile* profile);
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
@@ -164,7 +169,8 @@ class Executor {
   Plan plan_;
   std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
   ExecutorOptions options_;
-  std::unique_ptr<TaskPool> pool_;
+  std::shared_ptr<TaskPool> pool_;                   // null: the caller's threads
+  std::vector<std::unique_ptr<Executor>> variants_;  // by Plan::variants
   int workers_ = 1;
   uint64_t scratch_stride_ = 0;
   uint64_t workspace_bytes_ = 0;

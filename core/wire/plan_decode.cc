@@ -387,6 +387,15 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<PlanVariant> DecodeVariant(const v1::PlanVariant& wire) {
+  if (wire.plan().variants_size() > 0) return InvalidArgument("plan.variants: of a variant");
+  PlanVariant variant{.measure = {}, .most = wire.most(), .plan = nullptr};
+  ASSIGN_OR_RETURN(variant.measure, DecodeSize(wire.measure()));
+  ASSIGN_OR_RETURN(Plan plan, DecodePlan(wire.plan()));
+  variant.plan = std::make_shared<const Plan>(std::move(plan));
+  return variant;
+}
+
 }  // namespace
 
 absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
@@ -407,6 +416,7 @@ absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   Plan plan;
   RETURN_IF_ERROR(DecodeHead(wire, &plan));
+  RETURN_IF_ERROR(DecodeEach("plan.variants", wire.variants(), DecodeVariant, &plan.variants));
   RETURN_IF_ERROR(DecodeEach("plan.tensors", wire.tensors(), DecodeTensor, &plan.tensors));
   RETURN_IF_ERROR(DecodeEach("plan.constants", wire.constants(), DecodeConstant, &plan.constants));
   RETURN_IF_ERROR(DecodeEach("plan.kernels", wire.kernels(), DecodeKernel, &plan.kernels));

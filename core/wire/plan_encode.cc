@@ -203,6 +203,12 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   }
   for (const DimRange& symbol : plan.symbols) EncodeRange(symbol, out->add_symbols());
   for (const PlanSample& sample : plan.samples) EncodeSample(sample, out->add_samples());
+  for (const PlanVariant& variant : plan.variants) {
+    v1::PlanVariant* wired = out->add_variants();
+    EncodeSize(variant.measure, wired->mutable_measure());
+    wired->set_most(variant.most);
+    EncodeWithoutLedger(*variant.plan, wired->mutable_plan());
+  }
 }
 
 void EncodeLedger(const Plan& plan, v1::Plan* out) {

@@ -178,6 +178,15 @@ absl::StatusOr<LockedBody> DecodeBody(const v1::LockedBody& wire) {
   return body;
 }
 
+absl::StatusOr<LockedVariant> DecodeVariant(const v1::LockedVariant& wire) {
+  LockedVariant variant{.most = wire.most(), .decisions = {}};
+  RETURN_IF_ERROR(CheckBetween("most", variant.most, 0, INT64_MAX));
+  absl::StatusOr<LockedBody> decisions = DecodeBody(wire.decisions());
+  if (!decisions.ok()) return InvalidArgument("decisions.", Message(decisions.status()));
+  variant.decisions = *std::move(decisions);
+  return variant;
+}
+
 absl::StatusOr<LockedKernel> DecodeKernel(const v1::LockedKernel& wire) {
   LockedKernel kernel{.label = wire.label()};
   ASSIGN_OR_RETURN(kernel.schedule, FromHex("schedule_sha256", wire.schedule_sha256()));
@@ -250,6 +259,11 @@ void EncodeLock(const PlanLock& lock, v1::PlanLock* out) {
   out->set_fusion(ToWire(lock.fusion));
   out->set_numerics(ToWire(lock.numerics));
   EncodeDecisions(lock, out);
+  for (const LockedVariant& variant : lock.variants) {
+    v1::LockedVariant* wire = out->add_variants();
+    wire->set_most(variant.most);
+    EncodeDecisions(variant.decisions, wire->mutable_decisions());
+  }
   for (const LockedKernel& kernel : lock.kernels) {
     v1::LockedKernel* wire = out->add_kernels();
     wire->set_label(TextToWire(kernel.label));
@@ -266,6 +280,7 @@ absl::StatusOr<PlanLock> DecodeLock(const v1::PlanLock& wire) {
   RETURN_IF_ERROR(DecodeParts("groups", wire.groups(), DecodeGroup, &lock.groups));
   RETURN_IF_ERROR(DecodeParts("choices", wire.choices(), DecodeChoice, &lock.choices));
   RETURN_IF_ERROR(DecodeParts("bodies", wire.bodies(), DecodeBody, &lock.bodies));
+  RETURN_IF_ERROR(DecodeParts("variants", wire.variants(), DecodeVariant, &lock.variants));
   RETURN_IF_ERROR(DecodeParts("kernels", wire.kernels(), DecodeKernel, &lock.kernels));
   RETURN_IF_ERROR(CheckChoices(lock));
   return lock;

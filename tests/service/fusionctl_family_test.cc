@@ -1,4 +1,5 @@
 // fusionctl --range: plans that leave dims open.
+#include "core/base/file.h"
 #include "tests/service/fusionctl_fixture.h"
 
 namespace fusion {
@@ -95,6 +96,96 @@ TEST_F(FusionctlFamilyTest, ALockGivesThePlanAgain) {
   EXPECT_TRUE(report["pass"]) << report;
   Json again = CtlJson(With(With({"plan", model, "--plan-only"}, Ranges()), {"--lock", lock}));
   EXPECT_EQ(again["launches"], plan["launches"]);
+}
+
+// Batches of 1..8 and up to 512 positions, for which a few rows are other work than many.
+const std::vector<std::string> kWide = {"--range", "batch=1..8", "--range", "seq=1..512"};
+
+TEST_F(FusionctlFamilyTest, FewElementsHaveAVariant) {
+  const std::string model = WriteOpen("llama_small");
+  const std::vector<std::string> words =
+      With({"plan", model, "--plan-only", "--target", "generic-avx512"}, kWide);
+  Json plan = CtlJson(words);
+  ASSERT_EQ(plan["variants"].size(), 1);
+  const Json& variant = plan["variants"][0];
+  EXPECT_EQ(variant["measure"], "batch*seq");
+  EXPECT_GE(variant["most"], 4);
+  EXPECT_LE(variant["most"], 16);
+  EXPECT_EQ(variant["symbols"][1]["max"], 32);
+  EXPECT_LT(variant["arena_bytes"], plan["arena_bytes"]);
+  std::set<std::string> keys;
+  for (const Json& kernel : plan["kernels"]) keys.insert(kernel["key"]);
+  for (const Json& group : variant["groups"]) EXPECT_TRUE(keys.contains(group["kernel"]));
+  EXPECT_THAT(Ctl(words).out,
+              HasSubstr(StrCat("variant: where batch*seq <= ", variant["most"].get<int>(),
+                               ", other groups and cuts: ")));
+  Json pressed = CtlJson(With(words, {"--memory-pressure", "0.9"}));
+  EXPECT_TRUE(pressed["variants"].empty()) << "its packed weights are memory";
+}
+
+TEST_F(FusionctlFamilyTest, AVariantRunsWhereItIsForTheValues) {
+  const std::string model = WriteOpen("llama_small");
+  Json plan = CtlJson(With({"plan", model}, kWide));
+  ASSERT_EQ(plan["variants"].size(), 1) << "on this machine there is none";
+  const Json& variant = plan["variants"][0];
+  for (const auto& [batch, seq] : {std::pair{1, 1}, std::pair{2, 2}, std::pair{3, 40}}) {
+    const std::vector<std::string> at = {"--bind", StrCat("batch=", batch), "--bind",
+                                         StrCat("seq=", seq)};
+    Json report = CtlJson(With(With({"verify", model}, kWide), at));
+    EXPECT_TRUE(report["pass"]) << report;
+    Json run = CtlJson(With(With({"run", model, "--kernels"}, kWide), at));
+    const bool few = batch * seq <= variant["most"].get<int>();
+    EXPECT_EQ(run["variant"], few ? Json(0) : Json());
+    EXPECT_EQ(run["totals"], few ? variant["totals"] : plan["totals"]);
+    int64_t launches = 0;
+    for (const Json& kernel : run["kernels"]) launches += kernel["launches"].get<int64_t>();
+    EXPECT_EQ(launches, run["totals"]["launches"]);
+    ProgramResult text = Ctl(With(With({"run", model}, kWide), at));
+    EXPECT_THAT(text.out, few ? HasSubstr(", the plan's variant\n") : HasSubstr("random inputs\n"));
+  }
+}
+
+TEST_F(FusionctlFamilyTest, ALockHoldsTheVariant) {
+  const std::string model = WriteOpen("llama_small");
+  const std::string lock = dir_.path("variant.lock");
+  const std::vector<std::string> words =
+      With({"plan", model, "--plan-only", "--target", "generic-avx512"}, kWide);
+  Json plan = CtlJson(With(words, {"--write-lock", lock}));
+  Json again = CtlJson(With(words, {"--lock", lock}));
+  EXPECT_EQ(again["variants"], plan["variants"]);
+  auto key = [](const Json& kernel) { return kernel["key"]; };
+  ASSERT_EQ(again["kernels"].size(), plan["kernels"].size());
+  for (size_t k = 0; k < plan["kernels"].size(); ++k) {
+    EXPECT_EQ(key(again["kernels"][k]), key(plan["kernels"][k]));
+  }
+  // Up to where it runs may be edited, and what then no longer holds be left out.
+  std::string text = ReadFile(lock, 1 << 20).value();
+  const std::string edited_lock = dir_.path("edited.lock");
+  const std::string most = StrCat("most: ", plan["variants"][0]["most"].get<int>());
+  ASSERT_NE(text.find(most), std::string::npos);
+  text.replace(text.find(most), most.size(), "most: 3");
+  ASSERT_TRUE(WriteFile(edited_lock, text, FileRights::kUmask).ok());
+  EXPECT_THAT(Ctl(With(words, {"--lock", edited_lock})).err,
+              HasSubstr("lock.plan_sha256: the plan is "));
+  const size_t digest = text.find("plan_sha256");
+  text.erase(digest, text.find('\n', digest) - digest);
+  ASSERT_TRUE(WriteFile(edited_lock, text, FileRights::kUmask).ok());
+  Json edited = CtlJson(With(words, {"--lock", edited_lock}));
+  EXPECT_EQ(edited["variants"][0]["most"], 3);
+  // The same graph without open dims.
+  ProgramResult bound = Ctl({"plan", model, "--plan-only", "--target", "generic-avx512", "--bind",
+                             "batch=8", "--bind", "seq=512", "--lock", lock});
+  EXPECT_EQ(bound.code, 3);
+  EXPECT_THAT(bound.err, HasSubstr("lock.variants: 1; a plan that leaves no dims open has none"));
+}
+
+TEST_F(FusionctlFamilyTest, AReproHasTheKernelsOfTheVariant) {
+  const std::string model = WriteOpen("llama_small");
+  const std::string archive = dir_.path("variant.tar");
+  Json made = CtlJson(With({"repro", model, "--out", archive}, kWide));
+  EXPECT_GT(made["kernels"], 8);
+  Json replayed = CtlJson({"repro", "--replay", archive});
+  EXPECT_TRUE(replayed["pass"]) << replayed;
 }
 
 TEST_F(FusionctlFamilyTest, LatenciesAreMeasuredButNotReported) {

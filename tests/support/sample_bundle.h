@@ -162,6 +162,14 @@ inline Plan SamplePlan() {
                     .kernels = 5,
                     .chosen = true,
                     .reason = "memory"}};
+  Plan variant = plan;
+  variant.samples.clear();
+  variant.decisions.clear();
+  variant.candidates = 0;
+  variant.frontier.clear();
+  plan.variants = {{.measure = SizeExpr::Sum({{7, {0}}}),
+                    .most = 13,
+                    .plan = std::make_shared<const Plan>(std::move(variant))}};
   return plan;
 }
 

@@ -676,5 +676,118 @@ TEST(Executor, AGuardedKernelIsToldWhatThereIsAndSaysWhatItFound) {
             "kernel twice: kernel answers 3");
 }
 
+// SmallPlan for 1..kTasks tasks; for up to three another one, which has a kernel of its own instead
+// of the last one.
+Plan PlanWithVariant() {
+  auto open = [](Plan plan) {
+    plan.symbols = {{.least = 1, .most = kTasks}};
+    const SizeExpr elements = SizeExpr::Sum({{kPart, {0}}});
+    for (PlanTensor& t : plan.tensors) {
+      const bool run = t.space != Space::kWeight && t.space != Space::kPrepared;
+      if (run) t.sizes = {elements, SizeExpr(1)};
+    }
+    for (size_t k = 0; k < plan.kernels.size(); ++k) {
+      plan.kernels[k].key = Sha256(plan.kernels[k].symbol);
+      if (k > 0) plan.kernels[k].sizes = {SizeExpr::Sum({{1, {0}}})};
+    }
+    return plan;
+  };
+  Plan plan = open(SmallPlan());
+  Plan few = SmallPlan();
+  few.kernels[2].symbol = "thrice";
+  few = open(std::move(few));
+  plan.kernels.push_back(few.kernels[2]);
+  plan.variants = {{.measure = SizeExpr::Sum({{2, {0}}}),
+                    .most = 6,
+                    .plan = std::make_shared<const Plan>(std::move(few))}};
+  return plan;
+}
+
+FusionInt64 TasksOfDims(int /*phase*/, const FusionInt64* dims) { return dims[0]; }
+
+Kernels KernelsWithVariant(std::shared_ptr<HandMadeKernel>* thrice) {
+  SmallKernels kernels;
+  *thrice = std::make_shared<HandMadeKernel>(
+      2, TasksOfDims,
+      EachElement(1, [](const auto& call, int64_t i) { return 3 * Floats(call, 0)[i]; }));
+  for (const auto& kernel : {kernels.add, kernels.twice, *thrice}) {
+    kernel->own.tasks = TasksOfDims;
+    kernel->own.dims = 1;
+  }
+  return {kernels.copy, kernels.add, kernels.twice, *thrice};
+}
+
+HostTensor Ones(int64_t tasks) {
+  HostTensor t(DType::kF32, {tasks * kPart});
+  for (float& value : t.data<float>()) value = 1;
+  return t;
+}
+
+TEST(Executor, ValuesOfSymbolsChooseTheVariant) {
+  std::shared_ptr<HandMadeKernel> thrice;
+  std::unique_ptr<Executor> executor =
+      Make({.threads = 2}, KernelsWithVariant(&thrice), PlanWithVariant());
+  int asked = 0;
+  HostTensor w = Filled(0);
+  ASSERT_TRUE(executor
+                  ->Prepare([&](int) {
+                    ++asked;
+                    return &w;
+                  })
+                  .ok());
+  EXPECT_EQ(asked, 1) << "both plans have the weight from one place";
+  EXPECT_EQ(executor->memory().prepared_bytes, 2 * SmallPlan().prepared_bytes);
+  for (int64_t tasks : {kTasks, int64_t{1}, int64_t{3}, int64_t{4}, int64_t{1}}) {
+    RunProfile profile;
+    auto y = executor->Run({Ones(tasks)}, &profile);
+    ASSERT_TRUE(y.ok()) << y.status();
+    const bool few = tasks <= 3;
+    EXPECT_EQ(profile.variant, few ? 0 : -1) << tasks;
+    EXPECT_EQ(profile.launch_us.size(), 2U);
+    ASSERT_EQ(y->at(0).dims(), Dims({tasks * kPart}));
+    for (int64_t i = 0; i < tasks * kPart; ++i) {
+      ASSERT_EQ(y->at(0).GetDouble(i), (few ? 3 : 2) * (1 + i)) << tasks << ": " << i;
+    }
+  }
+  EXPECT_EQ(executor->memory().idle_arenas, 2) << "one of each";
+}
+
+TEST(Executor, AFaultIsOfTheVariantThatRan) {
+  std::shared_ptr<HandMadeKernel> thrice;
+  Kernels kernels = KernelsWithVariant(&thrice);
+  auto faulty =
+      std::make_shared<HandMadeKernel>(2, TasksOfDims, [](const HandMadeKernel::Call& call) {
+        const auto& args = reinterpret_cast<const FusionGuardedKernelArgs&>(call.args);
+        args.faults[call.worker] = {.code = FUSION_KERNEL_OUT_OF_BOUNDS,
+                                    .tensor = 1,
+                                    .element = 120,
+                                    .count = 16,
+                                    .elements = kPart,
+                                    .name = "p1",
+                                    .step = "mul"};
+      });
+  faulty->own.dims = 1;
+  faulty->checks = true;
+  faulty->fails = true;
+  kernels[3] = faulty;
+  std::unique_ptr<Executor> executor = Make({.threads = 1}, kernels, PlanWithVariant());
+  HostTensor w = Filled(0);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  EXPECT_TRUE(executor->Run({Ones(kTasks)}).ok()) << "the plan itself does not run that kernel";
+  const std::optional<RunFault> place = RunFaultOf(executor->Run({Ones(1)}).status());
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->variant, 0);
+  EXPECT_EQ(place->group, 2);
+  EXPECT_EQ(place->tensor, SmallPlan().outputs[0]);
+}
+
+TEST(Executor, AVariantWithoutItsKernelIsRefused) {
+  std::shared_ptr<HandMadeKernel> thrice;
+  Kernels kernels = KernelsWithVariant(&thrice);
+  thrice->own.tensors = 3;
+  EXPECT_THAT(CreateError(PlanWithVariant(), kernels),
+              HasSubstr("kernel thrice takes 3 tensors, the plan passes 2"));
+}
+
 }  // namespace
 }  // namespace fusion

@@ -30,15 +30,18 @@ TEST(WireLock, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<LockedKernel>(), WireFieldCount<v1::LockedKernel>());
   EXPECT_EQ(FieldCount<LockedGroup>(), WireFieldCount<v1::LockedGroup>());
   EXPECT_EQ(FieldCount<LockedBody>(), WireFieldCount<v1::LockedBody>());
+  EXPECT_EQ(FieldCount<LockedVariant>(), WireFieldCount<v1::LockedVariant>());
   EXPECT_EQ(FieldCount<LockedTurn>(), WireFieldCount<v1::LockedTurn>());
   EXPECT_EQ(FieldCount<LockedChoice>(), WireFieldCount<v1::LockedChoice>());
   // Split and phases are one message; a cut that has it has nothing else.
   EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>() + 2);
   EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
   EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
-  // A repeat has a body, all else a choice. Bodies are of the same messages.
+  // A repeat has a body, all else a choice. Bodies and variants are of the same messages.
   std::vector<std::string> unset = UnsetFields(SampleWire());
-  std::erase_if(unset, [](const std::string& field) { return field.starts_with("bodies."); });
+  std::erase_if(unset, [](const std::string& field) {
+    return field.starts_with("bodies.") || field.starts_with("variants.decisions.");
+  });
   EXPECT_THAT(unset, ElementsAre("groups.body", "choices.parts.split", "choices.turns",
                                  "choices.pipelines"));
   EXPECT_TRUE(SampleWire().choices(2).parts(0).has_split());

@@ -35,10 +35,15 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<PlanDevice>(), WireFieldCount<v1::PlanDevice>());
   EXPECT_EQ(FieldCount<PlanLevel>(), WireFieldCount<v1::PlanLevel>());
   EXPECT_EQ(FieldCount<PlanPoint>(), WireFieldCount<v1::PlanPoint>());
+  EXPECT_EQ(FieldCount<PlanVariant>(), WireFieldCount<v1::PlanVariant>());
 }
 
 TEST(WirePlan, EncodingWritesEveryField) {
-  EXPECT_THAT(UnsetFields(SampleWire()), testing::IsEmpty());
+  // Variants have no ledger and nothing to choose from.
+  EXPECT_THAT(UnsetFields(SampleWire()),
+              testing::UnorderedElementsAre("variants.plan.decisions", "variants.plan.candidates",
+                                            "variants.plan.frontier", "variants.plan.samples",
+                                            "variants.plan.variants"));
 }
 
 TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
@@ -234,6 +239,65 @@ TEST(WirePlan, HostileFieldsAreNamed) {
          p->clear_weights();
        },
        "a plan launch uses place 1 outside of its loop"},
+      {"variant of a variant",
+       [](v1::Plan* p) {
+         *p->mutable_variants(0)->mutable_plan()->add_variants() = p->variants(0);
+       },
+       "plan.variants[0]: plan.variants: of a variant"},
+      {"variant that is not sound",
+       [](v1::Plan* p) {
+         p->mutable_variants(0)->mutable_plan()->mutable_launches(0)->set_kernel(2);
+       },
+       "plan.variants[0]: a plan launch names kernel 2"},
+      {"variant without a plan", [](v1::Plan* p) { p->mutable_variants(0)->clear_plan(); },
+       "plan.variants[0]: plan.version: 0"},
+      {"variants",
+       [](v1::Plan* p) {
+         for (int i = 0; i < 8; ++i) *p->add_variants() = p->variants(0);
+       },
+       "plan: 9 variants for 1 symbols"},
+      {"variant measure",
+       [](v1::Plan* p) {
+         p->mutable_variants(0)->mutable_measure()->mutable_terms(0)->set_symbols(0, 1);
+       },
+       "plan variant 0: of 1 symbols, measured by s1*7"},
+      {"variant for more", [](v1::Plan* p) { p->mutable_symbols(0)->set_min(16); },
+       "plan variant 0: symbol 0 is 8..16, which is not within the plan's"},
+      {"variant in other steps",
+       [](v1::Plan* p) {
+         p->mutable_variants(0)->mutable_plan()->mutable_symbols(0)->set_multiple(4);
+       },
+       "plan.variants[0]: "},
+      {"variant kernel",
+       [](v1::Plan* p) {
+         p->mutable_variants(0)->mutable_plan()->mutable_kernels(0)->set_key(std::string(32, 'x'));
+       },
+       "plan variant 0: kernel fk_0123456789abcdef is none of the plan's"},
+      {"variant target",
+       [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->set_isa("other"); },
+       "plan variant 0: for another target or graph"},
+      {"variant input",
+       [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->set_inputs(0, 0); },
+       "plan variant 0: input 0 is not of the type that it has in the plan"},
+      {"variant output type",
+       [](v1::Plan* p) {
+         v1::Plan* variant = p->mutable_variants(0)->mutable_plan();
+         variant->set_outputs(0, 5);
+         variant->mutable_tensors(5)->set_data_type(v1::DATA_TYPE_I64);
+       },
+       "plan variant 0: output 0 is not of the type that it has in the plan"},
+      {"variant outputs",
+       [](v1::Plan* p) {
+         p->mutable_variants(0)->mutable_plan()->clear_output_extents();
+         p->mutable_variants(0)->mutable_plan()->mutable_outputs()->RemoveLast();
+       },
+       "plan variant 0: 2 outputs; the plan has 3"},
+      {"variant weight",
+       [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->set_weights(0, 2); },
+       "plan variant 0: weight 0 is not of the type that it has in the plan"},
+      {"variant buffers",
+       [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->clear_shared_buffers(); },
+       "plan variant 0: output extents or shared buffers are not those of the plan"},
       {"scratch", [](v1::Plan* p) { p->mutable_kernels(0)->set_scratch_bytes(-1); },
        "plan.kernels[0]: scratch_bytes: -1; expected 0.."},
       {"count", [](v1::Plan* p) { p->mutable_output_extents(0)->set_count(3); },

@@ -1,0 +1,119 @@
+#include "core/bundle/plan_variants.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusion {
+namespace {
+
+SizeExpr DimOf(const PlanTensor& t, size_t dim) {
+  return t.sizes.empty() ? SizeExpr(t.dims[dim]) : t.sizes[dim];
+}
+
+// Whether what a caller binds to one fits the other, whatever the symbols are.
+bool SameType(const Plan& plan, int id, const Plan& other, int other_id) {
+  if (id < 0 || other_id < 0) return id == other_id;
+  const PlanTensor& a = plan.tensors[static_cast<size_t>(id)];
+  const PlanTensor& b = other.tensors[static_cast<size_t>(other_id)];
+  if (a.dtype != b.dtype || a.dims.size() != b.dims.size()) return false;
+  for (size_t d = 0; d < a.dims.size(); ++d) {
+    if (DimOf(a, d) != DimOf(b, d)) return false;
+  }
+  return true;
+}
+
+absl::Status CheckBound(const Plan& plan, const Plan& variant) {
+  for (auto [what, list] : {std::pair{"input", &Plan::inputs}, std::pair{"output", &Plan::outputs},
+                            std::pair{"weight", &Plan::weights}}) {
+    if ((plan.*list).size() != (variant.*list).size()) {
+      return InvalidArgument((variant.*list).size(), " ", what, "s; the plan has ",
+                             (plan.*list).size());
+    }
+    for (size_t i = 0; i < (plan.*list).size(); ++i) {
+      // Of a weight only prepared forms may be read.
+      if (list == &Plan::weights && (variant.*list)[i] < 0) continue;
+      if (SameType(plan, (plan.*list)[i], variant, (variant.*list)[i])) continue;
+      return InvalidArgument(what, " ", i, " is not of the type that it has in the plan");
+    }
+  }
+  if (plan.output_extents != variant.output_extents ||
+      plan.shared_buffers != variant.shared_buffers) {
+    return InvalidArgument("output extents or shared buffers are not those of the plan");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckVariant(const Plan& plan, const PlanVariant& v, const std::set<Digest>& kernels) {
+  if (v.plan == nullptr || !v.plan->variants.empty()) {
+    return InvalidArgument("no plan, or one with variants");
+  }
+  const Plan& variant = *v.plan;
+  RETURN_IF_ERROR(Verify(variant));
+  if (static_cast<size_t>(v.measure.symbols()) > plan.symbols.size() ||
+      variant.symbols.size() != plan.symbols.size()) {
+    return InvalidArgument("of ", variant.symbols.size(), " symbols, measured by ",
+                           v.measure.ToString(), "; the plan has ", plan.symbols.size());
+  }
+  for (size_t s = 0; s < plan.symbols.size(); ++s) {
+    const DimRange& inner = variant.symbols[s];
+    const DimRange& outer = plan.symbols[s];
+    if (inner.multiple == outer.multiple && inner.least >= outer.least &&
+        inner.most <= outer.most) {
+      continue;
+    }
+    return InvalidArgument("symbol ", s, " is ", inner.least, "..", inner.most,
+                           ", which is not within the plan's");
+  }
+  if (variant.target != plan.target || variant.isa != plan.isa || variant.threads != plan.threads ||
+      variant.nodes != plan.nodes) {
+    return InvalidArgument("for another target or graph");
+  }
+  for (const PlanKernel& kernel : variant.kernels) {
+    if (kernels.contains(kernel.key)) continue;
+    return InvalidArgument("kernel ", kernel.symbol, " is none of the plan's");
+  }
+  return CheckBound(plan, variant);
+}
+
+}  // namespace
+
+int VariantAt(const Plan& plan, const std::vector<int64_t>& units) {
+  for (size_t v = 0; v < plan.variants.size(); ++v) {
+    const PlanVariant& variant = plan.variants[v];
+    bool within = true;
+    for (size_t s = 0; s < units.size(); ++s) {
+      const DimRange& range = variant.plan->symbols[s];
+      within = within && units[s] >= range.least / range.multiple &&
+               units[s] <= range.most / range.multiple;
+    }
+    if (!within) continue;
+    const std::optional<int64_t> measure = variant.measure.Evaluate(units);
+    if (measure.has_value() && *measure <= variant.most) return static_cast<int>(v);
+  }
+  return -1;
+}
+
+const Plan& VariantOf(const Plan& plan, int variant) {
+  return variant < 0 ? plan : *plan.variants[static_cast<size_t>(variant)].plan;
+}
+
+const Plan& PlanAt(const Plan& plan, const std::vector<int64_t>& units) {
+  return VariantOf(plan, VariantAt(plan, units));
+}
+
+absl::Status CheckVariants(const Plan& plan) {
+  if (plan.variants.empty()) return absl::OkStatus();
+  if (plan.symbols.empty() || plan.variants.size() > kMaxPlanVariants) {
+    return InvalidArgument("plan: ", plan.variants.size(), " variants for ", plan.symbols.size(),
+                           " symbols; expected symbols, and at most ", kMaxPlanVariants);
+  }
+  std::set<Digest> kernels;
+  for (const PlanKernel& kernel : plan.kernels) kernels.insert(kernel.key);
+  for (size_t v = 0; v < plan.variants.size(); ++v) {
+    absl::Status sound = CheckVariant(plan, plan.variants[v], kernels);
+    if (!sound.ok()) return Annotate(sound, StrCat("plan variant ", v));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fusion

@@ -1,0 +1,107 @@
+#include "core/pipeline/family_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace fusion {
+namespace {
+
+// More than terms of a size, so that each is found and checked.
+constexpr size_t kMembers = 7;
+// Below this, products of small primes and constants of a model are easily equal.
+constexpr int64_t kSmallestPrime = 11;
+// From here on there are as many primes as it takes in the upper half of a range, for each symbol.
+constexpr int64_t kLongRange = 256;
+// So many times as many elements are many more.
+constexpr int64_t kManyTimes = 16;
+
+using Units = std::vector<int64_t>;
+
+bool IsPrime(int64_t n) {
+  for (int64_t d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return n > 1;
+}
+
+// With a dim of 0 there is nothing to compute, and one of 1 is no dim of a kernel that is cut for
+// it alone.
+int64_t SmallestOf(const DimRange& s) {
+  return std::max<int64_t>(std::min<int64_t>(2, s.most / s.multiple), s.least / s.multiple);
+}
+
+int64_t MiddleOfRange(const DimRange& s) { return MiddleOf(SmallestOf(s), s.most / s.multiple); }
+
+}  // namespace
+
+int64_t MiddleOf(int64_t least, int64_t most) {
+  const double product =
+      static_cast<double>(std::max<int64_t>(least, 1)) * static_cast<double>(most);
+  return std::clamp(static_cast<int64_t>(std::sqrt(product)), least, most);
+}
+
+std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, bool inside) {
+  std::vector<Units> points(kMembers);
+  std::set<int64_t> taken;
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    const int64_t most = symbols[s].most / symbols[s].multiple;
+    if (most >= kLongRange) {
+      int64_t next = most;
+      for (Units& point : points) {
+        do --next;
+        while (!IsPrime(next) || taken.contains(next));
+        taken.insert(next);
+        point.push_back(next);
+      }
+      continue;
+    }
+    int64_t next = std::max(most + 1, kSmallestPrime);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (inside) {
+        // Other values of each symbol at each point, as far as there are other ones.
+        const auto step = static_cast<int64_t>(i + s * 2);
+        points[i].push_back(most - step % std::max<int64_t>(most - 1, 1));
+        continue;
+      }
+      while (!IsPrime(next) || taken.contains(next)) ++next;
+      taken.insert(next);
+      points[i].push_back(next);
+    }
+  }
+  return points;
+}
+
+Units FewPoint(const std::vector<DimRange>& symbols) {
+  Units few;
+  for (const DimRange& s : symbols) few.push_back(MiddleOf(SmallestOf(s), MiddleOfRange(s)));
+  return few;
+}
+
+std::vector<Units> SamplePoints(const std::vector<DimRange>& symbols) {
+  Units smallest;
+  Units middle;
+  Units likely;
+  for (const DimRange& s : symbols) {
+    smallest.push_back(SmallestOf(s));
+    middle.push_back(MiddleOfRange(s));
+    likely.push_back(s.likely > 0 ? s.likely / s.multiple : s.most / s.multiple);
+  }
+  const std::set<Units> points = {smallest, FewPoint(symbols), middle, likely};
+  return {points.begin(), points.end()};
+}
+
+std::vector<DimRange> FewRanges(const std::vector<DimRange>& symbols) {
+  std::vector<DimRange> out = symbols;
+  double times = 1;
+  for (DimRange& range : out) {
+    const double own =
+        static_cast<double>(range.most) / static_cast<double>(SmallestOf(range) * range.multiple);
+    times *= own;
+    if (own >= static_cast<double>(kManyTimes)) range.most = MiddleOfRange(range) * range.multiple;
+    if (range.likely > range.most) range.likely = 0;
+  }
+  return times >= static_cast<double>(kManyTimes) ? out : std::vector<DimRange>();
+}
+
+}  // namespace fusion

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/bundle/options.h"
+
+namespace fusion {
+
+// Values of the symbols of a family, in units of their multiples, at which something is planned.
+
+/// Units of the members of a family: primes below the largest value of a long range, which a table
+/// may end with, and beyond that of a short one, unless `inside`.
+std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols, bool inside);
+
+/// Units of its samples, in ascending order: smallest, likely and middle values, and some between
+/// the smallest and those.
+std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
+
+/// Among them the one that a variant for few elements is cut for.
+std::vector<int64_t> FewPoint(const std::vector<DimRange>& symbols);
+
+/// The ranges for which a variant for few elements is made: those that are long end in their
+/// middle. Empty: there are not many more elements at the largest values than at the smallest.
+std::vector<DimRange> FewRanges(const std::vector<DimRange>& symbols);
+
+/// As many times the least as the most is of it.
+int64_t MiddleOf(int64_t least, int64_t most);
+
+}  // namespace fusion

@@ -1,0 +1,59 @@
+#include "core/pipeline/family_points.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace fusion {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::vector<DimRange> kBatchAndSeq = {{.least = 1, .most = 8}, {.least = 1, .most = 512}};
+
+TEST(SamplePoints, LieOnTheWayFromTheSmallestToTheLargest) {
+  EXPECT_THAT(SamplePoints(kBatchAndSeq), ElementsAre(ElementsAre(2, 2), ElementsAre(2, 8),
+                                                      ElementsAre(4, 32), ElementsAre(8, 512)));
+  // In units of the multiples, and never below the least.
+  EXPECT_THAT(SamplePoints({{.least = 64, .most = 512, .multiple = 8, .likely = 128}}),
+              ElementsAre(ElementsAre(8), ElementsAre(13), ElementsAre(16), ElementsAre(22)));
+  EXPECT_THAT(SamplePoints({{.least = 0, .most = 2}}), ElementsAre(ElementsAre(2)));
+}
+
+TEST(MemberPoints, AreDifferentPrimes) {
+  const std::vector<std::vector<int64_t>> points = MemberPoints(kBatchAndSeq, /*inside=*/false);
+  std::set<int64_t> taken;
+  for (const std::vector<int64_t>& point : points) {
+    ASSERT_EQ(point.size(), 2U);
+    EXPECT_GT(point[0], 8);
+    EXPECT_LT(point[1], 512);
+    for (int64_t n : point) {
+      EXPECT_TRUE(taken.insert(n).second) << n;
+      for (int64_t d = 2; d < n; ++d) EXPECT_NE(n % d, 0) << n;
+    }
+  }
+  for (const std::vector<int64_t>& point : MemberPoints(kBatchAndSeq, /*inside=*/true)) {
+    EXPECT_LE(point[0], 8);
+  }
+}
+
+TEST(FewRanges, EndInTheMiddleWhereTheyAreLong) {
+  const std::vector<DimRange> few = FewRanges(kBatchAndSeq);
+  ASSERT_EQ(few.size(), 2U);
+  EXPECT_EQ(few[0].most, 8) << "eight times the least is not long";
+  EXPECT_EQ(few[1].most, 32);
+  EXPECT_EQ(few[1].least, 1);
+  const std::vector<DimRange> steps =
+      FewRanges({{.least = 8, .most = 4096, .multiple = 8, .likely = 2048}});
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].most % 8, 0);
+  EXPECT_EQ(steps[0].likely, 0) << "it is for no value beyond";
+  EXPECT_TRUE(CheckRange(steps[0]).ok());
+  EXPECT_THAT(FewRanges({{.least = 1, .most = 8}}), IsEmpty()) << "not many more";
+  EXPECT_THAT(FewRanges({{.least = 256, .most = 512}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fusion
