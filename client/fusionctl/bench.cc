@@ -1,5 +1,6 @@
 #include <sys/resource.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -35,16 +36,22 @@ PlanMemory MemoryOf(const Plan& plan) {
   PlanMemory out{.arena = plan.arena_bytes,
                  .work = RunBytes(plan, plan.threads) - plan.arena_bytes,
                  .prepared = PreparedBytes(plan)};
-  for (const auto& constant : plan.constants) out.constants += constant->byte_size();
   auto bytes = [&plan](int tensor) {
     return tensor < 0 ? 0 : plan.tensors[static_cast<size_t>(tensor)].bytes;
   };
   for (int tensor : plan.inputs) out.inputs += bytes(tensor);
   for (int tensor : plan.outputs) out.outputs += bytes(tensor);
-  for (int tensor : TensorsOfRuns(plan)) {
-    const bool weight = plan.tensors[static_cast<size_t>(tensor)].space == Space::kWeight;
-    if (weight) out.weights += bytes(tensor);
-  }
+  std::map<int, int64_t> weights;  // by number, those that runs read
+  auto add = [&](const Plan& runs) {
+    for (const auto& constant : runs.constants) out.constants += constant->byte_size();
+    for (int id : TensorsOfRuns(runs)) {
+      const PlanTensor& tensor = runs.tensors[static_cast<size_t>(id)];
+      if (tensor.space == Space::kWeight) weights[tensor.index] = tensor.bytes;
+    }
+  };
+  add(plan);
+  for (const PlanVariant& variant : plan.variants) add(*variant.plan);
+  for (const auto& [number, size] : weights) out.weights += size;
   return out;
 }
 
@@ -198,7 +205,8 @@ Json ContenderJson(const Arguments& arguments, const Contender& c) {
   Json out = {{"plan_key", reply.plan_key.ToHex()},
               {"fusion", FusionName(c.plan().fusion)},
               {"latency_us", LatencyJson(c.latency_us())},
-              {"totals", TotalsJson(c.plan().totals)},
+              {"totals", TotalsJson(c.ran().totals)},
+              {"variant", c.variant() < 0 ? Json() : Json(c.variant())},
               {"memory", MemoryJson(MemoryOf(c.plan()))},
               {"cache", CacheOutcomeName(reply.cache)},
               {"plan_ms", OrNull(StageMilliseconds(reply, "plan"))},
@@ -245,7 +253,7 @@ std::string LatencyTable(const BenchResult& result) {
   for (const Contender* c : {&result.fused, &result.op_by_op}) {
     const std::vector<double>& samples = c->latency_us();
     MedianInterval m = MedianOf(samples);
-    const PlanTotals& t = c->plan().totals;
+    const PlanTotals& t = c->ran().totals;
     table.Add({std::string(FusionName(c->plan().fusion)), HumanMicroseconds(m.median),
                HumanMicroseconds(Quantile(samples, 0.1)), HumanMicroseconds(Quantile(samples, 0.9)),
                StrCat(HumanMicroseconds(m.low), " .. ", HumanMicroseconds(m.high)),
@@ -285,13 +293,14 @@ std::string BenchText(const Arguments& arguments, const RunInputs& inputs,
                       const BenchResult& result) {
   const Plan& plan = result.fused.plan();
   std::string source = inputs.data.name;
-  std::string out =
-      StrCat(Bold(arguments.model), ": ",
-             Count(static_cast<int64_t>(result.fused.latency_us().size()), "pair"), " of runs on ",
-             TargetText(plan), ", ", source, "\n\n", LatencyTable(result), "\n", CostTable(result));
+  std::string out = StrCat(Bold(arguments.model), ": ",
+                           Count(static_cast<int64_t>(result.fused.latency_us().size()), "pair"),
+                           " of runs on ", TargetText(plan), ", ", source,
+                           result.fused.variant() < 0 ? "" : ", the plan's variant", "\n\n",
+                           LatencyTable(result), "\n", CostTable(result));
   if (arguments.per_kernel) {
     for (const Contender* c : {&result.fused, &result.op_by_op}) {
-      if (c->plan().launches.empty()) continue;
+      if (c->ran().launches.empty()) continue;
       out += StrCat("\n", Bold(std::string(FusionName(c->plan().fusion))), "\n", KernelTable(*c));
     }
   }

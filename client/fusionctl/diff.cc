@@ -23,8 +23,11 @@ struct PlanDiff {
   std::vector<GroupChange> added;
   std::vector<GroupChange> changed;  // the same nodes, another kernel
   int unchanged = 0;
+  bool other_variants = false;
 
-  bool empty() const { return removed.empty() && added.empty() && changed.empty(); }
+  bool empty() const {
+    return removed.empty() && added.empty() && changed.empty() && !other_variants;
+  }
 };
 
 // Groups that run at every inference, by their nodes.
@@ -103,6 +106,11 @@ PlanDiff Compare(const Plan& before, const Plan& after) {
   for (const auto& [nodes, a] : new_groups) {
     if (!old_groups.contains(nodes)) out.added.push_back({-1, a, WhyTogether(after, a)});
   }
+  out.other_variants = !std::equal(
+      before.variants.begin(), before.variants.end(), after.variants.begin(), after.variants.end(),
+      [](const PlanVariant& b, const PlanVariant& a) {
+        return b.measure == a.measure && b.most == a.most && Compare(*b.plan, *a.plan).empty();
+      });
   return out;
 }
 
@@ -178,6 +186,13 @@ std::string DiffText(const Arguments& arguments, const PlanExplanation& before,
   std::string out = StrCat(HeadText("first:  ", arguments.subject, before),
                            HeadText("second: ", arguments.other, after), "\n",
                            TotalsText(before.plan, after.plan), "\n");
+  if (diff.other_variants) {
+    auto side = [](const char* which, const Plan& plan) {
+      return StrCat(which, plan.variants.empty() ? "no variant\n" : VariantsText(plan, {}));
+    };
+    StrAppend(&out, side("first:  ", before.plan));
+    StrAppend(&out, StrCat(side("second: ", after.plan), "\n"));
+  }
   if (diff.empty()) return StrCat(out, "the same ", Count(diff.unchanged, "group"), "\n");
   return StrCat(out, GroupsText(before, after, diff), "\n",
                 Count(static_cast<int64_t>(diff.removed.size()), "group"), " less, ",
@@ -192,6 +207,7 @@ Json SideJson(const PlanExplanation& plan) {
           {"fusion", FusionName(plan.plan.fusion)},
           {"numerics", NumericsName(plan.plan.numerics)},
           {"totals", TotalsJson(plan.plan.totals)},
+          {"variants", VariantsJson(plan.plan, {})},
           {"arena_bytes", plan.plan.arena_bytes}};
 }
 
@@ -219,7 +235,7 @@ Json DiffJson(const PlanExplanation& before, const PlanExplanation& after, const
   return {{"identical", diff.empty()},    {"first", SideJson(before)},
           {"second", SideJson(after)},    {"removed", changes(diff.removed)},
           {"added", changes(diff.added)}, {"changed", changes(diff.changed)},
-          {"unchanged", diff.unchanged}};
+          {"unchanged", diff.unchanged},  {"other_variants", diff.other_variants}};
 }
 
 // `client` may be null for what needs no service.

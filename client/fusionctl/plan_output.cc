@@ -299,12 +299,20 @@ std::string OpenDimsText(const Plan& plan, const Binding& binding) {
     StrAppend(&out, StrCat("loss:    against plans of these values alone, estimated: ",
                            StrJoin(losses, ", "), "\n"));
   }
+  return StrCat(out, VariantsText(plan, binding));
+}
+
+std::string VariantsText(const Plan& plan, const Binding& binding) {
+  std::string out;
   const std::vector<std::string> names = UnitNames(plan, binding);
+  int64_t packed = plan.prepared_bytes;
   for (const PlanVariant& variant : plan.variants) {
+    const int64_t own = std::max<int64_t>(variant.plan->prepared_bytes - packed, 0);
+    packed += own;
     StrAppend(&out,
               StrCat("variant: where ", variant.measure.ToString(names), " <= ", variant.most,
                      ", other groups and cuts: ", Count(variant.plan->totals.kernels, "kernel"),
-                     ", ", HumanBytes(variant.plan->prepared_bytes), " of packed weights\n"));
+                     ", ", HumanBytes(own), " more of packed weights\n"));
   }
   return out;
 }

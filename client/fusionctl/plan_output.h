@@ -42,6 +42,10 @@ std::string SharedText(const Plan& plan, const Binding& binding);
 std::string LoopsText(const Plan& plan, const Binding& binding);
 /// Which dims the plan leaves open, and what that costs: lines for people; empty if it leaves none.
 std::string OpenDimsText(const Plan& plan, const Binding& binding);
+/// The variants of the plan, a line each; none: nothing. Without names in `binding` symbols are
+/// called by number.
+std::string VariantsText(const Plan& plan, const Binding& binding);
+nlohmann::ordered_json VariantsJson(const Plan& plan, const Binding& binding);
 nlohmann::ordered_json KernelsJson(const FusionReply& reply);
 
 /// The plan with every tensor and launch, for people.

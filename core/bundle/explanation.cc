@@ -52,29 +52,39 @@ bool Wanted(const Plan& plan, const ExplainFilter& filter, const DecisionPlace& 
          (Has(place.first, b) && Has(place.second, a));
 }
 
+// What an explanation has of a plan: all that is said of groups, nothing that only runs need.
+Plan WithoutTensors(const Plan& plan) {
+  Plan out;
+  out.target = plan.target;
+  out.isa = plan.isa;
+  out.threads = plan.threads;
+  out.numerics = plan.numerics;
+  out.fusion = plan.fusion;
+  out.kernels = plan.kernels;
+  out.groups = plan.groups;
+  out.arena_bytes = plan.arena_bytes;
+  out.prepared_bytes = plan.prepared_bytes;
+  out.symbols = plan.symbols;
+  out.samples = plan.samples;
+  out.nodes = plan.nodes;
+  out.totals = plan.totals;
+  out.op_by_op = plan.op_by_op;
+  out.fallbacks = plan.fallbacks;
+  out.candidates = plan.candidates;
+  out.device = plan.device;
+  out.frontier = plan.frontier;
+  for (const PlanVariant& variant : plan.variants) {
+    out.variants.push_back({variant.measure, variant.most,
+                            std::make_shared<const Plan>(WithoutTensors(*variant.plan))});
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<PlanExplanation> Explain(const Plan& plan, const ExplainFilter& filter) {
   RETURN_IF_ERROR(CheckFilter(plan, filter));
-  PlanExplanation out;
-  out.plan.target = plan.target;
-  out.plan.isa = plan.isa;
-  out.plan.threads = plan.threads;
-  out.plan.numerics = plan.numerics;
-  out.plan.fusion = plan.fusion;
-  out.plan.kernels = plan.kernels;
-  out.plan.groups = plan.groups;
-  out.plan.arena_bytes = plan.arena_bytes;
-  out.plan.prepared_bytes = plan.prepared_bytes;
-  out.plan.symbols = plan.symbols;
-  out.plan.samples = plan.samples;
-  out.plan.nodes = plan.nodes;
-  out.plan.totals = plan.totals;
-  out.plan.op_by_op = plan.op_by_op;
-  out.plan.fallbacks = plan.fallbacks;
-  out.plan.candidates = plan.candidates;
-  out.plan.device = plan.device;
-  out.plan.frontier = plan.frontier;
+  PlanExplanation out{.plan = WithoutTensors(plan)};
   std::set<std::string> codes;
   for (const PlanDecision& decision : plan.decisions) {
     PlanDecision wanted = decision;

@@ -273,7 +273,7 @@ int64_t RunBytes(const Plan& plan, int threads) {
 
 int64_t PreparedBytes(const Plan& plan) {
   int64_t bytes = plan.prepared_bytes;
-  for (const PlanVariant& variant : plan.variants) bytes += variant.plan->prepared_bytes;
+  for (const PlanVariant& v : plan.variants) bytes = std::max(bytes, v.plan->prepared_bytes);
   return bytes;
 }
 

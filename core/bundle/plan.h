@@ -234,7 +234,9 @@ struct PlanDecision {
 };
 
 /// A node that fuses with nothing because a kernel that held it failed; or, with `registered`, the
-/// first node of a place where that registered kernel would run, had it not failed.
+/// first node of a place where that registered kernel would run, had it not failed; or, with
+/// kNoVariant for a node, no variant of a family because what it needs failed.
+inline constexpr int kNoVariant = -1;
 struct PlanFallback {
   int node = 0;
   std::string reason;
@@ -290,7 +292,8 @@ struct PlanVariant {
   SizeExpr measure;  // as sizes count symbols
   int64_t most = 0;
   /// For the same inputs, outputs and weights; its symbols may end earlier, and it is for no more.
-  /// It has no variants, no ledger, no samples and no frontier.
+  /// It has no variants, no ledger, no samples and no frontier. Its prepared weights lie in the
+  /// same memory as those of the plan, what both pack alike at the same place.
   std::shared_ptr<const Plan> plan;
 };
 
@@ -365,7 +368,7 @@ std::vector<int64_t> MostUnits(const std::vector<DimRange>& symbols);
 /// symbols; of a plan with variants whichever of them takes most.
 int64_t RunBytes(const Plan& plan, int threads);
 
-/// Bytes of prepared weights, those of variants too.
+/// Bytes of prepared weights of a plan and its variants together.
 int64_t PreparedBytes(const Plan& plan);
 
 /// Tensors that runs read or write: those of their launches, and those that loops name. Ascending.

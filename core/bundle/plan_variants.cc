@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace fusion {
 namespace {
@@ -64,9 +65,14 @@ absl::Status CheckVariant(const Plan& plan, const PlanVariant& v, const std::set
     return InvalidArgument("symbol ", s, " is ", inner.least, "..", inner.most,
                            ", which is not within the plan's");
   }
+  if (v.most < 0) return InvalidArgument("for at most ", v.most, " elements");
   if (variant.target != plan.target || variant.isa != plan.isa || variant.threads != plan.threads ||
-      variant.nodes != plan.nodes) {
-    return InvalidArgument("for another target or graph");
+      variant.nodes != plan.nodes || variant.numerics != plan.numerics ||
+      variant.fusion != plan.fusion) {
+    return InvalidArgument("for another target, graph or kind of fusion");
+  }
+  if (!variant.decisions.empty() || !variant.samples.empty() || !variant.frontier.empty()) {
+    return InvalidArgument("with a ledger, samples or a frontier of its own");
   }
   for (const PlanKernel& kernel : variant.kernels) {
     if (kernels.contains(kernel.key)) continue;
@@ -99,6 +105,37 @@ const Plan& VariantOf(const Plan& plan, int variant) {
 
 const Plan& PlanAt(const Plan& plan, const std::vector<int64_t>& units) {
   return VariantOf(plan, VariantAt(plan, units));
+}
+
+int PackedBy(const Plan& plan, const PlanLaunch& launch) {
+  int packed = -1;
+  for (int t : launch.tensors) {
+    const Space space = plan.tensors[static_cast<size_t>(t)].space;
+    if (space == Space::kWeight || space == Space::kConstant) continue;
+    if (space != Space::kPrepared || packed >= 0) return -1;
+    packed = t;
+  }
+  return packed;
+}
+
+bool PackAlike(const Plan& a, const PlanLaunch& of_a, const Plan& b, const PlanLaunch& of_b) {
+  auto key = [](const Plan& plan, const PlanLaunch& launch) {
+    return plan.kernels[static_cast<size_t>(launch.kernel)].key;
+  };
+  if (key(a, of_a) != key(b, of_b) || PackedBy(a, of_a) < 0 || PackedBy(b, of_b) < 0) return false;
+  return std::equal(of_a.tensors.begin(), of_a.tensors.end(), of_b.tensors.begin(),
+                    of_b.tensors.end(), [&](int in_a, int in_b) {
+                      const PlanTensor& x = a.tensors[static_cast<size_t>(in_a)];
+                      const PlanTensor& y = b.tensors[static_cast<size_t>(in_b)];
+                      if (x.space != y.space || x.dtype != y.dtype || x.dims != y.dims ||
+                          x.strides != y.strides) {
+                        return false;
+                      }
+                      if (x.space == Space::kWeight) return x.index == y.index;
+                      return x.space == Space::kPrepared ||
+                             a.constants[static_cast<size_t>(x.index)]->byte_view() ==
+                                 b.constants[static_cast<size_t>(y.index)]->byte_view();
+                    });
 }
 
 absl::Status CheckVariants(const Plan& plan) {

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "core/benefit/estimate.h"
+#include "core/bundle/plan_variants.h"
 #include "core/bundle/symbol_values.h"
 #include "core/codegen/generalise.h"
+#include "core/pipeline/share_packed.h"
 #include "core/plan/pin.h"
 
 namespace fusion {
@@ -401,7 +403,8 @@ class FamilyMaker {
 };
 
 // Where a variant for few elements is compared with the plan that it is of, by `measure`: with the
-// smallest values, what it is cut for, and no more elements than there of one symbol alone.
+// smallest values, what it is cut for, and no more elements than there of one symbol alone. Where
+// there are none at all nothing is computed.
 std::map<int64_t, std::vector<Units>> ComparedPoints(const ShapeFamily& family,
                                                      const SizeExpr& measure) {
   const Units least = LeastUnits(family.few_symbols);
@@ -419,23 +422,28 @@ std::map<int64_t, std::vector<Units>> ComparedPoints(const ShapeFamily& family,
   const int64_t end = measure.Evaluate(few).value_or(0);
   for (const Units& units : points) {
     const std::optional<int64_t> elements = measure.Evaluate(units);
-    if (elements.has_value() && *elements <= end) out[*elements].push_back(units);
+    if (elements.value_or(0) > 0 && *elements <= end) out[*elements].push_back(units);
   }
   return out;
 }
 
 // Up to what a variant runs: as far as it is no slower than the plan at all points up to there
-// together, each counted by how many times the time of the other one it takes, a great difference
-// as a tenth. nullopt: it gains nothing to speak of anywhere.
-std::optional<int64_t> BestEnd(const ShapeFamily& family, const SizeExpr& measure,
-                               const FamilyMaker& plan, const FamilyMaker& variant) {
+// together, each counted by how many times the time of the other one it takes. nullopt: it gains
+// nothing to speak of anywhere.
+absl::StatusOr<std::optional<int64_t>> BestEnd(const ShapeFamily& family, const SizeExpr& measure,
+                                               const FamilyMaker& plan, const FamilyMaker& variant,
+                                               const CancelToken* cancel) {
+  // Half of what estimates of small kernels are off by (medians of `fusionctl bench` on bert_layer
+  // and llama_small, 1..16 rows, 2026-11, AVX-512, 2 cores): it is worth kernels to compile.
   constexpr double kWorthAVariant = 1.05;
+  // As much as they are off by: that one point alone outweighs no two others.
   const double most_counted = std::log(1.1);
   double sum = 0;
   double best = 0;
   std::optional<int64_t> end;
   for (const auto& [elements, points] : ComparedPoints(family, measure)) {
     for (const Units& units : points) {
+      if (cancel != nullptr) RETURN_IF_ERROR(cancel->Check());
       const std::optional<double> all = plan.TimeAt(units);
       const std::optional<double> few = variant.TimeAt(units);
       if (!all || !few || !(*all > 0) || !(*few > 0)) continue;
@@ -447,7 +455,7 @@ std::optional<int64_t> BestEnd(const ShapeFamily& family, const SizeExpr& measur
   return end;
 }
 
-// Adds a variant and its kernels; where it is not sound nothing.
+// Adds a variant and its kernels.
 absl::Status AddVariant(PlanVariant variant, PlannedModel planned, NamedKernels made,
                         PlannedModel* model, NamedKernels* named) {
   Plan& few = planned.plan;
@@ -464,6 +472,7 @@ absl::Status AddVariant(PlanVariant variant, PlannedModel planned, NamedKernels 
     whole.kernels.push_back(few.kernels[k]);
     fresh.push_back(k);
   }
+  SharePacked(model->plan, &few);
   variant.plan = std::make_shared<const Plan>(few);
   whole.variants.push_back(std::move(variant));
   RETURN_IF_ERROR(Verify(whole));
@@ -477,19 +486,13 @@ absl::Status AddVariant(PlanVariant variant, PlannedModel planned, NamedKernels 
   return absl::OkStatus();
 }
 
-// What the answer says of the samples that a variant is for.
-void TellOfVariant(const ShapeFamily& family, const PlanVariant& variant, const FamilyMaker& maker,
-                   std::vector<PlanSample>* samples) {
-  const Units most = MostUnits(family.few_symbols);
-  for (PlanSample& sample : *samples) {
+// What the answer says of the samples that the last variant is for.
+void TellOfVariant(const FamilyMaker& maker, Plan* plan) {
+  const int variant = static_cast<int>(plan->variants.size()) - 1;
+  for (PlanSample& sample : plan->samples) {
     Units units = sample.values;
-    bool within = true;
-    for (size_t s = 0; s < units.size(); ++s) {
-      units[s] /= family.symbols[s].multiple;
-      within = within && units[s] <= most[s];
-    }
-    const std::optional<int64_t> elements = variant.measure.Evaluate(units);
-    if (!within || !elements || *elements > variant.most) continue;
+    for (size_t s = 0; s < units.size(); ++s) units[s] /= plan->symbols[s].multiple;
+    if (VariantAt(*plan, units) != variant) continue;
     sample.family_us = maker.TimeAt(units).value_or(sample.family_us);
   }
 }
@@ -506,23 +509,21 @@ absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceS
   for (size_t v = 0; v < variants.size(); ++v) {
     FamilyMaker few(family, family.few_symbols, device, options, toolchain, &planned[v], cancel);
     absl::StatusOr<NamedKernels> made = few.Run();
-    if (WasGivenUp(made.status())) return made.status();
-    std::vector<PlanSample> samples = model->plan.samples;
-    if (made.ok() && options.lock == nullptr) {
-      std::optional<int64_t> most = BestEnd(family, variants[v].measure, all, few);
+    if (!made.ok()) {
+      absl::Status failed = Annotate(made.status(), "variant for few elements");
+      if (WasGivenUp(failed) || options.lock != nullptr) return failed;
+      named.no_variant = Message(failed);
+      continue;
+    }
+    if (options.lock == nullptr) {
+      ASSIGN_OR_RETURN(std::optional<int64_t> most,
+                       BestEnd(family, variants[v].measure, all, few, cancel));
       if (!most.has_value()) continue;
       variants[v].most = *most;
-      TellOfVariant(family, variants[v], few, &samples);
     }
-    absl::Status added = made.status();
-    if (made.ok()) {
-      added = AddVariant(variants[v], std::move(planned[v]), *std::move(made), model, &named);
-    }
-    if (added.ok()) {
-      model->plan.samples = std::move(samples);
-    } else if (options.lock != nullptr) {
-      return Annotate(added, "variant");
-    }
+    RETURN_IF_ERROR(
+        AddVariant(variants[v], std::move(planned[v]), *std::move(made), model, &named));
+    if (options.lock == nullptr) TellOfVariant(few, &model->plan);
   }
   return named;
 }

@@ -38,10 +38,11 @@ struct ShapeFamily {
 };
 
 /// The plan of `graph`, where all symbols have their largest values, whose groups and cuts lose
-/// least anywhere: of those that are best for it and for each sample the one that
-/// at its worst sample is estimated to be closest to the exact plan. With it comes the one that is
-/// best for few elements (FewPoint), unless that is the same or memory pressure is high: it
-/// has packed weights of its own. As MakePlan.
+/// least anywhere: of those that are best for it and for each sample the one that at its worst
+/// sample is estimated to be closest to the exact plan. With it comes the one that is best for few
+/// elements (FewPoint), and what that is for is left to it, unless it is the same one, memory
+/// pressure is high (it packs weights of its own) or `alone` has a reason for kNoVariant, which
+/// becomes a fallback. As MakePlan.
 absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& graph,
                                         const DeviceSpec& device, const PlanOptions& options,
                                         const CancelToken* cancel,
@@ -54,8 +55,8 @@ absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& 
 /// other members than those differ in nothing else is not: every kernel is checked at the ends of
 /// the ranges and between them before it is published. FailedPrecondition, with the kernel or
 /// tensor, if they do differ. What comes for few elements becomes a variant, as far as it is
-/// estimated to be no slower, if it gains a twentieth anywhere; one that cannot be made is left
-/// out, unless a lock has it. Pure.
+/// estimated to be no slower, if it gains a twentieth anywhere. One that cannot be made is left
+/// out, with NamedKernels::no_variant; where a lock has it that is the error. Pure.
 absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
                                         const PlanOptions& options, const Toolchain& toolchain,
                                         PlannedModel* model, const CancelToken* cancel = nullptr);

@@ -36,6 +36,13 @@ bool InLoop(const Plan& plan, const PlanGroup& group) {
   });
 }
 
+// Whether the plan itself runs a kernel, not only a variant of it.
+bool Runs(const Plan& plan, const Digest& kernel) {
+  return std::any_of(plan.groups.begin(), plan.groups.end(), [&](const PlanGroup& group) {
+    return plan.kernels[static_cast<size_t>(group.kernel)].key == kernel;
+  });
+}
+
 // Adds the nodes of groups that a kernel runs to those that fuse with nothing. `first`: one of a
 // group, if none was found before.
 void TakeApart(const Plan& plan, const Digest& kernel, Alone* alone, NodeId* first) {
@@ -108,9 +115,11 @@ absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& 
     if (!IsKernelsFault(results[k])) return NameKernel(results[k], kernel);
     size_t before = alone->size();
     NodeId first = kNoNode;
-    TakeApart(plan, kernel.key, alone, &first);
-    for (const PlanVariant& variant : plan.variants) {
-      TakeApart(*variant.plan, kernel.key, alone, &first);
+    if (Runs(plan, kernel.key)) {
+      TakeApart(plan, kernel.key, alone, &first);
+    } else if (!plan.variants.empty()) {
+      alone->emplace(kNoVariant, StrCat("no variant for few elements: a kernel of it, ",
+                                        kernel.label, ", failed"));
     }
     if (alone->size() == before) return BlameNode(results[k], kernel, first);
     logger.Warning(

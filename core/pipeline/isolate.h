@@ -24,9 +24,10 @@ std::map<std::string, std::string> UnusedOf(const Plan& plan);
 std::map<std::string, absl::Status> TakeRegisteredFailures(const Plan& plan,
                                                            std::vector<absl::Status>* results);
 
-/// Adds the nodes of groups whose kernel is at fault to `alone`. `results`: how each kernel of
-/// `plan` fared. Fails if a kernel could not be tried, or is the kernel of nothing that could be
-/// taken apart; then the status names kernel or node.
+/// Adds the nodes of groups whose kernel is at fault to `alone`, and kNoVariant where only a
+/// variant runs it. `results`: how each kernel of `plan` fared. Fails if a kernel could not be
+/// tried, or is the kernel of nothing that could be taken apart; then the status names kernel or
+/// node.
 absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,
                              Logger& logger, Alone* alone);
 

@@ -47,6 +47,8 @@ struct NamedKernels {
   /// Unimplemented for what the backend does not emit; by plan kernel.
   std::vector<absl::Status> refusals;
   int codegen_version = 0;  // 0: no code generator
+  /// Of a family: why the variant that it was planned with cannot be made; empty: nothing failed.
+  std::string no_variant;
 };
 
 /// Stands for the symbol in a source that is not named yet.

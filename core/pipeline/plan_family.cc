@@ -63,6 +63,7 @@ class FamilyPlanner {
         options_(options),
         cancel_(cancel),
         alone_(alone) {
+    if (auto reason = alone_.extract(kNoVariant)) no_variant_ = std::move(reason.mapped());
     points_.push_back(&largest_);
     for (const FamilyMember& sample : family.samples) {
       if (sample.units != largest_.units) points_.push_back(&sample);
@@ -78,9 +79,12 @@ class FamilyPlanner {
     }
     RETURN_IF_ERROR(WeighAll());
     if (options_.lock != nullptr) return Locked();
+    RETURN_IF_ERROR(FindFew());
     ASSIGN_OR_RETURN(const size_t best, Best());
     std::optional<PlannedModel> few;
-    ASSIGN_OR_RETURN(few, Few(best));
+    if (few_.has_value() && *few_ != best) {
+      ASSIGN_OR_RETURN(few, Make(family_.few->graph, AsIs(*few_)));
+    }
     PlannedModel model;
     if (best == 0) {
       model = std::move(exact_[0]);
@@ -93,6 +97,7 @@ class FamilyPlanner {
       }
     }
     model.plan.samples = SamplesOf(best);
+    if (!no_variant_.empty()) model.plan.fallbacks.push_back({kNoVariant, no_variant_});
     if (few.has_value()) {
       // MakeFamily knows up to where.
       model.plan.variants.push_back({*measure_, 0, nullptr});
@@ -152,14 +157,28 @@ class FamilyPlanner {
     return model;
   }
 
-  // How many times the time of the exact plans one of them takes at most.
+  // How many times the time of the exact plans one of them takes at most, with that for few
+  // elements beside it.
   double Worst(size_t plan) const {
     double worst = 0;
     for (size_t p = 0; p < points_.size(); ++p) {
-      if (times_[plan][p] == kNever) return kNever;
-      if (exact_us_[p] > 0) worst = std::max(worst, times_[plan][p] / exact_us_[p]);
+      double time = times_[plan][p];
+      if (time == kNever) return kNever;
+      if (few_.has_value() && IsForFew(*points_[p])) time = std::min(time, times_[*few_][p]);
+      if (exact_us_[p] > 0) worst = std::max(worst, time / exact_us_[p]);
     }
     return worst;
+  }
+
+  // Whether the plan for few elements may run there.
+  bool IsForFew(const FamilyMember& point) const {
+    const Units most = MostUnits(family_.few_symbols);
+    for (size_t s = 0; s < most.size(); ++s) {
+      if (point.units[s] > most[s]) return false;
+    }
+    const std::optional<int64_t> elements = measure_->Evaluate(point.units);
+    const std::optional<int64_t> end = measure_->Evaluate(points_[*few_]->units);
+    return elements.has_value() && end.has_value() && *elements <= *end;
   }
 
   // Whether a plan has schedules for `graph`, tiles as they are.
@@ -187,22 +206,21 @@ class FamilyPlanner {
     return best;
   }
 
-  // The plan for few elements, as its ranges end; nullopt: there is none, or it is `best` too.
-  absl::StatusOr<std::optional<PlannedModel>> Few(size_t best) {
-    if (!family_.few.has_value() || IsHighPressure(options_.hints.memory_pressure)) {
-      return std::optional<PlannedModel>();
+  // Sets few_ and measure_ if there is to be a variant.
+  absl::Status FindFew() {
+    if (!family_.few.has_value() || !no_variant_.empty() ||
+        IsHighPressure(options_.hints.memory_pressure)) {
+      return absl::OkStatus();
     }
-    const Units wanted = FewPoint(family_.symbols);
-    size_t few = 0;
-    for (size_t p = 1; p < points_.size(); ++p) {
-      if (points_[p]->units == wanted) few = p;
-    }
-    if (few == 0 || few == best) return std::optional<PlannedModel>();
     measure_ = MeasureOf(family_);
-    if (!measure_.has_value()) return std::optional<PlannedModel>();
-    ASSIGN_OR_RETURN(const bool fits, Fits(few, family_.few->graph));
-    if (!fits) return std::optional<PlannedModel>();
-    return Make(family_.few->graph, AsIs(few));
+    if (!measure_.has_value()) return absl::OkStatus();
+    const Units wanted = FewPoint(family_.symbols);
+    for (size_t p = 1; p < points_.size(); ++p) {
+      if (points_[p]->units != wanted) continue;
+      ASSIGN_OR_RETURN(const bool fits, Fits(p, family_.few->graph));
+      if (fits) few_ = p;
+    }
+    return absl::OkStatus();
   }
 
   // What the answer says of the points.
@@ -228,12 +246,14 @@ class FamilyPlanner {
   const DeviceSpec& device_;
   const PlanOptions& options_;
   const CancelToken* cancel_;
-  const std::map<NodeId, std::string>& alone_;
+  std::map<NodeId, std::string> alone_;
+  std::string no_variant_;  // why there is to be none
   std::vector<const FamilyMember*> points_;
   std::vector<PlannedModel> exact_;         // by point
   std::vector<double> exact_us_;            // their times
   std::vector<std::vector<double>> times_;  // of each of those at each point
-  std::optional<SizeExpr> measure_;         // what few elements are counted by
+  std::optional<size_t> few_;               // that for few elements, by point
+  std::optional<SizeExpr> measure_;         // what those are counted by
 };
 
 }  // namespace

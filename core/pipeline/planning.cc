@@ -130,6 +130,7 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     }
     size_t before = alone.size();
     RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, logger_, &alone));
+    if (!kernels.no_variant.empty()) alone.emplace(kNoVariant, kernels.no_variant);
     if (alone.size() == before) break;
   }
   for (const std::string& note : model.notes) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "core/bundle/plan_loops.h"
@@ -50,6 +51,16 @@ absl::Status CheckMemory(const LoadedKernel& kernel, const PlanKernel& planned) 
   return InvalidArgument("executor: kernel ", planned.symbol, " takes ", d.scratch_bytes,
                          " bytes of scratch and ", d.workspace_bytes,
                          " of workspace, the plan says ", scratch, " and ", workspace);
+}
+
+// Whether `packed` has what a launch of `plan` packs, at the same place of prepared memory.
+bool IsPacked(const Plan& packed, const Plan& plan, const PlanLaunch& launch) {
+  auto offset = [](const Plan& p, const PlanLaunch& l) {
+    return p.tensors[static_cast<size_t>(PackedBy(p, l))].offset;
+  };
+  return std::any_of(packed.prepare.begin(), packed.prepare.end(), [&](const PlanLaunch& other) {
+    return PackAlike(packed, other, plan, launch) && offset(packed, other) == offset(plan, launch);
+  });
 }
 
 absl::Status RunTasks(const LoadedKernel& kernel, const FusionGuardedKernelArgs& args, int phase,
@@ -196,8 +207,10 @@ absl::Status Executor::SetUp() {
     }
     workers_ = pool_->threads();
   }
-  for (const auto& kernel : kernels_) {
-    const FusionKernelDescriptor& d = kernel->descriptor();
+  const std::vector<bool> launched = LaunchedKernels();
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    if (!launched[k]) continue;
+    const FusionKernelDescriptor& d = kernels_[k]->descriptor();
     uint64_t stride =
         (d.scratch_bytes / kPage + 1) * kPage + 64;  // neighbours start in different cache sets
     scratch_stride_ = std::max(scratch_stride_, stride);
@@ -207,8 +220,10 @@ absl::Status Executor::SetUp() {
       static_cast<int64_t>(Memory::Rounded(static_cast<uint64_t>(plan_.arena_bytes)) +
                            Memory::Rounded(scratch_stride_ * static_cast<uint64_t>(workers_)) +
                            Memory::Rounded(workspace_bytes_));
-  max_idle_ = static_cast<size_t>(options_.max_idle_arenas > 0 ? options_.max_idle_arenas
-                                                               : std::max(workers_, UsableCores()));
+  const int idle =
+      options_.max_idle_arenas > 0 ? options_.max_idle_arenas : std::max(workers_, UsableCores());
+  if (!plan_.variants.empty()) idle_shares_ = static_cast<int>(plan_.variants.size()) + 1;
+  max_idle_ = static_cast<size_t>(std::max(idle / idle_shares_, 1));
   const bool open = !plan_.symbols.empty();
   if (!open) steps_ = MakeSteps(plan_.launches, nullptr);
   FindPatches();
@@ -218,14 +233,25 @@ absl::Status Executor::SetUp() {
         std::make_unique<LatencySampler>(plan_.launches.size(), MeasureClock(*options_.clock));
     sampled_values_ = sampler_->capacity();
   }
-  ASSIGN_OR_RETURN(Memory prepared, Memory::Allocate(static_cast<uint64_t>(plan_.prepared_bytes),
-                                                     "prepared weights"));
-  prepared_ = std::make_unique<Memory>(std::move(prepared));
+  if (prepared_ == nullptr) {
+    ASSIGN_OR_RETURN(Memory prepared, Memory::Allocate(static_cast<uint64_t>(PreparedBytes(plan_)),
+                                                       "prepared weights"));
+    prepared_ = std::make_shared<Memory>(std::move(prepared));
+  }
   weights_.resize(plan_.weights.size(), nullptr);
   return MakeVariants();
 }
 
-// Each is an executor on the same threads.
+// By plan kernel: those that this plan runs, not only a variant of it.
+std::vector<bool> Executor::LaunchedKernels() const {
+  std::vector<bool> launched(kernels_.size(), false);
+  for (const auto* launches : {&plan_.prepare, &plan_.launches}) {
+    for (const PlanLaunch& launch : *launches) launched[static_cast<size_t>(launch.kernel)] = true;
+  }
+  return launched;
+}
+
+// Each is an executor on the same threads and prepared weights.
 absl::Status Executor::MakeVariants() {
   std::map<Digest, std::shared_ptr<const LoadedKernel>> kernels;
   for (size_t k = 0; k < kernels_.size(); ++k) kernels[plan_.kernels[k].key] = kernels_[k];
@@ -237,6 +263,8 @@ absl::Status Executor::MakeVariants() {
     std::unique_ptr<Executor> executor(
         new Executor(*variant.plan, std::move(own), std::move(options)));
     executor->pool_ = pool_;
+    executor->prepared_ = prepared_;
+    executor->idle_shares_ = idle_shares_;
     RETURN_IF_ERROR(executor->CheckKernels());
     RETURN_IF_ERROR(executor->SetUp());
     variants_.push_back(std::move(executor));
@@ -315,10 +343,9 @@ absl::Status Executor::CheckKernels() const {
 }
 
 ExecutorMemory Executor::memory() const {
-  ExecutorMemory out{.prepared_bytes = plan_.prepared_bytes, .arena_bytes = context_bytes_};
+  ExecutorMemory out{.prepared_bytes = PreparedBytes(plan_), .arena_bytes = context_bytes_};
   for (const auto& variant : variants_) {
     const ExecutorMemory own = variant->memory();
-    out.prepared_bytes += own.prepared_bytes;
     out.arena_bytes = std::max(out.arena_bytes, own.arena_bytes);
     out.idle_arenas += own.idle_arenas;
   }
@@ -415,7 +442,8 @@ void Executor::GiveContext(std::unique_ptr<Context> context, bool completed, boo
     }
   }
   auto idle = static_cast<int64_t>(idle_.size());
-  bool room = idle_.size() < max_idle_ && (idle + 1) * context_bytes_ <= options_.max_idle_bytes;
+  const int64_t most = options_.max_idle_bytes / idle_shares_;
+  bool room = idle_.size() < max_idle_ && (idle + 1) * context_bytes_ <= most;
   if (idle == 0 || room) idle_.push_back(std::move(context));
 }
 
@@ -510,7 +538,7 @@ absl::Status Executor::RunPhases(const Step& step, const FusionGuardedKernelArgs
 
 absl::Status Executor::Prepare(
     const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
-  if (variants_.empty()) return PrepareOwn(weight);
+  if (variants_.empty()) return PrepareOwn(weight, nullptr);
   // Asked for once: what is asked for again may be read to another place.
   std::vector<const HostTensor*> given(plan_.weights.size(), nullptr);
   auto once = [&](int i) -> absl::StatusOr<const HostTensor*> {
@@ -519,13 +547,16 @@ absl::Status Executor::Prepare(
     ASSIGN_OR_RETURN(known, weight(i));
     return known;
   };
-  RETURN_IF_ERROR(PrepareOwn(once));
-  for (const auto& variant : variants_) RETURN_IF_ERROR(variant->PrepareOwn(once));
+  RETURN_IF_ERROR(PrepareOwn(once, nullptr));
+  ready_ = false;  // not before all are
+  for (const auto& variant : variants_) RETURN_IF_ERROR(variant->PrepareOwn(once, &plan_));
+  ready_ = true;
   return absl::OkStatus();
 }
 
+// `packed`: the plan whose prepared weights are in memory already; null: none.
 absl::Status Executor::PrepareOwn(
-    const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
+    const std::function<absl::StatusOr<const HostTensor*>(int)>& weight, const Plan* packed) {
   ready_ = false;
   {
     MutexLock lock(&mutex_);
@@ -543,8 +574,13 @@ absl::Status Executor::PrepareOwn(
     weights_[i] = given->bytes();
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Context> context, MakeContext());
-  CallTable table = MakeCallTable(plan_.prepare, context.get());
-  RETURN_IF_ERROR(RunLaunches(plan_.prepare, MakeSteps(plan_.prepare, nullptr), table,
+  std::vector<PlanLaunch> launches = plan_.prepare;
+  if (packed != nullptr) {
+    std::erase_if(launches,
+                  [&](const PlanLaunch& launch) { return IsPacked(*packed, plan_, launch); });
+  }
+  CallTable table = MakeCallTable(launches, context.get());
+  RETURN_IF_ERROR(RunLaunches(launches, MakeSteps(launches, nullptr), table,
                               /*timed=*/false, context.get()));
   GiveContext(std::move(context), /*completed=*/false, /*timed=*/false);
   ready_ = true;
@@ -559,9 +595,12 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
   shapes.sizes.clear();
   shapes.strides.clear();
   shapes.offsets.clear();
-  for (const PlanKernel& kernel : plan_.kernels) {
+  const std::vector<bool> launched = LaunchedKernels();
+  for (size_t k = 0; k < plan_.kernels.size(); ++k) {
+    const PlanKernel& kernel = plan_.kernels[k];
     std::vector<int64_t> sizes;
     for (const SizeExpr& size : kernel.sizes) {
+      if (!launched[k]) break;
       std::optional<int64_t> value = size.Evaluate(units);
       if (!value.has_value()) {
         return InvalidArgument("executor: kernel ", kernel.symbol, ": size ", size.ToString(),

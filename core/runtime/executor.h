@@ -29,9 +29,9 @@ struct ExecutorOptions {
   int workers = 0;
 
   /// Arenas kept for later runs, at most; runs at once may use more of them. 0: as many as workers
-  /// or cores, whichever is more.
+  /// or cores, whichever is more. A plan and its variants keep equal shares of them.
   int max_idle_arenas = 0;
-  /// And in bytes; one arena is kept in any case.
+  /// And in bytes; one arena is kept in any case, of each variant too.
   int64_t max_idle_bytes = int64_t{1} << 30;
 
   /// Times some runs, for TakeSamples(): as many as take less than 0.5 % of all time.
@@ -51,8 +51,8 @@ struct RunProfile {
 struct RunFault {
   int group = -1;   // position in Plan::groups
   int tensor = -1;  // position in Plan::tensors; -1: a buffer of the kernel
-  int variant =
-      -1;  // position in Plan::variants of the plan that these are of; -1: the plan itself
+  /// Position in Plan::variants of the plan that these are of; -1: the plan itself.
+  int variant = -1;
 };
 
 /// Of an error of Executor::Run; nullopt for other errors. Annotate() forgets it.
@@ -149,7 +149,9 @@ class Executor {
   absl::Status CheckKernels() const;
   absl::Status SetUp();
   absl::Status MakeVariants();
-  absl::Status PrepareOwn(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
+  std::vector<bool> LaunchedKernels() const;
+  absl::Status PrepareOwn(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight,
+                          const Plan* packed);
   std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches, const Shapes* shapes) const;
   absl::Status RunBound(const RunBinding& binding, RunProfile* profile);
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
@@ -175,13 +177,14 @@ class Executor {
   uint64_t scratch_stride_ = 0;
   uint64_t workspace_bytes_ = 0;
   int64_t context_bytes_ = 0;
+  int idle_shares_ = 1;  // executors that keep arenas for one plan
   size_t max_idle_ = 1;
   size_t sampled_values_ = 0;  // that the sampler holds
   std::vector<Step> steps_;    // by plan launch
   std::vector<Patch> input_patches_;
   std::vector<Patch> output_patches_;
   std::vector<std::vector<Patch>> place_patches_;  // by launch: tensors at places of loops
-  std::unique_ptr<Memory> prepared_;
+  std::shared_ptr<Memory> prepared_;               // of the plan and its variants
   std::vector<const std::byte*> weights_;
   bool ready_ = false;
   mutable Mutex mutex_;

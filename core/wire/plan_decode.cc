@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/bundle/plan_variants.h"
 #include "core/device/target.h"
 #include "core/wire/decode_each.h"
 #include "core/wire/plan.h"
@@ -315,6 +316,8 @@ absl::Status CheckPositions(const Plan& plan) {
   for (size_t f = 0; f < plan.fallbacks.size(); ++f) {
     const int node = plan.fallbacks[f].node;
     if (node >= 0 && node < plan.nodes) continue;
+    const bool family = !plan.symbols.empty() && plan.fallbacks[f].registered.empty();
+    if (node == kNoVariant && family) continue;
     return InvalidArgument("plan.fallbacks[", f, "].node: ", node, "; expected 0..",
                            plan.nodes - 1);
   }
@@ -416,6 +419,8 @@ absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire) {
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   Plan plan;
   RETURN_IF_ERROR(DecodeHead(wire, &plan));
+  RETURN_IF_ERROR(
+      CheckCount("plan.variants", wire.variants_size(), 0, static_cast<int>(kMaxPlanVariants)));
   RETURN_IF_ERROR(DecodeEach("plan.variants", wire.variants(), DecodeVariant, &plan.variants));
   RETURN_IF_ERROR(DecodeEach("plan.tensors", wire.tensors(), DecodeTensor, &plan.tensors));
   RETURN_IF_ERROR(DecodeEach("plan.constants", wire.constants(), DecodeConstant, &plan.constants));

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/text_format.h>
 
+#include "core/bundle/plan_variants.h"
 #include "core/tensor/shape.h"
 #include "core/wire/decode_each.h"
 #include "core/wire/scalars.h"
@@ -280,6 +281,8 @@ absl::StatusOr<PlanLock> DecodeLock(const v1::PlanLock& wire) {
   RETURN_IF_ERROR(DecodeParts("groups", wire.groups(), DecodeGroup, &lock.groups));
   RETURN_IF_ERROR(DecodeParts("choices", wire.choices(), DecodeChoice, &lock.choices));
   RETURN_IF_ERROR(DecodeParts("bodies", wire.bodies(), DecodeBody, &lock.bodies));
+  RETURN_IF_ERROR(
+      CheckCount("variants", wire.variants_size(), 0, static_cast<int>(kMaxPlanVariants)));
   RETURN_IF_ERROR(DecodeParts("variants", wire.variants(), DecodeVariant, &lock.variants));
   RETURN_IF_ERROR(DecodeParts("kernels", wire.kernels(), DecodeKernel, &lock.kernels));
   RETURN_IF_ERROR(CheckChoices(lock));

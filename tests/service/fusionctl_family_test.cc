@@ -183,9 +183,50 @@ TEST_F(FusionctlFamilyTest, AReproHasTheKernelsOfTheVariant) {
   const std::string model = WriteOpen("llama_small");
   const std::string archive = dir_.path("variant.tar");
   Json made = CtlJson(With({"repro", model, "--out", archive}, kWide));
-  EXPECT_GT(made["kernels"], 8);
+  Json plan = CtlJson(With({"plan", model}, kWide));
+  std::set<std::string> keys;
+  for (const Json& kernel : plan["kernels"]) keys.insert(kernel["key"]);
+  for (const Json& group : plan["variants"].at(0)["groups"]) {
+    EXPECT_TRUE(keys.contains(group["kernel"])) << group;
+  }
+  EXPECT_EQ(made["kernels"], keys.size());
   Json replayed = CtlJson({"repro", "--replay", archive});
   EXPECT_TRUE(replayed["pass"]) << replayed;
+}
+
+TEST_F(FusionctlFamilyTest, BenchCountsWhatRan) {
+  const std::string model = WriteOpen("llama_small");
+  Json plan = CtlJson(With({"plan", model}, kWide));
+  ASSERT_EQ(plan["variants"].size(), 1);
+  const std::vector<std::string> words =
+      With(With({"bench", model, "--seconds", "0.05"}, kWide), {"--bind", "batch=1"});
+  Json few = CtlJson(With(words, {"--bind", "seq=2"}));
+  EXPECT_EQ(few["fused"]["variant"], 0);
+  EXPECT_EQ(few["fused"]["totals"], plan["variants"][0]["totals"]);
+  EXPECT_GE(few["fused"]["memory"]["prepared_bytes"], plan["prepared_bytes"]);
+  Json many = CtlJson(With(words, {"--bind", "seq=99"}));
+  EXPECT_EQ(many["fused"]["variant"], Json());
+  EXPECT_EQ(many["fused"]["totals"], plan["totals"]);
+  EXPECT_THAT(Ctl(With(words, {"--bind", "seq=2"})).out, HasSubstr(", the plan's variant\n"));
+}
+
+TEST_F(FusionctlFamilyTest, PlansThatDifferInVariantsAreNotIdentical) {
+  const std::string model = WriteOpen("llama_small");
+  const std::vector<std::string> words =
+      With({"plan", model, "--plan-only", "--target", "generic-avx512"}, kWide);
+  Json plan = CtlJson(words);
+  Json pressed = CtlJson(With(words, {"--memory-pressure", "0.9"}));
+  auto diff = [&](const Json& first, const Json& second) {
+    return CtlJson({"diff", first["plan_key"], second["plan_key"]});
+  };
+  EXPECT_TRUE(diff(plan, plan)["identical"]);
+  Json other = diff(plan, pressed);
+  EXPECT_FALSE(other["identical"]);
+  EXPECT_TRUE(other["other_variants"]);
+  EXPECT_EQ(other["first"]["variants"].size(), 1);
+  ProgramResult text = Ctl({"diff", plan["plan_key"], pressed["plan_key"]});
+  EXPECT_THAT(text.out, HasSubstr("first:  variant: where "));
+  EXPECT_THAT(text.out, HasSubstr("second: no variant\n"));
 }
 
 TEST_F(FusionctlFamilyTest, LatenciesAreMeasuredButNotReported) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -736,7 +737,7 @@ TEST(Executor, ValuesOfSymbolsChooseTheVariant) {
                   })
                   .ok());
   EXPECT_EQ(asked, 1) << "both plans have the weight from one place";
-  EXPECT_EQ(executor->memory().prepared_bytes, 2 * SmallPlan().prepared_bytes);
+  EXPECT_EQ(executor->memory().prepared_bytes, SmallPlan().prepared_bytes);
   for (int64_t tasks : {kTasks, int64_t{1}, int64_t{3}, int64_t{4}, int64_t{1}}) {
     RunProfile profile;
     auto y = executor->Run({Ones(tasks)}, &profile);
@@ -750,6 +751,61 @@ TEST(Executor, ValuesOfSymbolsChooseTheVariant) {
     }
   }
   EXPECT_EQ(executor->memory().idle_arenas, 2) << "one of each";
+}
+
+TEST(Executor, WhatAVariantPacksAlikeIsPackedOnce) {
+  for (const bool alike : {true, false}) {
+    Plan plan = PlanWithVariant();
+    if (!alike) {
+      Plan few = *plan.variants[0].plan;
+      for (PlanTensor& t : few.tensors) {
+        if (t.space == Space::kPrepared) t.offset += plan.prepared_bytes;
+      }
+      few.prepared_bytes *= 2;
+      plan.variants[0].plan = std::make_shared<const Plan>(std::move(few));
+    }
+    std::shared_ptr<HandMadeKernel> thrice;
+    Kernels kernels = KernelsWithVariant(&thrice);
+    std::atomic<int> packed = 0;
+    kernels[0] =
+        std::make_shared<HandMadeKernel>(2, TaskCount<1>, [&](const HandMadeKernel::Call& call) {
+          ++packed;
+          std::memcpy(call.args.tensors[1].data, call.args.tensors[0].data,
+                      kElements * sizeof(float));
+        });
+    std::unique_ptr<Executor> executor = Make({.threads = 1}, kernels, plan);
+    HostTensor w = Filled(0);
+    for (int round = 1; round <= 2; ++round) {
+      ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+      EXPECT_EQ(packed, alike ? round : 2 * round);
+      auto y = executor->Run({Ones(1)});
+      ASSERT_TRUE(y.ok()) << y.status();
+      for (int64_t i = 0; i < kPart; ++i) ASSERT_EQ(y->at(0).GetDouble(i), 3 * (1 + i));
+    }
+    EXPECT_EQ(executor->memory().prepared_bytes, (alike ? 1 : 2) * SmallPlan().prepared_bytes);
+  }
+}
+
+TEST(Executor, RunsOfAPlanAndItsVariantAtOnce) {
+  std::shared_ptr<HandMadeKernel> thrice;
+  std::unique_ptr<Executor> executor =
+      Make({.threads = 2}, KernelsWithVariant(&thrice), PlanWithVariant());
+  HostTensor w = Filled(0);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  std::vector<std::thread> callers;
+  std::atomic<int> right = 0;
+  for (int64_t tasks : {1, 8, 2, 7}) {
+    callers.emplace_back([&, tasks] {
+      for (int run = 0; run < 50; ++run) {
+        auto y = executor->Run({Ones(tasks)});
+        const int64_t last = tasks * kPart - 1;
+        if (y.ok() && y->at(0).GetDouble(last) == (tasks <= 3 ? 3 : 2) * (1 + last)) ++right;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(right, 200);
+  EXPECT_LE(executor->memory().idle_arenas, 4);
 }
 
 TEST(Executor, AFaultIsOfTheVariantThatRan) {
@@ -781,7 +837,7 @@ TEST(Executor, AFaultIsOfTheVariantThatRan) {
   EXPECT_EQ(place->tensor, SmallPlan().outputs[0]);
 }
 
-TEST(Executor, AVariantWithoutItsKernelIsRefused) {
+TEST(Executor, AVariantWhoseKernelDoesNotFitIsRefused) {
   std::shared_ptr<HandMadeKernel> thrice;
   Kernels kernels = KernelsWithVariant(&thrice);
   thrice->own.tensors = 3;

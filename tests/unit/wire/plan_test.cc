@@ -255,7 +255,7 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        [](v1::Plan* p) {
          for (int i = 0; i < 8; ++i) *p->add_variants() = p->variants(0);
        },
-       "plan: 9 variants for 1 symbols"},
+       "plan.variants: 9 entries; expected 0..8"},
       {"variant measure",
        [](v1::Plan* p) {
          p->mutable_variants(0)->mutable_measure()->mutable_terms(0)->set_symbols(0, 1);
@@ -275,7 +275,24 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan variant 0: kernel fk_0123456789abcdef is none of the plan's"},
       {"variant target",
        [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->set_isa("other"); },
-       "plan variant 0: for another target or graph"},
+       "plan variant 0: for another target, graph or kind of fusion"},
+      {"variant numerics",
+       [](v1::Plan* p) {
+         p->mutable_variants(0)->mutable_plan()->set_numerics(v1::NUMERICS_BITWISE);
+       },
+       "plan variant 0: for another target, graph or kind of fusion"},
+      {"variant for less than nothing", [](v1::Plan* p) { p->mutable_variants(0)->set_most(-1); },
+       "plan variant 0: for at most -1 elements"},
+      {"variant with samples",
+       [](v1::Plan* p) { *p->mutable_variants(0)->mutable_plan()->add_samples() = p->samples(0); },
+       "plan variant 0: with a ledger, samples or a frontier of its own"},
+      {"fallback of a variant without symbols",
+       [](v1::Plan* p) {
+         p->clear_variants();
+         p->mutable_fallbacks(0)->set_node(-1);
+         p->mutable_fallbacks(0)->set_registered("gelu");
+       },
+       "plan.fallbacks[0].node: -1; expected 0.."},
       {"variant input",
        [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->set_inputs(0, 0); },
        "plan variant 0: input 0 is not of the type that it has in the plan"},
