@@ -799,7 +799,8 @@ TEST(Executor, RunsOfAPlanAndItsVariantAtOnce) {
       for (int run = 0; run < 50; ++run) {
         auto y = executor->Run({Ones(tasks)});
         const int64_t last = tasks * kPart - 1;
-        if (y.ok() && y->at(0).GetDouble(last) == (tasks <= 3 ? 3 : 2) * (1 + last)) ++right;
+        const auto expected = static_cast<double>((tasks <= 3 ? 3 : 2) * (1 + last));
+        if (y.ok() && y->at(0).GetDouble(last) == expected) ++right;
       }
     });
   }
