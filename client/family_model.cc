@@ -186,6 +186,11 @@ absl::StatusOr<const FusedModel*> FamilyModel::ModelFor(
     }
   }
   ASSIGN_OR_RETURN(const std::vector<Dims> dims, InputDims(any, ordered, memory));
+  return ModelAt(dims);
+}
+
+// For inputs of these dims.
+absl::StatusOr<const FusedModel*> FamilyModel::ModelAt(const std::vector<Dims>& dims) const {
   const FusedModel* exact = ready_.load(std::memory_order_acquire);
   if (exact != nullptr && SymbolUnits(exact->plan(), dims).ok()) return exact;
   absl::Status why = absl::OkStatus();
@@ -239,6 +244,21 @@ absl::StatusOr<std::vector<HostTensor>> FamilyModel::Run(
     RunProfile* profile) const {
   ASSIGN_OR_RETURN(const FusedModel* model, ModelFor(given, memory));
   return model->Run(given, memory, profile);
+}
+
+absl::Status FamilyModel::RunInPlace(const std::vector<BoundTensor>& given,
+                                     const std::vector<BoundTensor>& results,
+                                     RunProfile* profile) const {
+  std::vector<Dims> dims;
+  for (const BoundTensor& tensor : given) {
+    if (tensor.dims == nullptr) return InvalidArgument("input ", dims.size(), " is not given");
+    dims.push_back(*tensor.dims);
+  }
+  if (dims.size() != inputs().size()) {
+    return InvalidArgument(dims.size(), " inputs given, the model has ", inputs().size());
+  }
+  ASSIGN_OR_RETURN(const FusedModel* model, ModelAt(dims));
+  return model->RunInPlace(given, results, profile);
 }
 
 }  // namespace fusion

@@ -63,6 +63,10 @@ class FamilyModel {
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               SharedMemory* memory,
                                               RunProfile* profile = nullptr) const;
+  /// As FusedModel::RunInPlace.
+  absl::Status RunInPlace(const std::vector<BoundTensor>& inputs,
+                          const std::vector<BoundTensor>& outputs,
+                          RunProfile* profile = nullptr) const;
   /// As FusedModel::MakeMemory; the largest values are those of all ranges.
   absl::StatusOr<SharedMemory> MakeMemory(const std::map<std::string, int64_t>& dims = {}) const;
   /// The plan that a run with these inputs takes; with `memory` as Run with it.
@@ -75,6 +79,7 @@ class FamilyModel {
 
  private:
   FamilyModel() = default;
+  absl::StatusOr<const FusedModel*> ModelAt(const std::vector<Dims>& dims) const;
   void StartExact(const Client& client, std::shared_ptr<const onnx::ModelProto> model,
                   std::string directory, const FamilyModelOptions& options);
 

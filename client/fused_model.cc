@@ -233,6 +233,12 @@ absl::Status FusedModel::RunInto(const std::vector<const HostTensor*>& given,
   return NameFault(executor_->RunInto(given, results, profile));
 }
 
+absl::Status FusedModel::RunInPlace(const std::vector<BoundTensor>& given,
+                                    const std::vector<BoundTensor>& results,
+                                    RunProfile* profile) const {
+  return NameFault(executor_->RunInPlace(given, results, profile));
+}
+
 absl::Status FusedModel::RunShared(const std::vector<const HostTensor*>& given,
                                    const std::vector<HostTensor*>& results, SharedMemory* memory,
                                    RunProfile* profile) const {

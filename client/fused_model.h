@@ -103,6 +103,15 @@ class FusedModel {
   absl::Status RunShared(const std::vector<const HostTensor*>& inputs,
                          const std::vector<HostTensor*>& outputs, SharedMemory* memory,
                          RunProfile* profile = nullptr) const;
+  /// On the caller's memory as it is, see Executor::RunInPlace: elements lie as
+  /// PlanOptions::bound_strides says, or dense. The other forms of Run take and give dense tensors
+  /// and copy what has strides.
+  ///
+  ///   BoundTensor image = {DType::kF32, &dims, bytes, size};  // with strides {1, 672, 3} of "x"
+  ///   RETURN_IF_ERROR(model->RunInPlace({image}, {result}));
+  absl::Status RunInPlace(const std::vector<BoundTensor>& inputs,
+                          const std::vector<BoundTensor>& outputs,
+                          RunProfile* profile = nullptr) const;
 
  private:
   explicit FusedModel(FusionReply reply) : reply_(std::move(reply)) {}

@@ -18,7 +18,4 @@ ctest --preset release -j "$(nproc)" -E '^conformance/(onnx_kernels_[0-9]+|expor
 tests/acceptance/main_job.sh --quick
 tests/acceptance/width.sh --quick
 tests/acceptance/scheduler.sh --quick
-tests/acceptance/export.sh --quick
-tests/acceptance/families.sh --quick
 tests/acceptance/models.sh --quick
-tests/fuzz/run.sh

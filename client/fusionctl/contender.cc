@@ -4,6 +4,7 @@
 
 #include "client/fusionctl/statistics.h"
 #include "core/bundle/symbol_values.h"
+#include "core/tensor/strided_copy.h"
 
 namespace fusion {
 
@@ -35,11 +36,64 @@ absl::Status Contender::MakeOutputs(const std::vector<const HostTensor*>& inputs
   }
   ASSIGN_OR_RETURN(outputs_, model_->MakeOutputs(inputs));
   for (HostTensor& tensor : outputs_) out_.push_back(&tensor);
+  return plan().bound_strides.empty() ? absl::OkStatus() : Place(inputs);
+}
+
+// Everything where the plan has it, so that runs copy nothing.
+absl::Status Contender::Place(const std::vector<const HostTensor*>& inputs) {
+  RETURN_IF_ERROR(model_->RunInto(inputs, out_));  // checks them
+  for (const HostTensor* input : inputs) {
+    placed_in_.push_back({input->dtype(), &input->dims(), const_cast<std::byte*>(input->bytes()),
+                          input->byte_size()});
+  }
+  for (HostTensor* output : out_) {
+    placed_out_.push_back({output->dtype(), &output->dims(), output->bytes(), output->byte_size()});
+  }
+  for (size_t s = 0; s < plan().shared_buffers.size(); ++s) {
+    for (const bool output : {false, true}) {
+      const SharedBuffer& shared = plan().shared_buffers[s];
+      BoundTensor& placed = output ? placed_out_[static_cast<size_t>(shared.output)]
+                                   : placed_in_[static_cast<size_t>(shared.input)];
+      placed.data = memory_.buffers[s].bytes();
+      placed.bytes = memory_.buffers[s].byte_size();
+    }
+  }
+  for (const BoundStrides& bound : plan().bound_strides) {
+    BoundTensor& placed =
+        (bound.output ? placed_out_ : placed_in_)[static_cast<size_t>(bound.position)];
+    ASSIGN_OR_RETURN(HostTensor memory,
+                     HostTensor::Create(placed.dtype, {SpanOf(*placed.dims, bound.strides)}));
+    if (!bound.output) {
+      CopyStrided(placed.dtype, *placed.dims, placed.data, RowMajorStrides(*placed.dims),
+                  memory.bytes(), bound.strides);
+    }
+    placed.data = memory.bytes();
+    placed.bytes = memory.byte_size();
+    strided_.push_back(std::move(memory));
+  }
   return absl::OkStatus();
+}
+
+// Of what has strides, and of shared buffers: dense.
+void Contender::FetchOutputs() {
+  for (size_t s = 0; s < plan().shared_buffers.size(); ++s) {
+    const SharedBuffer& shared = plan().shared_buffers[s];
+    HostTensor& to = outputs_[static_cast<size_t>(shared.output)];
+    if (!strided_.empty()) memory_.rows[s] = to.dims()[static_cast<size_t>(shared.dim)];
+    to = RowsOf(plan(), memory_, s);
+  }
+  for (size_t i = 0; i < strided_.size(); ++i) {
+    const BoundStrides& bound = plan().bound_strides[i];
+    if (!bound.output) continue;
+    HostTensor& to = outputs_[static_cast<size_t>(bound.position)];
+    CopyStrided(to.dtype(), to.dims(), strided_[i].bytes(), bound.strides, to.bytes(),
+                RowMajorStrides(to.dims()));
+  }
 }
 
 // Every run finds in shared buffers what the inputs had.
 absl::Status Contender::RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile) {
+  if (!strided_.empty()) return model_->RunInPlace(placed_in_, placed_out_, profile);
   if (plan().shared_buffers.empty()) return model_->RunInto(inputs, out_, profile);
   memory_.rows = start_;
   return model_->RunShared(inputs, out_, &memory_, profile);
@@ -50,9 +104,7 @@ absl::Status Contender::Run(const std::vector<const HostTensor*>& inputs, bool c
   Nanoseconds begin = Clock::Real().Now();
   RETURN_IF_ERROR(RunOnce(inputs, nullptr));
   if (counts) latency_us_.push_back(ToMicroseconds(Clock::Real().Now() - begin));
-  for (size_t s = 0; s < plan().shared_buffers.size(); ++s) {
-    outputs_[static_cast<size_t>(plan().shared_buffers[s].output)] = RowsOf(plan(), memory_, s);
-  }
+  FetchOutputs();
   if (plan().output_extents.empty()) return absl::OkStatus();
   cut_ = outputs_;
   return CutOutputs(plan().output_extents, &cut_);

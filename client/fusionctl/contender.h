@@ -40,16 +40,21 @@ class Contender {
 
  private:
   absl::Status MakeOutputs(const std::vector<const HostTensor*>& inputs);
+  void FetchOutputs();
+  absl::Status Place(const std::vector<const HostTensor*>& inputs);
   absl::Status RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile);
 
   FusionReply reply_;
   int variant_ = -1;  // that runs
   std::unique_ptr<FusedModel> model_;
   std::vector<HostTensor> outputs_;
-  std::vector<HostTensor*> out_;  // into outputs_
-  SharedMemory memory_;           // of what shares buffers
-  std::vector<int64_t> start_;    // SharedMemory::rows before each run
-  std::vector<HostTensor> cut_;   // outputs_ with the extents that the run decided
+  std::vector<HostTensor*> out_;     // into outputs_
+  SharedMemory memory_;              // of what shares buffers
+  std::vector<HostTensor> strided_;  // by Plan::bound_strides
+  std::vector<BoundTensor> placed_in_;
+  std::vector<BoundTensor> placed_out_;
+  std::vector<int64_t> start_;   // SharedMemory::rows before each run
+  std::vector<HostTensor> cut_;  // outputs_ with the extents that the run decided
   std::vector<double> latency_us_;
   std::vector<std::vector<double>> launch_us_;
 };

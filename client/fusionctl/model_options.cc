@@ -111,6 +111,40 @@ void AddShare(CLI::App* app, Arguments* a) {
       ->type_name("INPUT=OUTPUT[@CAPACITY]");
 }
 
+// "x=1,672,3": the name is what is before the last "=".
+bool ParseStrides(const std::string& text, NamedStrides* bound) {
+  static const std::regex kForm(R"((.+)=(\d{1,15}(?:,\d{1,15})*))");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, kForm)) return false;
+  bound->tensor = parts[1];
+  const std::string numbers = parts[2];
+  for (std::string_view number : StrSplit(numbers, ',')) {
+    bound->strides.push_back(std::stoll(std::string(number)));
+  }
+  return true;
+}
+
+void AddStrides(CLI::App* app, Arguments* a) {
+  app->add_option_function<std::vector<std::string>>(
+         "--strides",
+         [a](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             NamedStrides bound;
+             if (ParseStrides(text, &bound)) a->options.bound_strides.push_back(std::move(bound));
+           }
+         },
+         "this input or output does not lie dense in memory: how many elements it is from one to "
+         "the next along each dim; may be given more than once")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        NamedStrides bound;
+        return ParseStrides(text, &bound)
+                   ? std::string()
+                   : StrCat("expected NAME=STRIDE,STRIDE,..., got ", QuoteShort(text));
+      })
+      ->type_name("NAME=STRIDE,STRIDE,...");
+}
+
 }  // namespace
 
 void AddModel(CLI::App* app, Arguments* a) {
@@ -149,6 +183,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
   AddBind(app, a);
   AddRange(app, a);
   AddShare(app, a);
+  AddStrides(app, a);
   AddNameValue(
       app, "--fix", &a->fixed, "VALUE",
       "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "

@@ -145,6 +145,7 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
   out += LoopsText(plan, reply.binding);
   out += OpenDimsText(plan, reply.binding);
   out += SharedText(plan, reply.binding);
+  out += StridesText(plan, reply.binding);
   out += StrCat("kernels: ", KernelLine(reply, arguments.compile), "\n");
   out += StrCat("device:  ", DeviceLine(plan), "\n");
   out += StrCat("plan:    ", reply.plan_key.ToHex().substr(0, 16), ", ",

@@ -275,6 +275,15 @@ std::string SharedText(const Plan& plan, const Binding& binding) {
                 ": a run writes new elements only\n");
 }
 
+std::string StridesText(const Plan& plan, const Binding& binding) {
+  std::vector<std::string> bound;
+  for (const BoundStrides& b : plan.bound_strides) {
+    const auto& names = b.output ? binding.outputs : binding.inputs;
+    bound.push_back(StrCat(names[static_cast<size_t>(b.position)], " ", DimsToString(b.strides)));
+  }
+  return bound.empty() ? "" : StrCat("strides: ", StrJoin(bound, ", "), "\n");
+}
+
 std::string OpenDimsText(const Plan& plan, const Binding& binding) {
   if (plan.symbols.empty()) return "";
   auto name = [&](size_t s) { return SymbolName(binding, s); };
@@ -397,6 +406,15 @@ Json SharedJson(const Plan& plan, const Binding& binding) {
   return out;
 }
 
+Json StridesJson(const Plan& plan, const Binding& binding) {
+  Json out = Json::array();
+  for (const BoundStrides& b : plan.bound_strides) {
+    const auto& names = b.output ? binding.outputs : binding.inputs;
+    out.push_back({{"tensor", names[static_cast<size_t>(b.position)]}, {"strides", b.strides}});
+  }
+  return out;
+}
+
 Json ReplyJson(const FusionReply& reply) {
   const Plan& plan = reply.plan;
   Json stages = Json::array();
@@ -423,6 +441,7 @@ Json ReplyJson(const FusionReply& reply) {
                   {"samples", SamplesJson(plan)},
                   {"variants", VariantsJson(plan, reply.binding)},
                   {"shared_buffers", SharedJson(plan, reply.binding)},
+                  {"bound_strides", StridesJson(plan, reply.binding)},
                   {"groups", GroupsJson(reply)},
                   {"kernels", KernelsJson(reply)},
                   {"tensors", TensorsJson(plan)},

@@ -38,6 +38,8 @@ nlohmann::ordered_json FrontierJson(const Plan& plan);
 std::string FrontierText(const Plan& plan);
 /// What lies in one piece of memory, in a line; empty if nothing does.
 std::string SharedText(const Plan& plan, const Binding& binding);
+/// Which inputs and outputs do not lie dense: a line for people; empty if all do.
+std::string StridesText(const Plan& plan, const Binding& binding);
 /// The loops of the plan, a line each; none: nothing.
 std::string LoopsText(const Plan& plan, const Binding& binding);
 /// Which dims the plan leaves open, and what that costs: lines for people; empty if it leaves none.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/bundle/rules.h"
+#include "core/tensor/bound_strides.h"
 #include "core/tensor/shared_buffer.h"
 
 namespace fusion {
@@ -80,6 +81,9 @@ struct PlanOptions {
   std::vector<std::string> keep_outputs;
   /// Outputs that lie in the memory of an input, as caches of keys and values do.
   std::vector<SharedNames> shared_buffers;
+  /// Inputs and outputs that do not lie dense and row-major in the caller's memory; with dims left
+  /// open the strides are the same for all their values.
+  std::vector<NamedStrides> bound_strides;
   /// Ops that the graph uses and nobody knows, in the language of core/custom/custom_ops.h.
   std::string custom_ops;
   /// What the caller knows better than the planner; kOpByOp follows none of it.

@@ -31,6 +31,12 @@ absl::StatusOr<int64_t> Span(const PlanTensor& t) {
   return (last + 1) * DTypeBytes(t.dtype);
 }
 
+bool IsBound(const Plan& plan, bool output, int position) {
+  return std::any_of(
+      plan.bound_strides.begin(), plan.bound_strides.end(),
+      [&](const BoundStrides& b) { return b.output == output && b.position == position; });
+}
+
 absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
   ASSIGN_OR_RETURN(int64_t span, Span(t));
   if (t.bytes < span) return InvalidArgument(t.bytes, " bytes declared, ", span, " needed");
@@ -54,7 +60,9 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
     }
     auto elements = CheckedNumElements(dims, DTypeBytes(given.dtype));
     if (!elements.ok()) return false;
-    const int64_t bytes = *elements * DTypeBytes(given.dtype);
+    const bool strided =
+        position != nullptr && IsBound(plan, position == &SharedBuffer::output, t.index);
+    const int64_t bytes = strided ? Span(given).value_or(0) : *elements * DTypeBytes(given.dtype);
     if (position != &SharedBuffer::output) return span <= bytes;
     const bool placed = t.offset == 0 || (in_buffer && t.offset > 0);
     return placed && t.offset % DTypeBytes(t.dtype) == 0 && span <= bytes - t.offset;
@@ -230,6 +238,38 @@ absl::Status CheckSharedBuffers(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Each of an input or output of those strides that shares no buffer, none of them twice.
+absl::Status CheckBoundTensors(const Plan& plan) {
+  std::set<std::pair<bool, int>> seen;
+  for (const SharedBuffer& s : plan.shared_buffers) {
+    seen.emplace(false, s.input);
+    seen.emplace(true, s.output);
+  }
+  for (const BoundStrides& b : plan.bound_strides) {
+    const std::vector<int>& list = b.output ? plan.outputs : plan.inputs;
+    const std::string what =
+        StrCat("plan bound_strides: ", b.output ? "output " : "input ", b.position);
+    if (b.position < 0 || static_cast<size_t>(b.position) >= list.size()) {
+      return InvalidArgument(what, " of ", list.size());
+    }
+    if (!seen.emplace(b.output, b.position).second) {
+      return InvalidArgument(what, " has strides twice, or shares a buffer");
+    }
+    const int id = list[static_cast<size_t>(b.position)];
+    if (id < 0) continue;
+    if (static_cast<size_t>(id) >= plan.tensors.size())
+      return InvalidArgument(what, " is no tensor");
+    const PlanTensor& t = plan.tensors[static_cast<size_t>(id)];
+    absl::Status fits = CheckBoundStrides(t.dims, b.strides, DTypeBytes(t.dtype));
+    if (!fits.ok()) return Annotate(fits, what);
+    if (t.strides != b.strides) {
+      return InvalidArgument(what, " is ", DimsToString(b.strides), ", tensor ", id, " has ",
+                             DimsToString(t.strides));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckRange(const DimRange& range) {
@@ -321,6 +361,7 @@ absl::Status Verify(const Plan& plan) {
   }
   auto tensors = static_cast<int>(plan.tensors.size());
   RETURN_IF_ERROR(CheckSharedBuffers(plan));
+  RETURN_IF_ERROR(CheckBoundTensors(plan));
   for (int i = 0; i < tensors; ++i) {
     absl::Status status = CheckTensor(plan, plan.tensors[static_cast<size_t>(i)]);
     if (!status.ok()) return Annotate(status, StrCat("plan tensor ", i));

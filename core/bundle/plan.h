@@ -9,6 +9,7 @@
 #include "core/base/hash.h"
 #include "core/base/refusal.h"
 #include "core/bundle/options.h"
+#include "core/tensor/bound_strides.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/output_extent.h"
 #include "core/tensor/shared_buffer.h"
@@ -318,6 +319,8 @@ struct Plan {
   std::vector<int> outputs;  // of each graph output: those of the model, then counts of elements
   std::vector<OutputExtent> output_extents;  // that a run decides
   std::vector<SharedBuffer> shared_buffers;  // inputs and outputs that lie in one piece of memory
+  /// Those that do not lie dense in memory of their own; their tensors have these strides.
+  std::vector<BoundStrides> bound_strides;
   std::vector<int> weights;
   int64_t arena_bytes = 0;
   int64_t prepared_bytes = 0;

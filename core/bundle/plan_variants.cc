@@ -38,8 +38,9 @@ absl::Status CheckBound(const Plan& plan, const Plan& variant) {
     }
   }
   if (plan.output_extents != variant.output_extents ||
-      plan.shared_buffers != variant.shared_buffers) {
-    return InvalidArgument("output extents or shared buffers are not those of the plan");
+      plan.shared_buffers != variant.shared_buffers ||
+      plan.bound_strides != variant.bound_strides) {
+    return InvalidArgument("output extents, shared buffers or strides are not those of the plan");
   }
   return absl::OkStatus();
 }

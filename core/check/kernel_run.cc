@@ -91,7 +91,7 @@ void Move(const HostTensor& from, int64_t from_at, HostTensor* to, int64_t to_at
 // A value as it lies in memory, flat.
 HostTensor InMemory(const Value& value, const HostTensor& dense) {
   HostTensor memory(dense.dtype(), {StorageElements(value)});
-  if (value.order.empty() && !value.room) {
+  if (StorageStrides(value) == RowMajorStrides(dense.dims())) {
     std::copy_n(dense.bytes(), dense.byte_size(), memory.bytes());
     return memory;
   }
@@ -110,9 +110,10 @@ HostTensor FromMemory(const Value& value, const HostTensor& memory) {
   return dense;
 }
 
-// What lies between the rows of a value, in memory with room for more, is poison still.
+// What lies between the elements of a value, in memory with room for more or with strides of the
+// caller's, is poison still.
 bool GapsStand(const Value& value, const HostTensor& memory) {
-  if (!value.room) return true;
+  if (!value.room && value.strides.empty()) return true;
   HostTensor gaps = memory;
   HostTensor poison(memory.dtype(), {1});
   std::fill_n(poison.bytes(), poison.byte_size(), kPoison);

@@ -275,6 +275,31 @@ absl::Status GraphBuilder::ShareBuffer(const SharedBuffer& shared) {
   return absl::OkStatus();
 }
 
+absl::Status GraphBuilder::BindStrides(const BoundStrides& bound) {
+  const std::vector<TensorId>& list = bound.output ? graph_.outputs_ : graph_.inputs_;
+  const std::string_view kind = bound.output ? "output" : "input";
+  const auto position = static_cast<size_t>(bound.position);
+  if (position >= list.size()) return InvalidArgument(kind, " ", bound.position, " is not there");
+  for (const BoundStrides& other : graph_.bound_strides_) {
+    if (other.output == bound.output && other.position == bound.position) {
+      return InvalidArgument("the ", kind, " has strides already");
+    }
+  }
+  for (const SharedBuffer& shared : graph_.shared_buffers_) {
+    if ((bound.output ? shared.output : shared.input) != bound.position) continue;
+    return InvalidArgument("the ", kind, " lies in a shared buffer, which says its strides");
+  }
+  const TensorType& type = graph_.tensor(list[position]).type;
+  if (type.shape.is_static()) {
+    RETURN_IF_ERROR(CheckBoundStrides(type.shape.ToDims(), bound.strides, DTypeBytes(type.dtype)));
+  } else if (static_cast<int>(bound.strides.size()) != type.shape.rank()) {
+    return InvalidArgument(bound.strides.size(), " strides; expected ", type.shape.rank(),
+                           ", one for each dim");
+  }
+  graph_.bound_strides_.push_back(bound);
+  return absl::OkStatus();
+}
+
 // Where the outputs are those of a graph that was built before, the counts are among them.
 void GraphBuilder::AddCounts() {
   std::vector<TensorId>& outputs = graph_.outputs_;

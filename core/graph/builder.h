@@ -74,6 +74,10 @@ class GraphBuilder {
   /// with what is wrong, unless their types are equal but for `dim` and neither is shared yet.
   /// Whether the output holds the input's elements is for BuildProgram to see.
   absl::Status ShareBuffer(const SharedBuffer& shared);
+  /// Says where the elements of an input or a marked output lie. InvalidArgument, with what is
+  /// wrong, unless CheckBoundStrides holds (where dims are symbols: for their number), nothing said
+  /// so before, and it lies in no shared buffer.
+  absl::Status BindStrides(const BoundStrides& bound);
 
   const std::vector<TensorId>& inputs() const { return graph_.inputs_; }
   const std::vector<TensorId>& outputs() const { return graph_.outputs_; }

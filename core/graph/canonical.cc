@@ -100,6 +100,9 @@ absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph) {
   for (const SharedBuffer& shared : graph.shared_buffers()) {
     RETURN_IF_ERROR(builder.ShareBuffer(shared));
   }
+  for (const BoundStrides& bound : graph.bound_strides()) {
+    RETURN_IF_ERROR(builder.BindStrides(bound));
+  }
   ASSIGN_OR_RETURN(out.graph, builder.Build());
   out.key_text = KeyText(out.graph);
   return out;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/op/op_def.h"
+#include "core/tensor/bound_strides.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/output_extent.h"
 #include "core/tensor/shared_buffer.h"
@@ -73,6 +74,8 @@ class Graph {
   const std::vector<OutputExtent>& output_extents() const { return output_extents_; }
   /// In the order in which they were declared.
   const std::vector<SharedBuffer>& shared_buffers() const { return shared_buffers_; }
+  /// Inputs and outputs that do not lie dense in the caller's memory, likewise.
+  const std::vector<BoundStrides>& bound_strides() const { return bound_strides_; }
   size_t model_outputs() const { return ModelOutputs(outputs_.size(), output_extents_); }
 
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
@@ -94,6 +97,7 @@ class Graph {
   std::vector<TensorId> outputs_;
   std::vector<OutputExtent> output_extents_;
   std::vector<SharedBuffer> shared_buffers_;
+  std::vector<BoundStrides> bound_strides_;
 };
 
 /// Describes a node that is not in a graph (yet).

@@ -569,6 +569,7 @@ std::vector<bool> KnownBeforeRuns(const Program& program) {
 }
 
 Dims StorageStrides(const Value& value) {
+  if (!value.strides.empty()) return value.strides;
   Dims dims = value.type.shape.ToDims();
   if (value.room) dims[static_cast<size_t>(value.room->dim)] = value.room->capacity;
   if (value.order.empty()) return RowMajorStrides(dims);

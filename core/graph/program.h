@@ -34,6 +34,8 @@ struct Value {
     bool operator==(const Room&) const = default;
   };
   std::optional<Room> room;
+  /// Of an input or output in the caller's memory, in elements; empty: as `order` and `room` say.
+  Dims strides = {};
   /// Lies in the memory of the value right behind it, which appends it, from its element `begin`
   /// along Room::dim on. kNoValue: in memory of its own.
   ValueId lies_in = kNoValue;

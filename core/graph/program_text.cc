@@ -17,13 +17,17 @@ std::string RoomToString(const Value& value) {
   return StrCat(" room ", value.room->dim, ":", value.room->capacity, place);
 }
 
+std::string StridesToString(const Value& value) {
+  return value.strides.empty() ? "" : StrCat(" strides ", DimsToString(value.strides));
+}
+
 constexpr std::string_view kPortNames[] = {"whole", "carried", "element", "element_from_end"};
 
 std::string OpToString(const Program& program, const LoopOp& op) {
   const Value& out = program.value(op.output);
   std::string head = StrCat("  %", op.output, " = ", op.label, " @", op.origin,
                             out.tensor == kNoTensor ? " inner" : "", " : ", out.type.ToString(),
-                            OrderToString(out), RoomToString(out));
+                            OrderToString(out), RoomToString(out), StridesToString(out));
   if (op.kind == LoopOp::kAppend) {
     return StrCat(head, " = append %", op.inputs[0], " behind %", op.inputs[1], "\n");
   }
@@ -96,6 +100,7 @@ class ProgramParser {
                   .order = {}};
       RETURN_IF_ERROR(Order(&value));
       RETURN_IF_ERROR(Room(&value));
+      RETURN_IF_ERROR(Strides(&value));
       list.push_back(static_cast<ValueId>(program_.values.size()));
       program_.values.push_back(std::move(value));
       return absl::OkStatus();
@@ -126,6 +131,20 @@ class ProgramParser {
       value->order.push_back(static_cast<int>(d));
     }
     if (value->order.size() != seen.size()) return in_.Error("every dim in the order before this");
+    return absl::OkStatus();
+  }
+
+  absl::Status Strides(Value* value) {
+    if (!in_.Accept("strides")) return absl::OkStatus();
+    RETURN_IF_ERROR(in_.Expect("["));
+    while (!in_.Accept("]")) {
+      if (!value->strides.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(int64_t stride, in_.Integer());
+      value->strides.push_back(stride);
+    }
+    absl::Status fits = CheckBoundStrides(value->type.shape.ToDims(), value->strides,
+                                          DTypeBytes(value->type.dtype));
+    if (!fits.ok()) return in_.Error(StrCat("strides that fit before this: ", Message(fits)));
     return absl::OkStatus();
   }
 
@@ -202,6 +221,7 @@ class ProgramParser {
     ASSIGN_OR_RETURN(out.type, Type());
     RETURN_IF_ERROR(Order(&out));
     RETURN_IF_ERROR(Room(&out));
+    RETURN_IF_ERROR(Strides(&out));
     RETURN_IF_ERROR(in_.Expect("="));
     op.output = static_cast<ValueId>(program_.values.size());
     out.producer = static_cast<LoopId>(program_.ops.size());
@@ -378,7 +398,8 @@ std::string ToString(const Program& program) {
       out += StrCat("  %", i, " = const : ", TensorToText(*v.value), "\n");
     } else if (v.kind != TensorKind::kIntermediate) {
       out += StrCat("  %", i, " = ", v.kind == TensorKind::kInput ? "input " : "weight ", v.index,
-                    " : ", v.type.ToString(), OrderToString(v), RoomToString(v), "\n");
+                    " : ", v.type.ToString(), OrderToString(v), RoomToString(v), StridesToString(v),
+                    "\n");
     } else {
       out += OpToString(program, program.op(v.producer));
     }

@@ -180,6 +180,11 @@ class RowSharer {
   RowSharer(const Graph& graph, Program* program) : graph_(graph), program_(*program) {}
 
   absl::Status Run() {
+    for (const BoundStrides& bound : graph_.bound_strides()) {
+      const auto& list = bound.output ? program_.outputs : program_.inputs;
+      const ValueId value = list[static_cast<size_t>(bound.position)];
+      program_.values[static_cast<size_t>(value)].strides = bound.strides;
+    }
     for (const SharedBuffer& shared : graph_.shared_buffers()) {
       absl::Status found = Find(shared);
       if (found.ok()) continue;
@@ -274,10 +279,11 @@ class RowSharer {
         // Memory with room has no other shape, and loops go along dense tensors.
         const bool dense = op.kind == LoopOp::kReinterpret || op.kind == LoopOp::kRepeat;
         for (ValueId& in : op.inputs) {
-          in = dense && program_.value(in).room ? DenseCopyOf(in, op.origin)
-                                                : moved_[static_cast<size_t>(in)];
+          in = dense && !LiesDense(program_.value(in)) ? DenseCopyOf(in, op.origin)
+                                                       : moved_[static_cast<size_t>(in)];
         }
-        moved_[i] = AddMovedOp(std::move(op), value);
+        moved_[i] = op.IsAlias() && !value.strides.empty() ? AddStridedCopy(std::move(op), value)
+                                                           : AddMovedOp(std::move(op), value);
       }
     }
     for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
@@ -287,16 +293,29 @@ class RowSharer {
     program_ = std::move(out_);
   }
 
+  static bool LiesDense(const Value& value) { return !value.room && value.strides.empty(); }
+
+  static LoopOp CopyOf(ValueId value, const TensorType& type, NodeId origin) {
+    LoopOp op{.kind = LoopOp::kLoop, .label = "Copy", .origin = origin, .inputs = {value}};
+    op.body = CastBody(type.shape, type.dtype, type.dtype);
+    return op;
+  }
+
   // A copy in memory of its own, one for all who want it.
   ValueId DenseCopyOf(ValueId value, NodeId origin) {
     auto [copy, fresh] = copies_.try_emplace(value, kNoValue);
     if (fresh) {
       const TensorType& type = program_.value(value).type;
-      LoopOp op{.kind = LoopOp::kLoop, .label = "Copy", .origin = origin, .inputs = {value}};
-      op.body = CastBody(type.shape, type.dtype, type.dtype);
-      copy->second = AddOp(std::move(op), {.type = type});
+      copy->second = AddOp(CopyOf(value, type, origin), {.type = type});
     }
     return copy->second;
+  }
+
+  // What nothing computes lies where it lies: the caller's memory gets a copy.
+  ValueId AddStridedCopy(LoopOp op, const Value& value) {
+    const NodeId origin = op.origin;
+    const ValueId dense = AddMovedOp(std::move(op), {.type = value.type});
+    return AddMovedOp(CopyOf(dense, value.type, origin), value);
   }
 
   ValueId AddAppend(const Append& append, const Value& whole) {
@@ -322,7 +341,7 @@ class RowSharer {
 }  // namespace
 
 absl::Status ShareRows(const Graph& graph, Program* program) {
-  if (graph.shared_buffers().empty()) return absl::OkStatus();
+  if (graph.shared_buffers().empty() && graph.bound_strides().empty()) return absl::OkStatus();
   return RowSharer(graph, program).Run();
 }
 

@@ -4,7 +4,9 @@
 
 namespace fusion {
 
-/// Makes shared buffers of a graph (Graph::shared_buffers) such of its program. That an output
+/// Places values of a program in the caller's memory: those of Graph::bound_strides get strides,
+/// with copies for what must lie dense, and shared buffers of a graph (Graph::shared_buffers)
+/// become such of its program. That an output
 /// holds an input's elements and then new ones is derived from the loop bodies, whatever ops they
 /// came from: its first rows must be the input's elements, seen through all that only moves them,
 /// and what is left of the body that computes it, restricted to the others, writes those:

@@ -73,6 +73,7 @@ class Parser {
       return absl::OkStatus();
     }
     if (in_.Accept("share")) return Sharing();
+    if (in_.Accept("strides")) return Strides();
     std::vector<int64_t> ids;
     do {
       ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
@@ -127,6 +128,22 @@ class Parser {
     shared.dim = static_cast<int>(dim);
     absl::Status made = builder_.ShareBuffer(shared);
     if (!made.ok()) return in_.Error(StrCat("what can share memory before this: ", Message(made)));
+    return absl::OkStatus();
+  }
+
+  absl::Status Strides() {
+    BoundStrides bound{.output = in_.Accept("output")};
+    if (!bound.output) RETURN_IF_ERROR(in_.Expect("input"));
+    ASSIGN_OR_RETURN(int64_t position, in_.Integer());
+    bound.position = static_cast<int>(position);
+    RETURN_IF_ERROR(in_.Expect("["));
+    while (!in_.Accept("]")) {
+      if (!bound.strides.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(int64_t stride, in_.Integer());
+      bound.strides.push_back(stride);
+    }
+    absl::Status made = builder_.BindStrides(bound);
+    if (!made.ok()) return in_.Error(StrCat("strides that fit before this: ", Message(made)));
     return absl::OkStatus();
   }
 
@@ -242,6 +259,10 @@ std::string Print(const Graph& graph, bool hash_constants) {
   for (const SharedBuffer& s : graph.shared_buffers()) {
     out += StrCat("  share input ", s.input, " output ", s.output, " dim ", s.dim, " capacity ",
                   s.capacity, "\n");
+  }
+  for (const BoundStrides& b : graph.bound_strides()) {
+    out += StrCat("  strides ", b.output ? "output " : "input ", b.position, " ",
+                  DimsToString(b.strides), "\n");
   }
   return out + "}\n";
 }

@@ -78,6 +78,7 @@ class ControlFlow {
       return Unimplemented("opset ", node_.opset,
                            " is not supported for this op; supported: ", kFirstOpsetOfScan, "..");
     }
+    if (node_.opset < kFirstOpsetOfPlainScan) return BatchedScan();
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
     const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
     const int64_t scans = count == nullptr ? 0 : count->i();
@@ -95,27 +96,13 @@ class ControlFlow {
     ASSIGN_OR_RETURN(auto directions, PerScan("scan_input_directions", scans));
     ASSIGN_OR_RETURN(auto out_axes, PerScan("scan_output_axes", scanned));
     ASSIGN_OR_RETURN(auto out_directions, PerScan("scan_output_directions", scanned));
-    ASSIGN_OR_RETURN(const int64_t passes, ScanLength(states, &axes));
-    const Ids state(inputs_.begin(), inputs_.begin() + states);
-    std::vector<BodyInput> given;
-    for (TensorId id : state) given.emplace_back(builder_.tensor(id).type);
-    for (size_t i = 0; i < axes.size(); ++i) {
-      TensorType type = builder_.tensor(inputs_[static_cast<size_t>(states) + i]).type;
-      std::vector<Dim> dims = type.shape.dims();
-      dims.erase(dims.begin() + axes[i]);
-      type.shape = Shape(std::move(dims));
-      given.emplace_back(std::move(type));
-    }
-    const Scans scans_in{axes, directions, out_axes, out_directions};
-    if (passes > 0 && passes <= bodies_.most_written_out) {
-      return ScanWrittenOut(*body, passes, state, scans_in);
-    }
-    absl::StatusOr<RepeatBody> made = bodies_.make(*body, given, Condition::kNone);
-    if (IsWrittenOut(passes, state, made, scanned)) {
-      return ScanWrittenOut(*body, passes, state, scans_in);
-    }
-    RETURN_IF_ERROR(made.status());
-    return ScanOf(*std::move(made), passes, state, scans_in);
+    return ScanAlong(*body, Ids(inputs_.begin(), inputs_.begin() + states),
+                     {.inputs = Ids(inputs_.begin() + states, inputs_.begin() + own_inputs()),
+                      .axes = std::move(axes),
+                      .directions = std::move(directions),
+                      .out_axes = std::move(out_axes),
+                      .out_directions = std::move(out_directions)},
+                     "");
   }
 
  private:
@@ -135,11 +122,96 @@ class ControlFlow {
 
   // What is told by input and output of a Scan.
   struct Scans {
+    Ids inputs;
     std::vector<int64_t> axes;
     std::vector<int64_t> directions;
     std::vector<int64_t> out_axes;
     std::vector<int64_t> out_directions;
   };
+
+  // Opset 8: the first dim is a batch of scans apart from each other, the second what they go
+  // along.
+  absl::StatusOr<Ids> BatchedScan() {
+    ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
+    const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
+    const int64_t scans = count == nullptr ? 0 : count->i();
+    const int64_t states = own_inputs() - 1 - scans;
+    const int64_t scanned = body->output_size() - states;
+    if (scans < 1 || states < 0 || scanned < 0 || body->input_size() != scans + states) {
+      return InvalidArgument("attribute \"num_scan_inputs\" is ", scans, " for ", own_inputs(),
+                             " inputs, the first of which are lengths, and a body of ",
+                             body->input_size(), " inputs and ", body->output_size(), " outputs");
+    }
+    if (inputs_[0] != kNoTensor) {
+      return Unimplemented("input 0 (lengths of the sequences of a batch) is given; only ",
+                           "sequences that are as long as their tensor are supported");
+    }
+    ASSIGN_OR_RETURN(auto directions, PerScan("directions", scans));
+    int64_t batch = -1;
+    for (int64_t i = 1; i < own_inputs(); ++i) {
+      RETURN_IF_ERROR(CheckPresent(i, i <= states ? "a state" : "scanned"));
+      const Shape& shape = builder_.tensor(inputs_[static_cast<size_t>(i)]).type.shape;
+      const bool fits = shape.rank() > 0 && shape.dim(0).is_static() &&
+                        (batch < 0 || shape.dim(0).value() == batch);
+      if (!fits) {
+        return InvalidArgument("input ", i, " is ",
+                               builder_.tensor(inputs_[static_cast<size_t>(i)]).type.ToString(),
+                               ", expected a batch of known size, the same for all inputs");
+      }
+      batch = shape.dim(0).value();
+    }
+    if (batch > kMaxPassesWrittenOut) {
+      return ResourceExhausted("a batch of ", batch, " scans, at most ", kMaxPassesWrittenOut);
+    }
+    std::vector<Ids> results(static_cast<size_t>(body->output_size()));
+    for (int64_t b = 0; b < batch; ++b) {
+      Ids own;
+      for (int64_t i = 1; i < own_inputs(); ++i) {
+        ASSIGN_OR_RETURN(TensorId element, Element(inputs_[static_cast<size_t>(i)], 0, b));
+        own.push_back(element);
+      }
+      ASSIGN_OR_RETURN(
+          Ids out,
+          ScanAlong(*body, Ids(own.begin(), own.begin() + states),
+                    {.inputs = Ids(own.begin() + states, own.end()),
+                     .axes = std::vector<int64_t>(static_cast<size_t>(scans), 0),
+                     .directions = directions,
+                     .out_axes = std::vector<int64_t>(static_cast<size_t>(scanned), 0),
+                     .out_directions = std::vector<int64_t>(static_cast<size_t>(scanned), 0)},
+                    StrCat("batch", b, "/")));
+      for (size_t i = 0; i < results.size(); ++i) results[i].push_back(out[i]);
+    }
+    Ids out;
+    for (const Ids& result : results) {
+      ASSIGN_OR_RETURN(TensorId id, Stacked(result, 0, /*backward=*/false));
+      out.push_back(id);
+    }
+    return out;
+  }
+
+  // `name` tells the passes from those of other scans of the node.
+  absl::StatusOr<Ids> ScanAlong(const onnx::GraphProto& body, const Ids& state, Scans scans,
+                                const std::string& name) {
+    ASSIGN_OR_RETURN(const int64_t passes, ScanLength(&scans));
+    std::vector<BodyInput> given;
+    for (TensorId id : state) given.emplace_back(builder_.tensor(id).type);
+    for (size_t i = 0; i < scans.axes.size(); ++i) {
+      TensorType type = builder_.tensor(scans.inputs[i]).type;
+      std::vector<Dim> dims = type.shape.dims();
+      dims.erase(dims.begin() + scans.axes[i]);
+      type.shape = Shape(std::move(dims));
+      given.emplace_back(std::move(type));
+    }
+    if (passes > 0 && passes <= bodies_.most_written_out) {
+      return ScanWrittenOut(body, passes, state, scans, name);
+    }
+    absl::StatusOr<RepeatBody> made = bodies_.make(body, given, Condition::kNone);
+    if (IsWrittenOut(passes, state, made, static_cast<int64_t>(scans.out_axes.size()))) {
+      return ScanWrittenOut(body, passes, state, scans, name);
+    }
+    RETURN_IF_ERROR(made.status());
+    return ScanOf(*std::move(made), passes, state, scans);
+  }
 
   absl::StatusOr<Passes> AskedPasses() {
     if (own_inputs() < 2) return InvalidArgument("has ", own_inputs(), " inputs, expected 2..");
@@ -288,8 +360,7 @@ class ControlFlow {
   }
 
   absl::StatusOr<Ids> ScanWrittenOut(const onnx::GraphProto& body, int64_t passes, Ids state,
-                                     const Scans& scans) {
-    const size_t states = state.size();
+                                     const Scans& scans, const std::string& name) {
     if (passes > kMaxPassesWrittenOut) {
       return ResourceExhausted(passes, " passes that carry what does not keep its type, at most ",
                                kMaxPassesWrittenOut);
@@ -299,10 +370,10 @@ class ControlFlow {
       Ids in = state;
       for (size_t i = 0; i < scans.axes.size(); ++i) {
         const int64_t at = scans.directions[i] != 0 ? passes - 1 - pass : pass;
-        ASSIGN_OR_RETURN(TensorId element, Element(inputs_[states + i], scans.axes[i], at));
+        ASSIGN_OR_RETURN(TensorId element, Element(scans.inputs[i], scans.axes[i], at));
         in.push_back(element);
       }
-      ASSIGN_OR_RETURN(Ids out, bodies_.add(body, in, StrCat(pass)));
+      ASSIGN_OR_RETURN(Ids out, bodies_.add(body, in, StrCat(name, pass)));
       std::copy_n(out.begin(), state.size(), state.begin());
       for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[state.size() + i]);
     }
@@ -323,7 +394,7 @@ class ControlFlow {
     for (size_t i = 0; i < scans.axes.size(); ++i) {
       repeat->inputs[state.size() + i].port =
           scans.directions[i] != 0 ? Repeat::Port::kElementFromEnd : Repeat::Port::kElement;
-      ASSIGN_OR_RETURN(TensorId along, Moved(inputs_[state.size() + i], scans.axes[i], 0));
+      ASSIGN_OR_RETURN(TensorId along, Moved(scans.inputs[i], scans.axes[i], 0));
       operands.push_back(along);
     }
     operands.insert(operands.end(), body.captured.begin(), body.captured.end());
@@ -429,15 +500,15 @@ class ControlFlow {
     return std::vector<int64_t>(attribute->ints().begin(), attribute->ints().end());
   }
 
-  // The common extent of the scan inputs along `axes`, which are normalised.
-  absl::StatusOr<int64_t> ScanLength(int64_t states, std::vector<int64_t>* axes) const {
+  // The common extent of the scan inputs along their axes, which are normalised.
+  absl::StatusOr<int64_t> ScanLength(Scans* scans) const {
     int64_t length = -1;
-    for (size_t i = 0; i < axes->size(); ++i) {
-      const TensorType& type = builder_.tensor(inputs_[static_cast<size_t>(states) + i]).type;
-      int64_t& axis = (*axes)[i];
+    for (size_t i = 0; i < scans->axes.size(); ++i) {
+      const TensorType& type = builder_.tensor(scans->inputs[i]).type;
+      int64_t& axis = scans->axes[i];
       if (axis < 0) axis += type.shape.rank();
       if (axis < 0 || axis >= type.shape.rank()) {
-        return InvalidArgument("attribute \"scan_input_axes\" has the entry ", (*axes)[i], " for ",
+        return InvalidArgument("attribute \"scan_input_axes\" has the entry ", axis, " for ",
                                type.ToString());
       }
       const Dim& dim = type.shape.dim(static_cast<int>(axis));

@@ -46,8 +46,9 @@ absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
                                                      const std::vector<TensorId>& inputs,
                                                      const Bodies& bodies, GraphBuilder* builder);
 
-/// Before: with a batch dim and lengths.
-inline constexpr int kFirstOpsetOfScan = 9;
+inline constexpr int kFirstOpsetOfScan = 8;
+/// Before: with a batch dim, and lengths of its sequences.
+inline constexpr int kFirstOpsetOfPlainScan = 9;
 /// Passes of one Loop or Scan that are written out, unless ImportOptions::short_repeats.
 inline constexpr int64_t kMostPassesWrittenOut = 16;
 /// The same where there is no other way.

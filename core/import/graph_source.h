@@ -30,6 +30,8 @@ struct ImportOptions {
   std::vector<std::string> keep_outputs;
   /// Outputs that lie in the memory of an input.
   std::vector<SharedNames> shared_buffers;
+  /// Inputs and outputs that do not lie dense in memory.
+  std::vector<NamedStrides> bound_strides;
   /// Of the request; refers to the caller's object, which lives as long as the import. May be null.
   const CustomOps* custom_ops = nullptr;
   /// ONNX: initialisers that InlineRule calls weights under this limit become weights even if their

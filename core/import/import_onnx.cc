@@ -55,6 +55,7 @@ class OnnxImporter {
       builder_->MarkOutput(id);
     }
     RETURN_IF_ERROR(ShareByName(options_.shared_buffers, builder_));
+    RETURN_IF_ERROR(BindByName(options_.bound_strides, builder_));
     return builder_->Build();
   }
 

@@ -77,6 +77,7 @@ class OpGraphImporter {
     for (int i = 0; i < graph_.nodes_size(); ++i) RETURN_IF_ERROR(AddNode(i));
     RETURN_IF_ERROR(MarkOutputs());
     RETURN_IF_ERROR(ShareByName(options_.shared_buffers, &builder_));
+    RETURN_IF_ERROR(BindByName(options_.bound_strides, &builder_));
     return builder_.Build();
   }
 

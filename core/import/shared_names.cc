@@ -46,6 +46,20 @@ absl::Status Share(const SharedNames& wanted, GraphBuilder* builder) {
   return builder->ShareBuffer(shared);
 }
 
+// A graph may return an input as it is: then this is where both lie.
+absl::Status Bind(const NamedStrides& wanted, GraphBuilder* builder) {
+  bool found = false;
+  for (const bool output : {false, true}) {
+    const int position =
+        Find(*builder, output ? builder->outputs() : builder->inputs(), wanted.tensor);
+    if (position < 0) continue;
+    found = true;
+    RETURN_IF_ERROR(
+        builder->BindStrides({.output = output, .position = position, .strides = wanted.strides}));
+  }
+  return found ? absl::OkStatus() : InvalidArgument("the graph has no such input or output");
+}
+
 }  // namespace
 
 absl::Status ShareByName(const std::vector<SharedNames>& wanted, GraphBuilder* builder) {
@@ -54,6 +68,15 @@ absl::Status ShareByName(const std::vector<SharedNames>& wanted, GraphBuilder* b
     if (done.ok()) continue;
     return Annotate(done, StrCat("shared_buffers[", i, "]: input ", QuoteShort(wanted[i].input),
                                  " and output ", QuoteShort(wanted[i].output)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BindByName(const std::vector<NamedStrides>& wanted, GraphBuilder* builder) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    absl::Status done = Bind(wanted[i], builder);
+    if (done.ok()) continue;
+    return Annotate(done, StrCat("bound_strides[", i, "]: tensor ", QuoteShort(wanted[i].tensor)));
   }
   return absl::OkStatus();
 }

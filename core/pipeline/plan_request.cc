@@ -28,6 +28,9 @@ std::string RequestKey(const PlanRequest& request) {
   for (const SharedNames& s : o.shared_buffers) {
     h.Add("shared input", s.input).Add("output", s.output).Add("capacity", s.capacity);
   }
+  for (const NamedStrides& s : o.bound_strides) {
+    h.Add("bound", s.tensor).Add("strides", DimsToString(s.strides));
+  }
   h.Add("custom_ops", o.custom_ops);
   h.Add("rules", KeyText(o.rules));
   h.Add("frontier", o.frontier).Add("debug", o.debug).Add("guard", o.guard);

@@ -263,6 +263,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                                         .batch_size = options.hints.batch_size,
                                         .keep_outputs = options.keep_outputs,
                                         .shared_buffers = sharing,
+                                        .bound_strides = options.bound_strides,
                                         .custom_ops = &*custom_ops,
                                         .allow_fused = request.allow_fused,
                                         .short_repeats = !options.dim_ranges.empty(),

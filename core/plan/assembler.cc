@@ -57,6 +57,7 @@ class Assembler {
       AttachViews();
       plan.output_extents = graph_.output_extents();
       plan.shared_buffers = graph_.shared_buffers();
+      plan.bound_strides = graph_.bound_strides();
     }
     out_.inner.resize(plan.groups.size(), false);
     const std::vector<int64_t> runs = CountedRuns(plan);

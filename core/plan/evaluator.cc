@@ -45,8 +45,9 @@ void AddRuns(const Estimate& one, double runs, Estimate* sum) {
   sum->waves = std::max(sum->waves, one.waves);
 }
 
-// What lies in memory with room is read with other strides.
-std::string RoomText(const Value& value) {
+// What lies in memory with room, or as a caller says, is read with other strides.
+std::string MemoryText(const Value& value) {
+  if (!value.strides.empty()) return StrCat("strides", DimsToString(value.strides));
   return value.room ? StrCat("room", value.room->dim, ":", value.room->capacity) : "";
 }
 
@@ -116,7 +117,7 @@ void GroupEvaluator::ClassifyOps() {
     text += IndexMapToString(op.body.write, name);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Value& v = program_.value(op.inputs[i]);
-      text += StrCat(v.type.ToString(), StrJoin(v.order, ","), RoomText(v),
+      text += StrCat(v.type.ToString(), StrJoin(v.order, ","), MemoryText(v),
                      constant_[static_cast<size_t>(op.inputs[i])]);
       if (op.kind != LoopOp::kLoop) continue;
       const Read& read = op.body.reads[i];
@@ -127,7 +128,7 @@ void GroupEvaluator::ClassifyOps() {
     if (op.kind == LoopOp::kRepeat) text += LoopToString(op);
     if (op.body.reduce) text += op.body.reduce->name();
     const Value& out = program_.value(op.output);
-    text += StrCat(StrJoin(out.order, ","), RoomText(out), out.tensor == kNoTensor,
+    text += StrCat(StrJoin(out.order, ","), MemoryText(out), out.tensor == kNoTensor,
                    constant_[static_cast<size_t>(op.output)]);
     class_of_op_.push_back(
         classes.try_emplace(std::move(text), static_cast<int>(classes.size())).first->second);

@@ -19,11 +19,7 @@ constexpr size_t kMostMatches = 4096;
 constexpr double kMostInteger = 9007199254740992.0;
 
 bool IsRowMajor(const Value& value) {
-  if (value.room) return false;
-  for (size_t i = 0; i < value.order.size(); ++i) {
-    if (value.order[i] != static_cast<int>(i)) return false;
-  }
-  return true;
+  return !value.room && StorageStrides(value) == RowMajorStrides(value.type.shape.ToDims());
 }
 
 /// Makes matches of one graph of what the patterns of kernels find there.

@@ -679,6 +679,23 @@ absl::Status Executor::RunInto(const std::vector<const HostTensor*>& inputs,
   RunBinding binding;
   RETURN_IF_ERROR(BindInputs(plan_, inputs, nullptr, &binding));
   RETURN_IF_ERROR(BindOutputs(plan_, outputs, nullptr, &binding));
+  return RunCopied(outputs, &binding, profile);
+}
+
+// What has strides is copied there and back: the caller's tensors are dense.
+absl::Status Executor::RunCopied(const std::vector<HostTensor*>& outputs, RunBinding* binding,
+                                 RunProfile* profile) {
+  if (plan_.bound_strides.empty()) return RunBound(*binding, profile);
+  RETURN_IF_ERROR(CopyToStrides(plan_, binding));
+  RETURN_IF_ERROR(RunBound(*binding, profile));
+  CopyFromStrides(plan_, outputs, *binding);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunInPlace(const std::vector<BoundTensor>& inputs,
+                                  const std::vector<BoundTensor>& outputs, RunProfile* profile) {
+  RunBinding binding;
+  RETURN_IF_ERROR(BindInPlace(plan_, inputs, outputs, &binding));
   return RunBound(binding, profile);
 }
 
@@ -689,7 +706,7 @@ absl::Status Executor::RunShared(const std::vector<const HostTensor*>& inputs,
   RunBinding binding;
   RETURN_IF_ERROR(BindInputs(plan_, inputs, memory, &binding));
   RETURN_IF_ERROR(BindOutputs(plan_, outputs, memory, &binding));
-  RETURN_IF_ERROR(RunBound(binding, profile));
+  RETURN_IF_ERROR(RunCopied(outputs, &binding, profile));
   for (size_t s = 0; s < plan_.shared_buffers.size(); ++s) {
     const auto dim = static_cast<size_t>(plan_.shared_buffers[s].dim);
     memory->rows[s] = binding.shared_outputs[s][dim];

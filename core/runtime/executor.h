@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/bundle/plan.h"
+#include "core/runtime/bound_tensor.h"
 #include "core/runtime/latency_sampler.h"
 #include "core/runtime/loaded_kernel.h"
 #include "core/runtime/shared_memory.h"
@@ -116,6 +117,14 @@ class Executor {
   absl::Status RunShared(const std::vector<const HostTensor*>& inputs,
                          const std::vector<HostTensor*>& outputs, SharedMemory* memory,
                          RunProfile* profile = nullptr);
+  /// The same on memory of the caller's as it is: nothing is copied, and elements lie where the
+  /// plan says (Plan::bound_strides; else dense). The other forms copy what has strides. `inputs`
+  /// and `outputs` by the positions of the plan; dims are those of the run. An input and an output
+  /// that share a buffer begin at the same place, with the memory of all its capacity behind it.
+  /// InvalidArgument, naming the tensor, for other types and for too little memory. Memory between
+  /// the elements is not touched.
+  absl::Status RunInPlace(const std::vector<BoundTensor>& inputs,
+                          const std::vector<BoundTensor>& outputs, RunProfile* profile = nullptr);
 
   /// Zeroed tensors of the types a run returns, of a plan with symbols for their largest values.
   /// ResourceExhausted if there is no memory for them.
@@ -154,6 +163,8 @@ class Executor {
                           const Plan* packed);
   std::vector<Step> MakeSteps(const std::vector<PlanLaunch>& launches, const Shapes* shapes) const;
   absl::Status RunBound(const RunBinding& binding, RunProfile* profile);
+  absl::Status RunCopied(const std::vector<HostTensor*>& outputs, RunBinding* binding,
+                         RunProfile* profile);
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
   void FindPatches();
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;

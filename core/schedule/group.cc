@@ -130,7 +130,7 @@ class Coalescer {
     auto view = group_->views.find(t.value);
     if (view == group_->views.end()) return true;
     const TensorView& v = view->second;
-    return v.roomy != at + 1 && v.shape[i + 1] == extent(b) &&
+    return v.roomy != at + 1 && !v.fixed && v.shape[i + 1] == extent(b) &&
            v.strides[i] == extent(b) * v.strides[i + 1];
   }
 
@@ -205,7 +205,8 @@ absl::StatusOr<FusionGroup> MakeGroup(const Program& program, const std::vector<
                        .shape = v.type.shape.ToDims(),
                        .strides = StorageStrides(v),
                        .constant = constant[static_cast<size_t>(id)],
-                       .roomy = v.room ? v.room->dim : -1};
+                       .roomy = v.room ? v.room->dim : -1,
+                       .fixed = program.open_dims && !v.strides.empty()};
   };
   for (const SmgOp& op : group.smg.ops) {
     for (const SmgRead& read : op.reads) {

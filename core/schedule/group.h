@@ -18,6 +18,8 @@ struct TensorView {
   /// The dim that there may be memory for more elements along, be it by chance for no more; -1:
   /// none.
   int roomy = -1;
+  /// Strides stay what they are where dims have other extents: dims may lie densely by chance.
+  bool fixed = false;
 };
 
 /// A set of loop ops that one kernel shall compute: their SMG with neighbouring dims merged where

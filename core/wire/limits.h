@@ -7,6 +7,8 @@ inline constexpr int kMaxKernelKeys = 4096;
 
 /// Entries of PlanOptions.shared_buffers in one request.
 inline constexpr int kMaxSharedBuffers = 4096;
+/// And of PlanOptions.bound_strides.
+inline constexpr int kMaxBoundStrides = 4096;
 
 /// Entries of PlanOptions.dim_bindings and PlanOptions.keep_outputs in one request.
 inline constexpr int kMaxDimBindings = 4096;

@@ -39,6 +39,12 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
     wired->set_output(TextToWire(shared.output));
     wired->set_capacity(shared.capacity);
   }
+  out->clear_bound_strides();
+  for (const NamedStrides& bound : options.bound_strides) {
+    v1::NamedStrides* wired = out->add_bound_strides();
+    wired->set_tensor(TextToWire(bound.tensor));
+    for (int64_t stride : bound.strides) wired->add_strides(stride);
+  }
   out->clear_rules();
   if (!options.rules.empty()) EncodeRules(options.rules, out->mutable_rules());
   out->clear_lock();
@@ -100,6 +106,19 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
                              "; expected 0..", kMaxExtent);
     }
     options.shared_buffers.push_back({shared.input(), shared.output(), shared.capacity()});
+  }
+  if (wire.bound_strides_size() > kMaxBoundStrides) {
+    return InvalidArgument("options.bound_strides: ", wire.bound_strides_size(),
+                           " entries; at most ", kMaxBoundStrides);
+  }
+  for (int i = 0; i < wire.bound_strides_size(); ++i) {
+    const v1::NamedStrides& bound = wire.bound_strides(i);
+    if (bound.strides_size() > kMaxTensorRank) {
+      return InvalidArgument("options.bound_strides[", i, "].strides: ", bound.strides_size(),
+                             " entries; at most ", kMaxTensorRank);
+    }
+    options.bound_strides.push_back(
+        {bound.tensor(), Dims(bound.strides().begin(), bound.strides().end())});
   }
   absl::StatusOr<Rules> rules = DecodeRules(wire.rules());
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");

@@ -367,6 +367,10 @@ absl::Status DecodeHead(const v1::Plan& wire, Plan* plan) {
   plan->fusion = *fusion;
   plan->inputs.assign(wire.inputs().begin(), wire.inputs().end());
   plan->outputs.assign(wire.outputs().begin(), wire.outputs().end());
+  for (const v1::BoundStrides& bound : wire.bound_strides()) {
+    plan->bound_strides.push_back(
+        {bound.output(), bound.position(), Dims(bound.strides().begin(), bound.strides().end())});
+  }
   for (const v1::SharedBuffer& shared : wire.shared_buffers()) {
     plan->shared_buffers.push_back(
         {shared.input(), shared.output(), shared.dim(), shared.capacity()});

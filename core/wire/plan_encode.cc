@@ -188,6 +188,12 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   }
   EncodeDevice(plan.device, out->mutable_device());
   for (const PlanPoint& point : plan.frontier) EncodePoint(point, out->add_frontier());
+  for (const BoundStrides& bound : plan.bound_strides) {
+    v1::BoundStrides* wired = out->add_bound_strides();
+    wired->set_output(bound.output);
+    wired->set_position(bound.position);
+    for (int64_t stride : bound.strides) wired->add_strides(stride);
+  }
   for (const SharedBuffer& shared : plan.shared_buffers) {
     v1::SharedBuffer* wired = out->add_shared_buffers();
     wired->set_input(shared.input);

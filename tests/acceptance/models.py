@@ -9,6 +9,8 @@ import time
 
 import buffers
 import common
+import export
+import families
 import loops
 import memory
 from common import BIN, ROOT, run
@@ -69,6 +71,25 @@ def custom_rows(rows):
     common.test_rows(rows, "custom ops", "fusionctl_test", "CustomOpsCommandTest.*", "through fusionctl and fusiond")
 
 
+def strided_rows(rows):
+    """Tensors that do not lie dense in the caller's memory, through the client library and fusionctl."""
+    for which in ("StridedTest.*", "FusionctlStridedTest.*"):
+        common.test_rows(rows, "bound strides", "fusionctl_test", which, "as dense ones, gaps untouched")
+
+
+def fuzz_rows(rows, options):
+    """What reads what strangers send: 60 seconds each, or all the executions that a nightly run makes."""
+    done = run(ROOT / "tests/fuzz/run.sh", *(["--nightly"] if options.nightly else []), check=False, timeout=None)
+    found = re.findall(r"^(PASS|FAIL) fuzz (\w+): (.*)$", done.stdout, re.M)
+    for verdict, name, figure in found:
+        rows.counted(f"fuzz: {name}", verdict == "PASS", figure.split(", from ")[0], "no finding")
+    if done.returncode != 0 or not found:
+        rows.counted("fuzz: all targets", False, common.one_line(done.stderr or done.stdout)[-160:], "run to their end")
+        print(done.stdout, flush=True)
+    if not options.nightly and not options.quick:
+        rows.add("UNMEASURED", "fuzz: 10 million executions each", "--nightly does them", "no finding")
+
+
 def measure(rows, work, options):
     rows.section(onnx_rows)
     rows.section(shared_rows, options)
@@ -76,9 +97,14 @@ def measure(rows, work, options):
     rows.section(memory.memory_rows, work, options)
     rows.section(buffers.buffer_rows, work, options)
     rows.section(loops.loop_rows, work, options)
+    rows.section(strided_rows)
+    rows.section(families.measure, work, options)
+    rows.section(export.measure, work, options)
+    rows.section(fuzz_rows, options)
 
 
 def add_options(parser):
+    parser.add_argument("--nightly", action="store_true", help="10 million executions of each fuzz target; hours")
     parser.add_argument("--data", default=ROOT.parent / "shared", help="directory with models/; default: ../shared")
 
 

@@ -2,7 +2,8 @@
 # Whole models, on a release build: one line a row, PASS|FAIL|SHORT|ROOF|UNMEASURED, the row, its
 # figure, its bar. FAIL (counted and correctness rows) makes the exit status 1; SHORT (timing rows) does not.
 #
-#   tests/acceptance/models.sh               every row, some 10 minutes
+#   tests/acceptance/models.sh               every row, some 40 minutes
+#   tests/acceptance/models.sh --nightly     and 10 million executions of each fuzz target; hours
 #   tests/acceptance/models.sh --quick       counted and correctness rows only
 #   tests/acceptance/models.sh --keep        also keeps the rows in tests/bench/results/
 #   tests/acceptance/models.sh --data DIR    where models/, real exported graphs with data, lies;

@@ -6,6 +6,7 @@
 #include "core/bundle/symbol_values.h"
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
+#include "core/tensor/strided_copy.h"
 #include "tests/support/interpreted_kernel.h"
 
 namespace fusion {
@@ -15,23 +16,51 @@ class PlanInterpreter {
  public:
   PlanInterpreter(const PlannedModel& model, const std::vector<HostTensor>& inputs,
                   const std::vector<HostTensor>& weights)
-      : model_(model), plan_(model.plan), inputs_(inputs), weights_(weights) {}
+      : model_(model), plan_(model.plan), inputs_(inputs), weights_(weights) {
+    for (const BoundStrides& b : plan_.bound_strides) {
+      if (b.output) continue;
+      HostTensor& input = inputs_[static_cast<size_t>(b.position)];
+      HostTensor memory = Poisoned(input.dtype(), {SpanOf(input.dims(), b.strides)});
+      CopyStrided(input.dtype(), input.dims(), input.bytes(), RowMajorStrides(input.dims()),
+                  memory.bytes(), b.strides);
+      input = std::move(memory);
+    }
+  }
 
   absl::StatusOr<std::vector<HostTensor>> Run() {
     arena_.assign(static_cast<size_t>(plan_.arena_bytes), kPoison);
     prepared_.assign(static_cast<size_t>(plan_.prepared_bytes), kPoison);
     for (int id : plan_.outputs) {
       const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
-      outputs_.emplace_back(t.dtype, t.dims);
-      std::fill_n(outputs_.back().bytes(), outputs_.back().byte_size(), kPoison);
+      outputs_.push_back(Poisoned(t.dtype, t.dims));
+    }
+    for (const BoundStrides& b : plan_.bound_strides) {
+      if (!b.output) continue;
+      HostTensor& output = outputs_[static_cast<size_t>(b.position)];
+      output = Poisoned(output.dtype(), {SpanOf(output.dims(), b.strides)});
     }
     for (const PlanLaunch& launch : plan_.prepare) RETURN_IF_ERROR(Launch(launch));
     places_.resize(PlacesOf(plan_));
     RETURN_IF_ERROR(Range(0, static_cast<int>(plan_.launches.size()), 0));
+    for (const BoundStrides& b : plan_.bound_strides) {
+      if (!b.output) continue;
+      HostTensor& output = outputs_[static_cast<size_t>(b.position)];
+      const auto id = static_cast<size_t>(plan_.outputs[static_cast<size_t>(b.position)]);
+      HostTensor dense(output.dtype(), plan_.tensors[id].dims);
+      CopyStrided(dense.dtype(), dense.dims(), output.bytes(), b.strides, dense.bytes(),
+                  RowMajorStrides(dense.dims()));
+      output = std::move(dense);
+    }
     return std::move(outputs_);
   }
 
  private:
+  static HostTensor Poisoned(DType dtype, const Dims& dims) {
+    HostTensor out(dtype, dims);
+    std::fill_n(out.bytes(), out.byte_size(), kPoison);
+    return out;
+  }
+
   // Launches [begin, end), loops from number `loop` on among them.
   absl::Status Range(int begin, int end, size_t loop) {
     for (int i = begin; i < end;) {
@@ -132,7 +161,7 @@ class PlanInterpreter {
 
   const PlannedModel& model_;
   const Plan& plan_;
-  const std::vector<HostTensor>& inputs_;
+  std::vector<HostTensor> inputs_;  // as they lie in memory
   const std::vector<HostTensor>& weights_;
   std::vector<HostTensor> outputs_;
   std::vector<std::byte> arena_;

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 
 #include "core/graph/builder.h"
+#include "core/graph/text.h"
 #include "core/op/repeat.h"
 
 namespace fusion {
@@ -580,6 +582,34 @@ Graph RandomChainGraph(uint64_t seed) {
 
 Graph RandomLoopGraph(uint64_t seed) {
   return Generator(seed, /*chains=*/false, /*passes=*/true).Run();
+}
+
+Graph WithRandomStrides(const Graph& graph, uint64_t seed) {
+  std::mt19937_64 chance(seed);
+  auto pick = [&](uint64_t most) { return static_cast<int64_t>(chance() % (most + 1)); };
+  std::string text = ToString(graph);
+  text.resize(text.size() - 2);  // "}\n"
+  for (const bool output : {false, true}) {
+    const std::vector<TensorId>& list = output ? graph.outputs() : graph.inputs();
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Dims dims = graph.tensor(list[i]).type.shape.ToDims();
+      if (pick(1) == 0 || dims.empty()) continue;
+      std::vector<size_t> order(dims.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      if (pick(1) == 0) std::shuffle(order.begin(), order.end(), chance);
+      Dims strides(dims.size());
+      int64_t next = 1 + (pick(2) == 0 ? pick(2) : 0);
+      for (size_t k = order.size(); k-- > 0;) {
+        strides[order[k]] = next;
+        next = next * std::max<int64_t>(dims[order[k]], 1) + pick(2) * pick(5);
+      }
+      text +=
+          StrCat("  strides ", output ? "output " : "input ", i, " ", DimsToString(strides), "\n");
+    }
+  }
+  absl::StatusOr<Graph> strided = ParseGraph(text + "}\n");
+  FUSION_CHECK(strided.ok(), Message(strided.status()));
+  return *std::move(strided);
 }
 
 }  // namespace fusion

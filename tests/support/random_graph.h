@@ -21,4 +21,7 @@ Graph RandomChainGraph(uint64_t seed);
 /// As RandomGraph, with one or two repeats that go along what is there.
 Graph RandomLoopGraph(uint64_t seed);
 
+/// `graph` with inputs and outputs that do not lie dense, some of them: padded, dims in any order.
+Graph WithRandomStrides(const Graph& graph, uint64_t seed);
+
 }  // namespace fusion

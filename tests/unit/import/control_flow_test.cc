@@ -452,6 +452,43 @@ TEST(Scan, NestsInAnIf) {
   EXPECT_THAT(ImportNamed(m), HasSubstr("if/then/scan/1/mul=Mul"));
 }
 
+// Opset 8: running sums of two batches, short ones written out, long ones repeated.
+TEST(Scan, OfABatchIsOneForEach) {
+  TestModel body(8);
+  body.Input("sum", {2}).Input("row", {2}).Node("Add", {"sum", "row"}, {"next"}, "add");
+  body.Node("Identity", {"next"}, {"seen"}).Output("next").Output("seen");
+  for (const int64_t length : {2, 20}) {
+    TestModel m(8);
+    m.Input("zero", {2, 2}).Input("x", {2, length, 2});
+    m.Node("Scan", {"", "zero", "x"}, {"last", "all"}, "scan").AttrGraph("body", body);
+    m.Attr("num_scan_inputs", 1).Attr("directions", std::vector<int64_t>{1});
+    m.Output("last").Output("all");
+    EXPECT_THAT(Import(m), HasSubstr(StrCat("last:f32[2,2] all:f32[2,", length, ",2]")));
+    HostTensor x(DType::kF32, {2, length, 2});
+    for (int64_t i = 0; i < x.elements(); ++i) x.SetDouble(i, static_cast<double>(i));
+    const double sum = static_cast<double>(length * (length - 1));  // of every other one
+    const auto n = static_cast<double>(length);
+    EXPECT_THAT(
+        ResultOf(m, {F({2, 2}, {100, 200, 300, 400}), x}),
+        ElementsAre(100 + sum, 200 + sum + n, 300 + sum + 2 * n * n, 400 + sum + n + 2 * n * n))
+        << length;
+  }
+}
+
+TEST(Scan, OfABatchHasOneSizeAndNoLengths) {
+  TestModel body(8);
+  body.Input("sum", {2}).Input("row", {2}).Node("Add", {"sum", "row"}, {"next"}).Output("next");
+  auto with = [&](const std::string& lengths, int64_t batch) {
+    TestModel m(8);
+    m.Input("lengths", {2}, DType::kI64).Input("zero", {batch, 2}).Input("x", {2, 4, 2});
+    m.Node("Scan", {lengths, "zero", "x"}, {"last"}, "scan").AttrGraph("body", body);
+    m.Attr("num_scan_inputs", 1).Output("last");
+    return Import(m);
+  };
+  EXPECT_THAT(with("lengths", 2), HasSubstr("node \"scan\" (Scan): input 0 (lengths of the"));
+  EXPECT_THAT(with("", 3), HasSubstr("input 2 is f32[2,4,2], expected a batch of known size"));
+}
+
 TEST(Scan, NeedsWhatItScans) {
   TestModel body;
   body.Input("sum", {2}).Input("row", {2}).Node("Add", {"sum", "row"}, {"next"}).Output("next");

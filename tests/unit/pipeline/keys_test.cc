@@ -97,6 +97,15 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) {
         r->options.shared_buffers = {{"a", "b", 8}};
       },
+      [](PlanRequest* r) {
+        r->options.bound_strides = {{"a", {2}}};
+      },
+      [](PlanRequest* r) {
+        r->options.bound_strides = {{"a", {2, 1}}};
+      },
+      [](PlanRequest* r) {
+        r->options.bound_strides = {{"b", {2}}};
+      },
       [](PlanRequest* r) { r->options.custom_ops = "op a.B(x) = x"; },
       [](PlanRequest* r) { r->options.rules = {Rule{.name = "r"}}; },
       [](PlanRequest* r) { r->options.frontier = true; },

@@ -40,6 +40,7 @@ PlanOptions SampleOptions() {
           .dim_ranges = {{"past", {.least = 8, .most = 64, .multiple = 4, .likely = 16}}},
           .keep_outputs = {"hidden", "\xc3\xa9"},
           .shared_buffers = {{"past", "present", 512}},
+          .bound_strides = {{"image", {672, 3, 1}}},
           .custom_ops = "op acme.Twice(x) = 2 * x",
           .rules = ParseRulesText(R"(
             rules {
@@ -128,6 +129,7 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_EQ(back.dim_ranges, SampleOptions().dim_ranges);
   EXPECT_EQ(back.keep_outputs, SampleOptions().keep_outputs);
   EXPECT_EQ(back.shared_buffers, SampleOptions().shared_buffers);
+  EXPECT_EQ(back.bound_strides, SampleOptions().bound_strides);
   EXPECT_EQ(KeyText(back.rules), KeyText(SampleOptions().rules));
   EXPECT_TRUE(back.frontier);
   EXPECT_TRUE(back.debug);
