@@ -119,14 +119,16 @@ struct Asked {
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
 
-// Whether there is anything that looks for patterns.
-bool Looks(const Asked& asked) {
-  return asked.options.lock == nullptr &&
-         !(asked.options.rules.empty() && asked.registered.kernels.empty());
+// Whether patterns are looked for in a body: where they are outside, among nodes that a model has.
+// What a recurrence repeats are steps of its decomposition, which are none, as those of a Softmax
+// are not.
+bool SeesBody(const Asked& asked, const ProgramLoop& loop) {
+  const PlanOptions& options = asked.options;
+  return loop.source != nullptr && asked.seen != nullptr && options.lock == nullptr &&
+         options.fusion != FusionMode::kOpByOp &&
+         !(options.rules.empty() && asked.registered.kernels.empty());
 }
 
-// Rules and registered kernels are about nodes that a model has. What a recurrence repeats are
-// steps of its decomposition, which is none of theirs, as that of a Softmax is not.
 absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
     const Asked& asked, const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
   PlanOptions options = asked.options;
@@ -144,7 +146,7 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
                    .member = asked.member};
   std::optional<Graph> body;
   std::optional<SeenGraph> seen;
-  if (op.loop->source != nullptr && Looks(of_body)) {
+  if (SeesBody(asked, *op.loop)) {
     ASSIGN_OR_RETURN(body, BodyGraph(*op.loop));
     seen.emplace(SeenGraph{.graph = *body, .request = asked.graph, .repeats = op.origin});
     of_body.seen = &*seen;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/cord.h"
 #include "core/graph/body_graph.h"
+#include "core/plan/pin.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"
 #include "tests/support/registered_cases.h"
@@ -146,6 +147,30 @@ TEST(BodyRules, AForceEndsWhereAKernelOfTheLoopFailed) {
   const absl::Status failed =
       TryPlan(GraphOf(kCell), Rule1(kMatMulAdd, "force {}"), {{0, "it is wrong"}}).status();
   EXPECT_THAT(std::string(Message(failed)), HasSubstr("a kernel of a node failed: it is wrong"));
+}
+
+TEST(BodyRules, ALockHoldsWhateverTheySay) {
+  const Graph graph = GraphOf(kCell);
+  const PlannedModel forbidden = PlanWithRules(graph, Rule1(kMatMulAdd, "forbid {}"));
+  const std::string impossible =
+      "nodes { id: 'p' ops: 'MatMul' } nodes { id: 'q' ops: 'Relu' } "
+      "edges { from: 'p' to: 'q' through: '*' }";
+  for (const std::string& rules :
+       {std::string(), Rule1(kMatMulAdd, "forbid {}"), Rule1(impossible, "force {}")}) {
+    PlanOptions options{.rules = RulesOf(rules)};
+    options.lock = std::make_shared<const PlanLock>(DecisionsOf(forbidden));
+    auto pinned = MakePlan(graph, Cpu(), options);
+    ASSERT_TRUE(pinned.ok()) << pinned.status();
+    EXPECT_EQ(Labels(*pinned), Labels(forbidden));
+  }
+}
+
+TEST(BodyRules, OneKernelANodeFollowsNone) {
+  PlanOptions options{.fusion = FusionMode::kOpByOp,
+                      .rules = RulesOf(Rule1(Edge("Tanh", "Relu"), "force {}"))};
+  auto model = MakePlan(GraphOf(kCell), Cpu(), options);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Labels(*model), ElementsAre("MatMul", "Add", "Tanh", "Relu", "Exp"));
 }
 
 constexpr const char* kNested = R"(graph "g" {
