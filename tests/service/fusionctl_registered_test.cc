@@ -221,10 +221,14 @@ TEST_F(RegisteredTest, AKernelRunsInTheBodyOfALoop) {
   EXPECT_EQ(State()["state"], "ready");
   EXPECT_THAT(Ask({"show", model, "plan"}).out, HasSubstr("registered kernel \"linear\""));
   EXPECT_THAT(Ask({"show", model, "source"}).out, HasSubstr("y[m * COLS + n] ="));
-  EXPECT_THAT(Ask({"explain", model}).out, HasSubstr("runs the registered kernel \"linear\""));
+  EXPECT_THAT(Ask({"explain", model}).out, HasSubstr("registered \"linear\": MatMul+Add+Relu"));
+  EXPECT_THAT(Ask({"explain", model, "--group", "0"}).out,
+              HasSubstr("runs the registered kernel \"linear\", which is forced"));
   EXPECT_EQ(Ask({"plan", model, "--write-lock", dir_.path("a.lock")}).code, 4);
   const std::string kept = dir_.path("kept.repro");
   EXPECT_EQ(Ask({"repro", model, "--out", kept}).code, 0);
+  const ProgramResult replayed = BareCtl({"repro", "--replay", kept});
+  EXPECT_EQ(replayed.code, 0) << replayed.err << replayed.out;
 
   Serve(Register({.result = "sum + 1"}));
   const Json without = AskJson({"plan", model});
