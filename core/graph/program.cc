@@ -203,7 +203,10 @@ ValueId ProgramBuilder::AddComputed(std::string label, LoopBody body, std::vecto
 ValueId ProgramBuilder::Materialise(const Handle& handle) {
   if (!handle.view) return handle.base;
   ++count_.loop_ops;
-  return AddComputed("Copy", *handle.view, {handle.base}, handle.origin);
+  const int outer = std::exchange(step_, handle.step);
+  const ValueId copy = AddComputed("Copy", *handle.view, {handle.base}, handle.origin);
+  step_ = outer;
+  return copy;
 }
 
 // Indices that are known need not be read.
@@ -281,14 +284,14 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
   if (view && options_.absorb_views) {
     const Value& base = program_.value(inputs[0].base);
     if (IsIdentityView(body) && body.OutputType() == base.type) {
-      return Handle{.base = inputs[0].base, .view = {}, .origin = origin};
+      return Handle{.base = inputs[0].base, .view = {}, .origin = origin, .step = step_};
     }
-    return Handle{.base = inputs[0].base, .view = std::move(body), .origin = origin};
+    return Handle{.base = inputs[0].base, .view = std::move(body), .origin = origin, .step = step_};
   }
   std::vector<ValueId> values;
   for (const Handle& h : inputs) values.push_back(h.base);
   ValueId id = AddComputed(std::move(label), std::move(body), std::move(values), origin);
-  return Handle{.base = id, .view = {}, .origin = origin};
+  return Handle{.base = id, .view = {}, .origin = origin, .step = step_};
 }
 
 absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddReinterpret(const OpCall& call,
@@ -327,8 +330,9 @@ absl::Status ProgramBuilder::CheckLimits() const {
 }
 
 absl::Status ProgramBuilder::AddSteps(const std::vector<Decomposition::Step>& steps, NodeId origin,
-                                      bool inner, std::vector<std::optional<TensorType>>* types,
+                                      StepsOf of, std::vector<std::optional<TensorType>>* types,
                                       std::vector<Handle>* handles) {
+  const bool of_body = of == StepsOf::kBody;
   for (const Decomposition::Step& step : steps) {
     if (step.def == nullptr) {
       count_.constant_bytes += step.constant->byte_size();
@@ -338,6 +342,7 @@ absl::Status ProgramBuilder::AddSteps(const std::vector<Decomposition::Step>& st
                      .value = std::make_shared<const HostTensor>(*step.constant),
                      .order = {}};
       types->emplace_back(constant.type);
+      if (of_body) constant.tensor = static_cast<TensorId>(handles->size());
       handles->push_back({.base = AddValue(std::move(constant)), .view = {}, .origin = origin});
       continue;
     }
@@ -348,13 +353,16 @@ absl::Status ProgramBuilder::AddSteps(const std::vector<Decomposition::Step>& st
       operands.push_back(v < 0 ? Handle() : (*handles)[static_cast<size_t>(v)]);
     }
     OpCall call(*step.def, std::move(operand_types), step.attrs, step.outputs);
-    // A node of the model's is rounded, and may run alone.
-    const int outer = std::exchange(step_, inner ? step_ : ++steps_);
-    absl::StatusOr<std::vector<Handle>> out = AddCall(call, operands, origin, inner);
+    const int own = of_body ? ++steps_ : step_;
+    const int outer = std::exchange(step_, own);
+    absl::StatusOr<std::vector<Handle>> out =
+        AddCall(call, operands, origin, /*step=*/of == StepsOf::kComposite);
     step_ = outer;
     RETURN_IF_ERROR(out.status());
     for (Handle& handle : *out) {
-      if (!inner) Name(handle, 0);
+      handle.step = own;
+      // A node of a model is rounded, and may run alone.
+      if (of_body) Name(handle, static_cast<TensorId>(handles->size()));
       types->emplace_back(TypeOf(handle));
       handles->push_back(std::move(handle));
     }
@@ -373,7 +381,8 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
   for (int i = 0; i < call.inputs(); ++i) {
     types.push_back(call.has_input(i) ? std::optional(call.in(i)) : std::nullopt);
   }
-  RETURN_IF_ERROR(AddSteps(steps.steps(), origin, !casts, &types, &handles));
+  const StepsOf of = casts ? StepsOf::kCastLike : StepsOf::kComposite;
+  RETURN_IF_ERROR(AddSteps(steps.steps(), origin, of, &types, &handles));
   std::vector<Handle> outputs;
   outputs.push_back(handles[static_cast<size_t>(result)]);
   for (Decomposition::Value more : steps.more_outputs()) {

@@ -25,7 +25,8 @@ struct Value {
   LoopId producer = kNoLoop;
   /// Storage order: order[0] is the outermost dim in memory. Empty: row-major as the dims stand.
   std::vector<int> order;
-  /// The graph tensor this is (kNoTensor inside a composite; 0 for all tensors of a body).
+  /// The graph tensor this is (kNoTensor inside a composite); in a body that ProgramLoop::source
+  /// is, the value of that.
   TensorId tensor = kNoTensor;
   /// In memory that has room for `capacity` elements along `dim`; strides are those of the whole.
   struct Room {
@@ -43,6 +44,7 @@ struct Value {
 };
 
 struct Program;
+struct Repeat;
 
 /// What a LoopOp::kRepeat does: passes of a body, one after the other. Its inputs are, where they
 /// are asked for, the number of passes and whether there is a first one, as of core/op/repeat.h;
@@ -53,6 +55,7 @@ struct ProgramLoop {
   struct Operand {
     Port port = Port::kWhole;
     ValueId leaf = kNoValue;
+    int input = -1;  // of `source`
   };
   std::shared_ptr<const Program> body;
   int64_t most = 0;       // passes at most
@@ -61,6 +64,9 @@ struct ProgramLoop {
   bool conditional = false;
   std::vector<Operand> operands;
   ValueId pass = kNoValue;  // i64 scalar input of the body: which pass it is; kNoValue: not asked
+  /// What a model says that `body` is made from. Null: no model does, as of the steps of a
+  /// recurrence.
+  std::shared_ptr<const Repeat> source = nullptr;
   /// By output of the body behind the condition and what is carried: the last pass's is the first
   /// element.
   std::vector<bool> from_end;
@@ -94,7 +100,8 @@ struct LoopOp {
   std::string label;
   /// The graph node it came from.
   NodeId origin = kNoNode;
-  /// Of ops that one node repeats: which node of its body they came from, from 1 on.
+  /// Of ops of a body that a model has: which step of it they came from, from 1 on, constants not
+  /// counted. 0: of none.
   int step = 0;
   LoopBody body;
   std::vector<ValueId> inputs;

@@ -19,6 +19,7 @@ class ProgramBuilder {
     /// Absent: the base itself. Else reads[0] indexes the base, write is this tensor.
     std::optional<LoopBody> view;
     NodeId origin = kNoNode;
+    int step = 0;  // LoopOp::step of a copy of it
   };
 
   ValueId AddValue(Value value);
@@ -56,16 +57,21 @@ class ProgramBuilder {
   absl::StatusOr<std::vector<Handle>> AddDecomposition(const OpCall& call,
                                                        const std::vector<Handle>& inputs,
                                                        NodeId origin);
-  /// Adds what steps compute behind `types` and `handles`. `inner`: no node asks for them.
-  absl::Status AddSteps(const std::vector<Decomposition::Step>& steps, NodeId origin, bool inner,
+  enum class StepsOf : uint8_t {
+    kComposite,  // no node asks for them
+    kCastLike,   // likewise, but they round what they give
+    kBody,       // each is what a node is elsewhere
+  };
+  /// Adds what steps compute behind `types` and `handles`.
+  absl::Status AddSteps(const std::vector<Decomposition::Step>& steps, NodeId origin, StepsOf of,
                         std::vector<std::optional<TensorType>>* types,
                         std::vector<Handle>* handles);
   absl::StatusOr<std::vector<Handle>> AddRepeat(const OpCall& call,
                                                 const std::vector<Handle>& inputs, NodeId origin,
                                                 bool inner);
   /// The op of a repeat: all but what it reads before its operands.
-  absl::StatusOr<LoopOp> RepeatOp(const Repeat& repeat, const std::vector<Handle>& operands,
-                                  NodeId origin, bool inner);
+  absl::StatusOr<LoopOp> RepeatOp(std::shared_ptr<const Repeat> body,
+                                  const std::vector<Handle>& operands, NodeId origin, bool inner);
   TensorType TypeOf(const Handle& handle) const;
   /// In memory, in row-major order.
   ValueId InMemory(const Handle& handle);

@@ -104,46 +104,57 @@ bool ProgramBuilder::IsConstant(ValueId id) {
   return constant_[static_cast<size_t>(id)];
 }
 
-absl::StatusOr<LoopOp> ProgramBuilder::RepeatOp(const Repeat& repeat, const Handles& operands,
-                                                NodeId origin, bool inner) {
+absl::StatusOr<LoopOp> ProgramBuilder::RepeatOp(std::shared_ptr<const Repeat> source,
+                                                const Handles& operands, NodeId origin,
+                                                bool inner) {
+  const Repeat& repeat = *source;
   auto loop = std::make_shared<ProgramLoop>();
   LoopOp op{.kind = LoopOp::kRepeat, .label = "Repeat", .origin = origin, .step = step_};
   loop->most = repeat.most;
   loop->must_end = repeat.must_end;
   loop->counted = repeat.counted;
   loop->conditional = repeat.conditional;
+  if (!inner) loop->source = std::move(source);
   ProgramBuilder body(options_);
   body.count_ = count_;
   Handles values;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Repeat::Input& input = repeat.inputs[i];
     const Handle& operand = operands[i];
+    const TensorId tensor = inner ? kNoTensor : static_cast<TensorId>(i);
     if (input.port == Repeat::Port::kPass) {
-      loop->pass = body.AddInput(input.type);
+      loop->pass = body.AddInput(input.type, tensor);
       values.push_back({.base = loop->pass, .view = {}, .origin = origin});
       continue;
     }
     if (input.port != Repeat::Port::kWhole) {
       op.inputs.push_back(InMemory(operand));
-      loop->operands.push_back({PortOf(input.port), body.AddInput(input.type)});
+      loop->operands.push_back(
+          {PortOf(input.port), body.AddInput(input.type, tensor), static_cast<int>(i)});
       values.push_back({.base = loop->operands.back().leaf, .view = {}, .origin = origin});
       continue;
     }
     const Value& whole = program_.value(operand.base);
     if (whole.kind == TensorKind::kConstant) {
-      const ValueId constant = body.AddValue(
-          {.type = whole.type, .kind = TensorKind::kConstant, .value = whole.value, .order = {}});
+      const ValueId constant = body.AddValue({.type = whole.type,
+                                              .kind = TensorKind::kConstant,
+                                              .value = whole.value,
+                                              .order = {},
+                                              .tensor = tensor});
       values.push_back({.base = constant, .view = operand.view, .origin = origin});
       continue;
     }
-    const ValueId leaf =
-        IsConstant(operand.base) ? body.AddWeight(whole.type) : body.AddInput(whole.type);
+    // What the body has is the operand only where it reads all of that as it lies there.
+    const TensorId of_whole = operand.view ? kNoTensor : tensor;
+    const ValueId leaf = IsConstant(operand.base) ? body.AddWeight(whole.type, of_whole)
+                                                  : body.AddInput(whole.type, of_whole);
     op.inputs.push_back(InMemory({.base = operand.base, .view = {}, .origin = origin}));
-    loop->operands.push_back({ProgramLoop::Port::kWhole, leaf});
+    loop->operands.push_back({ProgramLoop::Port::kWhole, leaf, static_cast<int>(i)});
     values.push_back({.base = leaf, .view = operand.view, .origin = origin});
   }
   std::vector<std::optional<TensorType>> types = InputTypes(repeat);
-  RETURN_IF_ERROR(body.AddSteps(repeat.steps, origin, inner, &types, &values));
+  RETURN_IF_ERROR(body.AddSteps(repeat.steps, origin, inner ? StepsOf::kComposite : StepsOf::kBody,
+                                &types, &values));
   for (const Repeat::Output& output : repeat.outputs) {
     // Two outputs may be one value.
     Handle given = values[static_cast<size_t>(output.value)];
@@ -164,7 +175,8 @@ absl::StatusOr<LoopOp> ProgramBuilder::RepeatOp(const Repeat& repeat, const Hand
 
 absl::StatusOr<Handles> ProgramBuilder::AddRepeat(const OpCall& call, const Handles& inputs,
                                                   NodeId origin, bool inner) {
-  const Repeat& repeat = *RepeatOf(call);
+  const auto body = *call.attrs().Find<std::shared_ptr<const Repeat>>("body");
+  const Repeat& repeat = *body;
   const size_t before = (repeat.counted ? 1U : 0U) + (repeat.conditional ? 1U : 0U);
   // By input of the body.
   Handles operands;
@@ -172,7 +184,7 @@ absl::StatusOr<Handles> ProgramBuilder::AddRepeat(const OpCall& call, const Hand
   for (const Repeat::Input& input : repeat.inputs) {
     operands.push_back(input.port == Repeat::Port::kPass ? Handle() : inputs[next++]);
   }
-  ASSIGN_OR_RETURN(LoopOp op, RepeatOp(repeat, operands, origin, inner));
+  ASSIGN_OR_RETURN(LoopOp op, RepeatOp(body, operands, origin, inner));
   std::vector<ValueId> head;
   for (size_t i = 0; i < before; ++i) head.push_back(InMemory(inputs[i]));
   op.inputs.insert(op.inputs.begin(), head.begin(), head.end());

@@ -331,7 +331,8 @@ class ProgramParser {
       if (fits) given[static_cast<size_t>(loop.pass)] = true;
     }
     for (size_t i = 0; fits && i < loop.operands.size(); ++i) {
-      const auto& [port, leaf] = loop.operands[i];
+      const ProgramLoop::Port port = loop.operands[i].port;
+      const ValueId leaf = loop.operands[i].leaf;
       fits = is_leaf(leaf) && !given[static_cast<size_t>(leaf)];
       if (!fits) break;
       given[static_cast<size_t>(leaf)] = true;

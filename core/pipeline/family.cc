@@ -521,8 +521,8 @@ absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceS
       if (!most.has_value()) continue;
       variants[v].most = *most;
     }
-    RETURN_IF_ERROR(
-        AddVariant(variants[v], std::move(planned[v]), *std::move(made), model, &named));
+    // Not moved: `few` looks at it below.
+    RETURN_IF_ERROR(AddVariant(variants[v], planned[v], *std::move(made), model, &named));
     if (options.lock == nullptr) TellOfVariant(few, &model->plan);
   }
   return named;

@@ -224,6 +224,7 @@ class Assembler {
     }
     places_ += tensors->places + inner_places;
     TellDecisions(body, first_group);
+    TellRegistered(model);
     return absl::OkStatus();
   }
 
@@ -240,6 +241,19 @@ class Assembler {
         for (int& group : place.between) group += first_group;
       }
       out_.inner_decisions.push_back(std::move(decision));
+    }
+  }
+
+  // Where registered kernels do not run in a body; all of it is one node.
+  void TellRegistered(const PlannedModel& body) {
+    out_.notes.insert(out_.notes.end(), body.notes.begin(), body.notes.end());
+    std::vector<PlanFallback>& known = out_.plan.fallbacks;
+    for (const PlanFallback& fallback : body.plan.fallbacks) {
+      auto same = [&](const PlanFallback& other) {
+        return other.node == fallback.node && other.registered == fallback.registered;
+      };
+      if (fallback.registered.empty() || std::any_of(known.begin(), known.end(), same)) continue;
+      known.push_back(fallback);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/graph/halves.h"
+#include "core/op/repeat.h"
 #include "core/plan/loop_sets.h"
 #include "core/plan/pin.h"
 #include "core/plan/planner.h"
@@ -125,7 +126,11 @@ void GroupEvaluator::ClassifyOps() {
       for (const Guard& g : read.guards) text += StrCat("?", g.axis, ":", g.begin, ":", g.end);
     }
     if (op.kind == LoopOp::kLoop) text += op.body.value.ToString();
-    if (op.kind == LoopOp::kRepeat) text += LoopToString(op);
+    if (op.kind == LoopOp::kRepeat) {
+      // Rules look at what the body is made from.
+      text += LoopToString(op);
+      if (op.loop->source != nullptr) text += ToString(*op.loop->source);
+    }
     if (op.body.reduce) text += op.body.reduce->name();
     const Value& out = program_.value(op.output);
     text += StrCat(StrJoin(out.order, ","), MemoryText(out), out.tensor == kNoTensor,

@@ -25,18 +25,15 @@ bool IsRowMajor(const Value& value) {
 /// Makes matches of one graph of what the patterns of kernels find there.
 class Binder {
  public:
-  Binder(const Graph& graph, const Grouping& nodes, GroupEvaluator* evaluator)
-      : graph_(graph), program_(evaluator->program()), evaluator_(*evaluator) {
-    loops_of_.resize(graph.nodes().size());
-    parts_of_.resize(graph.nodes().size());
-    for (size_t l = 0; l < program_.ops.size(); ++l) {
-      const LoopOp& op = program_.ops[l];
-      if (op.IsAlias() || op.origin == kNoNode) continue;
-      loops_of_[static_cast<size_t>(op.origin)].push_back(static_cast<LoopId>(l));
-    }
+  Binder(const SeenGraph& seen, const Grouping& nodes, GroupEvaluator* evaluator)
+      : graph_(seen.graph),
+        program_(evaluator->program()),
+        evaluator_(*evaluator),
+        loops_of_(seen.LoopsOfNodes(program_)),
+        parts_of_(seen.graph.nodes().size()) {
     for (const std::vector<LoopId>& part : nodes.groups) {
-      const NodeId origin = program_.op(part[0]).origin;
-      if (origin != kNoNode) parts_of_[static_cast<size_t>(origin)].push_back(&part);
+      const NodeId node = seen.NodeOf(program_.op(part[0]));
+      if (node != kNoNode) parts_of_[static_cast<size_t>(node)].push_back(&part);
     }
   }
 
@@ -45,7 +42,6 @@ class Binder {
                                        const RuleMatch& found, std::string* why) {
     RegisteredMatch match;
     match.kernel = std::move(kernel);
-    match.nodes = found.nodes;
     for (NodeId n : found.nodes) {
       match.loops = Union(match.loops, loops_of_[static_cast<size_t>(n)]);
     }
@@ -209,48 +205,52 @@ class Joiner {
   std::set<int> taken_;
 };
 
-bool HoldsAlone(const std::vector<int>& nodes, const std::map<NodeId, std::string>& alone) {
-  return std::any_of(nodes.begin(), nodes.end(), [&](int n) { return alone.contains(n); });
+bool HoldsAlone(const SeenGraph& seen, const std::vector<NodeId>& nodes,
+                const std::map<NodeId, std::string>& alone) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId n) { return alone.contains(seen.PositionOf(n)); });
 }
 
 }  // namespace
 
-absl::StatusOr<Grouping> FollowRegistered(const Graph& graph, const Grouping& nodes, Grouping start,
-                                          const RegisteredKernels& kernels,
+absl::StatusOr<Grouping> FollowRegistered(const SeenGraph& seen, const Grouping& nodes,
+                                          Grouping start, const RegisteredKernels& kernels,
                                           const std::map<std::string, std::string>& unused,
                                           const std::map<NodeId, std::string>& alone,
                                           GroupEvaluator* evaluator, RegisteredOutcome* outcome) {
-  Binder binder(graph, nodes, evaluator);
+  Binder binder(seen, nodes, evaluator);
   Joiner joiner(evaluator->program(), start);
   RegisteredMatches matches;
   bool joined = false;
   AskKernel ask = [&](const std::vector<NodeId>& match) {
-    return TermsOfMatch(match, nodes, evaluator);
+    return TermsOfMatch(seen, match, nodes, evaluator);
   };
   for (const std::shared_ptr<const RegisteredKernel>& kernel : kernels) {
     auto note = [&](std::string_view what) {
       outcome->notes.push_back(StrCat("registered kernel ", Quote(kernel->name()), " ", what));
     };
     absl::StatusOr<std::vector<RuleMatch>> found =
-        MatchRules(graph, evaluator->device(), {kernel->rule}, ask, {.matches = kMostMatches});
+        MatchRules(seen.graph, evaluator->device(), {kernel->rule}, ask, {.matches = kMostMatches});
     if (absl::IsResourceExhausted(found.status())) {
       note(StrCat("does not run: ", Message(found.status())));
       continue;
     }
     RETURN_IF_ERROR(found.status());
     for (const RuleMatch& place : *found) {
-      if (HoldsAlone(place.nodes, alone)) continue;
+      if (HoldsAlone(seen, place.nodes, alone)) continue;
       std::string why;
       ASSIGN_OR_RETURN(RegisteredMatch match, binder.Bind(kernel, place, &why));
       auto failed = unused.find(kernel->name());
       if (why.empty() && failed != unused.end()) {
-        outcome->fallbacks.push_back(
-            {.node = place.nodes.front(), .reason = failed->second, .registered = kernel->name()});
+        outcome->fallbacks.push_back({.node = seen.PositionOf(place.nodes.front()),
+                                      .reason = failed->second,
+                                      .registered = kernel->name()});
         continue;
       }
       if (why.empty() && kernel->force) why = joiner.Join(match.loops);
       if (!why.empty()) {
-        note(StrCat("does not run at ", PatternText(kernel->rule), ": ", why));
+        note(StrCat("does not run at ", PatternText(kernel->rule),
+                    seen.of_body() ? " in the body of a loop: " : ": ", why));
         continue;
       }
       joined |= kernel->force;

@@ -6,6 +6,7 @@
 
 #include "core/plan/grouping.h"
 #include "core/plan/registered.h"
+#include "core/plan/seen_graph.h"
 
 namespace fusion {
 
@@ -20,8 +21,8 @@ struct RegisteredOutcome {
 /// one group of `start` each, which is made of groups of `nodes` (one a node). Kernels in `unused`
 /// (name -> why) do not run; their places are fallbacks. Nodes in `alone` are in no match. Fails
 /// only as the evaluator does. Deterministic.
-absl::StatusOr<Grouping> FollowRegistered(const Graph& graph, const Grouping& nodes, Grouping start,
-                                          const RegisteredKernels& kernels,
+absl::StatusOr<Grouping> FollowRegistered(const SeenGraph& seen, const Grouping& nodes,
+                                          Grouping start, const RegisteredKernels& kernels,
                                           const std::map<std::string, std::string>& unused,
                                           const std::map<NodeId, std::string>& alone,
                                           GroupEvaluator* evaluator, RegisteredOutcome* outcome);

@@ -45,13 +45,11 @@ std::vector<double> Weights(const Program& program, GroupEvaluator* evaluator) {
 }
 
 // By node the sets that hold ops of it.
-Sets PartsOfNodes(const Program& program, const Sets& by_node) {
-  Sets out;
+Sets PartsOfNodes(const SeenGraph& seen, const Program& program, const Sets& by_node) {
+  Sets out(seen.graph.nodes().size());
   for (size_t p = 0; p < by_node.size(); ++p) {
-    const NodeId origin = program.op(by_node[p][0]).origin;
-    if (origin == kNoNode) continue;
-    out.resize(std::max(out.size(), static_cast<size_t>(origin) + 1));
-    out[static_cast<size_t>(origin)].push_back(static_cast<int>(p));
+    const NodeId node = seen.NodeOf(program.op(by_node[p][0]));
+    if (node != kNoNode) out[static_cast<size_t>(node)].push_back(static_cast<int>(p));
   }
   return out;
 }
@@ -67,7 +65,6 @@ absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& mat
   bool constant = false;
   bool running = false;
   for (NodeId n : match) {
-    if (static_cast<size_t>(n) >= parts_of_node.size()) continue;  // views behind all work
     for (int part : parts_of_node[static_cast<size_t>(n)]) {
       const std::vector<LoopId>& ops = by_node[static_cast<size_t>(part)];
       (evaluator->AreConstant(ops) ? constant : running) = true;
@@ -95,9 +92,9 @@ absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& mat
 /// Makes one group of what is forced together.
 class Joiner {
  public:
-  Joiner(const Graph& graph, const Grouping& nodes, const std::map<NodeId, std::string>& alone,
+  Joiner(const SeenGraph& seen, const Grouping& nodes, const std::map<NodeId, std::string>& alone,
          GroupEvaluator* evaluator)
-      : graph_(graph),
+      : seen_(seen),
         program_(evaluator->program()),
         parts_(nodes.groups),
         alone_(alone),
@@ -249,32 +246,37 @@ class Joiner {
   absl::Status Blame(const std::vector<LoopId>& group, const std::vector<size_t>& matches,
                      const Refusal& refusal) const {
     std::vector<NodeId> positions;
-    auto nodes_text = [&](const std::vector<int>& nodes) {
+    auto describe = [&](NodeId node) {
+      positions.push_back(node);
+      return seen_.request.Describe(node);
+    };
+    auto nodes_text = [&](const std::vector<NodeId>& nodes) {
       std::string out;
       for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i) {
-        out += StrCat(i == 0 ? "" : ", ", graph_.Describe(nodes[i]));
-        positions.push_back(nodes[i]);
+        out += StrCat(i == 0 ? "" : ", ",
+                      seen_.of_body() ? seen_.graph.node(nodes[i]).def->name : describe(nodes[i]));
       }
       if (nodes.size() > kNamed) out += StrCat(" and ", nodes.size() - kNamed, " more");
       return out;
     };
     std::set<std::string> names;
     std::set<int> rules;
-    std::set<int> forced;
+    std::set<NodeId> forced;
     for (size_t m : matches) {
       const RuleEffects::Forced& match = rules_.forced()[m];
       names.insert(Quote(rules_.name(match.rule)));
       rules.insert(match.rule);
       forced.insert(match.nodes.begin(), match.nodes.end());
     }
-    std::vector<int> between;
-    for (int n : NodesOf(program_, group)) {
+    std::vector<NodeId> between;
+    for (NodeId n : seen_.NodesOf(program_, group)) {
       if (!forced.contains(n)) between.push_back(n);
     }
     bool one = names.size() == 1;
     std::string text = StrCat(one ? "rule " : "rules ", StrJoin(names, ", "),
                               one ? " forces " : " together force ",
                               nodes_text({forced.begin(), forced.end()}), " into one kernel");
+    if (seen_.of_body()) text += StrCat(" in the body of ", describe(seen_.repeats));
     if (!between.empty()) text += StrCat(", with what lies between: ", nodes_text(between));
     absl::Status status =
         FailedPrecondition(text, "; there is no such kernel: ", refusal.ToString());
@@ -283,7 +285,7 @@ class Joiner {
     return status;
   }
 
-  const Graph& graph_;
+  const SeenGraph& seen_;
   const Program& program_;
   const Sets& parts_;
   const std::map<NodeId, std::string>& alone_;
@@ -295,28 +297,30 @@ class Joiner {
 
 }  // namespace
 
-absl::StatusOr<Grouping> FollowRules(const Graph& graph, const Grouping& nodes, const Rules& rules,
-                                     const std::map<NodeId, std::string>& alone,
+absl::StatusOr<Grouping> FollowRules(const SeenGraph& seen, const Grouping& nodes,
+                                     const Rules& rules, const std::map<NodeId, std::string>& alone,
                                      GroupEvaluator* evaluator) {
   if (rules.empty()) return nodes;
   for (const Rule& rule : rules) RETURN_IF_ERROR(CheckRuleOps(rule));
   const Program& program = evaluator->program();
-  const Sets parts_of_node = PartsOfNodes(program, nodes.groups);
+  const Sets parts_of_node = PartsOfNodes(seen, program, nodes.groups);
   AskKernel ask = [&](const std::vector<NodeId>& match) {
     return TermsOf(match, nodes.groups, program, parts_of_node, evaluator);
   };
   ASSIGN_OR_RETURN(std::vector<RuleMatch> matches,
-                   MatchRules(graph, evaluator->device(), rules, ask));
-  evaluator->Follow(RuleEffects(graph, program, rules, matches, Weights(program, evaluator)));
+                   MatchRules(seen.graph, evaluator->device(), rules, ask));
+  evaluator->Follow(RuleEffects(seen, program, rules, matches, Weights(program, evaluator)));
   if (evaluator->rules().forced().empty()) return nodes;
-  return Joiner(graph, nodes, alone, evaluator).Run();
+  return Joiner(seen, nodes, alone, evaluator).Run();
 }
 
-absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const std::vector<NodeId>& match,
+absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const SeenGraph& seen,
+                                                       const std::vector<NodeId>& match,
                                                        const Grouping& by_node,
                                                        GroupEvaluator* evaluator) {
   const Program& program = evaluator->program();
-  return TermsOf(match, by_node.groups, program, PartsOfNodes(program, by_node.groups), evaluator);
+  return TermsOf(match, by_node.groups, program, PartsOfNodes(seen, program, by_node.groups),
+                 evaluator);
 }
 
 }  // namespace fusion

@@ -104,7 +104,7 @@ class Adder {
       return out_.loop.elements.back().place;
     };
     for (size_t i = 0; i < loop_.operands.size(); ++i) {
-      const auto& [port, leaf] = loop_.operands[i];
+      const ProgramLoop::Port port = loop_.operands[i].port;
       const bool from_end = port == ProgramLoop::Port::kElementFromEnd;
       if (port != ProgramLoop::Port::kElement && !from_end) continue;
       place_of_operand_[i] = add(Operand(i), from_end, false);

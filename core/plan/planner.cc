@@ -1,6 +1,7 @@
 #include "core/plan/planner.h"
 
 #include "core/base/saturate.h"
+#include "core/graph/body_graph.h"
 #include "core/plan/assembler.h"
 #include "core/plan/follow_registered.h"
 #include "core/plan/follow_rules.h"
@@ -8,6 +9,7 @@
 #include "core/plan/ledger.h"
 #include "core/plan/loop_sets.h"
 #include "core/plan/pin.h"
+#include "core/plan/seen_graph.h"
 #include "core/schedule/tiles_text.h"
 
 namespace fusion {
@@ -84,8 +86,8 @@ void Head(const DeviceSpec& device, const PlanOptions& options, Plan* plan) {
   plan->fusion = options.fusion;
 }
 
-// `nodes`: one kernel a node.
-absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
+// `nodes`: one kernel a node. `seen` null: rules and registered kernels see nothing.
+absl::StatusOr<ChosenPlan> Choose(const SeenGraph* seen, const Grouping& nodes,
                                   const PlanOptions& options,
                                   const std::map<NodeId, std::string>& alone,
                                   const RegisteredOptions& registered, GroupEvaluator* evaluator,
@@ -93,9 +95,10 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
   if (options.fusion == FusionMode::kOpByOp) {
     return TakePlan(nodes, kOpByOpPoint, "the request asked for one kernel a node", evaluator);
   }
-  ASSIGN_OR_RETURN(Grouping start, FollowRules(graph, nodes, options.rules, alone, evaluator));
+  if (seen == nullptr) return ChoosePlan(nodes, options, alone, evaluator);
+  ASSIGN_OR_RETURN(Grouping start, FollowRules(*seen, nodes, options.rules, alone, evaluator));
   if (!registered.kernels.empty()) {
-    ASSIGN_OR_RETURN(start, FollowRegistered(graph, nodes, std::move(start), registered.kernels,
+    ASSIGN_OR_RETURN(start, FollowRegistered(*seen, nodes, std::move(start), registered.kernels,
                                              registered.unused, alone, evaluator, outcome));
   }
   return ChoosePlan(start, options, alone, evaluator);
@@ -104,6 +107,8 @@ absl::StatusOr<ChosenPlan> Choose(const Graph& graph, const Grouping& nodes,
 // What a plan is made from.
 struct Asked {
   const Graph& graph;
+  /// What rules and registered kernels see; null: nothing.
+  const SeenGraph* seen;
   const DeviceSpec& device;
   const PlanOptions& options;
   const CancelToken* cancel;
@@ -114,23 +119,44 @@ struct Asked {
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
 
-// Rules and registered kernels are about nodes of the graph.
+// Whether patterns are looked for in a body: where they are outside, among nodes that a model has.
+// What a recurrence repeats are steps of its decomposition, which are none, as those of a Softmax
+// are not.
+bool SeesBody(const Asked& asked, const ProgramLoop& loop) {
+  const PlanOptions& options = asked.options;
+  return loop.source != nullptr && asked.seen != nullptr && options.lock == nullptr &&
+         options.fusion != FusionMode::kOpByOp &&
+         !(options.rules.empty() && asked.registered.kernels.empty());
+}
+
 absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
     const Asked& asked, const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
   PlanOptions options = asked.options;
   options.lock = std::move(lock);
-  options.rules.clear();
   options.frontier = false;
   auto model = std::make_shared<PlannedModel>();
   model->program = *op.loop->body;
-  RETURN_IF_ERROR(
-      PlanProgram({asked.graph, asked.device, options, asked.cancel, asked.alone, {}, asked.member},
-                  ProgramOf::kBody, model.get()));
+  Asked of_body = {.graph = asked.graph,
+                   .seen = nullptr,
+                   .device = asked.device,
+                   .options = options,
+                   .cancel = asked.cancel,
+                   .alone = asked.alone,
+                   .registered = asked.registered,
+                   .member = asked.member};
+  std::optional<Graph> body;
+  std::optional<SeenGraph> seen;
+  if (SeesBody(asked, *op.loop)) {
+    ASSIGN_OR_RETURN(body, BodyGraph(*op.loop));
+    seen.emplace(SeenGraph{.graph = *body, .request = asked.graph, .repeats = op.origin});
+    of_body.seen = &*seen;
+  }
+  RETURN_IF_ERROR(PlanProgram(of_body, ProgramOf::kBody, model.get()));
   return std::shared_ptr<const PlannedModel>(std::move(model));
 }
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, device, options, cancel, alone, registered, member] = asked;
+  const auto& [graph, seen, device, options, cancel, alone, registered, member] = asked;
   GroupEvaluator evaluator(model->program, device, options, cancel,
                            [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
                              return PlanOfBody(asked, op, std::move(lock));
@@ -150,7 +176,7 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
       ChosenPlan chosen,
       pinned.has_value()
           ? TakePlan(*std::move(pinned), kLockPoint, "the request has a lock", &evaluator)
-          : Choose(graph, nodes, options, alone, registered, &evaluator, &outcome));
+          : Choose(seen, nodes, options, alone, registered, &evaluator, &outcome));
   model->notes = std::move(outcome.notes);
   Plan& plan = model->plan;
   Head(device, options, &plan);
@@ -177,8 +203,9 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const RegisteredOptions& registered) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
-  RETURN_IF_ERROR(
-      PlanProgram({graph, device, options, cancel, alone, registered}, ProgramOf::kGraph, &model));
+  const SeenGraph seen{.graph = graph, .request = graph};
+  RETURN_IF_ERROR(PlanProgram({graph, &seen, device, options, cancel, alone, registered},
+                              ProgramOf::kGraph, &model));
   absl::Status status = Verify(model.plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;
@@ -189,7 +216,7 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
   FUSION_CHECK(options.lock != nullptr, "a member follows a lock");
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
-  RETURN_IF_ERROR(PlanProgram({graph, device, options, cancel, {}, {}, /*member=*/true},
+  RETURN_IF_ERROR(PlanProgram({graph, nullptr, device, options, cancel, {}, {}, /*member=*/true},
                               ProgramOf::kGraph, &model));
   return model;
 }

@@ -37,8 +37,9 @@ struct PlannedModel {
   std::vector<int> choice_of;
   /// By group that stands for a repeat, see `groups`, the plan of its body.
   std::map<int, std::shared_ptr<const PlannedModel>> bodies = {};
-  std::vector<std::string> notes = {};  // where registered kernels do not run, and why
-  std::vector<bool> inner = {};         // of plan.groups: those of bodies
+  /// Where registered kernels do not run, and why; in bodies too.
+  std::vector<std::string> notes = {};
+  std::vector<bool> inner = {};  // of plan.groups: those of bodies
   /// Of the plans of bodies: what the ledger tells of their groups, and candidates weighed.
   std::vector<PlanDecision> inner_decisions = {};
   int64_t inner_candidates = 0;
@@ -64,8 +65,9 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 /// follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever is better and
 /// whatever rules and `alone` say; InvalidArgument, naming the field, if they do not fit the graph.
 /// Fused plans without a lock may run `registered` kernels where these fit; a place where one does
-/// not is a note. A repeat is a loop over the plan of its body, which rules and registered kernels
-/// do not reach.
+/// not is a note. A repeat is a loop over the plan of its body. Rules and registered kernels hold
+/// in bodies as in the graph, in each by itself; not in the steps of a recurrence, whose nodes no
+/// model has. In fallbacks and messages the nodes of a body are the one that repeats it.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
@@ -90,6 +92,6 @@ inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 28;
+inline constexpr int kPlannerVersion = 29;
 
 }  // namespace fusion

@@ -30,7 +30,6 @@ struct RegisteredMatch {
 
   std::shared_ptr<const RegisteredKernel> kernel;
   std::vector<LoopId> loops;  // ascending
-  std::vector<int> nodes;     // canonical positions, ascending
   std::vector<Param> params;  // in the order of the kernel
   /// By RegisteredKernel::constants: literals of C.
   std::vector<std::string> constants;

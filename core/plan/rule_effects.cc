@@ -13,7 +13,7 @@ constexpr size_t kNamed = 8;
 
 }  // namespace
 
-RuleEffects::RuleEffects(const Graph& graph, const Program& program, const Rules& rules,
+RuleEffects::RuleEffects(const SeenGraph& seen, const Program& program, const Rules& rules,
                          const std::vector<RuleMatch>& matches, std::vector<double> weights)
     : weights_(std::move(weights)) {
   for (const Rule& rule : rules) {
@@ -21,12 +21,7 @@ RuleEffects::RuleEffects(const Graph& graph, const Program& program, const Rules
     factors_.push_back(rule.factor);
   }
   if (matches.empty()) return;
-  std::vector<std::vector<LoopId>> loops_of(graph.nodes().size());
-  for (size_t l = 0; l < program.ops.size(); ++l) {
-    const LoopOp& op = program.ops[l];
-    if (op.IsAlias() || op.origin == kNoNode) continue;
-    loops_of[static_cast<size_t>(op.origin)].push_back(static_cast<LoopId>(l));
-  }
+  const std::vector<std::vector<LoopId>> loops_of = seen.LoopsOfNodes(program);
   for (const RuleMatch& found : matches) {
     Forced all{.rule = found.rule, .nodes = {}, .loops = {}};
     for (NodeId n : found.nodes) {
@@ -48,7 +43,7 @@ RuleEffects::RuleEffects(const Graph& graph, const Program& program, const Rules
     }
     std::string label;
     for (size_t i = 0; i < std::min(all.nodes.size(), kNamed); ++i) {
-      label += StrCat(i == 0 ? "" : "+", graph.node(all.nodes[i]).def->name);
+      label += StrCat(i == 0 ? "" : "+", seen.graph.node(all.nodes[i]).def->name);
     }
     if (all.nodes.size() > kNamed) label += "+...";
     auto match = static_cast<int>(matches_.size());

@@ -6,6 +6,7 @@
 #include "core/base/refusal.h"
 #include "core/graph/program.h"
 #include "core/plan/rule_match.h"
+#include "core/plan/seen_graph.h"
 
 namespace fusion {
 
@@ -15,9 +16,9 @@ class RuleEffects {
  public:
   /// No rules.
   RuleEffects() = default;
-  /// `weights`: of each loop op, what it adds to the time of a kernel, in parts of anything; equal
-  /// for equal ops.
-  RuleEffects(const Graph& graph, const Program& program, const Rules& rules,
+  /// `matches` are of `seen.graph`, and so are the nodes below. `weights`: of each loop op, what it
+  /// adds to the time of a kernel, in parts of anything; equal for equal ops.
+  RuleEffects(const SeenGraph& seen, const Program& program, const Rules& rules,
               const std::vector<RuleMatch>& matches, std::vector<double> weights);
 
   /// Nodes that one kernel must hold.

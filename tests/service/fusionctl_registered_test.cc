@@ -2,6 +2,7 @@
 #include "core/base/file.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/fusionctl_fixture.h"
+#include "tests/support/test_model.h"
 
 namespace fusion {
 namespace {
@@ -93,6 +94,25 @@ class RegisteredTest : public FusionctlTest {
     std::string more = "force: true";  // of the registration
     std::string registration = kRegistration;
   };
+
+  // The same within a Scan, whose rows it adds.
+  std::string ScanModel() {
+    TestModel body;
+    body.Input("h", {6, 40}).Input("row", {6, 40}).Node("MatMul", {"h", "w"}, {"p"}, "mm");
+    body.Node("Add", {"p", "b"}, {"q"}, "add").Node("Relu", {"q"}, {"r"}, "act");
+    body.Node("Sub", {"r", "row"}, {"s"}, "sub").Node("Tanh", {"s"}, {"next"}, "tanh");
+    body.Node("Identity", {"next"}, {"seen"}).Output("next").Output("seen");
+    HostTensor w(DType::kF32, {40, 40});
+    for (int64_t i = 0; i < w.elements(); ++i) w.SetDouble(i, 0.02 * static_cast<double>(i % 7));
+    HostTensor b(DType::kF32, {40});
+    TestModel m;
+    m.Initializer("w", w).Initializer("b", b).Input("h", {6, 40}).Input("x", {30, 6, 40});
+    m.Node("Scan", {"h", "x"}, {"last", "all"}, "scan").AttrGraph("body", body);
+    m.Attr("num_scan_inputs", 1).Output("last").Output("all");
+    const std::string path = dir_.path(StrCat("model", counter_++, ".onnx"));
+    FUSION_CHECK(SaveModel(m.proto(), path).ok(), "a file of a test");
+    return path;
+  }
 
   // The registration of a source, in a directory of its own.
   std::string Register(const Linear& linear) {
@@ -187,6 +207,37 @@ TEST_F(RegisteredTest, AKernelRunsWhereItsPatternIsAndIsRight) {
                     HasSubstr("if the registered kernel were not forced")));
   // The same numbers as generated code of another server, and its timings.
   EXPECT_EQ(Ask({"bench", model, "--pairs", "2", "--no-report"}).code, 0);
+}
+
+TEST_F(RegisteredTest, AKernelRunsInTheBodyOfALoop) {
+  Serve(Register({}));
+  const std::string model = ScanModel();
+  const Json plan = AskJson({"plan", model});
+  EXPECT_EQ(Runs(plan), 1) << own_->output();
+  ASSERT_EQ(plan["loops"].size(), 1);
+  EXPECT_EQ(plan["loops"][0]["launches"], 2);
+  const Json verified = AskJson({"verify", model});
+  EXPECT_TRUE(verified["pass"]) << verified;
+  EXPECT_EQ(State()["state"], "ready");
+  EXPECT_THAT(Ask({"show", model, "plan"}).out, HasSubstr("registered kernel \"linear\""));
+  EXPECT_THAT(Ask({"show", model, "source"}).out, HasSubstr("y[m * COLS + n] ="));
+  EXPECT_THAT(Ask({"explain", model}).out, HasSubstr("registered \"linear\": MatMul+Add+Relu"));
+  EXPECT_THAT(Ask({"explain", model, "--group", "0"}).out,
+              HasSubstr("runs the registered kernel \"linear\", which is forced"));
+  EXPECT_EQ(Ask({"plan", model, "--write-lock", dir_.path("a.lock")}).code, 4);
+  const std::string kept = dir_.path("kept.repro");
+  EXPECT_EQ(Ask({"repro", model, "--out", kept}).code, 0);
+  const ProgramResult replayed = BareCtl({"repro", "--replay", kept});
+  EXPECT_EQ(replayed.code, 0) << replayed.err << replayed.out;
+
+  Serve(Register({.result = "sum + 1"}));
+  const Json without = AskJson({"plan", model});
+  EXPECT_EQ(Runs(without), 0);
+  ASSERT_EQ(without["fallbacks"].size(), 1) << without["fallbacks"];
+  EXPECT_EQ(without["fallbacks"][0]["registered"], "linear");
+  EXPECT_EQ(without["loops"][0]["launches"], 1);
+  EXPECT_TRUE(AskJson({"verify", model})["pass"]);
+  EXPECT_EQ(State()["state"], "quarantined");
 }
 
 TEST_F(RegisteredTest, TheExampleOfTheRepositoryRuns) {

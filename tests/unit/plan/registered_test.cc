@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/plan/follow_registered.h"
+#include "tests/support/registered_cases.h"
 #include "tests/support/rule_cases.h"
 
 namespace fusion {
@@ -23,31 +24,8 @@ using testing::SizeIs;
 constexpr const char* kLinear =
     "nodes { id: 'm' ops: 'MatMul' } nodes { id: 'a' ops: 'Add' } edges { from: 'm' to: 'a' }";
 
-std::shared_ptr<RegisteredKernel> Kernel(std::string_view pattern,
-                                         const std::vector<std::string>& params) {
-  auto kernel = std::make_shared<RegisteredKernel>();
-  kernel->rule = RulesOf(Rule1(pattern, "force {}"))[0];
-  std::vector<std::string> ids;
-  for (const RuleNode& node : kernel->rule.nodes) ids.push_back(node.id);
-  for (const std::string& param : params) {
-    kernel->param_texts.push_back(param);
-    kernel->params.push_back(ParseRuleTensor(param, ids).value());
-  }
-  kernel->source = "int x;";
-  kernel->source_sha256 = Sha256(kernel->source);
-  return kernel;
-}
-
 std::shared_ptr<RegisteredKernel> Linear() {
-  return Kernel(kLinear, {"m.input0", "m.input1", "a.input1", "a.output"});
-}
-
-PlannedModel PlanWith(const Graph& graph, RegisteredKernels kernels,
-                      std::map<std::string, std::string> unused = {}) {
-  auto model = MakePlan(graph, Cpu(), {}, nullptr, {},
-                        {.kernels = std::move(kernels), .unused = std::move(unused)});
-  FUSION_CHECK(model.ok(), Message(model.status()));
-  return *std::move(model);
+  return KernelFor(kLinear, {"m.input0", "m.input1", "a.input1", "a.output"});
 }
 
 // Nodes of the groups that run a registered kernel.
@@ -63,7 +41,7 @@ TEST(Registered, AForcedKernelComputesItsNodesAndNothingElse) {
   std::shared_ptr<RegisteredKernel> kernel = Linear();
   kernel->force = true;
   kernel->time_us = ParseRuleExpression("1e6", {}).value();
-  PlannedModel model = PlanWith(GraphOf(kMatMulAddRelu), {kernel});
+  PlannedModel model = PlanWithKernels(GraphOf(kMatMulAddRelu), {kernel});
   EXPECT_THAT(Registered(model), ElementsAre(std::vector<int>{0, 1}));
   EXPECT_THAT(model.plan.launches, SizeIs(2)) << "Relu cannot join it";
   EXPECT_THAT(model.notes, IsEmpty());
@@ -81,17 +59,17 @@ TEST(Registered, AForcedKernelComputesItsNodesAndNothingElse) {
   for (const PlanDecision& d : model.plan.decisions) told |= d.code == "registered";
   EXPECT_TRUE(told);
   EXPECT_EQ(model.plan.op_by_op.estimated_us,
-            PlanWith(GraphOf(kMatMulAddRelu), {}).plan.op_by_op.estimated_us)
+            PlanWithKernels(GraphOf(kMatMulAddRelu), {}).plan.op_by_op.estimated_us)
       << "the baseline is generated code";
 }
 
 TEST(Registered, ACandidateIsTakenWhereItsEstimateWins) {
   Graph graph = GraphOf(kMatMulAddRelu);
-  const double generated = PlanWith(graph, {}).plan.totals.estimated_us;
+  const double generated = PlanWithKernels(graph, {}).plan.totals.estimated_us;
   auto with_time = [&](const std::string& text) {
     std::shared_ptr<RegisteredKernel> kernel = Linear();
     kernel->time_us = ParseRuleExpression(text, {"m", "a"}).value();
-    return PlanWith(graph, {kernel});
+    return PlanWithKernels(graph, {kernel});
   };
   PlannedModel cheap = with_time("0.5");
   EXPECT_THAT(Registered(cheap), SizeIs(1));
@@ -106,7 +84,7 @@ TEST(Registered, RatesEstimateByFlopsAndBytes) {
   kernel->force = true;
   kernel->flops_per_us = 2 * 256;
   kernel->bytes_per_us = 1e15;
-  PlannedModel model = PlanWith(GraphOf(kMatMulAddRelu), {kernel});
+  PlannedModel model = PlanWithKernels(GraphOf(kMatMulAddRelu), {kernel});
   for (const PlanGroup& group : model.plan.groups) {
     if (group.registered.empty()) continue;
     const Estimate& e = group.estimate;
@@ -118,12 +96,12 @@ TEST(Registered, RatesEstimateByFlopsAndBytes) {
 }
 
 TEST(Registered, EqualPlacesOfLayersAreOneKernel) {
-  std::shared_ptr<RegisteredKernel> kernel = Kernel(
+  std::shared_ptr<RegisteredKernel> kernel = KernelFor(
       "nodes { id: 'm' ops: 'MatMul' } nodes { id: 'r' ops: 'Relu' } edges { from: 'm' to: "
       "'r' }",
       {"m.input0", "m.input1", "r.output"});
   kernel->force = true;
-  PlannedModel model = PlanWith(Layers(3), {kernel});
+  PlannedModel model = PlanWithKernels(Layers(3), {kernel});
   EXPECT_THAT(Registered(model), SizeIs(3));
   int kernels = 0;
   for (const PlannedKernel& k : model.kernels) kernels += k.registered != nullptr ? 1 : 0;
@@ -146,9 +124,9 @@ TEST(Registered, PlacesThatDoNotFitAreNotes) {
        "params[2] m.input2: there is none here"},
   };
   for (const auto& bad : kCases) {
-    std::shared_ptr<RegisteredKernel> kernel = Kernel(kLinear, bad.params);
+    std::shared_ptr<RegisteredKernel> kernel = KernelFor(kLinear, bad.params);
     kernel->force = true;
-    PlannedModel model = PlanWith(graph, {kernel});
+    PlannedModel model = PlanWithKernels(graph, {kernel});
     EXPECT_THAT(Registered(model), IsEmpty()) << bad.why;
     EXPECT_THAT(model.notes, ElementsAre(AllOf(HasSubstr("registered kernel \"r\" does not run at"),
                                                HasSubstr(bad.why))));
@@ -167,37 +145,37 @@ TEST(Registered, WhatLiesBetweenItsNodesKeepsThemApart) {
   output %4
 })");
   std::shared_ptr<RegisteredKernel> kernel =
-      Kernel(kLinear, {"m.input0", "m.input1", "a.input1", "m.output", "a.output"});
+      KernelFor(kLinear, {"m.input0", "m.input1", "a.input1", "m.output", "a.output"});
   kernel->force = true;
-  PlannedModel model = PlanWith(graph, {kernel});
+  PlannedModel model = PlanWithKernels(graph, {kernel});
   EXPECT_THAT(Registered(model), IsEmpty());
   EXPECT_THAT(model.notes, ElementsAre(HasSubstr("would have to run before and after it")));
   kernel->force = false;
-  EXPECT_THAT(Registered(PlanWith(graph, {kernel})), IsEmpty());
+  EXPECT_THAT(Registered(PlanWithKernels(graph, {kernel})), IsEmpty());
 }
 
 TEST(Registered, UnusedKernelsAreFallbacksWhereTheyWouldRun) {
   std::shared_ptr<RegisteredKernel> kernel =
-      Kernel(kLinear, {"m.input0", "m.input1", "a.input0", "a.output"});
-  PlannedModel model = PlanWith(Layers(1), {kernel}, {{"r", "it was wrong"}});
+      KernelFor(kLinear, {"m.input0", "m.input1", "a.input0", "a.output"});
+  PlannedModel model = PlanWithKernels(Layers(1), {kernel}, {{"r", "it was wrong"}});
   EXPECT_THAT(Registered(model), IsEmpty());
   ASSERT_THAT(model.plan.fallbacks, SizeIs(1));
   EXPECT_EQ(model.plan.fallbacks[0].registered, "r");
   EXPECT_EQ(model.plan.fallbacks[0].reason, "it was wrong");
   EXPECT_EQ(model.plan.fallbacks[0].node, 2);
   // Others do not care.
-  EXPECT_THAT(PlanWith(GraphOf(kMatMulAddRelu), {}, {{"r", "it was wrong"}}).plan.fallbacks,
+  EXPECT_THAT(PlanWithKernels(GraphOf(kMatMulAddRelu), {}, {{"r", "it was wrong"}}).plan.fallbacks,
               IsEmpty());
 }
 
 TEST(Registered, OfForcedKernelsThatOverlapTheFirstRuns) {
   std::shared_ptr<RegisteredKernel> first = Linear();
-  std::shared_ptr<RegisteredKernel> second = Kernel(
+  std::shared_ptr<RegisteredKernel> second = KernelFor(
       "nodes { id: 'a' ops: 'Add' } nodes { id: 'r' ops: 'Relu' } edges { from: 'a' to: 'r' }",
       {"a.input0", "a.input1", "r.output"});
   first->force = second->force = true;
   second->rule.name = "second";
-  PlannedModel model = PlanWith(GraphOf(kMatMulAddRelu), {first, second});
+  PlannedModel model = PlanWithKernels(GraphOf(kMatMulAddRelu), {first, second});
   EXPECT_THAT(Registered(model), ElementsAre(std::vector<int>{0, 1}));
   EXPECT_THAT(model.notes, ElementsAre(HasSubstr("another registered kernel is forced")));
 }

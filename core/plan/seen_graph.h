@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/program.h"
+
+namespace fusion {
+
+/// What rules and registered kernels see of a program: the graph it is of, or the nodes of the body
+/// of one of its loops (BodyGraph). The latter have no positions in the graph of the request:
+/// towards people they are the node that repeats them.
+struct SeenGraph {
+  const Graph& graph;        // what patterns are looked for in
+  const Graph& request;      // what positions are of; the same where `repeats` is kNoNode
+  NodeId repeats = kNoNode;  // the node of `request` whose body, or whose body's body, it is
+
+  bool of_body() const { return repeats != kNoNode; }
+  /// The node of `graph` that a loop op comes from; kNoNode: none.
+  NodeId NodeOf(const LoopOp& op) const { return of_body() ? op.step - 1 : op.origin; }
+  /// Ascending, each once.
+  std::vector<NodeId> NodesOf(const Program& program, const std::vector<LoopId>& loops) const;
+  /// By node of `graph` its loop ops, ascending; views have none.
+  std::vector<std::vector<LoopId>> LoopsOfNodes(const Program& program) const;
+  /// The position of a node of `graph`.
+  int PositionOf(NodeId node) const { return of_body() ? repeats : node; }
+};
+
+}  // namespace fusion
