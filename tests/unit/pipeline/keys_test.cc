@@ -48,7 +48,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 13 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 14 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
