@@ -27,7 +27,8 @@ absl::Status Contender::MakeOutputs(const std::vector<const HostTensor*>& inputs
   if (!plan().variants.empty()) {
     std::vector<Dims> dims;
     for (const HostTensor* input : inputs) dims.push_back(input->dims());
-    ASSIGN_OR_RETURN(std::vector<int64_t> units, SymbolUnits(plan(), dims));
+    ASSIGN_OR_RETURN(std::vector<int64_t> units,
+                     SymbolUnits(plan(), dims, {model_->inputs(), reply_.binding.symbols}));
     variant_ = VariantAt(plan(), units);
   }
   if (!plan().shared_buffers.empty()) {
