@@ -233,7 +233,7 @@ class OnnxAttention {
     const int64_t left = attrs.Int("left_window_size", -1);
     const int64_t right = causal ? 0 : attrs.Int("right_window_size", -1);
     if (left < -1 || attrs.Int("right_window_size", -1) < -1) {
-      return InvalidArgument("attributes \"left_window_size\" and \"right_window_size\" are ", left,
+      return InvalidArgument(R"(attributes "left_window_size" and "right_window_size" are )", left,
                              " and ", attrs.Int("right_window_size", -1), ", expected at least -1");
     }
     if (left < 0 && right < 0) return absl::OkStatus();

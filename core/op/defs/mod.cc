@@ -29,7 +29,7 @@ OpDef DefineMod() {
             }
             return ElementwiseBody(call, [&](const std::vector<Expr>& in) {
               if (fmod && !IsFloat(call.dtype(0))) return in[0] - in[1] * (in[0] / in[1]);
-              const Expr rest = Expr::Binary(ScalarOp::kMod, in[0], in[1]);
+              Expr rest = Expr::Binary(ScalarOp::kMod, in[0], in[1]);
               if (fmod || !IsFloat(call.dtype(0))) return rest;
               const Expr zero = ConstLike(rest, 0);
               const Expr below = Expr::Binary(ScalarOp::kLt, rest, zero);
