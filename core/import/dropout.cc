@@ -1,6 +1,7 @@
 #include "core/import/dropout.h"
 
 #include "core/import/onnx_attributes.h"
+#include "core/op/op_def.h"
 
 namespace fusion {
 namespace {
@@ -8,7 +9,6 @@ namespace {
 constexpr int kModeIsAttributeBefore = 7;  // attribute is_test
 constexpr int kModeIsInputFrom = 12;       // inputs ratio and training_mode
 constexpr int kMaskIsBoolFrom = 10;
-constexpr int kLastOpset = 23;
 
 bool IsConstant(const GraphBuilder& builder, TensorId id) {
   return builder.ConstantValue(id) != nullptr && builder.ConstantValue(id)->elements() == 1;
@@ -17,9 +17,9 @@ bool IsConstant(const GraphBuilder& builder, TensorId id) {
 // OK if the node drops nothing.
 absl::Status CheckInference(const FlatNode& node, const std::vector<TensorId>& inputs,
                             const GraphBuilder& builder) {
-  if (node.opset < 1 || node.opset > kLastOpset) {
+  if (node.opset < 1 || node.opset > kNewestOpset) {
     return Unimplemented("opset ", node.opset, " is not supported for this op; supported: 1..",
-                         kLastOpset);
+                         kNewestOpset);
   }
   if (inputs.empty() || inputs[0] == kNoTensor) {
     return InvalidArgument("input 0 is absent but required");

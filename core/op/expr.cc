@@ -99,6 +99,9 @@ absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& ar
         if (t != DType::kBool) return mismatch("bool");
       }
       return DType::kBool;
+    case ScalarTyping::kBits:
+      if (args[0] != args[1] || !IsInteger(args[0])) return mismatch("equal integer types");
+      return args[0];
     case ScalarTyping::kSelect:
       if (args[0] != DType::kBool || args[1] != args[2]) return mismatch("bool and equal types");
       return args[1];

@@ -134,10 +134,13 @@ OpDef BinaryOp(std::string name, ScalarOp op) {
             RETURN_IF_ERROR(call.CheckSameType(0, 1));
             bool logic = GetScalarInfo(op).typing == ScalarTyping::kLogic;
             bool numeric = GetScalarInfo(op).typing == ScalarTyping::kNumeric;
+            bool bits = GetScalarInfo(op).typing == ScalarTyping::kBits;
             if ((logic && call.dtype(0) != DType::kBool) ||
-                (numeric && call.dtype(0) == DType::kBool)) {
+                (numeric && call.dtype(0) == DType::kBool) || (bits && !IsInteger(call.dtype(0)))) {
               return InvalidArgument("inputs are ", DTypeName(call.dtype(0)), ", expected ",
-                                     logic ? "bool" : "a numeric type");
+                                     logic  ? "bool"
+                                     : bits ? "an integer type"
+                                            : "a numeric type");
             }
             return ElementwiseBody(
                 call, [op](const std::vector<Expr>& in) { return Expr::Binary(op, in[0], in[1]); });
@@ -207,6 +210,9 @@ absl::StatusOr<LoopBody> ReduceBody(const OpCall& call, const Expr& value,
   body.value = value;
   if (!axes.empty()) {
     auto named = Monoid::Named(monoid, value.type());
+    if (!named && (monoid == "max" || monoid == "min")) {
+      return Unimplemented("input 0 is bool; supported: numeric types");
+    }
     if (!named)
       return InvalidArgument("input 0 is ", DTypeName(value.type()), ", expected a numeric type");
     body.reduce = *named;
@@ -299,6 +305,8 @@ absl::StatusOr<Dims> StaticDims(const OpCall& call, int input) {
   }
   return dims;
 }
+
+DType StatisticsType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
 
 absl::Status CheckFloat(const OpCall& call, int input) {
   if (IsFloat(call.dtype(input))) return absl::OkStatus();

@@ -107,6 +107,10 @@ absl::StatusOr<IndexedLoop> LoopOverIndices(const OpCall& call, int shape_of);
 /// Extents of an input; Unimplemented, naming the dim, if one is symbolic.
 absl::StatusOr<Dims> StaticDims(const OpCall& call, int input);
 
+/// The type that means and variances of `type` are taken in: f32 at least, as the f16 value of an
+/// exporter's epsilon is 0.
+DType StatisticsType(DType type);
+
 /// InvalidArgument unless the input is of a float type.
 absl::Status CheckFloat(const OpCall& call, int input);
 

@@ -142,6 +142,10 @@ struct OnnxCall {
   const std::vector<std::optional<TensorType>>& inputs;
 };
 
+/// The newest ONNX opset that models may use. A new one may only be let in together with what it
+/// changes: ops of a higher version are looked through before this is raised.
+inline constexpr int kNewestOpset = 28;
+
 /// The record one file of op/defs fills in: the only place that knows an op.
 ///
 /// Exactly one of `body`, `decompose`, `value_of_types` and `repeats` gives the meaning.
@@ -153,7 +157,7 @@ struct OpDef {
   std::vector<ParamSpec> params = {};
   /// First and last ONNX opset whose meaning this is, after `normalise`.
   int min_opset = 1;
-  int max_opset = 23;
+  int max_opset = kNewestOpset;
   /// Opsets before this one have no such op in ONNX: models that name it mean ONNX Runtime's, which
   /// ignores attributes that it does not know.
   int lenient_below = 0;

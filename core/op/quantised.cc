@@ -2,6 +2,7 @@
 
 #include "core/op/convolution.h"
 #include "core/op/forms.h"
+#include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
 
@@ -35,6 +36,39 @@ absl::StatusOr<QuantisedAxis> QuantisedAxisOf(const OpCall& call) {
   return out;
 }
 
+absl::StatusOr<Decomposition::Value> BlockwiseQuantisationOf(Decomposition& d, int input,
+                                                             const QuantisedAxis& along) {
+  const OpCall& call = d.call();
+  const int64_t block = call.attrs().Int("block_size", 0);
+  if (block == 0) return QuantisationOf(d, input, along.rank, along.axis, along.extent);
+  ASSIGN_OR_RETURN(Dims x, StaticDims(call, 0));
+  const auto at = static_cast<size_t>(along.axis);
+  const int64_t extent = x.empty() ? 1 : x[at];
+  Dims wanted = x;
+  if (block > 0 && !x.empty()) wanted[at] = extent == 0 ? 0 : (extent - 1) / block + 1;
+  if (block < 0 || block > kMaxExtent || x.empty() || call.shape(input) != Shape(wanted)) {
+    return InvalidArgument("input ", input, " is ", call.in(input).ToString(),
+                           " and attribute \"block_size\" is ", block, ", expected ",
+                           Shape(wanted).ToString(), " for input 0 ", call.in(0).ToString());
+  }
+  const int64_t blocks = wanted[at];
+  Dims repeated = wanted;
+  repeated.insert(repeated.begin() + along.axis + 1, block);
+  ASSIGN_OR_RETURN(auto y,
+                   d.Apply("Unsqueeze", {d.in(input)}, {{"axes", Dims{int64_t{along.axis} + 1}}}));
+  ASSIGN_OR_RETURN(y, d.Apply("Expand", {y}, {{"shape", repeated}}));
+  wanted[at] = blocks * block;
+  ASSIGN_OR_RETURN(y, d.Apply("Reshape", {y}, {{"shape", wanted}, {"allowzero", int64_t{1}}}));
+  return wanted[at] == extent ? y : SliceAlong(d, y, along.axis, 0, extent);
+}
+
+absl::StatusOr<DType> QuantisedType(const OpCall& call, std::string_view name, DType fallback) {
+  const int64_t code = call.attrs().Int(name, 0);
+  if (code == 0) return fallback;
+  if (std::optional<DType> type = DTypeFromOnnx(code)) return *type;
+  return Unimplemented("attribute ", Quote(name), " is ONNX element type ", code);
+}
+
 absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,
                                                       Decomposition::Value zero_point) {
   ASSIGN_OR_RETURN(auto wide, CastTo(d, q, DType::kI32));
@@ -57,6 +91,8 @@ absl::StatusOr<Decomposition::Value> Quantised(Decomposition& d, Decomposition::
                                                Decomposition::Value zero_point, DType type) {
   ASSIGN_OR_RETURN(auto y, d.Apply("Round", {x}));
   if (zero_point >= 0) {
+    // A half holds not every integer of 16 bits.
+    ASSIGN_OR_RETURN(y, CastTo(d, y, StatisticsType(d.type(y).dtype)));
     ASSIGN_OR_RETURN(auto zero, CastTo(d, zero_point, d.type(y).dtype));
     ASSIGN_OR_RETURN(y, d.Apply("Add", {y, zero}));
   }

@@ -5,7 +5,7 @@
 namespace fusion {
 
 /// What the ops of quantised models share. A quantised value q, an 8-bit integer, stands for
-/// (q - zero point) * scale.
+/// (q - zero point) * scale; (De)QuantizeLinear also take integers of 16 bits.
 
 /// A scale or a zero point for tensors of `rank`: one for all, or one for each coordinate along
 /// `axis`, whose extent is `extent`. Broadcasts to such tensors. InvalidArgument, naming input
@@ -21,6 +21,15 @@ struct QuantisedAxis {
   Dim extent;
 };
 absl::StatusOr<QuantisedAxis> QuantisedAxisOf(const OpCall& call);
+
+/// A scale or a zero point, input `input`, for tensors like input 0: as QuantisationOf or, with an
+/// attribute "block_size" above 0, one for each so many elements along the axis, of a rank like
+/// input 0's; the last block may be shorter.
+absl::StatusOr<Decomposition::Value> BlockwiseQuantisationOf(Decomposition& d, int input,
+                                                             const QuantisedAxis& along);
+
+/// The element type that the attribute `name` is ONNX's number of; `fallback` if it is absent or 0.
+absl::StatusOr<DType> QuantisedType(const OpCall& call, std::string_view name, DType fallback);
 
 /// q - zero point in i32, both broadcast; `zero_point` negative: none.
 absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,

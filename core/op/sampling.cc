@@ -86,10 +86,7 @@ Expr Reflected(const SampledDim& dim, const Expr& x) {
 }
 
 Expr Rounded(SampleFilter filter, const Expr& x) {
-  if (filter == SampleFilter::kNearest) return Expr::Unary(ScalarOp::kRound, x);
-  if (filter != SampleFilter::kNearestAway) return x;
-  Expr size = Expr::Unary(ScalarOp::kAbs, x) + ConstLike(x, 0.5);
-  return Expr::Unary(ScalarOp::kSign, x) * Expr::Unary(ScalarOp::kFloor, size);
+  return filter == SampleFilter::kNearest ? Expr::Unary(ScalarOp::kRound, x) : x;
 }
 
 Expr CoordinateOf(const SampleParams& params, const Expr& place) {

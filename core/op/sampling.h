@@ -15,9 +15,8 @@ namespace fusion {
 /// What is read outside of the dim: zeros, the element at the border, or what a mirror at the
 /// border shows.
 enum class SamplePadding { kZeros, kBorder, kReflection };
-/// kNearest takes the even one of two elements at the same distance, kNearestAway the one farther
-/// from 0.
-enum class SampleFilter { kNearest, kNearestAway, kLinear, kCubic };
+/// kNearest takes the even one of two elements at the same distance.
+enum class SampleFilter { kNearest, kLinear, kCubic };
 
 /// One dim that is read at computed places.
 struct SampledDim {

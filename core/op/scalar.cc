@@ -49,6 +49,9 @@ constexpr std::array<ScalarInfo, kScalarOpCount> kTable = {{
     {"and", 2, kLogic, 1},
     {"or", 2, kLogic, 1},
     {"not", 1, kLogic, 1},
+    {"bitand", 2, kBits, 1},
+    {"bitor", 2, kBits, 1},
+    {"bitxor", 2, kBits, 1},
     {"isnan", 1, kClassify, 1},
     {"isinf", 1, kClassify, 1},
     {"select", 3, ScalarTyping::kSelect, 1},
@@ -227,6 +230,12 @@ int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b) {
       return a != 0 || b != 0 ? 1 : 0;
     case ScalarOp::kNot:
       return a == 0 ? 1 : 0;
+    case ScalarOp::kBitAnd:
+      return static_cast<int64_t>(ua & ub);
+    case ScalarOp::kBitOr:
+      return static_cast<int64_t>(ua | ub);
+    case ScalarOp::kBitXor:
+      return static_cast<int64_t>(ua ^ ub);
     default:
       break;
   }

@@ -53,6 +53,9 @@ enum class ScalarOp : uint8_t {
   kAnd,
   kOr,
   kNot,
+  kBitAnd,  // of integers, bit by bit as two's complement has them
+  kBitOr,
+  kBitXor,
   kIsNan,
   kIsInf,
   kSelect,  // condition ? a : b
@@ -67,6 +70,7 @@ enum class ScalarTyping : uint8_t {
   kReal,      // T -> T          T float
   kCompare,   // T, T -> bool
   kLogic,     // bool -> bool
+  kBits,      // T, T -> T       T integer
   kClassify,  // float -> bool
   kSelect,    // bool, T, T -> T
   kCast,      // any -> any

@@ -36,7 +36,7 @@ absl::StatusOr<SignalDims> SignalDimsOf(const TensorType& type, const FourierTra
     return InvalidArgument("the last dim of the signal ", type.ToString(), " is ", parts.ToString(),
                            ", expected 1 (real) or 2 (complex)");
   }
-  if (how.onesided && parts != Dim(1)) {
+  if (how.onesided && !how.inverse && parts != Dim(1)) {
     return InvalidArgument("attribute \"onesided\" is 1 for the complex signal ", type.ToString(),
                            ", expected 0");
   }
@@ -44,14 +44,15 @@ absl::StatusOr<SignalDims> SignalDimsOf(const TensorType& type, const FourierTra
     return InvalidArgument("the length of the transform is ", how.length, ", expected 1..",
                            kMaxExtent);
   }
-  return SignalDims{.extent = std::min(extent.value(), how.length), .parts = parts.value()};
+  return SignalDims{.extent = std::min(extent.value(), how.most()), .parts = parts.value()};
 }
 
-// [n * parts, bins * 2]: e^(-2 pi i k n / length) as the factors of real and imaginary parts.
+// [n * parts of x, bins * parts of y]: e^(-2 pi i k n / length) as the factors of real and
+// imaginary parts.
 absl::StatusOr<HostTensor> FourierMatrix(DType type, const SignalDims& x,
                                          const FourierTransform& how) {
   const int64_t rows = x.extent * x.parts;
-  const int64_t columns = how.bins() * 2;
+  const int64_t columns = how.bins() * how.parts();
   if (rows > kMaxFourierElements || columns > kMaxFourierElements ||
       rows * columns > kMaxFourierElements) {
     return Unimplemented("a transform of ", x.extent, " elements to ", how.bins(),
@@ -71,7 +72,14 @@ absl::StatusOr<HostTensor> FourierMatrix(DType type, const SignalDims& x,
   for (int64_t n = 0; n < x.extent; ++n) {
     for (int64_t k = 0; k < how.bins(); ++k) {
       const auto turn = static_cast<size_t>(n * k % how.length);
-      const int64_t real = n * x.parts * columns + 2 * k;
+      const int64_t real = n * x.parts * columns + how.parts() * k;
+      if (how.to_real()) {
+        // Of a pair of conjugates twice the real part.
+        const double times = n == 0 || 2 * n == how.length ? 1 : 2;
+        matrix.SetDouble(real, times * cosine[turn]);
+        if (x.parts == 2) matrix.SetDouble(real + columns, -times * sine[turn]);
+        continue;
+      }
       matrix.SetDouble(real, cosine[turn]);
       matrix.SetDouble(real + 1, sine[turn]);
       if (x.parts == 1) continue;
@@ -157,7 +165,7 @@ absl::StatusOr<Decomposition::Value> Transformed(Decomposition& d, Decomposition
   ASSIGN_OR_RETURN(x, d.Apply("Reshape", {x}, {{"shape", dims}}));
   ASSIGN_OR_RETURN(auto y, d.Apply("MatMul", {x, d.Constant(std::move(matrix))}));
   dims.back() = how.bins();
-  dims.push_back(2);
+  dims.push_back(how.parts());
   return d.Apply("Reshape", {y}, {{"shape", dims}});
 }
 

@@ -16,6 +16,17 @@ inline constexpr StreamCase kExponentialCases[] = {
   output %5
 }
 )"},
+    // Rows that the mask and the diagonal hide from every key are 0.
+    {"attention_op_masked_and_causal", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,3,10,5]
+  %1 = input "k" : f32[2,3,12,5]
+  %2 = input "v" : f32[2,3,12,6]
+  %3 = input "m" : bool[10,12]
+  %4 = Attention(%0, %1, %2, %3) {is_causal=1} : f32[2,3,10,6]  "" @ ""
+  output %4
+}
+)",
+     1},
     {"attention_scaled_with_finite_mask", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
   %0 = input "q" : f32[2,10,4]
   %1 = input "k" : f32[2,4,12]

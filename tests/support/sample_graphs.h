@@ -607,6 +607,149 @@ inline constexpr SampleGraph kSamplePlans[] = {
   output %2
 }
 )"},
+    {"bits", R"(graph "g" {
+  %0 = input "a" : u8[5,33]
+  %1 = input "b" : u8[33]
+  %2 = input "c" : i16[5,33]
+  %3 = input "d" : i64[5,33]
+  %4 = input "e" : u64[5,1]
+  %5 = BitwiseAnd(%0, %1) : u8[5,33]  "" @ ""
+  %6 = BitwiseNot(%5) : u8[5,33]  "" @ ""
+  %7 = BitwiseXor(%2, %2) : i16[5,33]  "" @ ""
+  %8 = BitwiseNot(%2) : i16[5,33]  "" @ ""
+  %9 = BitwiseOr(%7, %8) : i16[5,33]  "" @ ""
+  %10 = BitwiseNot(%3) : i64[5,33]  "" @ ""
+  %11 = BitShift(%3, %10) {direction="RIGHT"} : i64[5,33]  "" @ ""
+  %12 = BitwiseXor(%3, %11) : i64[5,33]  "" @ ""
+  %13 = BitwiseNot(%4) : u64[5,1]  "" @ ""
+  output %6
+  output %9
+  output %12
+  output %13
+}
+)"},
+    {"group_normalization", R"(graph "g" {
+  %0 = input "x" : f32[2,6,5,3]
+  %1 = input "s" : f32[6]
+  %2 = input "b" : f32[6]
+  %3 = GroupNormalization(%0, %1, %2) {num_groups=2} : f32[2,6,5,3]  "" @ ""
+  output %3
+}
+)"},
+    {"rms_normalization_in_f16", R"(graph "g" {
+  %0 = input "x" : f16[13,40]
+  %1 = weight "s" : f16[40]
+  %2 = RMSNormalization(%0, %1) : f16[13,40]  "" @ ""
+  output %2
+}
+)"},
+    {"rotary_embedding", R"(graph "g" {
+  %0 = input "x" : f32[2,3,5,10]
+  %1 = weight "cos" : f32[11,4]
+  %2 = weight "sin" : f32[11,4]
+  %3 = input "p" : i64[2,5]
+  %4 = RotaryEmbedding(%0, %1, %2, %3) {interleaved=1, rotary_embedding_dim=8} : f32[2,3,5,10]  "" @ ""
+  output %4
+}
+)"},
+    {"attention_op_in_groups", R"(graph "g" {
+  %0 = input "q" : f32[2,7,24]
+  %1 = input "k" : f32[2,5,12]
+  %2 = input "v" : f32[2,5,10]
+  %3 = input "m" : bool[7,9]
+  %4 = input "pk" : f32[2,2,4,6]
+  %5 = input "pv" : f32[2,2,4,5]
+  %6, %7, %8 = Attention(%0, %1, %2, %3, %4, %5) {is_causal=1, kv_num_heads=2, q_num_heads=4, softcap=f(3)} : f32[2,7,20], f32[2,2,9,6], f32[2,2,9,5]  "", "", "" @ ""
+  output %6
+  output %7
+  output %8
+}
+)"},
+    {"attention_op_of_a_padded_cache", R"(graph "g" {
+  %0 = input "q" : f32[2,3,4,8]
+  %1 = input "k" : f32[2,3,19,8]
+  %2 = input "v" : f32[2,3,19,8]
+  %3 = const "" : i64[2] {13, 2}
+  %4 = Attention(%0, %1, %2, -, -, -, %3) {is_causal=1} : f32[2,3,4,8]  "" @ ""
+  output %4
+}
+)"},
+    {"causal_convolution", R"(graph "g" {
+  %0 = input "x" : f32[2,5,13]
+  %1 = weight "w" : f32[5,1,4]
+  %2 = weight "b" : f32[5]
+  %3 = input "p" : f32[2,5,3]
+  %4, %5 = CausalConvWithState(%0, %1, %2, %3) {activation="silu"} : f32[2,5,13], f32[2,5,3]  "", "" @ ""
+  output %4
+  output %5
+}
+)"},
+    {"gated_units", R"(graph "g" {
+  %0 = input "a" : f32[5,33]
+  %1 = input "b" : f32[5,33]
+  %2 = SwiGLU(%0, %1) {alpha=f(1.5)} : f32[5,33]  "" @ ""
+  output %2
+}
+)"},
+    {"affine_grid", R"(graph "g" {
+  %0 = input "t" : f32[2,3,4]
+  %1 = AffineGrid(%0) {align_corners=1, size=[2, 3, 4, 5, 1]} : f32[2,4,5,1,3]  "" @ ""
+  output %1
+}
+)"},
+    {"middle_of_a_tensor", R"(graph "g" {
+  %0 = input "x" : f32[7,5,3]
+  %1 = CenterCropPad(%0) {axes=[0, 2], shape=[4, 8]} : f32[4,5,8]  "" @ ""
+  output %1
+}
+)"},
+    {"image_of_columns", R"(graph "g" {
+  %0 = input "x" : f32[2,18,12]
+  %1 = Col2Im(%0) {block_shape=[2, 3], dilations=[2, 1], image_shape=[7, 6], pads=[1, 0, 1, 2], strides=[2, 2]} : f32[2,3,7,6]  "" @ ""
+  output %1
+}
+)"},
+    {"products_from_the_end", R"(graph "g" {
+  %0 = input "x" : f32[3,13]
+  %1 = CumProd(%0) {axis=[1], exclusive=1, reverse=1} : f32[3,13]  "" @ ""
+  output %1
+}
+)"},
+    {"deformed_convolution", R"(graph "g" {
+  %0 = input "x" : f32[2,4,5,6]
+  %1 = weight "w" : f32[6,2,3,2]
+  %2 = input "o" : f32[2,24,3,3]
+  %3 = weight "b" : f32[6]
+  %4 = input "m" : f32[2,12,3,3]
+  %5 = DeformConv(%0, %1, %2, %3, %4) {dilations=[1, 2], group=2, offset_group=2, pads=[1, 1, 1, 0], strides=[2, 2]} : f32[2,6,3,3]  "" @ ""
+  output %5
+}
+)"},
+    {"written_rows", R"(graph "g" {
+  %0 = input "c" : f32[3,2,7,5]
+  %1 = input "u" : f32[3,2,4,5]
+  %2 = const "" : i64[3] {0, 5, 3}
+  %3 = TensorScatter(%0, %1, %2) {mode="circular"} : f32[3,2,7,5]  "" @ ""
+  output %3
+}
+)"},
+    {"pool_of_regions", R"(graph "g" {
+  %0 = input "x" : f32[2,3,9,7]
+  %1 = const "" : f32[3,5] {0, 1, 2, 6, 8, 1, 0, 0, 3, 3, 1, 5, 7, 20, 20}
+  %2 = MaxRoiPool(%0, %1) {pooled_shape=[3, 2], spatial_scale=f(0.75)} : f32[3,3,3,2]  "" @ ""
+  output %2
+}
+)"},
+    {"quantised_in_blocks", R"(graph "g" {
+  %0 = input "x" : f32[5,14]
+  %1 = const "" : f32[5,3] {0.5, 0.25, 1, 2, 0.125, 0.0625, 1, 1, 3, 0.5, 0.5, 0.5, 0.1, 0.2, 0.3}
+  %2 = const "" : i16[5,3] {0, 1, 2, -300, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
+  %3 = QuantizeLinear(%0, %1, %2) {axis=1, block_size=5} : i16[5,14]  "" @ ""
+  %4 = DequantizeLinear(%3, %1, %2) {axis=1, block_size=5} : f32[5,14]  "" @ ""
+  output %3
+  output %4
+}
+)"},
 };
 
 }  // namespace fusion

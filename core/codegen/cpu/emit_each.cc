@@ -18,7 +18,7 @@ struct Spelling {
   std::string_view part;  // of the prelude
   bool real_only;
 };
-constexpr std::array<Spelling, 35> kSpellings = {{
+constexpr std::array<Spelling, 38> kSpellings = {{
     {ScalarOp::kAdd, "$0 + $1", "", false},
     {ScalarOp::kSub, "$0 - $1", "", false},
     {ScalarOp::kMul, "$0 * $1", "", false},
@@ -50,6 +50,9 @@ constexpr std::array<Spelling, 35> kSpellings = {{
     {ScalarOp::kAnd, "$0 & $1", "", false},
     {ScalarOp::kOr, "$0 | $1", "", false},
     {ScalarOp::kNot, "~$0", "", false},
+    {ScalarOp::kBitAnd, "$0 & $1", "", false},
+    {ScalarOp::kBitOr, "$0 | $1", "", false},
+    {ScalarOp::kBitXor, "$0 ^ $1", "", false},
     {ScalarOp::kIsNan, "$0 != $0", "", true},
     {ScalarOp::kIsInf, "abs_%($0) == __builtin_inff()", "abs", true},
     {ScalarOp::kSelect, "select_%($0, $1, $2)", "select", false},

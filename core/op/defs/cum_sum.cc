@@ -1,52 +1,8 @@
-#include "core/op/forms.h"
+#include "core/op/cumulative.h"
 
 namespace fusion {
 
-namespace {
-
-// x moved by `by` elements along `axis`, towards the end if positive; zeros come in.
-absl::StatusOr<Decomposition::Value> Moved(Decomposition& d, Decomposition::Value x, int axis,
-                                           int64_t by) {
-  const auto rank = static_cast<size_t>(d.type(x).shape.rank());
-  Dims pads(2 * rank, 0);
-  pads[static_cast<size_t>(axis)] = by;
-  pads[static_cast<size_t>(axis) + rank] = -by;
-  return d.Apply("Pad", {x}, {{"pads", pads}});
-}
-
-}  // namespace
-
-/// y[i] = the sum of x[0] .. x[i] along `axis` (a constant), without x[i] if `exclusive`; from the
-/// end with `reverse`. In steps that double what is summed, so that no element waits for all
-/// others.
-OpDef DefineCumSum() {
-  return {.name = "CumSum",
-          .params = {{.name = "axis", .kind = ParamSpec::kInts, .onnx_input = 1, .required = true},
-                     {.name = "exclusive", .kind = ParamSpec::kInt},
-                     {.name = "reverse", .kind = ParamSpec::kInt}},
-          .min_opset = 11,
-          .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
-            const OpCall& call = d.call();
-            const std::vector<int64_t> axes = call.attrs().Ints("axis");
-            if (axes.size() != 1) {
-              return InvalidArgument("axis has ", axes.size(), " elements, expected 1");
-            }
-            ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(axes[0], call.shape(0).rank()));
-            const Dim& extent = call.shape(0).dim(axis);
-            if (!extent.is_static()) {
-              return Unimplemented("sums along the symbolic dim ", extent.ToString());
-            }
-            const int64_t direction = call.attrs().Int("reverse", 0) != 0 ? -1 : 1;
-            ASSIGN_OR_RETURN(Decomposition::Value y, d.Apply("Identity", {d.in(0)}));
-            if (call.attrs().Int("exclusive", 0) != 0) {
-              ASSIGN_OR_RETURN(y, Moved(d, y, axis, direction));
-            }
-            for (int64_t step = 1; step < extent.value(); step *= 2) {
-              ASSIGN_OR_RETURN(auto before, Moved(d, y, axis, direction * step));
-              ASSIGN_OR_RETURN(y, d.Apply("Add", {y, before}));
-            }
-            return y;
-          }};
-}
+/// y[i] = the sum of x[0] .. x[i] along `axis`. See CumulativeOp.
+OpDef DefineCumSum() { return CumulativeOp("CumSum", "Add", 0); }
 
 }  // namespace fusion

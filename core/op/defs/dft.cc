@@ -23,12 +23,11 @@ absl::StatusOr<Decomposition::Value> DecomposeDft(Decomposition& d) {
     return Unimplemented("a transform along the symbolic dim ", extent.ToString(), " of input 0 ",
                          call.in(0).ToString());
   }
-  const FourierTransform how = {.length = call.attrs().Int("dft_length", extent.value()),
-                                .onesided = call.attrs().Int("onesided", 0) != 0,
-                                .inverse = call.attrs().Int("inverse", 0) != 0};
-  if (how.onesided && how.inverse) {
-    return InvalidArgument("attributes \"onesided\" and \"inverse\" are both 1");
-  }
+  FourierTransform how = {.length = extent.value(),
+                          .onesided = call.attrs().Int("onesided", 0) != 0,
+                          .inverse = call.attrs().Int("inverse", 0) != 0};
+  if (how.to_real()) how.length = 2 * (how.length - 1);
+  how.length = call.attrs().Int("dft_length", how.length);
   // The dim that is transformed changes places with those between it and the last one.
   const int rank = call.shape(0).rank();
   if (axis == rank - 2) return Transformed(d, d.in(0), how);
@@ -51,7 +50,7 @@ absl::StatusOr<Decomposition::Value> DecomposeDft(Decomposition& d) {
 /// y[.., k, .., :] = the sum over n along `axis` of x[.., n, .., :] e^(-2 pi i k n / length), or
 /// with `inverse` the inverse transform; `dft_length`, a constant, cuts x off or adds zeros. The
 /// last dim holds real and imaginary parts, that of x may hold real ones alone; with `onesided`
-/// only the first half of the results.
+/// only the first half of the results or, inverse, of x, and real results.
 OpDef DefineDft() {
   return {.name = "DFT",
           .params = {{.name = "dft_length", .kind = ParamSpec::kInt, .onnx_input = 1},

@@ -11,13 +11,11 @@ namespace {
 // Elements of x that one of y is made of, at most.
 constexpr int64_t kMaxGridTaps = 64;
 
-absl::StatusOr<SampleFilter> GridFilter(const OpCall& call, int spatial) {
+absl::StatusOr<SampleFilter> GridFilter(const OpCall& call) {
   const auto* mode = call.attrs().Find<std::string>("mode");
   if (mode == nullptr || *mode == "linear" || *mode == "bilinear") return SampleFilter::kLinear;
   if (*mode == "cubic" || *mode == "bicubic") return SampleFilter::kCubic;
-  if (*mode == "nearest") {
-    return spatial == 3 ? SampleFilter::kNearestAway : SampleFilter::kNearest;
-  }
+  if (*mode == "nearest") return SampleFilter::kNearest;
   return InvalidArgument("attribute \"mode\" is ", QuoteShort(*mode),
                          ", expected linear, nearest or cubic (bilinear, bicubic)");
 }
@@ -45,7 +43,7 @@ absl::StatusOr<std::vector<SampledDim>> GridDims(const OpCall& call) {
                            call.in(0).ToString());
   }
   RETURN_IF_ERROR(call.CheckSameExtent(0, 0, 1, 0));
-  ASSIGN_OR_RETURN(SampleFilter filter, GridFilter(call, spatial));
+  ASSIGN_OR_RETURN(SampleFilter filter, GridFilter(call));
   ASSIGN_OR_RETURN(SamplePadding padding, GridPadding(call));
   std::vector<SampledDim> dims;
   int64_t taps = 1;

@@ -2,13 +2,6 @@
 
 namespace fusion {
 
-namespace {
-
-// Statistics are taken in f32 at least: the f16 value of an exporter's epsilon is 0.
-DType StatisticsType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
-
-}  // namespace
-
 /// y = (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on; outputs 1
 /// and 2, if named, are the mean and 1 / sqrt(variance + epsilon)
 OpDef DefineLayerNormalization() {

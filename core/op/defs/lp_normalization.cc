@@ -3,7 +3,7 @@
 namespace fusion {
 
 /// y = x divided by the norm of its row along `axis`: the sum of magnitudes (p = 1) or the root of
-/// the sum of squares (p = 2)
+/// the sum of squares (p = 2); 0 where that is 0
 OpDef DefineLpNormalization() {
   return {
       .name = "LpNormalization",
@@ -20,7 +20,10 @@ OpDef DefineLpNormalization() {
                          call.NormaliseAxis(call.attrs().Int("axis", -1), call.shape(0).rank()));
         AttrMap over = {{"axes", std::vector<int64_t>{axis}}};
         ASSIGN_OR_RETURN(auto norm, d.Apply(p == 1 ? "ReduceL1" : "ReduceL2", {d.in(0)}, over));
-        return d.Apply("Div", {d.in(0), norm});
+        const Decomposition::Value zero = d.Scalar(call.dtype(0), 0);
+        ASSIGN_OR_RETURN(auto nothing, d.Apply("Equal", {norm, zero}));
+        ASSIGN_OR_RETURN(auto y, d.Apply("Div", {d.in(0), norm}));
+        return d.Apply("Where", {nothing, zero, y});
       }};
 }
 

@@ -42,7 +42,8 @@ OpDef DefineRange() {
       .max_inputs = 0,
       .params = {{.name = "start", .kind = ParamSpec::kTensor, .onnx_input = 0, .required = true},
                  {.name = "limit", .kind = ParamSpec::kTensor, .onnx_input = 1, .required = true},
-                 {.name = "delta", .kind = ParamSpec::kTensor, .onnx_input = 2, .required = true}},
+                 {.name = "delta", .kind = ParamSpec::kTensor, .onnx_input = 2, .required = true},
+                 {.name = "stash_type", .kind = ParamSpec::kInt}},
       .min_opset = 11,
       .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
         const HostTensor& start = **call.attrs().Find<Tensor>("start");
@@ -58,11 +59,14 @@ OpDef DefineRange() {
         LoopBody body;
         body.axes = {{"i", Dim(count)}};
         body.write = {IndexExpr::Axis(0)};
-        auto scalar = [type](const HostTensor& t) {
-          return IsFloat(type) ? Expr::Const(type, t.GetDouble(0))
-                               : Expr::ConstInt(type, t.GetInt(0));
+        // Halves do not hold every coordinate.
+        const DType wide = IsHalf(type) ? DType::kF32 : type;
+        auto scalar = [wide](const HostTensor& t) {
+          return IsFloat(wide) ? Expr::Const(wide, t.GetDouble(0))
+                               : Expr::ConstInt(wide, t.GetInt(0));
         };
-        body.value = scalar(start) + Expr::Cast(Expr::Axis(0), type) * scalar(delta);
+        Expr value = scalar(start) + Expr::Cast(Expr::Axis(0), wide) * scalar(delta);
+        body.value = Expr::Cast(value, type);
         return body;
       }};
 }

@@ -3,6 +3,6 @@
 namespace fusion {
 
 /// See ScatterElementsOp.
-OpDef DefineScatterElements() { return ScatterElementsOp("ScatterElements", 11, 23); }
+OpDef DefineScatterElements() { return ScatterElementsOp("ScatterElements", 11, kNewestOpset); }
 
 }  // namespace fusion

@@ -2,10 +2,12 @@
 
 namespace fusion {
 
-/// y = blocks of pixels laid out as blocks of channels
+/// y = blocks of pixels laid out as blocks of channels: pixels first (`mode` DCR) or, with CRD, all
+/// pixels of a channel together
 OpDef DefineSpaceToDepth() {
   return {.name = "SpaceToDepth",
-          .params = {{.name = "blocksize", .kind = ParamSpec::kInt, .required = true}},
+          .params = {{.name = "blocksize", .kind = ParamSpec::kInt, .required = true},
+                     {.name = "mode", .kind = ParamSpec::kString}},
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
             ASSIGN_OR_RETURN(int64_t b, BlockSize(call));
@@ -16,8 +18,14 @@ OpDef DefineSpaceToDepth() {
             }
             int64_t h = x[2] / b;
             int64_t w = x[3] / b;
-            return RegroupBlocks(d, {x[0], x[1], h, b, w, b}, {0, 3, 5, 1, 2, 4},
-                                 {x[0], x[1] * b * b, h, w});
+            const auto* mode = call.attrs().Find<std::string>("mode");
+            const bool by_channel = mode != nullptr && *mode == "CRD";
+            if (mode != nullptr && !by_channel && *mode != "DCR") {
+              return InvalidArgument("attribute \"mode\" is ", QuoteShort(*mode),
+                                     ", expected DCR or CRD");
+            }
+            const Dims perm = by_channel ? Dims{0, 1, 3, 5, 2, 4} : Dims{0, 3, 5, 1, 2, 4};
+            return RegroupBlocks(d, {x[0], x[1], h, b, w, b}, perm, {x[0], x[1] * b * b, h, w});
           }};
 }
 

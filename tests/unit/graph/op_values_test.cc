@@ -85,6 +85,36 @@ TEST(Values, MeanVarianceNormalizationAddsToTheDeviation) {
   EXPECT_NEAR(y[1], 0.5, 1e-6);
 }
 
+TEST(Values, NormsOfNothingLeaveZeros) {
+  for (const char* p : {"1", "2"}) {
+    EXPECT_EQ(ValuesOf(StrCat(R"(graph "g" {
+  %0 = input "x" : f32[2,2]
+  %1 = LpNormalization(%0) {axis=1, p=)",
+                              p, R"(} : f32[2,2]  "" @ ""
+  output %1
+}
+)"),
+                       {HostTensor::FromValues(DType::kF32, {2, 2}, {0.0F, -0.0F, 0.0F, -2.0F})}),
+              (std::vector<double>{0, 0, 0, -1}));
+  }
+}
+
+TEST(Values, SamplesHalfwayAreTheEvenElementsInAnyNumberOfDims) {
+  // Along the last dim at -0.5, 0.5, 1.5 and 2.5.
+  EXPECT_EQ(ValuesOf(R"(graph "g" {
+  %0 = input "x" : f32[1,1,1,1,3]
+  %1 = input "grid" : f32[1,1,1,4,3]
+  %2 = GridSample(%0, %1) {mode="nearest"} : f32[1,1,1,1,4]  "" @ ""
+  output %2
+}
+)",
+                     {HostTensor::FromValues(DType::kF32, {1, 1, 1, 1, 3}, {1.0F, 2.0F, 3.0F}),
+                      HostTensor::FromValues(DType::kF32, {1, 1, 1, 4, 3},
+                                             {-1.0F, 0.0F, 0.0F, -1.0F / 3, 0.0F, 0.0F, 1.0F / 3,
+                                              0.0F, 0.0F, 1.0F, 0.0F, 0.0F})}),
+            (std::vector<double>{1, 1, 3, 3}));
+}
+
 TEST(Values, AveragesOfOnesAreOne) {
   using Ints = std::vector<int64_t>;
   HostTensor ones(DType::kF32, {1, 1, 9, 6});

@@ -9,8 +9,10 @@
 namespace fusion {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 using Ints = std::vector<int64_t>;
 
 HostTensor X() { return F({2, 3}, {1, -2, 3, -4, 5, -6}); }
@@ -176,6 +178,31 @@ TEST(OldBroadcast, SlopesStandAlongChannels) {
   m.Input("x", {1, 2, 2}).Input("s", {2}).Node("PRelu", {"x", "s"}, {"y"}, "prelu").Output("y");
   EXPECT_THAT(ResultOf(m, {F({1, 2, 2}, {-1, 1, -1, 1}), F({2}, {2, 3})}),
               ElementsAre(-2, 1, -3, 1));
+}
+
+TEST(OpsetForms, GroupsHadScalesOfTheirOwnBeforeOpset21) {
+  auto normalised = [](int opset, int scales) {
+    TestModel m(opset);
+    m.Input("x", {1, 4, 1}).Input("s", {scales}).Input("b", {scales});
+    m.Node("GroupNormalization", {"x", "s", "b"}, {"y"}, "n").Attr("num_groups", 2).Output("y");
+    return m;
+  };
+  TestModel of_groups = normalised(18, 2);
+  TestModel of_channels = normalised(21, 4);
+  const HostTensor x = F({1, 4, 1}, {1, 3, -8, 2});
+  EXPECT_THAT(ResultOf(of_groups, {x, F({2}, {2, 3}), F({2}, {0, 1})}),
+              Pointwise(DoubleNear(1e-4), {-2.0, 2.0, -2.0, 4.0}));
+  EXPECT_THAT(ResultOf(of_channels, {x, F({4}, {2, 1, 3, 1}), F({4}, {0, 0, 0, 5})}),
+              Pointwise(DoubleNear(1e-4), {-2.0, 1.0, -3.0, 6.0}));
+  TestModel mixed = normalised(21, 2);
+  EXPECT_THAT(Import(mixed), HasSubstr("expected one value for each of the 4 channels"));
+}
+
+TEST(OpsetForms, RemaindersOfFloatsNeedFmodBeforeOpset28) {
+  TestModel old = OneNode("Mod", {"x", "x"}, 27);
+  EXPECT_THAT(Import(old), HasSubstr("float types need fmod=1 before opset 28"));
+  TestModel now = OneNode("Mod", {"x", "x"}, 28);
+  EXPECT_EQ(Import(now), "Mod y:f32[2,3]");
 }
 
 }  // namespace

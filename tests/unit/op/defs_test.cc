@@ -35,6 +35,93 @@ TEST(Ops, ShapesAreDerived) {
             "f32[3,5]");
 }
 
+TEST(Ops, ShapesOfNewerOperatorsAreDerived) {
+  const TensorType heads = F32({2, 4, 7, 8});
+  const TensorType kv = F32({2, 2, 5, 8});
+  const TensorType past = F32({2, 2, 3, 8});
+  const std::vector<std::optional<TensorType>> cached = {heads, kv, kv, std::nullopt, past, past};
+  EXPECT_EQ(TypeOf(OpCall(*FindOp("Attention"), cached, {}, 4)),
+            "f32[2,4,7,8] f32[2,2,8,8] f32[2,2,8,8] f32[2,4,7,8]");
+  EXPECT_EQ(TypeOf(Call("Attention", {F32({2, 7, 32}), F32({2, 5, 16}), F32({2, 5, 12})},
+                        {{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}})),
+            "f32[2,7,24]");
+  EXPECT_EQ(TypeOf(Call("RotaryEmbedding", {heads, F32({2, 7, 4}), F32({2, 7, 4})})),
+            "f32[2,4,7,8]");
+  EXPECT_EQ(TypeOf(Call("GroupNormalization", {F32({2, 6, 5}), F32({6}), F32({6})},
+                        {{"num_groups", int64_t{3}}})),
+            "f32[2,6,5]");
+  EXPECT_EQ(TypeOf(Call("RMSNormalization", {{DType::kF16, {2, 6}}, F32({6})})), "f32[2,6]");
+  EXPECT_EQ(TypeOf(Call("AffineGrid", {F32({2, 2, 3})}, {{"size", Ints{2, 9, 4, 5}}})),
+            "f32[2,4,5,2]");
+  EXPECT_EQ(TypeOf(Call("CenterCropPad", {F32({5, 4})}, {{"shape", Ints{2, 7}}})), "f32[2,7]");
+  EXPECT_EQ(TypeOf(Call("Col2Im", {F32({1, 12, 4})},
+                        {{"image_shape", Ints{3, 4}}, {"block_shape", Ints{2, 3}}})),
+            "f32[1,2,3,4]");
+  EXPECT_EQ(TypeOf(Call("DeformConv", {F32({1, 4, 5, 5}), F32({6, 4, 3, 3}), F32({1, 18, 3, 3})})),
+            "f32[1,6,3,3]");
+  EXPECT_EQ(TypeOf(Call("TensorScatter", {heads, F32({2, 4, 3, 8}), {DType::kI64, {2}}})),
+            "f32[2,4,7,8]");
+  EXPECT_EQ(
+      TypeOf(Call("MaxRoiPool", {F32({1, 4, 5, 5}), F32({3, 5})}, {{"pooled_shape", Ints{2, 3}}})),
+      "f32[3,4,2,3]");
+  EXPECT_EQ(TypeOf(Call("CausalConvWithState", {F32({2, 4, 7}), F32({4, 1, 3})}, {}, 2)),
+            "f32[2,4,7] f32[2,4,2]");
+  EXPECT_EQ(TypeOf(Call("BitwiseAnd", {{DType::kU8, {3, 1}}, {DType::kU8, {4}}})), "u8[3,4]");
+  EXPECT_EQ(TypeOf(Call("QuantizeLinear", {F32({3, 8}), F32({3, 2})},
+                        {{"block_size", int64_t{5}}, {"output_dtype", int64_t{4}}})),
+            "u16[3,8]");
+}
+
+TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
+  const TensorType heads = F32({2, 4, 7, 8});
+  const TensorType kv = F32({2, 2, 5, 8});
+  EXPECT_EQ(TypeOf(Call("Attention", {heads, F32({2, 3, 5, 8}), F32({2, 3, 5, 8})})),
+            "inputs 0 to 2 are f32[2,4,7,8], f32[2,3,5,8] and f32[2,3,5,8], expected one rank and "
+            "batch, as many keys as values, heads of queries that are a multiple of theirs, and "
+            "keys as long as queries");
+  EXPECT_EQ(TypeOf(Call("Attention", {heads, kv, kv, F32({6, 5})})),
+            "input 3 is f32[6,5], expected what broadcasts to [2,4,7,5], or has fewer keys");
+  EXPECT_EQ(TypeOf(Call("Attention", {heads, kv, kv, F32({7, 1})})),
+            "input 3 is f32[7,1] for 5 keys: its last dim may be meant for all of them, or for the "
+            "first");
+  EXPECT_EQ(TypeOf(Call("Attention", {heads, kv, kv}, {{"qk_matmul_output_mode", int64_t{4}}})),
+            "attribute \"qk_matmul_output_mode\" is 4, expected 0..3");
+  EXPECT_EQ(TypeOf(Call("RotaryEmbedding", {heads, F32({2, 7, 3}), F32({2, 7, 3})})),
+            "input 1 is f32[2,7,3], expected [batch, rows, 4] for input 0 f32[2,4,7,8]");
+  EXPECT_EQ(TypeOf(Call("GroupNormalization", {F32({2, 6, 5}), F32({6}), F32({6})},
+                        {{"num_groups", int64_t{4}}})),
+            "attribute \"num_groups\" is 4, expected a divisor of the 6 channels of input 0 "
+            "f32[2,6,5]");
+  EXPECT_EQ(TypeOf(Call("RMSNormalization", {F32({1, 6}), F32({2, 6})})),
+            "input 1 f32[2,6] does not broadcast to input 0 f32[1,6]");
+  EXPECT_EQ(TypeOf(Call("Col2Im", {F32({1, 12, 5})},
+                        {{"image_shape", Ints{3, 4}}, {"block_shape", Ints{2, 3}}})),
+            "input 0 is f32[1,12,5], expected [n, channels * 6, 4]: 4 blocks of [2,3] in an image "
+            "of [3,4]");
+  const Ints wide(3, 1 << 24);
+  EXPECT_EQ(
+      TypeOf(Call("Col2Im", {F32({1, 0, 1})}, {{"image_shape", wide}, {"block_shape", wide}})),
+      "input 0 is f32[1,0,1], expected [n, channels * 1099511627777, 1]: 1 blocks of "
+      "[16777216,16777216,16777216] in an image of [16777216,16777216,16777216]");
+  EXPECT_EQ(TypeOf(Call("Attention", {F32({1, 1, 0}), F32({1, 1, 0}), F32({1, 1, 0})},
+                        {{"q_num_heads", int64_t{1} << 62}, {"kv_num_heads", int64_t{1}}})),
+            "input 0 is f32[1,1,0] and attribute \"q_num_heads\" is 4611686018427387904, expected "
+            "[batch, heads, rows, head], or [batch, rows, n] and a divisor of n");
+  EXPECT_EQ(TypeOf(Call("DeformConv", {F32({1, 4, 5, 5}), F32({6, 4, 3, 3}), F32({1, 9, 3, 3})})),
+            "input 2 is f32[1,9,3,3], expected [1,18,3,3]");
+  EXPECT_EQ(TypeOf(Call("TensorScatter", {heads, F32({2, 4, 8, 8})})),
+            "inputs 0 and 1 are f32[2,4,7,8] and f32[2,4,8,8], expected as many dims, equal but "
+            "for axis 2, which is not the first and may be shorter in input 1");
+  EXPECT_EQ(TypeOf(Call("BitwiseOr", {F32({3}), F32({3})})),
+            "inputs are f32, expected an integer type");
+  EXPECT_EQ(TypeOf(Call("SwiGLU", {F32({3}), F32({1})})),
+            "inputs 0 and 1 are f32[3] and f32[1], expected one shape");
+  EXPECT_EQ(
+      TypeOf(Call("QuantizeLinear", {F32({3, 8}), F32({3, 2})}, {{"block_size", int64_t{3}}})),
+      "input 1 is f32[3,2] and attribute \"block_size\" is 3, expected [3,3] for input 0 "
+      "f32[3,8]");
+}
+
 TEST(Ops, SymbolicDimsFlowThrough) {
   Dim seq = Dim::Symbol(0);
   EXPECT_EQ(TypeOf(Call("MatMul", {F32({1, seq, 8}), F32({8, 16})})), "f32[1,s0,16]");

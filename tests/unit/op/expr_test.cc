@@ -40,6 +40,9 @@ TEST(Expr, TextRoundTripsForEveryScalar) {
       case ScalarTyping::kLogic:
         e = info.arity == 1 ? Expr::Unary(op, flag) : Expr::Binary(op, flag, flag);
         break;
+      case ScalarTyping::kBits:
+        e = Expr::Binary(op, Expr::Axis(0), Expr::Axis(1));
+        break;
       case ScalarTyping::kSelect:
         e = Expr::Select(flag, x, x);
         break;

@@ -1,0 +1,12 @@
+#include "core/op/cumulative.h"
+
+namespace fusion {
+
+/// y[i] = the product of x[0] .. x[i] along `axis`. See CumulativeOp.
+OpDef DefineCumProd() {
+  OpDef def = CumulativeOp("CumProd", "Mul", 1);
+  def.min_opset = 26;
+  return def;
+}
+
+}  // namespace fusion

@@ -1,0 +1,127 @@
+#include "core/op/forms.h"
+
+namespace fusion {
+
+namespace {
+
+using RotaryValue = Decomposition::Value;
+
+struct RotaryDims {
+  int64_t rotated = 0;  // elements of a head that are turned: the first ones
+  int64_t head = 0;
+  bool flat = false;  // x is [batch, rows, heads * head], not [batch, heads, rows, head]
+};
+
+absl::StatusOr<RotaryDims> RotaryDimsOf(const OpCall& call) {
+  RETURN_IF_ERROR(CheckFloat(call, 0));
+  for (int i = 1; i < 3; ++i) RETURN_IF_ERROR(call.CheckSameType(0, i));
+  const Shape& x = call.shape(0);
+  const int64_t heads = call.attrs().Int("num_heads", 0);
+  RotaryDims dims{.flat = x.rank() == 3};
+  if ((x.rank() != 3 && x.rank() != 4) || !x.dim(x.rank() - 1).is_static()) {
+    return InvalidArgument("input 0 is ", call.in(0).ToString(),
+                           ", expected [batch, heads, rows, head] or [batch, rows, heads * head]");
+  }
+  dims.head = x.dim(x.rank() - 1).value();
+  if (dims.flat) {
+    if (heads < 1 || dims.head % heads != 0) {
+      return InvalidArgument("attribute \"num_heads\" is ", heads, ", expected a divisor of the ",
+                             dims.head, " elements of a row of input 0 ", call.in(0).ToString());
+    }
+    dims.head /= heads;
+  }
+  dims.rotated = call.attrs().Int("rotary_embedding_dim", 0);
+  if (dims.rotated == 0) dims.rotated = dims.head;
+  if (dims.rotated < 2 || dims.rotated % 2 != 0 || dims.rotated > dims.head) {
+    return InvalidArgument("attribute \"rotary_embedding_dim\" is ", dims.rotated,
+                           ", expected an even number up to the ", dims.head,
+                           " elements of a head");
+  }
+  return dims;
+}
+
+// Input `input`, cosines or sines, as [batch, 1, rows, n] or, of a flat x, [batch, rows, 1, n]: n
+// numbers for each row, those of its position if positions are given.
+absl::StatusOr<RotaryValue> AnglesOf(Decomposition& d, int input, const RotaryDims& dims) {
+  const OpCall& call = d.call();
+  RotaryValue angles = d.in(input);
+  const bool by_position = call.has_input(3);
+  if (by_position && call.shape(input).rank() == 2) {
+    ASSIGN_OR_RETURN(angles, d.Apply("Gather", {angles, d.in(3)}, {{"axis", int64_t{0}}}));
+  }
+  const Shape& x = call.shape(0);
+  const Shape wanted({x.dim(0), x.dim(dims.flat ? 1 : 2), Dim(dims.rotated / 2)});
+  if (d.type(angles).shape != wanted) {
+    return InvalidArgument("input ", input, " is ", call.in(input).ToString(),
+                           by_position ? StrCat(" with positions ", call.in(3).ToString()) : "",
+                           ", expected ", by_position ? "[positions, " : "[batch, rows, ",
+                           dims.rotated / 2, "] for input 0 ", call.in(0).ToString());
+  }
+  return d.Apply("Unsqueeze", {angles}, {{"axes", Dims{dims.flat ? 2 : 1}}});
+}
+
+// Elements begin, begin + step, .. below `end` of the last of four dims.
+absl::StatusOr<RotaryValue> RotaryPart(Decomposition& d, RotaryValue x, int64_t begin, int64_t end,
+                                       int64_t step) {
+  return d.Apply(
+      "Slice", {x},
+      {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{3}}, {"steps", Dims{step}}});
+}
+
+// Of [.., n] each: [.., 2n] with the elements of both in turn, or those of `b` behind.
+absl::StatusOr<RotaryValue> RotaryJoined(Decomposition& d, RotaryValue a, RotaryValue b,
+                                         bool in_turn) {
+  if (!in_turn) return d.Apply("Concat", {a, b}, {{"axis", int64_t{3}}});
+  const AttrMap last = {{"axes", Dims{4}}};
+  ASSIGN_OR_RETURN(a, d.Apply("Unsqueeze", {a}, last));
+  ASSIGN_OR_RETURN(b, d.Apply("Unsqueeze", {b}, last));
+  ASSIGN_OR_RETURN(auto pairs, d.Apply("Concat", {a, b}, {{"axis", int64_t{4}}}));
+  return d.Apply("Reshape", {pairs}, {{"shape", Dims{0, 0, 0, -1}}});
+}
+
+}  // namespace
+
+/// y = x with the first `rotary_embedding_dim` elements of each head turned in pairs: (a cos - b
+/// sin, a sin + b cos), where a and b are the halves of these or, if `interleaved`, neighbours;
+/// cosines and sines are those of a row's position, or of the row
+OpDef DefineRotaryEmbedding() {
+  return {
+      .name = "RotaryEmbedding",
+      .min_inputs = 3,
+      .max_inputs = 4,
+      .params = {{.name = "interleaved", .kind = ParamSpec::kInt},
+                 {.name = "num_heads", .kind = ParamSpec::kInt},
+                 {.name = "rotary_embedding_dim", .kind = ParamSpec::kInt}},
+      .min_opset = 23,
+      .decompose = [](Decomposition& d) -> absl::StatusOr<RotaryValue> {
+        const OpCall& call = d.call();
+        ASSIGN_OR_RETURN(RotaryDims dims, RotaryDimsOf(call));
+        ASSIGN_OR_RETURN(auto cos, AnglesOf(d, 1, dims));
+        ASSIGN_OR_RETURN(auto sin, AnglesOf(d, 2, dims));
+        RotaryValue x = d.in(0);
+        if (dims.flat) {
+          const int64_t heads = call.attrs().Int("num_heads", 0);
+          ASSIGN_OR_RETURN(x, d.Apply("Reshape", {x}, {{"shape", Dims{0, 0, heads, dims.head}}}));
+        }
+        const bool in_turn = call.attrs().Int("interleaved", 0) != 0;
+        const int64_t n = dims.rotated;
+        ASSIGN_OR_RETURN(auto a, RotaryPart(d, x, 0, in_turn ? n : n / 2, in_turn ? 2 : 1));
+        ASSIGN_OR_RETURN(auto b, RotaryPart(d, x, in_turn ? 1 : n / 2, n, in_turn ? 2 : 1));
+        auto product = [&](RotaryValue u, RotaryValue v) { return d.Apply("Mul", {u, v}); };
+        ASSIGN_OR_RETURN(auto a_cos, product(a, cos));
+        ASSIGN_OR_RETURN(auto b_sin, product(b, sin));
+        ASSIGN_OR_RETURN(auto a_sin, product(a, sin));
+        ASSIGN_OR_RETURN(auto b_cos, product(b, cos));
+        ASSIGN_OR_RETURN(a, d.Apply("Sub", {a_cos, b_sin}));
+        ASSIGN_OR_RETURN(b, d.Apply("Add", {a_sin, b_cos}));
+        ASSIGN_OR_RETURN(auto y, RotaryJoined(d, a, b, in_turn));
+        if (n < dims.head) {
+          ASSIGN_OR_RETURN(auto rest, RotaryPart(d, x, n, dims.head, 1));
+          ASSIGN_OR_RETURN(y, d.Apply("Concat", {y, rest}, {{"axis", int64_t{3}}}));
+        }
+        if (!dims.flat) return y;
+        return d.Apply("Reshape", {y}, {{"shape", Dims{0, 0, -1}}});
+      }};
+}
+
+}  // namespace fusion
