@@ -9,6 +9,7 @@
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
 #include "core/import/import.h"
+#include "core/onnx/open_dim.h"
 #include "core/onnx/test_data.h"
 #include "core/tensor/onnx_dtype.h"
 
@@ -203,15 +204,15 @@ absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string&
   bool fits = static_cast<size_t>(type.shape().dim_size()) == given.dims().size();
   for (size_t d = 0; fits && d < given.dims().size(); ++d) {
     const auto& dim = type.shape().dim(static_cast<int>(d));
-    fits = !dim.has_dim_value() || dim.dim_value() == given.dims()[d];
+    fits = !dim.has_dim_value() || IsUnknownDim(dim) || dim.dim_value() == given.dims()[d];
   }
   if (fits) return absl::OkStatus();
   return InvalidArgument(what, ", the model declares [",
                          StrJoin(type.shape().dim(), ",",
                                  [](const auto& dim) {
-                                   if (dim.has_dim_value()) return StrCat(dim.dim_value());
-                                   return dim.dim_param().empty() ? std::string("?")
-                                                                  : QuoteShort(dim.dim_param());
+                                   if (IsUnknownDim(dim)) return std::string("?");
+                                   return dim.has_dim_value() ? StrCat(dim.dim_value())
+                                                              : QuoteShort(dim.dim_param());
                                  }),
                          "]");
 }
@@ -272,11 +273,10 @@ PlanOptions BindToData(const PlanOptions& options,
     const onnx::ValueInfoProto& declared = *model.inputs()[i];
     const auto& dims = declared.type().tensor_type().shape().dim();
     for (int d = 0; d < dims.size(); ++d) {
-      if (dims[d].has_dim_value()) continue;
+      const std::optional<std::string> name = OpenDimName(declared, d);
+      if (!name) continue;
       if (d == 0 && options.hints.batch_size > 0) continue;  // --batch binds it
-      std::string name = dims[d].dim_param();
-      if (name.empty()) name = StrCat(declared.name(), "[", d, "]");
-      out.dim_bindings.emplace(name, inputs[i]->dims()[static_cast<size_t>(d)]);
+      out.dim_bindings.emplace(*name, inputs[i]->dims()[static_cast<size_t>(d)]);
     }
   }
   return out;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/statistics.h"
+#include "core/onnx/open_dim.h"
 
 namespace fusion {
 namespace {
@@ -19,11 +20,9 @@ PlanOptions NextOptions(const PlanOptions& options, const ModelFile& file, const
   for (size_t s = 0; s < plan.shared_buffers.size(); ++s) {
     const SharedBuffer& shared = plan.shared_buffers[s];
     const onnx::ValueInfoProto& input = *file.inputs()[static_cast<size_t>(shared.input)];
-    const auto& dim = input.type().tensor_type().shape().dim(shared.dim);
-    if (dim.has_dim_value()) continue;
-    const std::string name =
-        dim.dim_param().empty() ? StrCat(input.name(), "[", shared.dim, "]") : dim.dim_param();
-    out.dim_bindings[name] = memory.rows[s];
+    const std::optional<std::string> name = OpenDimName(input, shared.dim);
+    if (!name) continue;
+    out.dim_bindings[*name] = memory.rows[s];
     if (shared.output >= file.bare().graph().output_size()) continue;
     const auto& total = file.bare().graph().output(shared.output).type().tensor_type().shape();
     if (shared.dim >= total.dim_size()) continue;

@@ -128,16 +128,17 @@ absl::StatusOr<HostTensor> Pack(const Buffer& buffer, const IndexExpr& source,
                                 const HostTensor& memory) {
   HostTensor packed(buffer.dtype, {StoredElements(buffer)});
   Walk walk{buffer.shape, {}, Stored(buffer)};
+  // A dim may run backwards, as the windows of a transposed convolution do.
+  int64_t first = source.constant();
   int64_t last = source.constant();
   for (size_t d = 0; d < buffer.shape.size(); ++d) {
     int64_t step = source.CoefficientOf(static_cast<int>(d));
-    if (step < 0) return InvalidArgument("reference: a packed param runs backwards");
-    last += step * std::max<int64_t>(buffer.shape[d] - 1, 0);
+    (step < 0 ? first : last) += step * std::max<int64_t>(buffer.shape[d] - 1, 0);
     walk.from.push_back({});
     for (int64_t i = 0; i < buffer.shape[d]; ++i) walk.from.back().push_back(i * step);
   }
-  if (packed.elements() > 0 && (source.constant() < 0 || last >= memory.elements())) {
-    return InvalidArgument("reference: a packed param reads element ", last, " of ",
+  if (packed.elements() > 0 && (first < 0 || last >= memory.elements())) {
+    return InvalidArgument("reference: a packed param reads elements ", first, "..", last, " of ",
                            memory.elements());
   }
   walk.Run([&](int64_t from, int64_t to) { Move(memory, from + source.constant(), &packed, to); });

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/import/followed_passes.h"
 #include "core/import/onnx_attributes.h"
 
 namespace fusion {
@@ -58,7 +59,7 @@ class ControlFlow {
     HostTensor holds = Number(DType::kBool, 1);
     std::vector<BodyInput> given = {TensorType{DType::kI64, Shape()}, std::move(holds)};
     for (TensorId id : state) given.emplace_back(builder_.tensor(id).type);
-    const std::optional<int64_t> known = passes.known();
+    std::optional<int64_t> known = passes.known();
     // Behind a condition nobody knows how much is kept of all passes.
     const bool settled = passes.alive == kNoTensor || scanned == 0;
     if (settled && known > 0 && known <= bodies_.most_written_out) {
@@ -66,6 +67,14 @@ class ControlFlow {
     }
     absl::StatusOr<RepeatBody> made = bodies_.make(
         *body, given, passes.alive == kNoTensor ? Condition::kIgnored : Condition::kAsked);
+    if (std::optional<int64_t> followed = Followed(passes, made, state)) {
+      passes = {.counted = followed};
+      known = followed;
+      if (*known <= bodies_.most_written_out) {
+        return LoopWrittenOut(*body, passes, state, scanned);
+      }
+      made = bodies_.make(*body, given, Condition::kIgnored);
+    }
     if (IsWrittenOut(known, state, made, scanned)) {
       return LoopWrittenOut(*body, passes, state, scanned);
     }
@@ -232,6 +241,22 @@ class ControlFlow {
       return InvalidArgument("has neither a number of passes nor a condition: it never ends");
     }
     return out;
+  }
+
+  // How many passes a Loop makes whose condition follows from what is known here, as that of a
+  // counter and a limit does. Where there may be other limits (`most_written_out` is 0) nothing is
+  // followed.
+  std::optional<int64_t> Followed(const Passes& passes, const absl::StatusOr<RepeatBody>& made,
+                                  const Ids& state) const {
+    if (!made.ok() || made->goes_on || passes.begins != true || bodies_.most_written_out == 0 ||
+        (passes.count != kNoTensor && !passes.counted)) {
+      return std::nullopt;
+    }
+    std::vector<const HostTensor*> given = {nullptr};
+    for (const Ids& ids : {state, made->captured}) {
+      for (TensorId id : ids) given.push_back(builder_.ConstantValue(id));
+    }
+    return FollowedPasses(made->repeat, given, state.size(), passes.counted.value_or(kMaxPasses));
   }
 
   // A few passes, and those of a body that is no body of a repeat: a state that changes its type, a

@@ -37,7 +37,8 @@ bool IsControlFlow(const FlatNode& node);
 /// or both and a Where; a Loop or Scan as a Repeat of its body. One of at most
 /// `most_written_out` passes, known here, is written out, so that what one pass hands to the
 /// next fuses like everything else; so is one of at most kMaxPassesWrittenOut whose body carries
-/// what does not keep its type. Returns one id per output of the node.
+/// what does not keep its type. Passes are known here if their number is, or if the condition
+/// follows from constants that are carried. Returns one id per output of the node.
 ///
 /// Unimplemented where the shape of a result follows from values that only a run knows, but for
 /// how many elements are kept of all passes; ResourceExhausted above kMaxPassesWrittenOut that

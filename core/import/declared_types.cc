@@ -1,5 +1,6 @@
 #include "core/import/declared_types.h"
 
+#include "core/onnx/open_dim.h"
 #include "core/onnx/tensor_proto.h"
 #include "core/tensor/onnx_dtype.h"
 
@@ -10,10 +11,10 @@ using DimProto = onnx::TensorShapeProto_Dimension;
 
 absl::StatusOr<std::optional<Dim>> ReadDim(const DimProto& dim, int axis, std::string_view what,
                                            SymbolTable* symbols) {
-  if (dim.value_case() == DimProto::kDimParam && !dim.dim_param().empty()) {
+  if (IsUnknownDim(dim)) return std::optional<Dim>();
+  if (dim.value_case() == DimProto::kDimParam) {
     return std::optional(symbols->FromText(dim.dim_param()));
   }
-  if (dim.value_case() != DimProto::kDimValue) return std::optional<Dim>();
   if (dim.dim_value() < 0 || dim.dim_value() > kMaxExtent) {
     return InvalidArgument(what, ": dim ", axis, " is ", dim.dim_value(), ", expected 0..",
                            kMaxExtent);

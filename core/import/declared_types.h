@@ -21,12 +21,12 @@ struct DeclaredType {
 
 /// Reads the type of a graph input, output or value_info. `what` names the tensor in messages.
 /// Unimplemented for sequences, maps, optionals and element types we have none of; InvalidArgument
-/// for negative or absurd extents and ranks.
+/// for absurd extents and ranks.
 absl::StatusOr<DeclaredType> ReadDeclaredType(const onnx::TypeProto& type, std::string_view what,
                                               SymbolTable* symbols);
 
-/// The same for a graph input: element type and rank must be given; a dim without number and name
-/// is the symbol "x[2]" of input "x".
+/// The same for a graph input: element type and rank must be given; a dim that is unknown is the
+/// symbol "x[2]" of input "x".
 struct InputType {
   DType dtype = DType::kF32;
   Shape shape;  // local

@@ -44,6 +44,8 @@ struct ImportOptions {
   /// ONNX: a Loop or Scan is a repeat however few its passes are, so that the graph is the same
   /// where there are more. False: few of them are written out.
   bool short_repeats = false;
+  /// ONNX: what the model declares of shapes that its nodes do not give; may be null.
+  std::set<std::string>* warnings = nullptr;
   /// As BuilderOptions::unfolded and BuilderOptions::folded.
   const std::set<std::string>* unfolded = nullptr;
   std::map<std::string, Dims>* folded = nullptr;

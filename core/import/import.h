@@ -21,7 +21,9 @@ namespace fusion {
 ///   One that is also a graph input is no input.
 /// - Whatever depends on constants and shapes alone is computed and leaves no node.
 /// - Symbols left unbound stay symbols where every op can carry them.
-/// - Types the model declares for tensors are checked against the inferred ones.
+/// - Types the model declares for tensors are checked against the inferred ones. A shape of what a
+///   node gives that is not the inferred one, as of a model whose inputs were widened by hand, is a
+///   warning: nothing depends on it. All else that does not fit is an error.
 ///
 /// Pure, any thread. InvalidArgument for a malformed model, Unimplemented for what is well-formed
 /// and not supported, ResourceExhausted above kMaxImportedNodes, or kMaxGraphLoopOps or

@@ -344,7 +344,11 @@ class OnnxImporter {
     const Tensor& tensor = builder_->tensor(id);
     const int counted = tensor.counted ? tensor.counted->dim : -1;
     for (const Declaration& d : declared->second) {
-      RETURN_IF_ERROR(CheckDeclaredType(d.type, tensor.type, counted, symbols_, d.what));
+      absl::Status fits = CheckDeclaredType(d.type, tensor.type, counted, symbols_, d.what);
+      if (fits.ok()) continue;
+      const bool other_dtype = d.type.dtype && *d.type.dtype != tensor.type.dtype;
+      if (value(ref).kind != FlatValue::kNode || other_dtype) return fits;
+      if (options_.warnings != nullptr) options_.warnings->emplace(Message(fits));
     }
     return absl::OkStatus();
   }

@@ -106,16 +106,25 @@ absl::Status TakeParam(const ParamSpec& param, TensorId id, const GraphBuilder& 
 
 absl::Status TakeParams(const OpDef& def, const GraphBuilder& builder, NormalNode* node) {
   std::vector<bool> is_param(node->inputs.size(), false);
+  TensorId last = kNoTensor;
   for (const ParamSpec& param : def.params) {
     auto at = static_cast<size_t>(param.onnx_input);
     if (param.onnx_input < 0 || at >= node->inputs.size()) continue;
     is_param[at] = true;
     if (node->inputs[at] == kNoTensor) continue;
+    if (param.unknown_is_operand && builder.tensor(node->inputs[at]).value == nullptr) {
+      last = node->inputs[at];
+      continue;
+    }
     RETURN_IF_ERROR(TakeParam(param, node->inputs[at], builder, &node->attrs));
   }
   std::vector<TensorId> operands;
   for (size_t i = 0; i < is_param.size(); ++i) {
     if (!is_param[i]) operands.push_back(node->inputs[i]);
+  }
+  if (last != kNoTensor) {
+    operands.resize(static_cast<size_t>(def.max_inputs - 1), kNoTensor);
+    operands.push_back(last);
   }
   node->inputs = std::move(operands);
   return absl::OkStatus();

@@ -131,6 +131,8 @@ struct ParamSpec {
   bool required = false;
   /// An input that only a run knows counts as absent: not every use of the op looks at it.
   bool unknown_is_absent = false;
+  /// An input that only a run knows is the last operand that the op can have.
+  bool unknown_is_operand = false;
 };
 
 /// What the opset normaliser may look at and change before a node becomes ours: attributes written

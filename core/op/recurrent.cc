@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
+#include "core/op/forms.h"
 #include "core/op/repeat.h"
 
 namespace fusion {
@@ -122,25 +123,36 @@ absl::Status CheckShape(const OpCall& call, int input, std::string_view name,
                          Shape(expected).ToString());
 }
 
+// Operand of lengths that only a run knows: behind all others.
+int LengthsInput(const OpCall& call) { return call.def().max_inputs - 1; }
+
+// A batch or a length that is open yet is checked once it is bound.
 absl::Status CheckSequenceLengths(const OpCall& call, const Sizes& sizes) {
+  const int operand = LengthsInput(call);
+  if (call.has_input(operand)) {
+    if (!IsInteger(call.dtype(operand)) || call.shape(operand) != Shape({sizes.batch})) {
+      return InvalidArgument("input sequence_lens is ", call.in(operand).ToString(),
+                             ", expected i32[", sizes.batch.ToString(), "]");
+    }
+    return absl::OkStatus();
+  }
   if (!call.attrs().Has("sequence_lens")) return absl::OkStatus();
   std::vector<int64_t> lengths = call.attrs().Ints("sequence_lens");
-  // A batch or a length that is open yet is checked once it is bound.
   auto count = static_cast<int64_t>(lengths.size());
   if (sizes.batch.is_static() && Dim(count) != sizes.batch) {
     return InvalidArgument("sequence_lens has ", lengths.size(), " entries, expected one for each",
                            " of the batch of ", sizes.batch.ToString());
   }
   for (int64_t length : lengths) {
-    if (sizes.steps.is_static() && length != sizes.steps.value()) {
-      return Unimplemented("sequence_lens has the entry ", length, "; only the full length ",
-                           sizes.steps.value(), " is supported");
+    if (sizes.steps.is_static() && (length < 0 || length > sizes.steps.value())) {
+      return InvalidArgument("sequence_lens has the entry ", length, ", expected 0..",
+                             sizes.steps.value());
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Sizes> SizesOf(const OpCall& call, int gates) {
+absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
   Sizes out;
   for (int i = 0; i < 3; ++i) {
     if (call.shape(i).rank() != 3) {
@@ -174,15 +186,17 @@ absl::StatusOr<Sizes> SizesOf(const OpCall& call, int gates) {
                            ", input R is ", call.in(2).ToString());
   }
   Dim d = out.directions;
-  Dim rows = hidden * gates;
+  Dim rows = hidden * cell.gates;
   std::vector<Dim> state = {d, out.batch, hidden};
   if (out.batch_first) state = {out.batch, d, hidden};
   RETURN_IF_ERROR(CheckShape(call, 1, "W", {d, rows, out.input}));
   RETURN_IF_ERROR(CheckShape(call, 2, "R", {d, rows, hidden}));
   RETURN_IF_ERROR(CheckShape(call, 3, "B", {d, rows * 2}));
   RETURN_IF_ERROR(CheckShape(call, 4, "initial_h", state));
-  RETURN_IF_ERROR(CheckShape(call, 5, "initial_c", state));
-  RETURN_IF_ERROR(CheckShape(call, 6, "P", {d, hidden * 3}));
+  if (cell.has_cell_state) {
+    RETURN_IF_ERROR(CheckShape(call, 5, "initial_c", state));
+    RETURN_IF_ERROR(CheckShape(call, 6, "P", {d, hidden * 3}));
+  }
   RETURN_IF_ERROR(CheckSequenceLengths(call, out));
   return out;
 }
@@ -201,6 +215,7 @@ class Recurrence {
     ASSIGN_OR_RETURN(
         x, d_.Apply("Reshape", {x},
                     {{"shape", Dims{rows, sizes_.input.value()}}, {"allowzero", int64_t{1}}}));
+    ASSIGN_OR_RETURN(active_, Active());
     std::vector<Value> y;
     std::vector<Value> last_hidden;
     std::vector<Value> last_cell;
@@ -265,6 +280,52 @@ class Recurrence {
     return Pick(d_.in(input), direction, sizes_.batch_first ? 1 : 0);
   }
 
+  // Whether a step is inside of the sequence: [steps, batch, 1]; kAll if every one is.
+  absl::StatusOr<Value> Active() {
+    const OpCall& call = d_.call();
+    const int operand = LengthsInput(call);
+    Value lengths = 0;
+    if (call.has_input(operand)) {
+      ASSIGN_OR_RETURN(lengths, CastTo(d_, d_.in(operand), DType::kI64));
+    } else {
+      const std::vector<int64_t> known = call.attrs().Ints("sequence_lens");
+      if (std::all_of(known.begin(), known.end(), [&](int64_t n) { return n == steps(); })) {
+        return kAll;
+      }
+      HostTensor constant(DType::kI64, {static_cast<int64_t>(known.size())});
+      for (size_t i = 0; i < known.size(); ++i) {
+        constant.SetInt(static_cast<int64_t>(i), known[i]);
+      }
+      lengths = d_.Constant(std::move(constant));
+    }
+    ASSIGN_OR_RETURN(lengths, d_.Apply("Unsqueeze", {lengths}, {{"axes", Dims{0, 2}}}));
+    ASSIGN_OR_RETURN(Value step, CountTo(d_, steps()));
+    ASSIGN_OR_RETURN(step, d_.Apply("Unsqueeze", {step}, {{"axes", Dims{1, 2}}}));
+    return d_.Apply("Less", {step, lengths});
+  }
+
+  // One step; behind the end of a sequence its state stays. `active`: [batch, 1], or kAll.
+  absl::StatusOr<RecurrentState> Step(Decomposition& d, const RecurrentStep& step, Value active) {
+    ASSIGN_OR_RETURN(RecurrentState after, cell_.step(d, step));
+    if (active == kAll) return after;
+    auto keep = [&](Value from, Value to) -> absl::StatusOr<Value> {
+      if (from == RecurrentState::kZero) from = d.Scalar(d.type(to).dtype, 0);
+      return d.Apply("Where", {active, to, from});
+    };
+    ASSIGN_OR_RETURN(after.hidden, keep(step.before.hidden, after.hidden));
+    if (cell_.has_cell_state) {
+      ASSIGN_OR_RETURN(after.cell, keep(step.before.cell, after.cell));
+    }
+    return after;
+  }
+
+  // The hidden states of all steps, zero behind the ends of sequences: [steps, 1, batch, hidden].
+  absl::StatusOr<Value> Shown(Value all) {
+    if (active_ == kAll) return all;
+    ASSIGN_OR_RETURN(Value active, d_.Apply("Unsqueeze", {active_}, {{"axes", Dims{1}}}));
+    return d_.Apply("Where", {active, all, d_.Scalar(d_.type(all).dtype, 0)});
+  }
+
   // Everything that all steps of one direction share; `projected` gets [steps, batch, columns].
   absl::StatusOr<RecurrentStep> Prepare(int64_t direction, Value x, Value* projected) {
     RecurrentStep step{.hidden_size = sizes_.hidden, .clip = d_.call().attrs().Float("clip", 0)};
@@ -290,7 +351,7 @@ class Recurrence {
     ASSIGN_OR_RETURN(*projected, d_.Apply("Reshape", {*projected},
                                           {{"shape", Dims{steps(), sizes_.batch.value(), columns}},
                                            {"allowzero", int64_t{1}}}));
-    if (d_.call().has_input(6)) {
+    if (cell_.has_cell_state && d_.call().has_input(6)) {
       ASSIGN_OR_RETURN(step.peephole, Pick(d_.in(6), direction, 0));
     }
     size_t each = cell_.default_activations.size();
@@ -307,18 +368,26 @@ class Recurrence {
     Value projected = 0;
     ASSIGN_OR_RETURN(RecurrentStep step, Prepare(direction, x, &projected));
     ASSIGN_OR_RETURN(step.before.hidden, InitialState(4, direction));
-    ASSIGN_OR_RETURN(step.before.cell, InitialState(5, direction));
+    if (cell_.has_cell_state) {
+      ASSIGN_OR_RETURN(step.before.cell, InitialState(5, direction));
+    }
     if (d_.options().short_repeats || steps() > kMostStepsWrittenOut || steps() == 0) {
       return Repeated(backwards, step, projected, all);
     }
     std::vector<Value> hidden;
     for (int64_t i = 0; i < steps(); ++i) {
-      ASSIGN_OR_RETURN(step.projected, Pick(projected, backwards ? steps() - 1 - i : i, 0));
-      ASSIGN_OR_RETURN(step.before, cell_.step(d_, step));
+      const int64_t at = backwards ? steps() - 1 - i : i;
+      ASSIGN_OR_RETURN(step.projected, Pick(projected, at, 0));
+      Value active = kAll;
+      if (active_ != kAll) {
+        ASSIGN_OR_RETURN(active, Pick(active_, at, 0));
+      }
+      ASSIGN_OR_RETURN(step.before, Step(d_, step, active));
       hidden.push_back(step.before.hidden);
     }
     if (backwards) std::reverse(hidden.begin(), hidden.end());
     ASSIGN_OR_RETURN(*all, Stack(hidden, {0, 1}, 0));
+    ASSIGN_OR_RETURN(*all, Shown(*all));
     return step.before;
   }
 
@@ -341,7 +410,9 @@ class Recurrence {
       return static_cast<Value>(operands.size()) - 1;
     };
     RecurrentStep inner = step;
-    inner.projected = add(backwards ? Port::kElementFromEnd : Port::kElement, projected);
+    const Port moving = backwards ? Port::kElementFromEnd : Port::kElement;
+    inner.projected = add(moving, projected);
+    const Value active = active_ == kAll ? kAll : add(moving, active_);
     ASSIGN_OR_RETURN(Value hidden, Stated(step.before.hidden, projected));
     inner.before.hidden = add(Port::kCarried, hidden);
     if (cell_.has_cell_state) {
@@ -359,7 +430,7 @@ class Recurrence {
     for (const Repeat::Input& input : repeat->inputs) types.emplace_back(input.type);
     OpCall call(d_.call().def(), std::move(types), d_.call().attrs());
     Decomposition body(call);
-    ASSIGN_OR_RETURN(RecurrentState after, cell_.step(body, inner));
+    ASSIGN_OR_RETURN(RecurrentState after, Step(body, inner, active));
     repeat->steps = std::move(body).TakeSteps();
     repeat->outputs.push_back({after.hidden});
     if (cell_.has_cell_state) repeat->outputs.push_back({after.cell});
@@ -370,6 +441,7 @@ class Recurrence {
     ASSIGN_OR_RETURN(std::vector<Value> given,
                      d_.ApplyMulti("Repeat", std::move(operands), std::move(attrs), results));
     ASSIGN_OR_RETURN(*all, d_.Apply("Unsqueeze", {given.back()}, {{"axes", Dims{1}}}));
+    ASSIGN_OR_RETURN(*all, Shown(*all));
     return RecurrentState{.hidden = given[0],
                           .cell = cell_.has_cell_state ? given[1] : RecurrentState::kZero};
   }
@@ -381,10 +453,14 @@ class Recurrence {
                     {{"shape", Dims{sizes_.batch.value(), sizes_.hidden}}});
   }
 
+  // Of a mask: there is none, every element counts.
+  static constexpr Value kAll = -1;
+
   Decomposition& d_;
   const RecurrentCell& cell_;
   Sizes sizes_;
   std::vector<Activation> activations_;
+  Value active_ = kAll;  // what Active() says
 };
 
 }  // namespace
@@ -397,7 +473,10 @@ std::vector<ParamSpec> RecurrentParams() {
           {.name = "direction", .kind = ParamSpec::kString},
           {.name = "hidden_size", .kind = ParamSpec::kInt},
           {.name = "layout", .kind = ParamSpec::kInt},
-          {.name = "sequence_lens", .kind = ParamSpec::kInts, .onnx_input = 4}};
+          {.name = "sequence_lens",
+           .kind = ParamSpec::kInts,
+           .onnx_input = 4,
+           .unknown_is_operand = true}};
 }
 
 absl::StatusOr<Value> GateColumns(Decomposition& d, Value value, int64_t hidden_size, int64_t first,
@@ -417,7 +496,7 @@ absl::StatusOr<Value> Activate(Decomposition& d, const RecurrentStep& step, size
 }
 
 absl::StatusOr<Value> DecomposeRecurrence(Decomposition& d, const RecurrentCell& cell) {
-  ASSIGN_OR_RETURN(Sizes sizes, SizesOf(d.call(), cell.gates));
+  ASSIGN_OR_RETURN(Sizes sizes, SizesOf(d.call(), cell));
   for (const Dim* dim : {&sizes.steps, &sizes.batch, &sizes.input}) {
     if (!dim->is_static()) return Unimplemented("dim ", dim->ToString(), " is symbolic");
   }
@@ -428,7 +507,7 @@ absl::StatusOr<Value> DecomposeRecurrence(Decomposition& d, const RecurrentCell&
 
 absl::StatusOr<std::vector<TensorType>> RecurrenceTypes(const OpCall& call,
                                                         const RecurrentCell& cell) {
-  ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(call, cell.gates));
+  ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(call, cell));
   RETURN_IF_ERROR(Activations(call.attrs(), cell, static_cast<size_t>(sizes.directions)).status());
   const Dim directions = sizes.directions;
   const Dim hidden = sizes.hidden;

@@ -55,8 +55,9 @@ struct RecurrentCell {
   std::function<absl::StatusOr<RecurrentState>(Decomposition&, const RecurrentStep&)> step;
 };
 
-/// Inputs X, W, R, B, initial_h[, initial_c, P] (sequence_lens is an attribute); outputs Y, Y_h[,
-/// Y_c]. Of static shapes.
+/// Inputs X, W, R, B, initial_h[, initial_c, P] and sequence_lens, which is an attribute if it is
+/// known; outputs Y, Y_h[, Y_c]. Of static shapes. Behind the end of a sequence its state stays
+/// what it is and Y is 0; backwards a sequence begins at its own end.
 absl::StatusOr<Decomposition::Value> DecomposeRecurrence(Decomposition& d,
                                                          const RecurrentCell& cell);
 /// OpDef::symbolic_types of an op of this cell, whose `step` may be missing.

@@ -258,6 +258,8 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   if (!custom_ops.ok()) return Annotate(custom_ops.status(), "options.custom_ops");
   std::set<std::string> unfolded;
   std::vector<SharedNames> sharing = options.shared_buffers;
+  std::set<std::string> declared;  // that no node gives
+  std::set<std::string>* warnings = &declared;
   auto import_as = [&](const DimValues& dims, std::map<std::string, Dims>* folded) {
     return ImportGraph(request.source, {.dim_bindings = dims,
                                         .batch_size = options.hints.batch_size,
@@ -267,6 +269,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                                         .custom_ops = &*custom_ops,
                                         .allow_fused = request.allow_fused,
                                         .short_repeats = !options.dim_ranges.empty(),
+                                        .warnings = warnings,
                                         .unfolded = &unfolded,
                                         .folded = folded});
   };
@@ -280,6 +283,13 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                      unfolded.clear();  // one of them says what a shape is
                      return import(dims);
                    }));
+  warnings = nullptr;  // other members of a family say the same of other numbers
+  resolved->warnings.insert(resolved->warnings.end(), declared.begin(), declared.end());
+  if (constexpr size_t kMostWarnings = 8; resolved->warnings.size() > kMostWarnings) {
+    const size_t more = resolved->warnings.size() - kMostWarnings;
+    resolved->warnings.resize(kMostWarnings);
+    resolved->warnings.push_back(StrCat("and ", more, " more"));
+  }
   RETURN_IF_ERROR(CheckSharing(graph, options));
   // Buffers are made for the largest values, whatever values a run has.
   for (size_t i = 0; i < sharing.size(); ++i) {

@@ -67,7 +67,7 @@ OpDef DefineGru() {
   params.push_back({.name = "linear_before_reset", .kind = ParamSpec::kInt});
   return {.name = "GRU",
           .min_inputs = 3,
-          .max_inputs = 5,
+          .max_inputs = 6,
           .params = std::move(params),
           .min_opset = 7,
           .max_outputs = 2,

@@ -60,7 +60,7 @@ OpDef DefineLstm() {
   params.push_back({.name = "input_forget", .kind = ParamSpec::kInt});
   return {.name = "LSTM",
           .min_inputs = 3,
-          .max_inputs = 7,
+          .max_inputs = 8,
           .params = std::move(params),
           .min_opset = 7,
           .max_outputs = 3,

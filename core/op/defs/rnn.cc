@@ -11,7 +11,7 @@ RecurrentCell RnnCell() { return {.gates = 1, .default_activations = {"Tanh"}}; 
 OpDef DefineRnn() {
   return {.name = "RNN",
           .min_inputs = 3,
-          .max_inputs = 5,
+          .max_inputs = 6,
           .params = RecurrentParams(),
           .min_opset = 7,
           .max_outputs = 2,

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 
 #include "core/op/forms.h"
+#include "core/op/scatter.h"
 
 namespace fusion {
 
@@ -23,23 +25,23 @@ struct ScatterShape {
   Dims rest;
 };
 
-absl::StatusOr<ScatterShape> ShapeOfScatter(const OpCall& call, const HostTensor& indices) {
+absl::StatusOr<ScatterShape> ShapeOfScatter(const OpCall& call, DType dtype, const Dims& indices) {
   RETURN_IF_ERROR(call.CheckRankAtLeast(0, 1));
   RETURN_IF_ERROR(call.CheckSameType(0, 1));
   if (!call.shape(0).is_static()) {
     return Unimplemented("input 0 ", call.in(0).ToString(), " has symbolic dims");
   }
   Dims data = call.shape(0).ToDims();
-  if (!IsInteger(indices.dtype()) || indices.dims().empty() || indices.dims().back() < 0 ||
-      indices.dims().back() > static_cast<int64_t>(data.size())) {
-    return InvalidArgument("indices are ", DTypeName(indices.dtype()), DimsToString(indices.dims()),
+  if (!IsInteger(dtype) || indices.empty() || indices.back() < 0 ||
+      indices.back() > static_cast<int64_t>(data.size())) {
+    return InvalidArgument("indices are ", DTypeName(dtype), DimsToString(indices),
                            ", expected integers of at most ", data.size(), " columns for input 0 ",
                            call.in(0).ToString());
   }
-  auto depth = indices.dims().back();
+  auto depth = indices.back();
   ScatterShape out;
   out.rest.assign(data.begin() + depth, data.end());
-  Dims expected(indices.dims().begin(), indices.dims().end() - 1);
+  Dims expected(indices.begin(), indices.end() - 1);
   for (int64_t extent : expected) out.updates *= extent;
   expected.insert(expected.end(), out.rest.begin(), out.rest.end());
   if (call.shape(1) != Shape(expected)) {
@@ -211,47 +213,110 @@ absl::StatusOr<ScatterValue> ApplyRounds(Decomposition& d, ScatterValue data, Sc
   return data;
 }
 
+// The row that each of the computed indices names: [updates, 1], negative if there is no such row.
+absl::StatusOr<ScatterValue> ComputedRows(Decomposition& d, ScatterValue indices, int64_t updates) {
+  const auto scalar = [&](int64_t value) {
+    return d.Scalar(DType::kI64, static_cast<double>(value));
+  };
+  const int last = d.type(indices).shape.rank() - 1;
+  const int64_t depth = d.type(indices).shape.dim(last).value();
+  ASSIGN_OR_RETURN(indices, CastTo(d, indices, DType::kI64));
+  ASSIGN_OR_RETURN(indices, d.Apply("Reshape", {indices}, {{"shape", Dims{updates, depth}}}));
+  if (depth == 0) return Unimplemented("computed indices without columns");
+  ScatterValue row = 0;
+  ScatterValue inside = 0;
+  for (int64_t k = 0; k < depth; ++k) {
+    const int64_t extent = d.call().shape(0).dim(static_cast<int>(k)).value();
+    ASSIGN_OR_RETURN(auto at,
+                     d.Apply("Slice", {indices},
+                             {{"starts", Dims{k}}, {"ends", Dims{k + 1}}, {"axes", Dims{1}}}));
+    ASSIGN_OR_RETURN(auto from_end, d.Apply("Add", {at, scalar(extent)}));
+    ASSIGN_OR_RETURN(auto negative, d.Apply("Less", {at, scalar(0)}));
+    ASSIGN_OR_RETURN(at, d.Apply("Where", {negative, from_end, at}));
+    ASSIGN_OR_RETURN(auto below, d.Apply("Less", {at, scalar(extent)}));
+    ASSIGN_OR_RETURN(auto here, d.Apply("GreaterOrEqual", {at, scalar(0)}));
+    ASSIGN_OR_RETURN(here, d.Apply("And", {here, below}));
+    if (k > 0) {
+      ASSIGN_OR_RETURN(here, d.Apply("And", {inside, here}));
+      ASSIGN_OR_RETURN(row, d.Apply("Mul", {row, scalar(extent)}));
+      ASSIGN_OR_RETURN(at, d.Apply("Add", {row, at}));
+    }
+    row = at;
+    inside = here;
+  }
+  return d.Apply("Where", {inside, row, scalar(std::numeric_limits<int32_t>::min())});
+}
+
+// The same with computed indices: each row of the data looks at all of them.
+absl::StatusOr<ScatterValue> ScatterComputed(Decomposition& d, ScatterValue data,
+                                             ScatterValue updates, const ScatterShape& shape,
+                                             const ScatterReduction& reduction) {
+  int64_t length = 1;
+  for (int64_t extent : shape.rest) length *= extent;
+  if (shape.updates == 0 || shape.rows == 0 || length == 0) return data;
+  ASSIGN_OR_RETURN(auto rows, ComputedRows(d, d.in(2), shape.updates));
+  ASSIGN_OR_RETURN(auto y, d.Apply("Reshape", {data}, {{"shape", Dims{shape.rows, length}}}));
+  ASSIGN_OR_RETURN(updates,
+                   d.Apply("Reshape", {updates}, {{"shape", Dims{shape.updates, length}}}));
+  if (!reduction.op.empty()) return ScatterAlong(d, y, rows, updates, 0, reduction);
+  ASSIGN_OR_RETURN(auto last,
+                   d.Apply("LastIndexed", {rows}, {{"axis", int64_t{0}}, {"depth", shape.rows}}));
+  const auto none = d.Scalar(DType::kI64, 0);
+  ASSIGN_OR_RETURN(auto written, d.Apply("GreaterOrEqual", {last, none}));
+  ASSIGN_OR_RETURN(last, d.Apply("Max", {last, none}));
+  ASSIGN_OR_RETURN(last, d.Apply("Squeeze", {last}, {{"axes", Dims{1}}}));
+  ASSIGN_OR_RETURN(auto found, d.Apply("Gather", {updates, last}));
+  return d.Apply("Where", {written, found, y});
+}
+
 }  // namespace
 
-/// y = data with the rows that `indices` (a constant) name replaced by updates or, with `reduction`
-/// add, mul, min or max, combined with them
+/// y = data with the rows that `indices` name replaced by updates or, with `reduction` add, mul,
+/// min or max, combined with them
 OpDef DefineScatterNd() {
   return {
       .name = "ScatterND",
       .min_inputs = 2,
-      .max_inputs = 2,
-      .params = {{.name = "indices", .kind = ParamSpec::kTensor, .onnx_input = 1, .required = true},
+      .max_inputs = 3,
+      .params = {{.name = "indices",
+                  .kind = ParamSpec::kTensor,
+                  .onnx_input = 1,
+                  .unknown_is_operand = true},
                  {.name = "reduction", .kind = ParamSpec::kString}},
       .min_opset = 11,
       .decompose = [](Decomposition& d) -> absl::StatusOr<ScatterValue> {
         const OpCall& call = d.call();
-        const HostTensor& indices =
-            **call.attrs().Find<std::shared_ptr<const HostTensor>>("indices");
-        static constexpr std::pair<std::string_view, std::string_view> kReductions[] = {
-            {"none", ""}, {"add", "Add"}, {"mul", "Mul"}, {"min", "Min"}, {"max", "Max"}};
-        const auto* reduction = call.attrs().Find<std::string>("reduction");
-        const auto* how = std::find_if(
-            std::begin(kReductions), std::end(kReductions),
-            [&](const auto& r) { return r.first == (reduction ? *reduction : "none"); });
-        if (how == std::end(kReductions)) {
-          return InvalidArgument("attribute \"reduction\" is ", QuoteShort(*reduction),
-                                 ", expected none, add, mul, min or max");
+        const auto* known = call.attrs().Find<std::shared_ptr<const HostTensor>>("indices");
+        if ((known != nullptr) == call.has_input(2)) {
+          return InvalidArgument("expected indices, as an input or as an attribute");
         }
-        ASSIGN_OR_RETURN(ScatterShape shape, ShapeOfScatter(call, indices));
-        ASSIGN_OR_RETURN(std::vector<int64_t> targets, TargetRows(call, indices, shape.updates));
-        auto rounds = ScatterRounds(targets, how->second.empty());
-        if (rounds.size() > kMaxScatterRounds) {
-          return Unimplemented("indices name one row more than ", kMaxScatterRounds, " times");
+        ASSIGN_OR_RETURN(const ScatterReduction reduction, ScatterReductionOf(call));
+        if (known == nullptr && !call.shape(2).is_static()) {
+          return Unimplemented("indices ", call.in(2).ToString(), " have symbolic dims");
         }
-        if (rounds.empty()) return d.Apply("Identity", {d.in(0)});
+        ASSIGN_OR_RETURN(
+            ScatterShape shape,
+            ShapeOfScatter(call, known != nullptr ? (*known)->dtype() : call.dtype(2),
+                           known != nullptr ? (*known)->dims() : call.shape(2).ToDims()));
         auto as_rows = [&](ScatterValue v, int64_t rows) {
           Dims dims = {rows};
           dims.insert(dims.end(), shape.rest.begin(), shape.rest.end());
           return d.Apply("Reshape", {v}, {{"shape", dims}, {"allowzero", int64_t{1}}});
         };
-        ASSIGN_OR_RETURN(ScatterValue y, as_rows(d.in(0), shape.rows));
-        ASSIGN_OR_RETURN(ScatterValue updates, as_rows(d.in(1), shape.updates));
-        ASSIGN_OR_RETURN(y, ApplyRounds(d, y, updates, rounds, shape.rows, how->second));
+        ScatterValue y = d.in(0);
+        if (known == nullptr) {
+          ASSIGN_OR_RETURN(y, ScatterComputed(d, y, d.in(1), shape, reduction));
+        } else {
+          ASSIGN_OR_RETURN(std::vector<int64_t> targets, TargetRows(call, **known, shape.updates));
+          auto rounds = ScatterRounds(targets, reduction.op.empty());
+          if (rounds.size() > kMaxScatterRounds) {
+            return Unimplemented("indices name one row more than ", kMaxScatterRounds, " times");
+          }
+          if (rounds.empty()) return d.Apply("Identity", {y});
+          ASSIGN_OR_RETURN(y, as_rows(y, shape.rows));
+          ASSIGN_OR_RETURN(ScatterValue updates, as_rows(d.in(1), shape.updates));
+          ASSIGN_OR_RETURN(y, ApplyRounds(d, y, updates, rounds, shape.rows, reduction.op));
+        }
         return d.Apply("Reshape", {y},
                        {{"shape", call.shape(0).ToDims()}, {"allowzero", int64_t{1}}});
       }};

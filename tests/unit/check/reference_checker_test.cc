@@ -487,6 +487,34 @@ TEST(CheckKernel, ComparesThePaddingOfPackedWeights) {
               HasSubstr("packed output 0 is not the copy it should be"));
 }
 
+// As the windows of a transposed convolution are.
+TEST(CheckKernel, ComparesWeightsThatArePackedBackwards) {
+  Made made = Make(R"(graph "g" {
+  %0 = input "x" : f32[5,6]
+  %1 = weight "w" : f32[6,21]
+  %2 = Slice(%1) {axes=[0], ends=[-7], starts=[5], steps=[-1]} : f32[6,21]  "" @ ""
+  %3 = MatMul(%0, %2) : f32[5,21]  "" @ ""
+  output %3
+}
+)");
+  size_t packed = 0;
+  while (packed < made.lowered.params.size() && !made.lowered.params[packed].packed) ++packed;
+  ASSERT_LT(packed, made.lowered.params.size()) << "the product reads its weight as it is";
+  Schedule schedule = PackSchedule(made.whole.group, made.lowered, packed);
+  KernelReference reference = MakePackReference(made.whole.group, made.lowered, packed);
+  const Buffer& target = schedule.buffer(1);
+  HandMadeKernel kernel(2, TaskCount<1>, [&](const HandMadeKernel::Call& call) {
+    std::fill_n(Floats(call, 1), StoredElements(target), 0.0F);
+    for (int64_t k = 0; k < 6; ++k) {
+      for (int64_t n = 0; n < 21; ++n) {
+        Floats(call, 1)[StoredOffset(target, {k, n})] = Floats(call, 0)[(5 - k) * 21 + n];
+      }
+    }
+  });
+  auto report = CheckKernel(kernel, schedule, reference);
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
 TEST(CheckKernel, SaysWhyALargeKernelWasNotCompared) {
   HandMadeKernel kernel(3, TaskCount<kRows>,
                         [](const HandMadeKernel::Call&) { FAIL() << "was run"; });

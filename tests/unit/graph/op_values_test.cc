@@ -165,5 +165,37 @@ TEST(Values, ClipOfAnLstmLeavesTheCellState) {
   EXPECT_NEAR(cell[0], 4.2120628, 1e-6);
 }
 
+// Sums along two sequences of ones, of which the second has two: of few steps and of a Repeat, with
+// lengths that are known and that a run gives.
+TEST(Values, SequencesMayEndBeforeTheOthers) {
+  for (const int64_t steps : {4, 20}) {
+    for (const bool known : {true, false}) {
+      const std::string text =
+          StrCat("graph \"g\" {\n  %0 = input \"x\" : f32[", steps, ",2,1]\n",
+                 "  %1 = input \"w\" : f32[2,1,1]\n  %2 = input \"lengths\" : i32[2]\n",
+                 "  %3, %4 = RNN(%0, %1, %1", known ? "" : ", -, -, %2",
+                 ") {activations=\"Relu,Relu\", direction=\"bidirectional\"",
+                 known ? StrCat(", sequence_lens=[", steps, ", 2]") : "", "} : f32[", steps,
+                 ",2,2,1], f32[2,2,1]  \"\", \"\" @ \"\"\n  output %3\n  output %4\n}\n");
+      HostTensor ones(DType::kF32, {steps, 2, 1});
+      for (int64_t i = 0; i < ones.elements(); ++i) ones.SetDouble(i, 1);
+      HostTensor lengths(DType::kI32, {2});
+      lengths.SetInt(0, steps);
+      lengths.SetInt(1, 2);
+      const std::vector<HostTensor> inputs = {
+          ones, HostTensor::FromValues(DType::kF32, {2, 1, 1}, {1.0F, 1.0F}), lengths};
+      std::vector<double> all;
+      for (int64_t t = 0; t < steps; ++t) {
+        const auto done = static_cast<double>(t);
+        all.insert(all.end(), {done + 1, t < 2 ? done + 1 : 0});                        // forward
+        all.insert(all.end(), {static_cast<double>(steps - t), t < 2 ? 2 - done : 0});  // backwards
+      }
+      EXPECT_EQ(ValuesOf(text, inputs, 0), all) << steps << known;
+      const auto whole = static_cast<double>(steps);
+      EXPECT_EQ(ValuesOf(text, inputs, 1), (std::vector<double>{whole, 2, whole, 2}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fusion

@@ -105,6 +105,28 @@ TEST(Loop, EndsWhereItsConditionSaysSo) {
   EXPECT_THAT(ResultOf(m, {F({2}, {1, 2})}), ElementsAre(4, 8));
 }
 
+// As a while loop of TensorFlow over a sequence: a counter is carried beside what is computed.
+TEST(Loop, EndsWhereACarriedCounterMeetsItsLimit) {
+  for (const int64_t limit : {3, 40}) {
+    TestModel body;
+    body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool);
+    body.Input("at", {}, DType::kI64).Input("v", {1}).Input("end", {}, DType::kI64);
+    body.Initializer("one", Int(1)).Initializer("step", F({1}, {1}));
+    body.Node("Add", {"at", "one"}, {"later"}, "count").Node("Add", {"v", "step"}, {"next"}, "add");
+    body.Node("Less", {"later", "end"}, {"goes"}, "less").Node("Identity", {"end"}, {"same"});
+    body.Node("Identity", {"v"}, {"was"});
+    body.Output("goes").Output("later").Output("next").Output("same").Output("was");
+    TestModel m;
+    m.Input("x", {1}).Initializer("c", Bool(true)).Initializer("zero", Int(0));
+    m.Initializer("limit", Int(limit)).Initializer("many", Int(int64_t{1} << 62));
+    m.Node("Loop", {"many", "c", "zero", "x", "limit"}, {"n", "y", "e", "all"}, "loop");
+    m.AttrGraph("body", body).Output("y");
+    EXPECT_THAT(ResultOf(m, {F({1}, {2})}), ElementsAre(2 + static_cast<double>(limit)));
+    m.graph()->mutable_output(0)->set_name("all");
+    EXPECT_THAT(Import(m), HasSubstr(StrCat("all:f32[", limit, ",1]")));
+  }
+}
+
 TEST(Loop, KeepsWhatItHasWhereARunEndsIt) {
   // v doubles until it is more than 5, at most 6 times.
   TestModel body;

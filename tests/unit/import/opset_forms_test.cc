@@ -119,10 +119,22 @@ TEST(OpsetForms, BatchNormalizationIsInferenceInAllOpsets) {
   EXPECT_THAT(Import(training), HasSubstr("attribute \"training_mode\" is 1"));
 }
 
-TEST(OpsetForms, IndicesThatAreNotConstantCannotBeScattered) {
-  TestModel m = OneNode("ScatterND", {"x", "i", "x"}, 16);
-  m.Input("i", {2, 1}, DType::kI64);
-  EXPECT_THAT(Import(m), HasSubstr("input 1 \"i\" (indices) is a graph input; only constants"));
+// The last of two updates of a row stays.
+TEST(OpsetForms, IndicesOfScatterNdMayBeComputed) {
+  TestModel m = OneNode("ScatterND", {"x", "i", "u"}, 16);
+  m.Input("i", {3, 1}, DType::kI64).Initializer("u", F({3, 3}, {1, 1, 1, 2, 2, 2, 3, 3, 3}));
+  EXPECT_THAT(ResultOf(m, {X(), I({3, 1}, {1, 1, -1})}), ElementsAre(1, -2, 3, 3, 3, 3));
+  EXPECT_THAT(ResultOf(m, {X(), I({3, 1}, {0, 1, 0})}), ElementsAre(3, 3, 3, 2, 2, 2));
+  m.AttrString("reduction", "add");
+  EXPECT_THAT(ResultOf(m, {X(), I({3, 1}, {0, 0, 0})}),
+              ElementsAre(7, 4, 9, X().GetDouble(3), X().GetDouble(4), X().GetDouble(5)));
+  TestModel elements = OneNode("ScatterND", {"x", "i", "u"}, 16);
+  elements.Input("i", {2, 2}, DType::kI64).Initializer("u", F({2}, {7, 8}));
+  EXPECT_THAT(ResultOf(elements, {X(), I({2, 2}, {0, 2, -1, -3})}),
+              ElementsAre(1, -2, 7, 8, X().GetDouble(4), X().GetDouble(5)));
+}
+
+TEST(OpsetForms, IndicesOfScatterNdThatAreKnown) {
   TestModel constant = OneNode("ScatterND", {"x", "i", "u"}, 16);
   constant.Initializer("i", I({3, 1}, {1, 1, -1}))
       .Initializer("u", F({3, 3}, {1, 1, 1, 2, 2, 2, 3, 3, 3}));
