@@ -25,7 +25,9 @@ OpDef DefineQuantizeLinear() {
             ASSIGN_OR_RETURN(auto x, CastTo(d, d.in(0), call.dtype(1)));
             ASSIGN_OR_RETURN(x, RoundedQuotient(d, x, scale));
             if (!call.has_input(2)) return Quantised(d, x, -1, DType::kU8);
-            RETURN_IF_ERROR(CheckQuantised(call, 2));
+            if (call.dtype(2) != DType::kU16 && call.dtype(2) != DType::kI16) {
+              RETURN_IF_ERROR(CheckQuantised(call, 2));
+            }
             ASSIGN_OR_RETURN(auto zero, QuantisationOf(d, 2, along.rank, along.axis, along.extent));
             return Quantised(d, x, zero, call.dtype(2));
           }};
