@@ -74,15 +74,17 @@ struct QuantisedTensor {
   int scale = 1;
   int zero = 2;
 };
-/// What it stands for, in f32.
-absl::StatusOr<Decomposition::Value> Dequantised(Decomposition& d, const QuantisedTensor& x);
+/// What it stands for, in `type`: exactly in f64. Sums and products of such are exact too, and what
+/// they are rounded to follows from the definition; f32 is for functions that round anyway.
+absl::StatusOr<Decomposition::Value> Dequantised(Decomposition& d, const QuantisedTensor& x,
+                                                 DType type);
 /// `y` quantised to `type` as the inputs `scale` and `zero` say.
 absl::StatusOr<Decomposition::Value> QuantisedBy(Decomposition& d, Decomposition::Value y,
                                                  int scale, int zero, DType type);
-/// Definition of y = op(x) of such tensors, `steps` being op of f32: inputs are x, scale and zero
-/// point of x, scale and zero point of y.
+/// Definition of y = op(x) of such tensors, `steps` being op of `type`: inputs are x, scale and
+/// zero point of x, scale and zero point of y.
 OpDef QuantisedUnaryOp(
-    std::string name, std::vector<ParamSpec> params,
+    std::string name, DType type, std::vector<ParamSpec> params,
     std::function<absl::StatusOr<Decomposition::Value>(Decomposition& d, Decomposition::Value x)>
         steps);
 /// Definition of c = op(a, b) with broadcasting: inputs are each operand with scale and zero point,

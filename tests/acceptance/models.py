@@ -11,6 +11,7 @@ import buffers
 import common
 import loops
 import memory
+import optimised
 from common import BIN, ROOT, run
 
 # Of ONNX's tests: those over tensors whose outputs follow from their inputs.
@@ -76,6 +77,7 @@ def measure(rows, work, options):
     rows.section(memory.memory_rows, work, options)
     rows.section(buffers.buffer_rows, work, options)
     rows.section(loops.loop_rows, work, options)
+    rows.section(optimised.optimised_rows, work, options)
 
 
 def add_options(parser):

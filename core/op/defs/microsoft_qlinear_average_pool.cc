@@ -12,7 +12,7 @@ OpDef DefineMicrosoftQlinearAveragePool() {
   std::vector<ParamSpec> params = pool;
   params.push_back({.name = "channels_last", .kind = ParamSpec::kInt});
   return QuantisedUnaryOp(
-      "com.microsoft.QLinearAveragePool", std::move(params),
+      "com.microsoft.QLinearAveragePool", DType::kF64, std::move(params),
       [pool](Decomposition& d, Decomposition::Value x) -> absl::StatusOr<Decomposition::Value> {
         RETURN_IF_ERROR(d.call().CheckRankAtLeast(0, 3));
         const bool last = d.call().attrs().Int("channels_last", 0) != 0;

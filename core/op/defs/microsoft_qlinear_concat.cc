@@ -19,8 +19,9 @@ OpDef DefineMicrosoftQlinearConcat() {
             std::vector<Decomposition::Value> pieces;
             for (int i = 2; i < call.inputs(); i += 3) {
               RETURN_IF_ERROR(call.CheckSameType(1, i));
-              ASSIGN_OR_RETURN(auto piece,
-                               Dequantised(d, {.value = i, .scale = i + 1, .zero = i + 2}));
+              ASSIGN_OR_RETURN(
+                  auto piece,
+                  Dequantised(d, {.value = i, .scale = i + 1, .zero = i + 2}, DType::kF64));
               pieces.push_back(piece);
             }
             ASSIGN_OR_RETURN(auto y, d.Apply("Concat", std::move(pieces), call.attrs()));

@@ -6,7 +6,7 @@ namespace fusion {
 /// y = GlobalAveragePool(x) of quantised x, quantised; `channels_last`: of x and y
 OpDef DefineMicrosoftQlinearGlobalAveragePool() {
   return QuantisedUnaryOp(
-      "com.microsoft.QLinearGlobalAveragePool",
+      "com.microsoft.QLinearGlobalAveragePool", DType::kF64,
       {{.name = "channels_last", .kind = ParamSpec::kInt}},
       [](Decomposition& d, Decomposition::Value x) -> absl::StatusOr<Decomposition::Value> {
         RETURN_IF_ERROR(d.call().CheckRankAtLeast(0, 3));

@@ -7,7 +7,7 @@ namespace fusion {
 /// had it before opset 13, if `opset` is below that
 OpDef DefineMicrosoftQlinearSoftmax() {
   return QuantisedUnaryOp(
-      "com.microsoft.QLinearSoftmax",
+      "com.microsoft.QLinearSoftmax", DType::kF32,
       {{.name = "axis", .kind = ParamSpec::kInt},
        {.name = "opset", .kind = ParamSpec::kInt, .required = true}},
       [](Decomposition& d, Decomposition::Value x) {
