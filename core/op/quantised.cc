@@ -2,6 +2,7 @@
 
 #include "core/op/convolution.h"
 #include "core/op/forms.h"
+#include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
 
@@ -27,12 +28,27 @@ absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input,
 absl::StatusOr<QuantisedAxis> QuantisedAxisOf(const OpCall& call) {
   QuantisedAxis out{.rank = call.shape(0).rank(), .axis = 0, .extent = Dim(1)};
   if (out.rank == 0) return out;
-  if (call.shape(1).rank() > 0) {
+  if (call.shape(1).rank() > 0 && call.shape(1) != Shape({Dim(1)})) {
     const int64_t axis = call.attrs().Int("axis", out.rank > 1 ? 1 : 0);
     ASSIGN_OR_RETURN(out.axis, call.NormaliseAxis(axis, out.rank));
   }
   out.extent = call.shape(0).dim(out.axis);
   return out;
+}
+
+std::vector<ParamSpec> QuantisedAxisParams() {
+  return {{.name = "axis", .kind = ParamSpec::kInt},
+          {.name = "block_size", .kind = ParamSpec::kInt},
+          {.name = "output_dtype", .kind = ParamSpec::kInt}};
+}
+
+absl::StatusOr<DType> QuantisedOutputType(const OpCall& call, DType type) {
+  RETURN_IF_ERROR(CheckOnlyInt(call, "block_size", 0));
+  const int64_t code = call.attrs().Int("output_dtype", 0);
+  if (code == 0) return type;
+  const std::optional<DType> named = DTypeFromOnnx(code);
+  if (!named) return Unimplemented("attribute \"output_dtype\" is ONNX element type ", code);
+  return *named;
 }
 
 absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,

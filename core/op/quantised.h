@@ -18,6 +18,11 @@ namespace fusion {
 absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input, int rank, int axis,
                                                     const Dim& extent);
 
+/// The attributes of (De)QuantizeLinear.
+std::vector<ParamSpec> QuantisedAxisParams();
+/// What attribute "output_dtype" says, or `type` where it says nothing. Unimplemented for scales of
+/// blocks.
+absl::StatusOr<DType> QuantisedOutputType(const OpCall& call, DType type);
 /// Along what the scales of (De)QuantizeLinear run: attribute "axis" of input 0, which means
 /// nothing where there is one scale (input 1).
 struct QuantisedAxis {

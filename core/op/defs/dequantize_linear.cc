@@ -9,9 +9,8 @@ OpDef DefineDequantizeLinear() {
   return {.name = "DequantizeLinear",
           .min_inputs = 2,
           .max_inputs = 3,
-          .params = {{.name = "axis", .kind = ParamSpec::kInt}},
+          .params = QuantisedAxisParams(),
           .min_opset = 10,
-          .max_opset = 20,  // from 21 on in blocks
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
             ASSIGN_OR_RETURN(QuantisedAxis along, QuantisedAxisOf(call));
@@ -28,7 +27,9 @@ OpDef DefineDequantizeLinear() {
                              QuantisationOf(d, 1, along.rank, along.axis, along.extent));
             ASSIGN_OR_RETURN(auto wide, WithoutZeroPoint(d, d.in(0), zero));
             ASSIGN_OR_RETURN(auto y, CastTo(d, wide, call.dtype(1)));
-            return d.Apply("Mul", {y, scale});
+            ASSIGN_OR_RETURN(const DType type, QuantisedOutputType(call, call.dtype(1)));
+            ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, scale}));
+            return CastTo(d, y, type);
           }};
 }
 
