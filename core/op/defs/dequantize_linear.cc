@@ -13,6 +13,7 @@ OpDef DefineDequantizeLinear() {
           .min_opset = 10,
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
+            ASSIGN_OR_RETURN(const DType type, QuantisedOutputType(call, call.dtype(1)));
             ASSIGN_OR_RETURN(QuantisedAxis along, QuantisedAxisOf(call));
             if (!IsInteger(call.dtype(0)) || !IsFloat(call.dtype(1))) {
               return InvalidArgument("inputs are ", DTypeName(call.dtype(0)), " and ",
@@ -27,7 +28,6 @@ OpDef DefineDequantizeLinear() {
                              QuantisationOf(d, 1, along.rank, along.axis, along.extent));
             ASSIGN_OR_RETURN(auto wide, WithoutZeroPoint(d, d.in(0), zero));
             ASSIGN_OR_RETURN(auto y, CastTo(d, wide, call.dtype(1)));
-            ASSIGN_OR_RETURN(const DType type, QuantisedOutputType(call, call.dtype(1)));
             ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, scale}));
             return CastTo(d, y, type);
           }};

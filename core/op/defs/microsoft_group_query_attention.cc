@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/op/attention.h"
 
@@ -52,10 +53,17 @@ absl::Status CheckGroupedSupported(const OpCall& call) {
                            "; supported: NONE");
     }
   }
-  RETURN_IF_ERROR(CheckNoInput(call, kSink, "head_sink"));
-  RETURN_IF_ERROR(CheckNoInput(call, kKeyScale, "k_scale"));
-  RETURN_IF_ERROR(CheckNoInput(call, kValueScale, "v_scale"));
-  return CheckNoInput(call, kQuerySeqlens, "query_seqlens");
+  const std::pair<int, std::string_view> missing[] = {{kSink, "head_sink"},
+                                                      {kKeyScale, "k_scale"},
+                                                      {kValueScale, "v_scale"},
+                                                      {kQuerySeqlens, "query_seqlens"}};
+  for (const auto& [input, name] : missing) {
+    // As the node counts them: with total_sequence_length.
+    if (call.has_input(input)) {
+      return Unimplemented("input ", input + 1, " (", name, ") is not supported");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {

@@ -17,6 +17,8 @@ OpDef DefineQuantizeLinear() {
       .min_opset = 10,
       .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
         const OpCall& call = d.call();
+        const DType otherwise = call.has_input(2) ? call.dtype(2) : DType::kU8;
+        ASSIGN_OR_RETURN(const DType type, QuantisedOutputType(call, otherwise));
         ASSIGN_OR_RETURN(QuantisedAxis along, QuantisedAxisOf(call));
         if (!IsFloat(call.dtype(1))) {
           return InvalidArgument("input 1 is ", DTypeName(call.dtype(1)),
@@ -26,8 +28,6 @@ OpDef DefineQuantizeLinear() {
         ASSIGN_OR_RETURN(auto x, CastTo(d, d.in(0), call.dtype(1)));
         ASSIGN_OR_RETURN(x, RoundedQuotient(d, x, scale));
         RETURN_IF_ERROR(CheckOnlyInt(call, "precision", 0));
-        const DType otherwise = call.has_input(2) ? call.dtype(2) : DType::kU8;
-        ASSIGN_OR_RETURN(const DType type, QuantisedOutputType(call, otherwise));
         if (type != DType::kU16 && type != DType::kI16 && type != DType::kU8 &&
             type != DType::kI8) {
           return Unimplemented("quantises to ", DTypeName(type), "; supported: u8, i8, u16, i16");

@@ -102,6 +102,21 @@ TEST(MicrosoftOps, ShapesAreDerived) {
             "f32[2,3,9]");
 }
 
+TEST(QuantizeLinear, WhatItGivesMayBeAnAttribute) {
+  const TensorType one = F32({});
+  EXPECT_EQ(TypeOf(Call("QuantizeLinear", {F32({3}), one}, {{"output_dtype", int64_t{5}}})),
+            "i16[3]");
+  EXPECT_EQ(TypeOf(Call("QuantizeLinear", {F32({3}), one, {DType::kU8, {}}},
+                        {{"output_dtype", int64_t{3}}})),
+            "attribute \"output_dtype\" says i8, input 2 is u8[]; expected one type");
+  EXPECT_EQ(TypeOf(Call("DequantizeLinear", {{DType::kI8, {4}}, F32({2})},
+                        {{"axis", int64_t{0}}, {"block_size", int64_t{2}}})),
+            "attribute \"block_size\" is 2; supported: 0");
+  EXPECT_EQ(
+      TypeOf(Call("DequantizeLinear", {{DType::kI32, {4}}, F32({1})}, {{"axis", int64_t{1}}})),
+      "f32[4]");
+}
+
 TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
   auto own = [](std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {}) {
     return TypeOf(Call(StrCat("com.microsoft.", op), std::move(inputs), std::move(attrs)));
@@ -127,6 +142,14 @@ TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
   EXPECT_EQ(own("Attention", {F32({2, 5, 10}), F32({10, 36})},
                 {{"num_heads", int64_t{3}}, {"do_rotary", int64_t{1}}}),
             "attribute \"do_rotary\" is 1; supported: 0");
+  const TensorType rows = F32({2, 5, 16});
+  EXPECT_EQ(own("GroupQueryAttention",
+                {rows, rows, rows, F32({2, 2, 0, 8}), F32({2, 2, 0, 8}), {DType::kI32, {2}}},
+                {{"num_heads", int64_t{2}},
+                 {"kv_num_heads", int64_t{2}},
+                 {"total_sequence_length", int64_t{9}}}),
+            "input 6 (total_sequence_length) is 9 for 5 new rows and room for 0 of the past");
+  EXPECT_EQ(own("QLinearAdd", {F32({2}), F32({})}), "input 3 is absent but required");
   EXPECT_EQ(own("MatMulNBits", {F32({3, 70}), {DType::kU8, {9, 3, 8}}, F32({9, 3})},
                 {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
             "input 1 is u8[9,3,8], expected u8[9,3,16]");
