@@ -307,11 +307,61 @@ absl::StatusOr<Dims> StaticDims(const OpCall& call, int input) {
 }
 
 DType StatisticsType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
+absl::StatusOr<Decomposition::Value> PlusBias(Decomposition& d, Decomposition::Value x, int bias) {
+  const TensorType& type = d.type(x);
+  const TensorType wanted = {type.dtype, type.shape.rank() == 0
+                                             ? Shape()
+                                             : Shape({type.shape.dim(type.shape.rank() - 1)})};
+  if (d.call().in(bias) != wanted) {
+    return InvalidArgument("input ", bias, " is ", d.call().in(bias).ToString(), ", expected ",
+                           wanted.ToString(), ", along the last dim of ", type.ToString());
+  }
+  return d.Apply("Add", {x, d.in(bias)});
+}
+
+absl::StatusOr<Decomposition::Value> ChannelsFirst(Decomposition& d, Decomposition::Value x) {
+  const int64_t rank = d.type(x).shape.rank();
+  Dims perm = {0, rank - 1};
+  for (int64_t i = 1; i + 1 < rank; ++i) perm.push_back(i);
+  return d.Apply("Transpose", {x}, {{"perm", perm}});
+}
+
+absl::StatusOr<Decomposition::Value> ChannelsLast(Decomposition& d, Decomposition::Value x) {
+  const int64_t rank = d.type(x).shape.rank();
+  Dims perm = {0};
+  for (int64_t i = 2; i < rank; ++i) perm.push_back(i);
+  perm.push_back(1);
+  return d.Apply("Transpose", {x}, {{"perm", perm}});
+}
+
+AttrMap AttrsNamed(const OpCall& call, const std::vector<ParamSpec>& params) {
+  AttrMap out;
+  for (const auto& [name, value] : call.attrs()) {
+    const auto named = [&, &name = name](const ParamSpec& p) { return p.name == name; };
+    if (std::any_of(params.begin(), params.end(), named)) out.Set(name, value);
+  }
+  return out;
+}
+
+void SetOutputs(Decomposition& d, const std::vector<Decomposition::Value>& values) {
+  for (int i = 1; i < d.call().outputs(); ++i) d.SetOutput(i, values[static_cast<size_t>(i - 1)]);
+}
 
 absl::Status CheckFloat(const OpCall& call, int input) {
   if (IsFloat(call.dtype(input))) return absl::OkStatus();
   return InvalidArgument("input ", input, " is ", DTypeName(call.dtype(input)),
                          ", expected a float type");
+}
+
+absl::Status CheckOnlyInt(const OpCall& call, std::string_view name, int64_t allowed) {
+  const int64_t given = call.attrs().Int(name, allowed);
+  if (given == allowed) return absl::OkStatus();
+  return Unimplemented("attribute ", Quote(name), " is ", given, "; supported: ", allowed);
+}
+
+absl::Status CheckNoInput(const OpCall& call, int input, std::string_view what) {
+  if (!call.has_input(input)) return absl::OkStatus();
+  return Unimplemented("input ", input, " (", what, ") is not supported");
 }
 
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,

@@ -88,6 +88,20 @@ absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape);
 absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition::Value values,
                                                 int rank);
 
+/// x plus input `bias`, one value for each coordinate along x's last dim. InvalidArgument if it is
+/// anything else.
+absl::StatusOr<Decomposition::Value> PlusBias(Decomposition& d, Decomposition::Value x, int bias);
+
+/// x [batch, spatial.., channels] as [batch, channels, spatial..], and back.
+absl::StatusOr<Decomposition::Value> ChannelsFirst(Decomposition& d, Decomposition::Value x);
+absl::StatusOr<Decomposition::Value> ChannelsLast(Decomposition& d, Decomposition::Value x);
+
+/// The attributes of a call that `params` name: what a step that takes them is given.
+AttrMap AttrsNamed(const OpCall& call, const std::vector<ParamSpec>& params);
+
+/// Outputs 1, 2, .. of which the call names the first or all.
+void SetOutputs(Decomposition& d, const std::vector<Decomposition::Value>& values);
+
 /// Definition of y = the index of the first (`select_last_index`: the last) extremum along `axis`,
 /// `extremum` being the Reduce* op that finds it; NaN counts as one.
 OpDef IndexOfExtremum(std::string name, std::string_view extremum);
@@ -113,6 +127,11 @@ DType StatisticsType(DType type);
 
 /// InvalidArgument unless the input is of a float type.
 absl::Status CheckFloat(const OpCall& call, int input);
+
+/// Unimplemented if the call sets the attribute to anything but `allowed`.
+absl::Status CheckOnlyInt(const OpCall& call, std::string_view name, int64_t allowed);
+/// Unimplemented if the call has input `input`.
+absl::Status CheckNoInput(const OpCall& call, int input, std::string_view what);
 
 /// The elements [begin, end) of x along `axis`.
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,

@@ -28,7 +28,7 @@ absl::StatusOr<Decomposition::Value> QuantisationOf(Decomposition& d, int input,
 absl::StatusOr<QuantisedAxis> QuantisedAxisOf(const OpCall& call) {
   QuantisedAxis out{.rank = call.shape(0).rank(), .axis = 0, .extent = Dim(1)};
   if (out.rank == 0) return out;
-  if (call.shape(1).rank() > 0) {
+  if (call.shape(1).rank() > 0 && call.shape(1) != Shape({Dim(1)})) {
     const int64_t axis = call.attrs().Int("axis", out.rank > 1 ? 1 : 0);
     ASSIGN_OR_RETURN(out.axis, call.NormaliseAxis(axis, out.rank));
   }
@@ -156,6 +156,101 @@ absl::StatusOr<Decomposition::Value> Requantised(Decomposition& d, Decomposition
   ASSIGN_OR_RETURN(auto y, CastTo(d, sums, d.type(factor).dtype));
   ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, factor}));
   return Quantised(d, y, y_zero, call.dtype(zero));
+}
+
+absl::StatusOr<Decomposition::Value> Dequantised(Decomposition& d, const QuantisedTensor& x,
+                                                 DType type) {
+  RETURN_IF_ERROR(CheckQuantised(d.call(), x.value));
+  Decomposition::Value zero = -1;
+  if (d.call().has_input(x.zero)) {
+    RETURN_IF_ERROR(d.call().CheckSameType(x.value, x.zero));
+    ASSIGN_OR_RETURN(zero, QuantisationOf(d, x.zero, 0, 0, Dim(1)));
+  }
+  ASSIGN_OR_RETURN(auto scale, QuantisationOf(d, x.scale, 0, 0, Dim(1)));
+  ASSIGN_OR_RETURN(scale, CastTo(d, scale, type));
+  ASSIGN_OR_RETURN(auto wide, WithoutZeroPoint(d, d.in(x.value), zero));
+  ASSIGN_OR_RETURN(auto y, CastTo(d, wide, type));
+  return d.Apply("Mul", {y, scale});
+}
+
+absl::StatusOr<Decomposition::Value> QuantisedBy(Decomposition& d, Decomposition::Value y,
+                                                 int scale, int zero, DType type) {
+  Decomposition::Value point = -1;
+  if (d.call().has_input(zero)) {
+    if (d.call().dtype(zero) != type) {
+      return InvalidArgument("input ", zero, " is ", d.call().in(zero).ToString(), ", expected ",
+                             DTypeName(type));
+    }
+    ASSIGN_OR_RETURN(point, QuantisationOf(d, zero, 0, 0, Dim(1)));
+  }
+  ASSIGN_OR_RETURN(auto step, QuantisationOf(d, scale, 0, 0, Dim(1)));
+  ASSIGN_OR_RETURN(step, CastTo(d, step, d.type(y).dtype));
+  ASSIGN_OR_RETURN(y, RoundedQuotient(d, y, step));
+  return Quantised(d, y, point, type);
+}
+
+OpDef QuantisedUnaryOp(
+    std::string name, DType type, std::vector<ParamSpec> params,
+    std::function<absl::StatusOr<Decomposition::Value>(Decomposition& d, Decomposition::Value x)>
+        steps) {
+  return {.name = std::move(name),
+          .min_inputs = 2,
+          .max_inputs = 5,
+          .params = std::move(params),
+          .decompose = [type, steps = std::move(steps)](
+                           Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
+            if (!d.call().has_input(3)) {
+              return InvalidArgument("input 3 (the scale of y) is absent but required");
+            }
+            ASSIGN_OR_RETURN(auto y, Dequantised(d, {.value = 0, .scale = 1, .zero = 2}, type));
+            ASSIGN_OR_RETURN(y, steps(d, y));
+            return QuantisedBy(d, y, 3, 4, d.call().dtype(0));
+          }};
+}
+
+OpDef QuantisedBinaryOp(std::string name, std::string_view op) {
+  return {
+      .name = std::move(name),
+      .min_inputs = 2,
+      .max_inputs = 8,
+      .decompose = [op =
+                        std::string(op)](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
+        for (int i : {3, 4, 6}) {
+          if (!d.call().has_input(i)) {
+            return InvalidArgument("input ", i, " is absent but required");
+          }
+        }
+        RETURN_IF_ERROR(d.call().CheckSameType(0, 3));
+        ASSIGN_OR_RETURN(auto a, Dequantised(d, {.value = 0, .scale = 1, .zero = 2}, DType::kF64));
+        ASSIGN_OR_RETURN(auto b, Dequantised(d, {.value = 3, .scale = 4, .zero = 5}, DType::kF64));
+        ASSIGN_OR_RETURN(auto c, d.Apply(op, {a, b}));
+        return QuantisedBy(d, c, 6, 7, d.call().dtype(0));
+      }};
+}
+
+absl::StatusOr<Decomposition::Value> ProductScale(Decomposition& d, Decomposition::Value a_scale,
+                                                  int b, int b_scale, int rank) {
+  const Shape& shape = d.call().shape(b);
+  const int axis = shape.rank() - 1;
+  ASSIGN_OR_RETURN(auto scale, QuantisationOf(d, b_scale, rank, rank - 1, shape.dim(axis)));
+  // Rounded once, here: what is beyond f32 is infinite whoever computes it.
+  const DType type = d.type(scale).dtype;
+  ASSIGN_OR_RETURN(a_scale, CastTo(d, a_scale, DType::kF64));
+  ASSIGN_OR_RETURN(scale, CastTo(d, scale, DType::kF64));
+  ASSIGN_OR_RETURN(scale, d.Apply("Mul", {a_scale, scale}));
+  return CastTo(d, scale, type);
+}
+
+absl::StatusOr<Decomposition::Value> ProductToFloat(Decomposition& d,
+                                                    const QuantisedOperands& operands,
+                                                    Decomposition::Value a_scale, int b_scale,
+                                                    int bias) {
+  ASSIGN_OR_RETURN(auto y, QuantisedProduct(d, operands));
+  const int rank = d.type(y).shape.rank();
+  ASSIGN_OR_RETURN(auto scale, ProductScale(d, a_scale, operands.w, b_scale, rank));
+  ASSIGN_OR_RETURN(y, CastTo(d, y, d.type(scale).dtype));
+  ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, scale}));
+  return d.call().has_input(bias) ? PlusBias(d, y, bias) : y;
 }
 
 absl::Status CheckQuantised(const OpCall& call, int i) {

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "core/op/op_def.h"
 
 namespace fusion {
@@ -68,6 +73,43 @@ absl::StatusOr<Decomposition::Value> QuantisedConvolution(Decomposition& d,
 absl::StatusOr<Decomposition::Value> Requantised(Decomposition& d, Decomposition::Value sums,
                                                  Decomposition::Value operand_scale, int scale,
                                                  int zero);
+
+/// Quantised tensors as ONNX Runtime's operators take them: one scale and one zero point for all of
+/// it, the latter perhaps absent, which means 0.
+
+/// A tensor and what quantises it, by the inputs of the call.
+struct QuantisedTensor {
+  int value = 0;
+  int scale = 1;
+  int zero = 2;
+};
+/// What it stands for, in `type`: exactly in f64. Sums and products of such are exact too, and what
+/// they are rounded to follows from the definition; f32 is for functions that round anyway.
+absl::StatusOr<Decomposition::Value> Dequantised(Decomposition& d, const QuantisedTensor& x,
+                                                 DType type);
+/// `y` quantised to `type` as the inputs `scale` and `zero` say.
+absl::StatusOr<Decomposition::Value> QuantisedBy(Decomposition& d, Decomposition::Value y,
+                                                 int scale, int zero, DType type);
+/// Definition of y = op(x) of such tensors, `steps` being op of `type`: inputs are x, scale and
+/// zero point of x, scale and zero point of y.
+OpDef QuantisedUnaryOp(
+    std::string name, DType type, std::vector<ParamSpec> params,
+    std::function<absl::StatusOr<Decomposition::Value>(Decomposition& d, Decomposition::Value x)>
+        steps);
+/// Definition of c = op(a, b) with broadcasting: inputs are each operand with scale and zero point,
+/// scale and zero point of c.
+OpDef QuantisedBinaryOp(std::string name, std::string_view op);
+
+/// The scale of a product's operands, inputs `a_scale` (one value) and `b_scale` (one value, or one
+/// for each column of input `b`), as it broadcasts to a product of `rank` dims.
+absl::StatusOr<Decomposition::Value> ProductScale(Decomposition& d, Decomposition::Value a_scale,
+                                                  int b, int b_scale, int rank);
+/// Their product without zero points and what it stands for, in f32, plus the input `bias`, which
+/// may be absent; `a_scale` is one value.
+absl::StatusOr<Decomposition::Value> ProductToFloat(Decomposition& d,
+                                                    const QuantisedOperands& operands,
+                                                    Decomposition::Value a_scale, int b_scale,
+                                                    int bias);
 
 /// InvalidArgument unless input `i` is u8 or i8.
 absl::Status CheckQuantised(const OpCall& call, int i);

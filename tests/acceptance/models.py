@@ -13,6 +13,7 @@ import export
 import families
 import loops
 import memory
+import optimised
 from common import BIN, ROOT, run
 
 # Of ONNX's tests: those over tensors whose outputs follow from their inputs.
@@ -101,6 +102,7 @@ def measure(rows, work, options):
     rows.section(families.measure, work, options)
     rows.section(export.measure, work, options)
     rows.section(fuzz_rows, options)
+    rows.section(optimised.optimised_rows, work, options)
 
 
 def add_options(parser):

@@ -2,6 +2,9 @@
 
   ort_outputs.py inputs MODEL OUT.npz [DATA]       inputs of a run, of DATA/input_<k>.pb or random; prints the dims they bind
   ort_outputs.py compare MODEL FUSED IN.npz        runs both; prints how their outputs differ
+  ort_outputs.py optimise MODEL OUT.onnx IN.npz DIR  writes what onnxruntime makes of it (ORT_ENABLE_EXTENDED), and the inputs
+                                                   with outputs of the original as DIR/input_<k>.npy, output_<k>.npy; prints
+                                                   the operators of its own domain
 """
 
 import json
@@ -78,8 +81,8 @@ def read_tensor(path):
     return flat.reshape(integers(found.get(1, [])))
 
 
-def session(path):
-    options = onnxruntime.SessionOptions()
+def session(path, options=None):
+    options = options or onnxruntime.SessionOptions()
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -136,5 +139,36 @@ def compare(model, fused, inputs):
     return [difference(*three) for three in zip(names, written.run(names, given), plain.run(names, given))]
 
 
+def own_operators(model):
+    """Names of com.microsoft operators in a model file: of its graph (7), nodes (1), domain (7) and op_type (4)."""
+    found = set()
+    for number, graph in fields(pathlib.Path(model).read_bytes()):
+        for tag, node in fields(graph) if number == 7 else ():
+            named = dict(fields(node)) if tag == 1 else {}
+            if named.get(7) == b"com.microsoft":
+                found.add(named[4].decode())
+    return sorted(found)
+
+
+def optimise(model, out, inputs, directory):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(out)
+    session(model, options)
+    chance = np.random.default_rng(1)
+    # It keeps inputs whose initialisers it has folded.
+    names = {declared.name: declared for declared in session(out).get_inputs()}
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    given, plain = dict(np.load(inputs)), session(model, options)
+    directory = pathlib.Path(directory)
+    directory.mkdir()
+    for k, (name, declared) in enumerate(names.items()):
+        np.save(directory / f"input_{k}.npy", given[name] if name in given else random_input(declared, chance))
+    for k, array in enumerate(plain.run(None, given)):
+        np.save(directory / f"output_{k}.npy", array)
+    return own_operators(out)
+
+
 if __name__ == "__main__":
-    print(json.dumps({"inputs": make_inputs, "compare": compare}[sys.argv[1]](*sys.argv[2:])))
+    print(json.dumps({"inputs": make_inputs, "compare": compare, "optimise": optimise}[sys.argv[1]](*sys.argv[2:])))

@@ -660,6 +660,39 @@ inline constexpr SampleGraph kSamplePlans[] = {
   %4 = input "pk" : f32[2,2,4,6]
   %5 = input "pv" : f32[2,2,4,5]
   %6, %7, %8 = Attention(%0, %1, %2, %3, %4, %5) {is_causal=1, kv_num_heads=2, q_num_heads=4, softcap=f(3)} : f32[2,7,20], f32[2,2,9,6], f32[2,2,9,5]  "", "", "" @ ""
+    {"attention_behind_a_past", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,10]
+  %1 = input "i1" : f32[10,36]
+  %2 = input "i2" : f32[36]
+  %3 = input "i3" : i32[2,9]
+  %4 = input "i4" : f32[2,2,3,4,4]
+  %5, %6 = com.microsoft.Attention(%0, %1, %2, %3, %4) {num_heads=3, unidirectional=1} : f32[2,5,12], f32[2,2,3,9,4]  "", "" @ ""
+  output %5
+  output %6
+}
+)"},
+    {"heads_behind_a_past", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,12]
+  %1 = input "i1" : f32[2,5,12]
+  %2 = input "i2" : f32[2,5,12]
+  %3 = input "i4" : i32[2,9]
+  %4 = input "i5" : f32[2,3,5,9]
+  %5 = input "i6" : f32[2,3,4,4]
+  %6 = input "i7" : f32[2,3,4,4]
+  %7, %8, %9 = com.microsoft.MultiHeadAttention(%0, %1, %2, -, %3, %4, %5, %6) {num_heads=3, scale=f(0x1.333334p-2), unidirectional=0} : f32[2,5,12], f32[2,3,9,4], f32[2,3,9,4]  "", "", "" @ ""
+  output %7
+  output %8
+  output %9
+}
+)"},
+    {"grouped_heads_of_ragged_pasts", R"(graph "g" {
+  %0 = input "i0" : f32[2,1,64]
+  %1 = input "i1" : f32[2,1,32]
+  %2 = input "i2" : f32[2,1,32]
+  %3 = input "i3" : f32[2,2,6,16]
+  %4 = input "i4" : f32[2,2,6,16]
+  %5 = input "i5" : i32[2]
+  %6, %7, %8 = com.microsoft.GroupQueryAttention(%0, %1, %2, %3, %4, %5) {kv_num_heads=2, num_heads=4, total_sequence_length=7} : f32[2,1,64], f32[2,2,7,16], f32[2,2,7,16]  "", "", "" @ ""
   output %6
   output %7
   output %8
@@ -748,6 +781,126 @@ inline constexpr SampleGraph kSamplePlans[] = {
   %4 = DequantizeLinear(%3, %1, %2) {axis=1, block_size=5} : f32[5,14]  "" @ ""
   output %3
   output %4
+}
+)"},
+    {"fused_conv_and_residual", R"(graph "g" {
+  %0 = input "i0" : f32[2,3,9,7]
+  %1 = input "i1" : f32[5,3,3,3]
+  %2 = input "i2" : f32[5]
+  %3 = input "i3" : f32[2,5,7,5]
+  %4 = com.microsoft.FusedConv(%0, %1, %2, %3) {activation="Relu"} : f32[2,5,7,5]  "" @ ""
+  output %4
+}
+)"},
+    {"embeddings_and_mask_index", R"(graph "g" {
+  %0 = input "i0" : i32[3,7]
+  %1 = input "i1" : i32[3,7]
+  %2 = input "i2" : f32[30,12]
+  %3 = input "i3" : f32[9,12]
+  %4 = input "i4" : f32[9,12]
+  %5 = input "i5" : f32[12]
+  %6 = input "i6" : f32[12]
+  %7 = input "i7" : i32[3,7]
+  %8, %9 = com.microsoft.EmbedLayerNormalization(%0, %1, %2, %3, %4, %5, %6, %7) {epsilon=f(0x1.197998p-40)} : f32[3,7,12], i32[3]  "", "" @ ""
+  output %8
+  output %9
+}
+)"},
+    {"rotary_of_neighbours", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,36]
+  %1 = input "i1" : i64[2,5]
+  %2 = input "i2" : f32[20,4]
+  %3 = input "i3" : f32[20,4]
+  %4 = com.microsoft.RotaryEmbedding(%0, %1, %2, %3) {interleaved=1, num_heads=3, rotary_embedding_dim=8} : f32[2,5,36]  "" @ ""
+  output %4
+}
+)"},
+    {"group_norm_channels_last", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,7,12]
+  %1 = input "i1" : f32[12]
+  %2 = input "i2" : f32[12]
+  %3 = com.microsoft.GroupNorm(%0, %1, %2) {activation=1, channels_last=1, epsilon=f(0x1.4f8b58p-17), groups=3} : f32[2,5,7,12]  "" @ ""
+  output %3
+}
+)"},
+    {"residual_and_rms_norm", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,24]
+  %1 = input "i1" : f32[2,5,24]
+  %2 = input "i2" : f32[24]
+  %3 = input "i3" : f32[24]
+  %4, %5, %6, %7 = com.microsoft.SkipSimplifiedLayerNormalization(%0, %1, %2, %3) {epsilon=f(0x1.0c6f7ap-20)} : f32[2,5,24], f32[2,5,1], f32[2,5,1], f32[2,5,24]  "", "", "", "" @ ""
+  output %4
+  output %7
+}
+)"},
+    {"dynamically_quantised_product", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,7]
+  %1 = weight "i1" : u8[7,11]
+  %2 = weight "i2" : f32[11]
+  %3 = weight "i3" : u8[11]
+  %4 = com.microsoft.DynamicQuantizeMatMul(%0, %1, %2, %3) : f32[2,5,11]  "" @ ""
+  output %4
+}
+)"},
+    {"quantised_sum", R"(graph "g" {
+  %0 = input "i0" : u8[3,5,7]
+  %1 = input "i3" : u8[5,7]
+  %2 = const "" : f32[] {0x1.581062p-6}
+  %3 = const "" : u8[] {120}
+  %4 = const "" : f32[] {0x1.a9fbe8p-7}
+  %5 = const "" : u8[] {140}
+  %6 = const "" : f32[] {0x1.eb851ep-6}
+  %7 = const "" : u8[] {110}
+  %8 = com.microsoft.QLinearAdd(%0, %2, %3, %1, %4, %5, %6, %7) : u8[3,5,7]  "" @ ""
+  output %8
+}
+)"},
+    {"quantised_average_pool", R"(graph "g" {
+  %0 = input "i0" : i8[2,9,7,3]
+  %1 = const "" : f32[] {0x1.47ae14p-5}
+  %2 = const "" : i8[] {-8}
+  %3 = const "" : f32[] {0x1.eb851ep-6}
+  %4 = const "" : i8[] {-18}
+  %5 = com.microsoft.QLinearAveragePool(%0, %1, %2, %3, %4) {ceil_mode=1, channels_last=1, count_include_pad=1, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]} : i8[2,5,4,3]  "" @ ""
+  output %5
+}
+)"},
+    {"weights_of_four_bits", R"(graph "g" {
+  %0 = input "i0" : f32[3,70]
+  %1 = weight "i1" : u8[9,3,16]
+  %2 = weight "i2" : f32[9,3]
+  %3 = weight "i3" : u8[9,2]
+  %4 = com.microsoft.MatMulNBits(%0, %1, %2, %3) {K=70, N=9, accuracy_level=0, bits=4, block_size=32} : f32[3,9]  "" @ ""
+  output %4
+}
+)"},
+    {"quantised_attention", R"(graph "g" {
+  %0 = input "i0" : u8[2,5,10]
+  %1 = input "i1" : u8[10,36]
+  %2 = input "i2" : f32[36]
+  %3 = input "i3" : f32[]
+  %4 = input "i4" : f32[]
+  %5 = input "i5" : i32[2]
+  %6 = input "i6" : u8[]
+  %7 = input "i7" : u8[]
+  %8 = com.microsoft.QAttention(%0, %1, %2, %3, %4, %5, %6, %7) {num_heads=3, unidirectional=0} : f32[2,5,12]  "" @ ""
+  output %8
+}
+)"},
+    {"quantised_concat", R"(graph "g" {
+  %0 = input "i2" : u8[2,3,5]
+  %1 = input "i5" : u8[2,4,5]
+  %2 = input "i8" : u8[2,1,5]
+  %3 = const "" : f32[] {0x1.eb851ep-6}
+  %4 = const "" : u8[] {110}
+  %5 = const "" : f32[] {0x1.47ae14p-6}
+  %6 = const "" : u8[] {100}
+  %7 = const "" : f32[] {0x1.eb851ep-6}
+  %8 = const "" : u8[] {110}
+  %9 = const "" : f32[] {0x1.99999ap-5}
+  %10 = const "" : u8[] {127}
+  %11 = com.microsoft.QLinearConcat(%3, %4, %0, %5, %6, %1, %7, %8, %2, %9, %10) {axis=1} : u8[2,8,5]  "" @ ""
+  output %11
 }
 )"},
 };

@@ -115,15 +115,97 @@ TEST(MicrosoftAttention, IsItsSteps) {
 
 TEST(MicrosoftAttention, SaysWhatIsNotSupported) {
   TestModel m;
-  m.Input("x", {1, 3, 4}).Input("w", {4, 6}).Input("b", {6}).Input("p", {2, 1, 1, 3, 2});
-  m.Node("Attention", {"x", "w", "b", "", "p"}, {"y"}, "att").Domain("com.microsoft");
+  m.Input("x", {1, 3, 4}).Input("w", {4, 6}).Input("b", {6}).Input("p", {1}, DType::kI32);
+  m.Node("Attention", {"x", "w", "b", "", "", "", "p"}, {"y"}, "att").Domain("com.microsoft");
   m.Attr("num_heads", 1).Output("y");
   m.proto().add_opset_import()->set_domain("com.microsoft");
   m.proto().mutable_opset_import(1)->set_version(1);
-  EXPECT_EQ(
-      Import(m),
-      "UNIMPLEMENTED: node \"att\" (\"com.microsoft.Attention\"): input 4 (past, bias or length of "
-      "the past) is not supported");
+  EXPECT_EQ(Import(m),
+            "UNIMPLEMENTED: node \"att\" (\"com.microsoft.Attention\"): input 6 "
+            "(past_sequence_length, of a "
+            "shared buffer) is not supported");
+}
+
+// A node of com.microsoft on inputs of these types; its attributes are to be added.
+TestModel OwnNode(const std::string& op, const std::vector<TensorType>& inputs) {
+  TestModel m;
+  std::vector<std::string> names;
+  for (const TensorType& type : inputs) {
+    names.push_back(StrCat("i", names.size()));
+    std::vector<TestModel::TestDim> dims;
+    for (int64_t extent : type.shape.ToDims()) dims.emplace_back(extent);
+    m.Input(names.back(), dims, type.dtype);
+  }
+  m.Node(op, names, {"y"}, "own").Domain("com.microsoft");
+  m.Output("y").proto().add_opset_import()->set_domain("com.microsoft");
+  m.proto().mutable_opset_import(1)->set_version(1);
+  return m;
+}
+
+HostTensor Bytes(Dims dims, std::initializer_list<int64_t> values) {
+  HostTensor out(DType::kU8, std::move(dims));
+  int64_t i = 0;
+  for (int64_t value : values) out.SetInt(i++, value);
+  return out;
+}
+
+// Row 1 has the keys 0 and 1 before it, of which the mask hides 0; row 0 only that one, which it
+// sees all the same. (onnxruntime 1.32: 1, 0.9929998 and 0.0070001 for mask_filter_value -5.)
+TEST(MicrosoftAttention, WhatCausalityHidesIsOutOfTheQuestion) {
+  TestModel m = OwnNode(
+      "Attention",
+      {{DType::kF32, {1, 2, 2}}, {DType::kF32, {2, 6}}, {DType::kF32, {6}}, {DType::kI32, {1, 2}}});
+  m.Attr("num_heads", 1).Attr("unidirectional", 1).AttrFloat("mask_filter_value", -5);
+  HostTensor mask(DType::kI32, {1, 2});
+  mask.SetInt(1, 1);
+  const std::vector<double> got =
+      ResultOf(m, {F({1, 2, 2}, {1, 0, 0, 1}), F({2, 6}, {0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1}),
+                   F({6}, {0, 0, 0, 0, 0, 0}), mask});
+  ASSERT_EQ(got.size(), 4U);
+  EXPECT_DOUBLE_EQ(got[0], 1);
+  EXPECT_DOUBLE_EQ(got[1], 0);
+  const double hidden = std::exp(-5.0) / (1 + std::exp(-5.0));
+  EXPECT_NEAR(got[2], hidden, 1e-6);
+  EXPECT_NEAR(got[3], 1 - hidden, 1e-6);
+}
+
+// Pairs of (3, 4) turned by a right angle, at position 1.
+TEST(MicrosoftRotaryEmbedding, TurnsHalvesOrNeighbours) {
+  for (int64_t interleaved : {0, 1}) {
+    TestModel m = OwnNode("RotaryEmbedding", {{DType::kF32, {1, 1, 4}},
+                                              {DType::kI64, {1}},
+                                              {DType::kF32, {2, 2}},
+                                              {DType::kF32, {2, 2}}});
+    m.Attr("interleaved", interleaved);
+    HostTensor position(DType::kI64, {1});
+    position.SetInt(0, 1);
+    const std::vector<double> got = ResultOf(m, {F({1, 1, 4}, {3, 4, 5, 6}), position,
+                                                 F({2, 2}, {1, 1, 0, 1}), F({2, 2}, {0, 0, 1, 0})});
+    const std::vector<double> halves = {-5, 4, 3, 6};
+    const std::vector<double> neighbours = {-4, 3, 5, 6};
+    EXPECT_EQ(got, interleaved == 0 ? halves : neighbours);
+  }
+}
+
+// (3 - 1) * 0.5 + (5 - 2) * 0.25 = 1.75, a quarter of which is 7.
+TEST(MicrosoftQlinear, AddsWhatTheNumbersStandFor) {
+  const TensorType u8 = {DType::kU8, {1}};
+  const TensorType one = {DType::kF32, {}};
+  const TensorType zero = {DType::kU8, {}};
+  TestModel m = OwnNode("QLinearAdd", {u8, one, zero, u8, one, zero, one, zero});
+  EXPECT_EQ(ResultOf(m, {Bytes({1}, {3}), F({}, {0.5}), Bytes({}, {1}), Bytes({1}, {5}),
+                         F({}, {0.25}), Bytes({}, {2}), F({}, {0.25}), Bytes({}, {10})}),
+            std::vector<double>{17});
+}
+
+// Two numbers of 4 bits in a byte, the lower ones first, less the zero point 8.
+TEST(MicrosoftMatMulNBits, UnpacksTheLowBitsFirst) {
+  TestModel m = OwnNode("MatMulNBits",
+                        {{DType::kF32, {1, 4}}, {DType::kU8, {1, 1, 8}}, {DType::kF32, {1, 1}}});
+  m.Attr("K", 4).Attr("N", 1).Attr("block_size", 16).Attr("bits", 4);
+  EXPECT_EQ(ResultOf(m, {F({1, 4}, {1, 10, 100, 1000}),
+                         Bytes({1, 1, 8}, {0xA9, 0xCB, 0, 0, 0, 0, 0, 0}), F({1, 1}, {0.5})}),
+            std::vector<double>{0.5 * (1 + 20 + 300 + 4000)});
 }
 
 TEST(LayerNormalization, IgnoresUnknownAttributesWhereOnnxRuntimeDoes) {

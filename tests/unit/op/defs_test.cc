@@ -143,6 +143,105 @@ TEST(Ops, BadCallsSayWhatIsWrong) {
   EXPECT_EQ(TypeOf(Call("Relu", {F32({3})}, {{"beta", int64_t{1}}})), "unknown attribute \"beta\"");
 }
 
+TEST(MicrosoftOps, ShapesAreDerived) {
+  auto own = [](std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {},
+                int outputs = 1) {
+    return TypeOf(Call(StrCat("com.microsoft.", op), std::move(inputs), std::move(attrs), outputs));
+  };
+  const Dim rows = Dim::Symbol(0);
+  EXPECT_EQ(own("FastGelu", {F32({2, rows, 6}), F32({6})}), "f32[2,s0,6]");
+  EXPECT_EQ(own("FusedMatMul", {F32({5, 3, 7}), F32({11, 3, 7})},
+                {{"transBatchA", int64_t{1}},
+                 {"transBatchB", int64_t{1}},
+                 {"transB", int64_t{1}},
+                 {"alpha", 0.5}}),
+            "f32[3,5,11]");
+  EXPECT_EQ(own("SkipLayerNormalization",
+                {F32({2, rows, 6}), F32({2, rows, 6}), F32({6}), F32({6}), F32({6})}, {}, 4),
+            "f32[2,s0,6] f32[2,s0,1] f32[2,s0,1] f32[2,s0,6]");
+  EXPECT_EQ(own("BiasSplitGelu", {F32({2, 3, 8}), F32({8})}), "f32[2,3,4]");
+  EXPECT_EQ(own("NhwcFusedConv", {F32({1, 9, 7, 3}), F32({5, 3, 3, 3})}), "f32[1,7,5,5]");
+  const AttrMap heads = {{"num_heads", int64_t{3}}};
+  EXPECT_EQ(own("MultiHeadAttention", {F32({2, 5, 12}), F32({2, 7, 12}), F32({2, 7, 9})}, heads, 3),
+            "f32[2,5,9] f32[2,3,7,4] f32[2,3,7,3]");
+  const TensorType packed = F32({2, 5, 3, 3, 4});
+  EXPECT_EQ(own("MultiHeadAttention", {packed}, heads), "f32[2,5,12]");
+  const AttrMap grouped = {{"num_heads", int64_t{4}},
+                           {"kv_num_heads", int64_t{2}},
+                           {"total_sequence_length", int64_t{7}}};
+  EXPECT_EQ(own("GroupQueryAttention",
+                {F32({2, 1, 32}),
+                 F32({2, 1, 16}),
+                 F32({2, 1, 16}),
+                 F32({2, 2, 9, 8}),
+                 F32({2, 2, 9, 8}),
+                 {DType::kI32, {2}}},
+                grouped, 3),
+            "f32[2,1,32] f32[2,2,9,8] f32[2,2,9,8]");
+  const TensorType one = F32({});
+  const TensorType u8 = {DType::kU8, {}};
+  EXPECT_EQ(
+      own("QLinearConcat", {one, u8, {DType::kU8, {2, 3}}, one, u8, {DType::kU8, {2, 4}}, one, u8},
+          {{"axis", int64_t{1}}}),
+      "u8[2,7]");
+  EXPECT_EQ(own("MatMulNBits", {F32({2, 3, 70}), {DType::kU8, {9, 3, 16}}, F32({9, 3})},
+                {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
+            "f32[2,3,9]");
+}
+
+TEST(QuantizeLinear, WhatItGivesMayBeAnAttribute) {
+  const TensorType one = F32({});
+  EXPECT_EQ(TypeOf(Call("QuantizeLinear", {F32({3}), one}, {{"output_dtype", int64_t{5}}})),
+            "i16[3]");
+  EXPECT_EQ(TypeOf(Call("QuantizeLinear", {F32({3}), one, {DType::kU8, {}}},
+                        {{"output_dtype", int64_t{3}}})),
+            "attribute \"output_dtype\" says i8, input 2 is u8[]; expected one type");
+  EXPECT_EQ(TypeOf(Call("DequantizeLinear", {{DType::kI8, {4}}, F32({2})},
+                        {{"axis", int64_t{0}}, {"block_size", int64_t{2}}})),
+            "attribute \"block_size\" is 2; supported: 0");
+  EXPECT_EQ(
+      TypeOf(Call("DequantizeLinear", {{DType::kI32, {4}}, F32({1})}, {{"axis", int64_t{1}}})),
+      "f32[4]");
+}
+
+TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
+  auto own = [](std::string_view op, std::vector<TensorType> inputs, AttrMap attrs = {}) {
+    return TypeOf(Call(StrCat("com.microsoft.", op), std::move(inputs), std::move(attrs)));
+  };
+  EXPECT_EQ(own("BiasGelu", {F32({2, 6}), F32({2})}),
+            "input 1 is f32[2], expected f32[6], along the last dim of f32[2,6]");
+  EXPECT_EQ(own("SkipLayerNormalization", {F32({2, 6}), F32({2, 6}), F32({5})}),
+            "input 2 is f32[5], expected the 6 elements of the last dim of input 0 f32[2,6]");
+  const std::vector<TensorType> conv = {F32({1, 3, 9, 7}), F32({5, 3, 3, 3})};
+  EXPECT_EQ(own("FusedConv", conv, {{"activation", std::string("Mish")}}),
+            "attribute \"activation\" is \"Mish\"; supported: Clip, Elu, HardSigmoid, LeakyRelu, "
+            "Relu, Selu, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu");
+  EXPECT_EQ(own("FusedConv", conv, {{"activation", std::string("Clip")}}),
+            "attribute \"activation_params\" has 0 numbers, expected 2 of Clip");
+  EXPECT_EQ(own("MultiHeadAttention", {F32({2, 5, 12}), F32({2, 7, 12}), F32({2, 7, 12})},
+                {{"num_heads", int64_t{3}}, {"unidirectional", int64_t{1}}}),
+            "attribute \"unidirectional\" with 7 keys for 5 rows behind a past of 0; supported: a "
+            "key for each row");
+  EXPECT_EQ(own("Attention", {F32({2, 5, 10}), F32({10, 35})}, {{"num_heads", int64_t{3}}}),
+            "the projection has 35 columns for attribute \"num_heads\" 3; expected queries, keys "
+            "and values of multiples of it, the first two of one width, all of one if "
+            "\"qkv_hidden_sizes\" does not say them");
+  EXPECT_EQ(own("Attention", {F32({2, 5, 10}), F32({10, 36})},
+                {{"num_heads", int64_t{3}}, {"do_rotary", int64_t{1}}}),
+            "attribute \"do_rotary\" is 1; supported: 0");
+  const TensorType rows = F32({2, 5, 16});
+  EXPECT_EQ(own("GroupQueryAttention",
+                {rows, rows, rows, F32({2, 2, 0, 8}), F32({2, 2, 0, 8}), {DType::kI32, {2}}},
+                {{"num_heads", int64_t{2}},
+                 {"kv_num_heads", int64_t{2}},
+                 {"total_sequence_length", int64_t{9}}}),
+            "input 6 (total_sequence_length) is 9 for 5 new rows and room for 0 of the past");
+  EXPECT_EQ(own("QLinearAdd", {F32({2}), F32({})}), "input 3 is absent but required");
+  EXPECT_EQ(own("MatMulNBits", {F32({3, 70}), {DType::kU8, {9, 3, 8}}, F32({9, 3})},
+                {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
+            "input 1 is u8[9,3,8], expected u8[9,3,16]");
+}
+
 TEST(Ops, NothingCanBeGatheredFromAnEmptyAxis) {
   auto gather = [](std::vector<Dim> data, std::vector<Dim> indices) {
     return TypeOf(Call("Gather", {F32(Shape(data)), {DType::kI64, Shape(indices)}}));
