@@ -11,8 +11,8 @@ using GroupedValue = Decomposition::Value;
 
 // The inputs behind total_sequence_length, which is an attribute for us.
 enum GroupedInput {
-  kPastKey = 3,
-  kPastValue,
+  kCachedKey = 3,
+  kCachedValue,
   kSeqlens,
   kCosines,
   kSines,
@@ -105,11 +105,11 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
                            call.has_input(kSeqlens) ? call.in(kSeqlens).ToString() : "absent",
                            ", expected i32[", q[0], "]");
   }
-  if (call.has_input(kPastKey)) {
-    const TensorType& past = call.in(kPastKey);
+  if (call.has_input(kCachedKey)) {
+    const TensorType& past = call.in(kCachedKey);
     if (past.dtype != call.dtype(0) || past.shape.rank() != 4 ||
         past.shape != Shape({q[0], out.kv_heads, past.shape.dim(2), out.head}) ||
-        !call.has_input(kPastValue) || call.in(kPastValue) != past) {
+        !call.has_input(kCachedValue) || call.in(kCachedValue) != past) {
       return InvalidArgument("input 3 (past_key) is ", past.ToString(), ", expected ",
                              DTypeName(call.dtype(0)), "[", q[0], ",", out.kv_heads, ",past,",
                              out.head, "], and input 4 to be like it");
@@ -287,8 +287,8 @@ OpDef DefineMicrosoftGroupQueryAttention() {
         ASSIGN_OR_RETURN(const GroupedSizes sizes, GroupedSizesOf(call));
         ASSIGN_OR_RETURN(auto past_rows, PastRows(d, sizes));
         ASSIGN_OR_RETURN(GroupedHeads heads, GroupedHeadsOf(d, sizes, past_rows));
-        ASSIGN_OR_RETURN(auto keys, PresentOf(d, sizes, kPastKey, heads.part[1], past_rows));
-        ASSIGN_OR_RETURN(auto values, PresentOf(d, sizes, kPastValue, heads.part[2], past_rows));
+        ASSIGN_OR_RETURN(auto keys, PresentOf(d, sizes, kCachedKey, heads.part[1], past_rows));
+        ASSIGN_OR_RETURN(auto values, PresentOf(d, sizes, kCachedValue, heads.part[2], past_rows));
         SetOutputs(d, {keys, values});
         AttentionForm form = {.q = heads.part[0],
                               .scale = call.attrs().Float("scale", 0),
