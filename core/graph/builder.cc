@@ -312,6 +312,12 @@ void GraphBuilder::AddCounts() {
   }
 }
 
+Graph GraphBuilder::WithShapeClasses(Graph graph, std::vector<int> classes) {
+  FUSION_CHECK(classes.size() == graph.tensors_.size(), "a class for each tensor");
+  graph.shape_classes_ = std::move(classes);
+  return graph;
+}
+
 absl::StatusOr<Graph> GraphBuilder::Build() {
   if (graph_.outputs_.empty()) return InvalidArgument("the graph has no output");
   AddCounts();

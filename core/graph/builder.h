@@ -95,6 +95,9 @@ class GraphBuilder {
   /// have more than kMaxTensorBytes.
   absl::StatusOr<Graph> Build();
 
+  /// `graph` with Graph::shape_classes, one for each tensor.
+  static Graph WithShapeClasses(Graph graph, std::vector<int> classes);
+
  private:
   TensorId AddTensor(Tensor tensor);
   void AddCounts();

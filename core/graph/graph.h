@@ -76,6 +76,9 @@ class Graph {
   const std::vector<SharedBuffer>& shared_buffers() const { return shared_buffers_; }
   /// Inputs and outputs that do not lie dense in the caller's memory, likewise.
   const std::vector<BoundStrides>& bound_strides() const { return bound_strides_; }
+  /// Of a member of a family of shapes, by tensor: those of one class have equal shapes in every
+  /// member, those of class 0 the same one in all. Empty: nothing is known of other members.
+  const std::vector<int>& shape_classes() const { return shape_classes_; }
   size_t model_outputs() const { return ModelOutputs(outputs_.size(), output_extents_); }
 
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
@@ -98,6 +101,7 @@ class Graph {
   std::vector<OutputExtent> output_extents_;
   std::vector<SharedBuffer> shared_buffers_;
   std::vector<BoundStrides> bound_strides_;
+  std::vector<int> shape_classes_;
 };
 
 /// Describes a node that is not in a graph (yet).

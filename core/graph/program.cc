@@ -205,6 +205,7 @@ ValueId ProgramBuilder::Materialise(const Handle& handle) {
   ++count_.loop_ops;
   const int outer = std::exchange(step_, handle.step);
   const ValueId copy = AddComputed("Copy", *handle.view, {handle.base}, handle.origin);
+  program_.values[static_cast<size_t>(copy)].shape_class = handle.shape_class;
   step_ = outer;
   return copy;
 }
@@ -418,6 +419,7 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
 
 void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
   Value& value = program_.values[static_cast<size_t>(handle.base)];
+  if (!handle.view) value.shape_class = handle.shape_class;
   if (!handle.view && value.tensor == kNoTensor) value.tensor = tensor;
 }
 
@@ -429,7 +431,10 @@ void ProgramBuilder::AddOutput(Handle* handle) {
   if (!handle->view && !written) {
     handle->view = CastBody(base.type.shape, base.type.dtype, base.type.dtype);
   }
-  *handle = {.base = Materialise(*handle), .view = {}, .origin = handle->origin};
+  *handle = {.base = Materialise(*handle),
+             .view = {},
+             .origin = handle->origin,
+             .shape_class = handle->shape_class};
   program_.outputs.push_back(handle->base);
 }
 
@@ -486,6 +491,10 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
   ProgramBuilder builder(options);
   std::vector<ProgramBuilder::Handle> handles(graph.tensors().size());
   std::vector<bool> known(graph.tensors().size(), false);
+  auto shape_class = [&](TensorId id) {
+    const std::vector<int>& classes = graph.shape_classes();
+    return classes.empty() ? Value::kUnknownClass : classes[static_cast<size_t>(id)];
+  };
   auto leaf = [&](TensorId id) {
     const Tensor& t = graph.tensor(id);
     const ValueId v =
@@ -494,7 +503,9 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
             ? builder.AddWeight(t.type, id)
             : builder.AddValue(
                   {.type = t.type, .kind = t.kind, .value = t.value, .order = {}, .tensor = id});
-    handles[static_cast<size_t>(id)] = {.base = v, .view = {}, .origin = kNoNode};
+    handles[static_cast<size_t>(id)] = {
+        .base = v, .view = {}, .origin = kNoNode, .shape_class = shape_class(id)};
+    builder.Name(handles[static_cast<size_t>(id)], id);
     known[static_cast<size_t>(id)] = true;
   };
   for (TensorId id : graph.inputs()) leaf(id);
@@ -519,6 +530,7 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       auto id = static_cast<size_t>(node.outputs[i]);
       handles[id] = std::move((*outputs)[i]);
+      handles[id].shape_class = shape_class(node.outputs[i]);
       known[id] = true;
       builder.Name(handles[id], node.outputs[i]);
     }
@@ -569,9 +581,12 @@ std::vector<bool> KnownBeforeRuns(const Program& program) {
   }
   for (const LoopOp& op : program.ops) {
     const auto output = static_cast<size_t>(op.output);
+    // What has other dims in other runs is made by each of them. Of what no tensor of the graph
+    // says that, what is spread may.
+    const int shape_class = program.value(op.output).shape_class;
+    const bool open = program.open_dims && (shape_class > 0 || (shape_class < 0 && IsSpread(op)));
     // No loop runs before the first run.
-    known[output] =
-        !returned[output] && op.kind != LoopOp::kRepeat && !(program.open_dims && IsSpread(op));
+    known[output] = !returned[output] && op.kind != LoopOp::kRepeat && !open;
     for (ValueId in : op.inputs) known[output] = known[output] && known[static_cast<size_t>(in)];
   }
   return known;

@@ -37,6 +37,9 @@ struct Value {
   std::optional<Room> room;
   /// Of an input or output in the caller's memory, in elements; empty: as `order` and `room` say.
   Dims strides = {};
+  /// Of Graph::shape_classes; kUnknownClass where it is none of the graph's tensors.
+  int shape_class = kUnknownClass;
+  static constexpr int kUnknownClass = -1;
   /// Lies in the memory of the value right behind it, which appends it, from its element `begin`
   /// along Room::dim on. kNoValue: in memory of its own.
   ValueId lies_in = kNoValue;

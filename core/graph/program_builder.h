@@ -20,6 +20,7 @@ class ProgramBuilder {
     std::optional<LoopBody> view;
     NodeId origin = kNoNode;
     int step = 0;  // LoopOp::step of a copy of it
+    int shape_class = Value::kUnknownClass;
   };
 
   ValueId AddValue(Value value);

@@ -1,5 +1,6 @@
 #include "core/graph/text.h"
 
+#include <limits>
 #include <unordered_map>
 
 #include "core/base/hash.h"
@@ -61,7 +62,17 @@ class Parser {
     RETURN_IF_ERROR(in_.Expect("{"));
     while (!in_.Accept("}")) RETURN_IF_ERROR(Statement());
     if (!in_.AtEnd()) return in_.Error("the end");
-    return builder_.Build();
+    ASSIGN_OR_RETURN(Graph graph, builder_.Build());
+    if (classes_.empty()) return graph;
+    if (classes_.size() != graph.tensors().size()) {
+      return in_.Error(StrCat(graph.tensors().size(), " shape classes"));
+    }
+    std::vector<int> of_tensor(classes_.size(), 0);
+    for (const auto& [number, id] : ids_) {
+      const auto at = static_cast<size_t>(number);
+      if (at < classes_.size()) of_tensor[static_cast<size_t>(id)] = classes_[at];
+    }
+    return GraphBuilder::WithShapeClasses(std::move(graph), std::move(of_tensor));
   }
 
  private:
@@ -74,6 +85,7 @@ class Parser {
     }
     if (in_.Accept("share")) return Sharing();
     if (in_.Accept("strides")) return Strides();
+    if (in_.Accept("shapes")) return Classes();
     std::vector<int64_t> ids;
     do {
       ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
@@ -128,6 +140,19 @@ class Parser {
     shared.dim = static_cast<int>(dim);
     absl::Status made = builder_.ShareBuffer(shared);
     if (!made.ok()) return in_.Error(StrCat("what can share memory before this: ", Message(made)));
+    return absl::OkStatus();
+  }
+
+  absl::Status Classes() {
+    RETURN_IF_ERROR(in_.Expect("["));
+    while (!in_.Accept("]")) {
+      if (!classes_.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      ASSIGN_OR_RETURN(int64_t shape_class, in_.Integer());
+      if (shape_class < 0 || shape_class > std::numeric_limits<int>::max()) {
+        return in_.Error("a shape class before this");
+      }
+      classes_.push_back(static_cast<int>(shape_class));
+    }
     return absl::OkStatus();
   }
 
@@ -229,6 +254,7 @@ class Parser {
   GraphBuilder builder_;
   std::unordered_map<int64_t, TensorId> ids_;
   SymbolId symbols_ = 0;
+  std::vector<int> classes_;  // by number
 };
 
 std::string Print(const Graph& graph, bool hash_constants) {
@@ -259,6 +285,13 @@ std::string Print(const Graph& graph, bool hash_constants) {
   for (const SharedBuffer& s : graph.shared_buffers()) {
     out += StrCat("  share input ", s.input, " output ", s.output, " dim ", s.dim, " capacity ",
                   s.capacity, "\n");
+  }
+  if (!graph.shape_classes().empty()) {
+    std::vector<int> classes(static_cast<size_t>(next), 0);
+    for (size_t i = 0; i < number.size(); ++i) {
+      if (number[i] >= 0) classes[static_cast<size_t>(number[i])] = graph.shape_classes()[i];
+    }
+    out += StrCat("  shapes [", StrJoin(classes, ", "), "]\n");
   }
   for (const BoundStrides& b : graph.bound_strides()) {
     out += StrCat("  strides ", b.output ? "output " : "input ", b.position, " ",

@@ -10,6 +10,7 @@
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
 #include "core/custom/custom_ops.h"
+#include "core/graph/builder.h"
 #include "core/graph/program.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/kernels.h"
@@ -100,12 +101,46 @@ std::set<std::string> OpenTables(const PlanOptions& options, const FoldingImport
   return open;
 }
 
+// Graph::shape_classes of all members, by what the tensors of each look like; empty: some member
+// has other tensors.
+std::vector<int> ShapeClasses(const Graph& largest, const std::vector<FamilyMember>& members) {
+  std::map<std::vector<std::string>, int> classes;
+  std::vector<int> out;
+  for (size_t t = 0; t < largest.tensors().size(); ++t) {
+    std::vector<std::string> shapes = {largest.tensors()[t].type.shape.ToString()};
+    bool same = true;
+    for (const FamilyMember& member : members) {
+      if (member.graph.tensors().size() != largest.tensors().size()) return {};
+      shapes.push_back(member.graph.tensors()[t].type.shape.ToString());
+      same = same && shapes.back() == shapes.front();
+    }
+    const int next = static_cast<int>(classes.size()) + 1;
+    out.push_back(same ? 0 : classes.try_emplace(std::move(shapes), next).first->second);
+  }
+  return out;
+}
+
+// The family with classes, and its largest member.
+void Classify(ShapeFamily* family, Graph* largest) {
+  const std::vector<int> classes = ShapeClasses(*largest, family->members);
+  if (classes.empty()) return;
+  auto classify = [&](Graph* graph) {
+    if (graph->tensors().size() != classes.size()) return;
+    *graph = GraphBuilder::WithShapeClasses(std::move(*graph), classes);
+  };
+  classify(largest);
+  for (FamilyMember& member : family->members) classify(&member.graph);
+  for (FamilyMember& sample : family->samples) classify(&sample.graph);
+  if (family->few.has_value()) classify(&family->few->graph);
+}
+
 // `key`: what tells families of equal `largest` apart.
 absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOptions& options,
-                                                                const CanonicalGraph& largest,
+                                                                CanonicalGraph* canonical_largest,
                                                                 const Importer& import,
                                                                 std::string* key) {
   auto family = std::make_shared<ShapeFamily>();
+  const CanonicalGraph& largest = *canonical_largest;
   FieldHasher h;
   family->symbols = SymbolsOf(options);
   for (const auto& [name, range] : options.dim_ranges) {
@@ -150,6 +185,7 @@ absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOption
     if (add({MostUnits(family->few_symbols)}, &few).ok()) family->few = std::move(few[0]);
   }
   *key = h.bytes();
+  Classify(family.get(), &canonical_largest->graph);
   return std::shared_ptr<const ShapeFamily>(std::move(family));
 }
 
@@ -301,7 +337,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   std::string family_key;
   if (!options.dim_ranges.empty()) {
     ASSIGN_OR_RETURN(family, RunStage(stages, "members", [&] {
-                       return ImportFamily(options, canonical, import, &family_key);
+                       return ImportFamily(options, &canonical, import, &family_key);
                      }));
     resolved->binding.symbols = family->names;
   }

@@ -41,6 +41,7 @@ int TensorTable::Add(DType dtype, Dims dims, Dims strides, Space space, int inde
   owned_.emplace_back();
   root_.push_back(id);
   within_.push_back(0);
+  class_of_.push_back(Value::kUnknownClass);
   return id;
 }
 
@@ -48,6 +49,7 @@ int TensorTable::AddValue(ValueId v, Space space, int index) {
   const Value& value = program_.value(v);
   int id = Add(value.type.dtype, value.type.shape.ToDims(), StorageStrides(value), space, index);
   tensor_of_[static_cast<size_t>(v)] = id;
+  class_of_.back() = value.shape_class;
   return id;
 }
 
@@ -139,10 +141,20 @@ void TensorTable::Touch(int tensor, bool prepare) {
   if (memory.prepared && !prepare) memory.kept = true;
 }
 
+// Whether two tensors of equal dims have such where symbols have other values; true where nothing
+// says otherwise.
+bool TensorTable::StayAlike(int a, int b) const {
+  if (a < 0 || b < 0) return true;
+  const int of_a = class_of_[static_cast<size_t>(a)];
+  const int of_b = class_of_[static_cast<size_t>(b)];
+  return of_a < 0 || of_b < 0 || of_a == of_b;
+}
+
 void TensorTable::NoteInPlace(const Schedule& schedule, const std::vector<int>& tensors) {
   for (const auto& [to, from] : schedule.may_alias) {
     int target = tensors[static_cast<size_t>(to)];
     int source = Root(tensors[static_cast<size_t>(from)]);
+    if (!StayAlike(target, tensors[static_cast<size_t>(from)])) continue;
     if (target < 0 || source < 0 || !OwnedBy(target).owned || !OwnedBy(source).owned) continue;
     // The source must not be passed to this launch twice.
     bool once = std::count_if(tensors.begin(), tensors.end(),

@@ -62,6 +62,7 @@ class TensorTable {
   int AddValue(ValueId v, Space space, int index);
   int Root(int tensor) const { return tensor < 0 ? tensor : root_[static_cast<size_t>(tensor)]; }
   Owned& OwnedBy(int tensor) { return owned_[static_cast<size_t>(tensor)]; }
+  bool StayAlike(int a, int b) const;
   void Touch(int tensor, bool prepare);
   int Step(bool prepare) const { return steps_[prepare ? 1 : 0]; }
 
@@ -73,6 +74,7 @@ class TensorTable {
   std::vector<Owned> owned_;    // by plan tensor
   std::vector<int> root_;  // by plan tensor: whose memory it is; its own but for reinterpretations
                            // and what lies in blocks
+  std::vector<int> class_of_;    // by plan tensor: Value::shape_class
   std::vector<int64_t> within_;  // by plan tensor: how far from the begin of that memory
 };
 

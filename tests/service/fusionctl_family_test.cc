@@ -1,6 +1,7 @@
 // fusionctl --range: plans that leave dims open.
 #include "core/base/file.h"
 #include "tests/service/fusionctl_fixture.h"
+#include "tests/support/test_model.h"
 
 namespace fusion {
 namespace {
@@ -62,6 +63,48 @@ TEST_F(FusionctlFamilyTest, StepsAreKept) {
       Ctl(With(With({"verify", model}, ranges), {"--bind", "batch=2", "--bind", "seq=12"}));
   EXPECT_EQ(odd.code, 3);
   EXPECT_THAT(odd.err, HasSubstr("\"seq\" = 8..256 in multiples of 8"));
+}
+
+// A sum of weights that is as long as a sequence is made by every run, at the largest length too,
+// where it is a sum of whole tables; what weights alone say is not.
+TEST_F(FusionctlFamilyTest, ATableByPositionIsAsLongAsTheSequence) {
+  TestModel m;
+  auto table = [](Dims dims) {
+    HostTensor t(DType::kF32, std::move(dims));
+    for (int64_t i = 0; i < t.elements(); ++i) t.SetDouble(i, static_cast<double>(i % 37) / 8);
+    return t;
+  };
+  m.Input("x", {"batch", "seq", 32}).Initializer("table", table({64, 32}));
+  m.Initializer("kinds", table({2, 32})).Initializer("w", table({32, 32}));
+  m.Ints("one", {1}).Ints("none", {0}).Ints("second", {2});
+  m.Node("Shape", {"x"}, {"dims"}).Node("Slice", {"dims", "one", "second"}, {"seq"});
+  m.Node("Slice", {"table", "none", "seq", "none"}, {"positions"});
+  m.Node("Slice", {"kinds", "none", "one", "none"}, {"kind"});
+  m.Node("Add", {"positions", "kind"}, {"both"}).Node("Add", {"w", "kind"}, {"weight"});
+  m.Node("Add", {"x", "both"}, {"sum"}).Node("MatMul", {"sum", "weight"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  for (const char* range : {"seq=1..64", "seq=1..50"}) {
+    const std::vector<std::string> ranges = {"--range", "batch=1..3", "--range", range};
+    for (const char* seq : {"1", "7", "50"}) {
+      Json report = CtlJson(With(With({"verify", model}, ranges),
+                                 {"--bind", "batch=2", "--bind", StrCat("seq=", seq)}));
+      EXPECT_EQ(report["pass"], true) << report;
+    }
+  }
+}
+
+// A tensor is not written in the place of one that only has as many elements at the largest values.
+TEST_F(FusionctlFamilyTest, PlacesAreThoseOfEqualShapes) {
+  TestModel m;
+  m.Input("x", {"rows", 8}).Input("past", {"past", 8});
+  m.Node("Softmax", {"past"}, {"p"}).Attr("axis", 0).Node("Softmax", {"p"}, {"q"}).Attr("axis", 1);
+  m.Node("Softmax", {"x"}, {"s"}).Attr("axis", 0).Node("Softmax", {"s"}, {"t"}).Attr("axis", 1);
+  m.Node("Concat", {"q", "t"}, {"all"}).Attr("axis", 0);
+  m.Node("Softmax", {"all"}, {"y"}).Attr("axis", 0).Output("y").Output("t");
+  const std::string model = Write(m.proto());
+  Json report = CtlJson({"verify", model, "--range", "rows=1..40", "--range", "past=0..40",
+                         "--bind", "rows=3", "--bind", "past=17"});
+  EXPECT_EQ(report["pass"], true) << report;
 }
 
 TEST_F(FusionctlFamilyTest, ARotaryModelRunsAtEveryLength) {
