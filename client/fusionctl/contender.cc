@@ -62,6 +62,9 @@ absl::Status Contender::Place(const std::vector<const HostTensor*>& inputs) {
   for (const BoundStrides& bound : plan().bound_strides) {
     BoundTensor& placed =
         (bound.output ? placed_out_ : placed_in_)[static_cast<size_t>(bound.position)];
+    strided_.emplace_back();
+    // What nobody reads has dims that nobody checked.
+    if (!bound.output && plan().inputs[static_cast<size_t>(bound.position)] < 0) continue;
     ASSIGN_OR_RETURN(HostTensor memory,
                      HostTensor::Create(placed.dtype, {SpanOf(*placed.dims, bound.strides)}));
     if (!bound.output) {
@@ -70,7 +73,7 @@ absl::Status Contender::Place(const std::vector<const HostTensor*>& inputs) {
     }
     placed.data = memory.bytes();
     placed.bytes = memory.byte_size();
-    strided_.push_back(std::move(memory));
+    strided_.back() = std::move(memory);
   }
   return absl::OkStatus();
 }

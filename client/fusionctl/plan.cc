@@ -154,8 +154,9 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
                 "\n");
   out += StrCat("time:    ", StageLine(reply), "\n");
   for (const PlanFallback& f : plan.fallbacks) {
-    out +=
-        StrCat("fallback: ", StrJoin(NodeNames(reply, {f.node}), "", Quote), ": ", f.reason, "\n");
+    const std::string node =
+        f.node == kNoVariant ? "" : StrCat(StrJoin(NodeNames(reply, {f.node}), "", Quote), ": ");
+    out += StrCat("fallback: ", node, f.reason, "\n");
   }
   for (const std::string& warning : reply.warnings) out += StrCat("warning: ", warning, "\n");
   return out;

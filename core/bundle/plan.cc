@@ -249,8 +249,13 @@ absl::Status CheckBoundTensors(const Plan& plan) {
     const std::vector<int>& list = b.output ? plan.outputs : plan.inputs;
     const std::string what =
         StrCat("plan bound_strides: ", b.output ? "output " : "input ", b.position);
-    if (b.position < 0 || static_cast<size_t>(b.position) >= list.size()) {
-      return InvalidArgument(what, " of ", list.size());
+    // Counts that a run gives are no tensors of the model.
+    const size_t tensors = b.output ? ModelOutputs(list.size(), plan.output_extents) : list.size();
+    if (b.position < 0 || static_cast<size_t>(b.position) >= tensors) {
+      return InvalidArgument(what, " of ", tensors);
+    }
+    if (b.strides.size() > static_cast<size_t>(kMaxTensorRank)) {
+      return InvalidArgument(what, ": ", b.strides.size(), " strides");
     }
     if (!seen.emplace(b.output, b.position).second) {
       return InvalidArgument(what, " has strides twice, or shares a buffer");

@@ -139,6 +139,31 @@ bool PackAlike(const Plan& a, const PlanLaunch& of_a, const Plan& b, const PlanL
                     });
 }
 
+namespace {
+
+// A variant packs what the plan packs alike at the same place, and everything else behind what the
+// plan and the variants before it have packed.
+absl::Status CheckPacked(const Plan& plan, const Plan& variant, int64_t end) {
+  for (size_t l = 0; l < variant.prepare.size(); ++l) {
+    const PlanLaunch& launch = variant.prepare[l];
+    const bool behind = std::all_of(launch.tensors.begin(), launch.tensors.end(), [&](int t) {
+      const PlanTensor& tensor = variant.tensors[static_cast<size_t>(t)];
+      return tensor.space != Space::kPrepared || tensor.offset >= end;
+    });
+    const bool shared =
+        std::any_of(plan.prepare.begin(), plan.prepare.end(), [&](const PlanLaunch& other) {
+          return PackAlike(variant, launch, plan, other) &&
+                 variant.tensors[static_cast<size_t>(PackedBy(variant, launch))].offset ==
+                     plan.tensors[static_cast<size_t>(PackedBy(plan, other))].offset;
+        });
+    if (behind || shared) continue;
+    return InvalidArgument("prepare[", l, "] writes to memory that others have packed");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckVariants(const Plan& plan) {
   if (plan.variants.empty()) return absl::OkStatus();
   if (plan.symbols.empty() || plan.variants.size() > kMaxPlanVariants) {
@@ -147,9 +172,13 @@ absl::Status CheckVariants(const Plan& plan) {
   }
   std::set<Digest> kernels;
   for (const PlanKernel& kernel : plan.kernels) kernels.insert(kernel.key);
+  int64_t packed = plan.prepared_bytes;
   for (size_t v = 0; v < plan.variants.size(); ++v) {
+    const Plan& variant = *plan.variants[v].plan;
     absl::Status sound = CheckVariant(plan, plan.variants[v], kernels);
+    if (sound.ok()) sound = CheckPacked(plan, variant, packed);
     if (!sound.ok()) return Annotate(sound, StrCat("plan variant ", v));
+    packed = std::max(packed, variant.prepared_bytes);
   }
   return absl::OkStatus();
 }

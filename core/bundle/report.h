@@ -100,7 +100,8 @@ struct PlanSummary {
   int nodes = 0;
   PlanTotals totals;
   PlanTotals op_by_op;
-  int fallbacks = 0;         // nodes kept alone because of a failed kernel
+  /// Nodes kept alone, and families left without a variant, because of a failed kernel.
+  int fallbacks = 0;
   int64_t bytes = 0;         // stored, without kernels
   int distinct_kernels = 0;  // of the plan
   int compiled_kernels = 0;  // of them, those that are stored

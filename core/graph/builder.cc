@@ -256,6 +256,10 @@ absl::Status GraphBuilder::ShareBuffer(const SharedBuffer& shared) {
     if (other.input == shared.input) return InvalidArgument("the input is shared already");
     if (other.output == shared.output) return InvalidArgument("the output is shared already");
   }
+  for (const BoundStrides& bound : graph_.bound_strides_) {
+    if (bound.position != (bound.output ? shared.output : shared.input)) continue;
+    return InvalidArgument("the ", bound.output ? "output" : "input", " has strides of its own");
+  }
   const TensorType& in = graph_.tensor(graph_.inputs_[input]).type;
   const TensorType& out = graph_.tensor(graph_.outputs_[output]).type;
   bool fits = in.dtype == out.dtype && in.shape.rank() == out.shape.rank() && shared.dim >= 0 &&

@@ -419,8 +419,10 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
 
 void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
   Value& value = program_.values[static_cast<size_t>(handle.base)];
-  if (!handle.view) value.shape_class = handle.shape_class;
-  if (!handle.view && value.tensor == kNoTensor) value.tensor = tensor;
+  if (handle.view || value.tensor != kNoTensor) return;
+  // A view that changes nothing here may be one elsewhere: what a value is, its first name says.
+  value.tensor = tensor;
+  value.shape_class = handle.shape_class;
 }
 
 void ProgramBuilder::AddOutput(Handle* handle) {
@@ -505,7 +507,7 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
                   {.type = t.type, .kind = t.kind, .value = t.value, .order = {}, .tensor = id});
     handles[static_cast<size_t>(id)] = {
         .base = v, .view = {}, .origin = kNoNode, .shape_class = shape_class(id)};
-    builder.Name(handles[static_cast<size_t>(id)], id);
+    builder.Classify(v, shape_class(id));
     known[static_cast<size_t>(id)] = true;
   };
   for (TensorId id : graph.inputs()) leaf(id);

@@ -26,6 +26,10 @@ class ProgramBuilder {
   ValueId AddValue(Value value);
   /// The next input or weight of the program.
   ValueId AddInput(TensorType type, TensorId tensor = kNoTensor);
+  /// Value::shape_class of an input, a weight or a constant.
+  void Classify(ValueId leaf, int shape_class) {
+    program_.values[static_cast<size_t>(leaf)].shape_class = shape_class;
+  }
   ValueId AddWeight(TensorType type, TensorId tensor = kNoTensor);
 
   /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns

@@ -160,6 +160,9 @@ class Parser {
     BoundStrides bound{.output = in_.Accept("output")};
     if (!bound.output) RETURN_IF_ERROR(in_.Expect("input"));
     ASSIGN_OR_RETURN(int64_t position, in_.Integer());
+    if (position < 0 || position > std::numeric_limits<int>::max()) {
+      return in_.Error("a position before this");
+    }
     bound.position = static_cast<int>(position);
     RETURN_IF_ERROR(in_.Expect("["));
     while (!in_.Accept("]")) {

@@ -143,7 +143,7 @@ class ControlFlow {
   absl::StatusOr<Ids> BatchedScan() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
     const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
-    const int64_t scans = count == nullptr ? 0 : count->i();
+    const int64_t scans = count == nullptr ? 0 : std::clamp<int64_t>(count->i(), 0, own_inputs());
     const int64_t states = own_inputs() - 1 - scans;
     const int64_t scanned = body->output_size() - states;
     if (scans < 1 || states < 0 || scanned < 0 || body->input_size() != scans + states) {
@@ -249,14 +249,19 @@ class ControlFlow {
   std::optional<int64_t> Followed(const Passes& passes, const absl::StatusOr<RepeatBody>& made,
                                   const Ids& state) const {
     if (!made.ok() || made->goes_on || passes.begins != true || bodies_.most_written_out == 0 ||
-        (passes.count != kNoTensor && !passes.counted)) {
+        passes.known() == 0 || (passes.count != kNoTensor && !passes.counted)) {
       return std::nullopt;
+    }
+    // The body is that of the first pass: another one may be for other types.
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (builder_.tensor(state[i]).type != made->outputs[1 + i]) return std::nullopt;
     }
     std::vector<const HostTensor*> given = {nullptr};
     for (const Ids& ids : {state, made->captured}) {
       for (TensorId id : ids) given.push_back(builder_.ConstantValue(id));
     }
-    return FollowedPasses(made->repeat, given, state.size(), passes.counted.value_or(kMaxPasses));
+    return FollowedPasses(made->repeat, given, state.size(),
+                          std::min(passes.counted.value_or(kMaxPasses), kMaxPasses));
   }
 
   // A few passes, and those of a body that is no body of a repeat: a state that changes its type, a

@@ -11,6 +11,8 @@ using Step = Decomposition::Step;
 
 // Iteration points that the condition of one Loop may cost.
 constexpr double kMaxPoints = 1 << 18;
+// And what it costs to look at a step or a carried value at all, in points.
+constexpr double kPointsOfStep = 16;
 
 class Follower {
  public:
@@ -29,10 +31,12 @@ class Follower {
   std::optional<int64_t> Run(int64_t most) {
     if (!FindNeeded()) return std::nullopt;
     for (int64_t pass = 0; pass < most; ++pass) {
+      points_ -= kPointsOfStep * static_cast<double>(1 + carried_);
+      if (points_ < 0) return std::nullopt;
       HostTensor number(DType::kI64, {});
       number.SetInt(0, pass);
       values_[0] = std::move(number);
-      for (size_t s = 0; s < body_.steps.size(); ++s) {
+      for (size_t s : steps_) {
         if (!Take(body_.steps[s], first_[s])) return std::nullopt;
       }
       const HostTensor& goes_on = Output(0);
@@ -74,13 +78,18 @@ class Follower {
         if (value <= carried_) open.push_back(body_.outputs[value].value);
       }
     }
+    for (size_t s = 0; s < body_.steps.size(); ++s) {
+      const auto begin = needed_.begin() + static_cast<int64_t>(first_[s]);
+      const auto end = begin + body_.steps[s].outputs;
+      if (std::find(begin, end, true) != end) steps_.push_back(s);
+    }
     return true;
   }
 
-  // The values of a step, if they are needed; false if nobody can say or they cost too much.
+  // The values of a step; false if nobody can say or they cost too much.
   bool Take(const Step& step, size_t first) {
-    const auto begin = needed_.begin() + static_cast<int64_t>(first);
-    if (std::find(begin, begin + step.outputs, true) == begin + step.outputs) return true;
+    points_ -= kPointsOfStep;
+    if (points_ < 0) return false;
     if (step.constant) {
       values_[first] = step.constant;
       return true;
@@ -104,6 +113,7 @@ class Follower {
   std::vector<std::optional<HostTensor>> values_;  // of the pass that is made
   std::vector<bool> needed_;
   std::vector<size_t> first_;  // value of each step
+  std::vector<size_t> steps_;  // that the condition looks at
   double points_ = kMaxPoints;
 };
 

@@ -1,5 +1,6 @@
 #include "core/op/derive.h"
 
+#include "core/op/forms.h"
 #include "core/op/repeat.h"
 
 namespace fusion {
@@ -52,7 +53,9 @@ absl::Status CheckCall(const OpCall& call) {
     return InvalidArgument("has ", call.inputs(), " inputs, expected ", def.min_inputs,
                            def.max_inputs > def.min_inputs ? StrCat("..", def.max_inputs) : "");
   }
-  for (int i = 0; i < def.min_inputs; ++i) {
+  // Where any number of inputs may be given, none of them is optional.
+  const int required = def.max_inputs == kMaxVariadicInputs ? call.inputs() : def.min_inputs;
+  for (int i = 0; i < required; ++i) {
     if (!call.has_input(i)) return InvalidArgument("input ", i, " is absent but required");
   }
   for (const auto& [name, value] : call.attrs()) {

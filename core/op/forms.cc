@@ -307,11 +307,14 @@ absl::StatusOr<Dims> StaticDims(const OpCall& call, int input) {
 }
 
 DType StatisticsType(DType type) { return type == DType::kF64 ? type : DType::kF32; }
+
 absl::StatusOr<Decomposition::Value> PlusBias(Decomposition& d, Decomposition::Value x, int bias) {
   const TensorType& type = d.type(x);
-  const TensorType wanted = {type.dtype, type.shape.rank() == 0
-                                             ? Shape()
-                                             : Shape({type.shape.dim(type.shape.rank() - 1)})};
+  if (type.shape.rank() == 0) {
+    return InvalidArgument("input ", bias, " goes along the last dim of ", type.ToString(),
+                           ", which has none");
+  }
+  const TensorType wanted = {type.dtype, Shape({type.shape.dim(type.shape.rank() - 1)})};
   if (d.call().in(bias) != wanted) {
     return InvalidArgument("input ", bias, " is ", d.call().in(bias).ToString(), ", expected ",
                            wanted.ToString(), ", along the last dim of ", type.ToString());

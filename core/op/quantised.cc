@@ -51,6 +51,7 @@ absl::StatusOr<Decomposition::Value> BlockwiseQuantisationOf(Decomposition& d, i
                            " and attribute \"block_size\" is ", block, ", expected ",
                            Shape(wanted).ToString(), " for input 0 ", call.in(0).ToString());
   }
+  if (block > extent && extent > 0) return d.in(input);  // one block, and not a whole one
   const int64_t blocks = wanted[at];
   Dims repeated = wanted;
   repeated.insert(repeated.begin() + along.axis + 1, block);

@@ -253,6 +253,11 @@ class FamilyMaker {
           absl::Status made = AddKernel(key, backend.ok() ? *backend : nullptr);
           if (!made.ok()) return Annotate(made, StrCat("kernel ", heads[most].label));
         }
+        if (launches == &Plan::prepare &&
+            !model_.plan.kernels[static_cast<size_t>(it->second)].sizes.empty()) {
+          return FailedPrecondition("kernel ", heads[static_cast<size_t>(launch.kernel)].label,
+                                    ": what is prepared once depends on the symbols");
+        }
         launch.kernel = it->second;
         model_.plan.groups[static_cast<size_t>(launch.group)].kernel = it->second;
       }

@@ -30,7 +30,7 @@ class Sharer {
   Sharer(const Plan& plan, Plan* variant) : plan_(plan), variant_(*variant) {}
 
   void Run() {
-    int64_t end = plan_.prepared_bytes;
+    int64_t end = PreparedBytes(plan_);  // behind other variants too
     for (const Block& block : Blocks()) {
       int64_t move = 0;
       if (std::optional<int64_t> shared = WhereShared(block)) {

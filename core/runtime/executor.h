@@ -122,7 +122,8 @@ class Executor {
   /// and `outputs` by the positions of the plan; dims are those of the run. An input and an output
   /// that share a buffer begin at the same place, with the memory of all its capacity behind it.
   /// InvalidArgument, naming the tensor, for other types and for too little memory. Memory between
-  /// the elements is not touched.
+  /// the elements is not touched. It is the caller's that each element lies at a multiple of its
+  /// size, and that no output overlaps an input or another output, but where they share a buffer.
   absl::Status RunInPlace(const std::vector<BoundTensor>& inputs,
                           const std::vector<BoundTensor>& outputs, RunProfile* profile = nullptr);
 

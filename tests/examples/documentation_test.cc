@@ -81,10 +81,17 @@ ScratchDir* DocumentationTest::dir_ = nullptr;
 
 TEST_F(DocumentationTest, TheLibraryExamplesAreTheProgramsThatAreBuilt) {
   std::vector<std::string> shown = Blocks(ReadOrDie("README.md"), "cpp");
-  ASSERT_EQ(shown.size(), 3U);
+  ASSERT_EQ(shown.size(), 4U);
   EXPECT_THAT(ReadOrDie("tests/examples/run_family.cc"), HasSubstr(shown[0]));
   EXPECT_THAT(ReadOrDie("tests/examples/run_decoder.cc"), HasSubstr(shown[1]));
-  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[2]));
+  EXPECT_THAT(ReadOrDie("tests/examples/run_in_place.cc"), HasSubstr(shown[2]));
+  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[3]));
+}
+
+TEST_F(DocumentationTest, TheExampleOfStridesRuns) {
+  ProgramResult run = RunProgram({RUN_IN_PLACE, daemon_->address(), dir_->path("softmax.onnx")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("f32[4,8]: 0.125 0.125 0.125 0.125 ..."));
 }
 
 TEST_F(DocumentationTest, TheLibraryExampleRuns) {

@@ -660,39 +660,6 @@ inline constexpr SampleGraph kSamplePlans[] = {
   %4 = input "pk" : f32[2,2,4,6]
   %5 = input "pv" : f32[2,2,4,5]
   %6, %7, %8 = Attention(%0, %1, %2, %3, %4, %5) {is_causal=1, kv_num_heads=2, q_num_heads=4, softcap=f(3)} : f32[2,7,20], f32[2,2,9,6], f32[2,2,9,5]  "", "", "" @ ""
-    {"attention_behind_a_past", R"(graph "g" {
-  %0 = input "i0" : f32[2,5,10]
-  %1 = input "i1" : f32[10,36]
-  %2 = input "i2" : f32[36]
-  %3 = input "i3" : i32[2,9]
-  %4 = input "i4" : f32[2,2,3,4,4]
-  %5, %6 = com.microsoft.Attention(%0, %1, %2, %3, %4) {num_heads=3, unidirectional=1} : f32[2,5,12], f32[2,2,3,9,4]  "", "" @ ""
-  output %5
-  output %6
-}
-)"},
-    {"heads_behind_a_past", R"(graph "g" {
-  %0 = input "i0" : f32[2,5,12]
-  %1 = input "i1" : f32[2,5,12]
-  %2 = input "i2" : f32[2,5,12]
-  %3 = input "i4" : i32[2,9]
-  %4 = input "i5" : f32[2,3,5,9]
-  %5 = input "i6" : f32[2,3,4,4]
-  %6 = input "i7" : f32[2,3,4,4]
-  %7, %8, %9 = com.microsoft.MultiHeadAttention(%0, %1, %2, -, %3, %4, %5, %6) {num_heads=3, scale=f(0x1.333334p-2), unidirectional=0} : f32[2,5,12], f32[2,3,9,4], f32[2,3,9,4]  "", "", "" @ ""
-  output %7
-  output %8
-  output %9
-}
-)"},
-    {"grouped_heads_of_ragged_pasts", R"(graph "g" {
-  %0 = input "i0" : f32[2,1,64]
-  %1 = input "i1" : f32[2,1,32]
-  %2 = input "i2" : f32[2,1,32]
-  %3 = input "i3" : f32[2,2,6,16]
-  %4 = input "i4" : f32[2,2,6,16]
-  %5 = input "i5" : i32[2]
-  %6, %7, %8 = com.microsoft.GroupQueryAttention(%0, %1, %2, %3, %4, %5) {kv_num_heads=2, num_heads=4, total_sequence_length=7} : f32[2,1,64], f32[2,2,7,16], f32[2,2,7,16]  "", "", "" @ ""
   output %6
   output %7
   output %8
@@ -781,6 +748,44 @@ inline constexpr SampleGraph kSamplePlans[] = {
   %4 = DequantizeLinear(%3, %1, %2) {axis=1, block_size=5} : f32[5,14]  "" @ ""
   output %3
   output %4
+}
+)"},
+    {"attention_behind_a_past", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,10]
+  %1 = input "i1" : f32[10,36]
+  %2 = input "i2" : f32[36]
+  %3 = input "i3" : i32[2,9]
+  %4 = input "i4" : f32[2,2,3,4,4]
+  %5, %6 = com.microsoft.Attention(%0, %1, %2, %3, %4) {num_heads=3, unidirectional=1} : f32[2,5,12], f32[2,2,3,9,4]  "", "" @ ""
+  output %5
+  output %6
+}
+)"},
+    {"heads_behind_a_past", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,12]
+  %1 = input "i1" : f32[2,5,12]
+  %2 = input "i2" : f32[2,5,12]
+  %3 = input "i4" : i32[2,9]
+  %4 = input "i5" : f32[2,3,5,9]
+  %5 = input "i6" : f32[2,3,4,4]
+  %6 = input "i7" : f32[2,3,4,4]
+  %7, %8, %9 = com.microsoft.MultiHeadAttention(%0, %1, %2, -, %3, %4, %5, %6) {num_heads=3, scale=f(0x1.333334p-2), unidirectional=0} : f32[2,5,12], f32[2,3,9,4], f32[2,3,9,4]  "", "", "" @ ""
+  output %7
+  output %8
+  output %9
+}
+)"},
+    {"grouped_heads_of_ragged_pasts", R"(graph "g" {
+  %0 = input "i0" : f32[2,1,64]
+  %1 = input "i1" : f32[2,1,32]
+  %2 = input "i2" : f32[2,1,32]
+  %3 = input "i3" : f32[2,2,6,16]
+  %4 = input "i4" : f32[2,2,6,16]
+  %5 = input "i5" : i32[2]
+  %6, %7, %8 = com.microsoft.GroupQueryAttention(%0, %1, %2, %3, %4, %5) {kv_num_heads=2, num_heads=4, total_sequence_length=7} : f32[2,1,64], f32[2,2,7,16], f32[2,2,7,16]  "", "", "" @ ""
+  output %6
+  output %7
+  output %8
 }
 )"},
     {"fused_conv_and_residual", R"(graph "g" {

@@ -230,8 +230,9 @@ class OnnxAttention {
   absl::Status SeeWindow() {
     const AttrMap& attrs = d_.call().attrs();
     const bool causal = attrs.Int("is_causal", 0) != 0;
-    const int64_t left = attrs.Int("left_window_size", -1);
-    const int64_t right = causal ? 0 : attrs.Int("right_window_size", -1);
+    // Beyond any extent a window is none.
+    const int64_t left = std::min(attrs.Int("left_window_size", -1), kMaxExtent);
+    const int64_t right = causal ? 0 : std::min(attrs.Int("right_window_size", -1), kMaxExtent);
     if (left < -1 || attrs.Int("right_window_size", -1) < -1) {
       return InvalidArgument(R"(attributes "left_window_size" and "right_window_size" are )", left,
                              " and ", attrs.Int("right_window_size", -1), ", expected at least -1");

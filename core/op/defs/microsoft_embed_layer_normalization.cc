@@ -69,8 +69,9 @@ OpDef DefineMicrosoftEmbedLayerNormalization() {
                 ASSIGN_OR_RETURN(counts, d.Apply("ReduceSum", {one},
                                                  {{"axes", Dims{1}}, {"keepdims", int64_t{0}}}));
               } else {
+                ASSIGN_OR_RETURN(const Dims ids, StaticDims(call, 0));
                 ASSIGN_OR_RETURN(counts, d.Apply("Expand", {d.Scalar(DType::kI32, 0)},
-                                                 {{"shape", Dims{call.shape(0).dim(0).value()}}}));
+                                                 {{"shape", Dims{ids[0]}}}));
               }
               SetOutputs(d, {counts, sum});
             }

@@ -43,6 +43,11 @@ absl::Status CheckGroupedSupported(const OpCall& call) {
     RETURN_IF_ERROR(CheckOnlyInt(call, name, 0));
   }
   RETURN_IF_ERROR(CheckOnlyInt(call, "causal", 1));
+  const int64_t window = call.attrs().Int("local_window_size", -1);
+  if (window == 0 || window < -1 || window > kMaxExtent) {
+    return InvalidArgument("attribute \"local_window_size\" is ", window,
+                           ", expected -1 or at least 1");
+  }
   if (call.attrs().Int("smooth_softmax", -1) > 0) {
     return Unimplemented("attribute \"smooth_softmax\" is 1; supported: -1 and 0");
   }
@@ -82,8 +87,10 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
                       .kv_heads = call.attrs().Int("kv_num_heads", 0),
                       .total = call.attrs().Int("total_sequence_length", 0)};
   const bool packed = !call.has_input(1);
-  const int64_t parts = packed ? out.heads + 2 * out.kv_heads : out.heads;
-  if (out.heads < 1 || out.kv_heads < 1 || out.heads % out.kv_heads != 0 || q[2] % parts != 0) {
+  const bool counted = out.heads <= kMaxExtent && out.kv_heads <= kMaxExtent;
+  const int64_t parts = !counted ? 1 : packed ? out.heads + 2 * out.kv_heads : out.heads;
+  if (out.heads < 1 || out.kv_heads < 1 || !counted || out.heads % out.kv_heads != 0 ||
+      q[2] % parts != 0) {
     return InvalidArgument("input 0 is ", call.in(0).ToString(), " with ", out.heads, " and ",
                            out.kv_heads,
                            " heads of queries and keys, expected a multiple of these numbers as "

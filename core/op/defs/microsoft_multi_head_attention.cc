@@ -38,6 +38,10 @@ absl::StatusOr<HeadsOfAll> HeadsOfInputs(Decomposition& d, int64_t heads) {
                          " is packed");
   }
   Decomposition::Value parts[3] = {d.in(0), d.in(1), d.in(2)};
+  if (out.cached && (call.shape(1).dim(1) != Dim(heads) || call.shape(2).dim(1) != Dim(heads))) {
+    return InvalidArgument("inputs 1 and 2 (key, value) are ", call.in(1).ToString(), " and ",
+                           call.in(2).ToString(), ", expected ", heads, " heads as dim 1");
+  }
   if (call.has_input(3)) {
     int64_t widths[3] = {call.shape(0).dim(2).value(), call.shape(0).dim(2).value(), 0};
     widths[2] = out.cached ? heads * call.shape(2).dim(3).value() : call.shape(2).dim(2).value();

@@ -11,10 +11,12 @@ absl::StatusOr<DType> QuantizedTypeOf(const OpCall& call) {
   ASSIGN_OR_RETURN(DType type, QuantisedType(call, "output_dtype", fallback));
   const bool fits =
       type == DType::kU8 || type == DType::kI8 || type == DType::kU16 || type == DType::kI16;
-  if (fits && (!call.has_input(2) || call.dtype(2) == type)) return type;
-  return InvalidArgument("y is ", DTypeName(type),
-                         call.has_input(2) ? StrCat(" and input 2 ", DTypeName(call.dtype(2))) : "",
-                         ", expected one of u8, i8, u16 and i16");
+  if (!fits) {
+    return InvalidArgument("y would be ", DTypeName(type), ", expected one of u8, i8, u16 and i16");
+  }
+  if (!call.has_input(2) || call.dtype(2) == type) return type;
+  return InvalidArgument("attribute \"output_dtype\" says ", DTypeName(type), ", input 2 is ",
+                         call.in(2).ToString(), "; expected one type");
 }
 
 }  // namespace

@@ -43,6 +43,21 @@ TEST(ShapeClasses, WhatHasOtherShapesElsewhereIsNotKnownBeforeRuns) {
       << "this member alone";
 }
 
+// A Slice that takes all of it at the largest values: the table is what it is everywhere.
+TEST(ShapeClasses, AViewThatChangesNothingSaysNothingOfWhatItLooksAt) {
+  const std::string text = R"(graph "g" {
+  %0 = input "x" : f32[6,4]
+  %1 = weight "table" : f32[6,4]
+  %2 = Exp(%1) : f32[6,4]  "t" @ "t"
+  %3 = Slice(%2) {axes=[0], ends=[6], starts=[0]} : f32[6,4]  "s" @ "s"
+  %4 = Add(%0, %3) : f32[6,4]  "y" @ "y"
+  output %4
+  shapes [1, 0, 0, 1, 1]
+}
+)";
+  EXPECT_THAT(Known(text, true), testing::ElementsAre(true, false));
+}
+
 TEST(ShapeClasses, TextReadsBack) {
   const std::string text = StrCat(kTable, "  shapes [1, 0, 0, 1, 0, 1, 1]\n}\n");
   absl::StatusOr<Graph> graph = ParseGraph(text);

@@ -474,6 +474,32 @@ TEST(Scan, NestsInAnIf) {
   EXPECT_THAT(ImportNamed(m), HasSubstr("if/then/scan/1/mul=Mul"));
 }
 
+// A condition that is carried and costs nothing to follow is not followed for ever.
+TEST(Loop, AConditionThatNeverEndsIsNotFollowed) {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool);
+  body.Input("flag", {}, DType::kBool).Input("sum", {2});
+  body.Node("Add", {"sum", "x"}, {"next"}, "add");
+  body.Node("Identity", {"flag"}, {"kept"}).Output("flag").Output("kept").Output("next");
+  TestModel m;
+  m.Input("x", {2}).Input("zero", {2}).Initializer("most", Int(int64_t{1} << 62));
+  m.Initializer("yes", Bool(true));
+  m.Node("Loop", {"most", "yes", "yes", "zero"}, {"last", "y"}, "loop").AttrGraph("body", body);
+  m.Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("repeat"));
+}
+
+TEST(Loop, OfNoPassKeepsNothingWhateverItsCondition) {
+  TestModel body;
+  body.Input("i", {}, DType::kI64).Input("going", {}, DType::kBool).Initializer("five", Int(5));
+  body.Node("Less", {"i", "five"}, {"goes"}).Node("Cast", {"i"}, {"seen"}).Attr("to", 1);
+  body.Output("goes").Output("seen");
+  TestModel m;
+  m.Initializer("most", Int(0)).Initializer("yes", Bool(true));
+  m.Node("Loop", {"most", "yes"}, {"all"}, "loop").AttrGraph("body", body).Output("all");
+  EXPECT_THAT(Import(m), HasSubstr("all:f32[0]"));
+}
+
 // Opset 8: running sums of two batches, short ones written out, long ones repeated.
 TEST(Scan, OfABatchIsOneForEach) {
   TestModel body(8);
