@@ -126,10 +126,10 @@ inline Plan SamplePlan() {
                               {.place = 0, .whole = 5, .from_end = true, .written = true}},
                  .open_most = SizeExpr::Sum({{2, {0}}})}};
   plan.inputs = {-1, 0};
-  plan.outputs = {1, 0, 3};
-  plan.output_extents = {{.output = 1, .dim = 1, .count = 2}};
+  plan.outputs = {1, 0, 1, 3};
+  plan.output_extents = {{.output = 1, .dim = 1, .count = 3}};
   plan.shared_buffers = {{.input = 1, .output = 1, .dim = 1, .capacity = 3}};
-  plan.bound_strides = {{.output = true, .position = 0, .strides = {1}}};
+  plan.bound_strides = {{.output = true, .position = 2, .strides = {1}}};
   plan.weights = {-1, 2};
   plan.arena_bytes = 4096;
   plan.prepared_bytes = 8192;

@@ -308,7 +308,7 @@ TEST(WirePlan, HostileFieldsAreNamed) {
          p->mutable_variants(0)->mutable_plan()->clear_output_extents();
          p->mutable_variants(0)->mutable_plan()->mutable_outputs()->RemoveLast();
        },
-       "plan variant 0: 2 outputs; the plan has 3"},
+       "plan variant 0: 3 outputs; the plan has 4"},
       {"variant weight",
        [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->set_weights(0, 2); },
        "plan variant 0: weight 0 is not of the type that it has in the plan"},
@@ -318,24 +318,25 @@ TEST(WirePlan, HostileFieldsAreNamed) {
       {"variant strides",
        [](v1::Plan* p) { p->mutable_variants(0)->mutable_plan()->clear_bound_strides(); },
        "plan variant 0: output extents, shared buffers or strides are not those of the plan"},
-      {"strides of none", [](v1::Plan* p) { p->mutable_bound_strides(0)->set_position(3); },
-       "plan bound_strides: output 3 of 2"},
-      {"strides of a count", [](v1::Plan* p) { p->mutable_bound_strides(0)->set_position(2); },
-       "plan bound_strides: output 2 of 2"},
+      {"strides of none", [](v1::Plan* p) { p->mutable_bound_strides(0)->set_position(4); },
+       "plan bound_strides: output 4 of 3"},
+      {"strides of a count", [](v1::Plan* p) { p->mutable_bound_strides(0)->set_position(3); },
+       "plan bound_strides: output 3 of 3"},
       {"strides twice", [](v1::Plan* p) { *p->add_bound_strides() = p->bound_strides(0); },
-       "plan bound_strides: output 0 has strides twice, or shares a buffer"},
+       "plan bound_strides: output 2 has strides twice, or shares a buffer"},
       {"strides of what is shared",
        [](v1::Plan* p) { p->mutable_bound_strides(0)->set_position(1); },
        "plan bound_strides: output 1 has strides twice, or shares a buffer"},
       {"strides of another tensor",
        [](v1::Plan* p) { p->mutable_bound_strides(0)->set_strides(0, 4); },
-       "plan bound_strides: output 0 is [4], tensor 1 has [1]"},
+       "plan bound_strides: output 2 is [4], tensor 1 has [1]"},
       {"strides that overlap", [](v1::Plan* p) { p->mutable_bound_strides(0)->set_strides(0, 0); },
-       "plan bound_strides: output 0: stride 0 of dim 0"},
+       "plan bound_strides: output 2: stride 0 of dim 0"},
       {"strides of what nobody reads",
        [](v1::Plan* p) {
          for (v1::Plan* plan : {p, p->mutable_variants(0)->mutable_plan()}) {
            plan->mutable_bound_strides(0)->set_output(false);
+           plan->mutable_bound_strides(0)->set_position(0);
            plan->mutable_bound_strides(0)->clear_strides();
            for (int i = 0; i < 65; ++i) plan->mutable_bound_strides(0)->add_strides(1);
          }
@@ -343,8 +344,8 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan bound_strides: input 0: 65 strides"},
       {"scratch", [](v1::Plan* p) { p->mutable_kernels(0)->set_scratch_bytes(-1); },
        "plan.kernels[0]: scratch_bytes: -1; expected 0.."},
-      {"count", [](v1::Plan* p) { p->mutable_output_extents(0)->set_count(3); },
-       "plan output_extents: dim 1 of output 1 has as many elements as output 3 says"},
+      {"count", [](v1::Plan* p) { p->mutable_output_extents(0)->set_count(4); },
+       "plan output_extents: dim 1 of output 1 has as many elements as output 4 says"},
       {"counted dim", [](v1::Plan* p) { p->mutable_output_extents(0)->set_dim(-1); },
        "plan output_extents: dim -1 of output 1"},
       {"shared output", [](v1::Plan* p) { p->mutable_shared_buffers(0)->set_output(3); },
