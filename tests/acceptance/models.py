@@ -101,8 +101,8 @@ def measure(rows, work, options):
     rows.section(strided_rows)
     rows.section(families.measure, work, options)
     rows.section(export.measure, work, options)
-    rows.section(fuzz_rows, options)
     rows.section(optimised.optimised_rows, work, options)
+    rows.section(fuzz_rows, options)
 
 
 def add_options(parser):
