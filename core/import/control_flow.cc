@@ -261,7 +261,8 @@ class ControlFlow {
       for (TensorId id : ids) given.push_back(builder_.ConstantValue(id));
     }
     return FollowedPasses(made->repeat, given, state.size(),
-                          std::min(passes.counted.value_or(kMaxPasses), kMaxPasses));
+                          std::min(passes.counted.value_or(kMaxPasses), kMaxPasses),
+                          bodies_.follow_points);
   }
 
   // A few passes, and those of a body that is no body of a repeat: a state that changes its type, a

@@ -28,6 +28,9 @@ struct Bodies {
   MakeBody make;
   /// Passes of one Loop or Scan that are written out.
   int64_t most_written_out = 0;
+  /// What is left of the points that following conditions may cost, all Loops together; see
+  /// FollowedPasses.
+  double* follow_points = nullptr;
 };
 
 /// True for If, Loop and Scan.

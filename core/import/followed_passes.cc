@@ -9,15 +9,18 @@ namespace {
 
 using Step = Decomposition::Step;
 
-// Iteration points that the condition of one Loop may cost.
-constexpr double kMaxPoints = 1 << 18;
-// And what it costs to look at a step or a carried value at all, in points.
+// What it costs to look at a step or a carried value at all, in points.
 constexpr double kPointsOfStep = 16;
 
 class Follower {
  public:
-  Follower(const Repeat& body, const std::vector<const HostTensor*>& given, size_t carried)
-      : body_(body), carried_(carried), values_(given.size()), needed_(given.size(), false) {
+  Follower(const Repeat& body, const std::vector<const HostTensor*>& given, size_t carried,
+           double* points)
+      : body_(body),
+        carried_(carried),
+        values_(given.size()),
+        needed_(given.size(), false),
+        points_(*points) {
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i] != nullptr) values_[i] = *given[i];
     }
@@ -114,15 +117,15 @@ class Follower {
   std::vector<bool> needed_;
   std::vector<size_t> first_;  // value of each step
   std::vector<size_t> steps_;  // that the condition looks at
-  double points_ = kMaxPoints;
+  double& points_;
 };
 
 }  // namespace
 
 std::optional<int64_t> FollowedPasses(const Repeat& body,
                                       const std::vector<const HostTensor*>& given, size_t carried,
-                                      int64_t most) {
-  return Follower(body, given, carried).Run(most);
+                                      int64_t most, double* points) {
+  return Follower(body, given, carried, points).Run(most);
 }
 
 }  // namespace fusion

@@ -10,6 +10,7 @@
 #include "core/import/declared_types.h"
 #include "core/import/dropout.h"
 #include "core/import/flatten.h"
+#include "core/import/followed_passes.h"
 #include "core/import/import.h"
 #include "core/import/normalise.h"
 #include "core/import/old_broadcast.h"
@@ -455,6 +456,7 @@ class OnnxImporter {
                       Condition condition) {
       return MakeBodyOf(node, inputs, graph, in, condition);
     };
+    bodies.follow_points = &follow_points_;
     bodies.most_written_out = options_.short_repeats ? 0 : kMostPassesWrittenOut;
     FlatNode named = node;
     named.name = body_->prefix + node.name;
@@ -526,6 +528,7 @@ class OnnxImporter {
   const onnx::GraphProto& graph_;
   const onnx::ModelProto& model_;
   const ImportOptions& options_;
+  double follow_points_ = kMaxFollowPoints;
   InlineRule rule_;
   SymbolTable symbols_;
   GraphBuilder main_builder_;

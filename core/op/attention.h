@@ -61,7 +61,8 @@ absl::StatusOr<Decomposition::Value> AttendProjected(Decomposition& d, Decomposi
                                                      const ProjectedAttention& inputs);
 
 /// x [batch, heads, rows, n] with the pairs of its first 2 * m elements turned by the angles whose
-/// cosines and sines are [rows, m] or [batch, 1, rows, m]: element i with m + i or, `interleaved`,
+/// cosines and sines are [rows, m] or [batch, 1, rows, m] (of an x with heads and rows in the other
+/// order likewise): element i with m + i or, `interleaved`,
 /// 2 i with 2 i + 1.
 absl::StatusOr<Decomposition::Value> Rotated(Decomposition& d, Decomposition::Value x,
                                              Decomposition::Value cosines,

@@ -4,7 +4,13 @@
 
 namespace fusion {
 
-/// What the normalisations of ONNX Runtime share.
+/// What normalisations share, those of ONNX Runtime above all.
+
+/// Input 0 divided by the root of the mean of its squares plus attribute "epsilon", over the axes
+/// from "axis" on, in f32 at least, then times input 1, which decides the type. `inverse`, if asked
+/// for: one over the root. InvalidArgument, naming the input, for what is no float or does not fit.
+absl::StatusOr<Decomposition::Value> RmsNormalised(Decomposition& d,
+                                                   Decomposition::Value* inverse = nullptr);
 
 /// Inputs 0 and 1 and, if there, input `bias`, added. The residual may lack batch entries: [rows,
 /// n] or [1, rows, n]. InvalidArgument, naming the input, for what does not fit.

@@ -1,3 +1,4 @@
+#include "core/op/attention.h"
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -60,25 +61,6 @@ absl::StatusOr<RotaryValue> AnglesOf(Decomposition& d, int input, const RotaryDi
   return d.Apply("Unsqueeze", {angles}, {{"axes", Dims{dims.flat ? 2 : 1}}});
 }
 
-// Elements begin, begin + step, .. below `end` of the last of four dims.
-absl::StatusOr<RotaryValue> RotaryPart(Decomposition& d, RotaryValue x, int64_t begin, int64_t end,
-                                       int64_t step) {
-  return d.Apply(
-      "Slice", {x},
-      {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{3}}, {"steps", Dims{step}}});
-}
-
-// Of [.., n] each: [.., 2n] with the elements of both in turn, or those of `b` behind.
-absl::StatusOr<RotaryValue> RotaryJoined(Decomposition& d, RotaryValue a, RotaryValue b,
-                                         bool in_turn) {
-  if (!in_turn) return d.Apply("Concat", {a, b}, {{"axis", int64_t{3}}});
-  const AttrMap last = {{"axes", Dims{4}}};
-  ASSIGN_OR_RETURN(a, d.Apply("Unsqueeze", {a}, last));
-  ASSIGN_OR_RETURN(b, d.Apply("Unsqueeze", {b}, last));
-  ASSIGN_OR_RETURN(auto pairs, d.Apply("Concat", {a, b}, {{"axis", int64_t{4}}}));
-  return d.Apply("Reshape", {pairs}, {{"shape", Dims{0, 0, 0, -1}}});
-}
-
 }  // namespace
 
 /// y = x with the first `rotary_embedding_dim` elements of each head turned in pairs: (a cos - b
@@ -104,21 +86,7 @@ OpDef DefineRotaryEmbedding() {
           ASSIGN_OR_RETURN(x, d.Apply("Reshape", {x}, {{"shape", Dims{0, 0, heads, dims.head}}}));
         }
         const bool in_turn = call.attrs().Int("interleaved", 0) != 0;
-        const int64_t n = dims.rotated;
-        ASSIGN_OR_RETURN(auto a, RotaryPart(d, x, 0, in_turn ? n : n / 2, in_turn ? 2 : 1));
-        ASSIGN_OR_RETURN(auto b, RotaryPart(d, x, in_turn ? 1 : n / 2, n, in_turn ? 2 : 1));
-        auto product = [&](RotaryValue u, RotaryValue v) { return d.Apply("Mul", {u, v}); };
-        ASSIGN_OR_RETURN(auto a_cos, product(a, cos));
-        ASSIGN_OR_RETURN(auto b_sin, product(b, sin));
-        ASSIGN_OR_RETURN(auto a_sin, product(a, sin));
-        ASSIGN_OR_RETURN(auto b_cos, product(b, cos));
-        ASSIGN_OR_RETURN(a, d.Apply("Sub", {a_cos, b_sin}));
-        ASSIGN_OR_RETURN(b, d.Apply("Add", {a_sin, b_cos}));
-        ASSIGN_OR_RETURN(auto y, RotaryJoined(d, a, b, in_turn));
-        if (n < dims.head) {
-          ASSIGN_OR_RETURN(auto rest, RotaryPart(d, x, n, dims.head, 1));
-          ASSIGN_OR_RETURN(y, d.Apply("Concat", {y, rest}, {{"axis", int64_t{3}}}));
-        }
+        ASSIGN_OR_RETURN(auto y, Rotated(d, x, cos, sin, in_turn));
         if (!dims.flat) return y;
         return d.Apply("Reshape", {y}, {{"shape", Dims{0, 0, -1}}});
       }};

@@ -1,4 +1,4 @@
-#include "core/op/forms.h"
+#include "core/op/normalisation.h"
 
 namespace fusion {
 
@@ -14,38 +14,15 @@ OpDef DefineSimplifiedLayerNormalization() {
           .max_outputs = 2,
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
-            RETURN_IF_ERROR(CheckFloat(call, 0));
-            RETURN_IF_ERROR(CheckFloat(call, 1));
             const int64_t stash = call.attrs().Int("stash_type", 1);
-            const bool wide = call.dtype(0) == DType::kF64 && (stash == 11 || stash == 1);
-            if (stash != 1 && !wide) {
+            if (stash != 1 && !(stash == 11 && call.dtype(0) == DType::kF64)) {
               return Unimplemented("attribute \"stash_type\" is ", stash,
                                    "; supported: 1 (statistics in f32) and, for f64, 11");
             }
-            const int rank = call.shape(0).rank();
-            ASSIGN_OR_RETURN(int axis, call.NormaliseAxis(call.attrs().Int("axis", -1), rank));
-            std::vector<int64_t> axes;
-            for (int i = axis; i < rank; ++i) axes.push_back(i);
-            // Statistics are taken in f32 at least: the f16 value of an exporter's epsilon is 0.
-            const DType type = wide ? DType::kF64 : DType::kF32;
-            ASSIGN_OR_RETURN(auto x, CastTo(d, d.in(0), type));
-            ASSIGN_OR_RETURN(auto square, d.Apply("Mul", {x, x}));
-            ASSIGN_OR_RETURN(auto mean, d.Apply("ReduceMean", {square}, {{"axes", axes}}));
-            const double epsilon = call.attrs().Float("epsilon", 1e-5);
-            ASSIGN_OR_RETURN(mean, d.Apply("Add", {mean, d.Scalar(type, epsilon)}));
-            ASSIGN_OR_RETURN(auto root, d.Apply("Sqrt", {mean}));
-            if (call.outputs() > 1) {
-              ASSIGN_OR_RETURN(auto inverse, d.Apply("Reciprocal", {root}));
-              d.SetOutput(1, inverse);
-            }
-            ASSIGN_OR_RETURN(auto y, d.Apply("Div", {x, root}));
-            ASSIGN_OR_RETURN(y, CastTo(d, y, call.dtype(1)));
-            ASSIGN_OR_RETURN(y, d.Apply("Mul", {y, d.in(1)}));
-            if (d.type(y).shape != call.shape(0)) {
-              return InvalidArgument("input 1 is ", call.in(1).ToString(),
-                                     ", expected a scale that broadcasts to input 0 ",
-                                     call.in(0).ToString());
-            }
+            if (call.outputs() < 2) return RmsNormalised(d);
+            Decomposition::Value inverse = 0;
+            ASSIGN_OR_RETURN(auto y, RmsNormalised(d, &inverse));
+            d.SetOutput(1, inverse);
             return y;
           }};
 }

@@ -93,7 +93,7 @@ TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
             "attribute \"num_groups\" is 4, expected a divisor of the 6 channels of input 0 "
             "f32[2,6,5]");
   EXPECT_EQ(TypeOf(Call("RMSNormalization", {F32({1, 6}), F32({2, 6})})),
-            "input 1 f32[2,6] does not broadcast to input 0 f32[1,6]");
+            "input 1 is f32[2,6], expected a scale that broadcasts to input 0 f32[1,6]");
   EXPECT_EQ(TypeOf(Call("Col2Im", {F32({1, 12, 5})},
                         {{"image_shape", Ints{3, 4}}, {"block_shape", Ints{2, 3}}})),
             "input 0 is f32[1,12,5], expected [n, channels * 6, 4]: 4 blocks of [2,3] in an image "
