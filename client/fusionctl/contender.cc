@@ -10,13 +10,13 @@ namespace fusion {
 
 absl::StatusOr<Contender> Contender::Load(const Arguments& arguments, const ModelFile& file,
                                           const Client& client, const PlanOptions& options,
-                                          Progress* progress) {
+                                          Progress* progress, Weights weights) {
   Contender out;
   FusionRequest request = file.Request(arguments, options);
   ASSIGN_OR_RETURN(out.reply_, PlanWithProgress(client, request, progress));
   progress->Show("loading kernels and weights");
-  ASSIGN_OR_RETURN(out.model_, FusedModel::Load(client, request, [&file](const std::string& name) {
-                     return file.Weight(name);
+  ASSIGN_OR_RETURN(out.model_, FusedModel::Load(client, request, [&](const std::string& name) {
+                     return weights == Weights::kTaken ? file.TakeWeight(name) : file.Weight(name);
                    }));
   return out;
 }

@@ -11,10 +11,13 @@ namespace fusion {
 /// The model of a command under one plan, ready to run again and again into tensors of its own.
 class Contender {
  public:
+  /// Whether the file keeps the weights for others, or this is the last who wants them.
+  enum class Weights { kLeft, kTaken };
+
   /// Plans, compiles, fetches, packs. `options`: of the plan, data bound.
   static absl::StatusOr<Contender> Load(const Arguments& arguments, const ModelFile& file,
                                         const Client& client, const PlanOptions& options,
-                                        Progress* progress);
+                                        Progress* progress, Weights weights = Weights::kLeft);
 
   /// One run; its time is kept if `counts`.
   absl::Status Run(const std::vector<const HostTensor*>& inputs, bool counts);

@@ -162,8 +162,11 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model, arguments));
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    // A timeline shows a second plan.
+    const auto weights =
+        arguments.trace.empty() ? Contender::Weights::kTaken : Contender::Weights::kLeft;
     ASSIGN_OR_RETURN(Contender contender,
-                     Contender::Load(arguments, *file, client, inputs.options, progress));
+                     Contender::Load(arguments, *file, client, inputs.options, progress, weights));
     std::vector<const HostTensor*> in = inputs.pointers();
     // The first run touches arenas and outputs, and wakes the threads.
     RETURN_IF_ERROR(contender.Run(in, /*counts=*/false));

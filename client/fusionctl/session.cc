@@ -234,7 +234,15 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
 }
 
 absl::StatusOr<HostTensor> ModelFile::Weight(const std::string& name) const {
-  absl::StatusOr<HostTensor> bytes = source_->Load(name);
+  return OrMadeUp(name, source_->Load(name));
+}
+
+absl::StatusOr<HostTensor> ModelFile::TakeWeight(const std::string& name) const {
+  return OrMadeUp(name, source_->Take(name));
+}
+
+absl::StatusOr<HostTensor> ModelFile::OrMadeUp(const std::string& name,
+                                               absl::StatusOr<HostTensor> bytes) const {
   if (bytes.ok()) return bytes;
   // FailedPrecondition: a model that was stored as it is sent, its bytes left with its sender.
   for (const onnx::TensorProto& tensor : bare_.graph().initializer()) {

@@ -65,12 +65,17 @@ class ModelFile {
   /// depend on the name alone. Errors name tensor and file; they are bad input, or there is no
   /// memory.
   absl::StatusOr<HostTensor> Weight(const std::string& name) const;
+  /// The same for the last who wants it: the file's own copy goes, so that it is held once.
+  absl::StatusOr<HostTensor> TakeWeight(const std::string& name) const;
   /// True once Weight had to make one up.
   bool made_up_weights() const { return made_up_; }
 
  private:
   ModelFile() = default;
   onnx::ModelProto bare_;
+  absl::StatusOr<HostTensor> OrMadeUp(const std::string& name,
+                                      absl::StatusOr<HostTensor> bytes) const;
+
   std::unique_ptr<WeightSource> source_;
   std::vector<const onnx::ValueInfoProto*> inputs_;  // into bare_
   std::string bytes_;                                // of bare_
