@@ -162,9 +162,10 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model, arguments));
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
-    // A timeline shows a second plan.
-    const auto weights =
-        arguments.trace.empty() ? Contender::Weights::kTaken : Contender::Weights::kLeft;
+    // A timeline, comparisons and steps look at the model again.
+    const bool last = arguments.trace.empty() && !arguments.compare &&
+                      arguments.dump_tensors.empty() && arguments.steps == 0;
+    const auto weights = last ? Contender::Weights::kTaken : Contender::Weights::kLeft;
     ASSIGN_OR_RETURN(Contender contender,
                      Contender::Load(arguments, *file, client, inputs.options, progress, weights));
     std::vector<const HostTensor*> in = inputs.pointers();

@@ -234,10 +234,13 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
 }
 
 absl::StatusOr<HostTensor> ModelFile::Weight(const std::string& name) const {
+  // Else what was taken would look like what its sender has.
+  if (taken_) return Internal("weight ", Quote(name), ": weights of the model were given away");
   return OrMadeUp(name, source_->Load(name));
 }
 
 absl::StatusOr<HostTensor> ModelFile::TakeWeight(const std::string& name) const {
+  taken_ = true;
   return OrMadeUp(name, source_->Take(name));
 }
 

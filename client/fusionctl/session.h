@@ -82,6 +82,7 @@ class ModelFile {
   bool allow_fused_ = false;
   std::vector<SharedNames> shared_;  // of --share, without *
   mutable bool made_up_ = false;
+  mutable bool taken_ = false;  // some weight
 };
 
 /// Reads the file of --lock, if one is given, into the options. What is wrong with it is bad input.
