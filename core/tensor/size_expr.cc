@@ -19,6 +19,12 @@ std::optional<int64_t> Narrow(Wide value) {
   return static_cast<int64_t>(value);
 }
 
+// Beyond what an int64_t holds: its end. No size is evaluated there.
+int64_t Saturated(Wide value) {
+  constexpr Wide kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp(value, -kMost, kMost));
+}
+
 // The product of the symbols of a term; nullopt if it is too large.
 std::optional<int64_t> Product(const std::vector<int>& symbols,
                                const std::vector<int64_t>& values) {
@@ -193,7 +199,8 @@ SizeExpr SizeExpr::Sum(std::vector<Term> terms) {
   std::sort(terms.begin(), terms.end(), Before);
   for (Term& t : terms) {
     if (!out.terms_.empty() && out.terms_.back().symbols == t.symbols) {
-      out.terms_.back().coefficient += t.coefficient;
+      out.terms_.back().coefficient =
+          Saturated(Wide{out.terms_.back().coefficient} + t.coefficient);
     } else {
       out.terms_.push_back(std::move(t));
     }
@@ -219,7 +226,7 @@ int SizeExpr::symbols() const {
 SizeExpr SizeExpr::operator-(const SizeExpr& other) const {
   std::vector<Term> terms = terms_;
   for (Term t : other.terms_) {
-    t.coefficient = -t.coefficient;
+    t.coefficient = Saturated(-Wide{t.coefficient});
     terms.push_back(std::move(t));
   }
   return SizeExpr::Sum(std::move(terms));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 namespace fusion {
 namespace {
@@ -59,6 +60,15 @@ TEST(FitSize, GivesUpOnWhatIsNoPolynomialOfFewTerms) {
   EXPECT_FALSE(FitOf([](int64_t, int64_t s) { return (s + 1) / 2 + s % 3; }).has_value());
   EXPECT_FALSE(FitOf([](int64_t b, int64_t s) { return b > 20 ? s : b; }).has_value());
   EXPECT_FALSE(FitSize({}, {}).has_value());
+}
+
+// Of plans from elsewhere.
+TEST(SizeExpr, SumsBeyondSixtyFourBitsAreNoSizes) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const SizeExpr low = SizeExpr(kLeast) - SizeExpr::Sum({{255, {}}});
+  EXPECT_EQ(low.Evaluate({}), std::nullopt);
+  EXPECT_EQ((SizeExpr(0) - SizeExpr(kLeast)).Evaluate({}), std::nullopt);
+  EXPECT_EQ(SizeExpr::Sum({{kLeast, {0}}, {kLeast, {0}}}).Evaluate({1}), std::nullopt);
 }
 
 }  // namespace
