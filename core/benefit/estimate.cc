@@ -12,18 +12,13 @@
 #include "core/schedule/block_windows.h"
 #include "core/schedule/legality.h"
 #include "core/schedule/phase_pipeline.h"
+#include "core/schedule/sum_order.h"
 
 namespace fusion {
 namespace {
 
 // Weights above this part of the last shared cache come from memory at every run.
 constexpr double kResidentPart = 0.25;
-
-// Columns stream through the nearest cache and drive rows out of it that lie in pieces (windows
-// read in place): a turn to the next piece waits for the next cache. 64 channels of 3x3 windows on
-// 56x56 pixels, rows in pieces 2672 us, columns in pieces 2276 us; Intel family 6 model 85, g++ 12,
-// 2026-11-22; redo: tests/bench/kernel_bench conv_bias_leakyrelu.
-constexpr double kTurnsOfFarRows = 3.5;
 
 // An element copied in runs as long as a block of the target, in additions: 3x3 windows of 64
 // channels gathered in blocks of 12, 0.13 ns each; as kTurnsOfFarRows.
@@ -384,22 +379,12 @@ class Estimator {
     Touch(mma.c);
   }
 
-  // How often a product leaves its innermost sum for the next stretch of it, in the turns of a
-  // product whose operands are near. Neighbouring dims that both operands walk without a gap are
-  // one.
   double Turns(const MmaStmt& mma) const {
-    double turns = 1;
-    bool rows_apart = false;
-    for (size_t i = 0; i + 1 < mma.over.size(); ++i) {
-      auto length = static_cast<int64_t>(window(mma.over[i + 1]));
-      auto follows = [&](const Access& operand) {
-        return StrideAlong(operand, mma.over[i]) == StrideAlong(operand, mma.over[i + 1]) * length;
-      };
-      if (follows(mma.a) && follows(mma.b)) continue;
-      turns *= window(mma.over[i]);
-      rows_apart = rows_apart || !follows(mma.a);
+    std::vector<SumDim> dims;
+    for (DimId d : mma.over) {
+      dims.push_back({d, window(d), StrideAlong(mma.a, d), StrideAlong(mma.b, d)});
     }
-    return (turns - 1) * (rows_apart ? kTurnsOfFarRows : 1);
+    return TurnsOfSum(dims);
   }
 
   // Behind caches an operand that a block has read once stays near. Explicit memory holds the

@@ -15,7 +15,7 @@ struct NestContext {
   const NestPlan& plan;
   const ProductRoles& roles;
   const ParamTable& params;
-  const Lowered& lowered;
+  Lowered& lowered;
   /// Length of each dim's window where the nest stands.
   Dims windows;
   /// Last nest of the section that reads each op's value from its buffer; -1: none.

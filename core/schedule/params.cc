@@ -1,5 +1,6 @@
 #include "core/schedule/params.h"
 
+#include "core/base/contains.h"
 #include "core/base/refusal.h"
 
 namespace fusion {
@@ -82,6 +83,17 @@ class Declaration {
 absl::StatusOr<ParamTable> DeclareParams(const FusionGroup& group, const ProductRoles& roles,
                                          Lowered* lowered) {
   return Declaration(group, roles, lowered).Run();
+}
+
+void ReorderPacked(BufferId packed, const std::vector<DimId>& dims, Lowered* lowered) {
+  LoweredParam& param = lowered->params[static_cast<size_t>(packed)];
+  Buffer& buffer = lowered->schedule.buffers[static_cast<size_t>(packed)];
+  size_t next = 0;
+  for (size_t k = 0; k < param.dims.size(); ++k) {
+    if (!Contains(dims, param.dims[k])) continue;
+    param.dims[k] = dims[next++];
+    buffer.shape[k] = lowered->schedule.dim(param.dims[k]).extent;
+  }
 }
 
 }  // namespace fusion

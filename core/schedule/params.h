@@ -20,4 +20,7 @@ struct ParamTable {
 absl::StatusOr<ParamTable> DeclareParams(const FusionGroup& group, const ProductRoles& roles,
                                          Lowered* lowered);
 
+/// Lays a packed param out with those of its dims that `dims` has in the order of `dims`.
+void ReorderPacked(BufferId packed, const std::vector<DimId>& dims, Lowered* lowered);
+
 }  // namespace fusion

@@ -2,6 +2,7 @@
 #include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/nest_values.h"
+#include "core/schedule/sum_order.h"
 
 namespace fusion {
 namespace {
@@ -105,6 +106,7 @@ class ProductNest {
       return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
                            " share a nest but not their columns");
     }
+    sides.over = SumOrder(i, sides);
     MmaStmt mma{.a = OperandAccess(i, sides.a),
                 .b = OperandAccess(i, sides.b),
                 .m = m_,
@@ -127,6 +129,31 @@ class ProductNest {
     at_.locals.Use(mma.a.buffer);
     at_.locals.Use(mma.b.buffer);
     return mma;
+  }
+
+  // The dims that product i sums over, in the order in which it turns least often from one stretch
+  // to the next. Columns that are packed or copied lie in that order as well.
+  std::vector<DimId> SumOrder(int i, const ProductSides& sides) {
+    // Equal bits need equal sums; copied rows lie in the order that they are in.
+    if (at_.lowered.schedule.bitwise || at_.device.explicit_memory ||
+        at_.roles.ChoiceOf(i).stage_rows) {
+      return sides.over;
+    }
+    const Schedule& s = at_.lowered.schedule;
+    const Access rows = OperandAccess(i, sides.a);
+    const Access columns = OperandAccess(i, sides.b);
+    auto packed = at_.params.packed.find({i, sides.b});
+    const bool is_packed = packed != at_.params.packed.end();
+    std::vector<SumDim> dims;
+    for (DimId d : sides.over) {
+      dims.push_back({d, static_cast<double>(at_.window(d)), StrideAlong(s, rows, at_.windows, d),
+                      StrideAlong(s, columns, at_.windows, d)});
+    }
+    const bool copied = StrideAlong(s, columns, at_.windows, n_) != 1;
+    std::vector<DimId> order;
+    for (const SumDim& d : LeastTurns(std::move(dims), is_packed || copied)) order.push_back(d.dim);
+    if (is_packed) ReorderPacked(packed->second, order, &at_.lowered);
+    return order;
   }
 
   // The summed dim that the operand comes in slices of, where its neighbours lie next to each

@@ -38,7 +38,7 @@ ImportOptions OptionsFor(uint8_t choice) {
 
 // Runs graphs that are small enough on zeros.
 void EvaluateIfCheap(const Graph& graph) {
-  constexpr double kPoints = 1e5;
+  constexpr double kPoints = 2e4;
   constexpr int64_t kElements = 1 << 16;
   std::vector<HostTensor> inputs;
   int64_t total = 0;

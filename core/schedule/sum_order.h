@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace fusion {
+
+/// One dim that a product sums over: how long it is, and how many elements one step along it moves
+/// in the operand that gives rows and in the one that gives columns.
+struct SumDim {
+  DimId dim = -1;
+  double length = 1;
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+/// How often a product that walks `dims`, the last one fastest, leaves its innermost sum for the
+/// next stretch of it, in turns of a product whose operands are near. Neighbouring dims that both
+/// operands walk without a gap are one.
+double TurnsOfSum(const std::vector<SumDim>& dims);
+
+/// The order in which a product turns least often; the given one if no other is better. `laid_out`:
+/// columns are copied into whatever order the product walks, and their strides do not matter. More
+/// than four dims stay as they are.
+std::vector<SumDim> LeastTurns(std::vector<SumDim> dims, bool laid_out);
+
+}  // namespace fusion

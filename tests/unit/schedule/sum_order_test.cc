@@ -1,0 +1,94 @@
+#include "core/schedule/sum_order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/schedule/candidates.h"
+#include "core/schedule/lower.h"
+#include "core/graph/text.h"
+#include "tests/support/whole_program.h"
+
+namespace fusion {
+namespace {
+
+std::vector<DimId> Order(const std::vector<SumDim>& dims) {
+  std::vector<DimId> out;
+  for (const SumDim& d : dims) out.push_back(d.dim);
+  return out;
+}
+
+// 3x3 windows of 32 channels: [30, 32, 32] with channels last, [32, 30, 32] with channels first.
+const std::vector<SumDim> kChannelsLast = {{0, 32, 1, 9}, {1, 3, 960, 3}, {2, 3, 32, 1}};
+const std::vector<SumDim> kChannelsFirst = {{0, 32, 960, 9}, {1, 3, 32, 3}, {2, 3, 1, 1}};
+
+TEST(SumOrder, WalksRowsAsTheyLieWhereColumnsAreLaidOut) {
+  const std::vector<SumDim> best = LeastTurns(kChannelsLast, /*laid_out=*/true);
+  EXPECT_EQ(Order(best), (std::vector<DimId>{1, 2, 0}));
+  EXPECT_LT(TurnsOfSum(best), TurnsOfSum(kChannelsLast));
+}
+
+TEST(SumOrder, ASumThatBothOperandsWalkWithoutAGapHasNoTurns) {
+  const std::vector<SumDim> dense = {{0, 32, 9, 9}, {1, 3, 3, 3}, {2, 3, 1, 1}};
+  EXPECT_EQ(TurnsOfSum(dense), 0);
+  EXPECT_EQ(Order(LeastTurns(dense, false)), Order(dense));
+}
+
+TEST(SumOrder, WithoutAGapThroughTheRowsTheLongestRunIsInnermost) {
+  EXPECT_EQ(LeastTurns(kChannelsFirst, /*laid_out=*/true).back().dim, 0);
+}
+
+TEST(SumOrder, NoOrderTurnsLess) {
+  std::mt19937 random(1);
+  auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
+  for (int turn = 0; turn < 300; ++turn) {
+    std::vector<SumDim> dims;
+    for (int d = 0, n = 1 + below(4); d < n; ++d) {
+      dims.push_back({d, 1.0 + below(5), 1 + below(6), 1 + below(6)});
+    }
+    const std::vector<SumDim> best = LeastTurns(dims, /*laid_out=*/false);
+    ASSERT_EQ(best.size(), dims.size());
+    EXPECT_LE(TurnsOfSum(best), TurnsOfSum(dims));
+    std::vector<SumDim> other = dims;
+    for (int k = 0; k < 30; ++k) {
+      std::shuffle(other.begin(), other.end(), random);
+      EXPECT_TRUE(std::is_permutation(
+          other.begin(), other.end(), best.begin(),
+          [](const SumDim& a, const SumDim& b) { return a.dim == b.dim && a.rows == b.rows; }));
+      EXPECT_LE(TurnsOfSum(best), TurnsOfSum(other));
+    }
+  }
+}
+
+// Two convolutions; the second reads what the first leaves with channels last.
+TEST(SumOrder, OnlyBitwiseSchedulesKeepTheOrderOfTheGraph) {
+  auto graph = ParseGraph(R"(graph {
+  %x = input f32[1,16,12,12]
+  %w = weight f32[16,16,3,3]
+  %v = weight f32[16,16,3,3]
+  %a = Conv(%x, %w)
+  %b = Relu(%a)
+  %y = Conv(%b, %v)
+  return %y
+})");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto whole = AsOneGroup(BuildProgram(*graph).value());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const DeviceSpec device = DeviceNamed("generic-avx512", 1);
+  int reordered = 0;
+  for (bool bitwise : {false, true}) {
+    for (const Choice& choice :
+         EnumerateChoices(whole->group, device, {.limit = 100, .bitwise = bitwise}, nullptr)) {
+      auto lowered = Lower(whole->group, choice, device, bitwise);
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      const bool moved = ToString(lowered->schedule).find("over [kh") != std::string::npos;
+      EXPECT_FALSE(bitwise && moved) << ToString(lowered->schedule);
+      reordered += moved ? 1 : 0;
+    }
+  }
+  EXPECT_GT(reordered, 0);
+}
+
+}  // namespace
+}  // namespace fusion
