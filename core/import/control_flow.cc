@@ -82,6 +82,12 @@ class ControlFlow {
     return LoopOf(*std::move(made), passes, state, scanned);
   }
 
+  // Attribute "num_scan_inputs", whatever it is; 0: there is none.
+  int64_t ToldScans() const {
+    const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
+    return count == nullptr ? 0 : count->i();
+  }
+
   absl::StatusOr<Ids> Scan() {
     if (node_.opset < kFirstOpsetOfScan) {
       return Unimplemented("opset ", node_.opset,
@@ -89,12 +95,12 @@ class ControlFlow {
     }
     if (node_.opset < kFirstOpsetOfPlainScan) return BatchedScan();
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
-    const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
-    const int64_t scans = count == nullptr ? 0 : count->i();
+    const int64_t told = ToldScans();
+    const int64_t scans = std::clamp<int64_t>(told, 0, own_inputs());
     const int64_t states = own_inputs() - scans;
     const int64_t scanned = body->output_size() - states;
-    if (scans < 1 || states < 0 || scanned < 0 || body->input_size() != scans + states) {
-      return InvalidArgument("attribute \"num_scan_inputs\" is ", scans, " for ", own_inputs(),
+    if (told != scans || scans < 1 || scanned < 0 || body->input_size() != scans + states) {
+      return InvalidArgument("attribute \"num_scan_inputs\" is ", told, " for ", own_inputs(),
                              " inputs and a body of ", body->input_size(), " inputs and ",
                              body->output_size(), " outputs");
     }
@@ -142,12 +148,13 @@ class ControlFlow {
   // along.
   absl::StatusOr<Ids> BatchedScan() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
-    const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
-    const int64_t scans = count == nullptr ? 0 : std::clamp<int64_t>(count->i(), 0, own_inputs());
+    const int64_t told = ToldScans();
+    const int64_t scans = std::clamp<int64_t>(told, 0, own_inputs());
     const int64_t states = own_inputs() - 1 - scans;
     const int64_t scanned = body->output_size() - states;
-    if (scans < 1 || states < 0 || scanned < 0 || body->input_size() != scans + states) {
-      return InvalidArgument("attribute \"num_scan_inputs\" is ", scans, " for ", own_inputs(),
+    const bool agrees = told == scans && scans >= 1 && states >= 0 && scanned >= 0;
+    if (!agrees || body->input_size() != scans + states) {
+      return InvalidArgument("attribute \"num_scan_inputs\" is ", told, " for ", own_inputs(),
                              " inputs, the first of which are lengths, and a body of ",
                              body->input_size(), " inputs and ", body->output_size(), " outputs");
     }

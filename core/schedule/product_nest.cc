@@ -160,7 +160,8 @@ class ProductNest {
   // other; -1: there is none.
   DimId SliceOf(const ProductSides& sides, const Access& operand) const {
     DimId d = at_.choice.temporal;
-    bool sliced = d >= 0 && Contains(sides.over, d) && at_.window(d) < at_.choice.MostOf(at_.group.smg, d);
+    bool sliced =
+        d >= 0 && Contains(sides.over, d) && at_.window(d) < at_.choice.MostOf(at_.group.smg, d);
     bool contiguous = sliced && StrideAlong(at_.lowered.schedule, operand, at_.windows, d) == 1;
     return contiguous ? d : -1;
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "core/graph/canonical.h"
@@ -548,10 +549,14 @@ TEST(Scan, NeedsWhatItScans) {
 }
 
 TEST(Scan, ChecksItsAttributes) {
-  TestModel m;
-  m.Input("x", {2, 3}).Node("Scan", {"x"}, {"y"}, "scan").AttrGraph("body", Branch("Neg"));
-  m.Attr("num_scan_inputs", 2).Output("y");
-  EXPECT_THAT(Import(m), HasSubstr("attribute \"num_scan_inputs\" is 2 for 1 inputs"));
+  for (int64_t scans : {int64_t{2}, int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::min(),
+                        std::numeric_limits<int64_t>::max()}) {
+    TestModel m;
+    m.Input("x", {2, 3}).Node("Scan", {"x"}, {"y"}, "scan").AttrGraph("body", Branch("Neg"));
+    m.Attr("num_scan_inputs", scans).Output("y");
+    EXPECT_THAT(Import(m),
+                HasSubstr(StrCat("attribute \"num_scan_inputs\" is ", scans, " for 1 inputs")));
+  }
 }
 
 }  // namespace

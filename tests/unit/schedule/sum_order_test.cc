@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <random>
 
+#include "core/graph/text.h"
 #include "core/schedule/candidates.h"
 #include "core/schedule/lower.h"
-#include "core/graph/text.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {
@@ -63,15 +63,16 @@ TEST(SumOrder, NoOrderTurnsLess) {
 
 // Two convolutions; the second reads what the first leaves with channels last.
 TEST(SumOrder, OnlyBitwiseSchedulesKeepTheOrderOfTheGraph) {
-  auto graph = ParseGraph(R"(graph {
-  %x = input f32[1,16,12,12]
-  %w = weight f32[16,16,3,3]
-  %v = weight f32[16,16,3,3]
-  %a = Conv(%x, %w)
-  %b = Relu(%a)
-  %y = Conv(%b, %v)
-  return %y
-})");
+  auto graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[1,16,12,12]
+  %1 = weight "w" : f32[16,16,3,3]
+  %2 = weight "v" : f32[16,16,3,3]
+  %3 = Conv(%0, %1) : f32[1,16,10,10]  "" @ ""
+  %4 = Relu(%3) : f32[1,16,10,10]  "" @ ""
+  %5 = Conv(%4, %2) : f32[1,16,8,8]  "" @ ""
+  output %5
+}
+)");
   ASSERT_TRUE(graph.ok()) << graph.status();
   auto whole = AsOneGroup(BuildProgram(*graph).value());
   ASSERT_TRUE(whole.ok()) << whole.status();
