@@ -22,7 +22,7 @@ class Solver {
     }
     for (bool found = true; found;) {
       found = false;
-      RETURN_IF_ERROR(ForEachDim([&](size_t input, size_t dim, const SizeExpr& size) {
+      RETURN_IF_ERROR(ForEachOpenDim([&](size_t input, size_t dim, const SizeExpr& size) {
         return Look(input, dim, size, &found);
       }));
     }
@@ -42,8 +42,9 @@ class Solver {
     return StrCat("dim ", dim, " of input ", NameOf(names_.inputs, input, "number"));
   }
 
+  // InvalidArgument for ranks and other dims that are not those of the plan.
   template <typename Visit>
-  absl::Status ForEachDim(const Visit& visit) const {
+  absl::Status ForEachOpenDim(const Visit& visit) const {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (plan_.inputs[i] < 0) continue;
       const PlanTensor& t = plan_.tensors[static_cast<size_t>(plan_.inputs[i])];
@@ -52,38 +53,39 @@ class Solver {
                                inputs_[i].size(), ", expected ", t.dims.size());
       }
       for (size_t d = 0; d < t.dims.size(); ++d) {
-        RETURN_IF_ERROR(visit(i, d, t.sizes.empty() ? SizeExpr(t.dims[d]) : t.sizes[d]));
+        const bool open = !t.sizes.empty() && !t.sizes[d].is_static();
+        if (open) {
+          RETURN_IF_ERROR(visit(i, d, t.sizes[d]));
+        } else if (inputs_[i][d] != t.dims[d]) {
+          return InvalidArgument(Place(i, d), " is ", inputs_[i][d], ", expected ", t.dims[d]);
+        }
       }
     }
     return absl::OkStatus();
   }
 
-  // constant + factor * the symbol that is not known; false if there are several, or a power.
+  // constant + factor * the symbol that is not known; false if there are several, or a power. Runs
+  // come here: without memory from the heap.
   bool Reduce(const SizeExpr& size, int64_t* constant, int64_t* factor, int* unknown) const {
     *constant = 0;
     *factor = 0;
     *unknown = -1;
     for (const SizeExpr::Term& term : size.terms()) {
-      std::vector<int> open;
-      std::vector<int64_t> values;
-      SizeExpr::Term rest{term.coefficient, {}};
+      int64_t product = term.coefficient;
+      int open = -1;
       for (int s : term.symbols) {
-        if (units_[static_cast<size_t>(s)].has_value()) {
-          rest.symbols.push_back(s);
-        } else {
-          open.push_back(s);
+        const std::optional<int64_t>& units = units_[static_cast<size_t>(s)];
+        if (!units.has_value()) {
+          if (open >= 0) return false;
+          open = s;
+        } else if (__builtin_mul_overflow(product, *units, &product)) {
+          return false;
         }
       }
-      for (const auto& u : units_) values.push_back(u.value_or(0));
-      std::optional<int64_t> product = SizeExpr::Sum({rest}).Evaluate(values);
-      if (!product.has_value() || open.size() > 1) return false;
-      if (open.empty()) {
-        *constant += *product;
-        continue;
-      }
-      if (*unknown >= 0 && *unknown != open[0]) return false;
-      *unknown = open[0];
-      *factor += *product;
+      if (open >= 0 && *unknown >= 0 && *unknown != open) return false;
+      if (open >= 0) *unknown = open;
+      int64_t* sum = open >= 0 ? factor : constant;
+      if (__builtin_add_overflow(*sum, product, sum)) return false;
     }
     return true;
   }
@@ -96,8 +98,8 @@ class Solver {
     const int64_t given = inputs_[input][dim];
     if (unknown < 0) {
       if (given == constant) return absl::OkStatus();
-      return InvalidArgument(Place(input, dim), " is ", given, ", expected ", constant,
-                             size.is_static() ? "" : StrCat(" = ", Shown(size)));
+      return InvalidArgument(Place(input, dim), " is ", given, ", expected ", constant, " = ",
+                             Shown(size));
     }
     if (factor == 0) return absl::OkStatus();
     const auto s = static_cast<size_t>(unknown);

@@ -38,9 +38,11 @@ class FamilyMaker {
     options_.lock = LockFor(model_, LockUse::kMember);
     for (const FamilyMember& member : family_.members) {
       points_.push_back(member.units);
-      ASSIGN_OR_RETURN(PlannedModel planned, MakeMember(member.graph, device_, options_, cancel_));
-      RETURN_IF_ERROR(CheckAlike(planned.plan));
-      members_.push_back(std::move(planned));
+      absl::StatusOr<PlannedModel> planned = MakeMember(member.graph, device_, options_, cancel_);
+      if (WasGivenUp(planned.status())) return planned.status();
+      absl::Status alike = planned.ok() ? CheckAlike(planned->plan) : planned.status();
+      if (!alike.ok()) return OfOtherForm(member, alike);
+      members_.push_back(*std::move(planned));
     }
     RETURN_IF_ERROR(SizeTensors());
     RETURN_IF_ERROR(SizeLoops());
@@ -83,6 +85,19 @@ class FamilyMaker {
   }
 
  private:
+  // Windows that divide a dim evenly at some of its values only are the common case.
+  absl::Status OfOtherForm(const FamilyMember& member, const absl::Status& why) const {
+    std::vector<std::string> values;
+    for (size_t s = 0; s < member.units.size(); ++s) {
+      values.push_back(StrCat(family_.names[s], "=", member.units[s] * symbols_[s].multiple));
+    }
+    return FailedPrecondition(
+        "options.dim_ranges: with ", StrJoin(values, ", "),
+        " kernels have another form than with the largest values, as where windows divide a dim "
+        "evenly at some values only; multiples may be of one form, as in NAME=MIN..MAX/2 (",
+        Message(why), ")");
+  }
+
   absl::Status CheckAlike(const Plan& plan) const {
     const Plan& most = model_.plan;
     auto same_launches = [](const auto& a, const auto& b) {

@@ -1,5 +1,7 @@
 #include "core/runtime/executor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -17,6 +19,9 @@ namespace fusion {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+// Packed weights are read once a run, all of them: in small pages that takes an address translation
+// for every 4 KiB, and where they lie in caches by address is left to chance.
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 // In the payload of a fault's status: which of the launch's tensors, -1 for a buffer of the kernel.
 constexpr char kFaultTensor[] = "fusion.kernel_fault.tensor";
@@ -82,12 +87,15 @@ struct Executor::Memory {
   static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what) {
     Memory memory;
     uint64_t rounded = Rounded(bytes);
+    const bool huge = bytes >= kHugePage;
     if (rounded <= static_cast<uint64_t>(MachineMemoryBytes())) {
-      memory.data.reset(std::aligned_alloc(kPage, rounded));
+      memory.data.reset(std::aligned_alloc(huge ? kHugePage : kPage, rounded));
     }
     if (memory.data == nullptr) {
       return ResourceExhausted("executor: no memory for ", bytes, " bytes of ", what);
     }
+    // Whole huge pages only: the rest would take memory that nobody uses. Advice may be declined.
+    if (huge) (void)madvise(memory.data.get(), bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
     return memory;
   }
   struct Free {

@@ -58,7 +58,8 @@ def plan_rows(rows, model, server, name):
 
 
 def median_us(model, shape, server, *more):
-    repeat = 8 if shape["batch"] * shape["seq"] > 1000 else 40
+    rows = shape["batch"] * shape["seq"]
+    repeat = 8 if rows > 1000 else 40 if rows > 32 else 1000
     _, said = ctl("run", model, *more, *at(shape), "--repeat", str(repeat), "--server", server)
     return said["latency_us"]["median"]
 

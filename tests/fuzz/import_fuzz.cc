@@ -3,7 +3,8 @@
 // evaluator where it is cheap. Any crash, sanitizer report, slow or memory-hungry input is a bug,
 // and so is an imported graph that does not verify.
 //
-// Byte 0: bit 0 says what follows (ONNX or OpGraph), the other bits choose import options.
+// Byte 0: bit 0 says what follows (ONNX or OpGraph), the other bits choose import options and
+// whether weights are references.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -83,12 +84,16 @@ void UseGraph(const absl::StatusOr<Graph>& graph) {
   EvaluateIfCheap(*graph);
 }
 
-void FuzzOnnx(std::string_view bytes, const ImportOptions& options) {
+// `by_reference`: as a client sends it, weights by name.
+void FuzzOnnx(std::string_view bytes, const ImportOptions& options, bool by_reference) {
   auto model = ParseModel(bytes);
   if (!model.ok()) return;
+  if (by_reference) {
+    auto request = ReferenceWeights(*model, {.directory = "/nonexistent"});
+    if (request.ok()) UseGraph(ImportOnnx(*request, options));
+    return;
+  }
   UseGraph(ImportOnnx(*model, options));
-  auto request = ReferenceWeights(*model, {.directory = "/nonexistent"});
-  if (request.ok()) UseGraph(ImportOnnx(*request, options));
   WeightSource source(*std::move(model), "/nonexistent");
   for (const std::string& name : source.names()) (void)source.Take(name);
 }
@@ -178,7 +183,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   fusion::ImportOptions options = fusion::OptionsFor(data[0]);
   if ((data[0] & 1) == 0) {
-    fusion::FuzzOnnx(bytes, options);
+    fusion::FuzzOnnx(bytes, options, (data[0] & 128) != 0);
   } else {
     fusion::FuzzOpGraph(bytes, options);
   }
@@ -189,7 +194,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   if (size > 1 && seed % 16 != 0) {
-    if (seed % 7 == 0) data[0] = static_cast<uint8_t>(data[0] ^ (2u << (seed / 7 % 6)));
+    if (seed % 7 == 0) data[0] = static_cast<uint8_t>(data[0] ^ (2u << (seed / 7 % 7)));
     size_t mutated = 0;
     onnx::ModelProto model;
     fusion::v1::OpGraph graph;

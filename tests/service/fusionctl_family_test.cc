@@ -278,6 +278,27 @@ TEST_F(FusionctlFamilyTest, LatenciesAreMeasuredButNotReported) {
   EXPECT_THAT(bench.dump(), HasSubstr("leaves dims open"));
 }
 
+// A pool takes even widths apart into its windows, and leaves a column of odd ones alone.
+TEST_F(FusionctlFamilyTest, WindowsThatDivideEvenlyAtSomeValuesAskForMultiples) {
+  TestModel m;
+  HostTensor weight(DType::kF32, {4, 4, 3, 3});
+  for (int64_t i = 0; i < weight.elements(); ++i)
+    weight.SetDouble(i, 0.01 * static_cast<double>(i % 29));
+  m.Input("x", {1, 4, 8, "w"}).Initializer("weight", weight);
+  m.Node("Conv", {"x", "weight"}, {"c"}).Attr("pads", std::vector<int64_t>{1, 1, 1, 1});
+  m.Node("Relu", {"c"}, {"r"}).Node("MaxPool", {"r"}, {"y"});
+  m.Attr("kernel_shape", std::vector<int64_t>{2, 2}).Attr("strides", std::vector<int64_t>{2, 2});
+  const std::string model = Write(m.Output("y").proto());
+  ProgramResult any = Ctl({"plan", model, "--range", "w=20..80"});
+  EXPECT_EQ(any.code, 3);
+  EXPECT_THAT(any.err, HasSubstr("options.dim_ranges: with w=21 kernels have another form"));
+  EXPECT_THAT(any.err, HasSubstr("NAME=MIN..MAX/2"));
+  for (const char* w : {"20", "46", "80"}) {
+    Json report = CtlJson({"verify", model, "--range", "w=20..80/2", "--bind", StrCat("w=", w)});
+    EXPECT_EQ(report["pass"], true) << report;
+  }
+}
+
 TEST_F(FusionctlFamilyTest, BadRangesAreSaidInOneLine) {
   const std::string model = WriteOpen("bert_tiny");
   ProgramResult form = Ctl({"plan", model, "--range", "seq=1-8"});

@@ -9,6 +9,20 @@ namespace {
 // Windows of more lengths than a full tile and a shorter last one.
 constexpr size_t kMostColumnForms = 2;
 
+// Sums of a product that are kept apart where its block has few accumulators: they wait for each
+// other else. A multiply-add takes 4 cycles on two units.
+constexpr int64_t kBusyAccumulators = 8;
+
+// In how many sums a block of so many accumulators adds up stretches of `length` elements; -1: only
+// a run knows.
+int64_t SumsOf(int64_t accumulators, int64_t length) {
+  int64_t sums = 1;
+  while (2 * sums * accumulators <= kBusyAccumulators && (length < 0 || 4 * sums <= length)) {
+    sums *= 2;
+  }
+  return sums;
+}
+
 // One summed dim: its length and what a step of it moves in each operand.
 struct Step {
   std::string extent;
@@ -73,11 +87,15 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     if (d < 0 || window(d).Longest() <= static_cast<int64_t>(kMostWindowLengths)) continue;
     if (window(d).any) return Internal("a product runs on windows of any length of ", dim(d).name);
   }
+  // Equal bits need one order.
+  auto sums = [&](int64_t accumulators) {
+    return s_.bitwise ? 1 : SumsOf(accumulators, steps.back().fixed);
+  };
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
-      std::string call = StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ">(",
-                                operands, ", ", last, ");");
+      std::string call = StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ", ",
+                                sums(r * vectors), ">(", operands, ", ", last, ");");
       if (rows.size() == 1) {
         out_.Line(call);
       } else {

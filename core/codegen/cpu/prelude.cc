@@ -694,34 +694,49 @@ struct Walk {
   i64 count, a, b;
 };
 // c[i][j] = (kAccumulate ? c[i][j] : 0) + sum over k of a[i * row + k] * b[k][j] for R rows and N vectors of columns;
-// k walks the D dims of `walk`, the last one fastest. `last` < W: the last vector of b has that many columns.
-template <int R, int N, bool kAccumulate, bool kPartial, int D>
+// k walks the D dims of `walk`, the last one fastest, in kSums sums apart from each other. `last` < W: the last vector of
+// b has that many columns.
+template <int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
 static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __restrict a, i64 a_row,
                                           const float* __restrict b, float* __restrict c, i64 c_row, i64 last) {
-  vf acc[R][N];
+  vf acc[kSums][R][N];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 16
-    for (int j = 0; j < N; ++j) acc[i][j] = kAccumulate ? load_f32(c + i * c_row + j * W) : (vf){};
+    for (int j = 0; j < N; ++j) {
+      acc[0][i][j] = kAccumulate ? load_f32(c + i * c_row + j * W) : (vf){};
+#pragma GCC unroll 16
+      for (int s = 1; s < kSums; ++s) acc[s][i][j] = (vf){};
+    }
   }
   const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
   i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
   for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
+  auto step = [&](const float* __restrict pa, const float* __restrict pb, vf (&sum)[R][N]) __attribute__((always_inline)) {
+    vf column[N];
+#pragma GCC unroll 16
+    for (int j = 0; j < N; ++j) {
+      column[j] = kPartial && j == N - 1 ? loadn_f32(pb + j * W, last) : load_f32(pb + j * W);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+      vf x = splat(pa[i * a_row]);
+#pragma GCC unroll 16
+      for (int j = 0; j < N; ++j) sum[i][j] += x * column[j];
+    }
+  };
   for (i64 o = 0; o < outer; ++o) {
     const float* __restrict pa = a + a_at;
     const float* __restrict pb = b + b_at;
-    for (i64 k = 0; k < inner; ++k) {
-      vf column[N];
+    i64 k = 0;
+    for (; kSums > 1 && k + kSums <= inner; k += kSums) {
 #pragma GCC unroll 16
-      for (int j = 0; j < N; ++j) {
-        column[j] = kPartial && j == N - 1 ? loadn_f32(pb + j * W, last) : load_f32(pb + j * W);
-      }
-#pragma GCC unroll 16
-      for (int i = 0; i < R; ++i) {
-        vf x = splat(pa[i * a_row]);
-#pragma GCC unroll 16
-        for (int j = 0; j < N; ++j) acc[i][j] += x * column[j];
-      }
+      for (int s = 0; s < kSums; ++s) step(pa + s * a_inner, pb + s * b_inner, acc[s]);
+      pa += kSums * a_inner;
+      pb += kSums * b_inner;
+    }
+    for (; k < inner; ++k) {
+      step(pa, pb, acc[0]);
       pa += a_inner;
       pb += b_inner;
     }
@@ -737,7 +752,14 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 16
-    for (int j = 0; j < N; ++j) store_f32(c + i * c_row + j * W, acc[i][j]);
+    for (int j = 0; j < N; ++j) {
+#pragma GCC unroll 16
+      for (int half = kSums / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+        for (int s = 0; s < half; ++s) acc[s][i][j] += acc[s + half][i][j];
+      }
+      store_f32(c + i * c_row + j * W, acc[0][i][j]);
+    }
   }
 }
 )";
