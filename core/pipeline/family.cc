@@ -91,11 +91,11 @@ class FamilyMaker {
     for (size_t s = 0; s < member.units.size(); ++s) {
       values.push_back(StrCat(family_.names[s], "=", member.units[s] * symbols_[s].multiple));
     }
-    return FailedPrecondition(
-        "options.dim_ranges: with ", StrJoin(values, ", "),
-        " kernels have another form than with the largest values, as where windows divide a dim "
-        "evenly at some values only; multiples may be of one form, as in NAME=MIN..MAX/2 (",
-        Message(why), ")");
+    return FailedPrecondition("options.dim_ranges: kernels for values like ", StrJoin(values, ", "),
+                              " have another form than for the largest ones, as where windows "
+                              "divide a dim evenly at some "
+                              "values only; multiples may be of one form, as in NAME=MIN..MAX/2 (",
+                              Message(why), ")");
   }
 
   absl::Status CheckAlike(const Plan& plan) const {
