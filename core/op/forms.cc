@@ -108,6 +108,10 @@ Expr HyperbolicCosine(const Expr& x) {
   return large + ConstLike(x, 0.25) / large;
 }
 
+Expr SwishOf(const Expr& x, double alpha) {
+  return x * Expr::Unary(ScalarOp::kSigmoid, alpha == 1 ? x : x * ConstLike(x, alpha));
+}
+
 Expr SoftplusOf(const Expr& x) {
   Expr small =
       Expr::Unary(ScalarOp::kExp, Expr::Unary(ScalarOp::kNeg, Expr::Unary(ScalarOp::kAbs, x)));
@@ -371,6 +375,12 @@ absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition:
                                                 int64_t begin, int64_t end) {
   return d.Apply("Slice", {x},
                  {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{axis}}});
+}
+
+absl::StatusOr<Decomposition::Value> PickAlong(Decomposition& d, Decomposition::Value x, int axis,
+                                               int64_t at) {
+  ASSIGN_OR_RETURN(auto part, SliceAlong(d, x, axis, at, at + 1));
+  return d.Apply("Squeeze", {part}, {{"axes", Dims{axis}}});
 }
 
 absl::StatusOr<Decomposition::Value> CountTo(Decomposition& d, int64_t count) {

@@ -267,17 +267,9 @@ class Recurrence {
     return absl::OkStatus();
   }
 
-  // Entry `at` of dim `axis`, without the dim.
-  absl::StatusOr<Value> Pick(Value v, int64_t at, int64_t axis) {
-    ASSIGN_OR_RETURN(
-        Value part, d_.Apply("Slice", {v},
-                             {{"starts", Dims{at}}, {"ends", Dims{at + 1}}, {"axes", Dims{axis}}}));
-    return d_.Apply("Squeeze", {part}, {{"axes", Dims{axis}}});
-  }
-
   absl::StatusOr<Value> InitialState(int input, int64_t direction) {
     if (!d_.call().has_input(input)) return RecurrentState::kZero;
-    return Pick(d_.in(input), direction, sizes_.batch_first ? 1 : 0);
+    return PickAlong(d_, d_.in(input), sizes_.batch_first ? 1 : 0, direction);
   }
 
   // Whether a step is inside of the sequence: [steps, batch, 1]; kAll if every one is.
@@ -330,13 +322,13 @@ class Recurrence {
   absl::StatusOr<RecurrentStep> Prepare(int64_t direction, Value x, Value* projected) {
     RecurrentStep step{.hidden_size = sizes_.hidden, .clip = d_.call().attrs().Float("clip", 0)};
     Dims turn = {1, 0};
-    ASSIGN_OR_RETURN(Value w, Pick(d_.in(1), direction, 0));
+    ASSIGN_OR_RETURN(Value w, PickAlong(d_, d_.in(1), 0, direction));
     ASSIGN_OR_RETURN(w, d_.Apply("Transpose", {w}, {{"perm", turn}}));
     ASSIGN_OR_RETURN(*projected, d_.Apply("MatMul", {x, w}));
-    ASSIGN_OR_RETURN(Value r, Pick(d_.in(2), direction, 0));
+    ASSIGN_OR_RETURN(Value r, PickAlong(d_, d_.in(2), 0, direction));
     ASSIGN_OR_RETURN(step.recurrent_weight, d_.Apply("Transpose", {r}, {{"perm", turn}}));
     if (d_.call().has_input(3)) {
-      ASSIGN_OR_RETURN(Value both, Pick(d_.in(3), direction, 0));
+      ASSIGN_OR_RETURN(Value both, PickAlong(d_, d_.in(3), 0, direction));
       int64_t half = cell_.gates;
       ASSIGN_OR_RETURN(Value bias, GateColumns(d_, both, sizes_.hidden, 0, half));
       ASSIGN_OR_RETURN(Value recurrent, GateColumns(d_, both, sizes_.hidden, half, half));
@@ -352,7 +344,7 @@ class Recurrence {
                                           {{"shape", Dims{steps(), sizes_.batch.value(), columns}},
                                            {"allowzero", int64_t{1}}}));
     if (cell_.has_cell_state && d_.call().has_input(6)) {
-      ASSIGN_OR_RETURN(step.peephole, Pick(d_.in(6), direction, 0));
+      ASSIGN_OR_RETURN(step.peephole, PickAlong(d_, d_.in(6), 0, direction));
     }
     size_t each = cell_.default_activations.size();
     for (size_t i = 0; i < each; ++i) {
@@ -377,10 +369,10 @@ class Recurrence {
     std::vector<Value> hidden;
     for (int64_t i = 0; i < steps(); ++i) {
       const int64_t at = backwards ? steps() - 1 - i : i;
-      ASSIGN_OR_RETURN(step.projected, Pick(projected, at, 0));
+      ASSIGN_OR_RETURN(step.projected, PickAlong(d_, projected, 0, at));
       Value active = kAll;
       if (active_ != kAll) {
-        ASSIGN_OR_RETURN(active, Pick(active_, at, 0));
+        ASSIGN_OR_RETURN(active, PickAlong(d_, active_, 0, at));
       }
       ASSIGN_OR_RETURN(step.before, Step(d_, step, active));
       hidden.push_back(step.before.hidden);
@@ -481,10 +473,8 @@ std::vector<ParamSpec> RecurrentParams() {
 
 absl::StatusOr<Value> GateColumns(Decomposition& d, Value value, int64_t hidden_size, int64_t first,
                                   int64_t count) {
-  return d.Apply("Slice", {value},
-                 {{"starts", Dims{first * hidden_size}},
-                  {"ends", Dims{(first + count) * hidden_size}},
-                  {"axes", Dims{d.type(value).shape.rank() - 1}}});
+  return SliceAlong(d, value, d.type(value).shape.rank() - 1, first * hidden_size,
+                    (first + count) * hidden_size);
 }
 
 absl::StatusOr<Value> Activate(Decomposition& d, const RecurrentStep& step, size_t activation,

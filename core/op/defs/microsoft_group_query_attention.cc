@@ -188,14 +188,7 @@ absl::StatusOr<GroupedValue> ForAllHeads(Decomposition& d, const GroupedSizes& s
   if (d.type(x).shape.dim(2) != Dim(sizes.total)) {
     ASSIGN_OR_RETURN(x, SliceAlong(d, x, 2, 0, sizes.total));
   }
-  const int64_t group = sizes.heads / sizes.kv_heads;
-  if (group == 1) return x;
-  const Dims dims = {sizes.batch, sizes.kv_heads, group, sizes.total, sizes.head};
-  ASSIGN_OR_RETURN(x, d.Apply("Unsqueeze", {x}, {{"axes", Dims{2}}}));
-  ASSIGN_OR_RETURN(x, d.Apply("Expand", {x}, {{"shape", dims}}));
-  return d.Apply(
-      "Reshape", {x},
-      {{"shape", Dims{0, sizes.heads, sizes.total, sizes.head}}, {"allowzero", int64_t{0}}});
+  return ForHeadsOfQueries(d, x, sizes.heads / sizes.kv_heads);
 }
 
 struct GroupedHeads {
@@ -303,8 +296,10 @@ OpDef DefineMicrosoftGroupQueryAttention() {
         ASSIGN_OR_RETURN(form.k, ForAllHeads(d, sizes, keys));
         ASSIGN_OR_RETURN(form.v, ForAllHeads(d, sizes, values));
         const Dims scores = {sizes.batch, sizes.heads, sizes.rows, sizes.total};
+        // A window of w holds the row's own key and w - 1 before it.
+        const int64_t window = call.attrs().Int("local_window_size", -1);
         const HiddenKeys hidden = {
-            .causal = true, .past = past_rows, .window = call.attrs().Int("local_window_size", -1)};
+            .window = {.first = past_rows, .before = window < 0 ? -1 : window - 1, .behind = 0}};
         ASSIGN_OR_RETURN(form.addends, AddendsOf(d, hidden, scores, call.dtype(0)));
         if (call.has_input(kBias)) {
           RETURN_IF_ERROR(CheckAttentionBias(call, kBias, call.dtype(0), scores));
