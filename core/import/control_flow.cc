@@ -143,11 +143,12 @@ class ControlFlow {
   absl::StatusOr<Ids> BatchedScan() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
     const onnx::AttributeProto* count = FindAttribute(node_, "num_scan_inputs");
-    const int64_t scans = count == nullptr ? 0 : std::clamp<int64_t>(count->i(), 0, own_inputs());
+    const int64_t named = count == nullptr ? 0 : count->i();
+    const int64_t scans = std::clamp<int64_t>(named, 0, own_inputs());
     const int64_t states = own_inputs() - 1 - scans;
     const int64_t scanned = body->output_size() - states;
     if (scans < 1 || states < 0 || scanned < 0 || body->input_size() != scans + states) {
-      return InvalidArgument("attribute \"num_scan_inputs\" is ", scans, " for ", own_inputs(),
+      return InvalidArgument("attribute \"num_scan_inputs\" is ", named, " for ", own_inputs(),
                              " inputs, the first of which are lengths, and a body of ",
                              body->input_size(), " inputs and ", body->output_size(), " outputs");
     }
@@ -166,6 +167,11 @@ class ControlFlow {
         return InvalidArgument("input ", i, " is ",
                                builder_.tensor(inputs_[static_cast<size_t>(i)]).type.ToString(),
                                ", expected a batch of known size, the same for all inputs");
+      }
+      if (i > states && shape.rank() < 2) {
+        return InvalidArgument("input ", i, " (scanned) is ",
+                               builder_.tensor(inputs_[static_cast<size_t>(i)]).type.ToString(),
+                               ", expected [batch, sequence, ..]");
       }
       batch = shape.dim(0).value();
     }
