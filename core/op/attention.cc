@@ -58,11 +58,23 @@ absl::StatusOr<Value> SeenThrough(Decomposition& d, const KeyWindow& window, int
     }
     ASSIGN_OR_RETURN(seen, d.Apply("LessOrEqual", {key, last}));
   }
-  if (window.before < 0) return seen;
-  ASSIGN_OR_RETURN(auto first, d.Apply("Sub", {row, number(window.before)}));
-  ASSIGN_OR_RETURN(auto begun, d.Apply("GreaterOrEqual", {key, first}));
-  if (seen < 0) return begun;
-  return d.Apply("And", {seen, begun});
+  auto see_only = [&](Value condition) -> absl::Status {
+    if (seen >= 0) {
+      ASSIGN_OR_RETURN(condition, d.Apply("And", {seen, condition}));
+    }
+    seen = condition;
+    return absl::OkStatus();
+  };
+  if (window.before >= 0) {
+    ASSIGN_OR_RETURN(auto first, d.Apply("Sub", {row, number(window.before)}));
+    ASSIGN_OR_RETURN(auto begun, d.Apply("GreaterOrEqual", {key, first}));
+    RETURN_IF_ERROR(see_only(begun));
+  }
+  if (window.end != KeyWindow::kAll) {
+    ASSIGN_OR_RETURN(auto open, d.Apply("Less", {key, window.end}));
+    RETURN_IF_ERROR(see_only(open));
+  }
+  return seen;
 }
 
 absl::StatusOr<Value> AddendOf(Decomposition& d, Value seen, Value hidden) {
@@ -147,8 +159,8 @@ absl::Status CheckAttentionBias(const OpCall& call, int input, DType type, const
     fits = given.shape.dim(i) == extent || (i < 2 && given.shape.dim(i) == Dim(1));
   }
   if (fits) return absl::OkStatus();
-  return InvalidArgument("input ", input, " (attention_bias) is ", given.ToString(), ", expected ",
-                         TensorType{type, Shape(scores)}.ToString(),
+  return InvalidArgument("input ", call.NumberOf(input), " (attention_bias) is ", given.ToString(),
+                         ", expected ", TensorType{type, Shape(scores)}.ToString(),
                          ", of which the first two dims may be 1");
 }
 
@@ -274,11 +286,29 @@ absl::StatusOr<Value> AttendProjected(Decomposition& d, Value all,
   return OutOfHeads(d, y);
 }
 
-absl::StatusOr<Value> AnglesAt(Decomposition& d, int table, Value positions) {
-  const TensorType& type = d.call().in(table);
-  if (type.shape.rank() != 2 || !type.shape.dim(1).is_static()) {
-    return InvalidArgument("input ", table, " is ", type.ToString(), ", expected [positions, m]");
+absl::Status CheckRotaryTables(const OpCall& call, int cosines, int64_t turned, int64_t head) {
+  const TensorType& table = call.in(cosines);
+  const TensorType wanted = {
+      call.dtype(0), Shape({table.shape.rank() == 2 ? table.shape.dim(0) : Dim(0), turned / 2})};
+  if (turned < 2 || turned % 2 != 0 || turned > head) {
+    return InvalidArgument("attribute \"rotary_embedding_dim\" makes ", turned,
+                           " elements of a head turn, expected an even number up to the ", head,
+                           " that it has");
   }
+  if (table != wanted) {
+    return InvalidArgument("input ", call.NumberOf(cosines), " (cos_cache) is ", table.ToString(),
+                           ", expected ", DTypeName(wanted.dtype), "[positions,", turned / 2,
+                           "], half of the ", turned, " elements of a head that turn");
+  }
+  if (call.in(cosines + 1) != wanted) {
+    return InvalidArgument("input ", call.NumberOf(cosines + 1), " (sin_cache) is ",
+                           call.in(cosines + 1).ToString(), ", expected ", wanted.ToString(),
+                           " like cos_cache");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Value> AnglesAt(Decomposition& d, int table, Value positions) {
   ASSIGN_OR_RETURN(auto angles, d.Apply("Gather", {d.in(table), positions}));
   if (d.type(angles).shape.rank() == 2) return angles;
   return d.Apply("Unsqueeze", {angles}, {{"axes", Dims{1}}});
@@ -290,10 +320,6 @@ absl::StatusOr<Value> Rotated(Decomposition& d, Value x, Value cosines, Value si
   const Shape angles = d.type(cosines).shape;
   const int64_t pairs = angles.dim(angles.rank() - 1).value();
   const int64_t width = shape.dim(3).value();
-  if (2 * pairs > width) {
-    return InvalidArgument("the tables turn ", 2 * pairs, " elements of each head, which has ",
-                           width);
-  }
   Value low = 0;
   Value high = 0;
   if (interleaved) {

@@ -40,7 +40,7 @@ absl::StatusOr<Decomposition::Value> OutOfHeads(Decomposition& d, Decomposition:
 absl::StatusOr<Decomposition::Value> ForHeadsOfQueries(Decomposition& d, Decomposition::Value x,
                                                        int64_t times);
 
-/// Keys that a row sees by their distance from its own position.
+/// Keys that a row sees by their distance from its own position, and by their own.
 struct KeyWindow {
   static constexpr Decomposition::Value kFromZero = -1;
   /// The key at whose place the first row is, i64, which broadcasts to [batch, 1, rows, keys].
@@ -48,7 +48,10 @@ struct KeyWindow {
   /// How many keys before its own place and behind it a row sees; -1: all.
   int64_t before = -1;
   int64_t behind = -1;
-  bool hides() const { return before >= 0 || behind >= 0; }
+  /// The first key that no row sees, likewise.
+  static constexpr Decomposition::Value kAll = -1;
+  Decomposition::Value end = kAll;
+  bool hides() const { return before >= 0 || behind >= 0 || end != kAll; }
 };
 /// Whether a row sees a key through a window that hides some, as it broadcasts to [batch, heads,
 /// rows, keys].
@@ -89,6 +92,9 @@ std::vector<ParamSpec> ProjectedAttentionParams();
 absl::StatusOr<Decomposition::Value> AttendProjected(Decomposition& d, Decomposition::Value all,
                                                      const ProjectedAttention& inputs);
 
+/// Checks that inputs `cosines` and `cosines` + 1 are tables [positions, turned / 2] of input 0's
+/// type for heads of `head` elements, of which the first `turned` turn.
+absl::Status CheckRotaryTables(const OpCall& call, int cosines, int64_t turned, int64_t head);
 /// x [batch, heads, rows, n] with the pairs of its first 2 * m elements turned by the angles whose
 /// cosines and sines are [rows, m] or [batch, 1, rows, m] (of an x with heads and rows in the other
 /// order likewise): element i with m + i or, `interleaved`,
@@ -96,7 +102,7 @@ absl::StatusOr<Decomposition::Value> AttendProjected(Decomposition& d, Decomposi
 absl::StatusOr<Decomposition::Value> Rotated(Decomposition& d, Decomposition::Value x,
                                              Decomposition::Value cosines,
                                              Decomposition::Value sines, bool interleaved);
-/// Of the positions in `table` (an input, [positions, m]), [rows] or [batch, rows] of them.
+/// Those of the positions, [rows] or [batch, rows] of them, in `table` (an input, [positions, m]).
 absl::StatusOr<Decomposition::Value> AnglesAt(Decomposition& d, int table,
                                               Decomposition::Value positions);
 

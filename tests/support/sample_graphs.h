@@ -775,6 +775,13 @@ inline constexpr SampleGraph kSamplePlans[] = {
   output %9
 }
 )"},
+    {"grouped_heads_of_padded_prompts", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,64]
+  %1 = input "i5" : i32[2]
+  %2 = com.microsoft.GroupQueryAttention(%0, -, -, -, -, %1) {kv_num_heads=1, local_window_size=2, num_heads=2, total_sequence_length=5} : f32[2,5,32]  "" @ ""
+  output %2
+}
+)"},
     {"grouped_heads_of_ragged_pasts", R"(graph "g" {
   %0 = input "i0" : f32[2,1,64]
   %1 = input "i1" : f32[2,1,32]

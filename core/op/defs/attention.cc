@@ -189,22 +189,8 @@ class OnnxAttention {
                            ", expected the number of a float type");
   }
 
-  // seen_ = seen_ and `condition`
-  absl::Status SeeOnly(Value condition) {
-    if (seen_ < 0) {
-      seen_ = condition;
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(seen_, d_.Apply("And", {seen_, condition}));
-    return absl::OkStatus();
-  }
-
-  // The first `keys` of each batch entry, for the last dims of the scores.
-  absl::StatusOr<Value> ValidKeys() {
-    return d_.Apply("Unsqueeze", {d_.in(kValidKeys)}, {{"axes", Dims{1, 2, 3}}});
-  }
-
-  // Keys that lie near enough to the position of a row, which counts the keys before it.
+  // Keys that are no padding and lie near enough to the position of a row, which counts the keys
+  // before it.
   absl::Status SeeWindow() {
     const AttrMap& attrs = d_.call().attrs();
     const bool causal = attrs.Int("is_causal", 0) != 0;
@@ -216,17 +202,21 @@ class OnnxAttention {
                              " and ", attrs.Int("right_window_size", -1), ", expected at least -1");
     }
     KeyWindow window = {.before = left, .behind = right};
-    if (!window.hides()) return absl::OkStatus();
     auto number = [&](int64_t n) { return d_.Scalar(DType::kI64, static_cast<double>(n)); };
     if (d_.call().has_input(kValidKeys)) {
-      ASSIGN_OR_RETURN(auto valid, ValidKeys());
-      ASSIGN_OR_RETURN(window.first, d_.Apply("Sub", {valid, number(dims_.rows)}));
+      // The first keys of each batch entry, for the last dims of the scores.
+      ASSIGN_OR_RETURN(window.end,
+                       d_.Apply("Unsqueeze", {d_.in(kValidKeys)}, {{"axes", Dims{1, 2, 3}}}));
+      if (left >= 0 || right >= 0) {
+        ASSIGN_OR_RETURN(window.first, d_.Apply("Sub", {window.end, number(dims_.rows)}));
+      }
     } else if (dims_.past > 0) {
       window.first = number(dims_.past);
     }
-    may_hide_all_ = may_hide_all_ || left >= 0;
-    ASSIGN_OR_RETURN(auto seen, SeenThrough(d_, window, dims_.rows, dims_.keys));
-    return SeeOnly(seen);
+    if (!window.hides()) return absl::OkStatus();
+    may_hide_all_ = left >= 0 || window.end != KeyWindow::kAll;
+    ASSIGN_OR_RETURN(seen_, SeenThrough(d_, window, dims_.rows, dims_.keys));
+    return absl::OkStatus();
   }
 
   // The mask with as many keys as there are: what it does not speak of is hidden.
@@ -262,19 +252,15 @@ class OnnxAttention {
   absl::Status AddBias() {
     const OpCall& call = d_.call();
     RETURN_IF_ERROR(SeeWindow());
-    if (call.has_input(kValidKeys)) {
-      ASSIGN_OR_RETURN(auto key, CountTo(d_, dims_.keys));
-      ASSIGN_OR_RETURN(auto valid, ValidKeys());
-      ASSIGN_OR_RETURN(auto seen, d_.Apply("Less", {key, valid}));
-      RETURN_IF_ERROR(SeeOnly(seen));
-      may_hide_all_ = true;
-    }
     Value mask = -1;
     if (call.has_input(kMask)) {
       ASSIGN_OR_RETURN(mask, WholeMask());
       may_hide_all_ = true;
       if (call.dtype(kMask) == DType::kBool) {
-        RETURN_IF_ERROR(SeeOnly(mask));
+        if (seen_ >= 0) {
+          ASSIGN_OR_RETURN(mask, d_.Apply("And", {seen_, mask}));
+        }
+        seen_ = mask;
         mask = -1;
       } else {
         ASSIGN_OR_RETURN(mask, CastTo(d_, mask, type_));

@@ -169,6 +169,35 @@ TEST(MicrosoftAttention, WhatCausalityHidesIsOutOfTheQuestion) {
   EXPECT_NEAR(got[3], 1 - hidden, 1e-6);
 }
 
+// Queries of 0 take the mean of what they see: not what is behind the prompt of a batch entry, and
+// nothing where the window holds nothing else. (As onnxruntime 1.32 has it.)
+TEST(MicrosoftGroupQueryAttention, DoesNotSeePadding) {
+  for (const int64_t window : {-1, 1}) {
+    TestModel m;
+    m.Input("q", {2, 3, 1}).Input("v", {2, 3, 1}).Input("lengths", {2}, DType::kI32);
+    HostTensor total(DType::kI32, {});
+    total.SetInt(0, 3);
+    m.Initializer("total", total);
+    m.Node("GroupQueryAttention", {"q", "v", "v", "", "", "lengths", "total"}, {"y"}, "own");
+    m.Domain("com.microsoft").Attr("num_heads", 1).Attr("kv_num_heads", 1);
+    m.Attr("local_window_size", window)
+        .Output("y")
+        .proto()
+        .add_opset_import()
+        ->set_domain("com.microsoft");
+    m.proto().mutable_opset_import(1)->set_version(1);
+    HostTensor lengths(DType::kI32, {2});
+    lengths.SetInt(0, 1);
+    lengths.SetInt(1, 2);
+    const std::vector<double> got = ResultOf(
+        m, {F({2, 3, 1}, {0, 0, 0, 0, 0, 0}), F({2, 3, 1}, {1, 2, 4, 8, 16, 32}), lengths});
+    const std::vector<double> all = {1, 1.5, 1.5, 8, 12, 56.0 / 3};
+    const std::vector<double> own = {1, 2, 0, 8, 16, 32};
+    ASSERT_EQ(got.size(), 6U);
+    for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(got[i], (window < 0 ? all : own)[i], 1e-6) << i;
+  }
+}
+
 // Pairs of (3, 4) turned by a right angle, at position 1.
 TEST(MicrosoftRotaryEmbedding, TurnsHalvesOrNeighbours) {
   for (int64_t interleaved : {0, 1}) {

@@ -87,7 +87,22 @@ TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
   EXPECT_EQ(TypeOf(Call("Attention", {heads, kv, kv}, {{"qk_matmul_output_mode", int64_t{4}}})),
             "attribute \"qk_matmul_output_mode\" is 4, expected 0..3");
   EXPECT_EQ(TypeOf(Call("RotaryEmbedding", {heads, F32({2, 7, 3}), F32({2, 7, 3})})),
-            "input 1 is f32[2,7,3], expected [batch, rows, 4] for input 0 f32[2,4,7,8]");
+            "input 1 (cos_cache) is f32[2,7,3], expected f32[2,7,4]: position_ids are absent");
+  const TensorType at = {DType::kI64, {2, 7}};
+  auto turned = [&](const TensorType& cosines, const TensorType& sines, const TensorType& ids) {
+    return TypeOf(Call("RotaryEmbedding", {heads, cosines, sines, ids}));
+  };
+  EXPECT_EQ(turned(F32({9, 4}), F32({9, 4}), at), "f32[2,4,7,8]");
+  EXPECT_EQ(turned(F32({9, 4}), F32({8, 4}), at),
+            "input 2 (sin_cache) is f32[8,4], expected f32[9,4] like cos_cache");
+  EXPECT_EQ(turned(F32({9, 3}), F32({9, 3}), at),
+            "input 1 (cos_cache) is f32[9,3], expected f32[positions,4], half of the 8 elements of "
+            "a head that turn");
+  EXPECT_EQ(turned(F32({2, 7, 4}), F32({2, 7, 4}), at),
+            "input 1 (cos_cache) is f32[2,7,4], expected f32[positions,4], half of the 8 elements "
+            "of a head that turn");
+  EXPECT_EQ(turned(F32({9, 4}), F32({9, 4}), {DType::kI64, {7}}),
+            "input 3 (position_ids) is i64[7], expected [2,7] for input 0 f32[2,4,7,8]");
   EXPECT_EQ(TypeOf(Call("GroupNormalization", {F32({2, 6, 5}), F32({6}), F32({6})},
                         {{"num_groups", int64_t{4}}})),
             "attribute \"num_groups\" is 4, expected a divisor of the 6 channels of input 0 "
@@ -236,6 +251,36 @@ TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
                  {"kv_num_heads", int64_t{2}},
                  {"total_sequence_length", int64_t{9}}}),
             "input 6 (total_sequence_length) is 9 for 5 new rows and room for 0 of the past");
+  // Inputs are counted as the node does: total_sequence_length, number 6, is an attribute here.
+  auto grouped = [&](std::vector<std::optional<TensorType>> inputs, AttrMap attrs) {
+    inputs.insert(inputs.begin(),
+                  {rows, rows, rows, std::nullopt, std::nullopt, TensorType{DType::kI32, {2}}});
+    attrs.Set("num_heads", int64_t{2});
+    attrs.Set("kv_num_heads", int64_t{2});
+    attrs.Set("total_sequence_length", int64_t{5});
+    return TypeOf(OpCall(*FindOp("com.microsoft.GroupQueryAttention"), std::move(inputs), attrs));
+  };
+  const AttrMap turning = {{"do_rotary", int64_t{1}}};
+  EXPECT_EQ(grouped({F32({9, 4}), F32({9, 3})}, turning),
+            "input 8 (sin_cache) is f32[9,3], expected f32[9,4] like cos_cache");
+  EXPECT_EQ(grouped({F32({9, 5}), F32({9, 5})}, turning),
+            "attribute \"rotary_embedding_dim\" makes 10 elements of a head turn, expected an even "
+            "number up to the 8 that it has");
+  EXPECT_EQ(grouped({std::nullopt, std::nullopt, std::nullopt, F32({5, 5})}, {}),
+            "input 10 (attention_bias) is f32[5,5], expected f32[2,2,5,5], of which the first two "
+            "dims may be 1");
+  EXPECT_EQ(grouped({std::nullopt, std::nullopt, std::nullopt, std::nullopt, F32({2})}, {}),
+            "input 11 (head_sink) is not supported");
+  const TensorType at = {DType::kI64, {2, 5}};
+  const AttrMap two = {{"num_heads", int64_t{2}}};
+  EXPECT_EQ(own("RotaryEmbedding", {rows, at, F32({9, 4}), F32({8, 4})}, two),
+            "input 3 (sin_cache) is f32[8,4], expected f32[9,4] like cos_cache");
+  EXPECT_EQ(own("RotaryEmbedding", {rows, at, F32({9, 3}), F32({9, 3})}, two),
+            "input 2 (cos_cache) is f32[9,3], expected f32[positions,4], half of the 8 elements of "
+            "a head that turn");
+  EXPECT_EQ(own("RotaryEmbedding", {rows, at, F32({9, 5}), F32({9, 5})}),
+            "input 2 (cos_cache) is f32[9,5], expected [positions, n], 2 n a divisor of the 16 "
+            "elements of a row of input 0 f32[2,5,16]");
   EXPECT_EQ(own("QLinearAdd", {F32({2}), F32({})}), "input 3 is absent but required");
   EXPECT_EQ(own("MatMulNBits", {F32({3, 70}), {DType::kU8, {9, 3, 8}}, F32({9, 3})},
                 {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
