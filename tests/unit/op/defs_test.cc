@@ -202,6 +202,30 @@ TEST(MicrosoftOps, ShapesAreDerived) {
   EXPECT_EQ(own("MatMulNBits", {F32({2, 3, 70}), {DType::kU8, {9, 3, 16}}, F32({9, 3})},
                 {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
             "f32[2,3,9]");
+  EXPECT_EQ(own("NhwcConv", {F32({1, 9, 7, 4}), F32({5, 3, 3, 4}), F32({5})}), "f32[1,7,5,5]");
+  EXPECT_EQ(own("QLinearReduceMean", {{DType::kU8, {2, 3, 4}}, one, u8, one, u8},
+                {{"axes", Ints{1}}, {"keepdims", int64_t{0}}}),
+            "u8[2,4]");
+}
+
+TEST(DynamicQuantizeLstm, HasALengthThatMayStayOpen) {
+  std::vector<std::optional<TensorType>> inputs = {F32({Dim::Symbol(0), 2, 6}),
+                                                   TensorType{DType::kI8, {1, 6, 20}},
+                                                   TensorType{DType::kI8, {1, 5, 20}}};
+  inputs.resize(10);
+  inputs[7] = F32({1});
+  inputs[9] = F32({1, 20});
+  EXPECT_EQ(TypeOf(OpCall(*FindOp("com.microsoft.DynamicQuantizeLSTM"), inputs, {}, 3)),
+            "f32[s0,1,2,5] f32[1,2,5] f32[1,2,5]");
+}
+
+TEST(BitCast, IsOfOneWidth) {
+  const TensorType x = {DType::kI16, {3}};
+  EXPECT_EQ(TypeOf(Call("BitCast", {x}, {{"to", int64_t{4}}})), "u16[3]");
+  EXPECT_EQ(TypeOf(Call("BitCast", {x}, {{"to", int64_t{6}}})),
+            "attribute \"to\" is i32, input 0 is i16; expected types of one width");
+  EXPECT_EQ(TypeOf(Call("BitCast", {F32({3})}, {{"to", int64_t{6}}})),
+            "the bits of f32 as i32; supported: of integers and bool as integers");
 }
 
 TEST(QuantizeLinear, WhatItGivesMayBeAnAttribute) {
@@ -282,6 +306,12 @@ TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
             "input 2 (cos_cache) is f32[9,5], expected [positions, n], 2 n a divisor of the 16 "
             "elements of a row of input 0 f32[2,5,16]");
   EXPECT_EQ(own("QLinearAdd", {F32({2}), F32({})}), "input 3 is absent but required");
+  EXPECT_EQ(own("DynamicQuantizeLSTM",
+                {F32({4, 2, 6}), {DType::kI8, {1, 20, 6}}, {DType::kI8, {1, 5, 20}}}),
+            "input W is i8[1,20,6], expected [1,6,20]");
+  EXPECT_EQ(own("DynamicQuantizeLSTM",
+                {F32({4, 2, 6}), {DType::kI8, {1, 6, 20}}, {DType::kI8, {1, 5, 20}}}),
+            "input W_scale is absent, expected f32[1] or f32[1,20]");
   EXPECT_EQ(own("MatMulNBits", {F32({3, 70}), {DType::kU8, {9, 3, 8}}, F32({9, 3})},
                 {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
             "input 1 is u8[9,3,8], expected u8[9,3,16]");
