@@ -899,6 +899,21 @@ inline constexpr SampleGraph kSamplePlans[] = {
   output %8
 }
 )"},
+    {"quantised_attention_behind_a_past", R"(graph "g" {
+  %0 = input "i0" : u8[2,5,10]
+  %1 = input "i1" : u8[10,36]
+  %2 = input "i2" : f32[36]
+  %3 = input "i3" : f32[]
+  %4 = input "i4" : f32[]
+  %5 = input "i5" : i32[2]
+  %6 = input "i6" : u8[]
+  %7 = input "i7" : u8[]
+  %8 = input "i8" : f32[2,2,3,4,4]
+  %9, %10 = com.microsoft.QAttention(%0, %1, %2, %3, %4, %5, %6, %7, %8) {num_heads=3, unidirectional=0} : f32[2,5,12], f32[2,2,3,9,4]  "", "" @ ""
+  output %9
+  output %10
+}
+)"},
     {"quantised_lstm", R"(graph "g" {
   %0 = input "x" : f32[4,2,6]
   %1 = input "w" : i8[2,6,20]
