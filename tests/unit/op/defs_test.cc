@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/op_call.h"
@@ -217,6 +218,71 @@ TEST(DynamicQuantizeLstm, HasALengthThatMayStayOpen) {
   inputs[9] = F32({1, 20});
   EXPECT_EQ(TypeOf(OpCall(*FindOp("com.microsoft.DynamicQuantizeLSTM"), inputs, {}, 3)),
             "f32[s0,1,2,5] f32[1,2,5] f32[1,2,5]");
+}
+
+TEST(Ops, OfAnyNumberOfInputsNoneMayBeAbsent) {
+  const std::pair<const char*, AttrMap> ops[] = {{"Concat", {{"axis", int64_t{0}}}},
+                                                 {"Einsum", {{"equation", std::string("i,i->i")}}},
+                                                 {"Max", {}},
+                                                 {"Mean", {}},
+                                                 {"Min", {}},
+                                                 {"Sum", {}}};
+  for (const auto& [op, attrs] : ops) {
+    EXPECT_EQ(TypeOf(OpCall(*FindOp(op), {F32({2}), std::nullopt}, attrs)),
+              "input 1 is absent but required")
+        << op;
+    EXPECT_EQ(TypeOf(OpCall(*FindOp(op), {std::nullopt, F32({2})}, attrs)),
+              "input 0 is absent but required")
+        << op;
+  }
+  const TensorType one = F32({});
+  const TensorType u8 = {DType::kU8, {}};
+  EXPECT_EQ(TypeOf(OpCall(*FindOp("com.microsoft.QLinearConcat"),
+                          {one, u8, TensorType{DType::kU8, {2}}, std::nullopt, u8,
+                           TensorType{DType::kU8, {2}}, one, u8},
+                          {{"axis", int64_t{0}}})),
+            "input 3 is absent but required");
+}
+
+// Heads that are none, too many for the elements, or more than anything counts.
+TEST(AttentionOps, NumbersOfHeadsThatDoNotFitAreRefused) {
+  const TensorType x = F32({2, 5, 12});
+  const TensorType at = {DType::kI64, {2, 5}};
+  const TensorType u8 = {DType::kU8, {}};
+  for (const int64_t heads : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{5}, int64_t{24},
+                              int64_t{1} << 31, int64_t{1} << 62}) {
+    const AttrMap own = {{"num_heads", heads}};
+    const std::pair<std::string, std::string> cases[] = {
+        {"Attention",
+         TypeOf(Call("Attention", {x, x, x}, {{"q_num_heads", heads}, {"kv_num_heads", heads}}))},
+        {"own Attention", TypeOf(Call("com.microsoft.Attention", {x, F32({12, 36})}, own))},
+        {"MultiHeadAttention", TypeOf(Call("com.microsoft.MultiHeadAttention", {x, x, x}, own))},
+        {"GroupQueryAttention",
+         TypeOf(OpCall(*FindOp("com.microsoft.GroupQueryAttention"),
+                       {x, x, x, std::nullopt, std::nullopt, TensorType{DType::kI32, {2}}},
+                       {{"num_heads", heads},
+                        {"kv_num_heads", heads},
+                        {"total_sequence_length", int64_t{5}}}))},
+        {"QAttention",
+         TypeOf(
+             Call("com.microsoft.QAttention",
+                  {{DType::kU8, {2, 5, 12}}, {DType::kU8, {12, 36}}, F32({36}), F32({}), F32({})},
+                  own))},
+        {"RotaryEmbedding",
+         TypeOf(Call("RotaryEmbedding", {x, F32({9, 6}), F32({9, 6}), at}, own))},
+        {"own RotaryEmbedding",
+         TypeOf(Call("com.microsoft.RotaryEmbedding", {x, at, F32({9, 6}), F32({9, 6})}, own))},
+    };
+    for (const auto& [name, answer] : cases) {
+      if (heads == 1 || (heads == 0 && name == "own RotaryEmbedding")) {
+        EXPECT_EQ(answer, "f32[2,5,12]") << name;
+      } else {
+        // In words that hold the number and what it should divide.
+        EXPECT_THAT(answer, ::testing::HasSubstr(StrCat(heads))) << name;
+        EXPECT_THAT(answer, ::testing::HasSubstr("expected")) << name;
+      }
+    }
+  }
 }
 
 TEST(BitCast, IsOfOneWidth) {
