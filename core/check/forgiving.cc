@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace fusion {
 namespace {
@@ -32,19 +33,22 @@ const LoopOp* ComputerOf(const Program& program, ValueId v) {
   return nullptr;
 }
 
-// The same program, which reads instead(s) wherever it reads the element s of a sum of floats.
-Program WithSumsAs(Program program, const std::function<Expr(const Expr& sum)>& instead) {
+// The same program, which reads instead(x) wherever it reads an element x that is a float and that
+// an op computed for which `of` holds.
+Program WithReadsAs(Program program, const std::function<bool(const LoopOp& op)>& of,
+                    const std::function<Expr(const Expr& x)>& instead) {
   for (LoopOp& op : program.ops) {
     if (op.kind != LoopOp::kLoop) continue;
     op.body.value = op.body.value.MapLeaves([&](const Expr& leaf) {
       if (leaf.op() != ScalarOp::kInput || !IsFloat(leaf.type())) return leaf;
       const LoopOp* from = ComputerOf(program, op.inputs[static_cast<size_t>(leaf.index())]);
-      const bool sum = from != nullptr && from->body.reduce && from->body.reduce->name() == "sum";
-      return sum ? instead(leaf) : leaf;
+      return from != nullptr && of(*from) ? instead(leaf) : leaf;
     });
   }
   return program;
 }
+
+bool IsSum(const LoopOp& op) { return op.body.reduce && op.body.reduce->name() == "sum"; }
 
 // The unit in the last place of 1.
 double UnitOf(DType type) {
@@ -88,13 +92,25 @@ HostTensor ForgivingUnlikeInfinities(const HostTensor& wanted, const HostTensor&
 }
 
 Program WithInfiniteSumsUnknown(Program program) {
-  return WithSumsAs(std::move(program),
-                    [](const Expr& sum) { return sum + sum * Expr::Const(sum.type(), 0); });
+  return WithReadsAs(std::move(program), IsSum,
+                     [](const Expr& sum) { return sum + sum * Expr::Const(sum.type(), 0); });
 }
 
 Program WithSumsMoved(Program program, int places) {
-  return WithSumsAs(std::move(program), [places](const Expr& sum) {
+  return WithReadsAs(std::move(program), IsSum, [places](const Expr& sum) {
     return sum * Expr::Const(sum.type(), 1 + places * UnitOf(sum.type()));
+  });
+}
+
+Program WithUnderflowAsZero(Program program) {
+  auto any = [](const LoopOp&) { return true; };
+  return WithReadsAs(std::move(program), any, [](const Expr& x) {
+    // Kernels compute in f32 what they store in 16 bits.
+    const double least = x.type() == DType::kF64 ? std::numeric_limits<double>::min()
+                                                 : std::numeric_limits<float>::min();
+    const Expr small =
+        Expr::Binary(ScalarOp::kLt, Expr::Unary(ScalarOp::kAbs, x), Expr::Const(x.type(), least));
+    return Expr::Select(small, Expr::Const(x.type(), 0), x);
   });
 }
 

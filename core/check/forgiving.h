@@ -35,4 +35,9 @@ Program WithInfiniteSumsUnknown(Program program);
 /// (smaller, if negative): as another order of its terms may make it.
 Program WithSumsMoved(Program program, int places);
 
+/// The same program, in which 0 is read where an op computed a number too small for its type to
+/// hold with all its places: the evaluator holds smaller ones than a kernel does, and what is
+/// infinite times them is infinite, not NaN.
+Program WithUnderflowAsZero(Program program);
+
 }  // namespace fusion

@@ -242,15 +242,16 @@ class Comparison {
     });
   }
 
-  // Puts what `got` has into `wanted` where the last places of sums decide which infinity, or NaN,
-  // comes out.
+  // Puts what `got` has into `wanted` where the last places of sums, or what is below all numbers
+  // of a type, decide which infinity, or NaN, comes out.
   absl::Status ForgiveRounding(const std::vector<Box>& boxes, const std::vector<HostTensor>& inputs,
                                size_t output, const HostTensor& got, HostTensor* wanted) {
     const HostTensor part = Cut(got, boxes[output]);
     const HostTensor before = *wanted;
-    for (int places : {-4, 4}) {
-      ASSIGN_OR_RETURN(std::vector<HostTensor> after,
-                       Evaluate(WithSumsMoved(reference_.program, places), boxes, inputs));
+    for (const Program& other :
+         {WithSumsMoved(reference_.program, -4), WithSumsMoved(reference_.program, 4),
+          WithUnderflowAsZero(reference_.program)}) {
+      ASSIGN_OR_RETURN(std::vector<HostTensor> after, Evaluate(other, boxes, inputs));
       *wanted = ForgivingUnlikeInfinities(*wanted, part, before, after[output]);
     }
     return absl::OkStatus();

@@ -7,49 +7,84 @@ namespace fusion {
 
 using Value = Decomposition::Value;
 
+namespace {
+
+absl::StatusOr<Value> AsShape(Decomposition& d, Value x, const Dims& shape) {
+  return d.Apply("Reshape", {x}, {{"shape", shape}, {"allowzero", int64_t{1}}});
+}
+
+}  // namespace
+
 absl::StatusOr<Value> IntoHeads(Decomposition& d, Value x, int64_t heads) {
   const Shape& shape = d.type(x).shape;
-  if (shape.rank() != 3 || !shape.dim(2).is_static() || heads < 1 ||
-      shape.dim(2).value() % heads != 0) {
+  if (shape.rank() != 3 || !shape.is_static() || heads < 1 || shape.dim(2).value() % heads != 0) {
     return InvalidArgument("queries, keys or values are ", d.type(x).ToString(),
                            ", expected [batch, rows, n], n a multiple of the ", heads, " heads");
   }
-  ASSIGN_OR_RETURN(
-      x, d.Apply("Reshape", {x}, {{"shape", Dims{0, 0, heads, shape.dim(2).value() / heads}}}));
+  const Dims dims = shape.ToDims();
+  ASSIGN_OR_RETURN(x, AsShape(d, x, {dims[0], dims[1], heads, dims[2] / heads}));
   return d.Apply("Transpose", {x}, {{"perm", Dims{0, 2, 1, 3}}});
 }
 
 absl::StatusOr<Value> OutOfHeads(Decomposition& d, Value x) {
-  const Shape& shape = d.type(x).shape;
-  const int64_t width = shape.dim(1).value() * shape.dim(3).value();
+  const Dims dims = d.type(x).shape.ToDims();
   ASSIGN_OR_RETURN(x, d.Apply("Transpose", {x}, {{"perm", Dims{0, 2, 1, 3}}}));
-  return d.Apply("Reshape", {x}, {{"shape", Dims{0, 0, width}}});
+  return AsShape(d, x, {dims[0], dims[2], dims[1] * dims[3]});
+}
+
+absl::StatusOr<Value> ForHeadsOfQueries(Decomposition& d, Value x, int64_t times) {
+  if (times == 1) return x;
+  const Dims dims = d.type(x).shape.ToDims();
+  ASSIGN_OR_RETURN(x, d.Apply("Unsqueeze", {x}, {{"axes", Dims{2}}}));
+  ASSIGN_OR_RETURN(
+      x, d.Apply("Expand", {x}, {{"shape", Dims{dims[0], dims[1], times, dims[2], dims[3]}}}));
+  return AsShape(d, x, {dims[0], dims[1] * times, dims[2], dims[3]});
+}
+
+absl::StatusOr<Value> SeenThrough(Decomposition& d, const KeyWindow& window, int64_t rows,
+                                  int64_t keys) {
+  ASSIGN_OR_RETURN(auto key, CountTo(d, keys));
+  ASSIGN_OR_RETURN(auto row, CountTo(d, rows));
+  ASSIGN_OR_RETURN(row, d.Apply("Unsqueeze", {row}, {{"axes", Dims{1}}}));
+  if (window.first != KeyWindow::kFromZero) {
+    ASSIGN_OR_RETURN(row, d.Apply("Add", {row, window.first}));
+  }
+  auto number = [&](int64_t n) { return d.Scalar(DType::kI64, static_cast<double>(n)); };
+  Value seen = -1;
+  if (window.behind >= 0) {
+    Value last = row;
+    if (window.behind > 0) {
+      ASSIGN_OR_RETURN(last, d.Apply("Add", {row, number(window.behind)}));
+    }
+    ASSIGN_OR_RETURN(seen, d.Apply("LessOrEqual", {key, last}));
+  }
+  auto see_only = [&](Value condition) -> absl::Status {
+    if (seen >= 0) {
+      ASSIGN_OR_RETURN(condition, d.Apply("And", {seen, condition}));
+    }
+    seen = condition;
+    return absl::OkStatus();
+  };
+  if (window.before >= 0) {
+    ASSIGN_OR_RETURN(auto first, d.Apply("Sub", {row, number(window.before)}));
+    ASSIGN_OR_RETURN(auto begun, d.Apply("GreaterOrEqual", {key, first}));
+    RETURN_IF_ERROR(see_only(begun));
+  }
+  if (window.end != KeyWindow::kAll) {
+    ASSIGN_OR_RETURN(auto open, d.Apply("Less", {key, window.end}));
+    RETURN_IF_ERROR(see_only(open));
+  }
+  return seen;
+}
+
+absl::StatusOr<Value> AddendOf(Decomposition& d, Value seen, Value hidden) {
+  return d.Apply("Where", {seen, d.Scalar(d.type(hidden).dtype, 0), hidden});
 }
 
 namespace {
 
 // Where a mask pushes this far down nothing of a score is left in any float type, in f64 neither.
 constexpr double kAbsorbs = -1e30;
-
-// 0 where `seen`, else `fill`, of its type.
-absl::StatusOr<Value> HideUnseen(Decomposition& d, Value seen, Value fill) {
-  return d.Apply("Where", {seen, d.Scalar(d.type(fill).dtype, 0), fill});
-}
-
-// Key j of row i: j <= past + i and, with a window of w, j > past + i - w.
-absl::StatusOr<Value> SeenCausally(Decomposition& d, const HiddenKeys& hidden, int64_t rows,
-                                   int64_t keys) {
-  ASSIGN_OR_RETURN(auto key, CountTo(d, keys));
-  ASSIGN_OR_RETURN(auto row, CountTo(d, rows));
-  ASSIGN_OR_RETURN(row, d.Apply("Unsqueeze", {row}, {{"axes", Dims{1}}}));
-  ASSIGN_OR_RETURN(row, d.Apply("Add", {row, hidden.past}));
-  ASSIGN_OR_RETURN(auto seen, d.Apply("LessOrEqual", {key, row}));
-  if (hidden.window < 0) return seen;
-  const auto window = d.Scalar(DType::kI64, static_cast<double>(hidden.window));
-  ASSIGN_OR_RETURN(row, d.Apply("Sub", {row, window}));
-  ASSIGN_OR_RETURN(auto near, d.Apply("Greater", {key, row}));
-  return d.Apply("And", {seen, near});
-}
 
 // As it broadcasts to [batch, heads, rows, keys].
 absl::StatusOr<Value> SeenByMask(Decomposition& d, int input, int64_t batch, int64_t rows,
@@ -90,11 +125,11 @@ absl::StatusOr<std::vector<Value>> AddendsOf(Decomposition& d, const HiddenKeys&
                                              const Dims& scores, DType type) {
   std::vector<Value> addends;
   const bool masked = hidden.mask >= 0 && d.call().has_input(hidden.mask);
-  Value before = 0;
-  if (hidden.causal) {
-    ASSIGN_OR_RETURN(before, SeenCausally(d, hidden, scores[2], scores[3]));
+  Value near = 0;
+  if (hidden.window.hides()) {
+    ASSIGN_OR_RETURN(near, SeenThrough(d, hidden.window, scores[2], scores[3]));
     const auto never = d.Scalar(type, -std::numeric_limits<double>::infinity());
-    ASSIGN_OR_RETURN(auto addend, HideUnseen(d, before, never));
+    ASSIGN_OR_RETURN(auto addend, AddendOf(d, near, never));
     addends.push_back(addend);
   }
   if (!masked) return addends;
@@ -104,14 +139,14 @@ absl::StatusOr<std::vector<Value>> AddendsOf(Decomposition& d, const HiddenKeys&
   if (value > kAbsorbs) {
     // Pushing down all that a row could see changes nothing but the rounding of its scores.
     Value open = seen;
-    if (hidden.causal) {
-      ASSIGN_OR_RETURN(open, d.Apply("And", {open, before}));
+    if (hidden.window.hides()) {
+      ASSIGN_OR_RETURN(open, d.Apply("And", {open, near}));
     }
     ASSIGN_OR_RETURN(open, CastTo(d, open, type));
     ASSIGN_OR_RETURN(open, d.Apply("ReduceMax", {open}, {{"axes", Dims{-1}}}));
     ASSIGN_OR_RETURN(fill, d.Apply("Mul", {open, fill}));
   }
-  ASSIGN_OR_RETURN(auto addend, HideUnseen(d, seen, fill));
+  ASSIGN_OR_RETURN(auto addend, AddendOf(d, seen, fill));
   addends.push_back(addend);
   return addends;
 }
@@ -124,25 +159,33 @@ absl::Status CheckAttentionBias(const OpCall& call, int input, DType type, const
     fits = given.shape.dim(i) == extent || (i < 2 && given.shape.dim(i) == Dim(1));
   }
   if (fits) return absl::OkStatus();
-  return InvalidArgument("input ", input, " (attention_bias) is ", given.ToString(), ", expected ",
-                         TensorType{type, Shape(scores)}.ToString(),
+  return InvalidArgument("input ", call.NumberOf(input), " (attention_bias) is ", given.ToString(),
+                         ", expected ", TensorType{type, Shape(scores)}.ToString(),
                          ", of which the first two dims may be 1");
+}
+
+absl::StatusOr<Value> HeadProducts(Decomposition& d, Value q, Value k) {
+  ASSIGN_OR_RETURN(k, d.Apply("Transpose", {k}, {{"perm", Dims{0, 1, 3, 2}}}));
+  return d.Apply("MatMul", {q, k});
+}
+
+absl::StatusOr<Value> Capped(Decomposition& d, Value scores, double c) {
+  if (!(c > 0)) return scores;
+  const DType type = d.type(scores).dtype;
+  ASSIGN_OR_RETURN(scores, d.Apply("Div", {scores, d.Scalar(type, c)}));
+  ASSIGN_OR_RETURN(scores, d.Apply("Tanh", {scores}));
+  return d.Apply("Mul", {scores, d.Scalar(type, c)});
 }
 
 absl::StatusOr<Value> Attend(Decomposition& d, const AttentionForm& form) {
   const DType type = d.type(form.q).dtype;
-  ASSIGN_OR_RETURN(auto k, d.Apply("Transpose", {form.k}, {{"perm", Dims{0, 1, 3, 2}}}));
-  ASSIGN_OR_RETURN(auto scores, d.Apply("MatMul", {form.q, k}));
+  ASSIGN_OR_RETURN(auto scores, HeadProducts(d, form.q, form.k));
   double scale = form.scale;
   if (scale == 0) {
     scale = 1 / std::sqrt(static_cast<double>(d.type(form.q).shape.dim(3).value()));
   }
   ASSIGN_OR_RETURN(scores, d.Apply("Mul", {scores, d.Scalar(type, scale)}));
-  if (form.softcap > 0) {
-    ASSIGN_OR_RETURN(scores, d.Apply("Div", {scores, d.Scalar(type, form.softcap)}));
-    ASSIGN_OR_RETURN(scores, d.Apply("Tanh", {scores}));
-    ASSIGN_OR_RETURN(scores, d.Apply("Mul", {scores, d.Scalar(type, form.softcap)}));
-  }
+  ASSIGN_OR_RETURN(scores, Capped(d, scores, form.softcap));
   for (Value addend : form.addends) {
     ASSIGN_OR_RETURN(scores, d.Apply("Add", {scores, addend}));
   }
@@ -211,8 +254,7 @@ absl::StatusOr<Value> AttendProjected(Decomposition& d, Value all,
     }
     past = s.dim(3).value();
     for (int64_t i = 0; i < 2; ++i) {
-      ASSIGN_OR_RETURN(auto half, SliceAlong(d, d.in(inputs.past), 0, i, i + 1));
-      ASSIGN_OR_RETURN(half, d.Apply("Squeeze", {half}, {{"axes", Dims{0}}}));
+      ASSIGN_OR_RETURN(auto half, PickAlong(d, d.in(inputs.past), 0, i));
       ASSIGN_OR_RETURN(parts[i + 1],
                        d.Apply("Concat", {half, parts[i + 1]}, {{"axis", int64_t{2}}}));
     }
@@ -231,9 +273,10 @@ absl::StatusOr<Value> AttendProjected(Decomposition& d, Value all,
   AttentionForm form = {
       .q = parts[0], .k = parts[1], .v = parts[2], .scale = call.attrs().Float("scale", 0)};
   const Dims scores = {shape[0], heads, rows, keys};
-  const HiddenKeys hidden = {.mask = inputs.mask,
-                             .causal = call.attrs().Int("unidirectional", 0) != 0,
-                             .past = d.Scalar(DType::kI64, static_cast<double>(past))};
+  HiddenKeys hidden = {.mask = inputs.mask};
+  if (call.attrs().Int("unidirectional", 0) != 0) {
+    hidden.window = {.first = d.Scalar(DType::kI64, static_cast<double>(past)), .behind = 0};
+  }
   ASSIGN_OR_RETURN(form.addends, AddendsOf(d, hidden, scores, type));
   if (inputs.bias >= 0 && call.has_input(inputs.bias)) {
     RETURN_IF_ERROR(CheckAttentionBias(call, inputs.bias, type, scores));
@@ -243,11 +286,29 @@ absl::StatusOr<Value> AttendProjected(Decomposition& d, Value all,
   return OutOfHeads(d, y);
 }
 
-absl::StatusOr<Value> AnglesAt(Decomposition& d, int table, Value positions) {
-  const TensorType& type = d.call().in(table);
-  if (type.shape.rank() != 2 || !type.shape.dim(1).is_static()) {
-    return InvalidArgument("input ", table, " is ", type.ToString(), ", expected [positions, m]");
+absl::Status CheckRotaryTables(const OpCall& call, int cosines, int64_t turned, int64_t head) {
+  const TensorType& table = call.in(cosines);
+  const TensorType wanted = {
+      call.dtype(0), Shape({table.shape.rank() == 2 ? table.shape.dim(0) : Dim(0), turned / 2})};
+  if (turned < 2 || turned % 2 != 0 || turned > head) {
+    return InvalidArgument("attribute \"rotary_embedding_dim\" makes ", turned,
+                           " elements of a head turn, expected an even number up to the ", head,
+                           " that it has");
   }
+  if (table != wanted) {
+    return InvalidArgument("input ", call.NumberOf(cosines), " (cos_cache) is ", table.ToString(),
+                           ", expected ", DTypeName(wanted.dtype), "[positions,", turned / 2,
+                           "], half of the ", turned, " elements of a head that turn");
+  }
+  if (call.in(cosines + 1) != wanted) {
+    return InvalidArgument("input ", call.NumberOf(cosines + 1), " (sin_cache) is ",
+                           call.in(cosines + 1).ToString(), ", expected ", wanted.ToString(),
+                           " like cos_cache");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Value> AnglesAt(Decomposition& d, int table, Value positions) {
   ASSIGN_OR_RETURN(auto angles, d.Apply("Gather", {d.in(table), positions}));
   if (d.type(angles).shape.rank() == 2) return angles;
   return d.Apply("Unsqueeze", {angles}, {{"axes", Dims{1}}});
@@ -259,19 +320,13 @@ absl::StatusOr<Value> Rotated(Decomposition& d, Value x, Value cosines, Value si
   const Shape angles = d.type(cosines).shape;
   const int64_t pairs = angles.dim(angles.rank() - 1).value();
   const int64_t width = shape.dim(3).value();
-  if (2 * pairs > width) {
-    return InvalidArgument("the tables turn ", 2 * pairs, " elements of each head, which has ",
-                           width);
-  }
   Value low = 0;
   Value high = 0;
   if (interleaved) {
     ASSIGN_OR_RETURN(auto turned, SliceAlong(d, x, 3, 0, 2 * pairs));
     ASSIGN_OR_RETURN(turned, d.Apply("Reshape", {turned}, {{"shape", Dims{0, 0, 0, pairs, 2}}}));
     for (int64_t i = 0; i < 2; ++i) {
-      ASSIGN_OR_RETURN(auto half, SliceAlong(d, turned, 4, i, i + 1));
-      ASSIGN_OR_RETURN(half, d.Apply("Squeeze", {half}, {{"axes", Dims{4}}}));
-      (i == 0 ? low : high) = half;
+      ASSIGN_OR_RETURN((i == 0 ? low : high), PickAlong(d, turned, 4, i));
     }
   } else {
     ASSIGN_OR_RETURN(low, SliceAlong(d, x, 3, 0, pairs));

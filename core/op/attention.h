@@ -6,9 +6,18 @@
 
 namespace fusion {
 
-/// What the attention ops of ONNX Runtime share: softmax(q k^T * scale + addends) v for each head,
-/// with q [batch, heads, rows, n], k [batch, heads, keys, n] and v [batch, heads, keys, m].
+/// What the attention ops share: softmax(scores + addends) v for each head, with q [batch, heads,
+/// rows, n], k [batch, heads, keys, n] and v [batch, heads, keys, m], the scores being q k^T *
+/// scale. Extents are static.
 
+/// q k^T, [batch, heads, rows, keys].
+absl::StatusOr<Decomposition::Value> HeadProducts(Decomposition& d, Decomposition::Value q,
+                                                  Decomposition::Value k);
+/// c * tanh(scores / c); the scores themselves unless c > 0.
+absl::StatusOr<Decomposition::Value> Capped(Decomposition& d, Decomposition::Value scores,
+                                            double c);
+
+/// The attention of ONNX Runtime's ops.
 struct AttentionForm {
   Decomposition::Value q = 0;
   Decomposition::Value k = 0;
@@ -20,10 +29,37 @@ struct AttentionForm {
 /// [batch, heads, rows, m].
 absl::StatusOr<Decomposition::Value> Attend(Decomposition& d, const AttentionForm& form);
 
-/// x [batch, rows, heads * n] as [batch, heads, rows, n], and back.
+/// x [batch, rows, heads * n] as [batch, heads, rows, n], and back. InvalidArgument for what is
+/// not made of `heads` heads.
 absl::StatusOr<Decomposition::Value> IntoHeads(Decomposition& d, Decomposition::Value x,
                                                int64_t heads);
 absl::StatusOr<Decomposition::Value> OutOfHeads(Decomposition& d, Decomposition::Value x);
+
+/// Keys or values, [batch, heads, keys, n], each head `times` times: for the heads of queries that
+/// share it.
+absl::StatusOr<Decomposition::Value> ForHeadsOfQueries(Decomposition& d, Decomposition::Value x,
+                                                       int64_t times);
+
+/// Keys that a row sees by their distance from its own position, and by their own.
+struct KeyWindow {
+  static constexpr Decomposition::Value kFromZero = -1;
+  /// The key at whose place the first row is, i64, which broadcasts to [batch, 1, rows, keys].
+  Decomposition::Value first = kFromZero;
+  /// How many keys before its own place and behind it a row sees; -1: all.
+  int64_t before = -1;
+  int64_t behind = -1;
+  /// The first key that no row sees, likewise.
+  static constexpr Decomposition::Value kAll = -1;
+  Decomposition::Value end = kAll;
+  bool hides() const { return before >= 0 || behind >= 0 || end != kAll; }
+};
+/// Whether a row sees a key through a window that hides some, as it broadcasts to [batch, heads,
+/// rows, keys].
+absl::StatusOr<Decomposition::Value> SeenThrough(Decomposition& d, const KeyWindow& window,
+                                                 int64_t rows, int64_t keys);
+/// What is added to scores: 0 where `seen`, else `hidden`, of its type.
+absl::StatusOr<Decomposition::Value> AddendOf(Decomposition& d, Decomposition::Value seen,
+                                              Decomposition::Value hidden);
 
 /// What hides keys from rows.
 struct HiddenKeys {
@@ -31,13 +67,9 @@ struct HiddenKeys {
   /// beside the point here [3 * batch + 2]; or 1 for seen keys, [batch, keys] or [batch, rows,
   /// keys]. -1, or an absent input: none.
   int mask = -1;
-  /// Whether no row sees a later one, the first row being at `past`, i64, which broadcasts to
-  /// [batch, 1, rows, keys]; of those before it the last `window` (-1: all).
-  bool causal = false;
-  Decomposition::Value past = 0;
-  int64_t window = -1;
+  KeyWindow window = {};
 };
-/// Its addends to scores [batch, heads, rows, keys] of type `type`. What causality hides is out of
+/// Its addends to scores [batch, heads, rows, keys] of type `type`. What the window hides is out of
 /// the question; what a mask hides is pushed down by attribute "mask_filter_value" (-10000): a row
 /// that sees nothing sees all, as ONNX Runtime has it.
 absl::StatusOr<std::vector<Decomposition::Value>> AddendsOf(Decomposition& d,
@@ -60,6 +92,9 @@ std::vector<ParamSpec> ProjectedAttentionParams();
 absl::StatusOr<Decomposition::Value> AttendProjected(Decomposition& d, Decomposition::Value all,
                                                      const ProjectedAttention& inputs);
 
+/// Checks that inputs `cosines` and `cosines` + 1 are tables [positions, turned / 2] of input 0's
+/// type for heads of `head` elements, of which the first `turned` turn.
+absl::Status CheckRotaryTables(const OpCall& call, int cosines, int64_t turned, int64_t head);
 /// x [batch, heads, rows, n] with the pairs of its first 2 * m elements turned by the angles whose
 /// cosines and sines are [rows, m] or [batch, 1, rows, m] (of an x with heads and rows in the other
 /// order likewise): element i with m + i or, `interleaved`,
@@ -67,7 +102,7 @@ absl::StatusOr<Decomposition::Value> AttendProjected(Decomposition& d, Decomposi
 absl::StatusOr<Decomposition::Value> Rotated(Decomposition& d, Decomposition::Value x,
                                              Decomposition::Value cosines,
                                              Decomposition::Value sines, bool interleaved);
-/// Of the positions in `table` (an input, [positions, m]), [rows] or [batch, rows] of them.
+/// Those of the positions, [rows] or [batch, rows] of them, in `table` (an input, [positions, m]).
 absl::StatusOr<Decomposition::Value> AnglesAt(Decomposition& d, int table,
                                               Decomposition::Value positions);
 

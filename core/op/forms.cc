@@ -108,6 +108,10 @@ Expr HyperbolicCosine(const Expr& x) {
   return large + ConstLike(x, 0.25) / large;
 }
 
+Expr SwishOf(const Expr& x, double alpha) {
+  return x * Expr::Unary(ScalarOp::kSigmoid, alpha == 1 ? x : x * ConstLike(x, alpha));
+}
+
 Expr SoftplusOf(const Expr& x) {
   Expr small =
       Expr::Unary(ScalarOp::kExp, Expr::Unary(ScalarOp::kNeg, Expr::Unary(ScalarOp::kAbs, x)));
@@ -298,7 +302,7 @@ absl::StatusOr<Dims> StaticDims(const OpCall& call, int input) {
   Dims dims;
   for (const Dim& dim : call.shape(input).dims()) {
     if (!dim.is_static()) {
-      return Unimplemented("input ", input, " ", call.in(input).ToString(),
+      return Unimplemented("input ", call.NumberOf(input), " ", call.in(input).ToString(),
                            " has the symbolic dim ", dim.ToString());
     }
     dims.push_back(dim.value());
@@ -352,7 +356,7 @@ void SetOutputs(Decomposition& d, const std::vector<Decomposition::Value>& value
 
 absl::Status CheckFloat(const OpCall& call, int input) {
   if (IsFloat(call.dtype(input))) return absl::OkStatus();
-  return InvalidArgument("input ", input, " is ", DTypeName(call.dtype(input)),
+  return InvalidArgument("input ", call.NumberOf(input), " is ", DTypeName(call.dtype(input)),
                          ", expected a float type");
 }
 
@@ -364,13 +368,19 @@ absl::Status CheckOnlyInt(const OpCall& call, std::string_view name, int64_t all
 
 absl::Status CheckNoInput(const OpCall& call, int input, std::string_view what) {
   if (!call.has_input(input)) return absl::OkStatus();
-  return Unimplemented("input ", input, " (", what, ") is not supported");
+  return Unimplemented("input ", call.NumberOf(input), " (", what, ") is not supported");
 }
 
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
                                                 int64_t begin, int64_t end) {
   return d.Apply("Slice", {x},
                  {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{axis}}});
+}
+
+absl::StatusOr<Decomposition::Value> PickAlong(Decomposition& d, Decomposition::Value x, int axis,
+                                               int64_t at) {
+  ASSIGN_OR_RETURN(auto part, SliceAlong(d, x, axis, at, at + 1));
+  return d.Apply("Squeeze", {part}, {{"axes", Dims{axis}}});
 }
 
 absl::StatusOr<Decomposition::Value> CountTo(Decomposition& d, int64_t count) {

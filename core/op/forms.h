@@ -26,6 +26,8 @@ Expr ConstLike(const Expr& x, double value);
 Expr ExpMinusOne(const Expr& x);
 /// (e^x + e^-x) / 2, finite wherever the result is.
 Expr HyperbolicCosine(const Expr& x);
+/// x * sigmoid(alpha x)
+Expr SwishOf(const Expr& x, double alpha);
 /// log(1 + e^x) without overflow.
 Expr SoftplusOf(const Expr& x);
 /// Unimplemented unless input 0 is of a float type: for ops that ONNX defines on integers as well.
@@ -136,6 +138,10 @@ absl::Status CheckNoInput(const OpCall& call, int input, std::string_view what);
 /// The elements [begin, end) of x along `axis`.
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
                                                 int64_t begin, int64_t end);
+
+/// Element `at` of x along `axis`, without that dim.
+absl::StatusOr<Decomposition::Value> PickAlong(Decomposition& d, Decomposition::Value x, int axis,
+                                               int64_t at);
 
 /// 0, 1, .. below `count`, as i64.
 absl::StatusOr<Decomposition::Value> CountTo(Decomposition& d, int64_t count);

@@ -12,6 +12,16 @@ namespace fusion {
 #include "op_list.inc"
 #undef FUSION_OP
 
+int OpCall::NumberOf(int i) const {
+  std::vector<int> taken;
+  for (const ParamSpec& param : def_->params) {
+    if (param.onnx_input >= 0) taken.push_back(param.onnx_input);
+  }
+  std::sort(taken.begin(), taken.end());
+  for (int input : taken) i += input <= i ? 1 : 0;
+  return i;
+}
+
 absl::StatusOr<int> OpCall::NormaliseAxis(int64_t axis, int rank) const {
   if (axis < -rank || axis >= rank) {
     return InvalidArgument("axis ", axis, " out of range for rank ", rank, "; expected ", -rank,
@@ -36,20 +46,21 @@ absl::StatusOr<std::vector<int>> OpCall::NormaliseAxes(const std::vector<int64_t
 
 absl::Status OpCall::CheckSameExtent(int a, int i, int b, int j) const {
   if (shape(a).dim(i) == shape(b).dim(j)) return absl::OkStatus();
-  return InvalidArgument("dim ", i, " of input ", a, " ", in(a).ToString(), " is ",
-                         shape(a).dim(i).ToString(), " but dim ", j, " of input ", b, " ",
+  return InvalidArgument("dim ", i, " of input ", NumberOf(a), " ", in(a).ToString(), " is ",
+                         shape(a).dim(i).ToString(), " but dim ", j, " of input ", NumberOf(b), " ",
                          in(b).ToString(), " is ", shape(b).dim(j).ToString());
 }
 
 absl::Status OpCall::CheckSameType(int a, int b) const {
   if (dtype(a) == dtype(b)) return absl::OkStatus();
-  return InvalidArgument("input ", a, " is ", DTypeName(dtype(a)), " but input ", b, " is ",
-                         DTypeName(dtype(b)), "; expected equal element types");
+  return InvalidArgument("input ", NumberOf(a), " is ", DTypeName(dtype(a)), " but input ",
+                         NumberOf(b), " is ", DTypeName(dtype(b)),
+                         "; expected equal element types");
 }
 
 absl::Status OpCall::CheckRankAtLeast(int input, int rank) const {
   if (shape(input).rank() >= rank) return absl::OkStatus();
-  return InvalidArgument("input ", input, " ", in(input).ToString(), " has rank ",
+  return InvalidArgument("input ", NumberOf(input), " ", in(input).ToString(), " has rank ",
                          shape(input).rank(), ", expected at least ", rank);
 }
 

@@ -34,6 +34,8 @@ class OpCall {
   /// Number of outputs the node names.
   int outputs() const { return outputs_; }
 
+  /// Which input of an ONNX node input i is, for messages: what is an attribute for us counts too.
+  int NumberOf(int i) const;
   /// Element of input i as an expression leaf.
   Expr In(int i) const { return Expr::Input(i, dtype(i)); }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/contains.h"
 #include "core/op/forms.h"
+#include "core/op/quantised.h"
 #include "core/op/repeat.h"
 
 namespace fusion {
@@ -123,6 +124,34 @@ absl::Status CheckShape(const OpCall& call, int input, std::string_view name,
                          Shape(expected).ToString());
 }
 
+// Operands that hold the scale of weight W (1) or R (2) and, behind it, the zero point.
+int ScaleInput(int weight) { return 5 + 2 * weight; }
+
+// Weight `input`, [directions, k, columns], its scale and its zero point, which may be absent.
+absl::Status CheckQuantisedWeight(const OpCall& call, int input, std::string_view name,
+                                  const std::vector<Dim>& expected) {
+  RETURN_IF_ERROR(CheckQuantised(call, input));
+  if (call.shape(input).dims() != expected) {
+    return InvalidArgument("input ", name, " is ", call.in(input).ToString(), ", expected ",
+                           Shape(expected).ToString());
+  }
+  const int scale = ScaleInput(input);
+  for (int i = scale; i < scale + 2; ++i) {
+    const std::string_view what = i == scale ? "_scale" : "_zero_point";
+    if (i > scale && !call.has_input(i)) continue;
+    const DType type = i == scale ? call.dtype(0) : call.dtype(input);
+    const bool fits = call.has_input(i) && call.dtype(i) == type &&
+                      (call.shape(i) == Shape({expected[0]}) ||
+                       call.shape(i) == Shape({expected[0], expected[2]}));
+    if (fits) continue;
+    return InvalidArgument("input ", name, what, " is ",
+                           call.has_input(i) ? call.in(i).ToString() : "absent", ", expected ",
+                           DTypeName(type), Shape({expected[0]}).ToString(), " or ",
+                           DTypeName(type), Shape({expected[0], expected[2]}).ToString());
+  }
+  return absl::OkStatus();
+}
+
 // Operand of lengths that only a run knows: behind all others.
 int LengthsInput(const OpCall& call) { return call.def().max_inputs - 1; }
 
@@ -173,7 +202,7 @@ absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
   out.steps = call.shape(0).dim(out.batch_first ? 1 : 0);
   out.batch = call.shape(0).dim(out.batch_first ? 0 : 1);
   out.input = call.shape(0).dim(2);
-  const Dim& hidden = call.shape(2).dim(2);
+  const Dim& hidden = call.shape(2).dim(cell.quantised_weights ? 1 : 2);
   if (!hidden.is_static()) {
     return Unimplemented("the hidden size ", hidden.ToString(), " is symbolic; bind its dims");
   }
@@ -189,8 +218,13 @@ absl::StatusOr<Sizes> SizesOf(const OpCall& call, const RecurrentCell& cell) {
   Dim rows = hidden * cell.gates;
   std::vector<Dim> state = {d, out.batch, hidden};
   if (out.batch_first) state = {out.batch, d, hidden};
-  RETURN_IF_ERROR(CheckShape(call, 1, "W", {d, rows, out.input}));
-  RETURN_IF_ERROR(CheckShape(call, 2, "R", {d, rows, hidden}));
+  if (cell.quantised_weights) {
+    RETURN_IF_ERROR(CheckQuantisedWeight(call, 1, "W", {d, out.input, rows}));
+    RETURN_IF_ERROR(CheckQuantisedWeight(call, 2, "R", {d, hidden, rows}));
+  } else {
+    RETURN_IF_ERROR(CheckShape(call, 1, "W", {d, rows, out.input}));
+    RETURN_IF_ERROR(CheckShape(call, 2, "R", {d, rows, hidden}));
+  }
   RETURN_IF_ERROR(CheckShape(call, 3, "B", {d, rows * 2}));
   RETURN_IF_ERROR(CheckShape(call, 4, "initial_h", state));
   if (cell.has_cell_state) {
@@ -267,17 +301,9 @@ class Recurrence {
     return absl::OkStatus();
   }
 
-  // Entry `at` of dim `axis`, without the dim.
-  absl::StatusOr<Value> Pick(Value v, int64_t at, int64_t axis) {
-    ASSIGN_OR_RETURN(
-        Value part, d_.Apply("Slice", {v},
-                             {{"starts", Dims{at}}, {"ends", Dims{at + 1}}, {"axes", Dims{axis}}}));
-    return d_.Apply("Squeeze", {part}, {{"axes", Dims{axis}}});
-  }
-
   absl::StatusOr<Value> InitialState(int input, int64_t direction) {
     if (!d_.call().has_input(input)) return RecurrentState::kZero;
-    return Pick(d_.in(input), direction, sizes_.batch_first ? 1 : 0);
+    return PickAlong(d_, d_.in(input), sizes_.batch_first ? 1 : 0, direction);
   }
 
   // Whether a step is inside of the sequence: [steps, batch, 1]; kAll if every one is.
@@ -326,17 +352,30 @@ class Recurrence {
     return d_.Apply("Where", {active, all, d_.Scalar(d_.type(all).dtype, 0)});
   }
 
+  // Input `input`, W or R, of a direction.
+  absl::StatusOr<RecurrentWeight> WeightOf(int input, int64_t direction) {
+    RecurrentWeight out;
+    ASSIGN_OR_RETURN(out.value, PickAlong(d_, d_.in(input), 0, direction));
+    if (!cell_.quantised_weights) {
+      ASSIGN_OR_RETURN(out.value, d_.Apply("Transpose", {out.value}, {{"perm", Dims{1, 0}}}));
+      return out;
+    }
+    const int scale = ScaleInput(input);
+    ASSIGN_OR_RETURN(out.scale, PickAlong(d_, d_.in(scale), 0, direction));
+    if (d_.call().has_input(scale + 1)) {
+      ASSIGN_OR_RETURN(out.zero, PickAlong(d_, d_.in(scale + 1), 0, direction));
+    }
+    return out;
+  }
+
   // Everything that all steps of one direction share; `projected` gets [steps, batch, columns].
   absl::StatusOr<RecurrentStep> Prepare(int64_t direction, Value x, Value* projected) {
     RecurrentStep step{.hidden_size = sizes_.hidden, .clip = d_.call().attrs().Float("clip", 0)};
-    Dims turn = {1, 0};
-    ASSIGN_OR_RETURN(Value w, Pick(d_.in(1), direction, 0));
-    ASSIGN_OR_RETURN(w, d_.Apply("Transpose", {w}, {{"perm", turn}}));
-    ASSIGN_OR_RETURN(*projected, d_.Apply("MatMul", {x, w}));
-    ASSIGN_OR_RETURN(Value r, Pick(d_.in(2), direction, 0));
-    ASSIGN_OR_RETURN(step.recurrent_weight, d_.Apply("Transpose", {r}, {{"perm", turn}}));
+    ASSIGN_OR_RETURN(const RecurrentWeight w, WeightOf(1, direction));
+    ASSIGN_OR_RETURN(*projected, Weighted(d_, x, w));
+    ASSIGN_OR_RETURN(step.recurrent_weight, WeightOf(2, direction));
     if (d_.call().has_input(3)) {
-      ASSIGN_OR_RETURN(Value both, Pick(d_.in(3), direction, 0));
+      ASSIGN_OR_RETURN(Value both, PickAlong(d_, d_.in(3), 0, direction));
       int64_t half = cell_.gates;
       ASSIGN_OR_RETURN(Value bias, GateColumns(d_, both, sizes_.hidden, 0, half));
       ASSIGN_OR_RETURN(Value recurrent, GateColumns(d_, both, sizes_.hidden, half, half));
@@ -352,7 +391,7 @@ class Recurrence {
                                           {{"shape", Dims{steps(), sizes_.batch.value(), columns}},
                                            {"allowzero", int64_t{1}}}));
     if (cell_.has_cell_state && d_.call().has_input(6)) {
-      ASSIGN_OR_RETURN(step.peephole, Pick(d_.in(6), direction, 0));
+      ASSIGN_OR_RETURN(step.peephole, PickAlong(d_, d_.in(6), 0, direction));
     }
     size_t each = cell_.default_activations.size();
     for (size_t i = 0; i < each; ++i) {
@@ -371,16 +410,19 @@ class Recurrence {
     if (cell_.has_cell_state) {
       ASSIGN_OR_RETURN(step.before.cell, InitialState(5, direction));
     }
-    if (d_.options().short_repeats || steps() > kMostStepsWrittenOut || steps() == 0) {
+    // Where a state is quantised, its last place decides what the next step computes: steps are
+    // apart from each other, so that each begins with one and the same state whoever computes it.
+    const bool apart = cell_.quantised_weights && steps() > 1;
+    if (apart || d_.options().short_repeats || steps() > kMostStepsWrittenOut || steps() == 0) {
       return Repeated(backwards, step, projected, all);
     }
     std::vector<Value> hidden;
     for (int64_t i = 0; i < steps(); ++i) {
       const int64_t at = backwards ? steps() - 1 - i : i;
-      ASSIGN_OR_RETURN(step.projected, Pick(projected, at, 0));
+      ASSIGN_OR_RETURN(step.projected, PickAlong(d_, projected, 0, at));
       Value active = kAll;
       if (active_ != kAll) {
-        ASSIGN_OR_RETURN(active, Pick(active_, at, 0));
+        ASSIGN_OR_RETURN(active, PickAlong(d_, active_, 0, at));
       }
       ASSIGN_OR_RETURN(step.before, Step(d_, step, active));
       hidden.push_back(step.before.hidden);
@@ -419,7 +461,12 @@ class Recurrence {
       ASSIGN_OR_RETURN(Value cell, Stated(step.before.cell, projected));
       inner.before.cell = add(Port::kCarried, cell);
     }
-    inner.recurrent_weight = add(Port::kWhole, step.recurrent_weight);
+    inner.recurrent_weight.value = add(Port::kWhole, step.recurrent_weight.value);
+    for (Value RecurrentWeight::*optional : {&RecurrentWeight::zero, &RecurrentWeight::scale}) {
+      if (step.recurrent_weight.*optional != RecurrentWeight::kAbsent) {
+        inner.recurrent_weight.*optional = add(Port::kWhole, step.recurrent_weight.*optional);
+      }
+    }
     for (Value RecurrentStep::*optional :
          {&RecurrentStep::recurrent_bias, &RecurrentStep::peephole}) {
       if (step.*optional != RecurrentStep::kAbsent) {
@@ -479,12 +526,21 @@ std::vector<ParamSpec> RecurrentParams() {
            .unknown_is_operand = true}};
 }
 
+absl::StatusOr<Value> Weighted(Decomposition& d, Value x, const RecurrentWeight& weight) {
+  if (weight.scale == RecurrentWeight::kAbsent) return d.Apply("MatMul", {x, weight.value});
+  ASSIGN_OR_RETURN(const std::vector<Value> q, d.ApplyMulti("DynamicQuantizeLinear", {x}, {}, 3));
+  ASSIGN_OR_RETURN(Value a, WithoutZeroPoint(d, q[0], q[2]));
+  ASSIGN_OR_RETURN(Value b, WithoutZeroPoint(d, weight.value, weight.zero));
+  ASSIGN_OR_RETURN(Value y, d.Apply("MatMul", {a, b}));
+  ASSIGN_OR_RETURN(Value scale, d.Apply("Mul", {q[1], weight.scale}));
+  ASSIGN_OR_RETURN(y, CastTo(d, y, DType::kF32));
+  return d.Apply("Mul", {y, scale});
+}
+
 absl::StatusOr<Value> GateColumns(Decomposition& d, Value value, int64_t hidden_size, int64_t first,
                                   int64_t count) {
-  return d.Apply("Slice", {value},
-                 {{"starts", Dims{first * hidden_size}},
-                  {"ends", Dims{(first + count) * hidden_size}},
-                  {"axes", Dims{d.type(value).shape.rank() - 1}}});
+  return SliceAlong(d, value, d.type(value).shape.rank() - 1, first * hidden_size,
+                    (first + count) * hidden_size);
 }
 
 absl::StatusOr<Value> Activate(Decomposition& d, const RecurrentStep& step, size_t activation,

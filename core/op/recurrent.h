@@ -12,8 +12,8 @@ namespace fusion {
 /// behind the other; of a long one a Repeat of one step. The products of all inputs with the input
 /// weights are one MatMul before the first step.
 
-/// Longest sequence that is written out, but for Decomposition::Options::short_repeats. A step that
-/// is written out may fuse with its neighbours.
+/// Longest sequence that is written out, but for Decomposition::Options::short_repeats and for
+/// quantised weights. A step that is written out may fuse with its neighbours.
 inline constexpr int64_t kMostStepsWrittenOut = 16;
 
 /// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, not written down.
@@ -23,6 +23,18 @@ struct RecurrentState {
   Decomposition::Value cell = kZero;
 };
 
+/// A weight [k, columns]. Quantised, if it has a scale: 8-bit integers, less `zero`, times `scale`,
+/// which are one for all or one for each column.
+struct RecurrentWeight {
+  static constexpr Decomposition::Value kAbsent = -1;
+  Decomposition::Value value = 0;
+  Decomposition::Value zero = kAbsent;
+  Decomposition::Value scale = kAbsent;
+};
+/// x times a weight; where that is quantised, x is too, as DynamicQuantizeLinear does.
+absl::StatusOr<Decomposition::Value> Weighted(Decomposition& d, Decomposition::Value x,
+                                              const RecurrentWeight& weight);
+
 /// One step's operands. A gate is a part of `hidden_size` columns, in ONNX's order.
 struct RecurrentStep {
   static constexpr Decomposition::Value kAbsent = -1;
@@ -30,7 +42,7 @@ struct RecurrentStep {
   Decomposition::Value projected = 0;
   RecurrentState before;
   /// R^T: [hidden_size, gates * hidden_size].
-  Decomposition::Value recurrent_weight = 0;
+  RecurrentWeight recurrent_weight;
   /// Rb: [gates * hidden_size]; kAbsent: none, or part of `projected`.
   Decomposition::Value recurrent_bias = kAbsent;
   /// [3 * hidden_size]; kAbsent: none.
@@ -51,6 +63,9 @@ struct RecurrentCell {
   bool has_cell_state = false;
   /// The recurrent bias is added to the projected inputs once; else it is left to `step`.
   bool merge_recurrent_bias = true;
+  /// W and R are quantised and stand for [directions, input or hidden, gates * hidden]; behind P
+  /// follow scale and zero point of each, [directions] or [directions, gates * hidden].
+  bool quantised_weights = false;
   std::vector<std::string> default_activations;
   std::function<absl::StatusOr<RecurrentState>(Decomposition&, const RecurrentStep&)> step;
 };

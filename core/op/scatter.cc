@@ -8,13 +8,6 @@ namespace fusion {
 
 namespace {
 
-// The elements [begin, end) of `v` along `axis`.
-absl::StatusOr<Decomposition::Value> Part(Decomposition& d, Decomposition::Value v, int axis,
-                                          int64_t begin, int64_t end) {
-  return d.Apply("Slice", {v},
-                 {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{axis}}});
-}
-
 absl::StatusOr<Decomposition::Value> ScatterElements(Decomposition& d) {
   const OpCall& call = d.call();
   RETURN_IF_ERROR(call.CheckSameType(0, 2));
@@ -49,7 +42,7 @@ absl::StatusOr<Decomposition::Value> ScatterElements(Decomposition& d) {
     const int64_t extent = indices.dim(i).value();
     auto corner = corners.back();
     if (i != axis && extent < data.dim(i).value()) {
-      ASSIGN_OR_RETURN(corner, Part(d, corner, i, 0, extent));
+      ASSIGN_OR_RETURN(corner, SliceAlong(d, corner, i, 0, extent));
     }
     corners.push_back(corner);
   }
@@ -58,7 +51,8 @@ absl::StatusOr<Decomposition::Value> ScatterElements(Decomposition& d) {
   for (int i = data.rank(); i-- > 0;) {
     const auto whole = corners[static_cast<size_t>(i)];
     if (whole == corners[static_cast<size_t>(i) + 1]) continue;
-    ASSIGN_OR_RETURN(auto rest, Part(d, whole, i, indices.dim(i).value(), data.dim(i).value()));
+    ASSIGN_OR_RETURN(auto rest,
+                     SliceAlong(d, whole, i, indices.dim(i).value(), data.dim(i).value()));
     ASSIGN_OR_RETURN(y, d.Apply("Concat", {y, rest}, {{"axis", int64_t{i}}}));
   }
   return y;

@@ -775,6 +775,13 @@ inline constexpr SampleGraph kSamplePlans[] = {
   output %9
 }
 )"},
+    {"grouped_heads_of_padded_prompts", R"(graph "g" {
+  %0 = input "i0" : f32[2,5,64]
+  %1 = input "i5" : i32[2]
+  %2 = com.microsoft.GroupQueryAttention(%0, -, -, -, -, %1) {kv_num_heads=1, local_window_size=2, num_heads=2, total_sequence_length=5} : f32[2,5,32]  "" @ ""
+  output %2
+}
+)"},
     {"grouped_heads_of_ragged_pasts", R"(graph "g" {
   %0 = input "i0" : f32[2,1,64]
   %1 = input "i1" : f32[2,1,32]
@@ -890,6 +897,62 @@ inline constexpr SampleGraph kSamplePlans[] = {
   %7 = input "i7" : u8[]
   %8 = com.microsoft.QAttention(%0, %1, %2, %3, %4, %5, %6, %7) {num_heads=3, unidirectional=0} : f32[2,5,12]  "" @ ""
   output %8
+}
+)"},
+    {"quantised_attention_behind_a_past", R"(graph "g" {
+  %0 = input "i0" : u8[2,5,10]
+  %1 = input "i1" : u8[10,36]
+  %2 = input "i2" : f32[36]
+  %3 = input "i3" : f32[]
+  %4 = input "i4" : f32[]
+  %5 = input "i5" : i32[2]
+  %6 = input "i6" : u8[]
+  %7 = input "i7" : u8[]
+  %8 = input "i8" : f32[2,2,3,4,4]
+  %9, %10 = com.microsoft.QAttention(%0, %1, %2, %3, %4, %5, %6, %7, %8) {num_heads=3, unidirectional=0} : f32[2,5,12], f32[2,2,3,9,4]  "", "" @ ""
+  output %9
+  output %10
+}
+)"},
+    {"quantised_lstm", R"(graph "g" {
+  %0 = input "x" : f32[4,2,6]
+  %1 = input "w" : i8[2,6,20]
+  %2 = input "r" : u8[2,5,20]
+  %3 = input "b" : f32[2,40]
+  %4 = input "h" : f32[2,2,5]
+  %5 = input "ws" : f32[2]
+  %6 = input "rs" : f32[2,20]
+  %7 = input "rz" : u8[2,20]
+  %8, %9 = com.microsoft.DynamicQuantizeLSTM(%0, %1, %2, %3, %4, -, -, %5, -, %6, %7) {direction="bidirectional", hidden_size=5} : f32[4,2,2,5], f32[2,2,5]  "", "" @ ""
+  output %8
+  output %9
+}
+)"},
+    {"quantised_mean", R"(graph "g" {
+  %0 = input "x" : u8[3,5,7]
+  %1 = input "s" : f32[]
+  %2 = input "z" : u8[]
+  %3 = input "ys" : f32[]
+  %4 = input "yz" : u8[]
+  %5 = com.microsoft.QLinearReduceMean(%0, %1, %2, %3, %4) {axes=[1], keepdims=0} : u8[3,7]  "" @ ""
+  output %5
+}
+)"},
+    {"channels_last_convolution", R"(graph "g" {
+  %0 = input "x" : f32[2,9,7,4]
+  %1 = weight "w" : f32[6,3,3,2]
+  %2 = weight "b" : f32[6]
+  %3 = com.microsoft.NhwcConv(%0, %1, %2) {group=2, pads=[1, 1, 1, 1], strides=[2, 1]} : f32[2,5,7,6]  "" @ ""
+  output %3
+}
+)"},
+    {"bits_of_integers", R"(graph "g" {
+  %0 = input "x" : i16[3,5]
+  %1 = input "m" : bool[3,5]
+  %2 = BitCast(%0) {to=4} : u16[3,5]  "" @ ""
+  %3 = BitCast(%1) {to=3} : i8[3,5]  "" @ ""
+  output %2
+  output %3
 }
 )"},
     {"quantised_concat", R"(graph "g" {

@@ -1,7 +1,8 @@
+#include "core/op/attention.h"
+
 #include <cmath>
 #include <limits>
 
-#include "core/op/forms.h"
 #include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
@@ -111,8 +112,8 @@ class OnnxAttention {
       : d_(d), dims_(dims), type_(d.call().dtype(kQuery)) {}
 
   absl::StatusOr<Value> Run() {
-    ASSIGN_OR_RETURN(auto k, Cached(kKey, kPastKey, dims_.head));
-    ASSIGN_OR_RETURN(auto v, Cached(kValue, kPastValue, dims_.value_head));
+    ASSIGN_OR_RETURN(auto k, Cached(kKey, kPastKey));
+    ASSIGN_OR_RETURN(auto v, Cached(kValue, kPastValue));
     RETURN_IF_ERROR(SetOutput(1, k));
     RETURN_IF_ERROR(SetOutput(2, v));
     ASSIGN_OR_RETURN(auto scores, Scores(k));
@@ -129,29 +130,22 @@ class OnnxAttention {
       ASSIGN_OR_RETURN(auto shown, WhereSeen(shares));
       RETURN_IF_ERROR(Show(kShares, shown));
     }
-    ASSIGN_OR_RETURN(v, ForEachQuery(v, dims_.value_head));
+    ASSIGN_OR_RETURN(v, ForHeadsOfQueries(d_, v, dims_.heads / dims_.kv_heads));
     ASSIGN_OR_RETURN(auto y, d_.Apply("MatMul", {shares, v}));
     ASSIGN_OR_RETURN(y, WhereSeen(y));
-    if (!dims_.flat) return y;
-    ASSIGN_OR_RETURN(y, d_.Apply("Transpose", {y}, {{"perm", Dims{0, 2, 1, 3}}}));
-    return Reshaped(y, {dims_.batch, dims_.rows, dims_.heads * dims_.value_head});
+    return dims_.flat ? OutOfHeads(d_, y) : y;
   }
 
  private:
-  absl::StatusOr<Value> Reshaped(Value x, const Dims& shape) {
-    return d_.Apply("Reshape", {x}, {{"shape", shape}, {"allowzero", int64_t{1}}});
-  }
-
   // Input `input` as [batch, heads, rows, head].
-  absl::StatusOr<Value> InHeads(int input, int64_t heads, int64_t rows, int64_t head) {
+  absl::StatusOr<Value> InHeads(int input, int64_t heads) {
     if (!dims_.flat) return d_.in(input);
-    ASSIGN_OR_RETURN(auto x, Reshaped(d_.in(input), {dims_.batch, rows, heads, head}));
-    return d_.Apply("Transpose", {x}, {{"perm", Dims{0, 2, 1, 3}}});
+    return IntoHeads(d_, d_.in(input), heads);
   }
 
   // Keys or values, behind the past ones.
-  absl::StatusOr<Value> Cached(int input, int past, int64_t head) {
-    ASSIGN_OR_RETURN(auto x, InHeads(input, dims_.kv_heads, dims_.keys - dims_.past, head));
+  absl::StatusOr<Value> Cached(int input, int past) {
+    ASSIGN_OR_RETURN(auto x, InHeads(input, dims_.kv_heads));
     if (!d_.call().has_input(past)) return x;
     return d_.Apply("Concat", {d_.in(past), x}, {{"axis", int64_t{2}}});
   }
@@ -171,33 +165,17 @@ class OnnxAttention {
     return what == Shown() ? SetOutput(3, v) : absl::OkStatus();
   }
 
-  // Keys or values once for each head of queries that reads them.
-  absl::StatusOr<Value> ForEachQuery(Value x, int64_t head) {
-    const int64_t times = dims_.heads / dims_.kv_heads;
-    if (times == 1) return x;
-    const Dims all = {dims_.batch, dims_.kv_heads, times, dims_.keys, head};
-    ASSIGN_OR_RETURN(x, d_.Apply("Unsqueeze", {x}, {{"axes", Dims{2}}}));
-    ASSIGN_OR_RETURN(x, d_.Apply("Expand", {x}, {{"shape", all}}));
-    return Reshaped(x, {dims_.batch, dims_.heads, dims_.keys, head});
-  }
-
   // Scaled products of queries and keys, capped.
   absl::StatusOr<Value> Scores(Value k) {
     const AttrMap& attrs = d_.call().attrs();
-    ASSIGN_OR_RETURN(auto q, InHeads(kQuery, dims_.heads, dims_.rows, dims_.head));
+    ASSIGN_OR_RETURN(auto q, InHeads(kQuery, dims_.heads));
     const double scale =
         attrs.Float("scale", 1 / std::sqrt(static_cast<double>(std::max<int64_t>(dims_.head, 1))));
     ASSIGN_OR_RETURN(q, d_.Apply("Mul", {q, d_.Scalar(type_, scale)}));
-    ASSIGN_OR_RETURN(k, ForEachQuery(k, dims_.head));
-    ASSIGN_OR_RETURN(k, d_.Apply("Transpose", {k}, {{"perm", Dims{0, 1, 3, 2}}}));
-    ASSIGN_OR_RETURN(auto scores, d_.Apply("MatMul", {q, k}));
+    ASSIGN_OR_RETURN(k, ForHeadsOfQueries(d_, k, dims_.heads / dims_.kv_heads));
+    ASSIGN_OR_RETURN(auto scores, HeadProducts(d_, q, k));
     RETURN_IF_ERROR(Show(kProducts, scores));
-    const double cap = attrs.Float("softcap", 0);
-    if (cap > 0) {
-      ASSIGN_OR_RETURN(scores, d_.Apply("Div", {scores, d_.Scalar(type_, cap)}));
-      ASSIGN_OR_RETURN(scores, d_.Apply("Tanh", {scores}));
-      ASSIGN_OR_RETURN(scores, d_.Apply("Mul", {scores, d_.Scalar(type_, cap)}));
-    }
+    ASSIGN_OR_RETURN(scores, Capped(d_, scores, attrs.Float("softcap", 0)));
     RETURN_IF_ERROR(Show(kCapped, scores));
     return scores;
   }
@@ -211,22 +189,8 @@ class OnnxAttention {
                            ", expected the number of a float type");
   }
 
-  // seen_ = seen_ and `condition`
-  absl::Status SeeOnly(Value condition) {
-    if (seen_ < 0) {
-      seen_ = condition;
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(seen_, d_.Apply("And", {seen_, condition}));
-    return absl::OkStatus();
-  }
-
-  // The first `keys` of each batch entry, for the last dims of the scores.
-  absl::StatusOr<Value> ValidKeys() {
-    return d_.Apply("Unsqueeze", {d_.in(kValidKeys)}, {{"axes", Dims{1, 2, 3}}});
-  }
-
-  // Keys that lie near enough to the position of a row, which counts the keys before it.
+  // Keys that are no padding and lie near enough to the position of a row, which counts the keys
+  // before it.
   absl::Status SeeWindow() {
     const AttrMap& attrs = d_.call().attrs();
     const bool causal = attrs.Int("is_causal", 0) != 0;
@@ -237,32 +201,21 @@ class OnnxAttention {
       return InvalidArgument(R"(attributes "left_window_size" and "right_window_size" are )", left,
                              " and ", attrs.Int("right_window_size", -1), ", expected at least -1");
     }
-    if (left < 0 && right < 0) return absl::OkStatus();
+    KeyWindow window = {.before = left, .behind = right};
     auto number = [&](int64_t n) { return d_.Scalar(DType::kI64, static_cast<double>(n)); };
-    ASSIGN_OR_RETURN(auto key, CountTo(d_, dims_.keys));
-    ASSIGN_OR_RETURN(auto row, CountTo(d_, dims_.rows));
-    ASSIGN_OR_RETURN(row, d_.Apply("Unsqueeze", {row}, {{"axes", Dims{1}}}));
     if (d_.call().has_input(kValidKeys)) {
-      ASSIGN_OR_RETURN(auto valid, ValidKeys());
-      ASSIGN_OR_RETURN(auto before, d_.Apply("Sub", {valid, number(dims_.rows)}));
-      ASSIGN_OR_RETURN(row, d_.Apply("Add", {row, before}));
-    } else if (dims_.past > 0) {
-      ASSIGN_OR_RETURN(row, d_.Apply("Add", {row, number(dims_.past)}));
-    }
-    if (right >= 0) {
-      auto last = row;
-      if (right > 0) {
-        ASSIGN_OR_RETURN(last, d_.Apply("Add", {row, number(right)}));
+      // The first keys of each batch entry, for the last dims of the scores.
+      ASSIGN_OR_RETURN(window.end,
+                       d_.Apply("Unsqueeze", {d_.in(kValidKeys)}, {{"axes", Dims{1, 2, 3}}}));
+      if (left >= 0 || right >= 0) {
+        ASSIGN_OR_RETURN(window.first, d_.Apply("Sub", {window.end, number(dims_.rows)}));
       }
-      ASSIGN_OR_RETURN(auto seen, d_.Apply("LessOrEqual", {key, last}));
-      RETURN_IF_ERROR(SeeOnly(seen));
+    } else if (dims_.past > 0) {
+      window.first = number(dims_.past);
     }
-    if (left >= 0) {
-      ASSIGN_OR_RETURN(auto first, d_.Apply("Sub", {row, number(left)}));
-      ASSIGN_OR_RETURN(auto seen, d_.Apply("GreaterOrEqual", {key, first}));
-      RETURN_IF_ERROR(SeeOnly(seen));
-      may_hide_all_ = true;
-    }
+    if (!window.hides()) return absl::OkStatus();
+    may_hide_all_ = left >= 0 || window.end != KeyWindow::kAll;
+    ASSIGN_OR_RETURN(seen_, SeenThrough(d_, window, dims_.rows, dims_.keys));
     return absl::OkStatus();
   }
 
@@ -299,19 +252,15 @@ class OnnxAttention {
   absl::Status AddBias() {
     const OpCall& call = d_.call();
     RETURN_IF_ERROR(SeeWindow());
-    if (call.has_input(kValidKeys)) {
-      ASSIGN_OR_RETURN(auto key, CountTo(d_, dims_.keys));
-      ASSIGN_OR_RETURN(auto valid, ValidKeys());
-      ASSIGN_OR_RETURN(auto seen, d_.Apply("Less", {key, valid}));
-      RETURN_IF_ERROR(SeeOnly(seen));
-      may_hide_all_ = true;
-    }
     Value mask = -1;
     if (call.has_input(kMask)) {
       ASSIGN_OR_RETURN(mask, WholeMask());
       may_hide_all_ = true;
       if (call.dtype(kMask) == DType::kBool) {
-        RETURN_IF_ERROR(SeeOnly(mask));
+        if (seen_ >= 0) {
+          ASSIGN_OR_RETURN(mask, d_.Apply("And", {seen_, mask}));
+        }
+        seen_ = mask;
         mask = -1;
       } else {
         ASSIGN_OR_RETURN(mask, CastTo(d_, mask, type_));
@@ -320,7 +269,7 @@ class OnnxAttention {
     bias_ = mask;
     if (seen_ < 0) return absl::OkStatus();
     const Value hidden = d_.Scalar(type_, -std::numeric_limits<double>::infinity());
-    ASSIGN_OR_RETURN(bias_, d_.Apply("Where", {seen_, d_.Scalar(type_, 0), hidden}));
+    ASSIGN_OR_RETURN(bias_, AddendOf(d_, seen_, hidden));
     if (mask < 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(bias_, d_.Apply("Add", {bias_, mask}));
     return absl::OkStatus();

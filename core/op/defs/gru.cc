@@ -15,7 +15,8 @@ absl::StatusOr<RecurrentState> GruStep(Decomposition& d, const RecurrentStep& st
   int64_t multiplied = linear_before_reset ? 3 : 2;  // gates that see h' R as it is
   GruValue recurrent = RecurrentStep::kAbsent;
   if (before != RecurrentState::kZero) {
-    ASSIGN_OR_RETURN(GruValue weight, GateColumns(d, step.recurrent_weight, size, 0, multiplied));
+    ASSIGN_OR_RETURN(GruValue weight,
+                     GateColumns(d, step.recurrent_weight.value, size, 0, multiplied));
     ASSIGN_OR_RETURN(recurrent, d.Apply("MatMul", {before, weight}));
     if (step.recurrent_bias != RecurrentStep::kAbsent) {
       ASSIGN_OR_RETURN(recurrent, d.Apply("Add", {recurrent, step.recurrent_bias}));
@@ -41,7 +42,7 @@ absl::StatusOr<RecurrentState> GruStep(Decomposition& d, const RecurrentStep& st
   } else if (!linear_before_reset && before != RecurrentState::kZero) {
     ASSIGN_OR_RETURN(GruValue reset, gate(1));
     ASSIGN_OR_RETURN(GruValue kept, d.Apply("Mul", {reset, before}));
-    ASSIGN_OR_RETURN(GruValue weight, GateColumns(d, step.recurrent_weight, size, 2));
+    ASSIGN_OR_RETURN(GruValue weight, GateColumns(d, step.recurrent_weight.value, size, 2));
     ASSIGN_OR_RETURN(seen, d.Apply("MatMul", {kept, weight}));
   }
   if (seen != RecurrentStep::kAbsent) {

@@ -63,10 +63,7 @@ absl::Status CheckGroupedSupported(const OpCall& call) {
                                                       {kValueScale, "v_scale"},
                                                       {kQuerySeqlens, "query_seqlens"}};
   for (const auto& [input, name] : missing) {
-    // As the node counts them: with total_sequence_length.
-    if (call.has_input(input)) {
-      return Unimplemented("input ", input + 1, " (", name, ") is not supported");
-    }
+    RETURN_IF_ERROR(CheckNoInput(call, input, name));
   }
   return absl::OkStatus();
 }
@@ -141,6 +138,26 @@ absl::StatusOr<GroupedValue> PastRows(Decomposition& d, const GroupedSizes& size
   return d.Apply("Unsqueeze", {last}, {{"axes", Dims{1, 2, 3}}});
 }
 
+// The first row of each batch entry that is padding, behind what it has of a prompt, as it
+// broadcasts to the scores. A batch of one has none: total_sequence_length is seqlens_k + 1.
+absl::StatusOr<GroupedValue> PromptEnd(Decomposition& d) {
+  ASSIGN_OR_RETURN(auto end, CastTo(d, d.in(kSeqlens), DType::kI64));
+  ASSIGN_OR_RETURN(end, d.Apply("Add", {end, d.Scalar(DType::kI64, 1)}));
+  return d.Apply("Unsqueeze", {end}, {{"axes", Dims{1, 2, 3}}});
+}
+
+// y [batch, heads, rows, n] with zeros in the rows that see no key: padding whose window begins
+// behind the prompt.
+absl::StatusOr<GroupedValue> WithoutUnseeing(Decomposition& d, const KeyWindow& window,
+                                             GroupedValue y) {
+  ASSIGN_OR_RETURN(auto row, CountTo(d, d.type(y).shape.dim(2).value()));
+  ASSIGN_OR_RETURN(row, d.Apply("Unsqueeze", {row}, {{"axes", Dims{1}}}));
+  const auto before = d.Scalar(DType::kI64, static_cast<double>(window.before));
+  ASSIGN_OR_RETURN(auto first, d.Apply("Sub", {row, before}));
+  ASSIGN_OR_RETURN(auto seeing, d.Apply("Less", {first, window.end}));
+  return d.Apply("Where", {seeing, y, d.Scalar(d.type(y).dtype, 0)});
+}
+
 // Keys or values of the past with the new rows behind what is past of them, and then what else is
 // in the past: max(capacity, total) rows.
 absl::StatusOr<GroupedValue> PresentOf(Decomposition& d, const GroupedSizes& sizes, int past,
@@ -188,14 +205,7 @@ absl::StatusOr<GroupedValue> ForAllHeads(Decomposition& d, const GroupedSizes& s
   if (d.type(x).shape.dim(2) != Dim(sizes.total)) {
     ASSIGN_OR_RETURN(x, SliceAlong(d, x, 2, 0, sizes.total));
   }
-  const int64_t group = sizes.heads / sizes.kv_heads;
-  if (group == 1) return x;
-  const Dims dims = {sizes.batch, sizes.kv_heads, group, sizes.total, sizes.head};
-  ASSIGN_OR_RETURN(x, d.Apply("Unsqueeze", {x}, {{"axes", Dims{2}}}));
-  ASSIGN_OR_RETURN(x, d.Apply("Expand", {x}, {{"shape", dims}}));
-  return d.Apply(
-      "Reshape", {x},
-      {{"shape", Dims{0, sizes.heads, sizes.total, sizes.head}}, {"allowzero", int64_t{0}}});
+  return ForHeadsOfQueries(d, x, sizes.heads / sizes.kv_heads);
 }
 
 struct GroupedHeads {
@@ -244,6 +254,10 @@ absl::StatusOr<GroupedHeads> GroupedHeadsOf(Decomposition& d, const GroupedSizes
     return InvalidArgument("input 9 (position_ids) is ", call.in(kPositions).ToString(),
                            ", expected [", sizes.batch, ",", sizes.rows, "]");
   }
+  const Shape& table = call.shape(kCosines);
+  const bool known = table.rank() == 2 && table.dim(1).is_static();
+  RETURN_IF_ERROR(
+      CheckRotaryTables(call, kCosines, known ? 2 * table.dim(1).value() : sizes.head, sizes.head));
   ASSIGN_OR_RETURN(auto cosines, AnglesAt(d, kCosines, places));
   ASSIGN_OR_RETURN(auto sines, AnglesAt(d, kSines, places));
   const bool interleaved = call.attrs().Int("rotary_interleaved", 0) != 0;
@@ -263,7 +277,8 @@ absl::StatusOr<GroupedHeads> GroupedHeadsOf(Decomposition& d, const GroupedSizes
 /// past_value [batch, heads, past, n], seqlens_k, total_sequence_length, cos_cache and sin_cache
 /// (with `do_rotary`: queries and keys are turned by their position), position_ids, attention_bias,
 /// and weights by which queries and keys are normalised. No row sees a later one and, with
-/// `local_window_size`, only as many. Outputs 1 and 2, if named: the past of the next call.
+/// `local_window_size`, only as many; of the prompts of a batch, what lies behind seqlens_k[b] is
+/// padding and is not seen. Outputs 1 and 2, if named: the past of the next call.
 OpDef DefineMicrosoftGroupQueryAttention() {
   std::vector<ParamSpec> params = {
       {.name = "num_heads", .kind = ParamSpec::kInt, .required = true},
@@ -303,14 +318,23 @@ OpDef DefineMicrosoftGroupQueryAttention() {
         ASSIGN_OR_RETURN(form.k, ForAllHeads(d, sizes, keys));
         ASSIGN_OR_RETURN(form.v, ForAllHeads(d, sizes, values));
         const Dims scores = {sizes.batch, sizes.heads, sizes.rows, sizes.total};
-        const HiddenKeys hidden = {
-            .causal = true, .past = past_rows, .window = call.attrs().Int("local_window_size", -1)};
+        // A window of w holds the row's own key and w - 1 before it.
+        const int64_t window = call.attrs().Int("local_window_size", -1);
+        HiddenKeys hidden = {
+            .window = {.first = past_rows, .before = window < 0 ? -1 : window - 1, .behind = 0}};
+        const bool padded = sizes.prompt && sizes.batch > 1 && sizes.rows > 1;
+        if (padded) {
+          ASSIGN_OR_RETURN(hidden.window.end, PromptEnd(d));
+        }
         ASSIGN_OR_RETURN(form.addends, AddendsOf(d, hidden, scores, call.dtype(0)));
         if (call.has_input(kBias)) {
           RETURN_IF_ERROR(CheckAttentionBias(call, kBias, call.dtype(0), scores));
           form.addends.push_back(d.in(kBias));
         }
         ASSIGN_OR_RETURN(auto y, Attend(d, form));
+        if (padded && window >= 0) {
+          ASSIGN_OR_RETURN(y, WithoutUnseeing(d, hidden.window, y));
+        }
         return OutOfHeads(d, y);
       }};
 }

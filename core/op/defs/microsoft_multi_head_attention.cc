@@ -7,8 +7,7 @@ namespace {
 // Part `which` of x [batch, rows, heads, parts, n] as [batch, heads, rows, n].
 absl::StatusOr<Decomposition::Value> PackedPart(Decomposition& d, Decomposition::Value x,
                                                 int64_t which) {
-  ASSIGN_OR_RETURN(auto part, SliceAlong(d, x, 3, which, which + 1));
-  ASSIGN_OR_RETURN(part, d.Apply("Squeeze", {part}, {{"axes", Dims{3}}}));
+  ASSIGN_OR_RETURN(auto part, PickAlong(d, x, 3, which));
   return d.Apply("Transpose", {part}, {{"perm", Dims{0, 2, 1, 3}}});
 }
 
@@ -126,12 +125,14 @@ OpDef DefineMicrosoftMultiHeadAttention() {
                               .v = all.part[2],
                               .scale = call.attrs().Float("scale", 0)};
         const Dims scores = {q[0], heads, q[2], keys};
-        const HiddenKeys hidden = {.mask = 4,
-                                   .causal = call.attrs().Int("unidirectional", 0) != 0,
-                                   .past = d.Scalar(DType::kI64, static_cast<double>(past))};
-        if (hidden.causal && keys != past + q[2]) {
-          return Unimplemented("attribute \"unidirectional\" with ", keys, " keys for ", q[2],
-                               " rows behind a past of ", past, "; supported: a key for each row");
+        HiddenKeys hidden = {.mask = 4};
+        if (call.attrs().Int("unidirectional", 0) != 0) {
+          if (keys != past + q[2]) {
+            return Unimplemented("attribute \"unidirectional\" with ", keys, " keys for ", q[2],
+                                 " rows behind a past of ", past,
+                                 "; supported: a key for each row");
+          }
+          hidden.window = {.first = d.Scalar(DType::kI64, static_cast<double>(past)), .behind = 0};
         }
         ASSIGN_OR_RETURN(form.addends, AddendsOf(d, hidden, scores, type));
         if (call.has_input(5)) {

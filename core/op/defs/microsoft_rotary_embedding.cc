@@ -24,25 +24,38 @@ OpDef DefineMicrosoftRotaryEmbedding() {
                                    "; supported: 1");
             }
             ASSIGN_OR_RETURN(Dims x, StaticDims(call, 0));
-            ASSIGN_OR_RETURN(Dims table, StaticDims(call, 2));
-            const int64_t turned = call.attrs().Int("rotary_embedding_dim", 0);
-            int64_t heads = call.attrs().Int("num_heads", 0);
-            if ((x.size() != 3 && x.size() != 4) || table.size() != 2 || table[1] < 1 ||
-                (turned != 0 && turned != 2 * table[1])) {
-              return InvalidArgument("inputs 0 and 2 are ", call.in(0).ToString(), " and ",
-                                     call.in(2).ToString(),
-                                     ", expected rank 3 or 4 and a table of half as many columns "
-                                     "as attribute \"rotary_embedding_dim\" (",
-                                     turned, ") says");
+            if (x.size() != 3 && x.size() != 4) {
+              return InvalidArgument("input 0 is ", call.in(0).ToString(),
+                                     ", expected [batch, rows, heads * n] or [batch, heads, rows, "
+                                     "n]");
             }
+            int64_t turned = call.attrs().Int("rotary_embedding_dim", 0);
+            int64_t heads = call.attrs().Int("num_heads", 0);
+            const Shape& table = call.shape(2);
             if (x.size() == 3 && heads == 0) {
               if (turned != 0) {
                 return InvalidArgument(
                     "attribute \"num_heads\" is 0, expected how many heads input 0 has, of whose "
                     "elements \"rotary_embedding_dim\" turns some");
               }
-              heads = x[2] / (2 * table[1]);
+              // Then a head is what the tables turn.
+              const bool known = table.rank() == 2 && table.dim(1).is_static();
+              const int64_t pairs = known ? table.dim(1).value() : 0;
+              if (pairs < 1 || x[2] % pairs != 0 || x[2] / pairs % 2 != 0) {
+                return InvalidArgument("input 2 (cos_cache) is ", call.in(2).ToString(),
+                                       ", expected [positions, n], 2 n a divisor of the ", x[2],
+                                       " elements of a row of input 0 ", call.in(0).ToString());
+              }
+              heads = x[2] / pairs / 2;
             }
+            if (x.size() == 3 && (heads < 1 || x[2] % heads != 0)) {
+              return InvalidArgument("attribute \"num_heads\" is ", heads,
+                                     ", expected a divisor of the ", x[2],
+                                     " elements of a row of input 0 ", call.in(0).ToString());
+            }
+            const int64_t head = x.size() == 3 ? x[2] / heads : x[3];
+            if (turned == 0) turned = head;
+            RETURN_IF_ERROR(CheckRotaryTables(call, 2, turned, head));
             auto y = d.in(0);
             if (x.size() == 3) {
               ASSIGN_OR_RETURN(y, IntoHeads(d, y, heads));

@@ -21,8 +21,9 @@ OpDef DefineRnn() {
                            const RecurrentStep& step) -> absl::StatusOr<RecurrentState> {
               Decomposition::Value sum = step.projected;
               if (step.before.hidden != RecurrentState::kZero) {
-                ASSIGN_OR_RETURN(auto product, steps.Apply("MatMul", {step.before.hidden,
-                                                                      step.recurrent_weight}));
+                ASSIGN_OR_RETURN(
+                    auto product,
+                    steps.Apply("MatMul", {step.before.hidden, step.recurrent_weight.value}));
                 ASSIGN_OR_RETURN(sum, steps.Apply("Add", {sum, product}));
               }
               RecurrentState after;

@@ -41,22 +41,33 @@ absl::StatusOr<RotaryDims> RotaryDimsOf(const OpCall& call) {
   return dims;
 }
 
+// Tables of positions, or the angles of each row.
+absl::Status CheckAngles(const OpCall& call, const RotaryDims& dims) {
+  const bool by_position = call.has_input(3);
+  const Shape& x = call.shape(0);
+  const Dim rows = x.dim(dims.flat ? 1 : 2);
+  if (by_position && call.shape(3) != Shape({x.dim(0), rows})) {
+    return InvalidArgument("input 3 (position_ids) is ", call.in(3).ToString(), ", expected [",
+                           x.dim(0).ToString(), ",", rows.ToString(), "] for input 0 ",
+                           call.in(0).ToString());
+  }
+  if (by_position) return CheckRotaryTables(call, 1, dims.rotated, dims.head);
+  const TensorType wanted = {call.dtype(0), Shape({x.dim(0), rows, Dim(dims.rotated / 2)})};
+  for (int i = 1; i < 3; ++i) {
+    if (call.in(i) == wanted) continue;
+    return InvalidArgument("input ", i, i == 1 ? " (cos_cache) is " : " (sin_cache) is ",
+                           call.in(i).ToString(), ", expected ", wanted.ToString(),
+                           ": position_ids are absent");
+  }
+  return absl::OkStatus();
+}
+
 // Input `input`, cosines or sines, as [batch, 1, rows, n] or, of a flat x, [batch, rows, 1, n]: n
 // numbers for each row, those of its position if positions are given.
 absl::StatusOr<RotaryValue> AnglesOf(Decomposition& d, int input, const RotaryDims& dims) {
-  const OpCall& call = d.call();
   RotaryValue angles = d.in(input);
-  const bool by_position = call.has_input(3);
-  if (by_position && call.shape(input).rank() == 2) {
+  if (d.call().has_input(3)) {
     ASSIGN_OR_RETURN(angles, d.Apply("Gather", {angles, d.in(3)}, {{"axis", int64_t{0}}}));
-  }
-  const Shape& x = call.shape(0);
-  const Shape wanted({x.dim(0), x.dim(dims.flat ? 1 : 2), Dim(dims.rotated / 2)});
-  if (d.type(angles).shape != wanted) {
-    return InvalidArgument("input ", input, " is ", call.in(input).ToString(),
-                           by_position ? StrCat(" with positions ", call.in(3).ToString()) : "",
-                           ", expected ", by_position ? "[positions, " : "[batch, rows, ",
-                           dims.rotated / 2, "] for input 0 ", call.in(0).ToString());
   }
   return d.Apply("Unsqueeze", {angles}, {{"axes", Dims{dims.flat ? 2 : 1}}});
 }
@@ -78,6 +89,7 @@ OpDef DefineRotaryEmbedding() {
       .decompose = [](Decomposition& d) -> absl::StatusOr<RotaryValue> {
         const OpCall& call = d.call();
         ASSIGN_OR_RETURN(RotaryDims dims, RotaryDimsOf(call));
+        RETURN_IF_ERROR(CheckAngles(call, dims));
         ASSIGN_OR_RETURN(auto cos, AnglesOf(d, 1, dims));
         ASSIGN_OR_RETURN(auto sin, AnglesOf(d, 2, dims));
         RotaryValue x = d.in(0);

@@ -145,7 +145,7 @@ std::vector<ScatterPiece> PiecesOf(const ScatterRound& round, int64_t rows) {
 
 absl::StatusOr<ScatterValue> Rows(Decomposition& d, ScatterValue v, int64_t begin, int64_t end) {
   if (begin == 0 && Dim(end) == d.type(v).shape.dim(0)) return v;
-  return d.Apply("Slice", {v}, {{"starts", Dims{begin}}, {"ends", Dims{end}}, {"axes", Dims{0}}});
+  return SliceAlong(d, v, 0, begin, end);
 }
 
 // data with the rows of one round replaced by op(data, updates), or by the updates themselves.
@@ -227,9 +227,7 @@ absl::StatusOr<ScatterValue> ComputedRows(Decomposition& d, ScatterValue indices
   ScatterValue inside = 0;
   for (int64_t k = 0; k < depth; ++k) {
     const int64_t extent = d.call().shape(0).dim(static_cast<int>(k)).value();
-    ASSIGN_OR_RETURN(auto at,
-                     d.Apply("Slice", {indices},
-                             {{"starts", Dims{k}}, {"ends", Dims{k + 1}}, {"axes", Dims{1}}}));
+    ASSIGN_OR_RETURN(auto at, SliceAlong(d, indices, 1, k, k + 1));
     ASSIGN_OR_RETURN(auto from_end, d.Apply("Add", {at, scalar(extent)}));
     ASSIGN_OR_RETURN(auto negative, d.Apply("Less", {at, scalar(0)}));
     ASSIGN_OR_RETURN(at, d.Apply("Where", {negative, from_end, at}));

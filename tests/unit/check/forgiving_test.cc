@@ -96,6 +96,22 @@ TEST(Forgiving, ASumMovesByUnitsInTheLastPlaceOfItsType) {
   }
 }
 
+// Inside of an operator -212 sigmoid(-212) is a number to the evaluator and 0 to a kernel in f32:
+// times an infinity, NaN.
+TEST(Forgiving, UnderflowMakesNanOfInfinities) {
+  const Program program = ProgramOf(R"(graph "g" {
+  %0 = input "a" : f32[3]
+  %1 = input "b" : f32[3]
+  %2 = SwiGLU(%0, %1) : f32[3]  "" @ ""
+  output %2
+})");
+  const std::vector<HostTensor> inputs = {Row(DType::kF32, {-212, -80, 0}),
+                                          Row(DType::kF32, {-kInf, -kInf, 2})};
+  EXPECT_THAT(Result(program, inputs), ::testing::ElementsAre(kInf, kInf, 0));
+  EXPECT_THAT(Result(WithUnderflowAsZero(program), inputs),
+              ::testing::ElementsAre(::testing::IsNan(), kInf, 0));
+}
+
 TEST(Forgiving, WhatAnInfiniteSumMakesIsUnknown) {
   const Program program = ProgramOf(R"(graph "g" {
   %0 = input "x" : f32[2]

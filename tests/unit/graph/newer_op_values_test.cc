@@ -505,6 +505,19 @@ TEST(NewerOpValues, BinsOfRegionsHoldTheirLargest) {
       wanted);
 }
 
+TEST(NewerOpValues, BitsOfIntegersAreThoseOfOthers) {
+  ExpectValues(
+      OutputsOf("BitCast", {Integers(DType::kI8, {3}, {-1, 5, -128})}, {{"to", int64_t{2}}}).at(0),
+      {255, 5, 128});
+  ExpectValues(
+      OutputsOf("BitCast", {Integers(DType::kU32, {2}, {0xFFFFFFFE, 7})}, {{"to", int64_t{6}}})
+          .at(0),
+      {-2, 7});
+  ExpectValues(
+      OutputsOf("BitCast", {Integers(DType::kBool, {2}, {1, 0})}, {{"to", int64_t{2}}}).at(0),
+      {1, 0});
+}
+
 TEST(NewerOpValues, ScalesOfBlocksAreForTheirElements) {
   const HostTensor x =
       HostTensor::FromValues(DType::kF32, {1, 5}, {1.0F, 2.5F, 3.5F, -70.0F, 9e9F});

@@ -538,6 +538,21 @@ TEST(Scan, OfABatchHasOneSizeAndNoLengths) {
   EXPECT_THAT(with("", 3), HasSubstr("input 2 is f32[2,4,2], expected a batch of known size"));
 }
 
+// What goes wrong is said in the words of opset 8, which has no axes.
+TEST(Scan, OfABatchHasASequence) {
+  TestModel body(8);
+  body.Input("sum", {}).Input("row", {}).Node("Add", {"sum", "row"}, {"next"}).Output("next");
+  auto with = [&](int64_t scans) {
+    TestModel m(8);
+    m.Input("zero", {2}).Input("x", {2});
+    m.Node("Scan", {"", "zero", "x"}, {"last"}, "scan").AttrGraph("body", body);
+    m.Attr("num_scan_inputs", scans).Output("last");
+    return Import(m);
+  };
+  EXPECT_THAT(with(1), HasSubstr("input 2 (scanned) is f32[2], expected [batch, sequence, ..]"));
+  EXPECT_THAT(with(9), HasSubstr("attribute \"num_scan_inputs\" is 9 for 3 inputs, the first of"));
+}
+
 TEST(Scan, NeedsWhatItScans) {
   TestModel body;
   body.Input("sum", {2}).Input("row", {2}).Node("Add", {"sum", "row"}, {"next"}).Output("next");

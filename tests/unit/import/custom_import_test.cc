@@ -169,6 +169,35 @@ TEST(MicrosoftAttention, WhatCausalityHidesIsOutOfTheQuestion) {
   EXPECT_NEAR(got[3], 1 - hidden, 1e-6);
 }
 
+// Queries of 0 take the mean of what they see: not what is behind the prompt of a batch entry, and
+// nothing where the window holds nothing else. (As onnxruntime 1.32 has it.)
+TEST(MicrosoftGroupQueryAttention, DoesNotSeePadding) {
+  for (const int64_t window : {-1, 1}) {
+    TestModel m;
+    m.Input("q", {2, 3, 1}).Input("v", {2, 3, 1}).Input("lengths", {2}, DType::kI32);
+    HostTensor total(DType::kI32, {});
+    total.SetInt(0, 3);
+    m.Initializer("total", total);
+    m.Node("GroupQueryAttention", {"q", "v", "v", "", "", "lengths", "total"}, {"y"}, "own");
+    m.Domain("com.microsoft").Attr("num_heads", 1).Attr("kv_num_heads", 1);
+    m.Attr("local_window_size", window)
+        .Output("y")
+        .proto()
+        .add_opset_import()
+        ->set_domain("com.microsoft");
+    m.proto().mutable_opset_import(1)->set_version(1);
+    HostTensor lengths(DType::kI32, {2});
+    lengths.SetInt(0, 1);
+    lengths.SetInt(1, 2);
+    const std::vector<double> got = ResultOf(
+        m, {F({2, 3, 1}, {0, 0, 0, 0, 0, 0}), F({2, 3, 1}, {1, 2, 4, 8, 16, 32}), lengths});
+    const std::vector<double> all = {1, 1.5, 1.5, 8, 12, 56.0 / 3};
+    const std::vector<double> own = {1, 2, 0, 8, 16, 32};
+    ASSERT_EQ(got.size(), 6U);
+    for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(got[i], (window < 0 ? all : own)[i], 1e-6) << i;
+  }
+}
+
 // Pairs of (3, 4) turned by a right angle, at position 1.
 TEST(MicrosoftRotaryEmbedding, TurnsHalvesOrNeighbours) {
   for (int64_t interleaved : {0, 1}) {
@@ -196,6 +225,53 @@ TEST(MicrosoftQlinear, AddsWhatTheNumbersStandFor) {
   EXPECT_EQ(ResultOf(m, {Bytes({1}, {3}), F({}, {0.5}), Bytes({}, {1}), Bytes({1}, {5}),
                          F({}, {0.25}), Bytes({}, {2}), F({}, {0.25}), Bytes({}, {10})}),
             std::vector<double>{17});
+}
+
+// (1 + 2 + 6 - 3 * 1) * 0.5 / 3 = 1, a quarter of which is 4.
+TEST(MicrosoftQlinear, TakesTheMeanOfWhatTheNumbersStandFor) {
+  const TensorType one = {DType::kF32, {}};
+  const TensorType zero = {DType::kU8, {}};
+  TestModel m = OwnNode("QLinearReduceMean", {{DType::kU8, {3}}, one, zero, one, zero});
+  m.Attr("axes", std::vector<int64_t>{0});
+  EXPECT_EQ(ResultOf(m, {Bytes({3}, {1, 2, 6}), F({}, {0.5}), Bytes({}, {1}), F({}, {0.25}),
+                         Bytes({}, {10})}),
+            std::vector<double>{14});
+}
+
+// Two pixels of two channels; each of three results is w[m, 0, 0, :] times the channels, plus b[m].
+TEST(MicrosoftNhwcConv, HasItsChannelsLast) {
+  TestModel m = OwnNode(
+      "NhwcConv", {{DType::kF32, {1, 1, 2, 2}}, {DType::kF32, {3, 1, 1, 2}}, {DType::kF32, {3}}});
+  EXPECT_EQ(ResultOf(m, {F({1, 1, 2, 2}, {1, 2, 3, 4}), F({3, 1, 1, 2}, {1, 0, 0, 1, 10, 100}),
+                         F({3}, {0, 0.5, 0})}),
+            (std::vector<double>{1, 2.5, 210, 3, 4.5, 430}));
+}
+
+// As onnxruntime 1.32 has it.
+TEST(MicrosoftDynamicQuantizeLstm, QuantisesWhatItMultiplies) {
+  TestModel m;
+  auto bytes = [](Dims dims, std::initializer_list<int64_t> values) {
+    HostTensor out(DType::kI8, std::move(dims));
+    int64_t i = 0;
+    for (int64_t value : values) out.SetInt(i++, value);
+    return out;
+  };
+  m.Input("x", {3, 1, 2});
+  m.Initializer("w", bytes({1, 2, 4}, {20, -30, 40, 50, -60, 70, 10, 90}));
+  m.Initializer("r", bytes({1, 1, 4}, {100, -120, 80, -60}));
+  m.Initializer("ws", F({1}, {0.01F})).Initializer("wz", bytes({1}, {0}));
+  m.Initializer("rs", F({1, 4}, {0.02F, 0.01F, 0.03F, 0.02F}));
+  m.Initializer("rz", bytes({1, 4}, {0, 0, 0, 0}));
+  m.Node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"},
+         "own");
+  m.Domain("com.microsoft").Attr("hidden_size", 1).Output("y");
+  m.proto().add_opset_import()->set_domain("com.microsoft");
+  m.proto().mutable_opset_import(1)->set_version(1);
+  const std::vector<double> got = ResultOf(m, {F({3, 1, 2}, {0.5, -1, 1, 0.25, -0.75, 2})});
+  ASSERT_EQ(got.size(), 3U);
+  EXPECT_NEAR(got[0], -0.1095611, 1e-6);
+  EXPECT_NEAR(got[1], 0.05517922, 1e-6);
+  EXPECT_NEAR(got[2], 0.20444606, 1e-6);
 }
 
 // Two numbers of 4 bits in a byte, the lower ones first, less the zero point 8.

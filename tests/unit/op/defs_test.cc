@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/op_call.h"
@@ -87,7 +88,22 @@ TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
   EXPECT_EQ(TypeOf(Call("Attention", {heads, kv, kv}, {{"qk_matmul_output_mode", int64_t{4}}})),
             "attribute \"qk_matmul_output_mode\" is 4, expected 0..3");
   EXPECT_EQ(TypeOf(Call("RotaryEmbedding", {heads, F32({2, 7, 3}), F32({2, 7, 3})})),
-            "input 1 is f32[2,7,3], expected [batch, rows, 4] for input 0 f32[2,4,7,8]");
+            "input 1 (cos_cache) is f32[2,7,3], expected f32[2,7,4]: position_ids are absent");
+  const TensorType at = {DType::kI64, {2, 7}};
+  auto turned = [&](const TensorType& cosines, const TensorType& sines, const TensorType& ids) {
+    return TypeOf(Call("RotaryEmbedding", {heads, cosines, sines, ids}));
+  };
+  EXPECT_EQ(turned(F32({9, 4}), F32({9, 4}), at), "f32[2,4,7,8]");
+  EXPECT_EQ(turned(F32({9, 4}), F32({8, 4}), at),
+            "input 2 (sin_cache) is f32[8,4], expected f32[9,4] like cos_cache");
+  EXPECT_EQ(turned(F32({9, 3}), F32({9, 3}), at),
+            "input 1 (cos_cache) is f32[9,3], expected f32[positions,4], half of the 8 elements of "
+            "a head that turn");
+  EXPECT_EQ(turned(F32({2, 7, 4}), F32({2, 7, 4}), at),
+            "input 1 (cos_cache) is f32[2,7,4], expected f32[positions,4], half of the 8 elements "
+            "of a head that turn");
+  EXPECT_EQ(turned(F32({9, 4}), F32({9, 4}), {DType::kI64, {7}}),
+            "input 3 (position_ids) is i64[7], expected [2,7] for input 0 f32[2,4,7,8]");
   EXPECT_EQ(TypeOf(Call("GroupNormalization", {F32({2, 6, 5}), F32({6}), F32({6})},
                         {{"num_groups", int64_t{4}}})),
             "attribute \"num_groups\" is 4, expected a divisor of the 6 channels of input 0 "
@@ -187,6 +203,95 @@ TEST(MicrosoftOps, ShapesAreDerived) {
   EXPECT_EQ(own("MatMulNBits", {F32({2, 3, 70}), {DType::kU8, {9, 3, 16}}, F32({9, 3})},
                 {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
             "f32[2,3,9]");
+  EXPECT_EQ(own("NhwcConv", {F32({1, 9, 7, 4}), F32({5, 3, 3, 4}), F32({5})}), "f32[1,7,5,5]");
+  EXPECT_EQ(own("QLinearReduceMean", {{DType::kU8, {2, 3, 4}}, one, u8, one, u8},
+                {{"axes", Ints{1}}, {"keepdims", int64_t{0}}}),
+            "u8[2,4]");
+}
+
+TEST(DynamicQuantizeLstm, HasALengthThatMayStayOpen) {
+  std::vector<std::optional<TensorType>> inputs = {F32({Dim::Symbol(0), 2, 6}),
+                                                   TensorType{DType::kI8, {1, 6, 20}},
+                                                   TensorType{DType::kI8, {1, 5, 20}}};
+  inputs.resize(10);
+  inputs[7] = F32({1});
+  inputs[9] = F32({1, 20});
+  EXPECT_EQ(TypeOf(OpCall(*FindOp("com.microsoft.DynamicQuantizeLSTM"), inputs, {}, 3)),
+            "f32[s0,1,2,5] f32[1,2,5] f32[1,2,5]");
+}
+
+TEST(Ops, OfAnyNumberOfInputsNoneMayBeAbsent) {
+  const std::pair<const char*, AttrMap> ops[] = {{"Concat", {{"axis", int64_t{0}}}},
+                                                 {"Einsum", {{"equation", std::string("i,i->i")}}},
+                                                 {"Max", {}},
+                                                 {"Mean", {}},
+                                                 {"Min", {}},
+                                                 {"Sum", {}}};
+  for (const auto& [op, attrs] : ops) {
+    EXPECT_EQ(TypeOf(OpCall(*FindOp(op), {F32({2}), std::nullopt}, attrs)),
+              "input 1 is absent but required")
+        << op;
+    EXPECT_EQ(TypeOf(OpCall(*FindOp(op), {std::nullopt, F32({2})}, attrs)),
+              "input 0 is absent but required")
+        << op;
+  }
+  const TensorType one = F32({});
+  const TensorType u8 = {DType::kU8, {}};
+  EXPECT_EQ(TypeOf(OpCall(*FindOp("com.microsoft.QLinearConcat"),
+                          {one, u8, TensorType{DType::kU8, {2}}, std::nullopt, u8,
+                           TensorType{DType::kU8, {2}}, one, u8},
+                          {{"axis", int64_t{0}}})),
+            "input 3 is absent but required");
+}
+
+// Heads that are none, too many for the elements, or more than anything counts.
+TEST(AttentionOps, NumbersOfHeadsThatDoNotFitAreRefused) {
+  const TensorType x = F32({2, 5, 12});
+  const TensorType at = {DType::kI64, {2, 5}};
+  const TensorType u8 = {DType::kU8, {}};
+  for (const int64_t heads : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{5}, int64_t{24},
+                              int64_t{1} << 31, int64_t{1} << 62}) {
+    const AttrMap own = {{"num_heads", heads}};
+    const std::pair<std::string, std::string> cases[] = {
+        {"Attention",
+         TypeOf(Call("Attention", {x, x, x}, {{"q_num_heads", heads}, {"kv_num_heads", heads}}))},
+        {"own Attention", TypeOf(Call("com.microsoft.Attention", {x, F32({12, 36})}, own))},
+        {"MultiHeadAttention", TypeOf(Call("com.microsoft.MultiHeadAttention", {x, x, x}, own))},
+        {"GroupQueryAttention",
+         TypeOf(OpCall(*FindOp("com.microsoft.GroupQueryAttention"),
+                       {x, x, x, std::nullopt, std::nullopt, TensorType{DType::kI32, {2}}},
+                       {{"num_heads", heads},
+                        {"kv_num_heads", heads},
+                        {"total_sequence_length", int64_t{5}}}))},
+        {"QAttention",
+         TypeOf(
+             Call("com.microsoft.QAttention",
+                  {{DType::kU8, {2, 5, 12}}, {DType::kU8, {12, 36}}, F32({36}), F32({}), F32({})},
+                  own))},
+        {"RotaryEmbedding",
+         TypeOf(Call("RotaryEmbedding", {x, F32({9, 6}), F32({9, 6}), at}, own))},
+        {"own RotaryEmbedding",
+         TypeOf(Call("com.microsoft.RotaryEmbedding", {x, at, F32({9, 6}), F32({9, 6})}, own))},
+    };
+    for (const auto& [name, answer] : cases) {
+      if (heads == 1 || (heads == 0 && name == "own RotaryEmbedding")) {
+        EXPECT_EQ(answer, "f32[2,5,12]") << name;
+      } else {
+        // In words that hold the number and what it should divide.
+        EXPECT_THAT(answer, ::testing::HasSubstr(StrCat(heads))) << name;
+        EXPECT_THAT(answer, ::testing::HasSubstr("expected")) << name;
+      }
+    }
+  }
+}
+
+TEST(BitCast, IsOfOneWidth) {
+  const TensorType x = {DType::kI16, {3}};
+  EXPECT_EQ(TypeOf(Call("BitCast", {x}, {{"to", int64_t{4}}})), "u16[3]");
+  EXPECT_EQ(TypeOf(Call("BitCast", {x}, {{"to", int64_t{6}}})),
+            "attribute \"to\" is i32, input 0 is i16; expected types of one width");
+  EXPECT_EQ(TypeOf(Call("BitCast", {F32({3})}, {{"to", int64_t{6}}})),
+            "the bits of f32 as i32; supported: of integers and bool as integers");
 }
 
 TEST(QuantizeLinear, WhatItGivesMayBeAnAttribute) {
@@ -236,7 +341,43 @@ TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
                  {"kv_num_heads", int64_t{2}},
                  {"total_sequence_length", int64_t{9}}}),
             "input 6 (total_sequence_length) is 9 for 5 new rows and room for 0 of the past");
+  // Inputs are counted as the node does: total_sequence_length, number 6, is an attribute here.
+  auto grouped = [&](std::vector<std::optional<TensorType>> inputs, AttrMap attrs) {
+    inputs.insert(inputs.begin(),
+                  {rows, rows, rows, std::nullopt, std::nullopt, TensorType{DType::kI32, {2}}});
+    attrs.Set("num_heads", int64_t{2});
+    attrs.Set("kv_num_heads", int64_t{2});
+    attrs.Set("total_sequence_length", int64_t{5});
+    return TypeOf(OpCall(*FindOp("com.microsoft.GroupQueryAttention"), std::move(inputs), attrs));
+  };
+  const AttrMap turning = {{"do_rotary", int64_t{1}}};
+  EXPECT_EQ(grouped({F32({9, 4}), F32({9, 3})}, turning),
+            "input 8 (sin_cache) is f32[9,3], expected f32[9,4] like cos_cache");
+  EXPECT_EQ(grouped({F32({9, 5}), F32({9, 5})}, turning),
+            "attribute \"rotary_embedding_dim\" makes 10 elements of a head turn, expected an even "
+            "number up to the 8 that it has");
+  EXPECT_EQ(grouped({std::nullopt, std::nullopt, std::nullopt, F32({5, 5})}, {}),
+            "input 10 (attention_bias) is f32[5,5], expected f32[2,2,5,5], of which the first two "
+            "dims may be 1");
+  EXPECT_EQ(grouped({std::nullopt, std::nullopt, std::nullopt, std::nullopt, F32({2})}, {}),
+            "input 11 (head_sink) is not supported");
+  const TensorType at = {DType::kI64, {2, 5}};
+  const AttrMap two = {{"num_heads", int64_t{2}}};
+  EXPECT_EQ(own("RotaryEmbedding", {rows, at, F32({9, 4}), F32({8, 4})}, two),
+            "input 3 (sin_cache) is f32[8,4], expected f32[9,4] like cos_cache");
+  EXPECT_EQ(own("RotaryEmbedding", {rows, at, F32({9, 3}), F32({9, 3})}, two),
+            "input 2 (cos_cache) is f32[9,3], expected f32[positions,4], half of the 8 elements of "
+            "a head that turn");
+  EXPECT_EQ(own("RotaryEmbedding", {rows, at, F32({9, 5}), F32({9, 5})}),
+            "input 2 (cos_cache) is f32[9,5], expected [positions, n], 2 n a divisor of the 16 "
+            "elements of a row of input 0 f32[2,5,16]");
   EXPECT_EQ(own("QLinearAdd", {F32({2}), F32({})}), "input 3 is absent but required");
+  EXPECT_EQ(own("DynamicQuantizeLSTM",
+                {F32({4, 2, 6}), {DType::kI8, {1, 20, 6}}, {DType::kI8, {1, 5, 20}}}),
+            "input W is i8[1,20,6], expected [1,6,20]");
+  EXPECT_EQ(own("DynamicQuantizeLSTM",
+                {F32({4, 2, 6}), {DType::kI8, {1, 6, 20}}, {DType::kI8, {1, 5, 20}}}),
+            "input W_scale is absent, expected f32[1] or f32[1,20]");
   EXPECT_EQ(own("MatMulNBits", {F32({3, 70}), {DType::kU8, {9, 3, 8}}, F32({9, 3})},
                 {{"K", int64_t{70}}, {"N", int64_t{9}}, {"block_size", int64_t{32}}}),
             "input 1 is u8[9,3,8], expected u8[9,3,16]");
