@@ -174,6 +174,11 @@ class ControlFlow {
                                builder_.tensor(inputs_[static_cast<size_t>(i)]).type.ToString(),
                                ", expected a batch of known size, the same for all inputs");
       }
+      if (i > states && shape.rank() < 2) {
+        return InvalidArgument("input ", i, " (scanned) is ",
+                               builder_.tensor(inputs_[static_cast<size_t>(i)]).type.ToString(),
+                               ", expected [batch, sequence, ..]");
+      }
       batch = shape.dim(0).value();
     }
     if (batch > kMaxPassesWrittenOut) {

@@ -8,7 +8,7 @@
 #include "tests/support/dims.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/sample_plans.h"
 #include "tests/support/split_lowering.h"
 #include "tests/support/stream_cases.h"
 #include "tests/support/window_cuts.h"
