@@ -31,8 +31,8 @@ class ControlFlow {
       const bool taken = known->GetInt(0) != 0;
       return bodies_.add(taken ? *then_body : *else_body, {}, taken ? "then" : "else");
     }
-    ASSIGN_OR_RETURN(Ids yes, bodies_.add(*then_body, {}, "then"));
-    ASSIGN_OR_RETURN(Ids no, bodies_.add(*else_body, {}, "else"));
+    ASSIGN_OR_RETURN(Ids yes, Branch(*then_body, "then"));
+    ASSIGN_OR_RETURN(Ids no, Branch(*else_body, "else"));
     if (yes.size() != no.size()) {
       return InvalidArgument("the branches give ", yes.size(), " and ", no.size(), " outputs");
     }
@@ -121,6 +121,25 @@ class ControlFlow {
   }
 
  private:
+  // A branch of an If that a run may take or not. It may be one that no run takes on inputs of
+  // these shapes, and then what is wrong with it is of no use to anyone.
+  absl::StatusOr<Ids> Branch(const onnx::GraphProto& body, const std::string& name) {
+    absl::StatusOr<Ids> made = bodies_.add(body, {}, name);
+    constexpr std::string_view kUnknown = "whether a run takes this branch is not known";
+    if (made.ok() || Message(made.status()).find(kUnknown) != std::string::npos) return made;
+    std::vector<std::string> deciding;
+    for (TensorId id : builder_.inputs()) {
+      const TensorType& type = builder_.tensor(id).type;
+      const bool one = type.shape.is_static() && NumElements(type.shape.ToDims()) == 1;
+      if (one && !IsFloat(type.dtype)) deciding.push_back(Quote(builder_.tensor(id).name));
+    }
+    if (deciding.empty()) return made;
+    return absl::Status(
+        made.status().code(),
+        StrCat(Message(made.status()), "; ", kUnknown, ": if input ", StrJoin(deciding, " or "),
+               " decides it, make that a constant (fusionctl: --fix NAME=VALUE)"));
+  }
+
   // How often a Loop runs, as far as it says.
   struct Passes {
     TensorId count = kNoTensor;      // scalar; kNoTensor: as long as the condition holds

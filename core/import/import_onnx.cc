@@ -411,6 +411,27 @@ class OnnxImporter {
     return std::vector<TensorId>{id};
   }
 
+  // The largest and the smallest of bools are those of bytes that are 0 or 1.
+  absl::StatusOr<std::vector<TensorId>> AddNormalNode(NormalNode normal, const std::string& name,
+                                                      const std::vector<std::string>& names) {
+    const bool extremum = normal.def->name == "ReduceMax" || normal.def->name == "ReduceMin";
+    const bool of_bools = extremum && names.size() == 1 && !normal.inputs.empty() &&
+                          normal.inputs[0] != kNoTensor &&
+                          builder_->tensor(normal.inputs[0]).type.dtype == DType::kBool;
+    auto cast = [&](TensorId x, DType type, const std::string& output) {
+      return builder_->AddNode("Cast", {x}, {{"to", std::string(DTypeName(type))}}, name, output);
+    };
+    if (of_bools) {
+      ASSIGN_OR_RETURN(normal.inputs[0], cast(normal.inputs[0], DType::kU8, ""));
+    }
+    auto outputs =
+        builder_->AddMultiNode(*normal.def, std::move(normal.inputs), std::move(normal.attrs), name,
+                               of_bools ? std::vector<std::string>{""} : names);
+    if (!of_bools || !outputs.ok()) return outputs;
+    ASSIGN_OR_RETURN(TensorId y, cast((*outputs)[0], DType::kBool, names[0]));
+    return std::vector<TensorId>{y};
+  }
+
   absl::StatusOr<std::vector<TensorId>> AddOperator(const FlatNode& node,
                                                     std::vector<TensorId> inputs,
                                                     std::vector<std::string> names) {
@@ -432,9 +453,7 @@ class OnnxImporter {
     while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
       names.pop_back();
     }
-    auto outputs =
-        builder_->AddMultiNode(*normal.def, std::move(normal.inputs), std::move(normal.attrs),
-                               body_->prefix + node.name, names);
+    auto outputs = AddNormalNode(std::move(normal), body_->prefix + node.name, names);
     if (outputs.ok()) return outputs;
     std::vector<TensorType> types;
     for (TensorId id : inputs) {

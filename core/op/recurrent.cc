@@ -244,12 +244,15 @@ class Recurrence {
 
   absl::StatusOr<Value> Run() {
     ASSIGN_OR_RETURN(Value x, StepsFirst(d_.in(0), {1, 0, 2}));
+    ASSIGN_OR_RETURN(active_, Active());
+    if (cell_.quantised_weights && active_ != kAll) {
+      ASSIGN_OR_RETURN(x, WhereAnyIsActive(x));
+    }
     // [steps * batch, input]: one product for all steps.
     const int64_t rows = steps() * sizes_.batch.value();
     ASSIGN_OR_RETURN(
         x, d_.Apply("Reshape", {x},
                     {{"shape", Dims{rows, sizes_.input.value()}}, {"allowzero", int64_t{1}}}));
-    ASSIGN_OR_RETURN(active_, Active());
     std::vector<Value> y;
     std::vector<Value> last_hidden;
     std::vector<Value> last_cell;
@@ -331,6 +334,15 @@ class Recurrence {
   }
 
   // One step; behind the end of a sequence its state stays. `active`: [batch, 1], or kAll.
+  // x [steps, batch, input] with zeros in the steps behind the longest sequence: they do not count
+  // for what x is quantised to.
+  absl::StatusOr<Value> WhereAnyIsActive(Value x) {
+    ASSIGN_OR_RETURN(Value any, CastTo(d_, active_, DType::kU8));
+    ASSIGN_OR_RETURN(any, d_.Apply("ReduceMax", {any}, {{"axes", Dims{1}}}));
+    ASSIGN_OR_RETURN(any, CastTo(d_, any, DType::kBool));
+    return d_.Apply("Where", {any, x, d_.Scalar(d_.type(x).dtype, 0)});
+  }
+
   absl::StatusOr<RecurrentState> Step(Decomposition& d, const RecurrentStep& step, Value active) {
     ASSIGN_OR_RETURN(RecurrentState after, cell_.step(d, step));
     if (active == kAll) return after;

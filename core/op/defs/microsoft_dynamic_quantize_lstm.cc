@@ -14,8 +14,8 @@ RecurrentCell QuantisedLstmCell(const OpCall& call) {
 
 /// LSTM of quantised weights: W and R are [directions, input or hidden, 4 * hidden] and have scales
 /// and zero points, each [directions] or [directions, 4 * hidden], inputs 8 to 11 of ONNX Runtime's
-/// operator; what they are multiplied by is quantised as DynamicQuantizeLinear does, x as a whole,
-/// the hidden state in each step
+/// operator; what they are multiplied by is quantised as DynamicQuantizeLinear does, x as far as
+/// the longest sequence, the hidden state in each step
 OpDef DefineMicrosoftDynamicQuantizeLstm() {
   return {.name = "com.microsoft.DynamicQuantizeLSTM",
           .min_inputs = 3,

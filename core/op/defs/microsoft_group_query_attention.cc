@@ -254,10 +254,15 @@ absl::StatusOr<GroupedHeads> GroupedHeadsOf(Decomposition& d, const GroupedSizes
     return InvalidArgument("input 9 (position_ids) is ", call.in(kPositions).ToString(),
                            ", expected [", sizes.batch, ",", sizes.rows, "]");
   }
+  // The tables say how much of a head turns.
   const Shape& table = call.shape(kCosines);
-  const bool known = table.rank() == 2 && table.dim(1).is_static();
-  RETURN_IF_ERROR(
-      CheckRotaryTables(call, kCosines, known ? 2 * table.dim(1).value() : sizes.head, sizes.head));
+  const int64_t pairs = table.rank() == 2 ? table.dim(1).value() : 0;
+  if (pairs < 1 || pairs > sizes.head / 2) {
+    return InvalidArgument("input 7 (cos_cache) is ", call.in(kCosines).ToString(),
+                           ", expected [positions, n], n at most half of the ", sizes.head,
+                           " elements of a head");
+  }
+  RETURN_IF_ERROR(CheckRotaryTables(call, kCosines, 2 * pairs, sizes.head));
   ASSIGN_OR_RETURN(auto cosines, AnglesAt(d, kCosines, places));
   ASSIGN_OR_RETURN(auto sines, AnglesAt(d, kSines, places));
   const bool interleaved = call.attrs().Int("rotary_interleaved", 0) != 0;

@@ -66,6 +66,21 @@ TEST(If, RefusesShapesThatARunDecides) {
             "results of one type are supported");
 }
 
+// A branch that does not fit may be one that is never taken.
+TEST(If, SaysWhichInputsMayDecide) {
+  TestModel wrong;
+  wrong.Node("Transpose", {"x"}, {"t"}, "turn")
+      .Attr("perm", std::vector<int64_t>{0, 1})
+      .Output("t");
+  TestModel m;
+  m.Input("x", {2}).Input("rate", {}, DType::kI64).Initializer("wide", Int(16000));
+  m.Node("Equal", {"rate", "wide"}, {"c"}, "is").Node("If", {"c"}, {"y"}, "if");
+  m.AttrGraph("then_branch", Branch("Neg")).AttrGraph("else_branch", wrong).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("; whether a run takes this branch is not known: if input "
+                                   "\"rate\" decides it, make that a constant (fusionctl: --fix "
+                                   "NAME=VALUE)"));
+}
+
 TEST(If, NeedsBothBranches) {
   TestModel m;
   m.Input("x", {2}).Initializer("c", Bool(true)).Node("If", {"c"}, {"y"}, "if");

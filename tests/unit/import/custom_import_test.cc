@@ -247,31 +247,35 @@ TEST(MicrosoftNhwcConv, HasItsChannelsLast) {
             (std::vector<double>{1, 2.5, 210, 3, 4.5, 430}));
 }
 
-// As onnxruntime 1.32 has it.
+// As onnxruntime 1.32 has it: what is behind the sequences does not count for the scale of x.
 TEST(MicrosoftDynamicQuantizeLstm, QuantisesWhatItMultiplies) {
-  TestModel m;
   auto bytes = [](Dims dims, std::initializer_list<int64_t> values) {
     HostTensor out(DType::kI8, std::move(dims));
     int64_t i = 0;
     for (int64_t value : values) out.SetInt(i++, value);
     return out;
   };
-  m.Input("x", {3, 1, 2});
-  m.Initializer("w", bytes({1, 2, 4}, {20, -30, 40, 50, -60, 70, 10, 90}));
-  m.Initializer("r", bytes({1, 1, 4}, {100, -120, 80, -60}));
-  m.Initializer("ws", F({1}, {0.01F})).Initializer("wz", bytes({1}, {0}));
-  m.Initializer("rs", F({1, 4}, {0.02F, 0.01F, 0.03F, 0.02F}));
-  m.Initializer("rz", bytes({1, 4}, {0, 0, 0, 0}));
-  m.Node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"},
-         "own");
-  m.Domain("com.microsoft").Attr("hidden_size", 1).Output("y");
-  m.proto().add_opset_import()->set_domain("com.microsoft");
-  m.proto().mutable_opset_import(1)->set_version(1);
-  const std::vector<double> got = ResultOf(m, {F({3, 1, 2}, {0.5, -1, 1, 0.25, -0.75, 2})});
-  ASSERT_EQ(got.size(), 3U);
-  EXPECT_NEAR(got[0], -0.1095611, 1e-6);
-  EXPECT_NEAR(got[1], 0.05517922, 1e-6);
-  EXPECT_NEAR(got[2], 0.20444606, 1e-6);
+  for (const int64_t length : {3, 2}) {
+    TestModel m;
+    HostTensor lengths(DType::kI32, {1});
+    lengths.SetInt(0, length);
+    m.Input("x", {3, 1, 2}).Initializer("lengths", lengths);
+    m.Initializer("w", bytes({1, 2, 4}, {20, -30, 40, 50, -60, 70, 10, 90}));
+    m.Initializer("r", bytes({1, 1, 4}, {100, -120, 80, -60}));
+    m.Initializer("ws", F({1}, {0.01F})).Initializer("wz", bytes({1}, {0}));
+    m.Initializer("rs", F({1, 4}, {0.02F, 0.01F, 0.03F, 0.02F}));
+    m.Initializer("rz", bytes({1, 4}, {0, 0, 0, 0}));
+    m.Node("DynamicQuantizeLSTM",
+           {"x", "w", "r", "", "lengths", "", "", "", "ws", "wz", "rs", "rz"}, {"y"}, "own");
+    m.Domain("com.microsoft").Attr("hidden_size", 1).Output("y");
+    m.proto().add_opset_import()->set_domain("com.microsoft");
+    m.proto().mutable_opset_import(1)->set_version(1);
+    const std::vector<double> got = ResultOf(m, {F({3, 1, 2}, {0.5, -1, 1.3F, 0.25, -0.75, 2})});
+    const std::vector<double> all = {-0.1095611, 0.06764774, 0.21940497};
+    const std::vector<double> two = {-0.10949819, 0.06803957, 0};
+    ASSERT_EQ(got.size(), 3U);
+    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], (length == 3 ? all : two)[i], 1e-6) << i;
+  }
 }
 
 // Two numbers of 4 bits in a byte, the lower ones first, less the zero point 8.

@@ -26,6 +26,20 @@ TEST(ImportOnnx, UnknownOpsSayWhatThereIs) {
   EXPECT_THAT(Import(loop), HasSubstr("(Loop)"));
 }
 
+TEST(ImportOnnx, TheLargestOfBoolsIsWhetherAnyHolds) {
+  HostTensor x(DType::kBool, {2, 3});
+  x.SetInt(1, 1);
+  x.SetInt(2, 1);
+  for (const char* op : {"ReduceMax", "ReduceMin"}) {
+    TestModel m(20);
+    m.Input("x", {2, 3}, DType::kBool).Ints("axes", {0}).Node(op, {"x", "axes"}, {"y"});
+    m.Attr("keepdims", 0).Output("y");
+    const bool any = std::string_view(op) == "ReduceMax";
+    EXPECT_EQ(ResultOf(m, {x}), (std::vector<double>{0, any ? 1.0 : 0, any ? 1.0 : 0})) << op;
+    EXPECT_THAT(Import(m), HasSubstr("y:bool[3]"));
+  }
+}
+
 TEST(ImportOnnx, OpsetsMustBeKnown) {
   TestModel early = OneNode("MeanVarianceNormalization", {"x"}, 8);
   EXPECT_THAT(

@@ -354,8 +354,8 @@ TEST(MicrosoftOps, BadCallsSayWhatIsWrong) {
   EXPECT_EQ(grouped({F32({9, 4}), F32({9, 3})}, turning),
             "input 8 (sin_cache) is f32[9,3], expected f32[9,4] like cos_cache");
   EXPECT_EQ(grouped({F32({9, 5}), F32({9, 5})}, turning),
-            "attribute \"rotary_embedding_dim\" makes 10 elements of a head turn, expected an even "
-            "number up to the 8 that it has");
+            "input 7 (cos_cache) is f32[9,5], expected [positions, n], n at most half of the 8 "
+            "elements of a head");
   EXPECT_EQ(grouped({std::nullopt, std::nullopt, std::nullopt, F32({5, 5})}, {}),
             "input 10 (attention_bias) is f32[5,5], expected f32[2,2,5,5], of which the first two "
             "dims may be 1");
