@@ -64,8 +64,8 @@ class Solver {
     return absl::OkStatus();
   }
 
-  // constant + factor * the symbol that is not known; false if there are several, or a power. Runs
-  // come here: without memory from the heap.
+  // constant + factor * the symbol that is not known; false if there are several, or a power. Every
+  // run comes here: it takes no memory from the heap.
   bool Reduce(const SizeExpr& size, int64_t* constant, int64_t* factor, int* unknown) const {
     *constant = 0;
     *factor = 0;

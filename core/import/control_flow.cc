@@ -126,12 +126,20 @@ class ControlFlow {
   absl::StatusOr<Ids> Branch(const onnx::GraphProto& body, const std::string& name) {
     absl::StatusOr<Ids> made = bodies_.add(body, {}, name);
     constexpr std::string_view kUnknown = "whether a run takes this branch is not known";
-    if (made.ok() || Message(made.status()).find(kUnknown) != std::string::npos) return made;
+    const bool misfit =
+        absl::IsInvalidArgument(made.status()) || absl::IsUnimplemented(made.status());
+    if (!misfit || Message(made.status()).find(kUnknown) != std::string::npos) return made;
+    constexpr size_t kMostNamed = 3;
     std::vector<std::string> deciding;
     for (TensorId id : builder_.inputs()) {
       const TensorType& type = builder_.tensor(id).type;
       const bool one = type.shape.is_static() && NumElements(type.shape.ToDims()) == 1;
-      if (one && !IsFloat(type.dtype)) deciding.push_back(Quote(builder_.tensor(id).name));
+      if (!one || IsFloat(type.dtype)) continue;
+      if (deciding.size() == kMostNamed) {
+        deciding.push_back("another one");
+        break;
+      }
+      deciding.push_back(QuoteShort(builder_.tensor(id).name));
     }
     if (deciding.empty()) return made;
     return absl::Status(

@@ -333,7 +333,6 @@ class Recurrence {
     return d_.Apply("Less", {step, lengths});
   }
 
-  // One step; behind the end of a sequence its state stays. `active`: [batch, 1], or kAll.
   // x [steps, batch, input] with zeros in the steps behind the longest sequence: they do not count
   // for what x is quantised to.
   absl::StatusOr<Value> WhereAnyIsActive(Value x) {
@@ -343,6 +342,7 @@ class Recurrence {
     return d_.Apply("Where", {any, x, d_.Scalar(d_.type(x).dtype, 0)});
   }
 
+  // One step; behind the end of a sequence its state stays. `active`: [batch, 1], or kAll.
   absl::StatusOr<RecurrentState> Step(Decomposition& d, const RecurrentStep& step, Value active) {
     ASSIGN_OR_RETURN(RecurrentState after, cell_.step(d, step));
     if (active == kAll) return after;

@@ -40,8 +40,15 @@ class FamilyMaker {
       points_.push_back(member.units);
       absl::StatusOr<PlannedModel> planned = MakeMember(member.graph, device_, options_, cancel_);
       if (WasGivenUp(planned.status())) return planned.status();
-      absl::Status alike = planned.ok() ? CheckAlike(planned->plan) : planned.status();
-      if (!alike.ok()) return OfOtherForm(member, alike);
+      if (!planned.ok()) {
+        // What a lock of the largest says is not possible here.
+        const bool form = absl::IsInvalidArgument(planned.status()) ||
+                          absl::IsFailedPrecondition(planned.status());
+        return AtMember(member, planned.status(), form);
+      }
+      absl::Status alike = CheckAlike(planned->plan);
+      if (!alike.ok()) return AtMember(member, alike, /*form=*/true);
+      RETURN_IF_ERROR(CheckConstants(planned->plan));
       members_.push_back(*std::move(planned));
     }
     RETURN_IF_ERROR(SizeTensors());
@@ -85,16 +92,19 @@ class FamilyMaker {
   }
 
  private:
-  // Windows that divide a dim evenly at some of its values only are the common case.
-  absl::Status OfOtherForm(const FamilyMember& member, const absl::Status& why) const {
+  // `why` kernels are not the same at a member, with its values. Forms that differ have an advice:
+  // windows that divide a dim evenly at some of its values only are the common case.
+  absl::Status AtMember(const FamilyMember& member, const absl::Status& why, bool form) const {
     std::vector<std::string> values;
     for (size_t s = 0; s < member.units.size(); ++s) {
       values.push_back(StrCat(family_.names[s], "=", member.units[s] * symbols_[s].multiple));
     }
-    return FailedPrecondition("options.dim_ranges: kernels for values like ", StrJoin(values, ", "),
-                              " have another form than for the largest ones, as where windows "
-                              "divide a dim evenly at some "
-                              "values only; multiples may be of one form, as in NAME=MIN..MAX/2 (",
+    const std::string shown = StrCat("options.dim_ranges: values like ", StrJoin(values, ", "));
+    if (!form) return Annotate(why, shown);
+    return FailedPrecondition(shown,
+                              " take kernels of another form than the largest ones do, as where "
+                              "windows divide a dim evenly at some values only; multiples may be "
+                              "of one form, as in NAME=MIN..MAX/2 (",
                               Message(why), ")");
   }
 
@@ -126,6 +136,11 @@ class FamilyMaker {
       }
       return FailedPrecondition("tensor ", t, " lies elsewhere where symbols have other values");
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckConstants(const Plan& plan) const {
+    const Plan& most = model_.plan;
     for (size_t c = 0; c < plan.constants.size(); ++c) {
       if (plan.constants[c]->byte_view() == most.constants[c]->byte_view()) continue;
       return FailedPrecondition("constant ", c, ", ", DTypeName(plan.constants[c]->dtype()),

@@ -84,12 +84,16 @@ absl::Status RunTasks(const LoadedKernel& kernel, const FusionGuardedKernelArgs&
 // Page-aligned bytes.
 struct Executor::Memory {
   static uint64_t Rounded(uint64_t bytes) { return (bytes / kPage + 1) * kPage; }
-  static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what) {
+  // `read_whole`: every run reads all of it.
+  static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what,
+                                         bool read_whole = false) {
     Memory memory;
     uint64_t rounded = Rounded(bytes);
-    const bool huge = bytes >= kHugePage;
+    const bool huge = read_whole && bytes >= kHugePage;
     if (rounded <= static_cast<uint64_t>(MachineMemoryBytes())) {
-      memory.data.reset(std::aligned_alloc(huge ? kHugePage : kPage, rounded));
+      void* data = nullptr;
+      const int failed = posix_memalign(&data, huge ? kHugePage : kPage, rounded);
+      if (failed == 0) memory.data.reset(data);
     }
     if (memory.data == nullptr) {
       return ResourceExhausted("executor: no memory for ", bytes, " bytes of ", what);
@@ -243,7 +247,7 @@ absl::Status Executor::SetUp() {
   }
   if (prepared_ == nullptr) {
     ASSIGN_OR_RETURN(Memory prepared, Memory::Allocate(static_cast<uint64_t>(PreparedBytes(plan_)),
-                                                       "prepared weights"));
+                                                       "prepared weights", /*read_whole=*/true));
     prepared_ = std::make_shared<Memory>(std::move(prepared));
   }
   weights_.resize(plan_.weights.size(), nullptr);

@@ -206,7 +206,8 @@ absl::StatusOr<FusionGroup> MakeGroup(const Program& program, const std::vector<
                        .strides = StorageStrides(v),
                        .constant = constant[static_cast<size_t>(id)],
                        .roomy = v.room ? v.room->dim : -1,
-                       .fixed = program.open_dims && !v.strides.empty()};
+                       .fixed = program.open_dims && !v.strides.empty(),
+                       .open = program.open_dims && !constant[static_cast<size_t>(id)]};
   };
   for (const SmgOp& op : group.smg.ops) {
     for (const SmgRead& read : op.reads) {

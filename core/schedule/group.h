@@ -20,6 +20,8 @@ struct TensorView {
   int roomy = -1;
   /// Strides stay what they are where dims have other extents: dims may lie densely by chance.
   bool fixed = false;
+  /// Of a program that leaves dims open: other members of the family may have other strides.
+  bool open = false;
 };
 
 /// A set of loop ops that one kernel shall compute: their SMG with neighbouring dims merged where

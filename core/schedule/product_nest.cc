@@ -139,6 +139,10 @@ class ProductNest {
         at_.roles.ChoiceOf(i).stage_rows) {
       return sides.over;
     }
+    // All members of a family have one order: it must not follow from strides that vary.
+    for (const SmgRead& read : at_.op(i).reads) {
+      if (read.producer < 0 && at_.group.view(read.value).open) return sides.over;
+    }
     const Schedule& s = at_.lowered.schedule;
     const Access rows = OperandAccess(i, sides.a);
     const Access columns = OperandAccess(i, sides.b);

@@ -291,7 +291,7 @@ TEST_F(FusionctlFamilyTest, WindowsThatDivideEvenlyAtSomeValuesAskForMultiples) 
   const std::string model = Write(m.Output("y").proto());
   ProgramResult any = Ctl({"plan", model, "--range", "w=20..80"});
   EXPECT_EQ(any.code, 4);
-  EXPECT_THAT(any.err, HasSubstr("options.dim_ranges: kernels for values like w="));
+  EXPECT_THAT(any.err, HasSubstr("options.dim_ranges: values like w="));
   EXPECT_THAT(any.err, HasSubstr("NAME=MIN..MAX/2"));
   for (const char* w : {"20", "46", "80"}) {
     Json report = CtlJson({"verify", model, "--range", "w=20..80/2", "--bind", StrCat("w=", w)});

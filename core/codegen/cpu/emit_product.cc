@@ -14,8 +14,9 @@ constexpr size_t kMostColumnForms = 2;
 constexpr int64_t kBusyAccumulators = 8;
 
 // In how many sums a block of so many accumulators adds up stretches of `length` elements; -1: only
-// a run knows.
+// a run knows. A block of none has one.
 int64_t SumsOf(int64_t accumulators, int64_t length) {
+  accumulators = std::max<int64_t>(accumulators, 1);
   int64_t sums = 1;
   while (2 * sums * accumulators <= kBusyAccumulators && (length < 0 || 4 * sums <= length)) {
     sums *= 2;

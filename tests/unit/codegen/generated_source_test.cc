@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 
 #include "core/base/file.h"
 #include "core/codegen/backend.h"
@@ -219,6 +220,32 @@ INSTANTIATE_TEST_SUITE_P(Compilers, Warnings, ::testing::Values("/usr/bin/g++", 
                                       ? "gcc"
                                       : "clang";
                          });
+
+// A matrix by a vector has few accumulators: it keeps several sums, unless bits must be equal.
+TEST(GeneratedSources, FewAccumulatorsKeepSumsApartButInBitwisePlans) {
+  auto product = [](int64_t rows, int64_t depth) {
+    return ParseGraph(StrCat("graph \"g\" {\n  %0 = input \"x\" : f32[", rows, ",", depth,
+                             "]\n  %1 = weight \"w\" : f32[", depth,
+                             ",64]\n  %2 = MatMul(%0, %1) : f32[", rows,
+                             ",64]  \"\" @ \"\"\n  output %2\n}\n"))
+        .value();
+  };
+  auto all_of = [](const Graph& graph, const DeviceSpec& device, const PlanOptions& options) {
+    std::string text;
+    for (const std::string& source : Sources(graph, device, options)) text += source;
+    return text;
+  };
+  PlanOptions bitwise;
+  bitwise.numerics = Numerics::kBitwise;
+  const std::regex several("mma<1, [0-9]+, (true|false), (true|false), [248]>");
+  for (const char* name : kDevices) {
+    const DeviceSpec device = DeviceNamed(name, 1);
+    EXPECT_TRUE(std::regex_search(all_of(product(1, 256), device, {}), several)) << name;
+    EXPECT_FALSE(std::regex_search(all_of(product(1, 256), device, bitwise), several)) << name;
+    // Of no rows there is nothing to keep apart, however long the sum is.
+    EXPECT_EQ(all_of(product(0, 5000), device, {}).find(", 16>("), std::string::npos) << name;
+  }
+}
 
 }  // namespace
 }  // namespace fusion
