@@ -70,9 +70,10 @@ class ProgramParser {
 
  private:
   absl::StatusOr<ValueId> Use() {
-    absl::Status undefined = in_.Error("the id of a value defined above");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
-    if (id < 0 || id >= static_cast<int64_t>(program_.values.size())) return undefined;
+    if (id < 0 || id >= static_cast<int64_t>(program_.values.size()))
+      return at.Error("the id of a value defined above");
     return static_cast<ValueId>(id);
   }
 

@@ -201,18 +201,18 @@ class Parser {
   }
 
   absl::StatusOr<TensorId> Use() {
-    absl::Status undefined = in_.Error("the id of a tensor defined above");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
     auto it = ids_.find(id);
-    if (it == ids_.end()) return undefined;
+    if (it == ids_.end()) return at.Error("the id of a tensor defined above");
     return it->second;
   }
 
   absl::Status NodeStatement(const std::vector<int64_t>& ids) {
-    absl::Status unknown = in_.Error("the name of a known op");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(std::string op, in_.Identifier());
     const OpDef* def = FindOp(op);
-    if (def == nullptr) return unknown;
+    if (def == nullptr) return at.Error("the name of a known op");
     RETURN_IF_ERROR(in_.Expect("("));
     std::vector<TensorId> inputs;
     while (!in_.Accept(")")) {

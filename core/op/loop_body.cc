@@ -80,10 +80,10 @@ absl::Status CheckReadBounds(const LoopBody& body, size_t input, const TensorTyp
 }  // namespace
 
 absl::StatusOr<TensorType> TensorType::Parse(Lexer& in) {
-  absl::Status unknown = in.Error("an element type");
+  const Lexer at = in;  // an error counts the lines before it
   ASSIGN_OR_RETURN(std::string name, in.Identifier());
   auto dtype = ParseDType(name);
-  if (!dtype) return unknown;
+  if (!dtype) return at.Error("an element type");
   ASSIGN_OR_RETURN(std::string_view inner, in.Until(']'));
   RETURN_IF_ERROR(in.Expect("]"));
   ASSIGN_OR_RETURN(Shape shape, Shape::Parse(StrCat(inner, "]")));

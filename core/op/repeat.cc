@@ -98,9 +98,9 @@ class Parser {
 
  private:
   absl::StatusOr<Decomposition::Value> Use() {
-    absl::Status undefined = in_.Error("a value defined above");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
-    if (id < 0 || id >= values_) return undefined;
+    if (id < 0 || id >= values_) return at.Error("a value defined above");
     return static_cast<Decomposition::Value>(id);
   }
 
@@ -137,10 +137,10 @@ class Parser {
       step.constant = std::move(constant);
       if (step.outputs != 1) return in_.Error("one constant before this");
     } else {
-      absl::Status unknown = in_.Error("the name of an op");
+      const Lexer at = in_;  // an error counts the lines before it
       ASSIGN_OR_RETURN(std::string name, in_.Identifier());
       step.def = FindOp(name);
-      if (step.def == nullptr) return unknown;
+      if (step.def == nullptr) return at.Error("the name of an op");
       RETURN_IF_ERROR(in_.Expect("("));
       while (!in_.Accept(")")) {
         if (!step.inputs.empty()) RETURN_IF_ERROR(in_.Expect(","));

@@ -1,4 +1,5 @@
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "core/schedule/schedule.h"
@@ -215,10 +216,10 @@ class Parser {
     return it == dims_.end() ? -1 : it->second;
   }
   absl::StatusOr<DimId> DimName() {
-    absl::Status unknown = in_.Error("the name of a dim");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     DimId d = FindDim(name);
-    if (d < 0) return unknown;
+    if (d < 0) return at.Error("the name of a dim");
     return d;
   }
   absl::StatusOr<std::vector<DimId>> DimList() {
@@ -232,17 +233,17 @@ class Parser {
     return dims;
   }
   absl::StatusOr<BufferId> BufferName() {
-    absl::Status unknown = in_.Error("the name of a buffer declared above");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     auto it = buffers_.find(name);
-    if (it == buffers_.end()) return unknown;
+    if (it == buffers_.end()) return at.Error("the name of a buffer declared above");
     return it->second;
   }
   absl::StatusOr<DType> Type() {
-    absl::Status unknown = in_.Error("an element type");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     auto dtype = ParseDType(name);
-    if (!dtype) return unknown;
+    if (!dtype) return at.Error("an element type");
     return *dtype;
   }
 
@@ -362,9 +363,9 @@ class Parser {
     RETURN_IF_ERROR(in_.Expect("{"));
     Block block;
     while (!in_.Accept("}")) {
-      absl::Status unknown = in_.Error("a statement");
+      const Lexer at = in_;  // an error counts the lines before it
       ASSIGN_OR_RETURN(std::string word, in_.Identifier());
-      absl::StatusOr<Stmt> stmt = unknown;
+      std::optional<absl::StatusOr<Stmt>> stmt;
       if (word == "loop") stmt = Loop(depth);
       if (word == "if") stmt = If(depth);
       if (word == "alloc") stmt = Alloc();
@@ -374,8 +375,9 @@ class Parser {
       if (word == "copy") stmt = Copy();
       if (word == "merge") stmt = Merge();
       if (word == "call") stmt = Call();
-      RETURN_IF_ERROR(stmt.status());
-      block.push_back(*std::move(stmt));
+      if (!stmt.has_value()) return at.Error("a statement");
+      RETURN_IF_ERROR(stmt->status());
+      block.push_back(**std::move(stmt));
     }
     return block;
   }
@@ -486,11 +488,11 @@ class Parser {
   }
 
   absl::StatusOr<int> VectorName() {
-    absl::Status unknown = in_.Error("a value v<i>");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(std::string word, in_.Identifier());
     if (word.size() < 2 || word.size() > 7 || word[0] != 'v' ||
         word.find_first_not_of("0123456789", 1) != std::string::npos) {
-      return unknown;
+      return at.Error("a value v<i>");
     }
     return std::stoi(word.substr(1));
   }
@@ -535,7 +537,7 @@ class Parser {
 
   absl::Status Compute(ElementOp* op) {
     op->kind = ElementOp::kCompute;
-    absl::Status unknown = in_.Error("a scalar function");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(std::string word, in_.Identifier());
     RETURN_IF_ERROR(in_.Expect("("));
     if (word == "axis" || word == "within") {
@@ -561,7 +563,7 @@ class Parser {
       auto to = cast ? ParseDType(std::string_view(word).substr(5)) : std::nullopt;
       auto found = cast ? std::optional(ScalarOp::kCast) : FindScalarOp(word);
       if (!found || (cast && !to) || GetScalarInfo(*found).typing == ScalarTyping::kLeaf)
-        return unknown;
+        return at.Error("a scalar function");
       op->op = *found;
       do {
         ASSIGN_OR_RETURN(int value, VectorName());

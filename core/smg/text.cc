@@ -67,9 +67,10 @@ class Parser {
   }
 
   absl::StatusOr<ValueId> Value() {
-    absl::Status unknown = in_.Error("the id of a value of the program");
+    const Lexer at = in_;  // an error counts the lines before it
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
-    if (id < 0 || id >= static_cast<int64_t>(program_.values.size())) return unknown;
+    if (id < 0 || id >= static_cast<int64_t>(program_.values.size()))
+      return at.Error("the id of a value of the program");
     return static_cast<ValueId>(id);
   }
 
