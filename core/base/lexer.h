@@ -48,7 +48,8 @@ class Lexer {
   /// What a parser that calls itself for what is written within counts by.
   int& depth() { return depth_; }
 
-  /// InvalidArgument with the position of the next token.
+  /// InvalidArgument with the position of the next token. Counts the lines before it: where a token
+  /// may turn out wrong once it is read, keep a copy of the lexer, not an error made ahead.
   absl::Status Error(std::string_view expected) const;
 
  private:

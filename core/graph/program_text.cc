@@ -70,7 +70,7 @@ class ProgramParser {
 
  private:
   absl::StatusOr<ValueId> Use() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
     if (id < 0 || id >= static_cast<int64_t>(program_.values.size()))
       return at.Error("the id of a value defined above");

@@ -201,7 +201,7 @@ class Parser {
   }
 
   absl::StatusOr<TensorId> Use() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
     auto it = ids_.find(id);
     if (it == ids_.end()) return at.Error("the id of a tensor defined above");
@@ -209,7 +209,7 @@ class Parser {
   }
 
   absl::Status NodeStatement(const std::vector<int64_t>& ids) {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(std::string op, in_.Identifier());
     const OpDef* def = FindOp(op);
     if (def == nullptr) return at.Error("the name of a known op");

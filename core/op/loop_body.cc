@@ -80,7 +80,7 @@ absl::Status CheckReadBounds(const LoopBody& body, size_t input, const TensorTyp
 }  // namespace
 
 absl::StatusOr<TensorType> TensorType::Parse(Lexer& in) {
-  const Lexer at = in;  // an error counts the lines before it
+  const Lexer at = in;
   ASSIGN_OR_RETURN(std::string name, in.Identifier());
   auto dtype = ParseDType(name);
   if (!dtype) return at.Error("an element type");

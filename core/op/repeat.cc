@@ -98,7 +98,7 @@ class Parser {
 
  private:
   absl::StatusOr<Decomposition::Value> Use() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
     if (id < 0 || id >= values_) return at.Error("a value defined above");
     return static_cast<Decomposition::Value>(id);
@@ -137,7 +137,7 @@ class Parser {
       step.constant = std::move(constant);
       if (step.outputs != 1) return in_.Error("one constant before this");
     } else {
-      const Lexer at = in_;  // an error counts the lines before it
+      const Lexer at = in_;
       ASSIGN_OR_RETURN(std::string name, in_.Identifier());
       step.def = FindOp(name);
       if (step.def == nullptr) return at.Error("the name of an op");

@@ -216,7 +216,7 @@ class Parser {
     return it == dims_.end() ? -1 : it->second;
   }
   absl::StatusOr<DimId> DimName() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     DimId d = FindDim(name);
     if (d < 0) return at.Error("the name of a dim");
@@ -233,14 +233,14 @@ class Parser {
     return dims;
   }
   absl::StatusOr<BufferId> BufferName() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     auto it = buffers_.find(name);
     if (it == buffers_.end()) return at.Error("the name of a buffer declared above");
     return it->second;
   }
   absl::StatusOr<DType> Type() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     auto dtype = ParseDType(name);
     if (!dtype) return at.Error("an element type");
@@ -363,7 +363,7 @@ class Parser {
     RETURN_IF_ERROR(in_.Expect("{"));
     Block block;
     while (!in_.Accept("}")) {
-      const Lexer at = in_;  // an error counts the lines before it
+      const Lexer at = in_;
       ASSIGN_OR_RETURN(std::string word, in_.Identifier());
       std::optional<absl::StatusOr<Stmt>> stmt;
       if (word == "loop") stmt = Loop(depth);
@@ -488,7 +488,7 @@ class Parser {
   }
 
   absl::StatusOr<int> VectorName() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(std::string word, in_.Identifier());
     if (word.size() < 2 || word.size() > 7 || word[0] != 'v' ||
         word.find_first_not_of("0123456789", 1) != std::string::npos) {
@@ -537,7 +537,7 @@ class Parser {
 
   absl::Status Compute(ElementOp* op) {
     op->kind = ElementOp::kCompute;
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(std::string word, in_.Identifier());
     RETURN_IF_ERROR(in_.Expect("("));
     if (word == "axis" || word == "within") {

@@ -67,7 +67,7 @@ class Parser {
   }
 
   absl::StatusOr<ValueId> Value() {
-    const Lexer at = in_;  // an error counts the lines before it
+    const Lexer at = in_;
     ASSIGN_OR_RETURN(int64_t id, in_.PercentId());
     if (id < 0 || id >= static_cast<int64_t>(program_.values.size()))
       return at.Error("the id of a value of the program");

@@ -26,6 +26,9 @@
 namespace fusion {
 namespace {
 
+// Of byte 0.
+constexpr char kByReference = '\x80';
+
 ImportOptions OptionsFor(uint8_t choice) {
   ImportOptions options;
   if ((choice & 2) != 0) options.batch_size = 2;
@@ -39,7 +42,7 @@ ImportOptions OptionsFor(uint8_t choice) {
 
 // Runs graphs that are small enough on zeros.
 void EvaluateIfCheap(const Graph& graph) {
-  constexpr double kPoints = 2e4;
+  constexpr double kPoints = 1e5;
   constexpr int64_t kElements = 1 << 16;
   std::vector<HostTensor> inputs;
   int64_t total = 0;
@@ -147,7 +150,8 @@ void WriteModels(const std::string& corpus, const std::string& models) {
     if (entry.path().filename() != "model.onnx" || entry.file_size() > (1 << 15)) continue;
     std::ifstream in(entry.path(), std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    WriteSeed(corpus, StrCat("onnx_", count++), std::string(1, '\0') + bytes);
+    WriteSeed(corpus, StrCat("onnx_", count), std::string(1, '\0') + bytes);
+    WriteSeed(corpus, StrCat("onnx_by_reference_", count++), std::string(1, kByReference) + bytes);
   }
 }
 
@@ -183,7 +187,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   fusion::ImportOptions options = fusion::OptionsFor(data[0]);
   if ((data[0] & 1) == 0) {
-    fusion::FuzzOnnx(bytes, options, (data[0] & 128) != 0);
+    fusion::FuzzOnnx(bytes, options, (data[0] & fusion::kByReference) != 0);
   } else {
     fusion::FuzzOpGraph(bytes, options);
   }

@@ -45,9 +45,12 @@ fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
     local finding
     finding=$(ls -t "$findings" | head -1)
     echo "FAIL fuzz $name: $findings/$finding, from $work/$name.log:"
-    "$program" -timeout=20 -rss_limit_mb=4096 "$findings/$finding" >"$work/$name.again.log" 2>&1 || true
-    grep -h -m1 -B3 -A12 -E 'ERROR: |runtime error: ' "$work/$name.again.log" "$work/$name.log" | head -40 ||
-      tail -20 "$work/$name.log"
+    local log=$work/$name.log
+    # Without an input there is nothing to run again; one that does not fail alone is shown as it failed.
+    if [[ -n $finding ]] && ! "$program" -timeout=20 -rss_limit_mb=4096 "$findings/$finding" >"$work/$name.again.log" 2>&1; then
+      log=$work/$name.again.log
+    fi
+    grep -m1 -B3 -A12 -E 'ERROR: |runtime error: ' "$log" || tail -20 "$log"
     if [[ -n $finding ]]; then # Whoever has only this output can make the input again from it.
       echo "base64 of the input:"
       head -c 4096 "$findings/$finding" | base64
