@@ -19,3 +19,4 @@ tests/acceptance/main_job.sh --quick
 tests/acceptance/width.sh --quick
 tests/acceptance/scheduler.sh --quick
 tests/acceptance/models.sh --quick
+tests/acceptance/cpu_kernels.sh --quick

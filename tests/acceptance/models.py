@@ -81,7 +81,7 @@ def strided_rows(rows):
 def fuzz_rows(rows, options):
     """What reads what strangers send: 60 seconds each, or all the executions that a nightly run makes."""
     done = run(ROOT / "tests/fuzz/run.sh", *(["--nightly"] if options.nightly else []), check=False, timeout=None)
-    found = re.findall(r"^(PASS|FAIL) fuzz (\w+): (.*)$", done.stdout, re.M)
+    found = re.findall(r"^(PASS|FAIL) fuzz (\w+(?:, round \d+ of \d+)?): (.*)$", done.stdout, re.M)
     for verdict, name, figure in found:
         rows.counted(f"fuzz: {name}", verdict == "PASS", figure.split(", from ")[0], "no finding")
     if done.returncode != 0 or not found:

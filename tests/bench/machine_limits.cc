@@ -3,6 +3,10 @@
 // on a thread pool.
 //
 //   machine_limits [threads]     prints one JSON object; medians of 9 runs
+//   machine_limits stream READS WRITES BYTES [threads]
+//                                what a kernel of so many tensors read and written can move, BYTES
+//                                in all of each thread: GB/s of plain and of streaming stores,
+//                                medians
 //
 // Vector code is chosen per function, so the program starts on any x86-64.
 #include <immintrin.h>
@@ -134,6 +138,104 @@ __attribute__((target("avx2"))) double Copy(const Buffer& b, long times) {
   return static_cast<double>(b.floats) * 4.0 * static_cast<double>(times);
 }
 
+// Streams: arrays of equal length that are read side by side, and as many that are written.
+struct Streams {
+  std::vector<Buffer> read;
+  std::vector<Buffer> written;
+};
+
+// One pass over all of them, V at a time; what is read is added up.
+template <class V, int kReads, int kWrites, bool kStreaming>
+inline __attribute__((always_inline)) void Sweep(const Streams& s, V* sums) {
+  constexpr size_t kStep = sizeof(V) / sizeof(float);
+  const size_t floats = kReads > 0 ? s.read[0].floats : s.written[0].floats;
+  const float* from[kReads > 0 ? kReads : 1];
+  float* to[kWrites > 0 ? kWrites : 1];
+  for (int r = 0; r < kReads; ++r) from[r] = s.read[static_cast<size_t>(r)].data.get();
+  for (int w = 0; w < kWrites; ++w) to[w] = s.written[static_cast<size_t>(w)].data.get();
+  for (size_t i = 0; i < floats; i += 4 * kStep) {
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; ++j) {
+      V v = {};
+#pragma GCC unroll 4
+      for (int r = 0; r < kReads; ++r) v += *reinterpret_cast<const V*>(from[r] + i + j * kStep);
+      if (kWrites == 0) sums[j] += v;
+#pragma GCC unroll 4
+      for (int w = 0; w < kWrites; ++w) {
+        V* place = reinterpret_cast<V*>(to[w] + i + j * kStep);
+        if (kStreaming) {
+          asm volatile("vmovntps %1, %0" : "=m"(*place) : "v"(v));
+        } else {
+          *place = v;
+        }
+      }
+    }
+  }
+}
+
+using V8 = float __attribute__((vector_size(32), may_alias));
+using V16 = float __attribute__((vector_size(64), may_alias));
+
+template <int kReads, int kWrites, bool kStreaming>
+__attribute__((target("avx2"), noinline)) void Sweep256(const Streams& s, long times) {
+  V8 sums[4] = {};
+  for (long t = 0; t < times; ++t) Sweep<V8, kReads, kWrites, kStreaming>(s, sums);
+  sink = sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
+}
+
+template <int kReads, int kWrites, bool kStreaming>
+__attribute__((target("avx512f"), noinline)) void Sweep512(const Streams& s, long times) {
+  V16 sums[4] = {};
+  for (long t = 0; t < times; ++t) Sweep<V16, kReads, kWrites, kStreaming>(s, sums);
+  sink = sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
+}
+
+template <int kReads, int kWrites>
+double StreamRate(int threads, long bytes, bool streaming) {
+  const size_t arrays = kReads + kWrites;
+  const size_t floats = static_cast<size_t>(bytes) / 4 / arrays / 64 * 64;
+  std::vector<Streams> all(static_cast<size_t>(threads));
+  for (Streams& s : all) {
+    for (size_t a = 0; a < arrays; ++a) {
+      Buffer b;
+      b.floats = floats;
+      // Not a whole number of pages apart, as tensors of a plan are not.
+      const size_t room = (floats * 4 + (1u << 21)) >> 21 << 21;
+      b.data.reset(static_cast<float*>(std::aligned_alloc(1u << 21, room)));
+      std::fill_n(b.data.get(), floats, 1.0f);
+      (a < kReads ? s.read : s.written).push_back(std::move(b));
+    }
+  }
+  const double moved = static_cast<double>(floats * 4 * arrays);
+  const long times = std::max(1L, static_cast<long>(2e9 / moved / 4));
+  const bool wide = __builtin_cpu_supports("avx512f");
+  return Rate(threads, [&](int t) {
+    const Streams& s = all[static_cast<size_t>(t)];
+    if (wide && streaming) Sweep512<kReads, kWrites, true>(s, times);
+    if (wide && !streaming) Sweep512<kReads, kWrites, false>(s, times);
+    if (!wide && streaming) Sweep256<kReads, kWrites, true>(s, times);
+    if (!wide && !streaming) Sweep256<kReads, kWrites, false>(s, times);
+    return moved * static_cast<double>(times);
+  });
+}
+
+// Prints the rates of one mix; false for a mix that is not known.
+bool PrintStream(int reads, int writes, long bytes, int threads) {
+  double (*rate)(int, long, bool) = nullptr;
+  if (reads == 1 && writes == 0) rate = StreamRate<1, 0>;
+  if (reads == 2 && writes == 0) rate = StreamRate<2, 0>;
+  if (reads == 1 && writes == 1) rate = StreamRate<1, 1>;
+  if (reads == 2 && writes == 1) rate = StreamRate<2, 1>;
+  if (reads == 3 && writes == 1) rate = StreamRate<3, 1>;
+  if (rate == nullptr) return false;
+  const double plain = rate(threads, bytes, false) * 1e-9;
+  const double streaming = writes > 0 ? rate(threads, bytes, true) * 1e-9 : plain;
+  std::printf("{\"reads\": %d, \"writes\": %d, \"bytes\": %ld, \"threads\": %d, ", reads, writes,
+              bytes, threads);
+  std::printf("\"plain_gb_per_s\": %.1f, \"streaming_gb_per_s\": %.1f}\n", plain, streaming);
+  return true;
+}
+
 // A summed dim, as kernels walk it: its length, and how far a step moves in each operand.
 struct Walk {
   long count, a, b;
@@ -252,6 +354,12 @@ void PrintBandwidth(int threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc >= 5 && std::string(argv[1]) == "stream") {
+    const bool known = __builtin_cpu_supports("avx2") &&
+                       PrintStream(std::atoi(argv[2]), std::atoi(argv[3]), std::atol(argv[4]),
+                                   argc > 5 ? std::atoi(argv[5]) : 1);
+    return known ? 0 : 2;
+  }
   int threads = argc > 1 ? std::atoi(argv[1]) : 1;
   constexpr long kSteps = 4000000;
   std::printf("{\n  \"threads\": %d,\n", threads);

@@ -1,6 +1,6 @@
 // Our side of tests/bench/peers.sh: loads a model once and times bursts of runs on demand.
 //
-//   run_bursts SERVER MODEL.onnx THREADS
+//   run_bursts SERVER MODEL.onnx THREADS [--isa ISA] [--numerics fp32-accumulate|fast]
 //
 // For each number on stdin so many runs, and one line on stdout: a JSON list of the microseconds of
 // each, the first one left out (it finds threads parked and caches cold). Outputs are written into
@@ -8,7 +8,10 @@
 #include <charconv>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "client/client.h"
 #include "client/detect_target.h"
@@ -46,12 +49,38 @@ absl::Status Burst(const FusedModel& model, const std::vector<const HostTensor*>
   return absl::OkStatus();
 }
 
-absl::Status Serve(const std::string& server, const std::string& path, int threads) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server));
+// What to run, and how.
+struct Job {
+  std::string server;
+  std::string model;
   FusedModelOptions options;
-  options.target = DetectTarget();
-  options.target->threads = threads;
-  ASSIGN_OR_RETURN(std::unique_ptr<FusedModel> model, FusedModel::Load(*client, path, options));
+};
+
+// nullopt for words that are no job.
+std::optional<Job> ParseJob(const std::vector<std::string>& words) {
+  if (words.size() < 3 || words.size() % 2 == 0) return std::nullopt;
+  Job job{words[0], words[1], {}};
+  int threads = 0;
+  std::from_chars(words[2].data(), words[2].data() + words[2].size(), threads);
+  if (threads < 1) return std::nullopt;
+  job.options.target = DetectTarget(threads);
+  for (size_t i = 3; i < words.size(); i += 2) {
+    const std::string& value = words[i + 1];
+    if (words[i] == "--isa") {
+      job.options.target->isa = value;
+    } else if (words[i] == "--numerics" && (value == "fast" || value == "fp32-accumulate")) {
+      job.options.plan.numerics = value == "fast" ? Numerics::kFast : Numerics::kFp32Accumulate;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return job;
+}
+
+absl::Status Serve(const Job& job) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(job.server));
+  ASSIGN_OR_RETURN(std::unique_ptr<FusedModel> model,
+                   FusedModel::Load(*client, job.model, job.options));
   std::vector<HostTensor> inputs;
   for (int position : model->plan().inputs) {
     // What the graph does not read may be anything.
@@ -71,13 +100,14 @@ absl::Status Serve(const std::string& server, const std::string& path, int threa
 }  // namespace fusion
 
 int main(int argc, char** argv) {
-  int threads = 0;
-  if (argc == 4) std::from_chars(argv[3], argv[3] + std::string_view(argv[3]).size(), threads);
-  if (threads < 1) {
-    std::fprintf(stderr, "usage: run_bursts SERVER MODEL.onnx THREADS\n");
+  const std::optional<fusion::Job> job = fusion::ParseJob({argv + 1, argv + argc});
+  if (!job) {
+    std::fprintf(stderr,
+                 "usage: run_bursts SERVER MODEL.onnx THREADS [--isa ISA] [--numerics "
+                 "fp32-accumulate|fast]\n");
     return 2;
   }
-  absl::Status status = fusion::Serve(argv[1], argv[2], threads);
+  absl::Status status = fusion::Serve(*job);
   if (status.ok()) return 0;
   std::fprintf(stderr, "run_bursts: %s\n", std::string(fusion::Message(status)).c_str());
   return 1;

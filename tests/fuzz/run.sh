@@ -6,18 +6,24 @@
 #
 #   tests/fuzz/run.sh                          60 seconds each, which CI does
 #   tests/fuzz/run.sh --seconds 600            longer
-#   tests/fuzz/run.sh --nightly                10 million inputs each; hours
-#   tests/fuzz/run.sh --executions 100000      as many inputs each
+#   tests/fuzz/run.sh --nightly                10 million inputs each, in 10 rounds of which each begins anew; hours
+#   tests/fuzz/run.sh --executions 100000      as many inputs each round
+#   tests/fuzz/run.sh --only onnx --rounds 3   one target; as many rounds. A corpus that has grown for millions of inputs
+#                                              makes fewer than a thousand of them a second
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 limit=(-max_total_time=60)
+rounds=1
+only=
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --seconds) limit=("-max_total_time=$2"); shift 2 ;;
-    --nightly) limit=(-runs=10000000); shift ;;
+    --nightly) limit=(-runs=1000000); rounds=10; shift ;;
     --executions) limit=("-runs=$2"); shift 2 ;;
-    *) echo "usage: $0 [--seconds N | --nightly | --executions N]" >&2; exit 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    --only) only=$2; shift 2 ;;
+    *) echo "usage: $0 [--seconds N | --nightly | --executions N] [--rounds N] [--only TARGET]" >&2; exit 2 ;;
   esac
 done
 
@@ -27,25 +33,26 @@ cmake --build --preset fuzz --target fuzzers >&2
 
 work=build/fuzz
 models=/usr/share/libonnx-testdata/data/node
-fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
-  local name=$1 program=$work/bin/$2_fuzz
-  shift 2
-  local corpus=$work/corpus/$name findings=$work/findings/$name
-  mkdir -p "$corpus" "$findings" "$work/seeds/$name"
-  "$program" "--seeds=$work/seeds/$name" "$@" >"$work/$name.seeds.log" 2>&1
+fuzz() { # NAME ROUND PROGRAM: a corpus of its own, kept for the next time where there is one round only
+  local name=$1 program=$work/bin/$3_fuzz
+  local corpus=$work/corpus/$name findings=$work/findings/$name log=$work/$name.log said=$name
+  if [[ $rounds -gt 1 ]]; then
+    corpus+=.$2 log=$work/$name.$2.log said="$name, round $2 of $rounds"
+    rm -rf "$corpus"
+  fi
+  mkdir -p "$corpus" "$findings"
   # Corpora grow large here: weighing their entropies takes half of the time, stacks of every allocation a tenth. The stacks
   # of a finding come from running it again.
   local regressions=()
   [[ -d tests/fuzz/regressions/$name ]] && regressions=(tests/fuzz/regressions/"$name")
   if ASAN_OPTIONS=malloc_context_size=1 "$program" "$corpus" "$work/seeds/$name" "${regressions[@]}" "${limit[@]}" \
       -entropic=0 -max_len=65536 -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$findings/" -print_final_stats=1 \
-      >"$work/$name.log" 2>&1; then
-    echo "PASS fuzz $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log") executions, no finding"
+      >"$log" 2>&1; then
+    echo "PASS fuzz $said: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions, no finding"
   else
     local finding
     finding=$(ls -t "$findings" | head -1)
-    echo "FAIL fuzz $name: $findings/$finding, from $work/$name.log:"
-    local log=$work/$name.log
+    echo "FAIL fuzz $said: $findings/$finding, from $log:"
     # Without an input there is nothing to run again; one that does not fail alone is shown as it failed.
     if [[ -n $finding ]] && ! "$program" -timeout=20 -rss_limit_mb=4096 "$findings/$finding" >"$work/$name.again.log" 2>&1; then
       log=$work/$name.again.log
@@ -61,7 +68,7 @@ fuzz() { # NAME PROGRAM [SEEDS...]: a corpus of its own, kept for the next time
 
 running=0
 failed=0
-start() {
+start() { # NAME ROUND PROGRAM
   if [[ $running -ge $(nproc) ]]; then
     wait -n || failed=1
     running=$((running - 1))
@@ -69,10 +76,18 @@ start() {
   fuzz "$@" &
   running=$((running + 1))
 }
-start onnx import "$models"
-start op_graph import
-start language language
-start rules rules
-start plan plan
+targets=(onnx:import op_graph:import language:language rules:rules plan:plan)
+for target in "${targets[@]}"; do
+  name=${target%%:*} program=$work/bin/${target##*:}_fuzz
+  seeds=("--seeds=$work/seeds/$name")
+  [[ $name == onnx ]] && seeds+=("$models")
+  mkdir -p "$work/seeds/$name"
+  "$program" "${seeds[@]}" >"$work/$name.seeds.log" 2>&1
+done
+for ((round = 1; round <= rounds; ++round)); do
+  for target in "${targets[@]}"; do
+    [[ -n $only && $only != "${target%%:*}" ]] || start "${target%%:*}" "$round" "${target##*:}"
+  done
+done
 for (( ; running > 0; --running)); do wait -n || failed=1; done
 exit $failed

@@ -68,6 +68,8 @@ void BuildT5Decoder(OnnxBuilder& b, const ModelParams& p);
 void BuildT5Gated(OnnxBuilder& b, const ModelParams& p);
 void BuildMha(OnnxBuilder& b, const ModelParams& p);
 void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p);
+void BuildMhaCausal(OnnxBuilder& b, const ModelParams& p);
+void BuildMatMul(OnnxBuilder& b, const ModelParams& p);
 void BuildMlp(OnnxBuilder& b, const ModelParams& p);
 void BuildMlpTanh(OnnxBuilder& b, const ModelParams& p);
 void BuildAddRelu(OnnxBuilder& b, const ModelParams& p);
@@ -87,6 +89,9 @@ void BuildConvBiasLeakyRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildConvBnRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildConvResidualRelu(OnnxBuilder& b, const ModelParams& p);
 void BuildMbConv(OnnxBuilder& b, const ModelParams& p);
+void BuildConv1x1(OnnxBuilder& b, const ModelParams& p);
+void BuildDepthwise(OnnxBuilder& b, const ModelParams& p);
+void BuildResNet50(OnnxBuilder& b, const ModelParams& p);
 void BuildInvertedBottleneck(OnnxBuilder& b, const ModelParams& p);
 void BuildPreactivation(OnnxBuilder& b, const ModelParams& p);
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "tests/models/layers.h"
 #include "tests/models/models.h"
@@ -8,7 +9,19 @@ namespace {
 
 std::vector<NamedDim> MatrixDims(const ModelParams& p) { return {{p.rows}, {p.cols}}; }
 
-void AttentionAlone(OnnxBuilder& b, const ModelParams& p, bool masked) {
+enum class Mask : uint8_t { kNone, kInput, kCausal };
+
+// scores where the key is not behind the query, else the least float; positions are compared in the
+// graph.
+std::string CausalScores(OnnxBuilder& b, const std::string& scores, const ModelParams& p) {
+  std::string keys = b.Op("Range", {b.I64(0), b.I64(p.past + p.seq), b.I64(1)});
+  std::string queries = b.Op("Range", {b.I64(p.past), b.I64(p.past + p.seq), b.I64(1)});
+  std::string seen = b.Op("LessOrEqual", {b.Op("Unsqueeze", {keys, b.I64({0})}),
+                                          b.Op("Unsqueeze", {queries, b.I64({1})})});
+  return b.Op("Where", {seen, scores, b.F32(std::numeric_limits<float>::lowest())});
+}
+
+void AttentionAlone(OnnxBuilder& b, const ModelParams& p, Mask how) {
   int64_t head_size = p.hidden / p.heads;
   int64_t keys = p.past + p.seq;
   std::vector<NamedDim> dims = {{p.batch}, {p.heads}, {p.seq}, {head_size}};
@@ -17,11 +30,18 @@ void AttentionAlone(OnnxBuilder& b, const ModelParams& p, bool masked) {
   std::string k = b.Input("k", DType::kF32, key_dims);
   std::string v = b.Input("v", DType::kF32, key_dims);
   std::string mask;
-  if (masked) {
+  if (how == Mask::kInput) {
     mask = b.Input("mask", DType::kF32, {{p.batch}, {1}, {p.seq}, {keys}}, InputFill::kCausalMask);
   }
   k = b.Op("Transpose", {k}, {OnnxBuilder::Ints("perm", {0, 1, 3, 2})});
-  b.Output(Attention(b, q, k, v, head_size, mask), DType::kF32, dims);
+  if (how != Mask::kCausal) {
+    b.Output(Attention(b, q, k, v, head_size, mask), DType::kF32, dims);
+    return;
+  }
+  std::string scores =
+      b.Op("Div", {b.Op("MatMul", {q, k}), b.F32(std::sqrt(static_cast<float>(head_size)))});
+  scores = b.Op("Softmax", {CausalScores(b, scores, p)}, {OnnxBuilder::Int("axis", -1)});
+  b.Output(b.Op("MatMul", {scores, v}), DType::kF32, dims);
 }
 
 void GemmStack(OnnxBuilder& b, const ModelParams& p, const std::string& activation) {
@@ -34,10 +54,15 @@ void GemmStack(OnnxBuilder& b, const ModelParams& p, const std::string& activati
 
 }  // namespace
 
-void BuildMha(OnnxBuilder& b, const ModelParams& p) { AttentionAlone(b, p, /*masked=*/true); }
+void BuildMha(OnnxBuilder& b, const ModelParams& p) { AttentionAlone(b, p, Mask::kInput); }
 
-void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p) {
-  AttentionAlone(b, p, /*masked=*/false);
+void BuildMhaNoMask(OnnxBuilder& b, const ModelParams& p) { AttentionAlone(b, p, Mask::kNone); }
+
+void BuildMhaCausal(OnnxBuilder& b, const ModelParams& p) { AttentionAlone(b, p, Mask::kCausal); }
+
+void BuildMatMul(OnnxBuilder& b, const ModelParams& p) {
+  std::string x = b.Input("x", DType::kF32, {{p.rows}, {p.hidden}});
+  b.Output(b.Op("MatMul", {x, b.Weight("weight", {p.hidden, p.cols})}), DType::kF32, MatrixDims(p));
 }
 
 void BuildMlp(OnnxBuilder& b, const ModelParams& p) { GemmStack(b, p, "Relu"); }

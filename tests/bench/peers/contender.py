@@ -9,24 +9,36 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ROOT / "build/peers"
-PINNED = {"onnxruntime": "1.31.1", "numpy": "2.4.6"}
+HERE = pathlib.Path(__file__).parent
+PINNED = {"onnxruntime": "1.31.1", "numpy": "2.4.6", "onnx": "1.23.2", "sympy": "1.14.0"}
+OTHERS = {"openvino": "2026.4.1"}  # peers that may be missing
 
 
-def peer_python():
-    """A Python with the pinned onnxruntime, in a venv under build/; None where PyPI cannot be reached."""
+def installed(pinned):
+    """A Python with these packages, in a venv under build/; None where PyPI does not give them."""
     python = PEERS / "bin/python"
 
     def ready():
-        ask = "import importlib.metadata as m, onnxruntime; " + "; ".join(
-            f"assert m.version('{name}') == '{version}'" for name, version in PINNED.items())
+        ask = "import importlib.metadata as m; " + "; ".join(
+            f"assert m.version('{name}') == '{version}'; import {name}" for name, version in pinned.items())
         return python.exists() and subprocess.run([python, "-c", ask], capture_output=True).returncode == 0
 
     if ready():
         return python
     if subprocess.run([sys.executable, "-m", "venv", PEERS], capture_output=True).returncode == 0:
-        pinned = [f"{name}=={version}" for name, version in PINNED.items()]
-        subprocess.run([PEERS / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *pinned], capture_output=True)
+        wanted = [f"{name}=={version}" for name, version in pinned.items()]
+        subprocess.run([PEERS / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *wanted], capture_output=True)
     return python if ready() else None
+
+
+def peer_python():
+    """A Python with the pinned onnxruntime; None where PyPI cannot be reached."""
+    return installed(PINNED)
+
+
+def other_peers():
+    """Those of the other peers that are here, or can be installed."""
+    return [name for name, version in OTHERS.items() if installed({name: version, "numpy": PINNED["numpy"]})]
 
 
 class Contender:
@@ -67,11 +79,15 @@ class Contender:
         self.stderr.close()
 
 
-def ours(server, model, threads):
-    return Contender([ROOT / "build/release/bin/run_bursts", server, model, threads], "ours")
+def ours(server, model, threads, *arguments):
+    """`arguments`: further words of run_bursts."""
+    return Contender([ROOT / "build/release/bin/run_bursts", server, model, threads, *arguments], "ours")
 
 
-def onnxruntime(python, model, threads, level="all"):
-    """`level`: "all" optimisations, as it comes, or "none"."""
-    worker = pathlib.Path(__file__).with_name("ort_worker.py")
-    return Contender([python, worker, model, threads, level], f"onnxruntime {level}")
+def onnxruntime(python, model, threads, setting="default"):
+    """`setting`: see ort_worker.py."""
+    return Contender([python, HERE / "ort_worker.py", model, threads, setting], f"onnxruntime {setting}")
+
+
+def openvino(python, model, threads):
+    return Contender([python, HERE / "openvino_worker.py", model, threads], "openvino")

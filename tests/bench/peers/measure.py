@@ -1,7 +1,6 @@
 """Rows of tests/bench/peers.sh. Standard library only; onnxruntime runs in a venv of its own."""
 
 import argparse
-import contextlib
 import datetime
 import json
 import os
@@ -9,29 +8,16 @@ import pathlib
 import statistics
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "acceptance"))
 
+import beside
 import common
 import contender
 
 MODELS = ["bert_layer", "vit_block", "gpt2_layer_decode", "llama_small", "t5_encoder", "mha", "mlp20_m512_n256",
           "layernorm", "lstm_unroll10", "lstm", "conv_bn_relu"]
 SMALL_US = 5000  # below it, what a call costs by itself is measured and taken off
-BURST_US = 40_000
-PAUSE_S = 0.03  # until spinning threads of the side that ran last have gone to sleep
-LEAST_BURSTS = 5
-
-
-def quantile(values, q):
-    return sorted(values)[int(q * (len(values) - 1))]
-
-
-def summary(bursts):
-    every = [us for burst in bursts for us in burst]
-    return {"median_us": statistics.median(every), "p10_us": quantile(every, 0.1), "p90_us": quantile(every, 0.9),
-            "runs": len(every)}
 
 
 def call_overhead(python, work, threads, seconds):
@@ -42,28 +28,19 @@ def call_overhead(python, work, threads, seconds):
 
 
 def measure(python, server, model, threads, seconds, overhead_us):
-    """Bursts of all three in turn, who goes first rotates."""
-    with contextlib.ExitStack() as stack:
-        sides = {"ours": stack.enter_context(contender.ours(server, model, threads)),
-                 "onnxruntime": stack.enter_context(contender.onnxruntime(python, model, threads)),
-                 "unfused": stack.enter_context(contender.onnxruntime(python, model, threads, "none"))}
-        runs = {name: max(2, int(BURST_US / max(statistics.median(side.burst(3)), 1))) for name, side in sides.items()}
-        bursts = {name: [] for name in sides}
-        end = time.monotonic() + seconds
-        order = list(sides)
-        while time.monotonic() < end or len(bursts["ours"]) < LEAST_BURSTS:
-            for name in order:
-                time.sleep(PAUSE_S)
-                bursts[name].append(sides[name].burst(runs[name]))
-            order = order[1:] + order[:1]
-    row = {name: summary(of) for name, of in bursts.items()}
+    """All three in turn."""
+    bursts, failed = beside.bursts_in_turn({
+        "ours": lambda: contender.ours(server, model, threads),
+        "onnxruntime": lambda: contender.onnxruntime(python, model, threads),
+        "unfused": lambda: contender.onnxruntime(python, model, threads, "none")}, seconds)
+    if failed:
+        raise RuntimeError("; ".join(failed.values()))
+    row = {name: beside.summary(of) for name, of in bursts.items()}
     for peer in ("onnxruntime", "unfused"):
         off = overhead_us if row[peer]["median_us"] < SMALL_US else 0
-        ratios = [statistics.median(mine) / max(statistics.median(theirs) - off, 0.01)
-                  for mine, theirs in zip(bursts["ours"], bursts[peer])]
-        low, high = common.interval(ratios)
-        row[peer].update(taken_off_us=off, ratio=statistics.median(ratios), ratio_low95=low, ratio_high95=high,
-                         bursts=len(ratios))
+        speed, low, high = beside.ratio(bursts[peer], bursts["ours"], off)
+        row[peer].update(taken_off_us=off, ratio=1 / speed, ratio_low95=1 / high, ratio_high95=1 / low,
+                         bursts=len(bursts[peer]))
     return row
 
 
