@@ -37,6 +37,13 @@ bool IsGuarded(const LoopBody& body, int axis) {
   return within;
 }
 
+// True if there is no element to say where the others lie.
+bool IsEmpty(const std::vector<Digit>& digits) {
+  return std::any_of(digits.begin(), digits.end(), [](const Digit& d) {
+    return d.stride == 0 || (d.extent.is_static() && d.extent.value() == 0);
+  });
+}
+
 // Outcome of matching one index of the body against one written index of the view.
 enum class Match { kDone, kSplit, kFail };
 
@@ -99,6 +106,7 @@ class Composer {
     }
     if (wanted.indirect() >= 0) return Match::kFail;
     std::vector<Digit> have = DigitsOf(body_, wanted);
+    if (IsEmpty(view) || IsEmpty(have)) return Match::kFail;
     size_t next = 0;
     int64_t constant = wanted.constant();
     for (size_t i = 0; i + 1 < view.size(); ++i) {
