@@ -258,7 +258,7 @@ absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group
   if (use == LockUse::kFit) FitGrid(cut.extents, smg, device.threads, &choice.grid);
   for (const LockedProduct& p : cut.products) {
     bool known = p.op >= 0 && static_cast<size_t>(p.op) < smg.ops.size();
-    if (!known || Classify(smg.op(p.op)) != OpClass::kProduct) {
+    if (!known || Classify(group, p.op) != OpClass::kProduct) {
       return InvalidArgument("products: op ", p.op, " is no matrix product");
     }
     ProductChoice product{.swap = p.swap, .block = {p.rows, p.columns}, .stage_rows = p.stage_rows};

@@ -57,7 +57,7 @@ class Enumerator {
 
   std::vector<Choice> Run(std::string* refusal) {
     for (size_t i = 0; i < smg_.ops.size(); ++i) {
-      if (Classify(smg_.ops[i]) != OpClass::kProduct) continue;
+      if (Classify(group_, static_cast<int>(i)) != OpClass::kProduct) continue;
       ProductShape p{static_cast<int>(i), SplitProductDims(smg_.ops[i]), 2};
       for (DimId d : smg_.ops[i].dims) p.flops *= static_cast<double>(extent(d));
       products_.push_back(std::move(p));
@@ -222,7 +222,7 @@ class Enumerator {
     if (cuts_n) n_tiles = Tiles(extent(n), block.n, 4096);
     if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
 
-    const TileScore score(smg_, device_, products_, !windowed_.empty());
+    const TileScore score(group_, device_, products_, !windowed_.empty());
     Shortlist sliced;  // what lies between products comes in slices
     Shortlist kept;    // or as a whole: tiles of images are shorter then
     Choice c = roles;

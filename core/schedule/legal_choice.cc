@@ -104,14 +104,14 @@ absl::Status CheckProducts(const FusionGroup& group, const Choice& choice,
   auto original = static_cast<int>(group.smg.ops.size());
   for (const auto& [op, product] : choice.products) {
     int of = op >= 0 && op < count ? source(op) : -1;
-    if (of < 0 || of >= original || Classify(group.smg.op(of)) != OpClass::kProduct) {
+    if (of < 0 || of >= original || Classify(group, of) != OpClass::kProduct) {
       return InvalidArgument("products: op ", op, " is no matrix product");
     }
     RETURN_IF_ERROR(CheckProduct(group, of, product, device));
   }
   for (int op = 0; op < count; ++op) {
     int of = source(op);
-    if (of < 0 || of >= original || Classify(group.smg.op(of)) != OpClass::kProduct) continue;
+    if (of < 0 || of >= original || Classify(group, of) != OpClass::kProduct) continue;
     if (!choice.products.contains(op)) {
       return InvalidArgument("products: op ", of, " ", group.smg.op(of).label, " has no entry");
     }

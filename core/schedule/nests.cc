@@ -30,8 +30,9 @@ class Planner {
         count_(smg_.ops.size()) {}
 
   absl::StatusOr<NestPlan> Run() {
-    for (const SmgOp& op : smg_.ops) {
-      plan_.classes.push_back(Classify(op));
+    for (size_t i = 0; i < count_; ++i) {
+      const SmgOp& op = smg_.ops[i];
+      plan_.classes.push_back(Classify(group_, static_cast<int>(i)));
       for (const SmgRead& read : op.reads) {
         if (read.relation == SmgRead::kAliased) {
           return RefusalStatus(RefusalCode::kAlias, op.label, " reads %", read.value,
@@ -451,6 +452,18 @@ class Planner {
   std::vector<int> old_use_;  // last nest that reads a state as it is before the tile
 };
 
+// One row times a matrix from outside whose rows are summed up along their length.
+bool IsFoldOfRows(const FusionGroup& group, const SmgOp& op) {
+  const ProductDims dims = SplitProductDims(op);
+  if (!dims.first.empty() && !dims.second.empty()) return false;
+  const SmgRead& matrix = op.reads[dims.first.empty() ? 1 : 0];
+  if (matrix.producer >= 0) return false;
+  const TensorView& view = group.view(matrix.value);
+  return !view.constant && std::any_of(dims.over.begin(), dims.over.end(), [&](DimId d) {
+    return StrideAlong(matrix.index, view.strides, d) == 1;
+  });
+}
+
 }  // namespace
 
 ProductDims SplitProductDims(const SmgOp& op) {
@@ -469,7 +482,8 @@ ProductDims SplitProductDims(const SmgOp& op) {
   return out;
 }
 
-OpClass Classify(const SmgOp& op) {
+OpClass Classify(const FusionGroup& group, int i) {
+  const SmgOp& op = group.smg.op(i);
   if (!op.reduce) return OpClass::kPointwise;
   bool product = op.reduce->name() == "sum" && op.reduce->type() == DType::kF32 &&
                  op.reads.size() == 2 && !op.reduced.empty() && op.value.op() == ScalarOp::kMul &&
@@ -490,7 +504,7 @@ OpClass Classify(const SmgOp& op) {
   bool sides = std::any_of(op.dims.begin(), op.dims.end(), [&](DimId d) {
     return !op.Reduces(d) && !(Names(op.reads[0].index, d) && Names(op.reads[1].index, d));
   });
-  return sides ? OpClass::kProduct : OpClass::kReduction;
+  return sides && !IsFoldOfRows(group, op) ? OpClass::kProduct : OpClass::kReduction;
 }
 
 absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, const StreamedGroup* streamed) {

@@ -16,7 +16,10 @@ enum class OpClass : uint8_t {
              // product
 };
 
-OpClass Classify(const SmgOp& op);
+/// What op `i` of a group is. One row times a matrix that lies with what is summed up next to each
+/// other is a reduction: to have columns next to each other it would be copied first, each element
+/// for one use.
+OpClass Classify(const FusionGroup& group, int i);
 
 /// The dims of a product op from the side of its operands. `first` / `second`: output dims that
 /// only read 0 / read 1 has; `batch`: both have; `over`: reduced.

@@ -60,7 +60,7 @@ const ProductChoice& ProductRoles::ChoiceOf(int i) const {
 }
 
 bool ProductRoles::IsPacked(int i, int r) const {
-  if (Classify(op(i)) != OpClass::kProduct) return false;
+  if (Classify(group_, i) != OpClass::kProduct) return false;
   const SmgRead& read = op(i).reads[static_cast<size_t>(r)];
   return read.producer < 0 && r == (ChoiceOf(i).swap ? 0 : 1) && group_.view(read.value).constant;
 }

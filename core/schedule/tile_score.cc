@@ -83,8 +83,9 @@ double TileScore::BlockEfficiency(const ProductShape& p, const ProductChoice& c,
 // What a block does besides products: what it does of a halo counts.
 double TileScore::PointwiseSeconds(const std::vector<int64_t>& window) const {
   double seconds = 0;
-  for (const SmgOp& op : smg_.ops) {
-    if (Classify(op) == OpClass::kProduct) continue;
+  for (size_t i = 0; i < smg_.ops.size(); ++i) {
+    if (Classify(group_, static_cast<int>(i)) == OpClass::kProduct) continue;
+    const SmgOp& op = smg_.ops[i];
     seconds += PointsOf(op.dims, window) * (op.value.Cost() + 1) / device_.scalar_ops_per_s;
   }
   return seconds;

@@ -14,9 +14,9 @@ namespace fusion {
 class TileScore {
  public:
   /// `windows`: blocks may have halos.
-  TileScore(const Smg& smg, const DeviceSpec& device, const std::vector<ProductShape>& products,
-            bool windows)
-      : smg_(smg), device_(device), products_(products), windows_(windows) {}
+  TileScore(const FusionGroup& group, const DeviceSpec& device,
+            const std::vector<ProductShape>& products, bool windows)
+      : group_(group), smg_(group.smg), device_(device), products_(products), windows_(windows) {}
 
   /// Of a choice whose blocks have these windows. `kept`: the windows of what lies between
   /// products.
@@ -27,6 +27,7 @@ class TileScore {
                          const Dims& window) const;
   double PointwiseSeconds(const Dims& window) const;
 
+  const FusionGroup& group_;
   const Smg& smg_;
   const DeviceSpec& device_;
   const std::vector<ProductShape>& products_;

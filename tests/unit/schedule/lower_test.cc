@@ -260,6 +260,28 @@ TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
                    choice.products.begin()->second.block.n));
 }
 
+// The matrix lies with what is summed up next to each other: its rows are folded where they lie,
+// not copied. One row for each column keeps them a product.
+TEST(Products, OfOneRowFoldsAMatrixWhereItLies) {
+  for (int64_t rows : {1, 2}) {
+    const std::string text =
+        StrCat("graph \"g\" {\n  %0 = input \"q\" : f32[3,", rows, ",40]\n",
+               "  %1 = input \"k\" : f32[3,21,40]\n",
+               "  %2 = Transpose(%1) {perm=[0, 2, 1]} : f32[3,40,21]  \"\" @ \"\"\n",
+               "  %3 = MatMul(%0, %2) : f32[3,", rows, ",21]  \"\" @ \"\"\n  output %3\n}\n");
+    WholeProgram whole = Whole(text);
+    const int last = static_cast<int>(whole.group.smg.ops.size()) - 1;
+    EXPECT_EQ(Classify(whole.group, last), rows == 1 ? OpClass::kReduction : OpClass::kProduct);
+    DeviceSpec device = DeviceNamed("generic-avx2", 2);
+    for (const Choice& choice : EnumerateChoices(whole.group, device, {.limit = 100}, nullptr)) {
+      auto lowered = Lower(whole.group, choice, device, false);
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      EXPECT_EQ(ToString(lowered->schedule).find("copy ") == std::string::npos, rows == 1);
+      ExpectEqualsEvaluator(whole, *lowered);
+    }
+  }
+}
+
 // Operands that both repeat along an output dim: it is a column of a product like others.
 TEST(Products, MayHaveADimThatNoOperandHas) {
   for (int64_t n : {1, 5}) {
@@ -270,7 +292,9 @@ TEST(Products, MayHaveADimThatNoOperandHas) {
         "]  \"\" @ \"\"\n  %4 = MatMul(%2, %3) : f32[8,1,", n, "]  \"\" @ \"\"\n  output %4\n}\n");
     WholeProgram whole = Whole(text);
     const SmgOp& product = whole.group.smg.ops.back();
-    EXPECT_EQ(Classify(product), OpClass::kProduct);
+    // One column that lies along the sum is folded.
+    EXPECT_EQ(Classify(whole.group, static_cast<int>(whole.group.smg.ops.size()) - 1),
+              n == 1 ? OpClass::kReduction : OpClass::kProduct);
     EXPECT_EQ(SplitProductDims(product).second.size(), n == 1 ? 1u : 2u);
     DeviceSpec device = DeviceNamed("generic-avx2", 2);
     for (const Choice& choice : EnumerateChoices(whole.group, device, {.limit = 100}, nullptr)) {
