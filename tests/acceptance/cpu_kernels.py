@@ -13,9 +13,6 @@ import common
 import contender
 from common import Daemon, ctl, generate
 
-# A peer that takes less than this is timed without what a call of it costs by itself.
-SMALL_US = 5000
-
 
 class Bench:
     """Cases measured beside their peers, in turn, in one run."""
@@ -30,13 +27,13 @@ class Bench:
             self.limits[threads] = cases.Limits(threads)
         return self.limits[threads]
 
-    def call_overhead_us(self, threads):
-        """What onnxruntime takes for a model of one Add of two numbers."""
-        if threads not in self.overhead_us:
-            model = generate(self.work, "elementwise", "--rows", 1, "--cols", 1, "--depth", 1, file="one_add.onnx")
-            with contender.onnxruntime(self.python, model, threads) as peer:
-                self.overhead_us[threads] = statistics.median(us for _ in range(5) for us in peer.burst(1000))
-        return self.overhead_us[threads]
+    def call_overhead_us(self, side, threads):
+        """What a call of a peer costs by itself; `side`: "onnxruntime SETTING" or another peer."""
+        peer = side.split()[0]
+        if (peer, threads) not in self.overhead_us:
+            self.overhead_us[peer, threads] = beside.call_overhead_us(
+                self.work, lambda model: getattr(contender, peer)(self.python, model, threads))
+        return self.overhead_us[peer, threads]
 
     def measure(self, case, threads, *arguments):
         """How many times faster than its best peer a case is: a dict, or the reason why it cannot be said."""
@@ -54,16 +51,17 @@ class Bench:
         if not peers:
             return "no peer runs it: " + "; ".join(failed.values())[-200:]
         best = min(peers, key=peers.get)
-        off_us = self.call_overhead_us(threads) if peers[best] < SMALL_US else 0.0
+        off_us = self.call_overhead_us(best, threads) if peers[best] < beside.SMALL_US else 0.0
         speed, low, high = beside.ratio(bursts[best], bursts["ours"], off_us)
         ours_us = beside.summary(bursts["ours"])["median_us"]
-        return {"best": best, "ours_us": ours_us, "peer_us": peers[best], "speed": speed, "low": low, "high": high,
+        return {"best": best, "ours_us": ours_us, "peer_us": peers[best], "speed": speed, "low": low, "high": high, "failed": failed,
                 "roof_us": 1e6 * case.roof_s(self.limits_of(threads)) if case.flops or case.reads else 0}
 
 
 def words(found):
     return (f"{found['ours_us']:.1f} us, {found['best'].replace('onnxruntime', 'ort')} {found['peer_us']:.1f}: "
-            f"{found['speed']:.2f} [{found['low']:.2f}, {found['high']:.2f}]")
+            f"{found['speed']:.2f} [{found['low']:.2f}, {found['high']:.2f}]" +
+            (f", without {', '.join(found['failed'])}" if found["failed"] else ""))
 
 
 def rate(rows, name, found, bar, aim):

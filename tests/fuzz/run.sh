@@ -37,7 +37,7 @@ fuzz() { # NAME ROUND PROGRAM: a corpus of its own, kept for the next time where
   local name=$1 program=$work/bin/$3_fuzz
   local corpus=$work/corpus/$name findings=$work/findings/$name log=$work/$name.log said=$name
   if [[ $rounds -gt 1 ]]; then
-    corpus+=.$2 log=$work/$name.$2.log said="$name, round $2 of $rounds"
+    corpus+=.$2 findings+=.$2 log=$work/$name.$2.log said="$name, round $2 of $rounds"
     rm -rf "$corpus"
   fi
   mkdir -p "$corpus" "$findings"
@@ -54,8 +54,8 @@ fuzz() { # NAME ROUND PROGRAM: a corpus of its own, kept for the next time where
     finding=$(ls -t "$findings" | head -1)
     echo "FAIL fuzz $said: $findings/$finding, from $log:"
     # Without an input there is nothing to run again; one that does not fail alone is shown as it failed.
-    if [[ -n $finding ]] && ! "$program" -timeout=20 -rss_limit_mb=4096 "$findings/$finding" >"$work/$name.again.log" 2>&1; then
-      log=$work/$name.again.log
+    if [[ -n $finding ]] && ! "$program" -timeout=20 -rss_limit_mb=4096 "$findings/$finding" >"${log%.log}.again.log" 2>&1; then
+      log=${log%.log}.again.log
     fi
     grep -m1 -B3 -A12 -E 'ERROR: |runtime error: ' "$log" || tail -20 "$log"
     if [[ -n $finding ]]; then # Whoever has only this output can make the input again from it.
@@ -77,6 +77,10 @@ start() { # NAME ROUND PROGRAM
   running=$((running + 1))
 }
 targets=(onnx:import op_graph:import language:language rules:rules plan:plan)
+if [[ -n $only && " ${targets[*]}" != *" $only:"* ]]; then
+  echo "$0: no target $only; targets: ${targets[*]%%:*}" >&2
+  exit 2
+fi
 for target in "${targets[@]}"; do
   name=${target%%:*} program=$work/bin/${target##*:}_fuzz
   seeds=("--seeds=$work/seeds/$name")

@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "acceptance
 
 import common
 
+SMALL_US = 5000  # a peer that takes less is timed without what a call of it costs by itself
 BURST_US = 40_000
 PAUSE_S = 0.03  # until spinning threads of the side that ran last have gone to sleep
 LEAST_BURSTS = 5
@@ -43,6 +44,13 @@ def bursts_in_turn(make, seconds):
             order = order[1:] + order[:1]
             done += 1
     return bursts, failed
+
+
+def call_overhead_us(work, make):
+    """Microseconds that a peer takes for a model of one Add of two numbers; `make`: what makes its Contender from a model."""
+    model = common.generate(work, "elementwise", "--rows", 1, "--cols", 1, "--depth", 1, file="one_add.onnx")
+    with make(model) as peer:
+        return statistics.median(us for _ in range(5) for us in peer.burst(1000))
 
 
 def summary(bursts):

@@ -2,6 +2,7 @@
 Standard library only."""
 
 import dataclasses
+import json
 import pathlib
 
 import common
@@ -45,7 +46,7 @@ class Limits:
 
     def __init__(self, threads):
         self.threads = threads
-        said = common.json.loads(common.run(common.BIN / "machine_limits", threads).stdout)
+        said = json.loads(common.run(common.BIN / "machine_limits", threads).stdout)
         self.flops = 1e9 * said.get("fma_avx512_gflops", said.get("fma_avx2_gflops", said["muladd_sse_gflops"]))
         self.known = {}
 
@@ -53,7 +54,7 @@ class Limits:
         """Bytes per second of a mix of `mix` = (reads, writes) tensors of so many bytes in all, with the best stores."""
         size = max(int(size) // self.threads // 4096 * 4096, 4096)
         if (mix, size) not in self.known:
-            said = common.json.loads(common.run(common.BIN / "machine_limits", "stream", *mix, size, self.threads).stdout)
+            said = json.loads(common.run(common.BIN / "machine_limits", "stream", *mix, size, self.threads).stdout)
             self.known[mix, size] = 1e9 * max(said["plain_gb_per_s"], said["streaming_gb_per_s"])
         return self.known[mix, size]
 

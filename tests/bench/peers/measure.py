@@ -5,7 +5,6 @@ import datetime
 import json
 import os
 import pathlib
-import statistics
 import sys
 import tempfile
 
@@ -17,14 +16,6 @@ import contender
 
 MODELS = ["bert_layer", "vit_block", "gpt2_layer_decode", "llama_small", "t5_encoder", "mha", "mlp20_m512_n256",
           "layernorm", "lstm_unroll10", "lstm", "conv_bn_relu"]
-SMALL_US = 5000  # below it, what a call costs by itself is measured and taken off
-
-
-def call_overhead(python, work, threads, seconds):
-    """Microseconds that onnxruntime takes for a model of one Add of two numbers."""
-    model = common.generate(work, "elementwise", "--rows", 1, "--cols", 1, "--depth", 1, file="one_add.onnx")
-    with contender.onnxruntime(python, model, threads) as peer:
-        return statistics.median(us for _ in range(5) for us in peer.burst(int(seconds * 2000) + 100))
 
 
 def measure(python, server, model, threads, seconds, overhead_us):
@@ -37,7 +28,7 @@ def measure(python, server, model, threads, seconds, overhead_us):
         raise RuntimeError("; ".join(failed.values()))
     row = {name: beside.summary(of) for name, of in bursts.items()}
     for peer in ("onnxruntime", "unfused"):
-        off = overhead_us if row[peer]["median_us"] < SMALL_US else 0
+        off = overhead_us if row[peer]["median_us"] < beside.SMALL_US else 0
         speed, low, high = beside.ratio(bursts[peer], bursts["ours"], off)
         row[peer].update(taken_off_us=off, ratio=1 / speed, ratio_low95=1 / high, ratio_high95=1 / low,
                          bursts=len(bursts[peer]))
@@ -51,7 +42,7 @@ def markdown(result):
            "Times in microseconds: median (p10 .. p90). Ratio: ours / peer, median over bursts of the ratio of medians, "
            "with a bootstrap 95 % interval; below 1 ours is faster. All sides ran in turn in one process each, inputs and "
            "outputs bound once. `unfused` is onnxruntime with every graph optimisation off.",
-           f"Where the peer's median is below {SMALL_US} us, what it takes for one Add of two numbers through the same "
+           f"Where the peer's median is below {beside.SMALL_US} us, what it takes for one Add of two numbers through the same "
            "calls is taken off its times before the ratio, not off ours: " +
            ", ".join(f"{us:.1f} us with {t} thread(s)" for t, us in result["call_overhead_us"].items()) + ".", "",
            "| model | threads | ours | onnxruntime | unfused | ratio | ratio to unfused |",
@@ -107,7 +98,8 @@ def main():
               "call_overhead_us": {}, "rows": []}
     with tempfile.TemporaryDirectory(prefix="peers.") as work, common.Daemon(work) as daemon:
         for threads in options.threads or [1, 2]:
-            overhead_us = call_overhead(python, work, threads, options.seconds / 20)
+            overhead_us = beside.call_overhead_us(
+                work, lambda model, threads=threads: contender.onnxruntime(python, model, threads))
             result["call_overhead_us"][threads] = overhead_us
             for name in options.only or MODELS:
                 row = {"model": name, "threads": threads}
