@@ -26,6 +26,20 @@ bool KindMatches(ParamSpec::Kind kind, const AttrValue& value) {
   return false;
 }
 
+absl::Status CheckIntegers(const ParamSpec& spec, const AttrValue& value) {
+  if (spec.any_integer) return absl::OkStatus();
+  const auto check = [&spec](int64_t v) -> absl::Status {
+    if (v >= -kMaxParam && v <= kMaxParam) return absl::OkStatus();
+    return InvalidArgument("attribute ", Quote(spec.name), " has the value ", v, ", expected ",
+                           -kMaxParam, "..", kMaxParam);
+  };
+  if (const auto* one = std::get_if<int64_t>(&value)) return check(*one);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    for (int64_t v : *list) RETURN_IF_ERROR(check(v));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckOutputCount(const OpCall& call) {
   int most = call.def().max_outputs;
   int least = call.def().counted ? most : 1;
@@ -67,6 +81,7 @@ absl::Status CheckCall(const OpCall& call) {
     if (!KindMatches(spec->kind, value)) {
       return InvalidArgument("attribute ", Quote(name), " has another kind than expected");
     }
+    if (!def.internal) RETURN_IF_ERROR(CheckIntegers(*spec, value));
   }
   for (const ParamSpec& p : def.params) {
     if (p.required && !call.attrs().Has(p.name)) {

@@ -43,7 +43,7 @@ absl::StatusOr<Value> WeightsOf(Decomposition& d, const LossTargets& targets) {
 
 std::vector<ParamSpec> LossParams() {
   return {{.name = "reduction", .kind = ParamSpec::kString},
-          {.name = "ignore_index", .kind = ParamSpec::kInt}};
+          {.name = "ignore_index", .kind = ParamSpec::kInt, .any_integer = true}};
 }
 
 absl::Status CheckLossInputs(const OpCall& call) {

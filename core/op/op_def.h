@@ -120,6 +120,9 @@ class Decomposition {
   std::vector<Value> more_outputs_;
 };
 
+/// Largest magnitude of an integer attribute that does not say `any_integer`.
+inline constexpr int64_t kMaxParam = int64_t{1} << 31;
+
 /// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant
 /// input: such inputs are taken out of a node's inputs, those behind them move up. A list of
 /// strings is one string, joined by commas.
@@ -131,6 +134,9 @@ struct ParamSpec {
   int onnx_input = -1;
   /// Absent is an error.
   bool required = false;
+  /// kInt, kInts: any 64-bit integer may be meant. Others of ops that models name lie within
+  /// kMaxParam, so that definitions may add and multiply two of them.
+  bool any_integer = false;
   /// An input that only a run knows counts as absent: not every use of the op looks at it.
   bool unknown_is_absent = false;
   /// An input that only a run knows is the last operand that the op can have.

@@ -7,7 +7,11 @@ OpDef DefineConstantOfShape() {
   return {.name = "ConstantOfShape",
           .min_inputs = 0,
           .max_inputs = 0,
-          .params = {{.name = "shape", .kind = ParamSpec::kInts, .onnx_input = 0, .required = true},
+          .params = {{.name = "shape",
+                      .kind = ParamSpec::kInts,
+                      .onnx_input = 0,
+                      .required = true,
+                      .any_integer = true},
                      {.name = "value", .kind = ParamSpec::kTensor}},
           .min_opset = 9,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {

@@ -101,7 +101,11 @@ absl::StatusOr<Shape> ResolveShape(const OpCall& call) {
 /// y = x in row-major order under another shape; 0 copies a dim, -1 takes what is left
 OpDef DefineReshape() {
   return {.name = "Reshape",
-          .params = {{.name = "shape", .kind = ParamSpec::kInts, .onnx_input = 1, .required = true},
+          .params = {{.name = "shape",
+                      .kind = ParamSpec::kInts,
+                      .onnx_input = 1,
+                      .required = true,
+                      .any_integer = true},
                      {.name = "allowzero", .kind = ParamSpec::kInt}},
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             ASSIGN_OR_RETURN(Shape shape, ResolveShape(call));

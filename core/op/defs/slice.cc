@@ -45,10 +45,18 @@ absl::StatusOr<Range> Resolve(int64_t start, int64_t end, int64_t step, int64_t 
 OpDef DefineSlice() {
   return {
       .name = "Slice",
-      .params = {{.name = "starts", .kind = ParamSpec::kInts, .onnx_input = 1, .required = true},
-                 {.name = "ends", .kind = ParamSpec::kInts, .onnx_input = 2, .required = true},
+      .params = {{.name = "starts",
+                  .kind = ParamSpec::kInts,
+                  .onnx_input = 1,
+                  .required = true,
+                  .any_integer = true},
+                 {.name = "ends",
+                  .kind = ParamSpec::kInts,
+                  .onnx_input = 2,
+                  .required = true,
+                  .any_integer = true},
                  {.name = "axes", .kind = ParamSpec::kInts, .onnx_input = 3},
-                 {.name = "steps", .kind = ParamSpec::kInts, .onnx_input = 4}},
+                 {.name = "steps", .kind = ParamSpec::kInts, .onnx_input = 4, .any_integer = true}},
       .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
         int rank = call.shape(0).rank();
         std::vector<int64_t> starts = call.attrs().Ints("starts");

@@ -275,7 +275,7 @@ OpDef DefineTfIdfVectorizer() {
                      required("mode", ParamSpec::kString),
                      required("ngram_counts", ParamSpec::kInts),
                      required("ngram_indexes", ParamSpec::kInts),
-                     {.name = "pool_int64s", .kind = ParamSpec::kInts},
+                     {.name = "pool_int64s", .kind = ParamSpec::kInts, .any_integer = true},
                      {.name = "pool_strings", .kind = ParamSpec::kString},
                      {.name = "weights", .kind = ParamSpec::kFloats}},
           .min_opset = 9,

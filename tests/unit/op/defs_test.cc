@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/support/op_call.h"
 
 namespace fusion {
@@ -120,8 +122,8 @@ TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
       "input 0 is f32[1,0,1], expected [n, channels * 1099511627777, 1]: 1 blocks of "
       "[16777216,16777216,16777216] in an image of [16777216,16777216,16777216]");
   EXPECT_EQ(TypeOf(Call("Attention", {F32({1, 1, 0}), F32({1, 1, 0}), F32({1, 1, 0})},
-                        {{"q_num_heads", int64_t{1} << 62}, {"kv_num_heads", int64_t{1}}})),
-            "input 0 is f32[1,1,0] and attribute \"q_num_heads\" is 4611686018427387904, expected "
+                        {{"q_num_heads", int64_t{1} << 31}, {"kv_num_heads", int64_t{1}}})),
+            "input 0 is f32[1,1,0] and attribute \"q_num_heads\" is 2147483648, expected "
             "[batch, heads, rows, head], or [batch, rows, n] and a divisor of n");
   EXPECT_EQ(TypeOf(Call("DeformConv", {F32({1, 4, 5, 5}), F32({6, 4, 3, 3}), F32({1, 9, 3, 3})})),
             "input 2 is f32[1,9,3,3], expected [1,18,3,3]");
@@ -157,6 +159,22 @@ TEST(Ops, BadCallsSayWhatIsWrong) {
             "cannot reshape [6] (6 elements) to [4,-1]");
   EXPECT_EQ(TypeOf(Call("Add", {F32({3})})), "has 1 inputs, expected 2");
   EXPECT_EQ(TypeOf(Call("Relu", {F32({3})}, {{"beta", int64_t{1}}})), "unknown attribute \"beta\"");
+}
+
+TEST(Attributes, IntegersAreFarFromOverflowUnlessAnyIsMeant) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(
+      TypeOf(Call("GatherND", {F32({2, 2, 2}), {DType::kI64, {2, 1}}}, {{"batch_dims", kLeast}})),
+      "attribute \"batch_dims\" has the value -9223372036854775808, expected "
+      "-2147483648..2147483648");
+  EXPECT_EQ(TypeOf(Call("Transpose", {F32({2, 3})}, {{"perm", Ints{0, kMost}}})),
+            "attribute \"perm\" has the value 9223372036854775807, expected "
+            "-2147483648..2147483648");
+  EXPECT_EQ(TypeOf(Call("Softmax", {F32({2, 3})}, {{"axis", (int64_t{1} << 31)}})),
+            "axis 2147483648 out of range for rank 2; expected -2..1");
+  EXPECT_EQ(TypeOf(Call("Slice", {F32({5})}, {{"starts", Ints{kLeast}}, {"ends", Ints{kMost}}})),
+            "f32[5]");
 }
 
 TEST(MicrosoftOps, ShapesAreDerived) {
