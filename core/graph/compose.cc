@@ -49,17 +49,16 @@ enum class Match { kDone, kSplit, kFail };
 
 class Composer {
  public:
-  Composer(LoopBody body, int input, LoopBody view)
-      : body_(std::move(body)), input_(static_cast<size_t>(input)), view_(std::move(view)) {}
+  Composer(LoopBody* body, int input, LoopBody view)
+      : body_(*body), input_(static_cast<size_t>(input)), view_(std::move(view)) {}
 
-  std::optional<LoopBody> Run() {
+  bool Run() {
     // Every round either finishes or splits an axis into smaller factors, so it ends.
     for (;;) {
       Match match = MatchAll();
-      if (match == Match::kFail) return std::nullopt;
+      if (match == Match::kFail) return false;
       if (match == Match::kDone) break;
     }
-    LoopBody out = body_;
     IndexMap index;
     for (const IndexExpr& e : view_.reads[0].index) {
       bool indirect = false;
@@ -68,26 +67,30 @@ class Composer {
       }
       // An indirect index counts negative values from the end of the dim it was meant for: only a
       // plain dim keeps that.
-      if (indirect && !e.IsPlainAxis()) return std::nullopt;
+      if (indirect && !e.IsPlainAxis()) return false;
       index.push_back(e.Substitute([&](int axis) { return at_[static_cast<size_t>(axis)]; }));
     }
-    out.reads[input_].index = std::move(index);
-    return out;
+    if (split_) body_ = *std::move(split_);
+    body_.reads[input_].index = std::move(index);
+    return true;
   }
 
  private:
+  // A body may have a thousand reads: it is copied only where an axis of it has to be split.
+  const LoopBody& body() const { return split_ ? *split_ : body_; }
+
   Match MatchAll() {
     at_.assign(view_.axes.size(), IndexExpr(0));
     for (size_t d = 0; d < view_.write.size(); ++d) {
-      Match match = MatchDim(body_.reads[input_].index[d], view_.write[d]);
+      Match match = MatchDim(body().reads[input_].index[d], view_.write[d]);
       if (match != Match::kDone) return match;
     }
     return Match::kDone;
   }
 
   Match SplitBody(int axis, int64_t minor) {
-    if (IsGuarded(body_, axis)) return Match::kFail;
-    body_ = SplitAxis(body_, axis, minor);
+    if (IsGuarded(body(), axis)) return Match::kFail;
+    split_ = SplitAxis(body(), axis, minor);
     return Match::kSplit;
   }
 
@@ -105,7 +108,7 @@ class Composer {
       return Match::kDone;
     }
     if (wanted.indirect() >= 0) return Match::kFail;
-    std::vector<Digit> have = DigitsOf(body_, wanted);
+    std::vector<Digit> have = DigitsOf(body(), wanted);
     if (IsEmpty(view) || IsEmpty(have)) return Match::kFail;
     size_t next = 0;
     int64_t constant = wanted.constant();
@@ -152,7 +155,8 @@ class Composer {
     return Match::kDone;
   }
 
-  LoopBody body_;
+  LoopBody& body_;
+  std::optional<LoopBody> split_;
   size_t input_;
   LoopBody view_;
   std::vector<IndexExpr> at_;  // per view axis: its value in terms of body axes
@@ -181,7 +185,7 @@ std::optional<Progression> ProgressionOf(const HostTensor& indices, int64_t exte
 
 }  // namespace
 
-std::optional<LoopBody> ReadThroughView(const LoopBody& body, int input, const LoopBody& view) {
+bool ReadThroughView(const LoopBody& view, int input, LoopBody* body) {
   return Composer(body, input, view).Run();
 }
 

@@ -8,14 +8,14 @@
 
 namespace fusion {
 
-/// Input `input` of `body` is the view `view` (LoopBody::IsView) of some base tensor. Returns
-/// `body` reading the base directly, with axes of `body` split where the view's factors ask for it;
-/// nullopt if no affine index says the same (a reshape across a strided slice, say), so that the
-/// view must be written to memory.
+/// Input `input` of `body` is the view `view` (LoopBody::IsView) of some base tensor. Makes `body`
+/// read the base directly, with axes of it split where the view's factors ask for it; false, and
+/// `body` is as it was, if no affine index says the same (a reshape across a strided slice, say),
+/// so that the view must be written to memory.
 ///
 ///   body reads v[s, j], j < 768; the view is v[s, 64*h + d] = base[h, s, d]
 ///   -> axes j_o:12, j_i:64 and base[j_o, s, j_i]
-std::optional<LoopBody> ReadThroughView(const LoopBody& body, int input, const LoopBody& view);
+bool ReadThroughView(const LoopBody& view, int input, LoopBody* body);
 
 /// Input `input` of `body` holds `indices`, known integers that only choose where inputs of types
 /// `inputs` are read. Returns `body` with the places written down, `input` taken out and later

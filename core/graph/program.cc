@@ -275,10 +275,7 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
       NoteDirectUse(inputs[i].base, body, i);
       continue;
     }
-    auto through = ReadThroughView(body, static_cast<int>(i), *inputs[i].view);
-    if (through) {
-      body = *std::move(through);
-    } else {
+    if (!ReadThroughView(*inputs[i].view, static_cast<int>(i), &body)) {
       inputs[i] = Handle{.base = Materialise(inputs[i]), .view = {}, .origin = inputs[i].origin};
     }
   }
