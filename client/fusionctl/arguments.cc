@@ -108,7 +108,9 @@ void AddTolerances(CLI::App* app, Arguments* a) {
   app->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
       ->check(CheckTolerance)
       ->type_name("A");
-  app->add_option("--rtol", a->rtol, "tolerance relative to max|b| of the tensor; default 1e-4")
+  app->add_option(
+         "--rtol", a->rtol,
+         "tolerance relative to max|b| of the tensor; default 1e-4, with --numerics fast 2^-6")
       ->check(CheckTolerance)
       ->type_name("R");
 }

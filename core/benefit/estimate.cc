@@ -369,8 +369,9 @@ class Estimator {
     double padded = std::ceil(columns / lanes_ - 1e-9) * lanes_;
     double flops = 2 * rows * columns * depth;
     double per_row = flops / std::max(columns, 1e-9) * padded;
+    // Rows of f32 beside narrower columns are multiplied in f32.
     double seconds = times * per_row /
-                     (device_.Rates(s_.buffer(mma.c.buffer).dtype).flops_per_s *
+                     (device_.Rates(s_.buffer(mma.a.buffer).dtype).flops_per_s *
                       device_.product_efficiency * device_.BlockRate(rows, padded));
     seconds += times * Turns(mma) * device_.turn_s;
     seconds_ += seconds;

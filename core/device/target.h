@@ -10,11 +10,11 @@
 namespace fusion {
 
 /// Instruction set levels we generate for, lowest first.
-enum class Isa : uint8_t { kX86V2, kAvx2, kAvx512 };
+enum class Isa : uint8_t { kX86V2, kAvx2, kAvx512, kAvx512Bf16 };
 /// All of them, in this order.
-inline constexpr std::array kIsas = {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512};
+inline constexpr std::array kIsas = {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
 
-/// "x86-64-v2", "avx2", "avx512".
+/// "x86-64-v2", "avx2", "avx512", "avx512-bf16".
 std::string_view IsaName(Isa isa);
 /// Inverse of IsaName; Unimplemented, naming the known ones, for anything else.
 absl::StatusOr<Isa> ParseIsa(std::string_view name);

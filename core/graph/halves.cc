@@ -154,6 +154,19 @@ bool IsSumOfProducts(const LoopBody& body) {
          value.arg(0).op() == ScalarOp::kInput && value.arg(1).op() == ScalarOp::kInput;
 }
 
+bool RoundsFactors(const Program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(), [&](const LoopOp& op) {
+    const Expr& value = op.body.value;
+    if (op.kind != LoopOp::kLoop || !op.body.reduce || value.op() != ScalarOp::kMul) return false;
+    return std::any_of(value.args().begin(), value.args().end(), [&](const Expr& factor) {
+      if (!IsCastOfHalf(factor) || factor.arg(0).op() != ScalarOp::kInput) return false;
+      const ValueId input = op.inputs[static_cast<size_t>(factor.arg(0).index())];
+      const Value& read = program.value(input);
+      return read.producer != kNoLoop && read.type.dtype == DType::kBF16;
+    });
+  });
+}
+
 LoopBody CastBody(const Shape& shape, DType from, DType to) {
   LoopBody body;
   for (int d = 0; d < shape.rank(); ++d) {

@@ -25,6 +25,9 @@ bool WidenHalves(LoopBody* body, std::optional<DType>* rounded);
 /// casts them.
 bool IsSumOfProducts(const LoopBody& body);
 
+/// True if an op of the program rounds to bf16 what a sum of products of it has as a factor.
+bool RoundsFactors(const Program& program);
+
 /// The body of an element-wise cast from one shape to itself.
 LoopBody CastBody(const Shape& shape, DType from, DType to);
 

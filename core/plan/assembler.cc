@@ -116,17 +116,8 @@ class Assembler {
     auto known = packed_.find({value, kernel});
     if (known != packed_.end()) return known->second;
     const Buffer& b = lowered.schedule.buffer(static_cast<BufferId>(param));
-    Dims dims = {1};
-    for (size_t d = 0; d < b.shape.size(); ++d) {
-      if (static_cast<int>(d) == b.layout.blocked) {
-        dims[0] = (b.shape[d] + b.layout.block - 1) / b.layout.block;
-      } else {
-        dims.push_back(b.shape[d]);
-      }
-    }
-    dims.push_back(b.layout.block);
     int source = tensors_.Of(value);
-    int target = tensors_.AddPacked(b.dtype, std::move(dims));
+    int target = tensors_.AddPacked(b.dtype, StoredDims(b));
     PlanGroup pack_group{.kind = GroupKind::kPrepare, .label = "Pack", .kernel = kernel};
     out_.plan.groups.push_back(std::move(pack_group));
     out_.groups.emplace_back();

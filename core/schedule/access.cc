@@ -28,23 +28,27 @@ bool ReadsWindows(const SmgOp& op, const SmgRead& read) {
 Dims ElementStrides(const Buffer& buffer, const Dims& lengths) {
   const BufferLayout& layout = buffer.layout;
   if (layout.blocked < 0) return buffer.IsLocal() ? RowMajorStrides(lengths) : layout.strides;
-  // [blocked / block][others][block]
+  // [blocked / block][others][block], [blocked / block][others / pack][block][pack]
   auto blocked = static_cast<size_t>(layout.blocked);
+  const int packed = layout.PackedDim(static_cast<int>(lengths.size()));
   Dims strides(lengths.size(), 0);
   int64_t step = layout.block;
   for (size_t i = lengths.size(); i-- > 0;) {
     if (i == blocked) continue;
     strides[i] = step;
-    step *= lengths[i];
+    const int64_t pack = static_cast<int>(i) == packed ? layout.pack : 1;
+    step *= (lengths[i] + pack - 1) / pack * pack;
   }
   strides[blocked] = step;
   return strides;
 }
 
-int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blocked) {
+int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d,
+                    const BufferLayout& layout) {
   int64_t stride = 0;
   for (size_t i = 0; i < index.size(); ++i) {
-    stride += index[i].CoefficientOf(d) * (static_cast<int>(i) == blocked ? 1 : strides[i]);
+    const bool blocked = static_cast<int>(i) == layout.blocked;
+    stride += index[i].CoefficientOf(d) * (blocked ? layout.pack : strides[i]);
   }
   return stride;
 }
@@ -52,15 +56,14 @@ int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blo
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d) {
   if (!Names(access.index, d)) return 0;
   const Buffer& b = schedule.buffer(access.buffer);
-  const int blocked = b.layout.blocked;
   if (!b.IsLocal()) {
-    if (blocked < 0) return StrideAlong(access.index, b.layout.strides, d, blocked);
-    return StrideAlong(access.index, ElementStrides(b, b.shape), d, blocked);
+    if (b.layout.blocked < 0) return StrideAlong(access.index, b.layout.strides, d);
+    return StrideAlong(access.index, ElementStrides(b, b.shape), d, b.layout);
   }
   Dims lengths;
   lengths.reserve(b.dims.size());
   for (DimId dim : b.dims) lengths.push_back(windows[static_cast<size_t>(dim)]);
-  return StrideAlong(access.index, ElementStrides(b, lengths), d, blocked);
+  return StrideAlong(access.index, ElementStrides(b, lengths), d, b.layout);
 }
 
 bool IsDense(const Buffer& buffer) {

@@ -18,13 +18,15 @@ bool Names(const IndexMap& index, DimId d);
 bool ReadsWindows(const SmgOp& op, const SmgRead& read);
 
 /// Elements between neighbours of each dim of a buffer whose dims are `lengths` long. Strided
-/// params and workspace: as they say. Blocked dims: from one block to the next. Local buffers:
-/// dense, last dim fastest (a backend may pad rows).
+/// params and workspace: as they say. Blocked dims: from one block to the next. Dims in packs: of a
+/// pack to the next one, divided by how many lie in it. Local buffers: dense, last dim fastest (a
+/// backend may pad rows).
 Dims ElementStrides(const Buffer& buffer, const Dims& lengths);
 
 /// Elements that a step along `d` moves an index into dims that lie `strides` elements apart; 0: it
-/// stays. `blocked`: the dim that lies in blocks, where neighbours are 1 apart; -1: none.
-int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d, int blocked = -1);
+/// stays. `layout`: of the buffer; neighbours within a block are as far apart as a pack is long.
+int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d,
+                    const BufferLayout& layout = {});
 
 /// The same for an access, where the window of each dim of the schedule is `windows` long.
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d);

@@ -1,6 +1,7 @@
 #include "core/schedule/legal_choice.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
@@ -192,6 +193,10 @@ std::vector<bool> OperandRoles(const FusionGroup& group, int op) {
   };
   if (dims.second.empty()) return {true};
   if (dims.first.empty()) return {false};
+  // Narrow elements are columns, beside rows of their type or of the sum's.
+  const std::array<DType, 2> types = *FactorTypes(product);
+  if (!ColumnPack(types[1], types[0])) return {false};
+  if (!ColumnPack(types[0], types[1])) return {true};
   if (constant(1) && !IsContiguousAlong(group, product.reads[0], dims.first)) return {false};
   if (constant(0) && !IsContiguousAlong(group, product.reads[1], dims.second)) return {true};
   if (constant(0) && !constant(1)) return {true, false};

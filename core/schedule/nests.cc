@@ -1,6 +1,7 @@
 #include "core/schedule/nests.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "core/base/contains.h"
@@ -482,14 +483,30 @@ ProductDims SplitProductDims(const SmgOp& op) {
   return out;
 }
 
+std::optional<std::array<DType, 2>> FactorTypes(const SmgOp& op) {
+  const bool sum = op.reduce && op.reduce->name() == "sum" && op.reduce->type() == DType::kF32 &&
+                   op.reads.size() == 2 && !op.reduced.empty() && op.value.op() == ScalarOp::kMul;
+  if (!sum) return std::nullopt;
+  std::array<DType, 2> types{};
+  int seen = 0;
+  for (int k : {0, 1}) {
+    const Expr& factor = op.value.arg(k);
+    const bool cast = factor.op() == ScalarOp::kCast && factor.type() == DType::kF32;
+    const Expr& leaf = cast ? factor.arg(0) : factor;
+    if (leaf.op() != ScalarOp::kInput) return std::nullopt;
+    types[static_cast<size_t>(leaf.index())] = leaf.type();
+    seen |= 1 << leaf.index();
+  }
+  if (seen != 3) return std::nullopt;
+  return types;
+}
+
 OpClass Classify(const FusionGroup& group, int i) {
   const SmgOp& op = group.smg.op(i);
   if (!op.reduce) return OpClass::kPointwise;
-  bool product = op.reduce->name() == "sum" && op.reduce->type() == DType::kF32 &&
-                 op.reads.size() == 2 && !op.reduced.empty() && op.value.op() == ScalarOp::kMul &&
-                 op.value.arg(0).op() == ScalarOp::kInput &&
-                 op.value.arg(1).op() == ScalarOp::kInput &&
-                 op.value.arg(0).index() != op.value.arg(1).index();
+  const auto types = FactorTypes(op);
+  const bool product = types && (ColumnPack((*types)[0], (*types)[1]).has_value() ||
+                                 ColumnPack((*types)[1], (*types)[0]).has_value());
   if (!product) return OpClass::kReduction;
   for (const SmgRead& read : op.reads) {
     if (!read.guards.empty() || read.relation == SmgRead::kAliased) return OpClass::kReduction;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,10 @@ enum class OpClass : uint8_t {
   kProduct,  // sum of products of two operands of which at least one lacks an output dim: a matrix
              // product
 };
+
+/// By read, the types of the factors of a sum of products of two reads in f32: elements as they are
+/// or, of narrower types, cast to f32. nullopt: the op is none.
+std::optional<std::array<DType, 2>> FactorTypes(const SmgOp& op);
 
 /// What op `i` of a group is. One row times a matrix that lies with what is summed up next to each
 /// other is a reduction: to have columns next to each other it would be copied first, each element

@@ -53,10 +53,13 @@ class Declaration {
                            " is cut inside panels of ", panel);
     }
     std::vector<DimId> dims = sides.ColumnOperandDims(n);
+    const DType dtype = group_.view(read.value).dtype;
     Buffer b{.level = Level::kGlobal,
-             .dtype = group_.view(read.value).dtype,
+             .dtype = dtype,
              .kind = ParamKind::kWeight,
-             .layout = {.blocked = static_cast<int>(dims.size()) - 1, .block = panel}};
+             .layout = {.blocked = static_cast<int>(dims.size()) - 1,
+                        .block = panel,
+                        .pack = ColumnPack(DType::kF32, dtype).value_or(1)}};
     for (DimId d : dims) b.shape.push_back(schedule_.dim(d).extent);
     table_.packed[{i, r}] =
         Add(std::move(b),

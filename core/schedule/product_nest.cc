@@ -1,3 +1,5 @@
+#include <array>
+
 #include "core/base/contains.h"
 #include "core/base/refusal.h"
 #include "core/schedule/access.h"
@@ -49,7 +51,7 @@ class ProductNest {
     std::vector<MmaStmt> products;
     Block inner;
     for (int i : nest_.products) {
-      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out.code));
+      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out));
       mma.c = Target(i, &inner);
       accumulators_.push_back(mma.c.buffer);
       products.push_back(std::move(mma));
@@ -100,7 +102,7 @@ class ProductNest {
   }
 
   // Product i without its target; copies of operands go to `code`.
-  absl::StatusOr<MmaStmt> Operands(int i, Block* code) {
+  absl::StatusOr<MmaStmt> Operands(int i, NestCode* code) {
     ASSIGN_OR_RETURN(ProductSides sides, at_.roles.SidesOf(i));
     if (ColumnDim(i, sides) != n_ || RowDim(sides) != m_) {
       return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
@@ -113,13 +115,26 @@ class ProductNest {
                 .n = n_,
                 .over = sides.over,
                 .accumulate = accumulate_};
-    // Columns must be contiguous along n.
-    const ProductChoice& choice = at_.roles.ChoiceOf(i);
-    if (StrideAlong(at_.lowered.schedule, mma.b, at_.windows, n_) != 1) {
-      mma.b = Staged(mma.b, sides.ColumnOperandDims(n_),
-                     Panels(sides.ColumnOperandDims(n_), choice.block.n), code);
+    const std::optional<int64_t> pack =
+        ColumnPack(at_.buffer(mma.a.buffer).dtype, at_.buffer(mma.b.buffer).dtype);
+    if (!pack || !HoldsPacks(sides.over.back(), *pack)) {
+      return RefusalStatus(RefusalCode::kRoles, at_.op(i).label,
+                           " has no columns of that type in packs on that side");
     }
-    if (choice.stage_rows && m_ >= 0) {
+    // Columns must be contiguous along n, and lie in packs if they are narrow.
+    const ProductChoice& choice = at_.roles.ChoiceOf(i);
+    if (at_.buffer(mma.b.buffer).layout.pack != *pack ||
+        StrideAlong(at_.lowered.schedule, mma.b, at_.windows, n_) != *pack) {
+      mma.b = Staged(mma.b, sides.ColumnOperandDims(n_),
+                     Panels(sides.ColumnOperandDims(n_), choice.block.n, *pack), code);
+    }
+    if (at_.buffer(mma.a.buffer).dtype != DType::kF32) {
+      // Neighbours of a pack are one load.
+      const DimId along = sides.over.back();
+      if (choice.stage_rows || StrideAlong(at_.lowered.schedule, mma.a, at_.windows, along) != 1) {
+        mma.a = Staged(mma.a, sides.RowOperandDims(along), BufferLayout(), code);
+      }
+    } else if (choice.stage_rows && m_ >= 0) {
       DimId slice = SliceOf(sides, mma.a);
       // Short rows do not evict each other, and lie as they lay: a copy of whole vectors.
       std::vector<DimId> dims = sides.RowOperandDims(slice < 0 ? m_ : slice);
@@ -139,6 +154,8 @@ class ProductNest {
         at_.roles.ChoiceOf(i).stage_rows) {
       return sides.over;
     }
+    // Narrow elements lie in packs along the last dim.
+    if (*FactorTypes(at_.op(i)) != std::array{DType::kF32, DType::kF32}) return sides.over;
     // All members of a family have one order: it must not follow from strides that vary.
     for (const SmgRead& read : at_.op(i).reads) {
       if (read.producer < 0 && at_.group.view(read.value).open) return sides.over;
@@ -170,19 +187,32 @@ class ProductNest {
     return contiguous ? d : -1;
   }
 
-  // The last dim in blocks.
-  static BufferLayout Panels(const std::vector<DimId>& dims, int64_t block) {
-    return {.blocked = static_cast<int>(dims.size()) - 1, .block = block};
+  // Whether a block's part of `d` begins where a pack does.
+  bool HoldsPacks(DimId d, int64_t pack) const {
+    const bool sliced =
+        d == at_.choice.temporal && at_.window(d) < at_.choice.MostOf(at_.group.smg, d);
+    return !sliced || at_.choice.temporal_tile % pack == 0;
   }
 
-  // A copy of an operand with these dims.
-  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout, Block* code) {
+  // The last dim in blocks.
+  static BufferLayout Panels(const std::vector<DimId>& dims, int64_t block, int64_t pack = 1) {
+    return {.blocked = static_cast<int>(dims.size()) - 1, .block = block, .pack = pack};
+  }
+
+  // A copy of an operand with these dims; of a param that every tile of the temporal loop would
+  // copy alike, once.
+  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout,
+                NestCode* code) {
     BufferId staged =
         at_.locals.Add(dims, at_.buffer(source.buffer).dtype, Level::kStaged, std::move(layout));
     at_.locals.Use(source.buffer);
     at_.locals.Use(staged);
+    const bool once = at_.locals.section() == 1 && !at_.device.explicit_memory &&
+                      !at_.buffer(source.buffer).IsLocal() && !Contains(dims, at_.choice.temporal);
+    if (once) at_.locals.KeepAcrossSections(staged);
     Access target{.buffer = staged, .index = PlainIndex(dims), .guards = {}};
-    code->push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
+    Block* block = once ? &code->once : &code->code;
+    block->push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
     return target;
   }
 

@@ -24,15 +24,36 @@ int64_t Schedule::Tasks(size_t phase) const {
   return total;
 }
 
+std::optional<int64_t> ColumnPack(DType rows, DType columns) {
+  if (rows == DType::kF32 && (columns == DType::kF32 || columns == DType::kI8)) return 1;
+  const bool takes = rows == DType::kF32 || rows == DType::kBF16;
+  if (takes && columns == DType::kBF16) return 2;
+  return std::nullopt;
+}
+
+int BufferLayout::PackedDim(int rank) const {
+  if (pack <= 1) return -1;
+  return blocked == rank - 1 ? rank - 2 : rank - 1;
+}
+
+Dims StoredDims(const Buffer& buffer) {
+  const BufferLayout& layout = buffer.layout;
+  const int packed = layout.PackedDim(buffer.rank());
+  auto pieces = [&](int d, int64_t of) {
+    return (buffer.shape[static_cast<size_t>(d)] + of - 1) / of;
+  };
+  Dims stored = {pieces(layout.blocked, layout.block)};
+  for (int d = 0; d < buffer.rank(); ++d) {
+    if (d != layout.blocked) stored.push_back(pieces(d, d == packed ? layout.pack : 1));
+  }
+  stored.push_back(layout.block);
+  if (layout.pack > 1) stored.push_back(layout.pack);
+  return stored;
+}
+
 int64_t StoredElements(const Buffer& buffer) {
   if (buffer.layout.blocked < 0) return SpanOf(buffer.shape, buffer.layout.strides);
-  int64_t block = buffer.layout.block;
-  int64_t elements = 1;
-  for (size_t d = 0; d < buffer.shape.size(); ++d) {
-    bool blocked = static_cast<int>(d) == buffer.layout.blocked;
-    elements *= blocked ? (buffer.shape[d] + block - 1) / block * block : buffer.shape[d];
-  }
-  return elements;
+  return NumElements(StoredDims(buffer));
 }
 
 int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index) {
@@ -41,13 +62,19 @@ int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index) {
     for (size_t d = 0; d < index.size(); ++d) offset += index[d] * buffer.layout.strides[d];
     return offset;
   }
-  auto blocked = static_cast<size_t>(buffer.layout.blocked);
-  int64_t block = buffer.layout.block;
-  offset = index[blocked] / block;
-  for (size_t d = 0; d < index.size(); ++d) {
-    if (d != blocked) offset = offset * buffer.shape[d] + index[d];
+  const BufferLayout& layout = buffer.layout;
+  const int packed = layout.PackedDim(buffer.rank());
+  const int64_t in_block = index[static_cast<size_t>(layout.blocked)];
+  const int64_t in_pack = packed < 0 ? 0 : index[static_cast<size_t>(packed)];
+  const Dims stored = StoredDims(buffer);
+  offset = in_block / layout.block;
+  size_t at = 1;  // of `stored`
+  for (int d = 0; d < buffer.rank(); ++d) {
+    if (d == layout.blocked) continue;
+    const int64_t i = index[static_cast<size_t>(d)];
+    offset = offset * stored[at++] + (d == packed ? i / layout.pack : i);
   }
-  return offset * block + index[blocked] % block;
+  return (offset * layout.block + in_block % layout.block) * layout.pack + in_pack % layout.pack;
 }
 
 bool Schedule::SkipsMasked() const {

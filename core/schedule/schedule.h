@@ -35,9 +35,16 @@ struct BufferLayout {
   /// block is padded with zeros. -1: strided.
   int blocked = -1;
   int64_t block = 0;
+  /// Of blocked ones: so many neighbours along the last other dim lie next to each other, [dim /
+  /// block][other dims, the last one / pack][block][pack], as instructions want them that sum up
+  /// products of narrow elements (VNNI); what is missing of the last ones is zero.
+  int64_t pack = 1;
   /// Params and workspace, strided: elements between neighbours of each dim. Local buffers are
   /// dense in the order of their dims (a backend may pad rows).
   Dims strides;
+
+  /// The dim whose neighbours lie in packs, of `rank`; -1: none.
+  int PackedDim(int rank) const;
   bool operator==(const BufferLayout&) const = default;
 };
 
@@ -153,6 +160,12 @@ struct MmaStmt {
   bool accumulate = false;
 };
 
+/// How many neighbours along the last summed dim lie next to each other in the columns of a product
+/// that sums up in f32, for rows and columns of these types: 1 for f32 by f32 or i8, 2 for bf16
+/// columns by rows of bf16 or f32. nullopt: no product has such operands. Rows that are bf16 lie
+/// along the last summed dim.
+std::optional<int64_t> ColumnPack(DType rows, DType columns);
+
 /// Moves a tile to a local buffer or a param of another layout, element by element: target over the
 /// windows of `dims`.
 struct CopyStmt {
@@ -240,6 +253,8 @@ absl::StatusOr<Schedule> ParseSchedule(std::string_view text);
 /// Schedules of ours pass; texts from elsewhere may not.
 absl::Status Verify(const Schedule& schedule);
 
+/// The dims of a blocked param as it lies in memory, row-major, padding included.
+Dims StoredDims(const Buffer& buffer);
 /// Elements a param occupies in memory, padding included.
 int64_t StoredElements(const Buffer& buffer);
 /// Where an element of a param lies, in elements from the start.

@@ -53,7 +53,10 @@ class Printer {
   }
 
   static std::string LayoutText(const BufferLayout& layout) {
-    if (layout.blocked >= 0) return StrCat(" blocked ", layout.blocked, " by ", layout.block);
+    if (layout.blocked >= 0) {
+      return StrCat(" blocked ", layout.blocked, " by ", layout.block,
+                    layout.pack > 1 ? StrCat(" pack ", layout.pack) : "");
+    }
     if (layout.strides.empty()) return "";
     return StrCat(" strides [", StrJoin(layout.strides, ", "), "]");
   }
@@ -262,6 +265,9 @@ class Parser {
       ASSIGN_OR_RETURN(layout->block, in_.Integer());
       if (dim < 0 || dim > 64) return in_.Error("the position of a dim before this");
       layout->blocked = static_cast<int>(dim);
+      if (in_.Accept("pack")) {
+        ASSIGN_OR_RETURN(layout->pack, in_.Integer());
+      }
     } else if (in_.Accept("strides")) {
       RETURN_IF_ERROR(in_.Expect("["));
       while (!in_.Accept("]")) {

@@ -19,22 +19,35 @@ bool SumsOver(const Block& block, DimId d) {
 }
 
 // The largest product of windows, rows x columns.
+struct Accumulators {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  DType row_type = DType::kF32;
+  DType column_type = DType::kF32;
+
+  std::string ToString() const {
+    const std::string operands = column_type == DType::kF32 ? ""
+                                 : row_type == column_type
+                                     ? StrCat(" of ", DTypeName(row_type))
+                                     : StrCat(" by columns of ", DTypeName(column_type));
+    return StrCat("accumulates ", rows, "x", columns, operands);
+  }
+};
 void FindAccumulators(const Schedule& s, const Block& block, std::vector<int64_t> window,
-                      int64_t* rows, int64_t* columns) {
+                      Accumulators* most) {
   for (const Stmt& stmt : block) {
     if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
       std::vector<int64_t> inner = window;
       int64_t& w = inner[static_cast<size_t>(loop->dim)];
       w = std::min(w, loop->tile);
-      FindAccumulators(s, loop->body, std::move(inner), rows, columns);
+      FindAccumulators(s, loop->body, std::move(inner), most);
     } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
-      FindAccumulators(s, branch->body, window, rows, columns);
+      FindAccumulators(s, branch->body, window, most);
     } else if (const auto* mma = std::get_if<MmaStmt>(&stmt.node)) {
       int64_t m = mma->m >= 0 ? window[static_cast<size_t>(mma->m)] : 1;
       int64_t n = window[static_cast<size_t>(mma->n)];
-      if (m * n <= *rows * *columns) continue;
-      *rows = m;
-      *columns = n;
+      if (m * n <= most->rows * most->columns) continue;
+      *most = {m, n, s.buffer(mma->a.buffer).dtype, s.buffer(mma->b.buffer).dtype};
     }
   }
 }
@@ -55,10 +68,9 @@ std::string SegmentText(const Schedule& s, const Segment& segment) {
     if (loop == nullptr || !SumsOver(loop->body, loop->dim)) continue;
     parts.push_back(StrCat("streams ", s.dim(loop->dim).name, ":", loop->tile));
   }
-  int64_t rows = 0;
-  int64_t columns = 0;
-  FindAccumulators(s, segment.body, std::move(window), &rows, &columns);
-  if (rows > 0) parts.push_back(StrCat("accumulates ", rows, "x", columns));
+  Accumulators most;
+  FindAccumulators(s, segment.body, std::move(window), &most);
+  if (most.rows > 0) parts.push_back(most.ToString());
   return parts.empty() ? "whole" : StrJoin(parts, ", ");
 }
 

@@ -8,6 +8,9 @@
 namespace fusion {
 namespace {
 
+// No instruction takes more narrow elements at once.
+constexpr int64_t kMaxPack = 4;
+
 class Verifier {
  public:
   explicit Verifier(const Schedule& s) : s_(s) {}
@@ -57,6 +60,10 @@ class Verifier {
         return Fail("params come first, and only params are global");
       if (b.layout.blocked >= 0 && (b.layout.blocked >= b.rank() || b.layout.block < 1)) {
         return Fail(StrCat("layout of ", b.name, " blocks a dim that does not exist"));
+      }
+      const int64_t pack = b.layout.pack;
+      if (pack < 1 || pack > kMaxPack || (pack > 1 && (b.layout.blocked < 0 || b.rank() < 2))) {
+        return Fail(StrCat("layout of ", b.name, " has packs of ", pack));
       }
       for (DimId d : b.dims) RETURN_IF_ERROR(CheckDim(d));
       if (b.IsLocal()) continue;
@@ -288,9 +295,20 @@ class Verifier {
     RETURN_IF_ERROR(CheckDim(s.n));
     if (s.m >= 0) RETURN_IF_ERROR(CheckDim(s.m));
     for (DimId d : s.over) RETURN_IF_ERROR(CheckDim(d));
-    DType type = s_.buffer(s.c.buffer).dtype;
-    if (s_.buffer(s.a.buffer).dtype != type || s_.buffer(s.b.buffer).dtype != type) {
-      return Fail("mma over different element types");
+    return CheckOperands(s);
+  }
+
+  // Operands of the type of the sum, or narrower ones: columns as instructions want them, rows of
+  // their type or of the sum's.
+  absl::Status CheckOperands(const MmaStmt& s) const {
+    const DType sum = s_.buffer(s.c.buffer).dtype;
+    const DType rows = s_.buffer(s.a.buffer).dtype;
+    const Buffer& b = s_.buffer(s.b.buffer);
+    if (rows == sum && b.dtype == sum) return absl::OkStatus();
+    const std::optional<int64_t> pack = ColumnPack(rows, b.dtype);
+    if (sum != DType::kF32 || !pack) return Fail("mma over different element types");
+    if (b.layout.pack != *pack) {
+      return Fail(StrCat("mma over columns of ", b.name, ", which are not in packs of ", *pack));
     }
     return absl::OkStatus();
   }

@@ -126,11 +126,12 @@ def generate(work, name, *arguments, file=None):
     return path
 
 
-def test_rows(rows, row, program, which, bar):
+def test_rows(rows, row, program, which, bar, timeout=600):
     """One row for each test of a test program that drives the real service: its figure is what the test recorded."""
     with tempfile.TemporaryDirectory(prefix="rows.") as work:
         path = pathlib.Path(work) / "tests.json"
-        done = run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False)
+        done = run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False,
+                   timeout=timeout)
         suites = json.loads(path.read_text())["testsuites"] if path.exists() else []
     tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
     for test in tests:

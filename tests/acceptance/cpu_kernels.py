@@ -1,7 +1,9 @@
 """Rows of tests/acceptance/cpu_kernels.sh. Standard library only; peers run in a venv of their own."""
 
 import math
+import os
 import pathlib
+import shutil
 import statistics
 import sys
 
@@ -11,7 +13,7 @@ import beside
 import cases
 import common
 import contender
-from common import Daemon, ctl, generate
+from common import BIN, Daemon, ctl, generate, run
 
 
 class Bench:
@@ -72,16 +74,16 @@ def rate(rows, name, found, bar, aim):
     rows.add(verdict, name, words(found) + roof, f">= {bar:.2f}x, aim {aim:.2f}x")
 
 
-def group_rows(rows, bench, title, group, bar, aim, worst=None):
+def group_rows(rows, bench, title, group, bar, aim, worst=None, arguments=()):
     """Every case of a group beside its best peer: each has the bar `worst`, or `bar` if there is none; with `worst` their
-    geometric mean has `bar`."""
+    geometric mean has `bar`. `arguments`: further words of our side's run_bursts."""
     for threads in bench.options.threads or [1, 2]:
         found = {}
         for case in group:
             row = f"{title}: {case.name}, {threads} thread(s)"
             if not selected(bench.options, row):
                 continue
-            result = bench.measure(case, threads)
+            result = bench.measure(case, threads, *arguments)
             if isinstance(result, str):
                 rows.add("UNMEASURED", row, common.one_line(result)[-160:], f">= {worst or bar:.2f}x")
                 continue
@@ -140,7 +142,61 @@ def forced_rows(rows, bench):
             rows.add("PASS", row, words(result), "reported")
 
 
+def host_has(flag):
+    """A word of the CPU's flags."""
+    return any(flag in line.split() for line in open("/proc/cpuinfo") if line.startswith("flags"))
+
+
+def low_precision_rows(rows, bench):
+    """Products in bf16 (--numerics fast) beside onnxruntime's in f32."""
+    fast = ("--numerics", "fast")
+    if host_has("avx512_bf16"):
+        group_rows(rows, bench, "bf16", cases.BF16, 1.6, 1.9, arguments=fast)
+    else:
+        rows.add("UNMEASURED", "bf16: layers", "this CPU has no avx512_bf16", ">= 1.60x")
+    group_rows(rows, bench, "weights in bf16", cases.WEIGHTS_BF16, 1.6, 1.9, arguments=fast)
+    group_rows(rows, bench, "weights in i8", cases.WEIGHTS_INT8, 2.5, 3.5)
+
+
+def cold_compile_row(rows, work, options):
+    """Every kernel of twelve BERT layers, planned, compiled and checked by a service that has none, with two workers."""
+    row = "cold compile: BERT-base, 12 layers, 2 workers"
+    if not selected(options, row):
+        return
+    model = generate(work, "bert_12l")
+    seconds, kernels = [], 0
+    for _ in range(3 if options.seconds < 4 else 7):
+        with Daemon(work, workers=2) as daemon:
+            kernels = len(ctl("plan", model, "--server", daemon.address)[1]["kernels"])
+            seconds.append(daemon.calls(1)[-1]["ms"] / 1e3)
+    low, high = common.interval(seconds)
+    rows.timed(row, low <= 1.5, f"{statistics.median(seconds):.2f} s [{low:.2f}, {high:.2f}], {kernels} kernels, n={len(seconds)}",
+               "<= 1.5 s, aim 0.6 s")
+    model.unlink()
+
+
+def fused_rows(rows, work, options):
+    """Fused plans beside one kernel a node, of the same code generator, in one run."""
+    for threads in options.threads or [1, 2]:
+        speeds = []
+        for words in cases.SUBGRAPHS:
+            row = f"fused / op by op: {' '.join(str(word).removeprefix('--') for word in words)}, {threads} thread(s)"
+            if not selected(options, row):
+                continue
+            _, said = ctl("bench", generate(work, *words), "--threads", threads, "--seconds", max(0.5, options.seconds / 4))
+            ratio = said["ratio"]
+            speeds.append(1 / ratio["median"])
+            rows.timed(row, ratio["low95"] <= 1.0, f"{1 / ratio['median']:.2f}x [{1 / ratio['high95']:.2f}, {1 / ratio['low95']:.2f}]",
+                       ">= 1.00x")
+        if len(speeds) > 1:
+            mean = math.exp(statistics.fmean(math.log(s) for s in speeds))
+            rows.timed(f"fused / op by op: geometric mean of {len(speeds)}, {threads} thread(s)", mean >= 1.5,
+                       f"{mean:.2f}x, least {min(speeds):.2f}x", ">= 1.50x, aim 2.00x")
+
+
 def timing_rows(rows, work, options):
+    rows.section(cold_compile_row, work, options)
+    rows.section(fused_rows, work, options)
     python = contender.peer_python()
     if python is None:
         rows.add("UNMEASURED", "everything beside peers", "onnxruntime cannot be installed here", "-")
@@ -163,6 +219,7 @@ def timing_rows(rows, work, options):
         rows.section(group_rows, bench, "conv", cases.CONV, 0.97, 1.05)
         rows.section(group_rows, bench, "layer", cases.LAYERS, 1.06, 1.12, 1.0)
         rows.section(group_rows, bench, "tiny", cases.TINY, 1.3, 2.0)
+        rows.section(low_precision_rows, bench)
         rows.section(forced_rows, bench)
 
 
@@ -176,17 +233,63 @@ RAGGED = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", 
           ["depthwise", "--channels", 5, "--image", 15], ["lstm_cell"]]
 
 
+# Those with products that --numerics fast rounds.
+NARROW = [["matmul", "--rows", 1, "--cols", 257, "--hidden", 385, "--int8"], ["llama_small_decode", "--int8"]]
+FAST = RAGGED[:3] + [["mlp"], ["bert_tiny"], ["llama_small_decode"], ["mlp20_m1_n256"]]
+
+
+def verify_row(rows, work, daemon, words, *arguments):
+    """One model beside the evaluator. The largest difference relative to max|b|, or None."""
+    model = generate(work, *words)
+    what = " ".join(str(word).removeprefix("--") for word in [*words, *arguments])
+    status, said = ctl("verify", model, "--server", daemon.address, *arguments, check=False)
+    outputs = said.get("outputs", [])
+    worst = max((output["max_rel"] for output in outputs), default=None)
+    rows.counted(f"verify {what}", status == 0 and said.get("pass", False) and said.get("fallbacks") == 0,
+                 f"outside {sum(output['outside'] for output in outputs)}, max_rel {worst:.1e}, fallbacks {said.get('fallbacks')}"
+                 if outputs else common.one_line(said.get("error", {}).get("message", ""))[:120], "outside 0, fallbacks 0")
+
+
 def correctness_rows(rows, work):
-    """Each beside the evaluator, with kernels for this machine."""
+    """Each beside the evaluator, with kernels for this machine and for AVX2."""
     with Daemon(work) as daemon:
         for words in RAGGED:
+            verify_row(rows, work, daemon, words)
+        if host_has("avx2"):
+            for words in RAGGED:
+                verify_row(rows, work, daemon, words, "--isa", "avx2")
+        for words in NARROW:
+            verify_row(rows, work, daemon, words)
+        for words in FAST:
+            verify_row(rows, work, daemon, words, "--numerics", "fast")
+
+
+def math_rows(rows, options):
+    """Each function of the generated code on every float, or with --quick on one in 16381, beside f64."""
+    if not options.quick:
+        os.environ["FUSION_EVERY_FLOAT"] = "1"
+    levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if host_has(flag)] or ["x86_64_v2"]
+    for level in levels[:1 if options.quick else 2]:
+        common.test_rows(rows, f"math, {level}", "prelude_test", f"*Prelude.EveryFloatIsAsAccurateAsStated/generic_{level}",
+                         "units in the last place, as stated", timeout=7200)
+    os.environ.pop("FUSION_EVERY_FLOAT", None)
+
+
+def stable_rows(rows, work):
+    """Runs of one plan, in processes of their own, give the same bits."""
+    with Daemon(work) as daemon:
+        for words in (["bert_tiny"], ["mha_causal", "--seq", 61], ["mha_nomask", "--seq", 1, "--past", 2047],
+                      ["conv_bias_leakyrelu"], ["add_bias_layernorm"], ["lstm_cell"]):
             model = generate(work, *words)
-            what = " ".join(str(word).removeprefix("--") for word in words)
-            status, said = ctl("verify", model, "--server", daemon.address, check=False)
-            outside = sum(output["outside"] for output in said.get("outputs", []))
-            rows.counted(f"verify {what}", status == 0 and said.get("pass", False) and said.get("fallbacks") == 0,
-                         f"outside {outside}, fallbacks {said.get('fallbacks')}" if "outputs" in said else
-                         common.one_line(said.get("error", {}).get("message", ""))[:120], "outside 0, fallbacks 0")
+            for threads in (1, 2):
+                runs = set()
+                for number in range(5):
+                    out = pathlib.Path(work) / f"stable.{number}"
+                    run(BIN / "fusionctl", "run", model, "--server", daemon.address, "--threads", threads, "--out", out)
+                    runs.add(tuple(path.read_bytes() for path in sorted(out.iterdir())))
+                    shutil.rmtree(out)
+                rows.counted(f"bitwise stable: {words[0]}, {threads} thread(s)", len(runs) == 1 and len(next(iter(runs))) > 0,
+                             f"{len(runs)} result(s) of 5 runs", "1 result")
 
 
 def add_options(parser):
@@ -197,6 +300,8 @@ def add_options(parser):
 
 def measure(rows, work, options):
     rows.section(correctness_rows, work)
+    rows.section(stable_rows, work)
+    rows.section(math_rows, options)
     if not options.quick:
         rows.section(timing_rows, work, options)
 

@@ -76,6 +76,22 @@ __attribute__((target("avx512f"))) double Fma512(long n) {
   return 16.0 * 32.0 * static_cast<double>(n);
 }
 
+// Two products a lane and instruction.
+__attribute__((target("avx512f,avx512bf16"))) double DotBf16(long n) {
+  __m512 acc[16];
+  for (int i = 0; i < 16; ++i) acc[i] = _mm512_set1_ps(static_cast<float>(i) * 0.1f);
+  const __m512bh x = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5f), _mm512_set1_ps(0.25f));
+  const __m512bh y = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1e-5f), _mm512_set1_ps(1e-6f));
+  for (long k = 0; k < n; ++k) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) acc[i] = _mm512_dpbf16_ps(acc[i], x, y);
+  }
+  float sum = 0;
+  for (const __m512& a : acc) sum += _mm512_reduce_add_ps(a);
+  sink = sum;
+  return 16.0 * 64.0 * static_cast<double>(n);
+}
+
 __attribute__((target("avx2,fma"))) double Fma256(long n) {
   __m256 acc[12];
   for (int i = 0; i < 12; ++i) acc[i] = _mm256_set1_ps(static_cast<float>(i) * 0.1f);
@@ -366,6 +382,10 @@ int main(int argc, char** argv) {
   if (__builtin_cpu_supports("avx512f")) {
     std::printf("  \"fma_avx512_gflops\": %.1f,\n",
                 Rate(threads, [](int) { return Fma512(kSteps); }) * 1e-9);
+  }
+  if (__builtin_cpu_supports("avx512bf16")) {
+    std::printf("  \"dot_bf16_gflops\": %.1f,\n",
+                Rate(threads, [](int) { return DotBf16(kSteps); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx2")) {
     std::printf("  \"fma_avx2_gflops\": %.1f,\n",

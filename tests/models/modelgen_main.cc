@@ -21,6 +21,7 @@ struct Command {
   std::string data;
   bool list = false;
   bool dynamic = false;
+  bool int8 = false;
   uint64_t seed = 1;
   std::map<std::string, int64_t> values;
 };
@@ -41,8 +42,9 @@ void PrintList() {
     ModelParams defaults = spec.defaults;
     std::string values;
     for (const std::string& name : spec.uses) {
-      StrAppend(&values,
-                name == "dyn" ? " [--dyn]" : StrCat(" --", name, " ", *Field(&defaults, name)));
+      StrAppend(&values, name == "dyn" || name == "int8"
+                             ? StrCat(" [--", name, "]")
+                             : StrCat(" --", name, " ", *Field(&defaults, name)));
     }
     std::printf("%-20s %s\n%-20s  %s\n", spec.name.c_str(), spec.what.c_str(), "", values.c_str());
   }
@@ -59,11 +61,13 @@ absl::StatusOr<ModelParams> ParamsFor(const ModelSpec& spec, const Command& comm
   ModelParams params = spec.defaults;
   params.seed = command.seed;
   params.dynamic = command.dynamic;
+  params.int8 = command.int8;
   auto unused = [&](const std::string& name) {
     return InvalidArgument("model ", spec.name, " has no parameter --", name, "; it has ",
                            StrJoin(spec.uses, ", "));
   };
   if (command.dynamic && !Uses(spec, "dyn")) return unused("dyn");
+  if (command.int8 && !Uses(spec, "int8")) return unused("int8");
   for (const auto& [name, value] : command.values) {
     if (!Uses(spec, name)) return unused(name);
     *Field(&params, name) = value;
@@ -100,6 +104,7 @@ int Main(int argc, char** argv) {
   app.add_option("--data", command.data, "directory for input_0.pb, input_1.pb, ...");
   app.add_option("--seed", command.seed, "changes weights and data, never the structure");
   app.add_flag("--dyn", command.dynamic, "symbolic dims, shapes computed in the graph");
+  app.add_flag("--int8", command.int8, "matrices of 8 bits, dequantised in the graph");
   for (const char* name : {"batch", "seq", "past", "source", "layers", "hidden", "heads",
                            "kv_heads", "ff", "rows", "cols", "depth", "channels", "image"}) {
     app.add_option_function<int64_t>(

@@ -46,7 +46,7 @@ void AddTransformers(std::vector<ModelSpec>* models) {
   const std::vector<std::string> vit = {"batch", "image", "layers", "hidden", "heads", "ff"};
   const std::vector<std::string> gpt2 = {"batch", "seq", "layers", "hidden", "heads", "past"};
   const std::vector<std::string> llama = {"batch", "seq",  "layers",   "hidden", "heads",
-                                          "ff",    "past", "kv_heads", "dyn"};
+                                          "ff",    "past", "kv_heads", "dyn",    "int8"};
   const std::vector<std::string> decoder = {"batch",  "seq",   "source", "layers",
                                             "hidden", "heads", "ff"};
   models->insert(
@@ -98,7 +98,7 @@ void AddParts(std::vector<ModelSpec>* models) {
        {"matmul",
         "one MatMul by a weight of hidden x cols",
         Matrix(512, 768),
-        {"rows", "cols", "hidden"},
+        {"rows", "cols", "hidden", "int8"},
         BuildMatMul},
        {"mlp", "Gemm and Relu on a small batch, four times", Matrix(32, 128, 4), mlp, BuildMlp},
        {"mlp4_m64_n1024", "Gemm and Relu, four times", Matrix(64, 1024, 4), mlp, BuildMlp},
@@ -233,6 +233,7 @@ const ModelSpec* FindModel(std::string_view name) {
 absl::StatusOr<GeneratedModel> GenerateModel(const ModelSpec& spec, const ModelParams& params) {
   RETURN_IF_ERROR(CheckParams(spec, params));
   OnnxBuilder builder(spec.name, params.seed, params.dynamic);
+  if (params.int8) builder.UseInt8();
   spec.build(builder, params);
   std::vector<InputSpec> inputs = builder.inputs();
   return GeneratedModel{std::move(builder).Finish(), std::move(inputs)};

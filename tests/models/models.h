@@ -25,6 +25,7 @@ struct ModelParams {
   int64_t channels = 64;
   int64_t image = 56;    // height and width
   uint64_t seed = 1;     // of weight values and test data; the structure does not depend on it
+  bool int8 = false;     // matrices of Linear are i8 with scales
   bool dynamic = false;  // batch and seq are symbols, shapes are computed in the graph
 };
 

@@ -100,6 +100,25 @@ std::string OnnxBuilder::Weight(const std::string& name, const Dims& dims, float
   return AddFloats(name, dims, scale, 0);
 }
 
+std::string OnnxBuilder::Matrix(const std::string& name, int64_t rows, int64_t columns) {
+  if (!int8_) return Weight(name, {rows, columns});
+  HostTensor q(DType::kI8, {rows, columns});
+  Random chance(seed_, weights_++);
+  for (int64_t i = 0; i < q.elements(); ++i) {
+    q.SetInt(i, static_cast<int64_t>(chance.Next() % 255) - 127);
+  }
+  // As large as the weights of Weight.
+  const float scale = 1.0f / (73 * std::sqrt(static_cast<float>(rows)));
+  HostTensor scales(DType::kF32, {columns});
+  for (int64_t i = 0; i < columns; ++i) {
+    scales.SetDouble(i, scale * (1 + 0.25f * static_cast<float>(i % 5)));
+  }
+  return Op(
+      "DequantizeLinear",
+      {Initializer(StrCat(name, "_quantized"), q), Initializer(StrCat(name, "_scale"), scales)},
+      {Int("axis", 1)});
+}
+
 std::string OnnxBuilder::Gain(const std::string& name, int64_t extent) {
   return AddFloats(name, {extent}, 0.02f, 1);
 }

@@ -53,6 +53,8 @@ class OnnxBuilder {
   OnnxBuilder(std::string name, uint64_t seed, bool dynamic = false);
 
   bool dynamic() const { return dynamic_; }
+  /// Matrices from here on have weights of 8 bits.
+  void UseInt8() { int8_ = true; }
 
   /// Names below get "/module" in front while the result lives.
   class Scope {
@@ -78,6 +80,9 @@ class OnnxBuilder {
   /// An f32 weight of random values. Scale 0: 1 / sqrt(first extent). A module that is entered
   /// again has the weights it had: what layers share is one initialiser.
   std::string Weight(const std::string& name, const Dims& dims, float scale = 0);
+  /// An f32 matrix [rows, columns]; where the model has weights of 8 bits, what DequantizeLinear
+  /// makes of i8 with one scale a column.
+  std::string Matrix(const std::string& name, int64_t rows, int64_t columns);
   /// An f32 weight near 1.
   std::string Gain(const std::string& name, int64_t extent);
   /// Any other initialiser.
@@ -116,6 +121,7 @@ class OnnxBuilder {
   onnx::GraphProto* graph_;
   uint64_t seed_;
   bool dynamic_;
+  bool int8_ = false;
   uint64_t weights_ = 0;
   std::vector<std::string> modules_;
   std::vector<InputSpec> inputs_;

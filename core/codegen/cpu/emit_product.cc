@@ -32,30 +32,65 @@ struct Step {
   int64_t b;
 };
 
+// The name of the prelude's operands of these types.
+std::string_view OperandsName(DType rows, DType columns) {
+  if (columns == DType::kF32) return "F32";
+  if (columns == DType::kI8) return "F32I8";
+  return rows == DType::kF32 ? "F32BF16" : "BF16";
+}
+
+// The last summed dim in packs; `rest`: what is behind the last whole one.
+Step InPacks(const Step& elements, int64_t pack, std::string* rest) {
+  const bool known = elements.fixed >= 0;
+  *rest = known ? StrCat(elements.fixed % pack) : StrCat("(", elements.extent, ") % ", pack);
+  return {known ? StrCat(elements.fixed / pack) : StrCat("(", elements.extent, ") / ", pack),
+          known ? elements.fixed / pack : -1, elements.a * pack, elements.b * pack};
+}
+
 }  // namespace
 
 absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   use_.product = true;
   auto stride = [&](const Access& access, DimId d) {
-    return StrideAlong(access.index, StridesOf(access.buffer), d,
-                       buffer(access.buffer).layout.blocked);
+    return StrideAlong(access.index, StridesOf(access.buffer), d, buffer(access.buffer).layout);
   };
-  if (stride(mma.b, mma.n) != 1 || stride(mma.c, mma.n) != 1) {
-    return Internal("a product's columns are not contiguous in ", buffer(mma.b.buffer).name);
+  const Buffer& b = buffer(mma.b.buffer);
+  const DType row_type = buffer(mma.a.buffer).dtype;
+  const int64_t pack = b.layout.pack;
+  if (ColumnPack(row_type, b.dtype) != pack) {
+    return Unimplemented("unimplemented: products of ", DTypeName(row_type), " and ",
+                         DTypeName(b.dtype), " on the cpu backend");
+  }
+  if (stride(mma.b, mma.n) != pack || stride(mma.c, mma.n) != 1) {
+    return Internal("a product's columns are not contiguous in ", b.name);
+  }
+  if (b.dtype == DType::kI8) {
+    UseMemory(DType::kI8);
+    Use("product_i8");
+  }
+  if (pack > 1) {
+    Use("product_bf16");
+    if (mma.over.empty() || stride(mma.b, mma.over.back()) != b.layout.block ||
+        (row_type != DType::kF32 && stride(mma.a, mma.over.back()) != 1)) {
+      return Internal("a product does not sum along the packs of ", b.name);
+    }
   }
   std::vector<Step> steps;
   for (DimId d : mma.over) {
     const Window& w = window(d);
-    if (w.IsPoint() && w.lengths.size() == 1 && w.lengths[0] == 1) continue;
+    const bool in_packs = pack > 1 && d == mma.over.back();
+    if (w.IsPoint() && !in_packs) continue;
     steps.push_back(
         {w.lengths.size() == 1 ? StrCat(w.lengths[0]) : StrCat("(", w.end, ") - (", w.begin, ")"),
          w.lengths.size() == 1 ? w.lengths[0] : -1, stride(mma.a, d), stride(mma.b, d)});
   }
+  std::string rest = "0";
+  if (pack > 1) steps.back() = InPacks(steps.back(), pack, &rest);
   // Neighbouring dims that both operands walk without a gap are one.
   for (size_t i = 0; i + 1 < steps.size();) {
     const Step& inner = steps[i + 1];
-    bool joined = inner.fixed >= 0 && steps[i].fixed >= 0 && steps[i].a == inner.a * inner.fixed &&
-                  steps[i].b == inner.b * inner.fixed;
+    bool joined = rest == "0" && inner.fixed >= 0 && steps[i].fixed >= 0 &&
+                  steps[i].a == inner.a * inner.fixed && steps[i].b == inner.b * inner.fixed;
     if (!joined) {
       ++i;
       continue;
@@ -67,7 +102,6 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   if (steps.empty()) steps.push_back({"1", 1, 0, 0});
 
   const Window& columns = window(mma.n);
-  const Buffer& b = buffer(mma.b.buffer);
   bool padded = b.layout.blocked >= 0;  // blocks are filled up with zeros
   WindowLengths rows = mma.m >= 0 ? window(mma.m).lengths : WindowLengths{1};
   int64_t a_row = mma.m >= 0 ? stride(mma.a, mma.m) : 0;
@@ -77,8 +111,8 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   std::string column_count = StrCat("(", columns.end, ") - (", columns.begin, ")");
   std::string walk = StrJoin(
       steps, ", ", [](const Step& s) { return StrCat("{", s.extent, ", ", s.a, ", ", s.b, "}"); });
-  std::string operands = StrCat("{", walk, "}, ", Address(mma.a), ", ", a_row, ", ", Address(mma.b),
-                                ", ", Address(mma.c), ", ", c_row);
+  std::string operands = StrCat("{", walk, "}, ", rest, ", ", Address(mma.a), ", ", a_row, ", ",
+                                Address(mma.b), ", ", Address(mma.c), ", ", c_row);
   std::string comment = StrCat("// ", buffer(mma.c.buffer).name, mma.accumulate ? " += " : " = ",
                                buffer(mma.a.buffer).name, " * ", b.name, " over ",
                                StrJoin(mma.over, ", ", [&](DimId d) { return dim(d).name; }));
@@ -95,8 +129,9 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
-      std::string call = StrCat("mma<", r, ", ", vectors, ", ", mma.accumulate, ", ", partial, ", ",
-                                sums(r * vectors), ">(", operands, ", ", last, ");");
+      std::string call = StrCat("mma<", OperandsName(row_type, b.dtype), ", ", r, ", ", vectors,
+                                ", ", mma.accumulate, ", ", partial, ", ", sums(r * vectors), ">(",
+                                operands, ", ", last, ");");
       if (rows.size() == 1) {
         out_.Line(call);
       } else {
@@ -174,6 +209,14 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
   std::string block = StrCat(dim(n).name, "_block");
   std::string name = dim(n).name;
   std::string width = StrCat(name, "_width");
+  const int64_t pack = to.layout.pack;
+  const int packed = to.layout.PackedDim(to.rank());
+  DimId k = -1;
+  if (packed >= 0) {
+    const IndexExpr& in_packs = copy.target.index[static_cast<size_t>(packed)];
+    if (!in_packs.IsPlainAxis()) return Internal("a copy does not walk the dim that lies in packs");
+    k = in_packs.terms()[0].axis;
+  }
   // Blocks of columns, then everything else, then the columns of the block.
   out_.Open("for (i64 ", block, " = ", columns.begin, "; ", block, " < ", columns.end, "; ", block,
             " += ", to.layout.block, ")");
@@ -182,9 +225,10 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
   size_t opened = 1;
   for (DimId d : copy.dims) {
     const Window& w = window(d);
-    if (d == n || w.IsPoint()) continue;
-    out_.Open("for (i64 ", dim(d).name, " = ", w.begin, "; ", dim(d).name, " < ", w.end, "; ++",
-              dim(d).name, ")");
+    if (d == n || (w.IsPoint() && d != k)) continue;
+    const std::string step = d == k ? StrCat(dim(d).name, " += ", pack) : StrCat("++", dim(d).name);
+    out_.Open("for (i64 ", dim(d).name, " = ", w.begin, "; ", dim(d).name, " < ", w.end, "; ", step,
+              ")");
     point_[static_cast<size_t>(d)] = dim(d).name;
     ++opened;
   }
@@ -194,11 +238,24 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
       guard_ ? PointerType(copy.source.buffer) : StrCat("const ", MemoryTypeName(to.dtype), "*"),
       " from = ", Address(copy.source), ";");
   LinearCode source = Offset(copy.source);
-  int64_t step = source.CoefficientOf(block);
-  std::string at = step == 1 ? "i" : StrCat("i * ", step);
+  auto times = [](const char* variable, int64_t step) {
+    return step == 1 ? std::string(variable) : StrCat(variable, " * ", step);
+  };
+  const std::string at = times("i", source.CoefficientOf(block));
   out_.Line("i64 i = 0;");
-  out_.Line("for (; i < ", width, "; ++i) to[i] = from[", at, "];");
-  out_.Line("for (; i < ", to.layout.block, "; ++i) to[i] = 0;");
+  if (k < 0) {
+    out_.Line("for (; i < ", width, "; ++i) to[i] = from[", at, "];");
+    out_.Line("for (; i < ", to.layout.block, "; ++i) to[i] = 0;");
+  } else {
+    const std::string of_pack = times("p", source.CoefficientOf(dim(k).name));
+    out_.Line("const i64 in_pack = min_i64(", pack, ", ", window(k).end, " - ", dim(k).name, ");");
+    out_.Open("for (; i < ", width, "; ++i)");
+    out_.Line("for (i64 p = 0; p < ", pack, "; ++p) to[i * ", pack, " + p] = p < in_pack ? from[",
+              at, " + ", of_pack, "] : 0;");
+    out_.Close();
+    out_.Line("for (; i < ", to.layout.block, "; ++i) for (i64 p = 0; p < ", pack, "; ++p) to[i * ",
+              pack, " + p] = 0;");
+  }
   for (; opened > 0; --opened) out_.Close();
   for (DimId d : copy.dims) point_[static_cast<size_t>(d)].clear();
   return absl::OkStatus();

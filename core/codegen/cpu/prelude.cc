@@ -29,10 +29,11 @@ AI vl splat(i64 x) { return x - (vl){}; }
 AI vu splat(u64 x) { return x - (vu){}; }
 )";
 
-// Loads and stores of one memory type: $T the C type, $V the register vector, $N the suffix.
+// Loads and stores of one memory type: $T the C type, $V the register vector, $N the suffix, $L the
+// load of a whole vector, $S how a byte is widened.
 constexpr std::string_view kMemory = R"(
 typedef $T mem_$N __attribute__((vector_size(sizeof($T) * W), aligned(sizeof($T)), may_alias));
-AI $V load_$N(const $T* p) { return __builtin_convertvector(*(const mem_$N*)p, $V); }
+$L
 AI $V loadn_$N(const $T* p, i64 n) {
   $V v = {};
   for (i64 i = 0; i < n; ++i) v[i] = p[i];
@@ -51,6 +52,27 @@ AI void stores_$N($T* p, i64 stride, $V v, i64 n) {
   for (i64 i = 0; i < n; ++i) p[i * stride] = ($T)v[i];
 }
 )";
+
+constexpr std::string_view kLoad =
+    "AI $V load_$N(const $T* p) { return __builtin_convertvector(*(const mem_$N*)p, $V); }";
+// GCC 12 converts bytes to i32 one by one.
+constexpr std::string_view kLoadBytes =
+    R"(#if defined(__AVX512F__) && !defined(__clang__)
+AI vi load_$N(const $T* p) {
+  typedef char b16 __attribute__((vector_size(16), aligned(1), may_alias));
+  typedef int i16x32 __attribute__((vector_size(64)));
+  return (vi)__builtin_ia32_pmov$Sxbd512_mask(*(const b16*)p, (i16x32){}, (unsigned short)-1);
+}
+#elif defined(__AVX2__) && !defined(__clang__)
+AI vi load_$N(const $T* p) {
+  typedef i64 b8 __attribute__((aligned(1), may_alias));
+  typedef i64 b8x2 __attribute__((vector_size(16)));
+  typedef char b16 __attribute__((vector_size(16)));
+  return (vi)__builtin_ia32_pmov$Sxbd256((b16)(b8x2){*(const b8*)p, 0});
+}
+#else
+AI vi load_$N(const $T* p) { return __builtin_convertvector(*(const mem_$N*)p, vi); }
+#endif)";
 
 // f32 has masked instructions for partial vectors.
 constexpr std::string_view kMemoryF32 = R"(
@@ -693,12 +715,26 @@ constexpr std::string_view kProduct = R"(
 struct Walk {
   i64 count, a, b;
 };
+// Operands of a product: a step of the sum takes kPack neighbours of a row and of each column at once.
+struct F32 {
+  typedef float A;
+  typedef float B;
+  typedef vf Row;
+  typedef vf Column;
+  enum { kPack = 1 };
+  template <class P> AI Row row(P a, i64) { return splat(a[0]); }
+  template <class P> AI Row rest(P a) { return splat(a[0]); }
+  template <class P> AI Column column(P b, int at) { return load_f32(b + at); }
+  template <class P> AI Column columns_below(P b, int at, i64 n) { return loadn_f32(b + at, n); }
+  AI vf add(vf sum, Row x, Column y) { return sum + x * y; }
+};
 // c[i][j] = (kAccumulate ? c[i][j] : 0) + sum over k of a[i * row + k] * b[k][j] for R rows and N vectors of columns;
-// k walks the D dims of `walk`, the last one fastest, in kSums sums apart from each other. `last` < W: the last vector of
-// b has that many columns.
-template <int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
-static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __restrict a, i64 a_row,
-                                          const float* __restrict b, float* __restrict c, i64 c_row, i64 last) {
+// k walks the D dims of `walk`, the last one fastest and in packs, in kSums sums apart from each other. `rest`: elements
+// of the last dim behind its last whole pack. `last` < W: the last vector of b has that many columns.
+template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
+static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
+                                          const typename F::B* __restrict b, float* __restrict c, i64 c_row,
+                                          i64 last) {
   vf acc[kSums][R][N];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
@@ -712,34 +748,38 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __
   const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
   i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
   for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
-  auto step = [&](const float* __restrict pa, const float* __restrict pb, vf (&sum)[R][N]) __attribute__((always_inline)) {
-    vf column[N];
+  const i64 apart = a_inner / F::kPack;
+  auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, vf (&sum)[R][N],
+                  bool whole) __attribute__((always_inline)) {
+    typename F::Column column[N];
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      column[j] = kPartial && j == N - 1 ? loadn_f32(pb + j * W, last) : load_f32(pb + j * W);
+      const int at = j * W * F::kPack;
+      column[j] = kPartial && j == N - 1 ? F::columns_below(pb, at, last) : F::column(pb, at);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      vf x = splat(pa[i * a_row]);
+      typename F::Row x = whole ? F::row(pa + i * a_row, apart) : F::rest(pa + i * a_row);
 #pragma GCC unroll 16
-      for (int j = 0; j < N; ++j) sum[i][j] += x * column[j];
+      for (int j = 0; j < N; ++j) sum[i][j] = F::add(sum[i][j], x, column[j]);
     }
   };
   for (i64 o = 0; o < outer; ++o) {
-    const float* __restrict pa = a + a_at;
-    const float* __restrict pb = b + b_at;
+    const typename F::A* __restrict pa = a + a_at;
+    const typename F::B* __restrict pb = b + b_at;
     i64 k = 0;
     for (; kSums > 1 && k + kSums <= inner; k += kSums) {
 #pragma GCC unroll 16
-      for (int s = 0; s < kSums; ++s) step(pa + s * a_inner, pb + s * b_inner, acc[s]);
+      for (int s = 0; s < kSums; ++s) step(pa + s * a_inner, pb + s * b_inner, acc[s], true);
       pa += kSums * a_inner;
       pb += kSums * b_inner;
     }
     for (; k < inner; ++k) {
-      step(pa, pb, acc[0]);
+      step(pa, pb, acc[0], true);
       pa += a_inner;
       pb += b_inner;
     }
+    if (F::kPack > 1 && rest > 0) step(pa, pb, acc[0], false);
     for (int d = D - 2; d >= 0; --d) {
       a_at += walk[d].a;
       b_at += walk[d].b;
@@ -762,6 +802,75 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __
     }
   }
 }
+)";
+
+constexpr std::string_view kProductI8 = R"(
+// Rows of f32 by columns of i8.
+struct F32I8 {
+  typedef float A;
+  typedef signed char B;
+  typedef vf Row;
+  typedef vf Column;
+  enum { kPack = 1 };
+  template <class P> AI Row row(P a, i64) { return splat(a[0]); }
+  template <class P> AI Row rest(P a) { return splat(a[0]); }
+  template <class P> AI Column column(P b, int at) { return __builtin_convertvector(load_i8(b + at), vf); }
+  template <class P> AI Column columns_below(P b, int at, i64 n) {
+    return __builtin_convertvector(loadn_i8(b + at, n), vf);
+  }
+  AI vf add(vf sum, Row x, Column y) { return sum + x * y; }
+};
+)";
+
+// vdpbf16ps takes denormals for zero and rounds once for each of the two products it adds.
+constexpr std::string_view kProductBF16 = R"(
+// Pairs of bf16 in lanes of i32, the first one in the lower half.
+typedef int mem_pairs __attribute__((vector_size(4 * W), aligned(2), may_alias));
+typedef int mem_pair __attribute__((aligned(2), may_alias));
+AI vi load_pairs(const unsigned short* p) { return *(const mem_pairs*)p; }
+AI int load_pair(const unsigned short* p) { return *(const mem_pair*)p; }
+struct Pair {
+  vf first, second;
+};
+AI Pair widened(vi pairs) { return {(vf)(pairs << 16), (vf)(pairs & (int)0xffff0000)}; }
+AI vf add_pair(vf sum, Pair x, Pair y) { return (sum + x.first * y.first) + x.second * y.second; }
+// Rows of f32 by columns of bf16.
+struct F32BF16 {
+  typedef float A;
+  typedef unsigned short B;
+  typedef Pair Row;
+  typedef Pair Column;
+  enum { kPack = 2 };
+  template <class P> AI Row row(P a, i64 apart) { return {splat(a[0]), splat(a[apart])}; }
+  template <class P> AI Row rest(P a) { return {splat(a[0]), vf{}}; }
+  template <class P> AI Column column(P b, int at) { return widened(load_pairs(b + at)); }
+  template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
+  AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
+};
+// Rows and columns of bf16; neighbours of a row lie next to each other.
+struct BF16 {
+  typedef unsigned short A;
+  typedef unsigned short B;
+  enum { kPack = 2 };
+#if defined(__AVX512BF16__)
+  typedef vi Row;
+  typedef vi Column;
+  AI vi as_operand(vi pairs) { return pairs; }
+  AI vf add(vf sum, vi x, vi y) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+    return sum;
+  }
+#else
+  typedef Pair Row;
+  typedef Pair Column;
+  AI Pair as_operand(vi pairs) { return widened(pairs); }
+  AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
+#endif
+  template <class P> AI Row row(P a, i64) { return as_operand(splat(load_pair(a))); }
+  template <class P> AI Row rest(P a) { return as_operand(splat((int)a[0])); }
+  template <class P> AI Column column(P b, int at) { return as_operand(load_pairs(b + at)); }
+  template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
+};
 )";
 
 const std::vector<PreludePart>& Parts() {
@@ -794,6 +903,8 @@ const std::vector<PreludePart>& Parts() {
         {"fold", {}, kFold},
         {"lanes", {}, kLanes},
         {"product", {"mem_f32"}, kProduct},
+        {"product_bf16", {"product"}, kProductBF16},
+        {"product_i8", {"product"}, kProductI8},
     };
     for (PreludePart& part : DoubleParts()) parts->push_back(std::move(part));
     return parts;
@@ -836,8 +947,23 @@ std::string Substitute(std::string_view text, const MemoryType& type) {
       out += text[i];
       continue;
     }
-    char what = text[++i];
-    out += what == 'T' ? type.type : what == 'V' ? type.vector : type.name;
+    switch (text[++i]) {
+      case 'T':
+        out += type.type;
+        break;
+      case 'V':
+        out += type.vector;
+        break;
+      case 'S':
+        out += type.name[0] == 'u' ? "z" : "s";
+        break;
+      case 'L':
+        out += Substitute(type.name == "u8" || type.name == "i8" ? kLoadBytes : kLoad, type);
+        break;
+      default:
+        out += type.name;
+        break;
+    }
   }
   return out;
 }
@@ -879,7 +1005,8 @@ std::string CpuPrelude(int lanes, const PreludeUse& use) {
     if (wanted.count(StrCat("mem_", type.name)) != 0) out += Substitute(kMemory, type);
   }
   for (const PreludePart& part : Parts()) {
-    const bool checked = use.guard && part.name == "product";  // behind what it calls
+    // Behind what they call.
+    const bool checked = use.guard && (part.name == "product" || part.name == "product_bf16");
     if (wanted.count(std::string(part.name)) != 0 && !checked) out += part.text;
   }
   for (const MemoryType& type : kHalfTypes) {
@@ -887,6 +1014,7 @@ std::string CpuPrelude(int lanes, const PreludeUse& use) {
   }
   if (use.guard) out += GuardedMemory(wanted);
   if (use.guard && wanted.count("product") != 0) out += GuardedProduct(kProduct);
+  if (use.guard && wanted.count("product_bf16") != 0) out += GuardedPairs(kProductBF16);
   return out;
 }
 

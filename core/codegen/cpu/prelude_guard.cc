@@ -113,8 +113,20 @@ std::string_view GuardTypes() { return kGuardTypes; }
 std::string_view GuardMemory(bool half) { return half ? kGuardMemoryHalf : kGuardMemory; }
 
 std::string GuardedProduct(std::string_view plain) {
-  return Replaced(Replaced(plain, "const float* __restrict", "Guarded<const float>"),
-                  "float* __restrict", "Guarded<float>");
+  std::string out(plain);
+  for (std::string_view type : {"typename F::A", "typename F::B"}) {
+    out =
+        Replaced(out, StrCat("const ", type, "* __restrict"), StrCat("Guarded<const ", type, ">"));
+  }
+  return Replaced(out, "float* __restrict", "Guarded<float>");
+}
+
+std::string GuardedPairs(std::string_view plain) {
+  // Found when forms are used, by their argument.
+  return StrCat(plain, R"(
+AI vi load_pairs(Guarded<const unsigned short> p) { return p.holds(0, 2 * W) ? load_pairs(p.plain()) : vi{}; }
+AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_pair(p.plain()) : 0; }
+)");
 }
 
 }  // namespace fusion

@@ -20,6 +20,9 @@ std::string_view GuardMemory(bool half);
 /// mma<> on such pointers, from its text on plain ones.
 std::string GuardedProduct(std::string_view plain);
 
+/// The forms of product operands that lie in pairs, for such pointers too.
+std::string GuardedPairs(std::string_view plain);
+
 /// The functions of f64: "exp_d", "log_d", ...
 std::vector<PreludePart> DoubleParts();
 

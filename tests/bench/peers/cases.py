@@ -17,6 +17,7 @@ class Case:
     model: list  # words of fusion-modelgen
     forms: dict = dataclasses.field(default_factory=dict)  # setting of onnxruntime -> words of forms.py
     settings: tuple = ("default", "none")  # of onnxruntime, on the model as it is
+    instead: list = None  # words of fusion-modelgen for the model of onnxruntime, where it is another one
     others: bool = True  # peers beside onnxruntime take part
     flops: float = 0  # that cannot be left out
     reads: int = 0  # bytes that a run reads at least
@@ -26,7 +27,8 @@ class Case:
     def files(self, work, python):
         """(model of ours, {side: what makes its Contender from the number of threads})"""
         ours = common.generate(work, *self.model, file=f"{self.name}.onnx".replace("/", "-"))
-        sides = {f"onnxruntime {setting}": (ours, setting) for setting in self.settings}
+        theirs = ours if self.instead is None else common.generate(work, *self.instead, file=f"{self.name}-theirs.onnx")
+        sides = {f"onnxruntime {setting}": (theirs, setting) for setting in self.settings}
         for form, words in self.forms.items():
             path = pathlib.Path(work) / f"{self.name}-{form}.onnx".replace("/", "-")
             words = [str(ours) if word == "MODEL" else word for word in words]
@@ -117,3 +119,16 @@ LAYERS = [layer(f"BERT layer {seq}", "bert_layer", "--seq", seq, forms=BERT) for
     layer("Llama layer", "llama_small")]
 TINY = [Case("bert_tiny", ["bert_tiny"]), Case("llama_small decode", ["llama_small_decode"]),
         Case("mlp20_m1", ["mlp20_m1_n256"]), Case("lstm_cell_b1", ["lstm_cell"])]
+
+# f32 of onnxruntime is what these are beside.
+BF16 = [dataclasses.replace(case, name=f"{case.name} in bf16", flops=0, others=False) for case in LAYERS
+        if case.name.startswith(("BERT", "ViT", "Llama"))] + [
+    layer("BERT-base, 12 layers, in bf16", "bert_12l", others=False)]
+DECODE_7B = ["llama_small_decode", "--layers", 1, "--hidden", 4096, "--heads", 32, "--kv_heads", 32, "--ff", 11008, "--past", 512]
+WEIGHTS_BF16 = [Case("layer of 7B, one token", DECODE_7B, others=False)]
+WEIGHTS_INT8 = [Case("layer of 7B, one token, i8", [*DECODE_7B, "--int8"], instead=DECODE_7B, others=False),
+                Case("layer of 7B, one token, i8 for both", [*DECODE_7B, "--int8"], others=False)]
+# Of which fused plans are compared with one kernel a node.
+SUBGRAPHS = [["add_bias_layernorm"], ["scale_mask_softmax"], ["rmsnorm"], ["elementwise", "--depth", 10], ["mha"], ["mha_causal"],
+             ["mha_nomask", "--seq", 1, "--past", 2047], ["conv_bias_leakyrelu"], ["depthwise"], ["lstm_cell"], ["mlp20_m1_n256"],
+             ["bert_layer", "--seq", 128], ["vit_block"], ["gpt2_layer_nopast"], ["llama_small"], ["llama_small_decode"]]

@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "core/check/kernel_run.h"
 #include "core/graph/text.h"
@@ -120,42 +124,105 @@ absl::StatusOr<Compiled> Compile(const std::string& text, const DeviceSpec& devi
 
 class Prelude : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Prelude, FunctionsAreAsAccurateAsStated) {
-  // One kernel with a result a function: compiling is the slow part.
+// One kernel with a result a function: compiling is the slow part.
+absl::StatusOr<Compiled> CompileFunctions(const DeviceSpec& device) {
   std::string text = "graph \"g\" {\n";
   std::string nodes;
   std::string outputs;
   size_t count = std::size(kFunctions);
-  std::vector<HostTensor> inputs;
   for (size_t f = 0; f < count; ++f) {
     text += StrCat("  %", f, " = input \"\" : f32[", kSamples, "]\n");
     nodes += StrCat("  %", count + f, " = ", kFunctions[f].op, "(%", f, ") : f32[", kSamples,
                     "]  \"\" @ \"\"\n");
     outputs += StrCat("  output %", count + f, "\n");
+  }
+  return Compile(StrCat(text, nodes, outputs, "}\n"), device);
+}
+
+// Where a function was least accurate beyond the absolute error that is stated.
+struct Worst {
+  double ulps = 0;
+  float where = 0;
+};
+using WorstOfEach = std::array<Worst, std::size(kFunctions)>;
+
+// Runs every function on its samples, of which there are kSamples each.
+absl::Status Measure(const Compiled& compiled, const std::vector<HostTensor>& samples,
+                     WorstOfEach* worst) {
+  ASSIGN_OR_RETURN(std::vector<HostTensor> results, compiled.Run(samples));
+  for (size_t f = 0; f < std::size(kFunctions); ++f) {
+    for (size_t i = 0; i < static_cast<size_t>(kSamples); ++i) {
+      const float x = samples[f].data<float>()[i];
+      const float y = results[f].data<float>()[i];
+      const double exact = kFunctions[f].exact(x);
+      const double error = Ulps(y, exact);
+      if (error <= (*worst)[f].ulps || std::fabs(y - exact) <= kFunctions[f].absolute) continue;
+      (*worst)[f] = {error, x};
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ExpectAsStated(const WorstOfEach& worst) {
+  for (size_t f = 0; f < std::size(kFunctions); ++f) {
+    EXPECT_LE(worst[f].ulps, kFunctions[f].ulps)
+        << kFunctions[f].op << "(" << worst[f].where << ")";
+    ::testing::Test::RecordProperty(StrCat(kFunctions[f].op, "_ulps"), StrCat(worst[f].ulps));
+  }
+}
+
+TEST_P(Prelude, FunctionsAreAsAccurateAsStated) {
+  auto compiled = CompileFunctions(DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  std::vector<HostTensor> inputs;
+  for (const Function& function : kFunctions) {
     inputs.emplace_back(DType::kF32, Dims{kSamples});
-    std::vector<float> samples = Samples(kFunctions[f].low, kFunctions[f].high);
+    std::vector<float> samples = Samples(function.low, function.high);
     std::copy(samples.begin(), samples.end(), inputs.back().data<float>().begin());
   }
-  auto compiled = Compile(StrCat(text, nodes, outputs, "}\n"), DeviceNamed(GetParam()));
+  WorstOfEach worst{};
+  ASSERT_TRUE(Measure(*compiled, inputs, &worst).ok());
+  ExpectAsStated(worst);
+}
+
+// Every 16381st bit pattern of a float; with FUSION_EVERY_FLOAT set every one of them, a quarter of
+// an hour.
+TEST_P(Prelude, EveryFloatIsAsAccurateAsStated) {
+  auto compiled = CompileFunctions(DeviceNamed(GetParam()));
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  auto results = compiled->Run(inputs);
-  ASSERT_TRUE(results.ok()) << results.status();
-  for (size_t f = 0; f < count; ++f) {
-    double worst = 0;
-    float where = 0;
-    for (int64_t i = 0; i < kSamples; ++i) {
-      float x = inputs[f].data<float>()[static_cast<size_t>(i)];
-      float y = (*results)[f].data<float>()[static_cast<size_t>(i)];
-      double exact = kFunctions[f].exact(x);
-      double error = Ulps(y, exact);
-      if (error > worst && !(std::fabs(y - exact) <= kFunctions[f].absolute)) {
-        worst = error;
-        where = x;
+  const uint64_t step = std::getenv("FUSION_EVERY_FLOAT") != nullptr ? 1 : 16381;
+  constexpr uint64_t kPatterns = uint64_t{1} << 32;
+  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<WorstOfEach> worst(threads);
+  std::vector<absl::Status> status(threads);
+  std::atomic<uint64_t> next = 0;
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      std::vector<HostTensor> inputs;
+      for (size_t f = 0; f < std::size(kFunctions); ++f) {
+        inputs.emplace_back(DType::kF32, Dims{kSamples});
       }
-    }
-    EXPECT_LE(worst, kFunctions[f].ulps) << kFunctions[f].op << "(" << where << ")";
-    RecordProperty(StrCat(kFunctions[f].op, "_ulps"), StrCat(worst));
+      for (;;) {
+        const uint64_t first = next.fetch_add(kSamples * step);
+        if (first >= kPatterns || !status[t].ok()) return;
+        for (HostTensor& input : inputs) {
+          for (uint64_t i = 0; i < static_cast<uint64_t>(kSamples); ++i) {
+            input.data<float>()[i] = FromBits(static_cast<uint32_t>(first + i * step));
+          }
+        }
+        status[t] = Measure(*compiled, inputs, &worst[t]);
+      }
+    });
   }
+  for (std::thread& worker : workers) worker.join();
+  for (const absl::Status& s : status) ASSERT_TRUE(s.ok()) << s;
+  for (const WorstOfEach& other : worst) {
+    for (size_t f = 0; f < other.size(); ++f) {
+      if (other[f].ulps > worst[0][f].ulps) worst[0][f] = other[f];
+    }
+  }
+  ExpectAsStated(worst[0]);
 }
 
 TEST_P(Prelude, PowIsAsAccurateAsStated) {
@@ -306,7 +373,8 @@ TEST_P(Prelude, PowersOfDoublesAreAsAccurateAsStated) {
     const double unit = std::nextafter(std::fabs(wanted), kInf) - std::fabs(wanted);
     const auto error = static_cast<double>(std::fabs(got - exact));
     const bool exactly = std::fabs(std::log2(std::fabs(wanted))) <= 64;
-    EXPECT_LE(error, (exactly ? 0.51 : 1) * unit) << x << "^" << y << " = " << got << ", exact " << wanted;
+    EXPECT_LE(error, (exactly ? 0.51 : 1) * unit)
+        << x << "^" << y << " = " << got << ", exact " << wanted;
   }
 }
 

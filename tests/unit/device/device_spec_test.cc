@@ -220,7 +220,7 @@ TEST(DeviceSpec, UnknownTargetsAreNamed) {
   ASSERT_TRUE(specs.ok());
   auto isa = ResolveTarget(*specs, {.isa = "avx1024"}, nullptr);
   EXPECT_EQ(Message(isa.status()),
-            "ISA \"avx1024\" is not supported; supported: x86-64-v2, avx2, avx512");
+            "ISA \"avx1024\" is not supported; supported: x86-64-v2, avx2, avx512, avx512-bf16");
   EXPECT_EQ(ResolveTarget(*specs, {.name = "nope"}, nullptr).status().code(),
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ResolveTarget(*specs, {}, nullptr).status().code(), absl::StatusCode::kInvalidArgument);

@@ -45,14 +45,18 @@ TEST(Access, StridesAddUpOverTheDimsOfATensor) {
   EXPECT_EQ(StrideAlong({kM, kN}, {64, 1}, 1), 1);
   EXPECT_EQ(StrideAlong({kM, kN}, {64, 1}, 2), 0);
   EXPECT_EQ(StrideAlong({kM, kM * 2 + kN}, {64, 1}, 0), 66);
-  EXPECT_EQ(StrideAlong({kM, kN}, {64, 128}, 1, /*blocked=*/1), 1);
+  EXPECT_EQ(StrideAlong({kM, kN}, {64, 128}, 1, {.blocked = 1, .block = 8}), 1);
+  EXPECT_EQ(StrideAlong({kM, kN}, {64, 128}, 1, {.blocked = 1, .block = 8, .pack = 2}), 2);
 }
 
 TEST(Access, LocalBuffersAreAsLongAsTheirWindows) {
   Schedule s;
   s.dims = {{"m", 100}, {"n", 200}};
   s.buffers = {{.name = "t0", .level = Level::kStaged, .dims = {1, 0}},
-               {.name = "t1", .level = Level::kStaged, .dims = {1, 0}, .layout = {{0}, 8, {}}}};
+               {.name = "t1",
+                .level = Level::kStaged,
+                .dims = {1, 0},
+                .layout = {.blocked = 0, .block = 8}}};
   Access dense{.buffer = 0, .index = {kN, kM}};
   EXPECT_EQ(StrideAlong(s, dense, {12, 32}, 0), 1);
   EXPECT_EQ(StrideAlong(s, dense, {12, 32}, 1), 12);

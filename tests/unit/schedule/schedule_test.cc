@@ -85,6 +85,59 @@ TEST(Schedule, EveryConceptParsesAndVerifies) {
   EXPECT_NEAR(params[3].GetDouble(1), best, 1e-5);
 }
 
+TEST(Schedule, PacksLieNextToEachOther) {
+  const Buffer b{.name = "p0",
+                 .level = Level::kGlobal,
+                 .dtype = DType::kBF16,
+                 .shape = {5, 7},
+                 .layout = {.blocked = 1, .block = 4, .pack = 2}};
+  EXPECT_EQ(StoredDims(b), (Dims{2, 3, 4, 2}));
+  EXPECT_EQ(StoredElements(b), 48);
+  EXPECT_EQ(StoredOffset(b, {0, 0}), 0);
+  EXPECT_EQ(StoredOffset(b, {1, 0}), 1);
+  EXPECT_EQ(StoredOffset(b, {0, 1}), 2);
+  EXPECT_EQ(StoredOffset(b, {2, 0}), 8);
+  EXPECT_EQ(StoredOffset(b, {3, 5}), ((1 * 3 + 1) * 4 + 1) * 2 + 1);
+}
+
+// Narrow operands of products, as the text has them.
+TEST(Schedule, ProductsOfNarrowOperands) {
+  auto said = [](std::string_view rows, std::string_view columns, std::string_view layout) {
+    const std::string text = StrCat(R"(schedule "s" {
+  dims m:3 n:5 k:7
+  param p0 input )",
+                                    rows, R"([3,7] strides [7, 1]
+  param p1 weight )",
+                                    columns, "[7,5] ", layout, R"(
+  param p2 output f32[3,5] strides [5, 1]
+  phase {
+    segment m:3 {
+      alloc t0 acc f32[m, n]
+      mma t0[m, n] = p0[m, k] * p1[k, n] rows m columns n over [k]
+      each [m, n] {
+        v0 = load t0[m, n]
+        store p2[m, n] = v0
+      }
+    }
+  }
+}
+)");
+    auto s = ParseSchedule(text);
+    if (!s.ok()) return std::string(Message(s.status()));
+    EXPECT_EQ(ToString(*s), text);
+    return std::string(Message(Verify(*s)));
+  };
+  EXPECT_EQ(said("bf16", "bf16", "blocked 1 by 4 pack 2"), "");
+  EXPECT_EQ(said("f32", "bf16", "blocked 1 by 4 pack 2"), "");
+  EXPECT_EQ(said("f32", "i8", "blocked 1 by 4"), "");
+  EXPECT_EQ(said("bf16", "bf16", "blocked 1 by 4"),
+            "schedule \"s\": mma over columns of p1, which are not in packs of 2");
+  EXPECT_EQ(said("bf16", "f32", "blocked 1 by 4"),
+            "schedule \"s\": mma over different element types");
+  EXPECT_EQ(said("f32", "f32", "blocked 1 by 4 pack 9"),
+            "schedule \"s\": layout of p1 has packs of 9");
+}
+
 TEST(Schedule, VerifyFindsBrokenSchedules) {
   auto broken = [](std::string from, std::string to) {
     std::string text = R"(schedule "s" {

@@ -1,0 +1,325 @@
+#include "core/plan/low_precision.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "core/graph/halves.h"
+#include "core/graph/tidy.h"
+#include "core/schedule/access.h"
+
+namespace fusion {
+namespace {
+
+// What of a product is rounded.
+struct Rounding {
+  std::array<bool, 2> operands = {false, false};  // by read
+  bool any() const { return operands[0] || operands[1]; }
+};
+
+// A sum of products in f32 of which one operand is known before the first run.
+struct WeightedSum {
+  size_t weights = 0;  // read
+  size_t others = 1;
+  int64_t rows = 1;  // points of the axes that only the other operand has
+};
+
+std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vector<bool>& known,
+                                         const LoopOp& op) {
+  if (op.kind != LoopOp::kLoop || !IsSumOfProducts(op.body) || op.inputs.size() != 2) return {};
+  const LoopBody& body = op.body;
+  if (body.value.type() != DType::kF32) return {};
+  if (body.value.arg(0).index() == body.value.arg(1).index()) return {};
+  for (size_t r : {0, 1}) {
+    const Value& value = program.value(op.inputs[r]);
+    if (value.type.dtype != DType::kF32 || !value.type.shape.is_static()) return {};
+    if (!body.reads[r].guards.empty()) return {};
+  }
+  const bool first = known[static_cast<size_t>(op.inputs[0])];
+  if (first == known[static_cast<size_t>(op.inputs[1])]) return {};
+  WeightedSum out{.weights = first ? size_t{0} : size_t{1},
+                  .others = first ? size_t{1} : size_t{0}};
+  const Dims dims = program.value(op.inputs[out.weights]).type.shape.ToDims();
+  if (NumElements(dims) < kLeastRoundedElements) return {};
+  bool columns = false;
+  for (int a = 0; a < static_cast<int>(body.axes.size()); ++a) {
+    const Dim& extent = body.axes[static_cast<size_t>(a)].extent;
+    if (!extent.is_static()) return {};
+    const bool other = Names(body.reads[out.others].index, a);
+    const bool weight = Names(body.reads[out.weights].index, a);
+    if (other && !weight) out.rows *= std::max<int64_t>(extent.value(), 1);
+    columns |= weight && !other;
+  }
+  return columns ? std::optional(out) : std::nullopt;
+}
+
+class Rounder {
+ public:
+  Rounder(const DeviceSpec& device, Program* program)
+      : has_unit_(device.other_types.contains(DType::kBF16)),
+        program_(*program),
+        known_(KnownBeforeRuns(*program)) {}
+
+  void Run() {
+    std::vector<LoopOp> ops;
+    ops.reserve(program_.ops.size());
+    for (LoopOp& op : program_.ops) {
+      const Rounding rounding = RoundingOf(op);
+      if (rounding.any()) Round(rounding, &op, &ops);
+      ops.push_back(std::move(op));
+    }
+    program_.ops = std::move(ops);
+    if (!rounded_.empty()) Tidy(&program_);
+  }
+
+ private:
+  Rounding RoundingOf(const LoopOp& op) const {
+    const std::optional<WeightedSum> sum = AsWeightedSum(program_, known_, op);
+    Rounding out;
+    if (!sum) return out;
+    if (sum->rows < kLeastRowsInHalf) {
+      out.operands[sum->weights] = true;
+    } else if (has_unit_ && LiesAlongSum(op.body, sum->others)) {
+      out.operands = {true, true};
+    }
+    return out;
+  }
+
+  // Whether the last index of a read is a summed axis: neighbours along it are next to each other.
+  static bool LiesAlongSum(const LoopBody& body, size_t read) {
+    const IndexMap& index = body.reads[read].index;
+    if (index.empty() || !index.back().IsPlainAxis()) return false;
+    const int axis = index.back().terms()[0].axis;
+    return std::none_of(body.write.begin(), body.write.end(),
+                        [axis](const IndexExpr& e) { return e.CoefficientOf(axis) != 0; });
+  }
+
+  void Round(const Rounding& rounding, LoopOp* product, std::vector<LoopOp>* ops) {
+    std::array<Expr, 2> factors = {product->body.value.arg(0), product->body.value.arg(1)};
+    for (Expr& factor : factors) {
+      const auto read = static_cast<size_t>(factor.index());
+      if (!rounding.operands[read]) continue;
+      ValueId& input = product->inputs[read];
+      input = Rounded(input, *product, ops);
+      factor = Expr::Cast(Expr::Input(factor.index(), DType::kBF16), DType::kF32);
+    }
+    product->body.value = factors[0] * factors[1];
+  }
+
+  // `value` in bf16, once for all its readers.
+  ValueId Rounded(ValueId value, const LoopOp& reader, std::vector<LoopOp>* ops) {
+    auto [at, fresh] = rounded_.try_emplace(value, kNoValue);
+    if (!fresh) return at->second;
+    const TensorType type = program_.value(value).type;
+    LoopOp cast{.label = "Cast", .origin = reader.origin, .step = reader.step};
+    cast.body = CastBody(type.shape, type.dtype, DType::kBF16);
+    cast.inputs = {value};
+    cast.output = static_cast<ValueId>(program_.values.size());
+    at->second = cast.output;
+    program_.values.push_back({.type = {DType::kBF16, type.shape},
+                               .kind = TensorKind::kIntermediate,
+                               .order = program_.value(value).order});
+    ops->push_back(std::move(cast));
+    return at->second;
+  }
+
+  const bool has_unit_;
+  Program& program_;
+  const std::vector<bool> known_;
+  std::map<ValueId, ValueId> rounded_;
+};
+
+// A weight as it is stored.
+struct Stored {
+  ValueId value = kNoValue;
+  std::optional<Expr> factor;  // if it is multiplied by a number
+  // If it is multiplied by elements of another value: which, over the dims of the weight.
+  ValueId factors = kNoValue;
+  IndexMap at;
+};
+
+struct Narrowing {
+  WeightedSum sum;
+  Stored stored;
+};
+
+class Narrower {
+ public:
+  explicit Narrower(Program* program) : program_(*program), known_(KnownBeforeRuns(*program)) {}
+
+  void Run() {
+    std::map<size_t, Narrowing> found;  // by op
+    for (size_t l = 0; l < program_.ops.size(); ++l) {
+      std::optional<Narrowing> narrowing = NarrowingOf(program_.ops[l]);
+      if (narrowing) found.emplace(l, *std::move(narrowing));
+    }
+    if (found.empty()) return;
+    std::vector<LoopOp> ops;
+    for (size_t l = 0; l < program_.ops.size(); ++l) {
+      auto narrowing = found.find(l);
+      LoopOp op = std::move(program_.ops[l]);
+      if (narrowing == found.end()) {
+        ops.push_back(std::move(op));
+      } else {
+        Narrow(narrowing->second, std::move(op), &ops);
+      }
+    }
+    program_.ops = std::move(ops);
+    Tidy(&program_);
+  }
+
+ private:
+  // The op that makes a value element by element, of the value at the same index; null: none does.
+  const LoopOp* ElementwiseOf(ValueId value) const {
+    const LoopId producer = program_.value(value).producer;
+    if (producer == kNoLoop) return nullptr;
+    const LoopOp& op = program_.op(producer);
+    const bool plain = op.kind == LoopOp::kLoop && !op.body.reduce &&
+                       program_.value(value).order.empty() && IsPlain(op.body.write);
+    return plain ? &op : nullptr;
+  }
+
+  static bool IsPlain(const IndexMap& index) {
+    for (size_t d = 0; d < index.size(); ++d) {
+      if (!(index[d] == IndexExpr::Axis(static_cast<int>(d)))) return false;
+    }
+    return true;
+  }
+
+  // Whether input `read` of an op is read where it writes.
+  bool ReadsInPlace(const LoopOp& op, int read) const {
+    const auto r = static_cast<size_t>(read);
+    return op.body.reads[r].guards.empty() && op.body.reads[r].index == op.body.write &&
+           program_.value(op.inputs[r]).type.shape == program_.value(op.output).type.shape;
+  }
+
+  std::optional<Stored> StoredAs(ValueId value) const {
+    Stored out;
+    if (const LoopOp* op = ElementwiseOf(value); op != nullptr) {
+      const Expr& product = op->body.value;
+      if (product.op() == ScalarOp::kMul) {
+        int weight = product.arg(0).op() == ScalarOp::kInput ? 0 : 1;
+        if (product.arg(0).op() == ScalarOp::kInput && product.arg(1).op() == ScalarOp::kInput &&
+            !ReadsInPlace(*op, product.arg(0).index())) {
+          weight = 1;
+        }
+        const Expr& w = product.arg(weight);
+        const Expr& s = product.arg(1 - weight);
+        if (w.op() != ScalarOp::kInput || !ReadsInPlace(*op, w.index())) return std::nullopt;
+        if (s.op() == ScalarOp::kConst) {
+          out.factor = s;
+        } else if (s.op() == ScalarOp::kInput && s.index() != w.index()) {
+          const auto read = static_cast<size_t>(s.index());
+          if (!op->body.reads[read].guards.empty()) return std::nullopt;
+          out.factors = op->inputs[read];
+          out.at = op->body.reads[read].index;
+        } else {
+          return std::nullopt;
+        }
+        value = op->inputs[static_cast<size_t>(w.index())];
+      }
+    }
+    // Casts that lose nothing of what is stored.
+    bool as_integer = false;
+    while (const LoopOp* op = ElementwiseOf(value)) {
+      const Expr& cast = op->body.value;
+      const bool widens = cast.op() == ScalarOp::kCast && cast.arg(0).op() == ScalarOp::kInput &&
+                          (cast.type() == DType::kF32 || cast.type() == DType::kI32) &&
+                          ReadsInPlace(*op, cast.arg(0).index());
+      if (!widens) break;
+      as_integer |= cast.type() == DType::kI32;
+      value = op->inputs[static_cast<size_t>(cast.arg(0).index())];
+    }
+    const Value& stored = program_.value(value);
+    const bool narrow = ColumnPack(DType::kF32, stored.type.dtype).has_value() &&
+                        stored.type.dtype != DType::kF32 &&
+                        !(as_integer && IsFloat(stored.type.dtype)) &&
+                        known_[static_cast<size_t>(value)];
+    if (!narrow) return std::nullopt;
+    out.value = value;
+    return out;
+  }
+
+  // An index over the dims of a weight as one over the dims that the product writes; nullopt: it
+  // differs along the sum.
+  static std::optional<IndexMap> OverOutput(const LoopBody& body, size_t weights,
+                                            const IndexMap& index) {
+    IndexMap out;
+    for (const IndexExpr& e : index) {
+      IndexExpr moved(e.constant());
+      if (e.indirect() >= 0) return std::nullopt;
+      for (const IndexExpr::Term& t : e.terms()) {
+        const IndexExpr& of_dim = body.reads[weights].index[static_cast<size_t>(t.axis)];
+        if (!of_dim.IsPlainAxis()) return std::nullopt;
+        const IndexExpr axis = IndexExpr::Axis(of_dim.terms()[0].axis);
+        const auto dim = std::find(body.write.begin(), body.write.end(), axis);
+        if (dim == body.write.end()) return std::nullopt;
+        moved = moved + IndexExpr::Axis(static_cast<int>(dim - body.write.begin()), t.coefficient);
+      }
+      out.push_back(std::move(moved));
+    }
+    return out;
+  }
+
+  std::optional<Narrowing> NarrowingOf(const LoopOp& op) const {
+    const std::optional<WeightedSum> sum = AsWeightedSum(program_, known_, op);
+    if (!sum || sum->rows >= kLeastRowsInHalf) return std::nullopt;
+    std::optional<Stored> stored = StoredAs(op.inputs[sum->weights]);
+    if (!stored) return std::nullopt;
+    if (stored->factors != kNoValue) {
+      std::optional<IndexMap> at = OverOutput(op.body, sum->weights, stored->at);
+      if (!at) return std::nullopt;
+      stored->at = *std::move(at);
+    }
+    return Narrowing{*sum, *std::move(stored)};
+  }
+
+  // `op`, and what multiplies it by the factors of its weights behind it.
+  void Narrow(const Narrowing& narrowing, LoopOp op, std::vector<LoopOp>* ops) {
+    const Stored& stored = narrowing.stored;
+    const auto weights = static_cast<int>(narrowing.sum.weights);
+    op.inputs[narrowing.sum.weights] = stored.value;
+    const Expr narrow =
+        Expr::Cast(Expr::Input(weights, program_.value(stored.value).type.dtype), DType::kF32);
+    op.body.value = Expr::Input(1 - weights, DType::kF32) * narrow;
+    if (!stored.factor && stored.factors == kNoValue) {
+      ops->push_back(std::move(op));
+      return;
+    }
+    const ValueId result = op.output;
+    const Shape shape = program_.value(result).type.shape;
+    LoopOp scale{.label = "Mul", .origin = op.origin, .step = op.step};
+    scale.output = result;
+    scale.body = CastBody(shape, DType::kF32, DType::kF32);
+    op.output = static_cast<ValueId>(program_.values.size());
+    program_.values.push_back({.type = {DType::kF32, shape}, .kind = TensorKind::kIntermediate});
+    scale.inputs = {op.output};
+    if (stored.factors != kNoValue) {
+      scale.inputs.push_back(stored.factors);
+      scale.body.reads.push_back(Read{.index = stored.at, .guards = {}});
+    }
+    const Expr factor = stored.factor ? *stored.factor : Expr::Input(1, DType::kF32);
+    scale.body.value = Expr::Input(0, DType::kF32) * factor;
+    ops->push_back(std::move(op));
+    ops->push_back(std::move(scale));
+  }
+
+  Program& program_;
+  const std::vector<bool> known_;
+};
+
+}  // namespace
+
+void RoundProducts(const DeviceSpec& device, Program* program) {
+  // Other devices' products take operands that lie as their own units want them.
+  if (device.explicit_memory || program->open_dims) return;
+  Rounder(device, program).Run();
+}
+
+void ReadNarrowWeights(const DeviceSpec& device, Program* program) {
+  if (device.explicit_memory || program->open_dims) return;
+  Narrower(program).Run();
+}
+
+}  // namespace fusion
