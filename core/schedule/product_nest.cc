@@ -51,7 +51,7 @@ class ProductNest {
     std::vector<MmaStmt> products;
     Block inner;
     for (int i : nest_.products) {
-      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out));
+      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out.code));
       mma.c = Target(i, &inner);
       accumulators_.push_back(mma.c.buffer);
       products.push_back(std::move(mma));
@@ -102,7 +102,7 @@ class ProductNest {
   }
 
   // Product i without its target; copies of operands go to `code`.
-  absl::StatusOr<MmaStmt> Operands(int i, NestCode* code) {
+  absl::StatusOr<MmaStmt> Operands(int i, Block* code) {
     ASSIGN_OR_RETURN(ProductSides sides, at_.roles.SidesOf(i));
     if (ColumnDim(i, sides) != n_ || RowDim(sides) != m_) {
       return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
@@ -199,20 +199,14 @@ class ProductNest {
     return {.blocked = static_cast<int>(dims.size()) - 1, .block = block, .pack = pack};
   }
 
-  // A copy of an operand with these dims; of a param that every tile of the temporal loop would
-  // copy alike, once.
-  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout,
-                NestCode* code) {
+  // A copy of an operand with these dims.
+  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout, Block* code) {
     BufferId staged =
         at_.locals.Add(dims, at_.buffer(source.buffer).dtype, Level::kStaged, std::move(layout));
     at_.locals.Use(source.buffer);
     at_.locals.Use(staged);
-    const bool once = at_.locals.section() == 1 && !at_.device.explicit_memory &&
-                      !at_.buffer(source.buffer).IsLocal() && !Contains(dims, at_.choice.temporal);
-    if (once) at_.locals.KeepAcrossSections(staged);
     Access target{.buffer = staged, .index = PlainIndex(dims), .guards = {}};
-    Block* block = once ? &code->once : &code->code;
-    block->push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
+    code->push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
     return target;
   }
 

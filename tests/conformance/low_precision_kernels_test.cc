@@ -204,7 +204,7 @@ constexpr Case kNarrowCases[] = {
     {"bf16_cast_by_the_model", R"(graph "g" {
   %0 = input "x" : f32[5,96]
   %1 = weight "w" : bf16[96,77]
-  %2 = Cast(%1) {to=1} : f32[96,77]  "" @ ""
+  %2 = Cast(%1) {to="f32"} : f32[96,77]  "" @ ""
   %3 = MatMul(%0, %2) : f32[5,77]  "" @ ""
   output %3
 }

@@ -715,7 +715,7 @@ constexpr std::string_view kProduct = R"(
 struct Walk {
   i64 count, a, b;
 };
-// Operands of a product: a step of the sum takes kPack neighbours of a row and of each column at once.
+// Operands of mma: a step of the sum takes kPack neighbours of a row and of each column at once.
 struct F32 {
   typedef float A;
   typedef float B;
@@ -754,8 +754,8 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
     typename F::Column column[N];
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      const int at = j * W * F::kPack;
-      column[j] = kPartial && j == N - 1 ? F::columns_below(pb, at, last) : F::column(pb, at);
+      const int first = j * W * F::kPack;
+      column[j] = kPartial && j == N - 1 ? F::columns_below(pb, first, last) : F::column(pb, first);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {

@@ -48,7 +48,7 @@ typedef struct FusionKernelArgs {
 typedef struct FusionKernelDescriptor {
   unsigned int struct_size; /* sizeof(FusionKernelDescriptor) of the kernel */
   unsigned int abi_version;
-  const char* isa; /* "x86-64-v2", "avx2", "avx512": what the machine must have */
+  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-bf16": what the machine must have */
   int tensors;     /* number of params */
   int dims;        /* number of run-time dims; 0 for a kernel of static shape */
   int phases;
@@ -241,12 +241,26 @@ AI vi lane_numbers() {
 struct Walk {
   i64 count, a, b;
 };
+// Operands of mma: a step of the sum takes kPack neighbours of a row and of each column at once.
+struct F32 {
+  typedef float A;
+  typedef float B;
+  typedef vf Row;
+  typedef vf Column;
+  enum { kPack = 1 };
+  template <class P> AI Row row(P a, i64) { return splat(a[0]); }
+  template <class P> AI Row rest(P a) { return splat(a[0]); }
+  template <class P> AI Column column(P b, int at) { return load_f32(b + at); }
+  template <class P> AI Column columns_below(P b, int at, i64 n) { return loadn_f32(b + at, n); }
+  AI vf add(vf sum, Row x, Column y) { return sum + x * y; }
+};
 // c[i][j] = (kAccumulate ? c[i][j] : 0) + sum over k of a[i * row + k] * b[k][j] for R rows and N vectors of columns;
-// k walks the D dims of `walk`, the last one fastest, in kSums sums apart from each other. `last` < W: the last vector of
-// b has that many columns.
-template <int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
-static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __restrict a, i64 a_row,
-                                          const float* __restrict b, float* __restrict c, i64 c_row, i64 last) {
+// k walks the D dims of `walk`, the last one fastest and in packs, in kSums sums apart from each other. `rest`: elements
+// of the last dim behind its last whole pack. `last` < W: the last vector of b has that many columns.
+template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
+static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
+                                          const typename F::B* __restrict b, float* __restrict c, i64 c_row,
+                                          i64 last) {
   vf acc[kSums][R][N];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
@@ -260,34 +274,38 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], const float* __
   const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
   i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
   for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
-  auto step = [&](const float* __restrict pa, const float* __restrict pb, vf (&sum)[R][N]) __attribute__((always_inline)) {
-    vf column[N];
+  const i64 apart = a_inner / F::kPack;
+  auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, vf (&sum)[R][N],
+                  bool whole) __attribute__((always_inline)) {
+    typename F::Column column[N];
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      column[j] = kPartial && j == N - 1 ? loadn_f32(pb + j * W, last) : load_f32(pb + j * W);
+      const int first = j * W * F::kPack;
+      column[j] = kPartial && j == N - 1 ? F::columns_below(pb, first, last) : F::column(pb, first);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      vf x = splat(pa[i * a_row]);
+      typename F::Row x = whole ? F::row(pa + i * a_row, apart) : F::rest(pa + i * a_row);
 #pragma GCC unroll 16
-      for (int j = 0; j < N; ++j) sum[i][j] += x * column[j];
+      for (int j = 0; j < N; ++j) sum[i][j] = F::add(sum[i][j], x, column[j]);
     }
   };
   for (i64 o = 0; o < outer; ++o) {
-    const float* __restrict pa = a + a_at;
-    const float* __restrict pb = b + b_at;
+    const typename F::A* __restrict pa = a + a_at;
+    const typename F::B* __restrict pb = b + b_at;
     i64 k = 0;
     for (; kSums > 1 && k + kSums <= inner; k += kSums) {
 #pragma GCC unroll 16
-      for (int s = 0; s < kSums; ++s) step(pa + s * a_inner, pb + s * b_inner, acc[s]);
+      for (int s = 0; s < kSums; ++s) step(pa + s * a_inner, pb + s * b_inner, acc[s], true);
       pa += kSums * a_inner;
       pb += kSums * b_inner;
     }
     for (; k < inner; ++k) {
-      step(pa, pb, acc[0]);
+      step(pa, pb, acc[0], true);
       pa += a_inner;
       pb += b_inner;
     }
+    if (F::kPack > 1 && rest > 0) step(pa, pb, acc[0], false);
     for (int d = D - 2; d >= 0; --d) {
       a_at += walk[d].a;
       b_at += walk[d].b;
@@ -366,8 +384,8 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 b0_0, i64 
     const i64 n0_end = min_i64(n0 + 5, 19);
     alignas(64) float t2[80];  // accumulators [n:5, m:13]
     // t2 = p1 * t1 over k
-    if ((n0_end) - (n0) == 4) mma<4, 2, false, false, 1>({{8, 1, 16}}, p1 + b0_0 * 152 + n0 * 8, 8, t1, t2, 16, 8);
-    if ((n0_end) - (n0) == 5) mma<5, 2, false, false, 1>({{8, 1, 16}}, p1 + b0_0 * 152 + n0 * 8, 8, t1, t2, 16, 8);
+    if ((n0_end) - (n0) == 4) mma<F32, 4, 2, false, false, 1>({{8, 1, 16}}, 0, p1 + b0_0 * 152 + n0 * 8, 8, t1, t2, 16, 8);
+    if ((n0_end) - (n0) == 5) mma<F32, 5, 2, false, false, 1>({{8, 1, 16}}, 0, p1 + b0_0 * 152 + n0 * 8, 8, t1, t2, 16, 8);
     /* mul add */ {
       for (i64 n = n0; n < n0_end; ++n) {
          {
@@ -486,7 +504,7 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 b0_0, i64 
   }
   alignas(64) float t6[80];  // accumulators [n1:5, m:13]
   // t6 = p3 * t3 over n
-  mma<5, 2, false, true, 1>({{19, 5, 16}}, p3 + b0_0 * 95, 1, t3, t6, 16, 5);
+  mma<F32, 5, 2, false, true, 1>({{19, 5, 16}}, 0, p3 + b0_0 * 95, 1, t3, t6, 16, 5);
   /* copy */ {
     for (i64 n1 = 0; n1 < 5; ++n1) {
        {

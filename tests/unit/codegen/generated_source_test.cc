@@ -237,7 +237,7 @@ TEST(GeneratedSources, FewAccumulatorsKeepSumsApartButInBitwisePlans) {
   };
   PlanOptions bitwise;
   bitwise.numerics = Numerics::kBitwise;
-  const std::regex several("mma<1, [0-9]+, (true|false), (true|false), [248]>");
+  const std::regex several("mma<F32, 1, [0-9]+, (true|false), (true|false), [248]>");
   for (const char* name : kDevices) {
     const DeviceSpec device = DeviceNamed(name, 1);
     EXPECT_TRUE(std::regex_search(all_of(product(1, 256), device, {}), several)) << name;

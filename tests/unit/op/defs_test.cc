@@ -122,8 +122,8 @@ TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
       "input 0 is f32[1,0,1], expected [n, channels * 1099511627777, 1]: 1 blocks of "
       "[16777216,16777216,16777216] in an image of [16777216,16777216,16777216]");
   EXPECT_EQ(TypeOf(Call("Attention", {F32({1, 1, 0}), F32({1, 1, 0}), F32({1, 1, 0})},
-                        {{"q_num_heads", int64_t{1} << 31}, {"kv_num_heads", int64_t{1}}})),
-            "input 0 is f32[1,1,0] and attribute \"q_num_heads\" is 2147483648, expected "
+                        {{"q_num_heads", (int64_t{1} << 31) - 1}, {"kv_num_heads", int64_t{1}}})),
+            "input 0 is f32[1,1,0] and attribute \"q_num_heads\" is 2147483647, expected "
             "[batch, heads, rows, head], or [batch, rows, n] and a divisor of n");
   EXPECT_EQ(TypeOf(Call("DeformConv", {F32({1, 4, 5, 5}), F32({6, 4, 3, 3}), F32({1, 9, 3, 3})})),
             "input 2 is f32[1,9,3,3], expected [1,18,3,3]");
@@ -159,6 +159,16 @@ TEST(Ops, BadCallsSayWhatIsWrong) {
             "cannot reshape [6] (6 elements) to [4,-1]");
   EXPECT_EQ(TypeOf(Call("Add", {F32({3})})), "has 1 inputs, expected 2");
   EXPECT_EQ(TypeOf(Call("Relu", {F32({3})}, {{"beta", int64_t{1}}})), "unknown attribute \"beta\"");
+}
+
+// An empty dim in common says nothing about those behind it.
+TEST(Reshape, EmptyTensorsTakeAnyEmptyShape) {
+  EXPECT_EQ(
+      TypeOf(Call("Reshape", {F32({0, 3})}, {{"shape", Ints{0, 0}}, {"allowzero", int64_t{1}}})),
+      "f32[0,0]");
+  EXPECT_EQ(
+      TypeOf(Call("Reshape", {F32({0, 0})}, {{"shape", Ints{0, 3}}, {"allowzero", int64_t{1}}})),
+      "f32[0,3]");
 }
 
 TEST(Attributes, IntegersAreFarFromOverflowUnlessAnyIsMeant) {
@@ -440,7 +450,7 @@ TEST(Ops, BlocksOfNothingAreNothing) {
 
 TEST(Ops, BlocksAreOfABoundedSize) {
   for (const char* op : {"DepthToSpace", "SpaceToDepth"}) {
-    for (int64_t size : {int64_t{0}, int64_t{1025}, int64_t{1} << 62}) {
+    for (int64_t size : {int64_t{0}, int64_t{1025}, int64_t{1} << 31}) {
       EXPECT_EQ(TypeOf(Call(op, {F32({1, kMaxExtent, 0, 0})}, {{"blocksize", size}})),
                 StrCat("attribute \"blocksize\" is ", size, ", expected 1..1024"));
     }

@@ -4,7 +4,7 @@
 
 #include "core/graph/text.h"
 #include "core/plan/planner.h"
-#include "tests/support/dims.h"
+#include "tests/support/whole_program.h"
 
 namespace fusion {
 namespace {
@@ -34,8 +34,8 @@ Rounded RoundedOf(const char* text, const char* device) {
   return out;
 }
 
-constexpr const char* kBoth = "mul(cast<f32>(in0), cast<f32>(in1))";
-constexpr const char* kWeights = "mul(in0, cast<f32>(in1))";
+constexpr const char* kBoth = "mul(cast.f32(in0), cast.f32(in1))";
+constexpr const char* kWeights = "mul(in0, cast.f32(in1))";
 constexpr const char* kNone = "mul(in0, in1)";
 
 std::string Product(const char* x, const char* w, const char* y) {
