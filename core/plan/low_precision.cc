@@ -175,8 +175,7 @@ class Narrower {
     const LoopId producer = program_.value(value).producer;
     if (producer == kNoLoop) return nullptr;
     const LoopOp& op = program_.op(producer);
-    const bool plain = op.kind == LoopOp::kLoop && !op.body.reduce &&
-                       program_.value(value).order.empty() && IsPlain(op.body.write);
+    const bool plain = op.kind == LoopOp::kLoop && !op.body.reduce && IsPlain(op.body.write);
     return plain ? &op : nullptr;
   }
 

@@ -122,9 +122,9 @@ TEST(Ops, BadCallsOfNewerOperatorsSayWhatIsWrong) {
       "input 0 is f32[1,0,1], expected [n, channels * 1099511627777, 1]: 1 blocks of "
       "[16777216,16777216,16777216] in an image of [16777216,16777216,16777216]");
   EXPECT_EQ(TypeOf(Call("Attention", {F32({1, 1, 0}), F32({1, 1, 0}), F32({1, 1, 0})},
-                        {{"q_num_heads", (int64_t{1} << 31) - 1}, {"kv_num_heads", int64_t{1}}})),
-            "input 0 is f32[1,1,0] and attribute \"q_num_heads\" is 2147483647, expected "
-            "[batch, heads, rows, head], or [batch, rows, n] and a divisor of n");
+                        {{"q_num_heads", int64_t{1} << 62}, {"kv_num_heads", int64_t{1}}})),
+            "attribute \"q_num_heads\" has the value 4611686018427387904, expected "
+            "-2147483648..2147483648");
   EXPECT_EQ(TypeOf(Call("DeformConv", {F32({1, 4, 5, 5}), F32({6, 4, 3, 3}), F32({1, 9, 3, 3})})),
             "input 2 is f32[1,9,3,3], expected [1,18,3,3]");
   EXPECT_EQ(TypeOf(Call("TensorScatter", {heads, F32({2, 4, 8, 8})})),
