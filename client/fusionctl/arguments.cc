@@ -191,7 +191,7 @@ void AddBench(CLI::App* app, Arguments* a) {
 void AddVerify(CLI::App* app, Arguments* a) {
   CLI::App* verify = AddModelCommand(
       app, "verify", "compares outputs with expected ones, or with the reference evaluator", a,
-      CommandKind::kVerify, /*with_isa=*/false);
+      CommandKind::kVerify, /*with_isa=*/true);
   AddDataOptions(verify, a);
   AddTolerances(verify, a);
 }

@@ -270,7 +270,7 @@ def math_rows(rows, options):
         os.environ["FUSION_EVERY_FLOAT"] = "1"
     levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if host_has(flag)] or ["x86_64_v2"]
     for level in levels[:1 if options.quick else 2]:
-        common.test_rows(rows, f"math, {level}", "prelude_test", f"*Prelude.EveryFloatIsAsAccurateAsStated/generic_{level}",
+        common.test_rows(rows, f"math, {level}", "codegen_test", f"*Prelude.EveryFloatIsAsAccurateAsStated/generic_{level}",
                          "units in the last place, as stated", timeout=7200)
     os.environ.pop("FUSION_EVERY_FLOAT", None)
 
