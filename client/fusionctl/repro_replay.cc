@@ -7,6 +7,7 @@
 #include "client/fusionctl/repro_files.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/bundle/symbol_values.h"
 #include "core/check/reference_checker.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
@@ -15,6 +16,7 @@
 #include "core/graph/test_values.h"
 #include "core/graph/text.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/reference.h"
 
 namespace fusion {
 namespace {
@@ -42,17 +44,55 @@ bool HasFlag(const Repro& repro, std::string_view name) {
                      [&](const KeyField& f) { return f.name == name && f.value == "1"; });
 }
 
-// The symbols for whose largest values the texts of a kernel are.
-const std::vector<DimRange>& SymbolsOf(const Plan& plan, size_t k) {
+// The plan that launches a kernel of `plan`, itself or a variant, and which of its kernels that is.
+std::pair<const Plan*, int> LauncherOf(const Plan& plan, size_t k) {
+  const auto number = static_cast<int>(k);
   const bool own = std::any_of(plan.groups.begin(), plan.groups.end(),
-                               [k](const PlanGroup& g) { return g.kernel == static_cast<int>(k); });
+                               [number](const PlanGroup& g) { return g.kernel == number; });
   for (const PlanVariant& variant : plan.variants) {
     if (own) break;
-    for (const PlanKernel& kernel : variant.plan->kernels) {
-      if (kernel.key == plan.kernels[k].key) return variant.plan->symbols;
+    const std::vector<PlanKernel>& kernels = variant.plan->kernels;
+    for (size_t v = 0; v < kernels.size(); ++v) {
+      if (kernels[v].key == plan.kernels[k].key) return {variant.plan.get(), static_cast<int>(v)};
     }
   }
-  return plan.symbols;
+  return {&plan, number};
+}
+
+// The values that the symbols of a plan have in the texts of one of its kernels. Not always its
+// largest ones: equal kernels are compiled for one plan, whose ranges may be others. nullopt: the
+// texts are of no values.
+std::optional<std::vector<int64_t>> UnitsOfTexts(const Plan& plan, int kernel,
+                                                 const KernelReference& reference) {
+  const PlanLaunch* launch = nullptr;
+  for (const std::vector<PlanLaunch>* launches : {&plan.prepare, &plan.launches}) {
+    for (const PlanLaunch& l : *launches) {
+      if (l.kernel == kernel && launch == nullptr) launch = &l;
+    }
+  }
+  if (launch == nullptr || launch->tensors.size() != reference.params.size()) return std::nullopt;
+  std::vector<std::pair<const PlanTensor*, Dims>> found;
+  for (size_t p = 0; p < reference.params.size(); ++p) {
+    const KernelReference::Param& param = reference.params[p];
+    if (param.packed) continue;
+    const Program& program = reference.program;
+    const ValueId value =
+        (param.output ? program.outputs : program.inputs)[static_cast<size_t>(param.index)];
+    found.emplace_back(&plan.tensors[static_cast<size_t>(launch->tensors[p])],
+                       program.value(value).type.shape.ToDims());
+  }
+  std::vector<int64_t> units = MostUnits(plan.symbols);
+  for (const auto& [tensor, dims] : found) {
+    if (tensor->dims.size() != dims.size()) return std::nullopt;
+    for (size_t d = 0; d < dims.size() && !tensor->sizes.empty(); ++d) {
+      const int symbol = tensor->sizes[d].AsSymbol();
+      if (symbol >= 0) units[static_cast<size_t>(symbol)] = dims[d];
+    }
+  }
+  const bool fits = std::all_of(found.begin(), found.end(), [&](const auto& of) {
+    return DimsAt(*of.first, units) == of.second;
+  });
+  return fits ? std::optional(std::move(units)) : std::nullopt;
 }
 
 // The job of a kernel, from its texts.
@@ -72,14 +112,17 @@ absl::StatusOr<CompileJob> JobOf(const Repro& repro, size_t k) {
     job.reference = texts.reference;
     return job;
   }
-  // Texts of kernels that take sizes are of the largest ones.
-  CheckedMember most{.sizes = {}, .schedule = texts.schedule, .reference = texts.reference};
+  ASSIGN_OR_RETURN(const KernelReference reference, ParseReference(texts.reference));
+  const auto [plan, kernel] = LauncherOf(repro.plan, k);
+  const std::optional<std::vector<int64_t>> units = UnitsOfTexts(*plan, kernel, reference);
+  if (!units) return job;  // not compared by itself: only as part of the plan
+  CheckedMember member{.sizes = {}, .schedule = texts.schedule, .reference = texts.reference};
   for (const SizeExpr& size : planned.sizes) {
-    std::optional<int64_t> value = size.Evaluate(MostUnits(SymbolsOf(repro.plan, k)));
+    std::optional<int64_t> value = size.Evaluate(*units);
     if (!value) return InvalidArgument("kernel ", planned.symbol, ": a size is too large");
-    most.sizes.push_back(*value);
+    member.sizes.push_back(*value);
   }
-  job.members.push_back(std::move(most));
+  job.members.push_back(std::move(member));
   return job;
 }
 

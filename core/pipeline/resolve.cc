@@ -233,7 +233,11 @@ RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& op
   RegisteredKernels out;
   if (!fits) return out;
   for (const auto& kernel : all) {
-    if (kernel->isas.empty() || Contains(kernel->isas, device.arch)) out.push_back(kernel);
+    const std::vector<std::string>& isas = kernel->isas;
+    const bool written =
+        isas.empty() || Contains(isas, device.arch) ||
+        (device.kind == "CPU" && Contains(isas, std::string(IsaName(VectorLevel(device.isa)))));
+    if (written) out.push_back(kernel);
   }
   return out;
 }

@@ -5,7 +5,7 @@
 
 namespace fusion {
 
-/// Both passes change programs that plans are made from, before anything else is decided.
+// Passes over programs that plans are made from, before anything else is decided.
 
 /// Rounds operands of matrix products to bf16 where a device multiplies or reads them faster, as
 /// Numerics::kFast allows: sums of products in f32 of which one operand is known before the first

@@ -55,12 +55,8 @@ TEST_P(Plans, EqualTheEvaluator) {
     const DeviceSpec device = DeviceNamed(name);
     auto model = MakePlan(*graph, device, {.numerics = numerics});
     ASSERT_TRUE(model.ok()) << model.status();
-    auto executor = CompilePlan(*model, device);
-    ASSERT_TRUE(executor.ok()) << executor.status();
     const PlanValues values = RandomPlanValues(*model, 1);
-    ASSERT_TRUE(
-        (*executor)->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; }).ok());
-    auto got = (*executor)->Run(values.inputs);
+    auto got = CompileAndRun(*model, device, values);
     ASSERT_TRUE(got.ok()) << got.status();
     auto wanted = EvaluatePlanned(*graph, *model, values);
     ASSERT_TRUE(wanted.ok()) << wanted.status();

@@ -144,12 +144,8 @@ TEST_P(LowPrecision, PlansAreAsExactAsBf16) {
     const bool rounds = !both || device.isa >= Isa::kAvx512Bf16;
     EXPECT_EQ(tiles.find(GetParam().operands) != std::string::npos, rounds) << name << "\n"
                                                                             << tiles;
-    auto executor = CompilePlan(*model, device);
-    ASSERT_TRUE(executor.ok()) << executor.status();
     const PlanValues values = RandomPlanValues(*model, 1);
-    ASSERT_TRUE(
-        (*executor)->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; }).ok());
-    auto got = (*executor)->Run(values.inputs);
+    auto got = CompileAndRun(*model, device, values);
     ASSERT_TRUE(got.ok()) << got.status();
     auto wanted = EvaluatePlanned(*graph, *model, values);
     ASSERT_TRUE(wanted.ok()) << wanted.status();

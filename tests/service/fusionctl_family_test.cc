@@ -237,6 +237,16 @@ TEST_F(FusionctlFamilyTest, AReproHasTheKernelsOfTheVariant) {
   EXPECT_TRUE(replayed["pass"]) << replayed;
 }
 
+// Equal kernels are compiled once: the texts of some are then of the ranges that another plan has.
+TEST_F(FusionctlFamilyTest, AReproHasKernelsThatOtherRangesAskedForFirst) {
+  const std::string model = WriteOpen("llama_small");
+  CtlJson({"plan", model, "--range", "batch=1..4", "--range", "seq=1..24"});
+  const std::string archive = dir_.path("ranges.tar");
+  CtlJson(With({"repro", model, "--out", archive}, kWide));
+  Json replayed = CtlJson({"repro", "--replay", archive});
+  EXPECT_TRUE(replayed["pass"]) << replayed;
+}
+
 TEST_F(FusionctlFamilyTest, BenchCountsWhatRan) {
   const std::string model = WriteOpen("llama_small");
   Json plan = CtlJson(With({"plan", model}, kWide));

@@ -122,4 +122,13 @@ absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
   return Executor::Create(std::move(plan), std::move(kernels), std::move(options));
 }
 
+absl::StatusOr<std::vector<HostTensor>> CompileAndRun(const PlannedModel& model,
+                                                      const DeviceSpec& device,
+                                                      const PlanValues& values, bool guard) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, CompilePlan(model, device, {}, guard));
+  RETURN_IF_ERROR(
+      executor->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; }));
+  return executor->Run(values.inputs);
+}
+
 }  // namespace fusion

@@ -3,6 +3,7 @@
 #include "core/bundle/plan.h"
 #include "core/plan/planner.h"
 #include "core/runtime/executor.h"
+#include "tests/support/plan_interpreter.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {
@@ -22,5 +23,10 @@ absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const PlannedModel& model,
                                                       const DeviceSpec& device,
                                                       ExecutorOptions options = {},
                                                       bool guard = false);
+
+/// What the kernels of a plan make of these values: by plan output.
+absl::StatusOr<std::vector<HostTensor>> CompileAndRun(const PlannedModel& model,
+                                                      const DeviceSpec& device,
+                                                      const PlanValues& values, bool guard = false);
 
 }  // namespace fusion

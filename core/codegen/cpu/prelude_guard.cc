@@ -121,12 +121,4 @@ std::string GuardedProduct(std::string_view plain) {
   return Replaced(out, "float* __restrict", "Guarded<float>");
 }
 
-std::string GuardedPairs(std::string_view plain) {
-  // Found when forms are used, by their argument.
-  return StrCat(plain, R"(
-AI vi load_pairs(Guarded<const unsigned short> p) { return p.holds(0, 2 * W) ? load_pairs(p.plain()) : vi{}; }
-AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_pair(p.plain()) : 0; }
-)");
-}
-
 }  // namespace fusion

@@ -215,6 +215,11 @@ TEST(DeviceSpec, TheSharedLevelIsTheNearestOne) {
   EXPECT_EQ(device.SharedLevel().name, "memory");
 }
 
+TEST(Target, WhatIsWrittenForAvx512RunsBesideBf16) {
+  EXPECT_EQ(VectorLevel(Isa::kAvx512Bf16), Isa::kAvx512);
+  for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) EXPECT_EQ(VectorLevel(isa), isa);
+}
+
 TEST(DeviceSpec, UnknownTargetsAreNamed) {
   auto specs = BuiltInSpecs();
   ASSERT_TRUE(specs.ok());
