@@ -266,10 +266,11 @@ def correctness_rows(rows, work):
 
 def math_rows(rows, options):
     """Each function of the generated code on every float, or with --quick on one in 16381, beside f64."""
-    if not options.quick:
+    every = not options.quick and selected(options, "math")
+    if every:
         os.environ["FUSION_EVERY_FLOAT"] = "1"
     levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if host_has(flag)] or ["x86_64_v2"]
-    for level in levels[:1 if options.quick else 2]:
+    for level in levels[:2 if every else 1]:
         common.test_rows(rows, f"math, {level}", "codegen_test", f"*Prelude.EveryFloatIsAsAccurateAsStated/generic_{level}",
                          "units in the last place, as stated", timeout=7200)
     os.environ.pop("FUSION_EVERY_FLOAT", None)

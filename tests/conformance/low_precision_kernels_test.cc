@@ -244,13 +244,8 @@ TEST_P(NarrowWeights, PlansEqualTheEvaluator) {
     EXPECT_EQ(tiles.find(" by columns of") != std::string::npos, !operands.empty()) << tiles;
     EXPECT_NE(tiles.find(operands), std::string::npos) << tiles;
     for (bool guard : {false, true}) {
-      auto executor = CompilePlan(*model, device, {}, guard);
-      ASSERT_TRUE(executor.ok()) << executor.status();
       const PlanValues values = RandomPlanValues(*model, 1);
-      ASSERT_TRUE((*executor)
-                      ->Prepare([&](int i) { return &values.weights[static_cast<size_t>(i)]; })
-                      .ok());
-      auto got = (*executor)->Run(values.inputs);
+      auto got = CompileAndRun(*model, device, values, guard);
       ASSERT_TRUE(got.ok()) << got.status();
       auto wanted = EvaluatePlanned(*graph, *model, values);
       ASSERT_TRUE(wanted.ok()) << wanted.status();
