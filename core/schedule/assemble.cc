@@ -41,12 +41,12 @@ Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
   return run.IsWrapped() ? run : alone;
 }
 
-// Loops over the rows of a run, one at a time; along vectors one vector.
-Block WrapIn(const std::vector<DimId>& common, DimId vector, const Dims& windows, int64_t lanes,
-             Block inside) {
+// Loops over the rows of a run, one at a time; along the vectors of some nest one vector.
+Block WrapIn(const std::vector<DimId>& common, const std::vector<DimId>& vectors,
+             const Dims& windows, int64_t lanes, Block inside) {
   for (size_t i = common.size(); i-- > 0;) {
     DimId d = common[i];
-    int64_t tile = d == vector ? lanes : 1;
+    int64_t tile = Contains(vectors, d) ? lanes : 1;
     if (windows[static_cast<size_t>(d)] <= tile) continue;
     inside = LoopOver(d, tile, std::move(inside));
   }
@@ -86,12 +86,12 @@ Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffe
       bool inner = run.IsWrapped() && run.Holds(span.last);
       Allocate(b, span, inner ? &inside : &block);
     }
-    DimId vector = -1;
+    std::vector<DimId> vectors;
     for (; i < run.end; ++i) {
-      vector = nests[i].vector;
+      vectors.push_back(nests[i].vector);
       Append(std::move(nests[i].code), &inside);
     }
-    if (run.IsWrapped()) inside = WrapIn(run.common, vector, windows, lanes, std::move(inside));
+    if (run.IsWrapped()) inside = WrapIn(run.common, vectors, windows, lanes, std::move(inside));
     Append(std::move(inside), &block);
   }
   return block;

@@ -9,6 +9,7 @@ namespace fusion {
 /// The code of one nest, before it is wrapped into loops and its buffers are allocated.
 struct NestCode {
   Block code;
+  Block once;  // what every tile of the temporal loop would do alike: stands before the loop
   std::vector<DimId> dims;     // iterated; plain nests: the last one along vectors
   std::vector<DimId> reduced;  // of those
   /// Dims along which it reads local buffers at other places than where it stands.

@@ -32,6 +32,9 @@ constexpr size_t kMostColumnCuts = 4;
 constexpr int64_t kLeastWindowPiece = 16;
 constexpr int64_t kWholeWindow = std::numeric_limits<int64_t>::max();
 
+// Slices that follow a mask are so many panels of columns long.
+constexpr int64_t kMaskPanels = 2;
+
 // Choices that are made for each way of giving operands their roles.
 constexpr size_t kChoicesOfRoles = 2;
 
@@ -82,9 +85,9 @@ class Enumerator {
       }
     }
     choices.insert(choices.end(), more_.begin(), more_.end());
-    AddTemporal(&choices);
+    const size_t masked = AddTemporal(&choices);
     // What the roles of operands are worth shows in the estimate only: each has its say.
-    auto most = static_cast<size_t>(options_.limit);
+    auto most = static_cast<size_t>(options_.limit) + masked;
     if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
     if (choices.size() > most) choices.resize(most);
     if (choices.empty() && refusal != nullptr) *refusal = NoBlocks().ToString();
@@ -499,8 +502,30 @@ class Enumerator {
     return bytes;
   }
 
-  // Where that fills the private cache, stream the dim it is summed over.
-  void AddTemporal(std::vector<Choice>* choices) {
+  // Where a mask of the streamed form leaves something; empty: it has none.
+  static const std::vector<IndexExpr>& MaskOf(const StreamedGroup& streamed) {
+    return streamed.needed.empty() ? streamed.underflow.needed : streamed.needed;
+  }
+
+  // A choice whose slices of the streamed dim, and blocks along the dims by which a mask hides
+  // slices, are short: the less of a slice is hidden by its mask, the less is computed for nothing.
+  Choice FollowMask(const Choice& c, const std::shared_ptr<const StreamedGroup>& streamed) const {
+    const int64_t tile = std::min(kMaskPanels * PanelWidth(c), extent(streamed->dim));
+    Choice out = c.Streaming(streamed, tile);
+    const std::vector<IndexExpr>& mask = MaskOf(*streamed);
+    for (GridDim& g : out.grid) {
+      const bool masks = std::any_of(mask.begin(), mask.end(), [&](const IndexExpr& e) {
+        return e.CoefficientOf(g.dim) != 0;
+      });
+      if (masks) g.tile = std::min(g.tile, tile);
+    }
+    return out;
+  }
+
+  // Where that fills the private cache, stream the dim it is summed over. How many forms follow
+  // masks: they come before all others.
+  size_t AddTemporal(std::vector<Choice>* choices) {
+    std::vector<Choice> masked;
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
       const Dims window = WindowsOf(c);
@@ -517,11 +542,16 @@ class Enumerator {
             if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
             more.push_back(std::move(t));
           }
+          if (MaskOf(*streamed).empty() || options_.bitwise || device_.explicit_memory) continue;
+          Choice t = FollowMask(c, streamed);
+          if (!IsAmong(masked, t)) masked.push_back(std::move(t));
         }
       }
     }
     // Streamed forms come first: the resident ones overflow.
     choices->insert(choices->begin(), more.begin(), more.end());
+    choices->insert(choices->begin(), masked.begin(), masked.end());
+    return masked.size();
   }
 
   const FusionGroup& group_;

@@ -112,6 +112,7 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
   Block body = AllocateShared(at->locals);
   Append(assembled(0), &body);
   if (choice.temporal >= 0) {
+    for (NestCode& nest : codes[1]) Append(std::move(nest.once), &body);
     Block inside = assembled(1);
     const StreamedGroup& streamed = *choice.streamed;
     bool bitwise = at->lowered.schedule.bitwise;

@@ -51,7 +51,7 @@ class ProductNest {
     std::vector<MmaStmt> products;
     Block inner;
     for (int i : nest_.products) {
-      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out.code));
+      ASSIGN_OR_RETURN(MmaStmt mma, Operands(i, &out));
       mma.c = Target(i, &inner);
       accumulators_.push_back(mma.c.buffer);
       products.push_back(std::move(mma));
@@ -101,8 +101,8 @@ class ProductNest {
     return {.buffer = b, .index = std::move(index), .guards = {}};
   }
 
-  // Product i without its target; copies of operands go to `code`.
-  absl::StatusOr<MmaStmt> Operands(int i, Block* code) {
+  // Product i without its target; copies of operands go to `out`.
+  absl::StatusOr<MmaStmt> Operands(int i, NestCode* out) {
     ASSIGN_OR_RETURN(ProductSides sides, at_.roles.SidesOf(i));
     if (ColumnDim(i, sides) != n_ || RowDim(sides) != m_) {
       return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
@@ -126,20 +126,20 @@ class ProductNest {
     if (at_.buffer(mma.b.buffer).layout.pack != *pack ||
         StrideAlong(at_.lowered.schedule, mma.b, at_.windows, n_) != *pack) {
       mma.b = Staged(mma.b, sides.ColumnOperandDims(n_),
-                     Panels(sides.ColumnOperandDims(n_), choice.block.n, *pack), code);
+                     Panels(sides.ColumnOperandDims(n_), choice.block.n, *pack), out);
     }
     if (at_.buffer(mma.a.buffer).dtype != DType::kF32) {
       // Neighbours of a pack are one load.
       const DimId along = sides.over.back();
       if (choice.stage_rows || StrideAlong(at_.lowered.schedule, mma.a, at_.windows, along) != 1) {
-        mma.a = Staged(mma.a, sides.RowOperandDims(along), BufferLayout(), code);
+        mma.a = Staged(mma.a, sides.RowOperandDims(along), BufferLayout(), out);
       }
     } else if (choice.stage_rows && m_ >= 0) {
       DimId slice = SliceOf(sides, mma.a);
       // Short rows do not evict each other, and lie as they lay: a copy of whole vectors.
       std::vector<DimId> dims = sides.RowOperandDims(slice < 0 ? m_ : slice);
       int64_t rows = BalancedRows(at_.window(m_), block_.m);
-      mma.a = Staged(mma.a, dims, slice < 0 ? Panels(dims, rows) : BufferLayout(), code);
+      mma.a = Staged(mma.a, dims, slice < 0 ? Panels(dims, rows) : BufferLayout(), out);
     }
     at_.locals.Use(mma.a.buffer);
     at_.locals.Use(mma.b.buffer);
@@ -200,14 +200,25 @@ class ProductNest {
   }
 
   // A copy of an operand with these dims.
-  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout, Block* code) {
+  Access Staged(Access source, const std::vector<DimId>& dims, BufferLayout layout, NestCode* out) {
     BufferId staged =
         at_.locals.Add(dims, at_.buffer(source.buffer).dtype, Level::kStaged, std::move(layout));
     at_.locals.Use(source.buffer);
     at_.locals.Use(staged);
+    const bool once = IsAlikeInAllTiles(source, dims);
+    if (once) at_.locals.KeepAcrossSections(staged);
     Access target{.buffer = staged, .index = PlainIndex(dims), .guards = {}};
-    code->push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
+    (once ? out->once : out->code)
+        .push_back(Stmt{CopyStmt{.target = target, .source = std::move(source), .dims = dims}});
     return target;
+  }
+
+  // Whether a copy inside the temporal loop holds the same in every tile: that of a param of which
+  // no tile reads another part. Where memory is explicit, room on chip counts for more.
+  bool IsAlikeInAllTiles(const Access& source, const std::vector<DimId>& dims) const {
+    return at_.choice.temporal >= 0 && at_.locals.section() == 1 && !at_.device.explicit_memory &&
+           at_.buffer(source.buffer).level == Level::kGlobal &&
+           !Contains(dims, at_.choice.temporal);
   }
 
   // ---- results ----

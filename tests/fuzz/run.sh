@@ -6,7 +6,7 @@
 #
 #   tests/fuzz/run.sh                          60 seconds each, which CI does
 #   tests/fuzz/run.sh --seconds 600            longer
-#   tests/fuzz/run.sh --nightly                10 million inputs each, in 10 rounds of which each begins anew; hours
+#   tests/fuzz/run.sh --nightly                10 million inputs each, in 100 rounds of which each begins anew; hours
 #   tests/fuzz/run.sh --executions 100000      as many inputs each round
 #   tests/fuzz/run.sh --only onnx --rounds 3   one target; as many rounds. A corpus that has grown for millions of inputs
 #                                              makes fewer than a thousand of them a second
@@ -19,7 +19,7 @@ only=
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --seconds) limit=("-max_total_time=$2"); shift 2 ;;
-    --nightly) limit=(-runs=1000000); rounds=10; shift ;;
+    --nightly) limit=(-runs=100000); rounds=100; shift ;;
     --executions) limit=("-runs=$2"); shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
     --only) only=$2; shift 2 ;;

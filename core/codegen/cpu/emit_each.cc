@@ -11,6 +11,9 @@ namespace {
 
 constexpr int kUnroll = 4;  // independent accumulators: an addition takes four cycles
 
+// Vertical folds with more arithmetic than this wait for it, not for their accumulator.
+constexpr int kLightFold = 2;
+
 // How a scalar function is written on vectors. `%` is the type suffix.
 struct Spelling {
   ScalarOp op;
@@ -166,6 +169,15 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   }
   bool long_enough = region.vector >= 0 && window(region.vector).Longest() >= 2 * kUnroll * lanes_;
   if (region.folds_vector && long_enough && !s_.bitwise) region.unroll = kUnroll;
+  if (region.folds && !region.folds_vector && region.vector >= 0 && !region.inner.empty()) {
+    const auto computed = std::count_if(each.ops.begin(), each.ops.end(), [](const ElementOp& op) {
+      return op.kind == ElementOp::kCompute;
+    });
+    long_enough = window(region.inner.back()).Longest() >= 2 * kUnroll;
+    region.unrolls_inner = computed <= kLightFold && long_enough && !s_.bitwise;
+    if (region.unrolls_inner) region.unroll = kUnroll;
+  }
+  PlanTurns(&region);
   return region;
 }
 
@@ -185,6 +197,7 @@ void CpuEmitter::UseFunction(const ElementOp& op) {
 
 absl::Status CpuEmitter::Write(const EachStmt& each) {
   ASSIGN_OR_RETURN(Region region, PlanRegion(each));
+  if (region.turned >= 0) Use("transpose");
   for (const ElementOp& op : each.ops) {
     for (const Access& a : op.access) {
       UseMemory(buffer(a.buffer).dtype);
@@ -274,12 +287,36 @@ void CpuEmitter::WriteLoops(Region* region, size_t level, bool inside) {
     bool cut = !borders.empty();
     std::string from = cut && begin > 0 ? StrCat("max_i64(", w.begin, ", ", begin, ")") : w.begin;
     std::string to = cut && end < dim(d).extent ? StrCat("min_i64(", w.end, ", ", end, ")") : w.end;
-    out_.Open("for (i64 ", name, " = ", from, "; ", name, " < ", to, "; ++", name, ")");
     point_[static_cast<size_t>(d)] = name;
-    WriteLoops(region, level + 1, inside);
+    if (inside && region->unrolls_inner && level + 1 == dims.size()) {
+      WriteInTurn(*region, name, from, to);
+    } else {
+      out_.Open("for (i64 ", name, " = ", from, "; ", name, " < ", to, "; ++", name, ")");
+      WriteLoops(region, level + 1, inside);
+      out_.Close();
+    }
     point_[static_cast<size_t>(d)].clear();
-    out_.Close();
   });
+}
+
+// The innermost loop of a vertical fold, to whose points its accumulators take turns.
+void CpuEmitter::WriteInTurn(const Region& region, const std::string& name, const std::string& from,
+                             const std::string& to) {
+  const std::string at = StrCat(name, "_at");
+  out_.Open("");
+  out_.Line("i64 ", at, " = ", from, ";");
+  out_.Open("for (; ", at, " + ", region.unroll, " <= ", to, "; ", at, " += ", region.unroll, ")");
+  out_.Line("#pragma GCC unroll ", region.unroll);
+  out_.Open("for (int u = 0; u < ", region.unroll, "; ++u)");
+  out_.Line("const i64 ", name, " = ", at, " + u;");
+  WriteBody(region, {vertical_lanes_, "u"});
+  out_.Close();
+  out_.Close();
+  out_.Open("for (; ", at, " < ", to, "; ++", at, ")");
+  out_.Line("const i64 ", name, " = ", at, ";");
+  WriteBody(region, {vertical_lanes_, "0"});
+  out_.Close();
+  out_.Close();
 }
 
 void CpuEmitter::WriteVectorLoop(Region* region) {
@@ -314,6 +351,8 @@ void CpuEmitter::WriteStrips(Region* region, const std::string& begin, const std
       vertical_lanes_ = lanes.count;
       WriteLoops(region, 0, true);
       WriteFolds(*region, lanes);
+    } else if (region->turned >= 0) {
+      WriteTurned(*region, lanes);
     } else {
       WriteBody(*region, lanes);
     }
@@ -322,7 +361,7 @@ void CpuEmitter::WriteStrips(Region* region, const std::string& begin, const std
   out_.Open("");
   std::string at = StrCat(name, "_at");
   out_.Line("i64 ", at, " = ", begin, ";");
-  if (region->unroll > 1) {
+  if (region->unroll > 1 && !region->unrolls_inner) {
     out_.Open("for (; ", at, " + ", region->unroll, " * W <= ", end, "; ", at,
               " += ", region->unroll, " * W)");
     out_.Line("#pragma GCC unroll ", region->unroll);
@@ -373,6 +412,13 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
     const Access& a = op.access[0];
     DType type = buffer(a.buffer).dtype;
     std::string name = StrCat("r", number++);
+    auto merge_accumulators = [&] {
+      for (int u = 1; u < region.unroll; ++u) {
+        out_.Line(name, "[0] = ",
+                  MergeVectors(op.monoid, type, StrCat(name, "[0]"), StrCat(name, "[", u, "]")),
+                  ";");
+      }
+    };
     if (region.folds_vector || region.vector < 0) {
       std::string folded;
       if (region.vector < 0) {
@@ -380,11 +426,7 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
       } else if (s_.bitwise) {
         folded = name;
       } else {
-        for (int u = 1; u < region.unroll; ++u) {
-          out_.Line(name, "[0] = ",
-                    MergeVectors(op.monoid, type, StrCat(name, "[0]"), StrCat(name, "[", u, "]")),
-                    ";");
-        }
+        merge_accumulators();
         folded = StrCat("fold_", op.monoid, "<", MemoryTypeName(type), ">(", name, "[0])");
       }
       std::string place = StrCat("*(", Address(a), ")");
@@ -397,6 +439,7 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
     load.access = {a};
     ElementOp store = load;
     store.kind = ElementOp::kStore;
+    merge_accumulators();
     std::string merged =
         MergeVectors(op.monoid, type, LoadCode(region, load, lanes), StrCat(name, "[0]"));
     out_.Line(VectorTypeName(type), " ", name, "_all = ", merged, ";");
@@ -413,6 +456,11 @@ void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
     if (passes[i] == -2) continue;
     if (passes[i] >= 0) {
       out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = v", passes[i], ";");
+      continue;
+    }
+    if (const std::string turned = TurnedName(region, i); !turned.empty()) {
+      out_.Line(op.kind == ElementOp::kLoad ? StrCat("const vf v", op.result, " = ", turned, "[u];")
+                                            : StrCat(turned, "[u] = v", op.args[0], ";"));
       continue;
     }
     switch (op.kind) {

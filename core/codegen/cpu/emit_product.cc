@@ -197,6 +197,19 @@ absl::Status CpuEmitter::Write(const CopyStmt& copy) {
   return absl::OkStatus();
 }
 
+// The dim along which the source of a copy into panels lies dense, where it does not along their
+// columns `n`: then vectors are transposed. -1: there is none.
+DimId CpuEmitter::TurnedDim(const CopyStmt& copy, DimId n) const {
+  const Buffer& to = buffer(copy.target.buffer);
+  const bool plain = to.dtype == DType::kF32 && to.layout.pack == 1 && !IsMember();
+  if (!plain || StepAlong(copy.source, n) == 1) return -1;
+  for (DimId d : copy.dims) {
+    const bool dense = d != n && StepAlong(copy.source, d) == 1;
+    if (dense && window(d).Longest() >= lanes_ / 2) return d;
+  }
+  return -1;
+}
+
 absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
   const Buffer& to = buffer(copy.target.buffer);
   auto blocked = static_cast<size_t>(to.layout.blocked);
@@ -217,6 +230,7 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
     if (!in_packs.IsPlainAxis()) return Internal("a copy does not walk the dim that lies in packs");
     k = in_packs.terms()[0].axis;
   }
+  const DimId turned = TurnedDim(copy, n);
   // Blocks of columns, then everything else, then the columns of the block.
   out_.Open("for (i64 ", block, " = ", columns.begin, "; ", block, " < ", columns.end, "; ", block,
             " += ", to.layout.block, ")");
@@ -225,7 +239,7 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
   size_t opened = 1;
   for (DimId d : copy.dims) {
     const Window& w = window(d);
-    if (d == n || (w.IsPoint() && d != k)) continue;
+    if (d == n || d == turned || (w.IsPoint() && d != k)) continue;
     const std::string step = d == k ? StrCat(dim(d).name, " += ", pack) : StrCat("++", dim(d).name);
     out_.Open("for (i64 ", dim(d).name, " = ", w.begin, "; ", dim(d).name, " < ", w.end, "; ", step,
               ")");
@@ -233,6 +247,12 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
     ++opened;
   }
   point_[static_cast<size_t>(n)] = block;
+  if (turned >= 0) {
+    const Window& rows = window(turned);
+    out_.Line("const i64 ", dim(turned).name, " = ", rows.begin, ";");
+    point_[static_cast<size_t>(turned)] = dim(turned).name;
+    Use("copy_turned");
+  }
   out_.Line(PointerType(copy.target.buffer), " to = ", Address(copy.target), ";");
   out_.Line(
       guard_ ? PointerType(copy.source.buffer) : StrCat("const ", MemoryTypeName(to.dtype), "*"),
@@ -242,11 +262,17 @@ absl::Status CpuEmitter::WriteTransposed(const CopyStmt& copy) {
     return step == 1 ? std::string(variable) : StrCat(variable, " * ", step);
   };
   const std::string at = times("i", source.CoefficientOf(block));
-  out_.Line("i64 i = 0;");
-  if (k < 0) {
+  if (turned >= 0) {
+    const std::string& row = dim(turned).name;
+    out_.Line("copy_turned(from, ", source.CoefficientOf(block), ", to, ",
+              Offset(copy.target).CoefficientOf(row), ", ", window(turned).end, " - ", row, ", ",
+              width, ", ", to.layout.block, ");");
+  } else if (k < 0) {
+    out_.Line("i64 i = 0;");
     out_.Line("for (; i < ", width, "; ++i) to[i] = from[", at, "];");
     out_.Line("for (; i < ", to.layout.block, "; ++i) to[i] = 0;");
   } else {
+    out_.Line("i64 i = 0;");
     const std::string of_pack = times("p", source.CoefficientOf(dim(k).name));
     out_.Line("const i64 in_pack = min_i64(", pack, ", ", window(k).end, " - ", dim(k).name, ");");
     out_.Open("for (; i < ", width, "; ++i)");

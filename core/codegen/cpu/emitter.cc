@@ -557,6 +557,17 @@ LinearCode CpuEmitter::Offset(const Access& access) const {
   return offset;
 }
 
+// Elements from one coordinate of `d` to the next, within a block of a blocked buffer.
+int64_t CpuEmitter::StepAlong(const Access& access, DimId d) const {
+  const Dims strides = StridesOf(access.buffer);
+  int64_t step = 0;
+  for (size_t i = 0; i < access.index.size(); ++i) {
+    if (static_cast<int>(i) == buffer(access.buffer).layout.blocked) continue;
+    step += access.index[i].CoefficientOf(d) * strides[i];
+  }
+  return step;
+}
+
 std::string CpuEmitter::BlockOffset(const Access& access) const {
   const Buffer& b = buffer(access.buffer);
   if (b.layout.blocked < 0) return "";

@@ -148,8 +148,9 @@ class CpuEmitter {
   std::string BlockOffset(const Access& access) const;
   /// pointer + offset as an expression.
   std::string Address(const Access& access) const;
+  int64_t StepAlong(const Access& access, DimId d) const;
 
-  // ---- element-wise regions (emit_each.cc, emit_decided.cc) ----
+  // ---- element-wise regions (emit_each.cc, emit_decided.cc, emit_turned.cc) ----
   // What is known while a region's innermost body is written.
   struct Region {
     const EachStmt* each = nullptr;
@@ -160,6 +161,12 @@ class CpuEmitter {
     std::vector<DimId> outer;    // loops outside the accumulators
     std::vector<DimId> inner;    // loops inside, without the vector dim
     int unroll = 1;              // independent accumulators
+    /// They take turns along the innermost of `inner`, not along the vector dim.
+    bool unrolls_inner = false;
+    /// As many points along it as there are lanes are done at a time, and what lies dense along it,
+    /// not along the lanes, is transposed; -1: there is nothing of that.
+    DimId turned = -1;
+    std::vector<size_t> turns;  // the ops that load or store what is transposed
     std::map<DimId, std::pair<int64_t, int64_t>> range;  // coordinates a segment is restricted to
     std::map<int, int> kept;  // selects of which the tile decides which argument they give
   };
@@ -168,10 +175,15 @@ class CpuEmitter {
     std::string accumulator;  // index into the accumulators: "0" or "u"
   };
   absl::StatusOr<Region> PlanRegion(const EachStmt& each) const;
+  void PlanTurns(Region* region) const;
+  void WriteTurned(const Region& region, const Lanes& lanes);
+  std::string TurnedName(const Region& region, size_t op) const;
   void WriteRegion(Region* region);
   std::string AtLeastZeroEverywhere(const IndexExpr& e) const;
   void WriteLoops(Region* region, size_t level, bool inside);
   void WriteSegments(Region* region, DimId d, const std::function<void()>& body);
+  void WriteInTurn(const Region& region, const std::string& name, const std::string& from,
+                   const std::string& to);
   void WriteVectorLoop(Region* region);
   void WriteStrips(Region* region, const std::string& begin, const std::string& end);
   std::vector<int> DecidedSelects(const Region& region) const;
@@ -188,6 +200,7 @@ class CpuEmitter {
   // ---- products and copies (emit_product.cc) ----
   void WriteAnyColumns(int64_t most, const std::string& count, bool padded,
                        const std::function<void(int64_t, bool, const std::string&)>& write);
+  DimId TurnedDim(const CopyStmt& copy, DimId n) const;
   absl::Status WriteTransposed(const CopyStmt& copy);
 
   void UseFunction(const ElementOp& op);

@@ -740,6 +740,7 @@ const std::vector<PreludePart>& Parts() {
         {"fold", {}, kFold},
         {"lanes", {}, kLanes},
     };
+    for (PreludePart& part : TurnedParts()) parts->push_back(std::move(part));
     for (PreludePart& part : DoubleParts()) parts->push_back(std::move(part));
     return parts;
   }();

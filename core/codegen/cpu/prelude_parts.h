@@ -23,6 +23,8 @@ std::string GuardedProduct(std::string_view plain);
 
 /// mma<>, and the forms of its operands by type: "product", "product_bf16", "product_i8".
 std::vector<PreludePart> ProductParts();
+/// Transposition in registers, and copies by it: "transpose", "copy_turned".
+std::vector<PreludePart> TurnedParts();
 /// The functions of f64: "exp_d", "log_d", ...
 std::vector<PreludePart> DoubleParts();
 
