@@ -24,6 +24,16 @@ bool IsIdentityView(const LoopBody& body) {
   return read == body.write;
 }
 
+// A view of elements of which neighbours along some dim lie apart in its input: dims that it could
+// be read along as one are several.
+bool LeavesGaps(const LoopBody& view) {
+  return std::any_of(
+      view.reads[0].index.begin(), view.reads[0].index.end(), [&](const IndexExpr& e) {
+        return e.terms().size() == 1 && e.terms()[0].coefficient > 1 &&
+               view.axes[static_cast<size_t>(e.terms()[0].axis)].extent != Dim(1);
+      });
+}
+
 // If `body` reads its input with the output's axes merely in another order: that order (storage
 // order of the input that makes the output row-major). Empty otherwise.
 std::vector<int> PermutationOf(const LoopBody& body) {
@@ -270,12 +280,16 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
   ++count_.loop_ops;
   InlineIndices(&body, &inputs);
   bool view = body.IsView();
+  // Products read their operands many times.
+  const bool products = IsSumOfProducts(body);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].view) {
       NoteDirectUse(inputs[i].base, body, i);
       continue;
     }
-    if (!ReadThroughView(*inputs[i].view, static_cast<int>(i), &body)) {
+    const bool gathered = products && LeavesGaps(*inputs[i].view) &&
+                          program_.value(inputs[i].base).kind != TensorKind::kWeight;
+    if (gathered || !ReadThroughView(*inputs[i].view, static_cast<int>(i), &body)) {
       inputs[i] = Handle{.base = Materialise(inputs[i]), .view = {}, .origin = inputs[i].origin};
     }
   }

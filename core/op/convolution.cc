@@ -1,6 +1,9 @@
 #include "core/op/convolution.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/op/forms.h"
 #include "core/op/windows.h"
@@ -47,6 +50,29 @@ absl::StatusOr<std::vector<int64_t>> KernelOf(const OpCall& call, int input, int
   return kernel;
 }
 
+// Windows of one point each, with other points between them.
+bool KeepsPointsApart(const std::vector<Window>& windows) {
+  return windows.size() > 1 &&
+         std::all_of(windows.begin(), windows.end(),
+                     [](const Window& w) { return w.kernel == 1; }) &&
+         std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; });
+}
+
+// The points of `x` that such windows see, next to each other: then the spatial dims are one.
+absl::StatusOr<Decomposition::Value> EveryStride(Decomposition& d, Decomposition::Value x,
+                                                 std::vector<Window>* windows) {
+  std::vector<int64_t> axes(windows->size());
+  std::iota(axes.begin(), axes.end(), int64_t{2});
+  std::vector<int64_t> steps;
+  for (Window& w : *windows) steps.push_back(std::exchange(w.stride, 1));
+  const std::vector<int64_t> ends(windows->size(), std::numeric_limits<int64_t>::max());
+  return d.Apply("Slice", {x},
+                 {{"starts", std::vector<int64_t>(windows->size(), 0)},
+                  {"ends", ends},
+                  {"axes", axes},
+                  {"steps", steps}});
+}
+
 }  // namespace
 
 std::vector<ParamSpec> ConvolutionParams() {
@@ -62,6 +88,9 @@ absl::StatusOr<Decomposition::Value> Convolved(Decomposition& d, Decomposition::
   ASSIGN_OR_RETURN(std::vector<int64_t> kernel, KernelOf(call, w_input, groups));
   ASSIGN_OR_RETURN(std::vector<Window> windows, WindowsOf(call, kernel));
   ASSIGN_OR_RETURN(x, FillAround(d, x, windows, Expr::Const(d.type(x).dtype, 0)));
+  if (KeepsPointsApart(windows)) {
+    ASSIGN_OR_RETURN(x, EveryStride(d, x, &windows));
+  }
   AttrMap attrs = StrideAttrs(windows);
   attrs.Set("group", groups);
   return d.Apply("Convolve", {x, w}, std::move(attrs));

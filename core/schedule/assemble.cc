@@ -1,5 +1,7 @@
 #include "core/schedule/assemble.h"
 
+#include <algorithm>
+
 #include "core/base/contains.h"
 
 namespace fusion {
@@ -41,14 +43,53 @@ Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
   return run.IsWrapped() ? run : alone;
 }
 
-// Loops over the rows of a run, one at a time; along the vectors of some nest one vector.
-Block WrapIn(const std::vector<DimId>& common, const std::vector<DimId>& vectors,
-             const Dims& windows, int64_t lanes, Block inside) {
-  for (size_t i = common.size(); i-- > 0;) {
-    DimId d = common[i];
-    int64_t tile = Contains(vectors, d) ? lanes : 1;
-    if (windows[static_cast<size_t>(d)] <= tile) continue;
-    inside = LoopOver(d, tile, std::move(inside));
+// Elements of a nest of short rows: so that one does not wait for the fold of another, as many are
+// worked on together.
+constexpr double kElementsTogether = 1024;
+
+// True if some nest of a run has its vectors along `d`.
+bool HasVectors(DimId d, const std::vector<NestCode>& nests, const Run& run) {
+  return std::any_of(nests.begin() + static_cast<std::ptrdiff_t>(run.begin),
+                     nests.begin() + static_cast<std::ptrdiff_t>(run.end),
+                     [d](const NestCode& nest) { return nest.vector == d; });
+}
+
+// Lengths of the tiles in which a run goes through its common dims: along vectors of a nest one
+// vector, else one row; with `together` some short ones along the last such dim.
+std::vector<int64_t> TilesOf(const Run& run, const std::vector<NestCode>& nests,
+                             const Dims& windows, int64_t lanes, bool together) {
+  std::vector<int64_t> tiles(run.common.size(), 1);
+  size_t last = run.common.size();
+  double vectors = 1;
+  for (size_t c = 0; c < run.common.size(); ++c) {
+    if (HasVectors(run.common[c], nests, run)) {
+      tiles[c] = lanes;
+      vectors *= static_cast<double>(lanes);
+    } else {
+      last = c;
+    }
+  }
+  if (!together || last == run.common.size()) return tiles;
+  double most = 1;  // elements that a nest has for one row
+  for (size_t i = run.begin; i < run.end; ++i) {
+    double points = vectors;
+    for (DimId d : nests[i].dims) {
+      const bool inside = !Contains(run.common, d);
+      if (inside) points *= static_cast<double>(windows[static_cast<size_t>(d)]);
+    }
+    most = std::max(most, points);
+  }
+  tiles[last] = std::clamp<int64_t>(static_cast<int64_t>(kElementsTogether / most), 1,
+                                    std::max<int64_t>(lanes / 2, 1));
+  return tiles;
+}
+
+// Loops over the rows of a run.
+Block WrapIn(const Run& run, const std::vector<int64_t>& tiles, const Dims& windows, Block inside) {
+  for (size_t c = run.common.size(); c-- > 0;) {
+    DimId d = run.common[c];
+    if (windows[static_cast<size_t>(d)] <= tiles[c]) continue;
+    inside = LoopOver(d, tiles[c], std::move(inside));
   }
   return inside;
 }
@@ -76,7 +117,7 @@ Block AllocateShared(const LocalBuffers& locals) {
 }
 
 Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffers& locals,
-                      const Dims& windows, int64_t lanes) {
+                      const Dims& windows, int64_t lanes, bool together) {
   Block block;
   for (size_t i = 0; i < nests.size();) {
     Run run = RunFrom(i, nests);
@@ -86,12 +127,11 @@ Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffe
       bool inner = run.IsWrapped() && run.Holds(span.last);
       Allocate(b, span, inner ? &inside : &block);
     }
-    std::vector<DimId> vectors;
-    for (; i < run.end; ++i) {
-      vectors.push_back(nests[i].vector);
-      Append(std::move(nests[i].code), &inside);
+    for (; i < run.end; ++i) Append(std::move(nests[i].code), &inside);
+    if (run.IsWrapped()) {
+      const std::vector<int64_t> tiles = TilesOf(run, nests, windows, lanes, together);
+      inside = WrapIn(run, tiles, windows, std::move(inside));
     }
-    if (run.IsWrapped()) inside = WrapIn(run.common, vectors, windows, lanes, std::move(inside));
     Append(std::move(inside), &block);
   }
   return block;

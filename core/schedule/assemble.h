@@ -29,8 +29,9 @@ Block AllocateShared(const LocalBuffers& locals);
 
 /// Puts the nests of a section in order, wraps runs of plain nests into loops over their common
 /// rows, and allocates each buffer as far inside as its uses allow. `windows`: length of each dim's
-/// window in the block; `lanes`: elements of a vector.
+/// window in the block; `lanes`: elements of a vector; `together`: short rows are worked on some at
+/// a time.
 Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffers& locals,
-                      const Dims& windows, int64_t lanes);
+                      const Dims& windows, int64_t lanes, bool together);
 
 }  // namespace fusion

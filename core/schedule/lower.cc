@@ -107,7 +107,7 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
   int64_t lanes = at->device.vector_bytes / 4;
   auto assembled = [&](int s) {
     return AssembleSection(s, std::move(codes[static_cast<size_t>(s)]), at->locals, block_windows,
-                           lanes);
+                           lanes, !at->device.explicit_memory);
   };
   Block body = AllocateShared(at->locals);
   Append(assembled(0), &body);

@@ -11,84 +11,21 @@ namespace {
 
 constexpr int kUnroll = 4;  // independent accumulators: an addition takes four cycles
 
+// A body that costs more additions than this waits for itself: so many more bodies than one or two
+// do not fit into what a core looks ahead. Steps of as many vectors are then written in turns as
+// leave their values room in registers.
+constexpr double kLongBody = 48;
+constexpr int kMostInTurns = 4;
+constexpr int kValuesInRegisters = 24;
+
+// Quotients by one number for at least so many vectors are worth its reciprocal.
+constexpr int64_t kLeastQuotients = 4;
+
 // Vertical folds with more arithmetic than this wait for it, not for their accumulator.
 constexpr int kLightFold = 2;
 
-// How a scalar function is written on vectors. `%` is the type suffix.
-struct Spelling {
-  ScalarOp op;
-  std::string_view code;  // $0, $1, $2: operands
-  std::string_view part;  // of the prelude
-  bool real_only;
-};
-constexpr std::array<Spelling, 38> kSpellings = {{
-    {ScalarOp::kAdd, "$0 + $1", "", false},
-    {ScalarOp::kSub, "$0 - $1", "", false},
-    {ScalarOp::kMul, "$0 * $1", "", false},
-    {ScalarOp::kDiv, "$0 / $1", "", true},
-    {ScalarOp::kMax, "max_%($0, $1)", "minmax", false},
-    {ScalarOp::kMin, "min_%($0, $1)", "minmax", false},
-    {ScalarOp::kPow, "pow_%($0, $1)", "pow", true},
-    {ScalarOp::kNeg, "-$0", "", false},
-    {ScalarOp::kAbs, "abs_%($0)", "abs", false},
-    {ScalarOp::kSign, "sign_%($0)", "sign", false},
-    {ScalarOp::kExp, "exp_%($0)", "exp", true},
-    {ScalarOp::kLog, "log_%($0)", "log", true},
-    {ScalarOp::kSqrt, "sqrt_%($0)", "sqrt", true},
-    {ScalarOp::kReciprocal, "1.0f / $0", "", true},
-    {ScalarOp::kErf, "erf_%($0)", "erf", true},
-    {ScalarOp::kTanh, "tanh_%($0)", "tanh", true},
-    {ScalarOp::kSigmoid, "sigmoid_%($0)", "sigmoid", true},
-    {ScalarOp::kSin, "sin_%($0)", "trig", true},
-    {ScalarOp::kCos, "cos_%($0)", "trig", true},
-    {ScalarOp::kFloor, "floor_%($0)", "rounding", true},
-    {ScalarOp::kCeil, "ceil_%($0)", "rounding", true},
-    {ScalarOp::kRound, "round_%($0)", "rounding", true},
-    {ScalarOp::kEq, "$0 == $1", "", false},
-    {ScalarOp::kNe, "$0 != $1", "", false},
-    {ScalarOp::kLt, "$0 < $1", "", false},
-    {ScalarOp::kLe, "$0 <= $1", "", false},
-    {ScalarOp::kGt, "$0 > $1", "", false},
-    {ScalarOp::kGe, "$0 >= $1", "", false},
-    {ScalarOp::kAnd, "$0 & $1", "", false},
-    {ScalarOp::kOr, "$0 | $1", "", false},
-    {ScalarOp::kNot, "~$0", "", false},
-    {ScalarOp::kBitAnd, "$0 & $1", "", false},
-    {ScalarOp::kBitOr, "$0 | $1", "", false},
-    {ScalarOp::kBitXor, "$0 ^ $1", "", false},
-    {ScalarOp::kIsNan, "$0 != $0", "", true},
-    {ScalarOp::kIsInf, "abs_%($0) == __builtin_inff()", "abs", true},
-    {ScalarOp::kSelect, "select_%($0, $1, $2)", "select", false},
-    {ScalarOp::kMod, "mod_%($0, $1)", "integer_division", false},
-}};
-
-const Spelling* FindSpelling(ScalarOp op) {
-  for (const Spelling& s : kSpellings) {
-    if (s.op == op) return &s;
-  }
-  return nullptr;
-}
-
-// Its lanes have 64 bits in registers.
-bool IsWide(DType type) { return DTypeBytes(type) == 8 || type == DType::kU32; }
-
-// Integer types narrower than a lane wrap after arithmetic.
-std::string Wrapped(DType type, const std::string& code) {
-  switch (type) {
-    case DType::kU8:
-      return StrCat("(", code, ") & 255");
-    case DType::kI8:
-      return StrCat("(", code, ") << 24 >> 24");
-    case DType::kI16:
-      return StrCat("(", code, ") << 16 >> 16");
-    case DType::kU16:
-      return StrCat("(", code, ") & 65535");
-    case DType::kU32:
-      return StrCat("(", code, ") & (i64)0xffffffff");
-    default:
-      return code;
-  }
-}
+// Loops of folds over windows of so few points are unrolled.
+constexpr int64_t kUnrolledWindow = 4;
 
 std::string Identity(const std::string& monoid, DType type) {
   Expr e = Monoid::Named(monoid, type)->identity()[0];
@@ -167,40 +104,90 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
     if (d == region.vector || window(d).IsPoint()) continue;
     (region.folds && Contains(region.reduced, d) ? region.inner : region.outer).push_back(d);
   }
+  const auto computed = std::count_if(each.ops.begin(), each.ops.end(), [](const ElementOp& op) {
+    return op.kind == ElementOp::kCompute;
+  });
+  region.light = computed <= kLightFold;
   bool long_enough = region.vector >= 0 && window(region.vector).Longest() >= 2 * kUnroll * lanes_;
   if (region.folds_vector && long_enough && !s_.bitwise) region.unroll = kUnroll;
   if (region.folds && !region.folds_vector && region.vector >= 0 && !region.inner.empty()) {
-    const auto computed = std::count_if(each.ops.begin(), each.ops.end(), [](const ElementOp& op) {
-      return op.kind == ElementOp::kCompute;
-    });
     long_enough = window(region.inner.back()).Longest() >= 2 * kUnroll;
-    region.unrolls_inner = computed <= kLightFold && long_enough && !s_.bitwise;
+    region.unrolls_inner = region.light && long_enough && !s_.bitwise;
     if (region.unrolls_inner) region.unroll = kUnroll;
   }
   PlanTurns(&region);
+  if (!region.folds && region.turned < 0 && region.vector >= 0) {
+    region.in_turns = VectorsInTurns(each);
+    if (window(region.vector).Longest() < 2 * region.in_turns * lanes_) region.in_turns = 1;
+  }
   return region;
 }
 
-// What the prelude has for a function on values of its type.
-void CpuEmitter::UseFunction(const ElementOp& op) {
-  const Spelling* spelling = FindSpelling(op.op);
-  if (spelling == nullptr || spelling->part.empty()) return;
-  if (op.op == ScalarOp::kMod && IsFloat(op.type)) {
-    Use("float_remainder");
-  } else if (op.op == ScalarOp::kPow && !IsFloat(op.type)) {
-    Use("integer_power");
-  } else {
-    Use(spelling->part);
-    if (op.type == DType::kF64) Use(StrCat(spelling->part, "_d"));
+// How many vectors of a region take turns, step by step.
+int CpuEmitter::VectorsInTurns(const EachStmt& each) const {
+  double cost = 0;
+  std::map<int, size_t> last;  // use of each value
+  for (size_t i = 0; i < each.ops.size(); ++i) {
+    const ElementOp& op = each.ops[i];
+    if (op.kind != ElementOp::kStore && op.type != DType::kF32 && op.type != DType::kBool) return 1;
+    if (op.kind == ElementOp::kCompute) cost += GetScalarInfo(op.op).cost;
+    for (int v : op.args) last[v] = i;
   }
+  if (cost < kLongBody) return 1;
+  int alive = 0;
+  int most = 1;
+  for (size_t i = 0; i < each.ops.size(); ++i) {
+    const ElementOp& op = each.ops[i];
+    for (const auto& [v, use] : last) alive -= use == i ? 1 : 0;
+    const bool constant = op.kind == ElementOp::kCompute && op.op == ScalarOp::kConst;
+    if (op.kind != ElementOp::kStore && !constant && last.count(op.result) != 0) ++alive;
+    most = std::max(most, alive);
+  }
+  for (int turns = kMostInTurns; turns > 1; turns /= 2) {
+    if (turns * most <= kValuesInRegisters) return turns;
+  }
+  return 1;
+}
+
+// The divisions of a region by what all its vectors divide by: op, and the load of the divisor.
+std::vector<std::pair<size_t, size_t>> CpuEmitter::CommonDivisions(const Region& region) const {
+  std::vector<std::pair<size_t, size_t>> out;
+  const std::vector<ElementOp>& ops = region.each->ops;
+  const bool in_one_loop = region.inner.empty() && (!region.folds || region.folds_vector);
+  const bool many = window(region.vector).Longest() >= kLeastQuotients * lanes_;
+  if (s_.bitwise || guard_ || !in_one_loop || !many) return out;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const bool divides = ops[i].kind == ElementOp::kCompute && ops[i].op == ScalarOp::kDiv;
+    if (!divides || ops[i].type != DType::kF32) continue;
+    for (size_t l = 0; l < i; ++l) {
+      if (ops[l].kind != ElementOp::kLoad || ops[l].result != ops[i].args[1]) continue;
+      const Access& a = ops[l].access[0];
+      const bool one = StepAlong(a, region.vector) == 0 &&
+                       (region.turned < 0 || StepAlong(a, region.turned) == 0);
+      const bool plain =
+          a.guards.empty() && std::all_of(a.index.begin(), a.index.end(),
+                                          [](const IndexExpr& e) { return e.indirect() < 0; });
+      if (one && plain && buffer(a.buffer).dtype == DType::kF32) out.push_back({i, l});
+    }
+  }
+  return out;
 }
 
 absl::Status CpuEmitter::Write(const EachStmt& each) {
   ASSIGN_OR_RETURN(Region region, PlanRegion(each));
   if (region.turned >= 0) Use("transpose");
+  if (region.vector >= 0 && !CommonDivisions(region).empty()) Use("quotient");
   for (const ElementOp& op : each.ops) {
     for (const Access& a : op.access) {
       UseMemory(buffer(a.buffer).dtype);
+      if (op.kind == ElementOp::kStore && StreamsPastCaches(a.buffer)) {
+        streams_ = true;
+        Use("store_past");
+      }
+      if (op.kind == ElementOp::kLoad && region.vector >= 0 && op.type == DType::kF32 &&
+          StepAlong(a, region.vector) == 2) {
+        Use("load_even");
+      }
     }
     if (op.kind == ElementOp::kReduce) {
       Use("fold");
@@ -291,6 +278,8 @@ void CpuEmitter::WriteLoops(Region* region, size_t level, bool inside) {
     if (inside && region->unrolls_inner && level + 1 == dims.size()) {
       WriteInTurn(*region, name, from, to);
     } else {
+      const bool few = w.lengths.size() == 1 && w.Longest() <= kUnrolledWindow;
+      if (inside && few && region->light && !cut) out_.Line("#pragma GCC unroll ", w.Longest());
       out_.Open("for (i64 ", name, " = ", from, "; ", name, " < ", to, "; ++", name, ")");
       WriteLoops(region, level + 1, inside);
       out_.Close();
@@ -331,7 +320,33 @@ void CpuEmitter::WriteVectorLoop(Region* region) {
     auto [begin, end] = region->range[d];
     std::string from = cut && begin > 0 ? StrCat("max_i64(", w.begin, ", ", begin, ")") : w.begin;
     std::string to = cut && end < dim(d).extent ? StrCat("min_i64(", w.end, ", ", end, ")") : w.end;
+    const std::vector<std::pair<size_t, size_t>> divisions = CommonDivisions(*region);
+    if (divisions.empty()) {
+      WriteStrips(region, from, to);
+      return;
+    }
+    // By reciprocals where they are as good, else by divisions.
+    out_.Open("");
+    for (const auto& [division, divisor] : divisions) {
+      out_.Line("const float by", division, " = *(", Address(region->each->ops[divisor].access[0]),
+                ");");
+    }
+    out_.Open(
+        "if (",
+        StrJoin(divisions, " && ",
+                [](const auto& each) { return StrCat("has_reciprocal(by", each.first, ")"); }),
+        ")");
+    for (const auto& [division, divisor] : divisions) {
+      out_.Line("const vf inverse", division, " = splat(1.0f / by", division, ");");
+      region->by_reciprocal.push_back(division);
+    }
     WriteStrips(region, from, to);
+    region->by_reciprocal.clear();
+    out_.Close();
+    out_.Open("else");
+    WriteStrips(region, from, to);
+    out_.Close();
+    out_.Close();
   });
 }
 
@@ -369,6 +384,15 @@ void CpuEmitter::WriteStrips(Region* region, const std::string& begin, const std
     out_.Line("const i64 ", name, " = ", at, " + u * W;");
     body({"", "u"});
     out_.Close();
+    out_.Close();
+  }
+  if (region->in_turns > 1) {
+    out_.Open("for (; ", at, " + ", region->in_turns, " * W <= ", end, "; ", at,
+              " += ", region->in_turns, " * W)");
+    for (int u = 0; u < region->in_turns; ++u) {
+      out_.Line("const i64 ", name, "_", u, " = ", at, " + ", u, " * W;");
+    }
+    WriteInTurns(region, name);
     out_.Close();
   }
   if (any_whole) {
@@ -449,244 +473,73 @@ void CpuEmitter::WriteFolds(const Region& region, const Lanes& lanes) {
 }
 
 void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
-  int number = 0;
-  std::vector<int> passes = DecidedSelects(region);
+  int fold = 0;
+  const std::vector<int> passes = DecidedSelects(region);
   for (size_t i = 0; i < region.each->ops.size(); ++i) {
-    const ElementOp& op = region.each->ops[i];
-    if (passes[i] == -2) continue;
-    if (passes[i] >= 0) {
-      out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = v", passes[i], ";");
-      continue;
-    }
-    if (const std::string turned = TurnedName(region, i); !turned.empty()) {
-      out_.Line(op.kind == ElementOp::kLoad ? StrCat("const vf v", op.result, " = ", turned, "[u];")
-                                            : StrCat(turned, "[u] = v", op.args[0], ";"));
-      continue;
-    }
-    switch (op.kind) {
-      case ElementOp::kLoad:
-        out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ",
-                  LoadCode(region, op, lanes), ";");
-        break;
-      case ElementOp::kCompute:
-        out_.Line("const ", VectorTypeName(op.type), " v", op.result, " = ",
-                  ComputeCode(region, op), ";");
-        break;
-      case ElementOp::kStore:
-        out_.Line(StoreCode(region, op, lanes));
-        break;
-      case ElementOp::kReduce: {
-        DType type = buffer(op.access[0].buffer).dtype;
-        std::string value = StrCat("v", op.args[0]);
-        if (region.folds_vector && s_.bitwise) {
-          std::string count = lanes.count.empty() ? "W" : lanes.count;
-          std::string r = StrCat("r", number);
-          out_.Line("for (i64 i = 0; i < ", count, "; ++i) ", r, " = ",
-                    MergeScalars(op.monoid, type, r, StrCat(value, "[i]")), ";");
-        } else {
-          if (region.folds_vector && !lanes.count.empty()) {
-            value = StrCat("select_", VectorSuffix(type), "(lane_numbers() < (int)", lanes.count,
-                           ", ", value, ", splat(", Identity(op.monoid, type), "))");
-          }
-          std::string r = StrCat("r", number, "[", lanes.accumulator, "]");
-          out_.Line(r, " = ", MergeVectors(op.monoid, type, r, value), ";");
-        }
-        ++number;
-        break;
-      }
-    }
+    WriteStep(region, lanes, passes, i, fold);
+    if (region.each->ops[i].kind == ElementOp::kReduce) ++fold;
   }
 }
 
-std::string CpuEmitter::IndirectOffset(const Region&, const ElementOp& op) const {
-  // Sum over indirect dims of stride * clamped index of lane i.
-  std::string out;
-  const Access& a = op.access[0];
-  for (size_t d = 0; d < a.index.size(); ++d) {
-    if (a.index[d].indirect() < 0) continue;
-    int64_t extent = buffer(a.buffer).shape[d];
-    std::string lane = StrCat("(i64)v", a.index[d].indirect(), "[i]");
-    out += StrCat(" + ", IndexWithin(a.buffer, extent, lane), " * ", StridesOf(a.buffer)[d]);
-  }
-  return out;
-}
-
-std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op,
-                                 const Lanes& lanes) const {
-  const Access& a = op.access[0];
-  std::string zero = StrCat("(", VectorTypeName(op.type), "){}");
-  for (const Guard& g : a.guards) {
-    auto it = region.range.find(g.axis);
-    if (it != region.range.end()) {
-      // Segments never cross a guard's border: the first coordinate decides.
-      if (it->second.first < g.begin || it->second.first >= g.end) return zero;
-      continue;
+// The steps of several whole vectors, each step of all of them before the next one.
+void CpuEmitter::WriteInTurns(Region* region, const std::string& name) {
+  const std::vector<int> passes = DecidedSelects(*region);
+  std::string& point = point_[static_cast<size_t>(region->vector)];
+  for (size_t i = 0; i < region->each->ops.size(); ++i) {
+    for (int u = 0; u < region->in_turns; ++u) {
+      turn_ = StrCat("_", u);
+      point = StrCat(name, turn_);
+      WriteStep(*region, {"", "0"}, passes, i, 0);
     }
-    std::string at = Coordinate(g.axis);
-    Access bare = a;
-    std::erase_if(bare.guards, [&](const Guard& other) { return other == g; });
-    ElementOp rest = op;
-    rest.access = {bare};
-    return StrCat("(", at, " >= ", g.begin, " && ", at, " < ", g.end, ") ? ",
-                  LoadCode(region, rest, lanes), " : ", zero);
   }
-  std::string_view type = DTypeName(op.type);
-  int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
-  bool indirect = std::any_of(a.index.begin(), a.index.end(),
-                              [](const IndexExpr& e) { return e.indirect() >= 0; });
-  std::string address = Address(a);
-  std::string count = lanes.count.empty() ? "W" : lanes.count;
-  const bool half = IsHalf(op.type);
-  if (indirect) {
-    std::string offset = stride == 0 ? "" : StrCat(" + i * ", stride);
-    return StrCat(
-        "[&] { ", half ? "mem_bits" : VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ",
-        count, "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
-        IndirectOffset(region, op), "]; return ", half ? StrCat(type, "_to_f(r)") : "r", "; }()");
-  }
-  if (stride == 0 && half) return StrCat("splat_", type, "(", address, ")");
-  if (stride == 0) {
-    std::string element = StrCat("*(", address, ")");
-    if (op.type == DType::kBool) return StrCat("splat(-(int)(", element, " != 0))");
-    const std::string_view vector = VectorTypeName(op.type);
-    const std::string_view to = vector == "vi" ? "(int)" : vector == "vl" ? "(i64)" : "";
-    return StrCat("splat(", to, element, ")");
-  }
-  if (stride == 1) {
-    return lanes.count.empty() ? StrCat("load_", type, "(", address, ")")
-                               : StrCat("loadn_", type, "(", address, ", ", lanes.count, ")");
-  }
-  return StrCat("loads_", type, "(", address, ", ", stride, ", ", count, ")");
+  turn_.clear();
+  point.clear();
 }
 
-std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op,
-                                  const Lanes& lanes) const {
-  const Access& a = op.access[0];
-  DType type = buffer(a.buffer).dtype;
-  std::string value =
-      op.args[0] >= 0 ? StrCat("v", op.args[0]) : StrCat("r", -op.args[0] - 1, "_all");
-  int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
-  std::string address = Address(a);
-  std::string count = lanes.count.empty() ? "W" : lanes.count;
-  if (stride == 0 && IsHalf(type)) {
-    return StrCat("stores_", DTypeName(type), "(", address, ", 0, ", value, ", 1);");
-  }
-  if (stride == 0) {
-    return type == DType::kBool
-               ? StrCat("*(", address, ") = ", value, "[0] & 1;")
-               : StrCat("*(", address, ") = (", MemoryTypeName(type), ")", value, "[0];");
-  }
-  if (stride == 1) {
-    return lanes.count.empty() ? StrCat("store_", DTypeName(type), "(", address, ", ", value, ");")
-                               : StrCat("storen_", DTypeName(type), "(", address, ", ", value, ", ",
-                                        lanes.count, ");");
-  }
-  return StrCat("stores_", DTypeName(type), "(", address, ", ", stride, ", ", value, ", ", count,
-                ");");
-}
-
-// A quotient of f32 values in f64, rounded to f32, is their quotient in f32 (Figueroa 1995); "" for
-// other casts.
-std::string CpuEmitter::QuotientInSingle(const Region& region, const ElementOp& cast) const {
-  auto computed = [&](int value, ScalarOp op, DType type) -> const ElementOp* {
-    for (const ElementOp& e : region.each->ops) {
-      const bool is = e.kind == ElementOp::kCompute && e.result == value && e.op == op;
-      if (is && e.type == type) return &e;
-    }
-    return nullptr;
+// Step i of a region, `passes` as DecidedSelects says; a fold goes to accumulator `fold`.
+void CpuEmitter::WriteStep(const Region& region, const Lanes& lanes, const std::vector<int>& passes,
+                           size_t i, int fold) {
+  const ElementOp& op = region.each->ops[i];
+  if (passes[i] == -2) return;
+  auto define = [&](const std::string& code) {
+    out_.Line("const ", VectorTypeName(op.type), " ", ValueName(op.result), " = ", code, ";");
   };
-  auto type_of = [&](int value) {
-    for (const ElementOp& e : region.each->ops) {
-      if (e.result == value && (e.kind == ElementOp::kCompute || e.kind == ElementOp::kLoad)) {
-        return e.type;
-      }
-    }
-    return DType::kBool;
-  };
-  if (cast.type != DType::kF32) return "";
-  const ElementOp* division = computed(cast.args[0], ScalarOp::kDiv, DType::kF64);
-  if (division == nullptr) return "";
-  std::vector<std::string> operands;
-  for (int arg : division->args) {
-    const ElementOp* wide = computed(arg, ScalarOp::kCast, DType::kF64);
-    if (wide == nullptr || type_of(wide->args[0]) != DType::kF32) return "";
-    operands.push_back(StrCat("v", wide->args[0]));
+  if (passes[i] >= 0) return define(ValueName(passes[i]));
+  if (const std::string turned = TurnedName(region, i); !turned.empty()) {
+    if (op.kind == ElementOp::kLoad) return define(StrCat(turned, "[u]"));
+    out_.Line(turned, "[u] = ", ValueName(op.args[0]), ";");
+    return;
   }
-  return StrCat(operands[0], " / ", operands[1]);
-}
-
-std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) const {
-  auto value = [](int v) { return StrCat("v", v); };
-  switch (op.op) {
-    case ScalarOp::kConst:
-      return StrCat("splat(", ElementLiteral(op.type, op.real, op.integer), ")");
-    case ScalarOp::kAxis: {
-      std::string at = StrCat("splat((i64)", Coordinate(op.axis), ")");
-      if (op.axis != region.vector) return at;
-      return StrCat(at, " + __builtin_convertvector(lane_numbers(), vl)");
-    }
-    case ScalarOp::kWithin: {
-      auto it = region.range.find(op.axis);
-      if (it != region.range.end()) {
-        bool inside = it->second.first >= op.integer && it->second.first < op.end;
-        return StrCat("splat(", inside ? -1 : 0, ")");
+  switch (op.kind) {
+    case ElementOp::kLoad:
+      return define(LoadCode(region, op, lanes));
+    case ElementOp::kCompute:
+      if (Contains(region.by_reciprocal, i)) {
+        return define(StrCat("quotient(", ValueName(op.args[0]), ", ", ValueName(op.args[1]),
+                             ", inverse", i, ")"));
       }
-      std::string at = Coordinate(op.axis);
-      return StrCat("splat(-(int)(", at, " >= ", op.integer, " && ", at, " < ", op.end, "))");
-    }
-    default:
+      return define(ComputeCode(region, op));
+    case ElementOp::kStore:
+      out_.Line(StoreCode(region, op, lanes));
+      return;
+    case ElementOp::kReduce:
       break;
   }
-  // Types of the operands, for comparisons and casts.
-  DType from = op.type;
-  for (const ElementOp& e : region.each->ops) {
-    if (!op.args.empty() && e.result == op.args[0]) from = e.type;
+  DType type = buffer(op.access[0].buffer).dtype;
+  std::string value = ValueName(op.args[0]);
+  if (region.folds_vector && s_.bitwise) {
+    std::string count = lanes.count.empty() ? "W" : lanes.count;
+    std::string r = StrCat("r", fold);
+    out_.Line("for (i64 i = 0; i < ", count, "; ++i) ", r, " = ",
+              MergeScalars(op.monoid, type, r, StrCat(value, "[i]")), ";");
+    return;
   }
-  if (op.op == ScalarOp::kCast) {
-    if (std::string quotient = QuotientInSingle(region, op); !quotient.empty()) return quotient;
-    std::string_view to = VectorTypeName(op.type);
-    std::string a = value(op.args[0]);
-    if (op.type == DType::kBool) return StrCat("__builtin_convertvector(", a, " != 0, vi)");
-    if (from == DType::kBool) a = StrCat("(", a, " & 1)");
-    if (IsHalf(op.type)) {
-      // By way of double what is no float exactly.
-      if (IsWide(from) || from == DType::kI32) {
-        a = StrCat("odd_f(__builtin_convertvector(", a, ", vd))");
-      } else {
-        a = StrCat("__builtin_convertvector(", a, ", vf)");
-      }
-      return StrCat(DTypeName(op.type), "_to_f(f_to_", DTypeName(op.type), "(", a, "))");
-    }
-    if (IsFloat(op.type)) return StrCat("__builtin_convertvector(", a, ", ", to, ")");
-    if (!IsFloat(from))
-      return Wrapped(op.type, StrCat("__builtin_convertvector(", a, ", ", to, ")"));
-    if (op.type == DType::kU64) return StrCat("to_u64(", a, ")");
-    Expr low = Monoid::Named("max", op.type)->identity()[0];
-    Expr high = Monoid::Named("min", op.type)->identity()[0];
-    return StrCat("to_integer<", to, ">(", a, ", ",
-                  DoubleLiteral(static_cast<double>(low.integer())), ", ",
-                  DoubleLiteral(static_cast<double>(high.integer())), ", ",
-                  ElementLiteral(DType::kI64, 0, low.integer()), ", ",
-                  ElementLiteral(DType::kI64, 0, high.integer()), ")");
+  if (region.folds_vector && !lanes.count.empty()) {
+    value = StrCat("select_", VectorSuffix(type), "(lane_numbers() < (int)", lanes.count, ", ",
+                   value, ", splat(", Identity(op.monoid, type), "))");
   }
-  std::string code(FindSpelling(op.op)->code);
-  if (op.op == ScalarOp::kDiv && !IsFloat(op.type)) code = "div_%($0, $1)";
-  if (op.op == ScalarOp::kReciprocal && op.type == DType::kF64) code = "1.0 / $0";
-  bool on_operand = GetScalarInfo(op.op).typing == ScalarTyping::kClassify;
-  std::string out;
-  for (size_t i = 0; i < code.size(); ++i) {
-    if (code[i] == '%') {
-      out += VectorSuffix(on_operand ? from : op.type);
-    } else if (code[i] == '$') {
-      out += value(op.args[static_cast<size_t>(code[++i] - '0')]);
-    } else {
-      out += code[i];
-    }
-  }
-  bool compares = GetScalarInfo(op.op).typing == ScalarTyping::kCompare || on_operand;
-  if (compares && IsWide(from)) return StrCat("__builtin_convertvector(", out, ", vi)");
-  bool arithmetic = GetScalarInfo(op.op).typing == ScalarTyping::kNumeric;
-  return arithmetic && IsInteger(op.type) ? Wrapped(op.type, out) : out;
+  std::string r = StrCat("r", fold, "[", lanes.accumulator, "]");
+  out_.Line(r, " = ", MergeVectors(op.monoid, type, r, value), ";");
 }
 
 }  // namespace fusion

@@ -346,6 +346,7 @@ void CpuEmitter::WriteEntry() {
       first = behind;
     }
     out_.Close();
+    if (streams_) out_.Line("__builtin_ia32_sfence();");
     out_.Line("return FUSION_KERNEL_OK;");
     out_.Close();
   }

@@ -150,7 +150,8 @@ class CpuEmitter {
   std::string Address(const Access& access) const;
   int64_t StepAlong(const Access& access, DimId d) const;
 
-  // ---- element-wise regions (emit_each.cc, emit_decided.cc, emit_turned.cc) ----
+  // ---- element-wise regions (emit_each.cc, emit_element.cc, emit_decided.cc,
+  // emit_turned.cc) ----
   // What is known while a region's innermost body is written.
   struct Region {
     const EachStmt* each = nullptr;
@@ -163,6 +164,9 @@ class CpuEmitter {
     int unroll = 1;              // independent accumulators
     /// They take turns along the innermost of `inner`, not along the vector dim.
     bool unrolls_inner = false;
+    bool light = false;                 // hardly any arithmetic
+    int in_turns = 1;                   // whole vectors of which each step is written in turn
+    std::vector<size_t> by_reciprocal;  // divisions that are written as products
     /// As many points along it as there are lanes are done at a time, and what lies dense along it,
     /// not along the lanes, is transposed; -1: there is nothing of that.
     DimId turned = -1;
@@ -187,7 +191,15 @@ class CpuEmitter {
   void WriteVectorLoop(Region* region);
   void WriteStrips(Region* region, const std::string& begin, const std::string& end);
   std::vector<int> DecidedSelects(const Region& region) const;
+  int VectorsInTurns(const EachStmt& each) const;
+  std::vector<std::pair<size_t, size_t>> CommonDivisions(const Region& region) const;
   void WriteBody(const Region& region, const Lanes& lanes);
+  void WriteInTurns(Region* region, const std::string& name);
+  void WriteStep(const Region& region, const Lanes& lanes, const std::vector<int>& passes, size_t i,
+                 int fold);
+  /// The variable that holds a value of a region.
+  std::string ValueName(int value) const { return StrCat("v", value, turn_); }
+  bool StreamsPastCaches(BufferId id) const;
   void WriteAccumulators(const Region& region);
   void WriteFolds(const Region& region, const Lanes& lanes);
   std::vector<int64_t> Borders(const EachStmt& each, DimId d) const;
@@ -224,6 +236,8 @@ class CpuEmitter {
   std::vector<std::vector<std::string>>
       origin_;                      // by buffer: coordinate of its first element, by dim
   std::vector<std::string> point_;  // by dim: loop variable inside a region, or ""
+  std::string turn_;                // of vectors that take turns: the end of names of values
+  bool streams_ = false;            // some stores go past the caches
   std::string vertical_lanes_;      // lanes of the strip around vertical folds; "": all
 };
 

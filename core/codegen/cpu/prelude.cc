@@ -687,6 +687,8 @@ template <class V> AI V lanes_sum(V a, V b) { return a + b; }
 template <class V> AI V lanes_prod(V a, V b) { return a * b; }
 template <class V> AI V lanes_max(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
 template <class V> AI V lanes_min(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+AI vf lanes_max(vf a, vf b) { return max_f(a, b); }
+AI vf lanes_min(vf a, vf b) { return min_f(a, b); }
 #define FOLD(op)                                            \
   template <class T, class V> AI T fold_##op(V v) {         \
     if constexpr (W > 8) v = lanes_##op(v, rotated<8>(v));  \
@@ -707,6 +709,24 @@ AI vi lane_numbers() {
   vi v = {};
   for (int i = 0; i < W; ++i) v[i] = i;
   return v;
+}
+)";
+
+// x / y for many x and one y > 0, r being 1 / y: as exact as a division (Markstein 1990, theorem 8;
+// a correctly rounded reciprocal and a remainder without rounding error), but for results near the
+// smallest normal number. What is not finite is that of x * r.
+constexpr std::string_view kQuotient = R"(
+AI bool has_reciprocal(float y) {
+#if defined(__FMA__)
+  return y >= 0x1p-100f && y <= 0x1p100f;
+#else
+  return false;
+#endif
+}
+AI vf quotient(vf x, vf y, vf r) {
+  const vf q = x * r;
+  const vf p = q - (q * y - x) * r;
+  return p == p ? p : q;
 }
 )";
 
@@ -737,10 +757,11 @@ const std::vector<PreludePart>& Parts() {
         {"integer_power", {}, kIntegerPower},
         {"float_remainder", {}, kFloatRemainder},
         {"to_integer", {}, kToInteger},
-        {"fold", {}, kFold},
+        {"fold", {"minmax"}, kFold},
         {"lanes", {}, kLanes},
+        {"quotient", {}, kQuotient},
     };
-    for (PreludePart& part : TurnedParts()) parts->push_back(std::move(part));
+    for (PreludePart& part : MoveParts()) parts->push_back(std::move(part));
     for (PreludePart& part : DoubleParts()) parts->push_back(std::move(part));
     return parts;
   }();

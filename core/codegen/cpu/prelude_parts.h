@@ -23,8 +23,9 @@ std::string GuardedProduct(std::string_view plain);
 
 /// mma<>, and the forms of its operands by type: "product", "product_bf16", "product_i8".
 std::vector<PreludePart> ProductParts();
-/// Transposition in registers, and copies by it: "transpose", "copy_turned".
-std::vector<PreludePart> TurnedParts();
+/// Moves of f32: transposition in registers and copies by it, every second element, stores that go
+/// past the caches: "transpose", "copy_turned", "load_even", "store_past".
+std::vector<PreludePart> MoveParts();
 /// The functions of f64: "exp_d", "log_d", ...
 std::vector<PreludePart> DoubleParts();
 

@@ -4,6 +4,9 @@ namespace fusion {
 namespace {
 
 constexpr std::string_view kProduct = R"(
+// Rows of windows overlap: what one step of a sum reads the next ones read again. Compilers that notice keep all of it
+// in registers that are not there; here the pointer could be any.
+template <class T> AI void any_pointer(T* __restrict& p) { __asm__("" : "+r"(p)); }
 // A summed dim: its length, and how far a step of it moves in each operand.
 struct Walk {
   i64 count, a, b;
@@ -68,6 +71,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
       pb += kSums * b_inner;
     }
     for (; k < inner; ++k) {
+      any_pointer(pa);
       step(pa, pb, acc[0], true);
       pa += a_inner;
       pb += b_inner;
@@ -167,6 +171,9 @@ struct BF16 {
 )";
 
 // Found by their argument when forms are used.
+constexpr std::string_view kGuardedProduct = R"(
+template <class T> AI void any_pointer(Guarded<T>&) {}
+)";
 constexpr std::string_view kGuardedPairs = R"(
 AI vi load_pairs(Guarded<const unsigned short> p) { return p.holds(0, 2 * W) ? load_pairs(p.plain()) : vi{}; }
 AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_pair(p.plain()) : 0; }
@@ -175,7 +182,7 @@ AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_
 }  // namespace
 
 std::vector<PreludePart> ProductParts() {
-  return {{"product", {"mem_f32"}, kProduct},
+  return {{"product", {"mem_f32"}, kProduct, kGuardedProduct},
           {"product_bf16", {"product"}, kProductBF16, kGuardedPairs},
           {"product_i8", {"product", "mem_i8"}, kProductI8}};
 }

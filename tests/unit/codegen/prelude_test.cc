@@ -480,6 +480,60 @@ TEST_P(Prelude, RemaindersAndIntegerPowersAreExact) {
   }
 }
 
+// Rows that are divided by one number are multiplied by its reciprocal where that gives the same
+// bits: random quotients, and divisors and dividends at the ends of where it may be done.
+TEST_P(Prelude, QuotientsByOneNumberAreThoseOfADivision) {
+  constexpr int64_t kRows = 192;
+  constexpr int64_t kColumns = 1024;
+  auto compiled =
+      Compile(StrCat("graph \"g\" {\n  %0 = input \"\" : f32[", kRows, ",", kColumns,
+                     "]\n  %1 = input \"\" : f32[", kRows, ",1]\n  %2 = Div(%0, %1) : f32[", kRows,
+                     ",", kColumns, "]  \"\" @ \"\"\n  output %2\n}\n"),
+              DeviceNamed(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  HostTensor x(DType::kF32, {kRows, kColumns});
+  HostTensor y(DType::kF32, {kRows, 1});
+  const std::vector<float> divisors = {3.0F, 1.9999999F,    0x1p100F, 0x1.8p100F, 0x1p-100F, 1e-40F,
+                                       0.0F, -0.0F,         -7.0F,    kInf,       -kInf,     kNan,
+                                       1.0F, 0x1.000002p0F, 3.4e38F,  1.2e-38F};
+  const std::vector<float> dividends = {0.0F,  -0.0F,   kInf,   -kInf, kNan,    1e-40F,
+                                        kTiny, 3.4e38F, -1e38F, 1.0F,  0x1p27F, 0x1.fffffep-1F};
+  uint32_t bits = 1;
+  auto next = [&bits] { return bits = bits * 1664525 + 1013904223; };
+  for (int64_t r = 0; r < kRows; ++r) {
+    const auto at = static_cast<size_t>(r);
+    y.data<float>()[at] =
+        at < divisors.size() ? divisors[at] : FromBits(next() >> 9 | (27 + next() % 200) << 23);
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const auto i = static_cast<size_t>(r * kColumns + c);
+      const auto column = static_cast<size_t>(c);
+      // Exponents at which neither the quotient nor its remainder leaves the normal numbers.
+      x.data<float>()[i] = column < dividends.size() && at < divisors.size()
+                               ? dividends[column]
+                               : FromBits((next() >> 9) | (127 + next() % 20) << 23 | next() << 31);
+    }
+  }
+  auto results = compiled->Run({x, y});
+  ASSERT_TRUE(results.ok()) << results.status();
+  int64_t wrong = 0;
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const auto i = static_cast<size_t>(r * kColumns + c);
+      const float a = x.data<float>()[i];
+      const float b = y.data<float>()[static_cast<size_t>(r)];
+      const float wanted = a / b;
+      const float got = (*results)[0].data<float>()[i];
+      const bool same = std::isnan(wanted)
+                            ? std::isnan(got)
+                            : got == wanted && std::signbit(got) == std::signbit(wanted);
+      const bool tiny = std::fabs(wanted) < 0x1p-100F && std::fabs(got - wanted) <= kTiny;
+      if (same || tiny) continue;
+      if (++wrong < 10) ADD_FAILURE() << a << " / " << b << " = " << got << ", wanted " << wanted;
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_P(Prelude, SignsOfZerosAndSpecialValuesAreKept) {
   auto compiled = Compile(R"(graph "g" {
   %0 = input "" : f32[7]

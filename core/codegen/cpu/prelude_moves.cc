@@ -75,10 +75,58 @@ static void copy_turned(F from, i64 apart, T to, i64 to_apart, i64 rows, i64 wid
 }
 )";
 
+// Elements p[0], p[2], ...: n of them. The second half is read from one element earlier on, as the
+// last element has none behind it.
+constexpr std::string_view kLoadEven = R"(
+template <class P, class V = vf>
+AI V load_even_f32(P p, i64 n) {
+  V a, b;
+  if (n == W) {
+    a = load_f32(p);
+    b = load_f32(p + (W - 1));
+  } else {
+    a = loadn_f32(p, min_i64(W, 2 * n - 1));
+    b = loadn_f32(p + (W - 1), max_i64(0, 2 * n - W));
+  }
+#define EVEN(i) ((i) < W / 2 ? 2 * (i) : 2 * (i) + 1)
+#define FOUR(i) EVEN(i), EVEN(i + 1), EVEN(i + 2), EVEN(i + 3)
+  if constexpr (W == 16) {
+    return __builtin_shufflevector(a, b, FOUR(0), FOUR(4), FOUR(8), FOUR(12));
+  } else if constexpr (W == 8) {
+    return __builtin_shufflevector(a, b, FOUR(0), FOUR(4));
+  } else {
+    return __builtin_shufflevector(a, b, FOUR(0));
+  }
+#undef FOUR
+#undef EVEN
+}
+)";
+
+// Stores of whole vectors that go past the caches where they may; a fence must follow before others
+// read.
+constexpr std::string_view kStorePast = R"(
+AI void store_past_f32(float* p, vf v) {
+  if (((u64)p & (4 * W - 1)) != 0) return store_f32(p, v);
+#if defined(__AVX512F__)
+  typedef float v16 __attribute__((vector_size(64)));
+  __builtin_ia32_movntps512(p, (v16)v);
+#elif defined(__AVX__)
+  typedef float v8 __attribute__((vector_size(32)));
+  __builtin_ia32_movntps256(p, (v8)v);
+#else
+  typedef float v4 __attribute__((vector_size(16)));
+  __builtin_ia32_movntps(p, (v4)v);
+#endif
+}
+)";
+
 }  // namespace
 
-std::vector<PreludePart> TurnedParts() {
-  return {{"transpose", {"mem_f32"}, kTranspose}, {"copy_turned", {"transpose"}, kCopyTurned}};
+std::vector<PreludePart> MoveParts() {
+  return {{"transpose", {"mem_f32"}, kTranspose},
+          {"copy_turned", {"transpose"}, kCopyTurned},
+          {"load_even", {"mem_f32"}, kLoadEven},
+          {"store_past", {"mem_f32"}, kStorePast}};
 }
 
 }  // namespace fusion
