@@ -8,6 +8,7 @@
 #include "core/plan/frontier.h"
 #include "core/plan/ledger.h"
 #include "core/plan/loop_sets.h"
+#include "core/plan/layouts.h"
 #include "core/plan/low_precision.h"
 #include "core/plan/pin.h"
 #include "core/plan/seen_graph.h"
@@ -160,6 +161,7 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
   const auto& [graph, seen, device, options, cancel, alone, registered, member] = asked;
   if (options.numerics != Numerics::kBitwise) ReadNarrowWeights(device, &model->program);
   if (options.numerics == Numerics::kFast) RoundProducts(device, &model->program);
+  StoreColumnsInnermost(device, &model->program);
   GroupEvaluator evaluator(model->program, device, options, cancel,
                            [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
                              return PlanOfBody(asked, op, std::move(lock));

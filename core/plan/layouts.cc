@@ -1,0 +1,114 @@
+#include "core/plan/layouts.h"
+
+#include <algorithm>
+
+#include "core/graph/halves.h"
+#include "core/schedule/access.h"
+
+namespace fusion {
+namespace {
+
+// A channel of images: values of fewer dims lie along the sum as they are.
+constexpr int kLeastRank = 4;
+constexpr size_t kChannels = 1;
+
+class Layouts {
+ public:
+  Layouts(const DeviceSpec& device, Program* program)
+      : lanes_(device.vector_bytes / 4),
+        program_(*program),
+        known_(KnownBeforeRuns(*program)),
+        free_(program->values.size(), false),
+        wanted_(program->values.size(), false) {}
+
+  void Run() {
+    FindFree();
+    for (const LoopOp& op : program_.ops) AskFor(op);
+    for (bool more = true; more;) {
+      more = false;
+      for (const LoopOp& op : program_.ops) more |= Spread(op);
+    }
+    for (size_t v = 0; v < wanted_.size(); ++v) {
+      if (!wanted_[v] || !free_[v]) continue;
+      Value& value = program_.values[v];
+      value.order = {0};
+      for (int d = 2; d < value.type.shape.rank(); ++d) value.order.push_back(d);
+      value.order.push_back(static_cast<int>(kChannels));
+    }
+  }
+
+ private:
+  // Values that may lie in any order.
+  void FindFree() {
+    for (size_t v = 0; v < free_.size(); ++v) {
+      const Value& value = program_.values[v];
+      const bool stored = value.kind == TensorKind::kIntermediate && value.order.empty() &&
+                          value.strides.empty() && !value.room && value.lies_in == kNoValue;
+      free_[v] = stored && value.type.shape.rank() >= kLeastRank && value.type.shape.is_static();
+    }
+    for (ValueId v : program_.outputs) free_[static_cast<size_t>(v)] = false;
+    for (const LoopOp& op : program_.ops) {
+      if (op.kind == LoopOp::kLoop) continue;
+      free_[static_cast<size_t>(op.output)] = false;
+      for (ValueId v : op.inputs) free_[static_cast<size_t>(v)] = false;
+    }
+  }
+
+  // A product of a known operand and images: both images in the order that suits it, if they have
+  // channels enough for whole vectors.
+  void AskFor(const LoopOp& op) {
+    if (op.kind != LoopOp::kLoop || !IsSumOfProducts(op.body) || op.inputs.size() != 2) return;
+    const bool first = known_[static_cast<size_t>(op.inputs[0])];
+    if (first == known_[static_cast<size_t>(op.inputs[1])]) return;
+    const size_t images = first ? 1 : 0;
+    const LoopBody& body = op.body;
+    const IndexMap& read = body.reads[images].index;
+    if (read.size() < kLeastRank || body.write.size() != read.size()) return;
+    if (!read[kChannels].IsPlainAxis() || !body.write[kChannels].IsPlainAxis()) return;
+    const int summed = read[kChannels].terms()[0].axis;
+    const int columns = body.write[kChannels].terms()[0].axis;
+    if (summed == columns || Names(read, columns)) return;
+    if (Extent(body, columns) < lanes_) return;
+    wanted_[static_cast<size_t>(op.output)] = true;
+    wanted_[static_cast<size_t>(op.inputs[images])] = true;
+  }
+
+  static int64_t Extent(const LoopBody& body, int axis) {
+    const Dim& extent = body.axes[static_cast<size_t>(axis)].extent;
+    return extent.is_static() ? extent.value() : 0;
+  }
+
+  // What an op without such a product reads and writes lies alike if its channels do. True if that
+  // is news.
+  bool Spread(const LoopOp& op) {
+    if (op.kind != LoopOp::kLoop) return false;
+    const auto out = static_cast<size_t>(op.output);
+    bool news = false;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const auto in = static_cast<size_t>(op.inputs[i]);
+      const IndexMap& read = op.body.reads[i].index;
+      const IndexMap& write = op.body.write;
+      const bool alike = free_[in] && free_[out] && read.size() == write.size() &&
+                         read[kChannels] == write[kChannels];
+      if (!alike || wanted_[in] == wanted_[out]) continue;
+      wanted_[in] = wanted_[out] = true;
+      news = true;
+    }
+    return news;
+  }
+
+  const int64_t lanes_;
+  Program& program_;
+  const std::vector<bool> known_;
+  std::vector<bool> free_;    // by value
+  std::vector<bool> wanted_;  // channels innermost
+};
+
+}  // namespace
+
+void StoreColumnsInnermost(const DeviceSpec& device, Program* program) {
+  if (device.explicit_memory || program->open_dims) return;
+  Layouts(device, program).Run();
+}
+
+}  // namespace fusion

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/device/device_spec.h"
+#include "core/graph/program.h"
+
+namespace fusion {
+
+/// Chooses the storage order of intermediate values, before anything else is decided: where a
+/// product with a known operand (a convolution) makes columns of one dim of its result, that dim is
+/// innermost in memory, through all element-wise, padding and pooling ops between such products.
+/// Their rows then lie next to each other along the sum and are written along vectors; other orders
+/// stay at the edges, where inputs are read and outputs written. Only values that nothing but loops
+/// reads, with dims that are known; not where memory is explicit.
+void StoreColumnsInnermost(const DeviceSpec& device, Program* program);
+
+}  // namespace fusion
