@@ -218,6 +218,8 @@ template <class V> AI V lanes_sum(V a, V b) { return a + b; }
 template <class V> AI V lanes_prod(V a, V b) { return a * b; }
 template <class V> AI V lanes_max(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
 template <class V> AI V lanes_min(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+AI vf lanes_max(vf a, vf b) { return max_f(a, b); }
+AI vf lanes_min(vf a, vf b) { return min_f(a, b); }
 #define FOLD(op)                                            \
   template <class T, class V> AI T fold_##op(V v) {         \
     if constexpr (W > 8) v = lanes_##op(v, rotated<8>(v));  \
@@ -237,6 +239,73 @@ AI vi lane_numbers() {
   return v;
 }
 
+template <int H>
+AI void exchange(vf& a, vf& b) {
+#define LOW(i) ((i) & H ? W + (i) - H : (i))
+#define HIGH(i) ((i) & H ? W + (i) : (i) + H)
+#define FOUR(f, i) f(i), f(i + 1), f(i + 2), f(i + 3)
+  const vf x = a, y = b;
+  if constexpr (W == 16) {
+    a = __builtin_shufflevector(x, y, FOUR(LOW, 0), FOUR(LOW, 4), FOUR(LOW, 8), FOUR(LOW, 12));
+    b = __builtin_shufflevector(x, y, FOUR(HIGH, 0), FOUR(HIGH, 4), FOUR(HIGH, 8), FOUR(HIGH, 12));
+  } else if constexpr (W == 8) {
+    a = __builtin_shufflevector(x, y, FOUR(LOW, 0), FOUR(LOW, 4));
+    b = __builtin_shufflevector(x, y, FOUR(HIGH, 0), FOUR(HIGH, 4));
+  } else {
+    a = __builtin_shufflevector(x, y, FOUR(LOW, 0));
+    b = __builtin_shufflevector(x, y, FOUR(HIGH, 0));
+  }
+#undef LOW
+#undef HIGH
+#undef FOUR
+}
+template <int H>
+AI void exchange_all(vf* v) {
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    if ((i & H) == 0) exchange<H>(v[i], v[i + H]);
+  }
+}
+AI void transpose_f32(vf* v) {
+  vf r[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) r[i] = v[i];
+  exchange_all<1>(r);
+  exchange_all<2>(r);
+  if constexpr (W > 4) exchange_all<4>(r);
+  if constexpr (W > 8) exchange_all<8>(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) v[i] = r[i];
+}
+
+template <class F, class T>
+static void copy_turned(F from, i64 apart, T to, i64 to_apart, i64 rows, i64 width, i64 block) {
+  for (i64 column = 0; column < block; column += W) {
+    const i64 columns = min_i64(W, width - column);
+    const i64 stored = min_i64(W, block - column);
+    for (i64 row = 0; row < rows; row += W) {
+      const i64 n = min_i64(W, rows - row);
+      vf v[W];
+      if (n == W && columns == W) {
+#pragma GCC unroll 16
+        for (int i = 0; i < W; ++i) v[i] = load_f32(from + ((column + i) * apart + row));
+      } else {
+        for (i64 i = 0; i < W; ++i) v[i] = i < columns ? loadn_f32(from + ((column + i) * apart + row), n) : (vf){};
+      }
+      transpose_f32(v);
+      if (n == W && stored == W) {
+#pragma GCC unroll 16
+        for (int i = 0; i < W; ++i) store_f32(to + ((row + i) * to_apart + column), v[i]);
+      } else {
+        for (i64 i = 0; i < n; ++i) storen_f32(to + ((row + i) * to_apart + column), v[i], stored);
+      }
+    }
+  }
+}
+
+// Rows of windows overlap: what one step of a sum reads the next ones read again. Compilers that notice keep all of it
+// in registers that are not there; here the pointer could be any.
+template <class T> AI void any_pointer(T* __restrict& p) { __asm__("" : "+r"(p)); }
 // A summed dim: its length, and how far a step of it moves in each operand.
 struct Walk {
   i64 count, a, b;
@@ -301,6 +370,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
       pb += kSums * b_inner;
     }
     for (; k < inner; ++k) {
+      any_pointer(pa);
       step(pa, pb, acc[0], true);
       pa += a_inner;
       pb += b_inner;
@@ -372,13 +442,10 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 b0_0, i64 
   float* t3 = (float*)(scratch + 640);  // staged [b0:1, n:19, m:13]
   for (i64 m_block = m0; m_block < m0 + 13; m_block += 16) {
     const i64 m_width = min_i64(16, m0 + 13 - m_block);
-    for (i64 k = 0; k < 8; ++k) {
-      float* to = t1 + ((m_block - m0)) / 16 * 128 + k * 16;
-      const float* from = p0 + b0_0 * 104 + k + m_block * 8;
-      i64 i = 0;
-      for (; i < m_width; ++i) to[i] = from[i * 8];
-      for (; i < 16; ++i) to[i] = 0;
-    }
+    const i64 k = 0;
+    float* to = t1 + ((m_block - m0)) / 16 * 128 + k * 16;
+    const float* from = p0 + b0_0 * 104 + k + m_block * 8;
+    copy_turned(from, 8, to, 16, 8 - k, m_width, 16);
   }
   for (i64 n0 = 0; n0 < 19; n0 += 5) {
     const i64 n0_end = min_i64(n0 + 5, 19);
@@ -424,22 +491,52 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 b0_0, i64 
         i64 m_at = m1;
         for (; m_at + W <= m1_end; m_at += W) {
           const i64 m = m_at;
-          vf r0[1] = {splat(-__builtin_inff())};
-          for (i64 n = 0; n < 19; ++n) {
-            const vf v0 = load_f32(t3 + (m - m0) + n * 16);
-            r0[0] = max_f(r0[0], v0);
+          vf r0[4] = {splat(-__builtin_inff()), splat(-__builtin_inff()), splat(-__builtin_inff()), splat(-__builtin_inff())};
+           {
+            i64 n_at = 0;
+            for (; n_at + 4 <= 19; n_at += 4) {
+              #pragma GCC unroll 4
+              for (int u = 0; u < 4; ++u) {
+                const i64 n = n_at + u;
+                const vf v0 = load_f32(t3 + (m - m0) + n * 16);
+                r0[u] = max_f(r0[u], v0);
+              }
+            }
+            for (; n_at < 19; ++n_at) {
+              const i64 n = n_at;
+              const vf v0 = load_f32(t3 + (m - m0) + n * 16);
+              r0[0] = max_f(r0[0], v0);
+            }
           }
+          r0[0] = max_f(r0[0], r0[1]);
+          r0[0] = max_f(r0[0], r0[2]);
+          r0[0] = max_f(r0[0], r0[3]);
           vf r0_all = max_f(load_f32(t4 + (m - m1)), r0[0]);
           store_f32(t4 + (m - m1), r0_all);
         }
         if (m_at < m1_end) {
           const i64 m = m_at;
           const i64 m_left = m1_end - m_at;
-          vf r0[1] = {splat(-__builtin_inff())};
-          for (i64 n = 0; n < 19; ++n) {
-            const vf v0 = loadn_f32(t3 + (m - m0) + n * 16, m_left);
-            r0[0] = max_f(r0[0], v0);
+          vf r0[4] = {splat(-__builtin_inff()), splat(-__builtin_inff()), splat(-__builtin_inff()), splat(-__builtin_inff())};
+           {
+            i64 n_at = 0;
+            for (; n_at + 4 <= 19; n_at += 4) {
+              #pragma GCC unroll 4
+              for (int u = 0; u < 4; ++u) {
+                const i64 n = n_at + u;
+                const vf v0 = loadn_f32(t3 + (m - m0) + n * 16, m_left);
+                r0[u] = max_f(r0[u], v0);
+              }
+            }
+            for (; n_at < 19; ++n_at) {
+              const i64 n = n_at;
+              const vf v0 = loadn_f32(t3 + (m - m0) + n * 16, m_left);
+              r0[0] = max_f(r0[0], v0);
+            }
           }
+          r0[0] = max_f(r0[0], r0[1]);
+          r0[0] = max_f(r0[0], r0[2]);
+          r0[0] = max_f(r0[0], r0[3]);
           vf r0_all = max_f(loadn_f32(t4 + (m - m1), m_left), r0[0]);
           storen_f32(t4 + (m - m1), r0_all, m_left);
         }
@@ -450,30 +547,68 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 b0_0, i64 
         i64 m_at = m1;
         for (; m_at + W <= m1_end; m_at += W) {
           const i64 m = m_at;
-          vf r0[1] = {splat(0x0p+0f)};
-          for (i64 n = 0; n < 19; ++n) {
-            const vf v0 = load_f32(t3 + (m - m0) + n * 16);
-            const vf v1 = load_f32(t4 + (m - m1));
-            const vf v2 = v0 - v1;
-            const vf v3 = exp_f(v2);
-            r0[0] = r0[0] + v3;
-            store_f32(t3 + (m - m0) + n * 16, v3);
+          vf r0[4] = {splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f)};
+           {
+            i64 n_at = 0;
+            for (; n_at + 4 <= 19; n_at += 4) {
+              #pragma GCC unroll 4
+              for (int u = 0; u < 4; ++u) {
+                const i64 n = n_at + u;
+                const vf v0 = load_f32(t3 + (m - m0) + n * 16);
+                const vf v1 = load_f32(t4 + (m - m1));
+                const vf v2 = v0 - v1;
+                const vf v3 = exp_f(v2);
+                r0[u] = r0[u] + v3;
+                store_f32(t3 + (m - m0) + n * 16, v3);
+              }
+            }
+            for (; n_at < 19; ++n_at) {
+              const i64 n = n_at;
+              const vf v0 = load_f32(t3 + (m - m0) + n * 16);
+              const vf v1 = load_f32(t4 + (m - m1));
+              const vf v2 = v0 - v1;
+              const vf v3 = exp_f(v2);
+              r0[0] = r0[0] + v3;
+              store_f32(t3 + (m - m0) + n * 16, v3);
+            }
           }
+          r0[0] = r0[0] + r0[1];
+          r0[0] = r0[0] + r0[2];
+          r0[0] = r0[0] + r0[3];
           vf r0_all = load_f32(t5 + (m - m1)) + r0[0];
           store_f32(t5 + (m - m1), r0_all);
         }
         if (m_at < m1_end) {
           const i64 m = m_at;
           const i64 m_left = m1_end - m_at;
-          vf r0[1] = {splat(0x0p+0f)};
-          for (i64 n = 0; n < 19; ++n) {
-            const vf v0 = loadn_f32(t3 + (m - m0) + n * 16, m_left);
-            const vf v1 = loadn_f32(t4 + (m - m1), m_left);
-            const vf v2 = v0 - v1;
-            const vf v3 = exp_f(v2);
-            r0[0] = r0[0] + v3;
-            storen_f32(t3 + (m - m0) + n * 16, v3, m_left);
+          vf r0[4] = {splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f)};
+           {
+            i64 n_at = 0;
+            for (; n_at + 4 <= 19; n_at += 4) {
+              #pragma GCC unroll 4
+              for (int u = 0; u < 4; ++u) {
+                const i64 n = n_at + u;
+                const vf v0 = loadn_f32(t3 + (m - m0) + n * 16, m_left);
+                const vf v1 = loadn_f32(t4 + (m - m1), m_left);
+                const vf v2 = v0 - v1;
+                const vf v3 = exp_f(v2);
+                r0[u] = r0[u] + v3;
+                storen_f32(t3 + (m - m0) + n * 16, v3, m_left);
+              }
+            }
+            for (; n_at < 19; ++n_at) {
+              const i64 n = n_at;
+              const vf v0 = loadn_f32(t3 + (m - m0) + n * 16, m_left);
+              const vf v1 = loadn_f32(t4 + (m - m1), m_left);
+              const vf v2 = v0 - v1;
+              const vf v3 = exp_f(v2);
+              r0[0] = r0[0] + v3;
+              storen_f32(t3 + (m - m0) + n * 16, v3, m_left);
+            }
           }
+          r0[0] = r0[0] + r0[1];
+          r0[0] = r0[0] + r0[2];
+          r0[0] = r0[0] + r0[3];
           vf r0_all = loadn_f32(t5 + (m - m1), m_left) + r0[0];
           storen_f32(t5 + (m - m1), r0_all, m_left);
         }
@@ -506,19 +641,43 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 b0_0, i64 
   // t6 = p3 * t3 over n
   mma<F32, 5, 2, false, true, 1>({{19, 5, 16}}, 0, p3 + b0_0 * 95, 1, t3, t6, 16, 5);
   /* copy */ {
-    for (i64 n1 = 0; n1 < 5; ++n1) {
-       {
-        i64 m_at = m0;
-        for (; m_at + W <= m0 + 13; m_at += W) {
-          const i64 m = m_at;
-          const vf v0 = load_f32(t6 + (m - m0) + n1 * 16);
-          stores_f32(p4 + b0_0 * 65 + m * 5 + n1, 5, v0, W);
+     {
+      i64 m_at = m0;
+      for (; m_at + W <= m0 + 13; m_at += W) {
+        const i64 m = m_at;
+        for (i64 n1_at = 0; n1_at < 5; n1_at += W) {
+          const i64 n1_points = min_i64(W, 5 - n1_at);
+          vf turned1[W] = {};
+          for (i64 u = 0; u < n1_points; ++u) {
+            const i64 n1 = n1_at + u;
+            const vf v0 = load_f32(t6 + (m - m0) + n1 * 16);
+            turned1[u] = v0;
+          }
+          transpose_f32(turned1);
+          #pragma GCC unroll 16
+          for (int j = 0; j < W; ++j) {
+            const i64 m_lane = m + j;
+            storen_f32(p4 + b0_0 * 65 + m_lane * 5 + n1_at, turned1[j], n1_points);
+          }
         }
-        if (m_at < m0 + 13) {
-          const i64 m = m_at;
-          const i64 m_left = m0 + 13 - m_at;
-          const vf v0 = loadn_f32(t6 + (m - m0) + n1 * 16, m_left);
-          stores_f32(p4 + b0_0 * 65 + m * 5 + n1, 5, v0, m_left);
+      }
+      if (m_at < m0 + 13) {
+        const i64 m = m_at;
+        const i64 m_left = m0 + 13 - m_at;
+        for (i64 n1_at = 0; n1_at < 5; n1_at += W) {
+          const i64 n1_points = min_i64(W, 5 - n1_at);
+          vf turned1[W] = {};
+          for (i64 u = 0; u < n1_points; ++u) {
+            const i64 n1 = n1_at + u;
+            const vf v0 = loadn_f32(t6 + (m - m0) + n1 * 16, m_left);
+            turned1[u] = v0;
+          }
+          transpose_f32(turned1);
+          #pragma GCC unroll 16
+          for (int j = 0; j < m_left; ++j) {
+            const i64 m_lane = m + j;
+            storen_f32(p4 + b0_0 * 65 + m_lane * 5 + n1_at, turned1[j], n1_points);
+          }
         }
       }
     }

@@ -192,6 +192,8 @@ template <class V> AI V lanes_sum(V a, V b) { return a + b; }
 template <class V> AI V lanes_prod(V a, V b) { return a * b; }
 template <class V> AI V lanes_max(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
 template <class V> AI V lanes_min(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+AI vf lanes_max(vf a, vf b) { return max_f(a, b); }
+AI vf lanes_min(vf a, vf b) { return min_f(a, b); }
 #define FOLD(op)                                            \
   template <class T, class V> AI T fold_##op(V v) {         \
     if constexpr (W > 8) v = lanes_##op(v, rotated<8>(v));  \
@@ -211,6 +213,19 @@ AI vi lane_numbers() {
   return v;
 }
 
+AI bool has_reciprocal(float y) {
+#if defined(__FMA__)
+  return y >= 0x1p-100f && y <= 0x1p100f;
+#else
+  return false;
+#endif
+}
+AI vf quotient(vf x, vf y, vf r) {
+  const vf q = x * r;
+  const vf p = q - (q * y - x) * r;
+  return p == p ? p : q;
+}
+
 static void block0_0(const FusionKernelArgs* args, char* scratch, i64 d0_0) {
   const float* p0 = (const float*)args->tensors[0].data;  // f32[9,133]
   (void)p0;
@@ -222,128 +237,200 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 d0_0) {
   (void)p3;
   const i64 d0_0_end = min_i64(d0_0 + 5, 9);
   (void)scratch;
-  for (i64 d0_1 = d0_0; d0_1 < d0_0_end; d0_1 += 1) {
-    float* t0 = (float*)(scratch + 0);  // staged [d0:1]
-    t0[0] = 0x0p+0f;
-    float* t1 = (float*)(scratch + 64);  // staged [d0:1]
-    float* t2 = (float*)(scratch + 128);  // staged [d0:1]
-    t2[0] = 0x0p+0f;
-    float* t3 = (float*)(scratch + 192);  // staged [d0:1, d11:133]
-    float* t4 = (float*)(scratch + 768);  // staged [d0:1]
+  for (i64 d0_1 = d0_0; d0_1 < d0_0_end; d0_1 += 4) {
+    const i64 d0_1_end = min_i64(d0_1 + 4, d0_0_end);
+    float* t0 = (float*)(scratch + 0);  // staged [d0:4]
+    for (i64 i = 0; i < 4; ++i) t0[i] = 0x0p+0f;  // identity of sum
+    float* t1 = (float*)(scratch + 64);  // staged [d0:4]
+    float* t2 = (float*)(scratch + 128);  // staged [d0:4]
+    for (i64 i = 0; i < 4; ++i) t2[i] = 0x0p+0f;  // identity of sum
+    float* t3 = (float*)(scratch + 192);  // staged [d0:4, d11:133]
+    float* t4 = (float*)(scratch + 2368);  // staged [d0:4]
     /* reduce.sum */ {
-       {
-        vf r0[4] = {splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f)};
+      for (i64 d0 = d0_1; d0 < d0_1_end; ++d0) {
          {
-          i64 d1_at = 0;
-          for (; d1_at + 4 * W <= 133; d1_at += 4 * W) {
-            #pragma GCC unroll 4
-            for (int u = 0; u < 4; ++u) {
-              const i64 d1 = d1_at + u * W;
-              const vf v0 = load_f32(p0 + d0_1 * 133 + d1);
-              r0[u] = r0[u] + v0;
+          vf r0[4] = {splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f)};
+           {
+            i64 d1_at = 0;
+            for (; d1_at + 4 * W <= 133; d1_at += 4 * W) {
+              #pragma GCC unroll 4
+              for (int u = 0; u < 4; ++u) {
+                const i64 d1 = d1_at + u * W;
+                const vf v0 = load_f32(p0 + d0 * 133 + d1);
+                r0[u] = r0[u] + v0;
+              }
+            }
+            for (; d1_at + W <= 133; d1_at += W) {
+              const i64 d1 = d1_at;
+              const vf v0 = load_f32(p0 + d0 * 133 + d1);
+              r0[0] = r0[0] + v0;
+            }
+            if (d1_at < 133) {
+              const i64 d1 = d1_at;
+              const i64 d1_left = 133 - d1_at;
+              const vf v0 = loadn_f32(p0 + d0 * 133 + d1, d1_left);
+              r0[0] = r0[0] + select_f(lane_numbers() < (int)d1_left, v0, splat(0x0p+0f));
             }
           }
-          for (; d1_at + W <= 133; d1_at += W) {
-            const i64 d1 = d1_at;
-            const vf v0 = load_f32(p0 + d0_1 * 133 + d1);
-            r0[0] = r0[0] + v0;
-          }
-          if (d1_at < 133) {
-            const i64 d1 = d1_at;
-            const i64 d1_left = 133 - d1_at;
-            const vf v0 = loadn_f32(p0 + d0_1 * 133 + d1, d1_left);
-            r0[0] = r0[0] + select_f(lane_numbers() < (int)d1_left, v0, splat(0x0p+0f));
-          }
+          r0[0] = r0[0] + r0[1];
+          r0[0] = r0[0] + r0[2];
+          r0[0] = r0[0] + r0[3];
+          *(t0 + (d0 - d0_1)) = *(t0 + (d0 - d0_1)) + fold_sum<float>(r0[0]);
         }
-        r0[0] = r0[0] + r0[1];
-        r0[0] = r0[0] + r0[2];
-        r0[0] = r0[0] + r0[3];
-        *(t0) = *(t0) + fold_sum<float>(r0[0]);
       }
     }
     /* div */ {
-      const vf v0 = splat(*(t0));
-      const vf v1 = splat(0x1.0ap+7f);
-      const vf v2 = v0 / v1;
-      *(t1) = (float)v2[0];
+       {
+        i64 d0_at = d0_1;
+        for (; d0_at + W <= d0_1_end; d0_at += W) {
+          const i64 d0 = d0_at;
+          const vf v0 = load_f32(t0 + (d0 - d0_1));
+          const vf v1 = splat(0x1.0ap+7f);
+          const vf v2 = v0 / v1;
+          store_f32(t1 + (d0 - d0_1), v2);
+        }
+        if (d0_at < d0_1_end) {
+          const i64 d0 = d0_at;
+          const i64 d0_left = d0_1_end - d0_at;
+          const vf v0 = loadn_f32(t0 + (d0 - d0_1), d0_left);
+          const vf v1 = splat(0x1.0ap+7f);
+          const vf v2 = v0 / v1;
+          storen_f32(t1 + (d0 - d0_1), v2, d0_left);
+        }
+      }
     }
     /* sub mul reduce.sum */ {
-       {
-        vf r0[4] = {splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f)};
+      for (i64 d0 = d0_1; d0 < d0_1_end; ++d0) {
          {
-          i64 d11_at = 0;
-          for (; d11_at + 4 * W <= 133; d11_at += 4 * W) {
-            #pragma GCC unroll 4
-            for (int u = 0; u < 4; ++u) {
-              const i64 d11 = d11_at + u * W;
-              const vf v0 = load_f32(p0 + d0_1 * 133 + d11);
-              const vf v1 = splat(*(t1));
+          vf r0[4] = {splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f), splat(0x0p+0f)};
+           {
+            i64 d11_at = 0;
+            for (; d11_at + 4 * W <= 133; d11_at += 4 * W) {
+              #pragma GCC unroll 4
+              for (int u = 0; u < 4; ++u) {
+                const i64 d11 = d11_at + u * W;
+                const vf v0 = load_f32(p0 + d0 * 133 + d11);
+                const vf v1 = splat(*(t1 + (d0 - d0_1)));
+                const vf v2 = v0 - v1;
+                const vf v3 = v2 * v2;
+                r0[u] = r0[u] + v3;
+                store_f32(t3 + (d0 - d0_1) * 136 + d11, v2);
+              }
+            }
+            for (; d11_at + W <= 133; d11_at += W) {
+              const i64 d11 = d11_at;
+              const vf v0 = load_f32(p0 + d0 * 133 + d11);
+              const vf v1 = splat(*(t1 + (d0 - d0_1)));
               const vf v2 = v0 - v1;
               const vf v3 = v2 * v2;
-              r0[u] = r0[u] + v3;
-              store_f32(t3 + d11, v2);
+              r0[0] = r0[0] + v3;
+              store_f32(t3 + (d0 - d0_1) * 136 + d11, v2);
+            }
+            if (d11_at < 133) {
+              const i64 d11 = d11_at;
+              const i64 d11_left = 133 - d11_at;
+              const vf v0 = loadn_f32(p0 + d0 * 133 + d11, d11_left);
+              const vf v1 = splat(*(t1 + (d0 - d0_1)));
+              const vf v2 = v0 - v1;
+              const vf v3 = v2 * v2;
+              r0[0] = r0[0] + select_f(lane_numbers() < (int)d11_left, v3, splat(0x0p+0f));
+              storen_f32(t3 + (d0 - d0_1) * 136 + d11, v2, d11_left);
             }
           }
-          for (; d11_at + W <= 133; d11_at += W) {
-            const i64 d11 = d11_at;
-            const vf v0 = load_f32(p0 + d0_1 * 133 + d11);
-            const vf v1 = splat(*(t1));
-            const vf v2 = v0 - v1;
-            const vf v3 = v2 * v2;
-            r0[0] = r0[0] + v3;
-            store_f32(t3 + d11, v2);
-          }
-          if (d11_at < 133) {
-            const i64 d11 = d11_at;
-            const i64 d11_left = 133 - d11_at;
-            const vf v0 = loadn_f32(p0 + d0_1 * 133 + d11, d11_left);
-            const vf v1 = splat(*(t1));
-            const vf v2 = v0 - v1;
-            const vf v3 = v2 * v2;
-            r0[0] = r0[0] + select_f(lane_numbers() < (int)d11_left, v3, splat(0x0p+0f));
-            storen_f32(t3 + d11, v2, d11_left);
-          }
+          r0[0] = r0[0] + r0[1];
+          r0[0] = r0[0] + r0[2];
+          r0[0] = r0[0] + r0[3];
+          *(t2 + (d0 - d0_1)) = *(t2 + (d0 - d0_1)) + fold_sum<float>(r0[0]);
         }
-        r0[0] = r0[0] + r0[1];
-        r0[0] = r0[0] + r0[2];
-        r0[0] = r0[0] + r0[3];
-        *(t2) = *(t2) + fold_sum<float>(r0[0]);
       }
     }
     /* div add sqrt */ {
-      const vf v0 = splat(*(t2));
-      const vf v1 = splat(0x1.0ap+7f);
-      const vf v2 = v0 / v1;
-      const vf v3 = splat(0x1p-20f);
-      const vf v4 = v2 + v3;
-      const vf v5 = sqrt_f(v4);
-      *(t4) = (float)v5[0];
+       {
+        i64 d0_at = d0_1;
+        for (; d0_at + W <= d0_1_end; d0_at += W) {
+          const i64 d0 = d0_at;
+          const vf v0 = load_f32(t2 + (d0 - d0_1));
+          const vf v1 = splat(0x1.0ap+7f);
+          const vf v2 = v0 / v1;
+          const vf v3 = splat(0x1p-20f);
+          const vf v4 = v2 + v3;
+          const vf v5 = sqrt_f(v4);
+          store_f32(t4 + (d0 - d0_1), v5);
+        }
+        if (d0_at < d0_1_end) {
+          const i64 d0 = d0_at;
+          const i64 d0_left = d0_1_end - d0_at;
+          const vf v0 = loadn_f32(t2 + (d0 - d0_1), d0_left);
+          const vf v1 = splat(0x1.0ap+7f);
+          const vf v2 = v0 / v1;
+          const vf v3 = splat(0x1p-20f);
+          const vf v4 = v2 + v3;
+          const vf v5 = sqrt_f(v4);
+          storen_f32(t4 + (d0 - d0_1), v5, d0_left);
+        }
+      }
     }
     /* div mul add */ {
-       {
-        i64 d11_at = 0;
-        for (; d11_at + W <= 133; d11_at += W) {
-          const i64 d11 = d11_at;
-          const vf v0 = load_f32(t3 + d11);
-          const vf v1 = splat(*(t4));
-          const vf v2 = v0 / v1;
-          const vf v3 = load_f32(p1 + d11);
-          const vf v4 = v2 * v3;
-          const vf v5 = load_f32(p2 + d11);
-          const vf v6 = v4 + v5;
-          store_f32(p3 + d0_1 * 133 + d11, v6);
-        }
-        if (d11_at < 133) {
-          const i64 d11 = d11_at;
-          const i64 d11_left = 133 - d11_at;
-          const vf v0 = loadn_f32(t3 + d11, d11_left);
-          const vf v1 = splat(*(t4));
-          const vf v2 = v0 / v1;
-          const vf v3 = loadn_f32(p1 + d11, d11_left);
-          const vf v4 = v2 * v3;
-          const vf v5 = loadn_f32(p2 + d11, d11_left);
-          const vf v6 = v4 + v5;
-          storen_f32(p3 + d0_1 * 133 + d11, v6, d11_left);
+      for (i64 d0 = d0_1; d0 < d0_1_end; ++d0) {
+         {
+          const float by2 = *(t4 + (d0 - d0_1));
+          if (has_reciprocal(by2)) {
+            const vf inverse2 = splat(1.0f / by2);
+             {
+              i64 d11_at = 0;
+              for (; d11_at + W <= 133; d11_at += W) {
+                const i64 d11 = d11_at;
+                const vf v0 = load_f32(t3 + (d0 - d0_1) * 136 + d11);
+                const vf v1 = splat(*(t4 + (d0 - d0_1)));
+                const vf v2 = quotient(v0, v1, inverse2);
+                const vf v3 = load_f32(p1 + d11);
+                const vf v4 = v2 * v3;
+                const vf v5 = load_f32(p2 + d11);
+                const vf v6 = v4 + v5;
+                store_f32(p3 + d0 * 133 + d11, v6);
+              }
+              if (d11_at < 133) {
+                const i64 d11 = d11_at;
+                const i64 d11_left = 133 - d11_at;
+                const vf v0 = loadn_f32(t3 + (d0 - d0_1) * 136 + d11, d11_left);
+                const vf v1 = splat(*(t4 + (d0 - d0_1)));
+                const vf v2 = quotient(v0, v1, inverse2);
+                const vf v3 = loadn_f32(p1 + d11, d11_left);
+                const vf v4 = v2 * v3;
+                const vf v5 = loadn_f32(p2 + d11, d11_left);
+                const vf v6 = v4 + v5;
+                storen_f32(p3 + d0 * 133 + d11, v6, d11_left);
+              }
+            }
+          }
+          else {
+             {
+              i64 d11_at = 0;
+              for (; d11_at + W <= 133; d11_at += W) {
+                const i64 d11 = d11_at;
+                const vf v0 = load_f32(t3 + (d0 - d0_1) * 136 + d11);
+                const vf v1 = splat(*(t4 + (d0 - d0_1)));
+                const vf v2 = v0 / v1;
+                const vf v3 = load_f32(p1 + d11);
+                const vf v4 = v2 * v3;
+                const vf v5 = load_f32(p2 + d11);
+                const vf v6 = v4 + v5;
+                store_f32(p3 + d0 * 133 + d11, v6);
+              }
+              if (d11_at < 133) {
+                const i64 d11 = d11_at;
+                const i64 d11_left = 133 - d11_at;
+                const vf v0 = loadn_f32(t3 + (d0 - d0_1) * 136 + d11, d11_left);
+                const vf v1 = splat(*(t4 + (d0 - d0_1)));
+                const vf v2 = v0 / v1;
+                const vf v3 = loadn_f32(p1 + d11, d11_left);
+                const vf v4 = v2 * v3;
+                const vf v5 = loadn_f32(p2 + d11, d11_left);
+                const vf v6 = v4 + v5;
+                storen_f32(p3 + d0 * 133 + d11, v6, d11_left);
+              }
+            }
+          }
         }
       }
     }
@@ -373,4 +460,4 @@ static i64 tasks(int phase, const i64*) {
   if (phase == 0) return 2;
   return 0;
 }
-extern "C" const FusionKernelDescriptor fk_replay_0_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, "x86-64-v2", 4, 0, 1, tasks, 784, 0, 64};
+extern "C" const FusionKernelDescriptor fk_replay_0_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, "x86-64-v2", 4, 0, 1, tasks, 2384, 0, 64};

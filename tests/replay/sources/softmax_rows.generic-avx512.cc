@@ -198,6 +198,8 @@ template <class V> AI V lanes_sum(V a, V b) { return a + b; }
 template <class V> AI V lanes_prod(V a, V b) { return a * b; }
 template <class V> AI V lanes_max(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
 template <class V> AI V lanes_min(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+AI vf lanes_max(vf a, vf b) { return max_f(a, b); }
+AI vf lanes_min(vf a, vf b) { return min_f(a, b); }
 #define FOLD(op)                                            \
   template <class T, class V> AI T fold_##op(V v) {         \
     if constexpr (W > 8) v = lanes_##op(v, rotated<8>(v));  \
@@ -217,6 +219,19 @@ AI vi lane_numbers() {
   return v;
 }
 
+AI bool has_reciprocal(float y) {
+#if defined(__FMA__)
+  return y >= 0x1p-100f && y <= 0x1p100f;
+#else
+  return false;
+#endif
+}
+AI vf quotient(vf x, vf y, vf r) {
+  const vf q = x * r;
+  const vf p = q - (q * y - x) * r;
+  return p == p ? p : q;
+}
+
 static void block0_0(const FusionKernelArgs* args, char* scratch, i64 d0_0) {
   const float* p0 = (const float*)args->tensors[0].data;  // f32[5,67]
   (void)p0;
@@ -224,77 +239,107 @@ static void block0_0(const FusionKernelArgs* args, char* scratch, i64 d0_0) {
   (void)p1;
   const i64 d0_0_end = min_i64(d0_0 + 3, 5);
   (void)scratch;
-  for (i64 d0_1 = d0_0; d0_1 < d0_0_end; d0_1 += 1) {
-    float* t0 = (float*)(scratch + 0);  // staged [d0:1]
-    t0[0] = -__builtin_inff();
-    float* t1 = (float*)(scratch + 64);  // staged [d0:1]
-    t1[0] = 0x0p+0f;
-    float* t2 = (float*)(scratch + 128);  // staged [d0:1, d11:67]
-    /* reduce.max */ {
+  float* t0 = (float*)(scratch + 0);  // staged [d0:3]
+  for (i64 i = 0; i < 16; ++i) t0[i] = -__builtin_inff();  // identity of max
+  float* t1 = (float*)(scratch + 64);  // staged [d0:3]
+  for (i64 i = 0; i < 16; ++i) t1[i] = 0x0p+0f;  // identity of sum
+  float* t2 = (float*)(scratch + 128);  // staged [d0:3, d11:67]
+  /* reduce.max */ {
+    for (i64 d0 = d0_0; d0 < d0_0_end; ++d0) {
        {
         vf r0[1] = {splat(-__builtin_inff())};
          {
           i64 d1_at = 0;
           for (; d1_at + W <= 67; d1_at += W) {
             const i64 d1 = d1_at;
-            const vf v0 = load_f32(p0 + d0_1 * 67 + d1);
+            const vf v0 = load_f32(p0 + d0 * 67 + d1);
             r0[0] = max_f(r0[0], v0);
           }
           if (d1_at < 67) {
             const i64 d1 = d1_at;
             const i64 d1_left = 67 - d1_at;
-            const vf v0 = loadn_f32(p0 + d0_1 * 67 + d1, d1_left);
+            const vf v0 = loadn_f32(p0 + d0 * 67 + d1, d1_left);
             r0[0] = max_f(r0[0], select_f(lane_numbers() < (int)d1_left, v0, splat(-__builtin_inff())));
           }
         }
-        *(t0) = scalar_max<float>(*(t0), fold_max<float>(r0[0]));
+        *(t0 + (d0 - d0_0)) = scalar_max<float>(*(t0 + (d0 - d0_0)), fold_max<float>(r0[0]));
       }
     }
-    /* sub exp reduce.sum */ {
+  }
+  /* sub exp reduce.sum */ {
+    for (i64 d0 = d0_0; d0 < d0_0_end; ++d0) {
        {
         vf r0[1] = {splat(0x0p+0f)};
          {
           i64 d11_at = 0;
           for (; d11_at + W <= 67; d11_at += W) {
             const i64 d11 = d11_at;
-            const vf v0 = load_f32(p0 + d0_1 * 67 + d11);
-            const vf v1 = splat(*(t0));
+            const vf v0 = load_f32(p0 + d0 * 67 + d11);
+            const vf v1 = splat(*(t0 + (d0 - d0_0)));
             const vf v2 = v0 - v1;
             const vf v3 = exp_f(v2);
             r0[0] = r0[0] + v3;
-            store_f32(t2 + d11, v3);
+            store_f32(t2 + (d0 - d0_0) * 80 + d11, v3);
           }
           if (d11_at < 67) {
             const i64 d11 = d11_at;
             const i64 d11_left = 67 - d11_at;
-            const vf v0 = loadn_f32(p0 + d0_1 * 67 + d11, d11_left);
-            const vf v1 = splat(*(t0));
+            const vf v0 = loadn_f32(p0 + d0 * 67 + d11, d11_left);
+            const vf v1 = splat(*(t0 + (d0 - d0_0)));
             const vf v2 = v0 - v1;
             const vf v3 = exp_f(v2);
             r0[0] = r0[0] + select_f(lane_numbers() < (int)d11_left, v3, splat(0x0p+0f));
-            storen_f32(t2 + d11, v3, d11_left);
+            storen_f32(t2 + (d0 - d0_0) * 80 + d11, v3, d11_left);
           }
         }
-        *(t1) = *(t1) + fold_sum<float>(r0[0]);
+        *(t1 + (d0 - d0_0)) = *(t1 + (d0 - d0_0)) + fold_sum<float>(r0[0]);
       }
     }
-    /* div */ {
+  }
+  /* div */ {
+    for (i64 d0 = d0_0; d0 < d0_0_end; ++d0) {
        {
-        i64 d11_at = 0;
-        for (; d11_at + W <= 67; d11_at += W) {
-          const i64 d11 = d11_at;
-          const vf v0 = load_f32(t2 + d11);
-          const vf v1 = splat(*(t1));
-          const vf v2 = v0 / v1;
-          store_f32(p1 + d0_1 * 67 + d11, v2);
+        const float by2 = *(t1 + (d0 - d0_0));
+        if (has_reciprocal(by2)) {
+          const vf inverse2 = splat(1.0f / by2);
+           {
+            i64 d11_at = 0;
+            for (; d11_at + W <= 67; d11_at += W) {
+              const i64 d11 = d11_at;
+              const vf v0 = load_f32(t2 + (d0 - d0_0) * 80 + d11);
+              const vf v1 = splat(*(t1 + (d0 - d0_0)));
+              const vf v2 = quotient(v0, v1, inverse2);
+              store_f32(p1 + d0 * 67 + d11, v2);
+            }
+            if (d11_at < 67) {
+              const i64 d11 = d11_at;
+              const i64 d11_left = 67 - d11_at;
+              const vf v0 = loadn_f32(t2 + (d0 - d0_0) * 80 + d11, d11_left);
+              const vf v1 = splat(*(t1 + (d0 - d0_0)));
+              const vf v2 = quotient(v0, v1, inverse2);
+              storen_f32(p1 + d0 * 67 + d11, v2, d11_left);
+            }
+          }
         }
-        if (d11_at < 67) {
-          const i64 d11 = d11_at;
-          const i64 d11_left = 67 - d11_at;
-          const vf v0 = loadn_f32(t2 + d11, d11_left);
-          const vf v1 = splat(*(t1));
-          const vf v2 = v0 / v1;
-          storen_f32(p1 + d0_1 * 67 + d11, v2, d11_left);
+        else {
+           {
+            i64 d11_at = 0;
+            for (; d11_at + W <= 67; d11_at += W) {
+              const i64 d11 = d11_at;
+              const vf v0 = load_f32(t2 + (d0 - d0_0) * 80 + d11);
+              const vf v1 = splat(*(t1 + (d0 - d0_0)));
+              const vf v2 = v0 / v1;
+              store_f32(p1 + d0 * 67 + d11, v2);
+            }
+            if (d11_at < 67) {
+              const i64 d11 = d11_at;
+              const i64 d11_left = 67 - d11_at;
+              const vf v0 = loadn_f32(t2 + (d0 - d0_0) * 80 + d11, d11_left);
+              const vf v1 = splat(*(t1 + (d0 - d0_0)));
+              const vf v2 = v0 / v1;
+              storen_f32(p1 + d0 * 67 + d11, v2, d11_left);
+            }
+          }
         }
       }
     }
@@ -324,4 +369,4 @@ static i64 tasks(int phase, const i64*) {
   if (phase == 0) return 2;
   return 0;
 }
-extern "C" const FusionKernelDescriptor fk_replay_0_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, "avx512", 2, 0, 1, tasks, 448, 0, 64};
+extern "C" const FusionKernelDescriptor fk_replay_0_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, "avx512", 2, 0, 1, tasks, 1088, 0, 64};

@@ -112,9 +112,14 @@ TEST(MakePlan, ElementwiseOpsWorkInPlace) {
   EXPECT_EQ(model.plan.arena_bytes, 512 * 512 * 4);
 }
 
+// Random graphs in which some pairs of groups gain nothing.
+const std::vector<uint64_t> kNoGainSeeds = {328, 474, 718};
+
 TEST(MakePlan, DecisionsSayWhatTheyGainOrWhyNot) {
   std::map<std::string, int> seen;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  std::vector<uint64_t> seeds = kNoGainSeeds;
+  for (uint64_t seed = 1; seed <= 60; ++seed) seeds.push_back(seed);
+  for (uint64_t seed : seeds) {
     Graph graph = Canonicalise(RandomGraph(seed)).value().graph;
     PlannedModel model =
         PlanOf(graph, {.hints = {.compute_pressure = static_cast<double>(seed % 2)}});

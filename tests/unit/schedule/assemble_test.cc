@@ -38,9 +38,11 @@ class AssembleTest : public testing::Test {
     return b;
   }
 
-  std::string Assembled(std::vector<NestCode> nests) {
+  // `columns`: of the block.
+  std::string Assembled(std::vector<NestCode> nests, bool together = false, int64_t columns = 100) {
     Segment segment;
-    segment.body = AssembleSection(0, std::move(nests), locals_, {8, 100}, /*lanes=*/8);
+    segment.body =
+        AssembleSection(0, std::move(nests), locals_, {8, columns}, /*lanes=*/8, together);
     Phase phase;
     phase.segments.push_back(std::move(segment));
     schedule_.phases.clear();
@@ -91,6 +93,37 @@ TEST_F(AssembleTest, AlongVectorsALoopTakesOneVector) {
         }
       }
 )");
+}
+
+// Vectors of one nest are enough: what the others do along them is done in whole vectors too.
+TEST_F(AssembleTest, VectorsOfAnyNestCount) {
+  std::vector<NestCode> nests;
+  nests.push_back(Nest());
+  nests.push_back(Nest());
+  nests.back().vector = -1;
+  EXPECT_EQ(Assembled(std::move(nests)), R"(      loop m:1 {
+        loop n:8 {
+          each [m, n] {
+          }
+          each [m, n] {
+          }
+        }
+      }
+)");
+}
+
+// As many as make 1024 elements, and half a vector at most.
+TEST_F(AssembleTest, ShortRowsAreWorkedOnTogether) {
+  const auto folds = [] {
+    std::vector<NestCode> nests;
+    nests.push_back(Nest({kColumns}));
+    nests.push_back(Nest());
+    return nests;
+  };
+  for (auto [columns, rows] : {std::pair{400, 2}, {100, 4}, {3000, 1}}) {
+    const std::string text = Assembled(folds(), /*together=*/true, columns);
+    EXPECT_EQ(text.substr(0, text.find('{')), StrCat("      loop m:", rows, " ")) << columns;
+  }
 }
 
 TEST_F(AssembleTest, WhatAProductNeedsIsAllocatedOutsideTheLoops) {
