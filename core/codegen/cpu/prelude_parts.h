@@ -21,7 +21,8 @@ std::string_view GuardMemory(bool half);
 /// mma<> and the forms of its operands on such pointers, from one part of their text on plain ones.
 std::string GuardedProduct(std::string_view plain);
 
-/// mma<>, and the forms of its operands by type: "product", "product_bf16", "product_i8".
+/// mma<>, and the forms of its operands by type: "product", "product_bf16",
+/// "product_bf16_flushed", "product_i8".
 std::vector<PreludePart> ProductParts();
 /// The functions of f64: "exp_d", "log_d", ...
 std::vector<PreludePart> DoubleParts();
