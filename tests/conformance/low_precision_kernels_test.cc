@@ -343,7 +343,7 @@ constexpr Stated kStated[] = {
 class StatedProducts : public ::testing::TestWithParam<Stated> {};
 
 TEST_P(StatedProducts, HaveKernelsThatEqualTheEvaluator) {
-  const std::vector<std::string> types = StrSplit(GetParam().inputs, ' ');
+  const std::vector<std::string_view> types = StrSplit(GetParam().inputs, ' ');
   auto program =
       ParseProgram(StrCat("program {\n  %0 = input 0 : ", types[0], "\n  %1 = input 1 : ", types[1],
                           "\n  %2 = Custom @0 : ", GetParam().loop, "\n  output %2\n}\n"));
