@@ -13,7 +13,7 @@ namespace fusion {
 /// From so many rows on a product is as fast as it multiplies, and both operands are rounded; with
 /// fewer it is as fast as its weights are read, and these alone are narrow. A choice, not a
 /// measurement: with 8 rows every weight that is loaded is used eight times, and the register
-/// blocks of the devices in core/device/specs have 6 to 14 rows.
+/// blocks of the CPUs in core/device/specs have 4 to 14 rows.
 inline constexpr int64_t kLeastRowsInHalf = 8;
 
 /// Products of fewer weights stay as the model states them: 4096 in f32 are 16 KiB, which lie in
