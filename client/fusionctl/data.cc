@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "client/fusionctl/npz.h"
+#include "core/bundle/tolerance.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
@@ -309,12 +310,8 @@ absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t 
 }
 
 Tolerance ToleranceFor(const Arguments& arguments, DType dtype) {
-  Tolerance out = DefaultTolerance(dtype);
+  Tolerance out = ToleranceOf(arguments.options.numerics, dtype);
   if (!IsFloat(dtype)) return out;
-  // Operands of products may be rounded to bf16: results are as exact as if they were bf16.
-  if (arguments.options.numerics == Numerics::kFast) {
-    out.rtol = std::max(out.rtol, DefaultTolerance(DType::kBF16).rtol);
-  }
   if (arguments.atol) out.atol = *arguments.atol;
   if (arguments.rtol) out.rtol = *arguments.rtol;
   return out;

@@ -8,6 +8,7 @@
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
 #include "core/bundle/symbol_values.h"
+#include "core/bundle/tolerance.h"
 #include "core/check/reference_checker.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
@@ -212,7 +213,8 @@ absl::Status RunPlan(const Repro& repro, uint64_t seed, Replay* out) {
                [&](TensorId id) -> absl::StatusOr<const HostTensor*> { return &weights.at(id); },
                {.threads = repro.plan.threads}));
   for (size_t i = 0; i < got.size(); ++i) {
-    out->outputs.push_back(Compare(got[i], wanted[i]));
+    const Tolerance tolerance = ToleranceOf(repro.plan.numerics, wanted[i].dtype());
+    out->outputs.push_back(Compare(got[i], wanted[i], tolerance));
     out->pass = out->pass && out->outputs.back().ok();
   }
   return absl::OkStatus();

@@ -310,6 +310,12 @@ class Estimator {
     CountRecompute(each);
   }
 
+  // The type whose rate a product has: instructions of CPUs for pairs flush denormals.
+  DType TypeOfRate(const MmaStmt& mma) const {
+    const bool widened = !device_.explicit_memory && !mma.flushes;
+    return widened ? DType::kF32 : s_.buffer(mma.a.buffer).dtype;
+  }
+
   // Sums of products of two different values: products that no MmaStmt has the types for.
   static int Contractions(const EachStmt& each) {
     auto defining = [&](int value) -> const ElementOp* {
@@ -371,8 +377,8 @@ class Estimator {
     double per_row = flops / std::max(columns, 1e-9) * padded;
     // Rows of f32 beside narrower columns are multiplied in f32.
     double seconds = times * per_row /
-                     (device_.Rates(s_.buffer(mma.a.buffer).dtype).flops_per_s *
-                      device_.product_efficiency * device_.BlockRate(rows, padded));
+                     (device_.Rates(TypeOfRate(mma)).flops_per_s * device_.product_efficiency *
+                      device_.BlockRate(rows, padded));
     seconds += times * Turns(mma) * device_.turn_s;
     seconds_ += seconds;
     product_seconds_ += seconds;

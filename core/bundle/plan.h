@@ -242,6 +242,7 @@ struct PlanFallback {
   int node = 0;
   std::string reason;
   std::string registered = {};
+  bool operator==(const PlanFallback&) const = default;
 };
 
 /// One memory level of the device of a plan.

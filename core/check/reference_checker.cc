@@ -155,7 +155,11 @@ class Comparison {
  public:
   Comparison(const LoadedKernel& kernel, const Schedule& schedule, const KernelReference& reference,
              const CheckOptions& options)
-      : kernel_(kernel), schedule_(schedule), reference_(reference), options_(options) {
+      : kernel_(kernel),
+        schedule_(schedule),
+        reference_(reference),
+        options_(options),
+        of_rounded_(OutputsOfRoundedFactors(reference.program)) {
     // Only what was computed (and rounded) before it jumps can come out on the other side.
     const Program& program = reference.program;
     for (const LoopOp& op : program.ops) {
@@ -302,16 +306,11 @@ class Comparison {
     return absl::OkStatus();
   }
 
-  // The param that holds an output.
-  // Where factors of sums are rounded to bf16 inside the kernel, a difference in their last place
-  // may round them the other way.
-  Tolerance ToleranceOfOutput(DType dtype) const {
-    const Tolerance own = DefaultTolerance(dtype);
-    if (!IsFloat(dtype) || !RoundsFactors(reference_.program)) return own;
-    const Tolerance rounded = DefaultTolerance(DType::kBF16);
-    return {.atol = std::max(own.atol, rounded.atol), .rtol = std::max(own.rtol, rounded.rtol)};
+  Tolerance ToleranceOfOutput(size_t output, DType dtype) const {
+    return of_rounded_[output] ? RoundedTolerance(dtype) : DefaultTolerance(dtype);
   }
 
+  // The param that holds an output.
   size_t ParamOf(size_t output) const {
     for (size_t p = 0; p < reference_.params.size(); ++p) {
       const KernelReference::Param& param = reference_.params[p];
@@ -343,7 +342,7 @@ class Comparison {
     const HostTensor forgiven = !overlooks            ? wanted
                                 : doubtful != nullptr ? ForgivingDoubtful(wanted, part, *doubtful)
                                                       : ForgivingNaN(wanted, part);
-    Difference d = Compare(part, forgiven, ToleranceOfOutput(wanted.dtype()));
+    Difference d = Compare(part, forgiven, ToleranceOfOutput(output, wanted.dtype()));
     if (inputs == kRandom) {
       report_.elements += wanted.elements();
       report_.outside += d.outside;
@@ -365,6 +364,7 @@ class Comparison {
   const Schedule& schedule_;
   const KernelReference& reference_;
   const CheckOptions& options_;
+  const std::vector<bool> of_rounded_;  // by output
   bool jumps_ = false;
   std::string refused_;  // why the evaluator has no result for random values
   CheckReport report_;

@@ -349,6 +349,18 @@ absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs() {
   return specs;
 }
 
+namespace {
+
+// A CPU without instructions that whoever asks does not say it has; vectors are as wide.
+void WithoutInstructionsAbove(Isa isa, DeviceSpec* spec) {
+  if (spec->isa <= isa) return;
+  spec->isa = isa;
+  spec->arch = IsaName(isa);
+  if (isa < Isa::kAvx512Bf16) spec->other_types.erase(DType::kBF16);
+}
+
+}  // namespace
+
 absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, const Target& target,
                                          std::string* warning) {
   if (target.threads < 0 || target.threads > kMaxTargetThreads) {
@@ -373,7 +385,7 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
     ASSIGN_OR_RETURN(Isa isa, ParseIsa(target.isa));
     found = std::find_if(specs.begin(), specs.end(), [&](const DeviceSpec& s) {
       return !s.vendor.empty() && s.vendor == target.vendor && s.family == target.family &&
-             s.isa == isa &&
+             VectorLevel(s.isa) == VectorLevel(isa) &&
              std::find(s.models.begin(), s.models.end(), target.model) != s.models.end();
     });
     if (found == specs.end()) {
@@ -390,6 +402,7 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
     }
   }
   DeviceSpec spec = *found;
+  if (target.name.empty()) WithoutInstructionsAbove(*ParseIsa(target.isa), &spec);
   if (spec.fixed_units && target.threads > spec.threads) {
     return InvalidArgument("target.threads: ", target.threads, "; ", spec.name, " has ",
                            spec.threads, " ", spec.unit, "s");

@@ -119,10 +119,8 @@ bool Jumps(const LoopOp& op) {
 
 // Copies its one input, element by element.
 bool IsCopy(const Program& program, const LoopOp& op) {
-  const LoopBody& body = op.body;
-  return !body.reduce && body.value.op() == ScalarOp::kInput && op.inputs.size() == 1 &&
-         program.value(op.inputs[0]).type.shape == program.value(op.output).type.shape &&
-         body.reads[0].guards.empty() && body.reads[0].index == body.write;
+  return !op.body.reduce && op.body.value.op() == ScalarOp::kInput && op.inputs.size() == 1 &&
+         ReadsInPlace(program, op, 0);
 }
 
 }  // namespace
@@ -154,17 +152,39 @@ bool IsSumOfProducts(const LoopBody& body) {
          value.arg(0).op() == ScalarOp::kInput && value.arg(1).op() == ScalarOp::kInput;
 }
 
-bool RoundsFactors(const Program& program) {
-  return std::any_of(program.ops.begin(), program.ops.end(), [&](const LoopOp& op) {
+std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
+  // By value: computed, and whether it hangs on which way something computed was rounded to bf16.
+  std::vector<bool> computed(program.values.size(), false);
+  std::vector<bool> rounded(program.values.size(), false);
+  std::vector<bool> follows(program.values.size(), false);
+  auto at = [](std::vector<bool>& list, ValueId v) { return list[static_cast<size_t>(v)]; };
+  for (const LoopOp& op : program.ops) {
+    const auto out = static_cast<size_t>(op.output);
     const Expr& value = op.body.value;
-    if (op.kind != LoopOp::kLoop || !op.body.reduce || value.op() != ScalarOp::kMul) return false;
-    return std::any_of(value.args().begin(), value.args().end(), [&](const Expr& factor) {
-      if (!IsCastOfHalf(factor) || factor.arg(0).op() != ScalarOp::kInput) return false;
-      const ValueId input = op.inputs[static_cast<size_t>(factor.arg(0).index())];
-      const Value& read = program.value(input);
-      return read.producer != kNoLoop && read.type.dtype == DType::kBF16;
-    });
-  });
+    const bool loop = op.kind == LoopOp::kLoop;
+    const bool moves = !loop || (!op.body.reduce && value.op() == ScalarOp::kInput);
+    const bool casts = loop && !op.body.reduce && value.op() == ScalarOp::kCast &&
+                       value.arg(0).op() == ScalarOp::kInput;
+    const bool half = program.value(op.output).type.dtype == DType::kBF16;
+    for (ValueId in : op.inputs) {
+      computed[out] = computed[out] || at(computed, in);
+      rounded[out] = rounded[out] || (moves && at(rounded, in));
+      follows[out] = follows[out] || at(follows, in);
+    }
+    // Roundings of inputs are exact, and so are copies of them.
+    const bool exact = (moves || casts) && !computed[out];
+    rounded[out] = rounded[out] || (half && !moves && !exact);
+    computed[out] = !exact;
+    if (!loop || !op.body.reduce || value.op() != ScalarOp::kMul) continue;
+    for (const Expr& factor : value.args()) {
+      if (!IsCastOfHalf(factor) || factor.arg(0).op() != ScalarOp::kInput) continue;
+      const ValueId in = op.inputs[static_cast<size_t>(factor.arg(0).index())];
+      follows[out] = follows[out] || at(rounded, in);
+    }
+  }
+  std::vector<bool> out;
+  for (ValueId v : program.outputs) out.push_back(follows[static_cast<size_t>(v)]);
+  return out;
 }
 
 LoopBody CastBody(const Shape& shape, DType from, DType to) {

@@ -25,8 +25,10 @@ bool WidenHalves(LoopBody* body, std::optional<DType>* rounded);
 /// casts them.
 bool IsSumOfProducts(const LoopBody& body);
 
-/// True if an op of the program rounds to bf16 what a sum of products of it has as a factor.
-bool RoundsFactors(const Program& program);
+/// By output whether it follows from a sum of products of which a factor is rounded to bf16, and
+/// what is rounded is computed: a difference in its last place may round it the other way. An input
+/// that is rounded is what it is.
+std::vector<bool> OutputsOfRoundedFactors(const Program& program);
 
 /// The body of an element-wise cast from one shape to itself.
 LoopBody CastBody(const Shape& shape, DType from, DType to);

@@ -194,6 +194,11 @@ void ProgramBuilder::NoteDirectUse(ValueId value, const LoopBody& body, size_t i
 ValueId ProgramBuilder::AddComputed(std::string label, LoopBody body, std::vector<ValueId> inputs,
                                     NodeId origin) {
   NormaliseInputs(&body, &inputs);
+  return AddNormalised(std::move(label), std::move(body), std::move(inputs), origin);
+}
+
+ValueId ProgramBuilder::AddNormalised(std::string label, LoopBody body, std::vector<ValueId> inputs,
+                                      NodeId origin) {
   Value out{.type = body.OutputType(),
             .kind = TensorKind::kIntermediate,
             .value = {},
@@ -302,7 +307,12 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddLoop(std::string label
   }
   std::vector<ValueId> values;
   for (const Handle& h : inputs) values.push_back(h.base);
-  ValueId id = AddComputed(std::move(label), std::move(body), std::move(values), origin);
+  NormaliseInputs(&body, &values);
+  // What is left once constants are in the expression may be an input as it is: x - 0, x * 1.
+  const bool same = options_.absorb_views && values.size() == 1 && IsIdentityView(body) &&
+                    body.OutputType() == program_.value(values[0]).type;
+  ValueId id = same ? values[0]
+                    : AddNormalised(std::move(label), std::move(body), std::move(values), origin);
   return Handle{.base = id, .view = {}, .origin = origin, .step = step_};
 }
 
@@ -603,6 +613,12 @@ std::vector<bool> KnownBeforeRuns(const Program& program) {
     for (ValueId in : op.inputs) known[output] = known[output] && known[static_cast<size_t>(in)];
   }
   return known;
+}
+
+bool ReadsInPlace(const Program& program, const LoopOp& op, int read) {
+  const auto r = static_cast<size_t>(read);
+  return op.body.reads[r].guards.empty() && op.body.reads[r].index == op.body.write &&
+         program.value(op.inputs[r]).type.shape == program.value(op.output).type.shape;
 }
 
 Dims StorageStrides(const Value& value) {

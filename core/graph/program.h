@@ -155,6 +155,9 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
 /// them. Not what the program returns, which every run computes, nor what is made from that.
 std::vector<bool> KnownBeforeRuns(const Program& program);
 
+/// True if an op reads input `read` element by element where it writes its result.
+bool ReadsInPlace(const Program& program, const LoopOp& op, int read);
+
 /// Strides in elements of a value as it is stored.
 Dims StorageStrides(const Value& value);
 /// Elements from its first to behind its last, those between its rows included.

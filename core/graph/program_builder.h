@@ -58,6 +58,9 @@ class ProgramBuilder {
   absl::StatusOr<Handle> AddWideLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
                                      NodeId origin);
   ValueId AddComputed(std::string label, LoopBody body, std::vector<ValueId> inputs, NodeId origin);
+  /// The same where NormaliseInputs has been at it.
+  ValueId AddNormalised(std::string label, LoopBody body, std::vector<ValueId> inputs,
+                        NodeId origin);
   Handle InSingle(const Handle& half, NodeId origin);
   absl::StatusOr<std::vector<Handle>> AddDecomposition(const OpCall& call,
                                                        const std::vector<Handle>& inputs,

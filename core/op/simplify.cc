@@ -43,6 +43,13 @@ Expr SimplifyNode(const Expr& e) {
   switch (e.op()) {
     case ScalarOp::kPow:
       return SimplifyPow(e);
+    // x - 0 and x + 0 of integers; of floats the latter makes 0 of -0.
+    case ScalarOp::kSub:
+      return IsInteger(e.type()) && e.arg(1).IsConst(0) ? e.arg(0) : e;
+    case ScalarOp::kAdd:
+      if (!IsInteger(e.type())) return e;
+      if (e.arg(1).IsConst(0)) return e.arg(0);
+      return e.arg(0).IsConst(0) ? e.arg(1) : e;
     case ScalarOp::kMul:
       if (e.arg(1).IsConst(1)) return e.arg(0);
       if (e.arg(0).IsConst(1)) return e.arg(1);

@@ -674,6 +674,7 @@ Refusal GroupEvaluator::Extract(const std::vector<LoopId>& loops, ValueId unneed
   auto group = MakeGroup(out->program, all, outside, constant);
   if (!group.ok()) return RefusalFrom(Message(group.status()));
   out->group = *std::move(group);
+  out->group.flushes = options_.numerics == Numerics::kFast;
   return {};
 }
 

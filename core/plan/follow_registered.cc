@@ -29,13 +29,9 @@ class Binder {
       : graph_(seen.graph),
         program_(evaluator->program()),
         evaluator_(*evaluator),
+        by_node_(nodes.groups),
         loops_of_(seen.LoopsOfNodes(program_)),
-        parts_of_(seen.graph.nodes().size()) {
-    for (const std::vector<LoopId>& part : nodes.groups) {
-      const NodeId node = seen.NodeOf(program_.op(part[0]));
-      if (node != kNoNode) parts_of_[static_cast<size_t>(node)].push_back(&part);
-    }
-  }
+        parts_of_(seen.PartsOfNodes(program_, nodes.groups)) {}
 
   /// The match, or why the kernel cannot run there.
   absl::StatusOr<RegisteredMatch> Bind(std::shared_ptr<const RegisteredKernel> kernel,
@@ -50,8 +46,9 @@ class Binder {
     if (why->empty()) *why = BindConstants(found, &match);
     if (!why->empty()) return match;
     for (NodeId n : found.nodes) {
-      for (const std::vector<LoopId>* part : parts_of_[static_cast<size_t>(n)]) {
-        ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(*part));
+      for (int part : parts_of_[static_cast<size_t>(n)]) {
+        ASSIGN_OR_RETURN(const GroupVerdict* verdict,
+                         evaluator_.Evaluate(by_node_[static_cast<size_t>(part)]));
         match.apart = Sum(match.apart, verdict->estimate);
       }
     }
@@ -105,7 +102,8 @@ class Binder {
         return StrCat(Text(kernel, p),
                       output ? ": nothing outside of the match reads it as it is"
                              : ": the match does not read it as it is: it is a scalar constant, a "
-                               "view of another tensor, or computed within");
+                               "view of another tensor, computed within, or read as what is made "
+                               "of it before the first run");
       }
       if (!IsRowMajor(program_.value(value->second))) {
         return StrCat(Text(kernel, p), ": does not lie dense and row-major in memory");
@@ -163,8 +161,9 @@ class Binder {
   const Graph& graph_;
   const Program& program_;
   GroupEvaluator& evaluator_;
-  std::vector<std::vector<LoopId>> loops_of_;                      // by node
-  std::vector<std::vector<const std::vector<LoopId>*>> parts_of_;  // by node
+  const std::vector<std::vector<LoopId>>& by_node_;
+  std::vector<std::vector<LoopId>> loops_of_;  // by node
+  std::vector<std::vector<int>> parts_of_;     // by node, of by_node_
 };
 
 /// Joins groups to what forced kernels compute.
@@ -212,6 +211,35 @@ bool HoldsAlone(const SeenGraph& seen, const std::vector<NodeId>& nodes,
 }
 
 }  // namespace
+
+absl::StatusOr<std::set<NodeId>> NodesOfRegistered(const SeenGraph& seen, const DeviceSpec& device,
+                                                   const RegisteredKernels& kernels,
+                                                   const std::map<NodeId, std::string>& alone) {
+  std::set<NodeId> nodes;
+  for (const std::shared_ptr<const RegisteredKernel>& kernel : kernels) {
+    Rule rule = kernel->rule;
+    bool asked = false;
+    AskKernel note = [&asked](const std::vector<NodeId>&) {
+      asked = true;
+      return std::optional<MatchTerms>();
+    };
+    auto find = [&] {
+      return MatchRules(seen.graph, device, {rule}, note, {.matches = kMostMatches});
+    };
+    absl::StatusOr<std::vector<RuleMatch>> found = find();
+    if (asked) {
+      rule.when.clear();
+      found = find();
+    }
+    if (absl::IsResourceExhausted(found.status())) continue;
+    RETURN_IF_ERROR(found.status());
+    for (const RuleMatch& place : *found) {
+      if (!HoldsAlone(seen, place.nodes, alone))
+        nodes.insert(place.nodes.begin(), place.nodes.end());
+    }
+  }
+  return nodes;
+}
 
 absl::StatusOr<Grouping> FollowRegistered(const SeenGraph& seen, const Grouping& nodes,
                                           Grouping start, const RegisteredKernels& kernels,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,14 @@ struct RegisteredOutcome {
   /// "registered kernel "leaky" does not run at ...: ...", for the operator of the server.
   std::vector<std::string> notes;
 };
+
+/// Nodes of `seen.graph` that one of the kernels may compute, as far as the graph alone says: a
+/// kernel whose conditions ask what generated code takes is taken to fulfil them. Nodes in `alone`
+/// are in no match. Fails only as MatchRules does, and not beyond its limits: a kernel of so many
+/// places does not run.
+absl::StatusOr<std::set<NodeId>> NodesOfRegistered(const SeenGraph& seen, const DeviceSpec& device,
+                                                   const RegisteredKernels& kernels,
+                                                   const std::map<NodeId, std::string>& alone);
 
 /// Lets `evaluator` weigh registered kernels wherever they fit, and makes what forced ones compute
 /// one group of `start` each, which is made of groups of `nodes` (one a node). Kernels in `unused`

@@ -44,16 +44,6 @@ std::vector<double> Weights(const Program& program, GroupEvaluator* evaluator) {
   return out;
 }
 
-// By node the sets that hold ops of it.
-Sets PartsOfNodes(const SeenGraph& seen, const Program& program, const Sets& by_node) {
-  Sets out(seen.graph.nodes().size());
-  for (size_t p = 0; p < by_node.size(); ++p) {
-    const NodeId node = seen.NodeOf(program.op(by_node[p][0]));
-    if (node != kNoNode) out[static_cast<size_t>(node)].push_back(static_cast<int>(p));
-  }
-  return out;
-}
-
 // What a match is as one kernel and as several, before any rule is followed.
 absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& match,
                                                   const Sets& by_node, const Program& program,
@@ -303,7 +293,7 @@ absl::StatusOr<Grouping> FollowRules(const SeenGraph& seen, const Grouping& node
   if (rules.empty()) return nodes;
   for (const Rule& rule : rules) RETURN_IF_ERROR(CheckRuleOps(rule));
   const Program& program = evaluator->program();
-  const Sets parts_of_node = PartsOfNodes(seen, program, nodes.groups);
+  const Sets parts_of_node = seen.PartsOfNodes(program, nodes.groups);
   AskKernel ask = [&](const std::vector<NodeId>& match) {
     return TermsOf(match, nodes.groups, program, parts_of_node, evaluator);
   };
@@ -319,7 +309,7 @@ absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const SeenGraph& seen,
                                                        const Grouping& by_node,
                                                        GroupEvaluator* evaluator) {
   const Program& program = evaluator->program();
-  return TermsOf(match, by_node.groups, program, PartsOfNodes(seen, program, by_node.groups),
+  return TermsOf(match, by_node.groups, program, seen.PartsOfNodes(program, by_node.groups),
                  evaluator);
 }
 

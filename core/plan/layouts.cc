@@ -1,6 +1,8 @@
 #include "core/plan/layouts.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "core/graph/halves.h"
 #include "core/schedule/access.h"
@@ -21,13 +23,10 @@ class Layouts {
         free_(program->values.size(), false),
         wanted_(program->values.size(), false) {}
 
-  void Run() {
+  void Run(const LeaveProduct& leave) {
     FindFree();
-    for (const LoopOp& op : program_.ops) AskFor(op);
-    for (bool more = true; more;) {
-      more = false;
-      for (const LoopOp& op : program_.ops) more |= Spread(op);
-    }
+    FindWanted();
+    if (leave != nullptr && Leave(leave)) FindWanted();
     for (size_t v = 0; v < wanted_.size(); ++v) {
       if (!wanted_[v] || !free_[v]) continue;
       Value& value = program_.values[v];
@@ -52,6 +51,33 @@ class Layouts {
       free_[static_cast<size_t>(op.output)] = false;
       for (ValueId v : op.inputs) free_[static_cast<size_t>(v)] = false;
     }
+  }
+
+  void FindWanted() {
+    std::fill(wanted_.begin(), wanted_.end(), false);
+    for (const LoopOp& op : program_.ops) AskFor(op);
+    for (bool more = true; more;) {
+      more = false;
+      for (const LoopOp& op : program_.ops) more |= Spread(op);
+    }
+  }
+
+  // Takes the values of ops that are to be left out of those that may lie in any order. True if
+  // there are any.
+  bool Leave(const LeaveProduct& leave) {
+    bool any = false;
+    for (const LoopOp& op : program_.ops) {
+      std::vector<ValueId> values = op.inputs;
+      values.push_back(op.output);
+      const bool moved = std::any_of(values.begin(), values.end(), [&](ValueId v) {
+        return wanted_[static_cast<size_t>(v)] && free_[static_cast<size_t>(v)];
+      });
+      if (!moved || !leave(op)) continue;
+      left_.insert(values.begin(), values.end());
+      any = true;
+    }
+    for (ValueId v : left_) free_[static_cast<size_t>(v)] = false;
+    return any;
   }
 
   // A product of a known operand and images: both images in the order that suits it, if they have
@@ -102,13 +128,14 @@ class Layouts {
   const std::vector<bool> known_;
   std::vector<bool> free_;    // by value
   std::vector<bool> wanted_;  // channels innermost
+  std::set<ValueId> left_;
 };
 
 }  // namespace
 
-void StoreColumnsInnermost(const DeviceSpec& device, Program* program) {
+void StoreColumnsInnermost(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
   if (device.explicit_memory || program->open_dims) return;
-  Layouts(device, program).Run();
+  Layouts(device, program).Run(leave);
 }
 
 }  // namespace fusion

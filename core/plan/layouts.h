@@ -1,7 +1,6 @@
 #pragma once
 
-#include "core/device/device_spec.h"
-#include "core/graph/program.h"
+#include "core/plan/low_precision.h"
 
 namespace fusion {
 
@@ -10,7 +9,9 @@ namespace fusion {
 /// innermost in memory, through all element-wise, padding and pooling ops between such products.
 /// Their rows then lie next to each other along the sum and are written along vectors; other orders
 /// stay at the edges, where inputs are read and outputs written. Only values that nothing but loops
-/// reads, with dims that are known; not where memory is explicit.
-void StoreColumnsInnermost(const DeviceSpec& device, Program* program);
+/// reads, with dims that are known; not where memory is explicit. `leave` is asked for the ops
+/// whose values would lie otherwise than their dims stand: true, and they stay.
+void StoreColumnsInnermost(const DeviceSpec& device, Program* program,
+                           const LeaveProduct& leave = nullptr);
 
 }  // namespace fusion

@@ -18,12 +18,17 @@ struct Rounding {
   bool any() const { return operands[0] || operands[1]; }
 };
 
-// A sum of products in f32 of which one operand is known before the first run.
+// A sum of products in f32, no windows, of which one operand is known before the first run.
 struct WeightedSum {
   size_t weights = 0;  // read
   size_t others = 1;
   int64_t rows = 1;  // points of the axes that only the other operand has
 };
+
+bool SlidesWindows(const IndexMap& index) {
+  return std::any_of(index.begin(), index.end(),
+                     [](const IndexExpr& e) { return e.terms().size() > 1; });
+}
 
 std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vector<bool>& known,
                                          const LoopOp& op) {
@@ -34,14 +39,14 @@ std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vect
   for (size_t r : {0, 1}) {
     const Value& value = program.value(op.inputs[r]);
     if (value.type.dtype != DType::kF32 || !value.type.shape.is_static()) return {};
-    if (!body.reads[r].guards.empty()) return {};
+    if (!body.reads[r].guards.empty() || SlidesWindows(body.reads[r].index)) return {};
   }
   const bool first = known[static_cast<size_t>(op.inputs[0])];
   if (first == known[static_cast<size_t>(op.inputs[1])]) return {};
   WeightedSum out{.weights = first ? size_t{0} : size_t{1},
                   .others = first ? size_t{1} : size_t{0}};
   const Dims dims = program.value(op.inputs[out.weights]).type.shape.ToDims();
-  if (NumElements(dims) < kLeastRoundedElements) return {};
+  if (NumElements(dims) < kLeastNarrowWeights) return {};
   bool columns = false;
   for (int a = 0; a < static_cast<int>(body.axes.size()); ++a) {
     const Dim& extent = body.axes[static_cast<size_t>(a)].extent;
@@ -56,8 +61,9 @@ std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vect
 
 class Rounder {
  public:
-  Rounder(const DeviceSpec& device, Program* program)
+  Rounder(const DeviceSpec& device, const LeaveProduct& leave, Program* program)
       : has_unit_(device.other_types.contains(DType::kBF16)),
+        leave_(leave),
         program_(*program),
         known_(KnownBeforeRuns(*program)) {}
 
@@ -66,7 +72,8 @@ class Rounder {
     ops.reserve(program_.ops.size());
     for (LoopOp& op : program_.ops) {
       const Rounding rounding = RoundingOf(op);
-      if (rounding.any()) Round(rounding, &op, &ops);
+      const bool rounds = rounding.any() && !(leave_ && leave_(op));
+      if (rounds) Round(rounding, &op, &ops);
       ops.push_back(std::move(op));
     }
     program_.ops = std::move(ops);
@@ -125,6 +132,7 @@ class Rounder {
   }
 
   const bool has_unit_;
+  const LeaveProduct& leave_;
   Program& program_;
   const std::vector<bool> known_;
   std::map<ValueId, ValueId> rounded_;
@@ -146,13 +154,15 @@ struct Narrowing {
 
 class Narrower {
  public:
-  explicit Narrower(Program* program) : program_(*program), known_(KnownBeforeRuns(*program)) {}
+  Narrower(const LeaveProduct& leave, Program* program)
+      : leave_(leave), program_(*program), known_(KnownBeforeRuns(*program)) {}
 
   void Run() {
     std::map<size_t, Narrowing> found;  // by op
     for (size_t l = 0; l < program_.ops.size(); ++l) {
       std::optional<Narrowing> narrowing = NarrowingOf(program_.ops[l]);
-      if (narrowing) found.emplace(l, *std::move(narrowing));
+      if (!narrowing || (leave_ && leave_(program_.ops[l]))) continue;
+      found.emplace(l, *std::move(narrowing));
     }
     if (found.empty()) return;
     std::vector<LoopOp> ops;
@@ -186,13 +196,6 @@ class Narrower {
     return true;
   }
 
-  // Whether input `read` of an op is read where it writes.
-  bool ReadsInPlace(const LoopOp& op, int read) const {
-    const auto r = static_cast<size_t>(read);
-    return op.body.reads[r].guards.empty() && op.body.reads[r].index == op.body.write &&
-           program_.value(op.inputs[r]).type.shape == program_.value(op.output).type.shape;
-  }
-
   std::optional<Stored> StoredAs(ValueId value) const {
     Stored out;
     if (const LoopOp* op = ElementwiseOf(value); op != nullptr) {
@@ -200,12 +203,13 @@ class Narrower {
       if (product.op() == ScalarOp::kMul) {
         int weight = product.arg(0).op() == ScalarOp::kInput ? 0 : 1;
         if (product.arg(0).op() == ScalarOp::kInput && product.arg(1).op() == ScalarOp::kInput &&
-            !ReadsInPlace(*op, product.arg(0).index())) {
+            !ReadsInPlace(program_, *op, product.arg(0).index())) {
           weight = 1;
         }
         const Expr& w = product.arg(weight);
         const Expr& s = product.arg(1 - weight);
-        if (w.op() != ScalarOp::kInput || !ReadsInPlace(*op, w.index())) return std::nullopt;
+        if (w.op() != ScalarOp::kInput || !ReadsInPlace(program_, *op, w.index()))
+          return std::nullopt;
         if (s.op() == ScalarOp::kConst) {
           out.factor = s;
         } else if (s.op() == ScalarOp::kInput && s.index() != w.index()) {
@@ -225,7 +229,7 @@ class Narrower {
       const Expr& cast = op->body.value;
       const bool widens = cast.op() == ScalarOp::kCast && cast.arg(0).op() == ScalarOp::kInput &&
                           (cast.type() == DType::kF32 || cast.type() == DType::kI32) &&
-                          ReadsInPlace(*op, cast.arg(0).index());
+                          ReadsInPlace(program_, *op, cast.arg(0).index());
       if (!widens) break;
       as_integer |= cast.type() == DType::kI32;
       value = op->inputs[static_cast<size_t>(cast.arg(0).index())];
@@ -304,21 +308,22 @@ class Narrower {
     ops->push_back(std::move(scale));
   }
 
+  const LeaveProduct& leave_;
   Program& program_;
   const std::vector<bool> known_;
 };
 
 }  // namespace
 
-void RoundProducts(const DeviceSpec& device, Program* program) {
+void RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
   // Other devices' products take operands that lie as their own units want them.
   if (device.explicit_memory || program->open_dims) return;
-  Rounder(device, program).Run();
+  Rounder(device, leave, program).Run();
 }
 
-void ReadNarrowWeights(const DeviceSpec& device, Program* program) {
+void ReadNarrowWeights(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
   if (device.explicit_memory || program->open_dims) return;
-  Narrower(program).Run();
+  Narrower(leave, program).Run();
 }
 
 }  // namespace fusion

@@ -1,14 +1,18 @@
 #include "core/plan/planner.h"
 
+#include <optional>
+#include <set>
+
+#include "core/base/contains.h"
 #include "core/base/saturate.h"
 #include "core/graph/body_graph.h"
 #include "core/plan/assembler.h"
 #include "core/plan/follow_registered.h"
 #include "core/plan/follow_rules.h"
 #include "core/plan/frontier.h"
+#include "core/plan/layouts.h"
 #include "core/plan/ledger.h"
 #include "core/plan/loop_sets.h"
-#include "core/plan/layouts.h"
 #include "core/plan/low_precision.h"
 #include "core/plan/pin.h"
 #include "core/plan/seen_graph.h"
@@ -157,11 +161,27 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
   return std::shared_ptr<const PlannedModel>(std::move(model));
 }
 
-absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
+// Narrows operands of products as numerics allow and chooses how intermediate values lie, but not
+// of the nodes in `left`. Returns those of them that it would have been done for.
+std::set<NodeId> NarrowAndLayOut(const Asked& asked, const std::set<NodeId>& left,
+                                 Program* program) {
+  std::set<NodeId> spared;
+  const LeaveProduct leave = [&](const LoopOp& op) {
+    if (left.empty()) return false;
+    const NodeId node = asked.seen->NodeOf(op);
+    if (!left.contains(node)) return false;
+    spared.insert(node);
+    return true;
+  };
+  const Numerics numerics = asked.options.numerics;
+  if (numerics != Numerics::kBitwise) ReadNarrowWeights(asked.device, program, leave);
+  if (numerics == Numerics::kFast) RoundProducts(asked.device, program, leave);
+  StoreColumnsInnermost(asked.device, program, leave);
+  return spared;
+}
+
+absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model) {
   const auto& [graph, seen, device, options, cancel, alone, registered, member] = asked;
-  if (options.numerics != Numerics::kBitwise) ReadNarrowWeights(device, &model->program);
-  if (options.numerics == Numerics::kFast) RoundProducts(device, &model->program);
-  StoreColumnsInnermost(device, &model->program);
   GroupEvaluator evaluator(model->program, device, options, cancel,
                            [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
                              return PlanOfBody(asked, op, std::move(lock));
@@ -193,6 +213,53 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
   Describe(device, model);
   return WriteLedger(graph, of, nodes.groups, chosen.grouping.considered, options, alone,
                      &evaluator, model);
+}
+
+// Nodes that registered kernels compute.
+std::set<NodeId> RegisteredNodes(const SeenGraph& seen, const PlannedModel& model) {
+  std::set<NodeId> nodes;
+  for (size_t g = 0; g < model.groups.size(); ++g) {
+    if (model.plan.groups[g].registered.empty()) continue;
+    const std::vector<NodeId> own = seen.NodesOf(model.program, model.groups[g]);
+    nodes.insert(own.begin(), own.end());
+  }
+  return nodes;
+}
+
+// A registered kernel reads tensors that the model has, so the products of its nodes have operands
+// as the model states them. Where none of the kernels runs in the end, products are narrow as
+// everywhere: which kernels a server has changes no plan that holds none of them.
+absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
+  std::set<NodeId> left;
+  const bool registers = asked.seen != nullptr && !asked.registered.kernels.empty() &&
+                         asked.options.fusion != FusionMode::kOpByOp &&
+                         asked.options.lock == nullptr && !asked.member;
+  if (registers) {
+    ASSIGN_OR_RETURN(
+        left, NodesOfRegistered(*asked.seen, asked.device, asked.registered.kernels, asked.alone));
+  }
+  Program stated;
+  if (!left.empty()) stated = model->program;
+  std::optional<PlannedModel> first;
+  while (true) {
+    const std::set<NodeId> spared = NarrowAndLayOut(asked, left, &model->program);
+    RETURN_IF_ERROR(PlanNarrowed(asked, of, model));
+    std::set<NodeId> ran;
+    if (!spared.empty()) ran = RegisteredNodes(*asked.seen, *model);
+    std::erase_if(ran, [&](NodeId n) { return !spared.contains(n); });
+    if (ran.size() == spared.size()) break;
+    left = std::move(ran);  // fewer each time
+    if (!first) first = std::move(*model);
+    *model = PlannedModel{.program = stated};
+  }
+  if (!first) return absl::OkStatus();
+  // Why a kernel does not run says the plan in which nothing else was in its way.
+  model->notes = std::move(first->notes);
+  for (PlanFallback& fallback : first->plan.fallbacks) {
+    if (Contains(model->plan.fallbacks, fallback)) continue;
+    model->plan.fallbacks.push_back(std::move(fallback));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

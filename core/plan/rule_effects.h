@@ -25,7 +25,7 @@ class RuleEffects {
   struct Forced {
     int rule = 0;
     std::vector<NodeId> nodes;  // ascending; each has loop ops
-    std::vector<LoopId> loops;  // ascending; all of theirs
+    std::vector<LoopId> loops;  // ascending; all of theirs (SeenGraph::LoopsOfNodes)
   };
   /// By rule.
   const std::vector<Forced>& forced() const { return forced_; }

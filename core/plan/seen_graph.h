@@ -20,8 +20,14 @@ struct SeenGraph {
   NodeId NodeOf(const LoopOp& op) const { return of_body() ? op.step - 1 : op.origin; }
   /// Ascending, each once.
   std::vector<NodeId> NodesOf(const Program& program, const std::vector<LoopId>& loops) const;
-  /// By node of `graph` its loop ops, ascending; views have none.
+  /// By node of `graph` its loop ops, ascending; views have none. A node that runs compute counts
+  /// without what they find prepared: what it makes from weights alone is no part of any kernel of
+  /// a run, however a pattern asks for the node.
   std::vector<std::vector<LoopId>> LoopsOfNodes(const Program& program) const;
+  /// By node of `graph` the sets that hold loop ops of LoopsOfNodes, as positions in `by_node`,
+  /// each of which is of one node, and of what is prepared or of what is not.
+  std::vector<std::vector<int>> PartsOfNodes(const Program& program,
+                                             const std::vector<std::vector<LoopId>>& by_node) const;
   /// The position of a node of `graph`.
   int PositionOf(NodeId node) const { return of_body() ? repeats : node; }
 };

@@ -31,6 +31,7 @@ struct FusionGroup {
   std::vector<ValueId> outputs;                   // written to memory, ascending
   std::unordered_map<ValueId, TensorView> views;  // of every kernel input and output
   bool loose = false;                             // as Streamed::loose
+  bool flushes = false;                           // as MmaStmt::flushes, where that can be
   /// Of a form that is derived from another: how, and what is assumed of NaN and infinities.
   std::vector<std::string> certificate;
 

@@ -505,9 +505,7 @@ OpClass Classify(const FusionGroup& group, int i) {
   const SmgOp& op = group.smg.op(i);
   if (!op.reduce) return OpClass::kPointwise;
   const auto types = FactorTypes(op);
-  const bool product = types && (ColumnPack((*types)[0], (*types)[1]).has_value() ||
-                                 ColumnPack((*types)[1], (*types)[0]).has_value());
-  if (!product) return OpClass::kReduction;
+  if (!types) return OpClass::kReduction;
   for (const SmgRead& read : op.reads) {
     if (!read.guards.empty() || read.relation == SmgRead::kAliased) return OpClass::kReduction;
     for (const IndexExpr& e : read.index) {
@@ -517,11 +515,11 @@ OpClass Classify(const FusionGroup& group, int i) {
   for (DimId d : op.reduced) {
     if (!Names(op.reads[0].index, d) || !Names(op.reads[1].index, d)) return OpClass::kReduction;
   }
-  // Rows or columns: what SplitProductDims puts on a side.
-  bool sides = std::any_of(op.dims.begin(), op.dims.end(), [&](DimId d) {
-    return !op.Reduces(d) && !(Names(op.reads[0].index, d) && Names(op.reads[1].index, d));
-  });
-  return sides && !IsFoldOfRows(group, op) ? OpClass::kProduct : OpClass::kReduction;
+  // An operand that has dims of its own for columns, of a type that columns have beside such rows.
+  const ProductDims dims = SplitProductDims(op);
+  const bool first = !dims.first.empty() && ColumnPack((*types)[1], (*types)[0]).has_value();
+  const bool second = !dims.second.empty() && ColumnPack((*types)[0], (*types)[1]).has_value();
+  return (first || second) && !IsFoldOfRows(group, op) ? OpClass::kProduct : OpClass::kReduction;
 }
 
 absl::StatusOr<NestPlan> PlanNests(const FusionGroup& group, const StreamedGroup* streamed) {

@@ -141,6 +141,7 @@ class ProductNest {
       int64_t rows = BalancedRows(at_.window(m_), block_.m);
       mma.a = Staged(mma.a, dims, slice < 0 ? Panels(dims, rows) : BufferLayout(), out);
     }
+    mma.flushes = at_.group.flushes && *pack > 1 && at_.buffer(mma.a.buffer).dtype != DType::kF32;
     at_.locals.Use(mma.a.buffer);
     at_.locals.Use(mma.b.buffer);
     return mma;

@@ -158,6 +158,9 @@ struct MmaStmt {
   DimId n = -1;
   std::vector<DimId> over;
   bool accumulate = false;
+  /// Of bf16 by bf16: denormals, operands and sums alike, may count as zero, and two products may
+  /// be rounded as they are added, as instructions for such pairs do it.
+  bool flushes = false;
 };
 
 /// How many neighbours along the last summed dim lie next to each other in the columns of a product

@@ -46,6 +46,7 @@ absl::StatusOr<SplitGroups> SplitGroup(const FusionGroup& group, DimId dim, int6
                   .merge = GroupOf(std::move(split.merge), merged, views)};
   out.partial.loose = split.loose;
   out.merge.loose = split.loose;
+  out.partial.flushes = out.merge.flushes = group.flushes;
   out.partial.certificate = std::move(split.certificate);
   return out;
 }

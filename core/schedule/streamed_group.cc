@@ -35,6 +35,7 @@ std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId
                 .outputs = group.outputs,
                 .views = group.views,
                 .loose = streamed.loose,
+                .flushes = group.flushes,
                 .certificate = CertificateOf(&streamed)};
   out->ops = std::move(streamed.ops);
   out->dim = dim;

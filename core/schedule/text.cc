@@ -158,7 +158,7 @@ class Printer {
   void Print(const MmaStmt& s, int indent) {
     Line(indent, StrCat("mma ", AccessText(s.c), s.accumulate ? " += " : " = ", AccessText(s.a),
                         " * ", AccessText(s.b), " rows ", s.m < 0 ? "-" : Dim(s.m), " columns ",
-                        Dim(s.n), " over ", DimList(s.over)));
+                        Dim(s.n), " over ", DimList(s.over), s.flushes ? " flushing" : ""));
   }
   void Print(const CopyStmt& s, int indent) {
     Line(indent, StrCat("copy ", AccessText(s.target), " = ", AccessText(s.source), " over ",
@@ -460,6 +460,7 @@ class Parser {
     ASSIGN_OR_RETURN(s.n, DimName());
     RETURN_IF_ERROR(in_.Expect("over"));
     ASSIGN_OR_RETURN(s.over, DimList());
+    s.flushes = in_.Accept("flushing");
     return Stmt{std::move(s)};
   }
   absl::StatusOr<Stmt> Copy() {

@@ -304,13 +304,32 @@ class Verifier {
     const DType sum = s_.buffer(s.c.buffer).dtype;
     const DType rows = s_.buffer(s.a.buffer).dtype;
     const Buffer& b = s_.buffer(s.b.buffer);
-    if (rows == sum && b.dtype == sum) return absl::OkStatus();
-    const std::optional<int64_t> pack = ColumnPack(rows, b.dtype);
-    if (sum != DType::kF32 || !pack) return Fail("mma over different element types");
-    if (b.layout.pack != *pack) {
-      return Fail(StrCat("mma over columns of ", b.name, ", which are not in packs of ", *pack));
+    const bool alike = rows == sum && b.dtype == sum;
+    const std::optional<int64_t> narrow =
+        sum == DType::kF32 ? ColumnPack(rows, b.dtype) : std::nullopt;
+    if (!alike && !narrow) return Fail("mma over different element types");
+    const int64_t pack = alike ? 1 : *narrow;
+    if (b.layout.pack != pack) {
+      return Fail(StrCat("mma over columns of ", b.name, ", which are not in packs of ", pack));
     }
-    return absl::OkStatus();
+    const bool pairs = rows == DType::kBF16 && b.dtype == DType::kBF16;
+    if (s.flushes && !pairs) return Fail("mma flushes what is no product of bf16 by bf16");
+    if (pack == 1) return absl::OkStatus();
+    if (s.over.empty()) return Fail("mma in packs of no dim");
+    // What instructions take at once: neighbours along the last summed dim.
+    const DimId along = s.over.back();
+    const IndexExpr& packed = s.b.index[static_cast<size_t>(b.layout.PackedDim(b.rank()))];
+    if (!(packed == IndexExpr::Axis(along))) {
+      return Fail(StrCat("mma over columns of ", b.name, ", whose packs are not of dim ",
+                         s_.dim(along).name));
+    }
+    const Buffer& a = s_.buffer(s.a.buffer);
+    const bool lie = a.layout.blocked < 0 &&
+                     (a.IsLocal() ? !s.a.index.empty() && s.a.index.back().CoefficientOf(along) == 1
+                                  : StrideAlong(s.a.index, a.layout.strides, along) == 1);
+    if (rows == DType::kF32 || lie) return absl::OkStatus();
+    return Fail(
+        StrCat("mma over rows of ", a.name, ", which do not lie along dim ", s_.dim(along).name));
   }
   absl::Status Check(const CopyStmt& s) {
     RETURN_IF_ERROR(CheckWrite(s.target));

@@ -18,6 +18,13 @@ Tolerance DefaultTolerance(DType dtype) {
   return {};
 }
 
+Tolerance RoundedTolerance(DType dtype) {
+  const Tolerance own = DefaultTolerance(dtype);
+  if (!IsFloat(dtype)) return own;
+  const Tolerance rounded = DefaultTolerance(DType::kBF16);
+  return {.atol = std::max(own.atol, rounded.atol), .rtol = std::max(own.rtol, rounded.rtol)};
+}
+
 Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolerance& tolerance) {
   Difference out;
   if (got.dtype() != wanted.dtype() || got.dims() != wanted.dims()) {

@@ -31,6 +31,10 @@ struct Tolerance {
 /// within two units in the last place of the largest element.
 Tolerance DefaultTolerance(DType dtype);
 
+/// The same where factors of sums of products may have been rounded to bf16: floats are as exact as
+/// if they were bf16.
+Tolerance RoundedTolerance(DType dtype);
+
 Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolerance& tolerance);
 inline Difference Compare(const HostTensor& got, const HostTensor& wanted) {
   return Compare(got, wanted, DefaultTolerance(wanted.dtype()));

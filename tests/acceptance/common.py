@@ -172,6 +172,9 @@ def main(title, name, measure, add_options=None):
     cpu, commit = machine()
     today = datetime.date.today().isoformat()
     header = f"# {title}, {today}, {cpu}, {os.cpu_count()} cores, commit {commit}"
+    partly = [word for word in sys.argv[1:] if word != "--keep"]
+    if partly:
+        header += f", run with {' '.join(partly)}"
     print(header)
     rows = Rows()
     with tempfile.TemporaryDirectory(prefix="acceptance.") as work:

@@ -130,12 +130,15 @@ def last_cache_bytes():
 
 def forced_rows(rows, bench):
     """One case of each group with kernels for AVX2, reported."""
-    for case in [cases.GEMM[8], cases.ONE_ROW[0], cases.CAUSAL[0], cases.PLAIN[0], cases.LAYER_NORM[0], cases.SOFTMAX[1],
-                 cases.CHAINS[4], cases.CONV[0], cases.LAYERS[1], *cases.TINY]:
-        row = f"avx2: {case.name}, 1 thread(s)"
+    forced = [(case, ()) for case in [cases.GEMM[8], cases.ONE_ROW[0], cases.CAUSAL[0], cases.PLAIN[0], cases.LAYER_NORM[0],
+                                      cases.SOFTMAX[1], cases.CHAINS[4], cases.CONV[0], cases.LAYERS[1], *cases.TINY,
+                                      cases.WEIGHTS_INT8[0]]]
+    forced.append((cases.WEIGHTS_BF16[0], ("--numerics", "fast")))
+    for case, arguments in forced:
+        row = f"avx2: {' '.join([case.name, *arguments[1:]])}, 1 thread(s)"
         if not selected(bench.options, row):
             continue
-        result = bench.measure(case, 1, "--isa", "avx2")
+        result = bench.measure(case, 1, "--isa", "avx2", *arguments)
         if isinstance(result, str):
             rows.add("UNMEASURED", row, common.one_line(result)[-160:], "reported")
         else:
@@ -233,68 +236,90 @@ RAGGED = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", 
           ["depthwise", "--channels", 5, "--image", 15], ["lstm_cell"]]
 
 
-# Those with products that --numerics fast rounds.
+# Weights that are read as they are stored.
 NARROW = [["matmul", "--rows", 1, "--cols", 257, "--hidden", 385, "--int8"], ["llama_small_decode", "--int8"]]
-FAST = RAGGED[:3] + [["mlp"], ["bert_tiny"], ["llama_small_decode"], ["mlp20_m1_n256"]]
+# Those with products that --numerics fast rounds: few rows on every machine, many where there is a unit for bf16.
+FAST_FEW = [["matmul", "--rows", 1, "--cols", 133, "--hidden", 177], ["matmul", "--rows", 7, "--cols", 100, "--hidden", 131]]
+FAST_MANY = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", "--rows", 8, "--cols", 100, "--hidden", 131]]
+# Models with such products among others.
+FAST = [["mlp"], ["bert_tiny"], ["llama_small_decode"], ["mlp20_m1_n256"]]
+# What a rounding leaves at least, relative to max|b|: sums in f32 are ten times closer.
+ROUNDED = 1e-5
 
 
-def verify_row(rows, work, daemon, words, *arguments):
-    """One model beside the evaluator. The largest difference relative to max|b|, or None."""
+def verify_row(rows, work, daemon, words, *arguments, least=0.0):
+    """One model beside the evaluator. `least`: what max_rel comes to at least, or nothing was rounded."""
     model = generate(work, *words)
     what = " ".join(str(word).removeprefix("--") for word in [*words, *arguments])
     status, said = ctl("verify", model, "--server", daemon.address, *arguments, check=False)
     outputs = said.get("outputs", [])
-    worst = max((output["max_rel"] for output in outputs), default=None)
-    rows.counted(f"verify {what}", status == 0 and said.get("pass", False) and said.get("fallbacks") == 0,
+    worst = max((output["max_rel"] for output in outputs), default=0.0)
+    rows.counted(f"verify {what}",
+                 status == 0 and said.get("pass", False) and said.get("fallbacks") == 0 and worst >= least,
                  f"outside {sum(output['outside'] for output in outputs)}, max_rel {worst:.1e}, fallbacks {said.get('fallbacks')}"
-                 if outputs else common.one_line(said.get("error", {}).get("message", ""))[:120], "outside 0, fallbacks 0")
+                 if outputs else common.one_line(said.get("error", {}).get("message", ""))[:120],
+                 "outside 0, fallbacks 0" + (f", max_rel >= {least:.0e}" if least else ""))
 
 
 def correctness_rows(rows, work):
     """Each beside the evaluator, with kernels for this machine and for AVX2."""
+    levels = [()] + ([("--isa", "avx2")] if host_has("avx2") else [])
+    fast = ("--numerics", "fast")
     with Daemon(work) as daemon:
-        for words in RAGGED:
-            verify_row(rows, work, daemon, words)
-        if host_has("avx2"):
-            for words in RAGGED:
-                verify_row(rows, work, daemon, words, "--isa", "avx2")
-        for words in NARROW:
-            verify_row(rows, work, daemon, words)
-        for words in FAST:
-            verify_row(rows, work, daemon, words, "--numerics", "fast")
+        for isa in levels:
+            for words in RAGGED + NARROW:
+                verify_row(rows, work, daemon, words, *isa)
+            for words in FAST_FEW:
+                verify_row(rows, work, daemon, words, *fast, *isa, least=ROUNDED)
+            for words in FAST_MANY:
+                unit = not isa and host_has("avx512_bf16")
+                verify_row(rows, work, daemon, words, *fast, *isa, least=ROUNDED if unit else 0.0)
+            for words in FAST:
+                verify_row(rows, work, daemon, words, *fast, *isa)
 
 
 def math_rows(rows, options):
-    """Each function of the generated code on every float, or with --quick on one in 16381, beside f64."""
+    """Each function of the generated code on every float, or on one in 16381 with --quick and where --only names other
+    rows, beside f64. The name of the row says which."""
     every = not options.quick and selected(options, "math")
+    floats = "every float" if every else "one float in 16381"
+    levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if host_has(flag)] or ["x86_64_v2"]
     if every:
         os.environ["FUSION_EVERY_FLOAT"] = "1"
-    levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if host_has(flag)] or ["x86_64_v2"]
-    for level in levels[:2 if every else 1]:
-        common.test_rows(rows, f"math, {level}", "codegen_test", f"*Prelude.EveryFloatIsAsAccurateAsStated/generic_{level}",
-                         "units in the last place, as stated", timeout=7200)
-    os.environ.pop("FUSION_EVERY_FLOAT", None)
+    try:
+        for level in levels[:2 if every else 1]:
+            common.test_rows(rows, f"math, {floats}, {level}", "codegen_test",
+                             f"*Prelude.FloatsAreAsAccurateAsStated/generic_{level}",
+                             "units in the last place, as stated", timeout=7200)
+    finally:
+        os.environ.pop("FUSION_EVERY_FLOAT", None)
 
 
 def stable_rows(rows, work):
     """Runs of one plan, in processes of their own, give the same bits."""
     with Daemon(work) as daemon:
-        for words in (["bert_tiny"], ["mha_causal", "--seq", 61], ["mha_nomask", "--seq", 1, "--past", 2047],
-                      ["conv_bias_leakyrelu"], ["add_bias_layernorm"], ["lstm_cell"]):
+        models = [(words, ()) for words in (["bert_tiny"], ["mha_causal", "--seq", 61],
+                                            ["mha_nomask", "--seq", 1, "--past", 2047], ["conv_bias_leakyrelu"],
+                                            ["add_bias_layernorm"], ["lstm_cell"], NARROW[0])]
+        models += [(words, ("--numerics", "fast")) for words in (FAST_FEW[0], FAST_MANY[0])]
+        for words, arguments in models:
             model = generate(work, *words)
+            what = " ".join(str(word).removeprefix("--") for word in [*words, *arguments])
             for threads in (1, 2):
                 runs = set()
                 for number in range(5):
                     out = pathlib.Path(work) / f"stable.{number}"
-                    run(BIN / "fusionctl", "run", model, "--server", daemon.address, "--threads", threads, "--out", out)
+                    run(BIN / "fusionctl", "run", model, "--server", daemon.address, "--threads", threads, "--out", out,
+                        *arguments)
                     runs.add(tuple(path.read_bytes() for path in sorted(out.iterdir())))
                     shutil.rmtree(out)
-                rows.counted(f"bitwise stable: {words[0]}, {threads} thread(s)", len(runs) == 1 and len(next(iter(runs))) > 0,
+                rows.counted(f"bitwise stable: {what}, {threads} thread(s)", len(runs) == 1 and len(next(iter(runs))) > 0,
                              f"{len(runs)} result(s) of 5 runs", "1 result")
 
 
 def add_options(parser):
-    parser.add_argument("--only", action="append", help="timing rows whose name begins so; may be given more than once")
+    parser.add_argument("--only", action="append", help="timing rows whose name begins so, and math rows on every float only if it is 'math'; may be given more "
+                             "than once")
     parser.add_argument("--seconds", type=float, default=8, help="for each case and number of threads")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
 

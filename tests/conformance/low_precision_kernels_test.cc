@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/host_isa.h"
+#include "core/graph/halves.h"
 #include "core/graph/text.h"
 #include "core/plan/low_precision.h"
 #include "core/schedule/candidates.h"
@@ -18,6 +19,8 @@ struct Case {
   const char* name;
   const char* graph;
   const char* operands;  // of the largest product, as plans say it
+  // What is rounded is computed in the kernel, whose last places may round it the other way.
+  bool computed = false;
 };
 
 constexpr Case kCases[] = {
@@ -40,7 +43,7 @@ constexpr Case kCases[] = {
   output %6
 }
 )",
-     " of bf16"},
+     " of bf16", true},
     {"transposed_weights", R"(graph "g" {
   %0 = input "x" : f32[33,64]
   %1 = weight "w" : f32[97,64]
@@ -61,7 +64,7 @@ constexpr Case kCases[] = {
   output %6
 }
 )",
-     " of bf16"},
+     " of bf16", true},
     {"batches_of_weights", R"(graph "g" {
   %0 = input "x" : f32[3,17,45]
   %1 = weight "w" : f32[3,45,34]
@@ -103,24 +106,34 @@ std::vector<std::string> EveryDevice() {
 class LowPrecision : public ::testing::TestWithParam<Case> {};
 
 // What the program says with its roundings, special values included: no difference beyond those
-// that any order of a sum makes. Every device gets both operands in bf16, those without
-// instructions for it too.
+// that any order of a sum makes, and the other way of rounding what is computed. Every device gets
+// both operands in bf16, those without instructions for it too, and with and without leave to use
+// such instructions.
 TEST_P(LowPrecision, KernelsEqualTheEvaluatorOfTheRoundedProgram) {
   auto graph = ParseGraph(GetParam().graph);
   ASSERT_TRUE(graph.ok()) << graph.status();
   auto program = BuildProgram(*graph);
   ASSERT_TRUE(program.ok()) << program.status();
   RoundProducts(DeviceNamed("generic-avx512-bf16"), &*program);
+  EXPECT_EQ(OutputsOfRoundedFactors(*program), std::vector<bool>{GetParam().computed});
   auto whole = AsOneGroup(*program);
   ASSERT_TRUE(whole.ok()) << whole.status();
+  const bool both = std::string_view(GetParam().operands) == " of bf16";
+  std::vector<std::pair<std::string, bool>> places;
   for (const std::string& name : EveryDevice()) {
+    for (bool flushes : {false, true}) places.emplace_back(name, flushes);
+  }
+  for (const auto& [name, flushes] : places) {
     const DeviceSpec device = DeviceNamed(name);
+    whole->group.flushes = flushes;
     std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 4}, nullptr);
     ASSERT_FALSE(choices.empty());
     for (const Choice& choice : choices) {
       auto lowered = Lower(whole->group, choice, device, false);
       ASSERT_TRUE(lowered.ok()) << lowered.status();
-      EXPECT_NE(ToString(lowered->schedule).find("pack 2"), std::string::npos);
+      const std::string text = ToString(lowered->schedule);
+      EXPECT_NE(text.find("pack 2"), std::string::npos);
+      EXPECT_EQ(text.find(" flushing") != std::string::npos, both && flushes) << text;
       for (bool guard : {false, true}) {
         auto report = CheckLowered(*whole, *lowered, device, guard);
         ASSERT_TRUE(report.ok()) << name << ": " << report.status();
@@ -149,9 +162,16 @@ TEST_P(LowPrecision, PlansAreAsExactAsBf16) {
     ASSERT_TRUE(got.ok()) << got.status();
     auto wanted = EvaluatePlanned(*graph, *model, values);
     ASSERT_TRUE(wanted.ok()) << wanted.status();
-    const Difference d = Compare((*got)[0], (*wanted)[0], DefaultTolerance(DType::kBF16));
+    const Difference d = Compare((*got)[0], (*wanted)[0], RoundedTolerance(DType::kF32));
     EXPECT_TRUE(d.ok()) << name << ": " << d.ToString();
     EXPECT_EQ(d.max_rel > 1e-5, rounds) << name << ": " << d.ToString();
+    // The roundings that the program has, and no others.
+    auto rounded = EvaluateProgram(*model, values);
+    ASSERT_TRUE(rounded.ok()) << rounded.status();
+    const Difference own = Compare(
+        (*got)[0], (*rounded)[0],
+        GetParam().computed ? RoundedTolerance(DType::kF32) : DefaultTolerance(DType::kF32));
+    EXPECT_TRUE(own.ok()) << name << ": " << own.ToString();
   }
 }
 
@@ -166,9 +186,15 @@ TEST_P(LowPrecision, InterpretedPlansAreAsExactAsBf16) {
   ASSERT_TRUE(got.ok()) << got.status();
   auto wanted = EvaluatePlanned(*graph, *model, values);
   ASSERT_TRUE(wanted.ok()) << wanted.status();
-  const Difference d = Compare((*got)[0], (*wanted)[0], DefaultTolerance(DType::kBF16));
+  const Difference d = Compare((*got)[0], (*wanted)[0], RoundedTolerance(DType::kF32));
   EXPECT_TRUE(d.ok()) << d.ToString();
   EXPECT_GT(d.max_rel, 1e-6);
+  auto rounded = EvaluateProgram(*model, values);
+  ASSERT_TRUE(rounded.ok()) << rounded.status();
+  const Difference own =
+      Compare((*got)[0], (*rounded)[0],
+              GetParam().computed ? RoundedTolerance(DType::kF32) : DefaultTolerance(DType::kF32));
+  EXPECT_TRUE(own.ok()) << own.ToString();
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, LowPrecision, ::testing::ValuesIn(kCases),
@@ -203,6 +229,38 @@ constexpr Case kNarrowCases[] = {
   %2 = Cast(%1) {to="f32"} : f32[96,77]  "" @ ""
   %3 = MatMul(%0, %2) : f32[5,77]  "" @ ""
   output %3
+}
+)",
+     " by columns of bf16"},
+    {"i8_around_a_zero_point_of_zero", R"(graph "g" {
+  %0 = input "x" : f32[1,80]
+  %1 = weight "w" : i8[80,64]
+  %2 = weight "s" : f32[64]
+  %3 = const "z" : i8[] {0}
+  %4 = DequantizeLinear(%1, %2, %3) {axis=1} : f32[80,64]  "" @ ""
+  %5 = MatMul(%0, %4) : f32[1,64]  "" @ ""
+  output %5
+}
+)",
+     " by columns of i8"},
+    {"i8_transposed_of_one_row", R"(graph "g" {
+  %0 = input "x" : f32[1,81]
+  %1 = weight "w" : i8[67,81]
+  %2 = const "s" : f32[] {0.0625}
+  %3 = weight "b" : f32[67]
+  %4 = DequantizeLinear(%1, %2) : f32[67,81]  "" @ ""
+  %5 = Gemm(%0, %4, %3) {transB=1} : f32[1,67]  "" @ ""
+  output %5
+}
+)",
+     " by columns of i8"},
+    {"bf16_transposed_of_one_row", R"(graph "g" {
+  %0 = input "x" : f32[1,81]
+  %1 = weight "w" : bf16[67,81]
+  %2 = weight "b" : f32[67]
+  %3 = Cast(%1) {to="f32"} : f32[67,81]  "" @ ""
+  %4 = Gemm(%0, %3, %2) {transB=1} : f32[1,67]  "" @ ""
+  output %4
 }
 )",
      " by columns of bf16"},
@@ -256,6 +314,62 @@ TEST_P(NarrowWeights, PlansEqualTheEvaluator) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, NarrowWeights, ::testing::ValuesIn(kNarrowCases),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+// Products that a custom op states, of factors that no pass has looked at.
+struct Stated {
+  const char* name;
+  const char* inputs;
+  const char* loop;
+  bool pairs;  // of bf16: what fast plans may multiply with flushed denormals
+};
+
+constexpr Stated kStated[] = {
+    // A vector of narrow elements has no columns, and none of its type go beside it.
+    {"matrix_by_i8_vector", "f32[133,71] i8[133]",
+     "f32[71] = for m:71 k:133 [m] = sum(%0[k, m], %1[k]) : mul(in0, cast.f32(in1))", false},
+    {"i8_vector_by_matrix", "i8[133] f32[133,71]",
+     "f32[71] = for m:71 k:133 [m] = sum(%0[k], %1[k, m]) : mul(cast.f32(in0), in1)", false},
+    {"matrix_by_bf16_vector", "f32[133,71] bf16[133]",
+     "f32[71] = for m:71 k:133 [m] = sum(%0[k, m], %1[k]) : mul(in0, cast.f32(in1))", false},
+    {"bf16_vector_by_matrix", "bf16[133] f32[133,71]",
+     "f32[71] = for m:71 k:133 [m] = sum(%0[k], %1[k, m]) : mul(cast.f32(in0), in1)", false},
+    {"bf16_by_bf16", "bf16[13,64] bf16[64,37]",
+     "f32[13,37] = for m:13 n:37 k:64 [m, n] = sum(%0[m, k], %1[k, n]) : mul(cast.f32(in0), "
+     "cast.f32(in1))",
+     true},
+};
+
+class StatedProducts : public ::testing::TestWithParam<Stated> {};
+
+TEST_P(StatedProducts, HaveKernelsThatEqualTheEvaluator) {
+  const std::vector<std::string_view> types = StrSplit(GetParam().inputs, ' ');
+  auto program =
+      ParseProgram(StrCat("program {\n  %0 = input 0 : ", types[0], "\n  %1 = input 1 : ", types[1],
+                          "\n  %2 = Custom @0 : ", GetParam().loop, "\n  output %2\n}\n"));
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto whole = AsOneGroup(*program);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (const std::string& name : EveryDevice()) {
+    for (bool flushes : {false, true}) {
+      whole->group.flushes = flushes;
+      const DeviceSpec device = DeviceNamed(name);
+      std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 4}, nullptr);
+      ASSERT_FALSE(choices.empty());
+      for (const Choice& choice : choices) {
+        auto lowered = Lower(whole->group, choice, device, false);
+        ASSERT_TRUE(lowered.ok()) << name << ": " << lowered.status();
+        const std::string text = ToString(lowered->schedule);
+        EXPECT_EQ(text.find(" flushing") != std::string::npos, GetParam().pairs && flushes) << text;
+        auto report = CheckLowered(*whole, *lowered, device, /*guard=*/false);
+        ASSERT_TRUE(report.ok()) << name << ": " << report.status();
+        EXPECT_TRUE(report->verified) << report->reason;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, StatedProducts, ::testing::ValuesIn(kStated),
                          [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

@@ -2,6 +2,10 @@
 // every text form reads back as what was printed.
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "core/bundle/tolerance.h"
+#include "core/graph/builder.h"
 #include "core/graph/canonical.h"
 #include "core/graph/text.h"
 #include "core/plan/pin.h"
@@ -117,6 +121,76 @@ TEST_P(RandomGraphs, ALockGivesThePlanAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomGraphs, ::testing::Range(uint64_t{1}, kGraphs + 1));
+
+// A product of at least 4096 weights, with more around it: what is rounded, or read as it is
+// stored.
+Graph RandomProduct(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto below = [&random](uint64_t most) { return random() % most; };
+  const auto rows = static_cast<int64_t>(1 + below(12));
+  const auto inner = static_cast<int64_t>(64 + below(40));
+  const auto columns = static_cast<int64_t>(64 + below(40));
+  const bool transposed = below(2) == 0;
+  const Shape shape = transposed ? Shape{columns, inner} : Shape{inner, columns};
+  GraphBuilder builder;
+  TensorId x = builder.AddInput("x", {DType::kF32, Shape{rows, inner}});
+  if (below(2) == 0) x = builder.AddNode("Tanh", {x}).value();
+  TensorId w = kNoTensor;
+  switch (below(4)) {
+    case 0: {  // one scale for each column
+      const TensorId q = builder.AddWeight("q", {DType::kI8, shape});
+      const TensorId s = builder.AddWeight("s", {DType::kF32, Shape{columns}});
+      const AttrMap axis = {{"axis", int64_t{transposed ? 0 : 1}}};
+      w = builder.AddNode("DequantizeLinear", {q, s}, axis).value();
+      break;
+    }
+    case 1:
+      w = builder.AddWeight("w", {DType::kBF16, shape});
+      w = builder.AddNode("Cast", {w}, {{"to", std::string("f32")}}).value();
+      break;
+    default:
+      w = builder.AddWeight("w", {DType::kF32, shape});
+  }
+  TensorId y = builder.AddNode("Gemm", {x, w}, {{"transB", int64_t{transposed ? 1 : 0}}}).value();
+  if (below(2) == 0) y = builder.AddNode("Relu", {y}).value();
+  if (below(3) == 0) {
+    const TensorId bias = builder.AddWeight("b", {DType::kF32, Shape{columns}});
+    y = builder.AddNode("Add", {y, bias}).value();
+  }
+  builder.MarkOutput(y);
+  if (below(4) == 0) builder.MarkOutput(w);
+  return builder.Build().value();
+}
+
+class RandomProducts : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomProducts, WithNarrowOperandsEqualTheEvaluator) {
+  auto canonical = Canonicalise(RandomProduct(GetParam()));
+  ASSERT_TRUE(canonical.ok()) << canonical.status();
+  const Graph& graph = canonical->graph;
+  for (std::string_view name : {"generic-avx2", "generic-avx512-bf16"}) {
+    for (Numerics numerics : {Numerics::kFp32Accumulate, Numerics::kFast}) {
+      const DeviceSpec device = DeviceNamed(name, 2);
+      auto model = MakePlan(graph, device, {.numerics = numerics});
+      ASSERT_TRUE(model.ok()) << model.status() << "\n" << ToString(graph);
+      const std::string program = ToString(model->program);
+      auto again = ParseProgram(program);
+      ASSERT_TRUE(again.ok()) << again.status() << "\n" << program;
+      EXPECT_EQ(ToString(*again), program);
+      const PlanValues values = RandomPlanValues(*model, GetParam());
+      auto got = InterpretPlan(*model, values.inputs, values.weights);
+      ASSERT_TRUE(got.ok()) << got.status() << "\n" << ToString(graph);
+      auto wanted = EvaluatePlanned(graph, *model, values);
+      ASSERT_TRUE(wanted.ok()) << wanted.status() << "\n" << ToString(graph);
+      for (size_t o = 0; o < got->size(); ++o) {
+        const Difference d = Compare((*got)[o], (*wanted)[o], ToleranceOf(numerics, DType::kF32));
+        EXPECT_TRUE(d.ok()) << ToString(graph) << d.ToString();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RandomProducts, ::testing::Range(uint64_t{0}, uint64_t{40}));
 
 // Compiled, on the executor.
 class CompiledRandomGraphs : public ::testing::TestWithParam<uint64_t> {};

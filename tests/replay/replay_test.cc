@@ -21,6 +21,34 @@ namespace {
 
 constexpr const char* kDigests = FUSION_REPLAY_DIR "/digests.txt";
 constexpr std::string_view kDevices[] = {"generic-x86-64-v2", "generic-avx2", "generic-avx512"};
+// Products whose operands are narrow: rounded by fast plans, read as they are stored by others.
+constexpr SampleGraph kNarrowGraphs[] = {{"narrow_few_rows", R"(graph "narrow_few_rows" {
+  %0 = input "x" : f32[3,80]
+  %1 = weight "w" : f32[80,70]
+  %2 = weight "b" : f32[70]
+  %3 = Gemm(%0, %1, %2) : f32[3,70]  "" @ ""
+  %4 = Relu(%3) : f32[3,70]  "" @ ""
+  output %4
+}
+)"},
+                                         {"narrow_many_rows", R"(graph "narrow_many_rows" {
+  %0 = input "x" : f32[33,80]
+  %1 = weight "w" : f32[80,70]
+  %2 = MatMul(%0, %1) : f32[33,70]  "" @ ""
+  output %2
+}
+)"},
+                                         {"narrow_as_stored", R"(graph "narrow_as_stored" {
+  %0 = input "x" : f32[1,80]
+  %1 = weight "q" : i8[80,70]
+  %2 = weight "s" : f32[70]
+  %3 = DequantizeLinear(%1, %2) {axis=1} : f32[80,70]  "" @ ""
+  %4 = MatMul(%0, %3) : f32[1,70]  "" @ ""
+  output %4
+}
+)"}};
+constexpr std::string_view kNarrowDevices[] = {"generic-x86-64-v2", "generic-avx2",
+                                               "generic-avx512", "generic-avx512-bf16"};
 // Kept as a whole: what generated code looks like.
 constexpr std::string_view kWhole[] = {
     "matmul_add_relu generic-avx2 0", "softmax_rows generic-avx512 0", "attention generic-avx2 0",
@@ -35,28 +63,43 @@ struct Kernel {
 struct Record {
   int codegen_version = 0;
   int planner_version = 0;
-  std::map<std::string, Kernel> kernels;  // by "graph device number"
+  std::map<std::string, Kernel> kernels;  // by "graph device number", of fast plans "device/fast"
 };
+
+absl::Status AddPlan(const SampleGraph& sample, std::string_view name, Numerics numerics,
+                     Record* record) {
+  ASSIGN_OR_RETURN(const Graph graph, ParseGraph(sample.text));
+  ASSIGN_OR_RETURN(const CanonicalGraph canonical, Canonicalise(graph));
+  ASSIGN_OR_RETURN(const std::vector<DeviceSpec> specs, BuiltInSpecs());
+  ASSIGN_OR_RETURN(
+      const DeviceSpec device,
+      ResolveTarget(specs, {.name = std::string(name), .threads = 2}, /*warning=*/nullptr));
+  ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
+  record->codegen_version = backend->version();
+  ASSIGN_OR_RETURN(const PlannedModel model,
+                   MakePlan(canonical.graph, device, {.numerics = numerics}));
+  const std::string place =
+      StrCat(sample.name, " ", name, numerics == Numerics::kFast ? "/fast " : " ");
+  for (size_t k = 0; k < model.kernels.size(); ++k) {
+    const PlannedKernel& kernel = model.kernels[k];
+    ASSIGN_OR_RETURN(const KernelSource source,
+                     backend->Emit(kernel.schedule, device, StrCat("fk_replay_", k)));
+    record->kernels[StrCat(place, k)] = {Sha256(kernel.text), Sha256(source.text), source.text};
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Record> Generate() {
   Record record{.planner_version = kPlannerVersion};
-  ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
   for (const SampleGraph& sample : kSampleGraphs) {
-    ASSIGN_OR_RETURN(Graph graph, ParseGraph(sample.text));
-    ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(graph));
     for (std::string_view name : kDevices) {
-      ASSIGN_OR_RETURN(
-          DeviceSpec device,
-          ResolveTarget(specs, {.name = std::string(name), .threads = 2}, /*warning=*/nullptr));
-      ASSIGN_OR_RETURN(const Backend* backend, FindBackend(device.backend));
-      record.codegen_version = backend->version();
-      ASSIGN_OR_RETURN(PlannedModel model, MakePlan(canonical.graph, device, {}));
-      for (size_t k = 0; k < model.kernels.size(); ++k) {
-        const PlannedKernel& kernel = model.kernels[k];
-        ASSIGN_OR_RETURN(KernelSource source,
-                         backend->Emit(kernel.schedule, device, StrCat("fk_replay_", k)));
-        record.kernels[StrCat(sample.name, " ", name, " ", k)] = {Sha256(kernel.text),
-                                                                  Sha256(source.text), source.text};
+      RETURN_IF_ERROR(AddPlan(sample, name, Numerics::kFp32Accumulate, &record));
+    }
+  }
+  for (const SampleGraph& sample : kNarrowGraphs) {
+    for (std::string_view name : kNarrowDevices) {
+      for (Numerics numerics : {Numerics::kFp32Accumulate, Numerics::kFast}) {
+        RETURN_IF_ERROR(AddPlan(sample, name, numerics, &record));
       }
     }
   }

@@ -299,6 +299,24 @@ TEST_F(ReproTest, AnArchiveOfAModelRunsAgainWithoutAService) {
   EXPECT_THAT(Replay({file}).out, HasSubstr("PASS against the reference evaluator"));
 }
 
+// Weights are rounded: as exact as the contract says, and not as exact as f32.
+TEST_F(ReproTest, AnArchiveOfAFastPlanIsHeldToItsNumerics) {
+  ModelParams params = FindModel("mlp")->defaults;
+  params.rows = 2;
+  params.cols = 96;
+  params.depth = 1;
+  const std::string model = Write("mlp", params);
+  const std::string file = dir_.path("fast.tar.gz");
+  ASSERT_EQ(Ctl({"repro", model, "--numerics", "fast", "-o", file}).code, 0);
+  const Json replay = ReplayJson({file});
+  EXPECT_EQ(replay["pass"], true) << replay;
+  ASSERT_FALSE(replay["kernels"].empty());
+  for (const Json& kernel : replay["kernels"]) EXPECT_EQ(kernel["verified"], true) << kernel;
+  ASSERT_EQ(replay["outputs"].size(), 1u);
+  EXPECT_EQ(replay["outputs"][0]["outside"], 0);
+  EXPECT_GT(replay["outputs"][0]["max_rel"].get<double>(), 1e-4);
+}
+
 TEST_F(ReproTest, AKeyIsEnoughAndGivesTheSameFile) {
   const std::string model = dir_.path("model.tar.gz");
   ASSERT_EQ(Ctl({"repro", mlp_, "-o", model}).code, 0);

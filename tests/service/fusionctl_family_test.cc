@@ -235,6 +235,8 @@ TEST_F(FusionctlFamilyTest, AReproHasTheKernelsOfTheVariant) {
   EXPECT_EQ(made["kernels"], keys.size());
   Json replayed = CtlJson({"repro", "--replay", archive});
   EXPECT_TRUE(replayed["pass"]) << replayed;
+  ASSERT_FALSE(replayed["kernels"].empty());
+  for (const Json& kernel : replayed["kernels"]) EXPECT_TRUE(kernel["verified"]) << kernel;
 }
 
 // Equal kernels are compiled once: the texts of some are then of the ranges that another plan has.
@@ -245,6 +247,8 @@ TEST_F(FusionctlFamilyTest, AReproHasKernelsThatOtherRangesAskedForFirst) {
   CtlJson(With({"repro", model, "--out", archive}, kWide));
   Json replayed = CtlJson({"repro", "--replay", archive});
   EXPECT_TRUE(replayed["pass"]) << replayed;
+  ASSERT_FALSE(replayed["kernels"].empty());
+  for (const Json& kernel : replayed["kernels"]) EXPECT_TRUE(kernel["verified"]) << kernel;
 }
 
 TEST_F(FusionctlFamilyTest, BenchCountsWhatRan) {

@@ -209,6 +209,26 @@ TEST_F(RegisteredTest, AKernelRunsWhereItsPatternIsAndIsRight) {
   EXPECT_EQ(Ask({"bench", model, "--pairs", "2", "--no-report"}).code, 0);
 }
 
+// Generated code would round the weights of products of few rows.
+TEST_F(RegisteredTest, AKernelRunsInFastPlans) {
+  Serve(Register({}));
+  const std::string model = Model(6, 80);
+  EXPECT_EQ(Runs(AskJson({"plan", model, "--numerics", "fast"})), 2) << own_->output();
+  const Json verified = AskJson({"verify", model, "--numerics", "fast"});
+  EXPECT_TRUE(verified["pass"]) << verified;
+  EXPECT_EQ(State()["state"], "ready");
+}
+
+TEST_F(RegisteredTest, AKernelForAvx512ServesTheLevelWithBf16) {
+  Serve(Register({.more = "force: true isas: 'avx512'"}));
+  const std::string model = Model();
+  const std::pair<const char*, int> kLevels[] = {{"avx2", 0}, {"avx512", 2}, {"avx512-bf16", 2}};
+  for (const auto& [isa, runs] : kLevels) {
+    const std::string target = StrCat("generic-", isa);
+    EXPECT_EQ(Runs(AskJson({"plan", model, "--target", target, "--no-compile"})), runs) << isa;
+  }
+}
+
 TEST_F(RegisteredTest, AKernelRunsInTheBodyOfALoop) {
   Serve(Register({}));
   const std::string model = ScanModel();

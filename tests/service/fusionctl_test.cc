@@ -442,6 +442,14 @@ TEST_F(FusionctlTest, PlansForAnotherMachine) {
   }
 }
 
+// Kernels for less than this machine has are those that others run.
+TEST_F(FusionctlTest, VerifiesKernelsOfALowerLevel) {
+  const std::string model = Write("mlp", SmallMlp());
+  EXPECT_EQ(CtlJson({"verify", model, "--isa", "x86-64-v2"})["pass"], true);
+  EXPECT_THAT(Ctl({"verify", model, "--isa", "x86-64-v2"}).out, HasSubstr("(x86-64-v2, "));
+  EXPECT_EQ(Ctl({"verify", model, "--isa", "abacus"}).code, 3);
+}
+
 TEST_F(FusionctlTest, RunShowsItsOutputsAndWritesThem) {
   absl::StatusOr<GeneratedModel> model = GenerateModel(*FindModel("mlp"), SmallMlp());
   ASSERT_TRUE(model.ok());

@@ -188,6 +188,24 @@ PlanValues RandomPlanValues(const PlannedModel& model, uint64_t seed) {
   return values;
 }
 
+absl::StatusOr<std::vector<HostTensor>> EvaluateProgram(const PlannedModel& model,
+                                                        const PlanValues& values) {
+  const Program& program = model.program;
+  std::map<ValueId, const HostTensor*> given;
+  for (size_t i = 0; i < values.inputs.size(); ++i) given[program.inputs[i]] = &values.inputs[i];
+  for (size_t w = 0; w < values.weights.size(); ++w) {
+    given[program.weights[w]] = &values.weights[w];
+  }
+  std::vector<Box> whole;
+  for (ValueId v : program.outputs) {
+    whole.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
+  }
+  return EvaluateBoxes(program, whole, [&given](ValueId v) {
+    auto found = given.find(v);
+    return found == given.end() ? nullptr : found->second;
+  });
+}
+
 absl::StatusOr<std::vector<HostTensor>> EvaluatePlanned(const Graph& graph,
                                                         const PlannedModel& model,
                                                         const PlanValues& values) {

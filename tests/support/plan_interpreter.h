@@ -20,6 +20,10 @@ struct PlanValues {
 };
 PlanValues RandomPlanValues(const PlannedModel& model, uint64_t seed);
 
+/// What the evaluator says the program of the plan computes, with the roundings that it has.
+absl::StatusOr<std::vector<HostTensor>> EvaluateProgram(const PlannedModel& model,
+                                                        const PlanValues& values);
+
 /// What the evaluator says the graph computes; `graph` is the one that was planned.
 absl::StatusOr<std::vector<HostTensor>> EvaluatePlanned(const Graph& graph,
                                                         const PlannedModel& model,

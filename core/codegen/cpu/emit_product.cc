@@ -33,10 +33,11 @@ struct Step {
 };
 
 // The name of the prelude's operands of these types.
-std::string_view OperandsName(DType rows, DType columns) {
+std::string_view OperandsName(DType rows, DType columns, bool flushes) {
   if (columns == DType::kF32) return "F32";
   if (columns == DType::kI8) return "F32I8";
-  return rows == DType::kF32 ? "F32BF16" : "BF16";
+  if (rows == DType::kF32) return "F32BF16";
+  return flushes ? "BF16Flushed" : "BF16";
 }
 
 // The last summed dim in packs; `rest`: what is behind the last whole one.
@@ -70,6 +71,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   }
   if (pack > 1) {
     Use("product_bf16");
+    if (mma.flushes) Use("product_bf16_flushed");
     if (mma.over.empty() || stride(mma.b, mma.over.back()) != b.layout.block ||
         (row_type != DType::kF32 && stride(mma.a, mma.over.back()) != 1)) {
       return Internal("a product does not sum along the packs of ", b.name);
@@ -129,9 +131,9 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
-      std::string call = StrCat("mma<", OperandsName(row_type, b.dtype), ", ", r, ", ", vectors,
-                                ", ", mma.accumulate, ", ", partial, ", ", sums(r * vectors), ">(",
-                                operands, ", ", last, ");");
+      std::string call = StrCat("mma<", OperandsName(row_type, b.dtype, mma.flushes), ", ", r, ", ",
+                                vectors, ", ", mma.accumulate, ", ", partial, ", ",
+                                sums(r * vectors), ">(", operands, ", ", last, ");");
       if (rows.size() == 1) {
         out_.Line(call);
       } else {

@@ -224,7 +224,8 @@ absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
                   StrCat("((const FusionGuardedKernelArgs*)args)->elements[", p, "]"),
                   StrCat(b.kind == ParamKind::kWeight ? "weight " : "", DTypeName(b.dtype),
                          DimsToString(b.shape),
-                         b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : ""));
+                         b.layout.blocked >= 0 ? StrCat(" in blocks of ", b.layout.block) : "",
+                         b.layout.pack > 1 ? StrCat(", packs of ", b.layout.pack) : ""));
     out_.Line("(void)", b.name, ";");
   }
   for (size_t i = static_cast<size_t>(s_.params); i < s_.buffers.size(); ++i) {

@@ -21,7 +21,8 @@ std::string_view GuardMemory(bool half);
 /// mma<> and the forms of its operands on such pointers, from one part of their text on plain ones.
 std::string GuardedProduct(std::string_view plain);
 
-/// mma<>, and the forms of its operands by type: "product", "product_bf16", "product_i8".
+/// mma<>, and the forms of its operands by type: "product", "product_bf16",
+/// "product_bf16_flushed", "product_i8".
 std::vector<PreludePart> ProductParts();
 /// Moves of f32: transposition in registers and copies by it, every second element, stores that go
 /// past the caches: "transpose", "copy_turned", "load_even", "store_past".

@@ -119,7 +119,6 @@ struct F32I8 {
 };
 )";
 
-// vdpbf16ps takes denormals for zero and rounds once for each of the two products it adds.
 constexpr std::string_view kProductBF16 = R"(
 // Pairs of bf16 in lanes of i32, the first one in the lower half.
 typedef int mem_pairs __attribute__((vector_size(4 * W), aligned(2), may_alias));
@@ -148,26 +147,39 @@ struct F32BF16 {
 struct BF16 {
   typedef unsigned short A;
   typedef unsigned short B;
+  typedef Pair Row;
+  typedef Pair Column;
   enum { kPack = 2 };
+  template <class P> AI Row row(P a, i64) { return widened(splat(load_pair(a))); }
+  template <class P> AI Row rest(P a) { return widened(splat((int)a[0])); }
+  template <class P> AI Column column(P b, int at) { return widened(load_pairs(b + at)); }
+  template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
+  AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
+};
+)";
+
+// vdpbf16ps takes denormals for zero and rounds once for each of the two products it adds.
+constexpr std::string_view kProductBF16Flushed = R"(
+// The same where denormals may count as zero.
 #if defined(__AVX512BF16__)
+struct BF16Flushed {
+  typedef unsigned short A;
+  typedef unsigned short B;
   typedef vi Row;
   typedef vi Column;
-  AI vi as_operand(vi pairs) { return pairs; }
-  AI vf add(vf sum, vi x, vi y) {
+  enum { kPack = 2 };
+  template <class P> AI Row row(P a, i64) { return splat(load_pair(a)); }
+  template <class P> AI Row rest(P a) { return splat((int)a[0]); }
+  template <class P> AI Column column(P b, int at) { return load_pairs(b + at); }
+  template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
+  AI vf add(vf sum, Row x, Column y) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
     return sum;
   }
-#else
-  typedef Pair Row;
-  typedef Pair Column;
-  AI Pair as_operand(vi pairs) { return widened(pairs); }
-  AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
-#endif
-  template <class P> AI Row row(P a, i64) { return as_operand(splat(load_pair(a))); }
-  template <class P> AI Row rest(P a) { return as_operand(splat((int)a[0])); }
-  template <class P> AI Column column(P b, int at) { return as_operand(load_pairs(b + at)); }
-  template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
 };
+#else
+typedef BF16 BF16Flushed;
+#endif
 )";
 
 // Found by their argument when forms are used.
@@ -184,6 +196,7 @@ AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_
 std::vector<PreludePart> ProductParts() {
   return {{"product", {"mem_f32"}, kProduct, kGuardedProduct},
           {"product_bf16", {"product"}, kProductBF16, kGuardedPairs},
+          {"product_bf16_flushed", {"product_bf16"}, kProductBF16Flushed},
           {"product_i8", {"product", "mem_i8"}, kProductI8}};
 }
 

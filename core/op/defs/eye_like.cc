@@ -21,7 +21,7 @@ absl::Status NormaliseEyeLike(OnnxCall& call) {
 OpDef DefineEyeLike() {
   return {.name = "EyeLike",
           .params = {{.name = "dtype", .kind = ParamSpec::kString},
-                     {.name = "k", .kind = ParamSpec::kInt}},
+                     {.name = "k", .kind = ParamSpec::kInt, .any_integer = true}},
           .min_opset = 9,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             if (call.shape(0).rank() != 2) {

@@ -7,8 +7,8 @@ namespace fusion {
 /// y = the extents of x from `start` to `end`, i64
 OpDef DefineShape() {
   return {.name = "Shape",
-          .params = {{.name = "start", .kind = ParamSpec::kInt},
-                     {.name = "end", .kind = ParamSpec::kInt}},
+          .params = {{.name = "start", .kind = ParamSpec::kInt, .any_integer = true},
+                     {.name = "end", .kind = ParamSpec::kInt, .any_integer = true}},
           .value_of_types = [](const OpCall& call) -> absl::StatusOr<HostTensor> {
             if (!call.shape(0).is_static()) {
               return Unimplemented("the shape ", call.shape(0).ToString(),
@@ -17,7 +17,8 @@ OpDef DefineShape() {
             Dims dims = call.shape(0).ToDims();
             auto rank = static_cast<int64_t>(dims.size());
             auto clamp = [rank](int64_t i) {
-              return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank);
+              i = std::clamp(i, -rank, rank);
+              return i < 0 ? i + rank : i;
             };
             int64_t begin = clamp(call.attrs().Int("start", 0));
             int64_t end = std::max(begin, clamp(call.attrs().Int("end", rank)));

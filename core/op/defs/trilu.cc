@@ -6,7 +6,7 @@ namespace fusion {
 OpDef DefineTrilu() {
   return {.name = "Trilu",
           .params = {{.name = "upper", .kind = ParamSpec::kInt},
-                     {.name = "k", .kind = ParamSpec::kInt, .onnx_input = 1}},
+                     {.name = "k", .kind = ParamSpec::kInt, .onnx_input = 1, .any_integer = true}},
           .min_opset = 14,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             RETURN_IF_ERROR(call.CheckRankAtLeast(0, 2));

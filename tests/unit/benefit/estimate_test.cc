@@ -335,6 +335,28 @@ TEST(EstimateKernel, LargerShapesCostMore) {
   }
 }
 
+TEST(Estimate, PairsHaveTheirRateWhereDenormalsMayBeFlushed) {
+  auto program = ParseProgram(R"(program {
+  %0 = input 0 : bf16[256,256]
+  %1 = input 1 : bf16[256,256]
+  %2 = Custom @0 : f32[256,256] = for m:256 n:256 k:256 [m, n] = sum(%0[m, k], %1[k, n]) : mul(cast.f32(in0), cast.f32(in1))
+  output %2
+}
+)");
+  ASSERT_TRUE(program.ok()) << program.status();
+  WholeProgram whole = AsOneGroup(*program).value();
+  const DeviceSpec device = DeviceNamed("generic-avx512-bf16");
+  std::vector<double> compute_us;
+  for (bool flushes : {false, true}) {
+    whole.group.flushes = flushes;
+    const Choice choice = EnumerateChoices(whole.group, device, {.limit = 1}, nullptr).at(0);
+    auto lowered = Lower(whole.group, choice, device, false);
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    compute_us.push_back(EstimateKernel(lowered->schedule, device).compute_us);
+  }
+  EXPECT_LT(compute_us[1], compute_us[0]);
+}
+
 TEST(Estimate, APipelineDoesTheSameWorkWithoutABarrierAndNearer) {
   DeviceSpec device = Toy(2);
   device.levels.insert(device.levels.begin() + 1, {.name = "l2",

@@ -187,7 +187,7 @@ TEST_P(Prelude, FunctionsAreAsAccurateAsStated) {
 
 // Every 16381st bit pattern of a float; with FUSION_EVERY_FLOAT set every one of them, a quarter of
 // an hour.
-TEST_P(Prelude, EveryFloatIsAsAccurateAsStated) {
+TEST_P(Prelude, FloatsAreAsAccurateAsStated) {
   auto compiled = CompileFunctions(DeviceNamed(GetParam()));
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const uint64_t step = std::getenv("FUSION_EVERY_FLOAT") != nullptr ? 1 : 16381;

@@ -207,6 +207,37 @@ TEST(DeviceSpec, TheTargetKnowsItsCachesBetter) {
   EXPECT_NE(spec->KeyText(), ResolveTarget(*specs, other, nullptr)->KeyText());
 }
 
+// A level with the same vectors is the same CPU: a client that has never heard of the instructions
+// for bf16 does not say them, and a CPU may have them where the others of its spec do not.
+TEST(DeviceSpec, TheLowerOneOfTwoLevelsWithTheSameVectorsCounts) {
+  auto specs = BuiltInSpecs();
+  ASSERT_TRUE(specs.ok());
+  Target zen4{.vendor = "AuthenticAMD", .family = 25, .model = 17, .isa = "avx512-bf16"};
+  std::string warning;
+  auto known = ResolveTarget(*specs, zen4, &warning);
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->isa, Isa::kAvx512Bf16);
+  EXPECT_TRUE(known->other_types.contains(DType::kBF16));
+  zen4.isa = "avx512";
+  auto older = ResolveTarget(*specs, zen4, &warning);
+  ASSERT_TRUE(older.ok()) << older.status();
+  EXPECT_EQ(older->name, "amd-zen4");
+  EXPECT_EQ(older->isa, Isa::kAvx512);
+  EXPECT_EQ(older->arch, "avx512");
+  EXPECT_FALSE(older->other_types.contains(DType::kBF16));
+  EXPECT_NE(older->KeyText(), known->KeyText());
+  auto newer = ResolveTarget(
+      *specs, {.vendor = "GenuineIntel", .family = 6, .model = 85, .isa = "avx512-bf16"}, &warning);
+  ASSERT_TRUE(newer.ok()) << newer.status();
+  EXPECT_EQ(newer->name, "intel-skylake-server");
+  EXPECT_EQ(newer->isa, Isa::kAvx512);
+  EXPECT_EQ(warning, "");
+  // Narrower vectors are another machine.
+  zen4.isa = "avx2";
+  EXPECT_EQ(ResolveTarget(*specs, zen4, &warning)->name, "generic-avx2");
+  EXPECT_NE(warning, "");
+}
+
 TEST(DeviceSpec, TheSharedLevelIsTheNearestOne) {
   DeviceSpec device;
   device.levels = {{.name = "l1"}, {.name = "l2", .shared = true}, {.name = "l3", .shared = true}};

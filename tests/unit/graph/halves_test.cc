@@ -164,5 +164,36 @@ TEST(KeepWide, RoundsWhatIsMovedAsItIs) {
   EXPECT_THAT(Values(program), ElementsAre("cast.f16(tanh(cast.f32(in0)))", "in0"));
 }
 
+std::vector<bool> OfRounded(std::string_view ops, std::string_view outputs) {
+  auto program = ParseProgram(StrCat(R"(program {
+  %0 = input 0 : f32[8,16]
+  %1 = input 1 : bf16[16,4]
+  %2 = Tanh @0 : f32[8,16] = for d0:8 d1:16 [d0, d1] = map(%0[d0, d1]) : tanh(in0)
+)",
+                                     ops, outputs, "}\n"));
+  FUSION_CHECK(program.ok(), Message(program.status()));
+  return OutputsOfRoundedFactors(*program);
+}
+
+// A last place decides which way something computed is rounded; an input is rounded as it is.
+TEST(Halves, OutputsFollowFromRoundingsOfWhatIsComputed) {
+  auto cast = [](int from, int to) {
+    return StrCat("  %", to, " = Cast @1 : bf16[8,16] = for d0:8 d1:16 [d0, d1] = map(%", from,
+                  "[d0, d1]) : cast.bf16(in0)\n");
+  };
+  auto product = [](int rows, int to) {
+    return StrCat("  %", to, " = MatMul @2 : f32[8,4] = for m:8 n:4 k:16 [m, n] = sum(%", rows,
+                  "[m, k], %1[k, n]) : mul(cast.f32(in0), cast.f32(in1))\n");
+  };
+  const std::string relu =
+      "  %5 = Relu @3 : f32[8,4] = for d0:8 d1:4 [d0, d1] = map(%4[d0, d1]) : max(in0, "
+      "f32(0x0p+0))\n";
+  EXPECT_THAT(OfRounded(StrCat(cast(0, 3), product(3, 4)), "  output %4\n"), ElementsAre(false));
+  EXPECT_THAT(OfRounded(StrCat(cast(2, 3), product(3, 4)), "  output %4\n"), ElementsAre(true));
+  // And of outputs only those that follow from it.
+  EXPECT_THAT(OfRounded(StrCat(cast(2, 3), product(3, 4), relu), "  output %5\n  output %2\n"),
+              ElementsAre(true, false));
+}
+
 }  // namespace
 }  // namespace fusion

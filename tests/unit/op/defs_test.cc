@@ -185,6 +185,17 @@ TEST(Attributes, IntegersAreFarFromOverflowUnlessAnyIsMeant) {
             "axis 2147483648 out of range for rank 2; expected -2..1");
   EXPECT_EQ(TypeOf(Call("Slice", {F32({5})}, {{"starts", Ints{kLeast}}, {"ends", Ints{kMost}}})),
             "f32[5]");
+  // Those that say with any value what they mean with it.
+  EXPECT_EQ(TypeOf(Call("Shape", {F32({2, 3})}, {{"start", int64_t{1}}, {"end", kMost}})),
+            "i64[1]");
+  EXPECT_EQ(TypeOf(Call("Shape", {F32({2, 3})}, {{"start", kLeast}, {"end", int64_t{-1}}})),
+            "i64[1]");
+  EXPECT_EQ(TypeOf(Call("Shape", {F32({2, 3})}, {{"start", kMost}, {"end", kLeast}})), "i64[0]");
+  for (int64_t k : {kLeast, kMost}) {
+    for (const char* op : {"Trilu", "com.microsoft.Trilu", "EyeLike"}) {
+      EXPECT_EQ(TypeOf(Call(op, {F32({2, 3})}, {{"k", k}})), "f32[2,3]") << op;
+    }
+  }
 }
 
 TEST(MicrosoftOps, ShapesAreDerived) {

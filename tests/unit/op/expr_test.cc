@@ -114,6 +114,14 @@ TEST(Simplify, RewritesAndKeepsTheValue) {
   EXPECT_EQ(Simplify(c(2) + c(3)).ToString(), "f32(0x1.4p+2)");
   Expr deep = Simplify(Expr::Binary(ScalarOp::kPow, x / c(4), c(3)));
   EXPECT_DOUBLE_EQ(EvaluateAt(deep, {2}), 0.125);
+  // Not so of floats: -0 + 0 is 0.
+  Expr i = Expr::Input(0, DType::kI32);
+  const Expr zero = Expr::ConstInt(DType::kI32, 0);
+  EXPECT_EQ(Simplify(i - zero).ToString(), "in0");
+  EXPECT_EQ(Simplify(i + zero).ToString(), "in0");
+  EXPECT_EQ(Simplify(zero + i).ToString(), "in0");
+  EXPECT_EQ(Simplify(zero - i).ToString(), "sub(i32(0), in0)");
+  EXPECT_EQ(Simplify(x + c(0)).ToString(), "add(in0, f32(0x0p+0))");
 }
 
 TEST(Monoid, TuplesMergeLikeTheirDefinition) {

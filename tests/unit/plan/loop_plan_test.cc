@@ -94,6 +94,25 @@ TEST(LoopPlan, SumsRowsOneAfterTheOther) {
   EXPECT_LT(Difference(graph, model), 1e-6);
 }
 
+// Once before all passes: a product of the body reads them narrow.
+TEST(LoopPlan, NarrowsWeightsThatABodyReads) {
+  const Graph rounded = GraphOf(R"(graph "g" {
+  %0 = input "x" : f32[20,3,64]
+  %1 = input "h" : f32[3,64]
+  %2 = weight "w" : f32[64,64]
+  %3 = Repeat(%0, %1, %2) {body=repeat 20 {element f32[3,64], carried f32[3,64], whole f32[64,64], %3 = MatMul(%1, %2), %4 = Add(%3, %0), %5 = Tanh(%4), out %5}} : f32[3,64]  "" @ "loop"
+  output %3
+}
+)");
+  const PlannedModel model = PlanOf(rounded, {.numerics = Numerics::kFast});
+  ASSERT_EQ(model.plan.loops.size(), 1U);
+  const bool narrow = std::any_of(
+      model.plan.groups.begin(), model.plan.groups.end(),
+      [](const PlanGroup& g) { return g.tiles.find("columns of bf16") != std::string::npos; });
+  EXPECT_TRUE(narrow);
+  EXPECT_LT(Difference(rounded, model), 0x1p-6);
+}
+
 TEST(LoopPlan, StatesSeeThePassBefore) {
   // (a, b) -> (b, a + b), and the numbers of the passes.
   const Graph graph = GraphOf(R"(graph "g" {

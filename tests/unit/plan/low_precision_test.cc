@@ -91,16 +91,164 @@ TEST(RoundProducts, RoundsWhatTwoProductsReadOnce) {
   EXPECT_EQ(rounded.casts, 3);
 }
 
-// What does not lie along the sum cannot be loaded in pairs.
+// However few positions they have: those of one are no product of few rows.
 TEST(RoundProducts, LeavesConvolutions) {
+  for (const char* size : {"9,9", "1,1"}) {
+    const std::string graph =
+        StrCat("graph \"g\" {\n  %0 = input \"x\" : f32[1,64,", size,
+               "]\n  %1 = weight \"w\" : f32[64,64,1,1]\n  %2 = Conv(%0, %1) : f32[1,64,", size,
+               "]  \"\" @ \"\"\n  output %2\n}\n");
+    EXPECT_EQ(RoundedOf(graph.c_str(), "generic-avx512-bf16").casts, 0) << size;
+  }
+}
+
+// Sums of products get 16-bit operands in f32, and are rounded like any others.
+TEST(RoundProducts, RoundsWhatWasF16) {
   constexpr const char* kGraph = R"(graph "g" {
-  %0 = input "x" : f32[1,64,9,9]
-  %1 = weight "w" : f32[64,64,1,1]
-  %2 = Conv(%0, %1) : f32[1,64,9,9]  "" @ ""
+  %0 = input "x" : f16[16,64]
+  %1 = weight "w" : f16[64,64]
+  %2 = MatMul(%0, %1) : f16[16,64]  "" @ ""
   output %2
 }
 )";
-  EXPECT_EQ(RoundedOf(kGraph, "generic-avx512-bf16").casts, 0);
+  EXPECT_EQ(RoundedOf(kGraph, "generic-avx512-bf16").products, std::vector{std::string(kBoth)});
+}
+
+TEST(RoundProducts, LeavesWhatItIsAskedToLeave) {
+  auto graph = ParseGraph(Product("7,64", "64,64", "7,64").c_str());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto program = BuildProgram(*graph);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::string stated = ToString(*program);
+  int asked = 0;
+  RoundProducts(DeviceNamed("generic-avx2"), &*program, [&](const LoopOp& op) {
+    EXPECT_EQ(op.label, "MatMul");
+    ++asked;
+    return true;
+  });
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(ToString(*program), stated);
+}
+
+// The program of a graph once its products read weights as they are stored.
+std::string Narrowed(std::string_view text) {
+  auto graph = ParseGraph(text);
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  auto program = BuildProgram(*graph);
+  FUSION_CHECK(program.ok(), Message(program.status()));
+  ReadNarrowWeights(DeviceNamed("generic-avx2"), &*program);
+  auto again = ParseProgram(ToString(*program));
+  FUSION_CHECK(again.ok(), Message(again.status()));
+  EXPECT_EQ(ToString(*again), ToString(*program));
+  return ToString(*program);
+}
+
+bool IsNarrow(const std::string& program) {
+  return program.find("sum(") != std::string::npos &&
+         program.find("mul(in0, cast.f32(in1))") != std::string::npos;
+}
+
+// One row of 80 by %8, a weight of 80 times 64, which `made` makes of what `weights` declare.
+std::string OneRow(std::string_view weights, std::string_view made) {
+  return StrCat("graph \"g\" {\n  %0 = input \"x\" : f32[1,80]\n", weights, made,
+                "  %9 = MatMul(%0, %8) : f32[1,64]  \"\" @ \"\"\n  output %9\n}\n");
+}
+
+TEST(ReadNarrowWeights, ReadsSymmetricIntegers) {
+  constexpr const char* kGiven = "  %1 = weight \"q\" : i8[80,64]\n  %2 = weight \"s\" : f32[64]\n";
+  constexpr const char* kMade =
+      "  %8 = DequantizeLinear(%1, %2) {axis=1} : f32[80,64]  \"\" @ \"\"\n";
+  EXPECT_TRUE(IsNarrow(Narrowed(OneRow(kGiven, kMade))));
+}
+
+// As quantisers write them: with a zero point that is there, and 0.
+TEST(ReadNarrowWeights, ReadsIntegersAroundAZeroPointOfZeros) {
+  std::string zeros = "0";
+  for (int i = 1; i < 64; ++i) zeros += ",0";
+  const std::string weights = "  %1 = weight \"q\" : i8[80,64]\n  %2 = weight \"s\" : f32[64]\n";
+  const std::string of_columns = StrCat(weights, "  %3 = const \"z\" : i8[64] {", zeros, "}\n");
+  constexpr const char* kMade =
+      "  %8 = DequantizeLinear(%1, %2, %3) {axis=1} : f32[80,64]  \"\" @ \"\"\n";
+  EXPECT_TRUE(IsNarrow(Narrowed(OneRow(of_columns, kMade))));
+  const std::string of_all =
+      "  %1 = weight \"q\" : i8[80,64]\n  %2 = const \"s\" : f32[] {0x1p-4}\n"
+      "  %3 = const \"z\" : i8[] {0}\n";
+  constexpr const char* kOfAll = "  %8 = DequantizeLinear(%1, %2, %3) : f32[80,64]  \"\" @ \"\"\n";
+  EXPECT_TRUE(IsNarrow(Narrowed(OneRow(of_all, kOfAll))));
+  const std::string around_one =
+      "  %1 = weight \"q\" : i8[80,64]\n  %2 = const \"s\" : f32[] {0x1p-4}\n"
+      "  %3 = const \"z\" : i8[] {1}\n";
+  EXPECT_FALSE(IsNarrow(Narrowed(OneRow(around_one, kOfAll))));
+}
+
+// Which one is the weight and which one its scale is told by which of them is stored narrow.
+TEST(ReadNarrowWeights, LeavesTwoFactorsThatLieAlike) {
+  constexpr const char* kGiven =
+      "  %1 = weight \"q\" : i8[80,64]\n  %2 = weight \"s\" : f32[80,64]\n";
+  constexpr const char* kMade =
+      "  %3 = Cast(%1) {to=\"f32\"} : f32[80,64]  \"\" @ \"\"\n"
+      "  %8 = Mul(%3, %2) : f32[80,64]  \"\" @ \"\"\n";
+  EXPECT_FALSE(IsNarrow(Narrowed(OneRow(kGiven, kMade))));
+}
+
+// A cast to an integer cuts off what the float had behind its point.
+TEST(ReadNarrowWeights, LeavesFloatsThatBecomeIntegers) {
+  constexpr const char* kGiven = "  %1 = weight \"w\" : bf16[80,64]\n";
+  constexpr const char* kMade =
+      "  %2 = Cast(%1) {to=\"i32\"} : i32[80,64]  \"\" @ \"\"\n"
+      "  %8 = Cast(%2) {to=\"f32\"} : f32[80,64]  \"\" @ \"\"\n";
+  EXPECT_FALSE(IsNarrow(Narrowed(OneRow(kGiven, kMade))));
+  constexpr const char* kStored = "  %8 = Cast(%1) {to=\"f32\"} : f32[80,64]  \"\" @ \"\"\n";
+  EXPECT_TRUE(IsNarrow(Narrowed(OneRow(kGiven, kStored))));
+}
+
+TEST(ReadNarrowWeights, TakesAScaleOverABatchDimBehindTheSum) {
+  const std::string program = Narrowed(R"(graph "g" {
+  %0 = input "x" : f32[3,1,40]
+  %1 = weight "q" : i8[3,40,64]
+  %2 = weight "s" : f32[3,1,1]
+  %3 = Cast(%1) {to="f32"} : f32[3,40,64]  "" @ ""
+  %4 = Mul(%3, %2) : f32[3,40,64]  "" @ ""
+  %5 = MatMul(%0, %4) : f32[3,1,64]  "" @ ""
+  output %5
+}
+)");
+  EXPECT_TRUE(IsNarrow(program)) << program;
+}
+
+// What is returned is made by every run, so no weight that is known before.
+TEST(ReadNarrowWeights, LeavesWeightsThatAreReturned) {
+  const std::string program = Narrowed(R"(graph "g" {
+  %0 = input "x" : f32[1,80]
+  %1 = weight "q" : i8[80,64]
+  %2 = weight "s" : f32[64]
+  %3 = DequantizeLinear(%1, %2) {axis=1} : f32[80,64]  "" @ ""
+  %4 = MatMul(%0, %3) : f32[1,64]  "" @ ""
+  output %3
+  output %4
+}
+)");
+  EXPECT_FALSE(IsNarrow(program)) << program;
+}
+
+// Neither few nor, as a convolution, rows.
+TEST(ReadNarrowWeights, LeavesSmallWeightsAndConvolutions) {
+  EXPECT_FALSE(IsNarrow(Narrowed(R"(graph "g" {
+  %0 = input "x" : f32[1,63]
+  %1 = weight "q" : i8[63,64]
+  %2 = Cast(%1) {to="f32"} : f32[63,64]  "" @ ""
+  %3 = MatMul(%0, %2) : f32[1,64]  "" @ ""
+  output %3
+}
+)")));
+  EXPECT_FALSE(IsNarrow(Narrowed(R"(graph "g" {
+  %0 = input "x" : f32[1,64,1,1]
+  %1 = weight "q" : i8[64,64,1,1]
+  %2 = Cast(%1) {to="f32"} : f32[64,64,1,1]  "" @ ""
+  %3 = Conv(%0, %2) : f32[1,64,1,1]  "" @ ""
+  output %3
+}
+)")));
 }
 
 TEST(RoundProducts, OnlyFastPlansRound) {

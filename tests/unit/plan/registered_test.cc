@@ -180,6 +180,87 @@ TEST(Registered, OfForcedKernelsThatOverlapTheFirstRuns) {
   EXPECT_THAT(model.notes, ElementsAre(HasSubstr("another registered kernel is forced")));
 }
 
+// A product whose weights are narrow without a registered kernel: rounded by --numerics fast.
+constexpr const char* kRounded = R"(graph "mar" {
+  %0 = input "x" : f32[4,768]
+  %1 = weight "w" : f32[768,768]
+  %2 = weight "b" : f32[768]
+  %3 = MatMul(%0, %1) : f32[4,768]  "" @ "mm"
+  %4 = Add(%3, %2) : f32[4,768]  "" @ "add"
+  %5 = Relu(%4) : f32[4,768]  "" @ "relu"
+  output %5
+}
+)";
+
+// And read as it is stored, with any numerics but bitwise ones.
+constexpr const char* kStored = R"(graph "mar" {
+  %0 = input "x" : f32[4,768]
+  %1 = weight "q" : i8[768,768]
+  %2 = weight "s" : f32[768]
+  %3 = weight "b" : f32[768]
+  %4 = DequantizeLinear(%1, %2) {axis=1} : f32[768,768]  "" @ "dq"
+  %5 = MatMul(%0, %4) : f32[4,768]  "" @ "mm"
+  %6 = Add(%5, %3) : f32[4,768]  "" @ "add"
+  output %6
+}
+)";
+
+absl::StatusOr<PlannedModel> PlanIn(Numerics numerics, const Graph& graph,
+                                    RegisteredKernels kernels,
+                                    std::map<std::string, std::string> unused = {}) {
+  return MakePlan(graph, Cpu(), {.numerics = numerics}, nullptr, {},
+                  {.kernels = std::move(kernels), .unused = std::move(unused)});
+}
+
+bool HasNarrowProduct(const PlannedModel& model) {
+  return std::any_of(model.plan.groups.begin(), model.plan.groups.end(), [](const PlanGroup& g) {
+    return g.tiles.find(" by columns of") != std::string::npos;
+  });
+}
+
+TEST(Registered, RunsWhereProductsWouldBeNarrow) {
+  for (const auto& [numerics, text] :
+       {std::pair(Numerics::kFast, kRounded), std::pair(Numerics::kFp32Accumulate, kStored)}) {
+    const Graph graph = GraphOf(text);
+    auto plain = PlanIn(numerics, graph, {});
+    ASSERT_TRUE(plain.ok()) << plain.status();
+    ASSERT_TRUE(HasNarrowProduct(*plain));
+    std::shared_ptr<RegisteredKernel> kernel = Linear();
+    for (bool force : {true, false}) {
+      kernel->force = force;
+      kernel->time_us = force ? std::vector<RuleStep>{} : ParseRuleExpression("0.5", {}).value();
+      auto model = PlanIn(numerics, graph, {kernel});
+      ASSERT_TRUE(model.ok()) << model.status();
+      EXPECT_THAT(Registered(*model), SizeIs(1)) << force;
+      EXPECT_THAT(model->notes, IsEmpty());
+      EXPECT_FALSE(HasNarrowProduct(*model));
+    }
+    // Where it does not run the plan is what it is on a server without it, and says why.
+    kernel->time_us = ParseRuleExpression("1e6", {}).value();
+    auto dear = PlanIn(numerics, graph, {kernel});
+    ASSERT_TRUE(dear.ok()) << dear.status();
+    EXPECT_THAT(Registered(*dear), IsEmpty());
+    EXPECT_TRUE(HasNarrowProduct(*dear));
+    EXPECT_EQ(dear->plan.totals.estimated_us, plain->plan.totals.estimated_us);
+    EXPECT_EQ(ToString(dear->program), ToString(plain->program));
+    auto unused = PlanIn(numerics, graph, {kernel}, {{"r", "it was wrong"}});
+    ASSERT_TRUE(unused.ok()) << unused.status();
+    EXPECT_EQ(ToString(unused->program), ToString(plain->program));
+    ASSERT_THAT(unused->plan.fallbacks, SizeIs(1));
+    EXPECT_EQ(unused->plan.fallbacks[0].reason, "it was wrong");
+  }
+}
+
+// What its conditions ask of generated code does not keep its place from being one.
+TEST(Registered, RunsOnAConditionOnTheMatchAsAKernelWhereProductsWouldBeNarrow) {
+  std::shared_ptr<RegisteredKernel> kernel = Linear();
+  kernel->force = true;
+  kernel->rule = RulesOf(Rule1(kLinear, "when: 'speedup > 0' force {}"))[0];
+  auto model = PlanIn(Numerics::kFast, GraphOf(kRounded), {kernel});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Registered(*model), SizeIs(1));
+}
+
 TEST(RegisteredKernels, EveryFieldIsInTheirText) {
   const RegisteredKernel plain = *Linear();
   std::set<std::string> texts = {KeyText(RegisteredKernels{})};

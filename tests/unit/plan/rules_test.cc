@@ -146,6 +146,68 @@ TEST(Rules, ForceKeepsAMatchTogetherInEveryEqualLayer) {
   EXPECT_THAT(FlipsOf(*group), HasSubstr("without the rule that forces it"));
 }
 
+// A product whose weight is rounded to bf16 once, before the first run; on a device with a unit for
+// bf16 its other operand is rounded in every run too.
+std::string RoundedProduct(const char* rows) {
+  return StrCat(R"(graph "mar" {
+  %0 = input "x" : f32[)",
+                rows, R"(,768]
+  %1 = weight "w" : f32[768,768]
+  %2 = weight "b" : f32[768]
+  %3 = MatMul(%0, %1) : f32[)",
+                rows, R"(,768]  "" @ "mm"
+  %4 = Add(%3, %2) : f32[)",
+                rows, R"(,768]  "" @ "add"
+  %5 = Relu(%4) : f32[)",
+                rows, R"(,768]  "" @ "relu"
+  output %5
+}
+)");
+}
+
+PlannedModel PlanFast(const Graph& graph, const char* device, std::string_view rules) {
+  auto model =
+      MakePlan(graph, DeviceNamed(device), {.numerics = Numerics::kFast, .rules = RulesOf(rules)});
+  FUSION_CHECK(model.ok(), Message(model.status()));
+  return *std::move(model);
+}
+
+bool PreparesBf16(const PlannedModel& model) {
+  return std::any_of(model.plan.tensors.begin(), model.plan.tensors.end(),
+                     [](const PlanTensor& t) { return t.dtype == DType::kBF16; });
+}
+
+constexpr const char* kAll =
+    "nodes { id: 'm' ops: 'MatMul' } nodes { id: 'a' ops: 'Add' } nodes { id: 'r' ops: 'Relu' } "
+    "edges { from: 'm' to: 'a' } edges { from: 'a' to: 'r' }";
+
+TEST(Rules, HoldForNodesOfWhichAPartIsPrepared) {
+  const std::pair<const char*, const char*> kPlaces[] = {{"4", "generic-avx2"},
+                                                         {"64", "generic-avx512-bf16"}};
+  for (const auto& [rows, device] : kPlaces) {
+    SCOPED_TRACE(device);
+    const Graph graph = GraphOf(RoundedProduct(rows));
+    // Forced.
+    PlannedModel forced = PlanFast(graph, device, Rule1(kAll, "force {}"));
+    EXPECT_TRUE(PreparesBf16(forced));
+    ASSERT_THAT(Labels(forced), SizeIs(1));
+    const PlanDecision* group = GroupEntryOf(forced.plan, 2);
+    ASSERT_NE(group, nullptr);
+    EXPECT_THAT(group->reason, HasSubstr("rule \"r\" keeps nodes of it together"));
+    // Weighed: what is prepared is no part of the kernel, and the rest is all of the match.
+    PlannedModel favoured = PlanFast(graph, device, Rule1(kAll, "bias { factor: 0.5 }"));
+    group = GroupEntryOf(favoured.plan, 2);
+    ASSERT_NE(group, nullptr);
+    EXPECT_THAT(group->reason, HasSubstr("rule \"r\" counts its time as 0.5 of that"));
+    // A condition that asks for the match as one kernel has an answer.
+    PlannedModel asked =
+        PlanFast(graph, device, Rule1(kAll, "when: 'speedup > 0' bias { factor: 0.5 }"));
+    group = GroupEntryOf(asked.plan, 2);
+    ASSERT_NE(group, nullptr);
+    EXPECT_THAT(group->reason, HasSubstr("rule \"r\" counts its time as 0.5 of that"));
+  }
+}
+
 TEST(Rules, EqualLayersOfWhichOneIsMatchedAreTwoThings) {
   // Only behind the last layer nobody reads.
   const std::string last =

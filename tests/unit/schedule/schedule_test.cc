@@ -102,18 +102,21 @@ TEST(Schedule, PacksLieNextToEachOther) {
 
 // Narrow operands of products, as the text has them.
 TEST(Schedule, ProductsOfNarrowOperands) {
-  auto said = [](std::string_view rows, std::string_view columns, std::string_view layout) {
+  auto said = [](std::string_view rows, std::string_view columns, std::string_view layout,
+                 std::string_view flushes = "", std::string_view index = "m, k") {
     const std::string text = StrCat(R"(schedule "s" {
   dims m:3 n:5 k:7
   param p0 input )",
-                                    rows, R"([3,7] strides [7, 1]
+                                    rows, index == "m, k" ? "[3,7]" : "[7,3]", " strides [",
+                                    index == "m, k" ? 7 : 3, R"(, 1]
   param p1 weight )",
                                     columns, "[7,5] ", layout, R"(
   param p2 output f32[3,5] strides [5, 1]
   phase {
     segment m:3 {
       alloc t0 acc f32[m, n]
-      mma t0[m, n] = p0[m, k] * p1[k, n] rows m columns n over [k]
+      mma t0[m, n] = p0[)",
+                                    index, "] * p1[k, n] rows m columns n over [k]", flushes, R"(
       each [m, n] {
         v0 = load t0[m, n]
         store p2[m, n] = v0
@@ -136,6 +139,18 @@ TEST(Schedule, ProductsOfNarrowOperands) {
             "schedule \"s\": mma over different element types");
   EXPECT_EQ(said("f32", "f32", "blocked 1 by 4 pack 9"),
             "schedule \"s\": layout of p1 has packs of 9");
+  EXPECT_EQ(said("f32", "f32", "blocked 1 by 4 pack 2"),
+            "schedule \"s\": mma over columns of p1, which are not in packs of 1");
+  // Only pairs can be multiplied as pairs.
+  EXPECT_EQ(said("bf16", "bf16", "blocked 1 by 4 pack 2", " flushing"), "");
+  EXPECT_EQ(said("f32", "bf16", "blocked 1 by 4 pack 2", " flushing"),
+            "schedule \"s\": mma flushes what is no product of bf16 by bf16");
+  // What an instruction takes at once lies along the last summed dim.
+  EXPECT_EQ(said("f32", "bf16", "blocked 0 by 4 pack 2"),
+            "schedule \"s\": mma over columns of p1, whose packs are not of dim k");
+  EXPECT_EQ(said("bf16", "bf16", "blocked 1 by 4 pack 2", "", "k, m"),
+            "schedule \"s\": mma over rows of p0, which do not lie along dim k");
+  EXPECT_EQ(said("f32", "bf16", "blocked 1 by 4 pack 2", "", "k, m"), "");
 }
 
 TEST(Schedule, VerifyFindsBrokenSchedules) {
