@@ -1,5 +1,6 @@
 """Rows of tests/acceptance/cpu_kernels.sh. Standard library only; peers run in a venv of their own."""
 
+import json
 import math
 import os
 import pathlib
@@ -178,6 +179,18 @@ def cold_compile_row(rows, work, options):
     model.unlink()
 
 
+def dispatch_rows(rows, options):
+    """What the executor adds to a kernel: launches of kernels that do nothing."""
+    for threads in options.threads or [1, 2]:
+        if not selected(options, f"dispatch: a launch, {threads} thread(s)"):
+            continue
+        said = run(BIN / "executor_bench", "--threads", threads, "--runs", 2000, "--pairs", 1, "--json")
+        for launch in json.loads(said.stdout)["dispatch"]:
+            us = launch["ns_per_launch"] / 1e3
+            rows.timed(f"dispatch: a launch, {threads} thread(s), {launch['tasks']} task(s)", us <= 1,
+                       f"{us:.3f} us [p10 {launch['p10'] / 1e3:.3f}, p90 {launch['p90'] / 1e3:.3f}]", "<= 1 us")
+
+
 def fused_rows(rows, work, options):
     """Fused plans beside one kernel a node, of the same code generator, in one run."""
     for threads in options.threads or [1, 2]:
@@ -199,6 +212,7 @@ def fused_rows(rows, work, options):
 
 def timing_rows(rows, work, options):
     rows.section(cold_compile_row, work, options)
+    rows.section(dispatch_rows, options)
     rows.section(fused_rows, work, options)
     python = contender.peer_python()
     if python is None:

@@ -278,7 +278,7 @@ void CpuEmitter::WriteLoops(Region* region, size_t level, bool inside) {
     if (inside && region->unrolls_inner && level + 1 == dims.size()) {
       WriteInTurn(*region, name, from, to);
     } else {
-      const bool few = w.lengths.size() == 1 && w.Longest() <= kUnrolledWindow;
+      const bool few = w.lengths.size() == 1 && w.Longest() <= kUnrolledWindow && !Varies(d);
       if (inside && few && region->light && !cut) out_.Line("#pragma GCC unroll ", w.Longest());
       out_.Open("for (i64 ", name, " = ", from, "; ", name, " < ", to, "; ++", name, ")");
       WriteLoops(region, level + 1, inside);

@@ -10,12 +10,13 @@ namespace {
 
 // The storage orders of the values of a graph that ops compute, by label: "Convolve [0,2,3,1]",
 // and without brackets those that lie as their dims stand.
-std::vector<std::string> OrdersOf(const std::string& text, const char* device) {
+std::vector<std::string> OrdersOf(const std::string& text, const char* device,
+                                  const LeaveProduct& leave = nullptr) {
   auto graph = ParseGraph(text);
   FUSION_CHECK(graph.ok(), Message(graph.status()));
   auto program = BuildProgram(*graph);
   FUSION_CHECK(program.ok(), Message(program.status()));
-  StoreColumnsInnermost(DeviceNamed(device), &*program);
+  StoreColumnsInnermost(DeviceNamed(device), &*program, leave);
   auto again = ParseProgram(ToString(*program));
   FUSION_CHECK(again.ok(), Message(again.status()));
   EXPECT_EQ(ToString(*again), ToString(*program));
@@ -62,6 +63,19 @@ TEST(StoreColumnsInnermost, FewChannelsFillNoVector) {
     EXPECT_EQ(order.find('['), std::string::npos) << order;
   }
   EXPECT_NE(OrdersOf(Chain(8), "generic-avx2")[0].find('['), std::string::npos);
+}
+
+// What is left reads and writes as the model has it; the others go on without it.
+TEST(StoreColumnsInnermost, WhatIsLeftStaysAndWhatLiesBetween) {
+  int asked = 0;
+  const LeaveProduct pool = [&asked](const LoopOp& op) {
+    ++asked;
+    return op.label == "WindowReduce";
+  };
+  EXPECT_EQ(OrdersOf(Chain(32), "generic-avx512", pool),
+            (std::vector<std::string>{"Convolve [0,2,3,1]", "Relu", "WindowReduce",
+                                      "PadConstant [0,2,3,1]", "Convolve [0,2,3,1]", "Tanh"}));
+  EXPECT_EQ(asked, 6);
 }
 
 TEST(StoreColumnsInnermost, WhereMemoryIsExplicitAllStaysAsItIs) {

@@ -16,6 +16,7 @@
 #include "core/plan/group_edges.h"
 #include "core/plan/grouping.h"
 #include "core/plan/planner.h"
+#include "tests/support/no_gain_seeds.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/rule_cases.h"
@@ -67,9 +68,6 @@ constexpr const char* kTwoProducts = R"(graph "g" {
   output %5
 }
 )";
-
-// Random graphs in which some pairs of groups gain nothing.
-const std::vector<uint64_t> kNoGainSeeds = {328, 474, 718};
 
 TEST(Ledger, EveryGroupAndEveryAdjacentPairIsExplainedWithNumbers) {
   std::set<std::string> codes;

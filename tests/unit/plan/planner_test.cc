@@ -11,6 +11,7 @@
 #include "core/graph/text.h"
 #include "core/wire/plan.h"
 #include "tests/support/kernel_harness.h"
+#include "tests/support/no_gain_seeds.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/random_graph.h"
 
@@ -111,9 +112,6 @@ TEST(MakePlan, ElementwiseOpsWorkInPlace) {
   PlannedModel model = PlanOf(GraphOf(kChain), {.fusion = FusionMode::kOpByOp});
   EXPECT_EQ(model.plan.arena_bytes, 512 * 512 * 4);
 }
-
-// Random graphs in which some pairs of groups gain nothing.
-const std::vector<uint64_t> kNoGainSeeds = {328, 474, 718};
 
 TEST(MakePlan, DecisionsSayWhatTheyGainOrWhyNot) {
   std::map<std::string, int> seen;
