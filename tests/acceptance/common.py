@@ -155,6 +155,11 @@ def machine():
     return model, commit or "unknown"
 
 
+def host_has(flag):
+    """A word of the CPU's flags."""
+    return any(flag in line.split() for line in open("/proc/cpuinfo") if line.startswith("flags"))
+
+
 def compiler():
     """Of the kernels, as its version says."""
     done = run("g++", "--version", check=False)

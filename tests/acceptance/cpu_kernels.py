@@ -10,90 +10,50 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench/peers"))
 
-import beside
+import bench as peer_bench
 import cases
 import common
 import contender
 from common import BIN, Daemon, ctl, generate, run
 
 
-class Bench:
-    """Cases measured beside their peers, in turn, in one run."""
-
-    def __init__(self, work, server, python, options):
-        self.work, self.server, self.python, self.options = work, server, python, options
-        self.others = contender.other_peers()
-        self.limits, self.overhead_us = {}, {}
-
-    def limits_of(self, threads):
-        if threads not in self.limits:
-            self.limits[threads] = cases.Limits(threads)
-        return self.limits[threads]
-
-    def call_overhead_us(self, side, threads):
-        """What a call of a peer costs by itself; `side`: "onnxruntime SETTING" or another peer."""
-        peer = side.split()[0]
-        if (peer, threads) not in self.overhead_us:
-            self.overhead_us[peer, threads] = beside.call_overhead_us(
-                self.work, lambda model: getattr(contender, peer)(self.python, model, threads))
-        return self.overhead_us[peer, threads]
-
-    def measure(self, case, threads, *arguments):
-        """How many times faster than its best peer a case is: a dict, or the reason why it cannot be said."""
-        model, files = case.files(self.work, self.python)
-        make = {"ours": lambda: contender.ours(self.server, model, threads, *arguments)}
-        for side, (path, setting) in files.items():
-            make[side] = lambda path=path, setting=setting: contender.onnxruntime(self.python, path, threads, setting)
-        for other in self.others if case.others else []:
-            make[other] = lambda other=other: getattr(contender, other)(self.python, model, threads)
-        bursts, failed = beside.bursts_in_turn(make, self.options.seconds)
-        model.unlink()
-        if "ours" in failed:
-            return failed["ours"]
-        peers = {name: beside.summary(of)["median_us"] for name, of in bursts.items() if name != "ours"}
-        if not peers:
-            return "no peer runs it: " + "; ".join(failed.values())[-200:]
-        best = min(peers, key=peers.get)
-        off_us = self.call_overhead_us(best, threads) if peers[best] < beside.SMALL_US else 0.0
-        speed, low, high = beside.ratio(bursts[best], bursts["ours"], off_us)
-        ours_us = beside.summary(bursts["ours"])["median_us"]
-        return {"best": best, "ours_us": ours_us, "peer_us": peers[best], "speed": speed, "low": low, "high": high, "failed": failed,
-                "roof_us": 1e6 * case.roof_s(self.limits_of(threads)) if case.flops or case.reads else 0}
-
-
 def words(found):
-    return (f"{found['ours_us']:.1f} us, {found['best'].replace('onnxruntime', 'ort')} {found['peer_us']:.1f}: "
-            f"{found['speed']:.2f} [{found['low']:.2f}, {found['high']:.2f}]" +
-            (f", without {', '.join(found['failed'])}" if found["failed"] else ""))
+    return (f"{found.ours_us:.1f} us, {found.best.replace('onnxruntime', 'ort')} {found.peer_us:.1f}: "
+            f"{found.speed:.2f} [{found.low:.2f}, {found.high:.2f}]" +
+            (f", without {', '.join(found.failed)}" if found.failed else ""))
 
 
 def rate(rows, name, found, bar, aim):
     """One row: PASS by the interval, ROOF where no kernel could reach the bar here."""
-    out_of_reach = found["roof_us"] > 0 and found["peer_us"] / found["roof_us"] < bar
-    verdict = "PASS" if found["high"] >= bar else "ROOF" if out_of_reach else "SHORT"
-    roof = f", roof {found['roof_us']:.1f} us" if found["roof_us"] else ""
+    out_of_reach = found.roof_us > 0 and found.peer_us / found.roof_us < bar
+    verdict = "PASS" if found.high >= bar else "ROOF" if out_of_reach else "SHORT"
+    roof = f", roof {found.roof_us:.1f} us" if found.roof_us else ""
     rows.add(verdict, name, words(found) + roof, f">= {bar:.2f}x, aim {aim:.2f}x")
 
 
-def group_rows(rows, bench, title, group, bar, aim, worst=None, arguments=()):
+def group_rows(rows, bench, options, name, bar, aim, worst=None):
     """Every case of a group beside its best peer: each has the bar `worst`, or `bar` if there is none; with `worst` their
-    geometric mean has `bar`. `arguments`: further words of our side's run_bursts."""
-    for threads in bench.options.threads or [1, 2]:
-        found = {}
-        for case in group:
-            row = f"{title}: {case.name}, {threads} thread(s)"
-            if not selected(bench.options, row):
+    geometric mean has `bar`."""
+    group = cases.GROUPS[name]
+    if group.needs and not common.host_has(group.needs):
+        rows.add("UNMEASURED", f"{name}: all", f"this CPU has no {group.needs}", f">= {worst or bar:.2f}x")
+        return
+    for threads in options.threads or [1, 2]:
+        speeds = []
+        for case in group.cases:
+            row = f"{name}: {case.name}, {threads} thread(s)"
+            if not selected(options, row):
                 continue
-            result = bench.measure(case, threads, *arguments)
-            if isinstance(result, str):
-                rows.add("UNMEASURED", row, common.one_line(result)[-160:], f">= {worst or bar:.2f}x")
+            try:
+                result = bench.measure(case, threads, *group.arguments)
+            except RuntimeError as error:
+                rows.add("UNMEASURED", row, common.one_line(error)[-160:], f">= {worst or bar:.2f}x")
                 continue
-            found[case.name] = result
+            speeds.append(result.speed)
             rate(rows, row, result, worst or bar, aim)
-        if worst is not None and len(found) > 1:
-            speeds = [f["speed"] for f in found.values()]
+        if worst is not None and len(speeds) > 1:
             mean = math.exp(statistics.fmean(math.log(s) for s in speeds))
-            rows.timed(f"{title}: geometric mean of {len(speeds)}, {threads} thread(s)", mean >= bar,
+            rows.timed(f"{name}: geometric mean of {len(speeds)}, {threads} thread(s)", mean >= bar,
                        f"{mean:.3f}, worst {min(speeds):.2f}", f">= {bar:.2f}x, aim {aim:.2f}x")
 
 
@@ -101,13 +61,13 @@ def selected(options, row):
     return not options.only or any(row.lower().startswith(only.lower()) for only in options.only)
 
 
-def stream_rows(rows, bench, title, group, part, out_of_cache_only):
+def stream_rows(rows, bench, options, title, group, part, out_of_cache_only):
     """The part of the bandwidth of a stream of the same mix that a case reaches."""
-    for threads in bench.options.threads or [1, 2]:
+    for threads in options.threads or [1, 2]:
         limits = bench.limits_of(threads)
         for case in group:
             row = f"{title}: {case.name}, part of the stream's rate, {threads} thread(s)"
-            if not selected(bench.options, row):
+            if not selected(options, row):
                 continue
             size = case.reads + case.writes
             if out_of_cache_only and size < 2 * last_cache_bytes():
@@ -129,7 +89,7 @@ def last_cache_bytes():
     return max((int(size.rstrip("K")) * 1024 for size in sizes), default=32 << 20)
 
 
-def forced_rows(rows, bench):
+def forced_rows(rows, bench, options):
     """One case of each group with kernels for AVX2, reported."""
     forced = [(case, ()) for case in [cases.GEMM[8], cases.ONE_ROW[0], cases.CAUSAL[0], cases.PLAIN[0], cases.LAYER_NORM[0],
                                       cases.SOFTMAX[1], cases.CHAINS[4], cases.CONV[0], cases.LAYERS[1], *cases.TINY,
@@ -137,29 +97,12 @@ def forced_rows(rows, bench):
     forced.append((cases.WEIGHTS_BF16[0], ("--numerics", "fast")))
     for case, arguments in forced:
         row = f"avx2: {' '.join([case.name, *arguments[1:]])}, 1 thread(s)"
-        if not selected(bench.options, row):
+        if not selected(options, row):
             continue
-        result = bench.measure(case, 1, "--isa", "avx2", *arguments)
-        if isinstance(result, str):
-            rows.add("UNMEASURED", row, common.one_line(result)[-160:], "reported")
-        else:
-            rows.add("PASS", row, words(result), "reported")
-
-
-def host_has(flag):
-    """A word of the CPU's flags."""
-    return any(flag in line.split() for line in open("/proc/cpuinfo") if line.startswith("flags"))
-
-
-def low_precision_rows(rows, bench):
-    """Products in bf16 (--numerics fast) beside onnxruntime's in f32."""
-    fast = ("--numerics", "fast")
-    if host_has("avx512_bf16"):
-        group_rows(rows, bench, "bf16", cases.BF16, 1.6, 1.9, arguments=fast)
-    else:
-        rows.add("UNMEASURED", "bf16: layers", "this CPU has no avx512_bf16", ">= 1.60x")
-    group_rows(rows, bench, "weights in bf16", cases.WEIGHTS_BF16, 1.6, 1.9, arguments=fast)
-    group_rows(rows, bench, "weights in i8", cases.WEIGHTS_INT8, 2.5, 3.5)
+        try:
+            rows.add("PASS", row, words(bench.measure(case, 1, "--isa", "avx2", *arguments)), "reported")
+        except RuntimeError as error:
+            rows.add("UNMEASURED", row, common.one_line(error)[-160:], "reported")
 
 
 def cold_compile_row(rows, work, options):
@@ -219,25 +162,27 @@ def timing_rows(rows, work, options):
         rows.add("UNMEASURED", "everything beside peers", "onnxruntime cannot be installed here", "-")
         return
     with Daemon(work) as daemon:
-        bench = Bench(work, daemon.address, python, options)
-        rows.section(group_rows, bench, "gemm", cases.GEMM, 0.97, 1.0, 0.92)
-        rows.section(group_rows, bench, "one row", cases.ONE_ROW, 1.15, 1.4, 1.08)
-        rows.section(group_rows, bench, "eight rows", cases.EIGHT_ROWS, 1.05, 1.1, 1.05)
-        rows.section(group_rows, bench, "causal", cases.CAUSAL, 1.5, 1.95)
-        rows.section(group_rows, bench, "masked", cases.MASKED, 1.2, 1.3)
-        rows.section(group_rows, bench, "plain", cases.PLAIN, 1.05, 1.1)
-        rows.section(group_rows, bench, "decode", cases.DECODE, 1.2, 1.5)
-        rows.section(stream_rows, bench, "decode", cases.DECODE, 0.8, False)
-        rows.section(group_rows, bench, "norm", cases.LAYER_NORM, 2.0, 3.5)
-        rows.section(group_rows, bench, "softmax", cases.SOFTMAX, 1.5, 2.0)
-        rows.section(group_rows, bench, "rmsnorm", cases.RMS_NORM, 1.2, 1.6)
-        rows.section(stream_rows, bench, "rows", cases.LAYER_NORM + cases.SOFTMAX + cases.RMS_NORM, 0.8, True)
-        rows.section(group_rows, bench, "chain", cases.CHAINS, 1.8, 3.0)
-        rows.section(group_rows, bench, "conv", cases.CONV, 0.97, 1.05)
-        rows.section(group_rows, bench, "layer", cases.LAYERS, 1.06, 1.12, 1.0)
-        rows.section(group_rows, bench, "tiny", cases.TINY, 1.3, 2.0)
-        rows.section(low_precision_rows, bench)
-        rows.section(forced_rows, bench)
+        bench = peer_bench.Bench(work, daemon.address, python, options.seconds, contender.other_peers(["openvino"]))
+        rows.section(group_rows, bench, options, "gemm", 0.97, 1.0, 0.92)
+        rows.section(group_rows, bench, options, "one row", 1.15, 1.4, 1.08)
+        rows.section(group_rows, bench, options, "eight rows", 1.05, 1.1, 1.05)
+        rows.section(group_rows, bench, options, "causal", 1.5, 1.95)
+        rows.section(group_rows, bench, options, "masked", 1.2, 1.3)
+        rows.section(group_rows, bench, options, "plain", 1.05, 1.1)
+        rows.section(group_rows, bench, options, "decode", 1.2, 1.5)
+        rows.section(stream_rows, bench, options, "decode", cases.DECODE, 0.8, False)
+        rows.section(group_rows, bench, options, "norm", 2.0, 3.5)
+        rows.section(group_rows, bench, options, "softmax", 1.5, 2.0)
+        rows.section(group_rows, bench, options, "rmsnorm", 1.2, 1.6)
+        rows.section(stream_rows, bench, options, "rows", cases.LAYER_NORM + cases.SOFTMAX + cases.RMS_NORM, 0.8, True)
+        rows.section(group_rows, bench, options, "chain", 1.8, 3.0)
+        rows.section(group_rows, bench, options, "conv", 0.97, 1.05)
+        rows.section(group_rows, bench, options, "layer", 1.06, 1.12, 1.0)
+        rows.section(group_rows, bench, options, "tiny", 1.3, 2.0)
+        rows.section(group_rows, bench, options, "bf16", 1.6, 1.9)
+        rows.section(group_rows, bench, options, "weights in bf16", 1.6, 1.9)
+        rows.section(group_rows, bench, options, "weights in i8", 2.5, 3.5)
+        rows.section(forced_rows, bench, options)
 
 
 # Ragged and small forms of what the timing rows measure.
@@ -277,7 +222,7 @@ def verify_row(rows, work, daemon, words, *arguments, least=0.0):
 
 def correctness_rows(rows, work):
     """Each beside the evaluator, with kernels for this machine and for AVX2."""
-    levels = [()] + ([("--isa", "avx2")] if host_has("avx2") else [])
+    levels = [()] + ([("--isa", "avx2")] if common.host_has("avx2") else [])
     fast = ("--numerics", "fast")
     with Daemon(work) as daemon:
         for isa in levels:
@@ -286,7 +231,7 @@ def correctness_rows(rows, work):
             for words in FAST_FEW:
                 verify_row(rows, work, daemon, words, *fast, *isa, least=ROUNDED)
             for words in FAST_MANY:
-                unit = not isa and host_has("avx512_bf16")
+                unit = not isa and common.host_has("avx512_bf16")
                 verify_row(rows, work, daemon, words, *fast, *isa, least=ROUNDED if unit else 0.0)
             for words in FAST:
                 verify_row(rows, work, daemon, words, *fast, *isa)
@@ -297,7 +242,7 @@ def math_rows(rows, options):
     rows, beside f64. The name of the row says which."""
     every = not options.quick and selected(options, "math")
     floats = "every float" if every else "one float in 16381"
-    levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if host_has(flag)] or ["x86_64_v2"]
+    levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if common.host_has(flag)] or ["x86_64_v2"]
     if every:
         os.environ["FUSION_EVERY_FLOAT"] = "1"
     try:

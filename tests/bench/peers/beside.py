@@ -10,7 +10,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "acceptance
 
 import common
 
-SMALL_US = 5000  # a peer that takes less is timed without what a call of it costs by itself
 BURST_US = 40_000
 PAUSE_S = 0.03  # until spinning threads of the side that ran last have gone to sleep
 LEAST_BURSTS = 5
@@ -20,16 +19,18 @@ def quantile(values, q):
     return sorted(values)[int(q * (len(values) - 1))]
 
 
-def bursts_in_turn(make, seconds):
+def bursts_in_turn(make, seconds, prepare_s, check):
     """`make`: name -> what makes a Contender. Name -> bursts of microseconds, as many of each; who goes first rotates. A side
-    that cannot run is left out and its reason put into `failed`. Returns (bursts, failed)."""
+    that cannot run, is not ready after `prepare_s` seconds or of which check(name, side) raises is left out and its reason put
+    into `failed`. Returns (bursts, failed)."""
     failed = {}
     with contextlib.ExitStack() as stack:
         sides, runs = {}, {}
         for name, maker in make.items():
             try:
                 side = stack.enter_context(maker())
-                runs[name] = max(2, int(BURST_US / max(statistics.median(side.burst(3)), 1)))
+                runs[name] = max(2, int(BURST_US / max(statistics.median(side.burst(3, prepare_s)), 1)))
+                check(name, side)
                 sides[name] = side
             except RuntimeError as error:
                 failed[name] = str(error)

@@ -9,6 +9,8 @@ import common
 import contender
 
 FLOAT = 4
+# Forms in one operator of ONNX itself, which peers beside onnxruntime may read too.
+OPSET_23 = ("Attention", "RMSNormalization")
 
 
 @dataclasses.dataclass
@@ -128,6 +130,40 @@ DECODE_7B = ["llama_small_decode", "--layers", 1, "--hidden", 4096, "--heads", 3
 WEIGHTS_BF16 = [Case("layer of 7B, one token", DECODE_7B, others=False)]
 WEIGHTS_INT8 = [Case("layer of 7B, one token, i8", [*DECODE_7B, "--int8"], instead=DECODE_7B, others=False),
                 Case("layer of 7B, one token, i8 for both", [*DECODE_7B, "--int8"], others=False)]
+MODELS = [layer(name, name) for name in [
+    "bert_layer", "vit_block", "gpt2_layer_decode", "llama_small", "t5_encoder", "mha", "mlp20_m512_n256", "layernorm",
+    "lstm_unroll10", "lstm", "conv_bn_relu"]]
+
+
+@dataclasses.dataclass
+class Group:
+    name: str
+    title: str
+    cases: list
+    arguments: tuple = ()  # further words of our side's run_bursts
+    needs: str = ""  # word of the CPU's flags without which there is nothing to measure
+
+
+FAST = ("--numerics", "fast")
+GROUPS = {group.name: group for group in [
+    Group("models", "Models as exporters write them", MODELS),
+    Group("gemm", "Matrix products, many rows", GEMM),
+    Group("one row", "Matrix products, one row", ONE_ROW),
+    Group("eight rows", "Matrix products, eight rows", EIGHT_ROWS),
+    Group("causal", "Attention, causal", CAUSAL),
+    Group("masked", "Attention with a mask", MASKED),
+    Group("plain", "Attention without a mask", PLAIN),
+    Group("decode", "Attention of one query to a cache of keys", DECODE),
+    Group("norm", "Residual, bias and LayerNorm", LAYER_NORM),
+    Group("softmax", "Softmax with a mask", SOFTMAX),
+    Group("rmsnorm", "RMSNorm", RMS_NORM),
+    Group("chain", "Chains of elementwise operators", CHAINS),
+    Group("conv", "Convolutions", CONV),
+    Group("layer", "Layers of transformers", LAYERS),
+    Group("tiny", "Tiny models", TINY),
+    Group("bf16", "Layers in bf16 beside f32 of the peer", BF16, FAST, "avx512_bf16"),
+    Group("weights in bf16", "Weights in bf16 beside f32 of the peer", WEIGHTS_BF16, FAST),
+    Group("weights in i8", "Weights in i8", WEIGHTS_INT8, FAST)]}
 # Of which fused plans are compared with one kernel a node.
 SUBGRAPHS = [["add_bias_layernorm"], ["scale_mask_softmax"], ["rmsnorm"], ["elementwise", "--depth", 10], ["mha"], ["mha_causal"],
              ["mha_nomask", "--seq", 1, "--past", 2047], ["conv_bias_leakyrelu"], ["depthwise"], ["lstm_cell"], ["mlp20_m1_n256"],

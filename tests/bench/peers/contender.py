@@ -1,8 +1,12 @@
-"""Programs that load a model once and time bursts of runs on demand: ours and onnxruntime. Standard library only."""
+"""Programs that load a model once and time bursts of runs on demand: ours and peers. Standard library only."""
 
 import contextlib
+import dataclasses
 import json
+import os
 import pathlib
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,70 +15,107 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ROOT / "build/peers"
 HERE = pathlib.Path(__file__).parent
 PINNED = {"onnxruntime": "1.31.1", "numpy": "2.4.6", "onnx": "1.23.2", "sympy": "1.14.0"}
-OTHERS = {"openvino": "2026.4.1"}  # peers that may be missing
+READS_ONNX = {name: PINNED[name] for name in ("numpy", "onnx")}
+# torch and jax allocate outputs anew in every run, and malloc would give large ones back to the system each time.
+KEEPS_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
+LIMIT_S = 600  # for one answer
 
 
-def installed(pinned):
-    """A Python with these packages, in a venv under build/; None where PyPI does not give them."""
-    python = PEERS / "bin/python"
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """Beside onnxruntime; NAME_worker.py runs it."""
+
+    name: str  # of its module
+    packages: dict  # from PyPI, each with its version
+    venv: pathlib.Path
+    environment: dict = dataclasses.field(default_factory=dict)
+    reads_forms: bool = False  # Attention and RMSNormalization as one operator of opset 23
+
+    version = property(lambda self: next(iter(self.packages.values())))
+
+
+OTHERS = {peer.name: peer for peer in [
+    Peer("openvino", {"openvino": "2026.4.1", "numpy": PINNED["numpy"]}, PEERS, reads_forms=True),
+    # PyPI's wheel needs CUDA's libraries even for the CPU: 5 GB on disk.
+    Peer("torch", {"torch": "2.15.0", **READS_ONNX}, ROOT / "build/peers-torch", KEEPS_MEMORY, reads_forms=True),
+    Peer("jax", {"jax": "0.10.2", "jaxlib": "0.10.2", **READS_ONNX}, ROOT / "build/peers-jax", KEEPS_MEMORY, reads_forms=True),
+    # With a newer apache-tvm-ffi 0.27.0.post1 crashes where its tuning keeps what it found.
+    Peer("tvm", {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post0", "xgboost": "3.2.0", "psutil": "7.2.2",
+                 "cloudpickle": "3.1.3", **READS_ONNX}, ROOT / "build/peers-tvm"),
+]}
+
+
+def installed(module, pinned, venv):
+    """A Python that imports the module and has these packages, in a venv under build/; None where PyPI does not give them."""
+    python = venv / "bin/python"
 
     def ready():
-        ask = "import importlib.metadata as m; " + "; ".join(
-            f"assert m.version('{name}') == '{version}'; import {name}" for name, version in pinned.items())
+        ask = f"import importlib.metadata as m, {module}; " + "; ".join(
+            f"assert m.version('{name}') == '{version}'" for name, version in pinned.items())
         return python.exists() and subprocess.run([python, "-c", ask], capture_output=True).returncode == 0
 
     if ready():
         return python
-    if subprocess.run([sys.executable, "-m", "venv", PEERS], capture_output=True).returncode == 0:
+    if subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True).returncode == 0:
         wanted = [f"{name}=={version}" for name, version in pinned.items()]
-        subprocess.run([PEERS / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *wanted], capture_output=True)
+        subprocess.run([venv / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *wanted], capture_output=True)
     return python if ready() else None
 
 
 def peer_python():
     """A Python with the pinned onnxruntime; None where PyPI cannot be reached."""
-    return installed(PINNED)
+    return installed("onnxruntime", PINNED, PEERS)
 
 
-def other_peers():
-    """Those of the other peers that are here, or can be installed."""
-    return [name for name, version in OTHERS.items() if installed({name: version, "numpy": PINNED["numpy"]})]
+def other_peers(names):
+    """Those that are here, or can be installed."""
+    return [name for name in names if installed(name, OTHERS[name].packages, OTHERS[name].venv)]
 
 
 class Contender:
     """One of them; leave the context to end it."""
 
-    def __init__(self, argv, name):
+    def __init__(self, argv, name, environment=None):
         self.name = name
         self.stderr = tempfile.TemporaryFile("w+")  # nobody reads along: a full pipe would stop it
         self.process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.stderr, text=True)
+                                        stderr=self.stderr, text=True, env={**os.environ, **(environment or {})},
+                                        start_new_session=True)  # a group of its own, with the compilers that it starts
 
-    def burst(self, runs):
-        """Microseconds of each of so many runs."""
-        try:
-            self.process.stdin.write(f"{runs}\n")
+    def ask(self, words, limit_s=LIMIT_S):
+        """Its answer to one line."""
+        line = ""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(f"{words}\n")
             self.process.stdin.flush()
+            if not select.select([self.process.stdout], [], [], limit_s)[0]:
+                self.kill()
+                raise RuntimeError(f"{self.name}: no answer within {limit_s:.0f} s")
             line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
         if not line:
             self.process.wait(timeout=60)
             self.stderr.seek(0)
             raise RuntimeError(f"{self.name}: exit {self.process.returncode}: {self.stderr.read().strip()[-500:]}")
         return json.loads(line)
 
+    def burst(self, runs, limit_s=LIMIT_S):
+        """Microseconds of each of so many runs."""
+        return self.ask(runs, limit_s)
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *unused):
-        with contextlib.suppress(BrokenPipeError):  # closing writes what is left; burst has said that it is gone
+        with contextlib.suppress(BrokenPipeError):  # closing writes what is left; ask has said that it is gone
             self.process.stdin.close()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.kill()  # and what it has started
         self.process.stdout.close()
         self.stderr.close()
 
@@ -85,9 +126,11 @@ def ours(server, model, threads, *arguments):
 
 
 def onnxruntime(python, model, threads, setting="default"):
-    """`setting`: see ort_worker.py."""
-    return Contender([python, HERE / "ort_worker.py", model, threads, setting], f"onnxruntime {setting}")
+    """`setting`: see onnxruntime_worker.py."""
+    return Contender([python, HERE / "onnxruntime_worker.py", model, threads, setting], f"onnxruntime {setting}")
 
 
-def openvino(python, model, threads):
-    return Contender([python, HERE / "openvino_worker.py", model, threads], "openvino")
+def other(name, model, threads):
+    """`name`: one of OTHERS."""
+    peer = OTHERS[name]
+    return Contender([peer.venv / "bin/python", "-B", HERE / f"{name}_worker.py", model, threads], name, peer.environment)

@@ -1,121 +1,142 @@
-"""Rows of tests/bench/peers.sh. Standard library only; onnxruntime runs in a venv of its own."""
+"""Rows of tests/bench/peers.sh. Standard library only; each peer runs in a venv."""
 
 import argparse
+import dataclasses
 import datetime
 import json
 import os
 import pathlib
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "acceptance"))
 
-import beside
+import bench as peer_bench
+import cases
 import common
 import contender
-
-MODELS = ["bert_layer", "vit_block", "gpt2_layer_decode", "llama_small", "t5_encoder", "mha", "mlp20_m512_n256",
-          "layernorm", "lstm_unroll10", "lstm", "conv_bn_relu"]
+import report
 
 
-def measure(python, server, model, threads, seconds, overhead_us):
-    """All three in turn."""
-    bursts, failed = beside.bursts_in_turn({
-        "ours": lambda: contender.ours(server, model, threads),
-        "onnxruntime": lambda: contender.onnxruntime(python, model, threads),
-        "unfused": lambda: contender.onnxruntime(python, model, threads, "none")}, seconds)
-    if failed:
-        raise RuntimeError("; ".join(failed.values()))
-    row = {name: beside.summary(of) for name, of in bursts.items()}
-    for peer in ("onnxruntime", "unfused"):
-        off = overhead_us if row[peer]["median_us"] < beside.SMALL_US else 0
-        speed, low, high = beside.ratio(bursts[peer], bursts["ours"], off)
-        row[peer].update(taken_off_us=off, ratio=1 / speed, ratio_low95=1 / high, ratio_high95=1 / low,
-                         bursts=len(bursts[peer]))
+def selected(only, group, case):
+    names = [f"{group.name}: {case.name}".lower(), case.name.lower()]
+    return not only or any(name.startswith(prefix.lower()) for prefix in only for name in names)
+
+
+def peers_of(result, wanted):
+    """Those of `wanted` that are here or can be installed; says in `result` which are, and which are not."""
+    found = contender.other_peers(wanted)
+    result["peers"] = {"onnxruntime": contender.PINNED["onnxruntime"]} | {
+        name: contender.OTHERS[name].version for name in found}
+    result["missing"] = {name: f"{contender.OTHERS[name].version} of PyPI cannot be installed here"
+                         for name in wanted if name not in found}
+    return found
+
+
+def new_result(seconds):
+    cpu, commit = common.machine()
+    return {"date": datetime.date.today().isoformat(), "commit": commit, "cpu": cpu, "cores": os.cpu_count(),
+            "compiler": common.compiler(), "seconds": seconds, "peers": {}, "missing": {}, "call_overhead_us": [], "limits": [],
+            "rows": []}
+
+
+def measure_row(bench, group, case, threads):
+    row = {"group": group.name, "case": case.name, "threads": threads}
+    try:
+        row.update(dataclasses.asdict(bench.measure(case, threads, *group.arguments)))
+    except RuntimeError as error:
+        row["error"] = common.one_line(error)
     return row
 
 
-def markdown(result):
-    out = [f"# Peer table, {result['date']}, commit {result['commit']}", "",
-           f"{result['cpu']}, {result['cores']} cores. " + ", ".join(f"{n} {v}" for n, v in result["peers"].items()) +
-           f", {result['compiler']}. Redo: `tests/bench/peers.sh`.", "",
-           "Times in microseconds: median (p10 .. p90). Ratio: ours / peer, median over bursts of the ratio of medians, "
-           "with a bootstrap 95 % interval; below 1 ours is faster. All sides ran in turn in one process each, inputs and "
-           "outputs bound once. `unfused` is onnxruntime with every graph optimisation off.",
-           f"Where the peer's median is below {beside.SMALL_US} us, what it takes for one Add of two numbers through the same "
-           "calls is taken off its times before the ratio, not off ours: " +
-           ", ".join(f"{us:.1f} us with {t} thread(s)" for t, us in result["call_overhead_us"].items()) + ".", "",
-           "| model | threads | ours | onnxruntime | unfused | ratio | ratio to unfused |",
-           "|---|---|---|---|---|---|---|"]
-
-    def times(side):
-        return f"{side['median_us']:.1f} ({side['p10_us']:.1f} .. {side['p90_us']:.1f})"
-
-    def ratio(side):
-        return f"{side['ratio']:.2f} [{side['ratio_low95']:.2f}, {side['ratio_high95']:.2f}]"
-
-    for row in result["rows"]:
-        if "error" in row:
-            out.append(f"| {row['model']} | {row['threads']} | not measured: {row['error']} | | | | |")
-            continue
-        peer, unfused = row["onnxruntime"], row["unfused"]
-        out.append(f"| {row['model']} | {row['threads']} | {times(row['ours'])} | {times(peer)} | {times(unfused)} | "
-                   f"{ratio(peer)} | {ratio(unfused)} |")
-    return "\n".join(out) + "\n"
+def say(row):
+    if "error" in row:
+        print(f"{row['group']}: {row['case']}, {row['threads']} thread(s): {row['error']}", file=sys.stderr, flush=True)
+        return
+    best = row["sides"][row["best"]]
+    print(f"{row['group']}: {row['case']}, {row['threads']} thread(s): {row['sides']['ours']['median_us']:.1f} us, "
+          f"{row['best']} {best['median_us']:.1f} us, ratio {best['ratio']:.2f} [{best['low']:.2f}, {best['high']:.2f}]" +
+          (f", without {', '.join(row['failed'])}" if row["failed"] else ""), flush=True)
 
 
-def quick(python):
-    """Whether both sides answer, and as often as asked."""
+def finish(result, bench):
+    """What was measured beside the cases."""
+    result["call_overhead_us"] = [{"peer": peer, "threads": threads, "us": us}
+                                  for (peer, threads), us in bench.overhead_us.items()]
+    result["limits"] = [{"threads": threads, "flops": limits.flops, "streams": [
+        {"reads": mix[0], "writes": mix[1], "bytes": size * threads, "bytes_per_s": rate}
+        for (mix, size), rate in limits.known.items()]} for threads, limits in bench.limits.items()]
+
+
+def quick(python, peers):
+    """Whether every side answers, and as often as asked; whether what is written can be read. Counts only."""
     rows = common.Rows()
     if python is None:
         rows.add("UNMEASURED", "peers answer", "onnxruntime cannot be installed here", "10 runs each")
         return 0
+    result = new_result(0)
+    peers = peers_of(result, peers)
+    group, case = cases.GROUPS["models"], cases.Case("mlp", ["mlp"])
     with tempfile.TemporaryDirectory(prefix="peers.") as work, common.Daemon(work) as daemon:
-        model = common.generate(work, "mlp")
-        with contender.ours(daemon.address, model, 1) as ours, contender.onnxruntime(python, model, 1) as peer:
-            counts = [len(side.burst(10)) for side in (ours, peer)]
-    rows.counted("peers answer", counts == [10, 10], f"{counts[0]} and {counts[1]} runs", "10 runs each")
+        bench = peer_bench.Bench(work, daemon.address, python, 0, peers)
+        row = measure_row(bench, group, case, 1)
+        result["rows"].append(row)
+        finish(result, bench)
+        for name in ["ours", *(f"onnxruntime {setting}" for setting in case.settings), *peers]:
+            runs = row.get("sides", {}).get(name, {}).get("runs", 0)
+            rows.counted(f"{name} answers", runs >= 10, f"{runs} runs" if runs else
+                         row.get("error", row.get("failed", {}).get(name, ""))[-120:], ">= 10 runs, outputs as onnxruntime's")
+        for name, reason in result["missing"].items():
+            rows.add("UNMEASURED", f"{name} answers", reason, ">= 10 runs, outputs as onnxruntime's")
+        base = report.write(result, pathlib.Path(work) / "results")
+        read = json.loads(base.with_name(base.name + ".json").read_text())
+        rows.counted("JSON", read == json.loads(json.dumps(result)), f"{len(read['rows'])} row(s)", "as measured")
+        lines = [line for line in base.with_name(base.name + ".md").read_text().split("\n") if line.startswith("|")]
+        cells = {line.count("|") for line in lines}
+        rows.counted("Markdown", len(lines) == 3 and len(cells) == 1, f"{len(lines)} lines, of {cells} bars", "1 table, 1 row")
+        tree = xml.etree.ElementTree.parse(base.with_name(base.name + ".svg"))
+        bars = tree.findall(".//{http://www.w3.org/2000/svg}rect")
+        rows.counted("chart", len(bars) == 3, f"{len(bars)} rectangles", "background, legend and 1 bar")
     return 1 if rows.failed else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one model, counts only")
-    parser.add_argument("--only", action="append", help="this model of fusion-modelgen; may be given more than once")
-    parser.add_argument("--seconds", type=float, default=20, help="for each model and number of threads")
+    parser.add_argument("--quick", action="store_true", help="one small model, counts only")
+    parser.add_argument("--only", action="append", help="groups and cases whose name begins so; may be given more than once")
+    parser.add_argument("--peer", action="append", choices=list(contender.OTHERS),
+                        help="beside onnxruntime; may be given more than once; default: all")
+    parser.add_argument("--seconds", type=float, default=8, help="for each case and number of threads")
+    parser.add_argument("--prepare", type=float, default=120, help="seconds that a peer has to load and compile a model")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
-    parser.add_argument("--out", type=pathlib.Path, default=common.RESULTS, help="directory of the table")
+    parser.add_argument("--out", type=pathlib.Path, default=common.RESULTS, help="directory of what is written")
     options = parser.parse_args()
     python = contender.peer_python()
+    wanted = options.peer or list(contender.OTHERS)
     if options.quick:
-        return quick(python)
+        return quick(python, wanted)
     if python is None:
         print("peers: onnxruntime cannot be installed here", file=sys.stderr)
         return 1
-    cpu, commit = common.machine()
-    result = {"date": datetime.date.today().isoformat(), "commit": commit, "cpu": cpu, "cores": os.cpu_count(),
-              "peers": contender.PINNED, "compiler": common.compiler(), "seconds": options.seconds,
-              "call_overhead_us": {}, "rows": []}
+    result = new_result(options.seconds)
     with tempfile.TemporaryDirectory(prefix="peers.") as work, common.Daemon(work) as daemon:
-        for threads in options.threads or [1, 2]:
-            overhead_us = beside.call_overhead_us(
-                work, lambda model, threads=threads: contender.onnxruntime(python, model, threads))
-            result["call_overhead_us"][threads] = overhead_us
-            for name in options.only or MODELS:
-                row = {"model": name, "threads": threads}
-                try:
-                    model = common.generate(work, name)
-                    row.update(measure(python, daemon.address, model, threads, options.seconds, overhead_us))
-                    print(f"{name}, {threads} thread(s): {row['ours']['median_us']:.1f} us, onnxruntime "
-                          f"{row['onnxruntime']['median_us']:.1f} us, ratio {row['onnxruntime']['ratio']:.2f}", flush=True)
-                except RuntimeError as error:
-                    row["error"] = str(error)
-                    print(f"{name}, {threads} thread(s): {error}", file=sys.stderr, flush=True)
-                result["rows"].append(row)
-    options.out.mkdir(parents=True, exist_ok=True)
-    base = options.out / f"peers-{result['date']}-{commit}"
-    pathlib.Path(f"{base}.json").write_text(json.dumps(result, indent=1) + "\n")
-    pathlib.Path(f"{base}.md").write_text(markdown(result))
+        bench = peer_bench.Bench(work, daemon.address, python, options.seconds, peers_of(result, wanted), options.prepare)
+        for group in cases.GROUPS.values():
+            chosen = [case for case in group.cases if selected(options.only, group, case)]
+            if chosen and group.needs and not common.host_has(group.needs):
+                print(f"{group.name}: this CPU has no {group.needs}", file=sys.stderr)
+                continue
+            for case in chosen:
+                for threads in options.threads or [1, 2]:
+                    result["rows"].append(measure_row(bench, group, case, threads))
+                    say(result["rows"][-1])
+            if chosen:
+                finish(result, bench)
+                base = report.write(result, options.out)  # a run that is stopped keeps what it has
+    if not result["rows"]:
+        print("peers: no case is named so", file=sys.stderr)
+        return 1
     print(f"{base}.md")
     return 1 if any("error" in row for row in result["rows"]) else 0
 

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import openvino as ov
 
 import worker
@@ -12,4 +13,11 @@ compiled = ov.Core().compile_model(model, "CPU", {
 request = compiled.create_infer_request()
 for port in compiled.inputs:
     request.set_tensor(port, ov.Tensor(worker.values(list(port.shape), port.element_type.to_dtype())))
-worker.serve(request.infer)
+
+
+def outputs():
+    request.infer()
+    return [np.array(request.get_tensor(port).data) for port in compiled.outputs]
+
+
+worker.serve(request.infer, outputs)

@@ -32,4 +32,4 @@ for name, value in zip(feeds, kept):
 for i, value in zip(session.get_outputs(), session.run(None, feeds)):
     kept.append(ort.OrtValue.ortvalue_from_numpy(np.empty_like(value)))
     binding.bind_ortvalue_output(i.name, kept[-1])
-worker.serve(lambda: session.run_with_iobinding(binding))
+worker.serve(lambda: session.run_with_iobinding(binding), lambda: session.run(None, feeds))
