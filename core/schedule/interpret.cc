@@ -387,10 +387,14 @@ class Interpreter {
     }
     at_ = point;
     for (DimId d : s.over) at_[static_cast<size_t>(d)] = windows_[static_cast<size_t>(d)].begin;
+    auto factor = [this](const Access& access, const Scalar& element) {
+      const bool real = IsFloat(s_.buffer(access.buffer).dtype);
+      return real ? element.real : static_cast<double>(element.integer);
+    };
     for (;;) {
       ASSIGN_OR_RETURN(Scalar * a, Element(s.a));
       ASSIGN_OR_RETURN(Scalar * b, Element(s.b));
-      *sum += a->real * b->real;
+      *sum += factor(s.a, *a) * factor(s.b, *b);
       size_t i = s.over.size();
       for (; i-- > 0;) {
         auto d = static_cast<size_t>(s.over[i]);

@@ -6,12 +6,12 @@ namespace {
 // Lane i of vector j becomes lane j of vector i, by exchanges of ever longer runs of lanes between
 // vectors that are as far apart.
 constexpr std::string_view kTranspose = R"(
-template <int H>
-AI void exchange(vf& a, vf& b) {
+template <int H, class V>
+AI void exchange(V& a, V& b) {
 #define LOW(i) ((i) & H ? W + (i) - H : (i))
 #define HIGH(i) ((i) & H ? W + (i) : (i) + H)
 #define FOUR(f, i) f(i), f(i + 1), f(i + 2), f(i + 3)
-  const vf x = a, y = b;
+  const V x = a, y = b;
   if constexpr (W == 16) {
     a = __builtin_shufflevector(x, y, FOUR(LOW, 0), FOUR(LOW, 4), FOUR(LOW, 8), FOUR(LOW, 12));
     b = __builtin_shufflevector(x, y, FOUR(HIGH, 0), FOUR(HIGH, 4), FOUR(HIGH, 8), FOUR(HIGH, 12));
