@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kProduct = R"(
 // Rows of windows overlap: what one step of a sum reads the next ones read again. Compilers that notice keep all of it
 // in registers that are not there; here the pointer could be any.
-template <class T> AI void any_pointer(T* __restrict& p) { __asm__("" : "+r"(p)); }
+template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
 // A summed dim: its length, and how far a step of it moves in each operand.
 struct Walk {
   i64 count, a, b;

@@ -239,12 +239,12 @@ AI vi lane_numbers() {
   return v;
 }
 
-template <int H>
-AI void exchange(vf& a, vf& b) {
+template <int H, class V>
+AI void exchange(V& a, V& b) {
 #define LOW(i) ((i) & H ? W + (i) - H : (i))
 #define HIGH(i) ((i) & H ? W + (i) : (i) + H)
 #define FOUR(f, i) f(i), f(i + 1), f(i + 2), f(i + 3)
-  const vf x = a, y = b;
+  const V x = a, y = b;
   if constexpr (W == 16) {
     a = __builtin_shufflevector(x, y, FOUR(LOW, 0), FOUR(LOW, 4), FOUR(LOW, 8), FOUR(LOW, 12));
     b = __builtin_shufflevector(x, y, FOUR(HIGH, 0), FOUR(HIGH, 4), FOUR(HIGH, 8), FOUR(HIGH, 12));
@@ -305,7 +305,7 @@ static void copy_turned(F from, i64 apart, T to, i64 to_apart, i64 rows, i64 wid
 
 // Rows of windows overlap: what one step of a sum reads the next ones read again. Compilers that notice keep all of it
 // in registers that are not there; here the pointer could be any.
-template <class T> AI void any_pointer(T* __restrict& p) { __asm__("" : "+r"(p)); }
+template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
 // A summed dim: its length, and how far a step of it moves in each operand.
 struct Walk {
   i64 count, a, b;
