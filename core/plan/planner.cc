@@ -1,5 +1,7 @@
 #include "core/plan/planner.h"
 
+#include <algorithm>
+
 #include "core/base/saturate.h"
 #include "core/graph/body_graph.h"
 #include "core/plan/assembler.h"
@@ -115,7 +117,8 @@ struct Asked {
   const CancelToken* cancel;
   const std::map<NodeId, std::string>& alone;
   const RegisteredOptions& registered;
-  bool member = false;  // kernels and tensors alone, by a lock
+  bool member = false;                 // kernels and tensors alone, by a lock
+  const TileSearch* search = nullptr;  // of a graph
 };
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
@@ -156,8 +159,34 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
   return std::shared_ptr<const PlannedModel>(std::move(model));
 }
 
+// Cuts groups as a search has found best. What it says of groups that are not there goes.
+absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Grouping& grouping,
+                                         GroupEvaluator* evaluator) {
+  TileSearch out = search;
+  std::erase_if(out.kernels, [&](const TunedKernel& kernel) {
+    return std::find(grouping.groups.begin(), grouping.groups.end(), kernel.ops) ==
+           grouping.groups.end();
+  });
+  for (const TunedKernel& kernel : out.kernels) {
+    if (kernel.chosen == 0) continue;
+    const TriedCut& cut = kernel.tried[static_cast<size_t>(kernel.chosen)];
+    absl::Status pinned = evaluator->Pin(kernel.ops, cut.choice);
+    if (WasGivenUp(pinned)) return pinned;
+    if (!pinned.ok()) {
+      return Internal("tiles that were measured (", cut.tiles, "): ", Message(pinned));
+    }
+  }
+  return out;
+}
+
+// -1: there is none.
+int GroupOf(const PlannedModel& model, const std::vector<LoopId>& ops) {
+  auto group = std::find(model.groups.begin(), model.groups.end(), ops);
+  return group == model.groups.end() ? -1 : static_cast<int>(group - model.groups.begin());
+}
+
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, seen, device, options, cancel, alone, registered, member] = asked;
+  const auto& [graph, seen, device, options, cancel, alone, registered, member, search] = asked;
   if (options.numerics != Numerics::kBitwise) ReadNarrowWeights(device, &model->program);
   if (options.numerics == Numerics::kFast) RoundProducts(device, &model->program);
   GroupEvaluator evaluator(model->program, device, options, cancel,
@@ -186,7 +215,11 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
   plan.frontier = std::move(chosen.frontier);
+  if (search != nullptr) {
+    ASSIGN_OR_RETURN(plan.search, CutAsMeasured(*search, chosen.grouping, &evaluator));
+  }
   RETURN_IF_ERROR(Assemble(graph, of, chosen.grouping, &evaluator, model));
+  for (TunedKernel& kernel : plan.search.kernels) kernel.group = GroupOf(*model, kernel.ops);
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, model));
   Describe(device, model);
   return WriteLedger(graph, of, nodes.groups, chosen.grouping.considered, options, alone,
@@ -203,11 +236,19 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options) {
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
                                       const std::map<NodeId, std::string>& alone,
-                                      const RegisteredOptions& registered) {
+                                      const RegisteredOptions& registered,
+                                      const TileSearch* search) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
   const SeenGraph seen{.graph = graph, .request = graph};
-  RETURN_IF_ERROR(PlanProgram({graph, &seen, device, options, cancel, alone, registered},
+  RETURN_IF_ERROR(PlanProgram({.graph = graph,
+                               .seen = &seen,
+                               .device = device,
+                               .options = options,
+                               .cancel = cancel,
+                               .alone = alone,
+                               .registered = registered,
+                               .search = search},
                               ProgramOf::kGraph, &model));
   absl::Status status = Verify(model.plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
