@@ -1,7 +1,7 @@
 """Run by the Python that has tvm: MODEL THREADS [TRIALS]. Relax, its kernels found by MetaSchedule with so many trials in all.
 
-Without any, TVM's loops for the CPU are neither tiled nor vectorised; its authors recommend thousands. What was found is kept
-in the venv, for the next run of the same model with as many threads.
+Without any, TVM's loops for the CPU are not tiled; its authors recommend thousands. What was found is kept in the venv, for the
+next run of the same model with as many threads.
 """
 
 import hashlib
