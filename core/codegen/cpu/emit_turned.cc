@@ -10,7 +10,8 @@
 namespace fusion {
 namespace {
 
-// Fewer points than a vector has lanes, divided by this, are not worth a transposition.
+// Fewer points than a vector has lanes, divided by this, are not worth a transposition: most of
+// what it moves would be nothing. A choice, not a measurement.
 constexpr int64_t kLeastPart = 4;
 
 const Access* PlainAccess(const ElementOp& op) {
