@@ -7,7 +7,7 @@ file(MAKE_DIRECTORY ${proto_out})
 
 set(proto_sources "")
 set(proto_files "")
-foreach(name IN ITEMS op_graph plan plan_lock measurements rules registered_kernels fusion_service)
+foreach(name IN ITEMS op_graph cuts tile_search plan plan_lock measurements rules registered_kernels fusion_service)
   list(APPEND proto_files ${proto_root}/fusion/v1/${name}.proto)
   list(APPEND proto_sources ${proto_out}/fusion/v1/${name}.pb.cc)
 endforeach()

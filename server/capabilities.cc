@@ -6,6 +6,7 @@
 #include "core/import/import.h"
 #include "core/import/supported_ops.h"
 #include "core/onnx/limits.h"
+#include "core/pipeline/tile_search.h"
 #include "core/tensor/shape.h"
 #include "core/wire/limits.h"
 #include "core/wire/plan.h"
@@ -62,6 +63,10 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"extent of a dim", kMaxExtent, "elements", ""},
       {"bytes of a tensor", kMaxTensorBytes, "bytes", ""},
       {"planning of a graph", pipeline.planning.limit / std::chrono::milliseconds(1), "ms", ""},
+      {"opt level of a plan", kMaxOptLevel, "level", ""},
+      {"search for tiles, level 1", BudgetOf(1).limit / std::chrono::milliseconds(1), "ms", ""},
+      {"search for tiles, level 2", BudgetOf(2).limit / std::chrono::milliseconds(1), "ms", ""},
+      {"search for tiles, level 3", BudgetOf(3).limit / std::chrono::milliseconds(1), "ms", ""},
       {"kernels waiting for a worker", config.compile_queue, "kernels", "--compile-queue"},
       {"compiler time of a kernel", Milliseconds(config.compile_seconds), "ms",
        "--compile-seconds"},

@@ -52,6 +52,7 @@ class RunningDaemon final : public Daemon {
     store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
+    pipeline_options_.builds.search_window = 2 * static_cast<size_t>(config().workers);
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
@@ -199,6 +200,7 @@ class RunningDaemon final : public Daemon {
             .tiers = store_->Stats(),
             .measurements = measurements_->Stats(),
             .workers = workers_->Stats(),
+            .searches = pipeline_->searches(),
             .worker_limit = config().workers,
             .compile_queue_limit = config().compile_queue,
             .flights_waiting = pipeline_->waiters(),

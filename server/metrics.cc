@@ -196,6 +196,29 @@ void ReadRegistered(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(kernels.Take());
 }
 
+void ReadSearches(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  const SearchStats& stats = now.searches;
+  out->push_back(
+      Reading("fusion_tile_candidates_total",
+              "Other ways to cut a kernel that searches came to, by what became of them.",
+              MetricType::Counter)
+          .Add({{"result", "measured"}}, stats.measured)
+          .Add({{"result", "recalled"}}, stats.recalled)
+          .Add({{"result", "dropped"}}, stats.dropped)
+          .Add({{"result", "chosen"}}, stats.changed)
+          .Take());
+  out->push_back(Reading("fusion_tile_searches_total", "Searches for tiles, by how they ended.",
+                         MetricType::Counter)
+                     .Add({{"result", "done"}}, stats.searches - stats.cut_short)
+                     .Add({{"result", "cut_short"}}, stats.cut_short)
+                     .Take());
+  out->push_back(Reading("fusion_tile_races_total",
+                         "Kernels timed side by side, by how that ended.", MetricType::Counter)
+                     .Add({{"result", "ok"}}, now.workers.races)
+                     .Add({{"result", "error"}}, now.workers.races_failed)
+                     .Take());
+}
+
 void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(
       Reading("fusion_ready", "1 while /readyz says ready.").Add({}, int64_t{now.ready}).Take());
@@ -440,6 +463,7 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
   ReadMeasurements(now, &families);
   ReadWorkers(now, &families);
   ReadRegistered(now, &families);
+  ReadSearches(now, &families);
   ReadFlow(now, &families);
   ReadProcess(&families);
   return prometheus::TextSerializer().Serialize(families);

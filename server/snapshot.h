@@ -7,6 +7,7 @@
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
 #include "core/compile/worker_pool.h"
+#include "core/pipeline/tile_search.h"
 
 namespace fusion {
 
@@ -17,6 +18,7 @@ struct ServerSnapshot {
   std::vector<StoreStats> tiers;
   MeasurementStats measurements;
   WorkerPoolStats workers;
+  SearchStats searches;
   int64_t worker_limit = 0;
   int64_t compile_queue_limit = 0;
   int64_t flights_waiting = 0;  // requests that wait for equal work

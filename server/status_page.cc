@@ -68,6 +68,12 @@ ordered_json WorkersJson(const ServerSnapshot& now) {
           {"sandbox", stats.sandbox}};
 }
 
+ordered_json SearchesJson(const SearchStats& stats) {
+  return {{"searches", stats.searches}, {"measured", stats.measured},
+          {"recalled", stats.recalled}, {"dropped", stats.dropped},
+          {"changed", stats.changed},   {"cut_short", stats.cut_short}};
+}
+
 ordered_json RegisteredJson(const std::vector<RegisteredCapability>& kernels) {
   ordered_json out = ordered_json::array();
   for (const RegisteredCapability& kernel : kernels) {
@@ -146,6 +152,7 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
       {"config", ConfigJson(facts.config)},
       {"toolchain", ToolchainJson(toolchain)},
       {"workers", WorkersJson(now)},
+      {"tile_searches", SearchesJson(now.searches)},
       {"registered_kernels", RegisteredJson(now.registered)},
       {"stores", StoresJson(now.tiers)},
       {"measurements", MeasurementsJson(now.measurements)},

@@ -243,8 +243,8 @@ absl::StatusOr<ExitCode> DiffWith(const Arguments& arguments, const PlanSubject&
                                   const PlanSubject& second, const Client* client,
                                   Progress* progress) {
   progress->Show("planning");
-  ASSIGN_OR_RETURN(PlanExplanation before, first.Explain(client));
-  ASSIGN_OR_RETURN(PlanExplanation after, second.Explain(client));
+  ASSIGN_OR_RETURN(PlanExplanation before, first.Explain(client, progress));
+  ASSIGN_OR_RETURN(PlanExplanation after, second.Explain(client, progress));
   progress->Clear();
   RETURN_IF_ERROR(CheckComparable(before, after));
   PlanDiff diff = Compare(before.plan, after.plan);

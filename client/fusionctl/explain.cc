@@ -82,7 +82,7 @@ absl::Status WritePictures(const Arguments& arguments, const PlanSubject& subjec
 absl::StatusOr<ExitCode> ExplainWith(const Arguments& arguments, const PlanSubject& subject,
                                      const Client* client, Progress* progress) {
   progress->Show("planning");
-  ASSIGN_OR_RETURN(PlanExplanation whole, subject.Explain(client));
+  ASSIGN_OR_RETURN(PlanExplanation whole, subject.Explain(client, progress));
   RETURN_IF_ERROR(WritePictures(arguments, subject, client, whole, progress));
   progress->Clear();
   if (!arguments.save.empty()) RETURN_IF_ERROR(SaveExplanation(arguments.save, whole));

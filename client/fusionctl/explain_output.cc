@@ -7,6 +7,7 @@
 #include <set>
 
 #include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/search_output.h"
 #include "client/fusionctl/terminal.h"
 #include "core/base/text.h"
 
@@ -320,6 +321,7 @@ std::string OverviewText(const std::string& title, const PlanExplanation& explan
     StrAppend(&out, StrCat("\n", Bold("why groups that read the same are two"), "\n", siblings));
   }
   if (!explanation.codes.empty()) StrAppend(&out, StrCat("\n", Legend(explanation)));
+  if (plan.search.level > 0) StrAppend(&out, StrCat("\n", SearchText(plan)));
   std::string candidates = CandidateText(explanation);
   if (!candidates.empty()) {
     StrAppend(&out, StrCat("\n", Bold("what the search weighed"), "\n", candidates));
@@ -334,8 +336,11 @@ std::string OverviewText(const std::string& title, const PlanExplanation& explan
 std::string DetailText(const PlanExplanation& whole, const PlanExplanation& part,
                        const ExplainFilter& filter) {
   if (part.plan.decisions.empty()) return NoEntryText(whole, filter);
-  return StrJoin(part.plan.decisions, "\n",
-                 [&](const PlanDecision& d) { return EntryText(part, d, filter.nodes); });
+  std::string out = StrJoin(part.plan.decisions, "\n", [&](const PlanDecision& d) {
+    return EntryText(part, d, filter.nodes);
+  });
+  if (!part.plan.search.kernels.empty()) StrAppend(&out, StrCat("\n", SearchText(part.plan)));
+  return out;
 }
 
 Json ExplanationJson(const PlanExplanation& explanation) {

@@ -217,6 +217,13 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                 "kernels check every element that they read or write: a fault names kernel, op and "
                 "tensor; runs take longer");
   app->add_option(
+         "--opt-level", a->options.opt_level,
+         "how much may be spent on timing other tiles than those that the benefit model "
+         "picks: 0 nothing, 1 up to 10 s, 2 up to 60 s, 3 up to 240 s; once, the result is "
+         "stored with the plan")
+      ->check(CLI::Range(0, kMaxOptLevel))
+      ->type_name("0..3");
+  app->add_option(
          "--lock", a->lock,
          "plan exactly as this file of plan --write-lock says, or fail and say what differs")
       ->check(CheckNotEmpty)

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/plan_output.h"
+#include "client/fusionctl/search_output.h"
 #include "client/fusionctl/session.h"
 #include "core/base/file.h"
 #include "core/wire/plan_lock.h"
@@ -147,6 +148,7 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
   out += SharedText(plan, reply.binding);
   out += StridesText(plan, reply.binding);
   out += StrCat("kernels: ", KernelLine(reply, arguments.compile), "\n");
+  out += SearchLine(plan.search);
   out += StrCat("device:  ", DeviceLine(plan), "\n");
   out += StrCat("plan:    ", reply.plan_key.ToHex().substr(0, 16), ", ",
                 reply.cache == CacheOutcome::kMiss ? "planned by this request"

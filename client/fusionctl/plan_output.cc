@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/arguments.h"
+#include "client/fusionctl/search_output.h"
 #include "client/fusionctl/terminal.h"
 #include "core/base/text.h"
 
@@ -358,7 +359,8 @@ Json PlanHeadJson(const Digest& key, const Plan& plan) {
           {"nodes", plan.nodes},
           {"totals", TotalsJson(plan.totals)},
           {"op_by_op", TotalsJson(plan.op_by_op)},
-          {"frontier", FrontierJson(plan)}};
+          {"frontier", FrontierJson(plan)},
+          {"search", SearchJson(plan.search)}};
 }
 
 Json GroupHeadJson(const PlanGroup& group) {

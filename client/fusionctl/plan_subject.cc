@@ -74,7 +74,8 @@ absl::StatusOr<PlanSubject> PlanSubject::Open(const std::string& word, const Arg
   return subject;
 }
 
-absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client) const {
+absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
+                                                     Progress* progress) const {
   if (saved_.has_value()) {
     ASSIGN_OR_RETURN(PlanExplanation part, fusion::Explain(saved_->plan, {}));
     part.plan_key = saved_->plan_key;
@@ -83,7 +84,12 @@ absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client) const
     return part;
   }
   if (model_ != nullptr) {
-    return client->ExplainPlan(model_->Request(*arguments_, arguments_->options));
+    const FusionRequest request = model_->Request(*arguments_, arguments_->options);
+    // Tiles are timed where kernels are compiled, which to explain a plan is no reason for.
+    if (request.options.opt_level > 0 && request.options.lock == nullptr) {
+      RETURN_IF_ERROR(PlanWithProgress(*client, request, progress).status());
+    }
+    return client->ExplainPlan(request);
   }
   ASSIGN_OR_RETURN(Digest key, FindStoredPlan(word_, *client));
   return client->ExplainPlan(key);

@@ -31,8 +31,9 @@ class PlanSubject {
   /// False: everything is in the file.
   bool needs_service() const { return !saved_.has_value(); }
 
-  /// `client` may be null where no service is needed.
-  absl::StatusOr<PlanExplanation> Explain(const Client* client) const;
+  /// `client` may be null where no service is needed. A model that is planned with an opt level is
+  /// compiled first, so that there is something to tell of its tiles.
+  absl::StatusOr<PlanExplanation> Explain(const Client* client, Progress* progress) const;
   /// The graph of a model in the order of its plan, with the caller's names.
   absl::StatusOr<Graph> PlannedGraph(const Client& client, Progress* progress) const;
 

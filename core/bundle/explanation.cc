@@ -52,6 +52,21 @@ bool Wanted(const Plan& plan, const ExplainFilter& filter, const DecisionPlace& 
          (Has(place.first, b) && Has(place.second, a));
 }
 
+// Whether one of the groups that a kernel runs is asked about.
+bool Wanted(const Plan& plan, const ExplainFilter& filter, const TunedKernel& tuned) {
+  if (filter.group < 0 && filter.nodes.empty()) return true;
+  if (tuned.group < 0) return false;
+  const int kernel = plan.groups[static_cast<size_t>(tuned.group)].kernel;
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    if (group.kernel != kernel) continue;
+    const bool all = std::all_of(filter.nodes.begin(), filter.nodes.end(),
+                                 [&](int node) { return Has(group.nodes, node); });
+    if (filter.group >= 0 ? static_cast<size_t>(filter.group) == g : all) return true;
+  }
+  return false;
+}
+
 // What an explanation has of a plan: all that is said of groups, nothing that only runs need.
 Plan WithoutTensors(const Plan& plan) {
   Plan out;
@@ -73,6 +88,7 @@ Plan WithoutTensors(const Plan& plan) {
   out.candidates = plan.candidates;
   out.device = plan.device;
   out.frontier = plan.frontier;
+  out.search = plan.search;
   for (const PlanVariant& variant : plan.variants) {
     out.variants.push_back({variant.measure, variant.most,
                             std::make_shared<const Plan>(WithoutTensors(*variant.plan))});
@@ -85,6 +101,8 @@ Plan WithoutTensors(const Plan& plan) {
 absl::StatusOr<PlanExplanation> Explain(const Plan& plan, const ExplainFilter& filter) {
   RETURN_IF_ERROR(CheckFilter(plan, filter));
   PlanExplanation out{.plan = WithoutTensors(plan)};
+  std::erase_if(out.plan.search.kernels,
+                [&](const TunedKernel& kernel) { return !Wanted(plan, filter, kernel); });
   std::set<std::string> codes;
   for (const PlanDecision& decision : plan.decisions) {
     PlanDecision wanted = decision;

@@ -65,6 +65,9 @@ inline constexpr size_t kMaxPlanSymbols = 4;
 /// The largest value of a dim that stays open.
 inline constexpr int64_t kMaxOpenExtent = int64_t{1} << 30;
 
+/// The largest PlanOptions::opt_level.
+inline constexpr int kMaxOptLevel = 3;
+
 /// InvalidArgument unless 1 <= multiple, 0 <= least <= most <= kMaxOpenExtent, and least, most and
 /// likely, which is 0 or between them, are multiples.
 absl::Status CheckRange(const DimRange& range);
@@ -97,6 +100,10 @@ struct PlanOptions {
   /// Kernels check every place that they read or write, and answer where they would have left a
   /// tensor. Much slower; the schedules are the same.
   bool guard = false;
+  /// How much may be spent on trying other tiles than those that the benefit model picks: kernels
+  /// are compiled with some, timed on the machine of the service, and the fastest stay
+  /// (core/pipeline/tile_search.h). 0: nothing is tried; at most kMaxOptLevel.
+  int opt_level = 0;
   /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
   std::shared_ptr<const PlanLock> lock;
 };

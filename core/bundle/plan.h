@@ -9,6 +9,7 @@
 #include "core/base/hash.h"
 #include "core/base/refusal.h"
 #include "core/bundle/options.h"
+#include "core/bundle/tile_search.h"
 #include "core/tensor/bound_strides.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/output_extent.h"
@@ -343,8 +344,11 @@ struct Plan {
   int64_t candidates = 0;
   PlanDevice device;
   /// What could be had instead: plans none of which is better than another one in latency, peak
-  /// bytes and compile time together. By latency; one is chosen. Empty: not told.
+  /// bytes and compile time together. By latency; one is chosen. Empty: not told. All of them with
+  /// the tiles that the model picks.
   std::vector<PlanPoint> frontier;
+  /// How the tiles of its kernels were chosen, if not by the model alone.
+  TileSearch search;
 };
 
 /// A compiled kernel and how it came to be.
@@ -360,6 +364,8 @@ struct KernelArtifact {
   double compile_ms = 0;
   double check_ms = 0;
   CheckReport check;
+  /// Where it was the model's pick: what became of it and its rivals, by race; the newest last.
+  std::vector<MeasuredTiles> searches = {};
 };
 
 /// The values of a plan's symbols in units of their multiples, as sizes count them.

@@ -72,8 +72,9 @@ absl::Status CheckVariant(const Plan& plan, const PlanVariant& v, const std::set
       variant.fusion != plan.fusion) {
     return InvalidArgument("for another target, graph or kind of fusion");
   }
-  if (!variant.decisions.empty() || !variant.samples.empty() || !variant.frontier.empty()) {
-    return InvalidArgument("with a ledger, samples or a frontier of its own");
+  if (!variant.decisions.empty() || !variant.samples.empty() || !variant.frontier.empty() ||
+      variant.search.level > 0) {
+    return InvalidArgument("with a ledger, samples, a frontier or a search of its own");
   }
   for (const PlanKernel& kernel : variant.kernels) {
     if (kernels.contains(kernel.key)) continue;

@@ -74,6 +74,11 @@ std::string_view FusionName(FusionMode fusion) {
   return fusion == FusionMode::kFused ? "fused" : "op by op";
 }
 
+std::string_view TileSearchStateName(TileSearchState state) {
+  constexpr std::string_view kNames[] = {"none", "pending", "cut-short", "done"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 std::string_view NumericsName(Numerics numerics) {
   constexpr std::string_view kNames[] = {"fp32-accumulate", "bitwise", "fast"};
   return kNames[static_cast<size_t>(numerics)];

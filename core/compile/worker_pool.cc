@@ -25,9 +25,13 @@ int64_t CpuSeconds(Nanoseconds wall) {
   return std::chrono::ceil<std::chrono::seconds>(wall).count() + 1;
 }
 
-std::string NameOf(const CompileJob& job) { return StrCat(job.symbol, " (", job.label, ")"); }
-
 }  // namespace
+
+// "compiling fk_12 (MatMul)".
+std::string WorkerPool::Task::Name() const {
+  if (race == nullptr) return StrCat("compiling ", job.symbol, " (", job.label, ")");
+  return StrCat("timing ", race->runners.size(), " kernels (", race->label, ")");
+}
 
 WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
                        std::unique_ptr<WorkerStarter> starter, Logger& logger, const Clock& clock)
@@ -43,11 +47,7 @@ WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
 
 WorkerPool::~WorkerPool() { Stop(Nanoseconds(0)); }
 
-absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
-    CompileJob job, std::shared_ptr<const CancelToken> cancel,
-    std::function<void(const CompileResult&)> on_done) {
-  RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
-  auto ticket = std::make_shared<CompileTicket>();
+absl::Status WorkerPool::Enqueue(Task task) {
   MutexLock lock(&mutex_);
   if (stopping_) return Unavailable("compile workers are stopped");
   if (queue_.size() >= options_.queue_limit) {
@@ -55,8 +55,29 @@ absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
     return ResourceExhausted("compile queue is full: ", queue_.size(), " jobs wait for ",
                              options_.workers, " workers");
   }
-  queue_.push_back({std::move(job), std::move(cancel), std::move(on_done), ticket});
+  queue_.push_back(std::move(task));
   changed_.NotifyOne();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
+    CompileJob job, std::shared_ptr<const CancelToken> cancel,
+    std::function<void(const CompileResult&)> on_done) {
+  RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
+  auto ticket = std::make_shared<CompileTicket>();
+  RETURN_IF_ERROR(Enqueue({std::move(job), std::move(cancel), std::move(on_done), ticket}));
+  return ticket;
+}
+
+absl::StatusOr<std::shared_ptr<RaceTicket>> WorkerPool::SubmitRace(
+    KernelRace race, std::shared_ptr<const CancelToken> cancel) {
+  auto ticket = std::make_shared<RaceTicket>();
+  RETURN_IF_ERROR(Enqueue({.job = {},
+                           .cancel = std::move(cancel),
+                           .on_done = nullptr,
+                           .ticket = nullptr,
+                           .race = std::make_shared<const KernelRace>(std::move(race)),
+                           .race_ticket = ticket}));
   return ticket;
 }
 
@@ -112,7 +133,7 @@ std::optional<WorkerPool::Task> WorkerPool::Take() {
 
 void WorkerPool::Execute(const Task& task, Slot* slot) {
   Outcome outcome = Outcome::kDone;
-  CompileResult result = Run(task, slot, &outcome);
+  TaskResult result = Run(task, slot, &outcome);
   if (outcome == Outcome::kCrashed && !Aborting()) {
     {
       MutexLock lock(&mutex_);
@@ -131,10 +152,10 @@ void WorkerPool::Execute(const Task& task, Slot* slot) {
   if (!restarted.ok()) logger_.Error("worker_not_started", {{"reason", Message(restarted)}});
 }
 
-CompileResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
+WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
   if (Aborting()) {
     *outcome = Outcome::kStopped;
-    return Unavailable("compiling ", NameOf(task.job), ": the service stops");
+    return Unavailable(task.Name(), ": the service stops");
   }
   if (task.cancel != nullptr) {
     absl::Status wanted = task.cancel->Check();
@@ -146,16 +167,9 @@ CompileResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
   absl::Status ready = EnsureWorker(slot);
   if (!ready.ok()) {
     *outcome = Outcome::kCrashed;
-    return Annotate(ready, StrCat("compiling ", NameOf(task.job)));
+    return Annotate(ready, task.Name());
   }
-  WorkerJob work{task.job,
-                 toolchain_.CompileArgv(task.job.isa, task.job.numerics, task.job.debug),
-                 toolchain_.LinkArgv(),
-                 options_.command_limit,
-                 options_.command_limits,
-                 options_.log_bytes};
-  work.limits.cpu_seconds = CpuSeconds(options_.command_limit);
-  absl::Status sent = slot->worker->channel().Send(EncodeJob(work), kSendLimit);
+  absl::Status sent = slot->worker->channel().Send(MessageOf(task), kSendLimit);
   if (!sent.ok()) {
     *outcome = Outcome::kCrashed;
     return Crashed(task, "taking the job", Message(sent), slot);
@@ -163,7 +177,19 @@ CompileResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
   return Converse(task, slot, outcome);
 }
 
-CompileResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcome) {
+std::string WorkerPool::MessageOf(const Task& task) const {
+  if (task.race != nullptr) return EncodeRace(*task.race);
+  WorkerJob work{task.job,
+                 toolchain_.CompileArgv(task.job.isa, task.job.numerics, task.job.debug),
+                 toolchain_.LinkArgv(),
+                 options_.command_limit,
+                 options_.command_limits,
+                 options_.log_bytes};
+  work.limits.cpu_seconds = CpuSeconds(options_.command_limit);
+  return EncodeJob(work);
+}
+
+WorkerPool::TaskResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcome) {
   std::string stage = "taking the job";
   Nanoseconds deadline = clock_.Now() + options_.job_limit;
   for (;;) {
@@ -173,9 +199,11 @@ CompileResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcom
     if (body->has_value()) {
       absl::StatusOr<WorkerReply> reply = DecodeReply(**body);
       if (!reply.ok()) return Crashed(task, stage, Message(reply.status()), slot);
-      if (const auto* result = std::get_if<WorkerResult>(&*reply)) {
-        return Conclude(task, *result, outcome);
-      }
+      const bool race = task.race != nullptr;
+      const auto* result = std::get_if<WorkerResult>(&*reply);
+      if (result != nullptr && !race) return Conclude(task, *result, outcome);
+      const auto* times = std::get_if<WorkerRaceResult>(&*reply);
+      if (times != nullptr && race) return Conclude(task, *times, outcome);
       const auto* news = std::get_if<WorkerStage>(&*reply);
       if (news == nullptr) return Crashed(task, stage, "an unexpected message", slot);
       stage = news->stage;
@@ -184,27 +212,28 @@ CompileResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcom
     if (Aborting()) {
       *outcome = Outcome::kStopped;
       EndWorker(slot, Nanoseconds(0));
-      return Unavailable("compiling ", NameOf(task.job), ": the service stops");
+      return Unavailable(task.Name(), ": the service stops");
     }
     absl::Status wanted = task.cancel == nullptr ? absl::OkStatus() : task.cancel->Check();
     if (!wanted.ok()) {
       *outcome = Outcome::kCancelled;
       EndWorker(slot, Nanoseconds(0));
-      return Annotate(wanted, StrCat("compiling ", NameOf(task.job)));
+      return Annotate(wanted, task.Name());
     }
     if (clock_.Now() >= deadline) {
       *outcome = Outcome::kTimedOut;
       EndWorker(slot, Nanoseconds(0));
       std::string message =
-          StrCat("compiling ", NameOf(task.job), ": killed after ",
-                 ToMilliseconds(options_.job_limit) / 1000, " s in stage '", stage, "'");
+          StrCat(task.Name(), ": killed after ", ToMilliseconds(options_.job_limit) / 1000,
+                 " s in stage '", stage, "'");
       SaveLog(task, message, "");
       return DeadlineExceeded(message);
     }
   }
 }
 
-CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result, Outcome* outcome) {
+WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,
+                                            Outcome* outcome) {
   if (!result.status.ok()) {
     absl::StatusCode code = result.status.code();
     bool limit = code == absl::StatusCode::kDeadlineExceeded;
@@ -215,7 +244,7 @@ CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,
                    code == absl::StatusCode::kFailedPrecondition ||
                    code == absl::StatusCode::kUnavailable;
     if (!limit && !machine) code = absl::StatusCode::kInternal;
-    std::string message = StrCat("compiling ", NameOf(task.job), ": ", Message(result.status));
+    std::string message = StrCat(task.Name(), ": ", Message(result.status));
     SaveLog(task, message, result.log);
     std::string_view log = StripSpace(result.log);
     if (!log.empty()) StrAppend(&message, StrCat(": ", log.substr(0, kQuotedLogBytes)));
@@ -236,18 +265,30 @@ CompileResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,
   kernel->compile_ms = result.compile_ms;
   kernel->check_ms = result.check_ms;
   kernel->check = result.check;
-  return kernel;
+  return std::shared_ptr<const KernelArtifact>(std::move(kernel));
 }
 
-CompileResult WorkerPool::Crashed(const Task& task, std::string_view stage, std::string_view why,
-                                  Slot* slot) {
+WorkerPool::TaskResult WorkerPool::Crashed(const Task& task, std::string_view stage,
+                                           std::string_view why, Slot* slot) {
   std::string end = EndWorker(slot, kCrashGrace);
-  std::string message = StrCat("compiling ", NameOf(task.job), ": worker failed in stage '", stage,
-                               "': ", end, " (", why, ")");
+  std::string message =
+      StrCat(task.Name(), ": worker failed in stage '", stage, "': ", end, " (", why, ")");
   logger_.Error("worker_crashed",
                 {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
   SaveLog(task, message, "");
   return absl::AbortedError(message);
+}
+
+WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerRaceResult& result,
+                                            Outcome* outcome) {
+  *outcome = result.status.ok() ? Outcome::kDone : Outcome::kFailed;
+  if (!result.status.ok()) return Annotate(result.status, task.Name());
+  const size_t runners = task.race->runners.size();
+  if (result.times.refusal.empty() && result.times.runners.size() != runners) {
+    *outcome = Outcome::kFailed;
+    return Internal(task.Name(), ": times of ", result.times.runners.size());
+  }
+  return std::make_shared<const RaceTimes>(result.times);
 }
 
 absl::Status WorkerPool::EnsureWorker(Slot* slot) {
@@ -292,36 +333,52 @@ std::string WorkerPool::EndWorker(Slot* slot, Nanoseconds grace) {
   return end;
 }
 
-void WorkerPool::Finish(const Task& task, CompileResult result, Outcome outcome) {
+void WorkerPool::CountJob(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kDone:
+      ++stats_.done;
+      break;
+    case Outcome::kFailed:
+      ++stats_.failed;
+      break;
+    case Outcome::kTimedOut:
+      ++stats_.timed_out;
+      break;
+    case Outcome::kCrashed:
+      ++stats_.crashed;
+      break;
+    case Outcome::kCancelled:
+    case Outcome::kStopped:
+      ++stats_.cancelled;
+      break;
+  }
+}
+
+void WorkerPool::Finish(const Task& task, TaskResult result, Outcome outcome) {
   {
     MutexLock lock(&mutex_);
     --stats_.running;
-    switch (outcome) {
-      case Outcome::kDone:
-        ++stats_.done;
-        break;
-      case Outcome::kFailed:
-        ++stats_.failed;
-        break;
-      case Outcome::kTimedOut:
-        ++stats_.timed_out;
-        break;
-      case Outcome::kCrashed:
-        ++stats_.crashed;
-        break;
-      case Outcome::kCancelled:
-      case Outcome::kStopped:
-        ++stats_.cancelled;
-        break;
+    if (task.race == nullptr) {
+      CountJob(outcome);
+    } else {
+      ++(outcome == Outcome::kDone ? stats_.races : stats_.races_failed);
     }
     changed_.NotifyAll();
   }
-  if (result.ok() && options_.on_made) options_.on_made(**result);
-  if (task.on_done) task.on_done(result);
-  task.ticket->result_.Set(std::move(result));
+  if (task.race != nullptr) {
+    task.race_ticket->result_.Set(result.ok() ? RaceResult(std::get<1>(*std::move(result)))
+                                              : RaceResult(result.status()));
+    return;
+  }
+  CompileResult made =
+      result.ok() ? CompileResult(std::get<0>(*std::move(result))) : CompileResult(result.status());
+  if (made.ok() && options_.on_made) options_.on_made(**made);
+  if (task.on_done) task.on_done(made);
+  task.ticket->result_.Set(std::move(made));
 }
 
 void WorkerPool::SaveLog(const Task& task, std::string_view message, std::string_view log) {
+  if (task.race != nullptr) return;
   absl::Status saved = logs_.Save(
       task.job.key,
       StrCat(message, "\n", toolchain_.version(), "\n",

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "core/base/cancel.h"
@@ -53,10 +54,12 @@ struct WorkerPoolStats {
   int64_t crashed = 0;    // two workers died over the job, or talked nonsense
   int64_t retried = 0;    // one did, and the job was given to another
   int64_t cancelled = 0;
-  int64_t rejected = 0;  // refused by Submit: queue full
-  int64_t restarts = 0;  // workers started beyond the first of each slot
-  std::string sandbox;   // level the workers run under; empty before the first has said so
-  std::string isa;       // level of the machine the checks run on
+  int64_t rejected = 0;      // refused by Submit: queue full
+  int64_t races = 0;         // that were run, or found not to be for this machine
+  int64_t races_failed = 0;  // however they did
+  int64_t restarts = 0;      // workers started beyond the first of each slot
+  std::string sandbox;       // level the workers run under; empty before the first has said so
+  std::string isa;           // level of the machine the checks run on
 };
 
 using CompileResult = absl::StatusOr<std::shared_ptr<const KernelArtifact>>;
@@ -74,7 +77,20 @@ class CompileTicket {
   ResultCell<std::shared_ptr<const KernelArtifact>> result_;
 };
 
-/// Compiles kernels in a fixed number of worker processes.
+using RaceResult = absl::StatusOr<std::shared_ptr<const RaceTimes>>;
+
+/// A submitted race. Thread-safe.
+class RaceTicket {
+ public:
+  /// As CompileTicket::Wait.
+  RaceResult Wait(const CancelToken& waiter) const { return result_.Wait(waiter); }
+
+ private:
+  friend class WorkerPool;
+  ResultCell<std::shared_ptr<const RaceTimes>> result_;
+};
+
+/// Compiles kernels in a fixed number of worker processes, and times them there.
 ///
 ///   WorkerPool pool(options, toolchain, MakeWorkerStarter(paths), logger);
 ///   ASSIGN_OR_RETURN(auto ticket, pool.Submit(job));
@@ -102,6 +118,11 @@ class WorkerPool {
       CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
       std::function<void(const CompileResult&)> on_done = nullptr);
 
+  /// Queues a race, which waits for a worker as jobs do; others may be busy meanwhile. `cancel` as
+  /// above. ResourceExhausted, Unavailable: as above.
+  absl::StatusOr<std::shared_ptr<RaceTicket>> SubmitRace(
+      KernelRace race, std::shared_ptr<const CancelToken> cancel = nullptr);
+
   /// Takes no more jobs and gives those it has `drain` to end; then they fail with Unavailable and
   /// the workers are killed. Returns when everything has ended. A second call returns at once.
   void Stop(Nanoseconds drain);
@@ -112,12 +133,19 @@ class WorkerPool {
   const CompileLogs& logs() const { return logs_; }
 
  private:
+  // A job, or a race.
   struct Task {
     CompileJob job;
     std::shared_ptr<const CancelToken> cancel;
     std::function<void(const CompileResult&)> on_done;
     std::shared_ptr<CompileTicket> ticket;
+    std::shared_ptr<const KernelRace> race = nullptr;
+    std::shared_ptr<RaceTicket> race_ticket = nullptr;
+
+    std::string Name() const;
   };
+  using TaskResult = absl::StatusOr<
+      std::variant<std::shared_ptr<const KernelArtifact>, std::shared_ptr<const RaceTimes>>>;
   // One worker and the thread that talks to it.
   struct Slot {
     int index = 0;
@@ -130,14 +158,18 @@ class WorkerPool {
   void ServeSlot(int index);
   std::optional<Task> Take();
   void Execute(const Task& task, Slot* slot);
-  CompileResult Run(const Task& task, Slot* slot, Outcome* outcome);
-  CompileResult Converse(const Task& task, Slot* slot, Outcome* outcome);
-  CompileResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);
-  CompileResult Crashed(const Task& task, std::string_view stage, std::string_view why, Slot* slot);
+  TaskResult Run(const Task& task, Slot* slot, Outcome* outcome);
+  TaskResult Converse(const Task& task, Slot* slot, Outcome* outcome);
+  TaskResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);
+  static TaskResult Conclude(const Task& task, const WorkerRaceResult& result, Outcome* outcome);
+  std::string MessageOf(const Task& task) const;
+  TaskResult Crashed(const Task& task, std::string_view stage, std::string_view why, Slot* slot);
   absl::Status EnsureWorker(Slot* slot);
   absl::Status ReadHello(WorkerProcess* worker);
   std::string EndWorker(Slot* slot, Nanoseconds grace);
-  void Finish(const Task& task, CompileResult result, Outcome outcome);
+  void Finish(const Task& task, TaskResult result, Outcome outcome);
+  void CountJob(Outcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Enqueue(Task task);
   void SaveLog(const Task& task, std::string_view message, std::string_view log);
   bool Aborting() const;
 

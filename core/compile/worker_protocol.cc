@@ -1,5 +1,6 @@
 #include "core/compile/worker_protocol.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -49,14 +50,25 @@ absl::StatusOr<CheckReport> GetCheck(const FlatMessage& message) {
   return check;
 }
 
-absl::StatusOr<WorkerResult> GetResult(const FlatMessage& message) {
-  WorkerResult result;
+// The status of a result; the outer one: it has none.
+absl::Status GetStatus(const FlatMessage& message, absl::Status* out) {
   ASSIGN_OR_RETURN(int64_t code, message.Int("code"));
   ASSIGN_OR_RETURN(std::string text, message.Text("message"));
   if (code < 0 || code > static_cast<int64_t>(absl::StatusCode::kUnauthenticated)) {
     return InvalidArgument("message field \"code\": unknown value ", code);
   }
-  result.status = absl::Status(static_cast<absl::StatusCode>(code), text);
+  *out = absl::Status(static_cast<absl::StatusCode>(code), text);
+  return absl::OkStatus();
+}
+
+void SetStatus(const absl::Status& status, FlatMessage* message) {
+  message->SetInt("code", static_cast<int64_t>(status.code()));
+  message->SetText("message", Message(status));
+}
+
+absl::StatusOr<WorkerResult> GetResult(const FlatMessage& message) {
+  WorkerResult result;
+  RETURN_IF_ERROR(GetStatus(message, &result.status));
   ASSIGN_OR_RETURN(result.log, message.Text("log"));
   ASSIGN_OR_RETURN(result.binary, message.Text("binary"));
   if (result.status.ok() && result.binary.empty()) {
@@ -112,39 +124,7 @@ absl::StatusOr<std::vector<CheckedMember>> GetMembers(const FlatMessage& message
   return members;
 }
 
-}  // namespace
-
-std::string EncodeJob(const WorkerJob& work) {
-  FlatMessage message;
-  message.SetText("key", BytesOf(work.job.key));
-  message.SetText("full_key", work.job.full_key);
-  message.SetText("symbol", work.job.symbol);
-  message.SetText("source", work.job.source);
-  message.SetText("schedule", work.job.schedule);
-  message.SetText("reference", work.job.reference);
-  SetMembers(work.job.members, &message);
-  message.SetText("label", work.job.label);
-  message.SetText("registered", work.job.registered);
-  message.SetText("backend", work.job.backend);
-  message.SetInt("isa", static_cast<int64_t>(work.job.isa));
-  message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
-  message.SetInt("scratch_bytes", work.job.scratch_bytes);
-  message.SetInt("workspace_bytes", work.job.workspace_bytes);
-  message.SetFlag("debug", work.job.debug);
-  std::string separator(1, kSeparator);
-  message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
-  message.SetText("link_argv", StrJoin(work.link_argv, separator));
-  message.SetInt("command_limit_ns", work.command_limit.count());
-  message.SetInt("cpu_seconds", work.limits.cpu_seconds);
-  message.SetInt("memory_bytes", work.limits.memory_bytes);
-  message.SetInt("file_bytes", work.limits.file_bytes);
-  message.SetInt("open_files", work.limits.open_files);
-  message.SetInt("log_bytes", work.log_bytes);
-  return message.Encode();
-}
-
-absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
-  ASSIGN_OR_RETURN(FlatMessage message, FlatMessage::Decode(bytes));
+absl::StatusOr<WorkerJob> GetJob(const FlatMessage& message) {
   WorkerJob work;
   ASSIGN_OR_RETURN(std::string key, message.Text("key"));
   if (key.size() != work.job.key.bytes.size()) {
@@ -179,6 +159,174 @@ absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes) {
   return work;
 }
 
+// Runners beyond this are no race of ours.
+constexpr int64_t kMostRunners = 64;
+
+std::string RunnerField(size_t i, std::string_view field) {
+  return StrCat("runner ", i, " ", field);
+}
+
+absl::StatusOr<int64_t> Count(const FlatMessage& message, const std::string& name, int64_t most) {
+  ASSIGN_OR_RETURN(int64_t count, message.Int(name));
+  if (count >= 0 && count <= most) return count;
+  return InvalidArgument("message field ", Quote(name), ": ", count);
+}
+
+absl::StatusOr<KernelRace> GetRace(const FlatMessage& message) {
+  KernelRace race;
+  ASSIGN_OR_RETURN(race.label, message.Text("label"));
+  ASSIGN_OR_RETURN(race.backend, message.Text("backend"));
+  ASSIGN_OR_RETURN(race.isa, EnumField(message, "isa", kIsas.back()));
+  ASSIGN_OR_RETURN(int64_t runners, Count(message, "runners", kMostRunners));
+  race.runners.resize(static_cast<size_t>(runners));
+  for (size_t i = 0; i < race.runners.size(); ++i) {
+    KernelRace::Runner& runner = race.runners[i];
+    ASSIGN_OR_RETURN(runner.symbol, message.Text(RunnerField(i, "symbol")));
+    ASSIGN_OR_RETURN(runner.binary, message.Text(RunnerField(i, "binary")));
+    ASSIGN_OR_RETURN(runner.schedule, message.Text(RunnerField(i, "schedule")));
+    ASSIGN_OR_RETURN(runner.reference, message.Text(RunnerField(i, "reference")));
+  }
+  for (auto [name, field] : {std::pair{"threads", &race.threads},
+                             {"least_runs", &race.least_runs},
+                             {"most_runs", &race.most_runs},
+                             {"least_pairs", &race.least_pairs},
+                             {"most_pairs", &race.most_pairs}}) {
+    ASSIGN_OR_RETURN(int64_t value, Count(message, name, kMaxTargetThreads));
+    *field = static_cast<int>(value);
+  }
+  ASSIGN_OR_RETURN(race.displaced_bytes, Count(message, "displaced_bytes", INT64_MAX));
+  for (auto [name, field] : {std::pair{"wanted_ns", &race.wanted},
+                             {"wanted_pairs_ns", &race.wanted_pairs},
+                             {"limit_ns", &race.limit}}) {
+    ASSIGN_OR_RETURN(int64_t value, Count(message, name, INT64_MAX));
+    *field = Nanoseconds(value);
+  }
+  return race;
+}
+
+// Numbers as they lie in memory: both ends are one build on one machine.
+std::string PackTimes(const std::vector<double>& times) {
+  return std::string(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(double));
+}
+
+absl::StatusOr<std::vector<double>> Times(const FlatMessage& message, const std::string& name) {
+  ASSIGN_OR_RETURN(std::string bytes, message.Text(name));
+  std::vector<double> times(bytes.size() / sizeof(double));
+  if (bytes.size() != times.size() * sizeof(double)) {
+    return InvalidArgument("message field ", Quote(name), ": ", bytes.size(), " bytes");
+  }
+  std::memcpy(times.data(), bytes.data(), bytes.size());
+  for (double us : times) {
+    // Written so that NaN fails too.
+    if (!(us >= 0 && us < 1e12)) {
+      return InvalidArgument("message field ", Quote(name), ": a time of ", us, " us");
+    }
+  }
+  return times;
+}
+
+void SetTimes(const RaceTimes& times, FlatMessage* message) {
+  message->SetText("refusal", times.refusal);
+  message->SetInt("runners", static_cast<int64_t>(times.runners.size()));
+  for (size_t i = 0; i < times.runners.size(); ++i) {
+    message->SetText(RunnerField(i, "refusal"), times.runners[i].refusal);
+    message->SetText(RunnerField(i, "us"), PackTimes(times.runners[i].us));
+  }
+  message->SetInt("rival", times.rival);
+  message->SetText("first_us", PackTimes(times.first_us));
+  message->SetText("rival_us", PackTimes(times.rival_us));
+}
+
+absl::StatusOr<RaceTimes> GetTimes(const FlatMessage& message) {
+  RaceTimes times;
+  ASSIGN_OR_RETURN(times.refusal, message.Text("refusal"));
+  ASSIGN_OR_RETURN(int64_t runners, Count(message, "runners", kMostRunners));
+  times.runners.resize(static_cast<size_t>(runners));
+  for (size_t i = 0; i < times.runners.size(); ++i) {
+    ASSIGN_OR_RETURN(times.runners[i].refusal, message.Text(RunnerField(i, "refusal")));
+    ASSIGN_OR_RETURN(times.runners[i].us, Times(message, RunnerField(i, "us")));
+  }
+  ASSIGN_OR_RETURN(int64_t rival, Count(message, "rival", std::max<int64_t>(0, runners - 1)));
+  times.rival = static_cast<int>(rival);
+  ASSIGN_OR_RETURN(times.first_us, Times(message, "first_us"));
+  ASSIGN_OR_RETURN(times.rival_us, Times(message, "rival_us"));
+  if (times.first_us.size() != times.rival_us.size()) {
+    return InvalidArgument("message: ", times.first_us.size(), " times of the first, ",
+                           times.rival_us.size(), " of its rival");
+  }
+  return times;
+}
+
+}  // namespace
+
+std::string EncodeJob(const WorkerJob& work) {
+  FlatMessage message;
+  message.SetText("type", "job");
+  message.SetText("key", BytesOf(work.job.key));
+  message.SetText("full_key", work.job.full_key);
+  message.SetText("symbol", work.job.symbol);
+  message.SetText("source", work.job.source);
+  message.SetText("schedule", work.job.schedule);
+  message.SetText("reference", work.job.reference);
+  SetMembers(work.job.members, &message);
+  message.SetText("label", work.job.label);
+  message.SetText("registered", work.job.registered);
+  message.SetText("backend", work.job.backend);
+  message.SetInt("isa", static_cast<int64_t>(work.job.isa));
+  message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
+  message.SetInt("scratch_bytes", work.job.scratch_bytes);
+  message.SetInt("workspace_bytes", work.job.workspace_bytes);
+  message.SetFlag("debug", work.job.debug);
+  std::string separator(1, kSeparator);
+  message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
+  message.SetText("link_argv", StrJoin(work.link_argv, separator));
+  message.SetInt("command_limit_ns", work.command_limit.count());
+  message.SetInt("cpu_seconds", work.limits.cpu_seconds);
+  message.SetInt("memory_bytes", work.limits.memory_bytes);
+  message.SetInt("file_bytes", work.limits.file_bytes);
+  message.SetInt("open_files", work.limits.open_files);
+  message.SetInt("log_bytes", work.log_bytes);
+  return message.Encode();
+}
+
+std::string EncodeRace(const KernelRace& race) {
+  FlatMessage message;
+  message.SetText("type", "race");
+  message.SetText("label", race.label);
+  message.SetText("backend", race.backend);
+  message.SetInt("isa", static_cast<int64_t>(race.isa));
+  message.SetInt("runners", static_cast<int64_t>(race.runners.size()));
+  for (size_t i = 0; i < race.runners.size(); ++i) {
+    const KernelRace::Runner& runner = race.runners[i];
+    message.SetText(RunnerField(i, "symbol"), runner.symbol);
+    message.SetText(RunnerField(i, "binary"), runner.binary);
+    message.SetText(RunnerField(i, "schedule"), runner.schedule);
+    message.SetText(RunnerField(i, "reference"), runner.reference);
+  }
+  message.SetInt("threads", race.threads);
+  message.SetInt("displaced_bytes", race.displaced_bytes);
+  message.SetInt("least_runs", race.least_runs);
+  message.SetInt("most_runs", race.most_runs);
+  message.SetInt("wanted_ns", race.wanted.count());
+  message.SetInt("least_pairs", race.least_pairs);
+  message.SetInt("most_pairs", race.most_pairs);
+  message.SetInt("wanted_pairs_ns", race.wanted_pairs.count());
+  message.SetInt("limit_ns", race.limit.count());
+  return message.Encode();
+}
+
+absl::StatusOr<WorkerTask> DecodeTask(std::string_view bytes) {
+  ASSIGN_OR_RETURN(FlatMessage message, FlatMessage::Decode(bytes));
+  ASSIGN_OR_RETURN(std::string type, message.Text("type"));
+  if (type == "job") {
+    ASSIGN_OR_RETURN(WorkerJob work, GetJob(message));
+    return WorkerTask(std::move(work));
+  }
+  if (type != "race") return InvalidArgument("message of unknown type ", Quote(type));
+  ASSIGN_OR_RETURN(KernelRace race, GetRace(message));
+  return WorkerTask(std::move(race));
+}
+
 std::string EncodeReply(const WorkerReply& reply) {
   FlatMessage message;
   if (const auto* hello = std::get_if<WorkerHello>(&reply)) {
@@ -189,11 +337,14 @@ std::string EncodeReply(const WorkerReply& reply) {
   } else if (const auto* stage = std::get_if<WorkerStage>(&reply)) {
     message.SetText("type", "stage");
     message.SetText("stage", stage->stage);
+  } else if (const auto* race = std::get_if<WorkerRaceResult>(&reply)) {
+    message.SetText("type", "race");
+    SetStatus(race->status, &message);
+    SetTimes(race->times, &message);
   } else {
     const auto& result = std::get<WorkerResult>(reply);
     message.SetText("type", "result");
-    message.SetInt("code", static_cast<int64_t>(result.status.code()));
-    message.SetText("message", Message(result.status));
+    SetStatus(result.status, &message);
     message.SetText("log", result.log);
     message.SetText("binary", result.binary);
     SetCheck(result.check, &message);
@@ -219,6 +370,12 @@ absl::StatusOr<WorkerReply> DecodeReply(std::string_view bytes) {
     return stage;
   }
   if (type == "result") return GetResult(message);
+  if (type == "race") {
+    WorkerRaceResult race;
+    RETURN_IF_ERROR(GetStatus(message, &race.status));
+    ASSIGN_OR_RETURN(race.times, GetTimes(message));
+    return WorkerReply(std::move(race));
+  }
   return InvalidArgument("message of unknown type ", Quote(type));
 }
 

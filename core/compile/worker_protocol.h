@@ -8,6 +8,7 @@
 #include "core/bundle/plan.h"
 #include "core/compile/command.h"
 #include "core/compile/compile_job.h"
+#include "core/compile/kernel_race.h"
 
 namespace fusion {
 
@@ -24,6 +25,9 @@ struct WorkerJob {
   int64_t log_bytes = 64 << 10;
 };
 
+/// Pool -> worker: what to do next.
+using WorkerTask = std::variant<WorkerJob, KernelRace>;
+
 /// Worker -> pool, first thing: what it is.
 struct WorkerHello {
   int64_t abi_version = 0;  // FUSION_KERNEL_ABI_VERSION it checks against
@@ -31,7 +35,8 @@ struct WorkerHello {
   std::string sandbox;      // what confines it, or "none"
 };
 
-/// Worker -> pool: what it does now ("compile", "link", "check"), for the message if it dies there.
+/// Worker -> pool: what it does now ("compile", "link", "check", "race"), for the message if it
+/// dies there.
 struct WorkerStage {
   std::string stage;
 };
@@ -46,12 +51,20 @@ struct WorkerResult {
   double check_ms = 0;
 };
 
-using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult>;
+/// Worker -> pool: the end of a race. The kernels have passed their checks, so an error is
+/// Internal: one of them answered a code, or does not fit its reference.
+struct WorkerRaceResult {
+  absl::Status status;  // OK: `times` counts
+  RaceTimes times;
+};
+
+using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult, WorkerRaceResult>;
 
 /// Message bodies. Decoding fails with InvalidArgument on anything these functions do not write: a
 /// worker runs code that nobody has run before, so its words are not trusted.
 std::string EncodeJob(const WorkerJob& work);
-absl::StatusOr<WorkerJob> DecodeJob(std::string_view bytes);
+std::string EncodeRace(const KernelRace& race);
+absl::StatusOr<WorkerTask> DecodeTask(std::string_view bytes);
 std::string EncodeReply(const WorkerReply& reply);
 absl::StatusOr<WorkerReply> DecodeReply(std::string_view bytes);
 

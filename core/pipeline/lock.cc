@@ -38,6 +38,7 @@ Plan Bare(const Plan& plan) {
   bare.device = {};
   bare.fallbacks.clear();
   bare.frontier.clear();
+  bare.search = {};
   bare.samples.clear();
   for (PlanVariant& variant : bare.variants) {
     variant.plan = std::make_shared<const Plan>(Bare(*variant.plan));

@@ -1,9 +1,27 @@
 #include "core/pipeline/plan_builds.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
+#include <tuple>
+
+#include "core/pipeline/plan_search.h"
 
 namespace fusion {
+
+namespace {
+
+// A search whose findings cannot be planned with: everything stays as the model picked.
+std::shared_ptr<const TileSearch> WithoutFindings(const TileSearch& search,
+                                                  std::string_view reason) {
+  auto without = std::make_shared<TileSearch>(search);
+  for (TunedKernel& kernel : without->kernels) kernel.chosen = 0;
+  without->changed = 0;
+  without->reason = std::string(reason);
+  return without;
+}
+
+}  // namespace
 
 KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
   return {.key = kernel.key,
@@ -15,13 +33,17 @@ KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
           .compile_ms = kernel.compile_ms};
 }
 
-PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, Planning& planning,
-                       KernelRegistry& registry, Store& store, WorkerPool& workers, Logger& logger,
-                       const Clock& clock)
-    : planning_(planning),
+PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolchain,
+                       Planning& planning, KernelRegistry& registry, Store& store,
+                       WorkerPool& workers, Logger& logger, const Clock& clock)
+    : options_(options),
+      toolchain_(toolchain),
+      planning_(planning),
       registry_(registry),
       store_(store),
+      workers_(workers),
       logger_(logger),
+      clock_(clock),
       kernel_builds_(workers, options.failure_ttl, clock),
       threads_(options.threads, options.queue_limit),
       flights_(threads_) {}
@@ -40,18 +62,22 @@ class PlanBuilds::Teller {
       told_ = {};
       observer_->OnStage("plan", 0, 0);
     }
-    if (round.batch != nullptr) TellCounts(DoneOf(*round.batch), round.batch->found.size());
+    if (round.search != nullptr) {
+      TellCounts("search", round.search->done, round.search->total);
+    } else if (round.batch != nullptr) {
+      TellCounts("compile", DoneOf(*round.batch), static_cast<int>(round.batch->found.size()));
+    }
   }
   void TellAll(int kernels) {
-    if (observer_ != nullptr) TellCounts(kernels, static_cast<size_t>(kernels));
+    if (observer_ != nullptr) TellCounts("compile", kernels, kernels);
   }
 
  private:
-  using Counts = std::pair<int, int>;
+  using Counts = std::tuple<std::string, int, int>;
 
-  void TellCounts(int done, size_t total) {
-    Counts counts(done, static_cast<int>(total));
-    if (std::exchange(told_, counts) != counts) observer_->OnStage("compile", done, counts.second);
+  void TellCounts(const char* stage, int done, int total) {
+    Counts counts(stage, done, total);
+    if (std::exchange(told_, counts) != counts) observer_->OnStage(stage, done, total);
   }
 
   StageObserver* const observer_;
@@ -60,7 +86,7 @@ class PlanBuilds::Teller {
 };
 
 BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                          const CancelToken& waiter, StageObserver* observer) {
+                          const CancelToken& waiter, StageObserver* observer, bool goes_on) {
   // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
   // flight of the same plan holds the same kernels; one of another plan would not.
   std::shared_ptr<Batch> batch = StartKernels(*planned);
@@ -70,10 +96,17 @@ BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> pl
     if (observer != nullptr) teller.Tell(RoundOf(key, batch));
   };
   tell();
+  auto patience = std::make_shared<Patience>(clock_);
+  if (std::optional<Nanoseconds> left = waiter.Remaining(); left.has_value() && !goes_on) {
+    patience->deadline = clock_.Now() + *left;
+  }
   BuiltOr built = flights_.Run(
       key, waiter,
-      [this, work, planned, batch, key] { return BuildForAll(work, planned, batch, key); },
+      [this, work, planned, batch, key, patience] {
+        return BuildForAll(work, planned, batch, key, *patience);
+      },
       /*shared=*/nullptr, tell);
+  if (!goes_on && !waiter.Check().ok()) patience->given_up.Cancel();
   if (built.ok()) teller.TellAll(static_cast<int>((*built)->kernels.size()));
   return built;
 }
@@ -128,9 +161,112 @@ void PlanBuilds::WaitForKernels(Batch* batch) {
   }
 }
 
+/// Makes what a search tries on the workers of the service, and times it there. One search; not
+/// thread-safe.
+class PlanBuilds::Bench final : public TileBench {
+ public:
+  Bench(PlanBuilds* builds, const Batch& picks) : builds_(*builds) {
+    for (const auto& kernel : picks.kernels) {
+      if (kernel != nullptr) known_[kernel->key] = kernel;
+    }
+  }
+
+  std::vector<CompileResult> Make(const std::vector<CompileJob>& jobs,
+                                  const CancelToken& until) override {
+    std::vector<CompileResult> made(jobs.size(), CompileResult(Internal("not tried")));
+    std::deque<std::pair<size_t, KernelBuilds::Claim*>> under_way;
+    auto await = [&](size_t most) {
+      while (under_way.size() > most) {
+        auto [i, claim] = under_way.front();
+        under_way.pop_front();
+        made[i] = claim->ticket().Wait(until);
+        if (made[i].ok()) known_[jobs[i].key] = *made[i];
+      }
+    };
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (auto known = known_.find(jobs[i].key); known != known_.end()) {
+        made[i] = known->second;
+        continue;
+      }
+      await(std::max<size_t>(builds_.options_.search_window, 1) - 1);
+      if (absl::Status wanted = until.Check(); !wanted.ok()) {
+        made[i] = wanted;
+        continue;
+      }
+      auto lookup = [&] { return builds_.store_.GetKernel({jobs[i].key, jobs[i].full_key}).value; };
+      absl::StatusOr<KernelBuilds::Started> started = builds_.kernel_builds_.Start(jobs[i], lookup);
+      if (!started.ok()) {
+        made[i] = started.status();
+      } else if (auto* claim = std::get_if<KernelBuilds::Claim>(&*started)) {
+        claims_.push_back(std::move(*claim));
+        under_way.emplace_back(i, &claims_.back());
+      } else {
+        made[i] = std::get<0>(*std::move(started));
+        known_[jobs[i].key] = *made[i];
+      }
+    }
+    await(0);
+    for (const CompileResult& result : made) dropped_ += IsKernelsFault(result.status()) ? 1 : 0;
+    return made;
+  }
+
+  absl::StatusOr<RaceTimes> Race(KernelRace race, const CancelToken& until) override {
+    RETURN_IF_ERROR(builds_.BeginRace(until));
+    absl::StatusOr<RaceTimes> times = Run(std::move(race), until);
+    builds_.EndRace();
+    return times;
+  }
+
+  std::optional<TunedKernel> Recall(const Digest& pick, const Digest& race) override {
+    auto known = known_.find(pick);
+    if (known == known_.end()) return std::nullopt;
+    for (const MeasuredTiles& measured : known->second->searches) {
+      if (measured.race == race) return measured.result;
+    }
+    return std::nullopt;
+  }
+
+  void Keep(const Digest& pick, MeasuredTiles measured) override {
+    measured.result.group = -1;
+    findings_[pick].push_back(std::move(measured));
+  }
+
+  /// What was found out, with the kernels that it is about.
+  void AddFindings(Bundle* bundle) const {
+    for (const auto& [pick, fresh] : findings_) {
+      auto kernel = std::make_shared<KernelArtifact>(*known_.at(pick));
+      std::vector<MeasuredTiles>& all = kernel->searches;
+      all.insert(all.end(), fresh.begin(), fresh.end());
+      if (all.size() > kMaxMeasuredTiles) {
+        all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(kMaxMeasuredTiles));
+      }
+      auto same = [&](const auto& other) { return other->key == kernel->key; };
+      std::erase_if(bundle->kernels, same);
+      bundle->kernels.push_back(std::move(kernel));
+    }
+  }
+
+  int64_t dropped() const { return dropped_; }
+
+ private:
+  absl::StatusOr<RaceTimes> Run(KernelRace race, const CancelToken& until) {
+    ASSIGN_OR_RETURN(std::shared_ptr<RaceTicket> ticket,
+                     builds_.workers_.SubmitRace(std::move(race)));
+    ASSIGN_OR_RETURN(std::shared_ptr<const RaceTimes> times, ticket->Wait(until));
+    return *times;
+  }
+
+  PlanBuilds& builds_;
+  std::map<Digest, std::shared_ptr<const KernelArtifact>> known_;
+  std::deque<KernelBuilds::Claim> claims_;
+  std::map<Digest, std::vector<MeasuredTiles>> findings_;
+  int64_t dropped_ = 0;
+};
+
 BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch, const FlightKey& key) {
-  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key);
+                                std::shared_ptr<Batch> batch, const FlightKey& key,
+                                const Patience& patience) {
+  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key, patience);
   decltype(replanned_)::node_type ended;  // dies unlocked
   MutexLock lock(&mutex_);
   ended = replanned_.extract(key);
@@ -138,10 +274,13 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
 }
 
 BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch, const FlightKey& key) {
+                                std::shared_ptr<Batch> batch, const FlightKey& key,
+                                const Patience& patience) {
   auto built = std::make_shared<Built>();
   Alone alone = AloneOf(planned->stored->plan);
   bool lasting = true;
+  std::unique_ptr<Bench> bench;  // its claims keep what it has made until that is published
+  std::set<Digest> made_here;    // kernels that were published on the way
   for (int round = 1;; ++round) {
     WaitForKernels(batch.get());
     size_t before = alone.size();
@@ -150,14 +289,34 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
     absl::Status isolated = work->options.lock != nullptr
                                 ? CheckPinned(plan, batch->results)
                                 : IsolateFailures(plan, batch->results, logger_, &alone);
-    if (isolated.ok() && alone.size() == before && !unregistered) break;
-    // Kernels that others were told of stay to be had, whatever becomes of the plan.
-    Publish(BundleOf(nullptr, *batch), &built->warnings);
-    RETURN_IF_ERROR(isolated);
+    const bool sound = isolated.ok() && alone.size() == before && !unregistered;
+    if (sound && planned->model == nullptr) break;
     lasting &= std::none_of(batch->results.begin(), batch->results.end(), MayPass);
+    // Kernels that others were told of stay to be had, whatever becomes of the plan; one that is
+    // searched for runs meanwhile.
+    const bool stays = sound && lasting && !registry_.MayPass(plan);
+    Bundle ready = BundleOf(stays ? planned->stored : nullptr, *batch);
+    for (const auto& kernel : ready.kernels) made_here.insert(kernel->key);
+    Publish(std::move(ready), &built->warnings);
+    RETURN_IF_ERROR(isolated);
+    if (sound) {
+      bench = std::make_unique<Bench>(this, *batch);
+      const Nanoseconds start = clock_.Now();
+      TileSearch search = SearchFor(*work, *planned, key, round, patience, bench.get());
+      built->searched += clock_.Now() - start;
+      work = WithSearch(work, std::make_shared<const TileSearch>(std::move(search)));
+    }
     SetRound(key, {.number = round, .batch = nullptr});
     PlanOrigin origin;
-    ASSIGN_OR_RETURN(planned, planning_.Plan(work, alone, {}, CancelToken(), &origin));
+    PlannedOr again = planning_.Plan(work, alone, {}, CancelToken(), &origin);
+    if (absl::IsInternal(again.status()) && sound) {
+      // Better the model's picks than no plan.
+      logger_.Error("tiles_not_planned",
+                    {{"plan", work->key.ToHex()}, {"reason", Message(again.status())}});
+      work = WithSearch(work, WithoutFindings(*work->search, Message(again.status())));
+      again = planning_.Plan(work, alone, {}, CancelToken(), &origin);
+    }
+    ASSIGN_OR_RETURN(planned, std::move(again));
     batch = StartKernels(*planned);
     SetRound(key, {.number = round, .batch = batch});
   }
@@ -166,9 +325,76 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
   built->stored = planned->stored;
   built->kernels = batch->kernels;
   built->found = batch->found;
-  // Before the claims of `batch` end.
-  Publish(BundleOf(lasting ? built->stored : nullptr, *batch), &built->warnings);
+  // Before the claims of `batch` and `bench` end.
+  Bundle bundle = BundleOf(lasting ? built->stored : nullptr, *batch);
+  if (bench != nullptr) bench->AddFindings(&bundle);
+  Publish(std::move(bundle), &built->warnings);
+  for (size_t k = 0; k < built->found.size(); ++k) {
+    if (made_here.contains(built->kernels[k]->key)) built->found[k] = false;
+  }
   return BuiltOr(std::move(built));
+}
+
+absl::Status PlanBuilds::BeginRace(const CancelToken& until) {
+  constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
+  MutexLock lock(&mutex_);
+  while (racing_) {
+    RETURN_IF_ERROR(until.Check());
+    raced_.WaitFor(&mutex_, kSlice);
+  }
+  racing_ = true;
+  return absl::OkStatus();
+}
+
+void PlanBuilds::EndRace() {
+  MutexLock lock(&mutex_);
+  racing_ = false;
+  raced_.NotifyAll();
+}
+
+TileSearch PlanBuilds::SearchFor(const Work& work, const Planned& planned, const FlightKey& key,
+                                 int round, const Patience& patience, Bench* bench) {
+  // Of what is left before a deadline, this is for planning and publishing what was found.
+  constexpr double kPartToFinish = 0.1;
+  constexpr Nanoseconds kMostToFinish = std::chrono::seconds(5);
+  const Nanoseconds start = clock_.Now();
+  Nanoseconds request_end = Nanoseconds::max();
+  if (patience.deadline.has_value()) {
+    const Nanoseconds left = std::max(Nanoseconds(0), *patience.deadline - start);
+    const auto part = std::chrono::duration_cast<Nanoseconds>(left * kPartToFinish);
+    request_end = *patience.deadline - std::min(part, kMostToFinish);
+  }
+  const CancelToken request(patience.given_up, request_end);
+  const Nanoseconds limit = BudgetOf(work.options.opt_level).limit;
+  const CancelToken until(request, start + limit);
+  PlanSearch search(work, planned, toolchain_, until);
+  auto count = std::make_shared<SearchCount>();
+  count->total = static_cast<int>(search.task().kernels.size());
+  SetRound(key, {.number = round - 1, .batch = nullptr, .search = count});
+  TileSearch out = SearchTiles(search.task(), *bench, request, until, clock_,
+                               [&](int done) { count->done = done; });
+  logger_.Info("tiles_searched", {{"plan", planned.stored->key.ToHex()},
+                                  {"level", out.level},
+                                  {"kernels", out.kernels.size()},
+                                  {"measured", out.measured},
+                                  {"recalled", out.recalled},
+                                  {"dropped", bench->dropped()},
+                                  {"changed", out.changed},
+                                  {"seconds", out.seconds},
+                                  {"reason", out.reason}});
+  MutexLock lock(&mutex_);
+  ++search_stats_.searches;
+  search_stats_.measured += out.measured;
+  search_stats_.recalled += out.recalled;
+  search_stats_.dropped += bench->dropped();
+  search_stats_.changed += out.changed;
+  search_stats_.cut_short += out.state == TileSearchState::kCutShort ? 1 : 0;
+  return out;
+}
+
+SearchStats PlanBuilds::searches() const {
+  MutexLock lock(&mutex_);
+  return search_stats_;
 }
 
 // Quarantines registered kernels that failed; `work` is then without them. True if there were any.

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "core/pipeline/kernel_builds.h"
 #include "core/pipeline/kernel_registry.h"
 #include "core/pipeline/planning.h"
+#include "core/pipeline/tile_search.h"
 
 namespace fusion {
 
@@ -31,6 +35,7 @@ struct Built {
   std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel
   std::vector<bool> found;                                     // in the store before
   std::vector<std::string> warnings;
+  Nanoseconds searched{0};  // part of the time: the search for tiles
 };
 using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
 
@@ -38,18 +43,24 @@ struct PlanBuildsOptions {
   int threads = 16;          // that wait for workers: plans being compiled at the same time
   size_t queue_limit = 256;  // plans that may wait for a thread
   Nanoseconds failure_ttl = std::chrono::minutes(10);  // a failed kernel is not tried again
+  /// Kernels of one search that are with the workers at the same time: as many as there are, and
+  /// one for each to go on with.
+  size_t search_window = 4;
 };
 
 /// From a plan to its kernels: from the store, from builds under way, or compiled. Publishes plan
 /// and kernels together. A group whose kernel fails is taken apart and planned anew, for good
 /// unless the failure may pass. A registered kernel that fails is quarantined in the registry, and
-/// what it would have run is planned anew without it.
+/// what it would have run is planned anew without it. Of a plan whose search for tiles is pending
+/// the kernels are built and published first, as the model picked them; then others are measured,
+/// and the plan is made again of the fastest.
 ///
 /// Thread-safe. Everything referred to outlives it.
 class PlanBuilds {
  public:
-  PlanBuilds(const PlanBuildsOptions& options, Planning& planning, KernelRegistry& registry,
-             Store& store, WorkerPool& workers, Logger& logger, const Clock& clock);
+  PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolchain, Planning& planning,
+             KernelRegistry& registry, Store& store, WorkerPool& workers, Logger& logger,
+             const Clock& clock);
   /// Stop().
   ~PlanBuilds();
 
@@ -59,10 +70,13 @@ class PlanBuilds {
   /// Internal if a kernel cannot be made and is of one node; FailedPrecondition if it cannot and a
   /// lock pins it; ResourceExhausted, Unavailable:
   /// kernels could not be tried. `observer` (may be null) is told how many kernels of `planned` are
-  /// there, whoever has them compiled; and of "plan", then of the kernels of the new plan, where
-  /// one has failed.
+  /// there, whoever has them compiled; of "search", and how many kernels were searched for; and of
+  /// "plan", then of the kernels of the new plan, where one has failed or others are faster.
+  ///
+  /// A search ends shortly before the deadline of who began the build, or when that one leaves,
+  /// unless it `goes_on`: then with the level's own limit.
   BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                const CancelToken& waiter, StageObserver* observer = nullptr);
+                const CancelToken& waiter, StageObserver* observer = nullptr, bool goes_on = false);
 
   /// What is known now about the kernels of a plan, in its order.
   std::vector<KernelStatus> Describe(const fusion::Plan& plan);
@@ -81,6 +95,7 @@ class PlanBuilds {
 
   int64_t shared_total() const { return flights_.shared_total(); }
   int64_t waiters() const { return flights_.waiters(); }
+  SearchStats searches() const;
 
  private:
   // The kernels of a plan on their way.
@@ -92,12 +107,25 @@ class PlanBuilds {
   };
 
   using FlightKey = std::pair<Digest, Alone>;
-  // What a build is at: planning anew (no batch yet), or making kernels.
+  // How far a search is.
+  struct SearchCount {
+    std::atomic<int> done{0};
+    int total = 0;
+  };
+  // What a build is at: planning anew (no batch yet), making kernels, or searching.
   struct Round {
     int number = 0;  // how often it has planned anew
     std::shared_ptr<const Batch> batch;
+    std::shared_ptr<const SearchCount> search = nullptr;
+  };
+  // Who began a build: how long it is worth searching.
+  struct Patience {
+    explicit Patience(const Clock& clock) : given_up(clock) {}
+    CancelToken given_up;
+    std::optional<Nanoseconds> deadline;
   };
   class Teller;
+  class Bench;
 
   static int DoneOf(const Batch& batch);
   Round RoundOf(const FlightKey& key, const std::shared_ptr<const Batch>& first) const;
@@ -105,20 +133,31 @@ class PlanBuilds {
   std::shared_ptr<Batch> StartKernels(const Planned& planned);
   static void WaitForKernels(Batch* batch);
   BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch, const FlightKey& key);
+                      std::shared_ptr<Batch> batch, const FlightKey& key, const Patience& patience);
   BuiltOr BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch, const FlightKey& key);
+                      std::shared_ptr<Batch> batch, const FlightKey& key, const Patience& patience);
+  TileSearch SearchFor(const Work& work, const Planned& planned, const FlightKey& key, int round,
+                       const Patience& patience, Bench* bench);
+  absl::Status BeginRace(const CancelToken& until);
+  void EndRace();
   void Publish(Bundle bundle, std::vector<std::string>* warnings);
   bool Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work);
   static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
 
+  const PlanBuildsOptions options_;
+  const Toolchain& toolchain_;
   Planning& planning_;
   KernelRegistry& registry_;
   Store& store_;
+  WorkerPool& workers_;
   Logger& logger_;
+  const Clock& clock_;
   KernelBuilds kernel_builds_;
   mutable Mutex mutex_;
   std::map<FlightKey, Round> replanned_ ABSL_GUARDED_BY(mutex_);  // of builds under way
+  SearchStats search_stats_ ABSL_GUARDED_BY(mutex_);
+  CondVar raced_;
+  bool racing_ ABSL_GUARDED_BY(mutex_) = false;  // one race at a time: another one would be in it
   ThreadPool threads_;
   SingleFlight<FlightKey, Built> flights_;
 };

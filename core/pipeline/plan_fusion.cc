@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "core/plan/planner.h"
+#include "core/wire/tile_search.h"
 
 namespace fusion {
 namespace {
@@ -49,6 +50,29 @@ bool NeedsPlanning(const DumpKinds& dumps) {
                      [](DumpKind kind) { return kind != DumpKind::kGraph; });
 }
 
+// What was measured for a plan that is there, or found to be no use; null: nothing.
+std::shared_ptr<const TileSearch> SearchOf(const Plan& plan) {
+  if (plan.search.level == 0 || plan.search.state == TileSearchState::kPending) return nullptr;
+  return std::make_shared<const TileSearch>(plan.search);
+}
+
+bool SameSearch(const TileSearch* a, const TileSearch* b) {
+  return a == nullptr || b == nullptr ? a == b : DigestOf(*a) == DigestOf(*b);
+}
+
+void WarnSearch(const TileSearch& search, PlanReply* reply) {
+  if (search.level == 0) return;
+  if (search.state == TileSearchState::kNone) {
+    reply->warnings.push_back(
+        StrCat("opt_level ", search.level, ": no tiles were tried: ", search.reason));
+  }
+  if (search.state == TileSearchState::kCutShort) {
+    reply->warnings.push_back(
+        StrCat("opt_level ", search.level,
+               ": not all tiles were tried, the next request goes on: ", search.reason));
+  }
+}
+
 void WarnUnfused(const Plan& plan, PlanReply* reply) {
   const size_t unfused = AloneOf(plan).size();
   if (unfused > 0) {
@@ -84,7 +108,7 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
                 options.registered),
       registry_(options.registered, logger),
       planning_(options.planning, toolchain, logger, clock),
-      builds_(options.builds, planning_, registry_, store, workers, logger, clock) {}
+      builds_(options.builds, toolchain, planning_, registry_, store, workers, logger, clock) {}
 
 FusionPipeline::~FusionPipeline() { Stop(); }
 
@@ -113,6 +137,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   }
   WarnUnfused(reply.stored->plan, &reply);
   WarnUnverified(reply.stored->plan, &reply);
+  WarnSearch(reply.stored->plan.search, &reply);
   reply.binding = resolved->binding;
   reply.stages = std::move(stages.times);
   reply.dumps = std::move(stages.dumps);
@@ -126,12 +151,15 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
                    RunStage(stages, "lookup", [&] { return LookUp(*asked, reply); }));
   bool compile = request.mode != PlanMode::kPlanOnly;
   bool known = reply->stored != nullptr;
-  bool answered = known && (complete || !compile);
+  // A search that is not over goes on when there is something to compile for.
+  const bool searches = known && compile && GoesOn(reply->stored->plan.search);
+  bool answered = known && (complete || !compile) && !searches;
   if (answered && !NeedsPlanning(request.dumps)) return absl::OkStatus();
 
   // What is known but for its kernels or its texts is made again as it was.
   Alone alone = known ? AloneOf(reply->stored->plan) : Alone();
   WorkPtr work = WithUnused(asked, known ? UnusedOf(reply->stored->plan) : registry_.Quarantined());
+  if (known && !searches) work = WithSearch(work, SearchOf(reply->stored->plan));
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned, Plan(work, alone, stages, reply));
   if (answered) return absl::OkStatus();
   if (!known) reply->stored = planned->stored;
@@ -139,10 +167,14 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
     RETURN_IF_ERROR(AnswerBuilt(work, request, planned, stages, reply));
     Alone built = AloneOf(reply->stored->plan);
     std::map<std::string, std::string> unused = UnusedOf(reply->stored->plan);
-    bool same = built == alone && unused == UnusedOf(planned->stored->plan);
+    std::shared_ptr<const TileSearch> search = SearchOf(reply->stored->plan);
+    bool same = built == alone && unused == UnusedOf(planned->stored->plan) &&
+                SameSearch(work->search.get(), search.get());
     if (same || !NeedsPlanning(request.dumps)) return absl::OkStatus();
-    // A kernel failed and its nodes were planned apart: the texts are to be of that plan.
-    return Plan(WithUnused(asked, std::move(unused)), built, stages, reply).status();
+    // A kernel failed and its nodes were planned apart, or other tiles are faster: the texts are to
+    // be of that plan.
+    work = WithSearch(WithUnused(asked, std::move(unused)), std::move(search));
+    return Plan(work, built, stages, reply).status();
   }
   reply->kernels = builds_.Describe(reply->stored->plan);
   return RunStage(stages, "publish",
@@ -198,13 +230,21 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   CancelToken patience(stages.cancel, clock_.Now() + request.ready_within);
   reply->stored = planned->stored;  // the one whose kernels are started now
   BuiltOr built = RunStage(stages, "compile", [&] {
-    return builds_.Build(work, planned, by_deadline ? patience : stages.cancel, stages.observer);
+    return builds_.Build(work, planned, by_deadline ? patience : stages.cancel, stages.observer,
+                         /*goes_on=*/by_deadline);
   });
   if (by_deadline && absl::IsDeadlineExceeded(built.status()) && stages.cancel.Check().ok()) {
     reply->kernels = builds_.Describe(reply->stored->plan);  // the build goes on
     return absl::OkStatus();
   }
   if (!built.ok()) return built.status();
+  if (const Nanoseconds searched = (*built)->searched; searched > Nanoseconds(0)) {
+    // Of a build that was under way before this request only a part.
+    Nanoseconds& took = stages.times.back().took;
+    const Nanoseconds own = std::min(searched, took);
+    took -= own;
+    stages.times.push_back({"search", own});
+  }
   reply->stored = (*built)->stored;
   reply->warnings.insert(reply->warnings.end(), (*built)->warnings.begin(),
                          (*built)->warnings.end());

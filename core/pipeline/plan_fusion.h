@@ -71,6 +71,7 @@ class FusionPipeline {
   /// Requests that found equal work under way, and that wait now.
   int64_t shared_total() const { return planning_.shared_total() + builds_.shared_total(); }
   int64_t waiters() const { return planning_.waiters() + builds_.waiters(); }
+  SearchStats searches() const { return builds_.searches(); }
 
  private:
   absl::Status Answer(const WorkPtr& asked, const PlanRequest& request, StageContext& stages,

@@ -22,6 +22,7 @@ std::string PlanKey(const PlanKeyParts& parts) {
   if (parts.frontier) h.Add("frontier", parts.frontier);
   if (parts.debug) h.Add("debug", parts.debug);
   if (parts.guard) h.Add("guard", parts.guard);
+  if (parts.opt_level > 0) h.Add("opt_level", parts.opt_level);
   if (!parts.lock.empty()) h.Add("lock", parts.lock);
   if (!parts.family.empty()) h.Add("family", parts.family);
   if (!parts.registered.empty()) h.Add("registered", parts.registered);

@@ -19,7 +19,8 @@ struct PlanKeyParts {
   bool frontier = false;  // more of Plan::frontier
   bool debug = false;
   bool guard = false;
-  std::string rules;      // KeyText of those that are followed: none op by op
+  int opt_level = 0;
+  std::string rules;  // KeyText of those that are followed: none op by op
   int planner_version = 0;
   std::string backend;
   int codegen_version = 0;

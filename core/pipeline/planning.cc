@@ -6,6 +6,7 @@
 #include "core/base/unix_time.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/lock.h"
+#include "core/pipeline/tile_search.h"
 #include "core/plan/planner.h"
 
 namespace fusion {
@@ -108,10 +109,11 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
   for (;;) {
     stages.dumps.clear();  // of a plan that was given up
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
-      return work.family == nullptr ? MakePlan(work.graph, work.device, work.options,
-                                               &stages.cancel, alone, work.registered)
-                                    : PlanFamily(*work.family, work.graph, work.device,
-                                                 work.options, &stages.cancel, alone);
+      return work.family == nullptr
+                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone,
+                            work.registered, work.search.get())
+                 : PlanFamily(*work.family, work.graph, work.device, work.options, &stages.cancel,
+                              alone);
     });
     if (!made.ok() && work.options.lock != nullptr) {
       return BlameVersions(made.status(), work, codegen.version);
@@ -136,6 +138,12 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
   for (const std::string& note : model.notes) {
     logger_.Info("registered_kernel_not_used", {{"reason", note}});
   }
+  if (work.options.opt_level > 0 && work.search == nullptr) {
+    model.plan.search = StartOfSearch(work.options.opt_level, work.device, work.family != nullptr,
+                                      work.options.guard);
+  } else if (work.search != nullptr && work.family != nullptr) {
+    model.plan.search = *work.search;
+  }
   auto planned = std::make_shared<Planned>();
   const bool wants_lock = stages.wanted.contains(DumpKind::kLock);
   if (wants_lock) RETURN_IF_ERROR(CanLock(model.plan));
@@ -143,6 +151,9 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     PlanLock lock = MakeLock(work, model, kernels);
     if (work.options.lock != nullptr) RETURN_IF_ERROR(CheckLock(*work.options.lock, lock));
     if (wants_lock) planned->lock = std::make_shared<const PlanLock>(std::move(lock));
+  }
+  if (model.plan.search.state == TileSearchState::kPending) {
+    planned->model = std::make_shared<const PlannedModel>(model);
   }
   planned->stored = std::make_shared<const StoredPlan>(
       MakeStoredPlan(work.full_key, std::move(model.plan), UnixMilliseconds(clock_)));
@@ -154,6 +165,8 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
 
 void Planning::Remember(const PlanId& id, std::shared_ptr<const Planned> planned) {
   int64_t bytes = ChargedBytes(*planned->stored);
+  // A model is its plan once more, with schedules as values.
+  if (planned->model != nullptr) bytes *= 4;
   for (const CompileJob& job : planned->jobs) {
     bytes += static_cast<int64_t>(job.source.size() + job.schedule.size() + job.reference.size() +
                                   job.full_key.size());

@@ -16,6 +16,7 @@
 #include "core/cache/store.h"
 #include "core/compile/compile_job.h"
 #include "core/pipeline/isolate.h"
+#include "core/pipeline/kernels.h"
 #include "core/pipeline/resolve.h"
 
 namespace fusion {
@@ -37,6 +38,8 @@ struct Planned {
   std::vector<StageTime> times;
   std::vector<Dump> dumps;
   std::shared_ptr<const PlanLock> lock;  // with DumpKind::kLock, else null
+  /// What a search makes other cuts from; null where none is pending.
+  std::shared_ptr<const PlannedModel> model = nullptr;
 };
 using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
 

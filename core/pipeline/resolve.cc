@@ -17,6 +17,7 @@
 #include "core/pipeline/plan_key.h"
 #include "core/plan/planner.h"
 #include "core/plan/rule_match.h"
+#include "core/wire/tile_search.h"
 
 namespace fusion {
 namespace {
@@ -244,14 +245,31 @@ RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& op
 
 }  // namespace
 
+namespace {
+
+Digest PlanningKey(const Work& work) {
+  std::string more;
+  for (const auto& [name, reason] : work.registered.unused) StrAppend(&more, StrCat(" ", name));
+  if (!more.empty()) more = StrCat(" without", more);
+  if (work.search != nullptr) StrAppend(&more, StrCat(" tuned ", DigestOf(*work.search).ToHex()));
+  return more.empty() ? work.key : Sha256(StrCat(work.key.ToHex(), more));
+}
+
+}  // namespace
+
 WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unused) {
   if (unused.empty() && work->registered.unused.empty()) return work;
   auto other = std::make_shared<Work>(*work);
-  std::string names;
-  for (const auto& [name, reason] : unused) StrAppend(&names, StrCat(" ", name));
-  other->planning_key =
-      unused.empty() ? work->key : Sha256(StrCat(work->key.ToHex(), " without", names));
   other->registered.unused = std::move(unused);
+  other->planning_key = PlanningKey(*other);
+  return other;
+}
+
+WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search) {
+  if (search == nullptr && work->search == nullptr) return work;
+  auto other = std::make_shared<Work>(*work);
+  other->search = std::move(search);
+  other->planning_key = PlanningKey(*other);
   return other;
 }
 
@@ -296,6 +314,10 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   if (!compiles.ok()) resolved->warnings.emplace_back(Message(compiles));
   absl::StatusOr<CustomOps> custom_ops = CustomOps::Parse(options.custom_ops);
   if (!custom_ops.ok()) return Annotate(custom_ops.status(), "options.custom_ops");
+  if (options.lock != nullptr && options.opt_level > 0) {
+    resolved->warnings.push_back(StrCat("opt_level: ", options.opt_level,
+                                        "; nothing is tried, the lock says how kernels are cut"));
+  }
   std::set<std::string> unfolded;
   std::vector<SharedNames> sharing = options.shared_buffers;
   std::set<std::string> declared;  // that no node gives
@@ -370,6 +392,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
     options.frontier = false;
     options.hints.low_latency = false;
   }
+  if (options.lock != nullptr) options.opt_level = 0;
   if (options.lock != nullptr || request.dumps.contains(DumpKind::kLock)) {
     work->graph_sha256 = Sha256(canonical.key_text);
   }
@@ -386,6 +409,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                             .frontier = options.frontier,
                             .debug = options.debug,
                             .guard = options.guard,
+                            .opt_level = options.opt_level,
                             .rules = KeyText(options.rules),
                             .planner_version = kPlannerVersion,
                             .backend = device.backend,

@@ -27,9 +27,11 @@ struct Work {
   DeviceSpec device;
   PlanOptions options;
   RegisteredOptions registered;  // of the server; none where they do not apply
+  /// What was measured for it, to be planned with; null: nothing yet, the tiles are the model's.
+  std::shared_ptr<const TileSearch> search;
   std::string full_key;
   Digest key;
-  /// Names what planning makes of it: `key`, and which registered kernels are unused.
+  /// Names what planning makes of it: `key`, which registered kernels are unused, and `search`.
   Digest planning_key;
   /// Of CanonicalGraph::key_text; only where a lock is given or asked for.
   std::optional<Digest> graph_sha256;
@@ -38,6 +40,8 @@ using WorkPtr = std::shared_ptr<const Work>;
 
 /// The same work with these registered kernels unused, by name with the reason.
 WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unused);
+/// The same work with what was measured for it.
+WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search);
 
 /// A request after import: the work and the caller's words.
 struct Resolved {

@@ -548,7 +548,8 @@ absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
   return std::shared_ptr<const GroupChoice>(std::move(joined));
 }
 
-absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedChoice& choice) {
+absl::StatusOr<TriedChoice> GroupEvaluator::Try(const std::vector<LoopId>& loops,
+                                                const LockedChoice& choice) {
   RETURN_IF_ERROR(CheckCancel());
   if (ReadsReinterpreted(loops)) return InvalidArgument(reinterpreted_.refusal.ToString());
   std::vector<std::vector<LoopId>> parts = {loops};
@@ -563,17 +564,22 @@ absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedC
     if (!part.ok()) return Annotate(part.status(), StrCat("choice.parts[", i, "]"));
     made.push_back(*std::move(part));
   }
-  Known known;
+  TriedChoice tried;
   if (parts.size() == 1) {
-    SetTerms(made[0]->lowered.schedule, made[0]->estimate, &known.verdict);
-    known.choice = std::move(made[0]);
-  } else {
-    known = Join(loops, parts, std::move(made), /*whole=*/true);
-    if (!known.verdict.refusal.empty()) {
-      return InvalidArgument("choice: ", known.verdict.refusal.ToString());
-    }
+    SetTerms(made[0]->lowered.schedule, made[0]->estimate, &tried.verdict);
+    tried.choice = std::move(made[0]);
+    return tried;
   }
-  known_[Key(loops)] = std::move(known);
+  Known known = Join(loops, parts, std::move(made), /*whole=*/true);
+  if (!known.verdict.refusal.empty()) {
+    return InvalidArgument("choice: ", known.verdict.refusal.ToString());
+  }
+  return TriedChoice{std::move(known.choice), std::move(known.verdict)};
+}
+
+absl::Status GroupEvaluator::Pin(const std::vector<LoopId>& loops, const LockedChoice& choice) {
+  ASSIGN_OR_RETURN(TriedChoice tried, Try(loops, choice));
+  known_[Key(loops)] = {.verdict = std::move(tried.verdict), .choice = std::move(tried.choice)};
   return absl::OkStatus();
 }
 

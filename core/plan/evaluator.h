@@ -69,6 +69,18 @@ struct GroupChoice {
   std::pair<const GroupChoice*, size_t> OriginOf(size_t p) const;
 };
 
+/// A choice that somebody asked for, and what it is worth.
+struct TriedChoice {
+  std::shared_ptr<const GroupChoice> choice;
+  GroupVerdict verdict;
+};
+
+/// Another way to cut a set of loop ops.
+struct OtherCut {
+  LockedChoice locked;
+  TriedChoice tried;
+};
+
 /// Sets of loop ops that run one after the other, each of them ascending.
 using Turns = std::vector<std::vector<LoopId>>;
 
@@ -125,6 +137,16 @@ class GroupEvaluator {
   /// Makes `choice`, which nobody vouches for, the choice of `loops` and all that equal them,
   /// whatever is better. InvalidArgument, naming what is wrong with it, if it does not fit.
   absl::Status Pin(const std::vector<LoopId>& loops, const LockedChoice& choice);
+  /// What Pin(loops, choice) would make the choice of `loops`; nothing is remembered.
+  absl::StatusOr<TriedChoice> Try(const std::vector<LoopId>& loops, const LockedChoice& choice);
+  /// Other ways to cut what is cut as `choice` says: of each part in turn those that are enumerated
+  /// and those near its own, of a part that is not split also the splits that are tried. Those
+  /// whose estimate is at most `most_us` and which hold no more than `most_bytes` for a run, as
+  /// different from each other as can be first, then by estimate; no two with one schedule. None of
+  /// what runs in turn. Fails only as the cancel token says.
+  absl::StatusOr<std::vector<OtherCut>> OtherCuts(const std::vector<LoopId>& loops,
+                                                  const LockedChoice& choice, double most_us,
+                                                  int64_t most_bytes);
   /// The same for a repeat, of whose body `lock` is.
   absl::Status PinRepeat(LoopId repeat, std::shared_ptr<const PlanLock> lock);
 
@@ -229,6 +251,9 @@ class GroupEvaluator {
                                    const std::vector<LockedPipeline>* pinned);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
                                                                 const LockedCut& cut);
+  /// Cuts of a part of a group beside `cut`, in no order that means anything.
+  absl::StatusOr<std::vector<LockedCut>> CutsBeside(const std::vector<LoopId>& part,
+                                                    const LockedCut& cut);
   absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;
   /// The program and params of a choice whose parts and joined schedule are known.
   void Complete(const std::vector<LoopId>& loops, const Turns& parts,

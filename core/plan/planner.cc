@@ -1,5 +1,6 @@
 #include "core/plan/planner.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -120,7 +121,8 @@ struct Asked {
   const CancelToken* cancel;
   const std::map<NodeId, std::string>& alone;
   const RegisteredOptions& registered;
-  bool member = false;  // kernels and tensors alone, by a lock
+  bool member = false;                 // kernels and tensors alone, by a lock
+  const TileSearch* search = nullptr;  // of a graph
 };
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
@@ -180,8 +182,34 @@ std::set<NodeId> NarrowAndLayOut(const Asked& asked, const std::set<NodeId>& lef
   return spared;
 }
 
+// Cuts groups as a search has found best. What it says of groups that are not there goes.
+absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Grouping& grouping,
+                                         GroupEvaluator* evaluator) {
+  TileSearch out = search;
+  std::erase_if(out.kernels, [&](const TunedKernel& kernel) {
+    return std::find(grouping.groups.begin(), grouping.groups.end(), kernel.ops) ==
+           grouping.groups.end();
+  });
+  for (const TunedKernel& kernel : out.kernels) {
+    if (kernel.chosen == 0) continue;
+    const TriedCut& cut = kernel.tried[static_cast<size_t>(kernel.chosen)];
+    absl::Status pinned = evaluator->Pin(kernel.ops, cut.choice);
+    if (WasGivenUp(pinned)) return pinned;
+    if (!pinned.ok()) {
+      return Internal("tiles that were measured (", cut.tiles, "): ", Message(pinned));
+    }
+  }
+  return out;
+}
+
+// -1: there is none.
+int GroupOf(const PlannedModel& model, const std::vector<LoopId>& ops) {
+  auto group = std::find(model.groups.begin(), model.groups.end(), ops);
+  return group == model.groups.end() ? -1 : static_cast<int>(group - model.groups.begin());
+}
+
 absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, seen, device, options, cancel, alone, registered, member] = asked;
+  const auto& [graph, seen, device, options, cancel, alone, registered, member, search] = asked;
   GroupEvaluator evaluator(model->program, device, options, cancel,
                            [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
                              return PlanOfBody(asked, op, std::move(lock));
@@ -208,7 +236,11 @@ absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model)
   for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
   plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
   plan.frontier = std::move(chosen.frontier);
+  if (search != nullptr) {
+    ASSIGN_OR_RETURN(plan.search, CutAsMeasured(*search, chosen.grouping, &evaluator));
+  }
   RETURN_IF_ERROR(Assemble(graph, of, chosen.grouping, &evaluator, model));
+  for (TunedKernel& kernel : plan.search.kernels) kernel.group = GroupOf(*model, kernel.ops);
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, model));
   Describe(device, model);
   return WriteLedger(graph, of, nodes.groups, chosen.grouping.considered, options, alone,
@@ -238,12 +270,17 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
     ASSIGN_OR_RETURN(
         left, NodesOfRegistered(*asked.seen, asked.device, asked.registered.kernels, asked.alone));
   }
-  Program stated;
-  if (!left.empty()) stated = model->program;
+  if (left.empty()) {
+    NarrowAndLayOut(asked, left, &model->program);
+    return PlanNarrowed(asked, of, model);
+  }
+  const Program stated = model->program;
+  Asked pass = asked;
+  pass.search = nullptr;  // it knows the ops of the last pass
   std::optional<PlannedModel> first;
   while (true) {
-    const std::set<NodeId> spared = NarrowAndLayOut(asked, left, &model->program);
-    RETURN_IF_ERROR(PlanNarrowed(asked, of, model));
+    const std::set<NodeId> spared = NarrowAndLayOut(pass, left, &model->program);
+    RETURN_IF_ERROR(PlanNarrowed(pass, of, model));
     std::set<NodeId> ran;
     if (!spared.empty()) ran = RegisteredNodes(*asked.seen, *model);
     std::erase_if(ran, [&](NodeId n) { return !spared.contains(n); });
@@ -251,6 +288,11 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
     left = std::move(ran);  // fewer each time
     if (!first) first = std::move(*model);
     *model = PlannedModel{.program = stated};
+  }
+  if (asked.search != nullptr) {
+    *model = PlannedModel{.program = stated};
+    NarrowAndLayOut(asked, left, &model->program);
+    RETURN_IF_ERROR(PlanNarrowed(asked, of, model));
   }
   if (!first) return absl::OkStatus();
   // Why a kernel does not run says the plan in which nothing else was in its way.
@@ -272,11 +314,19 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options) {
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
                                       const std::map<NodeId, std::string>& alone,
-                                      const RegisteredOptions& registered) {
+                                      const RegisteredOptions& registered,
+                                      const TileSearch* search) {
   PlannedModel model;
   ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
   const SeenGraph seen{.graph = graph, .request = graph};
-  RETURN_IF_ERROR(PlanProgram({graph, &seen, device, options, cancel, alone, registered},
+  RETURN_IF_ERROR(PlanProgram({.graph = graph,
+                               .seen = &seen,
+                               .device = device,
+                               .options = options,
+                               .cancel = cancel,
+                               .alone = alone,
+                               .registered = registered,
+                               .search = search},
                               ProgramOf::kGraph, &model));
   absl::Status status = Verify(model.plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));

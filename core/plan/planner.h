@@ -69,6 +69,10 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 /// in bodies as in the graph, in each by itself; not in the steps of a recurrence, whose nodes no
 /// model has. In fallbacks and messages the nodes of a body are the one that repeats it.
 ///
+/// `search` (may be null) is what was measured for the plan of all else: its groups are the same,
+/// cut as `search` says, which becomes Plan::search; what has another group by now is cut as ever.
+/// Internal if a cut does not fit.
+///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
 /// a rule that fits too many places. The positions of the nodes, in the order in which `node ""`
@@ -79,7 +83,8 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,
                                       const std::map<NodeId, std::string>& alone = {},
-                                      const RegisteredOptions& registered = {});
+                                      const RegisteredOptions& registered = {},
+                                      const TileSearch* search = nullptr);
 
 /// The kernels and tensors of a member of the family of plans that options.lock is of: its groups
 /// and cuts for a graph that differs in dims alone. No ledger and no baseline. Otherwise as

@@ -128,17 +128,14 @@ absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const De
   return best;
 }
 
-absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& group,
-                                                         const DeviceSpec& device,
-                                                         const CandidateOptions& options,
-                                                         const Estimate& best,
-                                                         const CancelToken* cancel) {
-  std::shared_ptr<GroupChoice> found;
+absl::StatusOr<std::vector<std::shared_ptr<GroupChoice>>> SplitChoices(
+    const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options,
+    const Estimate& best, const CancelToken* cancel) {
+  std::vector<std::shared_ptr<GroupChoice>> found;
   int64_t needed = (device.threads + best.tasks - 1) / std::max<int64_t>(best.tasks, 1);
   // Sums in index order are not sums of sums; two phases take their starts at least.
   double least_us = (device.launch_s + device.barrier_s) * 1e6;
   if (needed < 2 || options.bitwise || best.time_us < least_us) return found;
-  double least = best.time_us;
   for (DimId d : MostReduced(group.smg)) {
     for (int64_t parts : PartsOf(group.smg.dim(d).extent, needed)) {
       absl::StatusOr<SplitGroups> split = SplitGroup(group, d, parts);
@@ -146,10 +143,25 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& grou
       auto choice = InTwoPhases(group, *std::move(split), {group.smg.dim(d).name, parts}, device,
                                 options, cancel);
       if (WasGivenUp(choice.status())) return choice.status();
-      if (!choice.ok() || (*choice)->estimate.time_us >= least) continue;
-      least = (*choice)->estimate.time_us;
-      found = *std::move(choice);
+      if (choice.ok()) found.push_back(*std::move(choice));
     }
+  }
+  return found;
+}
+
+absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& group,
+                                                         const DeviceSpec& device,
+                                                         const CandidateOptions& options,
+                                                         const Estimate& best,
+                                                         const CancelToken* cancel) {
+  ASSIGN_OR_RETURN(std::vector<std::shared_ptr<GroupChoice>> tried,
+                   SplitChoices(group, device, options, best, cancel));
+  std::shared_ptr<GroupChoice> found;
+  double least = best.time_us;
+  for (std::shared_ptr<GroupChoice>& choice : tried) {
+    if (choice->estimate.time_us >= least) continue;
+    least = choice->estimate.time_us;
+    found = std::move(choice);
   }
   return found;
 }

@@ -17,9 +17,14 @@ absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const De
                                               const CandidateOptions& options,
                                               const CancelToken* cancel);
 
-/// A choice in two phases whose estimate is below `best`: a reduced dim is split between units that
-/// the best schedule of the whole leaves idle. `parts` are the phases; `source` says where each
-/// param comes from, and their values have the numbers of `group`. Null if there is none.
+/// Choices in two phases: a reduced dim is split between units that the best schedule of the whole,
+/// whose estimate is `best`, leaves idle. `parts` are the phases; `source` says where each param
+/// comes from, and their values have the numbers of `group`. None if no unit is idle.
+absl::StatusOr<std::vector<std::shared_ptr<GroupChoice>>> SplitChoices(
+    const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options,
+    const Estimate& best, const CancelToken* cancel);
+
+/// The best of those whose estimate is below `best`. Null if there is none.
 absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& group,
                                                          const DeviceSpec& device,
                                                          const CandidateOptions& options,

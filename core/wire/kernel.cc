@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/wire/scalars.h"
+#include "core/wire/tile_search.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -54,6 +55,9 @@ void EncodeKernel(const KernelArtifact& kernel, v1::KernelArtifact* out) {
   out->set_compile_ms(kernel.compile_ms);
   out->set_check_ms(kernel.check_ms);
   EncodeCheckReport(kernel.check, out->mutable_check());
+  for (const MeasuredTiles& search : kernel.searches) {
+    EncodeMeasuredTiles(search, out->add_searches());
+  }
 }
 
 absl::StatusOr<KernelArtifact> DecodeKernel(const v1::KernelArtifact& wire) {
@@ -87,6 +91,17 @@ absl::StatusOr<KernelArtifact> DecodeKernel(const v1::KernelArtifact& wire) {
   RETURN_IF_ERROR(CheckDuration("check_ms", wire.check_ms()));
   kernel.check_ms = wire.check_ms();
   ASSIGN_OR_RETURN(kernel.check, DecodeCheckReport(wire.check()));
+  if (wire.searches_size() > static_cast<int>(kMaxMeasuredTiles)) {
+    return InvalidArgument("kernel.searches: ", wire.searches_size(), " entries; at most ",
+                           kMaxMeasuredTiles);
+  }
+  for (int i = 0; i < wire.searches_size(); ++i) {
+    absl::StatusOr<MeasuredTiles> search = DecodeMeasuredTiles(wire.searches(i));
+    if (!search.ok()) {
+      return InvalidArgument("kernel.searches[", i, "].", Message(search.status()));
+    }
+    kernel.searches.push_back(*std::move(search));
+  }
   return kernel;
 }
 

@@ -52,6 +52,7 @@ void EncodeOptions(const PlanOptions& options, v1::PlanOptions* out, v1::Hints* 
   out->set_frontier(options.frontier);
   out->set_debug(options.debug);
   out->set_guard(options.guard);
+  out->set_opt_level(options.opt_level);
   out->set_custom_ops(TextToWire(options.custom_ops));
   hints->set_memory_pressure(options.hints.memory_pressure);
   hints->set_compute_pressure(options.hints.compute_pressure);
@@ -123,6 +124,10 @@ absl::StatusOr<PlanOptions> DecodeOptions(const v1::PlanOptions& wire, const v1:
   absl::StatusOr<Rules> rules = DecodeRules(wire.rules());
   if (!rules.ok()) return Annotate(rules.status(), "options.rules");
   options.rules = *std::move(rules);
+  if (wire.opt_level() < 0 || wire.opt_level() > kMaxOptLevel) {
+    return InvalidArgument("options.opt_level: ", wire.opt_level(), "; expected 0..", kMaxOptLevel);
+  }
+  options.opt_level = wire.opt_level();
   options.frontier = wire.frontier();
   options.debug = wire.debug();
   options.guard = wire.guard();

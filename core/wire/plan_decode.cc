@@ -6,6 +6,7 @@
 #include "core/wire/plan.h"
 #include "core/wire/scalars.h"
 #include "core/wire/sizes.h"
+#include "core/wire/tile_search.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -326,6 +327,12 @@ absl::Status CheckPositions(const Plan& plan) {
       RETURN_IF_ERROR(CheckPlace(plan, d, p));
     }
   }
+  for (size_t k = 0; k < plan.search.kernels.size(); ++k) {
+    const int group = plan.search.kernels[k].group;
+    if (group < static_cast<int>(plan.groups.size())) continue;
+    return InvalidArgument("plan.search.kernels[", k, "].group: ", group, "; expected -1..",
+                           plan.groups.size() - 1);
+  }
   return absl::OkStatus();
 }
 
@@ -439,6 +446,9 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   RETURN_IF_ERROR(DecodeEach("plan.frontier", wire.frontier(), DecodePoint, &plan.frontier));
   RETURN_IF_ERROR(DecodeEach("plan.symbols", wire.symbols(), DecodeRange, &plan.symbols));
   RETURN_IF_ERROR(DecodeEach("plan.samples", wire.samples(), DecodeSample, &plan.samples));
+  absl::StatusOr<TileSearch> search = DecodeSearch(wire.search());
+  if (!search.ok()) return InvalidArgument("plan.search.", Message(search.status()));
+  plan.search = *std::move(search);
   RETURN_IF_ERROR(CheckPositions(plan));
   RETURN_IF_ERROR(Verify(plan));
   return plan;

@@ -4,6 +4,7 @@
 #include "core/wire/plan.h"
 #include "core/wire/scalars.h"
 #include "core/wire/sizes.h"
+#include "core/wire/tile_search.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -215,6 +216,7 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
     wired->set_most(variant.most);
     EncodeWithoutLedger(*variant.plan, wired->mutable_plan());
   }
+  if (plan.search.level > 0) EncodeSearchHead(plan.search, out->mutable_search());
 }
 
 void EncodeLedger(const Plan& plan, v1::Plan* out) {
@@ -222,6 +224,7 @@ void EncodeLedger(const Plan& plan, v1::Plan* out) {
     EncodeDecision(decision, out->add_decisions());
   }
   out->set_candidates(plan.candidates);
+  if (!plan.search.kernels.empty()) EncodeSearchKernels(plan.search, out->mutable_search());
 }
 
 std::string Serialise(const v1::Plan& wire) {

@@ -1,5 +1,6 @@
 // bin/fusion-worker: compiles, links and checks the kernels that the server sends over descriptor
-// 3, one at a time, until the server hangs up. Works in its current directory.
+// 3, one at a time, or times some side by side, until the server hangs up. Works in its current
+// directory.
 //
 //   fusion-worker PATH_OF_FUSION_EXEC       (started by WorkerStarter)
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 
 #include "core/base/kernel_abi.h"
 #include "core/base/logging.h"
+#include "core/check/kernel_race.h"
 #include "core/check/reference_checker.h"
 #include "core/compile/frame_channel.h"
 #include "core/compile/job_runner.h"
@@ -24,14 +26,22 @@ constexpr Nanoseconds kSendLimit = std::chrono::seconds(30);
 // Only bounds the wait; the next job, or the server's end, ends it.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(60);
 
+WorkerRaceResult Race(const KernelRace& race, const std::function<void(std::string_view)>& tell) {
+  tell("race");
+  absl::StatusOr<RaceTimes> times = RunRace(race);
+  if (!times.ok()) return {Internal(Message(times.status())), {}};
+  return {absl::OkStatus(), *std::move(times)};
+}
+
 absl::Status Serve(const std::string& exec_path, const std::string& sandbox) {
   FrameChannel channel{UniqueFd(kSocket), kMaxWorkerMessageBytes};
   auto commands = MakeProcessRunner(exec_path);
   ReferenceChecker checker;
-  JobRunner jobs(".", *commands, checker, [&](std::string_view stage) {
+  auto tell = [&](std::string_view stage) {
     // If it cannot be sent, neither can the result, and that ends the worker.
     channel.Send(EncodeReply(WorkerStage{std::string(stage)}), kSendLimit).IgnoreError();
-  });
+  };
+  JobRunner jobs(".", *commands, checker, tell);
   WorkerHello hello{FUSION_KERNEL_ABI_VERSION, std::string(HostIsaName()), sandbox};
   RETURN_IF_ERROR(channel.Send(EncodeReply(hello), kSendLimit));
   for (;;) {
@@ -39,8 +49,11 @@ absl::Status Serve(const std::string& exec_path, const std::string& sandbox) {
     if (absl::IsUnavailable(body.status())) return absl::OkStatus();
     RETURN_IF_ERROR(body.status());
     if (!body->has_value()) continue;
-    ASSIGN_OR_RETURN(WorkerJob work, DecodeJob(**body));
-    RETURN_IF_ERROR(channel.Send(EncodeReply(jobs.Run(work)), kSendLimit));
+    ASSIGN_OR_RETURN(WorkerTask task, DecodeTask(**body));
+    const auto* job = std::get_if<WorkerJob>(&task);
+    WorkerReply reply = job != nullptr ? WorkerReply(jobs.Run(*job))
+                                       : WorkerReply(Race(std::get<KernelRace>(task), tell));
+    RETURN_IF_ERROR(channel.Send(EncodeReply(reply), kSendLimit));
   }
 }
 

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench/peers"))
 
 import bench as peer_bench
+import beside
 import cases
 import common
 import contender
@@ -157,6 +158,7 @@ def timing_rows(rows, work, options):
     rows.section(cold_compile_row, work, options)
     rows.section(dispatch_rows, options)
     rows.section(fused_rows, work, options)
+    rows.section(tuned_rows, work, options)
     python = contender.peer_python()
     if python is None:
         rows.add("UNMEASURED", "everything beside peers", "onnxruntime cannot be installed here", "-")
@@ -276,6 +278,78 @@ def stable_rows(rows, work):
                              f"{len(runs)} result(s) of 5 runs", "1 result")
 
 
+# Models whose plans are timed with and without a search.
+TUNED = [["bert_layer", "--seq", 128], ["vit_block"], ["llama_small"], ["llama_small_decode"], ["mlp20_m1_n256"],
+         ["conv_bias_leakyrelu"]]
+# What a search for tiles is asked of, on one thread: other programs may have the other cores.
+SEARCHED = [["bert_tiny"], ["mlp"], ["mha_causal", "--seq", 61, "--hidden", 96, "--heads", 4]]
+LEAST_RATIO = 0.98  # a cut takes the place of the model's pick where the interval of the ratio ends below this
+
+
+def searches_of(daemon):
+    """What the service has logged of searches for tiles."""
+    return [line for line in daemon.log_path.read_text().split("\n") if '"tiles_searched"' in line]
+
+
+def opt_level_rows(rows, work):
+    """Plans with --opt-level: what they are, that they are kept, and that they compute what they should."""
+    store = pathlib.Path(work) / "searched"
+    for words in SEARCHED:
+        model = generate(work, *words)
+        name = " ".join(str(word).removeprefix("--") for word in words)
+        with Daemon(work, store=store) as daemon:
+            ask = ["plan", model, "--server", daemon.address, "--threads", 1]
+            _, plain = ctl(*ask)
+            _, zero = ctl(*ask, "--opt-level", 0)
+            rows.counted(f"opt-level 0: {name}", zero["plan_key"] == plain["plan_key"] and zero["search"] is None and
+                         not searches_of(daemon), f"{len(searches_of(daemon))} searches", "the plan without the option")
+            _, tuned = ctl(*ask, "--opt-level", 1)
+            search = tuned["search"]
+            changed = [kernel for kernel in search["kernels"] if kernel["chosen"] > 0]
+            slower = [kernel for kernel in changed if not 0 < kernel["ratio_high"] < LEAST_RATIO]
+            rows.counted(f"opt-level 1, kernels cut otherwise: {name}",
+                         search["state"] == "done" and search["measured"] > 0 and len(changed) == search["changed"] and not slower,
+                         f"{len(changed)} of {len(search['kernels'])}, {search['measured']} timed, {search['seconds']:.1f} s",
+                         f"each ratio's interval ends below {LEAST_RATIO}")
+            verify_row(rows, work, daemon, words, "--threads", 1, "--opt-level", 1)
+            _, again = ctl(*ask, "--opt-level", 1)
+            rows.counted(f"opt-level 1, once more: {name}",
+                         again["search"] == search and again["groups"] == tuned["groups"] and len(searches_of(daemon)) == 1,
+                         f"{len(searches_of(daemon))} search, {again['cache']}", "nothing is timed")
+        with Daemon(work, store=store) as daemon:
+            _, kept = ctl("plan", model, "--server", daemon.address, "--threads", 1, "--opt-level", 1)
+            rows.counted(f"opt-level 1, after a restart: {name}",
+                         kept["search"] == search and kept["groups"] == tuned["groups"] and not searches_of(daemon),
+                         f"{len(searches_of(daemon))} searches, {kept['cache']}", "nothing is timed")
+
+
+def tuned_rows(rows, work, options):
+    """Plans of --opt-level 2 beside those of 0, in turn, in one run; reported."""
+    for threads in options.threads or [1, 2]:
+        speeds = []
+        for words in TUNED:
+            row = f"opt-level 2 / 0: {' '.join(str(word).removeprefix('--') for word in words)}, {threads} thread(s)"
+            if not selected(options, row):
+                continue
+            model = generate(work, *words)
+            with Daemon(work) as daemon:
+                _, tuned = ctl("plan", model, "--server", daemon.address, "--threads", threads, "--opt-level", 2)
+                make = {level: lambda level=level: contender.ours(daemon.address, model, threads, "--opt-level", level)
+                        for level in (0, 2)}
+                bursts, failed = beside.bursts_in_turn(make, options.seconds, contender.LIMIT_S, lambda name, side: None)
+            if failed:
+                rows.add("UNMEASURED", row, common.one_line(failed)[-160:], "reported")
+                continue
+            speed, low, high = beside.ratio(bursts[0], bursts[2])
+            speeds.append(speed)
+            rows.timed(row, high >= 1.0, f"{speed:.3f}x [{low:.3f}, {high:.3f}], {tuned['search']['changed']} of "
+                       f"{len(tuned['search']['kernels'])} kernels, {tuned['search']['seconds']:.1f} s", ">= 1.00x, reported")
+        if len(speeds) > 1:
+            mean = math.exp(statistics.fmean(math.log(s) for s in speeds))
+            rows.timed(f"opt-level 2 / 0: geometric mean of {len(speeds)}, {threads} thread(s)", mean >= 1.0,
+                       f"{mean:.3f}x, least {min(speeds):.3f}x", ">= 1.00x, reported")
+
+
 def add_options(parser):
     parser.add_argument("--only", action="append", help="timing rows whose name begins so, and math rows on every float only if it is 'math'; may be given more "
                              "than once")
@@ -286,6 +360,7 @@ def add_options(parser):
 def measure(rows, work, options):
     rows.section(correctness_rows, work)
     rows.section(stable_rows, work)
+    rows.section(opt_level_rows, work)
     rows.section(math_rows, options)
     if not options.quick:
         rows.section(timing_rows, work, options)

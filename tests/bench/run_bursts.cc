@@ -1,6 +1,7 @@
 // Our side of tests/bench/peers.sh: loads a model once and times bursts of runs on demand.
 //
 //   run_bursts SERVER MODEL.onnx THREADS [--isa ISA] [--numerics fp32-accumulate|fast]
+//              [--opt-level 0..3]
 //
 // For each number on stdin so many runs, and one line on stdout: a JSON list of the microseconds of
 // each, the first one left out (it finds threads parked and caches cold). Outputs are written into
@@ -70,6 +71,10 @@ std::optional<Job> ParseJob(const std::vector<std::string>& words) {
       job.options.target->isa = value;
     } else if (words[i] == "--numerics" && (value == "fast" || value == "fp32-accumulate")) {
       job.options.plan.numerics = value == "fast" ? Numerics::kFast : Numerics::kFp32Accumulate;
+    } else if (words[i] == "--opt-level") {
+      int& level = job.options.plan.opt_level;
+      const auto read = std::from_chars(value.data(), value.data() + value.size(), level);
+      if (read.ec != std::errc() || level < 0 || level > kMaxOptLevel) return std::nullopt;
     } else {
       return std::nullopt;
     }
@@ -104,7 +109,7 @@ int main(int argc, char** argv) {
   if (!job) {
     std::fprintf(stderr,
                  "usage: run_bursts SERVER MODEL.onnx THREADS [--isa ISA] [--numerics "
-                 "fp32-accumulate|fast]\n");
+                 "fp32-accumulate|fast] [--opt-level 0..3]\n");
     return 2;
   }
   absl::Status status = fusion::Serve(*job);

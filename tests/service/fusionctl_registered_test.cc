@@ -209,6 +209,17 @@ TEST_F(RegisteredTest, AKernelRunsWhereItsPatternIsAndIsRight) {
   EXPECT_EQ(Ask({"bench", model, "--pairs", "2", "--no-report"}).code, 0);
 }
 
+TEST_F(RegisteredTest, OtherKernelsOfItsPlanAreTimedAndItIsNot) {
+  Serve(Register({}));
+  const std::string model = Model();
+  const Json plan = AskJson({"plan", model, "--threads", "1", "--opt-level", "1"});
+  EXPECT_EQ(Runs(plan), 2);
+  EXPECT_EQ(plan["search"]["state"], "done") << plan["search"];
+  EXPECT_THAT(plan["search"]["reason"].get<std::string>(),
+              HasSubstr("1 kernel registered, not generated"));
+  EXPECT_TRUE(AskJson({"verify", model, "--threads", "1", "--opt-level", "1"})["pass"]);
+}
+
 // Generated code would round the weights of products of few rows.
 TEST_F(RegisteredTest, AKernelRunsInFastPlans) {
   Serve(Register({}));

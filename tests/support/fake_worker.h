@@ -30,6 +30,7 @@ struct FakeTalk {
   std::atomic<int> looks{0};    // how often the pool turned to a worker: once per message or wait
   std::atomic<int> hanging{0};  // jobs that a worker has begun and will not end
   std::function<void(const WorkerJob&)> on_job;  // set before the pool starts; on a worker's thread
+  std::function<RaceTimes(const KernelRace&)> on_race;  // likewise; not set: nothing was run
 };
 
 /// A worker that is a thread.
@@ -66,7 +67,15 @@ class FakeWorker final : public WorkerProcess {
           channel.Receive(std::chrono::milliseconds(2));
       if (!body.ok()) return;
       if (!body->has_value()) continue;
-      WorkerJob work = DecodeJob(**body).value();
+      const WorkerTask task = DecodeTask(**body).value();
+      if (const auto* race = std::get_if<KernelRace>(&task)) {
+        WorkerRaceResult result;
+        if (talk_ != nullptr && talk_->on_race) result.times = talk_->on_race(*race);
+        result.times.runners.resize(race->runners.size());
+        send(EncodeReply(result));
+        continue;
+      }
+      const auto& work = std::get<WorkerJob>(task);
       if (talk_ != nullptr && talk_->on_job) talk_->on_job(work);
       FakeAct act = decide_(work.job);
       if (act == FakeAct::kDie) {

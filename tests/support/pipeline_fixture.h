@@ -24,11 +24,13 @@ class FusionPipelineTest : public testing::Test {
       : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
         store_(int64_t{64} << 20, logger_),
         workers_({.workers = 2}, toolchain_,
-                 std::make_unique<FakeStarter>([this](const CompileJob& job) {
-                   ++compiled_;
-                   while (gate_closed_) std::this_thread::yield();
-                   return decide_ ? decide_(job) : FakeAct::kCompile;
-                 }),
+                 std::make_unique<FakeStarter>(
+                     [this](const CompileJob& job) {
+                       ++compiled_;
+                       while (gate_closed_) std::this_thread::yield();
+                       return decide_ ? decide_(job) : FakeAct::kCompile;
+                     },
+                     &talk_),
                  logger_, worker_clock_),
         pipeline_({}, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_) {}
 
@@ -60,6 +62,7 @@ class FusionPipelineTest : public testing::Test {
   CapturingLogger logger_;
   FakeTools tools_;
   FakeClock worker_clock_;
+  FakeTalk talk_;
   Toolchain toolchain_;
   MemoryStore store_;
   WorkerPool workers_;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/bundle/plan.h"
+#include "tests/support/sample_search.h"
 
 namespace fusion {
 
@@ -155,6 +156,7 @@ inline Plan SamplePlan() {
            {{.first = {1, 2}, .second = {4}, .first_group = 1, .second_group = 1, .between = {1}}},
        .times = 12}};
   plan.candidates = 34;
+  plan.search = SampleSearch();
   plan.frontier = {{.name = "least-memory",
                     .latency_us = 1.25,
                     .peak_bytes = 2,
@@ -168,6 +170,7 @@ inline Plan SamplePlan() {
   variant.decisions.clear();
   variant.candidates = 0;
   variant.frontier.clear();
+  variant.search = {};
   plan.variants = {{.measure = SizeExpr::Sum({{7, {0}}}),
                     .most = 13,
                     .plan = std::make_shared<const Plan>(std::move(variant))}};
@@ -197,6 +200,7 @@ inline KernelArtifact SampleKernel(int seed = 0, size_t binary_bytes = 1000) {
                   .max_rel = 1e-7,
                   .elements = 4096,
                   .outside = 1};
+  kernel.searches = {{Sha256("race"), SampleSearch().kernels[0]}};
   return kernel;
 }
 

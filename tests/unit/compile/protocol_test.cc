@@ -106,7 +106,8 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
   // A new field fails here until the protocol carries it and the list below checks it.
   static_assert(FieldCount<CompileJob>() == 15 && FieldCount<CheckedMember>() == 3 &&
                 FieldCount<WorkerJob>() == 6 && FieldCount<ProcessLimits>() == 4);
-  WorkerJob back = DecodeJob(EncodeJob(SampleJob())).value();
+  const WorkerTask task = DecodeTask(EncodeJob(SampleJob())).value();
+  const auto& back = std::get<WorkerJob>(task);
   EXPECT_EQ(back.job.key, Sha256("k"));
   EXPECT_EQ(back.job.full_key, "k");
   EXPECT_EQ(back.job.symbol, "fk_1");
@@ -183,7 +184,64 @@ TEST(WorkerProtocol, HostileRepliesAreRefused) {
   FlatMessage unknown;
   unknown.SetText("type", "root shell");
   EXPECT_FALSE(DecodeReply(unknown.Encode()).ok());
-  EXPECT_FALSE(DecodeJob(EncodeReply(WorkerStage{"x"})).ok());
+  EXPECT_FALSE(DecodeTask(EncodeReply(WorkerStage{"x"})).ok());
+}
+
+TEST(WorkerProtocol, EveryFieldOfARaceTravels) {
+  static_assert(FieldCount<KernelRace>() == 13 && FieldCount<KernelRace::Runner>() == 4 &&
+                FieldCount<RaceTimes>() == 5 && FieldCount<RaceTimes::Runner>() == 2);
+  const KernelRace race{.label = "MatMul",
+                        .backend = "some backend",
+                        .isa = Isa::kAvx512,
+                        .runners = {{"fk_1", "b1", "s1", "r1"}, {"fk_2", "b2", "s2", "r2"}},
+                        .threads = 3,
+                        .displaced_bytes = int64_t{1} << 33,
+                        .least_runs = 4,
+                        .most_runs = 5,
+                        .wanted = milliseconds(6),
+                        .least_pairs = 7,
+                        .most_pairs = 8,
+                        .wanted_pairs = milliseconds(9),
+                        .limit = seconds(10)};
+  const WorkerTask task = DecodeTask(EncodeRace(race)).value();
+  const auto& back = std::get<KernelRace>(task);
+  EXPECT_EQ(EncodeRace(back), EncodeRace(race));
+  EXPECT_EQ(back.label, "MatMul");
+  EXPECT_EQ(back.isa, Isa::kAvx512);
+  ASSERT_EQ(back.runners.size(), 2);
+  EXPECT_EQ(back.runners[1].symbol, "fk_2");
+  EXPECT_EQ(back.runners[1].binary, "b2");
+  EXPECT_EQ(back.runners[1].schedule, "s2");
+  EXPECT_EQ(back.runners[1].reference, "r2");
+  EXPECT_EQ(back.displaced_bytes, int64_t{1} << 33);
+  EXPECT_EQ(back.wanted_pairs, milliseconds(9));
+  EXPECT_EQ(back.limit, seconds(10));
+
+  const WorkerRaceResult result{.status = absl::OkStatus(),
+                                .times = {.refusal = "no",
+                                          .runners = {{"", {1, 2}}, {"why", {}}},
+                                          .rival = 1,
+                                          .first_us = {3, 4},
+                                          .rival_us = {5, 6}}};
+  const WorkerReply reply = DecodeReply(EncodeReply(result)).value();
+  const auto& times = std::get<WorkerRaceResult>(reply).times;
+  EXPECT_EQ(times.refusal, "no");
+  EXPECT_EQ(times.runners[0].us, (std::vector<double>{1, 2}));
+  EXPECT_EQ(times.runners[1].refusal, "why");
+  EXPECT_EQ(times.rival, 1);
+  EXPECT_EQ(times.first_us, (std::vector<double>{3, 4}));
+  EXPECT_EQ(times.rival_us, (std::vector<double>{5, 6}));
+}
+
+TEST(WorkerProtocol, TimesThatCannotBeAreErrors) {
+  const auto fails = [](RaceTimes times) {
+    return !DecodeReply(EncodeReply(WorkerRaceResult{absl::OkStatus(), std::move(times)})).ok();
+  };
+  EXPECT_FALSE(fails({.runners = {{"", {1}}}, .first_us = {}, .rival_us = {}}));
+  EXPECT_TRUE(fails({.runners = {{"", {NAN}}}, .first_us = {}, .rival_us = {}}));
+  EXPECT_TRUE(fails({.runners = {{"", {-1}}}, .first_us = {}, .rival_us = {}}));
+  EXPECT_TRUE(fails({.runners = {{"", {1}}}, .rival = 1, .first_us = {}, .rival_us = {}}));
+  EXPECT_TRUE(fails({.runners = {{"", {1}}}, .first_us = {1, 2}, .rival_us = {1}}));
 }
 
 struct Ends {

@@ -27,20 +27,27 @@ void ExpectDistinct(const std::vector<std::function<void(Parts*)>>& flips,
 }
 
 TEST(PlanKey, EveryFieldCounts) {
-  ExpectDistinct<PlanKeyParts>(
-      {[](PlanKeyParts* p) { p->graph = "graph {}"; }, [](PlanKeyParts* p) { p->device = "d"; },
-       [](PlanKeyParts* p) { p->fusion = FusionMode::kOpByOp; },
-       [](PlanKeyParts* p) { p->numerics = Numerics::kBitwise; },
-       [](PlanKeyParts* p) { p->high_memory_pressure = true; },
-       [](PlanKeyParts* p) { p->high_compute_pressure = true; },
-       [](PlanKeyParts* p) { p->low_latency = true; }, [](PlanKeyParts* p) { p->frontier = true; },
-       [](PlanKeyParts* p) { p->debug = true; }, [](PlanKeyParts* p) { p->guard = true; },
-       [](PlanKeyParts* p) { p->rules = "rule"; }, [](PlanKeyParts* p) { p->planner_version = 7; },
-       [](PlanKeyParts* p) { p->backend = "cpu"; }, [](PlanKeyParts* p) { p->codegen_version = 7; },
-       [](PlanKeyParts* p) { p->abi_version = 7; }, [](PlanKeyParts* p) { p->toolchain = "g++"; },
-       [](PlanKeyParts* p) { p->lock = "12ab"; }, [](PlanKeyParts* p) { p->family = "f"; },
-       [](PlanKeyParts* p) { p->registered = "r"; }},
-      PlanKey);
+  ExpectDistinct<PlanKeyParts>({[](PlanKeyParts* p) { p->graph = "graph {}"; },
+                                [](PlanKeyParts* p) { p->device = "d"; },
+                                [](PlanKeyParts* p) { p->fusion = FusionMode::kOpByOp; },
+                                [](PlanKeyParts* p) { p->numerics = Numerics::kBitwise; },
+                                [](PlanKeyParts* p) { p->high_memory_pressure = true; },
+                                [](PlanKeyParts* p) { p->high_compute_pressure = true; },
+                                [](PlanKeyParts* p) { p->low_latency = true; },
+                                [](PlanKeyParts* p) { p->frontier = true; },
+                                [](PlanKeyParts* p) { p->debug = true; },
+                                [](PlanKeyParts* p) { p->guard = true; },
+                                [](PlanKeyParts* p) { p->opt_level = 1; },
+                                [](PlanKeyParts* p) { p->rules = "rule"; },
+                                [](PlanKeyParts* p) { p->planner_version = 7; },
+                                [](PlanKeyParts* p) { p->backend = "cpu"; },
+                                [](PlanKeyParts* p) { p->codegen_version = 7; },
+                                [](PlanKeyParts* p) { p->abi_version = 7; },
+                                [](PlanKeyParts* p) { p->toolchain = "g++"; },
+                                [](PlanKeyParts* p) { p->lock = "12ab"; },
+                                [](PlanKeyParts* p) { p->family = "f"; },
+                                [](PlanKeyParts* p) { p->registered = "r"; }},
+                               PlanKey);
 }
 
 TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
@@ -48,7 +55,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 14 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 15 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -111,6 +118,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.frontier = true; },
       [](PlanRequest* r) { r->options.debug = true; },
       [](PlanRequest* r) { r->options.guard = true; },
+      [](PlanRequest* r) { r->options.opt_level = 1; },
       [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};

@@ -161,7 +161,7 @@ TEST_F(PlanningTest, ACallerThatGaveUpFindsTheKernelsOfItsPlanNotOfAnother) {
                      logger_);
   Planning planning({}, toolchain_, logger_, clock_);
   KernelRegistry registry({}, logger_);
-  PlanBuilds builds({}, planning, registry, store, workers, logger_, clock_);
+  PlanBuilds builds({}, toolchain_, planning, registry, store, workers, logger_, clock_);
   auto fused = Ask(planning, {}).get().value();
   auto apart = Ask(planning, {{0, "it failed"}, {1, "it failed"}, {2, "it failed"}}).get().value();
 

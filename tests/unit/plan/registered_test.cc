@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/plan/follow_registered.h"
+#include "core/plan/tile_candidates.h"
 #include "tests/support/registered_cases.h"
 #include "tests/support/rule_cases.h"
 
@@ -19,6 +20,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr const char* kLinear =
@@ -259,6 +261,81 @@ TEST(Registered, RunsOnAConditionOnTheMatchAsAKernelWhereProductsWouldBeNarrow) 
   auto model = PlanIn(Numerics::kFast, GraphOf(kRounded), {kernel});
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(Registered(*model), SizeIs(1));
+}
+
+// Products that a registered kernel might run keep their operands until it is known that it does
+// not, so the ops that were measured are those of the last of several passes.
+TEST(Registered, OtherKernelsAreCutAsMeasured) {
+  constexpr const char* kTwo = R"(graph "two" {
+  %0 = input "x" : f32[4,768]
+  %1 = weight "w" : f32[768,768]
+  %2 = weight "b" : f32[768]
+  %3 = weight "v" : f32[768,512]
+  %4 = MatMul(%0, %1) : f32[4,768]  "" @ "mm"
+  %5 = Add(%4, %2) : f32[4,768]  "" @ "add"
+  %6 = MatMul(%5, %3) : f32[4,512]  "" @ "mm2"
+  %7 = Relu(%6) : f32[4,512]  "" @ "relu"
+  output %7
+}
+)";
+  // In the first pass the ops of the last product have the positions that those of the one before
+  // have in the last pass, and fewer columns than some tiles that may be tried of that.
+  constexpr const char* kThree = R"(graph "three" {
+  %0 = input "x" : f32[4,768]
+  %1 = weight "w" : f32[768,768]
+  %2 = weight "b" : f32[768]
+  %3 = weight "v" : f32[768,2048]
+  %4 = weight "c" : f32[2048]
+  %5 = weight "u" : f32[2048,512]
+  %6 = weight "d" : f32[512]
+  %7 = MatMul(%0, %1) : f32[4,768]  "" @ "mm"
+  %8 = Add(%7, %2) : f32[4,768]  "" @ "add"
+  %9 = MatMul(%8, %3) : f32[4,2048]  "" @ "mm2"
+  %10 = Add(%9, %4) : f32[4,2048]  "" @ "add2"
+  %11 = MatMul(%10, %5) : f32[4,512]  "" @ "mm3"
+  %12 = Add(%11, %6) : f32[4,512]  "" @ "add3"
+  output %12
+}
+)";
+  const DeviceSpec device = Cpu();
+  const PlanOptions options{.numerics = Numerics::kFast};
+  for (bool runs : {true, false}) {
+    const Graph graph = GraphOf(runs ? kTwo : kThree);
+    std::shared_ptr<RegisteredKernel> kernel = Linear();
+    kernel->force = runs;
+    kernel->time_us = runs ? std::vector<RuleStep>{} : ParseRuleExpression("1e6", {}).value();
+    const RegisteredOptions registered{.kernels = {kernel}, .unused = {}};
+    auto model = MakePlan(graph, device, options, nullptr, {}, registered);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_THAT(Registered(*model), SizeIs(runs ? 1 : 0));
+    ASSERT_TRUE(HasNarrowProduct(*model));
+
+    TileChoices choices(*model, device, options, nullptr);
+    EXPECT_EQ(choices.left_out(), runs ? "1 kernel registered, not generated" : "");
+    int tried = 0;
+    for (const TunableKernel& tunable : choices.kernels()) {
+      const std::vector<TileCandidate> others = choices.Others(tunable, 15).value();
+      for (const TileCandidate& other : others) {
+        TunedKernel tuned{.ops = tunable.ops, .chosen = 1};
+        tuned.tried = {{.choice = tunable.pick, .tiles = "the model's"},
+                       {.choice = other.choice, .tiles = other.tiles}};
+        const TileSearch search{
+            .level = 1, .state = TileSearchState::kDone, .kernels = {std::move(tuned)}};
+        auto cut = MakePlan(graph, device, options, nullptr, {}, registered, &search);
+        ASSERT_TRUE(cut.ok()) << cut.status();
+        EXPECT_EQ(cut->groups, model->groups);
+        EXPECT_EQ(Registered(*cut), Registered(*model));
+        EXPECT_EQ(cut->plan.fallbacks, model->plan.fallbacks);
+        ASSERT_THAT(cut->plan.search.kernels, SizeIs(1));
+        const int group = cut->plan.search.kernels[0].group;
+        ASSERT_GE(group, 0);
+        const int at = cut->plan.groups[static_cast<size_t>(group)].kernel;
+        EXPECT_EQ(cut->kernels[static_cast<size_t>(at)].text, other.kernel.text);
+        ++tried;
+      }
+    }
+    EXPECT_GT(tried, 0);
+  }
 }
 
 TEST(RegisteredKernels, EveryFieldIsInTheirText) {

@@ -41,9 +41,12 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
 TEST(WirePlan, EncodingWritesEveryField) {
   // Variants have no ledger and nothing to choose from.
   EXPECT_THAT(UnsetFields(SampleWire()),
-              testing::UnorderedElementsAre("variants.plan.decisions", "variants.plan.candidates",
-                                            "variants.plan.frontier", "variants.plan.samples",
-                                            "variants.plan.variants"));
+              testing::UnorderedElementsAre(
+                  "variants.plan.decisions", "variants.plan.candidates", "variants.plan.frontier",
+                  "variants.plan.samples", "variants.plan.variants", "variants.plan.search",
+                  // Of the first cut: others have them.
+                  "search.kernels.tried.choice.parts.split", "search.kernels.tried.choice.turns",
+                  "search.kernels.tried.choice.pipelines"));
 }
 
 TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
@@ -123,6 +126,18 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan.device.on_chip_bytes: -1 is negative"},
       {"level", [](v1::Plan* p) { p->mutable_device()->mutable_levels(0)->set_bytes(-7); },
        "plan.device.levels[0]: bytes: -7 is negative"},
+      {"search", [](v1::Plan* p) { p->mutable_search()->set_level(4); },
+       "plan.search.level: 4; expected 0..3"},
+      {"chosen tiles", [](v1::Plan* p) { p->mutable_search()->mutable_kernels(0)->set_chosen(4); },
+       "plan.search.kernels[0].chosen: 4; expected 0..3"},
+      {"tiles of no group",
+       [](v1::Plan* p) { p->mutable_search()->mutable_kernels(0)->set_group(2); },
+       "plan.search.kernels[0].group: 2; expected -1..1"},
+      {"a cut",
+       [](v1::Plan* p) {
+         p->mutable_search()->mutable_kernels(0)->mutable_tried(1)->clear_choice();
+       },
+       "plan.search.kernels[0].tried[1].choice.parts: 0 entries; expected 1.."},
       {"point", [](v1::Plan* p) { p->mutable_frontier(0)->set_latency_us(INFINITY); },
        "plan.frontier[0]: latency_us: inf is not finite"},
       {"peak", [](v1::Plan* p) { p->mutable_frontier(0)->set_peak_bytes(-1); },
@@ -285,7 +300,7 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan variant 0: for at most -1 elements"},
       {"variant with samples",
        [](v1::Plan* p) { *p->mutable_variants(0)->mutable_plan()->add_samples() = p->samples(0); },
-       "plan variant 0: with a ledger, samples or a frontier of its own"},
+       "plan variant 0: with a ledger, samples, a frontier or a search of its own"},
       {"fallback of a variant without symbols",
        [](v1::Plan* p) {
          p->clear_variants();

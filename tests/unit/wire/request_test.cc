@@ -59,6 +59,7 @@ PlanOptions SampleOptions() {
           .frontier = true,
           .debug = true,
           .guard = true,
+          .opt_level = 2,
           .lock = std::make_shared<const PlanLock>(SampleLock())};
 }
 
@@ -134,6 +135,7 @@ TEST(WireOptions, EveryFieldTravels) {
   EXPECT_TRUE(back.frontier);
   EXPECT_TRUE(back.debug);
   EXPECT_TRUE(back.guard);
+  EXPECT_EQ(back.opt_level, 2);
   ASSERT_NE(back.lock, nullptr);
   EXPECT_EQ(DigestOf(*back.lock), DigestOf(SampleLock()));
   EXPECT_EQ(back.hints.memory_pressure, 0.25);
@@ -149,6 +151,7 @@ TEST(WireOptions, AnEmptyRequestMeansTheDefaults) {
   EXPECT_FALSE(options.frontier);
   EXPECT_FALSE(options.debug);
   EXPECT_FALSE(options.guard);
+  EXPECT_EQ(options.opt_level, 0);
   EXPECT_EQ(options.lock, nullptr);
   EXPECT_EQ(FromWire(v1::PLAN_MODE_UNSPECIFIED).value(), PlanMode::kCompile);
 }
@@ -169,6 +172,10 @@ TEST(WireOptions, HostileFieldsAreNamed) {
   wire.set_fusion(static_cast<v1::FusionMode>(99));
   EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
               HasSubstr("options.fusion: unknown value 99; expected 1..2"));
+  wire.Clear();
+  wire.set_opt_level(4);
+  EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),
+              HasSubstr("options.opt_level: 4; expected 0..3"));
   wire.Clear();
   wire.mutable_rules()->add_rules()->set_name("r");
   EXPECT_THAT(std::string(Message(DecodeOptions(wire, {}).status())),

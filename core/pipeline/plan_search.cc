@@ -1,0 +1,62 @@
+#include "core/pipeline/plan_search.h"
+
+#include "core/codegen/backend.h"
+
+namespace fusion {
+namespace {
+
+int64_t MovedBytes(const Estimate& e) {
+  return e.activation_bytes + e.recompute_bytes + e.weight_bytes;
+}
+
+}  // namespace
+
+PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain& toolchain,
+                       const CancelToken& until)
+    : work_(work),
+      planned_(planned),
+      codegen_(IdentifyCodegen(work.device, toolchain, work.options)),
+      choices_(*planned.model, work.device, work.options, &until) {
+  const Plan& plan = planned.stored->plan;
+  task_ = {.level = work.options.opt_level,
+           .label = Sha256(work.device.KeyText()).ToHex(),
+           .threads = work.device.threads,
+           .kernels = {},
+           .left_out = choices_.left_out()};
+  int64_t moved = 0;
+  for (const PlanLaunch& launch : plan.launches) {
+    moved += MovedBytes(plan.groups[static_cast<size_t>(launch.group)].estimate);
+  }
+  for (const TunableKernel& kernel : choices_.kernels()) {
+    const PlanGroup& group = plan.groups[static_cast<size_t>(kernel.group)];
+    task_.kernels.push_back(
+        {.ops = kernel.ops,
+         .group = kernel.group,
+         .displaced_bytes = DisplacedBytes(work.device, moved - MovedBytes(group.estimate)),
+         .pick = {kernel.pick, group.tiles, group.estimate.time_us,
+                  planned.jobs[static_cast<size_t>(group.kernel)]},
+         .others = [this, &kernel](size_t most) { return Others(kernel, most); }});
+  }
+}
+
+absl::StatusOr<std::vector<SearchedCut>> PlanSearch::Others(const TunableKernel& kernel,
+                                                            size_t most) {
+  ASSIGN_OR_RETURN(std::vector<TileCandidate> candidates, choices_.Others(kernel, most));
+  absl::StatusOr<const Backend*> backend = FindBackend(work_.device.backend);
+  std::vector<SearchedCut> cuts;
+  for (TileCandidate& candidate : candidates) {
+    PlanKernel named;
+    absl::Status refusal = absl::OkStatus();
+    CompileJob job =
+        EmitKernel(candidate.kernel, work_.device, codegen_, planned_.stored->plan.numerics,
+                   backend.ok() ? *backend : nullptr, &named, &refusal);
+    if (job.source.empty()) continue;  // what this backend does not emit
+    cuts.push_back({.choice = std::move(candidate.choice),
+                    .tiles = std::move(candidate.tiles),
+                    .estimated_us = candidate.estimate.time_us,
+                    .job = std::move(job)});
+  }
+  return cuts;
+}
+
+}  // namespace fusion

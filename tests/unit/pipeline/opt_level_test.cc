@@ -1,0 +1,253 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/onnx/reference_weights.h"
+#include "core/pipeline/lock.h"
+#include "core/pipeline/plan_fusion.h"
+#include "core/wire/tile_search.h"
+#include "tests/models/models.h"
+#include "tests/support/pipeline_fixture.h"
+#include "tests/support/test_model.h"
+
+namespace fusion {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Mlp(int64_t rows = 64) {
+  const ModelSpec& spec = *FindModel("mlp");
+  ModelParams params = spec.defaults;
+  params.rows = rows;
+  return ReferenceWeights(GenerateModel(spec, params).value().model).value().SerializeAsString();
+}
+
+/// A pipeline whose workers say that the second of a race is the fastest, unless told otherwise.
+class OptLevelTest : public FusionPipelineTest {
+ protected:
+  OptLevelTest() {
+    talk_.on_race = [this](const KernelRace& race) {
+      RaceTimes times;
+      if (!refusal_.empty()) times.refusal = refusal_;
+      if (race.runners.empty() || !refusal_.empty()) return times;
+      ++races_;
+      timed_ += static_cast<int>(race.runners.size()) - 1;
+      while (race_gate_closed_) std::this_thread::yield();
+      for (size_t i = 0; i < race.runners.size(); ++i) {
+        const double us = i == 1 && faster_ ? 5 : 10;
+        times.runners.push_back(
+            {.us = std::vector<double>(static_cast<size_t>(race.least_runs), us)});
+      }
+      if (!faster_) return times;
+      times.rival = 1;
+      times.first_us.assign(static_cast<size_t>(race.least_pairs), 10);
+      times.rival_us.assign(static_cast<size_t>(race.least_pairs), 5);
+      return times;
+    };
+  }
+  ~OptLevelTest() override { race_gate_closed_ = false; }
+
+  static PlanRequest Request(std::string_view model, int level) {
+    PlanRequest request = FusionPipelineTest::Request(model);
+    request.options.opt_level = level;
+    return request;
+  }
+
+  std::atomic<bool> faster_{true};
+  std::atomic<bool> race_gate_closed_{false};
+  std::atomic<int> races_{0};
+  std::atomic<int> timed_{0};
+  std::string refusal_;
+};
+
+TEST_F(OptLevelTest, WithoutALevelNothingIsTried) {
+  const std::string model = Mlp();
+  const PlanReply reply = Ask(Request(model, 0));
+  EXPECT_EQ(races_, 0);
+  EXPECT_EQ(reply.stored->plan.search.level, 0);
+  EXPECT_THAT(reply.warnings, Not(Contains(HasSubstr("opt_level"))));
+}
+
+TEST_F(OptLevelTest, TheFastestStaysAndIsAnsweredFromTheStoreFromThenOn) {
+  const std::string model = Mlp();
+  const PlanReply plain = Ask(Request(model, 0));
+  const PlanReply tuned = Ask(Request(model, 1));
+  const TileSearch& search = tuned.stored->plan.search;
+  EXPECT_EQ(search.state, TileSearchState::kDone) << search.reason;
+  EXPECT_GT(search.kernels.size(), 0u);
+  EXPECT_EQ(search.measured, timed_);
+  EXPECT_GT(search.measured, 0);
+  EXPECT_GT(search.changed, 0);
+  EXPECT_NE(tuned.stored->key, plain.stored->key);
+  EXPECT_NE(ExecutableDigest(tuned.stored->plan), ExecutableDigest(plain.stored->plan));
+  for (const TunedKernel& kernel : search.kernels) {
+    if (kernel.tried.size() < 2) continue;
+    ASSERT_GE(kernel.group, 0);
+    EXPECT_EQ(kernel.chosen, 1);
+    EXPECT_EQ(tuned.stored->plan.groups[static_cast<size_t>(kernel.group)].tiles,
+              kernel.tried[1].tiles)
+        << "the plan is cut as was measured";
+  }
+  for (const KernelStatus& kernel : tuned.kernels) EXPECT_EQ(kernel.state, KernelState::kReady);
+
+  const int compiled = compiled_;
+  const int races = races_;
+  const PlanReply again = Ask(Request(model, 1));
+  EXPECT_EQ(again.cache, CacheOutcome::kHitMemory);
+  EXPECT_EQ(again.stored->key, tuned.stored->key);
+  EXPECT_EQ(DigestOf(again.stored->plan.search), DigestOf(search));
+  EXPECT_EQ(compiled_, compiled);
+  EXPECT_EQ(races_, races);
+  EXPECT_EQ(pipeline_.searches().measured, timed_);
+}
+
+TEST_F(OptLevelTest, NothingThatIsFasterLeavesTheModelsPicks) {
+  faster_ = false;
+  const std::string model = Mlp();
+  const PlanReply plain = Ask(Request(model, 0));
+  const PlanReply tuned = Ask(Request(model, 1));
+  EXPECT_GT(tuned.stored->plan.search.measured, 0);
+  EXPECT_EQ(tuned.stored->plan.search.changed, 0);
+  EXPECT_EQ(ExecutableDigest(tuned.stored->plan), ExecutableDigest(plain.stored->plan));
+}
+
+TEST_F(OptLevelTest, AnotherPlanWithTheSameKernelDoesNotMeasureItAgain) {
+  const std::string model = Mlp();
+  PlanRequest request = Request(model, 1);
+  const PlanReply first = Ask(request);
+  const int races = races_;
+  request.options.frontier = true;  // another key, the same kernels
+  const PlanReply second = Ask(request);
+  EXPECT_NE(second.stored->key, first.stored->key);
+  EXPECT_EQ(races_, races);
+  EXPECT_EQ(second.stored->plan.search.measured, 0);
+  EXPECT_EQ(second.stored->plan.search.recalled, first.stored->plan.search.measured);
+  EXPECT_EQ(ExecutableDigest(second.stored->plan), ExecutableDigest(first.stored->plan));
+}
+
+TEST_F(OptLevelTest, ACandidateThatDoesNotCompileDropsOut) {
+  const std::string model = Mlp();
+  const PlanReply plain = Ask(Request(model, 0));
+  std::set<Digest> picks;
+  for (const PlanKernel& kernel : plain.stored->plan.kernels) picks.insert(kernel.key);
+  decide_ = [picks](const CompileJob& job) {
+    return picks.contains(job.key) ? FakeAct::kCompile : FakeAct::kError;
+  };
+  const PlanReply tuned = Ask(Request(model, 1));
+  EXPECT_EQ(tuned.stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_EQ(tuned.stored->plan.search.changed, 0);
+  EXPECT_EQ(races_, 0);
+  EXPECT_GT(pipeline_.searches().dropped, 0);
+  EXPECT_EQ(ExecutableDigest(tuned.stored->plan), ExecutableDigest(plain.stored->plan));
+  EXPECT_THAT(tuned.stored->plan.search.kernels.at(0).tried.at(1).reason, HasSubstr("g++"));
+}
+
+TEST_F(OptLevelTest, APlanOnlyIsPendingUntilItIsCompiled) {
+  const std::string model = Mlp();
+  PlanRequest request = Request(model, 1);
+  request.mode = PlanMode::kPlanOnly;
+  EXPECT_EQ(Ask(request).stored->plan.search.state, TileSearchState::kPending);
+  EXPECT_EQ(races_, 0);
+  request.mode = PlanMode::kCompile;
+  EXPECT_EQ(Ask(request).stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_GT(races_, 0);
+  request.mode = PlanMode::kPlanOnly;
+  EXPECT_EQ(Ask(request).stored->plan.search.state, TileSearchState::kDone);
+}
+
+TEST_F(OptLevelTest, AMachineThatCannotRunTheKernelsIsAReasonAndNoError) {
+  refusal_ = "kernels need avx512, this machine has avx2";
+  const std::string model = Mlp();
+  const PlanReply reply = Ask(Request(model, 2));
+  EXPECT_EQ(reply.stored->plan.search.state, TileSearchState::kNone);
+  EXPECT_THAT(reply.warnings,
+              Contains(HasSubstr("opt_level 2: no tiles were tried: kernels need")));
+  Ask(Request(model, 2));
+  EXPECT_EQ(races_, 0);
+}
+
+TEST_F(OptLevelTest, ALockSaysAll) {
+  const std::string model = Mlp();
+  PlanRequest request = Request(model, 1);
+  request.dumps = {DumpKind::kLock};
+  const PlanReply tuned = Ask(request);
+  ASSERT_NE(tuned.lock, nullptr);
+  EXPECT_EQ(tuned.lock->plan, ExecutableDigest(tuned.stored->plan)) << "of the tuned plan";
+  const int races = races_;
+  PlanRequest locked = Request(model, 3);
+  locked.options.lock = tuned.lock;
+  const PlanReply again = Ask(locked);
+  EXPECT_EQ(ExecutableDigest(again.stored->plan), ExecutableDigest(tuned.stored->plan));
+  EXPECT_EQ(races_, races);
+  EXPECT_THAT(again.warnings, Contains(HasSubstr("the lock says how kernels are cut")));
+}
+
+TEST_F(OptLevelTest, ACallerThatLeavesEndsTheSearchAndTheNextOneGoesOn) {
+  const std::string model = Mlp();
+  race_gate_closed_ = true;
+  CancelToken impatient;
+  std::thread caller([&] {
+    const absl::StatusOr<PlanReply> reply = pipeline_.PlanFusion(Request(model, 1), impatient);
+    EXPECT_TRUE(absl::IsCancelled(reply.status())) << reply.status();
+  });
+  while (races_ == 0) std::this_thread::yield();
+  impatient.Cancel();
+  caller.join();
+  race_gate_closed_ = false;
+  const PlanReply next = Ask(Request(model, 1));
+  // It may have found the search that was given up under way.
+  const PlanReply last = Ask(Request(model, 1));
+  EXPECT_EQ(last.stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_EQ(next.stored->key, last.stored->key);
+}
+
+TEST_F(OptLevelTest, ADeadlineIsKeptWithTheBestSoFar) {
+  const std::string model = Mlp();
+  race_gate_closed_ = true;
+  // A tenth of it is for planning and publishing what was found.
+  CancelToken deadline(Clock::Real(), Clock::Real().Now() + milliseconds(4000));
+  absl::StatusOr<PlanReply> reply = pipeline_.PlanFusion(Request(model, 1), deadline);
+  race_gate_closed_ = false;
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->stored->plan.search.state, TileSearchState::kCutShort);
+  EXPECT_THAT(reply->warnings, Contains(HasSubstr("not all tiles were tried")));
+  for (const KernelStatus& kernel : reply->kernels) EXPECT_EQ(kernel.state, KernelState::kReady);
+  EXPECT_EQ(Ask(Request(model, 1)).stored->plan.search.state, TileSearchState::kDone);
+}
+
+TEST_F(OptLevelTest, ByDeadlineAnswersTheModelsPicksAndGoesOn) {
+  const std::string model = Mlp();
+  race_gate_closed_ = true;
+  PlanRequest request = Request(model, 1);
+  request.mode = PlanMode::kByDeadline;
+  request.ready_within = milliseconds(300);
+  const PlanReply soon = Ask(request);
+  EXPECT_EQ(soon.stored->plan.search.state, TileSearchState::kPending);
+  for (const PlanKernel& kernel : soon.stored->plan.kernels) {
+    EXPECT_EQ(pipeline_.GetKernel(kernel.key, patient_).state, KernelState::kReady);
+  }
+  race_gate_closed_ = false;
+  const PlanReply later = Ask(Request(model, 1));
+  EXPECT_EQ(later.stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_EQ(later.stored->key, soon.stored->key);
+}
+
+TEST_F(OptLevelTest, DimsLeftOpenAreNotSearchedFor) {
+  TestModel model;
+  model.Input("x", {"n", 64}).Reference("w", {64, 32});
+  model.Node("MatMul", {"x", "w"}, {"p"}).Node("Relu", {"p"}, {"y"}).Output("y");
+  const std::string bytes = model.Bytes();
+  PlanRequest request = Request(bytes, 1);
+  request.options.dim_ranges = {{"n", {.least = 1, .most = 64}}};
+  const PlanReply reply = Ask(request);
+  EXPECT_EQ(reply.stored->plan.search.state, TileSearchState::kNone);
+  EXPECT_THAT(reply.warnings, Contains(HasSubstr("dims are left open")));
+  EXPECT_EQ(races_, 0);
+}
+
+}  // namespace
+}  // namespace fusion

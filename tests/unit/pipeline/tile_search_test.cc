@@ -1,0 +1,352 @@
+#include "core/pipeline/tile_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/support/fake_clock.h"
+
+namespace fusion {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+CompileJob JobOf(const std::string& name) {
+  CompileJob job;
+  job.full_key = name;
+  job.key = Sha256(name);
+  job.symbol = StrCat("fk_", name);
+  job.label = name;
+  return job;
+}
+
+SearchedCut CutOf(const std::string& name, double estimated_us) {
+  LockedChoice choice;
+  choice.parts = {{.grid = {{name, 8}}, .streamed = {}, .products = {}}};
+  return {.choice = choice, .tiles = name, .estimated_us = estimated_us, .job = JobOf(name)};
+}
+
+// A kernel whose pick is "<name>0", with so many others, "<name>1", ... by estimate.
+SearchedKernel KernelOf(const std::string& name, int others) {
+  SearchedKernel kernel{.ops = {static_cast<int>(name[0])},
+                        .group = 3,
+                        .displaced_bytes = 1 << 20,
+                        .pick = CutOf(StrCat(name, 0), 10)};
+  kernel.others = [=](size_t most) {
+    std::vector<SearchedCut> cuts;
+    for (int i = 1; i <= others && cuts.size() < most; ++i) {
+      cuts.push_back(CutOf(StrCat(name, i), 10 + i));
+    }
+    return absl::StatusOr<std::vector<SearchedCut>>(std::move(cuts));
+  };
+  return kernel;
+}
+
+// Makes everything but what it is told not to; the time of a kernel is what `us_` says, 10 by
+// default, in the pairs what `pairs_us_` says, else the same.
+class FakeBench final : public TileBench {
+ public:
+  explicit FakeBench(FakeClock* clock) : clock_(*clock) {}
+
+  std::vector<CompileResult> Make(const std::vector<CompileJob>& jobs,
+                                  const CancelToken& until) override {
+    std::vector<CompileResult> made;
+    for (const CompileJob& job : jobs) {
+      if (until.Check().ok()) clock_.Advance(make_takes_);
+      if (absl::Status wanted = until.Check(); !wanted.ok()) {
+        made.emplace_back(wanted);
+      } else if (failures_.contains(job.label)) {
+        made.emplace_back(Internal(failures_[job.label]));
+      } else {
+        made_.push_back(job.label);
+        auto kernel = std::make_shared<KernelArtifact>();
+        kernel->binary = job.label;
+        kernel->check.verified = !unverified_.contains(job.label);
+        made.emplace_back(std::shared_ptr<const KernelArtifact>(std::move(kernel)));
+      }
+    }
+    return made;
+  }
+
+  absl::StatusOr<RaceTimes> Race(KernelRace race, const CancelToken&) override {
+    RaceTimes times{.refusal = refusal_};
+    if (race.runners.empty()) return times;
+    races_.push_back(race);
+    for (size_t i = 0; i < race.runners.size(); ++i) {
+      times.runners.push_back({.us = Samples(race.runners[i].binary, us_, race.most_runs)});
+      const bool faster = times.runners[i].us[0] < times.runners[0].us[0];
+      if (faster &&
+          times.runners[i].us[0] < times.runners[static_cast<size_t>(times.rival)].us[0]) {
+        times.rival = static_cast<int>(i);
+      }
+    }
+    if (times.rival > 0) {
+      const auto rival = static_cast<size_t>(times.rival);
+      times.first_us = Samples(race.runners[0].binary, pairs_us_, race.least_pairs);
+      times.rival_us = Samples(race.runners[rival].binary, pairs_us_, race.least_pairs);
+    }
+    return times;
+  }
+
+  std::optional<TunedKernel> Recall(const Digest&, const Digest& race) override {
+    auto known = kept_.find(race);
+    if (known == kept_.end()) return std::nullopt;
+    return known->second;
+  }
+  void Keep(const Digest& pick, MeasuredTiles measured) override {
+    kept_[measured.race] = measured.result;
+    kept_of_.push_back(pick);
+  }
+
+  FakeClock& clock_;
+  Nanoseconds make_takes_{0};
+  std::string refusal_;
+  std::map<std::string, std::string> failures_;
+  std::set<std::string> unverified_;
+  std::map<std::string, std::vector<double>> us_;        // by kernel, repeated as often as needed
+  std::map<std::string, std::vector<double>> pairs_us_;  // not given: as us_
+  std::vector<std::string> made_;
+  std::vector<KernelRace> races_;
+  std::map<Digest, TunedKernel> kept_;
+  std::vector<Digest> kept_of_;
+
+ private:
+  std::vector<double> Samples(const std::string& kernel,
+                              const std::map<std::string, std::vector<double>>& by_kernel,
+                              int count) const {
+    std::vector<double> pattern = {10};
+    for (const auto* from : {&us_, &by_kernel}) {
+      if (auto known = from->find(kernel); known != from->end()) pattern = known->second;
+    }
+    std::vector<double> samples;
+    for (int i = 0; i < count; ++i) {
+      samples.push_back(pattern[static_cast<size_t>(i) % pattern.size()]);
+    }
+    return samples;
+  }
+};
+
+class SearchTilesTest : public testing::Test {
+ protected:
+  TileSearch Search(std::vector<SearchedKernel> kernels, int level = 1) {
+    SearchTask task{.level = level,
+                    .label = "device",
+                    .threads = 2,
+                    .kernels = std::move(kernels),
+                    .left_out = left_out_};
+    const CancelToken until(request_, clock_.Now() + BudgetOf(level).limit);
+    return SearchTiles(task, bench_, request_, until, clock_, [this](int done) { done_ = done; });
+  }
+
+  FakeClock clock_;
+  CancelToken request_{clock_};
+  FakeBench bench_{&clock_};
+  std::string left_out_;
+  int done_ = 0;
+};
+
+TEST_F(SearchTilesTest, WhatIsMeasuredFasterTakesThePlaceOfTheModelsPick) {
+  bench_.us_["a2"] = {8, 8.1, 7.9};
+  const TileSearch search = Search({KernelOf("a", 3)});
+  EXPECT_EQ(search.state, TileSearchState::kDone);
+  ASSERT_EQ(search.kernels.size(), 1);
+  const TunedKernel& kernel = search.kernels[0];
+  EXPECT_EQ(kernel.chosen, 2) << "although its estimate is worse";
+  EXPECT_EQ(kernel.rival, 2);
+  EXPECT_NEAR(kernel.ratio, 0.8, 0.02);
+  EXPECT_THAT(kernel.reason, HasSubstr("cut 2 is faster than the model's pick: 0.8 of its time"));
+  ASSERT_EQ(kernel.tried.size(), 4);
+  EXPECT_EQ(kernel.tried[2].median_us, 8);
+  EXPECT_EQ(kernel.tried[2].low_us, 7.9);
+  EXPECT_EQ(kernel.tried[2].high_us, 8.1);
+  EXPECT_EQ(kernel.tried[2].estimated_us, 12);
+  EXPECT_EQ(kernel.tried[0].median_us, 10);
+  EXPECT_EQ(search.measured, 3);
+  EXPECT_EQ(search.changed, 1);
+  EXPECT_EQ(done_, 1);
+}
+
+TEST_F(SearchTilesTest, NoiseReplacesNothing) {
+  // Faster in the median at first, as some of several equal ones always is.
+  bench_.us_["a1"] = {9, 11, 9.5};
+  bench_.pairs_us_["a1"] = {9, 11, 9.5, 10.5};
+  const TileSearch search = Search({KernelOf("a", 1)});
+  const TunedKernel& kernel = search.kernels.at(0);
+  EXPECT_EQ(kernel.rival, 1);
+  EXPECT_EQ(kernel.chosen, 0);
+  EXPECT_THAT(kernel.reason, HasSubstr("not surely faster"));
+  EXPECT_EQ(search.changed, 0);
+}
+
+TEST_F(SearchTilesTest, WhatIsFasterByLessThanTwoPercentReplacesNothing) {
+  bench_.us_["a1"] = {9.9};
+  EXPECT_EQ(Search({KernelOf("a", 1)}).kernels.at(0).chosen, 0);
+}
+
+TEST_F(SearchTilesTest, WhereNoOtherIsFasterNoneRunsAgain) {
+  const TileSearch search = Search({KernelOf("a", 2)});
+  EXPECT_EQ(search.kernels.at(0).rival, 0);
+  EXPECT_EQ(search.kernels.at(0).pairs, 0);
+  EXPECT_EQ(search.kernels.at(0).reason, "none of the others was faster");
+}
+
+TEST_F(SearchTilesTest, AKernelThatIsWrongDropsOut) {
+  bench_.us_["a1"] = {1};
+  bench_.us_["a2"] = {8};
+  bench_.failures_["a1"] = "check: output 0 on random values: 1 of 8 elements differ";
+  const TileSearch search = Search({KernelOf("a", 2)});
+  const TunedKernel& kernel = search.kernels.at(0);
+  EXPECT_EQ(kernel.chosen, 2);
+  EXPECT_EQ(kernel.tried[1].runs, 0);
+  EXPECT_THAT(kernel.tried[1].reason, HasSubstr("elements differ"));
+  EXPECT_EQ(bench_.races_.at(0).runners.size(), 2);
+  EXPECT_EQ(search.measured, 1);
+}
+
+TEST_F(SearchTilesTest, WhatCouldNotBeComparedIsNoRivalOfWhatWas) {
+  bench_.us_["a1"] = {1};
+  bench_.unverified_ = {"a1"};
+  EXPECT_EQ(Search({KernelOf("a", 1)}).kernels.at(0).chosen, 0);
+  bench_.unverified_ = {"b0", "b1"};
+  bench_.us_["b1"] = {1};
+  EXPECT_EQ(Search({KernelOf("b", 1)}).kernels.at(0).chosen, 1);
+}
+
+TEST_F(SearchTilesTest, TheFirstIsTheOneToBeatOnThePlansThreadsAndCaches) {
+  Search({KernelOf("a", 1)});
+  const KernelRace& race = bench_.races_.at(0);
+  EXPECT_EQ(race.runners[0].symbol, "fk_a0");
+  EXPECT_EQ(race.runners[1].symbol, "fk_a1");
+  EXPECT_EQ(race.threads, 2);
+  EXPECT_EQ(race.displaced_bytes, 1 << 20);
+  EXPECT_LE(race.limit, BudgetOf(1).limit);
+}
+
+TEST_F(SearchTilesTest, ALevelTriesSoManyAndNoMore) {
+  for (int level : {1, 2, 3}) {
+    const TileSearch search = Search({KernelOf(StrCat(level, "k"), 40)}, level);
+    EXPECT_EQ(search.measured, static_cast<int64_t>(BudgetOf(level).others)) << level;
+    EXPECT_EQ(search.level, level);
+  }
+  EXPECT_LT(BudgetOf(1).others, BudgetOf(2).others);
+  EXPECT_LT(BudgetOf(2).limit, BudgetOf(3).limit);
+  EXPECT_EQ(BudgetOf(0).others, 0);
+}
+
+TEST_F(SearchTilesTest, TheTimeOfALevelIsNotExceeded) {
+  bench_.make_takes_ = seconds(2);  // level 1: two kernels of four jobs would take 16 s of 10
+  const TileSearch search = Search({KernelOf("a", 3), KernelOf("b", 3), KernelOf("c", 3)});
+  EXPECT_EQ(search.state, TileSearchState::kDone) << "that is what was asked for";
+  ASSERT_EQ(search.kernels.size(), 3);
+  EXPECT_EQ(search.kernels[0].tried.size(), 4);
+  EXPECT_EQ(search.kernels[2].tried.size(), 1);
+  EXPECT_EQ(search.kernels[2].reason, "the time for the search was over");
+  EXPECT_THAT(search.reason, HasSubstr("level 1 has 10 s: they were over before 2 kernels were"));
+  EXPECT_EQ(bench_.races_.size(), 1);
+  EXPECT_LE(clock_.Now(), seconds(12));
+}
+
+TEST_F(SearchTilesTest, ADeadlineCutsItShortAndTheBestSoFarStays) {
+  bench_.us_["a1"] = {8};
+  bench_.make_takes_ = seconds(1);
+  SearchTask task{.level = 3,
+                  .label = "device",
+                  .threads = 2,
+                  .kernels = {KernelOf("a", 3), KernelOf("b", 3)},
+                  .left_out = ""};
+  const CancelToken request(request_, seconds(6));
+  const CancelToken until(request, BudgetOf(3).limit);
+  const TileSearch search = SearchTiles(task, bench_, request, until, clock_);
+  EXPECT_EQ(search.state, TileSearchState::kCutShort);
+  EXPECT_THAT(search.reason, HasSubstr("the deadline of the request came before the end"));
+  EXPECT_EQ(search.kernels.at(0).chosen, 1);
+  EXPECT_EQ(search.kernels.at(1).chosen, 0);
+  EXPECT_EQ(search.kernels.at(1).reason, "the time for the search was over");
+  EXPECT_TRUE(GoesOn(search));
+}
+
+TEST_F(SearchTilesTest, ACallerThatLeavesEndsIt) {
+  request_.Cancel();
+  const TileSearch search = Search({KernelOf("a", 3)});
+  EXPECT_EQ(search.state, TileSearchState::kCutShort);
+  EXPECT_THAT(search.reason, HasSubstr("given up"));
+  EXPECT_THAT(bench_.made_, testing::IsEmpty());
+}
+
+TEST_F(SearchTilesTest, WhatWasMeasuredForAnotherPlanIsNotMeasuredAgain) {
+  bench_.us_["a2"] = {5};
+  const TileSearch first = Search({KernelOf("a", 3)});
+  const size_t made = bench_.made_.size();
+  SearchedKernel elsewhere = KernelOf("a", 3);
+  elsewhere.ops = {77};
+  elsewhere.group = 9;
+  const TileSearch second = Search({elsewhere});
+  EXPECT_EQ(bench_.races_.size(), 1);
+  EXPECT_EQ(bench_.made_.size(), made);
+  EXPECT_EQ(second.measured, 0);
+  EXPECT_EQ(second.recalled, 3);
+  EXPECT_EQ(second.changed, 1);
+  const TunedKernel& kernel = second.kernels.at(0);
+  EXPECT_TRUE(kernel.recalled);
+  EXPECT_EQ(kernel.ops, std::vector<int>{77});
+  EXPECT_EQ(kernel.group, 9);
+  EXPECT_EQ(kernel.chosen, first.kernels[0].chosen);
+  EXPECT_EQ(bench_.kept_of_, std::vector<Digest>{Sha256("a0")});
+}
+
+TEST_F(SearchTilesTest, OtherConditionsAreAnotherRace) {
+  Search({KernelOf("a", 3)});
+  SearchedKernel colder = KernelOf("a", 3);
+  colder.displaced_bytes = 1 << 28;
+  EXPECT_EQ(Search({colder}).measured, 3);
+  EXPECT_EQ(Search({KernelOf("a", 2)}).measured, 2) << "of other rivals";
+  EXPECT_EQ(bench_.races_.size(), 3);
+}
+
+TEST_F(SearchTilesTest, AMachineThatCannotRunThemLeavesTheModelsPicks) {
+  bench_.refusal_ = "kernels need avx512, this machine has avx2";
+  const TileSearch search = Search({KernelOf("a", 3)});
+  EXPECT_EQ(search.state, TileSearchState::kNone);
+  EXPECT_EQ(search.reason, "kernels need avx512, this machine has avx2");
+  EXPECT_THAT(bench_.made_, testing::IsEmpty()) << "nothing is compiled in vain";
+  EXPECT_FALSE(GoesOn(search));
+}
+
+TEST_F(SearchTilesTest, WhatTakesNoPartIsSaid) {
+  left_out_ = "2 kernels in the body of a loop";
+  EXPECT_THAT(Search({KernelOf("a", 1)}).reason, HasSubstr("2 kernels in the body of a loop"));
+  const TileSearch none = Search({});
+  EXPECT_EQ(none.state, TileSearchState::kDone);
+  EXPECT_THAT(none.reason, HasSubstr("no kernel to search for"));
+  EXPECT_EQ(Search({KernelOf("a", 0)}).kernels.at(0).chosen, 0);
+}
+
+TEST(StartOfSearch, SaysWhyThereIsNone) {
+  DeviceSpec device{.name = "toy", .backend = "cpu"};
+  EXPECT_EQ(StartOfSearch(1, device, false, false).state, TileSearchState::kPending);
+  EXPECT_THAT(StartOfSearch(1, device, true, false).reason, HasSubstr("dims are left open"));
+  EXPECT_THAT(StartOfSearch(1, device, false, true).reason, HasSubstr("check their accesses"));
+  device.backend = "abacus";
+  const TileSearch none = StartOfSearch(2, device, false, false);
+  EXPECT_EQ(none.state, TileSearchState::kNone);
+  EXPECT_EQ(none.reason, "no code generator for target \"toy\"");
+  EXPECT_EQ(none.level, 2);
+}
+
+TEST(DisplacedBytes, AreThoseOfTheCachesThatOtherKernelsFill) {
+  DeviceSpec device{.threads = 2,
+                    .levels = {{.name = "l1", .bytes = 100},
+                               {.name = "l2", .bytes = 1000},
+                               {.name = "l3", .bytes = 10000, .shared = true},
+                               {.name = "memory", .shared = true}}};
+  EXPECT_EQ(DisplacedBytes(device, 0), 0) << "a plan of one kernel finds what it left";
+  EXPECT_EQ(DisplacedBytes(device, 199), 0);
+  EXPECT_EQ(DisplacedBytes(device, 200), 400);
+  EXPECT_EQ(DisplacedBytes(device, 2500), 4000);
+  EXPECT_EQ(DisplacedBytes(device, int64_t{1} << 40), 20000);
+}
+
+}  // namespace
+}  // namespace fusion
