@@ -11,15 +11,17 @@ template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
 struct Walk {
   i64 count, a, b;
 };
-AI vf load_sum(const float* p) { return load_f32(p); }
-AI void store_sum(float* p, vf v) { store_f32(p, v); }
-// Operands of mma, elements A and B with sums of C: a step of the sum takes kPack neighbours of a row and of each column
-// at once; `rest` the n < kPack that are left of a row.
-struct F32 {
-  typedef float A;
-  typedef float B;
+struct SumsOfF32 {
   typedef float C;
   typedef vf Sum;
+  template <class P> AI Sum load(P p) { return load_f32(p); }
+  template <class P> AI void store(P p, Sum v) { store_f32(p, v); }
+};
+// Operands of mma, elements A and B with sums of C: a step of the sum takes kPack neighbours of a row and of each column
+// at once; `rest` the n < kPack that are left of a row.
+struct F32 : SumsOfF32 {
+  typedef float A;
+  typedef float B;
   typedef vf Row;
   typedef vf Column;
   enum { kPack = 1 };
@@ -42,7 +44,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      acc[0][i][j] = kAccumulate ? load_sum(c + i * c_row + j * W) : Sum{};
+      acc[0][i][j] = kAccumulate ? F::load(c + i * c_row + j * W) : Sum{};
 #pragma GCC unroll 16
       for (int s = 1; s < kSums; ++s) acc[s][i][j] = Sum{};
     }
@@ -101,7 +103,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
 #pragma GCC unroll 16
         for (int s = 0; s < half; ++s) acc[s][i][j] += acc[s + half][i][j];
       }
-      store_sum(c + i * c_row + j * W, acc[0][i][j]);
+      F::store(c + i * c_row + j * W, acc[0][i][j]);
     }
   }
 }
@@ -109,11 +111,9 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
 
 constexpr std::string_view kProductI8 = R"(
 // Rows of f32 by columns of i8.
-struct F32I8 {
+struct F32I8 : SumsOfF32 {
   typedef float A;
   typedef signed char B;
-  typedef float C;
-  typedef vf Sum;
   typedef vf Row;
   typedef vf Column;
   enum { kPack = 1 };
@@ -139,11 +139,9 @@ struct Pair {
 AI Pair widened(vi pairs) { return {(vf)(pairs << 16), (vf)(pairs & (int)0xffff0000)}; }
 AI vf add_pair(vf sum, Pair x, Pair y) { return (sum + x.first * y.first) + x.second * y.second; }
 // Rows of f32 by columns of bf16.
-struct F32BF16 {
+struct F32BF16 : SumsOfF32 {
   typedef float A;
   typedef unsigned short B;
-  typedef float C;
-  typedef vf Sum;
   typedef Pair Row;
   typedef Pair Column;
   enum { kPack = 2 };
@@ -154,11 +152,9 @@ struct F32BF16 {
   AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
 };
 // Rows and columns of bf16; neighbours of a row lie next to each other.
-struct BF16 {
+struct BF16 : SumsOfF32 {
   typedef unsigned short A;
   typedef unsigned short B;
-  typedef float C;
-  typedef vf Sum;
   typedef Pair Row;
   typedef Pair Column;
   enum { kPack = 2 };
@@ -174,11 +170,9 @@ struct BF16 {
 constexpr std::string_view kProductBF16Flushed = R"(
 // The same where denormals may count as zero.
 #if defined(__AVX512BF16__)
-struct BF16Flushed {
+struct BF16Flushed : SumsOfF32 {
   typedef unsigned short A;
   typedef unsigned short B;
-  typedef float C;
-  typedef vf Sum;
   typedef vi Row;
   typedef vi Column;
   enum { kPack = 2 };
@@ -203,8 +197,6 @@ typedef int mem_quads __attribute__((vector_size(4 * W), aligned(1), may_alias))
 typedef int mem_quad __attribute__((aligned(1), may_alias));
 AI vi load_quads(const signed char* p) { return *(const mem_quads*)p; }
 AI int load_quad(const unsigned char* p) { return *(const mem_quad*)p; }
-AI vi load_sum(const int* p) { return load_i32(p); }
-AI void store_sum(int* p, vi v) { store_i32(p, v); }
 // Products of four neighbours, added to a sum modulo 2^32.
 #if defined(__AVX512VNNI__)
 typedef vi Bytes;
@@ -245,6 +237,8 @@ struct U8I8 {
   typedef Bytes Row;
   typedef Bytes Column;
   enum { kPack = 4 };
+  template <class P> AI Sum load(P p) { return load_i32(p); }
+  template <class P> AI void store(P p, Sum v) { store_i32(p, v); }
   template <class P> AI Row row(P a, i64) { return bytes_of_u8(splat(load_quad(a))); }
   template <class P> AI Row rest(P a, i64 n) {
     int x = a[0];
@@ -261,8 +255,6 @@ struct U8I8 {
 // Found by their argument when forms are used.
 constexpr std::string_view kGuardedProduct = R"(
 template <class T> AI void any_pointer(Guarded<T>&) {}
-AI vf load_sum(Guarded<const float> p) { return load_f32(p); }
-AI void store_sum(Guarded<float> p, vf v) { store_f32(p, v); }
 )";
 constexpr std::string_view kGuardedPairs = R"(
 AI vi load_pairs(Guarded<const unsigned short> p) { return p.holds(0, 2 * W) ? load_pairs(p.plain()) : vi{}; }
@@ -271,8 +263,6 @@ AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_
 constexpr std::string_view kGuardedQuads = R"(
 AI vi load_quads(Guarded<const signed char> p) { return p.holds(0, 4 * W) ? load_quads(p.plain()) : vi{}; }
 AI int load_quad(Guarded<const unsigned char> p) { return p.holds(0, 4) ? load_quad(p.plain()) : 0; }
-AI vi load_sum(Guarded<const int> p) { return load_i32(p); }
-AI void store_sum(Guarded<int> p, vi v) { store_i32(p, v); }
 )";
 
 }  // namespace
