@@ -117,7 +117,7 @@ constexpr Case kCases[] = {
   %0 = input "x" : f32[21,64]
   %1 = weight "w" : i8[64,48]
   %2 = weight "sw" : f32[48]
-  %3, %4, %5 = DynamicQuantizeLinear(%0) : u8[21,64], f32[], u8[]  "" @ ""
+  %3, %4, %5 = DynamicQuantizeLinear(%0) : u8[21,64], f32[], u8[]  "", "", "" @ ""
   %6 = MatMulInteger(%3, %1, %5) : i32[21,48]  "" @ ""
   %7 = Cast(%6) {to="f32"} : f32[21,48]  "" @ ""
   %8 = Mul(%4, %2) : f32[48]  "" @ ""
