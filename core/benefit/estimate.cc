@@ -310,10 +310,13 @@ class Estimator {
     CountRecompute(each);
   }
 
-  // The type whose rate a product has: instructions of CPUs for pairs flush denormals.
+  // The type whose rate a product has: instructions of CPUs for pairs flush denormals, those for
+  // quads multiply u8 by i8.
   DType TypeOfRate(const MmaStmt& mma) const {
+    const DType rows = s_.buffer(mma.a.buffer).dtype;
+    if (SumType(rows) == DType::kI32) return DType::kI8;
     const bool widened = !device_.explicit_memory && !mma.flushes;
-    return widened ? DType::kF32 : s_.buffer(mma.a.buffer).dtype;
+    return widened ? DType::kF32 : rows;
   }
 
   // Sums of products of two different values: products that no MmaStmt has the types for.

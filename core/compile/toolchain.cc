@@ -39,6 +39,7 @@ constexpr const char* kCommonFlags[] = {
 constexpr const char* kAvx2Flags[] = {"-mavx2", "-mfma", "-mbmi2", "-mf16c"};
 constexpr const char* kAvx512Flags[] = {"-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
                                         "-mprefer-vector-width=512"};
+constexpr const char* kAvx512VnniFlags[] = {"-mavx512vnni"};
 constexpr const char* kAvx512Bf16Flags[] = {"-mavx512bf16"};
 // "-z defs": a stray memset would otherwise be found in whatever process loads the kernel.
 constexpr const char* kLinkFlags[] = {"-shared",
@@ -224,6 +225,7 @@ std::vector<std::string> Toolchain::CompileArgv(Isa isa, Numerics numerics, bool
   }
   if (isa >= Isa::kAvx2) Append(kAvx2Flags, &argv);
   if (isa >= Isa::kAvx512) Append(kAvx512Flags, &argv);
+  if (isa >= Isa::kAvx512Vnni) Append(kAvx512VnniFlags, &argv);
   if (isa >= Isa::kAvx512Bf16) Append(kAvx512Bf16Flags, &argv);
   argv.emplace_back(numerics == Numerics::kBitwise ? "-ffp-contract=off" : "-ffp-contract=fast");
   // Loops that fill or copy memory stay loops.

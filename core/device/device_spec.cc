@@ -357,6 +357,7 @@ void WithoutInstructionsAbove(Isa isa, DeviceSpec* spec) {
   spec->isa = isa;
   spec->arch = IsaName(isa);
   if (isa < Isa::kAvx512Bf16) spec->other_types.erase(DType::kBF16);
+  if (isa < Isa::kAvx512Vnni) spec->other_types.erase(DType::kI8);
 }
 
 }  // namespace

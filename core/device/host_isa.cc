@@ -10,8 +10,10 @@ std::optional<Isa> HostIsa() {
               __builtin_cpu_supports("bmi2");
   bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  bool bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
+  bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+  bool bf16 = vnni && __builtin_cpu_supports("avx512bf16");
   if (bf16) return Isa::kAvx512Bf16;
+  if (vnni) return Isa::kAvx512Vnni;
   if (avx512) return Isa::kAvx512;
   if (avx2) return Isa::kAvx2;
   if (v2) return Isa::kX86V2;

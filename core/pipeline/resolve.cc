@@ -1,5 +1,6 @@
 #include "core/pipeline/resolve.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -235,9 +236,13 @@ RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& op
   if (!fits) return out;
   for (const auto& kernel : all) {
     const std::vector<std::string>& isas = kernel->isas;
+    // Of levels with the same vectors the lower ones are as good.
+    const bool serves = std::any_of(kIsas.begin(), kIsas.end(), [&](Isa isa) {
+      return isa <= device.isa && VectorLevel(isa) == VectorLevel(device.isa) &&
+             Contains(isas, std::string(IsaName(isa)));
+    });
     const bool written =
-        isas.empty() || Contains(isas, device.arch) ||
-        (device.kind == "CPU" && Contains(isas, std::string(IsaName(VectorLevel(device.isa)))));
+        isas.empty() || Contains(isas, device.arch) || (device.kind == "CPU" && serves);
     if (written) out.push_back(kernel);
   }
   return out;

@@ -7,6 +7,7 @@
 
 #include "core/graph/halves.h"
 #include "core/graph/tidy.h"
+#include "core/plan/operands.h"
 #include "core/schedule/access.h"
 
 namespace fusion {
@@ -180,25 +181,9 @@ class Narrower {
   }
 
  private:
-  // The op that makes a value element by element, of the value at the same index; null: none does.
-  const LoopOp* ElementwiseOf(ValueId value) const {
-    const LoopId producer = program_.value(value).producer;
-    if (producer == kNoLoop) return nullptr;
-    const LoopOp& op = program_.op(producer);
-    const bool plain = op.kind == LoopOp::kLoop && !op.body.reduce && IsPlain(op.body.write);
-    return plain ? &op : nullptr;
-  }
-
-  static bool IsPlain(const IndexMap& index) {
-    for (size_t d = 0; d < index.size(); ++d) {
-      if (!(index[d] == IndexExpr::Axis(static_cast<int>(d)))) return false;
-    }
-    return true;
-  }
-
   std::optional<Stored> StoredAs(ValueId value) const {
     Stored out;
-    if (const LoopOp* op = ElementwiseOf(value); op != nullptr) {
+    if (const LoopOp* op = ElementwiseOf(program_, value); op != nullptr) {
       const Expr& product = op->body.value;
       if (product.op() == ScalarOp::kMul) {
         int weight = product.arg(0).op() == ScalarOp::kInput ? 0 : 1;
@@ -225,7 +210,7 @@ class Narrower {
     }
     // Casts that lose nothing of what is stored.
     bool as_integer = false;
-    while (const LoopOp* op = ElementwiseOf(value)) {
+    while (const LoopOp* op = ElementwiseOf(program_, value)) {
       const Expr& cast = op->body.value;
       const bool widens = cast.op() == ScalarOp::kCast && cast.arg(0).op() == ScalarOp::kInput &&
                           (cast.type() == DType::kF32 || cast.type() == DType::kI32) &&
@@ -241,27 +226,6 @@ class Narrower {
                         known_[static_cast<size_t>(value)];
     if (!narrow) return std::nullopt;
     out.value = value;
-    return out;
-  }
-
-  // An index over the dims of a weight as one over the dims that the product writes; nullopt: it
-  // differs along the sum.
-  static std::optional<IndexMap> OverOutput(const LoopBody& body, size_t weights,
-                                            const IndexMap& index) {
-    IndexMap out;
-    for (const IndexExpr& e : index) {
-      IndexExpr moved(e.constant());
-      if (e.indirect() >= 0) return std::nullopt;
-      for (const IndexExpr::Term& t : e.terms()) {
-        const IndexExpr& of_dim = body.reads[weights].index[static_cast<size_t>(t.axis)];
-        if (!of_dim.IsPlainAxis()) return std::nullopt;
-        const IndexExpr axis = IndexExpr::Axis(of_dim.terms()[0].axis);
-        const auto dim = std::find(body.write.begin(), body.write.end(), axis);
-        if (dim == body.write.end()) return std::nullopt;
-        moved = moved + IndexExpr::Axis(static_cast<int>(dim - body.write.begin()), t.coefficient);
-      }
-      out.push_back(std::move(moved));
-    }
     return out;
   }
 

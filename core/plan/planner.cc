@@ -11,6 +11,7 @@
 #include "core/plan/follow_registered.h"
 #include "core/plan/follow_rules.h"
 #include "core/plan/frontier.h"
+#include "core/plan/integer_products.h"
 #include "core/plan/layouts.h"
 #include "core/plan/ledger.h"
 #include "core/plan/loop_sets.h"
@@ -176,6 +177,7 @@ std::set<NodeId> NarrowAndLayOut(const Asked& asked, const std::set<NodeId>& lef
     return true;
   };
   const Numerics numerics = asked.options.numerics;
+  MultiplyIntegers(asked.device, numerics != Numerics::kBitwise, program, leave);
   if (numerics != Numerics::kBitwise) ReadNarrowWeights(asked.device, program, leave);
   if (numerics == Numerics::kFast) RoundProducts(asked.device, program, leave);
   StoreColumnsInnermost(asked.device, program, leave);

@@ -366,27 +366,29 @@ class Interpreter {
     if (s.m >= 0) out.insert(out.begin(), s.m);
     DType type = s_.buffer(s.c.buffer).dtype;
     // Results first, so that a tile may be read and written by one statement.
-    std::vector<std::pair<Scalar*, double>> results;
+    std::vector<std::pair<Scalar*, Scalar>> results;
     RETURN_IF_ERROR(ForPoints(out, [&]() -> absl::Status {
       std::vector<int64_t> point = at_;
       ASSIGN_OR_RETURN(Scalar * c, Element(s.c));
-      double sum = s.accumulate ? c->real : 0;
+      Scalar sum;
+      if (s.accumulate) sum = *c;
       RETURN_IF_ERROR(SumProducts(s, point, &sum));
       at_ = point;
       results.emplace_back(c, sum);
       return absl::OkStatus();
     }));
-    for (auto& [c, sum] : results) Store(c, type, {sum, 0});
+    for (auto& [c, sum] : results) Store(c, type, sum);
     return absl::OkStatus();
   }
 
-  absl::Status SumProducts(const MmaStmt& s, const std::vector<int64_t>& point, double* sum) {
+  absl::Status SumProducts(const MmaStmt& s, const std::vector<int64_t>& point, Scalar* sum) {
     for (DimId d : s.over) {
       const Window& w = windows_[static_cast<size_t>(d)];
       if (w.begin >= w.end) return absl::OkStatus();
     }
     at_ = point;
     for (DimId d : s.over) at_[static_cast<size_t>(d)] = windows_[static_cast<size_t>(d)].begin;
+    const bool integers = IsInteger(s_.buffer(s.c.buffer).dtype);
     auto factor = [this](const Access& access, const Scalar& element) {
       const bool real = IsFloat(s_.buffer(access.buffer).dtype);
       return real ? element.real : static_cast<double>(element.integer);
@@ -394,7 +396,14 @@ class Interpreter {
     for (;;) {
       ASSIGN_OR_RETURN(Scalar * a, Element(s.a));
       ASSIGN_OR_RETURN(Scalar * b, Element(s.b));
-      *sum += factor(s.a, *a) * factor(s.b, *b);
+      if (integers) {
+        // Modulo 2^64, and so modulo what is stored.
+        sum->integer = static_cast<int64_t>(static_cast<uint64_t>(sum->integer) +
+                                            static_cast<uint64_t>(a->integer) *
+                                                static_cast<uint64_t>(b->integer));
+      } else {
+        sum->real += factor(s.a, *a) * factor(s.b, *b);
+      }
       size_t i = s.over.size();
       for (; i-- > 0;) {
         auto d = static_cast<size_t>(s.over[i]);

@@ -484,14 +484,16 @@ ProductDims SplitProductDims(const SmgOp& op) {
 }
 
 std::optional<std::array<DType, 2>> FactorTypes(const SmgOp& op) {
-  const bool sum = op.reduce && op.reduce->name() == "sum" && op.reduce->type() == DType::kF32 &&
-                   op.reads.size() == 2 && !op.reduced.empty() && op.value.op() == ScalarOp::kMul;
+  const bool sum = op.reduce && op.reduce->name() == "sum" && op.reads.size() == 2 &&
+                   !op.reduced.empty() && op.value.op() == ScalarOp::kMul;
   if (!sum) return std::nullopt;
+  const DType type = op.reduce->type();
+  if (type != DType::kF32 && type != DType::kI32) return std::nullopt;
   std::array<DType, 2> types{};
   int seen = 0;
   for (int k : {0, 1}) {
     const Expr& factor = op.value.arg(k);
-    const bool cast = factor.op() == ScalarOp::kCast && factor.type() == DType::kF32;
+    const bool cast = factor.op() == ScalarOp::kCast && factor.type() == type;
     const Expr& leaf = cast ? factor.arg(0) : factor;
     if (leaf.op() != ScalarOp::kInput) return std::nullopt;
     types[static_cast<size_t>(leaf.index())] = leaf.type();
@@ -517,8 +519,11 @@ OpClass Classify(const FusionGroup& group, int i) {
   }
   // An operand that has dims of its own for columns, of a type that columns have beside such rows.
   const ProductDims dims = SplitProductDims(op);
-  const bool first = !dims.first.empty() && ColumnPack((*types)[1], (*types)[0]).has_value();
-  const bool second = !dims.second.empty() && ColumnPack((*types)[0], (*types)[1]).has_value();
+  auto multiplies = [&](DType rows, DType columns) {
+    return ColumnPack(rows, columns).has_value() && SumType(rows) == op.reduce->type();
+  };
+  const bool first = !dims.first.empty() && multiplies((*types)[1], (*types)[0]);
+  const bool second = !dims.second.empty() && multiplies((*types)[0], (*types)[1]);
   return (first || second) && !IsFoldOfRows(group, op) ? OpClass::kProduct : OpClass::kReduction;
 }
 

@@ -1,7 +1,10 @@
 #include "core/schedule/params.h"
 
+#include <array>
+
 #include "core/base/contains.h"
 #include "core/base/refusal.h"
+#include "core/schedule/nests.h"
 
 namespace fusion {
 namespace {
@@ -53,13 +56,15 @@ class Declaration {
                            " is cut inside panels of ", panel);
     }
     std::vector<DimId> dims = sides.ColumnOperandDims(n);
-    const DType dtype = group_.view(read.value).dtype;
+    const std::array<DType, 2> types = *FactorTypes(group_.smg.op(i));
+    const DType dtype = types[static_cast<size_t>(r)];
+    const DType rows = types[static_cast<size_t>(1 - r)];
     Buffer b{.level = Level::kGlobal,
              .dtype = dtype,
              .kind = ParamKind::kWeight,
              .layout = {.blocked = static_cast<int>(dims.size()) - 1,
                         .block = panel,
-                        .pack = ColumnPack(DType::kF32, dtype).value_or(1)}};
+                        .pack = ColumnPack(rows, dtype).value_or(1)}};
     for (DimId d : dims) b.shape.push_back(schedule_.dim(d).extent);
     table_.packed[{i, r}] =
         Add(std::move(b),

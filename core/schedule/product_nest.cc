@@ -141,7 +141,7 @@ class ProductNest {
       int64_t rows = BalancedRows(at_.window(m_), block_.m);
       mma.a = Staged(mma.a, dims, slice < 0 ? Panels(dims, rows) : BufferLayout(), out);
     }
-    mma.flushes = at_.group.flushes && *pack > 1 && at_.buffer(mma.a.buffer).dtype != DType::kF32;
+    mma.flushes = at_.group.flushes && at_.buffer(mma.a.buffer).dtype == DType::kBF16;
     at_.locals.Use(mma.a.buffer);
     at_.locals.Use(mma.b.buffer);
     return mma;
@@ -232,7 +232,7 @@ class ProductNest {
     if (accumulate_) {
       target = at_.locals.Of(i);
       if (target < 0) {
-        target = at_.locals.Add(TileOrder(i), DType::kF32, Level::kStaged);
+        target = at_.locals.Add(TileOrder(i), at_.op(i).reduce->type(), Level::kStaged);
         at_.locals.Hold(i, target);
       }
       dims = at_.buffer(target).dims;
@@ -240,7 +240,7 @@ class ProductNest {
       at_.locals.KeepAcrossSections(target);
     } else {
       if (m_ >= 0) dims.insert(dims.begin(), m_);
-      target = at_.locals.Add(dims, DType::kF32, Level::kAcc);
+      target = at_.locals.Add(dims, at_.op(i).reduce->type(), Level::kAcc);
       inner->push_back(Stmt{AllocStmt{target}});
     }
     return {.buffer = target, .index = PlainIndex(dims), .guards = {}};
@@ -292,7 +292,7 @@ absl::Status DeclareState(int i, NestContext* at) {
   if (at->kind(i) == OpClass::kProduct) {
     ASSIGN_OR_RETURN(ProductSides sides, at->roles.SidesOf(i));
     dims = BlockOrder(op, LongestRow(sides, *at), at->roles.ColumnDim(i, sides, nullptr));
-    type = DType::kF32;
+    type = op.reduce->type();
   }
   BufferId b = at->locals.Add(dims, type, Level::kStaged);
   at->locals.Hold(i, b);

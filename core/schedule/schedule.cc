@@ -28,8 +28,11 @@ std::optional<int64_t> ColumnPack(DType rows, DType columns) {
   if (rows == DType::kF32 && (columns == DType::kF32 || columns == DType::kI8)) return 1;
   const bool takes = rows == DType::kF32 || rows == DType::kBF16;
   if (takes && columns == DType::kBF16) return 2;
+  if (rows == DType::kU8 && columns == DType::kI8) return 4;
   return std::nullopt;
 }
+
+DType SumType(DType rows) { return rows == DType::kU8 ? DType::kI32 : DType::kF32; }
 
 int BufferLayout::PackedDim(int rank) const {
   if (pack <= 1) return -1;

@@ -163,11 +163,14 @@ struct MmaStmt {
   bool flushes = false;
 };
 
-/// How many neighbours along the last summed dim lie next to each other in the columns of a product
-/// that sums up in f32, for rows and columns of these types: 1 for f32 by f32 or i8, 2 for bf16
-/// columns by rows of bf16 or f32. nullopt: no product has such operands. Rows that are bf16 lie
-/// along the last summed dim.
+/// How many neighbours along the last summed dim lie next to each other in the columns of a
+/// product, for rows and columns of these types: 1 for f32 by f32 or i8, 2 for bf16 columns by rows
+/// of bf16 or f32, 4 for i8 columns by rows of u8. nullopt: no product has such operands. Rows
+/// narrower than f32 lie along the last summed dim.
 std::optional<int64_t> ColumnPack(DType rows, DType columns);
+
+/// What a product with rows of this type sums up in: i32, modulo 2^32, for u8, else f32.
+DType SumType(DType rows);
 
 /// Moves a tile to a local buffer or a param of another layout, element by element: target over the
 /// windows of `dims`.

@@ -26,10 +26,11 @@ struct Accumulators {
   DType column_type = DType::kF32;
 
   std::string ToString() const {
-    const std::string operands = column_type == DType::kF32 ? ""
-                                 : row_type == column_type
-                                     ? StrCat(" of ", DTypeName(row_type))
-                                     : StrCat(" by columns of ", DTypeName(column_type));
+    std::string operands;
+    if (row_type != DType::kF32) StrAppend(&operands, StrCat(" of ", DTypeName(row_type)));
+    if (row_type != column_type) {
+      StrAppend(&operands, StrCat(" by columns of ", DTypeName(column_type)));
+    }
     return StrCat("accumulates ", rows, "x", columns, operands);
   }
 };

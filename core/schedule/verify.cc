@@ -306,7 +306,7 @@ class Verifier {
     const Buffer& b = s_.buffer(s.b.buffer);
     const bool alike = rows == sum && b.dtype == sum;
     const std::optional<int64_t> narrow =
-        sum == DType::kF32 ? ColumnPack(rows, b.dtype) : std::nullopt;
+        sum == SumType(rows) ? ColumnPack(rows, b.dtype) : std::nullopt;
     if (!alike && !narrow) return Fail("mma over different element types");
     const int64_t pack = alike ? 1 : *narrow;
     if (b.layout.pack != pack) {

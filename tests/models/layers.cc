@@ -24,7 +24,7 @@ std::string One(OnnxBuilder& b, int64_t value) { return b.I64(std::vector<int64_
 std::string Linear(OnnxBuilder& b, const std::string& module, const std::string& x, int64_t in,
                    int64_t out, bool bias) {
   auto scope = b.Enter(module);
-  std::string y = b.Op("MatMul", {x, b.Matrix("weight", in, out)});
+  std::string y = b.Product(x, "weight", in, out);
   return bias ? b.Op("Add", {b.Weight("bias", {out}, 0.02f), y}) : y;
 }
 

@@ -22,6 +22,7 @@ struct Command {
   bool list = false;
   bool dynamic = false;
   bool int8 = false;
+  bool qdq = false;
   uint64_t seed = 1;
   std::map<std::string, int64_t> values;
 };
@@ -42,7 +43,7 @@ void PrintList() {
     ModelParams defaults = spec.defaults;
     std::string values;
     for (const std::string& name : spec.uses) {
-      StrAppend(&values, name == "dyn" || name == "int8"
+      StrAppend(&values, name == "dyn" || name == "int8" || name == "qdq"
                              ? StrCat(" [--", name, "]")
                              : StrCat(" --", name, " ", *Field(&defaults, name)));
     }
@@ -62,12 +63,14 @@ absl::StatusOr<ModelParams> ParamsFor(const ModelSpec& spec, const Command& comm
   params.seed = command.seed;
   params.dynamic = command.dynamic;
   params.int8 = command.int8;
+  params.qdq = command.qdq;
   auto unused = [&](const std::string& name) {
     return InvalidArgument("model ", spec.name, " has no parameter --", name, "; it has ",
                            StrJoin(spec.uses, ", "));
   };
   if (command.dynamic && !Uses(spec, "dyn")) return unused("dyn");
   if (command.int8 && !Uses(spec, "int8")) return unused("int8");
+  if (command.qdq && !Uses(spec, "qdq")) return unused("qdq");
   for (const auto& [name, value] : command.values) {
     if (!Uses(spec, name)) return unused(name);
     *Field(&params, name) = value;
@@ -105,6 +108,7 @@ int Main(int argc, char** argv) {
   app.add_option("--seed", command.seed, "changes weights and data, never the structure");
   app.add_flag("--dyn", command.dynamic, "symbolic dims, shapes computed in the graph");
   app.add_flag("--int8", command.int8, "matrices of 8 bits, dequantised in the graph");
+  app.add_flag("--qdq", command.qdq, "the same, and what they are multiplied with is quantised");
   for (const char* name : {"batch", "seq", "past", "source", "layers", "hidden", "heads",
                            "kv_heads", "ff", "rows", "cols", "depth", "channels", "image"}) {
     app.add_option_function<int64_t>(

@@ -42,11 +42,12 @@ void AddTransformers(std::vector<ModelSpec>* models) {
   ModelParams patches = base;
   patches.image = 224;
   const std::vector<std::string> layer = {"batch", "seq", "layers", "hidden", "heads", "ff"};
-  const std::vector<std::string> bert = {"batch", "seq", "layers", "hidden", "heads", "ff", "dyn"};
+  const std::vector<std::string> bert = {"batch", "seq", "layers", "hidden",
+                                         "heads", "ff",  "dyn",    "qdq"};
   const std::vector<std::string> vit = {"batch", "image", "layers", "hidden", "heads", "ff"};
   const std::vector<std::string> gpt2 = {"batch", "seq", "layers", "hidden", "heads", "past"};
-  const std::vector<std::string> llama = {"batch", "seq",  "layers",   "hidden", "heads",
-                                          "ff",    "past", "kv_heads", "dyn",    "int8"};
+  const std::vector<std::string> llama = {"batch", "seq",      "layers", "hidden", "heads", "ff",
+                                          "past",  "kv_heads", "dyn",    "int8",   "qdq"};
   const std::vector<std::string> decoder = {"batch",  "seq",   "source", "layers",
                                             "hidden", "heads", "ff"};
   models->insert(
@@ -98,7 +99,7 @@ void AddParts(std::vector<ModelSpec>* models) {
        {"matmul",
         "one MatMul by a weight of hidden x cols",
         Matrix(512, 768),
-        {"rows", "cols", "hidden", "int8"},
+        {"rows", "cols", "hidden", "int8", "qdq"},
         BuildMatMul},
        {"mlp", "Gemm and Relu on a small batch, four times", Matrix(32, 128, 4), mlp, BuildMlp},
        {"mlp4_m64_n1024", "Gemm and Relu, four times", Matrix(64, 1024, 4), mlp, BuildMlp},
@@ -234,6 +235,7 @@ absl::StatusOr<GeneratedModel> GenerateModel(const ModelSpec& spec, const ModelP
   RETURN_IF_ERROR(CheckParams(spec, params));
   OnnxBuilder builder(spec.name, params.seed, params.dynamic);
   if (params.int8) builder.UseInt8();
+  if (params.qdq) builder.UseQdq();
   spec.build(builder, params);
   std::vector<InputSpec> inputs = builder.inputs();
   return GeneratedModel{std::move(builder).Finish(), std::move(inputs)};

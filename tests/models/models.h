@@ -26,6 +26,7 @@ struct ModelParams {
   int64_t image = 56;    // height and width
   uint64_t seed = 1;     // of weight values and test data; the structure does not depend on it
   bool int8 = false;     // matrices of Linear are i8 with scales
+  bool qdq = false;      // and what they are multiplied with is u8, quantised in the graph
   bool dynamic = false;  // batch and seq are symbols, shapes are computed in the graph
 };
 

@@ -119,6 +119,20 @@ std::string OnnxBuilder::Matrix(const std::string& name, int64_t rows, int64_t c
       {Int("axis", 1)});
 }
 
+std::string OnnxBuilder::Product(const std::string& x, const std::string& name, int64_t rows,
+                                 int64_t columns) {
+  if (!qdq_) return Op("MatMul", {x, Matrix(name, rows, columns)});
+  auto [known, is_new] = quantised_.try_emplace(x);
+  if (is_new) {
+    // Four standard deviations of what a normalisation gives.
+    const std::string scale = F32(1.0f / 32);
+    const std::string zero = Shared(HostTensor::FromValues<uint8_t>(DType::kU8, {}, {128}));
+    known->second = Op("DequantizeLinear", {Op("QuantizeLinear", {x, scale, zero}), scale, zero});
+  }
+  const std::string rounded = known->second;
+  return Op("MatMul", {rounded, Matrix(name, rows, columns)});
+}
+
 std::string OnnxBuilder::Gain(const std::string& name, int64_t extent) {
   return AddFloats(name, {extent}, 0.02f, 1);
 }

@@ -55,6 +55,8 @@ class OnnxBuilder {
   bool dynamic() const { return dynamic_; }
   /// Matrices from here on have weights of 8 bits.
   void UseInt8() { int8_ = true; }
+  /// What Product multiplies from here on are 8 bits on both sides.
+  void UseQdq() { int8_ = qdq_ = true; }
 
   /// Names below get "/module" in front while the result lives.
   class Scope {
@@ -83,6 +85,9 @@ class OnnxBuilder {
   /// An f32 matrix [rows, columns]; where the model has weights of 8 bits, what DequantizeLinear
   /// makes of i8 with one scale a column.
   std::string Matrix(const std::string& name, int64_t rows, int64_t columns);
+  /// MatMul of x by Matrix(name, rows, columns); where both sides have 8 bits, of what
+  /// QuantizeLinear (u8 around 128) and DequantizeLinear make of x, once for all its products.
+  std::string Product(const std::string& x, const std::string& name, int64_t rows, int64_t columns);
   /// An f32 weight near 1.
   std::string Gain(const std::string& name, int64_t extent);
   /// Any other initialiser.
@@ -122,10 +127,12 @@ class OnnxBuilder {
   uint64_t seed_;
   bool dynamic_;
   bool int8_ = false;
+  bool qdq_ = false;
   uint64_t weights_ = 0;
   std::vector<std::string> modules_;
   std::vector<InputSpec> inputs_;
   std::map<std::string, int> taken_;
+  std::map<std::string, std::string> quantised_;     // by what is quantised
   std::map<std::string, std::string> shared_;        // by type, extents and bytes
   std::map<std::string, std::string> weight_names_;  // by path
   std::map<std::string, Dims> weight_dims_;          // likewise

@@ -62,7 +62,7 @@ void BuildMhaCausal(OnnxBuilder& b, const ModelParams& p) { AttentionAlone(b, p,
 
 void BuildMatMul(OnnxBuilder& b, const ModelParams& p) {
   std::string x = b.Input("x", DType::kF32, {{p.rows}, {p.hidden}});
-  b.Output(b.Op("MatMul", {x, b.Matrix("weight", p.hidden, p.cols)}), DType::kF32, MatrixDims(p));
+  b.Output(b.Product(x, "weight", p.hidden, p.cols), DType::kF32, MatrixDims(p));
 }
 
 void BuildMlp(OnnxBuilder& b, const ModelParams& p) { GemmStack(b, p, "Relu"); }

@@ -34,6 +34,7 @@ struct Step {
 
 // The name of the prelude's operands of these types.
 std::string_view OperandsName(DType rows, DType columns, bool flushes) {
+  if (rows == DType::kU8) return "U8I8";
   if (columns == DType::kF32) return "F32";
   if (columns == DType::kI8) return "F32I8";
   if (rows == DType::kF32) return "F32BF16";
@@ -65,13 +66,16 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   if (stride(mma.b, mma.n) != pack || stride(mma.c, mma.n) != 1) {
     return Internal("a product's columns are not contiguous in ", b.name);
   }
-  if (b.dtype == DType::kI8) {
+  if (row_type == DType::kU8) {
+    UseMemory(DType::kI32);
+    Use("product_u8_i8");
+  } else if (b.dtype == DType::kI8) {
     UseMemory(DType::kI8);
     Use("product_i8");
+  } else if (b.dtype == DType::kBF16) {
+    Use(mma.flushes ? "product_bf16_flushed" : "product_bf16");
   }
   if (pack > 1) {
-    Use("product_bf16");
-    if (mma.flushes) Use("product_bf16_flushed");
     if (mma.over.empty() || stride(mma.b, mma.over.back()) != b.layout.block ||
         (row_type != DType::kF32 && stride(mma.a, mma.over.back()) != 1)) {
       return Internal("a product does not sum along the packs of ", b.name);
@@ -126,7 +130,8 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   }
   // Equal bits need one order.
   auto sums = [&](int64_t accumulators) {
-    return s_.bitwise ? 1 : SumsOf(accumulators, steps.back().fixed);
+    const bool exact = row_type == DType::kU8;
+    return s_.bitwise && !exact ? 1 : SumsOf(accumulators, steps.back().fixed);
   };
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {

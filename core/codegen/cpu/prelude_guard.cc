@@ -118,7 +118,7 @@ std::string GuardedProduct(std::string_view plain) {
     out =
         Replaced(out, StrCat("const ", type, "* __restrict"), StrCat("Guarded<const ", type, ">"));
   }
-  return Replaced(out, "float* __restrict", "Guarded<float>");
+  return Replaced(out, "typename F::C* __restrict", "Guarded<typename F::C>");
 }
 
 }  // namespace fusion

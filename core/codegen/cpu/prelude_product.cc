@@ -11,15 +11,22 @@ template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
 struct Walk {
   i64 count, a, b;
 };
-// Operands of mma: a step of the sum takes kPack neighbours of a row and of each column at once.
-struct F32 {
+struct SumsOfF32 {
+  typedef float C;
+  typedef vf Sum;
+  template <class P> AI Sum load(P p) { return load_f32(p); }
+  template <class P> AI void store(P p, Sum v) { store_f32(p, v); }
+};
+// Operands of mma, elements A and B with sums of C: a step of the sum takes kPack neighbours of a row and of each column
+// at once; `rest` the n < kPack that are left of a row.
+struct F32 : SumsOfF32 {
   typedef float A;
   typedef float B;
   typedef vf Row;
   typedef vf Column;
   enum { kPack = 1 };
   template <class P> AI Row row(P a, i64) { return splat(a[0]); }
-  template <class P> AI Row rest(P a) { return splat(a[0]); }
+  template <class P> AI Row rest(P a, i64) { return splat(a[0]); }
   template <class P> AI Column column(P b, int at) { return load_f32(b + at); }
   template <class P> AI Column columns_below(P b, int at, i64 n) { return loadn_f32(b + at, n); }
   AI vf add(vf sum, Row x, Column y) { return sum + x * y; }
@@ -29,23 +36,24 @@ struct F32 {
 // of the last dim behind its last whole pack. `last` < W: the last vector of b has that many columns.
 template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
 static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
-                                          const typename F::B* __restrict b, float* __restrict c, i64 c_row,
-                                          i64 last) {
-  vf acc[kSums][R][N];
+                                          const typename F::B* __restrict b, typename F::C* __restrict c,
+                                          i64 c_row, i64 last) {
+  typedef typename F::Sum Sum;
+  Sum acc[kSums][R][N];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      acc[0][i][j] = kAccumulate ? load_f32(c + i * c_row + j * W) : (vf){};
+      acc[0][i][j] = kAccumulate ? F::load(c + i * c_row + j * W) : Sum{};
 #pragma GCC unroll 16
-      for (int s = 1; s < kSums; ++s) acc[s][i][j] = (vf){};
+      for (int s = 1; s < kSums; ++s) acc[s][i][j] = Sum{};
     }
   }
   const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
   i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
   for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
   const i64 apart = a_inner / F::kPack;
-  auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, vf (&sum)[R][N],
+  auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, Sum (&sum)[R][N],
                   bool whole) __attribute__((always_inline)) {
     typename F::Column column[N];
 #pragma GCC unroll 16
@@ -55,7 +63,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      typename F::Row x = whole ? F::row(pa + i * a_row, apart) : F::rest(pa + i * a_row);
+      typename F::Row x = whole ? F::row(pa + i * a_row, apart) : F::rest(pa + i * a_row, rest);
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j) sum[i][j] = F::add(sum[i][j], x, column[j]);
     }
@@ -95,7 +103,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
 #pragma GCC unroll 16
         for (int s = 0; s < half; ++s) acc[s][i][j] += acc[s + half][i][j];
       }
-      store_f32(c + i * c_row + j * W, acc[0][i][j]);
+      F::store(c + i * c_row + j * W, acc[0][i][j]);
     }
   }
 }
@@ -103,14 +111,14 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
 
 constexpr std::string_view kProductI8 = R"(
 // Rows of f32 by columns of i8.
-struct F32I8 {
+struct F32I8 : SumsOfF32 {
   typedef float A;
   typedef signed char B;
   typedef vf Row;
   typedef vf Column;
   enum { kPack = 1 };
   template <class P> AI Row row(P a, i64) { return splat(a[0]); }
-  template <class P> AI Row rest(P a) { return splat(a[0]); }
+  template <class P> AI Row rest(P a, i64) { return splat(a[0]); }
   template <class P> AI Column column(P b, int at) { return __builtin_convertvector(load_i8(b + at), vf); }
   template <class P> AI Column columns_below(P b, int at, i64 n) {
     return __builtin_convertvector(loadn_i8(b + at, n), vf);
@@ -131,27 +139,27 @@ struct Pair {
 AI Pair widened(vi pairs) { return {(vf)(pairs << 16), (vf)(pairs & (int)0xffff0000)}; }
 AI vf add_pair(vf sum, Pair x, Pair y) { return (sum + x.first * y.first) + x.second * y.second; }
 // Rows of f32 by columns of bf16.
-struct F32BF16 {
+struct F32BF16 : SumsOfF32 {
   typedef float A;
   typedef unsigned short B;
   typedef Pair Row;
   typedef Pair Column;
   enum { kPack = 2 };
   template <class P> AI Row row(P a, i64 apart) { return {splat(a[0]), splat(a[apart])}; }
-  template <class P> AI Row rest(P a) { return {splat(a[0]), vf{}}; }
+  template <class P> AI Row rest(P a, i64) { return {splat(a[0]), vf{}}; }
   template <class P> AI Column column(P b, int at) { return widened(load_pairs(b + at)); }
   template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
   AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
 };
 // Rows and columns of bf16; neighbours of a row lie next to each other.
-struct BF16 {
+struct BF16 : SumsOfF32 {
   typedef unsigned short A;
   typedef unsigned short B;
   typedef Pair Row;
   typedef Pair Column;
   enum { kPack = 2 };
   template <class P> AI Row row(P a, i64) { return widened(splat(load_pair(a))); }
-  template <class P> AI Row rest(P a) { return widened(splat((int)a[0])); }
+  template <class P> AI Row rest(P a, i64) { return widened(splat((int)a[0])); }
   template <class P> AI Column column(P b, int at) { return widened(load_pairs(b + at)); }
   template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
   AI vf add(vf sum, const Row& x, const Column& y) { return add_pair(sum, x, y); }
@@ -162,14 +170,14 @@ struct BF16 {
 constexpr std::string_view kProductBF16Flushed = R"(
 // The same where denormals may count as zero.
 #if defined(__AVX512BF16__)
-struct BF16Flushed {
+struct BF16Flushed : SumsOfF32 {
   typedef unsigned short A;
   typedef unsigned short B;
   typedef vi Row;
   typedef vi Column;
   enum { kPack = 2 };
   template <class P> AI Row row(P a, i64) { return splat(load_pair(a)); }
-  template <class P> AI Row rest(P a) { return splat((int)a[0]); }
+  template <class P> AI Row rest(P a, i64) { return splat((int)a[0]); }
   template <class P> AI Column column(P b, int at) { return load_pairs(b + at); }
   template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
   AI vf add(vf sum, Row x, Column y) {
@@ -182,6 +190,68 @@ typedef BF16 BF16Flushed;
 #endif
 )";
 
+// u8 by i8 in i32: both operands hold four neighbours in a lane.
+constexpr std::string_view kProductU8I8 = R"(
+// Four bytes in lanes of i32, the first one lowest.
+typedef int mem_quads __attribute__((vector_size(4 * W), aligned(1), may_alias));
+typedef int mem_quad __attribute__((aligned(1), may_alias));
+AI vi load_quads(const signed char* p) { return *(const mem_quads*)p; }
+AI int load_quad(const unsigned char* p) { return *(const mem_quad*)p; }
+// Products of four neighbours, added to a sum modulo 2^32.
+#if defined(__AVX512VNNI__)
+typedef vi Bytes;
+AI Bytes bytes_of_u8(vi x) { return x; }
+AI Bytes bytes_of_i8(vi y) { return y; }
+AI vi add_quads(vi sum, Bytes x, Bytes y) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+  return sum;
+}
+#else
+// As 16-bit numbers, those at even places and those at odd ones.
+typedef short halves __attribute__((vector_size(4 * W), may_alias));
+struct Bytes {
+  vi even, odd;
+};
+AI Bytes bytes_of_u8(vi x) { return {x & 0x00ff00ff, (x >> 8) & 0x00ff00ff}; }
+AI Bytes bytes_of_i8(vi y) { return {(vi)(((halves)y << 8) >> 8), (vi)((halves)y >> 8)}; }
+AI vi multiplied_pairs(vi x, vi y) {
+#if defined(__AVX512F__)
+  __asm__("vpmaddwd %1, %0, %0" : "+v"(x) : "v"(y));
+#elif defined(__AVX2__)
+  __asm__("vpmaddwd %1, %0, %0" : "+x"(x) : "x"(y));
+#else
+  __asm__("pmaddwd %1, %0" : "+x"(x) : "x"(y));
+#endif
+  return x;
+}
+AI vi add_quads(vi sum, Bytes x, Bytes y) {
+  return sum + (multiplied_pairs(x.even, y.even) + multiplied_pairs(x.odd, y.odd));
+}
+#endif
+// Rows of u8 by columns of i8; neighbours of a row lie next to each other.
+struct U8I8 {
+  typedef unsigned char A;
+  typedef signed char B;
+  typedef int C;
+  typedef vi Sum;
+  typedef Bytes Row;
+  typedef Bytes Column;
+  enum { kPack = 4 };
+  template <class P> AI Sum load(P p) { return load_i32(p); }
+  template <class P> AI void store(P p, Sum v) { store_i32(p, v); }
+  template <class P> AI Row row(P a, i64) { return bytes_of_u8(splat(load_quad(a))); }
+  template <class P> AI Row rest(P a, i64 n) {
+    int x = a[0];
+    if (n > 1) x |= (int)a[1] << 8;
+    if (n > 2) x |= (int)a[2] << 16;
+    return bytes_of_u8(splat(x));
+  }
+  template <class P> AI Column column(P b, int at) { return bytes_of_i8(load_quads(b + at)); }
+  template <class P> AI Column columns_below(P b, int at, i64) { return column(b, at); }
+  AI vi add(vi sum, const Row& x, const Column& y) { return add_quads(sum, x, y); }
+};
+)";
+
 // Found by their argument when forms are used.
 constexpr std::string_view kGuardedProduct = R"(
 template <class T> AI void any_pointer(Guarded<T>&) {}
@@ -190,6 +260,10 @@ constexpr std::string_view kGuardedPairs = R"(
 AI vi load_pairs(Guarded<const unsigned short> p) { return p.holds(0, 2 * W) ? load_pairs(p.plain()) : vi{}; }
 AI int load_pair(Guarded<const unsigned short> p) { return p.holds(0, 2) ? load_pair(p.plain()) : 0; }
 )";
+constexpr std::string_view kGuardedQuads = R"(
+AI vi load_quads(Guarded<const signed char> p) { return p.holds(0, 4 * W) ? load_quads(p.plain()) : vi{}; }
+AI int load_quad(Guarded<const unsigned char> p) { return p.holds(0, 4) ? load_quad(p.plain()) : 0; }
+)";
 
 }  // namespace
 
@@ -197,7 +271,8 @@ std::vector<PreludePart> ProductParts() {
   return {{"product", {"mem_f32"}, kProduct, kGuardedProduct},
           {"product_bf16", {"product"}, kProductBF16, kGuardedPairs},
           {"product_bf16_flushed", {"product_bf16"}, kProductBF16Flushed},
-          {"product_i8", {"product", "mem_i8"}, kProductI8}};
+          {"product_i8", {"product", "mem_i8"}, kProductI8},
+          {"product_u8_i8", {"product", "mem_i32"}, kProductU8I8, kGuardedQuads}};
 }
 
 }  // namespace fusion

@@ -224,8 +224,13 @@ TEST(DeviceSpec, TheLowerOneOfTwoLevelsWithTheSameVectorsCounts) {
   EXPECT_EQ(older->name, "amd-zen4");
   EXPECT_EQ(older->isa, Isa::kAvx512);
   EXPECT_EQ(older->arch, "avx512");
-  EXPECT_FALSE(older->other_types.contains(DType::kBF16));
+  EXPECT_TRUE(older->other_types.empty());
   EXPECT_NE(older->KeyText(), known->KeyText());
+  zen4.isa = "avx512-vnni";
+  auto between = ResolveTarget(*specs, zen4, &warning);
+  ASSERT_TRUE(between.ok()) << between.status();
+  EXPECT_TRUE(between->other_types.contains(DType::kI8));
+  EXPECT_FALSE(between->other_types.contains(DType::kBF16));
   auto newer = ResolveTarget(
       *specs, {.vendor = "GenuineIntel", .family = 6, .model = 85, .isa = "avx512-bf16"}, &warning);
   ASSERT_TRUE(newer.ok()) << newer.status();
@@ -246,8 +251,8 @@ TEST(DeviceSpec, TheSharedLevelIsTheNearestOne) {
   EXPECT_EQ(device.SharedLevel().name, "memory");
 }
 
-TEST(Target, WhatIsWrittenForAvx512RunsBesideBf16) {
-  EXPECT_EQ(VectorLevel(Isa::kAvx512Bf16), Isa::kAvx512);
+TEST(Target, WhatIsWrittenForAvx512RunsBesideBf16AndVnni) {
+  for (Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512Bf16}) EXPECT_EQ(VectorLevel(isa), Isa::kAvx512);
   for (Isa isa : {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512}) EXPECT_EQ(VectorLevel(isa), isa);
 }
 
@@ -256,7 +261,8 @@ TEST(DeviceSpec, UnknownTargetsAreNamed) {
   ASSERT_TRUE(specs.ok());
   auto isa = ResolveTarget(*specs, {.isa = "avx1024"}, nullptr);
   EXPECT_EQ(Message(isa.status()),
-            "ISA \"avx1024\" is not supported; supported: x86-64-v2, avx2, avx512, avx512-bf16");
+            "ISA \"avx1024\" is not supported; supported: x86-64-v2, avx2, avx512, avx512-vnni, "
+            "avx512-bf16");
   EXPECT_EQ(ResolveTarget(*specs, {.name = "nope"}, nullptr).status().code(),
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ResolveTarget(*specs, {}, nullptr).status().code(), absl::StatusCode::kInvalidArgument);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "core/plan/low_precision.h"
+
+namespace fusion {
+
+/// Multiplies 8-bit integers as they are stored where a model makes other numbers of them first:
+/// DequantizeLinear in front of MatMul or Gemm, MatMulInteger and what is composed of it. With the
+/// operands (q - z) * s, zero points z and scales s the same along what is summed up,
+///
+///   sum (a - za) sa (b - zb) sb = (sum a b - za sum b - zb sum a + K za zb) sa sb
+///
+/// Rows become u8 and columns i8, by 128 more or less where they are not, and zero points with
+/// them. All of it are ops of the program, so that it fuses, packs and is checked like any other;
+/// what follows from weights alone is computed once (sums of columns). Sums are in i32, exactly,
+/// modulo 2^32.
+///
+///   in i32          a model that sums up integers itself: the same bits, for all numerics
+///   in f32          one operand known before the first run, at most kMostExactTerms terms, so that
+///                   no sum leaves i32; on a device with a rate for i8, and where `f32` says so:
+///                   more exact than sums in f32, but not their bits
+///
+/// In f32 results are out of range where sa * sb is (infinite, or zero below 1.4e-45), which the
+/// order of the model may avoid. The other operand lies along a summed dim. Convolutions stay as
+/// they are, and so does a program that leaves dims open.
+void MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
+                      const LeaveProduct& leave = nullptr);
+
+/// 2^31 / (255 * 128): sums of u8 by i8, and those less a zero point, are i32.
+inline constexpr int64_t kMostExactTerms = 65793;
+
+}  // namespace fusion
