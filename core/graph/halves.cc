@@ -152,9 +152,25 @@ bool IsSumOfProducts(const LoopBody& body) {
          value.arg(0).op() == ScalarOp::kInput && value.arg(1).op() == ScalarOp::kInput;
 }
 
+namespace {
+
+// Rounds to an integer.
+bool Steps(const Expr& value) {
+  bool steps = false;
+  value.VisitOnce([&](const Expr& e) {
+    steps |= e.op() == ScalarOp::kFloor || e.op() == ScalarOp::kCeil || e.op() == ScalarOp::kRound;
+    steps |= e.op() == ScalarOp::kCast && IsInteger(e.type()) && IsFloat(e.arg(0).type());
+  });
+  return steps;
+}
+
+}  // namespace
+
 std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
-  // By value: computed, and whether it hangs on which way something computed was rounded to bf16.
+  // By value: computed, and whether it hangs on which way something computed was rounded: to bf16,
+  // to an integer.
   std::vector<bool> computed(program.values.size(), false);
+  std::vector<bool> stepped(program.values.size(), false);
   std::vector<bool> rounded(program.values.size(), false);
   std::vector<bool> follows(program.values.size(), false);
   auto at = [](std::vector<bool>& list, ValueId v) { return list[static_cast<size_t>(v)]; };
@@ -170,12 +186,15 @@ std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
       computed[out] = computed[out] || at(computed, in);
       rounded[out] = rounded[out] || (moves && at(rounded, in));
       follows[out] = follows[out] || at(follows, in);
+      stepped[out] = stepped[out] || at(stepped, in);
     }
+    stepped[out] = stepped[out] || (loop && computed[out] && Steps(value));
     // Roundings of inputs are exact, and so are copies of them.
     const bool exact = (moves || casts) && !computed[out];
     rounded[out] = rounded[out] || (half && !moves && !exact);
     computed[out] = !exact;
     if (!loop || !op.body.reduce || value.op() != ScalarOp::kMul) continue;
+    follows[out] = follows[out] || stepped[out];
     for (const Expr& factor : value.args()) {
       if (!IsCastOfHalf(factor) || factor.arg(0).op() != ScalarOp::kInput) continue;
       const ValueId in = op.inputs[static_cast<size_t>(factor.arg(0).index())];

@@ -25,9 +25,9 @@ bool WidenHalves(LoopBody* body, std::optional<DType>* rounded);
 /// casts them.
 bool IsSumOfProducts(const LoopBody& body);
 
-/// By output whether it follows from a sum of products of which a factor is rounded to bf16, and
-/// what is rounded is computed: a difference in its last place may round it the other way. An input
-/// that is rounded is what it is.
+/// By output whether it follows from a sum of products of which a factor is rounded to bf16, or made
+/// from what is rounded to an integer, and what is rounded is computed: a difference in its last
+/// place may round it the other way. An input that is rounded is what it is.
 std::vector<bool> OutputsOfRoundedFactors(const Program& program);
 
 /// The body of an element-wise cast from one shape to itself.

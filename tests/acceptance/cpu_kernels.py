@@ -184,6 +184,7 @@ def timing_rows(rows, work, options):
         rows.section(group_rows, bench, options, "bf16", 1.6, 1.9)
         rows.section(group_rows, bench, options, "weights in bf16", 1.6, 1.9)
         rows.section(group_rows, bench, options, "weights in i8", 2.5, 3.5)
+        rows.section(group_rows, bench, options, "int8", 1.0, 1.5)
         rows.section(forced_rows, bench, options)
 
 
@@ -199,6 +200,9 @@ RAGGED = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", 
 
 # Weights that are read as they are stored.
 NARROW = [["matmul", "--rows", 1, "--cols", 257, "--hidden", 385, "--int8"], ["llama_small_decode", "--int8"]]
+# Products of 8 bits by 8 bits.
+INTEGERS = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 387, "--qdq"],
+            ["matmul", "--rows", 1, "--cols", 33, "--hidden", 78, "--qdq"]]
 # Those with products that --numerics fast rounds: few rows on every machine, many where there is a unit for bf16.
 FAST_FEW = [["matmul", "--rows", 1, "--cols", 133, "--hidden", 177], ["matmul", "--rows", 7, "--cols", 100, "--hidden", 131]]
 FAST_MANY = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", "--rows", 8, "--cols", 100, "--hidden", 131]]
@@ -228,7 +232,7 @@ def correctness_rows(rows, work):
     fast = ("--numerics", "fast")
     with Daemon(work) as daemon:
         for isa in levels:
-            for words in RAGGED + NARROW:
+            for words in RAGGED + NARROW + INTEGERS:
                 verify_row(rows, work, daemon, words, *isa)
             for words in FAST_FEW:
                 verify_row(rows, work, daemon, words, *fast, *isa, least=ROUNDED)
@@ -261,7 +265,7 @@ def stable_rows(rows, work):
     with Daemon(work) as daemon:
         models = [(words, ()) for words in (["bert_tiny"], ["mha_causal", "--seq", 61],
                                             ["mha_nomask", "--seq", 1, "--past", 2047], ["conv_bias_leakyrelu"],
-                                            ["add_bias_layernorm"], ["lstm_cell"], NARROW[0])]
+                                            ["add_bias_layernorm"], ["lstm_cell"], NARROW[0], INTEGERS[0])]
         models += [(words, ("--numerics", "fast")) for words in (FAST_FEW[0], FAST_MANY[0])]
         for words, arguments in models:
             model = generate(work, *words)

@@ -130,6 +130,11 @@ DECODE_7B = ["llama_small_decode", "--layers", 1, "--hidden", 4096, "--heads", 3
 WEIGHTS_BF16 = [Case("layer of 7B, one token", DECODE_7B, others=False)]
 WEIGHTS_INT8 = [Case("layer of 7B, one token, i8", [*DECODE_7B, "--int8"], instead=DECODE_7B, others=False),
                 Case("layer of 7B, one token, i8 for both", [*DECODE_7B, "--int8"], others=False)]
+# Beside the same graph of the peer, which multiplies 8 bits too, and beside its f32.
+INT8 = [case for name, words in [("gemm 512x3072x768", ["matmul", "--rows", 512, "--cols", 3072, "--hidden", 768]),
+                                 ("BERT layer 128", ["bert_layer", "--seq", 128]), ("Llama layer", ["llama_small"])]
+        for case in (layer(f"{name}, QDQ of both", *words, "--qdq", others=False),
+                     layer(f"{name}, QDQ", *words, "--qdq", instead=words, others=False))]
 MODELS = [layer(name, name) for name in [
     "bert_layer", "vit_block", "gpt2_layer_decode", "llama_small", "t5_encoder", "mha", "mlp20_m512_n256", "layernorm",
     "lstm_unroll10", "lstm", "conv_bn_relu"]]
@@ -163,7 +168,8 @@ GROUPS = {group.name: group for group in [
     Group("tiny", "Tiny models", TINY),
     Group("bf16", "Layers in bf16 beside f32 of the peer", BF16, FAST, "avx512_bf16"),
     Group("weights in bf16", "Weights in bf16 beside f32 of the peer", WEIGHTS_BF16, FAST),
-    Group("weights in i8", "Weights in i8", WEIGHTS_INT8, FAST)]}
+    Group("weights in i8", "Weights in i8", WEIGHTS_INT8, FAST),
+    Group("int8", "Products of 8 bits by 8 bits", INT8)]}
 # Of which fused plans are compared with one kernel a node.
 SUBGRAPHS = [["add_bias_layernorm"], ["scale_mask_softmax"], ["rmsnorm"], ["elementwise", "--depth", 10], ["mha"], ["mha_causal"],
              ["mha_nomask", "--seq", 1, "--past", 2047], ["conv_bias_leakyrelu"], ["depthwise"], ["lstm_cell"], ["mlp20_m1_n256"],

@@ -48,7 +48,7 @@ typedef struct FusionKernelArgs {
 typedef struct FusionKernelDescriptor {
   unsigned int struct_size; /* sizeof(FusionKernelDescriptor) of the kernel */
   unsigned int abi_version;
-  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-bf16": what the machine must have */
+  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16": what is needed */
   int tensors;     /* number of params */
   int dims;        /* number of run-time dims; 0 for a kernel of static shape */
   int phases;
@@ -310,15 +310,22 @@ template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
 struct Walk {
   i64 count, a, b;
 };
-// Operands of mma: a step of the sum takes kPack neighbours of a row and of each column at once.
-struct F32 {
+struct SumsOfF32 {
+  typedef float C;
+  typedef vf Sum;
+  template <class P> AI Sum load(P p) { return load_f32(p); }
+  template <class P> AI void store(P p, Sum v) { store_f32(p, v); }
+};
+// Operands of mma, elements A and B with sums of C: a step of the sum takes kPack neighbours of a row and of each column
+// at once; `rest` the n < kPack that are left of a row.
+struct F32 : SumsOfF32 {
   typedef float A;
   typedef float B;
   typedef vf Row;
   typedef vf Column;
   enum { kPack = 1 };
   template <class P> AI Row row(P a, i64) { return splat(a[0]); }
-  template <class P> AI Row rest(P a) { return splat(a[0]); }
+  template <class P> AI Row rest(P a, i64) { return splat(a[0]); }
   template <class P> AI Column column(P b, int at) { return load_f32(b + at); }
   template <class P> AI Column columns_below(P b, int at, i64 n) { return loadn_f32(b + at, n); }
   AI vf add(vf sum, Row x, Column y) { return sum + x * y; }
@@ -328,23 +335,24 @@ struct F32 {
 // of the last dim behind its last whole pack. `last` < W: the last vector of b has that many columns.
 template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
 static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
-                                          const typename F::B* __restrict b, float* __restrict c, i64 c_row,
-                                          i64 last) {
-  vf acc[kSums][R][N];
+                                          const typename F::B* __restrict b, typename F::C* __restrict c,
+                                          i64 c_row, i64 last) {
+  typedef typename F::Sum Sum;
+  Sum acc[kSums][R][N];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      acc[0][i][j] = kAccumulate ? load_f32(c + i * c_row + j * W) : (vf){};
+      acc[0][i][j] = kAccumulate ? F::load(c + i * c_row + j * W) : Sum{};
 #pragma GCC unroll 16
-      for (int s = 1; s < kSums; ++s) acc[s][i][j] = (vf){};
+      for (int s = 1; s < kSums; ++s) acc[s][i][j] = Sum{};
     }
   }
   const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
   i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
   for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
   const i64 apart = a_inner / F::kPack;
-  auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, vf (&sum)[R][N],
+  auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, Sum (&sum)[R][N],
                   bool whole) __attribute__((always_inline)) {
     typename F::Column column[N];
 #pragma GCC unroll 16
@@ -354,7 +362,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      typename F::Row x = whole ? F::row(pa + i * a_row, apart) : F::rest(pa + i * a_row);
+      typename F::Row x = whole ? F::row(pa + i * a_row, apart) : F::rest(pa + i * a_row, rest);
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j) sum[i][j] = F::add(sum[i][j], x, column[j]);
     }
@@ -394,7 +402,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
 #pragma GCC unroll 16
         for (int s = 0; s < half; ++s) acc[s][i][j] += acc[s + half][i][j];
       }
-      store_f32(c + i * c_row + j * W, acc[0][i][j]);
+      F::store(c + i * c_row + j * W, acc[0][i][j]);
     }
   }
 }

@@ -195,5 +195,20 @@ TEST(Halves, OutputsFollowFromRoundingsOfWhatIsComputed) {
               ElementsAre(true, false));
 }
 
+// Likewise to integers, which products are of or of what is made from them.
+TEST(Halves, OutputsFollowFromIntegersOfWhatIsComputed) {
+  auto quantised = [](int from) {
+    return StrCat("  %3 = Cast @1 : i8[8,16] = for d0:8 d1:16 [d0, d1] = map(%", from,
+                  "[d0, d1]) : cast.i8(in0)\n  %4 = Mul @2 : f32[8,16] = for d0:8 d1:16 [d0, d1] = "
+                  "map(%3[d0, d1]) : mul(cast.f32(in0), f32(0x1p-5))\n");
+  };
+  const std::string product =
+      "  %5 = MatMul @3 : f32[8,4] = for m:8 n:4 k:16 [m, n] = sum(%4[m, k], %1[k, n]) : mul(in0, "
+      "cast.f32(in1))\n";
+  EXPECT_THAT(OfRounded(StrCat(quantised(0), product), "  output %5\n"), ElementsAre(false));
+  EXPECT_THAT(OfRounded(StrCat(quantised(2), product), "  output %5\n  output %4\n"),
+              ElementsAre(true, false));
+}
+
 }  // namespace
 }  // namespace fusion
