@@ -12,7 +12,7 @@ MedianInterval MedianOf(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   auto n = static_cast<double>(samples.size());
   auto at = [&samples](double rank) {  // ranks count from 1
-    double last = static_cast<double>(samples.size());
+    auto last = static_cast<double>(samples.size());
     return samples[static_cast<size_t>(std::clamp(rank, 1.0, last)) - 1];
   };
   MedianInterval out;
