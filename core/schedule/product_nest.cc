@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 
 #include "core/base/contains.h"
 #include "core/base/refusal.h"
@@ -45,9 +48,9 @@ class ProductNest {
     out.product = true;
     out.dims = nest_.dims;
     accumulate_ = at_.choice.temporal >= 0 && at_.op(first_).Reduces(at_.choice.temporal);
-    ASSIGN_OR_RETURN(ProductSides sides, at_.roles.SidesOf(first_));
-    n_ = ColumnDim(first_, sides);
-    m_ = RowDim(sides);
+    ASSIGN_OR_RETURN(sides_, at_.roles.SidesOf(first_));
+    n_ = ColumnDim(first_, sides_);
+    m_ = RowDim(sides_);
     std::vector<MmaStmt> products;
     Block inner;
     for (int i : nest_.products) {
@@ -255,6 +258,50 @@ class ProductNest {
     return absl::OkStatus();
   }
 
+  // What a block reads of an operand.
+  double Bytes(int read) const {
+    const SmgRead& r = at_.op(first_).reads[static_cast<size_t>(read)];
+    auto bytes = static_cast<double>(r.producer < 0 ? DTypeBytes(at_.group.view(r.value).dtype)
+                                                    : DTypeBytes(DType::kF32));
+    for (const IndexExpr& e : r.index) {
+      double length = 1;
+      for (const IndexExpr::Term& t : e.terms()) {
+        length += static_cast<double>(std::abs(t.coefficient) *
+                                      std::max<int64_t>(at_.window(t.axis) - 1, 0));
+      }
+      bytes *= length;
+    }
+    return bytes;
+  }
+
+  // To read so many bytes once more: they lie in the nearest cache that holds them.
+  double SecondsToReadAgain(double bytes) const {
+    const std::vector<MemoryLevel>& levels = at_.device.levels;
+    auto holds = [&](const MemoryLevel& l) {
+      return l.bytes == 0 || static_cast<double>(l.UsableBytes()) >= bytes;
+    };
+    auto level = std::find_if(levels.begin(), levels.end(), holds);
+    return bytes / (level == levels.end() ? levels.back() : *level).bytes_per_s;
+  }
+
+  // Whether the loop over blocks of columns stands outside those over further dims of rows: then
+  // rows are read again for each block of columns, else columns for each such row.
+  bool ColumnsOutside() const {
+    if (at_.device.explicit_memory) return false;
+    // All members of a family have one order.
+    for (const SmgRead& read : at_.op(first_).reads) {
+      if (read.producer < 0 && at_.group.view(read.value).open) return false;
+    }
+    double rows = 1;
+    for (DimId d : sides_.rows) {
+      if (d != m_) rows *= static_cast<double>(std::max<int64_t>(at_.window(d), 1));
+    }
+    const double columns =
+        std::ceil(static_cast<double>(at_.window(n_)) / static_cast<double>(block_.n));
+    return (columns - 1) * SecondsToReadAgain(Bytes(sides_.a)) <
+           (rows - 1) * SecondsToReadAgain(Bytes(sides_.b));
+  }
+
   Block Loops(Block inner) const {
     auto wrap = [&](DimId d, int64_t tile) {
       // Without points there is no loop to leave out: the product would read a point that does not
@@ -263,12 +310,20 @@ class ProductNest {
       if (length <= tile && (tile > 1 || length > 0)) return;
       inner = LoopOver(d, tile, std::move(inner));
     };
+    const std::vector<DimId> order = TileOrder(first_);
+    const bool columns_outside = ColumnsOutside();
+    auto wrap_others = [&](bool within_columns) {
+      for (size_t k = order.size(); k-- > 0;) {
+        if (order[k] == m_ || order[k] == n_) continue;
+        if ((columns_outside && Contains(sides_.rows, order[k])) == within_columns) {
+          wrap(order[k], 1);
+        }
+      }
+    };
     if (m_ >= 0) wrap(m_, BalancedRows(at_.window(m_), block_.m));
+    wrap_others(/*within_columns=*/true);
     wrap(n_, block_.n);
-    std::vector<DimId> order = TileOrder(first_);
-    for (size_t k = order.size(); k-- > 0;) {
-      if (order[k] != m_ && order[k] != n_) wrap(order[k], 1);
-    }
+    wrap_others(/*within_columns=*/false);
     return inner;
   }
 
@@ -276,6 +331,7 @@ class ProductNest {
   NestContext& at_;
   int first_;            // product
   RegisterBlock block_;  // of all products
+  ProductSides sides_;   // of the first one
   bool accumulate_ = false;
   DimId m_ = -1;  // rows of register blocks
   DimId n_ = -1;  // columns
