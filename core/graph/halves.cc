@@ -152,6 +152,22 @@ bool IsSumOfProducts(const LoopBody& body) {
          value.arg(0).op() == ScalarOp::kInput && value.arg(1).op() == ScalarOp::kInput;
 }
 
+std::optional<std::array<DType, 2>> FactorTypes(const Expr& value, DType type) {
+  if (value.op() != ScalarOp::kMul) return std::nullopt;
+  std::array<DType, 2> types{};
+  int seen = 0;
+  for (int k : {0, 1}) {
+    const Expr& factor = value.arg(k);
+    const bool cast = factor.op() == ScalarOp::kCast && factor.type() == type;
+    const Expr& leaf = cast ? factor.arg(0) : factor;
+    if (leaf.op() != ScalarOp::kInput || leaf.index() > 1) return std::nullopt;
+    types[static_cast<size_t>(leaf.index())] = leaf.type();
+    seen |= 1 << leaf.index();
+  }
+  if (seen != 3) return std::nullopt;
+  return types;
+}
+
 namespace {
 
 // Rounds to an integer.
@@ -162,6 +178,48 @@ bool Steps(const Expr& value) {
     steps |= e.op() == ScalarOp::kCast && IsInteger(e.type()) && IsFloat(e.arg(0).type());
   });
   return steps;
+}
+
+// Gives the same bits wherever it is computed, of the same bits: nothing that is in one expression
+// with it can be rounded together with it, as a multiply-add is, and no function is approximated.
+bool IsSameEverywhere(const Expr& value) {
+  bool same = true;
+  value.VisitOnce([&](const Expr& e) {
+    switch (e.op()) {
+      case ScalarOp::kInput:
+      case ScalarOp::kConst:
+      case ScalarOp::kWithin:
+      case ScalarOp::kAxis:
+      case ScalarOp::kCast:
+      case ScalarOp::kRound:
+      case ScalarOp::kFloor:
+      case ScalarOp::kCeil:
+      case ScalarOp::kMin:
+      case ScalarOp::kMax:
+      case ScalarOp::kSelect:
+      case ScalarOp::kEq:
+      case ScalarOp::kNe:
+      case ScalarOp::kLt:
+      case ScalarOp::kLe:
+      case ScalarOp::kGt:
+      case ScalarOp::kGe:
+      case ScalarOp::kAnd:
+      case ScalarOp::kOr:
+      case ScalarOp::kNot:
+        return;
+      case ScalarOp::kAdd:
+      case ScalarOp::kSub:
+        same &= e.type() != DType::kF64;
+        return;
+      case ScalarOp::kMul:
+      case ScalarOp::kDiv:
+        same &= e.type() == DType::kF64 || IsInteger(e.type());
+        return;
+      default:
+        same = false;
+    }
+  });
+  return same;
 }
 
 }  // namespace
@@ -179,8 +237,7 @@ std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
     const Expr& value = op.body.value;
     const bool loop = op.kind == LoopOp::kLoop;
     const bool moves = !loop || (!op.body.reduce && value.op() == ScalarOp::kInput);
-    const bool casts = loop && !op.body.reduce && value.op() == ScalarOp::kCast &&
-                       value.arg(0).op() == ScalarOp::kInput;
+    const bool same = loop && !op.body.reduce && IsSameEverywhere(value);
     const bool half = program.value(op.output).type.dtype == DType::kBF16;
     for (ValueId in : op.inputs) {
       computed[out] = computed[out] || at(computed, in);
@@ -189,8 +246,8 @@ std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
       stepped[out] = stepped[out] || at(stepped, in);
     }
     stepped[out] = stepped[out] || (loop && computed[out] && Steps(value));
-    // Roundings of inputs are exact, and so are copies of them.
-    const bool exact = (moves || casts) && !computed[out];
+    // Roundings of inputs are the same everywhere, and so are copies of them.
+    const bool exact = (moves || same) && !computed[out];
     rounded[out] = rounded[out] || (half && !moves && !exact);
     computed[out] = !exact;
     if (!loop || !op.body.reduce || value.op() != ScalarOp::kMul) continue;

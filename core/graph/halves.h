@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,13 @@ bool WidenHalves(LoopBody* body, std::optional<DType>* rounded);
 /// casts them.
 bool IsSumOfProducts(const LoopBody& body);
 
-/// By output whether it follows from a sum of products of which a factor is rounded to bf16, or made
-/// from what is rounded to an integer, and what is rounded is computed: a difference in its last
-/// place may round it the other way. An input that is rounded is what it is.
+/// By input, the types of the factors of a product of two inputs: as they are or, of other types,
+/// cast to `type`. nullopt: `value` is none.
+std::optional<std::array<DType, 2>> FactorTypes(const Expr& value, DType type);
+
+/// By output whether it follows from a sum of products of which a factor is rounded to bf16, or
+/// made from what is rounded to an integer, and what is rounded is computed: a difference in its
+/// last place may round it the other way. An input that is rounded is what it is.
 std::vector<bool> OutputsOfRoundedFactors(const Program& program);
 
 /// The body of an element-wise cast from one shape to itself.

@@ -1,6 +1,9 @@
 #include "core/plan/integer_products.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -8,6 +11,7 @@
 #include "core/base/saturate.h"
 #include "core/graph/halves.h"
 #include "core/graph/tidy.h"
+#include "core/plan/layouts.h"
 #include "core/plan/operands.h"
 #include "core/schedule/access.h"
 
@@ -15,6 +19,11 @@ namespace fusion {
 namespace {
 
 constexpr int kSignShift = 128;  // between u8 and i8
+// Fewer channels of an image fill too little of their packs: a photograph's three stay in f32.
+constexpr int64_t kLeastPackedChannels = 8;
+// With fewer rows or columns a matrix that a run brings would be shifted, summed up and packed for
+// too few uses. A choice, as kLeastRowsInHalf.
+constexpr int64_t kLeastRowsOfARun = kLeastRowsInHalf;
 
 // A number, or one for each of some coordinates.
 struct Number {
@@ -25,8 +34,16 @@ struct Number {
   bool is_there() const { return constant.has_value() || value != kNoValue; }
 };
 
+// Elements of an operand come from other places of what is read, or from none: those are zeros.
+struct Move {
+  ValueId to = kNoValue;
+  std::string label;
+  LoopBody body;
+};
+
 // An operand of a product as (stored - zero) * scale.
 struct Integers {
+  std::vector<Move> moves;  // of all that follows, the last one first
   ValueId stored = kNoValue;
   Number zero;   // i32; not there: 0
   Number scale;  // f32; not there: 1
@@ -36,6 +53,7 @@ struct Integers {
 struct IntegerProduct {
   size_t rows = 0;  // read
   size_t columns = 1;
+  int packed = -1;  // axis along which rows lie in packs; -1: it is the last summed one anyway
   std::map<size_t, Integers> operands;  // by read; numbers over what is written
 };
 
@@ -47,6 +65,11 @@ class Trail {
   // The stored integers that this is made from; nullopt: it is made otherwise.
   std::optional<Integers> ToIntegers() {
     Integers out;
+    while (op_ != nullptr && MovesElements(*op_)) {
+      out.moves.push_back({.to = value_, .label = op_->label, .body = op_->body});
+      value_ = op_->inputs[0];
+      Follow();
+    }
     if (op_ != nullptr && expr_.op() == ScalarOp::kMul && expr_.type() == DType::kF32) {
       if (!Split(/*either=*/true, &out.scale)) return std::nullopt;
     }
@@ -78,6 +101,20 @@ class Trail {
       if (expr_.op() != ScalarOp::kInput || !ReadsInPlace(program_, *op_, expr_.index())) return;
       value_ = op_->inputs[static_cast<size_t>(expr_.index())];
     }
+  }
+
+  static bool MovesElements(const LoopOp& op) {
+    if (op.inputs.size() != 1) return false;
+    const Expr& value = op.body.value;
+    if (value.op() == ScalarOp::kInput) return true;
+    return value.op() == ScalarOp::kSelect && !HasInputs(value.arg(0)) &&
+           value.arg(1).op() == ScalarOp::kInput && value.arg(2).IsConst(0);
+  }
+
+  static bool HasInputs(const Expr& e) {
+    bool found = false;
+    e.VisitOnce([&](const Expr& part) { found |= part.op() == ScalarOp::kInput; });
+    return found;
   }
 
   bool IsInPlace(const Expr& e) const {
@@ -174,18 +211,28 @@ class Pass {
     IntegerProduct out;
     const bool real = body.value.type() == DType::kF32;
     const bool first = known_[static_cast<size_t>(op.inputs[0])];
-    if (real && first == known_[static_cast<size_t>(op.inputs[1])]) return std::nullopt;
+    const bool weighted = first != known_[static_cast<size_t>(op.inputs[1])];
+    if (real && !weighted) return std::nullopt;
     // Weights are packed once; of two operands of a run the first has the rows.
-    if (first || !HasOwnDims(body, 1)) std::swap(out.rows, out.columns);
-    if (!HasOwnDims(body, out.columns)) return std::nullopt;
-    if (real && !LiesAlongSum(body, out.rows)) return std::nullopt;
+    if (first) std::swap(out.rows, out.columns);
+    const int64_t rows = OwnPoints(body, out.rows);
+    const int64_t columns = OwnPoints(body, out.columns);
+    if (columns == 0 || (!weighted && std::min(rows, columns) < kLeastRowsOfARun)) {
+      return std::nullopt;
+    }
+    out.packed = PackedAxis(body, out.rows);
+    const bool slides = SlidesWindows(body.reads[out.rows].index);
+    if ((real || slides) && out.packed < 0) return std::nullopt;
     for (int a : body.ReducedAxes()) {
       if (!Names(body.reads[0].index, a) || !Names(body.reads[1].index, a)) return std::nullopt;
     }
     for (size_t r : {0, 1}) {
-      if (!body.reads[r].guards.empty() || SlidesWindows(body.reads[r].index)) return std::nullopt;
+      const Read& read = body.reads[r];
+      if (!read.guards.empty() || IsIndirect(read.index)) return std::nullopt;
+      if (r == out.columns && SlidesWindows(read.index)) return std::nullopt;
       std::optional<Integers> operand = Trail(program_, op.inputs[r]).ToIntegers();
-      if (!operand) return std::nullopt;
+      if (!operand || !CanMove(*operand)) return std::nullopt;
+      if (real && !IsInRange(*operand)) return std::nullopt;
       for (Number* number : {&operand->zero, &operand->scale}) {
         if (number->value == kNoValue) continue;
         std::optional<IndexMap> at = OverOutput(body, r, number->at);
@@ -194,42 +241,96 @@ class Pass {
       }
       out.operands[r] = *std::move(operand);
     }
+    if (real && !HoldsSums(body, out)) return std::nullopt;
     return out;
   }
 
-  // Whether sums are of a type, and of so few terms, that i32 holds them.
-  bool FitsIn(const LoopBody& body) const {
-    int64_t terms = 1;
-    for (int a : body.ReducedAxes()) {
-      const Dim& extent = body.axes[static_cast<size_t>(a)].extent;
-      if (!extent.is_static()) return false;
-      terms = SaturatedProduct(terms, extent.value());
+  // Whether no sum of a product leaves i32.
+  bool HoldsSums(const LoopBody& body, const IntegerProduct& product) const {
+    int64_t most = 1;
+    for (const auto& [read, operand] : product.operands) {
+      most = SaturatedProduct(most, Largest(operand));
     }
+    for (int a : body.ReducedAxes()) {
+      most = SaturatedProduct(most, body.axes[static_cast<size_t>(a)].extent.value());
+    }
+    return most <= std::numeric_limits<int32_t>::max();
+  }
+
+  // |stored - zero| at most.
+  int64_t Largest(const Integers& operand) const {
+    const auto [least, most] = RangeOf(operand);
+    if (operand.zero.value != kNoValue) return most - least;
+    const int64_t zero = operand.zero.constant ? operand.zero.constant->integer() : 0;
+    return std::max(std::abs(least - zero), std::abs(most - zero));
+  }
+
+  std::pair<int64_t, int64_t> RangeOf(const Integers& operand) const {
+    const bool is_signed = program_.value(operand.stored).type.dtype == DType::kI8;
+    return is_signed ? std::pair<int64_t, int64_t>{-128, 127} : std::pair<int64_t, int64_t>{0, 255};
+  }
+
+  // Whether sums are of a type that has a form in i32.
+  bool FitsIn(const LoopBody& body) const {
     const bool is_static = std::all_of(body.axes.begin(), body.axes.end(),
                                        [](const LoopAxis& a) { return a.extent.is_static(); });
-    if (!is_static) return false;
-    if (body.value.type() == DType::kI32) return true;
-    return f32_ && body.value.type() == DType::kF32 && terms <= kMostExactTerms;
+    if (body.value.type() == DType::kI32) return is_static;
+    return is_static && f32_ && body.value.type() == DType::kF32;
   }
 
-  static bool SlidesWindows(const IndexMap& index) {
-    return std::any_of(index.begin(), index.end(), [](const IndexExpr& e) {
-      return e.terms().size() > 1 || e.indirect() >= 0;
-    });
+  static bool IsIndirect(const IndexMap& index) {
+    return std::any_of(index.begin(), index.end(),
+                       [](const IndexExpr& e) { return e.indirect() >= 0; });
   }
 
-  // Whether a read has a dim of what is written that the other one lacks.
-  static bool HasOwnDims(const LoopBody& body, size_t read) {
-    for (int a = 0; a < static_cast<int>(body.axes.size()); ++a) {
-      if (Names(body.reads[read].index, a) && !Names(body.reads[1 - read].index, a)) return true;
+  // Whether an operand is the same behind its moves: numbers for all elements, and a zero point
+  // that may be stored.
+  bool CanMove(const Integers& operand) const {
+    if (operand.moves.empty()) return true;
+    for (const Number* number : {&operand.zero, &operand.scale}) {
+      const bool same = std::all_of(number->at.begin(), number->at.end(),
+                                    [](const IndexExpr& e) { return e.terms().empty(); });
+      if (!same || IsIndirect(number->at)) return false;
     }
-    return false;
+    return IsInRange(operand);
   }
 
-  static bool LiesAlongSum(const LoopBody& body, size_t read) {
+  // Whether a zero point is of the type of what is stored, and a scale that is known a number.
+  bool IsInRange(const Integers& operand) const {
+    if (operand.scale.constant && !std::isfinite(operand.scale.constant->value())) return false;
+    if (operand.zero.constant) {
+      const auto [least, most] = RangeOf(operand);
+      const int64_t zero = operand.zero.constant->integer();
+      return zero >= least && zero <= most;
+    }
+    if (operand.zero.value == kNoValue) return true;
+    const LoopOp* made = ElementwiseOf(program_, operand.zero.value);
+    return made != nullptr && made->body.value.op() == ScalarOp::kCast &&
+           made->body.value.arg(0).type() == program_.value(operand.stored).type.dtype;
+  }
+
+  // Points along the dims that the other read lacks; 0: there is no such dim.
+  static int64_t OwnPoints(const LoopBody& body, size_t read) {
+    int64_t points = 0;
+    for (int a = 0; a < static_cast<int>(body.axes.size()); ++a) {
+      if (!Names(body.reads[read].index, a) || Names(body.reads[1 - read].index, a)) continue;
+      const int64_t extent = body.axes[static_cast<size_t>(a)].extent.value();
+      points = SaturatedProduct(std::max<int64_t>(points, 1), extent);
+    }
+    return points;
+  }
+
+  // The summed axis along which neighbours of a read lie next to each other, or will: channels of
+  // images go innermost (core/plan/layouts.h). -1: there is none.
+  static int PackedAxis(const LoopBody& body, size_t read) {
     const IndexMap& index = body.reads[read].index;
-    if (index.empty() || !index.back().IsPlainAxis()) return false;
-    return !Names(body.write, index.back().terms()[0].axis);
+    if (index.empty()) return -1;
+    if (const int last = SummedAxis(body, index.back()); last >= 0) return last;
+    if (index.size() < kImageRank) return -1;
+    const int channels = SummedAxis(body, index[kChannelDim]);
+    const bool many = channels >= 0 && body.axes[static_cast<size_t>(channels)].extent.value() >=
+                                           kLeastPackedChannels;
+    return many ? channels : -1;
   }
 
   // ---- what becomes of it ----
@@ -260,6 +361,46 @@ class Pass {
     program_.values[static_cast<size_t>(op.output)].order = program_.value(stored).order;
     ops_.push_back(std::move(op));
     return shifted_.at(stored);
+  }
+
+  // Its zero point as it is in `shifted`; a constant or none: what is read of it is not asked for.
+  std::optional<int64_t> KnownZero(const Integers& operand, int64_t by) const {
+    if (operand.zero.constant) return operand.zero.constant->integer() + by;
+    return operand.zero.is_there() ? std::nullopt : std::optional(by);
+  }
+
+  // `shifted`, the stored integers of an operand by `by` more, behind its moves: zeros become zero
+  // points.
+  ValueId Moved(const Integers& operand, ValueId shifted, int64_t by, const LoopOp& reader) {
+    const DType type = program_.value(shifted).type.dtype;
+    ValueId value = shifted;
+    for (size_t i = operand.moves.size(); i-- > 0;) {
+      const Move& move = operand.moves[i];
+      auto [at, fresh] = moved_.try_emplace({move.to, type}, kNoValue);
+      if (fresh) {
+        LoopOp op = OpBeside(reader, move.label);
+        op.body = move.body;
+        op.inputs = {value};
+        Expr moved = Expr::Input(0, type);
+        if (move.body.value.op() == ScalarOp::kSelect) {
+          moved = Expr::Select(move.body.value.arg(0), moved, Zero(operand, type, by, &op));
+        }
+        op.body.value = moved;
+        op.output = at->second = AddValue(type, program_.value(move.to).type.shape);
+        ops_.push_back(std::move(op));
+      }
+      value = moved_.at({move.to, type});
+    }
+    return value;
+  }
+
+  Expr Zero(const Integers& operand, DType type, int64_t by, LoopOp* op) const {
+    if (const std::optional<int64_t> known = KnownZero(operand, by)) {
+      return Expr::ConstInt(type, *known);
+    }
+    op->inputs.push_back(operand.zero.value);
+    op->body.reads.push_back(Read{.index = operand.zero.at, .guards = {}});
+    return Expr::Cast(Expr::Input(1, DType::kI32) + Expr::ConstInt(DType::kI32, by), type);
   }
 
   // The sums of an operand along what `product` sums up, in i32, and where an element of what is
@@ -317,12 +458,12 @@ class Pass {
     LoopOp sum = OpBeside(product, product.label);
     sum.body = body;
     sum.inputs = product.inputs;
-    std::map<size_t, int> shifts;  // of zero points, by read
+    std::map<size_t, int64_t> shifts;  // of zero points, by read
     for (auto [read, operand, type] : {std::tuple{integers.rows, &a, DType::kU8},
                                        std::tuple{integers.columns, &b, DType::kI8}}) {
       const ValueId shifted = Shifted(operand->stored, type, product);
       if (shifted != operand->stored) shifts[read] = type == DType::kU8 ? kSignShift : -kSignShift;
-      operand->stored = sum.inputs[read] = shifted;
+      operand->stored = sum.inputs[read] = Moved(*operand, shifted, shifts[read], product);
     }
     auto wide = [&](size_t read) {
       const DType type = program_.value(sum.inputs[read]).type.dtype;
@@ -331,20 +472,17 @@ class Pass {
     sum.body.value = wide(static_cast<size_t>(body.value.arg(0).index())) *
                      wide(static_cast<size_t>(body.value.arg(1).index()));
     sum.body.reduce = Monoid::Sum(DType::kI32);
-    sum.output = AddValue(DType::kI32, shape);
+    if (integers.packed >= 0) SumLastAlong(integers.packed, &sum.body);
 
     Behind behind{.op = OpBeside(product, body.value.type() == DType::kF32 ? "Mul" : "Sub")};
     behind.op.body = CastBody(shape, DType::kI32, DType::kI32);
-    behind.op.inputs = {sum.output};
+    behind.op.inputs = {kNoValue};  // the sum
     behind.op.output = product.output;
     // Zero points as they are behind the shifts; nullopt: 0.
     auto zero_of = [&](const Integers& operand, size_t read) -> std::optional<Expr> {
-      const auto shift = shifts.find(read);
-      const int64_t by = shift == shifts.end() ? 0 : shift->second;
-      if (!operand.zero.is_there() || operand.zero.constant) {
-        const int64_t zero = operand.zero.constant ? operand.zero.constant->integer() : 0;
-        if (zero + by == 0) return std::nullopt;
-        return Expr::ConstInt(DType::kI32, zero + by);
+      const int64_t by = shifts[read];
+      if (const std::optional<int64_t> known = KnownZero(operand, by)) {
+        return *known == 0 ? std::nullopt : std::optional(Expr::ConstInt(DType::kI32, *known));
       }
       const Expr zero = behind.Use(operand.zero, DType::kI32);
       return by == 0 ? zero : zero + Expr::ConstInt(DType::kI32, by);
@@ -376,9 +514,28 @@ class Pass {
       ops_.push_back(std::move(sum));
       return;
     }
+    behind.op.inputs[0] = sum.output = AddValue(DType::kI32, shape);
     ops_.push_back(std::move(sum));
     behind.op.body.value = result;
     ops_.push_back(std::move(behind.op));
+  }
+
+  // Makes an axis the last one.
+  static void SumLastAlong(int axis, LoopBody* body) {
+    const int last = static_cast<int>(body->axes.size()) - 1;
+    auto renumbered = [&](const IndexMap& index) {
+      IndexMap out;
+      for (const IndexExpr& e : index) {
+        out.push_back(e.Substitute([&](int a) {
+          return IndexExpr::Axis(a == axis ? last : a > axis ? a - 1 : a);
+        }));
+      }
+      return out;
+    };
+    const auto at = body->axes.begin() + axis;
+    std::rotate(at, at + 1, body->axes.end());
+    for (Read& read : body->reads) read.index = renumbered(read.index);
+    body->write = renumbered(body->write);
   }
 
   // Modulo 2^32 as all that they are multiplied with.
@@ -396,6 +553,7 @@ class Pass {
   const std::vector<bool> known_;
   std::vector<LoopOp> ops_;
   std::map<ValueId, ValueId> shifted_;
+  std::map<std::pair<ValueId, DType>, ValueId> moved_;  // by what a model has there
 };
 
 }  // namespace

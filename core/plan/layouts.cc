@@ -10,10 +10,6 @@
 namespace fusion {
 namespace {
 
-// A channel of images: values of fewer dims lie along the sum as they are.
-constexpr int kLeastRank = 4;
-constexpr size_t kChannels = 1;
-
 class Layouts {
  public:
   Layouts(const DeviceSpec& device, Program* program)
@@ -32,7 +28,7 @@ class Layouts {
       Value& value = program_.values[v];
       value.order = {0};
       for (int d = 2; d < value.type.shape.rank(); ++d) value.order.push_back(d);
-      value.order.push_back(static_cast<int>(kChannels));
+      value.order.push_back(static_cast<int>(kChannelDim));
     }
   }
 
@@ -43,7 +39,8 @@ class Layouts {
       const Value& value = program_.values[v];
       const bool stored = value.kind == TensorKind::kIntermediate && value.order.empty() &&
                           value.strides.empty() && !value.room && value.lies_in == kNoValue;
-      free_[v] = stored && value.type.shape.rank() >= kLeastRank && value.type.shape.is_static();
+      free_[v] = stored && value.type.shape.rank() >= static_cast<int>(kImageRank) &&
+                 value.type.shape.is_static();
     }
     for (ValueId v : program_.outputs) free_[static_cast<size_t>(v)] = false;
     for (const LoopOp& op : program_.ops) {
@@ -83,16 +80,18 @@ class Layouts {
   // A product of a known operand and images: both images in the order that suits it, if they have
   // channels enough for whole vectors.
   void AskFor(const LoopOp& op) {
-    if (op.kind != LoopOp::kLoop || !IsSumOfProducts(op.body) || op.inputs.size() != 2) return;
+    if (op.kind != LoopOp::kLoop || op.inputs.size() != 2 || !op.body.reduce) return;
+    const Monoid& sum = *op.body.reduce;
+    if (sum.name() != "sum" || !FactorTypes(op.body.value, sum.type())) return;
     const bool first = known_[static_cast<size_t>(op.inputs[0])];
     if (first == known_[static_cast<size_t>(op.inputs[1])]) return;
     const size_t images = first ? 1 : 0;
     const LoopBody& body = op.body;
     const IndexMap& read = body.reads[images].index;
-    if (read.size() < kLeastRank || body.write.size() != read.size()) return;
-    if (!read[kChannels].IsPlainAxis() || !body.write[kChannels].IsPlainAxis()) return;
-    const int summed = read[kChannels].terms()[0].axis;
-    const int columns = body.write[kChannels].terms()[0].axis;
+    if (read.size() < kImageRank || body.write.size() != read.size()) return;
+    if (!read[kChannelDim].IsPlainAxis() || !body.write[kChannelDim].IsPlainAxis()) return;
+    const int summed = read[kChannelDim].terms()[0].axis;
+    const int columns = body.write[kChannelDim].terms()[0].axis;
     if (summed == columns || Names(read, columns)) return;
     if (Extent(body, columns) < lanes_) return;
     wanted_[static_cast<size_t>(op.output)] = true;
@@ -115,7 +114,7 @@ class Layouts {
       const IndexMap& read = op.body.reads[i].index;
       const IndexMap& write = op.body.write;
       const bool alike = free_[in] && free_[out] && read.size() == write.size() &&
-                         read[kChannels] == write[kChannels];
+                         read[kChannelDim] == write[kChannelDim];
       if (!alike || wanted_[in] == wanted_[out]) continue;
       wanted_[in] = wanted_[out] = true;
       news = true;

@@ -4,6 +4,11 @@
 
 namespace fusion {
 
+/// Values of so many dims are images, dim 1 their channels: values of fewer lie along the sum as
+/// they are.
+inline constexpr size_t kImageRank = 4;
+inline constexpr size_t kChannelDim = 1;
+
 /// Chooses the storage order of intermediate values, before anything else is decided: where a
 /// product with a known operand (a convolution) makes columns of one dim of its result, that dim is
 /// innermost in memory, through all element-wise, padding and pooling ops between such products.

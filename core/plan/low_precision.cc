@@ -26,11 +26,6 @@ struct WeightedSum {
   int64_t rows = 1;  // points of the axes that only the other operand has
 };
 
-bool SlidesWindows(const IndexMap& index) {
-  return std::any_of(index.begin(), index.end(),
-                     [](const IndexExpr& e) { return e.terms().size() > 1; });
-}
-
 std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vector<bool>& known,
                                          const LoopOp& op) {
   if (op.kind != LoopOp::kLoop || !IsSumOfProducts(op.body) || op.inputs.size() != 2) return {};
@@ -97,10 +92,7 @@ class Rounder {
   // Whether the last index of a read is a summed axis: neighbours along it are next to each other.
   static bool LiesAlongSum(const LoopBody& body, size_t read) {
     const IndexMap& index = body.reads[read].index;
-    if (index.empty() || !index.back().IsPlainAxis()) return false;
-    const int axis = index.back().terms()[0].axis;
-    return std::none_of(body.write.begin(), body.write.end(),
-                        [axis](const IndexExpr& e) { return e.CoefficientOf(axis) != 0; });
+    return !index.empty() && SummedAxis(body, index.back()) >= 0;
   }
 
   void Round(const Rounding& rounding, LoopOp* product, std::vector<LoopOp>* ops) {

@@ -40,4 +40,18 @@ std::optional<IndexMap> OverOutput(const LoopBody& body, size_t read, const Inde
   return out;
 }
 
+int SummedAxis(const LoopBody& body, const IndexExpr& index) {
+  if (!index.IsPlainAxis()) return -1;
+  const int axis = index.terms()[0].axis;
+  const bool written =
+      std::any_of(body.write.begin(), body.write.end(),
+                  [axis](const IndexExpr& e) { return e.CoefficientOf(axis) != 0; });
+  return written ? -1 : axis;
+}
+
+bool SlidesWindows(const IndexMap& index) {
+  return std::any_of(index.begin(), index.end(),
+                     [](const IndexExpr& e) { return e.terms().size() > 1; });
+}
+
 }  // namespace fusion

@@ -8,12 +8,18 @@ namespace fusion {
 
 // What the operands of products are made from, for passes over programs.
 
-/// The op that makes a value element by element, at the index that it reads something at; null:
-/// none does.
+/// The loop op that writes a value in place, an element at a time; null: none does. What it reads
+/// may be elsewhere.
 const LoopOp* ElementwiseOf(const Program& program, ValueId value);
 
 /// `index` over the dims of what read `read` of `body` reads, as one over the dims that `body`
 /// writes. nullopt: it differs along what is summed up, or along windows.
 std::optional<IndexMap> OverOutput(const LoopBody& body, size_t read, const IndexMap& index);
+
+/// The summed axis that an index walks as it is; -1: it does not.
+int SummedAxis(const LoopBody& body, const IndexExpr& index);
+
+/// Whether an index has more than one term: windows that slide along an image.
+bool SlidesWindows(const IndexMap& index);
 
 }  // namespace fusion

@@ -1,6 +1,7 @@
 #include "core/schedule/candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -156,7 +157,7 @@ class Enumerator {
       const std::vector<DimId>& rows = c.swap ? p.dims.second : p.dims.first;
       int64_t most_rows = 1;
       for (DimId d : rows) most_rows = std::max(most_rows, window[static_cast<size_t>(d)]);
-      c.block = device_.blocks[0];
+      c.block = WidestBlock(p.op);
       const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
       // Packed columns lie in panels of the block's width: a cut between tasks must fall between
       // panels.
@@ -175,6 +176,22 @@ class Enumerator {
       }
       c.stage_rows = WantsStagedRows(p, c, window);
     }
+  }
+
+  // The best block. Where no instruction multiplies bytes, each operand of a product of them fills
+  // two registers: then the best of which all stay in registers.
+  RegisterBlock WidestBlock(int op) const {
+    const std::array<DType, 2> types = *FactorTypes(smg_.op(op));
+    const bool bytes = std::count(types.begin(), types.end(), DType::kU8) > 0 &&
+                       !device_.other_types.contains(DType::kI8);
+    if (!bytes || device_.explicit_memory) return device_.blocks[0];
+    const int lanes = static_cast<int>(device_.vector_bytes / DTypeBytes(DType::kF32));
+    const int registers = device_.vector_bytes == 64 ? 32 : 16;  // of x86-64
+    for (const RegisterBlock& b : device_.blocks) {
+      const int vectors = b.n / lanes;
+      if (b.m * vectors + 2 * vectors + 2 <= registers) return b;
+    }
+    return device_.blocks[0];
   }
 
   // Rows of a param may lie so that they evict each other from L1.

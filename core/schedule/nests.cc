@@ -6,6 +6,7 @@
 
 #include "core/base/contains.h"
 #include "core/base/refusal.h"
+#include "core/graph/halves.h"
 #include "core/schedule/access.h"
 
 namespace fusion {
@@ -484,23 +485,12 @@ ProductDims SplitProductDims(const SmgOp& op) {
 }
 
 std::optional<std::array<DType, 2>> FactorTypes(const SmgOp& op) {
-  const bool sum = op.reduce && op.reduce->name() == "sum" && op.reads.size() == 2 &&
-                   !op.reduced.empty() && op.value.op() == ScalarOp::kMul;
+  const bool sum =
+      op.reduce && op.reduce->name() == "sum" && op.reads.size() == 2 && !op.reduced.empty();
   if (!sum) return std::nullopt;
   const DType type = op.reduce->type();
   if (type != DType::kF32 && type != DType::kI32) return std::nullopt;
-  std::array<DType, 2> types{};
-  int seen = 0;
-  for (int k : {0, 1}) {
-    const Expr& factor = op.value.arg(k);
-    const bool cast = factor.op() == ScalarOp::kCast && factor.type() == type;
-    const Expr& leaf = cast ? factor.arg(0) : factor;
-    if (leaf.op() != ScalarOp::kInput) return std::nullopt;
-    types[static_cast<size_t>(leaf.index())] = leaf.type();
-    seen |= 1 << leaf.index();
-  }
-  if (seen != 3) return std::nullopt;
-  return types;
+  return FactorTypes(op.value, type);
 }
 
 OpClass Classify(const FusionGroup& group, int i) {

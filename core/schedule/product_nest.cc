@@ -261,8 +261,8 @@ class ProductNest {
   // What a block reads of an operand.
   double Bytes(int read) const {
     const SmgRead& r = at_.op(first_).reads[static_cast<size_t>(read)];
-    auto bytes = static_cast<double>(r.producer < 0 ? DTypeBytes(at_.group.view(r.value).dtype)
-                                                    : DTypeBytes(DType::kF32));
+    const std::array<DType, 2> types = *FactorTypes(at_.op(first_));
+    auto bytes = static_cast<double>(DTypeBytes(types[static_cast<size_t>(read)]));
     for (const IndexExpr& e : r.index) {
       double length = 1;
       for (const IndexExpr::Term& t : e.terms()) {
@@ -289,8 +289,8 @@ class ProductNest {
   bool ColumnsOutside() const {
     if (at_.device.explicit_memory) return false;
     // All members of a family have one order.
-    for (const SmgRead& read : at_.op(first_).reads) {
-      if (read.producer < 0 && at_.group.view(read.value).open) return false;
+    for (const auto& [value, view] : at_.group.views) {
+      if (view.open) return false;
     }
     double rows = 1;
     for (DimId d : sides_.rows) {

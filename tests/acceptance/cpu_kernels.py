@@ -202,7 +202,8 @@ RAGGED = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", 
 NARROW = [["matmul", "--rows", 1, "--cols", 257, "--hidden", 385, "--int8"], ["llama_small_decode", "--int8"]]
 # Products of 8 bits by 8 bits.
 INTEGERS = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 387, "--qdq"],
-            ["matmul", "--rows", 1, "--cols", 33, "--hidden", 78, "--qdq"]]
+            ["matmul", "--rows", 1, "--cols", 33, "--hidden", 78, "--qdq"],
+            ["conv_bias_leakyrelu", "--channels", 21, "--image", 13, "--qdq"], ["conv1x1", "--channels", 37, "--image", 9, "--qdq"]]
 # Those with products that --numerics fast rounds: few rows on every machine, many where there is a unit for bf16.
 FAST_FEW = [["matmul", "--rows", 1, "--cols", 133, "--hidden", 177], ["matmul", "--rows", 7, "--cols", 100, "--hidden", 131]]
 FAST_MANY = [["matmul", "--rows", 129, "--cols", 257, "--hidden", 385], ["matmul", "--rows", 8, "--cols", 100, "--hidden", 131]]
@@ -226,13 +227,26 @@ def verify_row(rows, work, daemon, words, *arguments, least=0.0):
                  "outside 0, fallbacks 0" + (f", max_rel >= {least:.0e}" if least else ""))
 
 
+def integers_row(rows, work, daemon, words):
+    """Whether the products of a quantised model are of what is stored."""
+    _, said = ctl("plan", generate(work, *words), "--server", daemon.address)
+    products = [group["tiles"] for group in said["groups"] if "accumulates" in group["tiles"]]
+    narrow = [tiles for tiles in products if "of u8 by columns of i8" in tiles]
+    rows.counted(f"multiplies as stored: {' '.join(str(word).removeprefix('--') for word in words)}",
+                 len(narrow) == len(products) > 0, f"{len(narrow)} of {len(products)} kernel(s)", "u8 by i8, all of them")
+
+
 def correctness_rows(rows, work):
     """Each beside the evaluator, with kernels for this machine and for AVX2."""
     levels = [()] + ([("--isa", "avx2")] if common.host_has("avx2") else [])
     fast = ("--numerics", "fast")
     with Daemon(work) as daemon:
+        for words in INTEGERS:
+            verify_row(rows, work, daemon, words)
+            if common.host_has("avx512_vnni"):
+                integers_row(rows, work, daemon, words)
         for isa in levels:
-            for words in RAGGED + NARROW + INTEGERS:
+            for words in RAGGED + NARROW:
                 verify_row(rows, work, daemon, words, *isa)
             for words in FAST_FEW:
                 verify_row(rows, work, daemon, words, *fast, *isa, least=ROUNDED)

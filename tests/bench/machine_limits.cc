@@ -92,6 +92,22 @@ __attribute__((target("avx512f,avx512bf16"))) double DotBf16(long n) {
   return 16.0 * 64.0 * static_cast<double>(n);
 }
 
+// Four products a lane and instruction.
+__attribute__((target("avx512f,avx512vnni"))) double DotI8(long n) {
+  __m512i acc[16];
+  for (int i = 0; i < 16; ++i) acc[i] = _mm512_set1_epi32(i);
+  const __m512i x = _mm512_set1_epi8(3);
+  const __m512i y = _mm512_set1_epi8(-1);
+  for (long k = 0; k < n; ++k) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) acc[i] = _mm512_dpbusd_epi32(acc[i], x, y);
+  }
+  int sum = 0;
+  for (const __m512i& a : acc) sum += _mm512_reduce_add_epi32(a);
+  sink = static_cast<float>(sum);
+  return 16.0 * 128.0 * static_cast<double>(n);
+}
+
 __attribute__((target("avx2,fma"))) double Fma256(long n) {
   __m256 acc[12];
   for (int i = 0; i < 12; ++i) acc[i] = _mm256_set1_ps(static_cast<float>(i) * 0.1f);
@@ -386,6 +402,10 @@ int main(int argc, char** argv) {
   if (__builtin_cpu_supports("avx512bf16")) {
     std::printf("  \"dot_bf16_gflops\": %.1f,\n",
                 Rate(threads, [](int) { return DotBf16(kSteps); }) * 1e-9);
+  }
+  if (__builtin_cpu_supports("avx512vnni")) {
+    std::printf("  \"dot_i8_gops\": %.1f,\n",
+                Rate(threads, [](int) { return DotI8(kSteps); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx2")) {
     std::printf("  \"fma_avx2_gflops\": %.1f,\n",

@@ -136,8 +136,9 @@ TEST_F(GuardedRuns, AnOperandOfAProductThatIsTooShortIsNamed) {
   auto source =
       (*FindBackend("cpu"))->Emit(model_->kernels[0].schedule, device_, "fk_test", {.guard = true});
   ASSERT_TRUE(source.ok()) << source.status();
-  EXPECT_THAT(source->text, AllOf(HasSubstr("Guarded<const typename F::B> b, Guarded<typename F::C> c"),
-                                  ::testing::Not(HasSubstr("* __restrict"))));
+  EXPECT_THAT(source->text,
+              AllOf(HasSubstr("Guarded<const typename F::B> b, Guarded<typename F::C> c"),
+                    ::testing::Not(HasSubstr("* __restrict"))));
   PlanTensor& tensor = model_->plan.tensors[static_cast<size_t>(model_->plan.inputs[0])];
   tensor.dims[0] = 5;
   tensor.bytes = 5 * 20 * 4;

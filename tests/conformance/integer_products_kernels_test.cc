@@ -125,6 +125,62 @@ constexpr Case kCases[] = {
   output %9
 }
 )"},
+    {"windows_with_zero_points_around_them", R"(graph "g" {
+  %0 = input "x" : u8[2,24,9,11]
+  %1 = weight "w" : i8[40,24,3,3]
+  %2 = const "sx" : f32[] {0.0078125}
+  %3 = const "zx" : u8[] {117}
+  %4 = weight "sw" : f32[40]
+  %5 = weight "b" : f32[40]
+  %6 = DequantizeLinear(%0, %2, %3) : f32[2,24,9,11]  "" @ ""
+  %7 = DequantizeLinear(%1, %4) {axis=0} : f32[40,24,3,3]  "" @ ""
+  %8 = Conv(%6, %7, %5) {pads=[1, 0, 1, 2]} : f32[2,40,9,11]  "" @ ""
+  %9 = Relu(%8) : f32[2,40,9,11]  "" @ ""
+  output %9
+}
+)",
+     true},
+    {"images_quantised_between_convolutions", R"(graph "g" {
+  %0 = input "x" : f32[1,16,10,7]
+  %1 = weight "v" : i8[32,16,3,3]
+  %2 = weight "w" : i8[24,32,1,1]
+  %3 = const "s" : f32[] {0.03125}
+  %4 = const "z" : i8[] {-5}
+  %5 = const "t" : f32[] {0.0078125}
+  %6 = QuantizeLinear(%0, %3, %4) : i8[1,16,10,7]  "" @ ""
+  %7 = DequantizeLinear(%6, %3, %4) : f32[1,16,10,7]  "" @ ""
+  %8 = DequantizeLinear(%1, %5) : f32[32,16,3,3]  "" @ ""
+  %9 = Conv(%7, %8) {pads=[1, 1, 1, 1], strides=[2, 2]} : f32[1,32,5,4]  "" @ ""
+  %10 = QuantizeLinear(%9, %3, %4) : i8[1,32,5,4]  "" @ ""
+  %11 = DequantizeLinear(%10, %3, %4) : f32[1,32,5,4]  "" @ ""
+  %12 = DequantizeLinear(%2, %5) : f32[24,32,1,1]  "" @ ""
+  %13 = Conv(%11, %12) : f32[1,24,5,4]  "" @ ""
+  output %13
+}
+)",
+     true},
+    {"points_apart_with_both_zero_points", R"(graph "g" {
+  %0 = input "x" : i8[1,19,12,9]
+  %1 = weight "w" : u8[33,19,1,1]
+  %2 = const "s" : f32[] {0.0625}
+  %3 = const "zx" : i8[] {-3}
+  %4 = const "zw" : u8[] {121}
+  %5 = DequantizeLinear(%0, %2, %3) : f32[1,19,12,9]  "" @ ""
+  %6 = DequantizeLinear(%1, %2, %4) : f32[33,19,1,1]  "" @ ""
+  %7 = Conv(%5, %6) {strides=[2, 2]} : f32[1,33,6,5]  "" @ ""
+  output %7
+}
+)",
+     true},
+    {"conv_integer_of_a_run", R"(graph "g" {
+  %0 = input "x" : i8[1,8,7,6]
+  %1 = input "w" : i8[21,8,3,2]
+  %2 = input "zx" : i8[]
+  %3 = input "zw" : i8[21]
+  %4 = ConvInteger(%0, %1, %2, %3) {pads=[1, 1, 1, 0], dilations=[1, 2]} : i32[1,21,7,5]  "" @ ""
+  output %4
+}
+)"},
 };
 
 std::vector<std::string> EveryDevice() {
@@ -191,7 +247,7 @@ TEST_P(IntegerProducts, InterpretedPlansEqualTheEvaluator) {
 INSTANTIATE_TEST_SUITE_P(Cases, IntegerProducts, ::testing::ValuesIn(kCases),
                          [](const auto& param) { return std::string(param.param.name); });
 
-// Whatever blocks and slices a choice has, in one kernel with what quantises the rows.
+// Whatever blocks and slices a choice has.
 TEST(IntegerProductChoices, EveryChoiceOfOneKernelEqualsTheEvaluator) {
   auto graph = ParseGraph(R"(graph "g" {
   %0 = input "x" : u8[45,203]
@@ -238,6 +294,7 @@ TEST(IntegerProductExtremes, NothingSaturates) {
     const DeviceSpec device = DeviceNamed(name);
     auto model = MakePlan(*graph, device, {});
     ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_NE(TilesOf(*model).find(kOperands), std::string::npos) << TilesOf(*model);
     for (int weight : {-128, 127}) {
       PlanValues values = RandomPlanValues(*model, 1);
       std::ranges::fill(values.inputs[0].data<uint8_t>(), 255);

@@ -18,17 +18,20 @@ struct ConvShape {
   int64_t stride = 1;
 };
 
-// Conv, BatchNormalization.
+// Conv, BatchNormalization; of 8 bits, with the latter in weights and bias, as quantisers leave it.
 std::string ConvNorm(OnnxBuilder& b, const std::string& module, const std::string& x,
                      const ConvShape& shape) {
   auto scope = b.Enter(module);
   const int64_t window = shape.window;
   const int64_t pad = window / 2;
   const float scale = std::sqrt(2 / static_cast<float>(shape.from * window * window));
-  std::string y = b.Op("Conv", {x, b.Weight("conv", {shape.to, shape.from, window, window}, scale)},
-                       {OnnxBuilder::Ints("kernel_shape", {window, window}),
-                        OnnxBuilder::Ints("strides", {shape.stride, shape.stride}),
-                        OnnxBuilder::Ints("pads", {pad, pad, pad, pad})});
+  const OnnxBuilder::Attributes attributes = {
+      OnnxBuilder::Ints("kernel_shape", {window, window}),
+      OnnxBuilder::Ints("strides", {shape.stride, shape.stride}),
+      OnnxBuilder::Ints("pads", {pad, pad, pad, pad})};
+  const Dims dims = {shape.to, shape.from, window, window};
+  if (b.qdq()) return b.Convolution(x, "conv", dims, scale, attributes);
+  std::string y = b.Op("Conv", {x, b.Weight("conv", dims, scale)}, attributes);
   std::string gain = b.Gain("weight", shape.to);
   std::string shift = b.Weight("bias", {shape.to}, 0.02f);
   std::string mean = b.Weight("running_mean", {shape.to}, 0.02f);
@@ -50,12 +53,13 @@ std::string Bottleneck(OnnxBuilder& b, const std::string& module, const std::str
 // All channels to all channels, 3x3, same extents.
 std::string Conv3x3(OnnxBuilder& b, const std::string& module, const std::string& x,
                     const ModelParams& p, bool bias) {
+  const Dims dims = {p.channels, p.channels, 3, 3};
+  const float scale = 1 / std::sqrt(9 * static_cast<float>(p.channels));
+  const OnnxBuilder::Attributes attributes = {OnnxBuilder::Ints("kernel_shape", {3, 3}),
+                                              OnnxBuilder::Ints("pads", {1, 1, 1, 1})};
+  if (bias) return b.Convolution(x, module, dims, scale, attributes);
   auto scope = b.Enter(module);
-  float scale = 1 / std::sqrt(9 * static_cast<float>(p.channels));
-  std::vector<std::string> inputs = {x, b.Weight("weight", {p.channels, p.channels, 3, 3}, scale)};
-  if (bias) inputs.push_back(b.Weight("bias", {p.channels}, 0.02f));
-  return b.Op("Conv", inputs,
-              {OnnxBuilder::Ints("kernel_shape", {3, 3}), OnnxBuilder::Ints("pads", {1, 1, 1, 1})});
+  return b.Op("Conv", {x, b.Weight("weight", dims, scale)}, attributes);
 }
 
 std::string BatchNorm(OnnxBuilder& b, const std::string& module, const std::string& x,
@@ -80,10 +84,8 @@ std::string Depthwise(OnnxBuilder& b, const std::string& x, int64_t channels) {
 // 1x1.
 std::string Pointwise(OnnxBuilder& b, const std::string& module, const std::string& x, int64_t from,
                       int64_t to) {
-  auto scope = b.Enter(module);
-  return b.Op("Conv",
-              {x, b.Weight("weight", {to, from, 1, 1}, 0.1f), b.Weight("bias", {to}, 0.02f)},
-              {OnnxBuilder::Ints("kernel_shape", {1, 1})});
+  return b.Convolution(x, module, {to, from, 1, 1}, 0.1f,
+                       {OnnxBuilder::Ints("kernel_shape", {1, 1})});
 }
 
 std::string Relu6(OnnxBuilder& b, const std::string& x) {

@@ -137,6 +137,7 @@ void AddOthers(std::vector<ModelSpec>* models) {
   const std::vector<std::string> lstm = {"batch", "cols", "hidden", "depth"};
   const std::vector<std::string> open_lstm = {"batch", "cols", "hidden", "depth", "dyn"};
   const std::vector<std::string> conv = {"batch", "channels", "image", "depth"};
+  const std::vector<std::string> narrow_conv = {"batch", "channels", "image", "depth", "qdq"};
   models->insert(
       models->end(),
       {{"lstm_cell", "one step of an LSTM, one row", Lstm(1, 1), lstm, BuildLstmCell},
@@ -148,7 +149,7 @@ void AddOthers(std::vector<ModelSpec>* models) {
         Lstm(4, 12),
         {"batch", "hidden", "depth"},
         BuildLoop},
-       {"conv_bias_leakyrelu", "3x3 Conv with bias, LeakyRelu", Images(64, 56, 1), conv,
+       {"conv_bias_leakyrelu", "3x3 Conv with bias, LeakyRelu", Images(64, 56, 1), narrow_conv,
         BuildConvBiasLeakyRelu},
        {"conv_bn_relu", "3x3 Conv, BatchNormalization, Relu, four times", Images(32, 28, 4), conv,
         BuildConvBnRelu},
@@ -162,7 +163,7 @@ void AddOthers(std::vector<ModelSpec>* models) {
        {"conv1x1",
         "1x1 Conv with bias, Relu",
         Images(64, 56, 1),
-        {"batch", "channels", "image"},
+        {"batch", "channels", "image", "qdq"},
         BuildConv1x1},
        {"depthwise",
         "depthwise 3x3 Conv with bias, Clip",
@@ -172,7 +173,7 @@ void AddOthers(std::vector<ModelSpec>* models) {
        {"resnet50",
         "ResNet-50 as trained: Conv, BatchNormalization, Relu, pools, classifier",
         Images(64, 224, 1),
-        {"batch", "image"},
+        {"batch", "image", "qdq"},
         BuildResNet50},
        {"inverted_bottleneck",
         "1x1 Conv to six times the channels, depthwise 3x3 Conv, 1x1 Conv back, Add",

@@ -100,37 +100,56 @@ std::string OnnxBuilder::Weight(const std::string& name, const Dims& dims, float
   return AddFloats(name, dims, scale, 0);
 }
 
-std::string OnnxBuilder::Matrix(const std::string& name, int64_t rows, int64_t columns) {
-  if (!int8_) return Weight(name, {rows, columns});
-  HostTensor q(DType::kI8, {rows, columns});
+std::string OnnxBuilder::Integers(const std::string& name, const Dims& dims, int axis,
+                                  float scale) {
+  HostTensor q(DType::kI8, dims);
   Random chance(seed_, weights_++);
   for (int64_t i = 0; i < q.elements(); ++i) {
     q.SetInt(i, static_cast<int64_t>(chance.Next() % 255) - 127);
   }
-  // As large as the weights of Weight.
-  const float scale = 1.0f / (73 * std::sqrt(static_cast<float>(rows)));
-  HostTensor scales(DType::kF32, {columns});
-  for (int64_t i = 0; i < columns; ++i) {
-    scales.SetDouble(i, scale * (1 + 0.25f * static_cast<float>(i % 5)));
+  const int64_t extent = dims[static_cast<size_t>(axis)];
+  HostTensor scales(DType::kF32, {extent});
+  for (int64_t i = 0; i < extent; ++i) {
+    // The integers spread by 73.
+    scales.SetDouble(i, scale / 73 * (1 + 0.25f * static_cast<float>(i % 5)));
   }
   return Op(
       "DequantizeLinear",
       {Initializer(StrCat(name, "_quantized"), q), Initializer(StrCat(name, "_scale"), scales)},
-      {Int("axis", 1)});
+      {Int("axis", axis)});
 }
 
-std::string OnnxBuilder::Product(const std::string& x, const std::string& name, int64_t rows,
-                                 int64_t columns) {
-  if (!qdq_) return Op("MatMul", {x, Matrix(name, rows, columns)});
-  auto [known, is_new] = quantised_.try_emplace(x);
+std::string OnnxBuilder::Rounded(const std::string& x) {
+  auto [known, is_new] = rounded_.try_emplace(x);
   if (is_new) {
     // Four standard deviations of what a normalisation gives.
     const std::string scale = F32(1.0f / 32);
     const std::string zero = Shared(HostTensor::FromValues<uint8_t>(DType::kU8, {}, {128}));
     known->second = Op("DequantizeLinear", {Op("QuantizeLinear", {x, scale, zero}), scale, zero});
   }
-  const std::string rounded = known->second;
+  return known->second;
+}
+
+std::string OnnxBuilder::Matrix(const std::string& name, int64_t rows, int64_t columns) {
+  if (!int8_) return Weight(name, {rows, columns});
+  // As large as the weights of Weight.
+  return Integers(name, {rows, columns}, 1, 1 / std::sqrt(static_cast<float>(rows)));
+}
+
+std::string OnnxBuilder::Product(const std::string& x, const std::string& name, int64_t rows,
+                                 int64_t columns) {
+  const std::string rounded = qdq_ ? Rounded(x) : x;
   return Op("MatMul", {rounded, Matrix(name, rows, columns)});
+}
+
+std::string OnnxBuilder::Convolution(const std::string& x, const std::string& name,
+                                     const Dims& dims, float scale,
+                                     const std::vector<onnx::AttributeProto>& attributes) {
+  auto scope = Enter(name);
+  const std::string image = qdq_ ? Rounded(x) : x;
+  const std::string weight =
+      qdq_ ? Integers("weight", dims, 0, scale) : Weight("weight", dims, scale);
+  return Op("Conv", {image, weight, Weight("bias", {dims[0]}, 0.02f)}, attributes);
 }
 
 std::string OnnxBuilder::Gain(const std::string& name, int64_t extent) {

@@ -88,6 +88,11 @@ class OnnxBuilder {
   /// MatMul of x by Matrix(name, rows, columns); where both sides have 8 bits, of what
   /// QuantizeLinear (u8 around 128) and DequantizeLinear make of x, once for all its products.
   std::string Product(const std::string& x, const std::string& name, int64_t rows, int64_t columns);
+  /// Conv of x by weights of these dims [to, from, windows..], spread by `scale`, and a bias; where
+  /// both sides have 8 bits, i8 with one scale for each of `to`, and x as for Product.
+  std::string Convolution(const std::string& x, const std::string& name, const Dims& dims,
+                          float scale, const std::vector<onnx::AttributeProto>& attributes);
+  bool qdq() const { return qdq_; }
   /// An f32 weight near 1.
   std::string Gain(const std::string& name, int64_t extent);
   /// Any other initialiser.
@@ -117,6 +122,10 @@ class OnnxBuilder {
   std::string Path(std::string_view leaf, char separator) const;
   std::string Unique(std::string name);
   std::string Shared(const HostTensor& value);
+  // What DequantizeLinear makes of i8, spread by about `scale`, which differs along `axis`.
+  std::string Integers(const std::string& name, const Dims& dims, int axis, float scale);
+  // What QuantizeLinear and DequantizeLinear make of x, once for all its readers.
+  std::string Rounded(const std::string& x);
   // The weight of this name, with values if it is new.
   std::string AddFloats(const std::string& name, const Dims& dims, float scale, float mean);
   void Declare(onnx::ValueInfoProto* info, const std::string& name, DType dtype,
@@ -132,7 +141,7 @@ class OnnxBuilder {
   std::vector<std::string> modules_;
   std::vector<InputSpec> inputs_;
   std::map<std::string, int> taken_;
-  std::map<std::string, std::string> quantised_;     // by what is quantised
+  std::map<std::string, std::string> rounded_;       // by what is quantised
   std::map<std::string, std::string> shared_;        // by type, extents and bytes
   std::map<std::string, std::string> weight_names_;  // by path
   std::map<std::string, Dims> weight_dims_;          // likewise

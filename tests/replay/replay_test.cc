@@ -46,9 +46,22 @@ constexpr SampleGraph kNarrowGraphs[] = {{"narrow_few_rows", R"(graph "narrow_fe
   %4 = MatMul(%0, %3) : f32[1,70]  "" @ ""
   output %4
 }
+)"},
+                                         {"narrow_on_both_sides", R"(graph "narrow_on_both_sides" {
+  %0 = input "x" : u8[33,80]
+  %1 = weight "q" : i8[80,70]
+  %2 = weight "s" : f32[70]
+  %3 = const "t" : f32[] {0.03125}
+  %4 = const "z" : u8[] {128}
+  %5 = DequantizeLinear(%0, %3, %4) : f32[33,80]  "" @ ""
+  %6 = DequantizeLinear(%1, %2) {axis=1} : f32[80,70]  "" @ ""
+  %7 = MatMul(%5, %6) : f32[33,70]  "" @ ""
+  output %7
+}
 )"}};
 constexpr std::string_view kNarrowDevices[] = {"generic-x86-64-v2", "generic-avx2",
-                                               "generic-avx512", "generic-avx512-bf16"};
+                                               "generic-avx512", "generic-avx512-vnni",
+                                               "generic-avx512-bf16"};
 // Kept as a whole: what generated code looks like.
 constexpr std::string_view kWhole[] = {
     "matmul_add_relu generic-avx2 0", "softmax_rows generic-avx512 0", "attention generic-avx2 0",

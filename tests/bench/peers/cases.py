@@ -132,7 +132,10 @@ WEIGHTS_INT8 = [Case("layer of 7B, one token, i8", [*DECODE_7B, "--int8"], inste
                 Case("layer of 7B, one token, i8 for both", [*DECODE_7B, "--int8"], others=False)]
 # Beside the same graph of the peer, which multiplies 8 bits too, and beside its f32.
 INT8 = [case for name, words in [("gemm 512x3072x768", ["matmul", "--rows", 512, "--cols", 3072, "--hidden", 768]),
-                                 ("BERT layer 128", ["bert_layer", "--seq", 128]), ("Llama layer", ["llama_small"])]
+                                 ("BERT layer 128", ["bert_layer", "--seq", 128]), ("Llama layer", ["llama_small"]),
+                                 ("conv 3x3 64x56x56", ["conv_bias_leakyrelu"]), ("conv 1x1 64x56x56", ["conv1x1"]),
+                                 ("conv 3x3 256x14x14", ["conv_bias_leakyrelu", "--channels", 256, "--image", 14]),
+                                 ("resnet50", ["resnet50"])]
         for case in (layer(f"{name}, QDQ of both", *words, "--qdq", others=False),
                      layer(f"{name}, QDQ", *words, "--qdq", instead=words, others=False))]
 MODELS = [layer(name, name) for name in [
@@ -169,7 +172,7 @@ GROUPS = {group.name: group for group in [
     Group("bf16", "Layers in bf16 beside f32 of the peer", BF16, FAST, "avx512_bf16"),
     Group("weights in bf16", "Weights in bf16 beside f32 of the peer", WEIGHTS_BF16, FAST),
     Group("weights in i8", "Weights in i8", WEIGHTS_INT8, FAST),
-    Group("int8", "Products of 8 bits by 8 bits", INT8)]}
+    Group("int8", "Products of 8 bits by 8 bits", INT8, (), "avx512_vnni")]}
 # Of which fused plans are compared with one kernel a node.
 SUBGRAPHS = [["add_bias_layernorm"], ["scale_mask_softmax"], ["rmsnorm"], ["elementwise", "--depth", 10], ["mha"], ["mha_causal"],
              ["mha_nomask", "--seq", 1, "--past", 2047], ["conv_bias_leakyrelu"], ["depthwise"], ["lstm_cell"], ["mlp20_m1_n256"],
