@@ -514,6 +514,10 @@ void CpuEmitter::WriteStep(const Region& region, const Lanes& lanes, const std::
   }
   switch (op.kind) {
     case ElementOp::kLoad:
+      if (const int64_t ahead = RowsAhead(region, op, lanes); ahead > 0) {
+        Use("fetch");
+        out_.Line("fetch_behind(", Address(op.access[0]), " + ", ahead, ");");
+      }
       return define(LoadCode(region, op, lanes));
     case ElementOp::kCompute:
       if (Contains(region.by_reciprocal, i)) {

@@ -428,6 +428,7 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
     inner.end = StrCat(name, " + ", inner.Longest());
   }
   window(loop.dim) = inner;
+  FindRowsAhead(loop);
   RETURN_IF_ERROR(Write(loop.body));
   window(loop.dim) = outer;
   out_.Close();

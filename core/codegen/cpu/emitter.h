@@ -209,6 +209,10 @@ class CpuEmitter {
   std::string QuotientInSingle(const Region& region, const ElementOp& cast) const;
   std::string IndirectOffset(const Region& region, const ElementOp& op) const;
 
+  // ---- rows of the next step (emit_ahead.cc) ----
+  void FindRowsAhead(const LoopStmt& loop);
+  int64_t RowsAhead(const Region& region, const ElementOp& load, const Lanes& lanes) const;
+
   // ---- products and copies (emit_product.cc) ----
   void WriteAnyColumns(int64_t most, const std::string& count, bool padded,
                        const std::function<void(int64_t, bool, const std::string&)>& write);
@@ -238,7 +242,9 @@ class CpuEmitter {
   std::vector<std::string> point_;  // by dim: loop variable inside a region, or ""
   std::string turn_;                // of vectors that take turns: the end of names of values
   bool streams_ = false;            // some stores go past the caches
-  std::string vertical_lanes_;      // lanes of the strip around vertical folds; "": all
+  std::map<const ElementOp*, int64_t> ahead_;  // elements from what a load reads to what the loop's
+                                               // next step reads there
+  std::string vertical_lanes_;                 // lanes of the strip around vertical folds; "": all
 };
 
 /// C type of an element in memory: "float", "i64", "unsigned char".

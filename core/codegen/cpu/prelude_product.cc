@@ -3,6 +3,15 @@
 namespace fusion {
 namespace {
 
+constexpr std::string_view kFetch = R"(
+// Asks for a line of memory, to lie in the nearest cache, and in the one behind it.
+template <class T> AI void fetch(const T* p) { __builtin_prefetch(p); }
+template <class T> AI void fetch_behind(const T* p) { __builtin_prefetch(p, 0, 2); }
+)";
+constexpr std::string_view kGuardedFetch = R"(
+template <class T> AI void fetch(Guarded<T>) {}
+)";
+
 constexpr std::string_view kProduct = R"(
 // Rows of windows overlap: what one step of a sum reads the next ones read again. Compilers that notice keep all of it
 // in registers that are not there; here the pointer could be any.
@@ -11,7 +20,6 @@ template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
 // 8, 16 and 32 rows by weights of 64 MiB take 0.6, 0.5 and 0.65 of the time, one row and weights in L2 as long (Intel
 // family 6 model 167, 2026-11). Behind the last ones nothing is read.
 enum { kStepsAhead = 32 };
-template <class T> AI void fetch(const T* p) { __builtin_prefetch(p); }
 // A summed dim: its length, and how far a step of it moves in each operand.
 struct Walk {
   i64 count, a, b;
@@ -261,7 +269,6 @@ struct U8I8 {
 // Found by their argument when forms are used.
 constexpr std::string_view kGuardedProduct = R"(
 template <class T> AI void any_pointer(Guarded<T>&) {}
-template <class T> AI void fetch(Guarded<T>) {}
 )";
 constexpr std::string_view kGuardedPairs = R"(
 AI vi load_pairs(Guarded<const unsigned short> p) { return p.holds(0, 2 * W) ? load_pairs(p.plain()) : vi{}; }
@@ -275,7 +282,8 @@ AI int load_quad(Guarded<const unsigned char> p) { return p.holds(0, 4) ? load_q
 }  // namespace
 
 std::vector<PreludePart> ProductParts() {
-  return {{"product", {"mem_f32"}, kProduct, kGuardedProduct},
+  return {{"fetch", {}, kFetch, kGuardedFetch},
+          {"product", {"fetch", "mem_f32"}, kProduct, kGuardedProduct},
           {"product_bf16", {"product"}, kProductBF16, kGuardedPairs},
           {"product_bf16_flushed", {"product_bf16"}, kProductBF16Flushed},
           {"product_i8", {"product", "mem_i8"}, kProductI8},

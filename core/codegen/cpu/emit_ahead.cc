@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <set>
+
+#include "core/codegen/cpu/emitter.h"
+
+// Rows that a step of a loop reads more than once come from memory the first time: while they are
+// read again memory would wait. Then the rows of the next step are asked for.
+
+namespace fusion {
+
+// Notes the loads that read a tensor beyond the private caches for the second time in a step.
+void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
+  if (IsMember() || guard_) return;
+  int64_t cache = 0;
+  for (const MemoryLevel& level : device_.levels) {
+    if (!level.shared) cache = std::max(cache, level.bytes);
+  }
+  std::set<BufferId> read;
+  std::set<BufferId> again;
+  for (const Stmt& stmt : loop.body) {
+    const auto* each = std::get_if<EachStmt>(&stmt.node);
+    if (each == nullptr) continue;
+    std::set<BufferId> here;
+    for (const ElementOp& op : each->ops) {
+      if (op.kind != ElementOp::kLoad) continue;
+      const Access& a = op.access[0];
+      const Buffer& b = buffer(a.buffer);
+      const bool far = b.level == Level::kGlobal &&
+                       StoredElements(b) * DTypeBytes(b.dtype) > std::max<int64_t>(cache, 1);
+      const int64_t step = StepAlong(a, loop.dim) * loop.tile;
+      if (!far || step <= 0 || !a.guards.empty() || again.contains(a.buffer)) continue;
+      if (read.contains(a.buffer)) {
+        ahead_[&op] = step;
+        again.insert(a.buffer);
+      } else {
+        here.insert(a.buffer);
+      }
+    }
+    read.merge(here);
+  }
+}
+
+// How far behind what a load of whole vectors reads the next step does; 0: that is not asked for.
+int64_t CpuEmitter::RowsAhead(const Region& region, const ElementOp& load,
+                              const Lanes& lanes) const {
+  const auto found = ahead_.find(&load);
+  if (found == ahead_.end() || region.vector < 0 || !lanes.count.empty()) return 0;
+  return StepAlong(load.access[0], region.vector) == 1 ? found->second : 0;
+}
+
+}  // namespace fusion
