@@ -22,13 +22,13 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
     if (each == nullptr) continue;
     std::set<BufferId> here;
     for (const ElementOp& op : each->ops) {
-      if (op.kind != ElementOp::kLoad) continue;
+      if (op.kind != ElementOp::kLoad || !op.access[0].guards.empty()) continue;
       const Access& a = op.access[0];
       const Buffer& b = buffer(a.buffer);
-      const bool far = b.level == Level::kGlobal &&
-                       StoredElements(b) * DTypeBytes(b.dtype) > std::max<int64_t>(cache, 1);
+      const int64_t bytes = StoredElements(b) * DTypeBytes(b.dtype);
+      if (b.level != Level::kGlobal || bytes <= cache || again.contains(a.buffer)) continue;
       const int64_t step = StepAlong(a, loop.dim) * loop.tile;
-      if (!far || step <= 0 || !a.guards.empty() || again.contains(a.buffer)) continue;
+      if (step <= 0) continue;
       if (read.contains(a.buffer)) {
         ahead_[&op] = step;
         again.insert(a.buffer);

@@ -247,5 +247,31 @@ TEST(GeneratedSources, FewAccumulatorsKeepSumsApartButInBitwisePlans) {
   }
 }
 
+// Rows that are read twice come from memory once: while they are read again the next step's are
+// asked for, unless all of it lies near, or a check wants no address but those it knows.
+TEST(GeneratedSources, RowsOfTheNextStepAreAskedFor) {
+  auto norm = [](int64_t rows) {
+    return ParseGraph(StrCat("graph \"g\" {\n  %0 = input \"x\" : f32[", rows,
+                             ",1024]\n  %1 = weight \"w\" : f32[1024]\n"
+                             "  %2 = RMSNormalization(%0, %1) : f32[",
+                             rows, ",1024]  \"\" @ \"\"\n  output %2\n}\n"))
+        .value();
+  };
+  // As many elements further on as the loop makes rows in a step.
+  const std::regex ahead(R"(fetch_behind\(p0 \+ d0 \* 1024 \+ d[0-9]+ \+ ([0-9]+)\))");
+  const std::regex step("d0_1 \\+= ([0-9]+)");
+  for (const char* name : kDevices) {
+    const DeviceSpec device = DeviceNamed(name, 1);
+    const std::string large = Sources(norm(8192), device)[0];
+    std::smatch rows;
+    std::smatch elements;
+    ASSERT_TRUE(std::regex_search(large, elements, ahead)) << name << "\n" << large;
+    ASSERT_TRUE(std::regex_search(large, rows, step)) << name << "\n" << large;
+    EXPECT_EQ(std::stoll(elements[1]), 1024 * std::stoll(rows[1])) << name;
+    const std::string small = Sources(norm(32), device)[0];
+    EXPECT_EQ(small.find("fetch_behind"), std::string::npos) << name;
+  }
+}
+
 }  // namespace
 }  // namespace fusion
