@@ -3,12 +3,13 @@
 
 #include "core/codegen/cpu/emitter.h"
 
-// Rows that a step of a loop reads more than once come from memory the first time: while they are
-// read again memory would wait. Then the rows of the next step are asked for.
+// Memory waits while a step of a loop multiplies, or reads again what it has read: what it reads
+// behind a product (a mask, a residual), or for the second time, is then asked for of the next
+// step.
 
 namespace fusion {
 
-// Notes the loads that read a tensor beyond the private caches for the second time in a step.
+// Notes the loads of tensors beyond the private caches for which that is so.
 void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   if (IsMember() || guard_) return;
   int64_t cache = 0;
@@ -17,7 +18,9 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   }
   std::set<BufferId> read;
   std::set<BufferId> again;
+  bool multiplied = false;
   for (const Stmt& stmt : loop.body) {
+    multiplied |= std::holds_alternative<MmaStmt>(stmt.node);
     const auto* each = std::get_if<EachStmt>(&stmt.node);
     if (each == nullptr) continue;
     std::set<BufferId> here;
@@ -29,7 +32,7 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
       if (b.level != Level::kGlobal || bytes <= cache || again.contains(a.buffer)) continue;
       const int64_t step = StepAlong(a, loop.dim) * loop.tile;
       if (step <= 0) continue;
-      if (read.contains(a.buffer)) {
+      if (multiplied || read.contains(a.buffer)) {
         ahead_[&op] = step;
         again.insert(a.buffer);
       } else {
