@@ -91,19 +91,18 @@ def last_cache_bytes():
 
 
 def forced_rows(rows, bench, options):
-    """One case of each group with kernels for AVX2, reported."""
-    forced = [(case, ()) for case in [cases.GEMM[8], cases.ONE_ROW[0], cases.CAUSAL[0], cases.PLAIN[0], cases.LAYER_NORM[0],
-                                      cases.SOFTMAX[1], cases.CHAINS[4], cases.CONV[0], cases.LAYERS[1], *cases.TINY,
-                                      cases.WEIGHTS_INT8[0]]]
-    forced.append((cases.WEIGHTS_BF16[0], ("--numerics", "fast")))
-    for case, arguments in forced:
-        row = f"avx2: {' '.join([case.name, *arguments[1:]])}, 1 thread(s)"
-        if not selected(options, row):
+    """Every case again with kernels for AVX2, reported; not those of instructions that AVX2 lacks."""
+    for group in cases.GROUPS.values():
+        if group.name == "models" or group.needs:
             continue
-        try:
-            rows.add("PASS", row, words(bench.measure(case, 1, "--isa", "avx2", *arguments)), "reported")
-        except RuntimeError as error:
-            rows.add("UNMEASURED", row, common.one_line(error)[-160:], "reported")
+        for case in group.cases:
+            row = f"avx2: {group.name}: {case.name}, 1 thread(s)"
+            if not selected(options, row):
+                continue
+            try:
+                rows.add("PASS", row, words(bench.measure(case, 1, "--isa", "avx2", *group.arguments)), "reported")
+            except RuntimeError as error:
+                rows.add("UNMEASURED", row, common.one_line(error)[-160:], "reported")
 
 
 def cold_compile_row(rows, work, options):

@@ -303,9 +303,17 @@ static void copy_turned(F from, i64 apart, T to, i64 to_apart, i64 rows, i64 wid
   }
 }
 
+// Asks for a line of memory, to lie in the nearest cache, and in the one behind it.
+template <class T> AI void fetch(const T* p) { __builtin_prefetch(p); }
+template <class T> AI void fetch_behind(const T* p) { __builtin_prefetch(p, 0, 2); }
+
 // Rows of windows overlap: what one step of a sum reads the next ones read again. Compilers that notice keep all of it
 // in registers that are not there; here the pointer could be any.
 template <class P> AI void any_pointer(P& p) { __asm__("" : "+r"(p)); }
+// Columns come from afar once, faster than a processor looks for them by itself: they are asked for 32 steps before.
+// 8, 16 and 32 rows by weights of 64 MiB take 0.6, 0.5 and 0.65 of the time, one row and weights in L2 as long (Intel
+// family 6 model 167, 2026-11). Behind the last ones nothing is read.
+enum { kStepsAhead = 32 };
 // A summed dim: its length, and how far a step of it moves in each operand.
 struct Walk {
   i64 count, a, b;
@@ -358,6 +366,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
       const int first = j * W * F::kPack;
+      fetch(pb + first + kStepsAhead * b_inner);
       column[j] = kPartial && j == N - 1 ? F::columns_below(pb, first, last) : F::column(pb, first);
     }
 #pragma GCC unroll 16
