@@ -21,8 +21,12 @@ std::string_view GuardMemory(bool half);
 /// mma<> and the forms of its operands on such pointers, from one part of their text on plain ones.
 std::string GuardedProduct(std::string_view plain);
 
+/// Scalar functions on vectors of f32 and integers, folds, lanes: "select", "minmax", "exp",
+/// "fold", "quotient", ...
+std::vector<PreludePart> FunctionParts();
 /// mma<>, and the forms of its operands by type: "product", "product_bf16",
-/// "product_bf16_flushed", "product_i8".
+/// "product_bf16_flushed", "product_i8", "product_u8_i8"; and what asks for memory before it is
+/// read, "fetch".
 std::vector<PreludePart> ProductParts();
 /// Moves of f32: transposition in registers and copies by it, every second element, stores that go
 /// past the caches: "transpose", "copy_turned", "load_even", "store_past".
