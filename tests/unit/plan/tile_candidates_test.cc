@@ -117,8 +117,18 @@ TEST(TileChoices, APlanIsCutAsWasMeasured) {
 
 TEST(TileChoices, ACutThatDoesNotFitLeavesTheOthers) {
   const DeviceSpec device = DeviceNamed("generic-avx2", 2);
-  const PlannedModel model = MakePlan(Layers(), device, {}).value();
-  const PlanOptions options;
+  const PlanOptions options{.fusion = FusionMode::kOpByOp};
+  const Graph graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[256,128]
+  %1 = weight "a" : f32[128,96]
+  %2 = weight "b" : f32[96,64]
+  %3 = MatMul(%0, %1) : f32[256,96]  "" @ ""
+  %4 = MatMul(%3, %2) : f32[256,64]  "" @ ""
+  output %4
+}
+)")
+                          .value();
+  const PlannedModel model = MakePlan(graph, device, options).value();
   TileChoices choices(model, device, options, nullptr);
   TileSearch search{.level = 1, .state = TileSearchState::kDone};
   for (const TunableKernel& kernel : choices.kernels()) {
@@ -132,7 +142,7 @@ TEST(TileChoices, ACutThatDoesNotFitLeavesTheOthers) {
   }
   ASSERT_GT(search.changed, 1);
   search.kernels[0].tried[1].choice.parts[0].grid = {{"nowhere", 3}};
-  const PlannedModel cut = MakePlan(Layers(), device, {}, nullptr, {}, {}, &search).value();
+  const PlannedModel cut = MakePlan(graph, device, options, nullptr, {}, {}, &search).value();
   const TileSearch& kept = cut.plan.search;
   EXPECT_EQ(kept.changed, search.changed - 1);
   EXPECT_EQ(kept.kernels[0].chosen, 0);
