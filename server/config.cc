@@ -84,6 +84,11 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
 }
 
 void AddPlanOptions(CLI::App* app, ServerConfig* config) {
+  app->add_option("--max-opt-level", config->max_opt_level,
+                  "Highest level of the search for tiles, which times kernels on this machine, one "
+                  "search at a time; requests for more get this one and a warning. 0: no search")
+      ->check(CLI::Range(0, kMaxOptLevel))
+      ->capture_default_str();
   app->add_option(
       "--rules-file", config->rules_file,
       "Rules that force, forbid or favour kernels, for every request before its own; "

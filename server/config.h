@@ -6,6 +6,7 @@
 
 #include "core/base/logging.h"
 #include "core/base/sanitizer.h"
+#include "core/bundle/options.h"
 
 namespace fusion {
 
@@ -32,6 +33,7 @@ struct ServerConfig {
   std::string scratch_dir = "/tmp";
   LogLevel log_level = LogLevel::kInfo;
   bool exit_with_parent = false;
+  int max_opt_level = kMaxOptLevel;
   std::string rules_file;  // FusionRules in text format for every request; empty: none
   std::string kernels;     // file or directory of RegisteredKernels in text format; empty: none
 };

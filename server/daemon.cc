@@ -53,6 +53,7 @@ class RunningDaemon final : public Daemon {
     StartWorkers();
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
     pipeline_options_.builds.search_window = 2 * static_cast<size_t>(config().workers);
+    pipeline_options_.max_opt_level = config().max_opt_level;
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
@@ -76,6 +77,8 @@ class RunningDaemon final : public Daemon {
       grpc_->SetServing(false);
       if (was_ready) std::this_thread::sleep_for(Seconds(config().drain_seconds));
       admission_->Close();
+      // Else calls, and then the workers, would be waited for in vain.
+      if (pipeline_ != nullptr) pipeline_->EndSearches();
       WaitForCalls(grace);
       grpc_->Shutdown(Nanoseconds(0));
     }

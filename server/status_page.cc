@@ -21,6 +21,7 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"compile-seconds", config.compile_seconds},
           {"compiler", config.compiler},
           {"allow-compiler", config.allowed_compilers},
+          {"max-opt-level", config.max_opt_level},
           {"rules-file", config.rules_file},
           {"kernels", config.kernels},
           {"scratch", config.scratch_dir},

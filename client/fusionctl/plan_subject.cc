@@ -87,7 +87,9 @@ absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
     const FusionRequest request = model_->Request(*arguments_, arguments_->options);
     // Tiles are timed where kernels are compiled, which to explain a plan is no reason for.
     if (request.options.opt_level > 0 && request.options.lock == nullptr) {
-      RETURN_IF_ERROR(PlanWithProgress(*client, request, progress).status());
+      const absl::Status made = PlanWithProgress(*client, request, progress).status();
+      // What this service cannot compile it can explain.
+      if (!absl::IsUnimplemented(made) && !absl::IsFailedPrecondition(made)) RETURN_IF_ERROR(made);
     }
     return client->ExplainPlan(request);
   }

@@ -104,7 +104,7 @@ std::string SearchLine(const TileSearch& search) {
     case TileSearchState::kNone:
       return StrCat(level, "the model's, none were tried: ", search.reason, "\n");
     case TileSearchState::kPending:
-      return StrCat(level, "the model's, none have been tried yet: nothing was compiled\n");
+      return StrCat(level, "the model's, none have been timed yet\n");
     case TileSearchState::kCutShort:
     case TileSearchState::kDone:
       break;
@@ -148,11 +148,13 @@ Json SearchJson(const TileSearch& search) {
     }
     kernels.push_back(std::move(json));
   }
-  return {{"level", search.level},        {"state", TileSearchStateName(search.state)},
-          {"reason", search.reason},      {"conditions", search.conditions},
-          {"seconds", search.seconds},    {"measured", search.measured},
-          {"recalled", search.recalled},  {"changed", search.changed},
-          {"kernels", std::move(kernels)}};
+  Json out = {{"level", search.level},       {"state", TileSearchStateName(search.state)},
+              {"reason", search.reason},     {"conditions", search.conditions},
+              {"seconds", search.seconds},   {"measured", search.measured},
+              {"recalled", search.recalled}, {"changed", search.changed}};
+  // A plan travels without them; an explanation has them.
+  if (!search.kernels.empty()) out["kernels"] = std::move(kernels);
+  return out;
 }
 
 }  // namespace fusion

@@ -13,7 +13,7 @@ namespace fusion {
 std::string SearchLine(const TileSearch& search);
 /// The same, and the table of every kernel; empty if none was asked for.
 std::string SearchText(const Plan& plan);
-/// Null if none was asked for.
+/// Null if none was asked for. Without "kernels" where the plan has none: ExplainPlan has them.
 nlohmann::ordered_json SearchJson(const TileSearch& search);
 
 }  // namespace fusion

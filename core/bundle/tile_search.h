@@ -14,8 +14,8 @@ namespace fusion {
 /// How far the search of a plan got.
 enum class TileSearchState : uint8_t {
   kNone,      // there is none; with a level, TileSearch::reason says why
-  kPending,   // the plan is the model's, and nothing of it has been compiled yet
-  kCutShort,  // the request ended first: the next one goes on
+  kPending,   // the plan is the model's, and nothing of it has been timed yet
+  kCutShort,  // something was left that another time may measure: the next request goes on
   kDone,
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 
 #include "core/base/quantile.h"
@@ -21,6 +22,9 @@ constexpr int64_t kLine = 64;  // bytes
 // Parts of memory that a thread touches before it takes the next.
 constexpr int64_t kPartsPerThread = 4;
 
+// Of a run that ends within the tick of the clock in which it began: ratios need more than 0.
+constexpr double kLeastUs = 1e-3;
+
 double MicrosecondsBetween(Nanoseconds from, Nanoseconds to) {
   return std::chrono::duration<double, std::micro>(to - from).count();
 }
@@ -37,6 +41,22 @@ void Touch(std::byte* data, int64_t bytes, TaskPool* pool) {
   });
 }
 
+absl::StatusOr<HostTensor> MemoryOf(int64_t bytes) {
+  return HostTensor::Create(DType::kU8, {std::max<int64_t>(1, bytes)});
+}
+
+// What of a param is the same for every runner in which it lies alike: whether it is an output, its
+// position in the reference, and its bytes.
+using ParamKey = std::tuple<bool, int, int64_t>;
+
+int64_t ParamBytes(const Buffer& buffer) {
+  return StoredElements(buffer) * DTypeBytes(buffer.dtype);
+}
+
+ParamKey KeyOf(const Buffer& buffer, const KernelReference::Param& param) {
+  return {param.output, param.index, ParamBytes(buffer)};
+}
+
 // What params lie in. Runners share what lies alike.
 class ParamMemory {
  public:
@@ -44,14 +64,15 @@ class ParamMemory {
   absl::StatusOr<HostTensor*> Of(const Buffer& buffer, const KernelReference& reference,
                                  const KernelReference::Param& param,
                                  const std::vector<HostTensor>& inputs) {
-    const int64_t elements = StoredElements(buffer);
-    const Key key(param.output, param.index, elements * DTypeBytes(buffer.dtype));
+    const ParamKey key = KeyOf(buffer, param);
     if (!param.packed) {
       auto known = shared_.find(key);
       if (known != shared_.end()) return known->second;
     }
     if (param.output) {
-      all_.push_back(std::make_unique<HostTensor>(buffer.dtype, Dims{elements}));
+      ASSIGN_OR_RETURN(HostTensor stored,
+                       HostTensor::Create(buffer.dtype, Dims{StoredElements(buffer)}));
+      all_.push_back(std::make_unique<HostTensor>(std::move(stored)));
     } else {
       ASSIGN_OR_RETURN(HostTensor stored, ToStorage(buffer, reference, param,
                                                     inputs[static_cast<size_t>(param.index)]));
@@ -62,9 +83,8 @@ class ParamMemory {
   }
 
  private:
-  using Key = std::tuple<bool, int, int64_t>;
   std::vector<std::unique_ptr<HostTensor>> all_;
-  std::map<Key, HostTensor*> shared_;
+  std::map<ParamKey, HostTensor*> shared_;
 };
 
 // A kernel ready to run again and again.
@@ -88,10 +108,17 @@ class Runner {
     return runner;
   }
 
-  int64_t Bytes(int threads) const {
+  // What it needs beside params in `shared`, which its own join.
+  int64_t Bytes(int threads, std::set<ParamKey>* shared) const {
     const FusionKernelDescriptor& d = kernel_->descriptor();
-    return RunBytes(schedule_) + threads * ScratchStride() +
-           static_cast<int64_t>(d.workspace_bytes);
+    int64_t bytes = threads * ScratchStride() + static_cast<int64_t>(d.workspace_bytes);
+    for (size_t p = 0; p < reference_.params.size(); ++p) {
+      const Buffer& buffer = schedule_.buffer(static_cast<BufferId>(p));
+      const KernelReference::Param& param = reference_.params[p];
+      const bool fresh = param.packed || shared->insert(KeyOf(buffer, param)).second;
+      if (fresh) bytes += ParamBytes(buffer);
+    }
+    return bytes;
   }
   const Program& program() const { return reference_.program; }
 
@@ -104,9 +131,9 @@ class Runner {
       tensors_.push_back({at->bytes(), layout.blocked < 0 ? layout.strides.data() : nullptr});
       if (buffer.kind == ParamKind::kInput) activations_.push_back(at);
     }
-    scratch_ = HostTensor(DType::kU8, {std::max<int64_t>(1, threads * ScratchStride())});
     const auto workspace = static_cast<int64_t>(kernel_->descriptor().workspace_bytes);
-    workspace_ = HostTensor(DType::kU8, {std::max<int64_t>(1, workspace)});
+    ASSIGN_OR_RETURN(scratch_, MemoryOf(threads * ScratchStride()));
+    ASSIGN_OR_RETURN(workspace_, MemoryOf(workspace));
     args_ = {static_cast<unsigned>(sizeof(FusionKernelArgs)),
              FUSION_KERNEL_ABI_VERSION,
              tensors_.data(),
@@ -133,7 +160,7 @@ class Runner {
     }
     const Nanoseconds end = Clock::Real().Now();
     if (failed) return Internal("the kernel answered an error");
-    return MicrosecondsBetween(start, end);
+    return std::max(MicrosecondsBetween(start, end), kLeastUs);
   }
 
  private:
@@ -172,20 +199,25 @@ class RaceCourse {
     for (size_t i = 0; i < runners_.size(); ++i) {
       if (runners_[i] != nullptr) ready.push_back(i);
     }
-    if (ready.empty() || ready[0] != 0) return times_;
+    if (ready.size() < 2 || ready[0] != 0 || Over()) return times_;
     const std::vector<HostTensor> inputs =
         RandomInputs(runners_[0]->program(), /*seed=*/1, /*adversarial=*/false);
     ParamMemory memory;
-    for (size_t i : ready) RETURN_IF_ERROR(runners_[i]->Bind(inputs, race_.threads, &memory));
-    others_ = HostTensor(DType::kU8, {std::max<int64_t>(1, race_.displaced_bytes)});
-    std::fill_n(others_.bytes(), others_.byte_size(), std::byte{1});
+    const absl::Status bound = Bind(ready, inputs, &memory);
+    if (absl::IsResourceExhausted(bound)) {
+      times_.refusal = std::string(Message(bound));
+      return times_;
+    }
+    RETURN_IF_ERROR(bound);
     TaskPool pool(race_.threads);
     if (pool.threads() != race_.threads) {
       times_.refusal =
           StrCat("this machine gives ", pool.threads(), " of ", race_.threads, " threads");
       return times_;
     }
-    for (size_t i : ready) RETURN_IF_ERROR(runners_[i]->Run(&pool).status());
+    ASSIGN_OR_RETURN(const std::vector<Nanoseconds> took, WarmUp(ready, &pool));
+    if (took.size() < ready.size()) return times_;
+    LeaveOutWhatIsTooSlow(took, &ready);
     RETURN_IF_ERROR(RunAll(ready, &pool));
     RETURN_IF_ERROR(RunPairs(ready, &pool));
     return times_;
@@ -193,23 +225,70 @@ class RaceCourse {
 
  private:
   void Load() {
-    int64_t bytes = 0;
+    int64_t bytes = race_.displaced_bytes;
+    std::set<ParamKey> shared;
     for (size_t i = 0; i < runners_.size(); ++i) {
       absl::StatusOr<std::unique_ptr<Runner>> loaded = Runner::Load(race_, race_.runners[i]);
       std::string& refusal = times_.runners[i].refusal;
       if (!loaded.ok()) {
         refusal = std::string(Message(loaded.status()));
-      } else if (i > 0 && runners_[0] != nullptr &&
-                 !SameInputs(runners_[0]->program(), (*loaded)->program())) {
-        refusal = "it has other inputs";
-      } else if (bytes + (*loaded)->Bytes(race_.threads) > kMaxRaceBytes) {
-        refusal = StrCat("the kernels timed before it need ", HumanBytes(bytes), ", and it ",
-                         HumanBytes((*loaded)->Bytes(race_.threads)), "; limit ",
-                         HumanBytes(kMaxRaceBytes));
-      } else {
-        bytes += (*loaded)->Bytes(race_.threads);
-        runners_[i] = *std::move(loaded);
+        continue;
       }
+      if (i > 0 && runners_[0] != nullptr &&
+          !SameInputs(runners_[0]->program(), (*loaded)->program())) {
+        refusal = "it has other inputs";
+        continue;
+      }
+      std::set<ParamKey> with = shared;
+      const int64_t own = (*loaded)->Bytes(race_.threads, &with);
+      if (bytes > kMaxRaceBytes - own) {
+        refusal = StrCat("what is timed before it needs ", HumanBytes(bytes), ", and it ",
+                         HumanBytes(own), "; limit ", HumanBytes(kMaxRaceBytes));
+        continue;
+      }
+      bytes += own;
+      shared = std::move(with);
+      runners_[i] = *std::move(loaded);
+    }
+  }
+
+  // Stops where the time is over; then WarmUp has nothing to run.
+  absl::Status Bind(const std::vector<size_t>& ready, const std::vector<HostTensor>& inputs,
+                    ParamMemory* memory) {
+    for (size_t i : ready) {
+      if (Over()) return absl::OkStatus();
+      RETURN_IF_ERROR(runners_[i]->Bind(inputs, race_.threads, memory));
+    }
+    ASSIGN_OR_RETURN(others_, MemoryOf(race_.displaced_bytes));
+    std::fill_n(others_.bytes(), others_.byte_size(), std::byte{1});
+    return absl::OkStatus();
+  }
+
+  // What the first run of each takes, with what comes before it; of fewer where the time is over.
+  absl::StatusOr<std::vector<Nanoseconds>> WarmUp(const std::vector<size_t>& ready,
+                                                  TaskPool* pool) {
+    std::vector<Nanoseconds> took;
+    for (size_t i : ready) {
+      if (Over()) break;
+      const Nanoseconds start = Clock::Real().Now();
+      RETURN_IF_ERROR(RunOne(i, pool).status());
+      took.push_back(Clock::Real().Now() - start);
+    }
+    return took;
+  }
+
+  // The last ones, which are the least promising, where the time that is left is not enough for
+  // rounds and pairs of all: better two that are measured than sixteen that are not. `took`: by
+  // position in `ready`.
+  void LeaveOutWhatIsTooSlow(const std::vector<Nanoseconds>& took, std::vector<size_t>* ready) {
+    const Nanoseconds left = end_ - Clock::Real().Now();
+    while (ready->size() > 2) {
+      Nanoseconds round{0};
+      for (size_t k = 0; k < ready->size(); ++k) round += took[k];
+      // Who is the rival is not known yet.
+      const auto of = static_cast<int64_t>(ready->size());
+      if (round * race_.least_runs + 2 * round * race_.least_pairs / of <= left) return;
+      ready->pop_back();
     }
   }
 

@@ -16,13 +16,12 @@ namespace fusion {
 /// They run in turn, in another order every round, so that a machine that gets slower or busier
 /// slows all of them. The first run of each, which waits for memory, is not counted.
 ///
-/// What is random is the same for all of them. Results are not compared: a kernel is checked before
-/// it is timed. A refusal of the whole race: this machine lacks the instruction set, or the cores;
-/// of a runner: it cannot be loaded, or all of them need too much memory. Internal if a kernel
-/// answers a code. Starts threads of its own, and ends them.
+/// What is random is the same for all of them. Results are not compared: whoever enters a kernel
+/// has had it checked, as far as that could be. Where not all of them can run often enough within
+/// KernelRace::limit, the last ones do not run. A refusal of the whole race: this machine lacks the
+/// instruction set, the cores or the memory; of a runner: it cannot be loaded, or all of them need
+/// more than kMaxRaceBytes. Fewer than two that can run are no race. Internal if a kernel answers a
+/// code. Starts threads of its own, and ends them.
 absl::StatusOr<RaceTimes> RunRace(const KernelRace& race);
-
-/// Params of all runners together, at most.
-inline constexpr int64_t kMaxRaceBytes = int64_t{2} << 30;
 
 }  // namespace fusion

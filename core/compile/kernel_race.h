@@ -28,17 +28,29 @@ struct KernelRace {
   /// plan do: what a run does not leave in the caches of the machine, none of these finds there.
   int64_t displaced_bytes = 0;
   /// Runs of each: at least `least_runs`, then as many as `wanted` has time for, at most
-  /// `most_runs`.
+  /// `most_runs`. Chosen, not measured: they only say which one runs against the first. A median of
+  /// five stands two disturbed runs; beyond 25 it moves by less than the pairs can tell.
   int least_runs = 5;
   int most_runs = 25;
   Nanoseconds wanted = std::chrono::milliseconds(150);
   /// Then the fastest other one against the first, likewise, if it is faster: 0 pairs: not at all.
+  /// Chosen: the 95 % interval of a median of 11 leaves out the least and the largest ratio, so one
+  /// disturbed pair decides nothing; that of 51 is the middle third of them. Half a second a kernel
+  /// in all is ten to twenty kernels in the time of level 1.
   int least_pairs = 11;
   int most_pairs = 51;
   Nanoseconds wanted_pairs = std::chrono::milliseconds(300);
-  /// Of all of it: what is measured by then is the result.
+  /// Of all of it, loading included: what is measured by then is the result.
   Nanoseconds limit = std::chrono::seconds(10);
 };
+
+/// Memory of a race, at most: the params of all runners, scratch, and `displaced_bytes`. A quarter
+/// of what a worker process may have by default (ServerConfig::worker_memory_bytes).
+inline constexpr int64_t kMaxRaceBytes = int64_t{2} << 30;
+
+/// Of the time that is left for a race, this is for its start and for the answer to come back:
+/// chosen, some ten times what a worker needs for either.
+inline constexpr Nanoseconds kRaceWayBack = std::chrono::milliseconds(100);
 
 /// What came out. Times in microseconds.
 struct RaceTimes {

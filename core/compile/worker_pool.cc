@@ -1,5 +1,7 @@
 #include "core/compile/worker_pool.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/base/kernel_abi.h"
@@ -23,6 +25,12 @@ constexpr size_t kQuotedLogBytes = 2000;
 // comes first; for a command that outlives its watcher.
 int64_t CpuSeconds(Nanoseconds wall) {
   return std::chrono::ceil<std::chrono::seconds>(wall).count() + 1;
+}
+
+// Of a race that begins now; not above 0: it would not be back in time.
+Nanoseconds RaceLimit(const KernelRace& race, const CancelToken& cancel) {
+  const std::optional<Nanoseconds> left = cancel.Remaining();
+  return left.has_value() ? std::min(race.limit, *left - kRaceWayBack) : race.limit;
 }
 
 }  // namespace
@@ -159,6 +167,9 @@ WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* ou
   }
   if (task.cancel != nullptr) {
     absl::Status wanted = task.cancel->Check();
+    if (wanted.ok() && task.race != nullptr && RaceLimit(*task.race, *task.cancel).count() <= 0) {
+      wanted = DeadlineExceeded(task.Name(), ": no time is left for it");
+    }
     if (!wanted.ok()) {
       *outcome = Outcome::kCancelled;
       return wanted;
@@ -178,7 +189,11 @@ WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* ou
 }
 
 std::string WorkerPool::MessageOf(const Task& task) const {
-  if (task.race != nullptr) return EncodeRace(*task.race);
+  if (task.race != nullptr) {
+    KernelRace race = *task.race;
+    if (task.cancel != nullptr) race.limit = RaceLimit(race, *task.cancel);
+    return EncodeRace(race);
+  }
   WorkerJob work{task.job,
                  toolchain_.CompileArgv(task.job.isa, task.job.numerics, task.job.debug),
                  toolchain_.LinkArgv(),
@@ -189,9 +204,15 @@ std::string WorkerPool::MessageOf(const Task& task) const {
   return EncodeJob(work);
 }
 
+// A race has a limit of its own; the job's is for what a worker does around it.
+Nanoseconds WorkerPool::LimitOf(const Task& task) const {
+  return options_.job_limit + (task.race == nullptr ? Nanoseconds(0) : task.race->limit);
+}
+
 WorkerPool::TaskResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcome) {
   std::string stage = "taking the job";
-  Nanoseconds deadline = clock_.Now() + options_.job_limit;
+  const Nanoseconds limit = LimitOf(task);
+  const Nanoseconds deadline = clock_.Now() + limit;
   for (;;) {
     absl::StatusOr<std::optional<std::string>> body = slot->worker->channel().Receive(kSlice);
     *outcome = Outcome::kCrashed;
@@ -223,9 +244,8 @@ WorkerPool::TaskResult WorkerPool::Converse(const Task& task, Slot* slot, Outcom
     if (clock_.Now() >= deadline) {
       *outcome = Outcome::kTimedOut;
       EndWorker(slot, Nanoseconds(0));
-      std::string message =
-          StrCat(task.Name(), ": killed after ", ToMilliseconds(options_.job_limit) / 1000,
-                 " s in stage '", stage, "'");
+      std::string message = StrCat(task.Name(), ": killed after ", ToMilliseconds(limit) / 1000,
+                                   " s in stage '", stage, "'");
       SaveLog(task, message, "");
       return DeadlineExceeded(message);
     }

@@ -84,6 +84,7 @@ class RaceTicket {
  public:
   /// As CompileTicket::Wait.
   RaceResult Wait(const CancelToken& waiter) const { return result_.Wait(waiter); }
+  bool IsDone() const { return result_.IsSet(); }
 
  private:
   friend class WorkerPool;
@@ -119,7 +120,8 @@ class WorkerPool {
       std::function<void(const CompileResult&)> on_done = nullptr);
 
   /// Queues a race, which waits for a worker as jobs do; others may be busy meanwhile. `cancel` as
-  /// above. ResourceExhausted, Unavailable: as above.
+  /// above; its deadline also bounds KernelRace::limit from when a worker begins with it, so that
+  /// what is measured by then comes back. ResourceExhausted, Unavailable: as above.
   absl::StatusOr<std::shared_ptr<RaceTicket>> SubmitRace(
       KernelRace race, std::shared_ptr<const CancelToken> cancel = nullptr);
 
@@ -163,6 +165,7 @@ class WorkerPool {
   TaskResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);
   static TaskResult Conclude(const Task& task, const WorkerRaceResult& result, Outcome* outcome);
   std::string MessageOf(const Task& task) const;
+  Nanoseconds LimitOf(const Task& task) const;
   TaskResult Crashed(const Task& task, std::string_view stage, std::string_view why, Slot* slot);
   absl::Status EnsureWorker(Slot* slot);
   absl::Status ReadHello(WorkerProcess* worker);

@@ -217,8 +217,8 @@ absl::StatusOr<std::vector<double>> Times(const FlatMessage& message, const std:
   }
   std::memcpy(times.data(), bytes.data(), bytes.size());
   for (double us : times) {
-    // Written so that NaN fails too.
-    if (!(us >= 0 && us < 1e12)) {
+    // Written so that NaN fails too. There are ratios of them.
+    if (!(us > 0 && us < 1e12)) {
       return InvalidArgument("message field ", Quote(name), ": a time of ", us, " us");
     }
   }

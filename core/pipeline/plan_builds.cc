@@ -6,19 +6,48 @@
 #include <tuple>
 
 #include "core/pipeline/plan_search.h"
+#include "core/wire/stored_plan.h"
 
 namespace fusion {
 
 namespace {
 
-// A search whose findings cannot be planned with: everything stays as the model picked.
-std::shared_ptr<const TileSearch> WithoutFindings(const TileSearch& search,
-                                                  std::string_view reason) {
-  auto without = std::make_shared<TileSearch>(search);
-  for (TunedKernel& kernel : without->kernels) kernel.chosen = 0;
-  without->changed = 0;
-  without->reason = std::string(reason);
-  return without;
+// A search whose findings were not planned with: everything stays as the model picked, for good
+// unless that may pass.
+TileSearch WithoutFindings(TileSearch search, const absl::Status& why) {
+  for (TunedKernel& kernel : search.kernels) kernel.chosen = 0;
+  search.changed = 0;
+  StrAppend(&search.reason, StrCat(search.reason.empty() ? "" : "; ",
+                                   "what is faster was not planned with: ", Message(why)));
+  if (MayPass(why) || !IsKernelsFault(why)) search.state = TileSearchState::kCutShort;
+  return search;
+}
+
+// The same plan with what became of its search.
+std::shared_ptr<const StoredPlan> WithOutcome(const StoredPlan& stored, TileSearch search) {
+  Plan plan = stored.plan;
+  plan.search = std::move(search);
+  return std::make_shared<const StoredPlan>(
+      MakeStoredPlan(stored.full_key, std::move(plan), stored.created_unix_ms));
+}
+
+// Of a caller's time that is left this is for planning and publishing what was found; half of it is
+// his to answer in, if that takes longer. Chosen: planning takes milliseconds of most models and a
+// second of the largest (tests/bench/plan_scale).
+Nanoseconds TimeToFinish(Nanoseconds left) {
+  constexpr double kPart = 0.1;
+  constexpr Nanoseconds kMost = std::chrono::seconds(5);
+  return std::min(kMost, std::chrono::duration_cast<Nanoseconds>(left * kPart));
+}
+
+// The model's picks, for a caller that cannot wait for what others may find.
+std::shared_ptr<const Built> WithoutSearch(const Built& picks, Nanoseconds waited,
+                                           std::string_view why) {
+  auto built = std::make_shared<Built>(picks);
+  built->searched = waited;
+  built->warnings.push_back(StrCat("opt_level ", picks.stored->plan.search.level, ": ", why,
+                                   "; the next request goes on"));
+  return built;
 }
 
 }  // namespace
@@ -45,10 +74,18 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolch
       logger_(logger),
       clock_(clock),
       kernel_builds_(workers, options.failure_ttl, clock),
+      stopping_(clock),
       threads_(options.threads, options.queue_limit),
+      search_thread_(/*threads=*/1, options.search_queue),
       flights_(threads_) {}
 
 PlanBuilds::~PlanBuilds() { Stop(); }
+
+void PlanBuilds::Stop() {
+  EndSearches();
+  threads_.Stop();
+  search_thread_.Stop();
+}
 
 /// Tells an observer what it does not know yet.
 class PlanBuilds::Teller {
@@ -56,7 +93,7 @@ class PlanBuilds::Teller {
   explicit Teller(StageObserver* observer) : observer_(observer) {}
 
   void Tell(const Round& round) {
-    if (round.number < round_) return;  // its build has just ended
+    if (observer_ == nullptr || round.number < round_) return;  // its build has just ended
     if (round.number > round_) {
       round_ = round.number;
       told_ = {};
@@ -71,6 +108,7 @@ class PlanBuilds::Teller {
   void TellAll(int kernels) {
     if (observer_ != nullptr) TellCounts("compile", kernels, kernels);
   }
+  int round() const { return round_; }
 
  private:
   using Counts = std::tuple<std::string, int, int>;
@@ -92,21 +130,15 @@ BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> pl
   std::shared_ptr<Batch> batch = StartKernels(*planned);
   FlightKey key(work->planning_key, AloneOf(planned->stored->plan));
   Teller teller(observer);
-  auto tell = [&] {
-    if (observer != nullptr) teller.Tell(RoundOf(key, batch));
-  };
+  auto tell = [&] { teller.Tell(RoundOf(key, batch)); };
   tell();
-  auto patience = std::make_shared<Patience>(clock_);
-  if (std::optional<Nanoseconds> left = waiter.Remaining(); left.has_value() && !goes_on) {
-    patience->deadline = clock_.Now() + *left;
-  }
   BuiltOr built = flights_.Run(
       key, waiter,
-      [this, work, planned, batch, key, patience] {
-        return BuildForAll(work, planned, batch, key, *patience);
-      },
+      [this, work, planned, batch, key] { return BuildForAll(work, planned, batch, key); },
       /*shared=*/nullptr, tell);
-  if (!goes_on && !waiter.Check().ok()) patience->given_up.Cancel();
+  if (built.ok() && (*built)->unsearched.has_value()) {
+    built = AwaitSearch(key, *built, waiter, &teller, goes_on);
+  }
   if (built.ok()) teller.TellAll(static_cast<int>((*built)->kernels.size()));
   return built;
 }
@@ -126,49 +158,14 @@ int PlanBuilds::DoneOf(const Batch& batch) {
   return static_cast<int>(batch.found.size() - under_way);
 }
 
-// Looks up the kernels of a plan and starts those that the store lacks.
-std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& planned) {
-  size_t count = planned.jobs.size();
-  auto batch = std::make_shared<Batch>();
-  batch->kernels.resize(count);
-  batch->found.resize(count);
-  batch->results.resize(count);
-  for (size_t k = 0; k < count; ++k) {
-    const CompileJob& job = planned.jobs[k];
-    auto lookup = [&] { return store_.GetKernel({job.key, job.full_key}).value; };
-    batch->kernels[k] = lookup();
-    if (batch->kernels[k] == nullptr) {
-      absl::StatusOr<KernelBuilds::Started> started = kernel_builds_.Start(job, lookup);
-      batch->results[k] = started.status();
-      if (!started.ok()) continue;
-      if (auto* claim = std::get_if<KernelBuilds::Claim>(&*started)) {
-        batch->claims.emplace_back(k, std::move(*claim));
-        continue;
-      }
-      batch->kernels[k] = std::get<0>(*std::move(started));
-    }
-    batch->found[k] = true;
-  }
-  return batch;
-}
-
-void PlanBuilds::WaitForKernels(Batch* batch) {
-  const CancelToken everybody;  // the pool ends every job, and when it stops at once
-  for (const auto& [k, claim] : batch->claims) {
-    CompileResult result = claim.ticket().Wait(everybody);
-    batch->results[k] = result.status();
-    if (result.ok()) batch->kernels[k] = *std::move(result);
-  }
-}
-
 /// Makes what a search tries on the workers of the service, and times it there. One search; not
 /// thread-safe.
 class PlanBuilds::Bench final : public TileBench {
  public:
-  Bench(PlanBuilds* builds, const Batch& picks) : builds_(*builds) {
-    for (const auto& kernel : picks.kernels) {
-      if (kernel != nullptr) known_[kernel->key] = kernel;
-    }
+  /// `picks`: kernels of the plan that is searched for.
+  Bench(PlanBuilds* builds, const std::vector<std::shared_ptr<const KernelArtifact>>& picks)
+      : builds_(*builds) {
+    for (const auto& kernel : picks) known_[kernel->key] = kernel;
   }
 
   std::vector<CompileResult> Make(const std::vector<CompileJob>& jobs,
@@ -193,6 +190,8 @@ class PlanBuilds::Bench final : public TileBench {
         made[i] = wanted;
         continue;
       }
+      NoteOthers(std::count_if(under_way.begin(), under_way.end(),
+                               [](const auto& entry) { return !entry.second->ticket().IsDone(); }));
       auto lookup = [&] { return builds_.store_.GetKernel({jobs[i].key, jobs[i].full_key}).value; };
       absl::StatusOr<KernelBuilds::Started> started = builds_.kernel_builds_.Start(jobs[i], lookup);
       if (!started.ok()) {
@@ -206,16 +205,32 @@ class PlanBuilds::Bench final : public TileBench {
       }
     }
     await(0);
-    for (const CompileResult& result : made) dropped_ += IsKernelsFault(result.status()) ? 1 : 0;
+    const bool over = !until.Check().ok();
+    for (const CompileResult& result : made) {
+      const bool late = over && WasGivenUp(result.status());
+      dropped_ += !late && IsKernelsFault(result.status()) ? 1 : 0;
+    }
     return made;
   }
 
   absl::StatusOr<RaceTimes> Race(KernelRace race, const CancelToken& until) override {
-    RETURN_IF_ERROR(builds_.BeginRace(until));
-    absl::StatusOr<RaceTimes> times = Run(std::move(race), until);
-    builds_.EndRace();
-    return times;
+    // One that was given up is in the times of the next until its worker has ended it.
+    std::shared_ptr<RaceTicket>& last = builds_.last_race_;
+    if (last != nullptr) last->Wait(until).status().IgnoreError();
+    RETURN_IF_ERROR(until.Check());
+    NoteOthers(0);
+    const Nanoseconds left = until.Remaining().value_or(Nanoseconds::max() - builds_.clock_.Now());
+    auto wanted = std::make_shared<CancelToken>(builds_.clock_, builds_.clock_.Now() + left);
+    ASSIGN_OR_RETURN(last, builds_.workers_.SubmitRace(std::move(race), wanted));
+    absl::StatusOr<std::shared_ptr<const RaceTimes>> times = last->Wait(until);
+    if (!times.ok()) {
+      wanted->Cancel();
+      return times.status();
+    }
+    return **times;
   }
+
+  bool waited_for_others() const override { return waited_; }
 
   std::optional<TunedKernel> Recall(const Digest& pick, const Digest& race) override {
     auto known = known_.find(pick);
@@ -231,12 +246,18 @@ class PlanBuilds::Bench final : public TileBench {
     findings_[pick].push_back(std::move(measured));
   }
 
-  /// What was found out, with the kernels that it is about.
+  /// What was found out, with the kernels that it is about, which keep what others have found out
+  /// meanwhile.
   void AddFindings(Bundle* bundle) const {
     for (const auto& [pick, fresh] : findings_) {
-      auto kernel = std::make_shared<KernelArtifact>(*known_.at(pick));
+      const std::shared_ptr<const KernelArtifact>& known = known_.at(pick);
+      const Found<KernelArtifact> stored = builds_.store_.GetKernel({pick, known->full_key});
+      auto kernel = std::make_shared<KernelArtifact>(stored ? *stored.value : *known);
       std::vector<MeasuredTiles>& all = kernel->searches;
-      all.insert(all.end(), fresh.begin(), fresh.end());
+      for (const MeasuredTiles& measured : fresh) {
+        std::erase_if(all, [&](const auto& other) { return other.race == measured.race; });
+        all.push_back(measured);
+      }
       if (all.size() > kMaxMeasuredTiles) {
         all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(kMaxMeasuredTiles));
       }
@@ -246,14 +267,18 @@ class PlanBuilds::Bench final : public TileBench {
     }
   }
 
+  /// A kernel that it was given or has made; null: neither.
+  std::shared_ptr<const KernelArtifact> Known(const Digest& key) const {
+    auto known = known_.find(key);
+    return known == known_.end() ? nullptr : known->second;
+  }
   int64_t dropped() const { return dropped_; }
 
  private:
-  absl::StatusOr<RaceTimes> Run(KernelRace race, const CancelToken& until) {
-    ASSIGN_OR_RETURN(std::shared_ptr<RaceTicket> ticket,
-                     builds_.workers_.SubmitRace(std::move(race)));
-    ASSIGN_OR_RETURN(std::shared_ptr<const RaceTimes> times, ticket->Wait(until));
-    return *times;
+  // `own`: jobs of this search that are with the workers.
+  void NoteOthers(int64_t own) {
+    const WorkerPoolStats now = builds_.workers_.Stats();
+    waited_ |= now.queued + now.running > own;
   }
 
   PlanBuilds& builds_;
@@ -261,12 +286,52 @@ class PlanBuilds::Bench final : public TileBench {
   std::deque<KernelBuilds::Claim> claims_;
   std::map<Digest, std::vector<MeasuredTiles>> findings_;
   int64_t dropped_ = 0;
+  bool waited_ = false;
 };
 
+// Looks up the kernels of a plan and starts those that the store, and `bench` (may be null), lack.
+std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& planned,
+                                                            const Bench* bench) {
+  size_t count = planned.jobs.size();
+  auto batch = std::make_shared<Batch>();
+  batch->kernels.resize(count);
+  batch->found.resize(count);
+  batch->results.resize(count);
+  for (size_t k = 0; k < count; ++k) {
+    const CompileJob& job = planned.jobs[k];
+    auto lookup = [&] { return store_.GetKernel({job.key, job.full_key}).value; };
+    batch->kernels[k] = lookup();
+    if (batch->kernels[k] == nullptr && bench != nullptr) {
+      batch->kernels[k] = bench->Known(job.key);
+      if (batch->kernels[k] != nullptr) continue;
+    }
+    if (batch->kernels[k] == nullptr) {
+      absl::StatusOr<KernelBuilds::Started> started = kernel_builds_.Start(job, lookup);
+      batch->results[k] = started.status();
+      if (!started.ok()) continue;
+      if (auto* claim = std::get_if<KernelBuilds::Claim>(&*started)) {
+        batch->claims.emplace_back(k, std::move(*claim));
+        continue;
+      }
+      batch->kernels[k] = std::get<0>(*std::move(started));
+    }
+    batch->found[k] = true;
+  }
+  return batch;
+}
+
+void PlanBuilds::WaitForKernels(Batch* batch) {
+  const CancelToken everybody;  // the pool ends every job, and when it stops at once
+  for (const auto& [k, claim] : batch->claims) {
+    CompileResult result = claim.ticket().Wait(everybody);
+    batch->results[k] = result.status();
+    if (result.ok()) batch->kernels[k] = *std::move(result);
+  }
+}
+
 BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch, const FlightKey& key,
-                                const Patience& patience) {
-  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key, patience);
+                                std::shared_ptr<Batch> batch, const FlightKey& key) {
+  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key);
   decltype(replanned_)::node_type ended;  // dies unlocked
   MutexLock lock(&mutex_);
   ended = replanned_.extract(key);
@@ -274,13 +339,11 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
 }
 
 BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch, const FlightKey& key,
-                                const Patience& patience) {
+                                std::shared_ptr<Batch> batch, const FlightKey& key) {
   auto built = std::make_shared<Built>();
   Alone alone = AloneOf(planned->stored->plan);
   bool lasting = true;
-  std::unique_ptr<Bench> bench;  // its claims keep what it has made until that is published
-  std::set<Digest> made_here;    // kernels that were published on the way
+  std::set<Digest> made_here;  // kernels that were published on the way
   for (int round = 1;; ++round) {
     WaitForKernels(batch.get());
     size_t before = alone.size();
@@ -289,34 +352,16 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
     absl::Status isolated = work->options.lock != nullptr
                                 ? CheckPinned(plan, batch->results)
                                 : IsolateFailures(plan, batch->results, logger_, &alone);
-    const bool sound = isolated.ok() && alone.size() == before && !unregistered;
-    if (sound && planned->model == nullptr) break;
+    if (isolated.ok() && alone.size() == before && !unregistered) break;
     lasting &= std::none_of(batch->results.begin(), batch->results.end(), MayPass);
-    // Kernels that others were told of stay to be had, whatever becomes of the plan; one that is
-    // searched for runs meanwhile.
-    const bool stays = sound && lasting && !registry_.MayPass(plan);
-    Bundle ready = BundleOf(stays ? planned->stored : nullptr, *batch);
+    // Kernels that others were told of stay to be had, whatever becomes of the plan.
+    Bundle ready = BundleOf(nullptr, *batch);
     for (const auto& kernel : ready.kernels) made_here.insert(kernel->key);
     Publish(std::move(ready), &built->warnings);
     RETURN_IF_ERROR(isolated);
-    if (sound) {
-      bench = std::make_unique<Bench>(this, *batch);
-      const Nanoseconds start = clock_.Now();
-      TileSearch search = SearchFor(*work, *planned, key, round, patience, bench.get());
-      built->searched += clock_.Now() - start;
-      work = WithSearch(work, std::make_shared<const TileSearch>(std::move(search)));
-    }
     SetRound(key, {.number = round, .batch = nullptr});
     PlanOrigin origin;
-    PlannedOr again = planning_.Plan(work, alone, {}, CancelToken(), &origin);
-    if (absl::IsInternal(again.status()) && sound) {
-      // Better the model's picks than no plan.
-      logger_.Error("tiles_not_planned",
-                    {{"plan", work->key.ToHex()}, {"reason", Message(again.status())}});
-      work = WithSearch(work, WithoutFindings(*work->search, Message(again.status())));
-      again = planning_.Plan(work, alone, {}, CancelToken(), &origin);
-    }
-    ASSIGN_OR_RETURN(planned, std::move(again));
+    ASSIGN_OR_RETURN(planned, planning_.Plan(work, alone, {}, CancelToken(), &origin));
     batch = StartKernels(*planned);
     SetRound(key, {.number = round, .batch = batch});
   }
@@ -325,53 +370,198 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
   built->stored = planned->stored;
   built->kernels = batch->kernels;
   built->found = batch->found;
-  // Before the claims of `batch` and `bench` end.
-  Bundle bundle = BundleOf(lasting ? built->stored : nullptr, *batch);
-  if (bench != nullptr) bench->AddFindings(&bundle);
-  Publish(std::move(bundle), &built->warnings);
+  const bool pending = planned->model != nullptr;
+  // Before the claims of `batch` end.
+  const bool stays = lasting && !(pending && IsKnown(*planned->stored));
+  Publish(BundleOf(stays ? built->stored : nullptr, *batch), &built->warnings);
   for (size_t k = 0; k < built->found.size(); ++k) {
     if (made_here.contains(built->kernels[k]->key)) built->found[k] = false;
   }
+  if (pending) built->unsearched = {work, planned, lasting};
   return BuiltOr(std::move(built));
 }
 
-absl::Status PlanBuilds::BeginRace(const CancelToken& until) {
-  constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
-  MutexLock lock(&mutex_);
-  while (racing_) {
-    RETURN_IF_ERROR(until.Check());
-    raced_.WaitFor(&mutex_, kSlice);
-  }
-  racing_ = true;
-  return absl::OkStatus();
+// Whether the store has the plan, whose search may be further there.
+bool PlanBuilds::IsKnown(const StoredPlan& pending) {
+  const std::shared_ptr<const StoredPlan> known = store_.PeekPlan(pending.key);
+  return known != nullptr && AloneOf(known->plan) == AloneOf(pending.plan) &&
+         UnusedOf(known->plan) == UnusedOf(pending.plan);
 }
 
-void PlanBuilds::EndRace() {
-  MutexLock lock(&mutex_);
-  racing_ = false;
-  raced_.NotifyAll();
+// Whether the store has the plan with more of its kernels timed than this one, which was cut short.
+bool PlanBuilds::IsFurther(const StoredPlan& tuned) {
+  if (!GoesOn(tuned.plan.search) || !IsKnown(tuned)) return false;
+  auto timed = [](const TileSearch& search) { return search.measured + search.recalled; };
+  const std::shared_ptr<const StoredPlan> known = store_.PeekPlan(tuned.key);
+  return known != nullptr && timed(known->plan.search) > timed(tuned.plan.search);
 }
 
-TileSearch PlanBuilds::SearchFor(const Work& work, const Planned& planned, const FlightKey& key,
-                                 int round, const Patience& patience, Bench* bench) {
-  // Of what is left before a deadline, this is for planning and publishing what was found.
-  constexpr double kPartToFinish = 0.1;
-  constexpr Nanoseconds kMostToFinish = std::chrono::seconds(5);
+BuiltOr PlanBuilds::AwaitSearch(const FlightKey& key, const std::shared_ptr<const Built>& picks,
+                                const CancelToken& waiter, Teller* teller, bool goes_on) {
   const Nanoseconds start = clock_.Now();
-  Nanoseconds request_end = Nanoseconds::max();
-  if (patience.deadline.has_value()) {
-    const Nanoseconds left = std::max(Nanoseconds(0), *patience.deadline - start);
-    const auto part = std::chrono::duration_cast<Nanoseconds>(left * kPartToFinish);
-    request_end = *patience.deadline - std::min(part, kMostToFinish);
+  absl::StatusOr<std::shared_ptr<Search>> joined = Join(key, picks, goes_on);
+  if (!joined.ok()) {
+    return WithoutSearch(*picks, Nanoseconds(0), "the service is busy with other searches");
   }
-  const CancelToken request(patience.given_up, request_end);
-  const Nanoseconds limit = BudgetOf(work.options.opt_level).limit;
-  const CancelToken until(request, start + limit);
-  PlanSearch search(work, planned, toolchain_, until);
+  const std::shared_ptr<Search> search = *joined;
+  const int round = teller->round();
+  auto tell = [&] {
+    Round now = RoundOf(*search);
+    now.number += round;
+    teller->Tell(now);
+  };
+  Nanoseconds leave = Nanoseconds::max();
+  Nanoseconds answer = Nanoseconds::max();
+  if (const std::optional<Nanoseconds> left = waiter.Remaining()) {
+    const Nanoseconds finish = goes_on ? Nanoseconds(0) : TimeToFinish(*left);
+    leave = start + *left - finish;
+    answer = start + *left - finish / 2;
+  }
+  const CancelToken patience(waiter, leave);
+  const CancelToken turn(patience, start + BudgetOf(picks->stored->plan.search.level).limit);
+  BuiltOr built = search->result.Wait(turn, tell);
+  if (!built.ok() && search->begun) built = search->result.Wait(patience, tell);
+  const bool ends = Leave(key, search);
+  if (!built.ok() && ends && search->begun) {
+    built = search->result.Wait(CancelToken(waiter, answer), tell);
+  }
+  if (built.ok()) return built;
+  if (absl::IsCancelled(waiter.Check())) return waiter.Check();
+  return WithoutSearch(*picks, clock_.Now() - start,
+                       search->begun ? "the search takes longer than this request may wait for it"
+                                     : "the service is busy with other searches");
+}
+
+// A search of that key: the one that others want, or a new one. ResourceExhausted, Unavailable: no
+// more of them may wait.
+absl::StatusOr<std::shared_ptr<PlanBuilds::Search>> PlanBuilds::Join(
+    const FlightKey& key, const std::shared_ptr<const Built>& picks, bool goes_on) {
+  MutexLock lock(&mutex_);
+  std::shared_ptr<Search>& search = searches_[key];
+  if (search == nullptr) {
+    search = std::make_shared<Search>(stopping_);
+    absl::Status accepted =
+        search_thread_.Submit([this, key, search, picks] { RunSearch(key, search, *picks); });
+    if (!accepted.ok()) {
+      searches_.erase(key);
+      return accepted;
+    }
+  } else {
+    ++searches_shared_;
+  }
+  ++search->waiters;
+  ++searches_waiters_;
+  search->goes_on |= goes_on;
+  return search;
+}
+
+// True if nobody wants the search any more, which ends it.
+bool PlanBuilds::Leave(const FlightKey& key, const std::shared_ptr<Search>& search) {
+  --searches_waiters_;
+  MutexLock lock(&mutex_);
+  if (--search->waiters > 0 || search->goes_on) return false;
+  search->given_up.Cancel();
+  Forget(key, search);  // who comes now wants another one
+  return true;
+}
+
+void PlanBuilds::Forget(const FlightKey& key, const std::shared_ptr<Search>& search) {
+  auto known = searches_.find(key);
+  if (known != searches_.end() && known->second == search) searches_.erase(known);
+}
+
+void PlanBuilds::RunSearch(const FlightKey& key, const std::shared_ptr<Search>& search,
+                           const Built& picks) {
+  search->begun = true;
+  std::shared_ptr<const Built> built =
+      search->given_up.Check().ok()
+          ? SearchAndPlan(picks, search.get())
+          : WithoutSearch(picks, Nanoseconds(0), "the search was given up before it began");
+  {
+    MutexLock lock(&mutex_);
+    Forget(key, search);
+  }
+  search->result.Set(std::move(built));
+}
+
+// Never without a plan: where what was found cannot be planned with, the one that was there.
+std::shared_ptr<const Built> PlanBuilds::SearchAndPlan(const Built& picks, Search* search) {
+  const Built::Unsearched& from = *picks.unsearched;
+  Bench bench(this, picks.kernels);  // its claims keep what it has made until that is published
+  auto built = std::make_shared<Built>();
+  built->warnings = picks.warnings;
+  const Nanoseconds start = clock_.Now();
+  TileSearch found = SearchFor(*from.work, *from.planned, search, &bench);
+  built->searched = clock_.Now() - start;
+
+  std::shared_ptr<Batch> batch;
+  absl::StatusOr<std::shared_ptr<const StoredPlan>> tuned =
+      PlanTuned(picks, found, search, bench, &batch);
+  if (!tuned.ok()) {
+    logger_.Error("tiles_not_planned",
+                  {{"plan", picks.stored->key.ToHex()}, {"reason", Message(tuned.status())}});
+    found = WithoutFindings(std::move(found), tuned.status());
+  }
+  if (tuned.ok() && *tuned != nullptr) {
+    built->stored = *std::move(tuned);
+    built->kernels = batch->kernels;
+    built->found = batch->found;
+  } else {
+    built->stored = WithOutcome(*picks.stored, std::move(found));
+    built->kernels = picks.kernels;
+    built->found.assign(picks.kernels.size(), true);
+    batch = nullptr;
+  }
+  const bool further = IsFurther(*built->stored);
+  if (further) built->unsearched = picks.unsearched;
+  const bool lasting = from.lasting && !registry_.MayPass(built->stored->plan) && !further;
+  registry_.NoteReady(built->stored->plan);
+  // Before the claims of `batch` and `bench` end.
+  Bundle bundle{.plan = lasting ? built->stored : nullptr, .kernels = {}};
+  if (batch != nullptr) bundle = BundleOf(bundle.plan, *batch);
+  bench.AddFindings(&bundle);
+  Publish(std::move(bundle), &built->warnings);
+  std::set<Digest> made_here;
+  for (size_t k = 0; k < picks.kernels.size(); ++k) {
+    if (!picks.found[k]) made_here.insert(picks.kernels[k]->key);
+  }
+  for (size_t k = 0; k < built->found.size(); ++k) {
+    if (made_here.contains(built->kernels[k]->key)) built->found[k] = false;
+  }
+  return built;
+}
+
+// The plan of the fastest, with its kernels in `batch`; null if they are the model's picks.
+absl::StatusOr<std::shared_ptr<const StoredPlan>> PlanBuilds::PlanTuned(
+    const Built& picks, const TileSearch& found, Search* search, const Bench& bench,
+    std::shared_ptr<Batch>* batch) {
+  if (found.changed == 0) return nullptr;
+  SetRound(search, {.number = 1, .batch = nullptr});
+  const WorkPtr work =
+      WithSearch(picks.unsearched->work, std::make_shared<const TileSearch>(found));
+  PlanOrigin origin;
+  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
+                   planning_.Plan(work, AloneOf(picks.stored->plan), {}, CancelToken(), &origin));
+  *batch = StartKernels(*planned, &bench);
+  SetRound(search, {.number = 1, .batch = *batch});
+  WaitForKernels(batch->get());
+  for (const absl::Status& result : (*batch)->results) RETURN_IF_ERROR(result);
+  const TileSearch& kept = planned->stored->plan.search;
+  if (kept.changed < found.changed) {
+    logger_.Error("tiles_not_planned",
+                  {{"plan", picks.stored->key.ToHex()}, {"kernels", found.changed - kept.changed}});
+  }
+  return planned->stored;
+}
+
+TileSearch PlanBuilds::SearchFor(const Work& work, const Planned& planned, Search* search,
+                                 Bench* bench) {
+  const CancelToken until(search->given_up, clock_.Now() + BudgetOf(work.options.opt_level).limit);
+  PlanSearch tried(work, planned, toolchain_, until);
   auto count = std::make_shared<SearchCount>();
-  count->total = static_cast<int>(search.task().kernels.size());
-  SetRound(key, {.number = round - 1, .batch = nullptr, .search = count});
-  TileSearch out = SearchTiles(search.task(), *bench, request, until, clock_,
+  count->total = static_cast<int>(tried.task().kernels.size());
+  SetRound(search, {.number = 0, .batch = nullptr, .search = count});
+  TileSearch out = SearchTiles(tried.task(), *bench, search->given_up, until, clock_,
                                [&](int done) { count->done = done; });
   logger_.Info("tiles_searched", {{"plan", planned.stored->key.ToHex()},
                                   {"level", out.level},
@@ -411,6 +601,16 @@ bool PlanBuilds::Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* wor
 void PlanBuilds::SetRound(const FlightKey& key, Round round) {
   MutexLock lock(&mutex_);
   replanned_[key] = std::move(round);
+}
+
+void PlanBuilds::SetRound(Search* search, Round round) {
+  MutexLock lock(&mutex_);
+  search->round = std::move(round);
+}
+
+PlanBuilds::Round PlanBuilds::RoundOf(const Search& search) const {
+  MutexLock lock(&mutex_);
+  return search.round;
 }
 
 Bundle PlanBuilds::BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch) {

@@ -11,6 +11,7 @@
 
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
+#include "core/base/result_cell.h"
 #include "core/base/thread_pool.h"
 #include "core/bundle/answer.h"
 #include "core/cache/single_flight.h"
@@ -35,7 +36,16 @@ struct Built {
   std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel
   std::vector<bool> found;                                     // in the store before
   std::vector<std::string> warnings;
-  Nanoseconds searched{0};  // part of the time: the search for tiles
+  Nanoseconds searched{0};  // part of the time: the search for tiles, or the wait for it
+
+  /// What a search for tiles begins with: how `stored` was made.
+  struct Unsearched {
+    WorkPtr work;
+    std::shared_ptr<const Planned> planned;
+    bool lasting = true;  // the plan may be stored
+  };
+  /// Of a plan whose search is pending, or has come less far than that of the stored one.
+  std::optional<Unsearched> unsearched;
 };
 using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
 
@@ -46,6 +56,10 @@ struct PlanBuildsOptions {
   /// Kernels of one search that are with the workers at the same time: as many as there are, and
   /// one for each to go on with.
   size_t search_window = 4;
+  /// Searches that may wait for the one under way: there is one at a time, on a thread of its own,
+  /// because another one's kernels would be in its times. Chosen: with level 3 the last of them
+  /// begins after half an hour.
+  size_t search_queue = 8;
 };
 
 /// From a plan to its kernels: from the store, from builds under way, or compiled. Publishes plan
@@ -53,7 +67,8 @@ struct PlanBuildsOptions {
 /// unless the failure may pass. A registered kernel that fails is quarantined in the registry, and
 /// what it would have run is planned anew without it. Of a plan whose search for tiles is pending
 /// the kernels are built and published first, as the model picked them; then others are measured,
-/// and the plan is made again of the fastest.
+/// one search after the other, and the plan is made again of the fastest. Nothing that goes wrong
+/// with that takes the first plan away.
 ///
 /// Thread-safe. Everything referred to outlives it.
 class PlanBuilds {
@@ -73,8 +88,11 @@ class PlanBuilds {
   /// there, whoever has them compiled; of "search", and how many kernels were searched for; and of
   /// "plan", then of the kernels of the new plan, where one has failed or others are faster.
   ///
-  /// A search ends shortly before the deadline of who began the build, or when that one leaves,
-  /// unless it `goes_on`: then with the level's own limit.
+  /// A search ends with the level's own limit, or when nobody waits for it any more and nobody has
+  /// had it `goes_on` without him. Who waits leaves shortly before his deadline, also if another
+  /// one began the search: with the best so far if he is the last, else with the model's picks,
+  /// whose search is then pending, and a warning. So does who waits as long as a search may take,
+  /// and it has not begun. `goes_on`: who waits leaves at the end of `waiter`.
   BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                 const CancelToken& waiter, StageObserver* observer = nullptr, bool goes_on = false);
 
@@ -90,11 +108,14 @@ class PlanBuilds {
     Publish(Bundle{.plan = std::move(plan), .kernels = {}}, warnings);
   }
 
-  /// Waits until every build has ended; the worker pool and planning are to be stopped first.
-  void Stop() { threads_.Stop(); }
+  /// Ends searches under way with the best so far, and those that come at once.
+  void EndSearches() { stopping_.Cancel(); }
+  /// EndSearches, and waits until every build has ended; the worker pool and planning are to be
+  /// stopped first.
+  void Stop();
 
-  int64_t shared_total() const { return flights_.shared_total(); }
-  int64_t waiters() const { return flights_.waiters(); }
+  int64_t shared_total() const { return flights_.shared_total() + searches_shared_; }
+  int64_t waiters() const { return flights_.waiters() + searches_waiters_; }
   SearchStats searches() const;
 
  private:
@@ -118,11 +139,16 @@ class PlanBuilds {
     std::shared_ptr<const Batch> batch;
     std::shared_ptr<const SearchCount> search = nullptr;
   };
-  // Who began a build: how long it is worth searching.
-  struct Patience {
-    explicit Patience(const Clock& clock) : given_up(clock) {}
-    CancelToken given_up;
-    std::optional<Nanoseconds> deadline;
+  // A search that somebody wants, waiting for its turn or under way.
+  struct Search {
+    explicit Search(const CancelToken& stopping) : given_up(stopping, Nanoseconds::max()) {}
+    CancelToken given_up;  // nobody wants it any more
+    ResultCell<std::shared_ptr<const Built>> result;
+    std::atomic<bool> begun{false};
+    // Under the mutex of PlanBuilds.
+    Round round;  // counted from the search on
+    int waiters = 0;
+    bool goes_on = false;
   };
   class Teller;
   class Bench;
@@ -130,16 +156,33 @@ class PlanBuilds {
   static int DoneOf(const Batch& batch);
   Round RoundOf(const FlightKey& key, const std::shared_ptr<const Batch>& first) const;
   void SetRound(const FlightKey& key, Round round);
-  std::shared_ptr<Batch> StartKernels(const Planned& planned);
+  std::shared_ptr<Batch> StartKernels(const Planned& planned, const Bench* bench = nullptr);
   static void WaitForKernels(Batch* batch);
   BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch, const FlightKey& key, const Patience& patience);
+                      std::shared_ptr<Batch> batch, const FlightKey& key);
   BuiltOr BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch, const FlightKey& key, const Patience& patience);
-  TileSearch SearchFor(const Work& work, const Planned& planned, const FlightKey& key, int round,
-                       const Patience& patience, Bench* bench);
-  absl::Status BeginRace(const CancelToken& until);
-  void EndRace();
+                      std::shared_ptr<Batch> batch, const FlightKey& key);
+  bool IsKnown(const StoredPlan& pending);
+  bool IsFurther(const StoredPlan& tuned);
+
+  BuiltOr AwaitSearch(const FlightKey& key, const std::shared_ptr<const Built>& picks,
+                      const CancelToken& waiter, Teller* teller, bool goes_on);
+  absl::StatusOr<std::shared_ptr<Search>> Join(const FlightKey& key,
+                                               const std::shared_ptr<const Built>& picks,
+                                               bool goes_on);
+  bool Leave(const FlightKey& key, const std::shared_ptr<Search>& search);
+  void Forget(const FlightKey& key, const std::shared_ptr<Search>& search)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunSearch(const FlightKey& key, const std::shared_ptr<Search>& search, const Built& picks);
+  std::shared_ptr<const Built> SearchAndPlan(const Built& picks, Search* search);
+  TileSearch SearchFor(const Work& work, const Planned& planned, Search* search, Bench* bench);
+  absl::StatusOr<std::shared_ptr<const StoredPlan>> PlanTuned(const Built& picks,
+                                                              const TileSearch& found,
+                                                              Search* search, const Bench& bench,
+                                                              std::shared_ptr<Batch>* batch);
+  void SetRound(Search* search, Round round);
+  Round RoundOf(const Search& search) const;
+
   void Publish(Bundle bundle, std::vector<std::string>* warnings);
   bool Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work);
   static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
@@ -155,10 +198,14 @@ class PlanBuilds {
   KernelBuilds kernel_builds_;
   mutable Mutex mutex_;
   std::map<FlightKey, Round> replanned_ ABSL_GUARDED_BY(mutex_);  // of builds under way
+  std::map<FlightKey, std::shared_ptr<Search>> searches_ ABSL_GUARDED_BY(mutex_);
   SearchStats search_stats_ ABSL_GUARDED_BY(mutex_);
-  CondVar raced_;
-  bool racing_ ABSL_GUARDED_BY(mutex_) = false;  // one race at a time: another one would be in it
+  std::atomic<int64_t> searches_shared_{0};
+  std::atomic<int64_t> searches_waiters_{0};
+  CancelToken stopping_;
+  std::shared_ptr<RaceTicket> last_race_;  // of the thread that searches
   ThreadPool threads_;
+  ThreadPool search_thread_;
   SingleFlight<FlightKey, Built> flights_;
 };
 

@@ -105,7 +105,7 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
       store_(store),
       clock_(clock),
       resolver_(std::move(specs), toolchain, options.recalled_bytes, options.rules,
-                options.registered),
+                options.registered, options.max_opt_level),
       registry_(options.registered, logger),
       planning_(options.planning, toolchain, logger, clock),
       builds_(options.builds, toolchain, planning_, registry_, store, workers, logger, clock) {}
@@ -164,7 +164,8 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
   if (answered) return absl::OkStatus();
   if (!known) reply->stored = planned->stored;
   if (compile) {
-    RETURN_IF_ERROR(AnswerBuilt(work, request, planned, stages, reply));
+    std::shared_ptr<const StoredPlan> further = complete && searches ? reply->stored : nullptr;
+    RETURN_IF_ERROR(AnswerBuilt(work, request, planned, std::move(further), stages, reply));
     Alone built = AloneOf(reply->stored->plan);
     std::map<std::string, std::string> unused = UnusedOf(reply->stored->plan);
     std::shared_ptr<const TileSearch> search = SearchOf(reply->stored->plan);
@@ -223,8 +224,10 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const Alone& alone, StageCon
   return planned;
 }
 
+// `known`: the plan that the store has with its kernels, whose search was cut short; null: none.
 absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
                                          std::shared_ptr<const Planned> planned,
+                                         std::shared_ptr<const StoredPlan> known,
                                          StageContext& stages, PlanReply* reply) {
   bool by_deadline = request.mode == PlanMode::kByDeadline;
   CancelToken patience(stages.cancel, clock_.Now() + request.ready_within);
@@ -245,9 +248,14 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
     took -= own;
     stages.times.push_back({"search", own});
   }
-  reply->stored = (*built)->stored;
   reply->warnings.insert(reply->warnings.end(), (*built)->warnings.begin(),
                          (*built)->warnings.end());
+  if (known != nullptr && (*built)->unsearched.has_value()) {
+    reply->stored = std::move(known);
+    reply->kernels = builds_.Describe(reply->stored->plan);
+    return absl::OkStatus();
+  }
+  reply->stored = (*built)->stored;
   reply->kernels.clear();
   for (size_t k = 0; k < (*built)->kernels.size(); ++k) {
     reply->kernels.push_back(ReadyStatus(*(*built)->kernels[k], (*built)->found[k]));

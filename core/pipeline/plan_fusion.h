@@ -38,6 +38,8 @@ struct PipelineOptions {
   Rules rules;
   /// For every request that they apply to.
   RegisteredKernels registered;
+  /// Requests with a higher level are planned with this one, and told so.
+  int max_opt_level = kMaxOptLevel;
 };
 
 /// The way of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
@@ -61,6 +63,9 @@ class FusionPipeline {
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
 
+  /// Ends searches for tiles under way, with what they have found, and those that come.
+  void EndSearches() { builds_.EndSearches(); }
+
   /// Tells planning under way to end, and waits until everything has ended; stop the worker pool
   /// first to make that soon. No call may be running or come.
   void Stop();
@@ -79,7 +84,8 @@ class FusionPipeline {
   absl::StatusOr<bool> LookUp(const Work& work, PlanReply* reply);
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, StageContext& stages, PlanReply* reply);
   absl::Status AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
-                           std::shared_ptr<const Planned> planned, StageContext& stages,
+                           std::shared_ptr<const Planned> planned,
+                           std::shared_ptr<const StoredPlan> known, StageContext& stages,
                            PlanReply* reply);
 
   const Toolchain& toolchain_;

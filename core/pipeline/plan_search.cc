@@ -1,12 +1,22 @@
 #include "core/pipeline/plan_search.h"
 
 #include "core/codegen/backend.h"
+#include "core/device/host_cpu.h"
 
 namespace fusion {
 namespace {
 
 int64_t MovedBytes(const Estimate& e) {
   return e.activation_bytes + e.recompute_bytes + e.weight_bytes;
+}
+
+int64_t ParamBytes(const Schedule& schedule) {
+  int64_t bytes = 0;
+  for (BufferId p = 0; p < schedule.params; ++p) {
+    const Buffer& buffer = schedule.buffer(p);
+    bytes += StoredElements(buffer) * DTypeBytes(buffer.dtype);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -18,8 +28,11 @@ PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain
       codegen_(IdentifyCodegen(work.device, toolchain, work.options)),
       choices_(*planned.model, work.device, work.options, &until) {
   const Plan& plan = planned.stored->plan;
+  const Target machine = HostCpu();
+  const int64_t most_displaced = MostDisplacedBytes(machine);
   task_ = {.level = work.options.opt_level,
            .label = Sha256(work.device.KeyText()).ToHex(),
+           .machine = MachineName(machine),
            .threads = work.device.threads,
            .kernels = {},
            .left_out = choices_.left_out()};
@@ -32,7 +45,10 @@ PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain
     task_.kernels.push_back(
         {.ops = kernel.ops,
          .group = kernel.group,
-         .displaced_bytes = DisplacedBytes(work.device, moved - MovedBytes(group.estimate)),
+         .displaced_bytes =
+             DisplacedBytes(work.device, moved - MovedBytes(group.estimate), most_displaced),
+         .run_bytes =
+             ParamBytes(planned.model->kernels[static_cast<size_t>(group.kernel)].schedule),
          .pick = {kernel.pick, group.tiles, group.estimate.time_us,
                   planned.jobs[static_cast<size_t>(group.kernel)]},
          .others = [this, &kernel](size_t most) { return Others(kernel, most); }});

@@ -248,10 +248,6 @@ RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& op
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 Digest PlanningKey(const Work& work) {
   std::string more;
   for (const auto& [name, reason] : work.registered.unused) StrAppend(&more, StrCat(" ", name));
@@ -322,6 +318,10 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   if (options.lock != nullptr && options.opt_level > 0) {
     resolved->warnings.push_back(StrCat("opt_level: ", options.opt_level,
                                         "; nothing is tried, the lock says how kernels are cut"));
+  } else if (options.opt_level > max_opt_level_) {
+    resolved->warnings.push_back(StrCat("opt_level: ", options.opt_level,
+                                        "; this service searches at level ", max_opt_level_,
+                                        " at most (--max-opt-level)"));
   }
   std::set<std::string> unfolded;
   std::vector<SharedNames> sharing = options.shared_buffers;
@@ -397,7 +397,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
     options.frontier = false;
     options.hints.low_latency = false;
   }
-  if (options.lock != nullptr) options.opt_level = 0;
+  options.opt_level = options.lock != nullptr ? 0 : std::min(options.opt_level, max_opt_level_);
   if (options.lock != nullptr || request.dumps.contains(DumpKind::kLock)) {
     work->graph_sha256 = Sha256(canonical.key_text);
   }

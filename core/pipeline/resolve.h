@@ -55,13 +55,15 @@ struct Resolved {
 class Resolver {
  public:
   /// `recalled_bytes`: of graphs of recent requests. `rules` come before those of every request;
-  /// `registered` are for every request that they apply to.
+  /// `registered` are for every request that they apply to. A level above `max_opt_level` is taken
+  /// for it, with a warning.
   Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes,
-           Rules rules = {}, RegisteredKernels registered = {})
+           Rules rules = {}, RegisteredKernels registered = {}, int max_opt_level = kMaxOptLevel)
       : specs_(std::move(specs)),
         toolchain_(toolchain),
         rules_(std::move(rules)),
         registered_(std::move(registered)),
+        max_opt_level_(max_opt_level),
         recalled_(recalled_bytes) {}
 
   /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words.
@@ -79,6 +81,7 @@ class Resolver {
   const Toolchain& toolchain_;
   const Rules rules_;
   const RegisteredKernels registered_;
+  const int max_opt_level_;
   Mutex mutex_;
   LruMap<Digest, std::shared_ptr<const Resolved>> recalled_ ABSL_GUARDED_BY(mutex_);
 };

@@ -5,23 +5,24 @@
 
 #include "core/base/median_interval.h"
 #include "core/codegen/backend.h"
+#include "core/pipeline/kernel_builds.h"
 
 namespace fusion {
 namespace {
 
 // Raised whenever races of one name give other figures.
-constexpr int kRaceVersion = 1;
-// Of one race; a search that has less time left gives it that, but for the way back.
-constexpr Nanoseconds kRaceLimit = std::chrono::seconds(10);
-constexpr Nanoseconds kWayBack = std::chrono::milliseconds(100);
+constexpr int kRaceVersion = 2;
 
 constexpr std::string_view kOutOfTime = "the time for the search was over";
+constexpr std::string_view kRaceOver = "the time for its race was over";
+constexpr std::string_view kPickNotRun = "the model's pick was not run";
 
 // Names what is run, and what would make its times others.
 Digest NameOf(const SearchTask& task, const SearchedKernel& kernel,
               const std::vector<SearchedCut>& others) {
   FieldHasher h;
   h.Add("race", kRaceVersion).Add("device", task.label).Add("threads", task.threads);
+  h.Add("machine", task.machine);
   h.Add("displaced_bytes", kernel.displaced_bytes);
   h.Add("kernel", BytesOf(kernel.pick.job.key));
   for (const SearchedCut& other : others) h.Add("kernel", BytesOf(other.job.key));
@@ -44,8 +45,8 @@ void SetTimes(const std::vector<double>& us, TriedCut* cut) {
 // Three digits behind the point.
 double Times(double ratio) { return std::round(ratio * 1000) / 1000; }
 
-// What the pairs say.
-void Decide(const RaceTimes& times, TunedKernel* kernel) {
+// What the pairs say. `over`: why there are no more of them.
+void Decide(const RaceTimes& times, std::string_view over, TunedKernel* kernel) {
   int timed = 0;
   for (const TriedCut& cut : kernel->tried) timed += cut.runs > 0 ? 1 : 0;
   if (kernel->rival == 0) {
@@ -54,8 +55,7 @@ void Decide(const RaceTimes& times, TunedKernel* kernel) {
   }
   kernel->pairs = static_cast<int>(times.first_us.size());
   if (kernel->pairs < kLeastPairs) {
-    kernel->reason =
-        StrCat("cut ", kernel->rival, " seemed faster; ", kOutOfTime, " before it was sure");
+    kernel->reason = StrCat("cut ", kernel->rival, " seemed faster; ", over, " before it was sure");
     return;
   }
   const MedianInterval ratio = MedianOf(Ratios(times.rival_us, times.first_us));
@@ -136,7 +136,12 @@ class Searcher {
     out_.kernels.push_back(
         {.ops = kernel.ops, .group = kernel.group, .tried = {TriedOf(kernel.pick)}, .reason = {}});
     TunedKernel& tuned = out_.kernels.back();
-    if (!until_.Check().ok()) return LeaveOut(&tuned);
+    if (Over()) return LeaveOut(&tuned);
+    if (kernel.run_bytes > kMaxRaceBytes) {
+      tuned.reason = StrCat(kPickNotRun, ": its tensors take ", HumanBytes(kernel.run_bytes),
+                            "; limit ", HumanBytes(kMaxRaceBytes));
+      return;
+    }
     absl::StatusOr<std::vector<SearchedCut>> others = kernel.others(BudgetOf(task_.level).others);
     if (!others.ok()) return LeaveOut(&tuned);
     if (others->empty()) {
@@ -166,9 +171,9 @@ class Searcher {
     return timed;
   }
 
-  // Because the search is over; a compiler may also run out of time.
-  bool GivenUp(const absl::Status& status) const {
-    return WasGivenUp(status) && !until_.Check().ok();
+  // Whether there is no time for another race.
+  bool Over() const {
+    return !until_.Check().ok() || until_.Remaining().value_or(Nanoseconds::max()) <= kRaceWayBack;
   }
 
   void LeaveOut(TunedKernel* tuned) {
@@ -176,14 +181,39 @@ class Searcher {
     ++late_;
   }
 
+  // What of a kernel another search may come to.
+  struct Missed {
+    bool late = false;     // there was no time for it
+    bool passing = false;  // it failed for a reason that may pass
+  };
+
+  // Notes why something was not made or timed.
+  std::string Miss(const absl::Status& why, Missed* missed) const {
+    // Because the search is over; a compiler may also run out of time.
+    if (WasGivenUp(why) && Over()) {
+      missed->late = true;
+      return std::string(kOutOfTime);
+    }
+    missed->passing |= MayPass(why) || !IsKernelsFault(why);
+    return std::string(Message(why));
+  }
+
   void Measure(const SearchedKernel& kernel, const std::vector<SearchedCut>& others,
                const Digest& name, TunedKernel* tuned) {
+    Missed missed;
+    MeasureOnce(kernel, others, name, tuned, &missed);
+    late_ += missed.late ? 1 : 0;
+    passing_ += missed.passing ? 1 : 0;
+  }
+
+  void MeasureOnce(const SearchedKernel& kernel, const std::vector<SearchedCut>& others,
+                   const Digest& name, TunedKernel* tuned, Missed* missed) {
     std::vector<CompileJob> jobs = {kernel.pick.job};
     for (const SearchedCut& other : others) jobs.push_back(other.job);
     const std::vector<CompileResult> made = bench_.Make(jobs, until_);
     if (!made[0].ok()) {
-      if (GivenUp(made[0].status())) return LeaveOut(tuned);
-      tuned->reason = StrCat("the model's pick cannot be timed: ", Message(made[0].status()));
+      const std::string why = Miss(made[0].status(), missed);
+      tuned->reason = missed->late ? why : StrCat("the model's pick cannot be timed: ", why);
       return;
     }
     KernelRace race{.label = jobs[0].label,
@@ -191,15 +221,13 @@ class Searcher {
                     .isa = jobs[0].isa,
                     .runners = {},
                     .threads = task_.threads,
-                    .displaced_bytes = kernel.displaced_bytes};
+                    .displaced_bytes = kernel.displaced_bytes,
+                    .limit = BudgetOf(task_.level).race_limit};
     std::vector<size_t> entered;  // positions in `tried`
-    bool late = false;
     for (size_t i = 0; i < made.size(); ++i) {
       std::string& reason = tuned->tried[i].reason;
       if (!made[i].ok()) {
-        const bool given_up = GivenUp(made[i].status());
-        reason = given_up ? std::string(kOutOfTime) : std::string(Message(made[i].status()));
-        late |= given_up;
+        reason = Miss(made[i].status(), missed);
         continue;
       }
       const KernelArtifact& artifact = **made[i];
@@ -212,32 +240,38 @@ class Searcher {
       entered.push_back(i);
     }
     if (entered.size() < 2) {
-      tuned->reason = late ? std::string(kOutOfTime) : "no other was timed";
-      late_ += late ? 1 : 0;
+      tuned->reason = missed->late ? std::string(kOutOfTime) : "no other was timed";
       return;
     }
-    race.limit =
-        std::min(kRaceLimit, until_.Remaining().value_or(kRaceLimit + kWayBack) - kWayBack);
-    if (race.limit <= Nanoseconds(0)) return LeaveOut(tuned);
     absl::StatusOr<RaceTimes> times = bench_.Race(race, until_);
     if (!times.ok()) {
-      if (!until_.Check().ok()) return LeaveOut(tuned);
-      tuned->reason = StrCat("it could not be timed: ", Message(times.status()));
+      const std::string why = Miss(times.status(), missed);
+      tuned->reason = missed->late ? why : StrCat("it could not be timed: ", why);
       return;
     }
     if (!times->refusal.empty()) {
       tuned->reason = times->refusal;
       return;
     }
+    const bool whole = IsWhole(race, *times);
+    missed->late |= !whole && Over();
+    const std::string_view over = Over() ? kOutOfTime : kRaceOver;
+    const std::string& refused = times->runners[0].refusal;
     for (size_t i = 0; i < entered.size(); ++i) {
       TriedCut& cut = tuned->tried[entered[i]];
       SetTimes(times->runners[i].us, &cut);
       cut.reason = times->runners[i].refusal;
-      if (cut.runs == 0 && cut.reason.empty()) cut.reason = std::string(kOutOfTime);
+      if (cut.runs == 0 && cut.reason.empty()) {
+        cut.reason = std::string(refused.empty() ? over : kPickNotRun);
+      }
     }
-    tuned->rival = static_cast<int>(entered[static_cast<size_t>(times->rival)]);
-    Decide(*times, tuned);
-    if (!late && IsWhole(race, *times)) bench_.Keep(jobs[0].key, {name, *tuned});
+    if (refused.empty()) {
+      tuned->rival = static_cast<int>(entered[static_cast<size_t>(times->rival)]);
+      Decide(*times, over, tuned);
+    } else {
+      tuned->reason = StrCat(kPickNotRun, ": ", refused);
+    }
+    if (!missed->late && !missed->passing && whole) bench_.Keep(jobs[0].key, {name, *tuned});
   }
 
   void Conclude() {
@@ -247,21 +281,36 @@ class Searcher {
     }
     out_.conditions =
         StrCat(task_.threads, task_.threads == 1 ? " thread" : " threads",
-               ", on the machine of the service; before every run up to ", HumanBytes(displaced),
+               ", on the machine of the service (", task_.machine, "); before every run up to ",
+               HumanBytes(displaced),
                " of other memory are touched, then the activations that the kernel reads");
     const absl::Status wanted = request_.Check();
     if (!wanted.ok()) {
       out_.state = TileSearchState::kCutShort;
       AddReason(absl::IsCancelled(wanted)
-                    ? "the request was given up before the search had ended"
-                    : "the deadline of the request came before the end of the "
-                      "search");
-    } else if (late_ > 0) {
+                    ? "nobody waits for its end any more: the request was given up, its deadline "
+                      "came, or the service stops"
+                    : "the deadline of the request came before the end of the search");
+      return;
+    }
+    if (late_ > 0) {
+      // What is left for good is what the level itself had no time for.
+      const bool waited = bench_.waited_for_others();
+      if (waited) out_.state = TileSearchState::kCutShort;
       AddReason(StrCat("level ", task_.level, " has ",
                        ToMilliseconds(BudgetOf(task_.level).limit) / 1000,
-                       " s: they were over before ", late_,
-                       late_ == 1 ? " kernel was" : " kernels were", " searched for"));
+                       " s: they were over before ", Kernels(late_), " searched for",
+                       waited ? ", while the workers made kernels for other requests" : ""));
     }
+    if (passing_ > 0) {
+      out_.state = TileSearchState::kCutShort;
+      AddReason(StrCat("not all cuts of ", passing_, passing_ == 1 ? " kernel" : " kernels",
+                       " could be tried now"));
+    }
+  }
+
+  static std::string Kernels(int count) {
+    return StrCat(count, count == 1 ? " kernel was" : " kernels were");
   }
 
   const SearchTask& task_;
@@ -269,19 +318,24 @@ class Searcher {
   const CancelToken& request_;
   const CancelToken& until_;
   TileSearch out_;
-  int late_ = 0;  // kernels that there was no time for
+  int late_ = 0;     // kernels that there was no time for
+  int passing_ = 0;  // kernels of which something failed that may pass
 };
 
 }  // namespace
 
+// What levels promise (README.md), chosen and not measured: 10 s are what people wait for, a minute
+// is for a build, four are for a release. A race takes half a second but where its kernels take
+// longer than 10 ms; the largest kernel of a model may have a quarter of the time.
 SearchBudget BudgetOf(int opt_level) {
+  using std::chrono::seconds;
   switch (opt_level) {
     case 1:
-      return {3, std::chrono::seconds(10)};
+      return {3, seconds(10), seconds(5)};
     case 2:
-      return {7, std::chrono::seconds(60)};
+      return {7, seconds(60), seconds(15)};
     case 3:
-      return {15, std::chrono::seconds(240)};
+      return {15, seconds(240), seconds(60)};
     default:
       return {};
   }
@@ -306,19 +360,29 @@ TileSearch StartOfSearch(int level, const DeviceSpec& device, bool family, bool 
     out.reason = StrCat("no code generator for target ", Quote(device.name));
   } else {
     out.state = TileSearchState::kPending;
-    out.reason = "nothing has been compiled yet";
+    out.reason = "nothing has been timed yet";
   }
   return out;
 }
 
-int64_t DisplacedBytes(const DeviceSpec& device, int64_t others_bytes) {
+int64_t DisplacedBytes(const DeviceSpec& device, int64_t others_bytes, int64_t most) {
   int64_t bytes = 0;
   for (size_t l = 0; l + 1 < device.levels.size(); ++l) {
     const MemoryLevel& level = device.levels[l];
     const int64_t all = level.bytes * (level.shared ? 1 : device.threads);
     if (others_bytes >= all) bytes = std::max(bytes, 2 * all);
   }
-  return bytes;
+  return std::min(bytes, most);
+}
+
+int64_t MostDisplacedBytes(const Target& machine) {
+  const int64_t known = std::max(machine.l2_bytes * machine.threads, machine.l3_bytes);
+  return known > 0 ? std::min(2 * known, kMostDisplacedBytes) : kMostDisplacedBytes;
+}
+
+std::string MachineName(const Target& machine) {
+  if (machine.vendor.empty()) return "unknown";
+  return StrCat(machine.vendor, " family ", machine.family, " model ", machine.model);
 }
 
 }  // namespace fusion

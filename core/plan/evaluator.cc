@@ -564,6 +564,12 @@ absl::StatusOr<TriedChoice> GroupEvaluator::Try(const std::vector<LoopId>& loops
     if (!part.ok()) return Annotate(part.status(), StrCat("choice.parts[", i, "]"));
     made.push_back(*std::move(part));
   }
+  return TryBeside(loops, parts, std::move(made));
+}
+
+absl::StatusOr<TriedChoice> GroupEvaluator::TryBeside(const std::vector<LoopId>& loops,
+                                                      const std::vector<std::vector<LoopId>>& parts,
+                                                      Choices made) {
   TriedChoice tried;
   if (parts.size() == 1) {
     SetTerms(made[0]->lowered.schedule, made[0]->estimate, &tried.verdict);

@@ -249,6 +249,10 @@ class GroupEvaluator {
   /// `pinned` null: with the pipelines that gain.
   absl::StatusOr<Known> JoinInTurn(const std::vector<LoopId>& loops, const Turns& turns,
                                    const std::vector<LockedPipeline>* pinned);
+  /// What Try makes of parts that are made.
+  absl::StatusOr<TriedChoice> TryBeside(const std::vector<LoopId>& loops,
+                                        const std::vector<std::vector<LoopId>>& parts,
+                                        Choices made);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
                                                                 const LockedCut& cut);
   /// Cuts of a part of a group beside `cut`, in no order that means anything.

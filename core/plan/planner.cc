@@ -184,7 +184,8 @@ std::set<NodeId> NarrowAndLayOut(const Asked& asked, const std::set<NodeId>& lef
   return spared;
 }
 
-// Cuts groups as a search has found best. What it says of groups that are not there goes.
+// Cuts groups as a search has found best. What it says of groups that are not there goes; a cut
+// that does not fit leaves the model's, which is a fault of ours but none of the others'.
 absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Grouping& grouping,
                                          GroupEvaluator* evaluator) {
   TileSearch out = search;
@@ -192,14 +193,16 @@ absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Groupin
     return std::find(grouping.groups.begin(), grouping.groups.end(), kernel.ops) ==
            grouping.groups.end();
   });
-  for (const TunedKernel& kernel : out.kernels) {
+  for (TunedKernel& kernel : out.kernels) {
     if (kernel.chosen == 0) continue;
     const TriedCut& cut = kernel.tried[static_cast<size_t>(kernel.chosen)];
     absl::Status pinned = evaluator->Pin(kernel.ops, cut.choice);
     if (WasGivenUp(pinned)) return pinned;
-    if (!pinned.ok()) {
-      return Internal("tiles that were measured (", cut.tiles, "): ", Message(pinned));
-    }
+    if (pinned.ok()) continue;
+    kernel.reason = StrCat("cut ", kernel.chosen, " is faster, but does not fit this plan (",
+                           cut.tiles, "): ", Message(pinned));
+    kernel.chosen = 0;
+    --out.changed;
   }
   return out;
 }

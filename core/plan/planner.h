@@ -71,7 +71,7 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 ///
 /// `search` (may be null) is what was measured for the plan of all else: its groups are the same,
 /// cut as `search` says, which becomes Plan::search; what has another group by now is cut as ever.
-/// Internal if a cut does not fit.
+/// A cut that does not fit is left out, and its kernel says why.
 ///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names

@@ -26,7 +26,7 @@ struct TunableKernel {
 };
 
 /// An estimate that is wrong by more than this is a fault of the model, not of its picks: cuts that
-/// are estimated to take so many times as long as the pick are not tried.
+/// are estimated to take so many times as long as the pick are not tried. Chosen, not measured.
 inline constexpr double kMostTimes = 2;
 
 /// What a search may try of a plan: the kernels that it generates for its runs. Left out are

@@ -74,7 +74,8 @@ std::optional<Job> ParseJob(const std::vector<std::string>& words) {
     } else if (words[i] == "--opt-level") {
       int& level = job.options.plan.opt_level;
       const auto read = std::from_chars(value.data(), value.data() + value.size(), level);
-      if (read.ec != std::errc() || level < 0 || level > kMaxOptLevel) return std::nullopt;
+      const bool whole = read.ec == std::errc() && read.ptr == value.data() + value.size();
+      if (!whole || level < 0 || level > kMaxOptLevel) return std::nullopt;
     } else {
       return std::nullopt;
     }

@@ -74,7 +74,8 @@ TEST_F(OptLevelCommandTest, TheExplanationHasWhatWasMeasured) {
                               HasSubstr("95 % interval"), HasSubstr("chosen")));
 }
 
-TEST_F(OptLevelCommandTest, WhatWasChosenIsRight) {
+// Which cuts they have is for the clock to say: tests/unit/plan/tile_candidates_test.cc has others.
+TEST_F(OptLevelCommandTest, PlansThatWereSearchedForAreRight) {
   for (const char* name : {"bert_tiny", "mha"}) {
     const std::string model =
         Write(name, {.seq = 24, .layers = 1, .hidden = 64, .heads = 2, .kv_heads = 2, .ff = 128});
@@ -97,6 +98,10 @@ TEST_F(OptLevelCommandTest, WhatCannotBeTimedHereIsSaidAndPlannedAllTheSame) {
       CtlJson({"plan", model, "--plan-only", "--target", "h100", "--opt-level", "2"});
   EXPECT_EQ(other["search"]["state"], "none");
   EXPECT_EQ(other["search"]["reason"], "no code generator for target \"h100\"");
+  EXPECT_FALSE(other["search"].contains("kernels")) << "a plan travels without them";
+  const Json explained = CtlJson({"explain", model, "--target", "h100", "--opt-level", "2"});
+  EXPECT_EQ(explained["search"]["state"], "none");
+  EXPECT_GT(explained["groups"].size(), 0u);
   const Json many = CtlJson({"plan", model, "--threads", "512", "--opt-level", "1"});
   EXPECT_EQ(many["search"]["state"], "none");
   EXPECT_THAT(many["search"]["reason"].get<std::string>(),

@@ -240,6 +240,7 @@ TEST(WorkerProtocol, TimesThatCannotBeAreErrors) {
   EXPECT_FALSE(fails({.runners = {{"", {1}}}, .first_us = {}, .rival_us = {}}));
   EXPECT_TRUE(fails({.runners = {{"", {NAN}}}, .first_us = {}, .rival_us = {}}));
   EXPECT_TRUE(fails({.runners = {{"", {-1}}}, .first_us = {}, .rival_us = {}}));
+  EXPECT_TRUE(fails({.runners = {{"", {0}}}, .first_us = {}, .rival_us = {}})) << "no ratio";
   EXPECT_TRUE(fails({.runners = {{"", {1}}}, .rival = 1, .first_us = {}, .rival_us = {}}));
   EXPECT_TRUE(fails({.runners = {{"", {1}}}, .first_us = {1, 2}, .rival_us = {1}}));
 }

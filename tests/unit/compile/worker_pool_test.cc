@@ -341,5 +341,26 @@ TEST(CompileLogs, KeepsTheNewest) {
   EXPECT_EQ(nowhere.Read(Sha256("1")).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(WorkerPoolTest, ARaceHasTheTimeThatIsLeftWhenAWorkerBegins) {
+  std::atomic<int64_t> limit_ms{0};
+  talk_.on_race = [&](const KernelRace& race) {
+    limit_ms = race.limit / milliseconds(1);
+    return RaceTimes();
+  };
+  auto pool = MakePool();
+  auto run = [&](Nanoseconds left) {
+    limit_ms = 0;
+    auto token = std::make_shared<CancelToken>(clock_, clock_.Now() + left);
+    KernelRace race{.label = "MatMul", .backend = "cpu", .runners = {}, .limit = seconds(10)};
+    return pool->SubmitRace(race, token).value()->Wait(CancelToken()).status();
+  };
+  EXPECT_TRUE(run(seconds(60)).ok());
+  EXPECT_EQ(limit_ms, 10000);
+  EXPECT_TRUE(run(seconds(3)).ok());
+  EXPECT_EQ(limit_ms, (seconds(3) - kRaceWayBack) / milliseconds(1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(run(kRaceWayBack)));
+  EXPECT_EQ(limit_ms, 0) << "it would not be back in time";
+}
+
 }  // namespace
 }  // namespace fusion

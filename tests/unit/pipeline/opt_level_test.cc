@@ -15,6 +15,7 @@ namespace fusion {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -26,6 +27,14 @@ std::string Mlp(int64_t rows = 64) {
   return ReferenceWeights(GenerateModel(spec, params).value().model).value().SerializeAsString();
 }
 
+// Op by op of two kernels that are searched for: layers of an MLP are one.
+std::string TwoProducts() {
+  TestModel model;
+  model.Input("x", {64, 96}).Reference("w", {96, 128}).Reference("v", {128, 48});
+  model.Node("MatMul", {"x", "w"}, {"p"}).Node("MatMul", {"p", "v"}, {"y"}).Output("y");
+  return model.Bytes();
+}
+
 /// A pipeline whose workers say that the second of a race is the fastest, unless told otherwise.
 class OptLevelTest : public FusionPipelineTest {
  protected:
@@ -34,9 +43,11 @@ class OptLevelTest : public FusionPipelineTest {
       RaceTimes times;
       if (!refusal_.empty()) times.refusal = refusal_;
       if (race.runners.empty() || !refusal_.empty()) return times;
+      most_racing_ = std::max(++racing_, most_racing_.load());
       ++races_;
       timed_ += static_cast<int>(race.runners.size()) - 1;
-      while (race_gate_closed_) std::this_thread::yield();
+      while (race_gate_closed_ && races_ > ungated_) std::this_thread::yield();
+      --racing_;
       for (size_t i = 0; i < race.runners.size(); ++i) {
         const double us = i == 1 && faster_ ? 5 : 10;
         times.runners.push_back(
@@ -59,9 +70,28 @@ class OptLevelTest : public FusionPipelineTest {
 
   std::atomic<bool> faster_{true};
   std::atomic<bool> race_gate_closed_{false};
+  std::atomic<int> ungated_{0};  // races that the gate lets through
+  std::atomic<int> racing_{0};
+  std::atomic<int> most_racing_{0};
   std::atomic<int> races_{0};
   std::atomic<int> timed_{0};
   std::string refusal_;
+
+  // Has a search go on behind, which the gate stops in its first race.
+  void StartGated(const std::string& model, int level) {
+    race_gate_closed_ = true;
+    PlanRequest request = Request(model, level);
+    request.mode = PlanMode::kByDeadline;
+    request.ready_within = milliseconds(300);
+    Ask(request);
+    while (races_ == 0) std::this_thread::yield();
+  }
+  PlanReply AskWithin(const PlanRequest& request, Nanoseconds time) {
+    CancelToken deadline(Clock::Real(), Clock::Real().Now() + time);
+    absl::StatusOr<PlanReply> reply = pipeline_.PlanFusion(request, deadline);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return reply.ok() ? *std::move(reply) : PlanReply{};
+  }
 };
 
 TEST_F(OptLevelTest, WithoutALevelNothingIsTried) {
@@ -234,6 +264,190 @@ TEST_F(OptLevelTest, ByDeadlineAnswersTheModelsPicksAndGoesOn) {
   const PlanReply later = Ask(Request(model, 1));
   EXPECT_EQ(later.stored->plan.search.state, TileSearchState::kDone);
   EXPECT_EQ(later.stored->key, soon.stored->key);
+}
+
+TEST_F(OptLevelTest, WhoJoinsASearchLeavesInTime) {
+  const std::string model = Mlp();
+  StartGated(model, 3);
+  const PlanReply joined = AskWithin(Request(model, 3), milliseconds(2000));
+  ASSERT_NE(joined.stored, nullptr);
+  EXPECT_EQ(joined.stored->plan.search.state, TileSearchState::kPending);
+  EXPECT_THAT(joined.warnings, Contains(HasSubstr("longer than this request may wait")));
+  for (const KernelStatus& kernel : joined.kernels) EXPECT_EQ(kernel.state, KernelState::kReady);
+  race_gate_closed_ = false;
+  EXPECT_EQ(Ask(Request(model, 3)).stored->plan.search.state, TileSearchState::kDone);
+}
+
+TEST_F(OptLevelTest, SearchesTakeTurnsAndOtherBuildsDoNotWaitForThem) {
+  const std::string model = Mlp();
+  const std::string other = Mlp(32);
+  StartGated(model, 1);
+  const PlanReply plain = AskWithin(Request(other, 0), seconds(20));
+  EXPECT_EQ(plain.stored->plan.search.level, 0);
+  const PlanReply busy = AskWithin(Request(other, 1), milliseconds(1500));
+  ASSERT_NE(busy.stored, nullptr);
+  EXPECT_EQ(busy.stored->plan.search.state, TileSearchState::kPending);
+  EXPECT_THAT(busy.warnings, Contains(HasSubstr("busy with other searches")));
+  EXPECT_EQ(races_, 1);
+  race_gate_closed_ = false;
+  const PlanReply after = Ask(Request(other, 1));
+  EXPECT_EQ(after.stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_THAT(after.stored->plan.search.reason, Not(HasSubstr("were over")));
+  EXPECT_EQ(most_racing_, 1);
+}
+
+TEST_F(OptLevelTest, WhereTooManySearchesWaitTheModelsPicksAreAnswered) {
+  PipelineOptions options;
+  options.builds.search_queue = 1;
+  FusionPipeline small(options, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_);
+  const std::string models[] = {Mlp(), Mlp(32), Mlp(16)};
+  race_gate_closed_ = true;
+  PlanRequest behind = Request(models[0], 1);
+  behind.mode = PlanMode::kByDeadline;
+  behind.ready_within = milliseconds(300);
+  ASSERT_TRUE(small.PlanFusion(behind, patient_).ok());
+  while (races_ == 0) std::this_thread::yield();
+  behind.source.onnx_model = models[1];
+  ASSERT_TRUE(small.PlanFusion(behind, patient_).ok());
+  const PlanReply refused = small.PlanFusion(Request(models[2], 1), patient_).value();
+  EXPECT_EQ(refused.stored->plan.search.state, TileSearchState::kPending);
+  EXPECT_THAT(refused.warnings, Contains(HasSubstr("busy with other searches")));
+  race_gate_closed_ = false;
+}
+
+TEST_F(OptLevelTest, ARaceThatWasGivenUpIsNotInTheTimesOfTheNext) {
+  const std::string model = Mlp();
+  race_gate_closed_ = true;
+  CancelToken impatient;
+  std::thread caller([&] { pipeline_.PlanFusion(Request(model, 1), impatient).IgnoreError(); });
+  while (races_ == 0) std::this_thread::yield();
+  impatient.Cancel();
+  caller.join();
+  const PlanReply other = AskWithin(Request(Mlp(32), 1), milliseconds(1500));
+  EXPECT_EQ(races_, 1) << "the first has not ended";
+  race_gate_closed_ = false;
+  EXPECT_EQ(Ask(Request(Mlp(32), 1)).stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_EQ(most_racing_, 1);
+}
+
+TEST_F(OptLevelTest, AStopEndsSearchesWithTheBestSoFar) {
+  const std::string model = TwoProducts();
+  race_gate_closed_ = true;
+  ungated_ = 1;
+  absl::StatusOr<PlanReply> reply = Internal("none");
+  PlanRequest request = Request(model, 1);
+  request.options.fusion = FusionMode::kOpByOp;
+  std::thread caller([&] { reply = pipeline_.PlanFusion(request, patient_); });
+  while (races_ < 2) std::this_thread::yield();
+  pipeline_.EndSearches();
+  caller.join();
+  race_gate_closed_ = false;
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  const TileSearch& search = reply->stored->plan.search;
+  EXPECT_EQ(search.state, TileSearchState::kCutShort);
+  EXPECT_THAT(search.reason, HasSubstr("the service stops"));
+  EXPECT_EQ(search.changed, 1);
+}
+
+TEST_F(OptLevelTest, WhatCannotBePlannedWithLeavesTheModelsPicksAndTheFindings) {
+  const std::string model = TwoProducts();
+  race_gate_closed_ = true;
+  ungated_ = 1;
+  absl::StatusOr<PlanReply> reply = Internal("none");
+  PlanRequest request = Request(model, 1);
+  request.options.fusion = FusionMode::kOpByOp;
+  std::thread caller([&] { reply = pipeline_.PlanFusion(request, patient_); });
+  while (races_ < 2) std::this_thread::yield();
+  pipeline_.Stop();  // planning first
+  caller.join();
+  race_gate_closed_ = false;
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->stored->plan.search.state, TileSearchState::kCutShort);
+  EXPECT_EQ(reply->stored->plan.search.changed, 0);
+  EXPECT_THAT(reply->warnings, Contains(HasSubstr("was not planned with")));
+  for (const KernelStatus& kernel : reply->kernels) EXPECT_EQ(kernel.state, KernelState::kReady);
+
+  FusionPipeline next({}, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_);
+  const PlanReply again = next.PlanFusion(request, patient_).value();
+  EXPECT_EQ(again.stored->plan.search.state, TileSearchState::kDone);
+  EXPECT_GT(again.stored->plan.search.recalled, 0);
+  EXPECT_GT(again.stored->plan.search.changed, 0);
+}
+
+TEST_F(OptLevelTest, WhatWasFoundBeforeACutStaysThroughTheNextOne) {
+  const std::string model = TwoProducts();
+  PlanRequest request = Request(model, 1);
+  request.options.fusion = FusionMode::kOpByOp;
+  race_gate_closed_ = true;
+  ungated_ = 1;
+  const PlanReply first = AskWithin(request, milliseconds(3000));
+  ASSERT_EQ(first.stored->plan.search.state, TileSearchState::kCutShort);
+  ASSERT_EQ(first.stored->plan.search.changed, 1);
+  // No search comes to its turn before the race that was given up has ended.
+  ungated_ = 0;
+  const PlanReply second = AskWithin(request, milliseconds(1500));
+  EXPECT_THAT(second.warnings, Contains(HasSubstr("not all tiles were tried")));
+  EXPECT_EQ(second.stored->plan.search.changed, 1) << "the better one is answered";
+  EXPECT_EQ(store_.PeekPlan(first.stored->key)->plan.search.changed, 1);
+  race_gate_closed_ = false;
+  EXPECT_EQ(Ask(request).stored->plan.search.state, TileSearchState::kDone);
+}
+
+TEST_F(OptLevelTest, ACandidateThatKillsItsWorkerIsNotLeftOutForGood) {
+  const std::string model = Mlp();
+  const PlanReply plain = Ask(Request(model, 0));
+  std::set<Digest> picks;
+  for (const PlanKernel& kernel : plain.stored->plan.kernels) picks.insert(kernel.key);
+  decide_ = [picks](const CompileJob& job) {
+    return picks.contains(job.key) ? FakeAct::kCompile : FakeAct::kDie;
+  };
+  const PlanReply tuned = Ask(Request(model, 1));
+  EXPECT_EQ(tuned.stored->plan.search.state, TileSearchState::kCutShort);
+  EXPECT_THAT(tuned.warnings, Contains(HasSubstr("could be tried now")));
+  for (const Digest& pick : picks) {
+    EXPECT_THAT(store_.GetKernel({pick}).value->searches, testing::IsEmpty());
+  }
+}
+
+TEST_F(OptLevelTest, FindingsOfOthersStay) {
+  const std::string model = Mlp();
+  StartGated(model, 1);
+  // Meanwhile another one finds something out about each of the kernels.
+  PlanRequest only = Request(model, 1);
+  only.mode = PlanMode::kPlanOnly;
+  const PlanReply pending = Ask(only);
+  Bundle theirs;
+  for (const PlanKernel& kernel : pending.stored->plan.kernels) {
+    auto copy = std::make_shared<KernelArtifact>(*store_.GetKernel({kernel.key}).value);
+    copy->searches.push_back({.race = Sha256("theirs"), .result = {.ops = {1}, .tried = {{}}}});
+    theirs.kernels.push_back(std::move(copy));
+  }
+  ASSERT_TRUE(store_.PutBundle(theirs).ok());
+  race_gate_closed_ = false;
+  EXPECT_EQ(Ask(Request(model, 1)).stored->plan.search.state, TileSearchState::kDone);
+  size_t both = 0;
+  for (const auto& kernel : theirs.kernels) {
+    const std::vector<MeasuredTiles> now = store_.GetKernel({kernel->key}).value->searches;
+    ASSERT_FALSE(now.empty());
+    EXPECT_EQ(now[0].race, Sha256("theirs"));
+    both += now.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(both, 0u);
+}
+
+TEST_F(OptLevelTest, AServiceMayTakeHigherLevelsForItsOwn) {
+  PipelineOptions options;
+  options.max_opt_level = 1;
+  FusionPipeline one(options, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_);
+  const std::string model = Mlp();
+  const PlanReply reply = one.PlanFusion(Request(model, 3), patient_).value();
+  EXPECT_EQ(reply.stored->plan.search.level, 1);
+  EXPECT_THAT(reply.warnings, Contains(HasSubstr("opt_level: 3; this service searches at level 1 "
+                                                 "at most (--max-opt-level)")));
+  EXPECT_EQ(Ask(Request(model, 1)).stored->key, reply.stored->key);
+  options.max_opt_level = 0;
+  FusionPipeline none(options, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_);
+  EXPECT_EQ(none.PlanFusion(Request(model, 3), patient_)->stored->plan.search.level, 0);
 }
 
 TEST_F(OptLevelTest, DimsLeftOpenAreNotSearchedFor) {

@@ -58,7 +58,7 @@ class FakeBench final : public TileBench {
       if (absl::Status wanted = until.Check(); !wanted.ok()) {
         made.emplace_back(wanted);
       } else if (failures_.contains(job.label)) {
-        made.emplace_back(Internal(failures_[job.label]));
+        made.emplace_back(failures_[job.label]);
       } else {
         made_.push_back(job.label);
         auto kernel = std::make_shared<KernelArtifact>();
@@ -74,6 +74,16 @@ class FakeBench final : public TileBench {
     RaceTimes times{.refusal = refusal_};
     if (race.runners.empty()) return times;
     races_.push_back(race);
+    if (!race_status_.ok()) return race_status_;
+    if (!pick_refusal_.empty()) {
+      times.runners.resize(race.runners.size());
+      times.runners[0].refusal = pick_refusal_;
+      return times;
+    }
+    if (too_slow_) {
+      times.runners.resize(race.runners.size());
+      return times;
+    }
     for (size_t i = 0; i < race.runners.size(); ++i) {
       times.runners.push_back({.us = Samples(race.runners[i].binary, us_, race.most_runs)});
       const bool faster = times.runners[i].us[0] < times.runners[0].us[0];
@@ -90,6 +100,8 @@ class FakeBench final : public TileBench {
     return times;
   }
 
+  bool waited_for_others() const override { return waited_; }
+
   std::optional<TunedKernel> Recall(const Digest&, const Digest& race) override {
     auto known = kept_.find(race);
     if (known == kept_.end()) return std::nullopt;
@@ -103,7 +115,11 @@ class FakeBench final : public TileBench {
   FakeClock& clock_;
   Nanoseconds make_takes_{0};
   std::string refusal_;
-  std::map<std::string, std::string> failures_;
+  std::string pick_refusal_;
+  bool too_slow_ = false;
+  bool waited_ = false;
+  absl::Status race_status_;
+  std::map<std::string, absl::Status> failures_;
   std::set<std::string> unverified_;
   std::map<std::string, std::vector<double>> us_;        // by kernel, repeated as often as needed
   std::map<std::string, std::vector<double>> pairs_us_;  // not given: as us_
@@ -132,8 +148,9 @@ class SearchTilesTest : public testing::Test {
  protected:
   TileSearch Search(std::vector<SearchedKernel> kernels, int level = 1) {
     SearchTask task{.level = level,
-                    .label = "device",
-                    .threads = 2,
+                    .label = device_,
+                    .machine = machine_,
+                    .threads = threads_,
                     .kernels = std::move(kernels),
                     .left_out = left_out_};
     const CancelToken until(request_, clock_.Now() + BudgetOf(level).limit);
@@ -143,6 +160,9 @@ class SearchTilesTest : public testing::Test {
   FakeClock clock_;
   CancelToken request_{clock_};
   FakeBench bench_{&clock_};
+  std::string device_ = "device";
+  std::string machine_ = "machine";
+  int threads_ = 2;
   std::string left_out_;
   int done_ = 0;
 };
@@ -195,7 +215,7 @@ TEST_F(SearchTilesTest, WhereNoOtherIsFasterNoneRunsAgain) {
 TEST_F(SearchTilesTest, AKernelThatIsWrongDropsOut) {
   bench_.us_["a1"] = {1};
   bench_.us_["a2"] = {8};
-  bench_.failures_["a1"] = "check: output 0 on random values: 1 of 8 elements differ";
+  bench_.failures_["a1"] = Internal("check: output 0 on random values: 1 of 8 elements differ");
   const TileSearch search = Search({KernelOf("a", 2)});
   const TunedKernel& kernel = search.kernels.at(0);
   EXPECT_EQ(kernel.chosen, 2);
@@ -248,11 +268,73 @@ TEST_F(SearchTilesTest, TheTimeOfALevelIsNotExceeded) {
   EXPECT_LE(clock_.Now(), seconds(12));
 }
 
+TEST_F(SearchTilesTest, TimeThatOthersHadIsNotGoneForGood) {
+  bench_.make_takes_ = seconds(2);
+  bench_.waited_ = true;
+  const TileSearch search = Search({KernelOf("a", 3), KernelOf("b", 3)});
+  EXPECT_EQ(search.state, TileSearchState::kCutShort);
+  EXPECT_THAT(search.reason, HasSubstr("while the workers made kernels for other requests"));
+  EXPECT_TRUE(GoesOn(search));
+  bench_.make_takes_ = seconds(0);
+  EXPECT_EQ(Search({KernelOf("c", 3)}).state, TileSearchState::kDone) << "nothing was late";
+}
+
+TEST_F(SearchTilesTest, WhatMayPassIsTriedByTheNextRequest) {
+  const absl::Status passing[] = {
+      ResourceExhausted("compile queue is full"), Unavailable("compile workers are stopped"),
+      absl::AbortedError("worker failed"), DeadlineExceeded("killed after 90 s")};
+  for (const absl::Status& status : passing) {
+    bench_.failures_ = {{"a1", status}};
+    const TileSearch search = Search({KernelOf("a", 2)});
+    EXPECT_EQ(search.state, TileSearchState::kCutShort) << status;
+    EXPECT_THAT(search.reason, HasSubstr("not all cuts of 1 kernel could be tried now"));
+    EXPECT_THAT(search.kernels.at(0).tried.at(1).reason, HasSubstr(Message(status)));
+    EXPECT_GT(search.kernels.at(0).tried.at(2).runs, 0) << "the others are timed";
+    bench_.failures_ = {{"a0", status}};
+    EXPECT_EQ(Search({KernelOf("a", 2)}).state, TileSearchState::kCutShort) << status;
+    bench_.failures_ = {};
+    bench_.race_status_ = status;
+    EXPECT_EQ(Search({KernelOf("a", 2)}).state, TileSearchState::kCutShort) << status;
+    bench_.race_status_ = absl::OkStatus();
+  }
+  EXPECT_THAT(bench_.kept_, testing::IsEmpty()) << "a race without one of them is another race";
+  EXPECT_EQ(Search({KernelOf("a", 2)}).measured, 2);
+  bench_.race_status_ = Internal("a kernel answered a code");
+  EXPECT_EQ(Search({KernelOf("b", 2)}).state, TileSearchState::kDone) << "it would again";
+}
+
+TEST_F(SearchTilesTest, APickThatIsTooLargeToRunIsNotCompiledAgainstOthers) {
+  SearchedKernel large = KernelOf("a", 3);
+  large.run_bytes = kMaxRaceBytes + 1;
+  const TileSearch search = Search({large});
+  EXPECT_THAT(search.kernels.at(0).reason, HasSubstr("the model's pick was not run"));
+  EXPECT_THAT(bench_.made_, testing::IsEmpty());
+  EXPECT_EQ(search.state, TileSearchState::kDone);
+}
+
+TEST_F(SearchTilesTest, WhereThePickDoesNotRunNothingIsSaidToBeLate) {
+  bench_.pick_refusal_ = "it needs too much";
+  const TunedKernel kernel = Search({KernelOf("a", 1)}).kernels.at(0);
+  EXPECT_EQ(kernel.reason, "the model's pick was not run: it needs too much");
+  EXPECT_EQ(kernel.tried.at(1).reason, "the model's pick was not run");
+}
+
+TEST_F(SearchTilesTest, KernelsThatAreTooSlowForARaceSayThat) {
+  bench_.too_slow_ = true;
+  const TileSearch search = Search({KernelOf("a", 1)}, 3);
+  EXPECT_EQ(search.kernels.at(0).tried.at(1).reason, "the time for its race was over");
+  EXPECT_THAT(bench_.kept_, testing::IsEmpty());
+  EXPECT_EQ(bench_.races_.at(0).limit, BudgetOf(3).race_limit);
+  EXPECT_LT(BudgetOf(1).race_limit, BudgetOf(2).race_limit);
+  EXPECT_LT(BudgetOf(2).race_limit, BudgetOf(3).race_limit);
+}
+
 TEST_F(SearchTilesTest, ADeadlineCutsItShortAndTheBestSoFarStays) {
   bench_.us_["a1"] = {8};
   bench_.make_takes_ = seconds(1);
   SearchTask task{.level = 3,
                   .label = "device",
+                  .machine = "machine",
                   .threads = 2,
                   .kernels = {KernelOf("a", 3), KernelOf("b", 3)},
                   .left_out = ""};
@@ -303,6 +385,16 @@ TEST_F(SearchTilesTest, OtherConditionsAreAnotherRace) {
   EXPECT_EQ(Search({colder}).measured, 3);
   EXPECT_EQ(Search({KernelOf("a", 2)}).measured, 2) << "of other rivals";
   EXPECT_EQ(bench_.races_.size(), 3);
+  threads_ = 4;
+  EXPECT_EQ(Search({KernelOf("a", 3)}).measured, 3);
+  threads_ = 2;
+  device_ = "another device";
+  EXPECT_EQ(Search({KernelOf("a", 3)}).measured, 3);
+  device_ = "device";
+  machine_ = "another machine";
+  EXPECT_EQ(Search({KernelOf("a", 3)}).measured, 3) << "of a store that moved there";
+  machine_ = "machine";
+  EXPECT_EQ(Search({KernelOf("a", 3)}).recalled, 3);
 }
 
 TEST_F(SearchTilesTest, AMachineThatCannotRunThemLeavesTheModelsPicks) {
@@ -341,11 +433,21 @@ TEST(DisplacedBytes, AreThoseOfTheCachesThatOtherKernelsFill) {
                                {.name = "l2", .bytes = 1000},
                                {.name = "l3", .bytes = 10000, .shared = true},
                                {.name = "memory", .shared = true}}};
-  EXPECT_EQ(DisplacedBytes(device, 0), 0) << "a plan of one kernel finds what it left";
-  EXPECT_EQ(DisplacedBytes(device, 199), 0);
-  EXPECT_EQ(DisplacedBytes(device, 200), 400);
-  EXPECT_EQ(DisplacedBytes(device, 2500), 4000);
-  EXPECT_EQ(DisplacedBytes(device, int64_t{1} << 40), 20000);
+  const int64_t any = INT64_MAX;
+  EXPECT_EQ(DisplacedBytes(device, 0, any), 0) << "a plan of one kernel finds what it left";
+  EXPECT_EQ(DisplacedBytes(device, 199, any), 0);
+  EXPECT_EQ(DisplacedBytes(device, 200, any), 400);
+  EXPECT_EQ(DisplacedBytes(device, 2500, any), 4000);
+  EXPECT_EQ(DisplacedBytes(device, int64_t{1} << 40, any), 20000);
+  EXPECT_EQ(DisplacedBytes(device, int64_t{1} << 40, 5000), 5000);
+}
+
+TEST(DisplacedBytes, AreNoMoreThanTheMachineHasCaches) {
+  EXPECT_EQ(MostDisplacedBytes({.l2_bytes = 1 << 20, .l3_bytes = 8 << 20, .threads = 4}), 16 << 20);
+  EXPECT_EQ(MostDisplacedBytes({.l2_bytes = 2 << 20, .l3_bytes = 4 << 20, .threads = 16}),
+            64 << 20);
+  EXPECT_EQ(MostDisplacedBytes({.l3_bytes = int64_t{1} << 40}), kMostDisplacedBytes);
+  EXPECT_EQ(MostDisplacedBytes({}), kMostDisplacedBytes) << "unknown";
 }
 
 }  // namespace

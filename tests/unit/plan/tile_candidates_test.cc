@@ -107,16 +107,47 @@ TEST(TileChoices, APlanIsCutAsWasMeasured) {
               others[0].kernel.text);
   }
   ASSERT_FALSE(search.kernels.empty());
-  // Of groups that there are no longer nothing is said; a cut that fits nothing is a fault.
+  // Of groups that there are no longer nothing is said.
   TileSearch gone = search;
   gone.kernels[0].ops = {0};
   const size_t kernels =
       MakePlan(Layers(), device, {}, nullptr, {}, {}, &gone)->plan.search.kernels.size();
   EXPECT_EQ(kernels, search.kernels.size() - 1);
+}
+
+TEST(TileChoices, ACutThatDoesNotFitLeavesTheOthers) {
+  const DeviceSpec device = DeviceNamed("generic-avx2", 2);
+  const PlanOptions options{.fusion = FusionMode::kOpByOp};
+  const Graph graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[256,128]
+  %1 = weight "a" : f32[128,96]
+  %2 = weight "b" : f32[96,64]
+  %3 = MatMul(%0, %1) : f32[256,96]  "" @ ""
+  %4 = MatMul(%3, %2) : f32[256,64]  "" @ ""
+  output %4
+}
+)")
+                          .value();
+  const PlannedModel model = MakePlan(graph, device, options).value();
+  TileChoices choices(model, device, options, nullptr);
+  TileSearch search{.level = 1, .state = TileSearchState::kDone};
+  for (const TunableKernel& kernel : choices.kernels()) {
+    const auto others = choices.Others(kernel, 1).value();
+    if (others.empty()) continue;
+    TunedKernel tuned{.ops = kernel.ops, .chosen = 1};
+    tuned.tried = {{.choice = kernel.pick, .tiles = "the model's"},
+                   {.choice = others[0].choice, .tiles = others[0].tiles}};
+    search.kernels.push_back(tuned);
+    ++search.changed;
+  }
+  ASSERT_GT(search.changed, 1);
   search.kernels[0].tried[1].choice.parts[0].grid = {{"nowhere", 3}};
-  const auto bad = MakePlan(Layers(), device, {}, nullptr, {}, {}, &search);
-  EXPECT_TRUE(absl::IsInternal(bad.status()));
-  EXPECT_THAT(std::string(Message(bad.status())), HasSubstr("no dim \"nowhere\""));
+  const PlannedModel cut = MakePlan(graph, device, options, nullptr, {}, {}, &search).value();
+  const TileSearch& kept = cut.plan.search;
+  EXPECT_EQ(kept.changed, search.changed - 1);
+  EXPECT_EQ(kept.kernels[0].chosen, 0);
+  EXPECT_THAT(kept.kernels[0].reason, HasSubstr("no dim \"nowhere\""));
+  for (size_t i = 1; i < kept.kernels.size(); ++i) EXPECT_EQ(kept.kernels[i].chosen, 1);
 }
 
 TEST(TileChoices, HighMemoryPressureTriesNothingThatHoldsMore) {

@@ -73,6 +73,12 @@ TEST(ConfigTest, FlagsGoBeforeTheFile) {
   EXPECT_TRUE(line.config.exit_with_parent);
 }
 
+TEST(ConfigTest, LevelsOfTheSearchAreThoseThatThereAre) {
+  EXPECT_EQ(Parse({}).config.max_opt_level, kMaxOptLevel);
+  EXPECT_EQ(Parse({"--max-opt-level", "0"}).config.max_opt_level, 0);
+  EXPECT_EQ(Parse({"--max-opt-level", "4"}).exit_code, 2);
+}
+
 TEST(ConfigTest, AskingIsNoError) {
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   EXPECT_THAT(Parse({"--help"}).text, HasSubstr("--drain-seconds"));
