@@ -1,6 +1,7 @@
 #include "core/graph/halves.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <unordered_map>
@@ -180,9 +181,9 @@ bool Steps(const Expr& value) {
   return steps;
 }
 
-// Gives the same bits wherever it is computed, of the same bits: nothing that is in one expression
-// with it can be rounded together with it, as a multiply-add is, and no function is approximated.
-bool IsSameEverywhere(const Expr& value) {
+// Gives the same bits wherever it is computed, of the same bits. Sums and products in f32 do not:
+// one may be rounded, or not, before the next. `exact`: but for one, the last step, that is.
+bool IsSameEverywhere(const Expr& value, bool exact) {
   bool same = true;
   value.VisitOnce([&](const Expr& e) {
     switch (e.op()) {
@@ -209,7 +210,7 @@ bool IsSameEverywhere(const Expr& value) {
         return;
       case ScalarOp::kAdd:
       case ScalarOp::kSub:
-        same &= e.type() != DType::kF64;
+        same &= IsInteger(e.type()) || (exact && e.id() == value.id());
         return;
       case ScalarOp::kMul:
       case ScalarOp::kDiv:
@@ -222,12 +223,38 @@ bool IsSameEverywhere(const Expr& value) {
   return same;
 }
 
+// Whether an op makes whole numbers; `whole`: of such.
+bool IsWhole(const LoopOp& op, bool whole) {
+  if (op.kind != LoopOp::kLoop || op.body.reduce) return false;
+  const Expr& value = op.body.value;
+  switch (value.op()) {
+    case ScalarOp::kRound:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+      return true;
+    case ScalarOp::kInput:
+      return whole;
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+    case ScalarOp::kMin:
+    case ScalarOp::kMax:
+      return whole && std::all_of(value.args().begin(), value.args().end(), [](const Expr& e) {
+               if (e.op() == ScalarOp::kInput) return true;
+               return e.op() == ScalarOp::kConst && IsFloat(e.type()) &&
+                      e.value() == std::floor(e.value());
+             });
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
   // By value: computed, and whether it hangs on which way something computed was rounded: to bf16,
   // to an integer.
   std::vector<bool> computed(program.values.size(), false);
+  std::vector<bool> whole(program.values.size(), false);  // numbers
   std::vector<bool> stepped(program.values.size(), false);
   std::vector<bool> rounded(program.values.size(), false);
   std::vector<bool> follows(program.values.size(), false);
@@ -237,7 +264,11 @@ std::vector<bool> OutputsOfRoundedFactors(const Program& program) {
     const Expr& value = op.body.value;
     const bool loop = op.kind == LoopOp::kLoop;
     const bool moves = !loop || (!op.body.reduce && value.op() == ScalarOp::kInput);
-    const bool same = loop && !op.body.reduce && IsSameEverywhere(value);
+    const bool reads_whole =
+        std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId in) { return at(whole, in); });
+    whole[out] = IsWhole(op, reads_whole);
+    const bool same =
+        loop && !op.body.reduce && IsSameEverywhere(value, reads_whole && at(whole, op.output));
     const bool half = program.value(op.output).type.dtype == DType::kBF16;
     for (ValueId in : op.inputs) {
       computed[out] = computed[out] || at(computed, in);

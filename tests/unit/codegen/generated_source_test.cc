@@ -25,13 +25,13 @@ namespace {
 constexpr const char* kDevices[] = {"generic-x86-64-v2", "generic-avx2", "generic-avx512"};
 
 std::vector<std::string> Sources(const Graph& graph, const DeviceSpec& device,
-                                 const PlanOptions& options = {}) {
+                                 const PlanOptions& options = {}, const EmitOptions& emit = {}) {
   auto model = MakePlan(graph, device, options);
   FUSION_CHECK(model.ok(), Message(model.status()));
   const Backend* cpu = FindBackend("cpu").value();
   std::vector<std::string> sources;
   for (const PlannedKernel& kernel : model->kernels) {
-    auto source = cpu->Emit(kernel.schedule, device, "fk_test");
+    auto source = cpu->Emit(kernel.schedule, device, "fk_test", emit);
     FUSION_CHECK(source.ok(), Message(source.status()));
     EXPECT_EQ(source->symbol, "fk_test");
     sources.push_back(source->text);
@@ -270,6 +270,30 @@ TEST(GeneratedSources, RowsOfTheNextStepAreAskedFor) {
     EXPECT_EQ(std::stoll(elements[1]), 1024 * std::stoll(rows[1])) << name;
     const std::string small = Sources(norm(32), device)[0];
     EXPECT_EQ(small.find("fetch_behind"), std::string::npos) << name;
+    const std::string guarded = Sources(norm(8192), device, {}, {.guard = true})[0];
+    EXPECT_EQ(guarded.find("fetch_behind"), std::string::npos) << name;
+  }
+  // What is added to a product waits for it.
+  const Graph residual = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[4000,64]
+  %1 = weight "w" : f32[64,1000]
+  %2 = input "y" : f32[4000,1000]
+  %3 = MatMul(%0, %1) : f32[4000,1000]  "" @ ""
+  %4 = Add(%3, %2) : f32[4000,1000]  "" @ ""
+  output %4
+}
+)")
+                             .value();
+  const std::regex behind(R"(fetch_behind\(p2 \+ m \* 1000 \+ n \+ ([0-9]+)\))");
+  const std::regex rows_of_block("m1 \\+= ([0-9]+)");
+  for (const char* name : kDevices) {
+    std::string text;
+    for (const std::string& source : Sources(residual, DeviceNamed(name, 1))) text += source;
+    std::smatch rows;
+    std::smatch elements;
+    ASSERT_TRUE(std::regex_search(text, elements, behind)) << name << "\n" << text;
+    ASSERT_TRUE(std::regex_search(text, rows, rows_of_block)) << name << "\n" << text;
+    EXPECT_EQ(std::stoll(elements[1]), 1000 * std::stoll(rows[1])) << name;
   }
 }
 

@@ -210,5 +210,29 @@ TEST(Halves, OutputsFollowFromIntegersOfWhatIsComputed) {
               ElementsAre(true, false));
 }
 
+// QuantizeLinear of an input: a quotient in f64 and whole numbers are what they are everywhere,
+// sums in f32 are not.
+TEST(Halves, WhatIsTheSameEverywhereIsNotComputed) {
+  auto op = [](int to, const char* type, const char* expr) {
+    return StrCat("  %", to, " = Op @1 : ", type, "[8,16] = for d0:8 d1:16 [d0, d1] = map(%",
+                  to == 3 ? 0 : to - 1, "[d0, d1]) : ", expr, "\n");
+  };
+  const std::string rounded =
+      StrCat(op(4, "f64", "cast.f64(in0)"), op(5, "f64", "mul(in0, f64(0x1p+5))"),
+             op(6, "f32", "cast.f32(in0)"), op(7, "f32", "round(in0)"));
+  const std::string stored = StrCat(op(9, "u8", "cast.u8(in0)"), op(10, "f32", "cast.f32(in0)"),
+                                    "  %11 = MatMul @2 : f32[8,4] = for m:8 n:4 k:16 [m, n] = "
+                                    "sum(%10[m, k], %1[k, n]) : mul(in0, cast.f32(in1))\n");
+  auto with = [&](const char* first, const char* zero) {
+    return OfRounded(StrCat(op(3, "f32", first), rounded, op(8, "f32", zero), stored),
+                     "  output %11\n");
+  };
+  EXPECT_THAT(with("max(in0, f32(0x0p+0))", "add(in0, f32(0x1p+7))"), ElementsAre(false));
+  EXPECT_THAT(with("add(add(in0, f32(0x1p+9)), in0)", "add(in0, f32(0x1p+7))"), ElementsAre(true));
+  EXPECT_THAT(with("mul(in0, f32(0x1.8p+0))", "add(in0, f32(0x1p+7))"), ElementsAre(true));
+  // Half of a number is not whole.
+  EXPECT_THAT(with("max(in0, f32(0x0p+0))", "add(in0, f32(0x1p-1))"), ElementsAre(true));
+}
+
 }  // namespace
 }  // namespace fusion
