@@ -207,6 +207,26 @@ TEST(DeviceSpec, TheTargetKnowsItsCachesBetter) {
   EXPECT_NE(spec->KeyText(), ResolveTarget(*specs, other, nullptr)->KeyText());
 }
 
+// Sapphire Rapids has the instructions for bf16, which are slower there than those for f32: nothing
+// is rounded for their sake. Asked for by level, they are a generic CPU's.
+TEST(DeviceSpec, ARateSaysWhatInstructionsAreFor) {
+  auto specs = BuiltInSpecs();
+  ASSERT_TRUE(specs.ok());
+  std::string warning;
+  auto spec = ResolveTarget(
+      *specs, {.vendor = "GenuineIntel", .family = 6, .model = 143, .isa = "avx512-bf16"},
+      &warning);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->name, "intel-sapphire-rapids");
+  EXPECT_EQ(spec->isa, Isa::kAvx512Bf16);
+  EXPECT_TRUE(spec->other_types.contains(DType::kI8));
+  EXPECT_FALSE(spec->other_types.contains(DType::kBF16));
+  EXPECT_EQ(warning, "");
+  auto generic = ResolveTarget(*specs, {.isa = "avx512-bf16"}, &warning);
+  ASSERT_TRUE(generic.ok()) << generic.status();
+  EXPECT_TRUE(generic->other_types.contains(DType::kBF16));
+}
+
 // A level with the same vectors is the same CPU: a client that has never heard of the instructions
 // for bf16 does not say them, and a CPU may have them where the others of its spec do not.
 TEST(DeviceSpec, TheLowerOneOfTwoLevelsWithTheSameVectorsCounts) {
