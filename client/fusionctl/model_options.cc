@@ -169,8 +169,8 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->type_name("N");
   if (with_isa) {
     app->add_option("--isa", a->isa,
-                    "plan for this instruction set, x86-64-v2, avx2, avx512, avx512-vnni or "
-                    "avx512-bf16, on a generic CPU; default: this machine")
+                    "plan for this instruction set, x86-64-v2, avx2, avx512, avx512-vnni, "
+                    "avx512-bf16 or avx512-amx, on a generic CPU; default: this machine")
         ->check(CheckNotEmpty)
         ->type_name("ISA");
   }

@@ -12,6 +12,7 @@
 #include "core/schedule/block_windows.h"
 #include "core/schedule/legality.h"
 #include "core/schedule/phase_pipeline.h"
+#include "core/schedule/product_shape.h"
 #include "core/schedule/sum_order.h"
 
 namespace fusion {
@@ -310,15 +311,6 @@ class Estimator {
     CountRecompute(each);
   }
 
-  // The type whose rate a product has: instructions of CPUs for pairs flush denormals, those for
-  // quads multiply u8 by i8.
-  DType TypeOfRate(const MmaStmt& mma) const {
-    const DType rows = s_.buffer(mma.a.buffer).dtype;
-    if (SumType(rows) == DType::kI32) return DType::kI8;
-    const bool widened = !device_.explicit_memory && !mma.flushes;
-    return widened ? DType::kF32 : rows;
-  }
-
   // Sums of products of two different values: products that no MmaStmt has the types for.
   static int Contractions(const EachStmt& each) {
     auto defining = [&](int value) -> const ElementOp* {
@@ -378,10 +370,11 @@ class Estimator {
     double padded = std::ceil(columns / lanes_ - 1e-9) * lanes_;
     double flops = 2 * rows * columns * depth;
     double per_row = flops / std::max(columns, 1e-9) * padded;
-    // Rows of f32 beside narrower columns are multiplied in f32.
+    const DType type = RateType({s_.buffer(mma.a.buffer).dtype, s_.buffer(mma.b.buffer).dtype},
+                                mma.flushes, device_);
     double seconds = times * per_row /
-                     (device_.Rates(TypeOfRate(mma)).flops_per_s * device_.product_efficiency *
-                      device_.BlockRate(rows, padded));
+                     (device_.Rates(type).flops_per_s * device_.product_efficiency *
+                      device_.BlockRate(type, rows, padded));
     seconds += times * Turns(mma) * device_.turn_s;
     seconds_ += seconds;
     product_seconds_ += seconds;

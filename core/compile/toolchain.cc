@@ -41,6 +41,7 @@ constexpr const char* kAvx512Flags[] = {"-mavx512f", "-mavx512bw", "-mavx512dq",
                                         "-mprefer-vector-width=512"};
 constexpr const char* kAvx512VnniFlags[] = {"-mavx512vnni"};
 constexpr const char* kAvx512Bf16Flags[] = {"-mavx512bf16"};
+constexpr const char* kAvx512AmxFlags[] = {"-mamx-tile", "-mamx-bf16", "-mamx-int8"};
 // "-z defs": a stray memset would otherwise be found in whatever process loads the kernel.
 constexpr const char* kLinkFlags[] = {"-shared",
                                       "-z",
@@ -227,6 +228,7 @@ std::vector<std::string> Toolchain::CompileArgv(Isa isa, Numerics numerics, bool
   if (isa >= Isa::kAvx512) Append(kAvx512Flags, &argv);
   if (isa >= Isa::kAvx512Vnni) Append(kAvx512VnniFlags, &argv);
   if (isa >= Isa::kAvx512Bf16) Append(kAvx512Bf16Flags, &argv);
+  if (isa >= Isa::kAvx512Amx) Append(kAvx512AmxFlags, &argv);
   argv.emplace_back(numerics == Numerics::kBitwise ? "-ffp-contract=off" : "-ffp-contract=fast");
   // Loops that fill or copy memory stay loops.
   argv.emplace_back(family_ == CompilerFamily::kGcc ? "-fno-tree-loop-distribute-patterns"

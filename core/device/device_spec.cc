@@ -115,6 +115,17 @@ absl::StatusOr<RegisterBlock> ParseBlock(const Json& json, const std::string& wh
   return block;
 }
 
+absl::StatusOr<std::vector<RegisterBlock>> ParseBlocks(const std::vector<Json>& list,
+                                                       const std::string& where) {
+  std::vector<RegisterBlock> blocks;
+  for (size_t i = 0; i < list.size(); ++i) {
+    ASSIGN_OR_RETURN(RegisterBlock block,
+                     ParseBlock(list[i], StrCat(where, " register_blocks[", i, "]")));
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
 // The parts of a spec, in the order of the struct.
 
 void ReadIdentity(Reader* in, DeviceSpec* spec) {
@@ -174,23 +185,46 @@ void ReadMemory(Reader* in, DeviceSpec* spec) {
   spec->exchange_s = in->Number("exchange", "s");
 }
 
+// A unit of its own may have blocks of its own.
+absl::Status ReadBlocks(const Json& json, const std::string& where, TypeRates* rates) {
+  if (!json.is_object() || !json.contains("register_blocks")) return absl::OkStatus();
+  Reader in(json, where);
+  std::vector<Json> blocks = in.List("register_blocks");
+  rates->full_rate_vectors = in.Number("full_rate_accumulators", "vector");
+  rates->row_grain = static_cast<int>(in.Number("row_grain", "1"));
+  if (rates->row_grain < 1 || blocks.empty()) in.Fail("row_grain, register_blocks: 0");
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(rates->blocks, ParseBlocks(blocks, where));
+  return absl::OkStatus();
+}
+
 absl::Status ReadOtherTypes(const std::vector<Json>& list, std::string_view file,
                             DeviceSpec* spec) {
   for (size_t i = 0; i < list.size(); ++i) {
-    Reader in(list[i], StrCat(file, " other_types[", i, "]"));
+    const std::string where = StrCat(file, " other_types[", i, "]");
+    Reader in(list[i], where);
     std::string name = in.Text("type");
-    TypeRates rates{.flops_per_s = in.Number("product_rate", "flop/s"),
-                    .scalar_ops_per_s = in.Number("scalar_rate", "op/s")};
+    OtherType other;
+    other.rates.flops_per_s = in.Number("product_rate", "flop/s");
+    other.rates.scalar_ops_per_s = in.Number("scalar_rate", "op/s");
+    const std::string isa = spec->kind == "CPU" ? in.Text("isa") : "";
     RETURN_IF_ERROR(in.status());
     std::optional<DType> type = ParseDType(name);
     if (!type) in.Fail(StrCat("type ", Quote(name), " is not known"));
     if (!type) return in.status();
-    if (!(rates.flops_per_s > 0) || !(rates.scalar_ops_per_s > 0)) {
-      in.Fail("a rate is 0");
-      return in.status();
+    other.type = *type;
+    if (!isa.empty()) {
+      ASSIGN_OR_RETURN(other.isa, ParseIsa(isa));
+      if (other.isa > spec->isa) in.Fail(StrCat("isa: ", isa, " is above that of the spec"));
     }
-    spec->other_types[*type] = rates;
+    if (!(other.rates.flops_per_s > 0) || !(other.rates.scalar_ops_per_s > 0)) {
+      in.Fail("a rate is 0");
+    }
+    RETURN_IF_ERROR(in.status());
+    RETURN_IF_ERROR(ReadBlocks(list[i], where, &other.rates));
+    spec->types_of_isas.push_back(std::move(other));
   }
+  spec->LimitIsa(spec->isa);
   return absl::OkStatus();
 }
 
@@ -278,9 +312,33 @@ TypeRates DeviceSpec::Rates(DType type) const {
   return it == other_types.end() ? TypeRates{flops_per_s, scalar_ops_per_s} : it->second;
 }
 
-double DeviceSpec::BlockRate(double rows, double columns) const {
+void DeviceSpec::LimitIsa(Isa level) {
+  if (kind == "CPU") {
+    isa = std::min(isa, level);
+    arch = IsaName(isa);
+  }
+  other_types.clear();
+  for (const OtherType& other : types_of_isas) {
+    if (kind != "CPU" || other.isa <= isa) other_types[other.type] = other.rates;
+  }
+}
+
+const std::vector<RegisterBlock>& DeviceSpec::BlocksOf(DType type) const {
+  auto it = other_types.find(type);
+  return it == other_types.end() || it->second.blocks.empty() ? blocks : it->second.blocks;
+}
+
+int DeviceSpec::RowGrainOf(DType type) const {
+  auto it = other_types.find(type);
+  return it == other_types.end() || it->second.row_grain == 0 ? row_grain : it->second.row_grain;
+}
+
+double DeviceSpec::BlockRate(DType type, double rows, double columns) const {
   double vectors = rows * columns / std::max(vector_bytes / 4, 1);
-  return std::min(1.0, std::max(least_rate, vectors / full_rate_vectors));
+  auto it = other_types.find(type);
+  const bool own = it != other_types.end() && it->second.full_rate_vectors > 0;
+  return std::clamp(vectors / (own ? it->second.full_rate_vectors : full_rate_vectors), least_rate,
+                    1.0);
 }
 
 std::string DeviceSpec::KeyText() const {
@@ -291,6 +349,9 @@ std::string DeviceSpec::KeyText() const {
              barrier_s, " task=", task_s, "/", least_task_s);
   for (const auto& [type, rates] : other_types) {
     out += StrCat(" ", DTypeName(type), "=", rates.flops_per_s, "/", rates.scalar_ops_per_s);
+    for (const RegisterBlock& b : rates.blocks) out += StrCat("/", b.m, "x", b.n);
+    if (rates.full_rate_vectors > 0) out += StrCat("/", rates.full_rate_vectors);
+    if (rates.row_grain > 0) out += StrCat("/", rates.row_grain);
   }
   for (const MemoryLevel& l : levels) {
     out += StrCat(" ", l.name, "=", l.bytes, "/", l.shared, "/", l.headroom, "/", l.bytes_per_s,
@@ -329,11 +390,7 @@ absl::StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view json, std::string_vi
     ASSIGN_OR_RETURN(MemoryLevel level, ParseLevel(levels[i], StrCat(file, " levels[", i, "]")));
     spec.levels.push_back(std::move(level));
   }
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    ASSIGN_OR_RETURN(RegisterBlock block,
-                     ParseBlock(blocks[i], StrCat(file, " register_blocks[", i, "]")));
-    spec.blocks.push_back(block);
-  }
+  ASSIGN_OR_RETURN(spec.blocks, ParseBlocks(blocks, std::string(file)));
   RETURN_IF_ERROR(CheckSpec(spec, file));
   return spec;
 }
@@ -348,19 +405,6 @@ absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs() {
             [](const DeviceSpec& a, const DeviceSpec& b) { return a.name < b.name; });
   return specs;
 }
-
-namespace {
-
-// A CPU without instructions that whoever asks does not say it has; vectors are as wide.
-void WithoutInstructionsAbove(Isa isa, DeviceSpec* spec) {
-  if (spec->isa <= isa) return;
-  spec->isa = isa;
-  spec->arch = IsaName(isa);
-  if (isa < Isa::kAvx512Bf16) spec->other_types.erase(DType::kBF16);
-  if (isa < Isa::kAvx512Vnni) spec->other_types.erase(DType::kI8);
-}
-
-}  // namespace
 
 absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, const Target& target,
                                          std::string* warning) {
@@ -403,7 +447,7 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
     }
   }
   DeviceSpec spec = *found;
-  if (target.name.empty()) WithoutInstructionsAbove(*ParseIsa(target.isa), &spec);
+  if (target.name.empty()) spec.LimitIsa(*ParseIsa(target.isa));
   if (spec.fixed_units && target.threads > spec.threads) {
     return InvalidArgument("target.threads: ", target.threads, "; ", spec.name, " has ",
                            spec.threads, " ", spec.unit, "s");

@@ -1,8 +1,42 @@
 #include "core/device/host_isa.h"
 
-namespace fusion {
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
-std::optional<Isa> HostIsa() {
+namespace fusion {
+namespace {
+
+#if defined(__x86_64__) && defined(__linux__)
+
+// arch_prctl of Linux 5.16 on (Documentation/arch/x86/xstate.rst), and the state component of the
+// data of tiles.
+constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+constexpr long kTileData = 18;
+
+bool HasTiles() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;
+  constexpr unsigned kAll = kBf16 | kTile | kInt8;
+  return (edx & kAll) == kAll;
+}
+
+// The system keeps their 8 KiB for a thread only if its process asks: for all of its threads, and
+// the processes that it forks.
+bool MayUseTiles() {
+  return HasTiles() && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+#else
+
+bool MayUseTiles() { return false; }
+
+#endif
+
+std::optional<Isa> FindHostIsa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
@@ -12,6 +46,7 @@ std::optional<Isa> HostIsa() {
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
   bool bf16 = vnni && __builtin_cpu_supports("avx512bf16");
+  if (bf16 && MayUseTiles()) return Isa::kAvx512Amx;
   if (bf16) return Isa::kAvx512Bf16;
   if (vnni) return Isa::kAvx512Vnni;
   if (avx512) return Isa::kAvx512;
@@ -19,6 +54,13 @@ std::optional<Isa> HostIsa() {
   if (v2) return Isa::kX86V2;
 #endif
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Isa> HostIsa() {
+  static const std::optional<Isa> isa = FindHostIsa();
+  return isa;
 }
 
 bool HostRuns(Isa isa) {

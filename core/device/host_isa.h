@@ -8,7 +8,9 @@ namespace fusion {
 
 /// The highest level that this machine and its operating system run. Only for deciding whether a
 /// kernel may be executed here; plans are made for the caller's machine, never for this one.
-/// nullopt: none of them.
+/// nullopt: none of them. Asked once; where the CPU has AMX, the first call asks the system to let
+/// this process use it (the data of tiles is 8 KiB more of state for each thread that does), and
+/// where that is refused the level is that below. Any thread.
 std::optional<Isa> HostIsa();
 /// True if a kernel made for `isa` runs here.
 bool HostRuns(Isa isa);

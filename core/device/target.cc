@@ -3,8 +3,8 @@
 namespace fusion {
 namespace {
 
-constexpr std::array<std::string_view, kIsas.size()> kNames = {"x86-64-v2", "avx2", "avx512",
-                                                               "avx512-vnni", "avx512-bf16"};
+constexpr std::array<std::string_view, kIsas.size()> kNames = {
+    "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx"};
 
 }  // namespace
 

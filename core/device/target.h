@@ -10,12 +10,13 @@
 namespace fusion {
 
 /// Instruction set levels we generate for, lowest first.
-enum class Isa : uint8_t { kX86V2, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16 };
+enum class Isa : uint8_t { kX86V2, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAvx512Amx };
 /// All of them, in this order.
-inline constexpr std::array kIsas = {Isa::kX86V2, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni,
-                                     Isa::kAvx512Bf16};
+inline constexpr std::array kIsas = {Isa::kX86V2,      Isa::kAvx2,       Isa::kAvx512,
+                                     Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAvx512Amx};
 
-/// "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16".
+/// "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx": tiles of bf16 and of
+/// 8-bit integers, and everything before it.
 std::string_view IsaName(Isa isa);
 /// The lowest level with the same vectors: what is written for it runs on this one as it is.
 constexpr Isa VectorLevel(Isa isa) { return isa > Isa::kAvx512 ? Isa::kAvx512 : isa; }

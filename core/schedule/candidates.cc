@@ -134,7 +134,7 @@ class Enumerator {
         if (device_.explicit_memory && HasConstant(p.op)) open.resize(1);
         for (bool swap : open) {
           Choice c = base;
-          c.products[p.op] = {.swap = swap, .block = device_.blocks[0]};
+          c.products[p.op] = {.swap = swap, .block = BlocksOf(p.op, swap)[0]};
           next.push_back(std::move(c));
         }
       }
@@ -142,6 +142,10 @@ class Enumerator {
       if (out.size() > 8) out.resize(8);
     }
     return out;
+  }
+
+  const std::vector<RegisterBlock>& BlocksOf(int op, bool swap) const {
+    return device_.BlocksOf(RateType(group_, op, swap, device_));
   }
 
   bool HasConstant(int op) const {
@@ -157,7 +161,7 @@ class Enumerator {
       const std::vector<DimId>& rows = c.swap ? p.dims.second : p.dims.first;
       int64_t most_rows = 1;
       for (DimId d : rows) most_rows = std::max(most_rows, window[static_cast<size_t>(d)]);
-      c.block = WidestBlock(p.op);
+      c.block = WidestBlock(p.op, c.swap);
       const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
       // Packed columns lie in panels of the block's width: a cut between tasks must fall between
       // panels.
@@ -170,7 +174,7 @@ class Enumerator {
         });
       };
       // Few rows: take the widest block that has as many, so that registers are not left idle.
-      for (const RegisterBlock& b : device_.blocks) {
+      for (const RegisterBlock& b : BlocksOf(p.op, c.swap)) {
         bool wider = b.m <= c.block.m && b.n > c.block.n && b.m >= most_rows;
         if (most_rows < c.block.m && wider && fits(b)) c.block = b;
       }
@@ -180,18 +184,19 @@ class Enumerator {
 
   // The best block. Where no instruction multiplies bytes, each operand of a product of them fills
   // two registers: then the best of which all stay in registers.
-  RegisterBlock WidestBlock(int op) const {
+  RegisterBlock WidestBlock(int op, bool swap) const {
+    const std::vector<RegisterBlock>& blocks = BlocksOf(op, swap);
     const std::array<DType, 2> types = *FactorTypes(smg_.op(op));
     const bool bytes = std::count(types.begin(), types.end(), DType::kU8) > 0 &&
                        !device_.other_types.contains(DType::kI8);
-    if (!bytes || device_.explicit_memory) return device_.blocks[0];
+    if (!bytes || device_.explicit_memory) return blocks[0];
     const int lanes = static_cast<int>(device_.vector_bytes / DTypeBytes(DType::kF32));
     const int registers = device_.vector_bytes == 64 ? 32 : 16;  // of x86-64
-    for (const RegisterBlock& b : device_.blocks) {
+    for (const RegisterBlock& b : blocks) {
       const int vectors = b.n / lanes;
       if (b.m * vectors + 2 * vectors + 2 <= registers) return b;
     }
-    return device_.blocks[0];
+    return blocks[0];
   }
 
   // Rows of a param may lie so that they evict each other from L1.
@@ -242,12 +247,13 @@ class Enumerator {
     const std::vector<DimId>& columns = swap ? main.dims.first : main.dims.second;
     DimId m = RowDim(main, swap, rows);
     DimId n = LongestDim(smg_, columns);
-    RegisterBlock block = device_.blocks[0];
+    const RegisterBlock block = BlocksOf(main.op, swap)[0];
+    const int grain = device_.RowGrainOf(RateType(group_, main.op, swap, device_));
     std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
     std::vector<int64_t> n_tiles = {n >= 0 ? extent(n) : 1};
     bool cuts_m = m >= 0 && Parallel(m) && !Contains(windowed_, m);
     bool cuts_n = n >= 0 && Parallel(n) && !Contains(windowed_, n);
-    if (cuts_m) m_tiles = Tiles(extent(m), std::min<int64_t>(device_.row_grain, block.m), 512);
+    if (cuts_m) m_tiles = Tiles(extent(m), std::min<int64_t>(grain, block.m), 512);
     if (cuts_n) n_tiles = Tiles(extent(n), block.n, 4096);
     if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
 
@@ -416,7 +422,8 @@ class Enumerator {
     if (read.producer >= 0 || rows.size() < 2) return best;
     const Dims& strides = group_.view(read.value).strides;
     for (DimId d : rows) {
-      if (extent(d) < std::min<int64_t>(kMinRows, device_.blocks[0].m) || !Parallel(d)) continue;
+      if (extent(d) < std::min<int64_t>(kMinRows, BlocksOf(p.op, swap)[0].m) || !Parallel(d))
+        continue;
       if (StrideAlong(read.index, strides, d) < StrideAlong(read.index, strides, best)) best = d;
     }
     return best;

@@ -6,6 +6,7 @@
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
+#include "core/schedule/product_shape.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
@@ -72,7 +73,9 @@ absl::Status CheckStreamed(const FusionGroup& group, const Choice& choice, bool 
 
 absl::Status CheckProduct(const FusionGroup& group, int op, const ProductChoice& product,
                           const DeviceSpec& device) {
-  bool known = std::any_of(device.blocks.begin(), device.blocks.end(), [&](const auto& b) {
+  const std::vector<RegisterBlock>& blocks =
+      device.BlocksOf(RateType(group, op, product.swap, device));
+  bool known = std::any_of(blocks.begin(), blocks.end(), [&](const auto& b) {
     return b.m == product.block.m && b.n == product.block.n;
   });
   if (!known) {

@@ -5,6 +5,7 @@
 #include "core/base/contains.h"
 #include "core/schedule/legal_choice.h"
 #include "core/schedule/nests.h"
+#include "core/schedule/product_shape.h"
 #include "core/schedule/streamed_group.h"
 
 namespace fusion {
@@ -61,7 +62,9 @@ class Neighbourhood {
       const std::vector<DimId>& columns = product.swap ? dims.first : dims.second;
       const std::vector<DimId>& rows = product.swap ? dims.second : dims.first;
       if (Contains(columns, d)) unit = std::max<int64_t>(unit, product.block.n);
-      if (Contains(rows, d)) unit = std::max<int64_t>(unit, device_.row_grain);
+      if (!Contains(rows, d)) continue;
+      const DType type = RateType(group_, source, product.swap, device_);
+      unit = std::max<int64_t>(unit, device_.RowGrainOf(type));
     }
     return unit;
   }
@@ -112,7 +115,10 @@ class Neighbourhood {
         continue;
       }
       used.push_back(from);
-      for (const RegisterBlock& to : device_.blocks) {
+      const int source = SourceOf(op);
+      if (source < 0) continue;
+      const DType type = RateType(group_, source, product.swap, device_);
+      for (const RegisterBlock& to : device_.BlocksOf(type)) {
         if (same(to, from)) continue;
         Choice c = choice_;
         for (auto& [other, changed] : c.products) {

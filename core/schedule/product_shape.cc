@@ -1,6 +1,7 @@
 #include "core/schedule/product_shape.h"
 
 #include <cmath>
+#include <utility>
 
 namespace fusion {
 
@@ -10,6 +11,19 @@ DimId LongestDim(const Smg& smg, const std::vector<DimId>& dims) {
     if (best < 0 || smg.dim(d).extent > smg.dim(best).extent) best = d;
   }
   return best;
+}
+
+DType RateType(const std::array<DType, 2>& factors, bool flushes, const DeviceSpec& device) {
+  if (SumType(factors[0]) == DType::kI32) return DType::kI8;
+  if (device.explicit_memory) return factors[0];
+  const bool pairs = factors[0] == DType::kBF16 && factors[1] == DType::kBF16;
+  return pairs && flushes ? DType::kBF16 : DType::kF32;
+}
+
+DType RateType(const FusionGroup& group, int op, bool swap, const DeviceSpec& device) {
+  std::array<DType, 2> factors = *FactorTypes(group.smg.op(op));
+  if (swap) std::swap(factors[0], factors[1]);
+  return RateType(factors, group.flushes, device);
 }
 
 double BlockCount(const Smg& smg, const Choice& choice) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/schedule/lower.h"
@@ -22,6 +23,13 @@ double PointsOf(const std::vector<DimId>& dims, const Dims& windows);
 
 /// True if read r of a product is copied next to each other before it.
 bool IsStaged(const ProductChoice& choice, size_t r);
+
+/// The type whose rate and register blocks a product of factors of these types has: instructions of
+/// CPUs for pairs of bf16 flush denormals, those for quads multiply u8 by i8; rows of f32 beside
+/// narrower columns are multiplied in f32. `factors`: rows and columns.
+DType RateType(const std::array<DType, 2>& factors, bool flushes, const DeviceSpec& device);
+/// That of a product of a group.
+DType RateType(const FusionGroup& group, int op, bool swap, const DeviceSpec& device);
 
 /// Blocks that the grid of a choice cuts a group into.
 double BlockCount(const Smg& smg, const Choice& choice);

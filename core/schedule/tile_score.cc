@@ -34,7 +34,9 @@ double TileScore::Of(const Choice& c, const Dims& window, const Dims& kept) cons
       row_window = std::max(row_window, static_cast<double>(window[static_cast<size_t>(d)]));
     double efficiency = !windows_ ? RowEfficiency(row_window, pc.block.m)
                                   : BlockEfficiency(p, pc, row_window, window);
-    block_seconds += work / (device_.flops_per_s * device_.product_efficiency * efficiency);
+    const DType type = RateType(group_, p.op, pc.swap, device_);
+    block_seconds +=
+        work / (device_.Rates(type).flops_per_s * device_.product_efficiency * efficiency);
     for (int r = 0; r < 2; ++r) {
       const SmgRead& read = smg_.op(p.op).reads[static_cast<size_t>(r)];
       double bytes = 4;
@@ -77,7 +79,7 @@ double TileScore::BlockEfficiency(const ProductShape& p, const ProductChoice& c,
   double across = columns / std::ceil(columns / c.block.n);
   double down = rows / std::ceil(rows / c.block.m);
   double padded = std::ceil(across / lanes) * lanes;
-  return device_.BlockRate(down, padded) * across / padded;
+  return device_.BlockRate(RateType(group_, p.op, c.swap, device_), down, padded) * across / padded;
 }
 
 // What a block does besides products: what it does of a halo counts.

@@ -64,7 +64,7 @@ double UnitTiles::Seconds(const Choice& choice, const Windows& window) const {
     for (DimId d : op.dims) work *= length(d);
     double whole_rows = std::ceil(rows / device_.row_grain) * device_.row_grain;
     double rate = device_.flops_per_s * device_.product_efficiency *
-                  device_.BlockRate(std::min(rows, static_cast<double>(c.block.m)),
+                  device_.BlockRate(DType::kF32, std::min(rows, static_cast<double>(c.block.m)),
                                     std::min(columns, static_cast<double>(c.block.n)));
     seconds += work * whole_rows / std::max(rows, 1.0) / rate;
     for (int r = 0; r < 2; ++r) {

@@ -243,6 +243,11 @@ def correctness_rows(rows, work):
         if common.host_has("avx512_bf16"):  # which some processors have and do not gain by
             for words in FAST_MANY:
                 verify_row(rows, work, daemon, words, *fast, "--isa", "avx512-bf16", least=ROUNDED)
+        if common.host_has("amx_bf16"):
+            for words in FAST_MANY:
+                verify_row(rows, work, daemon, words, *fast, "--isa", "avx512-amx", least=ROUNDED)
+            for words in INTEGERS:
+                verify_row(rows, work, daemon, words, "--isa", "avx512-amx")
         for words in INTEGERS:
             if common.host_has("avx512_vnni"):
                 integers_row(rows, work, daemon, words)

@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/device/host_isa.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -106,6 +108,38 @@ __attribute__((target("avx512f,avx512vnni"))) double DotI8(long n) {
   for (const __m512i& a : acc) sum += _mm512_reduce_add_epi32(a);
   sink = static_cast<float>(sum);
   return 16.0 * 128.0 * static_cast<double>(n);
+}
+
+// Tiles of 16 rows, two of rows by two of columns, fetched from L1 for each step.
+struct TileShapes {
+  unsigned char palette = 1, start_row = 0, none[14] = {};
+  unsigned short row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  unsigned char rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+TileShapes shapes;  // in memory: the intrinsic says that it reads 8 bytes
+alignas(64) char tiles[4][1024];
+
+__attribute__((target("amx-tile,amx-bf16,amx-int8"))) double Tiles(long n, bool bytes) {
+  _tile_loadconfig(&shapes);
+  for (long k = 0; k < n; ++k) {
+    _tile_loadd(4, tiles[0], 64);
+    _tile_loadd(5, tiles[1], 64);
+    _tile_loadd(6, tiles[2], 64);
+    _tile_loadd(7, tiles[3], 64);
+    if (bytes) {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 7);
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    } else {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_release();
+  return 4 * 2.0 * 16 * 16 * (bytes ? 64 : 32) * static_cast<double>(n);
 }
 
 __attribute__((target("avx2,fma"))) double Fma256(long n) {
@@ -406,6 +440,12 @@ int main(int argc, char** argv) {
   if (__builtin_cpu_supports("avx512vnni")) {
     std::printf("  \"dot_i8_gops\": %.1f,\n",
                 Rate(threads, [](int) { return DotI8(kSteps); }) * 1e-9);
+  }
+  if (fusion::HostRuns(fusion::Isa::kAvx512Amx)) {
+    std::printf("  \"tiles_bf16_gflops\": %.1f,\n",
+                Rate(threads, [](int) { return Tiles(kSteps, false); }) * 1e-9);
+    std::printf("  \"tiles_i8_gops\": %.1f,\n",
+                Rate(threads, [](int) { return Tiles(kSteps, true); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx2")) {
     std::printf("  \"fma_avx2_gflops\": %.1f,\n",

@@ -53,6 +53,24 @@ constexpr Case kCases[] = {
 }
 )",
      " of bf16"},
+    {"tiles_and_a_rest", R"(graph "g" {
+  %0 = input "x" : f32[45,149]
+  %1 = weight "w" : f32[149,83]
+  %2 = weight "b" : f32[83]
+  %3 = MatMul(%0, %1) : f32[45,83]  "" @ ""
+  %4 = Add(%3, %2) : f32[45,83]  "" @ ""
+  output %4
+}
+)",
+     " of bf16"},
+    {"few_rows_of_tiles", R"(graph "g" {
+  %0 = input "x" : f32[2,11,96]
+  %1 = weight "w" : f32[96,200]
+  %2 = MatMul(%0, %1) : f32[2,11,200]  "" @ ""
+  output %2
+}
+)",
+     " of bf16"},
     {"two_in_a_row", R"(graph "g" {
   %0 = input "x" : f32[24,72]
   %1 = weight "u" : f32[72,130]

@@ -59,13 +59,14 @@ constexpr SampleGraph kNarrowGraphs[] = {{"narrow_few_rows", R"(graph "narrow_fe
   output %7
 }
 )"}};
-constexpr std::string_view kNarrowDevices[] = {"generic-x86-64-v2", "generic-avx2",
-                                               "generic-avx512", "generic-avx512-vnni",
-                                               "generic-avx512-bf16"};
+constexpr std::string_view kNarrowDevices[] = {"generic-x86-64-v2",   "generic-avx2",
+                                               "generic-avx512",      "generic-avx512-vnni",
+                                               "generic-avx512-bf16", "generic-avx512-amx"};
 // Kept as a whole: what generated code looks like.
 constexpr std::string_view kWhole[] = {
-    "matmul_add_relu generic-avx2 0", "softmax_rows generic-avx512 0", "attention generic-avx2 0",
-    "layer_norm generic-x86-64-v2 0", "gather_rows generic-avx2 0"};
+    "matmul_add_relu generic-avx2 0", "softmax_rows generic-avx512 0",
+    "attention generic-avx2 0",       "layer_norm generic-x86-64-v2 0",
+    "gather_rows generic-avx2 0",     "narrow_on_both_sides generic-avx512-amx 2"};
 
 struct Kernel {
   Digest schedule;

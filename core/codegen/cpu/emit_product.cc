@@ -41,6 +41,11 @@ std::string_view OperandsName(DType rows, DType columns, bool flushes) {
   return flushes ? "BF16Flushed" : "BF16";
 }
 
+// Packs of the summed dim in a tile of AMX (kTilePacks of the prelude), and the most accumulators
+// of blocks whose sums are vectors in registers.
+constexpr int64_t kTilePacks = 16;
+constexpr int64_t kMostRegisters = 28;
+
 // The last summed dim in packs; `rest`: what is behind the last whole one.
 Step InPacks(const Step& elements, int64_t pack, std::string* rest) {
   const bool known = elements.fixed >= 0;
@@ -133,12 +138,24 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     const bool exact = row_type == DType::kU8;
     return s_.bitwise && !exact ? 1 : SumsOf(accumulators, steps.back().fixed);
   };
+  const std::string_view names = OperandsName(row_type, b.dtype, mma.flushes);
+  const bool tiles = HasTiles(mma, steps.back().fixed);
+  const bool left = tiles && (steps.back().fixed % kTilePacks != 0 || rest != "0");
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
-      std::string call = StrCat("mma<", OperandsName(row_type, b.dtype, mma.flushes), ", ", r, ", ",
-                                vectors, ", ", mma.accumulate, ", ", partial, ", ",
-                                sums(r * vectors), ">(", operands, ", ", last, ");");
+      const std::string shape = StrCat(", ", r, ", ", vectors, ", ", mma.accumulate, ", ");
+      std::string call;
+      if (tiles) {
+        call =
+            StrCat("mma_tiles<", row_type == DType::kU8 ? "TilesU8I8" : "TilesBF16", shape, left);
+      } else if (r * vectors > kMostRegisters) {
+        Use("product_rows");
+        call = StrCat("mma_rows<", names, shape, partial);
+      } else {
+        call = StrCat("mma<", names, shape, partial, ", ", sums(r * vectors));
+      }
+      StrAppend(&call, StrCat(">(", operands, ", ", last, ");"));
       if (rows.size() == 1) {
         out_.Line(call);
       } else {
@@ -158,6 +175,19 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     if (!only_columns) out_.Close();
   }
   return absl::OkStatus();
+}
+
+// Whether the device multiplies tiles of these types, and there is one in a stretch of `packs`.
+bool CpuEmitter::HasTiles(const MmaStmt& mma, int64_t packs) {
+  const Buffer& b = buffer(mma.b.buffer);
+  const DType rows = buffer(mma.a.buffer).dtype;
+  const bool types = rows == DType::kU8 || (rows == DType::kBF16 && mma.flushes);
+  // Guards know pointers, not tiles.
+  if (device_.isa < Isa::kAvx512Amx || guard_ || !types || packs < kTilePacks) return false;
+  FUSION_CHECK(b.layout.blocked >= 0, "columns in packs lie in blocks");
+  uses_tiles_ = true;
+  Use(rows == DType::kU8 ? "tiles_u8_i8" : "tiles_bf16");
+  return true;
 }
 
 // Columns of any length: one form for each number of whole vectors, one for each that ends with

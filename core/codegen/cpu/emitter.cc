@@ -348,6 +348,7 @@ void CpuEmitter::WriteEntry() {
     }
     out_.Close();
     if (streams_) out_.Line("__builtin_ia32_sfence();");
+    if (uses_tiles_) out_.Line("leave_tiles();");
     out_.Line("return FUSION_KERNEL_OK;");
     out_.Close();
   }

@@ -214,6 +214,7 @@ class CpuEmitter {
   int64_t RowsAhead(const Region& region, const ElementOp& load, const Lanes& lanes) const;
 
   // ---- products and copies (emit_product.cc) ----
+  bool HasTiles(const MmaStmt& mma, int64_t packs);
   void WriteAnyColumns(int64_t most, const std::string& count, bool padded,
                        const std::function<void(int64_t, bool, const std::string&)>& write);
   DimId TurnedDim(const CopyStmt& copy, DimId n) const;
@@ -241,6 +242,7 @@ class CpuEmitter {
       origin_;                      // by buffer: coordinate of its first element, by dim
   std::vector<std::string> point_;  // by dim: loop variable inside a region, or ""
   std::string turn_;                // of vectors that take turns: the end of names of values
+  bool uses_tiles_ = false;         // of AMX
   bool streams_ = false;            // some stores go past the caches
   std::map<const ElementOp*, int64_t> ahead_;  // elements from what a load reads to what the loop's
                                                // next step reads there

@@ -211,7 +211,11 @@ const std::vector<PreludePart>& Parts() {
 }
 
 const std::vector<PreludePart>& Products() {
-  static const auto* const kParts = new std::vector<PreludePart>(ProductParts());
+  static const auto* const kParts = [] {
+    auto* parts = new std::vector<PreludePart>(ProductParts());
+    for (PreludePart& part : TileParts()) parts->push_back(std::move(part));
+    return parts;
+  }();
   return *kParts;
 }
 

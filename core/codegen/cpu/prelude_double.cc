@@ -21,23 +21,6 @@ AI vd copysign_d(vd x, vd s) {
 }
 )";
 
-constexpr std::string_view kRounding = R"(
-// Values of 2^52 and more are integers already; the sign of zero is kept.
-AI vd round_d(vd x) {
-  vd magic = copysign_d(splat(4503599627370496.0), x);
-  vd r = copysign_d((x + magic) - magic, x);
-  return abs_d(x) < 4503599627370496.0 ? r : x;
-}
-AI vd floor_d(vd x) {
-  vd r = round_d(x);
-  return copysign_d(r > x ? r - 1.0 : r, x);
-}
-AI vd ceil_d(vd x) {
-  vd r = round_d(x);
-  return copysign_d(r < x ? r + 1.0 : r, x);
-}
-)";
-
 // e^x by reduction with ln 2 in two parts and the series to degree 13; below 2 ulp, subnormal
 // results included.
 constexpr std::string_view kExp = R"(
@@ -288,7 +271,7 @@ std::vector<PreludePart> DoubleParts() {
   return {{"sign_d", {}, kSign},
           {"sqrt_d", {}, kSqrt},
           {"copysign_d", {}, kCopysign},
-          {"rounding_d", {"abs", "copysign_d"}, kRounding},
+          {"rounding_d", {"abs", "copysign_d"}, RoundingFunctions(/*wide=*/true)},
           {"exp_d", {}, kExp},
           {"sigmoid_d", {"exp_d"}, kSigmoid},
           {"log_d", {}, kLog},

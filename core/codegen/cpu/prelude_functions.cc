@@ -1,3 +1,5 @@
+#include <array>
+
 #include "core/codegen/cpu/prelude_parts.h"
 
 namespace fusion {
@@ -94,22 +96,29 @@ AI vf sqrt_f(vf x) {
 }
 )";
 
+// Values of 2^23 (f32) or 2^52 (f64) and more are integers already; the sign of zero is kept.
 constexpr std::string_view kRounding = R"(
-// Values of 2^23 and more are integers already; the sign of zero is kept.
-AI vf round_f(vf x) {
-  vf magic = copysign_f(splat(8388608.0f), x);
-  vf r = copysign_f((x + magic) - magic, x);
-  return abs_f(x) < 8388608.0f ? r : x;
+AI $V round_$S($V x) {
+  $V magic = copysign_$S(splat($M), x);
+  $V r = copysign_$S((x + magic) - magic, x);
+  return abs_$S(x) < $M ? r : x;
 }
-AI vf floor_f(vf x) {
-  vf r = round_f(x);
-  return copysign_f(r > x ? r - 1.0f : r, x);
+AI $V floor_$S($V x) {
+  $V r = round_$S(x);
+  return copysign_$S(r > x ? r - ($T)1 : r, x);
 }
-AI vf ceil_f(vf x) {
-  vf r = round_f(x);
-  return copysign_f(r < x ? r + 1.0f : r, x);
+AI $V ceil_$S($V x) {
+  $V r = round_$S(x);
+  return copysign_$S(r < x ? r + ($T)1 : r, x);
 }
 )";
+
+std::string RoundingOf(bool wide) {
+  std::string out = Replaced(kRounding, "$V", wide ? "vd" : "vf");
+  out = Replaced(out, "$S", wide ? "d" : "f");
+  out = Replaced(out, "$T", wide ? "double" : "float");
+  return Replaced(out, "$M", wide ? "4503599627370496.0" : "8388608.0f");  // 2^52, 2^23
+}
 
 // Cephes expf: two-step reduction by ln 2, degree 5; below 1.3 ulp. Gradual underflow to 0 (below
 // -103.972 the nearest float is 0), overflow to inf, NaN kept.
@@ -539,6 +548,12 @@ AI vf quotient(vf x, vf y, vf r) {
 
 }  // namespace
 
+std::string_view RoundingFunctions(bool wide) {
+  static const auto* const kTexts =
+      new std::array<std::string, 2>{RoundingOf(false), RoundingOf(true)};
+  return (*kTexts)[wide ? 1 : 0];
+}
+
 std::vector<PreludePart> FunctionParts() {
   return {
       {"select", {}, kSelect},
@@ -548,7 +563,7 @@ std::vector<PreludePart> FunctionParts() {
       {"odd", {"abs"}, kOdd},
       {"sign", {}, kSign},
       {"sqrt", {}, kSqrt},
-      {"rounding", {"abs"}, kRounding},
+      {"rounding", {"abs"}, RoundingFunctions(/*wide=*/false)},
       {"exp", {"rawminmax"}, kExp},
       {"sigmoid", {"exp"}, kSigmoid},
       {"erf", {"rawminmax", "abs"}, kErf},

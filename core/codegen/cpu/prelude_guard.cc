@@ -95,6 +95,8 @@ AI void stores_$N(Guarded<$T> p, i64 stride, vf v, i64 n) {
 }
 )";
 
+}  // namespace
+
 std::string Replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
   for (;;) {
@@ -105,8 +107,6 @@ std::string Replaced(std::string_view text, std::string_view from, std::string_v
     text.remove_prefix(at + from.size());
   }
 }
-
-}  // namespace
 
 std::string_view GuardTypes() { return kGuardTypes; }
 

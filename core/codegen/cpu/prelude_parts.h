@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,11 @@ std::string_view GuardMemory(bool half);
 /// mma<> and the forms of its operands on such pointers, from one part of their text on plain ones.
 std::string GuardedProduct(std::string_view plain);
 
+/// `text` with every `from` as `to`.
+std::string Replaced(std::string_view text, std::string_view from, std::string_view to);
+/// round, floor and ceil of f32 or of f64.
+std::string_view RoundingFunctions(bool wide);
+
 /// Scalar functions on vectors of f32 and integers, folds, lanes: "select", "minmax", "exp",
 /// "fold", "quotient", ...
 std::vector<PreludePart> FunctionParts();
@@ -28,6 +34,9 @@ std::vector<PreludePart> FunctionParts();
 /// "product_bf16_flushed", "product_i8", "product_u8_i8"; and what asks for memory before it is
 /// read, "fetch".
 std::vector<PreludePart> ProductParts();
+/// mma<> by tiles of AMX, and for more rows than registers hold: "product_rows", "tiles",
+/// "tiles_bf16", "tiles_u8_i8".
+std::vector<PreludePart> TileParts();
 /// Moves of f32: transposition in registers and copies by it, every second element, stores that go
 /// past the caches: "transpose", "copy_turned", "load_even", "store_past".
 std::vector<PreludePart> MoveParts();

@@ -48,7 +48,7 @@ typedef struct FusionKernelArgs {
 typedef struct FusionKernelDescriptor {
   unsigned int struct_size; /* sizeof(FusionKernelDescriptor) of the kernel */
   unsigned int abi_version;
-  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16": what is needed */
+  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx" */
   int tensors;     /* number of params */
   int dims;        /* number of run-time dims; 0 for a kernel of static shape */
   int phases;
@@ -318,6 +318,26 @@ enum { kStepsAhead = 32 };
 struct Walk {
   i64 count, a, b;
 };
+// Where the stretches of the last summed dim begin in each operand.
+template <int D>
+struct Stretches {
+  i64 a = 0, b = 0, at[D] = {};
+  inline __attribute__((always_inline)) i64 count(const Walk (&walk)[D]) const {
+    i64 n = 1;
+    for (int d = 0; d < D - 1; ++d) n *= walk[d].count;
+    return n;
+  }
+  inline __attribute__((always_inline)) void next(const Walk (&walk)[D]) {
+    for (int d = D - 2; d >= 0; --d) {
+      a += walk[d].a;
+      b += walk[d].b;
+      if (++at[d] < walk[d].count) break;
+      a -= walk[d].count * walk[d].a;
+      b -= walk[d].count * walk[d].b;
+      at[d] = 0;
+    }
+  }
+};
 struct SumsOfF32 {
   typedef float C;
   typedef vf Sum;
@@ -357,8 +377,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
     }
   }
   const i64 inner = walk[D - 1].count, a_inner = walk[D - 1].a, b_inner = walk[D - 1].b;
-  i64 outer = 1, a_at = 0, b_at = 0, at[D] = {};
-  for (int d = 0; d < D - 1; ++d) outer *= walk[d].count;
+  Stretches<D> at;
   const i64 apart = a_inner / F::kPack;
   auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, Sum (&sum)[R][N],
                   bool whole) __attribute__((always_inline)) {
@@ -376,9 +395,9 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
       for (int j = 0; j < N; ++j) sum[i][j] = F::add(sum[i][j], x, column[j]);
     }
   };
-  for (i64 o = 0; o < outer; ++o) {
-    const typename F::A* __restrict pa = a + a_at;
-    const typename F::B* __restrict pb = b + b_at;
+  for (i64 o = at.count(walk); o > 0; --o) {
+    const typename F::A* __restrict pa = a + at.a;
+    const typename F::B* __restrict pb = b + at.b;
     i64 k = 0;
     for (; kSums > 1 && k + kSums <= inner; k += kSums) {
 #pragma GCC unroll 16
@@ -393,14 +412,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
       pb += b_inner;
     }
     if (F::kPack > 1 && rest > 0) step(pa, pb, acc[0], false);
-    for (int d = D - 2; d >= 0; --d) {
-      a_at += walk[d].a;
-      b_at += walk[d].b;
-      if (++at[d] < walk[d].count) break;
-      a_at -= walk[d].count * walk[d].a;
-      b_at -= walk[d].count * walk[d].b;
-      at[d] = 0;
-    }
+    at.next(walk);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {

@@ -77,6 +77,15 @@ class OptLevelTest : public FusionPipelineTest {
   std::atomic<int> timed_{0};
   std::string refusal_;
 
+  // From now on compilations of all kernels but those of `plain`, which are answered, end so.
+  std::set<Digest> OtherKernelsEnd(const PlanReply& plain, FakeAct act) {
+    std::set<Digest> picks;
+    for (const PlanKernel& kernel : plain.stored->plan.kernels) picks.insert(kernel.key);
+    decide_ = [picks, act](const CompileJob& job) {
+      return picks.contains(job.key) ? FakeAct::kCompile : act;
+    };
+    return picks;
+  }
   // Has a search go on behind, which the gate stops in its first race.
   void StartGated(const std::string& model, int level) {
     race_gate_closed_ = true;
@@ -162,11 +171,7 @@ TEST_F(OptLevelTest, AnotherPlanWithTheSameKernelDoesNotMeasureItAgain) {
 TEST_F(OptLevelTest, ACandidateThatDoesNotCompileDropsOut) {
   const std::string model = Mlp();
   const PlanReply plain = Ask(Request(model, 0));
-  std::set<Digest> picks;
-  for (const PlanKernel& kernel : plain.stored->plan.kernels) picks.insert(kernel.key);
-  decide_ = [picks](const CompileJob& job) {
-    return picks.contains(job.key) ? FakeAct::kCompile : FakeAct::kError;
-  };
+  OtherKernelsEnd(plain, FakeAct::kError);
   const PlanReply tuned = Ask(Request(model, 1));
   EXPECT_EQ(tuned.stored->plan.search.state, TileSearchState::kDone);
   EXPECT_EQ(tuned.stored->plan.search.changed, 0);
@@ -396,11 +401,7 @@ TEST_F(OptLevelTest, WhatWasFoundBeforeACutStaysThroughTheNextOne) {
 TEST_F(OptLevelTest, ACandidateThatKillsItsWorkerIsNotLeftOutForGood) {
   const std::string model = Mlp();
   const PlanReply plain = Ask(Request(model, 0));
-  std::set<Digest> picks;
-  for (const PlanKernel& kernel : plain.stored->plan.kernels) picks.insert(kernel.key);
-  decide_ = [picks](const CompileJob& job) {
-    return picks.contains(job.key) ? FakeAct::kCompile : FakeAct::kDie;
-  };
+  const std::set<Digest> picks = OtherKernelsEnd(plain, FakeAct::kDie);
   const PlanReply tuned = Ask(Request(model, 1));
   EXPECT_EQ(tuned.stored->plan.search.state, TileSearchState::kCutShort);
   EXPECT_THAT(tuned.warnings, Contains(HasSubstr("could be tried now")));
