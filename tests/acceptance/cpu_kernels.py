@@ -34,13 +34,13 @@ def rate(rows, name, found, bar, aim):
 
 def group_rows(rows, bench, options, name, bar, aim, worst=None):
     """Every case of a group beside its best peer: each has the bar `worst`, or `bar` if there is none; with `worst` their
-    geometric mean has `bar`."""
+    geometric mean has `bar`, and is ROOF where it would stay below that with every case at its roof."""
     group = cases.GROUPS[name]
     if group.needs and not common.host_has(group.needs):
         rows.add("UNMEASURED", f"{name}: all", f"this CPU has no {group.needs}", f">= {worst or bar:.2f}x")
         return
     for threads in options.threads or [1, 2]:
-        speeds = []
+        speeds, at_roof = [], []
         for case in group.cases:
             row = f"{name}: {case.name}, {threads} thread(s)"
             if not selected(options, row):
@@ -51,11 +51,16 @@ def group_rows(rows, bench, options, name, bar, aim, worst=None):
                 rows.add("UNMEASURED", row, common.one_line(error)[-160:], f">= {worst or bar:.2f}x")
                 continue
             speeds.append(result.speed)
+            if result.roof_us:
+                at_roof.append(result.peer_us / result.roof_us)
             rate(rows, row, result, worst or bar, aim)
         if worst is not None and len(speeds) > 1:
-            mean = math.exp(statistics.fmean(math.log(s) for s in speeds))
-            rows.timed(f"{name}: geometric mean of {len(speeds)}, {threads} thread(s)", mean >= bar,
-                       f"{mean:.3f}, worst {min(speeds):.2f}", f">= {bar:.2f}x, aim {aim:.2f}x")
+            mean = statistics.geometric_mean(speeds)
+            most = statistics.geometric_mean(at_roof) if len(at_roof) == len(speeds) else math.inf
+            verdict = "PASS" if mean >= bar else "ROOF" if most < bar else "SHORT"
+            rows.add(verdict, f"{name}: geometric mean of {len(speeds)}, {threads} thread(s)",
+                     f"{mean:.3f}, worst {min(speeds):.2f}" + (f", at the roof {most:.3f}" if most < math.inf else ""),
+                     f">= {bar:.2f}x, aim {aim:.2f}x")
 
 
 def selected(options, row):
@@ -148,7 +153,7 @@ def fused_rows(rows, work, options):
             rows.timed(row, ratio["low95"] <= 1.0, f"{1 / ratio['median']:.2f}x [{1 / ratio['high95']:.2f}, {1 / ratio['low95']:.2f}]",
                        ">= 1.00x")
         if len(speeds) > 1:
-            mean = math.exp(statistics.fmean(math.log(s) for s in speeds))
+            mean = statistics.geometric_mean(speeds)
             rows.timed(f"fused / op by op: geometric mean of {len(speeds)}, {threads} thread(s)", mean >= 1.5,
                        f"{mean:.2f}x, least {min(speeds):.2f}x", ">= 1.50x, aim 2.00x")
 
@@ -183,6 +188,7 @@ def timing_rows(rows, work, options):
         rows.section(group_rows, bench, options, "bf16", 1.6, 1.9)
         rows.section(group_rows, bench, options, "weights in bf16", 1.6, 1.9)
         rows.section(group_rows, bench, options, "weights in i8", 2.5, 3.5)
+        rows.section(group_rows, bench, options, "i8 of both", 1.0, 1.5)
         rows.section(group_rows, bench, options, "int8", 1.0, 1.5)
         rows.section(forced_rows, bench, options)
 

@@ -128,8 +128,8 @@ BF16 = [dataclasses.replace(case, name=f"{case.name} in bf16", flops=0, others=F
     layer("BERT-base, 12 layers, in bf16", "bert_12l", others=False)]
 DECODE_7B = ["llama_small_decode", "--layers", 1, "--hidden", 4096, "--heads", 32, "--kv_heads", 32, "--ff", 11008, "--past", 512]
 WEIGHTS_BF16 = [Case("layer of 7B, one token", DECODE_7B, others=False)]
-WEIGHTS_INT8 = [Case("layer of 7B, one token, i8", [*DECODE_7B, "--int8"], instead=DECODE_7B, others=False),
-                Case("layer of 7B, one token, i8 for both", [*DECODE_7B, "--int8"], others=False)]
+WEIGHTS_INT8 = [Case("layer of 7B, one token, i8", [*DECODE_7B, "--int8"], instead=DECODE_7B, others=False)]
+WEIGHTS_INT8_BOTH = [Case("layer of 7B, one token, i8 for both", [*DECODE_7B, "--int8"], others=False)]
 # Beside the same graph of the peer, which multiplies 8 bits too, and beside its f32.
 INT8 = [case for name, words in [("gemm 512x3072x768", ["matmul", "--rows", 512, "--cols", 3072, "--hidden", 768]),
                                  ("BERT layer 128", ["bert_layer", "--seq", 128]), ("Llama layer", ["llama_small"]),
@@ -171,7 +171,8 @@ GROUPS = {group.name: group for group in [
     Group("tiny", "Tiny models", TINY),
     Group("bf16", "Layers in bf16 beside f32 of the peer", BF16, FAST, "avx512_bf16"),
     Group("weights in bf16", "Weights in bf16 beside f32 of the peer", WEIGHTS_BF16, FAST),
-    Group("weights in i8", "Weights in i8", WEIGHTS_INT8, FAST),
+    Group("weights in i8", "Weights in i8 beside f32 of the peer", WEIGHTS_INT8, FAST),
+    Group("i8 of both", "Weights in i8 of both", WEIGHTS_INT8_BOTH, FAST),
     Group("int8", "Products of 8 bits by 8 bits", INT8, (), "avx512_vnni")]}
 # Of which fused plans are compared with one kernel a node.
 SUBGRAPHS = [["add_bias_layernorm"], ["scale_mask_softmax"], ["rmsnorm"], ["elementwise", "--depth", 10], ["mha"], ["mha_causal"],
