@@ -221,7 +221,7 @@ class Pass {
       return std::nullopt;
     }
     out.packed = PackedAxis(body, out.rows);
-    const bool slides = SlidesWindows(body.reads[out.rows].index);
+    const bool slides = SlidesWindows(body, body.reads[out.rows].index);
     if ((real || slides) && out.packed < 0) return std::nullopt;
     for (int a : body.ReducedAxes()) {
       if (!Names(body.reads[0].index, a) || !Names(body.reads[1].index, a)) return std::nullopt;
@@ -229,7 +229,7 @@ class Pass {
     for (size_t r : {0, 1}) {
       const Read& read = body.reads[r];
       if (!read.guards.empty() || IsIndirect(read.index)) return std::nullopt;
-      if (r == out.columns && SlidesWindows(read.index)) return std::nullopt;
+      if (r == out.columns && SlidesWindows(body, read.index)) return std::nullopt;
       std::optional<Integers> operand = Trail(program_, op.inputs[r]).ToIntegers();
       if (!operand || !CanMove(*operand)) return std::nullopt;
       if (real && !IsInRange(*operand)) return std::nullopt;

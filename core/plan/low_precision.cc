@@ -35,7 +35,7 @@ std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vect
   for (size_t r : {0, 1}) {
     const Value& value = program.value(op.inputs[r]);
     if (value.type.dtype != DType::kF32 || !value.type.shape.is_static()) return {};
-    if (!body.reads[r].guards.empty() || SlidesWindows(body.reads[r].index)) return {};
+    if (!body.reads[r].guards.empty() || SlidesWindows(body, body.reads[r].index)) return {};
   }
   const bool first = known[static_cast<size_t>(op.inputs[0])];
   if (first == known[static_cast<size_t>(op.inputs[1])]) return {};

@@ -12,6 +12,11 @@ bool IsPlain(const IndexMap& index) {
   return true;
 }
 
+bool IsWritten(const LoopBody& body, int axis) {
+  return std::any_of(body.write.begin(), body.write.end(),
+                     [axis](const IndexExpr& e) { return e.CoefficientOf(axis) != 0; });
+}
+
 }  // namespace
 
 const LoopOp* ElementwiseOf(const Program& program, ValueId value) {
@@ -43,15 +48,15 @@ std::optional<IndexMap> OverOutput(const LoopBody& body, size_t read, const Inde
 int SummedAxis(const LoopBody& body, const IndexExpr& index) {
   if (!index.IsPlainAxis()) return -1;
   const int axis = index.terms()[0].axis;
-  const bool written =
-      std::any_of(body.write.begin(), body.write.end(),
-                  [axis](const IndexExpr& e) { return e.CoefficientOf(axis) != 0; });
-  return written ? -1 : axis;
+  return IsWritten(body, axis) ? -1 : axis;
 }
 
-bool SlidesWindows(const IndexMap& index) {
-  return std::any_of(index.begin(), index.end(),
-                     [](const IndexExpr& e) { return e.terms().size() > 1; });
+bool SlidesWindows(const LoopBody& body, const IndexMap& index) {
+  return std::any_of(index.begin(), index.end(), [&](const IndexExpr& e) {
+    return e.terms().size() > 1 &&
+           std::any_of(e.terms().begin(), e.terms().end(),
+                       [&](const IndexExpr::Term& t) { return IsWritten(body, t.axis); });
+  });
 }
 
 }  // namespace fusion

@@ -35,6 +35,21 @@ constexpr Case kCases[] = {
 }
 )",
      true},
+    {"sums_over_heads", R"(graph "g" {
+  %0 = input "x" : u8[4,21,40]
+  %1 = weight "w" : i8[160,71]
+  %2 = const "sx" : f32[] {0.0078125}
+  %3 = const "zx" : u8[] {117}
+  %4 = weight "sw" : f32[71]
+  %5 = DequantizeLinear(%0, %2, %3) : f32[4,21,40]  "" @ ""
+  %6 = Transpose(%5) {perm=[1, 0, 2]} : f32[21,4,40]  "" @ ""
+  %7 = Reshape(%6) {shape=[21, 160]} : f32[21,160]  "" @ ""
+  %8 = DequantizeLinear(%1, %4) {axis=1} : f32[160,71]  "" @ ""
+  %9 = MatMul(%7, %8) : f32[21,71]  "" @ ""
+  output %9
+}
+)",
+     true},
     {"both_zero_points_and_transposed_weights", R"(graph "g" {
   %0 = input "x" : i8[19,66]
   %1 = weight "w" : u8[97,66]

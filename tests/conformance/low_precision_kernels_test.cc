@@ -63,6 +63,16 @@ constexpr Case kCases[] = {
 }
 )",
      " of bf16"},
+    {"sums_over_heads", R"(graph "g" {
+  %0 = input "x" : f32[4,45,40]
+  %1 = weight "w" : f32[160,96]
+  %2 = Transpose(%0) {perm=[1, 0, 2]} : f32[45,4,40]  "" @ ""
+  %3 = Reshape(%2) {shape=[45, 160]} : f32[45,160]  "" @ ""
+  %4 = MatMul(%3, %1) : f32[45,96]  "" @ ""
+  output %4
+}
+)",
+     " of bf16"},
     {"few_rows_of_tiles", R"(graph "g" {
   %0 = input "x" : f32[2,11,96]
   %1 = weight "w" : f32[96,200]

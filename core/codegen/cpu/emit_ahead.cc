@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "core/codegen/cpu/emitter.h"
@@ -8,6 +9,57 @@
 // step.
 
 namespace fusion {
+namespace {
+
+// Columns of fewer bytes lie in the nearest cache from one run to the next.
+constexpr int64_t kLeastBytesAhead = int64_t{32} << 10;
+
+// A product somewhere in a loop over its columns, and how often it is computed in one step of it.
+struct BlockProduct {
+  const MmaStmt* mma = nullptr;
+  int64_t times = 1;
+};
+
+}  // namespace
+
+// Columns lie in memory one panel behind the other, and a panel is multiplied by block after block
+// of rows: all but the first find it in a private cache. While one is, the next is asked for, a
+// part of it for each block.
+void CpuEmitter::FindColumnsAhead(const LoopStmt& loop) {
+  if (IsMember() || guard_) return;
+  std::vector<BlockProduct> products;
+  const std::function<void(const Block&, int64_t)> collect = [&](const Block& body, int64_t times) {
+    for (const Stmt& stmt : body) {
+      if (const auto* mma = std::get_if<MmaStmt>(&stmt.node); mma != nullptr) {
+        if (mma->n == loop.dim) products.push_back({mma, times});
+      } else if (const auto* inner = std::get_if<LoopStmt>(&stmt.node); inner != nullptr) {
+        const int64_t tiles = (window(inner->dim).Longest() + inner->tile - 1) / inner->tile;
+        if (inner->dim != loop.dim && inner->end < 0) collect(inner->body, times * tiles);
+      }
+    }
+  };
+  collect(loop.body, 1);
+  for (const auto& [mma, times] : products) {
+    const Buffer& b = buffer(mma->b.buffer);
+    const BufferLayout& layout = b.layout;
+    const int64_t bytes = DTypeBytes(b.dtype);
+    const bool panels = b.level == Level::kGlobal && layout.blocked >= 0 &&
+                        layout.block == loop.tile && StoredElements(b) * bytes > kLeastBytesAhead;
+    int64_t packs = 1;
+    for (DimId d : mma->over) {
+      packs *= (window(d).Longest() + layout.pack - 1) / layout.pack;
+      if (d != mma->over.back() && layout.pack > 1) packs *= layout.pack;
+    }
+    if (!panels || times < 2 || packs < 1) continue;
+    const int64_t pack_bytes = layout.block * layout.pack * bytes;
+    ColumnsAhead ahead{.name = StrCat("ahead_", b.name, "_", columns_ahead_.size())};
+    ahead.pack_bytes = (pack_bytes + times - 1) / times;
+    ahead.block_bytes = (pack_bytes * packs + times - 1) / times;
+    const int64_t panel = StoredElements(b) / StoredDims(b)[0] * bytes;
+    out_.Line("const char* ", ahead.name, " = (const char*)(", Address(mma->b), ") + ", panel, ";");
+    columns_ahead_[mma] = std::move(ahead);
+  }
+}
 
 // Notes the loads of tensors beyond the private caches for which that is so.
 void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {

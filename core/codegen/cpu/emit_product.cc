@@ -141,6 +141,10 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   const std::string_view names = OperandsName(row_type, b.dtype, mma.flushes);
   const bool tiles = HasTiles(mma, steps.back().fixed);
   const bool left = tiles && (steps.back().fixed % kTilePacks != 0 || rest != "0");
+  const auto found = columns_ahead_.find(&mma);
+  const ColumnsAhead* ahead = found == columns_ahead_.end() ? nullptr : &found->second;
+  const std::string asks =
+      ahead == nullptr ? "" : StrCat(", Ahead{", ahead->name, ", ", ahead->pack_bytes, "}");
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
@@ -155,7 +159,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
       } else {
         call = StrCat("mma<", names, shape, partial, ", ", sums(r * vectors));
       }
-      StrAppend(&call, StrCat(">(", operands, ", ", last, ");"));
+      StrAppend(&call, StrCat(">(", operands, ", ", last, asks, ");"));
       if (rows.size() == 1) {
         out_.Line(call);
       } else {
@@ -165,7 +169,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   };
   if (IsMember() && columns.lengths.size() > kMostColumnForms) {
     WriteAnyColumns(columns.Longest(), column_count, padded, write);
-    return absl::OkStatus();
+    return absl::OkStatus();  // a member asks for nothing ahead
   }
   for (int64_t length : columns.lengths) {
     bool partial = !padded && length % lanes_ != 0;
@@ -174,6 +178,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     write((length + lanes_ - 1) / lanes_, partial, StrCat(partial ? length % lanes_ : lanes_));
     if (!only_columns) out_.Close();
   }
+  if (ahead != nullptr) out_.Line(ahead->name, " += ", ahead->block_bytes, ";");
   return absl::OkStatus();
 }
 

@@ -430,6 +430,7 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
   }
   window(loop.dim) = inner;
   FindRowsAhead(loop);
+  FindColumnsAhead(loop);
   RETURN_IF_ERROR(Write(loop.body));
   window(loop.dim) = outer;
   out_.Close();

@@ -209,8 +209,15 @@ class CpuEmitter {
   std::string QuotientInSingle(const Region& region, const ElementOp& cast) const;
   std::string IndirectOffset(const Region& region, const ElementOp& op) const;
 
-  // ---- rows of the next step (emit_ahead.cc) ----
+  // ---- rows and columns of the next step (emit_ahead.cc) ----
+  /// Columns that are asked for while others are multiplied.
+  struct ColumnsAhead {
+    std::string name;         // of the pointer to what comes next
+    int64_t pack_bytes = 0;   // of it, for each pack of the sum
+    int64_t block_bytes = 0;  // for each block of rows
+  };
   void FindRowsAhead(const LoopStmt& loop);
+  void FindColumnsAhead(const LoopStmt& loop);
   int64_t RowsAhead(const Region& region, const ElementOp& load, const Lanes& lanes) const;
 
   // ---- products and copies (emit_product.cc) ----
@@ -246,7 +253,8 @@ class CpuEmitter {
   bool streams_ = false;            // some stores go past the caches
   std::map<const ElementOp*, int64_t> ahead_;  // elements from what a load reads to what the loop's
                                                // next step reads there
-  std::string vertical_lanes_;                 // lanes of the strip around vertical folds; "": all
+  std::map<const MmaStmt*, ColumnsAhead> columns_ahead_;
+  std::string vertical_lanes_;  // lanes of the strip around vertical folds; "": all
 };
 
 /// C type of an element in memory: "float", "i64", "unsigned char".

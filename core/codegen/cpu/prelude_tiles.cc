@@ -6,9 +6,10 @@ namespace {
 // As many rows at a time as have their sums in registers.
 constexpr std::string_view kProductRows = R"(
 // mma for more rows than registers hold sums of.
-template <class F, int R, int N, bool kAccumulate, bool kPartial, int D>
+template <class F, int R, int N, bool kAccumulate, bool kPartial, int D, class Next = NothingAhead>
 static void mma_rows(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
-                     const typename F::B* __restrict b, typename F::C* __restrict c, i64 c_row, i64 last) {
+                     const typename F::B* __restrict b, typename F::C* __restrict c, i64 c_row, i64 last,
+                     Next = {}) {
   enum { kStep = 24 / N < R ? 24 / N : R, kLeft = R % kStep };
   i64 i = 0;
   for (; i + kStep <= R; i += kStep) {
@@ -52,10 +53,10 @@ AI void store_tile(void* p, i64 row_bytes) {
 // As mma: c[i][j] (+)= sum over k of a[i * row + k] * b[k][j] for R <= 32 rows and N columns of 16, R > 16 ones with
 // N <= 2. Neighbours of a row lie next to each other. Whole tiles of the last dim first; what is behind the last one,
 // if there is any (kLeft), afterwards by vectors.
-template <class F, int R, int N, bool kAccumulate, bool kLeft, int D>
+template <class F, int R, int N, bool kAccumulate, bool kLeft, int D, class Next = NothingAhead>
 static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a,
                                                 i64 a_row, const typename F::B* __restrict b,
-                                                typename F::C* __restrict c, i64 c_row, i64 last) {
+                                                typename F::C* __restrict c, i64 c_row, i64 last, Next next = {}) {
   const i64 a_bytes = a_row * sizeof(*a), b_bytes = walk[D - 1].b * sizeof(*b), c_bytes = c_row * sizeof(*c);
   const i64 tiles = walk[D - 1].count / kTilePacks;
   shape_tiles<R>();
@@ -78,6 +79,7 @@ static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest,
     const typename F::A* __restrict pa = a + at.a;
     const typename F::B* __restrict pb = b + at.b;
     for (i64 k = 0; k < tiles; ++k) {
+      next.ask_for(kTilePacks);
       load_tile<4>(pa, a_bytes);
       load_tile<6>(pb, b_bytes);
       F::template add_tile<0, 4, 6>();

@@ -338,6 +338,23 @@ struct Stretches {
     }
   }
 };
+// What is asked for while others are multiplied: so many bytes from `at` on for each pack of a sum; or nothing.
+struct Ahead {
+  const char* at;
+  i64 step;
+  inline __attribute__((always_inline)) void ask() {
+    fetch_behind(at);
+    at += step;
+  }
+  inline __attribute__((always_inline)) void ask_for(int packs) {
+    for (i64 i = 0; i < packs * step; i += 64) fetch_behind(at + i);
+    at += packs * step;
+  }
+};
+struct NothingAhead {
+  inline __attribute__((always_inline)) void ask() {}
+  inline __attribute__((always_inline)) void ask_for(int) {}
+};
 struct SumsOfF32 {
   typedef float C;
   typedef vf Sum;
@@ -361,10 +378,10 @@ struct F32 : SumsOfF32 {
 // c[i][j] = (kAccumulate ? c[i][j] : 0) + sum over k of a[i * row + k] * b[k][j] for R rows and N vectors of columns;
 // k walks the D dims of `walk`, the last one fastest and in packs, in kSums sums apart from each other. `rest`: elements
 // of the last dim behind its last whole pack. `last` < W: the last vector of b has that many columns.
-template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
+template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D, class Next = NothingAhead>
 static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
                                           const typename F::B* __restrict b, typename F::C* __restrict c,
-                                          i64 c_row, i64 last) {
+                                          i64 c_row, i64 last, Next next = {}) {
   typedef typename F::Sum Sum;
   Sum acc[kSums][R][N];
 #pragma GCC unroll 16
@@ -382,6 +399,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
   auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, Sum (&sum)[R][N],
                   bool whole) __attribute__((always_inline)) {
     typename F::Column column[N];
+    next.ask();
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
       const int first = j * W * F::kPack;

@@ -177,6 +177,23 @@ struct Stretches {
     }
   }
 };
+// What is asked for while others are multiplied: so many bytes from `at` on for each pack of a sum; or nothing.
+struct Ahead {
+  const char* at;
+  i64 step;
+  inline __attribute__((always_inline)) void ask() {
+    fetch_behind(at);
+    at += step;
+  }
+  inline __attribute__((always_inline)) void ask_for(int packs) {
+    for (i64 i = 0; i < packs * step; i += 64) fetch_behind(at + i);
+    at += packs * step;
+  }
+};
+struct NothingAhead {
+  inline __attribute__((always_inline)) void ask() {}
+  inline __attribute__((always_inline)) void ask_for(int) {}
+};
 struct SumsOfF32 {
   typedef float C;
   typedef vf Sum;
@@ -200,10 +217,10 @@ struct F32 : SumsOfF32 {
 // c[i][j] = (kAccumulate ? c[i][j] : 0) + sum over k of a[i * row + k] * b[k][j] for R rows and N vectors of columns;
 // k walks the D dims of `walk`, the last one fastest and in packs, in kSums sums apart from each other. `rest`: elements
 // of the last dim behind its last whole pack. `last` < W: the last vector of b has that many columns.
-template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D>
+template <class F, int R, int N, bool kAccumulate, bool kPartial, int kSums, int D, class Next = NothingAhead>
 static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
                                           const typename F::B* __restrict b, typename F::C* __restrict c,
-                                          i64 c_row, i64 last) {
+                                          i64 c_row, i64 last, Next next = {}) {
   typedef typename F::Sum Sum;
   Sum acc[kSums][R][N];
 #pragma GCC unroll 16
@@ -221,6 +238,7 @@ static __attribute__((noinline)) void mma(const Walk (&walk)[D], i64 rest, const
   auto step = [&](const typename F::A* __restrict pa, const typename F::B* __restrict pb, Sum (&sum)[R][N],
                   bool whole) __attribute__((always_inline)) {
     typename F::Column column[N];
+    next.ask();
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
       const int first = j * W * F::kPack;
@@ -327,9 +345,10 @@ struct U8I8 {
 };
 
 // mma for more rows than registers hold sums of.
-template <class F, int R, int N, bool kAccumulate, bool kPartial, int D>
+template <class F, int R, int N, bool kAccumulate, bool kPartial, int D, class Next = NothingAhead>
 static void mma_rows(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a, i64 a_row,
-                     const typename F::B* __restrict b, typename F::C* __restrict c, i64 c_row, i64 last) {
+                     const typename F::B* __restrict b, typename F::C* __restrict c, i64 c_row, i64 last,
+                     Next = {}) {
   enum { kStep = 24 / N < R ? 24 / N : R, kLeft = R % kStep };
   i64 i = 0;
   for (; i + kStep <= R; i += kStep) {
@@ -370,10 +389,10 @@ AI void store_tile(void* p, i64 row_bytes) {
 // As mma: c[i][j] (+)= sum over k of a[i * row + k] * b[k][j] for R <= 32 rows and N columns of 16, R > 16 ones with
 // N <= 2. Neighbours of a row lie next to each other. Whole tiles of the last dim first; what is behind the last one,
 // if there is any (kLeft), afterwards by vectors.
-template <class F, int R, int N, bool kAccumulate, bool kLeft, int D>
+template <class F, int R, int N, bool kAccumulate, bool kLeft, int D, class Next = NothingAhead>
 static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a,
                                                 i64 a_row, const typename F::B* __restrict b,
-                                                typename F::C* __restrict c, i64 c_row, i64 last) {
+                                                typename F::C* __restrict c, i64 c_row, i64 last, Next next = {}) {
   const i64 a_bytes = a_row * sizeof(*a), b_bytes = walk[D - 1].b * sizeof(*b), c_bytes = c_row * sizeof(*c);
   const i64 tiles = walk[D - 1].count / kTilePacks;
   shape_tiles<R>();
@@ -396,6 +415,7 @@ static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest,
     const typename F::A* __restrict pa = a + at.a;
     const typename F::B* __restrict pb = b + at.b;
     for (i64 k = 0; k < tiles; ++k) {
+      next.ask_for(kTilePacks);
       load_tile<4>(pa, a_bytes);
       load_tile<6>(pb, b_bytes);
       F::template add_tile<0, 4, 6>();

@@ -297,5 +297,35 @@ TEST(GeneratedSources, RowsOfTheNextStepAreAskedFor) {
   }
 }
 
+// Each block of rows asks for its part of the panel behind the one that it multiplies by.
+TEST(GeneratedSources, TheNextPanelIsAskedForInPartsWhileOneIsMultiplied) {
+  auto product = [](int64_t rows) {
+    return ParseGraph(StrCat("graph \"g\" {\n  %0 = input \"x\" : f32[", rows,
+                             ",1536]\n  %1 = weight \"w\" : f32[1536,512]\n"
+                             "  %2 = MatMul(%0, %1) : f32[",
+                             rows, ",512]  \"\" @ \"\"\n  output %2\n}\n"))
+        .value();
+  };
+  const std::regex parts(R"(Ahead\{ahead_p1_0, ([0-9]+)\})");
+  const std::regex panel("n1 \\+= ([0-9]+)");
+  const std::regex rows_of_block("m1 \\+= ([0-9]+)");
+  for (const char* name : kDevices) {
+    const DeviceSpec device = DeviceNamed(name, 1);
+    const std::string text = Sources(product(40), device)[1];
+    std::smatch bytes, columns, rows;
+    ASSERT_TRUE(std::regex_search(text, bytes, parts)) << name << "\n" << text;
+    ASSERT_TRUE(std::regex_search(text, columns, panel)) << name << "\n" << text;
+    ASSERT_TRUE(std::regex_search(text, rows, rows_of_block)) << name << "\n" << text;
+    const int64_t blocks = (40 + std::stoll(rows[1]) - 1) / std::stoll(rows[1]);
+    EXPECT_GE(std::stoll(bytes[1]) * blocks, 4 * std::stoll(columns[1])) << name;
+    EXPECT_LT((std::stoll(bytes[1]) - 1) * blocks, 4 * std::stoll(columns[1])) << name;
+    // One block of rows reads each panel once; and a check wants no address but those it knows.
+    EXPECT_EQ(Sources(product(2), device)[1].find("Ahead{"), std::string::npos) << name;
+    EXPECT_EQ(Sources(product(40), device, {}, {.guard = true})[1].find("Ahead{"),
+              std::string::npos)
+        << name;
+  }
+}
+
 }  // namespace
 }  // namespace fusion
