@@ -119,8 +119,9 @@ BERT = {skip: ["bert", "MODEL", "12", "768", skip] for skip in ("skip", "no-skip
 LAYERS = [layer(f"BERT layer {seq}", "bert_layer", "--seq", seq, forms=BERT) for seq in (16, 128, 512)] + [
     layer("ViT block", "vit_block"), layer("T5 encoder layer", "t5_encoder"), layer("GPT-2 layer", "gpt2_layer_nopast"),
     layer("Llama layer", "llama_small")]
+MLP20 = 20 * 256 * 256  # weights, which one row reads once
 TINY = [Case("bert_tiny", ["bert_tiny"]), Case("llama_small decode", ["llama_small_decode"]),
-        Case("mlp20_m1", ["mlp20_m1_n256"]), Case("lstm_cell_b1", ["lstm_cell"])]
+        Case("mlp20_m1", ["mlp20_m1_n256"], flops=2.0 * MLP20, reads=FLOAT * MLP20), Case("lstm_cell_b1", ["lstm_cell"])]
 
 # f32 of onnxruntime is what these are beside.
 BF16 = [dataclasses.replace(case, name=f"{case.name} in bf16", flops=0, others=False) for case in LAYERS

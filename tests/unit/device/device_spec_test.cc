@@ -229,6 +229,11 @@ TEST(DeviceSpec, TheTargetKnowsItsCachesBetter) {
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->name, "intel-skylake-server");
   EXPECT_EQ(spec->level("l2").bytes, 2 << 20);
+  // A part of a machine says how large the cache of the whole is.
+  target.l3_bytes = int64_t{480} << 20;
+  EXPECT_EQ(ResolveTarget(*specs, target, nullptr)->level("l3").bytes, int64_t{64} << 20);
+  target.l3_bytes = int64_t{40} << 20;
+  EXPECT_EQ(ResolveTarget(*specs, target, nullptr)->level("l3").bytes, int64_t{40} << 20);
   Target other = target;
   other.l2_bytes = 1 << 20;
   EXPECT_NE(spec->KeyText(), ResolveTarget(*specs, other, nullptr)->KeyText());
