@@ -149,10 +149,11 @@ absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs();
 
 /// The spec to plan with: `target.name` if given ('-' and '_' are the same), else vendor, family
 /// and model with vectors as wide as the target's ISA has them, else generic-<isa>; with the
-/// target's caches and threads put in, of a shared cache at most 32 MiB for each thread. The ISA is the lower one of a CPU's spec and the target, so
-/// that a client which does not know all of its CPU's instructions gets code for those it names. 0
-/// threads: as many as the spec says. Unimplemented for an unknown name or ISA; InvalidArgument for
-/// more threads than the device has units; `warning` says when only the ISA matched.
+/// target's caches and threads put in, of a shared cache at most 32 MiB for each thread. The ISA is
+/// the lower one of a CPU's spec and the target, so that a client which does not know all of its
+/// CPU's instructions gets code for those it names. 0 threads: as many as the spec says.
+/// Unimplemented for an unknown name or ISA; InvalidArgument for more threads than the device has
+/// units; `warning` says when only the ISA matched.
 absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, const Target& target,
                                          std::string* warning);
 

@@ -19,8 +19,9 @@ std::optional<IndexMap> OverOutput(const LoopBody& body, size_t read, const Inde
 /// The summed axis that an index walks as it is; -1: it does not.
 int SummedAxis(const LoopBody& body, const IndexExpr& index);
 
-/// Whether an index adds something to an axis that `body` writes: windows that slide along an image.
-/// One that adds up summed axes walks one dim in stretches, as rows that come from several heads.
+/// Whether an index adds something to an axis that `body` writes: windows that slide along an
+/// image. One that adds up summed axes walks one dim in stretches, as rows that come from several
+/// heads.
 bool SlidesWindows(const LoopBody& body, const IndexMap& index);
 
 }  // namespace fusion

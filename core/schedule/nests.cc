@@ -432,9 +432,18 @@ class Planner {
     const SmgOp& mine = op(product);
     const SmgOp& theirs = op(nest.products[0]);
     if (temporal_ >= 0 && mine.Reduces(temporal_) != theirs.Reduces(temporal_)) return false;
+    // Register blocks follow from the unit that multiplies, and those of a nest are one.
+    if (UnitType(mine) != UnitType(theirs)) return false;
     ProductDims a = SplitProductDims(mine);
     ProductDims b = SplitProductDims(theirs);
     return SameDims(a.first, b.first) && SameDims(a.second, b.second);
+  }
+
+  // The narrowest type of a product that some device has a unit for.
+  static DType UnitType(const SmgOp& product) {
+    const std::array<DType, 2> types = *FactorTypes(product);
+    if (SumType(types[0]) == DType::kI32 || SumType(types[1]) == DType::kI32) return DType::kI8;
+    return types[0] == types[1] ? types[0] : DType::kF32;
   }
 
   const FusionGroup& group_;

@@ -111,6 +111,11 @@ class ProductNest {
       return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
                            " share a nest but not their columns");
     }
+    const RegisterBlock& block = at_.roles.ChoiceOf(i).block;
+    if (block.m != block_.m || block.n != block_.n) {
+      return RefusalStatus(RefusalCode::kRoles, at_.op(i).label, " and ", at_.op(first_).label,
+                           " share a nest but not their register block");
+    }
     sides.over = SumOrder(i, sides);
     MmaStmt mma{.a = OperandAccess(i, sides.a),
                 .b = OperandAccess(i, sides.b),

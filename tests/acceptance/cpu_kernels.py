@@ -52,7 +52,7 @@ def group_rows(rows, bench, options, name, bar, aim, worst=None):
                 continue
             speeds.append(result.speed)
             if result.roof_us:
-                at_roof.append(result.peer_us / result.roof_us)
+                at_roof.append(max(result.speed, result.peer_us / result.roof_us))
             rate(rows, row, result, worst or bar, aim)
         if worst is not None and len(speeds) > 1:
             mean = statistics.geometric_mean(speeds)

@@ -63,6 +63,18 @@ constexpr Case kCases[] = {
 }
 )",
      " of bf16"},
+    {"beside_a_product_in_f32", R"(graph "g" {
+  %0 = input "y" : f32[8,40]
+  %1 = weight "u" : f32[40,96]
+  %2 = input "x" : f32[8,64]
+  %3 = weight "w" : f32[64,96]
+  %4 = MatMul(%2, %3) : f32[8,96]  "" @ ""
+  %5 = MatMul(%0, %1) : f32[8,96]  "" @ ""
+  %6 = Add(%4, %5) : f32[8,96]  "" @ ""
+  output %6
+}
+)",
+     " of bf16"},
     {"sums_over_heads", R"(graph "g" {
   %0 = input "x" : f32[4,45,40]
   %1 = weight "w" : f32[160,96]

@@ -25,8 +25,11 @@ struct BlockProduct {
 // Columns lie in memory one panel behind the other, and a panel is multiplied by block after block
 // of rows: all but the first find it in a private cache. While one is, the next is asked for, a
 // part of it for each block.
-void CpuEmitter::FindColumnsAhead(const LoopStmt& loop) {
+// `end`: where the loop ends.
+void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) {
   if (IsMember() || guard_) return;
+  const bool follows =
+      device_.threads == 1 && !segment_->grid.empty() && segment_->grid.back().dim == loop.dim;
   std::vector<BlockProduct> products;
   const std::function<void(const Block&, int64_t)> collect = [&](const Block& body, int64_t times) {
     for (const Stmt& stmt : body) {
@@ -47,8 +50,8 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop) {
                         layout.block == loop.tile && StoredElements(b) * bytes > kLeastBytesAhead;
     int64_t packs = 1;
     for (DimId d : mma->over) {
-      packs *= (window(d).Longest() + layout.pack - 1) / layout.pack;
-      if (d != mma->over.back() && layout.pack > 1) packs *= layout.pack;
+      const int64_t pack = d == mma->over.back() ? layout.pack : 1;
+      packs *= (window(d).Longest() + pack - 1) / pack;
     }
     if (!panels || times < 2 || packs < 1) continue;
     const int64_t pack_bytes = layout.block * layout.pack * bytes;
@@ -56,7 +59,14 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop) {
     ahead.pack_bytes = (pack_bytes + times - 1) / times;
     ahead.block_bytes = (pack_bytes * packs + times - 1) / times;
     const int64_t panel = StoredElements(b) / StoredDims(b)[0] * bytes;
-    out_.Line("const char* ", ahead.name, " = (const char*)(", Address(mma->b), ") + ", panel, ";");
+    // Behind the last panel of a task comes one that some other task begins with: on one thread
+    // that is the next task where it goes on along the columns. What lies here already is cheap to
+    // ask for.
+    const Window& columns = window(loop.dim);
+    const std::string next =
+        follows ? StrCat(panel)
+                : StrCat("(", columns.begin, " + ", loop.tile, " < ", end, " ? ", panel, " : 0)");
+    out_.Line("const char* ", ahead.name, " = (const char*)(", Address(mma->b), ") + ", next, ";");
     columns_ahead_[mma] = std::move(ahead);
   }
 }

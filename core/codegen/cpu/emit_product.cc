@@ -133,32 +133,21 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
     if (d < 0 || window(d).Longest() <= static_cast<int64_t>(kMostWindowLengths)) continue;
     if (window(d).any) return Internal("a product runs on windows of any length of ", dim(d).name);
   }
-  // Equal bits need one order.
-  auto sums = [&](int64_t accumulators) {
-    const bool exact = row_type == DType::kU8;
-    return s_.bitwise && !exact ? 1 : SumsOf(accumulators, steps.back().fixed);
-  };
-  const std::string_view names = OperandsName(row_type, b.dtype, mma.flushes);
-  const bool tiles = HasTiles(mma, steps.back().fixed);
-  const bool left = tiles && (steps.back().fixed % kTilePacks != 0 || rest != "0");
+  ProductForm form{.packs = steps.back().fixed};
+  const WindowLengths shortest =
+      mma.over.empty() ? WindowLengths{1} : window(mma.over.back()).lengths;
+  form.tiles = HasTiles(mma, form.packs >= 0 ? form.packs : shortest.front() / pack);
+  form.rest = form.packs < 0 || form.packs % kTilePacks != 0 || rest != "0";
   const auto found = columns_ahead_.find(&mma);
   const ColumnsAhead* ahead = found == columns_ahead_.end() ? nullptr : &found->second;
-  const std::string asks =
-      ahead == nullptr ? "" : StrCat(", Ahead{", ahead->name, ", ", ahead->pack_bytes, "}");
+  const std::string asks = ahead == nullptr
+                               ? ""
+                               : StrCat(", Ahead<", (ahead->pack_bytes + 63) / 64, ">{",
+                                        ahead->name, ", ", ahead->pack_bytes, "}");
   // `last`: lanes of the last vector.
   auto write = [&](int64_t vectors, bool partial, const std::string& last) {
     for (int64_t r : rows) {
-      const std::string shape = StrCat(", ", r, ", ", vectors, ", ", mma.accumulate, ", ");
-      std::string call;
-      if (tiles) {
-        call =
-            StrCat("mma_tiles<", row_type == DType::kU8 ? "TilesU8I8" : "TilesBF16", shape, left);
-      } else if (r * vectors > kMostRegisters) {
-        Use("product_rows");
-        call = StrCat("mma_rows<", names, shape, partial);
-      } else {
-        call = StrCat("mma<", names, shape, partial, ", ", sums(r * vectors));
-      }
+      std::string call = MmaCall(mma, form, r, vectors, partial);
       StrAppend(&call, StrCat(">(", operands, ", ", last, asks, ");"));
       if (rows.size() == 1) {
         out_.Line(call);
@@ -183,16 +172,32 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
 }
 
 // Whether the device multiplies tiles of these types, and there is one in a stretch of `packs`.
-bool CpuEmitter::HasTiles(const MmaStmt& mma, int64_t packs) {
-  const Buffer& b = buffer(mma.b.buffer);
+bool CpuEmitter::HasTiles(const MmaStmt& mma, int64_t packs) const {
   const DType rows = buffer(mma.a.buffer).dtype;
   const bool types = rows == DType::kU8 || (rows == DType::kBF16 && mma.flushes);
   // Guards know pointers, not tiles.
-  if (device_.isa < Isa::kAvx512Amx || guard_ || !types || packs < kTilePacks) return false;
-  FUSION_CHECK(b.layout.blocked >= 0, "columns in packs lie in blocks");
-  uses_tiles_ = true;
-  Use(rows == DType::kU8 ? "tiles_u8_i8" : "tiles_bf16");
-  return true;
+  return device_.isa >= Isa::kAvx512Amx && !guard_ && types && packs >= kTilePacks;
+}
+
+// The function of the prelude for so many rows and vectors of columns, up to its arguments.
+std::string CpuEmitter::MmaCall(const MmaStmt& mma, const ProductForm& form, int64_t rows,
+                                int64_t vectors, bool partial) {
+  const DType row_type = buffer(mma.a.buffer).dtype;
+  const bool bytes = row_type == DType::kU8;
+  const std::string shape = StrCat(", ", rows, ", ", vectors, ", ", mma.accumulate, ", ");
+  if (form.tiles) {
+    uses_tiles_ = true;
+    Use(bytes ? "tiles_u8_i8" : "tiles_bf16");
+    return StrCat("mma_tiles<", bytes ? "TilesU8I8" : "TilesBF16", shape, form.rest);
+  }
+  const std::string_view operands = OperandsName(row_type, buffer(mma.b.buffer).dtype, mma.flushes);
+  if (rows * vectors > kMostRegisters) {
+    Use("product_rows");
+    return StrCat("mma_rows<", operands, shape, partial);
+  }
+  // Equal bits need one order.
+  const int64_t sums = s_.bitwise && !bytes ? 1 : SumsOf(rows * vectors, form.packs);
+  return StrCat("mma<", operands, shape, partial, ", ", sums);
 }
 
 // Columns of any length: one form for each number of whole vectors, one for each that ends with

@@ -195,6 +195,7 @@ absl::StatusOr<KernelSource> CpuEmitter::Emit() {
 
 absl::Status CpuEmitter::WriteSegment(size_t phase, size_t segment) {
   const Segment& seg = s_.phases[phase].segments[segment];
+  segment_ = &seg;
   windows_.clear();
   std::vector<bool> any;
   const std::vector<BlockWindows> blocks = WindowsOf(phase, segment, &any);
@@ -430,7 +431,7 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
   }
   window(loop.dim) = inner;
   FindRowsAhead(loop);
-  FindColumnsAhead(loop);
+  FindColumnsAhead(loop, end);
   RETURN_IF_ERROR(Write(loop.body));
   window(loop.dim) = outer;
   out_.Close();

@@ -210,6 +210,12 @@ class CpuEmitter {
   std::string IndirectOffset(const Region& region, const ElementOp& op) const;
 
   // ---- rows and columns of the next step (emit_ahead.cc) ----
+  /// How a product is computed.
+  struct ProductForm {
+    int64_t packs = -1;  // of the last summed dim, if their number is always the same
+    bool tiles = false;  // of AMX
+    bool rest = false;   // tiles are not all of a sum
+  };
   /// Columns that are asked for while others are multiplied.
   struct ColumnsAhead {
     std::string name;         // of the pointer to what comes next
@@ -217,11 +223,13 @@ class CpuEmitter {
     int64_t block_bytes = 0;  // for each block of rows
   };
   void FindRowsAhead(const LoopStmt& loop);
-  void FindColumnsAhead(const LoopStmt& loop);
+  void FindColumnsAhead(const LoopStmt& loop, const std::string& end);
   int64_t RowsAhead(const Region& region, const ElementOp& load, const Lanes& lanes) const;
 
   // ---- products and copies (emit_product.cc) ----
-  bool HasTiles(const MmaStmt& mma, int64_t packs);
+  bool HasTiles(const MmaStmt& mma, int64_t packs) const;
+  std::string MmaCall(const MmaStmt& mma, const ProductForm& form, int64_t rows, int64_t vectors,
+                      bool partial);
   void WriteAnyColumns(int64_t most, const std::string& count, bool padded,
                        const std::function<void(int64_t, bool, const std::string&)>& write);
   DimId TurnedDim(const CopyStmt& copy, DimId n) const;
@@ -244,6 +252,7 @@ class CpuEmitter {
   bool run_tiles_ = false;   // some tile is chosen when the kernel runs
   bool even_steps_ = false;  // and some step of rows
   CodeWriter out_;
+  const Segment* segment_ = nullptr;  // that is being written
   std::vector<Window> windows_;
   std::vector<std::vector<std::string>>
       origin_;                      // by buffer: coordinate of its first element, by dim

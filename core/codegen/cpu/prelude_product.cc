@@ -44,12 +44,16 @@ struct Stretches {
     }
   }
 };
-// What is asked for while others are multiplied: so many bytes from `at` on for each pack of a sum; or nothing.
+// What is asked for while others are multiplied: for each pack of a sum so many bytes from `at` on, which are kLines
+// lines of the cache at most; or nothing.
+template <int kLines>
 struct Ahead {
+  enum { kAsks = true };
   const char* at;
   i64 step;
   inline __attribute__((always_inline)) void ask() {
-    fetch_behind(at);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLines; ++i) fetch_behind(at + 64 * i);
     at += step;
   }
   inline __attribute__((always_inline)) void ask_for(int packs) {
@@ -58,6 +62,7 @@ struct Ahead {
   }
 };
 struct NothingAhead {
+  enum { kAsks = false };
   inline __attribute__((always_inline)) void ask() {}
   inline __attribute__((always_inline)) void ask_for(int) {}
 };

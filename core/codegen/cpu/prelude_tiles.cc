@@ -57,6 +57,7 @@ template <class F, int R, int N, bool kAccumulate, bool kLeft, int D, class Next
 static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a,
                                                 i64 a_row, const typename F::B* __restrict b,
                                                 typename F::C* __restrict c, i64 c_row, i64 last, Next next = {}) {
+  static_assert(R <= 32 && N <= (R > 16 ? 2 : 4), "four tiles of sums");
   const i64 a_bytes = a_row * sizeof(*a), b_bytes = walk[D - 1].b * sizeof(*b), c_bytes = c_row * sizeof(*c);
   const i64 tiles = walk[D - 1].count / kTilePacks;
   shape_tiles<R>();
@@ -80,6 +81,10 @@ static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest,
     const typename F::B* __restrict pb = b + at.b;
     for (i64 k = 0; k < tiles; ++k) {
       next.ask_for(kTilePacks);
+      for (int i = 0; !Next::kAsks && i < kTilePacks; ++i) {
+#pragma GCC unroll 16
+        for (int j = 0; j < N; ++j) fetch(pb + (i + kStepsAhead) * walk[D - 1].b + j * W * F::kPack);
+      }
       load_tile<4>(pa, a_bytes);
       load_tile<6>(pb, b_bytes);
       F::template add_tile<0, 4, 6>();

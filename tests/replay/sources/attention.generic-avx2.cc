@@ -48,7 +48,9 @@ typedef struct FusionKernelArgs {
 typedef struct FusionKernelDescriptor {
   unsigned int struct_size; /* sizeof(FusionKernelDescriptor) of the kernel */
   unsigned int abi_version;
-  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx" */
+  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16" or "avx512-amx": what
+                      is needed. For the last one the process asks Linux before the first call:
+                      arch_prctl(ARCH_REQ_XCOMP_PERM, 18) */
   int tensors;     /* number of params */
   int dims;        /* number of run-time dims; 0 for a kernel of static shape */
   int phases;
@@ -338,12 +340,16 @@ struct Stretches {
     }
   }
 };
-// What is asked for while others are multiplied: so many bytes from `at` on for each pack of a sum; or nothing.
+// What is asked for while others are multiplied: for each pack of a sum so many bytes from `at` on, which are kLines
+// lines of the cache at most; or nothing.
+template <int kLines>
 struct Ahead {
+  enum { kAsks = true };
   const char* at;
   i64 step;
   inline __attribute__((always_inline)) void ask() {
-    fetch_behind(at);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLines; ++i) fetch_behind(at + 64 * i);
     at += step;
   }
   inline __attribute__((always_inline)) void ask_for(int packs) {
@@ -352,6 +358,7 @@ struct Ahead {
   }
 };
 struct NothingAhead {
+  enum { kAsks = false };
   inline __attribute__((always_inline)) void ask() {}
   inline __attribute__((always_inline)) void ask_for(int) {}
 };

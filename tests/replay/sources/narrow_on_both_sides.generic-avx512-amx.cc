@@ -48,7 +48,9 @@ typedef struct FusionKernelArgs {
 typedef struct FusionKernelDescriptor {
   unsigned int struct_size; /* sizeof(FusionKernelDescriptor) of the kernel */
   unsigned int abi_version;
-  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx" */
+  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16" or "avx512-amx": what
+                      is needed. For the last one the process asks Linux before the first call:
+                      arch_prctl(ARCH_REQ_XCOMP_PERM, 18) */
   int tensors;     /* number of params */
   int dims;        /* number of run-time dims; 0 for a kernel of static shape */
   int phases;
@@ -177,12 +179,16 @@ struct Stretches {
     }
   }
 };
-// What is asked for while others are multiplied: so many bytes from `at` on for each pack of a sum; or nothing.
+// What is asked for while others are multiplied: for each pack of a sum so many bytes from `at` on, which are kLines
+// lines of the cache at most; or nothing.
+template <int kLines>
 struct Ahead {
+  enum { kAsks = true };
   const char* at;
   i64 step;
   inline __attribute__((always_inline)) void ask() {
-    fetch_behind(at);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLines; ++i) fetch_behind(at + 64 * i);
     at += step;
   }
   inline __attribute__((always_inline)) void ask_for(int packs) {
@@ -191,6 +197,7 @@ struct Ahead {
   }
 };
 struct NothingAhead {
+  enum { kAsks = false };
   inline __attribute__((always_inline)) void ask() {}
   inline __attribute__((always_inline)) void ask_for(int) {}
 };
@@ -393,6 +400,7 @@ template <class F, int R, int N, bool kAccumulate, bool kLeft, int D, class Next
 static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest, const typename F::A* __restrict a,
                                                 i64 a_row, const typename F::B* __restrict b,
                                                 typename F::C* __restrict c, i64 c_row, i64 last, Next next = {}) {
+  static_assert(R <= 32 && N <= (R > 16 ? 2 : 4), "four tiles of sums");
   const i64 a_bytes = a_row * sizeof(*a), b_bytes = walk[D - 1].b * sizeof(*b), c_bytes = c_row * sizeof(*c);
   const i64 tiles = walk[D - 1].count / kTilePacks;
   shape_tiles<R>();
@@ -416,6 +424,10 @@ static __attribute__((noinline)) void mma_tiles(const Walk (&walk)[D], i64 rest,
     const typename F::B* __restrict pb = b + at.b;
     for (i64 k = 0; k < tiles; ++k) {
       next.ask_for(kTilePacks);
+      for (int i = 0; !Next::kAsks && i < kTilePacks; ++i) {
+#pragma GCC unroll 16
+        for (int j = 0; j < N; ++j) fetch(pb + (i + kStepsAhead) * walk[D - 1].b + j * W * F::kPack);
+      }
       load_tile<4>(pa, a_bytes);
       load_tile<6>(pb, b_bytes);
       F::template add_tile<0, 4, 6>();

@@ -306,7 +306,7 @@ TEST(GeneratedSources, TheNextPanelIsAskedForInPartsWhileOneIsMultiplied) {
                              rows, ",512]  \"\" @ \"\"\n  output %2\n}\n"))
         .value();
   };
-  const std::regex parts(R"(Ahead\{ahead_p1_0, ([0-9]+)\})");
+  const std::regex parts(R"(Ahead<[0-9]+>\{ahead_p1_0, ([0-9]+)\})");
   const std::regex panel("n1 \\+= ([0-9]+)");
   const std::regex rows_of_block("m1 \\+= ([0-9]+)");
   for (const char* name : kDevices) {
@@ -320,8 +320,8 @@ TEST(GeneratedSources, TheNextPanelIsAskedForInPartsWhileOneIsMultiplied) {
     EXPECT_GE(std::stoll(bytes[1]) * blocks, 4 * std::stoll(columns[1])) << name;
     EXPECT_LT((std::stoll(bytes[1]) - 1) * blocks, 4 * std::stoll(columns[1])) << name;
     // One block of rows reads each panel once; and a check wants no address but those it knows.
-    EXPECT_EQ(Sources(product(2), device)[1].find("Ahead{"), std::string::npos) << name;
-    EXPECT_EQ(Sources(product(40), device, {}, {.guard = true})[1].find("Ahead{"),
+    EXPECT_EQ(Sources(product(2), device)[1].find(">{ahead_"), std::string::npos) << name;
+    EXPECT_EQ(Sources(product(40), device, {}, {.guard = true})[1].find(">{ahead_"),
               std::string::npos)
         << name;
   }
