@@ -185,17 +185,45 @@ void ReadMemory(Reader* in, DeviceSpec* spec) {
   spec->exchange_s = in->Number("exchange", "s");
 }
 
-// A unit of its own may have blocks of its own.
-absl::Status ReadBlocks(const Json& json, const std::string& where, TypeRates* rates) {
-  if (!json.is_object() || !json.contains("register_blocks")) return absl::OkStatus();
+// A unit of its own may have blocks of its own, and then has all that goes with them.
+absl::Status ReadBlocks(const Json& json, const std::string& where, TypeUnit* unit) {
+  constexpr std::array kFields = {"register_blocks", "full_rate_accumulators", "row_grain",
+                                  "least_sum"};
+  const bool any = std::any_of(kFields.begin(), kFields.end(),
+                               [&](const char* field) { return json.contains(field); });
+  if (!any) return absl::OkStatus();
   Reader in(json, where);
   std::vector<Json> blocks = in.List("register_blocks");
-  rates->full_rate_vectors = in.Number("full_rate_accumulators", "vector");
-  rates->row_grain = static_cast<int>(in.Number("row_grain", "1"));
-  if (rates->row_grain < 1 || blocks.empty()) in.Fail("row_grain, register_blocks: 0");
+  unit->full_rate_vectors = in.Number("full_rate_accumulators", "vector");
+  unit->row_grain = static_cast<int>(in.Number("row_grain", "1"));
+  unit->least_sum = static_cast<int>(in.Number("least_sum", "1"));
   RETURN_IF_ERROR(in.status());
-  ASSIGN_OR_RETURN(rates->blocks, ParseBlocks(blocks, where));
+  if (blocks.empty()) in.Fail("register_blocks: expected one at least");
+  if (!(unit->full_rate_vectors > 0)) in.Fail("full_rate_accumulators: 0");
+  if (unit->row_grain < 1) in.Fail("row_grain: 0");
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(unit->blocks, ParseBlocks(blocks, where));
   return absl::OkStatus();
+}
+
+// From which level of a CPU's instruction set on an entry holds.
+absl::Status ReadIsa(const DeviceSpec& spec, Reader* in, OtherType* other) {
+  const std::string isa = in->Text("isa");
+  RETURN_IF_ERROR(in->status());
+  absl::StatusOr<Isa> level = ParseIsa(isa);
+  if (!level.ok()) return Annotate(level.status(), StrCat("device spec ", in->where(), ": isa"));
+  other->isa = *level;
+  if (other->isa > spec.isa) in->Fail(StrCat("isa: ", isa, " is above that of the spec"));
+  if (VectorLevel(other->isa) != VectorLevel(spec.isa)) {
+    in->Fail(StrCat("isa: the vectors of ", isa, " are not as wide as those of the spec"));
+  }
+  for (const OtherType& before : spec.types_of_isas) {
+    if (before.type == other->type && before.isa >= other->isa) {
+      in->Fail(StrCat("isa: ", isa, " of ", DTypeName(other->type), " stands behind ",
+                      IsaName(before.isa), "; expected ascending levels"));
+    }
+  }
+  return in->status();
 }
 
 absl::Status ReadOtherTypes(const std::vector<Json>& list, std::string_view file,
@@ -205,23 +233,18 @@ absl::Status ReadOtherTypes(const std::vector<Json>& list, std::string_view file
     Reader in(list[i], where);
     std::string name = in.Text("type");
     OtherType other;
-    other.rates.flops_per_s = in.Number("product_rate", "flop/s");
-    other.rates.scalar_ops_per_s = in.Number("scalar_rate", "op/s");
-    const std::string isa = spec->kind == "CPU" ? in.Text("isa") : "";
+    TypeRates& rates = other.unit.rates;
+    rates.flops_per_s = in.Number("product_rate", "flop/s");
+    rates.scalar_ops_per_s = in.Number("scalar_rate", "op/s");
     RETURN_IF_ERROR(in.status());
     std::optional<DType> type = ParseDType(name);
     if (!type) in.Fail(StrCat("type ", Quote(name), " is not known"));
     if (!type) return in.status();
     other.type = *type;
-    if (!isa.empty()) {
-      ASSIGN_OR_RETURN(other.isa, ParseIsa(isa));
-      if (other.isa > spec->isa) in.Fail(StrCat("isa: ", isa, " is above that of the spec"));
-    }
-    if (!(other.rates.flops_per_s > 0) || !(other.rates.scalar_ops_per_s > 0)) {
-      in.Fail("a rate is 0");
-    }
+    if (!(rates.flops_per_s > 0) || !(rates.scalar_ops_per_s > 0)) in.Fail("a rate is 0");
     RETURN_IF_ERROR(in.status());
-    RETURN_IF_ERROR(ReadBlocks(list[i], where, &other.rates));
+    if (spec->kind == "CPU") RETURN_IF_ERROR(ReadIsa(*spec, &in, &other));
+    RETURN_IF_ERROR(ReadBlocks(list[i], where, &other.unit));
     spec->types_of_isas.push_back(std::move(other));
   }
   spec->LimitIsa(spec->isa);
@@ -318,36 +341,46 @@ const MemoryLevel& DeviceSpec::StagedLevel() const {
 
 TypeRates DeviceSpec::Rates(DType type) const {
   auto it = other_types.find(type);
-  return it == other_types.end() ? TypeRates{flops_per_s, scalar_ops_per_s} : it->second;
+  return it == other_types.end() ? TypeRates{flops_per_s, scalar_ops_per_s} : it->second.rates;
 }
 
 void DeviceSpec::LimitIsa(Isa level) {
   if (kind == "CPU") {
+    FUSION_CHECK(VectorLevel(level) == VectorLevel(isa), "vectors stay as wide");
     isa = std::min(isa, level);
     arch = IsaName(isa);
   }
   other_types.clear();
   for (const OtherType& other : types_of_isas) {
-    if (kind != "CPU" || other.isa <= isa) other_types[other.type] = other.rates;
+    if (kind != "CPU" || other.isa <= isa) other_types[other.type] = other.unit;
   }
 }
 
-const std::vector<RegisterBlock>& DeviceSpec::BlocksOf(DType type) const {
+const TypeUnit* DeviceSpec::OwnUnit(DType type) const {
   auto it = other_types.find(type);
-  return it == other_types.end() || it->second.blocks.empty() ? blocks : it->second.blocks;
+  return it == other_types.end() || it->second.blocks.empty() ? nullptr : &it->second;
+}
+
+const std::vector<RegisterBlock>& DeviceSpec::BlocksOf(DType type) const {
+  const TypeUnit* own = OwnUnit(type);
+  return own == nullptr ? blocks : own->blocks;
 }
 
 int DeviceSpec::RowGrainOf(DType type) const {
-  auto it = other_types.find(type);
-  return it == other_types.end() || it->second.row_grain == 0 ? row_grain : it->second.row_grain;
+  const TypeUnit* own = OwnUnit(type);
+  return own == nullptr ? row_grain : own->row_grain;
+}
+
+int DeviceSpec::LeastSumOf(DType type) const {
+  const TypeUnit* own = OwnUnit(type);
+  return own == nullptr ? 1 : own->least_sum;
 }
 
 double DeviceSpec::BlockRate(DType type, double rows, double columns) const {
-  double vectors = rows * columns / std::max(vector_bytes / 4, 1);
-  auto it = other_types.find(type);
-  const bool own = it != other_types.end() && it->second.full_rate_vectors > 0;
-  return std::clamp(vectors / (own ? it->second.full_rate_vectors : full_rate_vectors), least_rate,
-                    1.0);
+  const double vectors = rows * columns / std::max(vector_bytes / 4, 1);
+  const TypeUnit* own = OwnUnit(type);
+  const double full = own == nullptr ? full_rate_vectors : own->full_rate_vectors;
+  return std::min(1.0, std::max(least_rate, vectors / full));
 }
 
 std::string DeviceSpec::KeyText() const {
@@ -356,11 +389,12 @@ std::string DeviceSpec::KeyText() const {
              " vector=", vector_bytes, " flops=", flops_per_s, " efficiency=", product_efficiency,
              " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s, "/",
              barrier_s, " task=", task_s, "/", least_task_s);
-  for (const auto& [type, rates] : other_types) {
-    out += StrCat(" ", DTypeName(type), "=", rates.flops_per_s, "/", rates.scalar_ops_per_s);
-    for (const RegisterBlock& b : rates.blocks) out += StrCat("/", b.m, "x", b.n);
-    if (rates.full_rate_vectors > 0) out += StrCat("/", rates.full_rate_vectors);
-    if (rates.row_grain > 0) out += StrCat("/", rates.row_grain);
+  for (const auto& [type, of_type] : other_types) {
+    out += StrCat(" ", DTypeName(type), "=", of_type.rates.flops_per_s, "/",
+                  of_type.rates.scalar_ops_per_s);
+    for (const RegisterBlock& b : of_type.blocks) out += StrCat("/", b.m, "x", b.n);
+    if (of_type.blocks.empty()) continue;
+    out += StrCat("/", of_type.full_rate_vectors, "/", of_type.row_grain, "/", of_type.least_sum);
   }
   for (const MemoryLevel& l : levels) {
     out += StrCat(" ", l.name, "=", l.bytes, "/", l.shared, "/", l.headroom, "/", l.bytes_per_s,
@@ -456,13 +490,13 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
     }
   }
   DeviceSpec spec = *found;
-  if (target.name.empty()) spec.LimitIsa(*ParseIsa(target.isa));
   if (spec.fixed_units && target.threads > spec.threads) {
     return InvalidArgument("target.threads: ", target.threads, "; ", spec.name, " has ",
                            spec.threads, " ", spec.unit, "s");
   }
   if (spec.kind == "CPU" && !target.isa.empty()) {
     ASSIGN_OR_RETURN(Isa isa, ParseIsa(target.isa));
+    if (VectorLevel(isa) == VectorLevel(spec.isa)) spec.LimitIsa(isa);
     if (isa < spec.isa) {
       return InvalidArgument("target ", Quote(spec.name), " needs ", IsaName(spec.isa),
                              ", the request says ", target.isa);

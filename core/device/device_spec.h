@@ -42,20 +42,27 @@ struct ElementCosts {
   double accumulator = 0.8;  // an element of a product's result on its way to the vectors
 };
 
-/// Rates of one unit for an element type, and the blocks that its products are computed in.
+/// Rates of one unit for an element type.
 struct TypeRates {
   double flops_per_s = 0;
   double scalar_ops_per_s = 0;
-  std::vector<RegisterBlock> blocks;  // best first; none: those of f32
-  double full_rate_vectors = 0;       // as DeviceSpec's; 0: that
-  int row_grain = 0;
 };
 
-/// What a device does with elements that are not f32, from a level of its instruction set on.
+/// What a device computes elements with that are not f32. All but the rates: of a product unit with
+/// blocks of its own, else none and 0, and f32's hold.
+struct TypeUnit {
+  TypeRates rates;
+  std::vector<RegisterBlock> blocks;  // best first
+  double full_rate_vectors = 0;       // as DeviceSpec's
+  int row_grain = 0;                  // likewise
+  int least_sum = 0;                  // a shorter last summed dim leaves the unit unused
+};
+
+/// A unit for a type, from a level of its device's instruction set on.
 struct OtherType {
   DType type = DType::kF32;
   Isa isa = Isa::kX86V2;  // of CPUs
-  TypeRates rates;
+  TypeUnit unit;
 };
 
 /// What planning needs to know about a device, as data: numbers with units, and where each came
@@ -83,9 +90,8 @@ struct DeviceSpec {
   double product_efficiency = 1;  // part of the peak that a long register-blocked product reaches
   double scalar_ops_per_s =
       0;  // one unit, f32: ScalarInfo::cost units per second, elements counted one by one
-  std::map<DType, TypeRates>
-      other_types;                       // where they are not as f32, by the instructions of `isa`
-  std::vector<OtherType> types_of_isas;  // what it is chosen from: later ones instead of earlier
+  std::map<DType, TypeUnit> other_types;  // where they are not as f32, by the instructions of `isa`
+  std::vector<OtherType> types_of_isas;   // what it is chosen from: later ones instead of earlier
   double overlap = 0;    // part of memory time that hides behind arithmetic, or the other way
   double launch_s = 0;   // starting a kernel, with its first phase
   double barrier_s = 0;  // going on to its next phase: all blocks of one end, then the next begin
@@ -124,7 +130,7 @@ struct DeviceSpec {
   const MemoryLevel& StagedLevel() const;
   /// Bytes of staged tiles a block may use.
   int64_t OnChipBytes() const { return StagedLevel().UsableBytes(); }
-  /// Takes the instructions above `level` away from a CPU, whose vectors stay as wide.
+  /// Takes the instructions above `level`, which has vectors as wide, away from a CPU.
   void LimitIsa(Isa level);
   /// Rates of one unit for elements of a type.
   TypeRates Rates(DType type) const;
@@ -132,11 +138,17 @@ struct DeviceSpec {
   const std::vector<RegisterBlock>& BlocksOf(DType type) const;
   /// Rows that the product unit of a type takes at once.
   int RowGrainOf(DType type) const;
+  /// Elements of the last summed dim below which that unit is left unused; 1: it never is.
+  int LeastSumOf(DType type) const;
   /// Part of the product rate of a type that a block of rows x columns accumulators reaches.
   double BlockRate(DType type, double rows, double columns) const;
 
   /// Everything that can change a plan, as stable text; part of plan keys.
   std::string KeyText() const;
+
+ private:
+  // The product unit of a type that has blocks of its own; null: there is none.
+  const TypeUnit* OwnUnit(DType type) const;
 };
 
 /// Reads a spec from the text of its JSON file. Every number is {"value": x, "unit": "...",

@@ -59,6 +59,7 @@ class Rounder {
  public:
   Rounder(const DeviceSpec& device, const LeaveProduct& leave, Program* program)
       : has_unit_(device.other_types.contains(DType::kBF16)),
+        least_sum_(device.LeastSumOf(DType::kBF16)),
         leave_(leave),
         program_(*program),
         known_(KnownBeforeRuns(*program)) {}
@@ -83,16 +84,18 @@ class Rounder {
     if (!sum) return out;
     if (sum->rows < kLeastRowsInHalf) {
       out.operands[sum->weights] = true;
-    } else if (has_unit_ && LiesAlongSum(op.body, sum->others)) {
+    } else if (has_unit_ && LengthAlongSum(op.body, sum->others) >= least_sum_) {
       out.operands = {true, true};
     }
     return out;
   }
 
-  // Whether the last index of a read is a summed axis: neighbours along it are next to each other.
-  static bool LiesAlongSum(const LoopBody& body, size_t read) {
+  // How long a summed axis is along which neighbours of a read lie next to each other; 0: there is
+  // none.
+  static int64_t LengthAlongSum(const LoopBody& body, size_t read) {
     const IndexMap& index = body.reads[read].index;
-    return !index.empty() && SummedAxis(body, index.back()) >= 0;
+    const int axis = index.empty() ? -1 : SummedAxis(body, index.back());
+    return axis < 0 ? 0 : body.axes[static_cast<size_t>(axis)].extent.value();
   }
 
   void Round(const Rounding& rounding, LoopOp* product, std::vector<LoopOp>* ops) {
@@ -125,6 +128,7 @@ class Rounder {
   }
 
   const bool has_unit_;
+  const int64_t least_sum_;
   const LeaveProduct& leave_;
   Program& program_;
   const std::vector<bool> known_;

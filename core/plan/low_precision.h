@@ -30,7 +30,8 @@ using LeaveProduct = std::function<bool(const LoopOp& product)>;
 /// any other; sums stay in f32.
 ///
 ///   both operands   on a device with a rate for bf16, from kLeastRowsInHalf rows on, where the
-///                   other operand lies along a summed dim
+///                   other operand lies along a summed dim, which must be as long as the unit of
+///                   the device wants (DeviceSpec::LeastSumOf)
 ///   the known one   with fewer rows: the product is as fast as its weights are read
 ///
 /// Relative to sum |a| |b| an element differs by at most 2^-8 + 2^-18 with both, 2^-9 with one, as

@@ -114,9 +114,9 @@ class Neighbourhood {
       if (std::any_of(used.begin(), used.end(), [&](const auto& b) { return same(b, from); })) {
         continue;
       }
-      used.push_back(from);
       const int source = SourceOf(op);
       if (source < 0) continue;
+      used.push_back(from);
       const DType type = RateType(group_, source, product.swap, device_);
       for (const RegisterBlock& to : device_.BlocksOf(type)) {
         if (same(to, from)) continue;

@@ -35,6 +35,39 @@ constexpr Case kCases[] = {
 }
 )",
      true},
+    {"beside_a_product_in_f32", R"(graph "g" {
+  %0 = input "x" : u8[8,64]
+  %1 = weight "w" : i8[64,96]
+  %2 = const "sx" : f32[] {0.0078125}
+  %3 = const "zx" : u8[] {117}
+  %4 = weight "sw" : f32[96]
+  %5 = DequantizeLinear(%0, %2, %3) : f32[8,64]  "" @ ""
+  %6 = DequantizeLinear(%1, %4) {axis=1} : f32[64,96]  "" @ ""
+  %7 = MatMul(%5, %6) : f32[8,96]  "" @ ""
+  %8 = input "y" : f32[8,40]
+  %9 = weight "u" : f32[40,96]
+  %10 = MatMul(%8, %9) : f32[8,96]  "" @ ""
+  %11 = Add(%7, %10) : f32[8,96]  "" @ ""
+  output %11
+}
+)",
+     true},
+    {"sums_over_heads_with_both_zero_points", R"(graph "g" {
+  %0 = input "x" : u8[4,21,40]
+  %1 = weight "w" : u8[160,71]
+  %2 = const "sx" : f32[] {0.0078125}
+  %3 = const "zx" : u8[] {117}
+  %4 = const "sw" : f32[] {0.015625}
+  %5 = const "zw" : u8[] {121}
+  %6 = DequantizeLinear(%0, %2, %3) : f32[4,21,40]  "" @ ""
+  %7 = Transpose(%6) {perm=[1, 0, 2]} : f32[21,4,40]  "" @ ""
+  %8 = Reshape(%7) {shape=[21, 160]} : f32[21,160]  "" @ ""
+  %9 = DequantizeLinear(%1, %4, %5) : f32[160,71]  "" @ ""
+  %10 = MatMul(%8, %9) : f32[21,71]  "" @ ""
+  output %10
+}
+)",
+     true},
     {"sums_over_heads", R"(graph "g" {
   %0 = input "x" : u8[4,21,40]
   %1 = weight "w" : i8[160,71]

@@ -54,10 +54,40 @@ Step InPacks(const Step& elements, int64_t pack, std::string* rest) {
           known ? elements.fixed / pack : -1, elements.a * pack, elements.b * pack};
 }
 
+// Neighbouring dims that both operands walk without a gap are one.
+std::vector<Step> Joined(std::vector<Step> steps) {
+  for (size_t i = 0; i + 1 < steps.size();) {
+    const Step& inner = steps[i + 1];
+    const bool joined = inner.fixed >= 0 && steps[i].fixed >= 0 &&
+                        steps[i].a == inner.a * inner.fixed && steps[i].b == inner.b * inner.fixed;
+    if (!joined) {
+      ++i;
+      continue;
+    }
+    const int64_t length = steps[i].fixed * inner.fixed;
+    steps[i] = {StrCat(length), length, inner.a, inner.b};
+    steps.erase(steps.begin() + static_cast<int64_t>(i) + 1);
+  }
+  return steps;
+}
+
 }  // namespace
 
-absl::Status CpuEmitter::Write(const MmaStmt& mma) {
+// The parts of the prelude that have the operands of a product.
+void CpuEmitter::UseOperands(DType rows, DType columns, bool flushes) {
   use_.product = true;
+  if (rows == DType::kU8) {
+    UseMemory(DType::kI32);
+    Use("product_u8_i8");
+  } else if (columns == DType::kI8) {
+    UseMemory(DType::kI8);
+    Use("product_i8");
+  } else if (columns == DType::kBF16) {
+    Use(flushes ? "product_bf16_flushed" : "product_bf16");
+  }
+}
+
+absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   auto stride = [&](const Access& access, DimId d) {
     return StrideAlong(access.index, StridesOf(access.buffer), d, buffer(access.buffer).layout);
   };
@@ -71,15 +101,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   if (stride(mma.b, mma.n) != pack || stride(mma.c, mma.n) != 1) {
     return Internal("a product's columns are not contiguous in ", b.name);
   }
-  if (row_type == DType::kU8) {
-    UseMemory(DType::kI32);
-    Use("product_u8_i8");
-  } else if (b.dtype == DType::kI8) {
-    UseMemory(DType::kI8);
-    Use("product_i8");
-  } else if (b.dtype == DType::kBF16) {
-    Use(mma.flushes ? "product_bf16_flushed" : "product_bf16");
-  }
+  UseOperands(row_type, b.dtype, mma.flushes);
   if (pack > 1) {
     if (mma.over.empty() || stride(mma.b, mma.over.back()) != b.layout.block ||
         (row_type != DType::kF32 && stride(mma.a, mma.over.back()) != 1)) {
@@ -97,19 +119,7 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   }
   std::string rest = "0";
   if (pack > 1) steps.back() = InPacks(steps.back(), pack, &rest);
-  // Neighbouring dims that both operands walk without a gap are one.
-  for (size_t i = 0; i + 1 < steps.size();) {
-    const Step& inner = steps[i + 1];
-    bool joined = rest == "0" && inner.fixed >= 0 && steps[i].fixed >= 0 &&
-                  steps[i].a == inner.a * inner.fixed && steps[i].b == inner.b * inner.fixed;
-    if (!joined) {
-      ++i;
-      continue;
-    }
-    int64_t length = steps[i].fixed * inner.fixed;
-    steps[i] = {StrCat(length), length, inner.a, inner.b};
-    steps.erase(steps.begin() + static_cast<int64_t>(i) + 1);
-  }
+  if (rest == "0") steps = Joined(std::move(steps));
   if (steps.empty()) steps.push_back({"1", 1, 0, 0});
 
   const Window& columns = window(mma.n);

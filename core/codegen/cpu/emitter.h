@@ -227,6 +227,7 @@ class CpuEmitter {
   int64_t RowsAhead(const Region& region, const ElementOp& load, const Lanes& lanes) const;
 
   // ---- products and copies (emit_product.cc) ----
+  void UseOperands(DType rows, DType columns, bool flushes);
   bool HasTiles(const MmaStmt& mma, int64_t packs) const;
   std::string MmaCall(const MmaStmt& mma, const ProductForm& form, int64_t rows, int64_t vectors,
                       bool partial);

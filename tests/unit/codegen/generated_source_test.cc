@@ -297,6 +297,57 @@ TEST(GeneratedSources, RowsOfTheNextStepAreAskedFor) {
   }
 }
 
+// Tiles are released wherever a kernel that has them returns from its tasks; guards know none.
+TEST(GeneratedSources, TilesAreReleasedBeforeAKernelReturns) {
+  const DeviceSpec device = DeviceNamed("generic-avx512-amx", 1);
+  const Graph graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : f32[45,149]
+  %1 = weight "w" : f32[149,83]
+  %2 = MatMul(%0, %1) : f32[45,83]  "" @ ""
+  output %2
+}
+)")
+                          .value();
+  PlanOptions fast;
+  fast.numerics = Numerics::kFast;
+  auto count = [](const std::string& text, std::string_view word) {
+    int n = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+    return n;
+  };
+  const std::string text = Sources(graph, device, fast).back();
+  EXPECT_GT(count(text, " mma_tiles<TilesBF16, "), 0) << text;
+  EXPECT_EQ(count(text, "leave_tiles();\n    return FUSION_KERNEL_OK;"),
+            count(text, "return FUSION_KERNEL_OK;"));
+  EXPECT_EQ(count(Sources(graph, device).back(), "leave_tiles"), 0);
+  EXPECT_EQ(count(Sources(graph, device, fast, {.guard = true}).back(), "tile"), 0);
+}
+
+// The parts that blocks of rows ask for are the next panel, whatever its sum walks.
+TEST(GeneratedSources, PartsOfAPanelOfPacksAreAllOfIt) {
+  const DeviceSpec device = DeviceNamed("generic-avx512-vnni", 1);
+  const Graph graph = ParseGraph(R"(graph "g" {
+  %0 = input "x" : u8[1,64,30,30]
+  %1 = weight "w" : i8[64,64,3,3]
+  %2 = const "z" : u8[] {7}
+  %3 = ConvInteger(%0, %1, %2) : i32[1,64,28,28]  "" @ ""
+  output %3
+}
+)")
+                          .value();
+  std::string text;
+  for (const std::string& source : Sources(graph, device)) text += source;
+  const std::regex parts(R"(ahead_p[0-9]+_0 \+= ([0-9]+);)");
+  const std::regex part_of_pack(R"(Ahead<[0-9]+>\{ahead_p[0-9]+_0, ([0-9]+)\})");
+  std::smatch block, pack;
+  ASSERT_TRUE(std::regex_search(text, block, parts)) << text;
+  ASSERT_TRUE(std::regex_search(text, pack, part_of_pack)) << text;
+  // 3 * 3 * 64 / 4 packs, in each block of rows.
+  const int64_t all = 144 * std::stoll(pack[1]);
+  EXPECT_LE(std::stoll(block[1]), all);
+  EXPECT_GT(std::stoll(block[1]), all - 144);
+}
+
 // Each block of rows asks for its part of the panel behind the one that it multiplies by.
 TEST(GeneratedSources, TheNextPanelIsAskedForInPartsWhileOneIsMultiplied) {
   auto product = [](int64_t rows) {

@@ -56,9 +56,14 @@ TEST_P(SpecOf, NumbersAreSane) {
   EXPECT_GT(spec.flops_per_s, 1e9);
   EXPECT_LT(spec.flops_per_s * spec.threads, 1e15);
   EXPECT_GT(spec.scalar_ops_per_s, 1e9);
-  for (const auto& [type, rates] : spec.other_types) {
-    EXPECT_NE(type, DType::kF32) << "f32 is product_rate and scalar_rate";
-    EXPECT_LT(rates.flops_per_s * spec.threads, 1e16);
+  for (const OtherType& other : spec.types_of_isas) {
+    EXPECT_NE(other.type, DType::kF32) << "f32 is product_rate and scalar_rate";
+    EXPECT_LT(other.unit.rates.flops_per_s * spec.threads, 1e16);
+    // Four tiles of 16 rows and 16 columns hold the sums of a block.
+    for (const RegisterBlock& block : other.unit.blocks) {
+      EXPECT_LE(block.m, 32);
+      EXPECT_LE(block.n, block.m > 16 ? 32 : 64);
+    }
   }
   for (double part : {spec.product_efficiency, spec.overlap, spec.least_rate}) {
     EXPECT_GT(part, 0);
@@ -204,8 +209,18 @@ TEST(DeviceSpec, UnitsOfOtherTypesAreChecked) {
             "device spec x.json other_types[3]: field \"isa\" is missing");
   EXPECT_THAT(error([](Json& last) { last["isa"] = "avx9"; }),
               testing::HasSubstr("ISA \"avx9\" is not supported"));
+  EXPECT_EQ(error([](Json& last) { last["isa"] = "avx2"; }),
+            "device spec x.json other_types[3]: isa: the vectors of avx2 are not as wide as those "
+            "of the spec");
+  EXPECT_EQ(error([](Json& last) { last["isa"] = "avx512-vnni"; }),
+            "device spec x.json other_types[3]: isa: avx512-vnni of i8 stands behind avx512-vnni; "
+            "expected ascending levels");
   EXPECT_EQ(error([](Json& last) { last["register_blocks"] = Json::array(); }),
-            "device spec x.json other_types[3]: row_grain, register_blocks: 0");
+            "device spec x.json other_types[3]: register_blocks: expected one at least");
+  EXPECT_EQ(error([](Json& last) { last.erase("register_blocks"); }),
+            "device spec x.json other_types[3]: field \"register_blocks\" is missing");
+  EXPECT_EQ(error([](Json& last) { last["row_grain"]["value"] = 0; }),
+            "device spec x.json other_types[3]: row_grain: 0");
   EXPECT_EQ(error([](Json& last) { last.erase("row_grain"); }),
             "device spec x.json other_types[3]: field \"row_grain\" is missing");
   EXPECT_EQ(error([](Json& last) { last["register_blocks"][0][1] = 1024; }),
@@ -266,10 +281,21 @@ TEST(DeviceSpec, ARateSaysWhatInstructionsAreFor) {
     EXPECT_EQ(tiles->RowGrainOf(type), 16);
     EXPECT_EQ(tiles->BlockRate(type, 32, 32), 1);
     EXPECT_EQ(tiles->BlockRate(type, 16, 32), 0.5);
+    EXPECT_EQ(tiles->LeastSumOf(type), type == DType::kI8 ? 64 : 32);
   }
   EXPECT_EQ(tiles->BlocksOf(DType::kF32)[0].m, spec->blocks[0].m);
   EXPECT_GT(tiles->Rates(DType::kI8).flops_per_s, spec->Rates(DType::kI8).flops_per_s);
   EXPECT_NE(tiles->KeyText(), spec->KeyText());
+  // The same CPU by its name, for a process that has no leave.
+  auto named =
+      ResolveTarget(*specs, {.name = "intel-sapphire-rapids", .isa = "avx512-bf16"}, &warning);
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->isa, Isa::kAvx512Bf16);
+  EXPECT_EQ(named->KeyText(),
+            ResolveTarget(
+                *specs, {.vendor = "GenuineIntel", .family = 6, .model = 143, .isa = "avx512-bf16"},
+                &warning)
+                ->KeyText());
   auto generic = ResolveTarget(*specs, {.isa = "avx512-bf16"}, &warning);
   ASSERT_TRUE(generic.ok()) << generic.status();
   EXPECT_TRUE(generic->other_types.contains(DType::kBF16));

@@ -43,6 +43,41 @@ std::string Product(const char* x, const char* w, const char* y) {
                 "]\n  %2 = MatMul(%0, %1) : f32[", y, "]  \"\" @ \"\"\n  output %2\n}\n");
 }
 
+// Tiles of AMX hold 32 elements of a row: a shorter sum gains nothing by being rounded.
+TEST(RoundProducts, AUnitOfTilesWantsSumsAsLongAsOneOfThem) {
+  const std::string shorter = Product("64,31", "31,256", "64,256");
+  const std::string longer = Product("64,32", "32,256", "64,256");
+  EXPECT_EQ(RoundedOf(shorter.c_str(), "generic-avx512-amx").products,
+            std::vector{std::string(kNone)});
+  EXPECT_EQ(RoundedOf(longer.c_str(), "generic-avx512-amx").products,
+            std::vector{std::string(kBoth)});
+  EXPECT_EQ(RoundedOf(shorter.c_str(), "generic-avx512-bf16").products,
+            std::vector{std::string(kBoth)});
+}
+
+// Rows that come from several heads walk the weights in stretches: no window slides along them.
+TEST(RoundProducts, SumsOverHeadsAreRounded) {
+  constexpr const char* kGraph = R"(graph "g" {
+  %0 = input "x" : f32[4,64,40]
+  %1 = weight "w" : f32[160,96]
+  %2 = Transpose(%0) {perm=[1, 0, 2]} : f32[64,4,40]  "" @ ""
+  %3 = Reshape(%2) {shape=[64, 160]} : f32[64,160]  "" @ ""
+  %4 = MatMul(%3, %1) : f32[64,96]  "" @ ""
+  output %4
+}
+)";
+  EXPECT_EQ(RoundedOf(kGraph, "generic-avx512-bf16").products, std::vector{std::string(kBoth)});
+  // Those of a convolution do.
+  constexpr const char* kWindows = R"(graph "g" {
+  %0 = input "x" : f32[1,64,9,9]
+  %1 = weight "w" : f32[64,64,3,3]
+  %2 = Conv(%0, %1) : f32[1,64,7,7]  "" @ ""
+  output %2
+}
+)";
+  EXPECT_EQ(RoundedOf(kWindows, "generic-avx512-bf16").products, std::vector{std::string(kNone)});
+}
+
 TEST(RoundProducts, ManyRowsRoundBothWhereThereIsAUnit) {
   const std::string graph = Product("8,64", "64,64", "8,64");
   EXPECT_EQ(RoundedOf(graph.c_str(), "generic-avx512-bf16").products,
