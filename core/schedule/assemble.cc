@@ -1,6 +1,8 @@
 #include "core/schedule/assemble.h"
 
 #include <algorithm>
+#include <set>
+#include <variant>
 
 #include "core/base/contains.h"
 
@@ -55,8 +57,55 @@ bool HasVectors(DimId d, const std::vector<NestCode>& nests, const Run& run) {
                      [d](const NestCode& nest) { return nest.vector == d; });
 }
 
+// Elements of rows that a run walks over more than once: with so many the nearest cache still has
+// them the second time. Tried on an Intel processor with 48 KiB of it, 2026-11: LayerNorm of 512
+// rows of 768, 182 us with 16 rows at a time, 160 with 2; of 8192 rows of 4096, 41 and 32 ms.
+constexpr double kElementsNear = 8192;
+
+// True if what has its vectors along `row` has one element a row: what is known of the whole of it.
+bool OnlyStatistics(DimId row, const std::vector<NestCode>& nests, const Run& run) {
+  return std::all_of(
+      nests.begin() + static_cast<std::ptrdiff_t>(run.begin),
+      nests.begin() + static_cast<std::ptrdiff_t>(run.end), [&](const NestCode& nest) {
+        return nest.vector != row || std::all_of(nest.dims.begin(), nest.dims.end(),
+                                                 [&](DimId d) { return Contains(run.common, d); });
+      });
+}
+
+// Elements of all buffers that a run walks for one row.
+double ElementsOfRow(DimId row, const std::vector<NestCode>& nests, const Run& run,
+                     const Dims& windows) {
+  std::set<BufferId> walked;
+  double sum = 0;
+  auto walk = [&](const Access& access) {
+    bool follows = false;
+    std::set<DimId> along;
+    for (const IndexExpr& e : access.index) {
+      for (const IndexExpr::Term& t : e.terms()) {
+        follows |= t.axis == row;
+        if (!Contains(run.common, t.axis)) along.insert(t.axis);
+      }
+    }
+    if (!follows || along.empty() || !walked.insert(access.buffer).second) return;
+    double elements = 1;
+    for (DimId d : along) elements *= static_cast<double>(windows[static_cast<size_t>(d)]);
+    sum += elements;
+  };
+  for (size_t i = run.begin; i < run.end; ++i) {
+    for (const Stmt& stmt : nests[i].code) {
+      const auto* each = std::get_if<EachStmt>(&stmt.node);
+      if (each == nullptr) continue;
+      for (const ElementOp& op : each->ops) {
+        for (const Access& access : op.access) walk(access);
+      }
+    }
+  }
+  return sum;
+}
+
 // Lengths of the tiles in which a run goes through its common dims: along vectors of a nest one
-// vector, else one row; with `together` some short ones along the last such dim.
+// vector, but of long rows not more than stay near, else one row; with `together` some short ones
+// along the last such dim.
 std::vector<int64_t> TilesOf(const Run& run, const std::vector<NestCode>& nests,
                              const Dims& windows, int64_t lanes, bool together) {
   std::vector<int64_t> tiles(run.common.size(), 1);
@@ -65,7 +114,11 @@ std::vector<int64_t> TilesOf(const Run& run, const std::vector<NestCode>& nests,
   for (size_t c = 0; c < run.common.size(); ++c) {
     if (HasVectors(run.common[c], nests, run)) {
       tiles[c] = lanes;
-      vectors *= static_cast<double>(lanes);
+      if (OnlyStatistics(run.common[c], nests, run)) {
+        const double row = ElementsOfRow(run.common[c], nests, run, windows);
+        while (tiles[c] > 1 && static_cast<double>(tiles[c]) * row > kElementsNear) tiles[c] /= 2;
+      }
+      vectors *= static_cast<double>(tiles[c]);
     } else {
       last = c;
     }
@@ -128,11 +181,10 @@ Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffe
       bool inner = run.IsWrapped() && run.Holds(span.last);
       Allocate(b, span, inner ? &inside : &block);
     }
+    std::vector<int64_t> tiles;
+    if (run.IsWrapped()) tiles = TilesOf(run, nests, windows, lanes, together);
     for (; i < run.end; ++i) Append(std::move(nests[i].code), &inside);
-    if (run.IsWrapped()) {
-      const std::vector<int64_t> tiles = TilesOf(run, nests, windows, lanes, together);
-      inside = WrapIn(run, tiles, windows, std::move(inside));
-    }
+    if (run.IsWrapped()) inside = WrapIn(run, tiles, windows, std::move(inside));
     Append(std::move(inside), &block);
   }
   return block;

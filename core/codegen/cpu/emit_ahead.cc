@@ -71,13 +71,18 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) 
   }
 }
 
-// Notes the loads of tensors beyond the private caches for which that is so.
+// Notes the loads for which that is so, in kernels whose tensors lie beyond the private caches.
 void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   if (IsMember() || guard_) return;
   int64_t cache = 0;
   for (const MemoryLevel& level : device_.levels) {
     if (!level.shared) cache = std::max(cache, level.bytes);
   }
+  int64_t bytes = 0;
+  for (const Buffer& b : s_.buffers) {
+    if (b.level == Level::kGlobal) bytes += StoredElements(b) * DTypeBytes(b.dtype);
+  }
+  if (bytes <= cache) return;
   std::set<BufferId> read;
   std::set<BufferId> again;
   bool multiplied = false;
@@ -90,8 +95,7 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
       if (op.kind != ElementOp::kLoad || !op.access[0].guards.empty()) continue;
       const Access& a = op.access[0];
       const Buffer& b = buffer(a.buffer);
-      const int64_t bytes = StoredElements(b) * DTypeBytes(b.dtype);
-      if (b.level != Level::kGlobal || bytes <= cache || again.contains(a.buffer)) continue;
+      if (b.level != Level::kGlobal || again.contains(a.buffer)) continue;
       const int64_t step = StepAlong(a, loop.dim) * loop.tile;
       if (step <= 0) continue;
       if (multiplied || read.contains(a.buffer)) {

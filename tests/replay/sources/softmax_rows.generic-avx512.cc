@@ -160,7 +160,10 @@ AI vd max_d(vd a, vd b) { return a == a ? (a > b ? a : b) : a; }
 AI vd min_d(vd a, vd b) { return a == a ? (a < b ? a : b) : a; }
 
 AI vf exp_f(vf x) {
-  vf c = rawmin(splat(89.0f), rawmax(splat(-104.5f), x));
+  vf c = rawmin(splat(89.0f), x);
+#if !defined(__AVX512F__)
+  c = rawmax(splat(-104.5f), c);
+#endif
   vf t = c * 1.44269504088896341f + 12582912.0f;  // nearest integer by the magic number
   vf n = t - 12582912.0f;
   vf r = c - n * 0.693359375f;
@@ -170,12 +173,14 @@ AI vf exp_f(vf x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + (r + 1.0f);
-  p = c < splat(-103.98f) ? (vf){} : p;  // masked scores: an underflow in hardware costs ten times the rest
 #if defined(__AVX512F__)
   typedef float v16 __attribute__((vector_size(64)));
-  return (vf)__builtin_ia32_scalefps512_mask((v16)p, (v16)n, (v16){}, -1, 4);
+  p = (p * r + 1.0f) * r + 1.0f;
+  const unsigned short stays = __builtin_ia32_cmpps512_mask((v16)c, (v16)splat(-103.98f), 0x15, -1, 4);  // not less
+  return (vf)__builtin_ia32_scalefps512_mask((v16)p, (v16)n, (v16){}, stays, 4);
 #else
+  p = p * (r * r) + (r + 1.0f);
+  p = c < splat(-103.98f) ? (vf){} : p;
   vi e = (vi)t - 0x4b400000;
   vi half = e >> 1;  // 2^n in two steps, so that neither leaves the exponent range
   return p * (vf)((half + 127) << 23) * (vf)((e - half + 127) << 23);

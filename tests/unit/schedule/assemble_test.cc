@@ -126,6 +126,32 @@ TEST_F(AssembleTest, ShortRowsAreWorkedOnTogether) {
   }
 }
 
+// What is known of a row once is computed in vectors of rows; they are as many as make 8192
+// elements of what the rows have.
+TEST_F(AssembleTest, LongRowsAreFewerThanAVector) {
+  for (auto [columns, rows] : {std::pair{500, 8}, {1000, 4}, {2000, 2}, {3000, 1}, {9000, 1}}) {
+    const BufferId rows_of = locals_.Add({kRows, kColumns}, DType::kF32, Level::kStaged);
+    const BufferId results = locals_.Add({kRows, kColumns}, DType::kF32, Level::kStaged);
+    auto walks = [](BufferId b, ElementOp::Kind kind) {
+      ElementOp op;
+      op.kind = kind;
+      op.args = {0};
+      op.access = {Access{b, {IndexExpr::Axis(kRows), IndexExpr::Axis(kColumns)}, {}}};
+      return Stmt{EachStmt{.dims = {kRows, kColumns}, .ops = {op}}};
+    };
+    std::vector<NestCode> nests;
+    nests.push_back(Nest({kColumns}));
+    nests.back().code = {walks(rows_of, ElementOp::kLoad)};
+    nests.push_back({.dims = {kRows}, .vector = kRows});
+    nests.push_back(Nest());
+    nests.back().code = {walks(rows_of, ElementOp::kLoad), walks(results, ElementOp::kStore)};
+    const std::string text = Assembled(std::move(nests), /*together=*/false, columns);
+    const std::string begin =
+        rows == 8 ? "      each [m, n] {" : StrCat("      loop m:", rows, " {");
+    EXPECT_EQ(text.substr(0, text.find('\n')), begin) << columns;
+  }
+}
+
 TEST_F(AssembleTest, WhatAProductNeedsIsAllocatedOutsideTheLoops) {
   Staged(0, 1);
   Staged(1, 2);
