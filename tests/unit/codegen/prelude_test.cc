@@ -2,6 +2,7 @@
 // every ISA this machine runs.
 #include "core/codegen/cpu/prelude.h"
 
+#include <absl/strings/str_replace.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +28,9 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTiny = std::numeric_limits<float>::denorm_min();
 
 struct Function {
-  const char* op;
+  const char* name;
+  // One or two, with one result each: of %x, of the first one, %1, and of %two, which is 2.
+  std::array<const char*, 2> nodes;
   double (*exact)(double);
   // Largest error, as the prelude states it: in units of the last place of the exact result, or
   // absolute, whichever is more.
@@ -39,22 +42,35 @@ struct Function {
 };
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Rsqrt(double x) { return 1 / std::sqrt(x); }
 double Elu(double x) { return x < 0 ? std::expm1(x) : x; }
 
+double Gelu(double x) { return x * std::erfc(-x * std::sqrt(0.5)) / 2; }
+double GeluByTanh(double x) {
+  // 1 + tanh y = 2 / (1 + e^-2y)
+  return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
 constexpr Function kFunctions[] = {
-    {"Exp", std::exp, 1.3, 0, -104, 89},
-    {"Log", std::log, 1, 0, 0, 10},
-    {"Erf", std::erf, 1, 4.8e-7, -5, 5},
-    {"Tanh", std::tanh, 1, 3.8e-7, -10, 10},
-    {"Sin", std::sin, 1.6, 0, -1000, 1000},
-    {"Cos", std::cos, 1.6, 0, -1000, 1000},
-    {"Sqrt", std::sqrt, 0.5, 0, 0, 100},
-    {"Sigmoid", Sigmoid, 3.3, 3e-39, -90, 90},
+    // The first one, for inputs are in the order in which they are used.
+    {"Exp2", {"Pow(%two, %x)"}, std::exp2, 0.51, 0, -150, 129},
+    {"Exp", {"Exp(%x)"}, std::exp, 1.3, 0, -104, 89},
+    {"Log", {"Log(%x)"}, std::log, 1, 0, 0, 10},
+    {"Erf", {"Erf(%x)"}, std::erf, 1, 4.8e-7, -5, 5},
+    {"Tanh", {"Tanh(%x)"}, std::tanh, 1, 3.8e-7, -10, 10},
+    {"Sin", {"Sin(%x)"}, std::sin, 1.6, 0, -1000, 1000},
+    {"Cos", {"Cos(%x)"}, std::cos, 1.6, 0, -1000, 1000},
+    {"Sqrt", {"Sqrt(%x)"}, std::sqrt, 0.5, 0, 0, 100},
+    {"Sigmoid", {"Sigmoid(%x)"}, Sigmoid, 3.3, 3e-39, -90, 90},
     // Of the functions above.
-    {"Sinh", std::sinh, 8, 0, -90, 90},
-    {"Cosh", std::cosh, 6, 0, -90, 90},
-    {"Elu", Elu, 8, 0, -20, 2},
+    {"Sinh", {"Sinh(%x)"}, std::sinh, 8, 0, -90, 90},
+    {"Cosh", {"Cosh(%x)"}, std::cosh, 6, 0, -90, 90},
+    {"Elu", {"Elu(%x)"}, Elu, 8, 0, -20, 2},
+    {"Rsqrt", {"Sqrt(%x)", "Reciprocal(%1)"}, Rsqrt, 1.5, 0, 0, 100},
+    {"Gelu", {"Gelu(%x)"}, Gelu, 1, 1.4e-6, -7, 7},
+    {"GeluByTanh", {"Gelu(%x) {approximate=\"tanh\"}"}, GeluByTanh, 1, 1.4e-6, -7, 7},
 };
+constexpr size_t kFunctionCount = std::size(kFunctions);
 
 float FromBits(uint32_t bits) {
   float x;
@@ -129,30 +145,39 @@ absl::StatusOr<Compiled> CompileFunctions(const DeviceSpec& device) {
   std::string text = "graph \"g\" {\n";
   std::string nodes;
   std::string outputs;
-  size_t count = std::size(kFunctions);
-  for (size_t f = 0; f < count; ++f) {
-    text += StrCat("  %", f, " = input \"\" : f32[", kSamples, "]\n");
-    nodes += StrCat("  %", count + f, " = ", kFunctions[f].op, "(%", f, ") : f32[", kSamples,
-                    "]  \"\" @ \"\"\n");
-    outputs += StrCat("  output %", count + f, "\n");
+  size_t values = kFunctionCount + 1;  // the first input is 2
+  for (size_t i = 0; i < values; ++i) {
+    text += StrCat("  %", i, " = input \"\" : f32[", i > 0 ? kSamples : 1, "]\n");
+  }
+  for (size_t f = 0; f < kFunctionCount; ++f) {
+    const size_t first = values;
+    for (const char* node : kFunctions[f].nodes) {
+      if (node == nullptr) continue;
+      std::string of_values = absl::StrReplaceAll(
+          node, {{"%x", StrCat("%", f + 1)}, {"%two", "%0"}, {"%1", StrCat("%", first)}});
+      nodes += StrCat("  %", values++, " = ", of_values, " : f32[", kSamples, "]  \"\" @ \"\"\n");
+    }
+    outputs += StrCat("  output %", values - 1, "\n");
   }
   return Compile(StrCat(text, nodes, outputs, "}\n"), device);
 }
+
+HostTensor Two() { return HostTensor::FromValues<float>(DType::kF32, {1}, {2}); }
 
 // Where a function was least accurate beyond the absolute error that is stated.
 struct Worst {
   double ulps = 0;
   float where = 0;
 };
-using WorstOfEach = std::array<Worst, std::size(kFunctions)>;
+using WorstOfEach = std::array<Worst, kFunctionCount>;
 
-// Runs every function on its samples, of which there are kSamples each.
+// Runs every function on its samples, of which there are kSamples each, behind the first input.
 absl::Status Measure(const Compiled& compiled, const std::vector<HostTensor>& samples,
                      WorstOfEach* worst) {
   ASSIGN_OR_RETURN(std::vector<HostTensor> results, compiled.Run(samples));
-  for (size_t f = 0; f < std::size(kFunctions); ++f) {
+  for (size_t f = 0; f < kFunctionCount; ++f) {
     for (size_t i = 0; i < static_cast<size_t>(kSamples); ++i) {
-      const float x = samples[f].data<float>()[i];
+      const float x = samples[f + 1].data<float>()[i];
       const float y = results[f].data<float>()[i];
       const double exact = kFunctions[f].exact(x);
       const double error = Ulps(y, exact);
@@ -164,17 +189,17 @@ absl::Status Measure(const Compiled& compiled, const std::vector<HostTensor>& sa
 }
 
 void ExpectAsStated(const WorstOfEach& worst) {
-  for (size_t f = 0; f < std::size(kFunctions); ++f) {
+  for (size_t f = 0; f < kFunctionCount; ++f) {
     EXPECT_LE(worst[f].ulps, kFunctions[f].ulps)
-        << kFunctions[f].op << "(" << worst[f].where << ")";
-    ::testing::Test::RecordProperty(StrCat(kFunctions[f].op, "_ulps"), StrCat(worst[f].ulps));
+        << kFunctions[f].name << "(" << worst[f].where << ")";
+    ::testing::Test::RecordProperty(StrCat(kFunctions[f].name, "_ulps"), StrCat(worst[f].ulps));
   }
 }
 
 TEST_P(Prelude, FunctionsAreAsAccurateAsStated) {
   auto compiled = CompileFunctions(DeviceNamed(GetParam()));
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  std::vector<HostTensor> inputs;
+  std::vector<HostTensor> inputs = {Two()};
   for (const Function& function : kFunctions) {
     inputs.emplace_back(DType::kF32, Dims{kSamples});
     std::vector<float> samples = Samples(function.low, function.high);
@@ -199,16 +224,16 @@ TEST_P(Prelude, FloatsAreAsAccurateAsStated) {
   std::vector<std::thread> workers;
   for (unsigned t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
-      std::vector<HostTensor> inputs;
-      for (size_t f = 0; f < std::size(kFunctions); ++f) {
+      std::vector<HostTensor> inputs = {Two()};
+      for (size_t f = 0; f < kFunctionCount; ++f) {
         inputs.emplace_back(DType::kF32, Dims{kSamples});
       }
       for (;;) {
         const uint64_t first = next.fetch_add(kSamples * step);
         if (first >= kPatterns || !status[t].ok()) return;
-        for (HostTensor& input : inputs) {
+        for (size_t f = 0; f < kFunctionCount; ++f) {
           for (uint64_t i = 0; i < static_cast<uint64_t>(kSamples); ++i) {
-            input.data<float>()[i] = FromBits(static_cast<uint32_t>(first + i * step));
+            inputs[f + 1].data<float>()[i] = FromBits(static_cast<uint32_t>(first + i * step));
           }
         }
         status[t] = Measure(*compiled, inputs, &worst[t]);
