@@ -104,7 +104,7 @@ double ElementsOfRow(DimId row, const std::vector<NestCode>& nests, const Run& r
 }
 
 // Lengths of the tiles in which a run goes through its common dims: along vectors of a nest one
-// vector, but of long rows not more than stay near, else one row; with `together` some short ones
+// vector, else one row; with `together` of long rows not more than stay near, and some short ones
 // along the last such dim.
 std::vector<int64_t> TilesOf(const Run& run, const std::vector<NestCode>& nests,
                              const Dims& windows, int64_t lanes, bool together) {
@@ -114,7 +114,7 @@ std::vector<int64_t> TilesOf(const Run& run, const std::vector<NestCode>& nests,
   for (size_t c = 0; c < run.common.size(); ++c) {
     if (HasVectors(run.common[c], nests, run)) {
       tiles[c] = lanes;
-      if (OnlyStatistics(run.common[c], nests, run)) {
+      if (together && OnlyStatistics(run.common[c], nests, run)) {
         const double row = ElementsOfRow(run.common[c], nests, run, windows);
         while (tiles[c] > 1 && static_cast<double>(tiles[c]) * row > kElementsNear) tiles[c] /= 2;
       }

@@ -29,8 +29,8 @@ Block AllocateShared(const LocalBuffers& locals);
 
 /// Puts the nests of a section in order, wraps runs of plain nests into loops over their common
 /// rows, and allocates each buffer as far inside as its uses allow. `windows`: length of each dim's
-/// window in the block; `lanes`: elements of a vector; `together`: short rows are worked on some at
-/// a time.
+/// window in the block; `lanes`: elements of a vector; `together`: as many rows are worked on at
+/// a time as a cache has room for, not as many as a vector has.
 Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffers& locals,
                       const Dims& windows, int64_t lanes, bool together);
 

@@ -106,8 +106,13 @@ absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& se
   // Buffers are allocated once all their uses are known.
   int64_t lanes = at->device.vector_bytes / 4;
   auto assembled = [&](int s) {
-    return AssembleSection(s, std::move(codes[static_cast<size_t>(s)]), at->locals, block_windows,
-                           lanes, !at->device.explicit_memory);
+    Dims windows = block_windows;
+    if (s == 1 && choice.temporal >= 0) {
+      int64_t& window = windows[static_cast<size_t>(choice.temporal)];
+      window = std::min(window, choice.temporal_tile);
+    }
+    return AssembleSection(s, std::move(codes[static_cast<size_t>(s)]), at->locals, windows, lanes,
+                           !at->device.explicit_memory);
   };
   Block body = AllocateShared(at->locals);
   Append(assembled(0), &body);

@@ -91,7 +91,24 @@ constexpr Case kCases[] = {
   output %6
 }
 )",
+     "_7 = "},
+    {"steps_in_fewer_turns", R"(graph "g" {
+  %0 = input "x" : f32[3,150]
+  %1 = Tanh(%0) : f32[3,150]  "" @ ""
+  %2 = Sigmoid(%1) : f32[3,150]  "" @ ""
+  %3 = Exp(%2) : f32[3,150]  "" @ ""
+  output %3
+}
+)",
      "_3 = "},
+    {"few_long_rows_at_a_time", R"(graph "g" {
+  %0 = input "x" : f32[61,700]
+  %1 = weight "s" : f32[700]
+  %2 = LayerNormalization(%0, %1) : f32[61,700]  "" @ ""
+  output %2
+}
+)",
+     "+= 2)"},
     {"folds_in_turns", R"(graph "g" {
   %0 = input "x" : f32[43,37]
   %1 = ReduceMax(%0) {axes=[0],keepdims=0} : f32[37]  "" @ ""

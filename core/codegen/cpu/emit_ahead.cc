@@ -71,7 +71,8 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) 
   }
 }
 
-// Notes the loads for which that is so, in kernels whose tensors lie beyond the private caches.
+// Notes the loads for which that is so: of tensors beyond the nearest cache, in kernels whose
+// tensors lie beyond all private ones.
 void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   if (IsMember() || guard_) return;
   int64_t cache = 0;
@@ -95,7 +96,9 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
       if (op.kind != ElementOp::kLoad || !op.access[0].guards.empty()) continue;
       const Access& a = op.access[0];
       const Buffer& b = buffer(a.buffer);
-      if (b.level != Level::kGlobal || again.contains(a.buffer)) continue;
+      const bool far = b.level == Level::kGlobal &&
+                       StoredElements(b) * DTypeBytes(b.dtype) > device_.levels.front().bytes;
+      if (!far || again.contains(a.buffer)) continue;
       const int64_t step = StepAlong(a, loop.dim) * loop.tile;
       if (step <= 0) continue;
       if (multiplied || read.contains(a.buffer)) {

@@ -121,7 +121,8 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   PlanTurns(&region);
   if (!region.folds && region.turned < 0 && region.vector >= 0) {
     region.in_turns = VectorsInTurns(each);
-    if (window(region.vector).Longest() < 2 * region.in_turns * lanes_) region.in_turns = 1;
+    const int64_t longest = window(region.vector).Longest();
+    while (region.in_turns > 1 && longest < 2 * region.in_turns * lanes_) region.in_turns /= 2;
   }
   return region;
 }

@@ -260,6 +260,7 @@ TEST(GeneratedSources, RowsOfTheNextStepAreAskedFor) {
   // As many elements further on as the loop makes rows in a step.
   const std::regex ahead(R"(fetch_behind\(p0 \+ d0 \* 1024 \+ d[0-9]+ \+ ([0-9]+)\))");
   const std::regex step("d0_1 \\+= ([0-9]+)");
+  int in_steps = 0;
   for (const char* name : kDevices) {
     const DeviceSpec device = DeviceNamed(name, 1);
     const std::string large = Sources(norm(8192), device)[0];
@@ -274,10 +275,12 @@ TEST(GeneratedSources, RowsOfTheNextStepAreAskedFor) {
     const std::string larger = Sources(norm(60), device)[0];
     if (std::regex_search(larger, step)) {  // else a task is one step
       EXPECT_NE(larger.find("fetch_behind"), std::string::npos) << name;
+      ++in_steps;
     }
     const std::string guarded = Sources(norm(8192), device, {}, {.guard = true})[0];
     EXPECT_EQ(guarded.find("fetch_behind"), std::string::npos) << name;
   }
+  EXPECT_GE(in_steps, 1);
   // What is added to a product waits for it.
   const Graph residual = ParseGraph(R"(graph "g" {
   %0 = input "x" : f32[4000,64]

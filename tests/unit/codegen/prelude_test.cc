@@ -95,15 +95,18 @@ std::vector<float> Samples(float low, float high) {
   return out;
 }
 
-// Error of `got` in units of the last place of `exact` as a float.
+// Error of `got` in units of the last place of `exact` as a float; infinite where one is no number,
+// infinite or a zero of a sign and the other is not.
 double Ulps(float got, double exact) {
   auto rounded = static_cast<float>(exact);
   if (std::isnan(exact)) return std::isnan(got) ? 0 : kInf;
   if (std::isinf(rounded)) {
     // One step further down is as near.
-    return got == rounded || std::fabs(got) >= 3.4028233e38F ? 0 : kInf;
+    const bool near = got == rounded || std::fabs(got) >= 3.4028233e38F;
+    return near && std::signbit(got) == std::signbit(rounded) ? 0 : kInf;
   }
   if (!std::isfinite(got)) return kInf;
+  if (exact == 0 && got == 0) return std::signbit(got) == std::signbit(exact) ? 0 : kInf;
   int exponent = 0;
   std::frexp(exact, &exponent);
   double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
@@ -181,7 +184,8 @@ absl::Status Measure(const Compiled& compiled, const std::vector<HostTensor>& sa
       const float y = results[f].data<float>()[i];
       const double exact = kFunctions[f].exact(x);
       const double error = Ulps(y, exact);
-      if (error <= (*worst)[f].ulps || std::fabs(y - exact) <= kFunctions[f].absolute) continue;
+      const bool near = std::isfinite(error) && std::fabs(y - exact) <= kFunctions[f].absolute;
+      if (error <= (*worst)[f].ulps || near) continue;
       (*worst)[f] = {error, x};
     }
   }

@@ -145,7 +145,7 @@ TEST_F(AssembleTest, LongRowsAreFewerThanAVector) {
     nests.push_back({.dims = {kRows}, .vector = kRows});
     nests.push_back(Nest());
     nests.back().code = {walks(rows_of, ElementOp::kLoad), walks(results, ElementOp::kStore)};
-    const std::string text = Assembled(std::move(nests), /*together=*/false, columns);
+    const std::string text = Assembled(std::move(nests), /*together=*/true, columns);
     const std::string begin =
         rows == 8 ? "      each [m, n] {" : StrCat("      loop m:", rows, " {");
     EXPECT_EQ(text.substr(0, text.find('\n')), begin) << columns;
