@@ -277,13 +277,13 @@ def correctness_rows(rows, work):
 def math_rows(rows, options):
     """Each function of the generated code on every float, or on one in 16381 with --quick and where --only names other
     rows, beside f64. The name of the row says which."""
-    every = not options.quick and selected(options, "math")
-    floats = "every float" if every else "one float in 16381"
     levels = [level for level, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if common.host_has(flag)] or ["x86_64_v2"]
-    if every:
+    whole = [level for level in levels if not options.quick and selected(options, f"math, every float, {level}")]
+    if whole:
         os.environ["FUSION_EVERY_FLOAT"] = "1"
     try:
-        for level in levels[:2 if every else 1]:
+        for level in whole or levels[:1]:
+            floats = "every float" if whole else "one float in 16381"
             common.test_rows(rows, f"math, {floats}, {level}", "codegen_test",
                              f"*Prelude.FloatsAreAsAccurateAsStated/generic_{level}",
                              "units in the last place, as stated", timeout=7200)
@@ -396,8 +396,8 @@ def tuned_rows(rows, work, options):
 
 
 def add_options(parser):
-    parser.add_argument("--only", action="append", help="timing rows whose name begins so, and math rows on every float only if it is 'math'; may be given more "
-                             "than once")
+    parser.add_argument("--only", action="append", help="timing rows whose name begins so, and math rows on every float only if it is 'math' or 'math, every "
+                             "float, avx512'; may be given more than once")
     parser.add_argument("--seconds", type=float, default=8, help="for each case and number of threads")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
 
