@@ -49,12 +49,8 @@ absl::StatusOr<HostTensor> MemoryOf(int64_t bytes) {
 // position in the reference, and its bytes.
 using ParamKey = std::tuple<bool, int, int64_t>;
 
-int64_t ParamBytes(const Buffer& buffer) {
-  return StoredElements(buffer) * DTypeBytes(buffer.dtype);
-}
-
 ParamKey KeyOf(const Buffer& buffer, const KernelReference::Param& param) {
-  return {param.output, param.index, ParamBytes(buffer)};
+  return {param.output, param.index, StoredBytes(buffer)};
 }
 
 // What params lie in. Runners share what lies alike.
@@ -116,7 +112,7 @@ class Runner {
       const Buffer& buffer = schedule_.buffer(static_cast<BufferId>(p));
       const KernelReference::Param& param = reference_.params[p];
       const bool fresh = param.packed || shared->insert(KeyOf(buffer, param)).second;
-      if (fresh) bytes += ParamBytes(buffer);
+      if (fresh) bytes += StoredBytes(buffer);
     }
     return bytes;
   }

@@ -152,10 +152,6 @@ const Value& ValueOf(const KernelReference& reference, const KernelReference::Pa
 }
 
 // Bytes a param occupies.
-int64_t ParamBytes(const Buffer& buffer) {
-  return StoredElements(buffer) * DTypeBytes(buffer.dtype);
-}
-
 absl::Status CheckFit(const LoadedKernel& kernel, const Schedule& schedule,
                       const KernelReference& reference, const std::vector<HostTensor>& inputs) {
   const FusionKernelDescriptor& d = kernel.descriptor();
@@ -189,7 +185,7 @@ absl::StatusOr<Params> MakeParams(const Schedule& schedule, const KernelReferenc
   for (size_t p = 0; p < reference.params.size(); ++p) {
     const Buffer& buffer = schedule.buffer(static_cast<BufferId>(p));
     const KernelReference::Param& param = reference.params[p];
-    params.push_back(std::make_shared<Fenced>(ParamBytes(buffer)));
+    params.push_back(std::make_shared<Fenced>(StoredBytes(buffer)));
     if (param.output) continue;
     ASSIGN_OR_RETURN(HostTensor stored,
                      ToStorage(buffer, reference, param, inputs[static_cast<size_t>(param.index)]));
@@ -274,12 +270,6 @@ absl::StatusOr<HostTensor> ToStorage(const Buffer& buffer, const KernelReference
                            " elements, its value ", memory.elements());
   }
   return memory;
-}
-
-int64_t RunBytes(const Schedule& schedule) {
-  int64_t bytes = 0;
-  for (BufferId p = 0; p < schedule.params; ++p) bytes += ParamBytes(schedule.buffer(p));
-  return bytes;
 }
 
 absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,

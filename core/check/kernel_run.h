@@ -34,7 +34,4 @@ absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
 absl::StatusOr<HostTensor> ToStorage(const Buffer& buffer, const KernelReference& reference,
                                      const KernelReference::Param& param, const HostTensor& value);
 
-/// Bytes of memory that RunKernel needs for one run.
-int64_t RunBytes(const Schedule& schedule);
-
 }  // namespace fusion

@@ -375,8 +375,8 @@ class Comparison {
 absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedule& schedule,
                                         const KernelReference& reference,
                                         const CheckOptions& options) {
-  if (RunBytes(schedule) > options.max_bytes) {
-    return NotCompared(StrCat("needs ", RunBytes(schedule) >> 20, " MiB of test values; limit ",
+  if (ParamBytes(schedule) > options.max_bytes) {
+    return NotCompared(StrCat("needs ", ParamBytes(schedule) >> 20, " MiB of test values; limit ",
                               options.max_bytes >> 20, " MiB"));
   }
   double points = LeastPoints(reference, options);

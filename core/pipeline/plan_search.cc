@@ -10,15 +10,6 @@ int64_t MovedBytes(const Estimate& e) {
   return e.activation_bytes + e.recompute_bytes + e.weight_bytes;
 }
 
-int64_t ParamBytes(const Schedule& schedule) {
-  int64_t bytes = 0;
-  for (BufferId p = 0; p < schedule.params; ++p) {
-    const Buffer& buffer = schedule.buffer(p);
-    bytes += StoredElements(buffer) * DTypeBytes(buffer.dtype);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain& toolchain,

@@ -57,9 +57,10 @@ bool HasVectors(DimId d, const std::vector<NestCode>& nests, const Run& run) {
                      [d](const NestCode& nest) { return nest.vector == d; });
 }
 
-// Elements of rows that a run walks over more than once: with so many the nearest cache still has
-// them the second time. Tried on an Intel processor with 48 KiB of it, 2026-11: LayerNorm of 512
-// rows of 768, 182 us with 16 rows at a time, 160 with 2; of 8192 rows of 4096, 41 and 32 ms.
+// Elements, as of f32, of rows that a run walks over more than once: with so many the nearest cache
+// still has them the second time. Tried on an Intel processor with 48 KiB of it, 2026-11: LayerNorm
+// of 512 rows of 768, 182 us with 16 rows at a time, 160 with 2; of 8192 rows of 4096, 41 and 32
+// ms.
 constexpr double kElementsNear = 8192;
 
 // True if what has its vectors along `row` has one element a row: what is known of the whole of it.
@@ -181,11 +182,9 @@ Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffe
       bool inner = run.IsWrapped() && run.Holds(span.last);
       Allocate(b, span, inner ? &inside : &block);
     }
-    std::vector<int64_t> tiles;
-    if (run.IsWrapped()) tiles = TilesOf(run, nests, windows, lanes, together);
+    const std::vector<int64_t> tiles = TilesOf(run, nests, windows, lanes, together);
     for (; i < run.end; ++i) Append(std::move(nests[i].code), &inside);
-    if (run.IsWrapped()) inside = WrapIn(run, tiles, windows, std::move(inside));
-    Append(std::move(inside), &block);
+    Append(WrapIn(run, tiles, windows, std::move(inside)), &block);
   }
   return block;
 }

@@ -59,6 +59,16 @@ int64_t StoredElements(const Buffer& buffer) {
   return NumElements(StoredDims(buffer));
 }
 
+int64_t StoredBytes(const Buffer& buffer) {
+  return StoredElements(buffer) * DTypeBytes(buffer.dtype);
+}
+
+int64_t ParamBytes(const Schedule& schedule) {
+  int64_t bytes = 0;
+  for (BufferId p = 0; p < schedule.params; ++p) bytes += StoredBytes(schedule.buffer(p));
+  return bytes;
+}
+
 int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index) {
   int64_t offset = 0;
   if (buffer.layout.blocked < 0) {

@@ -263,6 +263,9 @@ absl::Status Verify(const Schedule& schedule);
 Dims StoredDims(const Buffer& buffer);
 /// Elements a param occupies in memory, padding included.
 int64_t StoredElements(const Buffer& buffer);
+int64_t StoredBytes(const Buffer& buffer);
+/// Of all params.
+int64_t ParamBytes(const Schedule& schedule);
 /// Where an element of a param lies, in elements from the start.
 int64_t StoredOffset(const Buffer& buffer, const std::vector<int64_t>& index);
 

@@ -176,8 +176,7 @@ WorkspacePlan PlanWorkspace(const Schedule& schedule, int64_t alignment) {
       BufferId memory = schedule.MemoryOf(b);
       if (schedule.buffer(memory).level != Level::kWorkspace) continue;
       auto now = static_cast<int>(p);
-      int64_t bytes =
-          StoredElements(schedule.buffer(memory)) * DTypeBytes(schedule.buffer(memory).dtype);
+      int64_t bytes = StoredBytes(schedule.buffer(memory));
       blocks.try_emplace(memory, MemoryBlock{.bytes = bytes, .first = now}).first->second.last =
           now;
     }

@@ -47,7 +47,7 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) 
     const BufferLayout& layout = b.layout;
     const int64_t bytes = DTypeBytes(b.dtype);
     const bool panels = b.level == Level::kGlobal && layout.blocked >= 0 &&
-                        layout.block == loop.tile && StoredElements(b) * bytes > kLeastBytesAhead;
+                        layout.block == loop.tile && StoredBytes(b) > kLeastBytesAhead;
     int64_t packs = 1;
     for (DimId d : mma->over) {
       const int64_t pack = d == mma->over.back() ? layout.pack : 1;
@@ -79,11 +79,7 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   for (const MemoryLevel& level : device_.levels) {
     if (!level.shared) cache = std::max(cache, level.bytes);
   }
-  int64_t bytes = 0;
-  for (const Buffer& b : s_.buffers) {
-    if (b.level == Level::kGlobal) bytes += StoredElements(b) * DTypeBytes(b.dtype);
-  }
-  if (bytes <= cache) return;
+  if (ParamBytes(s_) <= cache) return;
   std::set<BufferId> read;
   std::set<BufferId> again;
   bool multiplied = false;
@@ -96,8 +92,7 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
       if (op.kind != ElementOp::kLoad || !op.access[0].guards.empty()) continue;
       const Access& a = op.access[0];
       const Buffer& b = buffer(a.buffer);
-      const bool far = b.level == Level::kGlobal &&
-                       StoredElements(b) * DTypeBytes(b.dtype) > device_.levels.front().bytes;
+      const bool far = b.level == Level::kGlobal && StoredBytes(b) > device_.levels.front().bytes;
       if (!far || again.contains(a.buffer)) continue;
       const int64_t step = StepAlong(a, loop.dim) * loop.tile;
       if (step <= 0) continue;

@@ -175,12 +175,9 @@ bool CpuEmitter::StreamsPastCaches(BufferId id) const {
       b.level == Level::kGlobal && b.kind == ParamKind::kOutput && b.dtype == DType::kF32;
   if (!plain || IsMember() || guard_ || device_.levels.size() < 2) return false;
   const auto cache = static_cast<double>(device_.levels[device_.levels.size() - 2].bytes);
-  double all = 0;
-  for (int p = 0; p < s_.params; ++p) {
-    all += static_cast<double>(StoredElements(s_.buffer(p)) * DTypeBytes(s_.buffer(p).dtype));
-  }
+  const auto all = static_cast<double>(ParamBytes(s_));
   return cache > 0 && all >= kStreamedCaches * cache &&
-         static_cast<double>(StoredElements(b)) * 4 >= cache / 2;
+         static_cast<double>(StoredBytes(b)) >= cache / 2;
 }
 
 std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op,

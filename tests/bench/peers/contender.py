@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import subprocess
@@ -72,6 +73,13 @@ def other_peers(names):
     return [name for name in names if installed(name, OTHERS[name].packages, OTHERS[name].venv)]
 
 
+def cause_in(errors):
+    """Why a program ended, of what it wrote to stderr: the last exception, else the end. Paths below the repository are
+    relative, since results are kept."""
+    exceptions = re.findall(r"^[\w.]*(?:Error|Exception|Interrupt)\b.*", errors, re.MULTILINE)
+    return (exceptions[-1] if exceptions else errors.strip()[-500:]).replace(f"{ROOT}/", "")
+
+
 class Contender:
     """One of them; leave the context to end it."""
 
@@ -95,7 +103,7 @@ class Contender:
         if not line:
             self.process.wait(timeout=60)
             self.stderr.seek(0)
-            raise RuntimeError(f"{self.name}: exit {self.process.returncode}: {self.stderr.read().strip()[-500:]}")
+            raise RuntimeError(f"{self.name}: exit {self.process.returncode}: {cause_in(self.stderr.read())}")
         return json.loads(line)
 
     def burst(self, runs, limit_s=LIMIT_S):

@@ -24,11 +24,11 @@ jax.config.update("jax_default_matmul_precision", "highest")
 class Lib:
     """Spells what onnx_graph.py asks for."""
 
-    abs, cos, log, sin, sqrt, tanh = jnp.abs, jnp.cos, jnp.log, jnp.sin, jnp.sqrt, jnp.tanh
+    abs, cos, exp, log, sin, sqrt, tanh = jnp.abs, jnp.cos, jnp.exp, jnp.log, jnp.sin, jnp.sqrt, jnp.tanh
     erf, sigmoid, relu, leaky_relu = lax.erf, jax.nn.sigmoid, jax.nn.relu, jax.nn.leaky_relu
     where, matmul, transpose, reshape, softmax = jnp.where, jnp.matmul, jnp.transpose, jnp.reshape, jax.nn.softmax
-    concat, clip, broadcast_to, minimum, arange, constant = (
-        jnp.concatenate, jnp.clip, jnp.broadcast_to, jnp.minimum, jnp.arange, jnp.asarray)
+    concat, clip, broadcast_to, minimum, maximum, arange, constant = (
+        jnp.concatenate, jnp.clip, jnp.broadcast_to, jnp.minimum, jnp.maximum, jnp.arange, jnp.asarray)
 
     @staticmethod
     def mean(x, axes, keep):

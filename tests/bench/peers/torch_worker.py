@@ -27,7 +27,7 @@ torch.set_float32_matmul_precision("highest")
 class Lib:
     """Spells what onnx_graph.py asks for; traced, not run."""
 
-    abs, cos, log, sin, sqrt, tanh = torch.abs, torch.cos, torch.log, torch.sin, torch.sqrt, torch.tanh
+    abs, cos, exp, log, sin, sqrt, tanh = torch.abs, torch.cos, torch.exp, torch.log, torch.sin, torch.sqrt, torch.tanh
     erf, sigmoid, relu, leaky_relu = torch.erf, torch.sigmoid, torch.relu, staticmethod(F.leaky_relu)
     where, matmul, transpose, reshape, softmax = torch.where, torch.matmul, torch.permute, torch.reshape, torch.softmax
     concat, clip, mean, broadcast_to = torch.cat, torch.clamp, torch.mean, torch.broadcast_to
@@ -47,6 +47,9 @@ class Lib:
 
     def minimum(self, a, b):
         return torch.clamp(a, max=b)
+
+    def maximum(self, a, b):
+        return torch.clamp(a, min=b)
 
     def cast(self, x, dtype):
         return x.to(getattr(torch, dtype))
