@@ -1,5 +1,5 @@
 # fusion_proto: the messages of proto/fusion/v1, included as "fusion/v1/plan.pb.h". fusion_grpc: the stubs and mocks of
-# FusionService. Both lie in the build tree; their headers are system headers and their sources get none of our warning
+# FusionService and FusionAdmin. Both lie in the build tree; their headers are system headers and their sources get none of our warning
 # flags, because the code is not ours.
 set(proto_root ${PROJECT_SOURCE_DIR}/proto)
 set(proto_out ${PROJECT_BINARY_DIR}/proto)
@@ -7,7 +7,7 @@ file(MAKE_DIRECTORY ${proto_out})
 
 set(proto_sources "")
 set(proto_files "")
-foreach(name IN ITEMS op_graph cuts tile_search plan plan_lock measurements rules registered_kernels fusion_service)
+foreach(name IN ITEMS op_graph cuts tile_search plan plan_lock measurements rules registered_kernels fusion_service fusion_admin)
   list(APPEND proto_files ${proto_root}/fusion/v1/${name}.proto)
   list(APPEND proto_sources ${proto_out}/fusion/v1/${name}.pb.cc)
 endforeach()
@@ -22,13 +22,21 @@ add_library(fusion_proto STATIC ${proto_sources})
 target_include_directories(fusion_proto SYSTEM PUBLIC ${proto_out})
 target_link_libraries(fusion_proto PUBLIC protobuf::libprotobuf)
 
-set(grpc_stub ${proto_out}/fusion/v1/fusion_service)
+set(stub_sources "")
+set(stub_protos "")
+set(stub_outputs "")
+foreach(name IN ITEMS fusion_service fusion_admin)
+  set(stub ${proto_out}/fusion/v1/${name})
+  list(APPEND stub_protos ${proto_root}/fusion/v1/${name}.proto)
+  list(APPEND stub_sources ${stub}.grpc.pb.cc)
+  list(APPEND stub_outputs ${stub}.grpc.pb.cc ${stub}.grpc.pb.h ${stub}_mock.grpc.pb.h)
+endforeach()
 add_custom_command(
-  OUTPUT ${grpc_stub}.grpc.pb.cc ${grpc_stub}.grpc.pb.h ${grpc_stub}_mock.grpc.pb.h
+  OUTPUT ${stub_outputs}
   COMMAND protobuf::protoc --proto_path=${proto_root} --grpc_out=generate_mock_code=true:${proto_out}
-          --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto_root}/fusion/v1/fusion_service.proto
+          --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${stub_protos}
   DEPENDS ${proto_files}
-  COMMENT "protoc FusionService stubs"
+  COMMENT "protoc stubs of the services"
   VERBATIM)
-add_library(fusion_grpc STATIC EXCLUDE_FROM_ALL ${grpc_stub}.grpc.pb.cc)
+add_library(fusion_grpc STATIC EXCLUDE_FROM_ALL ${stub_sources})
 target_link_libraries(fusion_grpc PUBLIC fusion_proto gRPC::grpc++)

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/caller.h"
 #include "server/service_parts.h"
 
 namespace fusion {
@@ -47,6 +48,7 @@ class Call {
   const ServiceParts& parts_;
   const Nanoseconds start_;
   CancelToken cancel_;
+  Caller caller_;
   RpcRecord record_;
   std::optional<Admission::Pass> pass_;  // until the answer is sent
 };
