@@ -9,7 +9,7 @@ namespace fusion {
 
 /// What a caller may do: make and read plans, report latencies, keep the store.
 enum class Role : uint8_t { kPlan, kReport, kAdmin };
-inline constexpr std::array kRoles = {Role::kPlan, Role::kReport, Role::kAdmin};
+inline constexpr std::array kCallerRoles = {Role::kPlan, Role::kReport, Role::kAdmin};
 
 /// A set of roles.
 class RoleSet {
