@@ -1,46 +1,250 @@
 #include "server/admission.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/wire/error_details.h"
+
 namespace fusion {
+namespace {
 
-Admission::Pass::Pass(Pass&& other) noexcept
-    : admission_(std::exchange(other.admission_, nullptr)), bytes_(other.bytes_) {}
+// Bounds of what a refused caller is told to wait.
+constexpr Nanoseconds kLeastWait = std::chrono::milliseconds(50);
+constexpr Nanoseconds kMostWait = std::chrono::seconds(10);
+// Tenants of whom nothing but their rate is known; beyond it those that have a full bucket go.
+constexpr size_t kKeptTenants = 4096;
+// A tenant that uses no more than this part of the bytes in flight is let in beside one that uses
+// them all, into half as many more.
+constexpr int64_t kModestPart = 8;
+// Of the mean time of a task, the newest counts for so much.
+constexpr double kNewest = 0.05;
 
-Admission::Pass::~Pass() {
-  if (admission_ == nullptr) return;
-  admission_->bytes_ -= bytes_;
-  --admission_->calls_;
+}  // namespace
+
+std::string_view RefusedName(Refused reason) {
+  switch (reason) {
+    case Refused::kCalls:
+      return "calls";
+    case Refused::kBytes:
+      return "bytes";
+    case Refused::kRate:
+      return "rate";
+    case Refused::kStreams:
+      return "streams";
+    case Refused::kDisplaced:
+      return "displaced";
+    case Refused::kDeadline:
+      return "deadline";
+  }
+  return "unknown";
 }
 
-// The queue holds every call there can be: a call whose task has just ended may submit its next one
-// before the thread is free again.
-Admission::Admission(const AdmissionLimits& limits)
-    : limits_(limits),
-      threads_(limits.threads, static_cast<size_t>(limits.threads + limits.queue)) {}
+Admission::Pass::Pass(Pass&& other) noexcept
+    : admission_(std::exchange(other.admission_, nullptr)),
+      owner_(std::move(other.owner_)),
+      bytes_(other.bytes_),
+      is_stream_(other.is_stream_) {}
 
-absl::StatusOr<Admission::Pass> Admission::Enter(int64_t bytes) {
-  int64_t most = limits_.threads + limits_.queue;
-  if (calls_.fetch_add(1) >= most) {
-    --calls_;
-    ++rejected_calls_;
-    return ResourceExhausted("server is busy: ", most, " calls are under way; try again later");
+Admission::Pass::~Pass() {
+  if (admission_ != nullptr) admission_->Release(*this);
+}
+
+// The queue holds every call there can be, for passes bound them: streams go on, and a call whose
+// place was given away is in it until it has gone.
+Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
+    : limits_(limits), clock_(clock), threads_(limits.threads, static_cast<size_t>(INT32_MAX)) {}
+
+absl::Status Admission::Refuse(Refused reason, absl::Status status, Nanoseconds retry_after) {
+  refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  return WithRetryAfter(std::move(status), std::clamp(retry_after, kLeastWait, kMostWait));
+}
+
+Admission::Tenant& Admission::TenantOf(const std::string& name) {
+  auto [it, fresh] = tenants_.try_emplace(name);
+  if (fresh) {
+    it->second.tokens = limits_.tenants.Of(name).Burst();
+    it->second.filled_at = clock_.Now();
   }
-  if (closed_) {  // looked at after counting, so that nobody slips in behind a count of zero
-    --calls_;
-    return Unavailable("server is stopping");
+  return it->second;
+}
+
+// A tenant with nothing under way and a full bucket is as one that never called.
+void Admission::Forget(const std::string& name) {
+  auto it = tenants_.find(name);
+  if (it == tenants_.end() || it->second.calls + it->second.streams > 0) return;
+  if (limits_.tenants.Of(name).calls_per_second == 0 || tenants_.size() > kKeptTenants) {
+    tenants_.erase(it);
   }
-  int64_t before = bytes_.fetch_add(bytes);
-  // A request that alone exceeds the limit is let in when nothing else is there.
-  if (before > 0 && before + bytes > limits_.inflight_bytes) {
-    bytes_ -= bytes;
-    --calls_;
-    ++rejected_bytes_;
-    return ResourceExhausted("server is busy: requests of ", HumanBytes(before),
-                             " are under way, and this one of ", HumanBytes(bytes),
-                             " would exceed ", HumanBytes(limits_.inflight_bytes));
+}
+
+// nullopt: taken; else when there is one.
+std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant* tenant) {
+  const TenantLimit& limit = limits_.tenants.Of(name);
+  if (limit.calls_per_second == 0) return std::nullopt;
+  const Nanoseconds now = clock_.Now();
+  const double seconds = std::chrono::duration<double>(now - tenant->filled_at).count();
+  tenant->tokens = std::min(limit.Burst(), tenant->tokens + seconds * limit.calls_per_second);
+  tenant->filled_at = now;
+  if (tenant->tokens >= 1) {
+    tenant->tokens -= 1;
+    return std::nullopt;
   }
-  return Pass(this, bytes);
+  return std::chrono::duration_cast<Nanoseconds>(
+      std::chrono::duration<double>((1 - tenant->tokens) / limit.calls_per_second));
+}
+
+// Of a bound: all of it while no other tenant uses any of it, else half.
+int64_t Admission::ShareOf(int64_t limit, const Tenant& tenant, int64_t Tenant::*use,
+                           int64_t total) const {
+  return total == tenant.*use ? limit : limit / 2;
+}
+
+Nanoseconds Admission::EstimatedWait() const {
+  const int64_t ahead = queued() / std::max(limits_.threads, 1);
+  return Nanoseconds(ahead * mean_task_ns_.load(std::memory_order_relaxed));
+}
+
+void Admission::NoteTask(Nanoseconds took) {
+  int64_t mean = mean_task_ns_.load(std::memory_order_relaxed);
+  mean = mean == 0
+             ? took.count()
+             : mean + static_cast<int64_t>(kNewest * static_cast<double>(took.count() - mean));
+  mean_task_ns_.store(mean, std::memory_order_relaxed);
+}
+
+// What can be said before anything is counted.
+absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Nanoseconds time_left) {
+  const Nanoseconds wait = EstimatedWait();
+  bool full = false;
+  const int64_t most = limits_.threads + limits_.queue;
+  {
+    MutexLock lock(&mutex_);
+    Tenant& tenant = TenantOf(owner.tenant);
+    // A request that alone exceeds the limit is let in when nothing else is there.
+    const int64_t share = ShareOf(limits_.inflight_bytes, tenant, &Tenant::bytes, bytes_);
+    const bool modest = tenant.bytes + bytes <= limits_.inflight_bytes / kModestPart;
+    const int64_t room =
+        limits_.inflight_bytes + (modest && bytes_ > tenant.bytes ? limits_.inflight_bytes / 2 : 0);
+    if ((tenant.bytes > 0 && tenant.bytes + bytes > share) ||
+        (bytes_ > 0 && bytes_ + bytes > room)) {
+      const int64_t before = bytes_;
+      Forget(owner.tenant);
+      return Refuse(
+          Refused::kBytes,
+          ResourceExhausted("server is busy: requests of ", HumanBytes(before),
+                            " are under way, and this one of ", HumanBytes(bytes), " would exceed ",
+                            HumanBytes(limits_.inflight_bytes), ", or its tenant's part of it"),
+          wait);
+    }
+    if (std::optional<Nanoseconds> next = TakeToken(owner.tenant, &tenant)) {
+      return Refuse(Refused::kRate,
+                    ResourceExhausted("tenant ", QuoteShort(owner.tenant), " makes more than ",
+                                      limits_.tenants.Of(owner.tenant).calls_per_second,
+                                      " calls a second; try again later"),
+                    *next);
+    }
+    full = calls_ >= most;
+  }
+  if (wait > time_left) {
+    return Refuse(
+        Refused::kDeadline,
+        ResourceExhausted("server is busy: this call would wait for some ", ToMilliseconds(wait),
+                          " ms, and its deadline is in ", ToMilliseconds(time_left), " ms"),
+        wait);
+  }
+  if (full && !threads_.Displace(owner)) {
+    return Refuse(
+        Refused::kCalls,
+        ResourceExhausted("server is busy: ", most, " calls are under way; try again later"), wait);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t bytes,
+                                                 Nanoseconds time_left) {
+  absl::Status room = CheckRoom(owner, bytes, time_left);
+  MutexLock lock(&mutex_);
+  // Looked at under the lock, so that nobody slips in behind a count of zero.
+  if (closed_) room = Unavailable("server is stopping");
+  if (!room.ok()) {
+    Forget(owner.tenant);
+    return room;
+  }
+  Tenant& tenant = TenantOf(owner.tenant);
+  ++tenant.calls;
+  tenant.bytes += bytes;
+  ++calls_;
+  bytes_ += bytes;
+  return Pass(this, owner, bytes);
+}
+
+absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
+                            std::function<void(const absl::Status&)> refused) {
+  auto timed = [this, task = std::move(task)] {
+    const Nanoseconds start = clock_.Now();
+    task();
+    NoteTask(clock_.Now() - start);
+  };
+  auto displaced = [this, refused = std::move(refused)] {
+    refused(Refuse(Refused::kDisplaced,
+                   ResourceExhausted("server is busy: the place of this call in the queue went to "
+                                     "a tenant with fewer of them; try again later"),
+                   EstimatedWait()));
+  };
+  return threads_.SubmitFor(pass.owner_, std::move(timed), std::move(displaced));
+}
+
+absl::Status Admission::BeginStream(Pass* pass) {
+  if (pass->is_stream_) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  Tenant& tenant = TenantOf(pass->owner_.tenant);
+  const int64_t share = ShareOf(limits_.streams, tenant, &Tenant::streams, streams_);
+  if (streams_ >= limits_.streams || tenant.streams >= share) {
+    return Refuse(
+        Refused::kStreams,
+        ResourceExhausted("server is busy: ", streams_, " answers are being read; try again later"),
+        kLeastWait);
+  }
+  ++tenant.streams;
+  ++streams_;
+  --tenant.calls;
+  --calls_;
+  pass->is_stream_ = true;
+  return absl::OkStatus();
+}
+
+void Admission::Release(const Pass& pass) {
+  MutexLock lock(&mutex_);
+  Tenant& tenant = TenantOf(pass.owner_.tenant);
+  --(pass.is_stream_ ? tenant.streams : tenant.calls);
+  --(pass.is_stream_ ? streams_ : calls_);
+  tenant.bytes -= pass.bytes_;
+  bytes_ -= pass.bytes_;
+  Forget(pass.owner_.tenant);
+}
+
+int64_t Admission::calls() const {
+  MutexLock lock(&mutex_);
+  return calls_ + streams_;
+}
+
+int64_t Admission::streams() const {
+  MutexLock lock(&mutex_);
+  return streams_;
+}
+
+int64_t Admission::bytes() const {
+  MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+std::map<std::string, int64_t> Admission::tenant_bytes() const {
+  std::map<std::string, int64_t> out;
+  MutexLock lock(&mutex_);
+  for (const auto& [name, tenant] : tenants_) {
+    if (tenant.bytes > 0) out[name] = tenant.bytes;
+  }
+  return out;
 }
 
 }  // namespace fusion

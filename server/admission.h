@@ -2,8 +2,13 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
 
+#include "core/base/clock.h"
 #include "core/base/thread_pool.h"
+#include "server/tenant_limits.h"
 
 namespace fusion {
 
@@ -11,18 +16,35 @@ struct AdmissionLimits {
   int threads = 64;
   int64_t queue = 256;  // calls that may wait while all threads are busy
   int64_t inflight_bytes = int64_t{256} << 20;
+  /// Answers that are being sent in parts: their callers may read slowly.
+  int64_t streams = 1024;
+  TenantLimits tenants;
 };
+
+/// Why calls are refused.
+enum class Refused : uint8_t { kCalls, kBytes, kRate, kStreams, kDisplaced, kDeadline };
+inline constexpr std::array kRefusedReasons = {Refused::kCalls,     Refused::kBytes,
+                                               Refused::kRate,      Refused::kStreams,
+                                               Refused::kDisplaced, Refused::kDeadline};
+/// "calls", "bytes", "rate", "streams", "displaced", "deadline".
+std::string_view RefusedName(Refused reason);
 
 /// Decides which calls are let in, and runs their work on a fixed number of threads.
 ///
-///   ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(request_bytes));
-///   admission.Run([] { ... });     // at most one at a time per pass
+///   ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, request_bytes, time_left));
+///   admission.Run(pass, [] { ... }, [](absl::Status why) { ... });
 ///
-/// A call that holds a pass always finds room in the queue, so a call that has begun is never
-/// refused half way. A task may wait (for planning, for compiling): when all threads do, calls that
-/// could be answered from the store wait behind them, and beyond `queue` all are refused. The wait
-/// of each is bounded: by the caller's deadline, by the limits of planning and of the worker pool.
-/// Thread-safe.
+/// All bounds are shared fairly between tenants. A tenant alone may use all of them. Of several,
+/// none takes more than half of the bytes or of the streams (one with an eighth of the bytes is let
+/// in though others use them all: there are half as many more for that); threads go to the tenant
+/// with the fewest calls under way; and when everything is full the newest waiting call of the
+/// tenant with the most of them gives its place to one with fewer. Background calls wait for
+/// interactive ones. Whoever is refused is told at once, with the time after which to try again
+/// (kRetryAfter), and never with Unavailable, which clients take for a reason to ask elsewhere.
+///
+/// A task may wait (for planning, for compiling): when all threads do, calls that need a thread
+/// wait behind them. The wait of each is bounded: by the caller's deadline, by the limits of
+/// planning and of the worker pool. Thread-safe. `clock` outlives it.
 class Admission {
  public:
   /// A call that was let in, until the end of its life. Not longer than the Admission.
@@ -34,19 +56,34 @@ class Admission {
 
    private:
     friend class Admission;
-    Pass(Admission* admission, int64_t bytes) : admission_(admission), bytes_(bytes) {}
+    Pass(Admission* admission, WorkOwner owner, int64_t bytes)
+        : admission_(admission), owner_(std::move(owner)), bytes_(bytes) {}
     Admission* admission_;
+    WorkOwner owner_;
     int64_t bytes_;
+    bool is_stream_ = false;
   };
 
-  explicit Admission(const AdmissionLimits& limits);
+  explicit Admission(const AdmissionLimits& limits, const Clock& clock = Clock::Real());
 
-  /// ResourceExhausted: too many calls, or too many bytes in them. Unavailable: closed.
-  absl::StatusOr<Pass> Enter(int64_t bytes);
+  /// ResourceExhausted, with kRetryAfter: too many calls, or too many bytes in them, or more calls
+  /// of the tenant than its rate allows, or its turn would come after `time_left`. Unavailable:
+  /// closed.
+  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes, Nanoseconds time_left);
 
-  /// Runs `task` soon, on another thread. The caller holds a pass and has no other task under way.
-  /// Unavailable: stopped.
-  absl::Status Run(std::function<void()> task) { return threads_.Submit(std::move(task)); }
+  /// Runs the call's first task soon, on another thread; or calls `refused`, on any thread, if it
+  /// has to give its place to another tenant's. Unavailable: stopped.
+  absl::Status Run(const Pass& pass, std::function<void()> task,
+                   std::function<void(const absl::Status&)> refused);
+  /// Runs a further task of a call that has begun; it finds room. The call has no other task under
+  /// way. Unavailable: stopped.
+  absl::Status Resume(const Pass& pass, std::function<void()> task) {
+    return threads_.SubmitFor(pass.owner_, std::move(task));
+  }
+
+  /// From now on the call sends its answer in parts, at the pace of its reader: it is counted with
+  /// the streams, and makes room for another call. ResourceExhausted: too many do.
+  absl::Status BeginStream(Pass* pass);
 
   /// Lets nobody in any more.
   void Close() { closed_ = true; }
@@ -54,19 +91,51 @@ class Admission {
   /// Runs what waits, joins the threads.
   void Stop() { threads_.Stop(); }
 
-  int64_t calls() const { return calls_.load(std::memory_order_relaxed); }
-  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  /// Now; calls include streams.
+  int64_t calls() const;
+  int64_t streams() const;
+  int64_t bytes() const;
   int64_t queued() const { return static_cast<int64_t>(threads_.queued()); }
-  int64_t rejected_calls() const { return rejected_calls_.load(std::memory_order_relaxed); }
-  int64_t rejected_bytes() const { return rejected_bytes_.load(std::memory_order_relaxed); }
+  /// Since the start.
+  int64_t refused(Refused reason) const {
+    return refused_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
+  }
+  /// Bytes in flight by tenant, of those that have any.
+  std::map<std::string, int64_t> tenant_bytes() const;
 
  private:
+  // What a tenant has under way, and what its rate still allows.
+  struct Tenant {
+    int64_t calls = 0;
+    int64_t streams = 0;
+    int64_t bytes = 0;
+    double tokens = 0;         // calls it may make now
+    Nanoseconds filled_at{0};  // when `tokens` was right
+  };
+
+  absl::Status Refuse(Refused reason, absl::Status status, Nanoseconds retry_after);
+  Tenant& TenantOf(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Nanoseconds> TakeToken(const std::string& name, Tenant* tenant)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t ShareOf(int64_t limit, const Tenant& tenant, int64_t Tenant::*use, int64_t total) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoom(const WorkOwner& owner, int64_t bytes, Nanoseconds time_left)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Nanoseconds EstimatedWait() const;
+  void NoteTask(Nanoseconds took);
+  void Release(const Pass& pass);
+
   const AdmissionLimits limits_;
+  const Clock& clock_;
   std::atomic<bool> closed_{false};
-  std::atomic<int64_t> calls_{0};
-  std::atomic<int64_t> bytes_{0};
-  std::atomic<int64_t> rejected_calls_{0};
-  std::atomic<int64_t> rejected_bytes_{0};
+  std::array<std::atomic<int64_t>, kRefusedReasons.size()> refused_{};
+  std::atomic<int64_t> mean_task_ns_{0};
+  mutable Mutex mutex_;
+  std::map<std::string, Tenant> tenants_ ABSL_GUARDED_BY(mutex_);
+  int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;  // without streams
+  int64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   ThreadPool threads_;
 };
 

@@ -10,9 +10,6 @@ namespace {
 
 // Statuses travel in HTTP headers, of which a call may have 8 KB in all.
 constexpr size_t kMaxMessageBytes = 2 << 10;
-// Stands for "no deadline", far from overflow.
-constexpr Nanoseconds kForever = std::chrono::hours(24 * 365);
-
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   std::string message(Message(status));
@@ -24,10 +21,12 @@ grpc::Status ToGrpc(const absl::Status& status) {
           EncodeErrorDetails(status)};
 }
 
-Nanoseconds DeadlineOf(const grpc::CallbackServerContext& context, const Clock& clock) {
+// Of the call's own deadline and the server's limit the earlier.
+Nanoseconds DeadlineOf(const grpc::CallbackServerContext& context, const Clock& clock,
+                       Nanoseconds limit) {
   std::chrono::system_clock::time_point deadline = context.deadline();
   std::chrono::system_clock::time_point now = std::chrono::system_clock::now();
-  if (deadline > now + kForever) return clock.Now() + kForever;
+  if (deadline > now + limit) return clock.Now() + limit;
   return clock.Now() + (deadline - now);
 }
 
@@ -50,21 +49,27 @@ absl::Status FlatBytes::Read(const grpc::ByteBuffer& buffer) {
 Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context, RpcMethod method)
     : parts_(parts),
       start_(parts.clock.Now()),
-      cancel_(parts.clock, DeadlineOf(context, parts.clock)) {
+      cancel_(parts.clock, DeadlineOf(context, parts.clock, parts.call_limit)) {
   record_.method = method;
   parts_.observer.OnStarted(method);
 }
 
-absl::Status Call::Admit(const grpc::ByteBuffer& request, std::function<void()> work) {
+absl::Status Call::Enter(const grpc::ByteBuffer& request) {
   auto bytes = static_cast<int64_t>(request.Length());
   record_.bytes_in = bytes;
   if (bytes > parts_.max_request_bytes) {
     return ResourceExhausted("a request of ", HumanBytes(bytes), "; this server takes at most ",
                              HumanBytes(parts_.max_request_bytes), " (--max-request-bytes)");
   }
-  ASSIGN_OR_RETURN(Admission::Pass pass, parts_.admission.Enter(bytes));
+  ASSIGN_OR_RETURN(Admission::Pass pass,
+                   parts_.admission.Enter(owner(), bytes, *cancel_.Remaining()));
   pass_.emplace(std::move(pass));
-  return parts_.admission.Run(std::move(work));
+  return absl::OkStatus();
+}
+
+absl::Status Call::Run(std::function<void()> work,
+                       std::function<void(const absl::Status&)> refused) {
+  return parts_.admission.Run(*pass_, std::move(work), std::move(refused));
 }
 
 grpc::Status Call::Account(const absl::Status& status) {

@@ -28,6 +28,16 @@ class FlatBytes {
   std::string joined_;
 };
 
+/// `bytes`, a part of what `owner` points to, as a slice that keeps it: nothing is copied.
+template <typename T>
+grpc::Slice SharedSlice(std::shared_ptr<const T> owner, std::string_view bytes) {
+  using Pointer = std::shared_ptr<const T>;
+  auto* kept = new Pointer(std::move(owner));  // the slice owns it
+  return grpc::Slice(
+      const_cast<char*>(bytes.data()), bytes.size(),
+      [](void* pointer) { delete static_cast<Pointer*>(pointer); }, kept);
+}
+
 /// What all kinds of calls share: cancellation, admission, and the account at the end. Not
 /// thread-safe, but for cancel().
 class Call {
@@ -38,9 +48,14 @@ class Call {
   Call& operator=(const Call&) = delete;
 
  protected:
-  /// Lets the call in and has `work` done on a thread of ours, or says why not. After OK the call
-  /// may be gone.
-  absl::Status Admit(const grpc::ByteBuffer& request, std::function<void()> work);
+  /// Lets the call in, or says why not.
+  absl::Status Enter(const grpc::ByteBuffer& request);
+
+  /// Has `work`, the call's first, done on a thread of ours; `refused` is called instead, on any
+  /// thread, if its place goes to another. After OK the call may be gone. Not OK: neither will be.
+  absl::Status Run(std::function<void()> work, std::function<void(const absl::Status&)> refused);
+
+  WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
 
   /// The last thing before the answer is given away: afterwards the call may be gone any moment.
   grpc::Status Account(const absl::Status& status);
@@ -63,14 +78,22 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
       : Base(parts, context, method), request_(request), response_(response) {}
 
   void Start() {
-    absl::Status admitted = this->Admit(request_, [this] { Finish(this->Account(Answer())); });
-    if (!admitted.ok()) Finish(this->Account(admitted));
+    absl::Status entered = this->Enter(request_);
+    if (entered.ok() && AnswerAtOnce()) return Finish(this->Account(absl::OkStatus()));
+    if (entered.ok()) {
+      entered = this->Run([this] { Finish(this->Account(Answer())); },
+                          [this](const absl::Status& why) { Finish(this->Account(why)); });
+    }
+    if (!entered.ok()) Finish(this->Account(entered));
   }
 
   void OnCancel() override { this->cancel_.Cancel(); }
   void OnDone() override { delete this; }
 
  protected:
+  /// True after Send, if the answer is at hand: on gRPC's own thread, so without waiting.
+  virtual bool AnswerAtOnce() { return false; }
+
   /// Ends with Send, or with why there is no answer.
   virtual absl::Status Answer() = 0;
 

@@ -66,6 +66,33 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config) {
       ->capture_default_str();
 }
 
+// How calls share the server.
+void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::string>* limits) {
+  app->add_option(
+         "--max-streams", config->max_streams,
+         "GetKernels calls whose answers are being read, at the pace of their callers; more "
+         "are refused (RESOURCE_EXHAUSTED)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  app->add_option(
+         "--tenant-limit", *limits,
+         "TENANT:rate=CALLS_PER_SECOND,burst=CALLS,stored=BYTES: what a tenant may use, '*' "
+         "for each that has no limit of its own; parts may be left out. Calls beyond the "
+         "rate are refused (RESOURCE_EXHAUSTED); what is stored beyond the bytes puts out "
+         "the tenant's own least used entries. May be given more than once. Default: none")
+      ->allow_extra_args(false);
+  app->add_option("--call-seconds", config->call_seconds,
+                  "Longest a call may take, whatever its own deadline is")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app->add_option(
+         "--abandoned-build-seconds", config->abandoned_build_seconds,
+         "Planning and compiling that nobody waits for any more goes on for so long, for a "
+         "caller that tries again; then it is cancelled. Below 0: it always goes on")
+      ->check(CLI::Range(-1.0, 86400.0))
+      ->capture_default_str();
+}
+
 void AddStoreOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--store", config->store_dir,
                   "Directory that keeps plans, kernels and logs of failed compiles; one server "
@@ -193,6 +220,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.set_config("--config", "", "File with options, one 'name = value' a line");
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddNetworkOptions(&app, &line.config);
+  std::vector<std::string> tenant_limits;
+  AddSharingOptions(&app, &line.config, &tenant_limits);
   AddStoreOptions(&app, &line.config);
   AddPlanOptions(&app, &line.config);
   AddCompileOptions(&app, &line.config);
@@ -206,7 +235,12 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.text = asked ? out.str() : ErrorText(error, *app.get_config_ptr());
     return line;
   }
-  if (std::string wrong = ContradictionIn(line.config); !wrong.empty()) {
+  std::string wrong = ContradictionIn(line.config);
+  for (const std::string& limit : tenant_limits) {
+    absl::Status parsed = ParseTenantLimit(limit, &line.config.tenant_limits);
+    if (!parsed.ok() && wrong.empty()) wrong = StrCat("--tenant-limit: ", Message(parsed));
+  }
+  if (!wrong.empty()) {
     line.exit_code = 2;
     line.text = StrCat("fusiond: ", wrong, "\n");
     return line;

@@ -7,6 +7,7 @@
 #include "core/base/logging.h"
 #include "core/base/sanitizer.h"
 #include "core/bundle/options.h"
+#include "server/tenant_limits.h"
 
 namespace fusion {
 
@@ -28,6 +29,10 @@ struct ServerConfig {
   int64_t request_queue = 256;
   int64_t max_request_bytes = int64_t{32} << 20;
   int64_t max_inflight_bytes = int64_t{256} << 20;
+  int64_t max_streams = 1024;
+  TenantLimits tenant_limits;
+  double call_seconds = 600;
+  double abandoned_build_seconds = 30;  // below 0: for ever
   double drain_seconds = 2;
   double grace_seconds = 10;
   std::string scratch_dir = "/tmp";

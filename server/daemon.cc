@@ -28,6 +28,9 @@
 namespace fusion {
 namespace {
 
+// Of answers to recent requests, beside the plans in memory. Chosen: some ten thousand of a layer.
+constexpr int64_t kWarmBytes = int64_t{64} << 20;
+
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
 }
@@ -54,12 +57,22 @@ class RunningDaemon final : public Daemon {
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
     pipeline_options_.builds.search_window = 2 * static_cast<size_t>(config().workers);
     pipeline_options_.max_opt_level = config().max_opt_level;
+    const Nanoseconds linger = config().abandoned_build_seconds < 0
+                                   ? Interest::kForEver
+                                   : Seconds(config().abandoned_build_seconds);
+    pipeline_options_.planning.linger = linger;
+    pipeline_options_.builds.linger = linger;
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
     book_ = std::make_unique<LatencyBook>(*store_, *measurements_);
-    admission_ = std::make_unique<Admission>(AdmissionLimits{
-        config().request_threads, config().request_queue, config().max_inflight_bytes});
+    admission_ =
+        std::make_unique<Admission>(AdmissionLimits{.threads = config().request_threads,
+                                                    .queue = config().request_queue,
+                                                    .inflight_bytes = config().max_inflight_bytes,
+                                                    .streams = config().max_streams,
+                                                    .tenants = config().tenant_limits});
+    warm_ = std::make_unique<WarmAnswers>(*store_, kWarmBytes);
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.listen = config().listen}, Parts()));
     facts_.addresses = grpc_->addresses();
     RETURN_IF_ERROR(StartAdmin());
@@ -102,9 +115,11 @@ class RunningDaemon final : public Daemon {
                   return now;
                 },
             .admission = *admission_,
+            .warm = *warm_,
             .observer = *metrics_,
             .logger = logger_,
-            .max_request_bytes = config().max_request_bytes};
+            .max_request_bytes = config().max_request_bytes,
+            .call_limit = Seconds(config().call_seconds)};
   }
 
   absl::Status OpenStore() {
@@ -208,14 +223,27 @@ class RunningDaemon final : public Daemon {
             .compile_queue_limit = config().compile_queue,
             .flights_waiting = pipeline_->waiters(),
             .flights_shared = pipeline_->shared_total(),
+            .builds_abandoned = pipeline_->abandoned_total(),
             .calls = admission_->calls(),
             .call_limit = config().request_threads + config().request_queue,
             .calls_queued = admission_->queued(),
             .inflight_bytes = admission_->bytes(),
             .inflight_limit_bytes = config().max_inflight_bytes,
-            .rejected_calls = admission_->rejected_calls(),
-            .rejected_bytes = admission_->rejected_bytes(),
+            .streams = admission_->streams(),
+            .stream_limit = config().max_streams,
+            .refused = Refusals(),
+            .tenant_bytes = admission_->tenant_bytes(),
+            .warm_answers = warm_->size(),
+            .warm_bytes = warm_->bytes(),
             .registered = pipeline_->Registered()};
+  }
+
+  std::map<std::string, int64_t> Refusals() const {
+    std::map<std::string, int64_t> out;
+    for (Refused reason : kRefusedReasons) {
+      out[std::string(RefusedName(reason))] = admission_->refused(reason);
+    }
+    return out;
   }
 
   void LogListening() {
@@ -248,6 +276,7 @@ class RunningDaemon final : public Daemon {
   Capabilities capabilities_;  // but for what workers say of themselves
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;
+  std::unique_ptr<WarmAnswers> warm_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<AdminServer> admin_;  // answers while the rest drains

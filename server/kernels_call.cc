@@ -25,8 +25,11 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
       : Call(parts, context, RpcMethod::kGetKernels), request_(request) {}
 
   void Start() {
-    absl::Status admitted = Admit(request_, [this] { Begin(); });
-    if (!admitted.ok()) Finish(Account(admitted));
+    absl::Status entered = Enter(request_);
+    if (entered.ok()) {
+      entered = Run([this] { Begin(); }, [this](const absl::Status& why) { Finish(Account(why)); });
+    }
+    if (!entered.ok()) Finish(Account(entered));
   }
 
   void OnWriteDone(bool ok) override {
@@ -40,6 +43,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   void Begin() {
     record_.queued = parts_.clock.Now() - start_;
     absl::Status read = ReadKeys();
+    if (read.ok()) read = parts_.admission.BeginStream(&*pass_);
     if (!read.ok() || keys_.empty()) return Finish(Account(read));
     Fetch();
   }
@@ -55,7 +59,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   void Next() {
     if (kernel_ != nullptr) return WriteChunk();
     if (next_ == keys_.size()) return Finish(Account(absl::OkStatus()));
-    absl::Status submitted = parts_.admission.Run([this] { Fetch(); });
+    absl::Status submitted = parts_.admission.Resume(*pass_, [this] { Fetch(); });
     if (!submitted.ok()) Finish(Account(submitted));
   }
 
@@ -73,25 +77,25 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     }
     message_.set_error(TextToWire(Message(reply.why)));
     message_.set_last(true);
-    Write();
+    grpc::Slice slice(message_.SerializeAsString());
+    Write(grpc::ByteBuffer(&slice, 1));
   }
 
+  // The kernel's own bytes are not copied: they stand last, behind the other fields.
   void WriteChunk() {
     std::string_view part = std::string_view(kernel_->binary).substr(sent_, kChunkBytes);
     sent_ += part.size();
-    message_.set_data(part.data(), part.size());
     message_.set_last(sent_ == kernel_->binary.size());
+    std::string head = message_.SerializeAsString();
+    head += EncodeFieldHead(v1::GetKernelsResponse::kDataFieldNumber, part.size());
+    grpc::Slice slices[] = {grpc::Slice(head), SharedSlice(kernel_, part)};
     if (message_.last()) kernel_ = nullptr;
-    Write();
+    Write(grpc::ByteBuffer(slices, std::size(slices)));
   }
 
-  void Write() {
+  void Write(grpc::ByteBuffer buffer) {
     ++record_.messages_sent;
-    buffer_.Clear();
-    bool owned = false;
-    grpc::Status serialised =
-        grpc::SerializationTraits<v1::GetKernelsResponse>::Serialize(message_, &buffer_, &owned);
-    if (!serialised.ok()) return Finish(Account(Internal("a kernel cannot be serialised")));
+    buffer_ = std::move(buffer);
     record_.bytes_out += static_cast<int64_t>(buffer_.Length());
     StartWrite(&buffer_);
   }

@@ -241,10 +241,20 @@ void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(Reading("fusion_inflight_bytes", "Bytes of the requests under way.")
                      .Add({}, now.inflight_bytes)
                      .Take());
-  out->push_back(Reading("fusion_admission_rejected_total", "Calls refused because of a limit.",
+  Reading refused("fusion_admission_rejected_total", "Calls refused because of a limit.",
+                  MetricType::Counter);
+  for (const auto& [reason, calls] : now.refused) refused.Add({{"reason", reason}}, calls);
+  out->push_back(refused.Take());
+  out->push_back(Reading("fusion_inflight_streams", "Answers that are being read in parts.")
+                     .Add({}, now.streams)
+                     .Take());
+  out->push_back(Reading("fusion_builds_abandoned_total",
+                         "Builds of plans that ended because nobody waited for them any more.",
                          MetricType::Counter)
-                     .Add({{"reason", "calls"}}, now.rejected_calls)
-                     .Add({{"reason", "bytes"}}, now.rejected_bytes)
+                     .Add({}, now.builds_abandoned)
+                     .Take());
+  out->push_back(Reading("fusion_warm_answers", "Answers kept by the bytes of their requests.")
+                     .Add({}, now.warm_answers)
                      .Take());
 }
 
@@ -281,6 +291,8 @@ struct Metrics::Counters {
   Counter* puts_ok;
   Counter* puts_failed;
   std::array<Counter*, kOutcomes.size()> outcomes;
+  Counter* warm_hits;
+  Counter* warm_misses;
   std::map<std::string_view, Counter*> ingested;
   Histogram* compile_seconds;
   Histogram* check_seconds;
@@ -376,6 +388,12 @@ void Metrics::Counters::AddPlans() {
     outcomes[static_cast<size_t>(outcome)] =
         &answers.Add({{"cache", std::string(CacheOutcomeName(outcome))}});
   }
+  auto& warm = BuildCounter()
+                   .Name("fusion_warm_requests_total")
+                   .Help("PlanFusion requests by whether their bytes were answered before.")
+                   .Register(registry);
+  warm_hits = &warm.Add({{"result", "hit"}});
+  warm_misses = &warm.Add({{"result", "miss"}});
   auto& making = BuildHistogram()
                      .Name("fusion_compile_seconds")
                      .Help("Of one kernel: compiler and linker, check.")
@@ -446,6 +464,9 @@ void Metrics::OnFinished(const RpcRecord& record) {
   }
   if (record.cache.has_value()) {
     counters_->outcomes[static_cast<size_t>(*record.cache)]->Increment();
+  }
+  if (record.warm.has_value()) {
+    (*record.warm ? counters_->warm_hits : counters_->warm_misses)->Increment();
   }
   for (const StageTime& stage : record.stages) {
     counters_->Stage(stage.stage)->Observe(ToMilliseconds(stage.took) / 1e3);

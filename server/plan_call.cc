@@ -17,14 +17,32 @@ class PlanningCall : public Call {
   using Call::Call;
 
  protected:
-  // On a thread of ours. `observer` may be null.
-  absl::StatusOr<EncodedReply> Plan(const grpc::ByteBuffer& request, StageObserver* observer) {
+  // The answer to an equal request before, given as such a one; null: it must be made.
+  std::shared_ptr<const WarmAnswer> Recall(const grpc::ByteBuffer& request) {
+    const Nanoseconds begin = parts_.clock.Now();
+    read_ = bytes_.Read(request);
+    if (!read_.ok()) return nullptr;
+    name_ = NameRequest(bytes_.view());
+    if (!name_.has_value()) return nullptr;
+    std::shared_ptr<const WarmAnswer> warm = parts_.warm.Find(Space(), name_->digest);
+    record_.warm = warm != nullptr;
+    if (warm == nullptr) return nullptr;
+    record_.request_id = name_->request_id;
+    record_.plan_key = warm->reply.plan->key.ToHex();
+    record_.cache = CacheOutcome::kHitMemory;
+    record_.stages = {{"recall", parts_.clock.Now() - begin}};
+    return warm;
+  }
+
+  // On a thread of ours, once Recall has found nothing. `observer` may be null.
+  absl::StatusOr<EncodedReply> Plan(StageObserver* observer) {
     Nanoseconds begin = parts_.clock.Now();
     record_.queued = begin - start_;
-    FlatBytes bytes;
-    RETURN_IF_ERROR(bytes.Read(request));
-    ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
+    RETURN_IF_ERROR(read_);
+    RETURN_IF_ERROR(cancel_.Check());  // it may have waited for longer than its caller does
+    ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes_.view()));
     ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
+    if (name_.has_value()) parts_.warm.Remember(Space(), name_->digest, reply);
     return EncodePlanReply(reply);
   }
 
@@ -33,8 +51,9 @@ class PlanningCall : public Call {
                                 StageObserver* observer) {
     record_.request_id = decoded.request_id();
     StageTime decode{"decode", parts_.clock.Now() - begin};
-    ASSIGN_OR_RETURN(PlanReply reply,
-                     parts_.pipeline.PlanFusion(decoded.request(), cancel_, observer));
+    PlanRequest request = decoded.request();
+    request.owner = owner();
+    ASSIGN_OR_RETURN(PlanReply reply, parts_.pipeline.PlanFusion(request, cancel_, observer));
     reply.stages.insert(reply.stages.begin(), std::move(decode));
     record_.plan_key = reply.stored->key.ToHex();
     record_.cache = reply.cache;
@@ -43,18 +62,29 @@ class PlanningCall : public Call {
   }
 
   // `lead`: bytes in front of the answer. The plan's own are not copied.
-  static grpc::ByteBuffer BufferOf(EncodedReply encoded, std::string_view lead = "") {
-    using PlanPointer = std::shared_ptr<const StoredPlan>;
-    auto* owner = new PlanPointer(std::move(encoded.plan));  // the slice owns it
-    const std::string& plan = (*owner)->plan_bytes;
-    grpc::Slice slices[] = {
-        grpc::Slice(StrCat(lead, encoded.head)),
-        grpc::Slice(
-            const_cast<char*>(plan.data()), plan.size(),
-            [](void* pointer) { delete static_cast<PlanPointer*>(pointer); }, owner),
-        grpc::Slice(encoded.tail)};
+  static grpc::ByteBuffer BufferOf(const EncodedReply& encoded, std::string_view lead = "") {
+    grpc::Slice slices[] = {grpc::Slice(StrCat(lead, encoded.head)),
+                            SharedSlice(encoded.plan, encoded.plan->plan_bytes),
+                            grpc::Slice(encoded.tail)};
     return grpc::ByteBuffer(slices, std::size(slices));
   }
+
+  // Of an answer that is given again nothing is copied but what this call adds.
+  grpc::ByteBuffer BufferOf(const std::shared_ptr<const WarmAnswer>& warm) const {
+    const EncodedReply& reply = warm->reply;
+    grpc::Slice slices[] = {grpc::Slice(reply.head), SharedSlice(warm, reply.plan->plan_bytes),
+                            SharedSlice(warm, reply.tail),
+                            grpc::Slice(EncodeFurtherStage(record_.stages.front()))};
+    return grpc::ByteBuffer(slices, std::size(slices));
+  }
+
+ private:
+  // Whose answers are given again to this caller: tenants share them.
+  static std::string Space() { return ""; }
+
+  absl::Status read_;
+  FlatBytes bytes_;
+  std::optional<RequestName> name_;
 };
 
 /// One PlanFusion.
@@ -63,10 +93,26 @@ class PlanCall final : public UnaryReactor<PlanningCall> {
   using UnaryReactor::UnaryReactor;
 
  private:
-  absl::Status Answer() override {
-    ASSIGN_OR_RETURN(EncodedReply reply, Plan(request_, /*observer=*/nullptr));
-    return Send(BufferOf(std::move(reply)));
+  // Hashing more than so many bytes holds up gRPC's thread for longer than handing them over.
+  static constexpr size_t kAtOnceBytes = 1 << 20;
+
+  bool AnswerAtOnce() override {
+    if (request_.Length() > kAtOnceBytes) return false;
+    looked_ = true;
+    std::shared_ptr<const WarmAnswer> warm = Recall(request_);
+    return warm != nullptr && Send(BufferOf(warm)).ok();
   }
+
+  absl::Status Answer() override {
+    if (!looked_) {
+      std::shared_ptr<const WarmAnswer> warm = Recall(request_);
+      if (warm != nullptr) return Send(BufferOf(warm));
+    }
+    ASSIGN_OR_RETURN(EncodedReply reply, Plan(/*observer=*/nullptr));
+    return Send(BufferOf(reply));
+  }
+
+  bool looked_ = false;
 };
 
 /// One ExplainPlan.
@@ -121,10 +167,11 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       : PlanningCall(parts, context, RpcMethod::kPlanFusionStream), request_(request) {}
 
   void Start() {
-    absl::Status admitted = Admit(request_, [this] { Answer(); });
-    if (admitted.ok()) return;
-    Finish(Account(admitted));
-    Release();
+    absl::Status entered = Enter(request_);
+    if (entered.ok()) {
+      entered = Run([this] { Answer(); }, [this](const absl::Status& why) { Refuse(why); });
+    }
+    if (!entered.ok()) Refuse(entered);
   }
 
   void OnWriteDone(bool ok) override {
@@ -144,14 +191,21 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  private:
   enum class Step : uint8_t { kNothing, kWrite, kFinish };
 
+  void Refuse(const absl::Status& why) {
+    Finish(Account(why));
+    Release();
+  }
+
   void Answer() {
-    absl::StatusOr<EncodedReply> reply = Plan(request_, this);
+    std::shared_ptr<const WarmAnswer> warm = Recall(request_);
+    absl::StatusOr<EncodedReply> reply =
+        warm != nullptr ? absl::StatusOr<EncodedReply>(warm->reply) : Plan(this);
     {
       MutexLock lock(&mutex_);
       status_ = reply.status();
       if (reply.ok()) {
         std::string lead = EncodeResponseEventHead(*reply);
-        response_ = BufferOf(*std::move(reply), lead);
+        response_ = BufferOf(*reply, lead);
       }
       answered_ = true;
     }

@@ -20,8 +20,6 @@
 namespace fusion {
 namespace {
 
-constexpr size_t kMaxRequestIdBytes = 128;
-
 absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_view bytes,
                           std::string_view what) {
   int64_t objects = CountObjects(type, bytes, kMaxRequestObjects);
@@ -43,16 +41,6 @@ absl::Status ParseRequest(std::string_view bytes, Message* out) {
   if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
   return InvalidArgument("request is malformed: its ", bytes.size(), " bytes are no protobuf ",
                          Message::descriptor()->full_name());
-}
-
-// What a serialiser writes in front of a message of `bytes` bytes in a field.
-std::string FieldHead(int field, size_t bytes) {
-  using google::protobuf::io::CodedOutputStream;
-  uint8_t head[16];
-  uint8_t* end =
-      CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(field) << 3 | 2, head);
-  end = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(bytes), end);
-  return {reinterpret_cast<char*>(head), static_cast<size_t>(end - head)};
 }
 
 // The place of a plan as 16 hex digits of its time and 64 of its key.
@@ -164,6 +152,15 @@ class ParsedRequest final : public DecodedRequest {
 
 }  // namespace
 
+std::string EncodeFieldHead(int field, size_t bytes) {
+  using google::protobuf::io::CodedOutputStream;
+  uint8_t head[16];
+  uint8_t* end =
+      CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(field) << 3 | 2, head);
+  end = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(bytes), end);
+  return {reinterpret_cast<char*>(head), static_cast<size_t>(end - head)};
+}
+
 absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_view bytes) {
   auto parsed = std::make_unique<ParsedRequest>();
   RETURN_IF_ERROR(parsed->Parse(bytes));
@@ -198,15 +195,21 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
   if (reply.lock != nullptr) EncodeLock(*reply.lock, wire.mutable_lock());
   for (const std::string& warning : reply.warnings) wire.add_warnings(TextToWire(warning));
 
-  return {
-      .head = FieldHead(v1::PlanFusionResponse::kPlanFieldNumber, reply.stored->plan_bytes.size()),
-      .plan = reply.stored,
-      .tail = wire.SerializeAsString()};
+  return {.head = EncodeFieldHead(v1::PlanFusionResponse::kPlanFieldNumber,
+                                  reply.stored->plan_bytes.size()),
+          .plan = reply.stored,
+          .tail = wire.SerializeAsString()};
+}
+
+std::string EncodeFurtherStage(const StageTime& stage) {
+  v1::PlanFusionResponse wire;
+  EncodeStageTime(stage, wire.add_stages());
+  return wire.SerializeAsString();
 }
 
 std::string EncodeResponseEventHead(const EncodedReply& reply) {
-  return FieldHead(v1::PlanFusionEvent::kResponseFieldNumber,
-                   reply.head.size() + reply.plan->plan_bytes.size() + reply.tail.size());
+  return EncodeFieldHead(v1::PlanFusionEvent::kResponseFieldNumber,
+                         reply.head.size() + reply.plan->plan_bytes.size() + reply.tail.size());
 }
 
 std::string EncodeProgressEvent(const PlanProgress& progress) {

@@ -12,6 +12,9 @@
 
 namespace fusion {
 
+/// What is kept of PlanFusionRequest.request_id.
+inline constexpr size_t kMaxRequestIdBytes = 128;
+
 /// A PlanFusion request as it came, and as plain values that refer to it.
 class DecodedRequest {
  public:
@@ -39,6 +42,9 @@ absl::StatusOr<std::unique_ptr<DecodedRequest>> DecodePlanRequest(std::string_vi
 /// ResourceExhausted above kMaxRequestObjects. Pure, any thread.
 absl::StatusOr<std::vector<Digest>> DecodeKernelsRequest(std::string_view bytes);
 
+/// What a serialiser writes in front of the bytes of a field: a message, a text, bytes.
+std::string EncodeFieldHead(int field, size_t bytes);
+
 /// A serialised v1::PlanFusionResponse in three parts, in this order. The plan's bytes are those of
 /// the store, so that a warm answer copies nothing.
 struct EncodedReply {
@@ -47,6 +53,8 @@ struct EncodedReply {
   std::string tail;
 };
 EncodedReply EncodePlanReply(const PlanReply& reply);
+/// What stands behind such a response to add a stage to it.
+std::string EncodeFurtherStage(const StageTime& stage);
 
 /// What stands in front of such a response in a serialised v1::PlanFusionEvent.
 std::string EncodeResponseEventHead(const EncodedReply& reply);

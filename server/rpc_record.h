@@ -38,6 +38,7 @@ struct RpcRecord {
   std::string request_id;
   std::string plan_key;  // hex; of the plan that was answered, reported about or asked for
   std::optional<CacheOutcome> cache;  // set if a plan was answered
+  std::optional<bool> warm;  // whether an equal request's answer was given again; set where looked
   absl::Status status;
   Nanoseconds took{0};    // from the first byte seen to the answer given away
   Nanoseconds queued{0};  // of it, waiting for a thread

@@ -7,6 +7,7 @@
 #include "core/pipeline/plan_fusion.h"
 #include "server/admission.h"
 #include "server/rpc_record.h"
+#include "server/warm_answers.h"
 
 namespace fusion {
 
@@ -17,10 +18,13 @@ struct ServiceParts {
   LatencyBook& book;
   std::function<Capabilities()> capabilities;
   Admission& admission;
+  WarmAnswers& warm;
   RpcObserver& observer;
   Logger& logger;
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
+  /// No call takes longer, whatever its own deadline is.
+  Nanoseconds call_limit = std::chrono::minutes(10);
 };
 
 }  // namespace fusion

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,20 @@ struct ServerSnapshot {
   SearchStats searches;
   int64_t worker_limit = 0;
   int64_t compile_queue_limit = 0;
-  int64_t flights_waiting = 0;  // requests that wait for equal work
-  int64_t flights_shared = 0;   // requests that ever did
-  int64_t calls = 0;            // under way, waiting ones included
+  int64_t flights_waiting = 0;   // requests that wait for equal work
+  int64_t flights_shared = 0;    // requests that ever did
+  int64_t builds_abandoned = 0;  // that ended because nobody waited for them
+  int64_t calls = 0;             // under way, waiting ones included
   int64_t call_limit = 0;
   int64_t calls_queued = 0;
   int64_t inflight_bytes = 0;
   int64_t inflight_limit_bytes = 0;
-  int64_t rejected_calls = 0;  // because of call_limit
-  int64_t rejected_bytes = 0;  // calls refused because of inflight_limit_bytes
+  int64_t streams = 0;  // of the calls, those whose answers are read in parts
+  int64_t stream_limit = 0;
+  std::map<std::string, int64_t> refused;       // calls, by reason
+  std::map<std::string, int64_t> tenant_bytes;  // of requests under way
+  int64_t warm_answers = 0;
+  int64_t warm_bytes = 0;
   std::vector<RegisteredCapability> registered;
 };
 

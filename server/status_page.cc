@@ -126,8 +126,10 @@ ordered_json CallsJson(const Metrics& metrics, const ServerSnapshot& now) {
   out["queued"] = now.calls_queued;
   out["bytes"] = now.inflight_bytes;
   out["limit_bytes"] = now.inflight_limit_bytes;
-  out["rejected_for_calls"] = now.rejected_calls;
-  out["rejected_for_bytes"] = now.rejected_bytes;
+  out["streams"] = now.streams;
+  out["stream_limit"] = now.stream_limit;
+  out["refused"] = now.refused;
+  out["tenant_inflight_bytes"] = now.tenant_bytes;
   return out;
 }
 
@@ -143,22 +145,25 @@ std::string SupportedIsas(const Toolchain& toolchain) {
 
 std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, const Metrics& metrics,
                        const ServerSnapshot& now) {
-  ordered_json page = {
-      {"version", ServerVersion()},
-      {"uptime_seconds", ToMilliseconds(now.uptime) / 1e3},
-      {"ready", now.ready},
-      {"addresses", facts.addresses},
-      {"admin", facts.admin_address},
-      {"host_isa", HostIsaName()},
-      {"config", ConfigJson(facts.config)},
-      {"toolchain", ToolchainJson(toolchain)},
-      {"workers", WorkersJson(now)},
-      {"tile_searches", SearchesJson(now.searches)},
-      {"registered_kernels", RegisteredJson(now.registered)},
-      {"stores", StoresJson(now.tiers)},
-      {"measurements", MeasurementsJson(now.measurements)},
-      {"flights", {{"waiting", now.flights_waiting}, {"shared", now.flights_shared}}},
-      {"calls", CallsJson(metrics, now)}};
+  ordered_json page = {{"version", ServerVersion()},
+                       {"uptime_seconds", ToMilliseconds(now.uptime) / 1e3},
+                       {"ready", now.ready},
+                       {"addresses", facts.addresses},
+                       {"admin", facts.admin_address},
+                       {"host_isa", HostIsaName()},
+                       {"config", ConfigJson(facts.config)},
+                       {"toolchain", ToolchainJson(toolchain)},
+                       {"workers", WorkersJson(now)},
+                       {"tile_searches", SearchesJson(now.searches)},
+                       {"registered_kernels", RegisteredJson(now.registered)},
+                       {"stores", StoresJson(now.tiers)},
+                       {"measurements", MeasurementsJson(now.measurements)},
+                       {"flights",
+                        {{"waiting", now.flights_waiting},
+                         {"shared", now.flights_shared},
+                         {"abandoned", now.builds_abandoned}}},
+                       {"warm_answers", {{"entries", now.warm_answers}, {"bytes", now.warm_bytes}}},
+                       {"calls", CallsJson(metrics, now)}};
   // Paths may be no UTF-8.
   return page.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/clock.h"
+#include "core/base/interest.h"
 #include "core/base/status.h"
 
 namespace fusion {
@@ -24,12 +25,18 @@ class CancelToken {
   CancelToken(const CancelToken& parent, Nanoseconds deadline)
       : clock_(parent.clock_), parent_(&parent), deadline_(deadline) {}
 
+  /// The same; ends also once nobody wants the outcome any more. `interest` outlives it.
+  CancelToken(const CancelToken& parent, Nanoseconds deadline, Interest& interest)
+      : clock_(parent.clock_), parent_(&parent), interest_(&interest), deadline_(deadline) {}
+
   void Cancel() { cancelled_.store(true, std::memory_order_release); }
 
   /// OK, or kCancelled / kDeadlineExceeded.
   absl::Status Check() const {
     if (parent_ != nullptr) RETURN_IF_ERROR(parent_->Check());
     if (cancelled_.load(std::memory_order_acquire)) return Cancelled("request cancelled");
+    if (interest_ != nullptr && interest_->IsLost())
+      return Cancelled("nobody waits for it any more");
     if (deadline_ && clock_.Now() >= *deadline_) return DeadlineExceeded("request deadline passed");
     return absl::OkStatus();
   }
@@ -45,6 +52,7 @@ class CancelToken {
  private:
   const Clock& clock_;
   const CancelToken* parent_ = nullptr;
+  Interest* interest_ = nullptr;
   std::optional<Nanoseconds> deadline_;
   std::atomic<bool> cancelled_{false};
 };

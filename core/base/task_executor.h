@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/base/fair_queue.h"
 #include "core/base/status.h"
 
 namespace fusion {
@@ -15,6 +16,12 @@ class TaskExecutor {
   /// already. Unavailable: stopped. In both cases `task` is dropped without being run. `task` must
   /// not throw.
   virtual absl::Status Submit(std::function<void()> task) = 0;
+
+  /// The same for somebody: who shares executors fairly does so between owners.
+  virtual absl::Status SubmitFor(const WorkOwner& owner, std::function<void()> task) {
+    (void)owner;
+    return Submit(std::move(task));
+  }
 };
 
 }  // namespace fusion

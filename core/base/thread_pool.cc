@@ -1,5 +1,6 @@
 #include "core/base/thread_pool.h"
 
+#include <optional>
 #include <utility>
 
 namespace fusion {
@@ -17,15 +18,26 @@ ThreadPool::ThreadPool(int threads, size_t queue_limit) : queue_limit_(queue_lim
 
 ThreadPool::~ThreadPool() { Stop(); }
 
-absl::Status ThreadPool::Submit(std::function<void()> task) {
+absl::Status ThreadPool::Add(const WorkOwner& owner, Task task) {
   MutexLock lock(&mutex_);
   if (stopping_) return Unavailable("thread pool is stopped");
   if (queue_.size() >= queue_limit_) {
     return ResourceExhausted("thread pool queue is full: ", queue_.size(), " tasks wait");
   }
-  queue_.push_back(std::move(task));
+  queue_.Push(owner, std::move(task));
   changed_.NotifyOne();
   return absl::OkStatus();
+}
+
+bool ThreadPool::Displace(const WorkOwner& arriving) {
+  std::optional<FairQueue<Task>::Taken> victim;
+  {
+    MutexLock lock(&mutex_);
+    victim = queue_.Displace(arriving, [](const Task& task) { return task.displaced != nullptr; });
+  }
+  if (!victim.has_value()) return false;
+  victim->item.displaced();
+  return true;
 }
 
 void ThreadPool::Stop() {
@@ -46,15 +58,17 @@ size_t ThreadPool::queued() const {
 
 void ThreadPool::Work() {
   for (;;) {
-    std::function<void()> task;
+    std::optional<FairQueue<Task>::Taken> next;
     {
       MutexLock lock(&mutex_);
-      while (queue_.empty() && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
-      if (queue_.empty()) return;
-      task = std::move(queue_.front());
-      queue_.pop_front();
+      while (queue_.size() == 0 && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
+      next = queue_.Pop();
+      if (!next.has_value()) return;
     }
-    task();
+    next->item.run();
+    next->item = {};  // what it holds dies unlocked
+    MutexLock lock(&mutex_);
+    queue_.Done(next->owner);
   }
 }
 

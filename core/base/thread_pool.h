@@ -1,15 +1,16 @@
 #pragma once
 
-#include <deque>
 #include <thread>
 #include <vector>
 
+#include "core/base/fair_queue.h"
 #include "core/base/mutex.h"
 #include "core/base/task_executor.h"
 
 namespace fusion {
 
-/// A fixed number of threads behind one bounded queue, first in, first out.
+/// A fixed number of threads behind one bounded queue, which is fair between owners (FairQueue);
+/// of one owner first in, first out.
 ///
 ///   ThreadPool pool(/*threads=*/4, /*queue_limit=*/256);
 ///   RETURN_IF_ERROR(pool.Submit([] { ... }));
@@ -22,7 +23,22 @@ class ThreadPool final : public TaskExecutor {
   /// Stop().
   ~ThreadPool() override;
 
-  absl::Status Submit(std::function<void()> task) override;
+  absl::Status Submit(std::function<void()> task) override {
+    return SubmitFor({}, std::move(task));
+  }
+  absl::Status SubmitFor(const WorkOwner& owner, std::function<void()> task) override {
+    return Add(owner, {std::move(task), nullptr});
+  }
+  /// The same, for a task that may have to give its place in the queue to another owner's: then
+  /// `displaced` is called instead, on the thread that took it.
+  absl::Status SubmitFor(const WorkOwner& owner, std::function<void()> task,
+                         std::function<void()> displaced) {
+    return Add(owner, {std::move(task), std::move(displaced)});
+  }
+
+  /// Takes a task out of the queue if `arriving` has the better claim to its place, and tells it.
+  /// False: nobody has to go.
+  bool Displace(const WorkOwner& arriving);
 
   /// Refuses new tasks, runs those that wait, joins the threads. A second call returns at once.
   void Stop();
@@ -31,12 +47,18 @@ class ThreadPool final : public TaskExecutor {
   size_t queued() const;
 
  private:
+  struct Task {
+    std::function<void()> run;
+    std::function<void()> displaced;  // empty: it stays
+  };
+
+  absl::Status Add(const WorkOwner& owner, Task task);
   void Work();
 
   const size_t queue_limit_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  FairQueue<Task> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };

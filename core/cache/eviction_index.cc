@@ -28,6 +28,7 @@ bool EvictionIndex::Remove(const EntryId& id) {
   bytes_ -= it->second.bytes;
   if (id.kind == EntryKind::kPlan) places_.erase({it->second.created_ms, id.key});
   entries_.erase(it);
+  ++removals_;
   return true;
 }
 

@@ -52,6 +52,8 @@ class EvictionIndex {
   /// The plans, newest first.
   const PlanPlaces& places() const { return places_; }
 
+  /// Entries that were removed or replaced, ever.
+  int64_t removals() const { return removals_; }
   int64_t bytes() const { return bytes_; }
   int64_t plans() const { return static_cast<int64_t>(places_.size()); }
   int64_t kernels() const { return static_cast<int64_t>(entries_.size()) - plans(); }
@@ -64,6 +66,7 @@ class EvictionIndex {
   std::set<EntryId> touched_;
   PlanPlaces places_;
   int64_t bytes_ = 0;
+  int64_t removals_ = 0;
 };
 
 }  // namespace fusion

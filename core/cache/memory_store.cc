@@ -57,6 +57,7 @@ void MemoryStore::Remove(const Id& id) {
   const Entry* entry = entries_.Peek(id);
   if (entry == nullptr) return;
   if (entry->plan != nullptr) plans_.erase(PlaceOf(*entry->plan));
+  ++removals_;
   entries_.Erase(id);
 }
 
@@ -66,9 +67,24 @@ void MemoryStore::Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evic
   for (auto& old : entries_.Insert(id, std::move(entry), bytes)) {
     if (old.second.plan != nullptr) plans_.erase(PlaceOf(*old.second.plan));
     ++evicted_;
+    ++removals_;
     evicted->push_back(std::move(old));
   }
   if (plan != nullptr && entries_.Contains(id)) plans_.insert(PlaceOf(*plan));
+}
+
+bool MemoryStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
+  MutexLock lock(&mutex_);
+  bool all = entries_.Find({EntryKind::kPlan, plan}) != nullptr;
+  for (const Digest& kernel : kernels) {
+    all = entries_.Find({EntryKind::kKernel, kernel}) != nullptr && all;
+  }
+  return all;
+}
+
+int64_t MemoryStore::removals() const {
+  MutexLock lock(&mutex_);
+  return removals_;
 }
 
 absl::Status MemoryStore::PutBundle(const Bundle& bundle) {

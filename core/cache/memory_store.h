@@ -20,6 +20,8 @@ class MemoryStore final : public Store {
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
+  bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
+  int64_t removals() const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
@@ -46,6 +48,7 @@ class MemoryStore final : public Store {
   PlanPlaces plans_ ABSL_GUARDED_BY(mutex_);  // those in entries_
   int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t removals_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -26,6 +26,12 @@ std::shared_ptr<const StoredPlan> MeteredStore::PeekPlan(const Digest& key) {
 
 bool MeteredStore::HasPlan(const Digest& key) const { return inner_->HasPlan(key); }
 
+bool MeteredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
+  return inner_->Touch(plan, kernels);
+}
+
+int64_t MeteredStore::removals() const { return inner_->removals(); }
+
 absl::Status MeteredStore::PutBundle(const Bundle& bundle) {
   Nanoseconds start = clock_.Now();
   absl::Status status = inner_->PutBundle(bundle);

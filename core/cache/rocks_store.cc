@@ -315,6 +315,23 @@ void RocksStore::Delete(const EntryId& id, std::string_view reason) {
   if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
 }
 
+bool RocksStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
+  const int64_t now_ms = UnixMilliseconds(clock_);
+  MutexLock lock(&mutex_);
+  std::vector<EntryId> ids = {{EntryKind::kPlan, plan}};
+  for (const Digest& kernel : kernels) ids.push_back({EntryKind::kKernel, kernel});
+  for (const EntryId& id : ids) {
+    if (index_.Find(id) == nullptr) return false;
+  }
+  for (const EntryId& id : ids) index_.Touch(id, now_ms);
+  return true;
+}
+
+int64_t RocksStore::removals() const {
+  MutexLock lock(&mutex_);
+  return index_.removals();
+}
+
 absl::Status RocksStore::PutBundle(const Bundle& bundle) {
   absl::Status status = CheckBundle(bundle);
   if (status.ok()) {

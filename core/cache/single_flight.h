@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/cancel.h"
+#include "core/base/interest.h"
 #include "core/base/mutex.h"
 #include "core/base/result_cell.h"
 #include "core/base/task_executor.h"
@@ -16,35 +17,49 @@ namespace fusion {
 /// Lets N equal requests share one execution.
 ///
 ///   SingleFlight<Digest, StoredPlan> flights(pool);
-///   auto plan = flights.Run(key, request_cancel, [=] { return BuildPlan(graph); });
+///   auto plan = flights.Run(key, request_cancel, [=](Interest&) { return BuildPlan(graph); });
 ///
 /// The first caller of a key starts `work` on the executor; whoever comes before it ends waits for
 /// the same result. A waiter that is cancelled or runs out of time leaves alone: the work goes on
-/// and its result is there for the next caller's cache. What `work` captures must therefore live as
-/// long as the executor runs it, not as long as one caller. Thread-safe; the executor outlives it.
+/// and its result is there for the next caller's cache. Only when all have left, and nobody has
+/// come back for a while (Interest), may the work end itself. What `work` captures must therefore
+/// live as long as the executor runs it, not as long as one caller. Thread-safe; executor and clock
+/// outlive it, and the work that they run.
 template <typename Key, typename Value>
 class SingleFlight {
  public:
   using Result = absl::StatusOr<std::shared_ptr<const Value>>;
-  using Work = std::function<Result()>;
+  /// Gets the interest of its waiters; once that is lost nobody reads the result.
+  using Work = std::function<Result(Interest& interest)>;
 
-  explicit SingleFlight(TaskExecutor& executor)
-      : executor_(executor), state_(std::make_shared<State>()) {}
+  struct Options {
+    /// How long work that nobody waits for goes on.
+    Nanoseconds linger = Interest::kForEver;
+  };
+
+  explicit SingleFlight(TaskExecutor& executor, const Options& options = {},
+                        const Clock& clock = Clock::Real())
+      : executor_(executor), options_(options), clock_(clock), state_(std::make_shared<State>()) {}
+
+  struct Caller {
+    WorkOwner owner;
+    bool* shared = nullptr;                     // tells whether someone else had started the work
+    std::function<void()> meanwhile = nullptr;  // called on this thread now and then while it waits
+    bool goes_on = false;                       // the work is to end also if this caller leaves
+  };
 
   /// The result of `work` or of the equal work that is under way. kCancelled or kDeadlineExceeded
   /// if `waiter` ends first; ResourceExhausted or Unavailable if the executor refuses the work.
-  /// `shared` (may be null) tells whether someone else had started it. Calls `meanwhile` (may be
-  /// empty) on this thread now and then while it waits.
-  Result Run(const Key& key, const CancelToken& waiter, Work work, bool* shared = nullptr,
-             const std::function<void()>& meanwhile = nullptr) {
+  Result Run(const Key& key, const CancelToken& waiter, Work work, const Caller& caller = {}) {
     auto [flight, first] = Join(key);
-    if (shared != nullptr) *shared = !first;
+    if (caller.shared != nullptr) *caller.shared = !first;
+    if (caller.goes_on) flight->interest.Keep();
     if (first) {
-      Start(key, flight, std::move(work));
+      Start(key, flight, std::move(work), caller.owner);
     } else {
       state_->shared_total.fetch_add(1, std::memory_order_relaxed);
     }
-    return Wait(*flight, waiter, meanwhile);
+    return Wait(*flight, waiter, caller.meanwhile);
   }
 
   /// Callers waiting now; callers that found equal work under way, since the start.
@@ -52,7 +67,11 @@ class SingleFlight {
   int64_t shared_total() const { return state_->shared_total.load(std::memory_order_relaxed); }
 
  private:
-  using Flight = ResultCell<std::shared_ptr<const Value>>;
+  struct Flight {
+    Flight(const Clock& clock, Nanoseconds linger) : interest(clock, linger) {}
+    Interest interest;
+    ResultCell<std::shared_ptr<const Value>> result;
+  };
 
   // Outlives the SingleFlight if work is still running then.
   struct State {
@@ -77,10 +96,12 @@ class SingleFlight {
       landed_ = true;
       {
         // First out of the map: a caller that comes now starts anew (or finds the cache filled).
+        // One that was given up may have another in its place.
         MutexLock lock(&state_->mutex);
-        state_->flights.erase(key_);
+        auto it = state_->flights.find(key_);
+        if (it != state_->flights.end() && it->second == flight_) state_->flights.erase(it);
       }
-      flight_->Set(std::move(result));
+      flight_->result.Set(std::move(result));
     }
 
    private:
@@ -90,29 +111,36 @@ class SingleFlight {
     bool landed_ = false;
   };
 
+  // Counts the caller as one that wants the flight.
   std::pair<std::shared_ptr<Flight>, bool> Join(const Key& key) {
     MutexLock lock(&state_->mutex);
     std::shared_ptr<Flight>& flight = state_->flights[key];
-    bool first = flight == nullptr;
-    if (first) flight = std::make_shared<Flight>();
-    return {flight, first};
+    if (flight != nullptr && flight->interest.Join()) return {flight, false};
+    flight = std::make_shared<Flight>(clock_, options_.linger);
+    flight->interest.Join();
+    return {flight, true};
   }
 
-  void Start(const Key& key, const std::shared_ptr<Flight>& flight, Work work) {
+  void Start(const Key& key, const std::shared_ptr<Flight>& flight, Work work,
+             const WorkOwner& owner) {
     auto landing = std::make_shared<Landing>(state_, key, flight);
-    absl::Status accepted =
-        executor_.Submit([landing, work = std::move(work)] { landing->Land(work()); });
+    absl::Status accepted = executor_.SubmitFor(owner, [landing, flight, work = std::move(work)] {
+      landing->Land(work(flight->interest));
+    });
     if (!accepted.ok()) landing->Land(accepted);
   }
 
   Result Wait(Flight& flight, const CancelToken& waiter, const std::function<void()>& meanwhile) {
     state_->waiters.fetch_add(1, std::memory_order_relaxed);
-    Result result = flight.Wait(waiter, meanwhile);
+    Result result = flight.result.Wait(waiter, meanwhile);
     state_->waiters.fetch_sub(1, std::memory_order_relaxed);
+    flight.interest.Leave();
     return result;
   }
 
   TaskExecutor& executor_;
+  const Options options_;
+  const Clock& clock_;
   const std::shared_ptr<State> state_;
 };
 

@@ -99,6 +99,13 @@ class Store {
   /// Whether a plan is listed; reads nothing. True also of one that turns out to be damaged.
   virtual bool HasPlan(const Digest& key) const = 0;
 
+  /// Notes a use of a plan and its kernels, without reading them; false if one of them is not
+  /// there, and then for some none may be noted.
+  virtual bool Touch(const Digest& plan, const std::vector<Digest>& kernels) = 0;
+  /// Grows whenever an entry goes, or another one comes in its place: while it stays the same, what
+  /// was there is.
+  virtual int64_t removals() const = 0;
+
   /// Publishes all of `bundle` or nothing; durable when it returns OK. An error leaves the caller
   /// with a correct answer that is merely not remembered: ResourceExhausted (space), Unavailable
   /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).

@@ -29,6 +29,16 @@ bool TieredStore::HasPlan(const Digest& key) const {
   return front_->HasPlan(key) || back_->HasPlan(key);
 }
 
+// The front keeps what is used near, the back says whether it is there; what it could not write is
+// in front.
+bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
+  const bool near = front_->Touch(plan, kernels);
+  return back_->Touch(plan, kernels) || near;
+}
+
+// What goes from the front is behind it still, or it was never written: Touch tells.
+int64_t TieredStore::removals() const { return back_->removals(); }
+
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   absl::Status stored = back_->PutBundle(bundle);
   front_->PutBundle(bundle).IgnoreError();

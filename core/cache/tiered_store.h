@@ -17,6 +17,8 @@ class TieredStore final : public Store {
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
   /// The status of the store behind; the front takes the bundle even if that fails.
+  bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
+  int64_t removals() const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;

@@ -63,17 +63,22 @@ absl::Status WorkerPool::Enqueue(Task task) {
     return ResourceExhausted("compile queue is full: ", queue_.size(), " jobs wait for ",
                              options_.workers, " workers");
   }
-  queue_.push_back(std::move(task));
+  const WorkOwner owner = task.owner;
+  queue_.Push(owner, std::move(task));
   changed_.NotifyOne();
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
     CompileJob job, std::shared_ptr<const CancelToken> cancel,
-    std::function<void(const CompileResult&)> on_done) {
+    std::function<void(const CompileResult&)> on_done, const WorkOwner& owner) {
   RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
   auto ticket = std::make_shared<CompileTicket>();
-  RETURN_IF_ERROR(Enqueue({std::move(job), std::move(cancel), std::move(on_done), ticket}));
+  RETURN_IF_ERROR(Enqueue({.job = std::move(job),
+                           .cancel = std::move(cancel),
+                           .on_done = std::move(on_done),
+                           .ticket = ticket,
+                           .owner = owner}));
   return ticket;
 }
 
@@ -97,7 +102,8 @@ void WorkerPool::Stop(Nanoseconds drain) {
     threads.swap(threads_);
     changed_.NotifyAll();
     Nanoseconds deadline = clock_.Now() + drain;
-    while (!threads.empty() && (!queue_.empty() || stats_.running > 0) && clock_.Now() < deadline) {
+    while (!threads.empty() && (queue_.size() > 0 || stats_.running > 0) &&
+           clock_.Now() < deadline) {
       changed_.WaitFor(&mutex_, kSlice);
     }
     aborting_ = true;
@@ -131,12 +137,11 @@ void WorkerPool::ServeSlot(int index) {
 
 std::optional<WorkerPool::Task> WorkerPool::Take() {
   MutexLock lock(&mutex_);
-  while (queue_.empty() && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
-  if (queue_.empty()) return std::nullopt;
-  Task task = std::move(queue_.front());
-  queue_.pop_front();
+  while (queue_.size() == 0 && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
+  std::optional<FairQueue<Task>::Taken> next = queue_.Pop();
+  if (!next.has_value()) return std::nullopt;
   ++stats_.running;
-  return task;
+  return std::move(next->item);
 }
 
 void WorkerPool::Execute(const Task& task, Slot* slot) {
@@ -378,6 +383,7 @@ void WorkerPool::Finish(const Task& task, TaskResult result, Outcome outcome) {
   {
     MutexLock lock(&mutex_);
     --stats_.running;
+    queue_.Done(task.owner);
     if (task.race == nullptr) {
       CountJob(outcome);
     } else {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "core/base/cancel.h"
+#include "core/base/fair_queue.h"
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
 #include "core/base/result_cell.h"
@@ -68,8 +68,11 @@ using CompileResult = absl::StatusOr<std::shared_ptr<const KernelArtifact>>;
 class CompileTicket {
  public:
   /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the job
-  /// alone.
-  CompileResult Wait(const CancelToken& waiter) const { return result_.Wait(waiter); }
+  /// alone. Calls `meanwhile` (may be empty) now and then while it waits.
+  CompileResult Wait(const CancelToken& waiter,
+                     const std::function<void()>& meanwhile = nullptr) const {
+    return result_.Wait(waiter, meanwhile);
+  }
   bool IsDone() const { return result_.IsSet(); }
 
  private:
@@ -101,8 +104,8 @@ class RaceTicket {
 /// DeadlineExceeded. One whose worker dies is tried once more, because that may be anybody's doing
 /// (an operator, a machine without memory); the second time it fails with Aborted. A kernel that
 /// does not compile or that the check refuses fails with Internal; the message quotes the log.
-/// Equal jobs are not merged: that is up to the caller. Thread-safe. `toolchain`, `logger` and
-/// `clock` outlive the pool.
+/// Workers are shared fairly between the owners of jobs (FairQueue). Equal jobs are not merged:
+/// that is up to the caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
@@ -117,7 +120,7 @@ class WorkerPool {
   /// Unavailable: stopped.
   absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(
       CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
-      std::function<void(const CompileResult&)> on_done = nullptr);
+      std::function<void(const CompileResult&)> on_done = nullptr, const WorkOwner& owner = {});
 
   /// Queues a race, which waits for a worker as jobs do; others may be busy meanwhile. `cancel` as
   /// above; its deadline also bounds KernelRace::limit from when a worker begins with it, so that
@@ -143,6 +146,7 @@ class WorkerPool {
     std::shared_ptr<CompileTicket> ticket;
     std::shared_ptr<const KernelRace> race = nullptr;
     std::shared_ptr<RaceTicket> race_ticket = nullptr;
+    WorkOwner owner = {};
 
     std::string Name() const;
   };
@@ -185,7 +189,7 @@ class WorkerPool {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);
+  FairQueue<Task> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool aborting_ ABSL_GUARDED_BY(mutex_) = false;
   WorkerPoolStats stats_ ABSL_GUARDED_BY(mutex_);

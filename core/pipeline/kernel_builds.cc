@@ -1,5 +1,7 @@
 #include "core/pipeline/kernel_builds.h"
 
+#include <utility>
+
 namespace fusion {
 
 KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock)
@@ -21,19 +23,33 @@ KernelBuilds::Claim::Claim(KernelBuilds* builds, const Digest& key,
 KernelBuilds::Claim::Claim(Claim&& other) noexcept
     : builds_(std::exchange(other.builds_, nullptr)),
       key_(other.key_),
-      ticket_(std::move(other.ticket_)) {}
+      ticket_(std::move(other.ticket_)),
+      wanted_(other.wanted_) {}
 
 KernelBuilds::Claim::~Claim() {
-  if (builds_ != nullptr) builds_->Release(key_);
+  if (builds_ == nullptr) return;
+  Abandon();
+  builds_->Release(key_, ticket_.get());
+}
+
+void KernelBuilds::Claim::Abandon() {
+  if (std::exchange(wanted_, false)) builds_->Abandon(key_, ticket_.get());
+}
+
+KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build) {
+  ++build->claims;
+  ++build->wanted;
+  return Claim(this, key, build->ticket);
 }
 
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
-    const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored) {
+    const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
+    const WorkOwner& owner) {
   MutexLock lock(&mutex_);
   auto known = builds_.find(job.key);
-  if (known != builds_.end()) {
-    ++known->second.claims;
-    return Started(Claim(this, job.key, known->second.ticket));
+  // One that was given up ends with nothing: it is begun anew.
+  if (known != builds_.end() && known->second.wanted > 0) {
+    return Started(ClaimOn(job.key, &known->second));
   }
   // A build is published before its last claim ends.
   if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
@@ -41,21 +57,32 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   auto on_done = [state = state_, key = job.key, ttl = failure_ttl_](const CompileResult& result) {
     if (IsKernelsFault(result.status())) state->failures.Remember(key, result.status(), ttl);
   };
-  ASSIGN_OR_RETURN(std::shared_ptr<CompileTicket> ticket, workers_.Submit(job, nullptr, on_done));
-  builds_[job.key] = {ticket, 1};
-  return Started(Claim(this, job.key, std::move(ticket)));
+  Build build;
+  build.cancel = std::make_shared<CancelToken>();
+  ASSIGN_OR_RETURN(build.ticket, workers_.Submit(job, build.cancel, on_done, owner));
+  Build& placed = builds_[job.key] = std::move(build);
+  return Started(ClaimOn(job.key, &placed));
 }
 
-void KernelBuilds::Release(const Digest& key) {
+void KernelBuilds::Abandon(const Digest& key, const CompileTicket* ticket) {
   MutexLock lock(&mutex_);
   auto it = builds_.find(key);
-  if (it != builds_.end() && --it->second.claims == 0) builds_.erase(it);
+  if (it == builds_.end() || it->second.ticket.get() != ticket) return;
+  if (--it->second.wanted == 0 && !ticket->IsDone()) it->second.cancel->Cancel();
 }
 
-std::shared_ptr<const CompileTicket> KernelBuilds::Find(const Digest& key) const {
+void KernelBuilds::Release(const Digest& key, const CompileTicket* ticket) {
   MutexLock lock(&mutex_);
   auto it = builds_.find(key);
-  return it == builds_.end() ? nullptr : it->second.ticket;
+  if (it == builds_.end() || it->second.ticket.get() != ticket) return;
+  if (--it->second.claims == 0) builds_.erase(it);
+}
+
+std::optional<KernelBuilds::Claim> KernelBuilds::Join(const Digest& key) {
+  MutexLock lock(&mutex_);
+  auto it = builds_.find(key);
+  if (it == builds_.end() || it->second.wanted == 0) return std::nullopt;
+  return ClaimOn(key, &it->second);
 }
 
 }  // namespace fusion

@@ -6,6 +6,7 @@
 #include <optional>
 #include <variant>
 
+#include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/cache/failure_cache.h"
@@ -32,13 +33,16 @@ bool MayPass(const absl::Status& status);
 /// Thread-safe. `workers` and `clock` outlive it.
 class KernelBuilds {
  public:
-  /// Keeps a build findable as long as it lives; not longer than the KernelBuilds.
+  /// Somebody who wants a build: it is findable as long as he does, and once nobody does it is
+  /// cancelled. Not longer than the KernelBuilds.
   class Claim {
    public:
     Claim(Claim&& other) noexcept;
     Claim& operator=(Claim&&) = delete;
     ~Claim();
     const CompileTicket& ticket() const { return *ticket_; }
+    /// He does not want it any more, though he goes on to read how it ended.
+    void Abandon();
 
    private:
     friend class KernelBuilds;
@@ -46,6 +50,7 @@ class KernelBuilds {
     KernelBuilds* builds_;
     Digest key_;
     std::shared_ptr<const CompileTicket> ticket_;
+    bool wanted_ = true;
   };
 
   KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock);
@@ -56,19 +61,24 @@ class KernelBuilds {
   /// it may have done so after the caller looked. Fails at once with what WorkerPool::Submit says,
   /// or with the remembered status of a recent failure. Calls `stored` under its lock.
   absl::StatusOr<Started> Start(
-      const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored);
+      const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
+      const WorkOwner& owner = {});
 
-  /// The build of a kernel that is under way or not yet published; null if there is none.
-  std::shared_ptr<const CompileTicket> Find(const Digest& key) const;
+  /// Joins the build of a kernel that is under way or not yet published; nullopt if there is none.
+  std::optional<Claim> Join(const Digest& key);
   /// Why a kernel failed lately.
   std::optional<absl::Status> Failure(const Digest& key) { return state_->failures.Find(key); }
 
  private:
   struct Build {
     std::shared_ptr<const CompileTicket> ticket;
+    std::shared_ptr<CancelToken> cancel;  // once nobody wants it
     int claims = 0;
+    int wanted = 0;  // claims that were not abandoned
   };
-  void Release(const Digest& key);
+  Claim ClaimOn(const Digest& key, Build* build) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Abandon(const Digest& key, const CompileTicket* ticket);
+  void Release(const Digest& key, const CompileTicket* ticket);
 
   // Jobs may end after this object is gone.
   struct State {

@@ -77,7 +77,7 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolch
       stopping_(clock),
       threads_(options.threads, options.queue_limit),
       search_thread_(/*threads=*/1, options.search_queue),
-      flights_(threads_) {}
+      flights_(threads_, {.linger = options.linger}, clock) {}
 
 PlanBuilds::~PlanBuilds() { Stop(); }
 
@@ -124,18 +124,20 @@ class PlanBuilds::Teller {
 };
 
 BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                          const CancelToken& waiter, StageObserver* observer, bool goes_on) {
+                          const CancelToken& waiter, StageObserver* observer, bool goes_on,
+                          const WorkOwner& owner) {
   // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
   // flight of the same plan holds the same kernels; one of another plan would not.
-  std::shared_ptr<Batch> batch = StartKernels(*planned);
+  std::shared_ptr<Batch> batch = StartKernels(*planned, owner);
   FlightKey key(work->planning_key, AloneOf(planned->stored->plan));
   Teller teller(observer);
   auto tell = [&] { teller.Tell(RoundOf(key, batch)); };
   tell();
-  BuiltOr built = flights_.Run(
-      key, waiter,
-      [this, work, planned, batch, key] { return BuildForAll(work, planned, batch, key); },
-      /*shared=*/nullptr, tell);
+  BuiltOr built = flights_.Run(key, waiter,
+                               [this, work, planned, batch, key, owner](Interest& interest) {
+                                 return BuildForAll(work, planned, batch, key, owner, interest);
+                               },
+                               {.owner = owner, .meanwhile = tell, .goes_on = goes_on});
   if (built.ok() && (*built)->unsearched.has_value()) {
     built = AwaitSearch(key, *built, waiter, &teller, goes_on);
   }
@@ -291,6 +293,7 @@ class PlanBuilds::Bench final : public TileBench {
 
 // Looks up the kernels of a plan and starts those that the store, and `bench` (may be null), lack.
 std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& planned,
+                                                            const WorkOwner& owner,
                                                             const Bench* bench) {
   size_t count = planned.jobs.size();
   auto batch = std::make_shared<Batch>();
@@ -306,7 +309,7 @@ std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& plann
       if (batch->kernels[k] != nullptr) continue;
     }
     if (batch->kernels[k] == nullptr) {
-      absl::StatusOr<KernelBuilds::Started> started = kernel_builds_.Start(job, lookup);
+      absl::StatusOr<KernelBuilds::Started> started = kernel_builds_.Start(job, lookup, owner);
       batch->results[k] = started.status();
       if (!started.ok()) continue;
       if (auto* claim = std::get_if<KernelBuilds::Claim>(&*started)) {
@@ -320,18 +323,27 @@ std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& plann
   return batch;
 }
 
-void PlanBuilds::WaitForKernels(Batch* batch) {
+// Until all have ended; once `interest` (may be null) is lost the batch wants none of them.
+void PlanBuilds::WaitForKernels(Batch* batch, Interest* interest) {
   const CancelToken everybody;  // the pool ends every job, and when it stops at once
-  for (const auto& [k, claim] : batch->claims) {
-    CompileResult result = claim.ticket().Wait(everybody);
+  bool wanted = true;
+  auto look = [&] {
+    if (!wanted || interest == nullptr || !interest->IsLost()) return;
+    wanted = false;
+    ++abandoned_;
+    for (auto& [k, claim] : batch->claims) claim.Abandon();
+  };
+  for (auto& [k, claim] : batch->claims) {
+    CompileResult result = claim.ticket().Wait(everybody, look);
     batch->results[k] = result.status();
     if (result.ok()) batch->kernels[k] = *std::move(result);
   }
 }
 
 BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch, const FlightKey& key) {
-  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key);
+                                std::shared_ptr<Batch> batch, const FlightKey& key,
+                                const WorkOwner& owner, Interest& interest) {
+  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key, owner, interest);
   decltype(replanned_)::node_type ended;  // dies unlocked
   MutexLock lock(&mutex_);
   ended = replanned_.extract(key);
@@ -339,13 +351,14 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
 }
 
 BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
-                                std::shared_ptr<Batch> batch, const FlightKey& key) {
+                                std::shared_ptr<Batch> batch, const FlightKey& key,
+                                const WorkOwner& owner, Interest& interest) {
   auto built = std::make_shared<Built>();
   Alone alone = AloneOf(planned->stored->plan);
   bool lasting = true;
   std::set<Digest> made_here;  // kernels that were published on the way
   for (int round = 1;; ++round) {
-    WaitForKernels(batch.get());
+    WaitForKernels(batch.get(), &interest);
     size_t before = alone.size();
     const fusion::Plan& plan = planned->stored->plan;
     const bool unregistered = Unregister(plan, batch.get(), &work);
@@ -361,8 +374,9 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
     RETURN_IF_ERROR(isolated);
     SetRound(key, {.number = round, .batch = nullptr});
     PlanOrigin origin;
-    ASSIGN_OR_RETURN(planned, planning_.Plan(work, alone, {}, CancelToken(), &origin));
-    batch = StartKernels(*planned);
+    ASSIGN_OR_RETURN(planned, planning_.Plan(work, alone, {}, CancelToken(), &origin,
+                                             /*observer=*/nullptr, owner));
+    batch = StartKernels(*planned, owner);
     SetRound(key, {.number = round, .batch = batch});
   }
   lasting &= !registry_.MayPass(planned->stored->plan);
@@ -542,9 +556,9 @@ absl::StatusOr<std::shared_ptr<const StoredPlan>> PlanBuilds::PlanTuned(
   PlanOrigin origin;
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
                    planning_.Plan(work, AloneOf(picks.stored->plan), {}, CancelToken(), &origin));
-  *batch = StartKernels(*planned, &bench);
+  *batch = StartKernels(*planned, /*owner=*/{}, &bench);
   SetRound(search, {.number = 1, .batch = *batch});
-  WaitForKernels(batch->get());
+  WaitForKernels(batch->get(), /*interest=*/nullptr);
   for (const absl::Status& result : (*batch)->results) RETURN_IF_ERROR(result);
   const TileSearch& kept = planned->stored->plan.search;
   if (kept.changed < found.changed) {
@@ -645,12 +659,12 @@ std::vector<KernelStatus> PlanBuilds::Describe(const fusion::Plan& plan) {
 }
 
 KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel) {
-  std::shared_ptr<const CompileTicket> ticket = kernel_builds_.Find(key);
+  std::optional<KernelBuilds::Claim> claim = kernel_builds_.Join(key);
   if (Found<KernelArtifact> found = store_.GetKernel({key})) {
     return {KernelState::kReady, found.value, absl::OkStatus()};
   }
-  if (ticket != nullptr) {
-    CompileResult result = ticket->Wait(cancel);
+  if (claim.has_value()) {
+    CompileResult result = claim->ticket().Wait(cancel);
     if (result.ok()) return {KernelState::kReady, *std::move(result), absl::OkStatus()};
     bool gave_up = !cancel.Check().ok();
     return {gave_up ? KernelState::kPending : KernelState::kFailed, nullptr, result.status()};

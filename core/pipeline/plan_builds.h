@@ -60,6 +60,9 @@ struct PlanBuildsOptions {
   /// because another one's kernels would be in its times. Chosen: with level 3 the last of them
   /// begins after half an hour.
   size_t search_queue = 8;
+  /// How long a build that nobody waits for any more goes on. Then its kernels, unless others want
+  /// them, are cancelled; those that are made by then are published.
+  Nanoseconds linger = Interest::kForEver;
 };
 
 /// From a plan to its kernels: from the store, from builds under way, or compiled. Publishes plan
@@ -89,12 +92,14 @@ class PlanBuilds {
   /// "plan", then of the kernels of the new plan, where one has failed or others are faster.
   ///
   /// A search ends with the level's own limit, or when nobody waits for it any more and nobody has
-  /// had it `goes_on` without him. Who waits leaves shortly before his deadline, also if another
-  /// one began the search: with the best so far if he is the last, else with the model's picks,
-  /// whose search is then pending, and a warning. So does who waits as long as a search may take,
-  /// and it has not begun. `goes_on`: who waits leaves at the end of `waiter`.
+  /// had it `goes_on` without him; so does a build, after a while (PlanBuildsOptions::linger). Who
+  /// waits leaves shortly before his deadline, also if another one began the search: with the best
+  /// so far if he is the last, else with the model's picks, whose search is then pending, and a
+  /// warning. So does who waits as long as a search may take, and it has not begun. `goes_on`: who
+  /// waits leaves at the end of `waiter`.
   BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                const CancelToken& waiter, StageObserver* observer = nullptr, bool goes_on = false);
+                const CancelToken& waiter, StageObserver* observer = nullptr, bool goes_on = false,
+                const WorkOwner& owner = {});
 
   /// What is known now about the kernels of a plan, in its order.
   std::vector<KernelStatus> Describe(const fusion::Plan& plan);
@@ -116,6 +121,8 @@ class PlanBuilds {
 
   int64_t shared_total() const { return flights_.shared_total() + searches_shared_; }
   int64_t waiters() const { return flights_.waiters() + searches_waiters_; }
+  /// Builds that ended because nobody waited for them.
+  int64_t abandoned_total() const { return abandoned_.load(std::memory_order_relaxed); }
   SearchStats searches() const;
 
  private:
@@ -156,12 +163,15 @@ class PlanBuilds {
   static int DoneOf(const Batch& batch);
   Round RoundOf(const FlightKey& key, const std::shared_ptr<const Batch>& first) const;
   void SetRound(const FlightKey& key, Round round);
-  std::shared_ptr<Batch> StartKernels(const Planned& planned, const Bench* bench = nullptr);
-  static void WaitForKernels(Batch* batch);
+  std::shared_ptr<Batch> StartKernels(const Planned& planned, const WorkOwner& owner,
+                                      const Bench* bench = nullptr);
+  void WaitForKernels(Batch* batch, Interest* interest);
   BuiltOr BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch, const FlightKey& key);
+                      std::shared_ptr<Batch> batch, const FlightKey& key, const WorkOwner& owner,
+                      Interest& interest);
   BuiltOr BuildRounds(WorkPtr work, std::shared_ptr<const Planned> planned,
-                      std::shared_ptr<Batch> batch, const FlightKey& key);
+                      std::shared_ptr<Batch> batch, const FlightKey& key, const WorkOwner& owner,
+                      Interest& interest);
   bool IsKnown(const StoredPlan& pending);
   bool IsFurther(const StoredPlan& tuned);
 
@@ -202,6 +212,7 @@ class PlanBuilds {
   SearchStats search_stats_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> searches_shared_{0};
   std::atomic<int64_t> searches_waiters_{0};
+  std::atomic<int64_t> abandoned_{0};
   CancelToken stopping_;
   std::shared_ptr<RaceTicket> last_race_;  // of the thread that searches
   ThreadPool threads_;

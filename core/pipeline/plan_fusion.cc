@@ -123,6 +123,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
                                                      StageObserver* observer) {
   StageContext stages{cancel, clock_, request.dumps};
   stages.observer = observer;
+  stages.owner = request.owner;
   ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> resolved, resolver_.Resolve(request, stages));
   if (request.mode != PlanMode::kPlanOnly) {
     RETURN_IF_ERROR(CanCompile(resolved->work->device, toolchain_));
@@ -205,8 +206,9 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const Alone& alone, StageCon
   Nanoseconds start = clock_.Now();
   DumpKinds dumps = NeedsPlanning(stages.wanted) ? stages.wanted : DumpKinds();
   PlanOrigin origin;
-  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
-                   planning_.Plan(work, alone, dumps, stages.cancel, &origin, stages.observer));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<const Planned> planned,
+      planning_.Plan(work, alone, dumps, stages.cancel, &origin, stages.observer, stages.owner));
   // Of the plan that is answered, not of one before it.
   std::erase_if(stages.dumps, [](const Dump& dump) { return dump.kind != DumpKind::kGraph; });
   stages.dumps.insert(stages.dumps.end(), planned->dumps.begin(), planned->dumps.end());
@@ -234,7 +236,7 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   reply->stored = planned->stored;  // the one whose kernels are started now
   BuiltOr built = RunStage(stages, "compile", [&] {
     return builds_.Build(work, planned, by_deadline ? patience : stages.cancel, stages.observer,
-                         /*goes_on=*/by_deadline);
+                         /*goes_on=*/by_deadline, stages.owner);
   });
   if (by_deadline && absl::IsDeadlineExceeded(built.status()) && stages.cancel.Check().ok()) {
     reply->kernels = builds_.Describe(reply->stored->plan);  // the build goes on

@@ -43,10 +43,11 @@ struct PipelineOptions {
 };
 
 /// The way of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
-/// Equal requests at once plan and compile once; what a caller that goes away has started is
-/// finished for the next one. A call holds its thread until it is answered: for planning at most
-/// twice PlanningOptions::limit (once in the queue, once at work), for compiling as long as the
-/// worker pool takes. Thread-safe. Everything referred to outlives it.
+/// Equal requests at once plan and compile once; what a caller that goes away has started goes on
+/// for the next one, until nobody has wanted it for PlanBuildsOptions::linger. A call holds its
+/// thread until it is answered: for planning at most twice PlanningOptions::limit (once in the
+/// queue, once at work), for compiling as long as the worker pool takes. Thread-safe. Everything
+/// referred to outlives it.
 class FusionPipeline {
  public:
   FusionPipeline(const PipelineOptions& options, std::vector<DeviceSpec> specs,
@@ -76,6 +77,7 @@ class FusionPipeline {
   /// Requests that found equal work under way, and that wait now.
   int64_t shared_total() const { return planning_.shared_total() + builds_.shared_total(); }
   int64_t waiters() const { return planning_.waiters() + builds_.waiters(); }
+  int64_t abandoned_total() const { return builds_.abandoned_total(); }
   SearchStats searches() const { return builds_.searches(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/base/clock.h"
+#include "core/base/fair_queue.h"
 #include "core/bundle/options.h"
 #include "core/device/target.h"
 #include "core/import/graph_source.h"
@@ -19,6 +20,7 @@ struct PlanRequest {
   PlanOptions options;
   DumpKinds dumps;
   bool allow_fused = false;  // as in ImportOptions
+  WorkOwner owner;           // whose it is: decides when it is its turn, not what comes of it
 };
 
 /// What import and target resolution see of a request, framed: equal bytes mean equal work and

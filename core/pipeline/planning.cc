@@ -19,7 +19,7 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       clock_(clock),
       stopping_(clock),
       threads_(options.threads, options.queue_limit),
-      flights_(threads_),
+      flights_(threads_, {.linger = options.linger}, clock),
       overruns_(/*limit=*/4096, clock),
       remembered_(options.remembered_bytes) {}
 
@@ -31,7 +31,8 @@ void Planning::Stop() {
 }
 
 PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
-                         const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer) {
+                         const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer,
+                         const WorkOwner& owner) {
   PlanId id(work->planning_key, alone);
   std::string told = "plan";
   if (observer != nullptr) observer->OnStage(told, 0, 0);
@@ -48,13 +49,14 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   // Shared with the work, which may go on after this call.
   auto watch = observer == nullptr ? nullptr : std::make_shared<StageWatch>();
   auto late = std::make_shared<std::atomic<bool>>(false);  // made between the look and the flight
-  auto make = [this, work, id, dumps, watch, late, asked = clock_.Now()]() -> PlannedOr {
-    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get());
+  auto make = [this, work, id, dumps, watch, late,
+               asked = clock_.Now()](Interest& interest) -> PlannedOr {
+    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get(), interest);
     if (auto known = Remembered(id)) {
       *late = true;
       return known;
     }
-    PlannedOr made = MakeInTime(*work, id.second, dumps, asked, watch.get());
+    PlannedOr made = MakeInTime(*work, id.second, dumps, asked, watch.get(), interest);
     if (made.ok()) Remember(id, *made);
     return made;
   };
@@ -66,22 +68,22 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
     told = std::move(now);
   };
   bool shared = false;
-  PlannedOr planned =
-      flights_.Run({work->planning_key, alone, dumps}, waiter, std::move(make), &shared, tell);
+  PlannedOr planned = flights_.Run({work->planning_key, alone, dumps}, waiter, std::move(make),
+                                   {.owner = owner, .shared = &shared, .meanwhile = tell});
   tell();
   *origin = shared ? PlanOrigin::kShared : *late ? PlanOrigin::kRemembered : PlanOrigin::kMade;
   return planned;
 }
 
 PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                               Nanoseconds asked, StageObserver* observer) {
+                               Nanoseconds asked, StageObserver* observer, Interest& interest) {
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
     return ResourceExhausted("server is busy: planning did not begin within ", seconds,
                              " s; try again later");
   }
-  CancelToken patience(stopping_, start + options_.limit);
+  CancelToken patience(stopping_, start + options_.limit, interest);
   StageContext stages{patience, clock_, dumps};
   stages.observer = observer;
   PlannedOr planned = Make(work, alone, stages);

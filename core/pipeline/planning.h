@@ -29,6 +29,8 @@ struct PlanningOptions {
   int64_t remembered_bytes = int64_t{64} << 20;
   /// How long a graph whose planning took longer than the limit is not tried again.
   Nanoseconds failure_ttl = std::chrono::minutes(10);
+  /// How long a planning that nobody waits for any more goes on.
+  Nanoseconds linger = Interest::kForEver;
 };
 
 /// A plan and how to make its kernels.
@@ -46,7 +48,8 @@ using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
 enum class PlanOrigin : uint8_t { kMade, kShared, kRemembered };
 
 /// Makes plans on a few threads of its own, however many requests wait for them: each one once at
-/// a time, none longer than the limit. No single caller can end what others may wait for.
+/// a time, none longer than the limit. No single caller can end what others may wait for; when all
+/// have gone it ends after PlanningOptions::linger. Threads are shared fairly between owners.
 ///
 ///   PlanOrigin origin;
 ///   auto planned = planning.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel, &origin);
@@ -67,7 +70,8 @@ class Planning {
   /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does. `observer` (may
   /// be null) is told of the stages, which other threads run, while this one waits.
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
-                 const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer = nullptr);
+                 const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer = nullptr,
+                 const WorkOwner& owner = {});
 
   /// Tells planning under way to end, and waits until it has.
   void Stop();
@@ -81,7 +85,7 @@ class Planning {
   static Digest DigestOf(const PlanId& id);
 
   PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                       Nanoseconds asked, StageObserver* observer);
+                       Nanoseconds asked, StageObserver* observer, Interest& interest);
   PlannedOr Make(const Work& work, Alone alone, StageContext& stages) const;
   void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);
   std::shared_ptr<const Planned> Remembered(const PlanId& id);

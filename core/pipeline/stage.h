@@ -8,6 +8,7 @@
 
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
+#include "core/base/fair_queue.h"
 #include "core/base/mutex.h"
 #include "core/pipeline/dump.h"
 
@@ -50,6 +51,8 @@ struct StageContext {
   std::vector<Dump> dumps = {};
   /// Null: nobody asks.
   StageObserver* observer = nullptr;
+  /// Whose request it is.
+  WorkOwner owner = {};
 };
 
 /// Runs one stage of a request, a function from value to value: checks that the request still wants

@@ -201,6 +201,10 @@ class FullStore final : public Store {
   Found<KernelArtifact> GetKernel(const EntryKey& /*key*/) override { return {}; }
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& /*key*/) override { return nullptr; }
   bool HasPlan(const Digest& /*key*/) const override { return false; }
+  bool Touch(const Digest& /*plan*/, const std::vector<Digest>& /*kernels*/) override {
+    return false;
+  }
+  int64_t removals() const override { return 0; }
   absl::Status PutBundle(const Bundle& /*bundle*/) override { return ResourceExhausted("full"); }
   PlanPage ListPlans(const std::optional<PlanPlace>& /*after*/, size_t /*limit*/) override {
     return {};

@@ -40,14 +40,13 @@ TEST(SingleFlight, EqualCallersShareOneExecution) {
     callers.emplace_back([&] {
       CancelToken token;
       bool shared = false;
-      result = flights.Run(
-          "k", token,
-          [&executions, gate] {
-            ++executions;
-            gate.wait();
-            return Value("built");
-          },
-          &shared);
+      result = flights.Run("k", token,
+                           [&executions, gate](Interest&) {
+                             ++executions;
+                             gate.wait();
+                             return Value("built");
+                           },
+                           {.shared = &shared});
       if (!shared) ++first_callers;
     });
   }
@@ -72,14 +71,14 @@ TEST(SingleFlight, DifferentKeysDoNotWaitForEachOther) {
   std::thread slow([&] {
     EXPECT_TRUE(flights
                     .Run("slow", token,
-                         [&] {
+                         [&](Interest&) {
                            release.get_future().wait();
                            return Value("s");
                          })
                     .ok());
   });
   EXPECT_TRUE(Eventually([&] { return flights.waiters() == 1; }));
-  EXPECT_EQ(**flights.Run("fast", token, [] { return Value("f"); }), "f");
+  EXPECT_EQ(**flights.Run("fast", token, [](Interest&) { return Value("f"); }), "f");
   release.set_value();
   slow.join();
 }
@@ -93,7 +92,7 @@ TEST(SingleFlight, ACancelledWaiterLeavesAloneAndTheWorkGoesOn) {
   std::thread first([&] {
     absl::Status status = flights
                               .Run("k", impatient,
-                                   [&] {
+                                   [&](Interest&) {
                                      release.get_future().wait();
                                      return Value("built");
                                    })
@@ -101,8 +100,9 @@ TEST(SingleFlight, ACancelledWaiterLeavesAloneAndTheWorkGoesOn) {
     EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   });
   EXPECT_TRUE(Eventually([&] { return flights.waiters() == 1; }));
-  std::thread second(
-      [&] { EXPECT_EQ(**flights.Run("k", patient, [] { return Value("again"); }), "built"); });
+  std::thread second([&] {
+    EXPECT_EQ(**flights.Run("k", patient, [](Interest&) { return Value("again"); }), "built");
+  });
   EXPECT_TRUE(Eventually([&] { return flights.waiters() == 2; }));
   impatient.Cancel();  // the one that started the work
   first.join();
@@ -120,7 +120,7 @@ TEST(SingleFlight, ADeadlineEndsTheWaitNotTheWork) {
   std::thread caller([&] {
     absl::Status status = flights
                               .Run("k", hurried,
-                                   [&] {
+                                   [&](Interest&) {
                                      release.get_future().wait();
                                      ended.set_value();
                                      return Value("late");
@@ -135,21 +135,97 @@ TEST(SingleFlight, ADeadlineEndsTheWaitNotTheWork) {
   ended.get_future().wait();  // it was not cut off
 }
 
+// Work that ends when it is told that nobody wants it.
+class Abandonable {
+ public:
+  Flights::Work work() {
+    return [this](Interest& interest) -> Flights::Result {
+      ++begun;
+      while (!release) {
+        if (interest.IsLost()) {
+          ++given_up;
+          return Cancelled("nobody");
+        }
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      return Value("built");
+    };
+  }
+  std::atomic<int> begun{0};
+  std::atomic<int> given_up{0};
+  std::atomic<bool> release{false};
+};
+
+TEST(SingleFlight, WhenTheLastWaiterHasBeenGoneForAWhileTheWorkIsToldAndTheNextCallerBeginsAnew) {
+  ThreadPool pool(2, 10);
+  FakeClock clock;
+  Flights flights(pool, {.linger = seconds(30)}, clock);
+  Abandonable abandonable;
+  CancelToken leaving;
+  std::thread first([&] {
+    EXPECT_EQ(flights.Run("k", leaving, abandonable.work()).status().code(),
+              absl::StatusCode::kCancelled);
+  });
+  EXPECT_TRUE(Eventually([&] { return abandonable.begun == 1; }));
+  leaving.Cancel();
+  first.join();
+  clock.Advance(seconds(29));
+  CancelToken back;
+  std::thread second([&] {
+    EXPECT_EQ(flights.Run("k", back, abandonable.work()).status().code(),
+              absl::StatusCode::kCancelled)
+        << "in time: it joins what is under way, and leaves again";
+  });
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 1; }));
+  clock.Advance(seconds(60));
+  EXPECT_EQ(abandonable.given_up, 0) << "somebody waits";
+  back.Cancel();
+  second.join();
+  EXPECT_EQ(abandonable.begun, 1);
+  clock.Advance(seconds(31));
+  EXPECT_TRUE(Eventually([&] { return abandonable.given_up == 1; }));
+  abandonable.release = true;
+  CancelToken late;
+  EXPECT_EQ(**flights.Run("k", late, abandonable.work()), "built");
+  EXPECT_EQ(abandonable.begun, 2);
+}
+
+TEST(SingleFlight, WhoWantsItToGoOnKeepsItForTheOthersAsWell) {
+  ThreadPool pool(1, 10);
+  FakeClock clock;
+  Flights flights(pool, {.linger = Nanoseconds(0)}, clock);
+  Abandonable abandonable;
+  CancelToken leaving;
+  std::thread caller(
+      [&] { EXPECT_FALSE(flights.Run("k", leaving, abandonable.work(), {.goes_on = true}).ok()); });
+  EXPECT_TRUE(Eventually([&] { return abandonable.begun == 1; }));
+  leaving.Cancel();
+  caller.join();
+  clock.Advance(seconds(600));
+  CancelToken next;
+  std::thread other([&] { EXPECT_EQ(**flights.Run("k", next, abandonable.work()), "built"); });
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 1; }));
+  abandonable.release = true;
+  other.join();
+  EXPECT_EQ(abandonable.begun, 1);
+  EXPECT_EQ(abandonable.given_up, 0);
+}
+
 TEST(SingleFlight, ErrorsAreSharedButNotRemembered) {
   ThreadPool pool(1, 10);
   Flights flights(pool);
   CancelToken token;
-  EXPECT_EQ(
-      flights.Run("k", token, []() -> Flights::Result { return Internal("broken"); }).status(),
-      Internal("broken"));
-  EXPECT_EQ(**flights.Run("k", token, [] { return Value("fixed"); }), "fixed");
+  EXPECT_EQ(flights.Run("k", token, [](Interest&) -> Flights::Result { return Internal("broken"); })
+                .status(),
+            Internal("broken"));
+  EXPECT_EQ(**flights.Run("k", token, [](Interest&) { return Value("fixed"); }), "fixed");
 }
 
 TEST(SingleFlight, ARefusedTaskFailsItsCallersAtOnce) {
   ThreadPool pool(1, 0);  // a queue without room refuses everything
   Flights flights(pool);
   CancelToken token;
-  EXPECT_EQ(flights.Run("k", token, [] { return Value("x"); }).status().code(),
+  EXPECT_EQ(flights.Run("k", token, [](Interest&) { return Value("x"); }).status().code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(flights.waiters(), 0);
 }
@@ -166,7 +242,7 @@ TEST(SingleFlight, ATaskDroppedWithoutRunningDoesNotHangItsCallers) {
   DroppingExecutor executor;
   Flights flights(executor);
   CancelToken token;
-  EXPECT_EQ(flights.Run("k", token, [] { return Value("x"); }).status().code(),
+  EXPECT_EQ(flights.Run("k", token, [](Interest&) { return Value("x"); }).status().code(),
             absl::StatusCode::kUnavailable);
 }
 
@@ -180,7 +256,7 @@ TEST(SingleFlight, ManyThreadsManyKeys) {
       CancelToken token;
       for (int i = 0; i < 200; ++i) {
         std::string key = StrCat("k", (i + t) % 7);
-        Flights::Result result = flights.Run(key, token, [&executions, key] {
+        Flights::Result result = flights.Run(key, token, [&executions, key](Interest&) {
           ++executions;
           return Value(key);
         });

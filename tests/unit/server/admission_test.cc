@@ -7,51 +7,68 @@
 #include <optional>
 #include <thread>
 
+#include "core/wire/error_details.h"
+#include "tests/support/fake_clock.h"
+
 namespace fusion {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::HasSubstr;
+
+// A caller with time, of the tenant of those who say nothing.
+absl::StatusOr<Admission::Pass> Enter(Admission& admission, int64_t bytes,
+                                      const WorkOwner& owner = {"default"}) {
+  return admission.Enter(owner, bytes, std::chrono::hours(1));
+}
+
+void NotDisplaced(const absl::Status& /*why*/) { FAIL() << "nobody's place goes to another"; }
 
 TEST(AdmissionTest, LetsInAsManyAsThreadsAndQueueHold) {
   Admission admission({.threads = 1, .queue = 2, .inflight_bytes = 1000});
   std::vector<Admission::Pass> passes;
   for (int i = 0; i < 3; ++i) {
-    absl::StatusOr<Admission::Pass> pass = admission.Enter(10);
+    absl::StatusOr<Admission::Pass> pass = Enter(admission, 10);
     ASSERT_TRUE(pass.ok()) << pass.status();
     passes.push_back(*std::move(pass));
   }
   EXPECT_EQ(admission.calls(), 3);
   EXPECT_EQ(admission.bytes(), 30);
-  absl::Status refused = admission.Enter(10).status();
+  absl::Status refused = Enter(admission, 10).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_THAT(std::string(Message(refused)), HasSubstr("3 calls are under way"));
-  EXPECT_EQ(admission.rejected_calls(), 1);
+  EXPECT_EQ(admission.refused(Refused::kCalls), 1);
+  EXPECT_GE(*RetryAfterOf(refused), milliseconds(50)) << "and it is said when to try again";
   passes.pop_back();
-  EXPECT_TRUE(admission.Enter(10).ok()) << "there is room again";
+  EXPECT_TRUE(Enter(admission, 10).ok()) << "there is room again";
   EXPECT_EQ(admission.calls(), 2) << "and the pass was given back at once";
 }
 
 TEST(AdmissionTest, BoundsBytesButNotASingleRequest) {
   Admission admission({.threads = 4, .queue = 4, .inflight_bytes = 100});
-  absl::StatusOr<Admission::Pass> large = admission.Enter(500);
+  absl::StatusOr<Admission::Pass> large = Enter(admission, 500);
   ASSERT_TRUE(large.ok()) << "alone it may exceed the limit";
-  EXPECT_TRUE(absl::IsResourceExhausted(admission.Enter(1).status()));
-  EXPECT_EQ(admission.rejected_bytes(), 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(Enter(admission, 1).status()));
+  EXPECT_EQ(admission.refused(Refused::kBytes), 1);
   EXPECT_EQ(admission.calls(), 1);
   EXPECT_EQ(admission.bytes(), 500);
 }
 
 TEST(AdmissionTest, ClosedItLetsNobodyInAndKeepsWhoIsInside) {
   Admission admission({.threads = 1, .queue = 0});
-  std::optional<absl::StatusOr<Admission::Pass>> pass = admission.Enter(1);
+  std::optional<absl::StatusOr<Admission::Pass>> pass = Enter(admission, 1);
   ASSERT_TRUE(pass->ok());
   admission.Close();
   Admission other({.threads = 1, .queue = 8});
   other.Close();
-  EXPECT_TRUE(absl::IsUnavailable(other.Enter(1).status()));
+  EXPECT_TRUE(absl::IsUnavailable(Enter(other, 1).status()));
   EXPECT_EQ(other.calls(), 0);
   std::promise<void> ran;
-  EXPECT_TRUE(admission.Run([&] { ran.set_value(); }).ok());
+  EXPECT_TRUE(admission
+                  .Run(
+                      **pass, [&] { ran.set_value(); }, NotDisplaced)
+                  .ok());
   ran.get_future().wait();
   pass.reset();
   EXPECT_EQ(admission.calls(), 0);
@@ -64,17 +81,158 @@ TEST(AdmissionTest, WhoIsInsideAlwaysFindsRoomInTheQueue) {
   std::shared_future<void> gate = open.get_future().share();
   std::atomic<int> ran{0};
   for (int i = 0; i < 4; ++i) {
-    passes.push_back(admission.Enter(1).value());
+    passes.push_back(Enter(admission, 1).value());
     ASSERT_TRUE(admission
-                    .Run([&, gate] {
-                      gate.wait();
-                      ++ran;
-                    })
+                    .Run(
+                        passes.back(),
+                        [&, gate] {
+                          gate.wait();
+                          ++ran;
+                        },
+                        NotDisplaced)
                     .ok());
   }
   open.set_value();
   admission.Stop();
   EXPECT_EQ(ran, 4) << "what waits is run";
+}
+
+TEST(AdmissionTest, ATenantHasNoMoreCallsThanItsRateAllows) {
+  FakeClock clock;
+  TenantLimits limits;
+  ASSERT_TRUE(ParseTenantLimit("acme:rate=10,burst=2", &limits).ok());
+  Admission admission({.threads = 1, .queue = 100, .tenants = limits}, clock);
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  absl::Status refused = Enter(admission, 1, {"acme"}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "never Unavailable: " << refused;
+  EXPECT_EQ(RetryAfterOf(refused), milliseconds(100)) << "then there is a token again";
+  EXPECT_THAT(std::string(Message(refused)),
+              HasSubstr("\"acme\" makes more than 10 calls a second"));
+  EXPECT_TRUE(Enter(admission, 1, {"other"}).ok()) << "that is no matter of others";
+  clock.Advance(milliseconds(100));
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  EXPECT_FALSE(Enter(admission, 1, {"acme"}).ok());
+  clock.Advance(seconds(60));
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  EXPECT_FALSE(Enter(admission, 1, {"acme"}).ok()) << "a bucket does not overflow";
+  EXPECT_EQ(admission.refused(Refused::kRate), 3);
+}
+
+// One thread that is busy until it is told.
+class BusyAdmission {
+ public:
+  explicit BusyAdmission(const AdmissionLimits& limits) : admission(limits) {
+    passes.push_back(Enter(admission, 1, {"first"}).value());
+    EXPECT_TRUE(admission
+                    .Run(
+                        passes.back(),
+                        [this] {
+                          begun.set_value();
+                          gate.get_future().wait();
+                        },
+                        NotDisplaced)
+                    .ok());
+    begun.get_future().wait();
+  }
+  absl::Status Add(const WorkOwner& owner) {
+    absl::StatusOr<Admission::Pass> pass = Enter(admission, 1, owner);
+    RETURN_IF_ERROR(pass.status());
+    passes.push_back(*std::move(pass));
+    return admission.Run(
+        passes.back(), [this, owner] { ran.push_back(owner.tenant); },
+        [this, owner](const absl::Status& why) {
+          displaced.push_back(owner.tenant);
+          EXPECT_TRUE(absl::IsResourceExhausted(why) && RetryAfterOf(why).has_value()) << why;
+        });
+  }
+  void Open() {
+    gate.set_value();
+    admission.Stop();
+  }
+
+  std::promise<void> begun;
+  std::promise<void> gate;
+  Admission admission;
+  std::vector<Admission::Pass> passes;
+  std::vector<std::string> ran;
+  std::vector<std::string> displaced;
+};
+
+TEST(AdmissionTest, AFullQueueMakesRoomForWhoHasLessInIt) {
+  BusyAdmission busy({.threads = 1, .queue = 4});
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(busy.Add({"greedy"}).ok());
+  EXPECT_FALSE(busy.Add({"greedy"}).ok()) << "not for more of the same";
+  EXPECT_TRUE(busy.Add({"modest"}).ok());
+  EXPECT_THAT(busy.displaced, testing::ElementsAre("greedy"));
+  EXPECT_EQ(busy.admission.refused(Refused::kDisplaced), 1);
+  busy.Open();
+  EXPECT_THAT(busy.ran, testing::ElementsAre("greedy", "modest", "greedy", "greedy"))
+      << "and they take turns";
+}
+
+TEST(AdmissionTest, BackgroundCallsComeLastAndGoFirst) {
+  BusyAdmission busy({.threads = 1, .queue = 2});
+  ASSERT_TRUE(busy.Add({"a", /*background=*/true}).ok());
+  ASSERT_TRUE(busy.Add({"b", /*background=*/true}).ok());
+  EXPECT_TRUE(busy.Add({"c"}).ok());
+  EXPECT_EQ(busy.displaced.size(), 1);
+  EXPECT_FALSE(busy.Add({"d", /*background=*/true}).ok());
+  busy.Open();
+  ASSERT_EQ(busy.ran.size(), 2);
+  EXPECT_EQ(busy.ran[0], "c");
+}
+
+TEST(AdmissionTest, SlowReadersAreCountedApartFromCalls) {
+  Admission admission({.threads = 1, .queue = 0, .streams = 2});
+  std::vector<Admission::Pass> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.push_back(Enter(admission, 1).value());
+    ASSERT_TRUE(admission.BeginStream(&readers.back()).ok()) << "and there is room again";
+  }
+  absl::StatusOr<Admission::Pass> third = Enter(admission, 1);
+  ASSERT_TRUE(third.ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(admission.BeginStream(&*third)));
+  EXPECT_EQ(admission.streams(), 2);
+  readers.clear();
+  EXPECT_TRUE(admission.BeginStream(&*third).ok());
+  EXPECT_EQ(admission.calls(), 1);
+}
+
+TEST(AdmissionTest, ATenantWithLittleIsLetInBesideOneThatUsesAllBytes) {
+  Admission admission({.threads = 4, .queue = 4, .inflight_bytes = 800});
+  absl::StatusOr<Admission::Pass> all = Enter(admission, 800, {"greedy"});
+  ASSERT_TRUE(all.ok()) << "nobody else is there";
+  EXPECT_FALSE(Enter(admission, 1, {"greedy"}).ok());
+  absl::StatusOr<Admission::Pass> little = Enter(admission, 100, {"modest"});
+  EXPECT_TRUE(little.ok()) << little.status();
+  EXPECT_FALSE(Enter(admission, 100, {"modest"}).ok()) << "an eighth is little, no more";
+  EXPECT_EQ(admission.tenant_bytes().at("modest"), 100);
+}
+
+TEST(TenantLimits, SayWhatIsWrongWithThem) {
+  TenantLimits limits;
+  EXPECT_TRUE(ParseTenantLimit("acme:rate=50,burst=100,stored=1GiB", &limits).ok());
+  EXPECT_EQ(limits.Of("acme").stored_bytes, int64_t{1} << 30);
+  EXPECT_EQ(limits.Of("acme").Burst(), 100);
+  EXPECT_EQ(limits.Of("other").calls_per_second, 0);
+  EXPECT_TRUE(ParseTenantLimit("*:rate=0.5", &limits).ok());
+  EXPECT_EQ(limits.Of("other").Burst(), 1) << "one call at once at least";
+  for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
+           {"acme", "expected TENANT:rate="},
+           {":rate=1", "expected TENANT:rate="},
+           {"a:rate=0", "rate: \"0\"; expected a number above 0"},
+           {"a:rate=nan", "expected a number above 0"},
+           {"a:stored=1GB", "stored: \"1GB\"; expected bytes"},
+           {"a:stored=9999999TiB", "expected bytes"},
+           {"a:speed=1", "\"speed\"; expected rate, burst or stored"},
+           {"a:burst=5", "burst: means nothing without rate"},
+           {"acme:rate=1", "tenant \"acme\" has two limits"}}) {
+    absl::Status status = ParseTenantLimit(text, &limits);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
+    EXPECT_THAT(std::string(Message(status)), HasSubstr(what)) << text;
+  }
 }
 
 }  // namespace

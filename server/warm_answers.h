@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/cache/lru_map.h"
+#include "server/request_codec.h"
+
+namespace fusion {
+
+/// What a serialised PlanFusionRequest says, without reading it: equal names, equal answers. Two
+/// that differ may still mean the same; who needs to know must decode them.
+struct RequestName {
+  /// SHA-256 of the bytes, without the field that is for logs only.
+  Digest digest;
+  /// That field: PlanFusionRequest.request_id, at most 128 bytes of it.
+  std::string request_id;
+};
+/// nullopt for bytes that are no message. Looks at the fields of the outermost message only, so it
+/// costs one hash. Pure, any thread.
+std::optional<RequestName> NameRequest(std::string_view bytes);
+
+/// An answer to give again.
+struct WarmAnswer {
+  EncodedReply reply;  // but for the time of its stages
+  std::vector<Digest> kernels;
+};
+
+/// Answers to recent requests by the bytes of these: the first level of the cache, in front of the
+/// one whose keys are canonical graphs. A request that was answered before costs a hash and a look
+/// here; nothing of it is decoded.
+///
+///   if (auto warm = answers.Find(tenant, name.digest)) return Send(*warm);
+///   ... answers.Remember(tenant, name.digest, reply);
+///
+/// An answer is given again only while the store has its plan and all of its kernels, and counts as
+/// a use of them. Thread-safe; store and clock outlive it.
+class WarmAnswers {
+ public:
+  WarmAnswers(Store& store, int64_t budget_bytes, const Clock& clock = Clock::Real())
+      : store_(store), clock_(clock), answers_(budget_bytes) {}
+
+  /// Null: none. `space`: whose answers; empty where tenants share them.
+  std::shared_ptr<const WarmAnswer> Find(const std::string& space, const Digest& request);
+
+  /// Keeps a reply for equal requests to come, if it would be theirs as well: its kernels are
+  /// there, no search for tiles is pending, no texts were asked for.
+  void Remember(const std::string& space, const Digest& request, const PlanReply& reply);
+
+  int64_t size() const;
+  int64_t bytes() const;
+
+ private:
+  // When the store was last asked about it, and what it had removed by then.
+  struct Entry {
+    std::shared_ptr<const WarmAnswer> answer;
+    Nanoseconds asked_at{0};
+    int64_t removals = 0;
+  };
+  using Key = std::pair<std::string, Digest>;
+
+  Store& store_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  LruMap<Key, Entry> answers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusion

@@ -1,0 +1,297 @@
+// What fusiond takes beside a gRPC server that does nothing, and how it stands more than it can do:
+//
+//   service_load warm --seconds 2 --rounds 15     PlanFusion that was answered before, and an echo
+//   of
+//                                                 the same sizes in turn, 8 calls under way
+//   service_load warm --nodes 10000               the same for a graph of so many nodes, and what
+//                                                 parsing its bytes takes
+//   service_load overload --seconds 60 --times 4  plans of new graphs, four times as many as it
+//   makes
+//
+// Servers are processes of their own; this one makes the load. JSON on stdout.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/base/median_interval.h"
+#include "core/base/quantile.h"
+#include "tests/models/onnx_builder.h"
+#include "tests/service/fusion_caller.h"
+#include "tests/service/load_generator.h"
+#include "tests/service/process_memory.h"
+#include "tests/support/daemon.h"
+
+namespace fusion {
+namespace {
+
+using grpc::StatusCode;
+using nlohmann::ordered_json;
+
+constexpr char kPlan[] = "/fusion.v1.FusionService/PlanFusion";
+
+/// Answers everything with the same bytes: what gRPC itself takes.
+class Echo final
+    : public v1::FusionService::WithRawCallbackMethod_PlanFusion<v1::FusionService::Service> {
+ public:
+  explicit Echo(size_t bytes) : reply_(std::string(bytes, 'x')) {}
+  grpc::ServerUnaryReactor* PlanFusion(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* /*request*/,
+                                       grpc::ByteBuffer* response) override {
+    *response = grpc::ByteBuffer(&reply_, 1);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+ private:
+  grpc::Slice reply_;
+};
+
+int ServeEcho(const std::string& address, size_t bytes) {
+  Echo echo(bytes);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  builder.SetMaxReceiveMessageSize(-1);
+  builder.RegisterService(&echo);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return 1;
+  server->Wait();
+  return 0;
+}
+
+/// The echo in a process of its own, until this one ends.
+class EchoProcess {
+ public:
+  EchoProcess(const std::string& self, const std::string& address, size_t bytes) {
+    pid_ = fork();
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const std::string size = StrCat(bytes);
+    execl(self.c_str(), self.c_str(), "echo", "--address", address.c_str(), "--bytes", size.c_str(),
+          nullptr);
+    _exit(127);
+  }
+  ~EchoProcess() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  EchoProcess(const EchoProcess&) = delete;
+  EchoProcess& operator=(const EchoProcess&) = delete;
+
+ private:
+  pid_t pid_ = -1;
+};
+
+std::unique_ptr<TestDaemon> StartDaemon(std::vector<std::string> args = {}) {
+  absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND, std::move(args));
+  if (!daemon.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(Message(daemon.status())).c_str());
+    std::exit(1);
+  }
+  return *std::move(daemon);
+}
+
+// Blocks of three ops, all alike: many nodes, few kernels.
+onnx::ModelProto Chain(int64_t nodes, int64_t rows) {
+  OnnxBuilder b("chain", /*seed=*/1);
+  std::string x = b.Input("x", DType::kF32, {{rows}, {64}});
+  for (int64_t i = 0; i + 3 <= nodes; i += 3) {
+    auto scope = b.Enter(StrCat("block.", i / 3));
+    x = b.Op("Relu", {b.Op("MatMul", {x, b.Weight("weight", {64, 64})})});
+    x = b.Op("Softmax", {x});
+  }
+  b.Output(x, DType::kF32, {{rows}, {64}});
+  onnx::ModelProto model = std::move(b).Finish();
+  // As a client sends it.
+  for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
+    weight.clear_raw_data();
+    weight.set_data_location(onnx::TensorProto::EXTERNAL);
+    onnx::StringStringEntryProto* entry = weight.add_external_data();
+    entry->set_key("location");
+    entry->set_value("weights");
+  }
+  return model;
+}
+
+ordered_json SpreadJson(const std::vector<double>& values) {
+  const MedianInterval interval = MedianOf(values);
+  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+}
+
+double ParseMilliseconds(const std::string& request) {
+  std::vector<double> times;
+  for (int i = 0; i < 15; ++i) {
+    const Nanoseconds start = Clock::Real().Now();
+    v1::PlanFusionRequest parsed;
+    onnx::ModelProto model;
+    if (!parsed.ParseFromString(request) || !model.ParseFromString(parsed.onnx_model())) return 0;
+    times.push_back(ToMilliseconds(Clock::Real().Now() - start));
+  }
+  return Quantile(times, 0.5);
+}
+
+struct WarmOptions {
+  std::string model = "layernorm";
+  int64_t nodes = 0;
+  int outstanding = 8;
+  int connections = 2;
+  double seconds = 2;
+  int rounds = 15;
+  std::string log_level = "info";
+};
+
+int Warm(const std::string& self, const WarmOptions& options) {
+  ScratchDir dir;
+  auto daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond")), "--log-level", options.log_level});
+  FusionCaller caller(daemon->address());
+  const v1::PlanFusionRequest message = options.nodes > 0 ? RequestFor(Chain(options.nodes, 8))
+                                                          : RequestFor(SentModel(options.model));
+  v1::PlanFusionResponse response;
+  grpc::Status made = caller.Plan(message, &response, std::chrono::minutes(10));
+  if (!made.ok()) {
+    std::fprintf(stderr, "%s\n", made.error_message().c_str());
+    return 1;
+  }
+  const std::string request = message.SerializeAsString();
+  const size_t reply_bytes = response.ByteSizeLong();
+  const std::string echo_address = StrCat("unix:", dir.path("echo"));
+  EchoProcess echo(self, echo_address, reply_bytes);
+  const grpc::ByteBuffer buffer = AsBuffer(request);
+  LoadGenerator ours(daemon->address(), kPlan, options.connections);
+  LoadGenerator bare(echo_address, kPlan, options.connections);
+  auto same = [&](int64_t) { return buffer; };
+  std::vector<double> qps, echo_qps, p99, echo_p99, p50, echo_p50, qps_ratio, p99_ratio;
+  int64_t failed = 0;
+  for (int round = -1; round < options.rounds; ++round) {
+    const Load one = ours.Closed(same, options.outstanding, options.seconds);
+    const Load other = bare.Closed(same, options.outstanding, options.seconds);
+    if (round < 0) continue;  // the first warms both up
+    for (const auto& [code, ms] : one.ms) {
+      if (code != StatusCode::OK) failed += static_cast<int64_t>(ms.size());
+    }
+    qps.push_back(one.goodput());
+    echo_qps.push_back(other.goodput());
+    p50.push_back(one.Quantile(StatusCode::OK, 0.5));
+    echo_p50.push_back(other.Quantile(StatusCode::OK, 0.5));
+    p99.push_back(one.Quantile(StatusCode::OK, 0.99));
+    echo_p99.push_back(other.Quantile(StatusCode::OK, 0.99));
+    qps_ratio.push_back(qps.back() / echo_qps.back());
+    p99_ratio.push_back(p99.back() / echo_p99.back());
+  }
+  // What the server itself says of one call at a time.
+  std::vector<double> recall;
+  for (int i = 0; i < 101; ++i) {
+    if (!caller.Plan(message, &response).ok()) continue;
+    if (response.stages_size() == 1 && response.stages(0).stage() == "recall") {
+      recall.push_back(response.stages(0).milliseconds());
+    }
+  }
+  const double parse = ParseMilliseconds(request);
+  ordered_json out = {{"request_bytes", request.size()},
+                      {"reply_bytes", reply_bytes},
+                      {"outstanding", options.outstanding},
+                      {"rounds", options.rounds},
+                      {"failed", failed},
+                      {"qps", SpreadJson(qps)},
+                      {"echo_qps", SpreadJson(echo_qps)},
+                      {"qps_ratio", SpreadJson(qps_ratio)},
+                      {"p50_ms", SpreadJson(p50)},
+                      {"echo_p50_ms", SpreadJson(echo_p50)},
+                      {"p99_ms", SpreadJson(p99)},
+                      {"echo_p99_ms", SpreadJson(echo_p99)},
+                      {"p99_ratio", SpreadJson(p99_ratio)},
+                      {"recalled_calls", recall.size()},
+                      {"recall_ms", recall.empty() ? 0 : Quantile(recall, 0.5)},
+                      {"parse_ms", parse}};
+  std::printf("%s\n", out.dump(2).c_str());
+  return 0;
+}
+
+struct OverloadOptions {
+  double seconds = 60;
+  double times = 4;
+  double peak_seconds = 10;
+};
+
+int Overload(const OverloadOptions& options) {
+  ScratchDir dir;
+  auto daemon =
+      StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond")), "--log-level", "warning"});
+  LoadGenerator load(daemon->address(), kPlan, 4);
+  std::atomic<int64_t> fresh{0};
+  // Each is a graph that nobody has sent before; planning is what it takes.
+  v1::PlanFusionRequest message = RequestFor(Chain(12, 1), v1::PLAN_MODE_PLAN_ONLY);
+  auto requests = [&](int64_t) {
+    v1::PlanFusionRequest next = message;
+    next.set_onnx_model(Chain(12, 1 + fresh++).SerializeAsString());
+    return AsBuffer(next.SerializeAsString());
+  };
+  auto rss = [&] { return MemoryOf(daemon->pid(), "VmRSS"); };
+  // As much as it can do, at the concurrency that suits it.
+  const Load peak = load.Closed(requests, 32, options.peak_seconds);
+  const int64_t before = rss();
+  const Load over =
+      load.Open(requests, options.times * peak.goodput(), options.seconds, std::chrono::seconds(2));
+  const int64_t after = rss();
+  ordered_json codes;
+  int64_t other = 0;
+  for (const auto& [code, ms] : over.ms) {
+    codes[absl::StatusCodeToString(static_cast<absl::StatusCode>(code))] = ms.size();
+    if (code != StatusCode::OK && code != StatusCode::RESOURCE_EXHAUSTED &&
+        code != StatusCode::DEADLINE_EXCEEDED) {
+      other += static_cast<int64_t>(ms.size());
+    }
+  }
+  ordered_json out = {{"peak_goodput", peak.goodput()},
+                      {"offered", options.times * peak.goodput()},
+                      {"goodput", over.goodput()},
+                      {"goodput_ratio", over.goodput() / peak.goodput()},
+                      {"seconds", over.seconds},
+                      {"codes", codes},
+                      {"unexpected", other},
+                      {"refused_p50_ms", over.Quantile(StatusCode::RESOURCE_EXHAUSTED, 0.5)},
+                      {"refused_p99_ms", over.Quantile(StatusCode::RESOURCE_EXHAUSTED, 0.99)},
+                      {"ok_p50_ms", over.Quantile(StatusCode::OK, 0.5)},
+                      {"ok_p99_ms", over.Quantile(StatusCode::OK, 0.99)},
+                      {"resident_bytes_before", before},
+                      {"resident_bytes_after", after}};
+  std::printf("%s\n", out.dump(2).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace fusion
+
+int main(int argc, char** argv) {
+  CLI::App app("Load for fusiond.");
+  app.require_subcommand(1);
+  fusion::WarmOptions warm;
+  CLI::App* warm_app = app.add_subcommand("warm", "beside an echo");
+  warm_app->add_option("--model", warm.model, "generated model")->capture_default_str();
+  warm_app->add_option("--nodes", warm.nodes, "a chain of so many nodes instead");
+  warm_app->add_option("--outstanding", warm.outstanding)->capture_default_str();
+  warm_app->add_option("--connections", warm.connections)->capture_default_str();
+  warm_app->add_option("--seconds", warm.seconds, "of each side, each round")
+      ->capture_default_str();
+  warm_app->add_option("--rounds", warm.rounds)->capture_default_str();
+  warm_app->add_option("--log-level", warm.log_level, "of fusiond")->capture_default_str();
+  fusion::OverloadOptions overload;
+  CLI::App* overload_app = app.add_subcommand("overload", "more than it can do");
+  overload_app->add_option("--seconds", overload.seconds)->capture_default_str();
+  overload_app->add_option("--times", overload.times)->capture_default_str();
+  overload_app->add_option("--peak-seconds", overload.peak_seconds)->capture_default_str();
+  std::string address;
+  size_t bytes = 0;
+  CLI::App* echo_app = app.add_subcommand("echo", "the server that does nothing");
+  echo_app->add_option("--address", address)->required();
+  echo_app->add_option("--bytes", bytes)->required();
+  CLI11_PARSE(app, argc, argv);
+  if (*echo_app) return fusion::ServeEcho(address, bytes);
+  if (*overload_app) return fusion::Overload(overload);
+  return fusion::Warm(argv[0], warm);
+}
