@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,14 +78,24 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
                RpcMethod method, const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
       : Base(parts, context, method), request_(request), response_(response) {}
 
-  void Start() {
-    absl::Status entered = this->Enter(request_);
-    if (entered.ok() && AnswerAtOnce()) return Finish(this->Account(absl::OkStatus()));
-    if (entered.ok()) {
-      entered = this->Run([this] { Finish(this->Account(Answer())); },
-                          [this](const absl::Status& why) { Finish(this->Account(why)); });
+  /// Begins the call; gives the reactor for gRPC: `call`, or where the call is over already (it was
+  /// refused, or its answer was at hand) gRPC's own, which needs no thread to be told that it is
+  /// done. Owns `call`.
+  static grpc::ServerUnaryReactor* Start(std::unique_ptr<UnaryReactor> call,
+                                         grpc::CallbackServerContext& context) {
+    absl::Status entered = call->Enter(call->request_);
+    const bool at_hand = entered.ok() && call->AnswerAtOnce();
+    if (entered.ok() && !at_hand) {
+      UnaryReactor* running = call.release();
+      entered = running->Run(
+          [running] { running->Finish(running->Account(running->Answer())); },
+          [running](const absl::Status& why) { running->Finish(running->Account(why)); });
+      if (entered.ok()) return running;
+      call.reset(running);
     }
-    if (!entered.ok()) Finish(this->Account(entered));
+    grpc::ServerUnaryReactor* own = context.DefaultReactor();
+    own->Finish(call->Account(entered));
+    return own;
   }
 
   void OnCancel() override { this->cancel_.Cancel(); }

@@ -278,21 +278,21 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 }  // namespace
 
 grpc::ServerUnaryReactor* StartPlanCall(const ServiceParts& parts,
-                                        const grpc::CallbackServerContext& context,
+                                        grpc::CallbackServerContext& context,
                                         const grpc::ByteBuffer& request,
                                         grpc::ByteBuffer* response) {
-  auto* call = new PlanCall(parts, context, RpcMethod::kPlanFusion, request, response);
-  call->Start();
-  return call;
+  return PlanCall::Start(
+      std::make_unique<PlanCall>(parts, context, RpcMethod::kPlanFusion, request, response),
+      context);
 }
 
 grpc::ServerUnaryReactor* StartExplainCall(const ServiceParts& parts,
-                                           const grpc::CallbackServerContext& context,
+                                           grpc::CallbackServerContext& context,
                                            const grpc::ByteBuffer& request,
                                            grpc::ByteBuffer* response) {
-  auto* call = new ExplainCall(parts, context, RpcMethod::kExplainPlan, request, response);
-  call->Start();
-  return call;
+  return ExplainCall::Start(
+      std::make_unique<ExplainCall>(parts, context, RpcMethod::kExplainPlan, request, response),
+      context);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartPlanStream(

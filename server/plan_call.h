@@ -8,13 +8,13 @@ namespace fusion {
 
 /// Answers one PlanFusion. What it is given outlives the call, which deletes itself.
 grpc::ServerUnaryReactor* StartPlanCall(const ServiceParts& parts,
-                                        const grpc::CallbackServerContext& context,
+                                        grpc::CallbackServerContext& context,
                                         const grpc::ByteBuffer& request,
                                         grpc::ByteBuffer* response);
 
 /// Answers one ExplainPlan in the same way; plans only what the store does not have.
 grpc::ServerUnaryReactor* StartExplainCall(const ServiceParts& parts,
-                                           const grpc::CallbackServerContext& context,
+                                           grpc::CallbackServerContext& context,
                                            const grpc::ByteBuffer& request,
                                            grpc::ByteBuffer* response);
 

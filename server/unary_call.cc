@@ -28,12 +28,12 @@ class UnaryCall final : public UnaryReactor<Call> {
 }  // namespace
 
 grpc::ServerUnaryReactor* StartUnaryCall(const ServiceParts& parts,
-                                         const grpc::CallbackServerContext& context,
-                                         RpcMethod method, const grpc::ByteBuffer& request,
+                                         grpc::CallbackServerContext& context, RpcMethod method,
+                                         const grpc::ByteBuffer& request,
                                          grpc::ByteBuffer* response, UnaryHandler handler) {
-  auto* call = new UnaryCall(parts, context, method, request, response, std::move(handler));
-  call->Start();
-  return call;
+  return UnaryCall::Start(
+      std::make_unique<UnaryCall>(parts, context, method, request, response, std::move(handler)),
+      context);
 }
 
 }  // namespace fusion

@@ -23,8 +23,8 @@ using UnaryHandler =
 /// Answers one short call: one that waits for nobody. What it is given outlives the call, which
 /// deletes itself.
 grpc::ServerUnaryReactor* StartUnaryCall(const ServiceParts& parts,
-                                         const grpc::CallbackServerContext& context,
-                                         RpcMethod method, const grpc::ByteBuffer& request,
+                                         grpc::CallbackServerContext& context, RpcMethod method,
+                                         const grpc::ByteBuffer& request,
                                          grpc::ByteBuffer* response, UnaryHandler handler);
 
 }  // namespace fusion

@@ -142,13 +142,16 @@ struct WarmOptions {
   int connections = 2;
   double seconds = 2;
   int rounds = 15;
-  std::string log_level = "info";
+  std::string address;
 };
 
 int Warm(const std::string& self, const WarmOptions& options) {
   ScratchDir dir;
-  auto daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond")), "--log-level", options.log_level});
-  FusionCaller caller(daemon->address());
+  std::unique_ptr<TestDaemon> daemon;
+  if (options.address.empty())
+    daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
+  const std::string address = daemon == nullptr ? options.address : daemon->address();
+  FusionCaller caller(address);
   const v1::PlanFusionRequest message = options.nodes > 0 ? RequestFor(Chain(options.nodes, 8))
                                                           : RequestFor(SentModel(options.model));
   v1::PlanFusionResponse response;
@@ -162,7 +165,7 @@ int Warm(const std::string& self, const WarmOptions& options) {
   const std::string echo_address = StrCat("unix:", dir.path("echo"));
   EchoProcess echo(self, echo_address, reply_bytes);
   const grpc::ByteBuffer buffer = AsBuffer(request);
-  LoadGenerator ours(daemon->address(), kPlan, options.connections);
+  LoadGenerator ours(address, kPlan, options.connections);
   LoadGenerator bare(echo_address, kPlan, options.connections);
   auto same = [&](int64_t) { return buffer; };
   std::vector<double> qps, echo_qps, p99, echo_p99, p50, echo_p50, qps_ratio, p99_ratio;
@@ -279,7 +282,7 @@ int main(int argc, char** argv) {
   warm_app->add_option("--seconds", warm.seconds, "of each side, each round")
       ->capture_default_str();
   warm_app->add_option("--rounds", warm.rounds)->capture_default_str();
-  warm_app->add_option("--log-level", warm.log_level, "of fusiond")->capture_default_str();
+  warm_app->add_option("--address", warm.address, "a fusiond that runs; default: one of its own");
   fusion::OverloadOptions overload;
   CLI::App* overload_app = app.add_subcommand("overload", "more than it can do");
   overload_app->add_option("--seconds", overload.seconds)->capture_default_str();
