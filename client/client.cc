@@ -128,6 +128,7 @@ absl::Status FillRequest(const FusionRequest& request, const ClientOptions& opti
   for (DumpKind kind : request.dumps) out->add_dumps(ToWire(kind));
   out->set_request_id(TextToWire(request.request_id));
   out->set_allow_fused(request.allow_fused);
+  out->set_explain_miss(request.explain_miss);
   auto bytes = static_cast<int64_t>(out->ByteSizeLong());
   if (bytes > options.max_message_bytes) {
     return InvalidArgument("the request has ", HumanBytes(bytes), ", at most ",

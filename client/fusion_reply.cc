@@ -52,6 +52,11 @@ absl::StatusOr<FusionReply> DecodeReply(const v1::PlanFusionResponse& wire) {
     absl::StatusOr<Dump> text = DecodeDump(dump);
     if (text.ok()) out.dumps.push_back(*std::move(text));  // a kind we did not ask for is no error
   }
+  if (wire.has_miss()) {
+    absl::StatusOr<MissExplanation> miss = DecodeMiss(wire.miss());
+    if (!miss.ok()) return Annotate(miss.status(), "miss");
+    out.miss = *std::move(miss);
+  }
   if (wire.has_lock()) {
     absl::StatusOr<PlanLock> lock = DecodeLock(wire.lock());
     if (!lock.ok()) return Annotate(lock.status(), "lock");

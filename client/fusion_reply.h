@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct FusionRequest {
   /// Whether the model may be one whose groups are nodes already (ExportFused): it is then planned
   /// as the one that it was written from. False: InvalidArgument, "ALREADY_FUSED: ...".
   bool allow_fused = false;
+  bool explain_miss = false;  // FusionReply::miss is wanted
 };
 
 /// What the service answered, checked: positions are in range, names and kernels fit the plan.
@@ -43,6 +45,8 @@ struct FusionReply {
   /// DumpKind::kLock.
   std::shared_ptr<const PlanLock> lock;
   std::vector<std::string> warnings;
+  /// The stored plan that is nearest to this one; if it was asked for and the service is not older.
+  std::optional<MissExplanation> miss;
 };
 
 /// The reply as plain values, for bytes that nobody vouches for: the plan as DecodePlan does it;

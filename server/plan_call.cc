@@ -69,6 +69,13 @@ class PlanningCall : public Call {
     return grpc::ByteBuffer(slices, std::size(slices));
   }
 
+  // The same in one piece, for what goes on behind it.
+  EncodedReply Again(const WarmAnswer& warm) const {
+    EncodedReply reply = warm.reply;
+    reply.tail += EncodeFurtherStage(record_.stages.front());
+    return reply;
+  }
+
   // Of an answer that is given again nothing is copied but what this call adds.
   grpc::ByteBuffer BufferOf(const std::shared_ptr<const WarmAnswer>& warm) const {
     const EncodedReply& reply = warm->reply;
@@ -199,7 +206,7 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void Answer() {
     std::shared_ptr<const WarmAnswer> warm = Recall(request_);
     absl::StatusOr<EncodedReply> reply =
-        warm != nullptr ? absl::StatusOr<EncodedReply>(warm->reply) : Plan(this);
+        warm != nullptr ? absl::StatusOr<EncodedReply>(Again(*warm)) : Plan(this);
     {
       MutexLock lock(&mutex_);
       status_ = reply.status();

@@ -78,6 +78,7 @@ class ParsedRequest final : public DecodedRequest {
     RETURN_IF_ERROR(ParseRequest(bytes, wire));
     RETURN_IF_ERROR(DecodeWork(*wire));
     ASSIGN_OR_RETURN(request_.mode, FromWire(wire->mode()));
+    request_.explain_miss = wire->explain_miss();
     request_.ready_within = std::chrono::milliseconds(wire->ready_within_ms());
     for (int kind : wire->dumps()) {
       ASSIGN_OR_RETURN(DumpKind dump, FromWire(static_cast<v1::DumpKind>(kind)));
@@ -193,6 +194,7 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
   for (const StageTime& stage : reply.stages) EncodeStageTime(stage, wire.add_stages());
   for (const Dump& dump : reply.dumps) EncodeDump(dump, wire.add_dumps());
   if (reply.lock != nullptr) EncodeLock(*reply.lock, wire.mutable_lock());
+  if (reply.miss.has_value()) EncodeMiss(*reply.miss, wire.mutable_miss());
   for (const std::string& warning : reply.warnings) wire.add_warnings(TextToWire(warning));
 
   return {.head = EncodeFieldHead(v1::PlanFusionResponse::kPlanFieldNumber,

@@ -18,7 +18,8 @@ constexpr int64_t kEntryBytes = 512;
 
 // Whether an equal request would get the same, as long as the store has what it names.
 bool MayBeGivenAgain(const PlanReply& reply) {
-  return reply.dumps.empty() && reply.lock == nullptr && !GoesOn(reply.stored->plan.search) &&
+  return reply.dumps.empty() && reply.lock == nullptr && !reply.miss.has_value() &&
+         !GoesOn(reply.stored->plan.search) &&
          std::all_of(reply.kernels.begin(), reply.kernels.end(), [](const KernelStatus& kernel) {
            return kernel.state == KernelState::kReady;
          });

@@ -248,6 +248,10 @@ void AddExplain(CLI::App* app, Arguments* a) {
       ->check(CLI::Range(0, 1 << 30))
       ->excludes(why)
       ->type_name("N");
+  explain->add_flag(
+      "--miss", a->miss,
+      "why the service had no plan of this model: the stored plan that is nearest, and "
+      "in what it differs");
   explain->add_flag("--candidates", a->candidates, "also what the search weighed on its way");
   explain
       ->add_option("--dot", a->dot,

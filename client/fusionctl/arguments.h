@@ -105,6 +105,7 @@ struct Arguments {
   std::vector<std::string> why;  // explain: one node or two
   int group = -1;                // explain; -1: every one
   bool candidates = false;       // explain: those of the search too
+  bool miss = false;             // explain: which stored plan is nearest
   std::string dot;               // explain: file; empty: none
   std::string svg;               // explain: file; empty: none
   std::string save;              // explain: file; empty: none

@@ -78,6 +78,56 @@ absl::Status WritePictures(const Arguments& arguments, const PlanSubject& subjec
   return WriteOptionFile("--svg", arguments.svg, svg);
 }
 
+Json MissJson(const FusionReply& reply) {
+  Json out = {{"plan_key", reply.plan_key.ToHex()},
+              {"cache", CacheOutcomeName(reply.cache)},
+              {"nearest_plan_key", reply.miss->nearest ? reply.miss->nearest->ToHex() : ""},
+              {"compared_plans", reply.miss->compared},
+              {"summary", reply.miss->summary},
+              {"differences", Json::array()}};
+  for (const KeyDifference& d : reply.miss->differences) {
+    out["differences"].push_back({{"field", d.field}, {"asked", d.asked}, {"stored", d.stored}});
+  }
+  return out;
+}
+
+std::string MissText(const std::string& subject, const FusionReply& reply) {
+  const MissExplanation& miss = *reply.miss;
+  const bool found =
+      reply.cache == CacheOutcome::kHitMemory || reply.cache == CacheOutcome::kHitStore;
+  std::string out = StrCat(subject, ": ", found ? "the plan is there: " : "no plan was there: ",
+                           reply.plan_key.ToHex().substr(0, 16), ", ",
+                           CacheOutcomeName(reply.cache), "\n", miss.summary, "\n");
+  if (!miss.nearest.has_value()) return out;
+  StrAppend(&out, StrCat("nearest of ", miss.compared,
+                         " stored plans: ", miss.nearest->ToHex().substr(0, 16), "\n"));
+  for (const KeyDifference& d : miss.differences) {
+    auto side = [](const std::string& text) { return text.empty() ? "(nothing)" : text; };
+    StrAppend(&out, StrCat("\n", d.field, "\n  asked   ", side(d.asked), "\n  stored  ",
+                           side(d.stored), "\n"));
+  }
+  return out;
+}
+
+absl::StatusOr<ExitCode> ExplainMiss(const Arguments& arguments, const PlanSubject& subject,
+                                     const Client& client, Progress* progress) {
+  progress->Show("asking");
+  FusionRequest request = subject.Request();
+  request.mode = PlanMode::kPlanOnly;
+  request.explain_miss = true;
+  ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+  progress->Clear();
+  if (!reply.miss.has_value()) {
+    return Unimplemented("--miss: the service at ", client.address(), " is too old for it");
+  }
+  if (arguments.json) {
+    PrintJson(MissJson(reply));
+  } else {
+    Print(MissText(subject.word(), reply));
+  }
+  return kExitOk;
+}
+
 // `client` may be null for what needs no service.
 absl::StatusOr<ExitCode> ExplainWith(const Arguments& arguments, const PlanSubject& subject,
                                      const Client* client, Progress* progress) {
@@ -110,8 +160,13 @@ absl::StatusOr<ExitCode> ExplainWith(const Arguments& arguments, const PlanSubje
 
 absl::StatusOr<ExitCode> RunExplain(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(PlanSubject subject, PlanSubject::Open(arguments.subject, arguments));
+  if (arguments.miss && !subject.is_model()) {
+    return InvalidArgument("--miss: ", QuoteShort(arguments.subject),
+                           " is no model; what was asked for is a model");
+  }
   if (!subject.needs_service()) return ExplainWith(arguments, subject, nullptr, progress);
   return WithService(arguments, progress, [&](const Client& client) {
+    if (arguments.miss) return ExplainMiss(arguments, subject, client, progress);
     return ExplainWith(arguments, subject, &client, progress);
   });
 }

@@ -84,7 +84,7 @@ absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
     return part;
   }
   if (model_ != nullptr) {
-    const FusionRequest request = model_->Request(*arguments_, arguments_->options);
+    const FusionRequest request = Request();
     // Tiles are timed where kernels are compiled, which to explain a plan is no reason for.
     if (request.options.opt_level > 0 && request.options.lock == nullptr) {
       const absl::Status made = PlanWithProgress(*client, request, progress).status();
@@ -97,8 +97,12 @@ absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
   return client->ExplainPlan(key);
 }
 
+FusionRequest PlanSubject::Request() const {
+  return model_->Request(*arguments_, arguments_->options);
+}
+
 absl::StatusOr<Graph> PlanSubject::PlannedGraph(const Client& client, Progress* progress) const {
-  FusionRequest request = model_->Request(*arguments_, arguments_->options);
+  FusionRequest request = Request();
   request.mode = PlanMode::kPlanOnly;
   request.dumps = {DumpKind::kGraph};
   ASSIGN_OR_RETURN(FusionReply reply, PlanWithProgress(client, request, progress));

@@ -34,6 +34,8 @@ class PlanSubject {
   /// `client` may be null where no service is needed. A model that is planned with an opt level is
   /// compiled first, so that there is something to tell of its tiles.
   absl::StatusOr<PlanExplanation> Explain(const Client* client, Progress* progress) const;
+  /// The request that a model's plan is asked for with; of a model only.
+  FusionRequest Request() const;
   /// The graph of a model in the order of its plan, with the caller's names.
   absl::StatusOr<Graph> PlannedGraph(const Client& client, Progress* progress) const;
 

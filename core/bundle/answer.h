@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,21 @@ struct KernelStatus {
 struct KeyField {
   std::string name;
   std::string value;
+};
+
+/// One part of a plan key in which two requests differ, each side in short; empty: it has none.
+struct KeyDifference {
+  std::string field;
+  std::string asked;
+  std::string stored;
+};
+
+/// The stored plan that is nearest to a request's, other than that itself.
+struct MissExplanation {
+  std::optional<Digest> nearest;  // not set: none is stored
+  std::vector<KeyDifference> differences;
+  int64_t compared = 0;  // stored plans that were looked at
+  std::string summary;   // one line
 };
 
 /// The texts of a compiled kernel.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/cord.h"
+#include "core/pipeline/miss.h"
 #include "core/plan/planner.h"
 #include "core/wire/tile_search.h"
 
@@ -130,6 +131,13 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   }
   PlanReply reply;
   reply.warnings = resolved->warnings;
+  if (request.explain_miss) {
+    // Before the plan is made, which may put others out.
+    ASSIGN_OR_RETURN(reply.miss, RunStage(stages, "miss", [&] {
+                       return absl::StatusOr<MissExplanation>(
+                           ExplainMiss(resolved->work->full_key, store_, clock_));
+                     }));
+  }
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
   if (!answered.ok()) {
     absl::Status named = NameFailedNodes(answered, resolved->binding.nodes);

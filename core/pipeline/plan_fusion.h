@@ -26,6 +26,7 @@ struct PlanReply {
   std::vector<Dump> dumps;
   std::shared_ptr<const PlanLock> lock;  // if DumpKind::kLock was asked for, else null
   std::vector<std::string> warnings;
+  std::optional<MissExplanation> miss;  // if it was asked for
 };
 
 struct PipelineOptions {

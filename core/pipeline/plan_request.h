@@ -20,6 +20,7 @@ struct PlanRequest {
   PlanOptions options;
   DumpKinds dumps;
   bool allow_fused = false;  // as in ImportOptions
+  bool explain_miss = false;  // PlanReply::miss is wanted
   WorkOwner owner;           // whose it is: decides when it is its turn, not what comes of it
 };
 

@@ -127,6 +127,33 @@ absl::StatusOr<KernelStatus> DecodeKernelStatus(const v1::KernelStatus& wire) {
   return out;
 }
 
+void EncodeMiss(const MissExplanation& miss, v1::MissExplanation* out) {
+  if (miss.nearest.has_value()) out->set_nearest_plan_key(DigestToWire(*miss.nearest));
+  for (const KeyDifference& difference : miss.differences) {
+    v1::KeyDifference* wire = out->add_differences();
+    wire->set_field(TextToWire(difference.field));
+    wire->set_asked(TextToWire(difference.asked));
+    wire->set_stored(TextToWire(difference.stored));
+  }
+  out->set_compared_plans(miss.compared);
+  out->set_summary(TextToWire(miss.summary));
+}
+
+absl::StatusOr<MissExplanation> DecodeMiss(const v1::MissExplanation& wire) {
+  MissExplanation out;
+  if (!wire.nearest_plan_key().empty()) {
+    absl::StatusOr<Digest> key = DigestFromWire(wire.nearest_plan_key());
+    if (!key.ok()) return Annotate(key.status(), "nearest_plan_key");
+    out.nearest = *key;
+  }
+  for (const v1::KeyDifference& difference : wire.differences()) {
+    out.differences.push_back({difference.field(), difference.asked(), difference.stored()});
+  }
+  out.compared = wire.compared_plans();
+  out.summary = wire.summary();
+  return out;
+}
+
 void EncodeStageTime(const StageTime& time, v1::StageTime* out) {
   out->set_stage(TextToWire(time.stage));
   out->set_milliseconds(ToMilliseconds(time.took));

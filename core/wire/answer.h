@@ -6,6 +6,7 @@ namespace fusion::v1 {
 class Binding;
 class Dump;
 class KernelStatus;
+class MissExplanation;
 class StageTime;
 enum CacheOutcome : int;
 enum DumpKind : int;
@@ -29,6 +30,10 @@ Binding DecodeBinding(const v1::Binding& wire);
 void EncodeKernelStatus(const KernelStatus& status, v1::KernelStatus* out);
 /// InvalidArgument for digests of another length, negative sizes and times that are no number.
 absl::StatusOr<KernelStatus> DecodeKernelStatus(const v1::KernelStatus& wire);
+
+void EncodeMiss(const MissExplanation& miss, v1::MissExplanation* out);
+/// InvalidArgument for a digest of another length.
+absl::StatusOr<MissExplanation> DecodeMiss(const v1::MissExplanation& wire);
 
 void EncodeStageTime(const StageTime& time, v1::StageTime* out);
 /// Times that are no number, below zero or beyond a day become 0.

@@ -8,22 +8,12 @@
 #include "core/cache/metered_store.h"
 #include "core/cache/tiered_store.h"
 #include "tests/support/capturing_logger.h"
-#include "tests/support/sample_bundle.h"
+#include "tests/support/stored_bundle.h"
 
 namespace fusion {
 namespace {
 
 using testing::_;
-
-Bundle SampleBundle(int seed, int kernels = 2) {
-  Bundle bundle;
-  bundle.plan =
-      std::make_shared<StoredPlan>(MakeStoredPlan(StrCat("graph ", seed), SamplePlan(), 1));
-  for (int i = 0; i < kernels; ++i) {
-    bundle.kernels.push_back(std::make_shared<KernelArtifact>(SampleKernel(seed * 100 + i)));
-  }
-  return bundle;
-}
 
 TEST(LruMap, ForgetsWhatWasUsedLongestAgo) {
   LruMap<std::string, int> map(10);

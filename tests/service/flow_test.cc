@@ -1,0 +1,228 @@
+// How requests share a server: equal work once, what nobody wants ended, tenants and priorities,
+// answers given again. The real fusiond over real sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "tests/models/models.h"
+#include "tests/models/onnx_builder.h"
+#include "tests/service/server_fixture.h"
+
+namespace fusion {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+class FlowTest : public ServerTest {
+ protected:
+  // A graph of `name`d nodes whose first kernels are those of every other one, and whose last is
+  // its own: rows of another length.
+  static v1::PlanFusionRequest SharingKernels(int64_t own) {
+    OnnxBuilder b("sharing", /*seed=*/1);
+    std::string x = b.Input("x", DType::kF32, {{8}, {64}});
+    b.Output(b.Op("Softmax", {b.Op("MatMul", {x, b.Weight("w", {64, 64})})}), DType::kF32,
+             {{8}, {64}});
+    std::string y = b.Input("y", DType::kF32, {{own}, {32}});
+    b.Output(b.Op("Softmax", {b.Op("Tanh", {y})}), DType::kF32, {{own}, {32}});
+    return RequestFor(SentForm(std::move(b).Finish()));
+  }
+  static onnx::ModelProto SentForm(onnx::ModelProto model) {
+    for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
+      weight.clear_raw_data();
+      weight.set_data_location(onnx::TensorProto::EXTERNAL);
+      onnx::StringStringEntryProto* entry = weight.add_external_data();
+      entry->set_key("location");
+      entry->set_value("weights");
+    }
+    return model;
+  }
+
+  int64_t Compiled() const { return Status()["workers"]["done"].get<int64_t>(); }
+
+  // All of `requests` at once, each from a client with a connection of its own.
+  std::vector<v1::PlanFusionResponse> PlanAtOnce(
+      const std::vector<v1::PlanFusionRequest>& requests) {
+    std::vector<v1::PlanFusionResponse> responses(requests.size());
+    std::vector<std::thread> clients;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      clients.emplace_back([&, i] {
+        FusionCaller caller(daemon_->address());
+        responses[i] = caller.Plan(requests[i]);
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    return responses;
+  }
+};
+
+TEST_F(FlowTest, SixtyFourClientsWithOneColdGraphCompileItsKernelsOnce) {
+  Start({"--workers", "2"});
+  const std::vector<v1::PlanFusionRequest> requests(64, RequestFor(SentModel("bert_layer")));
+  const std::vector<v1::PlanFusionResponse> responses = PlanAtOnce(requests);
+  std::set<std::string> keys;
+  for (const v1::PlanFusionResponse& response : responses) {
+    EXPECT_EQ(response.plan_key(), responses[0].plan_key());
+    for (const std::string& key : KeysOf(response)) keys.insert(key);
+  }
+  EXPECT_EQ(Compiled(), static_cast<int64_t>(keys.size())) << "each distinct kernel, exactly once";
+}
+
+TEST_F(FlowTest, SixtyFourGraphsThatShareKernelsCompileNoneTwice) {
+  Start({"--workers", "2"});
+  std::vector<v1::PlanFusionRequest> requests;
+  for (int64_t i = 0; i < 64; ++i) requests.push_back(SharingKernels(1 + i));
+  const std::vector<v1::PlanFusionResponse> responses = PlanAtOnce(requests);
+  std::set<std::string> plans;
+  std::set<std::string> keys;
+  size_t named = 0;
+  for (const v1::PlanFusionResponse& response : responses) {
+    plans.insert(response.plan_key());
+    for (const std::string& key : KeysOf(response)) keys.insert(key);
+    named += KeysOf(response).size();
+  }
+  EXPECT_EQ(plans.size(), 64u);
+  EXPECT_LT(keys.size(), named - 32) << "they do share";
+  EXPECT_EQ(Compiled(), static_cast<int64_t>(keys.size()));
+}
+
+TEST_F(FlowTest, WhatNobodyWaitsForAnyMoreIsCancelledAndMadeWhenItIsAskedForAgain) {
+  StartGated({"--abandoned-build-seconds", "0.2"});
+  CloseGate();
+  v1::PlanFusionResponse response;
+  const v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
+  EXPECT_EQ(caller_->Plan(request, &response, milliseconds(700)).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_builds_abandoned_total") == 1; }));
+  EXPECT_TRUE(Eventually([&] { return Status()["workers"]["cancelled"].get<int64_t>() >= 1; }))
+      << "its kernel is cancelled, though its compiler waits";
+  EXPECT_TRUE(Eventually([&] { return Status()["workers"]["running"].get<int64_t>() == 0; }));
+  OpenGate();
+  EXPECT_EQ(caller_->Plan(request).kernels(0).state(), v1::KERNEL_STATE_READY);
+}
+
+TEST_F(FlowTest, ACancelledWaiterNeverKillsABuildThatAnotherWaitsFor) {
+  StartGated({"--abandoned-build-seconds", "0"});
+  CloseGate();
+  const v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
+  int64_t kernels = 0;
+  std::thread patient([&] {
+    FusionCaller caller(daemon_->address());
+    const v1::PlanFusionResponse made = caller.Plan(request);
+    EXPECT_THAT(StatesOf(made), testing::Each(v1::KERNEL_STATE_READY));
+    kernels = made.kernels_size();
+  });
+  EXPECT_TRUE(Eventually([&] { return Status()["flights"]["waiting"].get<int64_t>() >= 1; }));
+  v1::PlanFusionResponse response;
+  EXPECT_EQ(caller_->Plan(request, &response, milliseconds(300)).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  OpenGate();
+  patient.join();
+  EXPECT_EQ(Metric("fusion_builds_abandoned_total"), 0);
+  EXPECT_EQ(Compiled(), kernels);
+}
+
+TEST_F(FlowTest, WhoAsksByDeadlineLeavesABuildThatGoesOn) {
+  StartGated({"--abandoned-build-seconds", "0"});
+  CloseGate();
+  v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto(), v1::PLAN_MODE_BY_DEADLINE);
+  v1::PlanFusionResponse response = caller_->Plan(request);
+  EXPECT_EQ(response.kernels(0).state(), v1::KERNEL_STATE_PENDING);
+  std::this_thread::sleep_for(milliseconds(100));
+  OpenGate();
+  EXPECT_TRUE(Eventually([&] { return Compiled() == response.kernels_size(); }));
+}
+
+TEST_F(FlowTest, ACallEndsAtTheServersLimitWhateverItsOwnDeadline) {
+  StartGated({"--call-seconds", "0.3"});
+  CloseGate();
+  v1::PlanFusionResponse response;
+  EXPECT_EQ(caller_->Plan(RequestFor(LinearReluModel().proto()), &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(FlowTest, EqualBytesAreAnsweredWithoutLookingAtThem) {
+  StartWithStore();
+  v1::PlanFusionRequest request = RequestFor(SentModel("layernorm"));
+  request.set_request_id("first");
+  const v1::PlanFusionResponse cold = caller_->Plan(request);
+  request.set_request_id("second, for the log only");
+  const v1::PlanFusionResponse warm = caller_->Plan(request);
+  ASSERT_EQ(warm.stages_size(), 1);
+  EXPECT_EQ(warm.stages(0).stage(), "recall");
+  EXPECT_EQ(warm.cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
+  EXPECT_EQ(warm.plan().SerializeAsString(), cold.plan().SerializeAsString());
+  EXPECT_EQ(warm.binding().SerializeAsString(), cold.binding().SerializeAsString());
+  EXPECT_TRUE(daemon_->WaitForOutput("second, for the log only"));
+  EXPECT_EQ(Metric("fusion_warm_requests_total{result=\"hit\"}"), 1);
+  EXPECT_EQ(Metric("fusion_warm_requests_total{result=\"miss\"}"), 1);
+
+  // The same graph under other names is another answer: of the second level.
+  onnx::ModelProto renamed = SentModel("layernorm");
+  renamed.mutable_graph()->set_name("other");
+  const v1::PlanFusionResponse second = caller_->Plan(RequestFor(renamed));
+  EXPECT_EQ(second.plan_key(), cold.plan_key());
+  EXPECT_EQ(second.cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
+  EXPECT_GT(second.stages_size(), 1);
+}
+
+TEST_F(FlowTest, AnAnswerIsNotGivenAgainOnceItsKernelsAreGone) {
+  // A store of a few plans, beside a memory that keeps none of them.
+  Start({"--store", dir_.path("store"), "--store-limit", "150KiB", "--memory-limit", "1"});
+  const v1::PlanFusionRequest request = SharingKernels(1);
+  const v1::PlanFusionResponse cold = caller_->Plan(request);
+  EXPECT_EQ(caller_->Plan(request).stages_size(), 1);
+  for (int64_t i = 2; i < 40; ++i) caller_->Plan(SharingKernels(i));
+  std::vector<StreamedKernel> kernels;
+  const v1::PlanFusionResponse again = caller_->Plan(request);
+  ASSERT_TRUE(caller_->GetKernels(KeysOf(again), &kernels).ok());
+  for (const StreamedKernel& kernel : kernels) EXPECT_EQ(kernel.state, v1::KERNEL_STATE_READY);
+}
+
+TEST_F(FlowTest, ARefusedCallIsToldWhenToTryAgain) {
+  Start({"--tenant-limit", "*:rate=0.1,burst=1"});
+  const v1::PlanFusionRequest request =
+      RequestFor(LinearReluModel().proto(), v1::PLAN_MODE_PLAN_ONLY);
+  caller_->Plan(request);
+  v1::PlanFusionResponse response;
+  const grpc::Status refused = caller_->Plan(request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << "never UNAVAILABLE: " << refused.error_message();
+  EXPECT_THAT(refused.error_message(), HasSubstr("more than 0.1 calls a second"));
+  v1::ErrorStatus details;
+  ASSERT_TRUE(details.ParseFromString(refused.error_details()));
+  ASSERT_EQ(details.details_size(), 1);
+  EXPECT_EQ(details.details(0).type_url(), "type.googleapis.com/google.rpc.RetryInfo")
+      << "as clients of every language know it";
+  v1::RetryInfo retry;
+  ASSERT_TRUE(retry.ParseFromString(details.details(0).value()));
+  EXPECT_GE(retry.retry_delay().seconds(), 5);
+  EXPECT_EQ(Metric("fusion_admission_rejected_total{reason=\"rate\"}"), 1);
+}
+
+TEST_F(FlowTest, AMissIsExplainedByTheNearestPlan) {
+  StartWithStore();
+  v1::PlanFusionRequest request = RequestFor(SentModel("layernorm"), v1::PLAN_MODE_PLAN_ONLY);
+  request.set_explain_miss(true);
+  const v1::PlanFusionResponse first = caller_->Plan(request);
+  ASSERT_TRUE(first.has_miss());
+  EXPECT_EQ(first.miss().nearest_plan_key(), "");
+  EXPECT_EQ(first.miss().summary(), "no other plan is stored");
+  caller_->Plan(RequestFor(SentModel("mlp"), v1::PLAN_MODE_PLAN_ONLY));
+  request.mutable_target()->set_threads(2);
+  const v1::PlanFusionResponse second = caller_->Plan(request);
+  EXPECT_EQ(second.cache(), v1::CACHE_OUTCOME_MISS);
+  EXPECT_EQ(second.miss().nearest_plan_key(), first.plan_key());
+  EXPECT_EQ(second.miss().compared_plans(), 2);
+  ASSERT_EQ(second.miss().differences_size(), 1);
+  EXPECT_EQ(second.miss().differences(0).field(), "device");
+  EXPECT_THAT(second.miss().summary(), HasSubstr("a plan of the same graph is stored"));
+  request.set_explain_miss(false);
+  EXPECT_FALSE(caller_->Plan(request).has_miss());
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,144 @@
+#include "server/warm_answers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/cache/memory_store.h"
+#include "fusion/v1/fusion_service.pb.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/stored_bundle.h"
+
+namespace fusion {
+namespace {
+
+v1::PlanFusionRequest Request(const std::string& model, const std::string& id) {
+  v1::PlanFusionRequest request;
+  request.set_onnx_model(model);
+  request.mutable_target()->set_isa("avx2");
+  request.set_request_id(id);
+  request.set_allow_fused(true);  // behind request_id
+  return request;
+}
+
+TEST(NameRequest, IsTheSameWhateverIsForLogsOnly) {
+  const auto a = NameRequest(Request("m", "one").SerializeAsString());
+  const auto b = NameRequest(Request("m", "two, which is longer").SerializeAsString());
+  const auto none = NameRequest(Request("m", "").SerializeAsString());
+  const auto other = NameRequest(Request("n", "one").SerializeAsString());
+  ASSERT_TRUE(a && b && none && other);
+  EXPECT_EQ(a->digest, b->digest);
+  EXPECT_EQ(a->digest, none->digest);
+  EXPECT_NE(a->digest, other->digest);
+  EXPECT_EQ(a->request_id, "one");
+  EXPECT_EQ(b->request_id, "two, which is longer");
+  EXPECT_EQ(
+      NameRequest(Request("m", std::string(1000, 'x')).SerializeAsString())->request_id.size(),
+      kMaxRequestIdBytes);
+}
+
+TEST(NameRequest, OfBytesThatAreNoMessageIsNone) {
+  EXPECT_EQ(NameRequest("\xff\xff\xff"), std::nullopt);
+  const std::string whole = Request("model", "id").SerializeAsString();
+  int named = 0;
+  for (size_t n = 1; n < whole.size(); ++n) named += NameRequest(whole.substr(0, n)).has_value();
+  EXPECT_LT(named, 8) << "only what ends between fields is a message";
+  EXPECT_TRUE(NameRequest("").has_value()) << "no field at all";
+}
+
+TEST(NameRequest, EveryFieldButRequestIdCounts) {
+  const v1::PlanFusionRequest request = Request("m", "id");
+  std::set<Digest> seen = {NameRequest(request.SerializeAsString())->digest};
+  auto add = [&](auto change) {
+    v1::PlanFusionRequest changed = request;
+    change(changed);
+    EXPECT_TRUE(seen.insert(NameRequest(changed.SerializeAsString())->digest).second);
+  };
+  add([](auto& r) { r.mutable_target()->set_threads(3); });
+  add([](auto& r) { r.set_mode(v1::PLAN_MODE_PLAN_ONLY); });
+  add([](auto& r) { r.set_ready_within_ms(5); });
+  add([](auto& r) { r.mutable_hints()->set_batch_size(4); });
+  add([](auto& r) { r.mutable_options()->set_debug(true); });
+  add([](auto& r) { r.add_dumps(v1::DUMP_KIND_GRAPH); });
+  add([](auto& r) { r.set_allow_fused(false); });
+  add([](auto& r) { r.set_explain_miss(true); });
+}
+
+class WarmAnswersTest : public testing::Test {
+ protected:
+  WarmAnswersTest() {
+    EXPECT_TRUE(store_.PutBundle(bundle_).ok());
+    reply_.stored = bundle_.plan;
+    for (const auto& kernel : bundle_.kernels) {
+      reply_.kernels.push_back(
+          {.key = kernel->key, .state = KernelState::kReady, .content = kernel->content});
+    }
+  }
+  bool Known(const std::string& space = "") { return answers_.Find(space, name_) != nullptr; }
+
+  FakeClock clock_;
+  MemoryStore store_{1 << 20, Logger::Silent()};
+  WarmAnswers answers_{store_, 1 << 20, clock_};
+  const Bundle bundle_ = SampleBundle(1);
+  const Digest name_ = Sha256("request");
+  PlanReply reply_;
+};
+
+TEST_F(WarmAnswersTest, GivesTheReplyAgainAsAHit) {
+  EXPECT_FALSE(Known());
+  answers_.Remember("", name_, reply_);
+  std::shared_ptr<const WarmAnswer> warm = answers_.Find("", name_);
+  ASSERT_NE(warm, nullptr);
+  v1::PlanFusionResponse response;
+  ASSERT_TRUE(response.ParseFromString(StrCat(warm->reply.head, warm->reply.plan->plan_bytes,
+                                              warm->reply.tail,
+                                              EncodeFurtherStage({"recall", Nanoseconds(1000)}))));
+  EXPECT_EQ(response.cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
+  EXPECT_TRUE(response.kernels(0).cached());
+  ASSERT_EQ(response.stages_size(), 1);
+  EXPECT_EQ(response.stages(0).stage(), "recall");
+  EXPECT_FALSE(Known("another tenant")) << "spaces share nothing";
+}
+
+TEST_F(WarmAnswersTest, IsForgottenWithWhatItNames) {
+  answers_.Remember("", name_, reply_);
+  EXPECT_TRUE(Known());
+  // Other plans put it out of the store: noticed at once, for something was removed.
+  for (int i = 2; i < 2000 && store_.HasPlan(bundle_.plan->key); ++i) {
+    ASSERT_TRUE(store_.PutBundle(SampleBundle(i)).ok());
+  }
+  ASSERT_FALSE(store_.HasPlan(bundle_.plan->key));
+  EXPECT_FALSE(Known());
+  EXPECT_EQ(answers_.size(), 0);
+}
+
+TEST_F(WarmAnswersTest, IsAUseOfPlanAndKernels) {
+  answers_.Remember("", name_, reply_);
+  for (int i = 2; i < 2000; ++i) {
+    ASSERT_TRUE(store_.PutBundle(SampleBundle(i)).ok());
+    clock_.Advance(std::chrono::seconds(2));
+    ASSERT_TRUE(Known()) << "what is used stays, after " << i << " others";
+  }
+  EXPECT_GT(store_.Stats()[0].evicted, 0);
+}
+
+TEST_F(WarmAnswersTest, KeepsNothingThatMayBeAnotherAnswerNextTime) {
+  PlanReply pending = reply_;
+  pending.kernels[0].state = KernelState::kPending;
+  answers_.Remember("", name_, pending);
+  PlanReply failed = reply_;
+  failed.kernels[0].state = KernelState::kFailed;
+  answers_.Remember("", name_, failed);
+  PlanReply dumped = reply_;
+  dumped.dumps.push_back({});
+  answers_.Remember("", name_, dumped);
+  PlanReply explained = reply_;
+  explained.miss.emplace();
+  answers_.Remember("", name_, explained);
+  PlanReply gone = reply_;
+  gone.kernels[0].key = Sha256("not stored");
+  answers_.Remember("", name_, gone);
+  EXPECT_EQ(answers_.size(), 0);
+}
+
+}  // namespace
+}  // namespace fusion
