@@ -224,7 +224,7 @@ struct OverloadOptions {
 int Overload(const OverloadOptions& options) {
   ScratchDir dir;
   auto daemon =
-      StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond")), "--log-level", "warning"});
+      StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
   LoadGenerator load(daemon->address(), kPlan, 4);
   std::atomic<int64_t> fresh{0};
   // Each is a graph that nobody has sent before; planning is what it takes.

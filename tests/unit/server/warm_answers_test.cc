@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/bundle/tile_search.h"
 #include "core/cache/memory_store.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/fake_clock.h"
@@ -78,7 +79,15 @@ class WarmAnswersTest : public testing::Test {
   FakeClock clock_;
   MemoryStore store_{1 << 20, Logger::Silent()};
   WarmAnswers answers_{store_, 1 << 20, clock_};
-  const Bundle bundle_ = SampleBundle(1);
+  // A plan whose search is over.
+  static Bundle Settled() {
+    Bundle bundle = SampleBundle(1);
+    Plan plan = bundle.plan->plan;
+    plan.search = {};
+    bundle.plan = std::make_shared<StoredPlan>(MakeStoredPlan("settled", std::move(plan), 1));
+    return bundle;
+  }
+  const Bundle bundle_ = Settled();
   const Digest name_ = Sha256("request");
   PlanReply reply_;
 };
@@ -134,6 +143,10 @@ TEST_F(WarmAnswersTest, KeepsNothingThatMayBeAnotherAnswerNextTime) {
   PlanReply explained = reply_;
   explained.miss.emplace();
   answers_.Remember("", name_, explained);
+  PlanReply searching = reply_;
+  searching.stored = SampleBundle(2).plan;
+  ASSERT_TRUE(GoesOn(searching.stored->plan.search));
+  answers_.Remember("", name_, searching);
   PlanReply gone = reply_;
   gone.kernels[0].key = Sha256("not stored");
   answers_.Remember("", name_, gone);
