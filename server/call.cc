@@ -40,10 +40,21 @@ std::string LogText(const std::vector<StageTime>& stages) {
 
 absl::Status FlatBytes::Read(const grpc::ByteBuffer& buffer) {
   if (!buffer.Dump(&slices_).ok()) return Internal("the request's bytes cannot be read");
-  if (slices_.size() == 1) return absl::OkStatus();
-  joined_.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices_) joined_.append(ViewOf(slice));
   return absl::OkStatus();
+}
+
+std::string_view FlatBytes::view() {
+  if (slices_.size() == 1) return ViewOf(slices_[0]);
+  if (joined_.empty()) {
+    for (const grpc::Slice& slice : slices_) joined_.append(ViewOf(slice));
+  }
+  return joined_;
+}
+
+std::vector<std::string_view> FlatBytes::pieces() const {
+  std::vector<std::string_view> pieces;
+  for (const grpc::Slice& slice : slices_) pieces.push_back(ViewOf(slice));
+  return pieces;
 }
 
 Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context, RpcMethod method)

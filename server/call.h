@@ -14,19 +14,21 @@
 
 namespace fusion {
 
-/// The bytes of a message in one piece. Refers to the buffer's where it can: requests of up to some
-/// 16 KB come in one piece.
+/// The bytes of a message, in the pieces in which they came or in one. Refers to the buffer's where
+/// it can: requests of up to some 16 KB come in one piece. Not thread-safe.
 class FlatBytes {
  public:
   absl::Status Read(const grpc::ByteBuffer& buffer);
-  std::string_view view() const { return slices_.size() == 1 ? ViewOf(slices_[0]) : joined_; }
+  /// All of them; joins the pieces.
+  std::string_view view();
+  std::vector<std::string_view> pieces() const;
 
  private:
   static std::string_view ViewOf(const grpc::Slice& slice) {
     return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
   }
   std::vector<grpc::Slice> slices_;
-  std::string joined_;
+  std::string joined_;  // once it was asked for
 };
 
 /// `bytes`, a part of what `owner` points to, as a slice that keeps it: nothing is copied.

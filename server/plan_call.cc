@@ -22,7 +22,7 @@ class PlanningCall : public Call {
     const Nanoseconds begin = parts_.clock.Now();
     read_ = bytes_.Read(request);
     if (!read_.ok()) return nullptr;
-    name_ = NameRequest(bytes_.view());
+    name_ = NameRequest(bytes_.pieces());
     if (!name_.has_value()) return nullptr;
     std::shared_ptr<const WarmAnswer> warm = parts_.warm.Find(Space(), name_->digest);
     record_.warm = warm != nullptr;

@@ -4,6 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "core/bundle/tile_search.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -16,6 +17,57 @@ constexpr Nanoseconds kTouchEvery = std::chrono::seconds(1);
 // Map, list and pointers of an entry.
 constexpr int64_t kEntryBytes = 512;
 
+/// Pieces behind each other as a stream.
+class PieceStream final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  explicit PieceStream(const std::vector<std::string_view>& pieces) : pieces_(pieces) {}
+  bool Next(const void** data, int* size) override {
+    while (next_ < pieces_.size() && at_ == pieces_[next_].size()) {
+      ++next_;
+      at_ = 0;
+    }
+    if (next_ == pieces_.size()) return false;
+    const std::string_view rest = pieces_[next_].substr(at_);
+    *data = rest.data();
+    *size = static_cast<int>(rest.size());
+    at_ += rest.size();
+    read_ += *size;
+    return true;
+  }
+  void BackUp(int count) override {
+    at_ -= static_cast<size_t>(count);
+    read_ -= count;
+  }
+  bool Skip(int count) override {
+    const void* data = nullptr;
+    int size = 0;
+    while (count > 0 && Next(&data, &size)) {
+      if (size > count) BackUp(size - count);
+      count -= std::min(size, count);
+    }
+    return count == 0;
+  }
+  int64_t ByteCount() const override { return read_; }
+
+ private:
+  const std::vector<std::string_view>& pieces_;
+  size_t next_ = 0;
+  size_t at_ = 0;  // in that piece
+  int64_t read_ = 0;
+};
+
+// The bytes from `begin` to `end` of all of them, in pieces.
+void AppendRange(const std::vector<std::string_view>& pieces, size_t begin, size_t end,
+                 std::vector<std::string_view>* out) {
+  size_t first = 0;  // byte of the piece
+  for (std::string_view piece : pieces) {
+    const size_t from = std::clamp(begin, first, first + piece.size()) - first;
+    const size_t to = std::clamp(end, first, first + piece.size()) - first;
+    if (to > from) out->push_back(piece.substr(from, to - from));
+    first += piece.size();
+  }
+}
+
 // Whether an equal request would get the same, as long as the store has what it names.
 bool MayBeGivenAgain(const PlanReply& reply) {
   return reply.dumps.empty() && reply.lock == nullptr && !reply.miss.has_value() &&
@@ -27,38 +79,37 @@ bool MayBeGivenAgain(const PlanReply& reply) {
 
 }  // namespace
 
-std::optional<RequestName> NameRequest(std::string_view bytes) {
+std::optional<RequestName> NameRequest(const std::vector<std::string_view>& pieces) {
   using google::protobuf::internal::WireFormatLite;
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                            static_cast<int>(bytes.size()));
+  constexpr uint32_t kIdTag = WireFormatLite::MakeTag(v1::PlanFusionRequest::kRequestIdFieldNumber,
+                                                      WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  PieceStream stream(pieces);
+  google::protobuf::io::CodedInputStream in(&stream);
+  in.SetTotalBytesLimit(INT_MAX);
   RequestName name;
-  std::string rest;  // bytes around request_id; empty: there is none
-  size_t kept = 0;   // bytes that `rest` holds or has left out
+  std::vector<std::string_view> hashed;
+  size_t done = 0;  // bytes that are hashed or left out
   for (;;) {
     const auto begin = static_cast<size_t>(in.CurrentPosition());
     const uint32_t tag = in.ReadTag();
     if (tag == 0) break;
-    const bool is_id = tag == WireFormatLite::MakeTag(v1::PlanFusionRequest::kRequestIdFieldNumber,
-                                                      WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-    if (!is_id) {
+    if (tag != kIdTag) {
       if (!WireFormatLite::SkipField(&in, tag)) return std::nullopt;
       continue;
     }
     uint32_t size = 0;
+    std::string id;
     if (!in.ReadVarint32(&size)) return std::nullopt;
-    const auto value = static_cast<size_t>(in.CurrentPosition());
-    if (!in.Skip(static_cast<int>(size))) return std::nullopt;
-    name.request_id = std::string(bytes.substr(value, std::min<size_t>(size, kMaxRequestIdBytes)));
-    rest += bytes.substr(kept, begin - kept);
-    kept = value + size;
+    const auto kept = std::min<uint32_t>(size, kMaxRequestIdBytes);
+    if (!in.ReadString(&id, static_cast<int>(kept))) return std::nullopt;
+    if (!in.Skip(static_cast<int>(size - kept))) return std::nullopt;
+    name.request_id = std::move(id);
+    AppendRange(pieces, done, begin, &hashed);
+    done = static_cast<size_t>(in.CurrentPosition());
   }
   if (!in.ConsumedEntireMessage()) return std::nullopt;
-  if (kept == 0) {
-    name.digest = Sha256(bytes);
-  } else {
-    rest += bytes.substr(kept);
-    name.digest = Sha256(rest);
-  }
+  AppendRange(pieces, done, SIZE_MAX, &hashed);
+  name.digest = Sha256(hashed);
   return name;
 }
 

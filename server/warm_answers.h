@@ -23,9 +23,9 @@ struct RequestName {
   /// That field: PlanFusionRequest.request_id, at most 128 bytes of it.
   std::string request_id;
 };
-/// nullopt for bytes that are no message. Looks at the fields of the outermost message only, so it
-/// costs one hash. Pure, any thread.
-std::optional<RequestName> NameRequest(std::string_view bytes);
+/// Of the bytes that the pieces are behind each other; nullopt if they are no message. Looks at the
+/// fields of the outermost message only and copies nothing, so it costs one hash. Pure, any thread.
+std::optional<RequestName> NameRequest(const std::vector<std::string_view>& pieces);
 
 /// An answer to give again.
 struct WarmAnswer {

@@ -1,5 +1,6 @@
 #include "core/base/hash.h"
 
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <charconv>
@@ -38,6 +39,16 @@ bool Digest::FromHex(std::string_view hex, Digest* out) {
 Digest Sha256(std::string_view bytes) {
   Digest digest;
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.bytes.data());
+  return digest;
+}
+
+Digest Sha256(const std::vector<std::string_view>& pieces) {
+  Digest digest;
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  EVP_DigestInit_ex(context, EVP_sha256(), nullptr);
+  for (std::string_view piece : pieces) EVP_DigestUpdate(context, piece.data(), piece.size());
+  EVP_DigestFinal_ex(context, digest.bytes.data(), nullptr);
+  EVP_MD_CTX_free(context);
   return digest;
 }
 

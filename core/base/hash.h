@@ -31,6 +31,9 @@ inline std::string_view BytesOf(const Digest& digest) {
 /// SHA-256 of `bytes`.
 Digest Sha256(std::string_view bytes);
 
+/// SHA-256 of the pieces behind each other, without joining them.
+Digest Sha256(const std::vector<std::string_view>& pieces);
+
 /// SHA-256 over pieces. Each Add is framed by its length and label, so that ("ab","c") and
 /// ("a","bc") differ.
 ///

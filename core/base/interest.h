@@ -41,6 +41,14 @@ class Interest {
     if (!lost_) kept_ = true;
   }
 
+  /// Whether it is to begin: somebody wants it now. If not it is lost at once, for there is nothing
+  /// yet that would be in vain.
+  bool Begin() {
+    MutexLock lock(&mutex_);
+    lost_ = lost_ || (wanted_ == 0 && !kept_ && linger_ != kForEver);
+    return !lost_;
+  }
+
   /// Whether nobody has wanted it for long enough; once true always true.
   bool IsLost() {
     MutexLock lock(&mutex_);

@@ -21,38 +21,54 @@ v1::PlanFusionRequest Request(const std::string& model, const std::string& id) {
   return request;
 }
 
+std::optional<RequestName> NameOf(std::string_view bytes) { return NameRequest({bytes}); }
+
+TEST(NameRequest, IsTheSameInWhateverPiecesItComes) {
+  const std::string whole = Request(std::string(100, 'm'), "an id").SerializeAsString();
+  const auto name = NameOf(whole);
+  ASSERT_TRUE(name.has_value());
+  const std::string_view view = whole;
+  for (size_t a = 0; a <= whole.size(); ++a) {
+    for (size_t b = a; b <= whole.size(); b += 7) {
+      const auto other = NameRequest({view.substr(0, a), view.substr(a, b - a), view.substr(b)});
+      ASSERT_TRUE(other.has_value()) << a << " " << b;
+      ASSERT_EQ(other->digest, name->digest) << a << " " << b;
+      ASSERT_EQ(other->request_id, "an id");
+    }
+  }
+}
+
 TEST(NameRequest, IsTheSameWhateverIsForLogsOnly) {
-  const auto a = NameRequest(Request("m", "one").SerializeAsString());
-  const auto b = NameRequest(Request("m", "two, which is longer").SerializeAsString());
-  const auto none = NameRequest(Request("m", "").SerializeAsString());
-  const auto other = NameRequest(Request("n", "one").SerializeAsString());
+  const auto a = NameOf(Request("m", "one").SerializeAsString());
+  const auto b = NameOf(Request("m", "two, which is longer").SerializeAsString());
+  const auto none = NameOf(Request("m", "").SerializeAsString());
+  const auto other = NameOf(Request("n", "one").SerializeAsString());
   ASSERT_TRUE(a && b && none && other);
   EXPECT_EQ(a->digest, b->digest);
   EXPECT_EQ(a->digest, none->digest);
   EXPECT_NE(a->digest, other->digest);
   EXPECT_EQ(a->request_id, "one");
   EXPECT_EQ(b->request_id, "two, which is longer");
-  EXPECT_EQ(
-      NameRequest(Request("m", std::string(1000, 'x')).SerializeAsString())->request_id.size(),
-      kMaxRequestIdBytes);
+  EXPECT_EQ(NameOf(Request("m", std::string(1000, 'x')).SerializeAsString())->request_id.size(),
+            kMaxRequestIdBytes);
 }
 
 TEST(NameRequest, OfBytesThatAreNoMessageIsNone) {
-  EXPECT_EQ(NameRequest("\xff\xff\xff"), std::nullopt);
+  EXPECT_EQ(NameOf("\xff\xff\xff"), std::nullopt);
   const std::string whole = Request("model", "id").SerializeAsString();
   int named = 0;
-  for (size_t n = 1; n < whole.size(); ++n) named += NameRequest(whole.substr(0, n)).has_value();
+  for (size_t n = 1; n < whole.size(); ++n) named += NameOf(whole.substr(0, n)).has_value();
   EXPECT_LT(named, 8) << "only what ends between fields is a message";
-  EXPECT_TRUE(NameRequest("").has_value()) << "no field at all";
+  EXPECT_TRUE(NameOf("").has_value()) << "no field at all";
 }
 
 TEST(NameRequest, EveryFieldButRequestIdCounts) {
   const v1::PlanFusionRequest request = Request("m", "id");
-  std::set<Digest> seen = {NameRequest(request.SerializeAsString())->digest};
+  std::set<Digest> seen = {NameOf(request.SerializeAsString())->digest};
   auto add = [&](auto change) {
     v1::PlanFusionRequest changed = request;
     change(changed);
-    EXPECT_TRUE(seen.insert(NameRequest(changed.SerializeAsString())->digest).second);
+    EXPECT_TRUE(seen.insert(NameOf(changed.SerializeAsString())->digest).second);
   };
   add([](auto& r) { r.mutable_target()->set_threads(3); });
   add([](auto& r) { r.set_mode(v1::PLAN_MODE_PLAN_ONLY); });
