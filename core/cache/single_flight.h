@@ -22,7 +22,8 @@ namespace fusion {
 /// The first caller of a key starts `work` on the executor; whoever comes before it ends waits for
 /// the same result. A waiter that is cancelled or runs out of time leaves alone: the work goes on
 /// and its result is there for the next caller's cache. Only when all have left, and nobody has
-/// come back for a while (Interest), may the work end itself. What `work` captures must therefore
+/// come back for a while (Interest), may the work end itself; work that has not begun when all have
+/// left never does. What `work` captures must therefore
 /// live as long as the executor runs it, not as long as one caller. Thread-safe; executor and clock
 /// outlive it, and the work that they run.
 template <typename Key, typename Value>
@@ -125,7 +126,8 @@ class SingleFlight {
              const WorkOwner& owner) {
     auto landing = std::make_shared<Landing>(state_, key, flight);
     absl::Status accepted = executor_.SubmitFor(owner, [landing, flight, work = std::move(work)] {
-      landing->Land(work(flight->interest));
+      landing->Land(flight->interest.Begin() ? work(flight->interest)
+                                             : Cancelled("nobody waits for it any more"));
     });
     if (!accepted.ok()) landing->Land(accepted);
   }
