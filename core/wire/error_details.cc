@@ -1,5 +1,7 @@
 #include "core/wire/error_details.h"
 
+#include <charconv>
+
 #include "absl/strings/cord.h"
 #include "core/bundle/rules.h"
 #include "core/wire/scalars.h"
@@ -11,19 +13,61 @@ namespace {
 // Details travel in HTTP headers, of which a call may have 8 KB in all.
 constexpr int kMostBlamed = 8;
 
+constexpr char kRetryInfoUrl[] = "type.googleapis.com/google.rpc.RetryInfo";
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+// Nobody means to wait longer; also keeps nanoseconds in range.
+constexpr int64_t kMostRetrySeconds = 86'400;
+
+void DecodeRetryInfo(const google::protobuf::Any& detail, absl::Status* status) {
+  // The name is Google's, the layout is ours as well: UnpackTo would look at the name.
+  v1::RetryInfo info;
+  if (!info.ParseFromString(detail.value()) || !info.has_retry_delay()) return;
+  const int64_t seconds = info.retry_delay().seconds();
+  const int64_t nanos = info.retry_delay().nanos();
+  if (seconds < 0 || nanos < 0 || nanos >= kNanosecondsPerSecond) return;
+  const Nanoseconds delay(std::min(seconds, kMostRetrySeconds) * kNanosecondsPerSecond + nanos);
+  *status = WithRetryAfter(*status, delay);
+}
+
 }  // namespace
 
+absl::Status WithRetryAfter(absl::Status status, Nanoseconds delay) {
+  status.SetPayload(kRetryAfter, absl::Cord(StrCat(std::max<int64_t>(0, delay.count()))));
+  return status;
+}
+
+std::optional<Nanoseconds> RetryAfterOf(const absl::Status& status) {
+  absl::optional<absl::Cord> payload = status.GetPayload(kRetryAfter);
+  if (!payload.has_value()) return std::nullopt;
+  const std::string text(*payload);
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return Nanoseconds(value);
+}
+
 std::string EncodeErrorDetails(const absl::Status& status) {
-  absl::optional<absl::Cord> blamed = status.GetPayload(kBlamedRules);
-  if (!blamed.has_value()) return "";
-  v1::RulesFault fault;
-  const std::string names(*blamed);
-  for (std::string_view name : StrSplit(names, ' ')) {
-    if (fault.rules_size() < kMostBlamed) fault.add_rules(TextToWire(name));
-  }
   v1::ErrorStatus details;
+  absl::optional<absl::Cord> blamed = status.GetPayload(kBlamedRules);
+  if (blamed.has_value()) {
+    v1::RulesFault fault;
+    const std::string names(*blamed);
+    for (std::string_view name : StrSplit(names, ' ')) {
+      if (fault.rules_size() < kMostBlamed) fault.add_rules(TextToWire(name));
+    }
+    details.add_details()->PackFrom(fault);
+  }
+  if (std::optional<Nanoseconds> delay = RetryAfterOf(status)) {
+    v1::RetryInfo info;
+    info.mutable_retry_delay()->set_seconds(delay->count() / kNanosecondsPerSecond);
+    info.mutable_retry_delay()->set_nanos(
+        static_cast<int32_t>(delay->count() % kNanosecondsPerSecond));
+    google::protobuf::Any* detail = details.add_details();
+    detail->set_type_url(kRetryInfoUrl);
+    detail->set_value(info.SerializeAsString());
+  }
+  if (details.details().empty()) return "";
   details.set_code(static_cast<int>(status.code()));
-  details.add_details()->PackFrom(fault);
   return details.SerializeAsString();
 }
 
@@ -32,8 +76,11 @@ void DecodeErrorDetails(const std::string& bytes, absl::Status* status) {
   if (bytes.empty() || !details.ParseFromString(bytes)) return;
   for (const google::protobuf::Any& detail : details.details()) {
     v1::RulesFault fault;
-    if (!detail.Is<v1::RulesFault>() || !detail.UnpackTo(&fault)) continue;
-    status->SetPayload(kBlamedRules, absl::Cord(StrJoin(fault.rules(), " ")));
+    if (detail.type_url() == kRetryInfoUrl) {
+      DecodeRetryInfo(detail, status);
+    } else if (detail.Is<v1::RulesFault>() && detail.UnpackTo(&fault)) {
+      status->SetPayload(kBlamedRules, absl::Cord(StrJoin(fault.rules(), " ")));
+    }
   }
 }
 
