@@ -32,6 +32,9 @@ struct ClientOptions {
   /// Attempts of a call, the first included, when the service is unavailable; the pauses between
   /// them grow from 0.1 s to 2 s. 1..5.
   int attempts = 4;
+  /// The connection is this client's alone (and of who shares it), and so is what gRPC remembers of
+  /// addresses that refused; else clients with equal options have one connection.
+  bool own_connection = false;
   /// Of one message in either direction.
   int64_t max_message_bytes = int64_t{64} << 20;
   /// Of one kernel; the longest seen has 60 KiB.

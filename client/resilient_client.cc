@@ -29,6 +29,14 @@ struct ResilientClient::Service {
   Mutex mutex;
   std::unique_ptr<Client> client ABSL_GUARDED_BY(mutex);  // once somebody asked
 
+  // gRPC waits longer and longer before it connects again, and a connection whose other end is gone
+  // without a word looks alive for minutes: after a failure the next call makes a new one. When that
+  // is, the breaker says.
+  void Forget() {
+    MutexLock lock(&mutex);
+    client = nullptr;
+  }
+
   absl::StatusOr<std::unique_ptr<Client>> Limited(const ClientOptions& options,
                                                   const CallLimits& limits) {
     MutexLock lock(&mutex);
@@ -59,6 +67,7 @@ ResilientClient::ResilientClient(std::vector<std::string> addresses,
     : addresses_(std::move(addresses)), options_([&] {
         ResilientOptions out = options;
         out.client.attempts = 1;  // else those of the connection multiply with ours
+        out.client.own_connection = true;
         return out;
       }()),
       random_(std::random_device()()) {
@@ -147,6 +156,7 @@ absl::Status ResilientClient::AskInTurn(const Call& call, absl::Status* refused,
         (call.until - now) / static_cast<int64_t>(services_.size() - i);
     absl::Status status = Ask(service, call, now + std::max(share, Nanoseconds(0)), out);
     service.breaker.Record(status);
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) service.Forget();
     if (status.ok()) {
       preferred_ = (first + i) % services_.size();
       return status;
