@@ -10,7 +10,7 @@
 namespace fusion {
 
 absl::StatusOr<std::unique_ptr<OpByOpModel>> OpByOpModel::Load(
-    onnx::ModelProto bare, std::shared_ptr<SharedWeights> weights, const OpByOpOptions& options) {
+    onnx::ModelProto bare, WeightReader weights, const OpByOpOptions& options) {
   std::unique_ptr<OpByOpModel> out(new OpByOpModel);
   out->bare_ = std::move(bare);
   out->weights_ = std::move(weights);
@@ -81,7 +81,7 @@ absl::StatusOr<const HostTensor*> OpByOpModel::Weight(const std::string& name) c
   MutexLock lock(&mutex_);
   auto it = held_.find(name);
   if (it == held_.end()) {
-    ASSIGN_OR_RETURN(HostTensor bytes, weights_->Load(name));
+    ASSIGN_OR_RETURN(HostTensor bytes, weights_(name));
     it = held_.emplace(name, std::move(bytes)).first;
   }
   return &it->second;

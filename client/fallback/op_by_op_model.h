@@ -7,34 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "client/fused_model.h"
 #include "core/base/mutex.h"
 #include "core/bundle/options.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/graph.h"
-#include "core/onnx/weight_source.h"
 
 namespace fusion {
-
-/// The constants of one model for several readers. Thread-safe.
-class SharedWeights {
- public:
-  SharedWeights(onnx::ModelProto model, std::string directory)
-      : source_(std::move(model), std::move(directory)) {}
-
-  absl::StatusOr<HostTensor> Load(const std::string& name) const {
-    MutexLock lock(&mutex_);
-    return source_.Load(name);
-  }
-  /// Gives the model's own copy up. For the last reader.
-  absl::StatusOr<HostTensor> Take(const std::string& name) {
-    MutexLock lock(&mutex_);
-    return source_.Take(name);
-  }
-
- private:
-  mutable Mutex mutex_;
-  WeightSource source_ ABSL_GUARDED_BY(mutex_);
-};
 
 struct OpByOpOptions {
   PlanOptions plan;  // what says what is computed: bindings, outputs to keep, custom ops
@@ -52,10 +31,10 @@ struct OpByOpOptions {
 /// of each run; the graph for the last ones is kept.
 class OpByOpModel {
  public:
-  /// `bare`: as it is sent to a service (ReferenceWeights). InvalidArgument, Unimplemented: as of
-  /// ImportOnnx.
+  /// `bare`: as it is sent to a service (ReferenceWeights). `weights` is asked once for each weight,
+  /// when it is first read, by one run at a time. InvalidArgument, Unimplemented: as of ImportOnnx.
   static absl::StatusOr<std::unique_ptr<OpByOpModel>> Load(onnx::ModelProto bare,
-                                                           std::shared_ptr<SharedWeights> weights,
+                                                           WeightReader weights,
                                                            const OpByOpOptions& options = {});
 
   /// Names, in the order in which Run takes and returns tensors.
@@ -72,7 +51,7 @@ class OpByOpModel {
   absl::StatusOr<const HostTensor*> Weight(const std::string& name) const;
 
   onnx::ModelProto bare_;
-  std::shared_ptr<SharedWeights> weights_;
+  WeightReader weights_;
   OpByOpOptions options_;
   CustomOps custom_ops_;
   std::vector<const onnx::ValueInfoProto*> declared_;  // by input, in bare_

@@ -6,9 +6,30 @@
 #include "client/detect_target.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
+#include "core/onnx/weight_source.h"
 
 namespace fusion {
 namespace {
+
+// The bytes of a model that several threads read.
+class SharedWeights {
+ public:
+  SharedWeights(onnx::ModelProto model, const std::string& directory)
+      : source_(std::move(model), directory) {}
+
+  absl::StatusOr<HostTensor> Load(const std::string& name) const {
+    MutexLock lock(&mutex_);
+    return source_.Load(name);
+  }
+  absl::StatusOr<HostTensor> Take(const std::string& name) {
+    MutexLock lock(&mutex_);
+    return source_.Take(name);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  WeightSource source_ ABSL_GUARDED_BY(mutex_);
+};
 
 // What no service, cache or evaluator will make good.
 bool IsAboutTheModel(const absl::Status& status) {
@@ -46,10 +67,20 @@ absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
       options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
   request.options = options.model.plan;
   request.allow_fused = options.model.allow_fused;
+  auto weights = std::make_shared<SharedWeights>(std::move(model), directory);
+  return Load(std::move(client), std::move(request), std::move(bare),
+              {.load = [weights](const std::string& name) { return weights->Load(name); },
+               .take = [weights](const std::string& name) { return weights->Take(name); }},
+              options);
+}
+
+absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
+    std::shared_ptr<ResilientClient> client, FusionRequest request, onnx::ModelProto bare,
+    ModelWeights weights, const ResilientModelOptions& options) {
+  if (weights.take == nullptr) weights.take = weights.load;
   std::unique_ptr<ResilientModel> out(
       new ResilientModel(std::move(client), std::move(request), options));
-  RETURN_IF_ERROR(
-      out->Begin(std::move(bare), std::make_shared<SharedWeights>(std::move(model), directory)));
+  RETURN_IF_ERROR(out->Begin(std::move(bare), std::move(weights)));
   return out;
 }
 
@@ -74,7 +105,7 @@ absl::Status ResilientModel::LoadFused(FetchedBundle fetched, const WeightReader
   return absl::OkStatus();
 }
 
-absl::Status ResilientModel::Begin(onnx::ModelProto bare, std::shared_ptr<SharedWeights> weights) {
+absl::Status ResilientModel::Begin(onnx::ModelProto bare, ModelWeights weights) {
   absl::StatusOr<FetchedBundle> fetched =
       client_ == nullptr ? Unavailable("no client is given")
                          : client_->FetchBundle(request_, options_.load_deadline, &stop_);
@@ -84,7 +115,7 @@ absl::Status ResilientModel::Begin(onnx::ModelProto bare, std::shared_ptr<Shared
     bool taken = false;
     auto take = [&](const std::string& name) {
       taken = true;
-      return weights->Take(name);
+      return weights.take(name);
     };
     Way way;
     why = LoadFused(*std::move(fetched), take, &way);
@@ -103,11 +134,12 @@ absl::Status ResilientModel::Begin(onnx::ModelProto bare, std::shared_ptr<Shared
   } else if (IsAboutTheModel(why)) {
     return why;
   }
-  const OpByOpOptions options{.plan = options_.model.plan,
-                              .allow_fused = options_.model.allow_fused,
+  if (!options_.fall_back) return why;
+  const OpByOpOptions options{.plan = request_.options,
+                              .allow_fused = request_.allow_fused,
                               .threads = std::max(1, request_.target.threads)};
   ASSIGN_OR_RETURN(std::shared_ptr<const OpByOpModel> model,
-                   OpByOpModel::Load(std::move(bare), weights, options));
+                   OpByOpModel::Load(std::move(bare), weights.load, options));
   inputs_ = model->inputs();
   outputs_ = model->outputs();
   {
@@ -119,16 +151,16 @@ absl::Status ResilientModel::Begin(onnx::ModelProto bare, std::shared_ptr<Shared
   }
   if (client_ == nullptr) return absl::OkStatus();
   client_->CountFallback();
-  if (options_.upgrade) StartThread(std::move(weights));
+  if (options_.upgrade) StartThread(std::move(weights.load));
   return absl::OkStatus();
 }
 
-void ResilientModel::StartThread(std::shared_ptr<SharedWeights> weights) {
+void ResilientModel::StartThread(WeightReader weights) {
   if (client_->addresses().empty()) return;
   try {
     thread_ = std::thread([this, weights = std::move(weights)]() mutable {
       Work(weights);
-      weights.reset();
+      weights = nullptr;  // the thread may be joined much later
     });
   } catch (const std::system_error&) {
     // The library has no other way to say that there are no more threads. The model runs as it is.
@@ -136,7 +168,7 @@ void ResilientModel::StartThread(std::shared_ptr<SharedWeights> weights) {
   }
 }
 
-void ResilientModel::Work(const std::shared_ptr<SharedWeights>& weights) {
+void ResilientModel::Work(const WeightReader& weights) {
   std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> longer(1, 1.5);
   const Nanoseconds every = std::max<Nanoseconds>(options_.upgrade_every,
@@ -147,7 +179,7 @@ void ResilientModel::Work(const std::shared_ptr<SharedWeights>& weights) {
 }
 
 // False if it is worth another try. Without weights there is only the cache to fill.
-bool ResilientModel::TryUpgrade(const std::shared_ptr<SharedWeights>& weights) {
+bool ResilientModel::TryUpgrade(const WeightReader& weights) {
   if (weights == nullptr) {
     absl::Status status =
         client_->FetchFromService(request_, options_.load_deadline, &stop_).status();
@@ -158,8 +190,7 @@ bool ResilientModel::TryUpgrade(const std::shared_ptr<SharedWeights>& weights) {
   absl::Status status = fetched.status();
   Way way;
   if (status.ok()) {
-    auto load = [&](const std::string& name) { return weights->Load(name); };
-    status = LoadFused(*std::move(fetched), load, &way);
+    status = LoadFused(*std::move(fetched), weights, &way);
   }
   if (status.ok() && (way.fused->inputs() != inputs_ || way.fused->outputs() != outputs_)) {
     status = Internal("the plan names other inputs or outputs than the model");

@@ -25,6 +25,9 @@ struct ResilientModelOptions {
   /// For the plan and its kernels; default: that of the client. What follows takes what it takes:
   /// loading kernels and packing weights, or importing the model.
   std::optional<Nanoseconds> load_deadline;
+  /// Whether a model without a plan runs op by op; else Load gives the reason as its error, for
+  /// runtimes that have a way of their own.
+  bool fall_back = true;
   /// Whether a model that began op by op asks on in the background, and becomes fused.
   bool upgrade = true;
   /// Whether one that began with a cached plan has the service asked in the background, until it
@@ -32,6 +35,14 @@ struct ResilientModelOptions {
   bool refresh_cache = true;
   /// Between two such tries, longer by up to a half at random.
   Nanoseconds upgrade_every = std::chrono::seconds(10);
+};
+
+/// The constants of a model by name, for several threads.
+struct ModelWeights {
+  /// A copy.
+  WeightReader load;
+  /// The same for the last who wants any: need not work twice. Null: `load`.
+  WeightReader take;
 };
 
 /// A model that loads and runs whether the service is there or not: fused by its plan, by the plan
@@ -42,8 +53,9 @@ struct ResilientModelOptions {
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run({ids, mask}));
 ///   log(RunModeName(model->mode()), model->reason());
 ///
-/// Load fails only for what is wrong with the model or the options (InvalidArgument, Unimplemented,
-/// NotFound), or for lack of memory: everything else that stands between it and a plan is a reason().
+/// Load fails only for what is wrong with the model or the options (InvalidArgument, Unimplemented;
+/// NotFound for a file), or for lack of memory: everything else that stands between it and a plan is
+/// a reason().
 /// All modes give the same outputs within the tolerance of PlanOptions::numerics. Run may be called
 /// from several threads, also while a plan comes in; a run ends as it began. One that becomes fused
 /// holds its weights twice meanwhile.
@@ -57,6 +69,11 @@ class ResilientModel {
   static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
       std::shared_ptr<ResilientClient> client, onnx::ModelProto model, const std::string& directory,
       const ResilientModelOptions& options = {});
+  /// For callers with a request and weights of their own; `bare` is the model of the request. Options
+  /// of the plan and the target are those of the request.
+  static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
+      std::shared_ptr<ResilientClient> client, FusionRequest request, onnx::ModelProto bare,
+      ModelWeights weights, const ResilientModelOptions& options = {});
   /// Ends a try that is under way; waits for weights that are being packed.
   ~ResilientModel();
   ResilientModel(const ResilientModel&) = delete;
@@ -86,10 +103,10 @@ class ResilientModel {
   ResilientModel(std::shared_ptr<ResilientClient> client, FusionRequest request,
                  const ResilientModelOptions& options);
   absl::Status LoadFused(FetchedBundle fetched, const WeightReader& weights, Way* way) const;
-  absl::Status Begin(onnx::ModelProto bare, std::shared_ptr<SharedWeights> weights);
-  void StartThread(std::shared_ptr<SharedWeights> weights);
-  void Work(const std::shared_ptr<SharedWeights>& weights);
-  bool TryUpgrade(const std::shared_ptr<SharedWeights>& weights);
+  absl::Status Begin(onnx::ModelProto bare, ModelWeights weights);
+  void StartThread(WeightReader weights);
+  void Work(const WeightReader& weights);
+  bool TryUpgrade(const WeightReader& weights);
   Way way() const;
 
   const std::shared_ptr<ResilientClient> client_;
