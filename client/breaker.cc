@@ -28,8 +28,9 @@ absl::Status CircuitBreaker::Admit() {
     state_.phase = BreakerPhase::kProbe;
     return absl::OkStatus();
   }
-  return Unavailable("circuit open since ", ToMilliseconds(now - opened_at_), " ms after ",
-                     state_.failures, " failures, the last: ", state_.last_failure);
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - opened_at_);
+  return Unavailable("circuit open since ", since.count(), " ms, after ", state_.failures,
+                     " failures in a row: ", state_.last_failure);
 }
 
 void CircuitBreaker::Record(const absl::Status& status) {

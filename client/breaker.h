@@ -9,7 +9,8 @@
 namespace fusion {
 
 struct BreakerOptions {
-  /// Calls in a row that found nobody, or had no answer in time, before the circuit opens. 0: never.
+  /// Calls in a row that found nobody, or had no answer in time, before the circuit opens. 0:
+  /// never.
   int failures = 3;
   /// From opening to the one call that looks whether the service is back; doubles while it is not.
   Nanoseconds pause = std::chrono::seconds(1);
@@ -29,11 +30,11 @@ std::string_view BreakerPhaseName(BreakerPhase phase);
 /// A circuit at one moment, for people and metrics.
 struct BreakerState {
   BreakerPhase phase = BreakerPhase::kClosed;
-  int failures = 0;            // in a row
-  int64_t opened = 0;          // times, ever
-  Nanoseconds open_since{0};   // Unix time; 0: it is closed
-  Nanoseconds probe_in{0};     // kOpen: until a call goes through
-  std::string last_failure;    // empty: none yet
+  int failures = 0;           // in a row
+  int64_t opened = 0;         // times, ever
+  Nanoseconds open_since{0};  // Unix time; 0: it is closed
+  Nanoseconds probe_in{0};    // kOpen: until a call goes through
+  std::string last_failure;   // empty: none yet
 };
 
 /// Keeps calls from a service that is away, so that whoever can go on without it does so at once.
@@ -50,7 +51,7 @@ class CircuitBreaker {
       const BreakerOptions& options, const Clock& clock = Clock::Real(),
       std::function<double()> random = [] { return 0.5; });
 
-  /// Unavailable, "circuit open since ... s", if calls do not go through.
+  /// Unavailable, "circuit open since ... ms, after ...", if calls do not go through.
   absl::Status Admit();
   /// The outcome of an admitted call. Unavailable and DeadlineExceeded are failures, Cancelled says
   /// nothing, and every other answer says that somebody is there.

@@ -75,8 +75,8 @@ class BundleCache {
   std::optional<Bundle> Find(const Digest& request);
   /// One kernel.
   std::optional<FetchedKernel> FindKernel(const Digest& key, const Digest& content);
-  /// Keeps an answer, a serialised v1::PlanFusionResponse, and its kernels; those that are there are
-  /// not written again. Then evicts, if there is too much.
+  /// Keeps an answer, a serialised v1::PlanFusionResponse, and its kernels; those that are there
+  /// are not written again. Then evicts, if there is too much.
   void Store(const Digest& request, std::string_view answer,
              const std::vector<FetchedKernel>& kernels);
 
@@ -101,7 +101,7 @@ class BundleCache {
   mutable Mutex mutex_;
   BundleCacheStats stats_ ABSL_GUARDED_BY(mutex_);
   bool warned_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t names_ ABSL_GUARDED_BY(mutex_) = 0;            // of temporary files
+  int64_t names_ ABSL_GUARDED_BY(mutex_) = 0;  // of temporary files
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // as far as this process knows
   int stores_since_scan_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -103,7 +103,8 @@ class Client {
   absl::Status CheckHealth(Nanoseconds timeout) const;
 
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
-  /// The same, and the answer as a serialised v1::PlanFusionResponse, for who keeps it; may be null.
+  /// The same, and the answer as a serialised v1::PlanFusionResponse, for who keeps it; may be
+  /// null.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request, std::string* answer) const;
   /// The same answer, for people who wait. A service that is older than this call is asked plainly.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request,

@@ -62,12 +62,14 @@ class FusedModel {
       const ExecutorOptions& options = {}, const ReportOptions& reports = {.enabled = false});
 
   /// Of a plan and its kernels, by plan kernel, wherever they come from; asks nobody. `reports_to`:
-  /// who is told about runs, null for nobody. DataLoss if a kernel is not the one that came with the
-  /// plan. Nothing is asked of `weights` before the kernels are loaded.
-  static absl::StatusOr<std::unique_ptr<FusedModel>> Load(
-      FusionReply reply, const std::vector<FetchedKernel>& kernels, const WeightReader& weights,
-      const ExecutorOptions& options = {}, const Client* reports_to = nullptr,
-      const ReportOptions& reports = {});
+  /// who is told about runs, null for nobody. DataLoss if a kernel is not the one that came with
+  /// the plan. Nothing is asked of `weights` before the kernels are loaded.
+  static absl::StatusOr<std::unique_ptr<FusedModel>> Load(FusionReply reply,
+                                                          const std::vector<FetchedKernel>& kernels,
+                                                          const WeightReader& weights,
+                                                          const ExecutorOptions& options = {},
+                                                          const Client* reports_to = nullptr,
+                                                          const ReportOptions& reports = {});
 
   const FusionReply& reply() const { return reply_; }
   const Plan& plan() const { return reply_.plan; }

@@ -49,8 +49,7 @@ absl::Status EncodeRequest(const FusionRequest& request, int64_t max_bytes,
   auto bytes = static_cast<int64_t>(out->ByteSizeLong());
   if (bytes > max_bytes) {
     return InvalidArgument("the request has ", HumanBytes(bytes), ", at most ",
-                           HumanBytes(max_bytes),
-                           " can be sent; are its weights still in it?");
+                           HumanBytes(max_bytes), " can be sent; are its weights still in it?");
   }
   return absl::OkStatus();
 }

@@ -18,10 +18,9 @@ bool MayAskElsewhere(const absl::Status& status) {
 
 struct ResilientClient::Service {
   Service(std::string to, const BreakerOptions& options, uint32_t seed)
-      : address(std::move(to)),
-        random(seed),
-        breaker(options, Clock::Real(),
-                [this] { return std::uniform_real_distribution<double>(0, 1)(random); }) {}
+      : address(std::move(to)), random(seed), breaker(options, Clock::Real(), [this] {
+          return std::uniform_real_distribution<double>(0, 1)(random);
+        }) {}
 
   const std::string address;
   std::minstd_rand random;  // of the breaker, which guards it
@@ -30,8 +29,8 @@ struct ResilientClient::Service {
   std::unique_ptr<Client> client ABSL_GUARDED_BY(mutex);  // once somebody asked
 
   // gRPC waits longer and longer before it connects again, and a connection whose other end is gone
-  // without a word looks alive for minutes: after a failure the next call makes a new one. When that
-  // is, the breaker says.
+  // without a word looks alive for minutes: after a failure the next call makes a new one. When
+  // that is, the breaker says.
   void Forget() {
     MutexLock lock(&mutex);
     client = nullptr;
@@ -64,7 +63,8 @@ absl::StatusOr<std::shared_ptr<ResilientClient>> ResilientClient::Create(
 
 ResilientClient::ResilientClient(std::vector<std::string> addresses,
                                  const ResilientOptions& options)
-    : addresses_(std::move(addresses)), options_([&] {
+    : addresses_(std::move(addresses)),
+      options_([&] {
         ResilientOptions out = options;
         out.client.attempts = 1;  // else those of the connection multiply with ours
         out.client.own_connection = true;
@@ -107,8 +107,9 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchBundle(const FusionRequest& 
   return fetched;
 }
 
-absl::StatusOr<FetchedBundle> ResilientClient::FetchFromService(
-    const FusionRequest& request, std::optional<Nanoseconds> deadline, CallStop* stop) {
+absl::StatusOr<FetchedBundle> ResilientClient::FetchFromService(const FusionRequest& request,
+                                                                std::optional<Nanoseconds> deadline,
+                                                                CallStop* stop) {
   if (request.mode != PlanMode::kCompile) {
     return InvalidArgument("mode: a bundle has compiled kernels, expected PlanMode::kCompile");
   }
@@ -147,13 +148,12 @@ absl::Status ResilientClient::AskInTurn(const Call& call, absl::Status* refused,
     absl::Status admitted = service.breaker.Admit();
     if (!admitted.ok()) {
       ++refused_;
-      closed.push_back(StrCat(service.address, ": ", Message(admitted)));
+      closed.emplace_back(Message(admitted));  // names the address
       continue;
     }
     const Nanoseconds now = clock.Now();
     // The others may be asked, too, if this one says nothing.
-    const Nanoseconds share =
-        (call.until - now) / static_cast<int64_t>(services_.size() - i);
+    const Nanoseconds share = (call.until - now) / static_cast<int64_t>(services_.size() - i);
     absl::Status status = Ask(service, call, now + std::max(share, Nanoseconds(0)), out);
     service.breaker.Record(status);
     if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) service.Forget();

@@ -16,9 +16,9 @@ namespace fusion {
 
 /// When what is cached is used.
 enum class CachePolicy : uint8_t {
-  kPreferService,  // the service is asked; kernels that are here are not fetched; the cached plan is
-                   // for when the service is away
-  kPreferCache,    // a cached plan is used at once, however old; the service is asked for others
+  kPreferService,  // the service is asked; kernels that are here are not fetched; the cached plan
+                   // is for when the service is away
+  kPreferCache,  // a cached plan is used at once, however old; the service is asked for others
 };
 
 struct ResilientOptions {
@@ -38,8 +38,8 @@ struct ResilientOptions {
 /// What a client did so far; for logs and metrics of the application.
 struct ClientStats {
   BundleCacheStats cache;
-  int64_t asked = 0;            // attempts that reached for a service
-  int64_t retries = 0;          // rounds after the first
+  int64_t asked = 0;    // attempts that reached for a service
+  int64_t retries = 0;  // rounds after the first
   int64_t refused_by_breaker = 0;
   int64_t breaker_opens = 0;    // of all addresses
   int64_t from_service = 0;     // bundles
@@ -78,10 +78,10 @@ class ResilientClient {
   static absl::StatusOr<std::shared_ptr<ResilientClient>> Create(
       std::vector<std::string> addresses, const ResilientOptions& options = {});
 
-  /// Plan and kernels of a request, whose mode is PlanMode::kCompile; never later than the deadline,
-  /// by default `load_deadline` from now, but for what decoding takes. `stop`, if not null, ends it
-  /// early. Errors: the service's own; Unavailable, with every address and what was wrong there, if
-  /// none could be asked; DeadlineExceeded.
+  /// Plan and kernels of a request, whose mode is PlanMode::kCompile; never later than the
+  /// deadline, by default `load_deadline` from now, but for what decoding takes. `stop`, if not
+  /// null, ends it early. Errors: the service's own; Unavailable, with every address and what was
+  /// wrong there, if none could be asked; DeadlineExceeded.
   absl::StatusOr<FetchedBundle> FetchBundle(const FusionRequest& request,
                                             std::optional<Nanoseconds> deadline = std::nullopt,
                                             CallStop* stop = nullptr);

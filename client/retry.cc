@@ -16,8 +16,8 @@ std::optional<Nanoseconds> RetryPause(const RetryPolicy& policy, int attempts_ma
     // All that were refused at one moment come back at several.
     return *asked + std::chrono::duration_cast<Nanoseconds>(policy.first_pause * random);
   }
-  const bool again = absl::IsUnavailable(status) || absl::IsDataLoss(status) ||
-                     absl::IsDeadlineExceeded(status);
+  const bool again =
+      absl::IsUnavailable(status) || absl::IsDataLoss(status) || absl::IsDeadlineExceeded(status);
   if (!again) return std::nullopt;
   const double most = static_cast<double>(policy.most_pause.count());
   const double grown = static_cast<double>(policy.first_pause.count()) *

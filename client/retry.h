@@ -21,7 +21,8 @@ struct RetryPolicy {
 
 /// The pause before attempt `attempts_made` + 1 of a call that ended with `status`; nullopt if it
 /// must not be made again. `random`: in [0, 1).
-/// - Unavailable, DataLoss, and DeadlineExceeded of one attempt: growing pauses; at least as long as
+/// - Unavailable, DataLoss, and DeadlineExceeded of one attempt: growing pauses; at least as long
+/// as
 ///   the service asks for, if it does (RetryAfterOf).
 /// - ResourceExhausted: what the service asks for, and never unasked.
 /// - Everything else would be answered the same again.

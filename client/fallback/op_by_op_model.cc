@@ -9,8 +9,9 @@
 
 namespace fusion {
 
-absl::StatusOr<std::unique_ptr<OpByOpModel>> OpByOpModel::Load(
-    onnx::ModelProto bare, WeightReader weights, const OpByOpOptions& options) {
+absl::StatusOr<std::unique_ptr<OpByOpModel>> OpByOpModel::Load(onnx::ModelProto bare,
+                                                               WeightReader weights,
+                                                               const OpByOpOptions& options) {
   std::unique_ptr<OpByOpModel> out(new OpByOpModel);
   out->bare_ = std::move(bare);
   out->weights_ = std::move(weights);

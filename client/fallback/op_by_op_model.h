@@ -21,8 +21,8 @@ struct OpByOpOptions {
   int threads = 1;
 };
 
-/// A model that runs node by node, by the evaluator that kernels are checked against: no service, no
-/// compiler, no kernels. Exact and slow; for runtimes that have no way of their own.
+/// A model that runs node by node, by the evaluator that kernels are checked against: no service,
+/// no compiler, no kernels. Exact and slow; for runtimes that have no way of their own.
 ///
 ///   ASSIGN_OR_RETURN(auto model, OpByOpModel::Load(bare, weights, options));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run(inputs));
@@ -31,8 +31,9 @@ struct OpByOpOptions {
 /// of each run; the graph for the last ones is kept.
 class OpByOpModel {
  public:
-  /// `bare`: as it is sent to a service (ReferenceWeights). `weights` is asked once for each weight,
-  /// when it is first read, by one run at a time. InvalidArgument, Unimplemented: as of ImportOnnx.
+  /// `bare`: as it is sent to a service (ReferenceWeights). `weights` is asked once for each
+  /// weight, when it is first read, by one run at a time. InvalidArgument, Unimplemented: as of
+  /// ImportOnnx.
   static absl::StatusOr<std::unique_ptr<OpByOpModel>> Load(onnx::ModelProto bare,
                                                            WeightReader weights,
                                                            const OpByOpOptions& options = {});

@@ -98,10 +98,10 @@ absl::Status ResilientModel::LoadFused(FetchedBundle fetched, const WeightReader
   way->mode = fetched.from_cache ? RunMode::kFusedFromCache : RunMode::kFusedFromService;
   way->reason = std::string(Message(fetched.service));
   if (fetched.from_cache && fetched.service.ok()) way->reason = "what is cached is preferred";
-  ASSIGN_OR_RETURN(way->fused, FusedModel::Load(std::move(fetched.bundle.reply),
-                                                fetched.bundle.kernels, weights,
-                                                options_.model.executor, fetched.client.get(),
-                                                options_.model.reports));
+  ASSIGN_OR_RETURN(
+      way->fused,
+      FusedModel::Load(std::move(fetched.bundle.reply), fetched.bundle.kernels, weights,
+                       options_.model.executor, fetched.client.get(), options_.model.reports));
   return absl::OkStatus();
 }
 
@@ -171,8 +171,8 @@ void ResilientModel::StartThread(WeightReader weights) {
 void ResilientModel::Work(const WeightReader& weights) {
   std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> longer(1, 1.5);
-  const Nanoseconds every = std::max<Nanoseconds>(options_.upgrade_every,
-                                                  std::chrono::milliseconds(1));
+  const Nanoseconds every =
+      std::max<Nanoseconds>(options_.upgrade_every, std::chrono::milliseconds(1));
   while (stop_.Wait(std::chrono::duration_cast<Nanoseconds>(every * longer(random)))) {
     if (TryUpgrade(weights)) return;
   }

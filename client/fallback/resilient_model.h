@@ -54,11 +54,10 @@ struct ModelWeights {
 ///   log(RunModeName(model->mode()), model->reason());
 ///
 /// Load fails only for what is wrong with the model or the options (InvalidArgument, Unimplemented;
-/// NotFound for a file), or for lack of memory: everything else that stands between it and a plan is
-/// a reason().
-/// All modes give the same outputs within the tolerance of PlanOptions::numerics. Run may be called
-/// from several threads, also while a plan comes in; a run ends as it began. One that becomes fused
-/// holds its weights twice meanwhile.
+/// NotFound for a file), or for lack of memory: everything else that stands between it and a plan
+/// is a reason(). All modes give the same outputs within the tolerance of PlanOptions::numerics.
+/// Run may be called from several threads, also while a plan comes in; a run ends as it began. One
+/// that becomes fused holds its weights twice meanwhile.
 class ResilientModel {
  public:
   /// `client` null: op by op.
@@ -69,8 +68,8 @@ class ResilientModel {
   static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
       std::shared_ptr<ResilientClient> client, onnx::ModelProto model, const std::string& directory,
       const ResilientModelOptions& options = {});
-  /// For callers with a request and weights of their own; `bare` is the model of the request. Options
-  /// of the plan and the target are those of the request.
+  /// For callers with a request and weights of their own; `bare` is the model of the request.
+  /// Options of the plan and the target are those of the request.
   static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
       std::shared_ptr<ResilientClient> client, FusionRequest request, onnx::ModelProto bare,
       ModelWeights weights, const ResilientModelOptions& options = {});

@@ -61,8 +61,9 @@ absl::Status FindUserCache(Arguments* arguments) {
   } else if (home != nullptr && home[0] == '/') {
     arguments->cache = StrCat(home, "/.cache/fusiond");
   } else {
-    return InvalidArgument("--user-cache: neither XDG_CACHE_HOME nor HOME is set; expected "
-                           "--cache DIR");
+    return InvalidArgument(
+        "--user-cache: neither XDG_CACHE_HOME nor HOME is set; expected "
+        "--cache DIR");
   }
   return absl::OkStatus();
 }

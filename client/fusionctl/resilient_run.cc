@@ -18,7 +18,7 @@ struct ResilientRun {
   const RunInputs& inputs;
   Progress* progress;
   std::shared_ptr<BundleCache> cache;  // null: none
-  std::string no_server;               // why there is no address; empty: there is one, or need not be
+  std::string no_server;  // why there is no address; empty: there is one, or need not be
 };
 
 ResilientOptions OptionsOf(const ResilientRun& run) {
@@ -26,8 +26,7 @@ ResilientOptions OptionsOf(const ResilientRun& run) {
   out.load_deadline = std::chrono::duration_cast<Nanoseconds>(
       std::chrono::duration<double>(run.arguments.load_deadline));
   out.client.deadline = out.load_deadline;
-  out.policy =
-      run.arguments.prefer_cache ? CachePolicy::kPreferCache : CachePolicy::kPreferService;
+  out.policy = run.arguments.prefer_cache ? CachePolicy::kPreferCache : CachePolicy::kPreferService;
   out.cache = run.cache;
   return out;
 }
@@ -36,9 +35,8 @@ absl::StatusOr<std::unique_ptr<ResilientModel>> LoadModelOf(
     const ResilientRun& run, const std::shared_ptr<ResilientClient>& client) {
   run.progress->Show("asking for a plan");
   // One run: nothing would be gained by a plan that comes later.
-  ResilientModelOptions options{.fall_back = run.arguments.fallback,
-                                .upgrade = false,
-                                .refresh_cache = false};
+  ResilientModelOptions options{
+      .fall_back = run.arguments.fallback, .upgrade = false, .refresh_cache = false};
   options.model.reports.enabled = false;
   const ModelFile& file = run.file;
   return ResilientModel::Load(

@@ -41,9 +41,11 @@ std::string RunText(const Arguments& arguments, const RunInputs& inputs,
   const Plan& plan = contender.ran();
   return StrCat(Bold(arguments.model), ": ", Count(plan.totals.kernels, "kernel"), " on ",
                 TargetText(plan), ", ", SourceText(inputs),
-                contender.variant() < 0 ? "" : ", the plan's variant", "\n\n", OutputsText(contender.model().outputs(), contender.outputs()),
+                contender.variant() < 0 ? "" : ", the plan's variant", "\n\n",
+                OutputsText(contender.model().outputs(), contender.outputs()),
                 arguments.per_kernel ? StrCat("\n", KernelTable(contender)) : std::string(),
-                "\nlatency: ", LatencyText(contender.latency_us()), "; see fusionctl bench for measurements\n");
+                "\nlatency: ", LatencyText(contender.latency_us()),
+                "; see fusionctl bench for measurements\n");
 }
 
 // Times the launches of `contender` and, for a timeline, of the plan of one kernel per node, which
@@ -97,8 +99,7 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
       RETURN_IF_ERROR(ProfileLaunches(arguments, *file, client, inputs, progress, &contender));
     }
     if (!arguments.out.empty()) {
-      RETURN_IF_ERROR(
-          SaveOutputs(arguments, contender.model().outputs(), contender.outputs()));
+      RETURN_IF_ERROR(SaveOutputs(arguments, contender.model().outputs(), contender.outputs()));
     }
     std::optional<Intermediates> intermediates;
     if (arguments.compare || !arguments.dump_tensors.empty()) {

@@ -23,9 +23,9 @@
 namespace fusion {
 namespace {
 
-using testing::HasSubstr;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::HasSubstr;
 
 GeneratedModel Mlp(int64_t rows) {
   ModelParams params = FindModel("mlp")->defaults;
@@ -105,9 +105,7 @@ class ResilienceTest : public testing::Test {
     ASSERT_TRUE(daemon.ok()) << daemon.status();
     daemon_ = *std::move(daemon);
   }
-  std::shared_ptr<BundleCache> Cache() {
-    return BundleCache::Open(dir_.path("cache")).value();
-  }
+  std::shared_ptr<BundleCache> Cache() { return BundleCache::Open(dir_.path("cache")).value(); }
   // Pauses are short, so that tests are.
   static ResilientOptions Quick(std::shared_ptr<BundleCache> cache = nullptr) {
     ResilientOptions options;
