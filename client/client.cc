@@ -7,6 +7,7 @@
 #include <future>
 #include <set>
 
+#include "client/fusion_request.h"
 #include "client/kernel_assembly.h"
 #include "core/base/text.h"
 #include "core/bundle/rules.h"
@@ -85,6 +86,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetServiceConfigJSON(ServiceConfig(options.attempts));
   // A client that starts beside its server must not sit out gRPC's second.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -101,41 +103,6 @@ Connected WaitForConnection(grpc::Channel& channel, const ClientOptions& options
     if (channel.WaitForStateChange(state, next)) continue;
     return next == deadline ? Connected::kTooLate : Connected::kRefused;
   }
-}
-
-absl::Status FillRequest(const FusionRequest& request, const ClientOptions& options,
-                         v1::PlanFusionRequest* out) {
-  if (request.onnx_model.empty() == (request.op_graph == nullptr)) {
-    return InvalidArgument("a request holds either an ONNX model or an OpGraph");
-  }
-  for (const std::string& name : request.options.keep_outputs) {
-    if (!IsUtf8(name)) return InvalidArgument("keep_outputs: ", QuoteShort(name), " is not UTF-8");
-  }
-  for (const auto& [name, value] : request.options.dim_bindings) {
-    if (!IsUtf8(name)) return InvalidArgument("dim_bindings: ", QuoteShort(name), " is not UTF-8");
-  }
-  if (!IsUtf8(request.options.custom_ops)) return InvalidArgument("custom_ops: is not UTF-8");
-  if (request.op_graph != nullptr) {
-    *out->mutable_op_graph() = *request.op_graph;
-  } else {
-    out->set_onnx_model(request.onnx_model);
-  }
-  EncodeTarget(request.target, out->mutable_target());
-  out->set_mode(ToWire(request.mode));
-  auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(request.ready_within);
-  out->set_ready_within_ms(static_cast<uint32_t>(std::clamp<int64_t>(wait.count(), 0, UINT32_MAX)));
-  EncodeOptions(request.options, out->mutable_options(), out->mutable_hints());
-  for (DumpKind kind : request.dumps) out->add_dumps(ToWire(kind));
-  out->set_request_id(TextToWire(request.request_id));
-  out->set_allow_fused(request.allow_fused);
-  out->set_explain_miss(request.explain_miss);
-  auto bytes = static_cast<int64_t>(out->ByteSizeLong());
-  if (bytes > options.max_message_bytes) {
-    return InvalidArgument("the request has ", HumanBytes(bytes), ", at most ",
-                           HumanBytes(options.max_message_bytes),
-                           " can be sent; are its weights still in it?");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -173,9 +140,11 @@ struct Client::Connection {
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
                                                                     const Request&, Response*),
-                    const Request& request, Deadline until, Response* response) const {
+                    const Request& request, Deadline until, Response* response,
+                    CallStop* stop = nullptr) const {
     grpc::ClientContext context;
     context.set_deadline(until);
+    CallStop::Scope scope(stop, [&context] { context.TryCancel(); });
     return FromGrpc((stub.get()->*method)(&context, request, response), context, address);
   }
 
@@ -218,6 +187,44 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
                      ToMilliseconds(options.connect_timeout), " ms");
 }
 
+absl::StatusOr<std::unique_ptr<Client>> Client::Open(const std::string& address,
+                                                     const ClientOptions& options) {
+  std::unique_ptr<Client> client(new Client(address, options));
+  client->connection_ = std::make_unique<Connection>(address, options);
+  return client;
+}
+
+absl::Status Client::Reach(Nanoseconds timeout) const {
+  constexpr Nanoseconds kLook = std::chrono::milliseconds(20);  // between two looks at `stop`
+  const Clock& clock = Clock::Real();
+  const Nanoseconds end = clock.Now() + std::min(timeout, TimeLeft());
+  for (;;) {
+    if (limits_.stop != nullptr && limits_.stop->stopped()) return Cancelled("the call is stopped");
+    grpc_connectivity_state state = connection_->channel->GetState(/*try_to_connect=*/true);
+    // Only a call is told why.
+    if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+      return absl::OkStatus();
+    }
+    const Nanoseconds left = end - clock.Now();
+    if (left <= Nanoseconds(0)) break;
+    connection_->channel->WaitForStateChange(state, After(std::min(left, kLook)));
+  }
+  return Unavailable("no fusiond answers at ", address_, " within ", ToMilliseconds(timeout),
+                     " ms");
+}
+
+std::unique_ptr<Client> Client::Limited(const CallLimits& limits) const {
+  std::unique_ptr<Client> other = Share();
+  other->limits_ = limits;
+  return other;
+}
+
+// Of a call that begins now.
+Nanoseconds Client::TimeLeft() const {
+  if (!limits_.until) return options_.deadline;
+  return std::clamp(*limits_.until - Clock::Real().Now(), Nanoseconds(0), options_.deadline);
+}
+
 std::unique_ptr<Client> Client::Share() const {
   std::unique_ptr<Client> other(new Client(address_, options_));
   other->connection_ = connection_;
@@ -249,17 +256,24 @@ absl::Status Client::CheckHealth(Nanoseconds timeout) const {
 }
 
 absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request) const {
+  return PlanFusion(request, static_cast<std::string*>(nullptr));
+}
+
+absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
+                                               std::string* answer) const {
   v1::PlanFusionRequest wire;
-  RETURN_IF_ERROR(FillRequest(request, options_, &wire));
+  RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   v1::PlanFusionResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::PlanFusion, wire, &response));
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::PlanFusion, wire, After(TimeLeft()),
+                                    &response, limits_.stop));
+  if (answer != nullptr) *answer = response.SerializeAsString();
   return connection_->Sound(DecodeReply(response));
 }
 
 absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
                                                const ProgressObserver& on_progress) const {
   v1::PlanFusionRequest wire;
-  RETURN_IF_ERROR(FillRequest(request, options_, &wire));
+  RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   grpc::ClientContext context;
   Deadline deadline = connection_->deadline();
   context.set_deadline(deadline);
@@ -343,7 +357,7 @@ absl::StatusOr<PlanExplanation> Client::ExplainPlan(const Digest& plan,
 absl::StatusOr<PlanExplanation> Client::ExplainPlan(const FusionRequest& request,
                                                     const ExplainFilter& filter) const {
   v1::ExplainPlanRequest wire;
-  RETURN_IF_ERROR(FillRequest(request, options_, wire.mutable_request()));
+  RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, wire.mutable_request()));
   EncodeExplainFilter(filter, &wire);
   return AskToExplain(wire);
 }
@@ -405,7 +419,7 @@ absl::StatusOr<Capabilities> Client::GetCapabilities() const {
 
 absl::StatusOr<std::vector<FetchedKernel>> Client::GetKernels(
     const std::vector<Digest>& keys) const {
-  Deadline deadline = connection_->deadline();
+  Deadline deadline = After(TimeLeft());
   std::vector<FetchedKernel> out;
   for (auto begin = keys.begin(); begin != keys.end();) {
     auto end = begin + std::min<std::ptrdiff_t>(keys.end() - begin, kMaxKernelKeys);
@@ -421,6 +435,7 @@ absl::Status Client::FetchKernels(const std::vector<Digest>& keys,
                                   std::vector<FetchedKernel>* out) const {
   grpc::ClientContext context;
   context.set_deadline(deadline);
+  CallStop::Scope scope(limits_.stop, [&context] { context.TryCancel(); });
   v1::GetKernelsRequest request;
   for (const Digest& key : keys) request.add_keys(DigestToWire(key));
   KernelAssembly assembly(keys, options_.max_kernel_bytes);

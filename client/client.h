@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/call_stop.h"
 #include "client/fusion_reply.h"
 #include "core/base/cancel.h"
 #include "core/bundle/explanation.h"
@@ -31,6 +32,9 @@ struct ClientOptions {
   /// Attempts of a call, the first included, when the service is unavailable; the pauses between
   /// them grow from 0.1 s to 2 s. 1..5.
   int attempts = 4;
+  /// The connection is this client's alone (and of who shares it), and so is what gRPC remembers of
+  /// addresses that refused; else clients with equal options have one connection.
+  bool own_connection = false;
   /// Of one message in either direction.
   int64_t max_message_bytes = int64_t{64} << 20;
   /// Of one kernel; the longest seen has 60 KiB.
@@ -57,6 +61,14 @@ bool IsFromService(const absl::Status& status);
 /// the service's own rules. Annotate() forgets them.
 std::vector<std::string> BlamedRules(const absl::Status& status);
 
+/// Ends PlanFusion (but the one with progress) and GetKernels of one client, all together.
+struct CallLimits {
+  /// Of Clock::Real; a call that begins later has no time at all.
+  std::optional<Nanoseconds> until;
+  /// Outlives the calls; may be null. Cancelled soon after it is stopped.
+  CallStop* stop = nullptr;
+};
+
 /// Talks to one fusiond. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
@@ -71,18 +83,29 @@ class Client {
   /// `address`: "HOST:PORT" or "unix:/PATH".
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options = {});
+  /// The same without waiting: connects when it is first used.
+  static absl::StatusOr<std::unique_ptr<Client>> Open(const std::string& address,
+                                                      const ClientOptions& options = {});
   ~Client();
 
   const std::string& address() const { return address_; }
 
-  /// Another client on the same connection, for who may outlive this one.
+  /// Another client on the same connection, for who may outlive this one; without its limits.
   std::unique_ptr<Client> Share() const;
+  /// The same with limits.
+  std::unique_ptr<Client> Limited(const CallLimits& limits) const;
+  /// Connects. OK once somebody is there, or refuses: a call is told why. Unavailable if nothing is
+  /// heard for so long.
+  absl::Status Reach(Nanoseconds timeout) const;
 
   /// OK if the service says that it serves; Unavailable if it says that it does not, for instance
   /// because it drains.
   absl::Status CheckHealth(Nanoseconds timeout) const;
 
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
+  /// The same, and the answer as a serialised v1::PlanFusionResponse, for who keeps it; may be
+  /// null.
+  absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request, std::string* answer) const;
   /// The same answer, for people who wait. A service that is older than this call is asked plainly.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request,
                                          const ProgressObserver& on_progress) const;
@@ -135,9 +158,11 @@ class Client {
                             std::chrono::system_clock::time_point deadline,
                             std::vector<FetchedKernel>* out) const;
   Client(std::string address, const ClientOptions& options);
+  Nanoseconds TimeLeft() const;
 
   const std::string address_;
   const ClientOptions options_;
+  CallLimits limits_;
   std::shared_ptr<Connection> connection_;
 };
 

@@ -62,12 +62,24 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
                                                              const ExecutorOptions& options,
                                                              const ReportOptions& reports) {
   ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+  std::vector<Digest> keys;
+  for (const KernelStatus& kernel : reply.kernels) keys.push_back(kernel.key);
+  absl::StatusOr<std::vector<FetchedKernel>> kernels = client.GetKernels(keys);
+  // The plan came a moment ago: its kernels were evicted since, and are made again if asked.
+  if (absl::IsNotFound(kernels.status())) return Unavailable(Message(kernels.status()));
+  RETURN_IF_ERROR(kernels.status());
+  return Load(std::move(reply), *kernels, weights, options, &client, reports);
+}
+
+absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(
+    FusionReply reply, const std::vector<FetchedKernel>& kernels, const WeightReader& weights,
+    const ExecutorOptions& options, const Client* reports_to, const ReportOptions& reports) {
   std::unique_ptr<FusedModel> model(new FusedModel(std::move(reply)));
   ExecutorOptions executor = options;
-  executor.sample_latencies &= reports.enabled;
-  RETURN_IF_ERROR(model->LoadKernels(client, executor));
+  executor.sample_latencies &= reports.enabled && reports_to != nullptr;
+  RETURN_IF_ERROR(model->LoadKernels(kernels, executor));
   RETURN_IF_ERROR(model->LoadWeights(weights));
-  if (executor.sample_latencies) model->StartReports(client, reports);
+  if (executor.sample_latencies) model->StartReports(*reports_to, reports);
   return model;
 }
 
@@ -89,13 +101,11 @@ void FusedModel::StartReports(const Client& client, const ReportOptions& options
       options);
 }
 
-absl::Status FusedModel::LoadKernels(const Client& client, const ExecutorOptions& options) {
-  std::vector<Digest> keys;
-  for (const KernelStatus& kernel : reply_.kernels) keys.push_back(kernel.key);
-  absl::StatusOr<std::vector<FetchedKernel>> answer = client.GetKernels(keys);
-  // The plan came a moment ago: its kernels were evicted since, and are made again if asked.
-  if (absl::IsNotFound(answer.status())) return Unavailable(Message(answer.status()));
-  ASSIGN_OR_RETURN(std::vector<FetchedKernel> fetched, std::move(answer));
+absl::Status FusedModel::LoadKernels(const std::vector<FetchedKernel>& fetched,
+                                     const ExecutorOptions& options) {
+  if (fetched.size() != plan().kernels.size() || reply_.kernels.size() != fetched.size()) {
+    return InvalidArgument(fetched.size(), " kernels given, the plan has ", plan().kernels.size());
+  }
   std::vector<std::shared_ptr<const LoadedKernel>> loaded;
   for (size_t i = 0; i < fetched.size(); ++i) {
     const PlanKernel& kernel = plan().kernels[i];

@@ -61,6 +61,16 @@ class FusedModel {
       const Client& client, const FusionRequest& request, const WeightReader& weights,
       const ExecutorOptions& options = {}, const ReportOptions& reports = {.enabled = false});
 
+  /// Of a plan and its kernels, by plan kernel, wherever they come from; asks nobody. `reports_to`:
+  /// who is told about runs, null for nobody. DataLoss if a kernel is not the one that came with
+  /// the plan. Nothing is asked of `weights` before the kernels are loaded.
+  static absl::StatusOr<std::unique_ptr<FusedModel>> Load(FusionReply reply,
+                                                          const std::vector<FetchedKernel>& kernels,
+                                                          const WeightReader& weights,
+                                                          const ExecutorOptions& options = {},
+                                                          const Client* reports_to = nullptr,
+                                                          const ReportOptions& reports = {});
+
   const FusionReply& reply() const { return reply_; }
   const Plan& plan() const { return reply_.plan; }
   /// Names, in the order in which Run takes and returns tensors.
@@ -115,7 +125,8 @@ class FusedModel {
 
  private:
   explicit FusedModel(FusionReply reply) : reply_(std::move(reply)) {}
-  absl::Status LoadKernels(const Client& client, const ExecutorOptions& options);
+  absl::Status LoadKernels(const std::vector<FetchedKernel>& fetched,
+                           const ExecutorOptions& options);
   absl::Status LoadWeights(const WeightReader& weights);
   void StartReports(const Client& client, const ReportOptions& options);
   absl::Status NameFault(const absl::Status& status) const;

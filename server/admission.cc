@@ -145,10 +145,13 @@ absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Nanosec
     }
     full = calls_ >= most;
   }
-  if (wait > time_left) {
+  // With what it takes itself; of a server at rest nothing is known that would say no.
+  const Nanoseconds needs =
+      wait + Nanoseconds(wait.count() > 0 ? mean_task_ns_.load(std::memory_order_relaxed) : 0);
+  if (needs > time_left) {
     return Refuse(
         Refused::kDeadline,
-        ResourceExhausted("server is busy: this call would wait for some ", ToMilliseconds(wait),
+        ResourceExhausted("server is busy: this call would take some ", ToMilliseconds(needs),
                           " ms, and its deadline is in ", ToMilliseconds(time_left), " ms"),
         wait);
   }

@@ -140,6 +140,33 @@ void AddIntermediates(CLI::App* run, Arguments* a) {
   AddTolerances(run, a);
 }
 
+// What a run does when the service is away.
+void AddResilience(CLI::App* run, Arguments* a) {
+  CLI::Option* cache =
+      run->add_option("--cache", a->cache,
+                      "keep plans and kernels in this directory, and run by them when the service "
+                      "is away")
+          ->check(CheckNotEmpty)
+          ->type_name("DIR");
+  CLI::Option* user =
+      run->add_flag("--user-cache", a->user_cache,
+                    "the same in $XDG_CACHE_HOME/fusiond, by default ~/.cache/fusiond")
+          ->excludes(cache);
+  run->add_flag("--prefer-cache", a->prefer_cache,
+                "with a cache: use what is there without asking the service");
+  CLI::Option* fallback =
+      run->add_flag("--fallback", a->fallback,
+                    "run op by op, by the reference evaluator, if there is no plan in time");
+  run->add_option("--load-deadline", a->load_deadline,
+                  "with a cache or --fallback: seconds for plan and kernels, retries included")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str()
+      ->type_name("S");
+  for (CLI::Option* option : {cache, user, fallback}) option->group("When the service is away");
+  run->get_option("--prefer-cache")->group("When the service is away");
+  run->get_option("--load-deadline")->group("When the service is away");
+}
+
 void AddRun(CLI::App* app, Arguments* a) {
   CLI::App* run = AddModelCommand(app, "run", "runs a model and shows its outputs", a,
                                   CommandKind::kRun, /*with_isa=*/false);
@@ -165,6 +192,7 @@ void AddRun(CLI::App* app, Arguments* a) {
       ->type_name("FILE");
   run->add_flag("--npy", a->npy, "write the outputs as output_0.npy, ...")->needs("--out");
   AddIntermediates(run, a);
+  AddResilience(run, a);
 }
 
 void AddBench(CLI::App* app, Arguments* a) {
@@ -404,6 +432,12 @@ std::string Contradiction(const Arguments& a) {
   if (!a.tensors.empty() && !looks) return "--tensor is for --compare and --dump-tensors";
   if ((a.atol || a.rtol) && a.command == CommandKind::kRun && !a.compare) {
     return "--atol and --rtol are for --compare";
+  }
+  const bool cached = !a.cache.empty() || a.user_cache;
+  if (a.prefer_cache && !cached) return "--prefer-cache is for --cache DIR and --user-cache";
+  if ((cached || a.fallback) && (looks || a.steps > 0 || a.per_kernel || !a.trace.empty())) {
+    return "--cache, --user-cache and --fallback are for outputs; expected no --compare, "
+           "--dump-tensors, --steps, --kernels or --trace beside them";
   }
   if (a.command == CommandKind::kRepro && a.replay.empty() &&
       (a.subject.empty() || a.out.empty())) {

@@ -62,6 +62,13 @@ struct Arguments {
   std::string store;    // of the embedded server; empty: none
   int workers = 0;      // of the embedded server; 0: its default
 
+  // Of run: what there is when the service is away.
+  std::string cache;          // directory; empty: none
+  bool user_cache = false;    // main puts this user's directory into `cache`
+  bool prefer_cache = false;  // what is cached is used without asking
+  bool fallback = false;      // runs op by op without a plan
+  double load_deadline = 30;  // seconds
+
   // What is asked for.
   int threads = 0;                           // 0: usable cores
   std::string isa;                           // empty: this machine's

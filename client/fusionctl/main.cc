@@ -50,9 +50,28 @@ RunCommand CommandOf(CommandKind kind) {
   return nullptr;
 }
 
+// --user-cache: where programs of this user keep what can be made again.
+absl::Status FindUserCache(Arguments* arguments) {
+  if (!arguments->user_cache) return absl::OkStatus();
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  // The convention wants relative paths ignored.
+  if (cache != nullptr && cache[0] == '/') {
+    arguments->cache = StrCat(cache, "/fusiond");
+  } else if (home != nullptr && home[0] == '/') {
+    arguments->cache = StrCat(home, "/.cache/fusiond");
+  } else {
+    return InvalidArgument(
+        "--user-cache: neither XDG_CACHE_HOME nor HOME is set; expected "
+        "--cache DIR");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ExitCode> RunWithFiles(Arguments* arguments, Progress* progress) {
   RETURN_IF_ERROR(LoadRules(arguments));
   RETURN_IF_ERROR(LoadCustomOps(arguments));
+  RETURN_IF_ERROR(FindUserCache(arguments));
   return CommandOf(arguments->command)(*arguments, progress);
 }
 

@@ -4,8 +4,10 @@
 #include "client/fusionctl/contender.h"
 #include "client/fusionctl/intermediates.h"
 #include "client/fusionctl/kernel_times.h"
+#include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/plan_subject.h"
+#include "client/fusionctl/resilient_run.h"
 #include "client/fusionctl/statistics.h"
 #include "client/fusionctl/steps.h"
 #include "client/fusionctl/trace.h"
@@ -14,70 +16,10 @@
 namespace fusion {
 namespace {
 
-// Of each output that people and --json see.
-constexpr int64_t kShownElements = 6;
 // Of which a timeline shows the median one.
 constexpr int kProfiledRuns = 15;
 
-/// One output in short.
-struct OutputSummary {
-  double least = 0;  // of finite elements
-  double most = 0;
-  double mean = 0;
-  int64_t finite = 0;
-};
-
-OutputSummary Summarise(const HostTensor& tensor) {
-  OutputSummary out;
-  double sum = 0;
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    double value = tensor.GetDouble(i);
-    if (!std::isfinite(value)) continue;
-    out.least = out.finite == 0 ? value : std::min(out.least, value);
-    out.most = out.finite == 0 ? value : std::max(out.most, value);
-    sum += value;
-    ++out.finite;
-  }
-  if (out.finite > 0) out.mean = sum / static_cast<double>(out.finite);
-  return out;
-}
-
-std::vector<double> FirstElements(const HostTensor& tensor) {
-  std::vector<double> out;
-  for (int64_t i = 0; i < std::min(tensor.elements(), kShownElements); ++i) {
-    out.push_back(tensor.GetDouble(i));
-  }
-  return out;
-}
-
-std::string TypeText(const HostTensor& tensor) {
-  return StrCat(DTypeName(tensor.dtype()), DimsToString(tensor.dims()));
-}
-
-absl::Status SaveOutputs(const Arguments& arguments, const Contender& contender) {
-  TestDataSet set;
-  for (size_t i = 0; i < contender.outputs().size(); ++i) {
-    set.outputs.push_back({contender.model().outputs()[i], contender.outputs()[i]});
-  }
-  absl::Status saved = SaveTestDataSet(arguments.out, set, arguments.npy ? ".npy" : ".pb");
-  if (saved.ok()) return saved;
-  return InvalidArgument("--out ", Quote(arguments.out), ": ", Message(saved));
-}
-
 Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contender& contender) {
-  Json outputs = Json::array();
-  for (size_t i = 0; i < contender.outputs().size(); ++i) {
-    const HostTensor& tensor = contender.outputs()[i];
-    OutputSummary summary = Summarise(tensor);
-    outputs.push_back({{"name", contender.model().outputs()[i]},
-                       {"type", TypeText(tensor)},
-                       {"elements", tensor.elements()},
-                       {"finite", summary.finite},
-                       {"min", summary.least},
-                       {"max", summary.most},
-                       {"mean", summary.mean},
-                       {"first", FirstElements(tensor)}});
-  }
   const Plan& plan = contender.ran();
   Json out = {{"data", inputs.data.name},
               {"target", plan.target},
@@ -89,7 +31,7 @@ Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contende
               {"latency_us", LatencyJson(contender.latency_us())},
               {"variant", contender.variant() < 0 ? Json() : Json(contender.variant())},
               {"totals", TotalsJson(plan.totals)},
-              {"outputs", outputs}};
+              {"outputs", OutputsJson(contender.model().outputs(), contender.outputs())}};
   if (arguments.per_kernel) out["kernels"] = KernelTimesJson(contender);
   return out;
 }
@@ -97,36 +39,13 @@ Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contende
 std::string RunText(const Arguments& arguments, const RunInputs& inputs,
                     const Contender& contender) {
   const Plan& plan = contender.ran();
-  Table table({{"output"},
-               {"type"},
-               {"min", Table::kRight},
-               {"mean", Table::kRight},
-               {"max", Table::kRight},
-               {"not finite", Table::kRight},
-               {"first elements", Table::kCut}});
-  for (size_t i = 0; i < contender.outputs().size(); ++i) {
-    const HostTensor& tensor = contender.outputs()[i];
-    OutputSummary summary = Summarise(tensor);
-    auto number = [&](double value) { return summary.finite == 0 ? "-" : ShortNumber(value); };
-    std::string first = StrJoin(FirstElements(tensor), " ", ShortNumber);
-    if (tensor.elements() > kShownElements) first += " ...";
-    table.Add({contender.model().outputs()[i], TypeText(tensor), number(summary.least),
-               number(summary.mean), number(summary.most),
-               StrCat(tensor.elements() - summary.finite), first});
-  }
-  std::string source =
-      inputs.data.given ? StrCat("the inputs in ", inputs.data.name) : inputs.data.name;
-  MedianInterval m = MedianOf(contender.latency_us());
-  std::string latency = HumanMicroseconds(m.median);
-  if (arguments.repeat > 1) {
-    latency += StrCat(", median of ", arguments.repeat, ", 95 % interval ",
-                      HumanMicroseconds(m.low), " .. ", HumanMicroseconds(m.high));
-  }
   return StrCat(Bold(arguments.model), ": ", Count(plan.totals.kernels, "kernel"), " on ",
-                TargetText(plan), ", ", source,
-                contender.variant() < 0 ? "" : ", the plan's variant", "\n\n", table.ToString(),
+                TargetText(plan), ", ", SourceText(inputs),
+                contender.variant() < 0 ? "" : ", the plan's variant", "\n\n",
+                OutputsText(contender.model().outputs(), contender.outputs()),
                 arguments.per_kernel ? StrCat("\n", KernelTable(contender)) : std::string(),
-                "\nlatency: ", latency, "; see fusionctl bench for measurements\n");
+                "\nlatency: ", LatencyText(contender.latency_us()),
+                "; see fusionctl bench for measurements\n");
 }
 
 // Times the launches of `contender` and, for a timeline, of the plan of one kernel per node, which
@@ -161,6 +80,7 @@ absl::Status ProfileLaunches(const Arguments& arguments, const ModelFile& file,
 absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file, ModelFile::Load(arguments.model, arguments));
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
+  if (IsResilient(arguments)) return RunResilient(arguments, *file, inputs, progress);
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
     // A timeline, comparisons and steps look at the model again.
     const bool last = arguments.trace.empty() && !arguments.compare &&
@@ -178,7 +98,9 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
     if (arguments.per_kernel || !arguments.trace.empty()) {
       RETURN_IF_ERROR(ProfileLaunches(arguments, *file, client, inputs, progress, &contender));
     }
-    if (!arguments.out.empty()) RETURN_IF_ERROR(SaveOutputs(arguments, contender));
+    if (!arguments.out.empty()) {
+      RETURN_IF_ERROR(SaveOutputs(arguments, contender.model().outputs(), contender.outputs()));
+    }
     std::optional<Intermediates> intermediates;
     if (arguments.compare || !arguments.dump_tensors.empty()) {
       ASSIGN_OR_RETURN(intermediates,

@@ -54,5 +54,46 @@ TEST(ErrorDetails, WhatIsNoneSaysNothing) {
   EXPECT_EQ(Blamed(status), "");
 }
 
+TEST(ErrorDetails, TheDelayTravelsAsEveryClientKnowsIt) {
+  constexpr Nanoseconds kDelay = std::chrono::milliseconds(2500);
+  EXPECT_EQ(RetryAfterOf(ResourceExhausted("full")), std::nullopt);
+  absl::Status status = WithRetryAfter(ResourceExhausted("full"), kDelay);
+  EXPECT_EQ(RetryAfterOf(Sent(status)), kDelay);
+  status.SetPayload(kBlamedRules, absl::Cord("first"));
+  EXPECT_EQ(RetryAfterOf(Sent(status)), kDelay);
+  EXPECT_EQ(Blamed(Sent(status)), "first");
+  v1::ErrorStatus details;
+  ASSERT_TRUE(details.ParseFromString(EncodeErrorDetails(status)));
+  EXPECT_EQ(details.details(1).type_url(), "type.googleapis.com/google.rpc.RetryInfo");
+  v1::RetryInfo info;
+  ASSERT_TRUE(info.ParseFromString(details.details(1).value()));
+  EXPECT_EQ(info.retry_delay().seconds(), 2);
+  EXPECT_EQ(info.retry_delay().nanos(), 500'000'000);
+}
+
+TEST(ErrorDetails, ADelayThatIsNoneIsNone) {
+  absl::Status status = Unavailable("odd");
+  for (const char* text : {"", "soon", "12 ms", "-5", "99999999999999999999"}) {
+    status.SetPayload(kRetryAfter, absl::Cord(text));
+    EXPECT_EQ(RetryAfterOf(status), std::nullopt) << text;
+  }
+  v1::ErrorStatus details;
+  google::protobuf::Any* detail = details.add_details();
+  detail->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
+  v1::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(-1);
+  for (const std::string& value : {std::string("\xff\xff"), info.SerializeAsString()}) {
+    detail->set_value(value);
+    absl::Status got = Unavailable("odd");
+    DecodeErrorDetails(details.SerializeAsString(), &got);
+    EXPECT_EQ(RetryAfterOf(got), std::nullopt);
+  }
+  info.mutable_retry_delay()->set_seconds(INT64_MAX);  // is cut, and does not run over
+  detail->set_value(info.SerializeAsString());
+  absl::Status got = Unavailable("odd");
+  DecodeErrorDetails(details.SerializeAsString(), &got);
+  EXPECT_EQ(RetryAfterOf(got), std::chrono::hours(24));
+}
+
 }  // namespace
 }  // namespace fusion

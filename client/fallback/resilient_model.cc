@@ -1,0 +1,239 @@
+#include "client/fallback/resilient_model.h"
+
+#include <random>
+#include <system_error>
+
+#include "client/detect_target.h"
+#include "core/onnx/model_io.h"
+#include "core/onnx/reference_weights.h"
+#include "core/onnx/weight_source.h"
+
+namespace fusion {
+namespace {
+
+// The bytes of a model that several threads read.
+class SharedWeights {
+ public:
+  SharedWeights(onnx::ModelProto model, const std::string& directory)
+      : source_(std::move(model), directory) {}
+
+  absl::StatusOr<HostTensor> Load(const std::string& name) const {
+    MutexLock lock(&mutex_);
+    return source_.Load(name);
+  }
+  absl::StatusOr<HostTensor> Take(const std::string& name) {
+    MutexLock lock(&mutex_);
+    return source_.Take(name);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  WeightSource source_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What no service, cache or evaluator will make good.
+bool IsAboutTheModel(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+}
+
+}  // namespace
+
+std::string_view RunModeName(RunMode mode) {
+  switch (mode) {
+    case RunMode::kFusedFromService:
+      return "fused (service)";
+    case RunMode::kFusedFromCache:
+      return "fused (cache)";
+    case RunMode::kOpByOp:
+      break;
+  }
+  return "op by op";
+}
+
+absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
+    std::shared_ptr<ResilientClient> client, const std::string& path,
+    const ResilientModelOptions& options) {
+  ASSIGN_OR_RETURN(onnx::ModelProto model, LoadModel(path));
+  return Load(std::move(client), std::move(model), ModelDirectory(path), options);
+}
+
+absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
+    std::shared_ptr<ResilientClient> client, onnx::ModelProto model, const std::string& directory,
+    const ResilientModelOptions& options) {
+  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(model, {.directory = directory}));
+  FusionRequest request;
+  request.onnx_model = bare.SerializeAsString();
+  request.target =
+      options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
+  request.options = options.model.plan;
+  request.allow_fused = options.model.allow_fused;
+  auto weights = std::make_shared<SharedWeights>(std::move(model), directory);
+  return Load(std::move(client), std::move(request), std::move(bare),
+              {.load = [weights](const std::string& name) { return weights->Load(name); },
+               .take = [weights](const std::string& name) { return weights->Take(name); }},
+              options);
+}
+
+absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
+    std::shared_ptr<ResilientClient> client, FusionRequest request, onnx::ModelProto bare,
+    ModelWeights weights, const ResilientModelOptions& options) {
+  if (weights.take == nullptr) weights.take = weights.load;
+  std::unique_ptr<ResilientModel> out(
+      new ResilientModel(std::move(client), std::move(request), options));
+  RETURN_IF_ERROR(out->Begin(std::move(bare), std::move(weights)));
+  return out;
+}
+
+ResilientModel::ResilientModel(std::shared_ptr<ResilientClient> client, FusionRequest request,
+                               const ResilientModelOptions& options)
+    : client_(std::move(client)), request_(std::move(request)), options_(options) {}
+
+ResilientModel::~ResilientModel() {
+  stop_.Stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status ResilientModel::LoadFused(FetchedBundle fetched, const WeightReader& weights,
+                                       Way* way) const {
+  way->mode = fetched.from_cache ? RunMode::kFusedFromCache : RunMode::kFusedFromService;
+  way->reason = std::string(Message(fetched.service));
+  if (fetched.from_cache && fetched.service.ok()) way->reason = "what is cached is preferred";
+  ASSIGN_OR_RETURN(
+      way->fused,
+      FusedModel::Load(std::move(fetched.bundle.reply), fetched.bundle.kernels, weights,
+                       options_.model.executor, fetched.client.get(), options_.model.reports));
+  return absl::OkStatus();
+}
+
+absl::Status ResilientModel::Begin(onnx::ModelProto bare, ModelWeights weights) {
+  absl::StatusOr<FetchedBundle> fetched =
+      client_ == nullptr ? Unavailable("no client is given")
+                         : client_->FetchBundle(request_, options_.load_deadline, &stop_);
+  absl::Status why = fetched.status();
+  if (fetched.ok()) {
+    // Weights are asked for once kernels are loaded; what goes wrong then goes wrong in every mode.
+    bool taken = false;
+    auto take = [&](const std::string& name) {
+      taken = true;
+      return weights.take(name);
+    };
+    Way way;
+    why = LoadFused(*std::move(fetched), take, &way);
+    if (taken) RETURN_IF_ERROR(why);
+    if (why.ok()) {
+      inputs_ = way.fused->inputs();
+      outputs_ = way.fused->outputs();
+      const bool cached = way.mode == RunMode::kFusedFromCache;
+      {
+        MutexLock lock(&mutex_);
+        way_ = std::move(way);
+      }
+      if (cached && options_.refresh_cache) StartThread(nullptr);
+      return absl::OkStatus();
+    }
+  } else if (IsAboutTheModel(why)) {
+    return why;
+  }
+  if (!options_.fall_back) return why;
+  const OpByOpOptions options{.plan = request_.options,
+                              .allow_fused = request_.allow_fused,
+                              .threads = std::max(1, request_.target.threads)};
+  ASSIGN_OR_RETURN(std::shared_ptr<const OpByOpModel> model,
+                   OpByOpModel::Load(std::move(bare), weights.load, options));
+  inputs_ = model->inputs();
+  outputs_ = model->outputs();
+  {
+    MutexLock lock(&mutex_);
+    way_ = {.mode = RunMode::kOpByOp,
+            .reason = std::string(Message(why)),
+            .fused = nullptr,
+            .op_by_op = std::move(model)};
+  }
+  if (client_ == nullptr) return absl::OkStatus();
+  client_->CountFallback();
+  if (options_.upgrade) StartThread(std::move(weights.load));
+  return absl::OkStatus();
+}
+
+void ResilientModel::StartThread(WeightReader weights) {
+  if (client_->addresses().empty()) return;
+  try {
+    thread_ = std::thread([this, weights = std::move(weights)]() mutable {
+      Work(weights);
+      weights = nullptr;  // the thread may be joined much later
+    });
+  } catch (const std::system_error&) {
+    // The library has no other way to say that there are no more threads. The model runs as it is.
+    return;
+  }
+}
+
+void ResilientModel::Work(const WeightReader& weights) {
+  std::minstd_rand random(std::random_device{}());
+  std::uniform_real_distribution<double> longer(1, 1.5);
+  const Nanoseconds every =
+      std::max<Nanoseconds>(options_.upgrade_every, std::chrono::milliseconds(1));
+  while (stop_.Wait(std::chrono::duration_cast<Nanoseconds>(every * longer(random)))) {
+    if (TryUpgrade(weights)) return;
+  }
+}
+
+// False if it is worth another try. Without weights there is only the cache to fill.
+bool ResilientModel::TryUpgrade(const WeightReader& weights) {
+  if (weights == nullptr) {
+    absl::Status status =
+        client_->FetchFromService(request_, options_.load_deadline, &stop_).status();
+    return status.ok() || IsAboutTheModel(status);
+  }
+  absl::StatusOr<FetchedBundle> fetched =
+      client_->FetchBundle(request_, options_.load_deadline, &stop_);
+  absl::Status status = fetched.status();
+  Way way;
+  if (status.ok()) {
+    status = LoadFused(*std::move(fetched), weights, &way);
+  }
+  if (status.ok() && (way.fused->inputs() != inputs_ || way.fused->outputs() != outputs_)) {
+    status = Internal("the plan names other inputs or outputs than the model");
+  }
+  MutexLock lock(&mutex_);
+  if (!status.ok()) {
+    if (!stop_.stopped()) way_.reason = std::string(Message(status));
+    return IsAboutTheModel(status) || absl::IsInternal(status);
+  }
+  // A run under way holds the old way.
+  way_ = std::move(way);
+  client_->CountUpgrade();
+  return true;
+}
+
+ResilientModel::Way ResilientModel::way() const {
+  MutexLock lock(&mutex_);
+  return way_;
+}
+RunMode ResilientModel::mode() const { return way().mode; }
+std::string ResilientModel::reason() const { return way().reason; }
+std::shared_ptr<const FusedModel> ResilientModel::fused() const { return way().fused; }
+
+absl::StatusOr<std::vector<HostTensor>> ResilientModel::Run(
+    const std::vector<HostTensor>& inputs) const {
+  const Way now = way();
+  return now.fused != nullptr ? now.fused->Run(inputs) : now.op_by_op->Run(inputs);
+}
+
+absl::StatusOr<std::vector<HostTensor>> ResilientModel::Run(
+    const std::map<std::string, HostTensor>& inputs) const {
+  const Way now = way();
+  if (now.fused != nullptr) return now.fused->Run(inputs);
+  std::vector<HostTensor> ordered;
+  for (const std::string& name : inputs_) {
+    auto it = inputs.find(name);
+    if (it == inputs.end()) return InvalidArgument("input ", Quote(name), " is missing");
+    ordered.push_back(it->second);
+  }
+  if (ordered.size() != inputs.size()) {
+    return InvalidArgument(inputs.size(), " inputs given, the model has ", ordered.size());
+  }
+  return now.op_by_op->Run(ordered);
+}
+
+}  // namespace fusion
