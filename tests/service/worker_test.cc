@@ -82,6 +82,7 @@ class WorkerTest : public testing::Test {
     WorkerProcessOptions process;
     process.worker_path = FUSION_WORKER;
     process.exec_path = FUSION_EXEC;
+    process.readable = toolchain_->files();
     process.scratch_dir = scratch_;
     if (kSanitized) process.memory_bytes = 0;
     pool_ =
