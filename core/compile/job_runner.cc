@@ -13,8 +13,8 @@ constexpr int64_t kMaxBinaryBytes = static_cast<int64_t>(kMaxWorkerMessageBytes)
 
 // In the words of GCC, clang and the linker.
 bool SaysOutOfMemory(std::string_view output) {
-  for (std::string_view words : {"out of memory", "memory exhausted", "Cannot allocate memory",
-                                 "std::bad_alloc"}) {
+  for (std::string_view words :
+       {"out of memory", "memory exhausted", "Cannot allocate memory", "std::bad_alloc"}) {
     if (output.find(words) != std::string_view::npos) return true;
   }
   return false;

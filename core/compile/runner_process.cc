@@ -59,7 +59,8 @@ void DropDescriptors(int socket) {
   Limit(RLIMIT_NOFILE, kOpenFiles);
   FrameChannel channel{UniqueFd(kAnswerFd), kMaxWorkerMessageBytes + 1};
   absl::StatusOr<std::string> level = ConfineKernels(sandbox);
-  std::string answer = level.ok() ? StrCat(kAnswer, body()) : StrCat(kNotConfined, Message(level.status()));
+  std::string answer =
+      level.ok() ? StrCat(kAnswer, body()) : StrCat(kNotConfined, Message(level.status()));
   absl::Status sent = channel.Send(answer, kSendLimit);
   // What was loaded may have left anything behind: no destructors.
   _exit(sent.ok() ? 0 : 1);

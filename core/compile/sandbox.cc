@@ -64,9 +64,17 @@ absl::StatusOr<Sandbox> ParseSandbox(std::string_view name) {
 }
 
 const std::vector<std::string>& ToolchainDirectories() {
-  static const auto& directories = *new std::vector<std::string>{
-      "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.conf",
-      "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives"};
+  static const auto& directories = *new std::vector<std::string>{"/usr",
+                                                                 "/bin",
+                                                                 "/sbin",
+                                                                 "/lib",
+                                                                 "/lib32",
+                                                                 "/lib64",
+                                                                 "/etc/ld.so.cache",
+                                                                 "/etc/ld.so.conf",
+                                                                 "/etc/ld.so.conf.d",
+                                                                 "/etc/ld.so.preload",
+                                                                 "/etc/alternatives"};
   return directories;
 }
 

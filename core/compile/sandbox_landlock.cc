@@ -73,8 +73,8 @@ absl::StatusOr<std::string> EnterLandlock(const LandlockRules& rules) {
       syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version < 1) return FailedPrecondition("landlock: this kernel has none: ", Reason());
   const RulesetAttributes all = AllOf(version);
-  UniqueFd ruleset(static_cast<int>(
-      syscall(SYS_landlock_create_ruleset, &all, AttributeBytes(version), 0)));
+  UniqueFd ruleset(
+      static_cast<int>(syscall(SYS_landlock_create_ruleset, &all, AttributeBytes(version), 0)));
   if (!ruleset.valid()) return FailedPrecondition("landlock: no ruleset: ", Reason());
   for (const std::string& path : rules.readable) {
     RETURN_IF_ERROR(Allow(ruleset.get(), path, kRead));

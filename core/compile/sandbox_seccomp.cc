@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <initializer_list>
 #include <system_error>
 
 #include "core/base/sanitizer.h"
@@ -35,9 +36,9 @@ class Filter {
   Filter(const Filter&) = delete;
   Filter& operator=(const Filter&) = delete;
 
-  void Add(uint32_t action, int call) { Note(seccomp_rule_add_array(context_, action, call, 0, nullptr)); }
-  void Add(uint32_t action, int call, const scmp_arg_cmp& when) {
-    Note(seccomp_rule_add_array(context_, action, call, 1, &when));
+  void Add(uint32_t action, int call, std::initializer_list<scmp_arg_cmp> when = {}) {
+    const auto count = static_cast<unsigned>(when.size());
+    Note(seccomp_rule_add_array(context_, action, call, count, when.begin()));
   }
 
   absl::StatusOr<std::string> Load() {
@@ -122,28 +123,76 @@ constexpr int kNoCompilerNeeds[] = {
 
 constexpr int kKernelsNeed[] = {
     // Memory.
-    SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect),
-    SCMP_SYS(madvise), SCMP_SYS(mincore), SCMP_SYS(memfd_create), SCMP_SYS(membarrier),
+    SCMP_SYS(brk),
+    SCMP_SYS(mmap),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(mprotect),
+    SCMP_SYS(madvise),
+    SCMP_SYS(mincore),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(membarrier),
     // Threads and time.
-    SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
-    SCMP_SYS(set_tid_address), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(getcpu), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(exit), SCMP_SYS(exit_group),
-    SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(restart_syscall),
+    SCMP_SYS(futex),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(get_robust_list),
+    SCMP_SYS(rseq),
+    SCMP_SYS(set_tid_address),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(time),
+    SCMP_SYS(restart_syscall),
     // Its own signals: how a crash ends.
-    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(rt_sigpending), SCMP_SYS(sigaltstack),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigpending),
+    SCMP_SYS(sigaltstack),
     // The descriptors it has. No message of its can carry one.
-    SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(pwrite64),
-    SCMP_SYS(writev), SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(poll), SCMP_SYS(ppoll),
-    SCMP_SYS(lseek), SCMP_SYS(close), SCMP_SYS(fstat),
+    SCMP_SYS(read),
+    SCMP_SYS(pread64),
+    SCMP_SYS(readv),
+    SCMP_SYS(write),
+    SCMP_SYS(pwrite64),
+    SCMP_SYS(writev),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(sendto),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(lseek),
+    SCMP_SYS(close),
+    SCMP_SYS(fstat),
     // What the dynamic linker and the C library ask about files; their contents are not in it.
-    SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access),
-    SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+    SCMP_SYS(stat),
+    SCMP_SYS(lstat),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(statx),
+    SCMP_SYS(access),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
     SCMP_SYS(getcwd),
     // Facts.
-    SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(getrusage),
-    SCMP_SYS(getrlimit), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+    SCMP_SYS(uname),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(getrlimit),
+    SCMP_SYS(getuid),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),
+    SCMP_SYS(getegid),
     // AMX is asked for with it; otherwise it is about the registers of its own threads.
     SCMP_SYS(arch_prctl),
 };
@@ -155,7 +204,7 @@ absl::StatusOr<std::string> EnterCompilerFilter() {
   for (int call : kNoCompilerNeeds) filter.Add(kRefuse, call);
   for (uint64_t space : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWIPC,
                          CLONE_NEWUTS, CLONE_NEWCGROUP}) {
-    filter.Add(kRefuse, SCMP_SYS(clone), Masked(0, space, space));
+    filter.Add(kRefuse, SCMP_SYS(clone), {Masked(0, space, space)});
   }
   filter.Add(kUnknown, SCMP_SYS(clone3));
   return filter.Load();
@@ -166,22 +215,22 @@ absl::StatusOr<std::string> EnterKernelFilter() {
   for (int call : kKernelsNeed) filter.Add(SCMP_ACT_ALLOW, call);
   // Threads, but no processes.
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(clone),
-             Masked(0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM));
+             {Masked(0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM)});
   filter.Add(kUnknown, SCMP_SYS(clone3));
-  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(tgkill), Equals(0, static_cast<uint64_t>(getpid())));
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(tgkill), {Equals(0, static_cast<uint64_t>(getpid()))});
   // O_TMPFILE holds a bit of O_DIRECTORY, which is no writing.
-  constexpr uint64_t kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND |
-                                (O_TMPFILE & ~O_DIRECTORY);
-  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(open), Masked(1, kWriting, 0));
-  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(openat), Masked(2, kWriting, 0));
+  constexpr uint64_t kWriting =
+      O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(open), {Masked(1, kWriting, 0)});
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(openat), {Masked(2, kWriting, 0)});
   // Not F_SETOWN and the like, with which the kernel sends signals to others.
   for (uint64_t what : {F_GETFD, F_SETFD, F_GETFL, F_SETFL}) {
-    filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(fcntl), Equals(1, what));
+    filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(fcntl), {Equals(1, what)});
   }
-  // Asking for limits, not setting them.
-  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), Equals(2, 0));
-  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prctl), Equals(0, PR_SET_NAME));
-  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prctl), Equals(0, PR_SET_VMA));
+  // Asking for its own limits, not setting any.
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), {Equals(0, 0), Equals(2, 0)});
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prctl), {Equals(0, PR_SET_NAME)});
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prctl), {Equals(0, PR_SET_VMA)});
   if (kSanitized) filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(getdents64));
   return filter.Load();
 }

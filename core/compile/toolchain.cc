@@ -197,8 +197,7 @@ Toolchain Toolchain::Without(const ToolchainOptions& options, absl::Status why,
   }
   toolchain.compiler_ = compiler;
   toolchain.linker_ = options.linker;
-  toolchain.family_ =
-      known.value("clang", false) ? CompilerFamily::kClang : CompilerFamily::kGcc;
+  toolchain.family_ = known.value("clang", false) ? CompilerFamily::kClang : CompilerFamily::kGcc;
   toolchain.version_ = known.value("version", std::string());
   toolchain.identity_ = identity;
   for (Isa isa : kIsas) {

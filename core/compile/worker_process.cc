@@ -19,8 +19,8 @@ namespace {
 constexpr Nanoseconds kKillLimit = std::chrono::seconds(5);
 constexpr Nanoseconds kProbeLimit = std::chrono::seconds(10);
 
-// bubblewrap around a command that sees the toolchain, `readable`, /tmp of its own, and `dir`, which
-// it may change and begins in. Where it lies, files have the paths that they have outside.
+// bubblewrap around a command that sees the toolchain, `readable`, /tmp of its own, and `dir`,
+// which it may change and begins in. Where it lies, files have the paths that they have outside.
 std::vector<std::string> BwrapArgv(const WorkerProcessOptions& options, const std::string& dir,
                                    const std::vector<std::string>& command) {
   std::vector<std::string> argv = {options.bwrap_path, "--unshare-all", "--die-with-parent",
@@ -85,8 +85,8 @@ absl::StatusOr<SandboxProbe> Probe(WorkerProcessOptions options, Sandbox sandbox
   if (result.end == CommandEnd::kExited && result.exit_code == 0) {
     return SandboxProbe{sandbox, words};
   }
-  return FailedPrecondition("sandbox ", Quote(name), " does not work here: ",
-                            words.empty() ? result.how : words);
+  return FailedPrecondition("sandbox ", Quote(name),
+                            " does not work here: ", words.empty() ? result.how : words);
 }
 
 class RealWorker final : public WorkerProcess {

@@ -33,7 +33,8 @@ constexpr Nanoseconds kIdleSlice = std::chrono::seconds(60);
 
 // Ends as the process did that ran a kernel: the server knows what that means.
 [[noreturn]] void EndLike(int wait_status) {
-  if (!WIFSIGNALED(wait_status)) _exit(WEXITSTATUS(wait_status) == 0 ? 1 : WEXITSTATUS(wait_status));
+  if (!WIFSIGNALED(wait_status))
+    _exit(WEXITSTATUS(wait_status) == 0 ? 1 : WEXITSTATUS(wait_status));
   signal(WTERMSIG(wait_status), SIG_DFL);
   raise(WTERMSIG(wait_status));
   _exit(1);
