@@ -15,6 +15,7 @@ find_package(CLI11 CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SMARTCOLS REQUIRED IMPORTED_TARGET smartcols)
 pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 # What programs that plan allocate with; sanitizers bring their own.
 add_library(fusion_allocator INTERFACE)
 if(NOT FUSION_SANITIZE)

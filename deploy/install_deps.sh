@@ -10,11 +10,12 @@ build_packages=(
   g++ cmake ninja-build pkg-config binutils ca-certificates
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
   librocksdb-dev prometheus-cpp-dev libonnx-dev libssl-dev libjemalloc-dev
-  libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev libarchive-dev graphviz
+  libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev libarchive-dev libseccomp-dev graphviz
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 # clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped.
-test_packages=(libonnx-testdata zlib1g-dev clang clang-format clang-tidy python3 python3-venv curl git)
+test_packages=(libonnx-testdata zlib1g-dev clang clang-format clang-tidy python3 python3-venv curl git
+  bubblewrap)
 
 packages=("${build_packages[@]}")
 if [[ "${1:-}" == "--tests" ]]; then

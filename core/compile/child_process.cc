@@ -140,6 +140,9 @@ std::optional<int> ChildProcess::WaitFor(Nanoseconds timeout) {
   int status = 0;
   if (waitpid(pid_, &status, 0) != pid_) return std::nullopt;
   wait_status_ = status;
+  // Those of the group that lost their parents are ours to reap, in a worker.
+  while (waitpid(-pid_, nullptr, 0) > 0) {
+  }
   return wait_status_;
 }
 

@@ -45,7 +45,8 @@ class ChildProcess {
   int pidfd() const { return pidfd_.get(); }
 
   /// The wait status once the child has ended, nullopt if it runs on after `timeout`. Whatever the
-  /// child left behind in its group is killed.
+  /// child left behind in its group is killed, and reaped if this process is where orphans go
+  /// (PR_SET_CHILD_SUBREAPER).
   std::optional<int> WaitFor(Nanoseconds timeout);
 
   /// SIGKILL for the whole group.

@@ -11,6 +11,15 @@ namespace {
 // Leaves room for the other fields of the message that carries it.
 constexpr int64_t kMaxBinaryBytes = static_cast<int64_t>(kMaxWorkerMessageBytes) / 2;
 
+// In the words of GCC, clang and the linker.
+bool SaysOutOfMemory(std::string_view output) {
+  for (std::string_view words :
+       {"out of memory", "memory exhausted", "Cannot allocate memory", "std::bad_alloc"}) {
+    if (output.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 double MillisecondsSince(Nanoseconds start) { return ToMilliseconds(Clock::Real().Now() - start); }
 
 }  // namespace
@@ -53,6 +62,7 @@ absl::Status JobRunner::Build(const WorkerJob& work, const std::string& dir, Wor
   // None or one that is too long: these tools make that of this source every time.
   if (!binary.ok()) return Internal(Message(binary.status()));
   result->binary = *std::move(binary);
+  result->built = true;
   return absl::OkStatus();
 }
 
@@ -70,6 +80,7 @@ absl::Status JobRunner::RunTool(const WorkerJob& work, const std::vector<std::st
   StrAppend(&result->log, ran.output);
   if (ran.truncated) StrAppend(&result->log, "\n(more was printed)\n");
   if (ran.end == CommandEnd::kExited && ran.exit_code == 0) return absl::OkStatus();
+  result->out_of_memory = SaysOutOfMemory(ran.output);
   std::string tool = std::filesystem::path(argv[0]).filename().string();
   if (ran.end == CommandEnd::kTimedOut) return DeadlineExceeded(tool, " ", ran.how);
   return Internal(tool, " ", ran.how);

@@ -1,88 +1,104 @@
 #include "core/compile/sandbox.h"
 
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
-#include <cerrno>
-#include <cstddef>
-#include <iterator>
-#include <vector>
+#include "core/base/sanitizer.h"
+#include "core/compile/sandbox_landlock.h"
+#include "core/compile/sandbox_seccomp.h"
 
 namespace fusion {
 namespace {
 
-#if defined(__x86_64__)
-constexpr unsigned kArchitecture = AUDIT_ARCH_X86_64;
-// Calls of the 32-bit-pointer ABI carry this bit; nothing here uses them.
-constexpr unsigned kX32Bit = 0x40000000;
-
-constexpr unsigned kRefused[] = {
-    SYS_socket,
-    SYS_socketpair,
-    SYS_connect,
-    SYS_bind,
-    SYS_listen,
-    SYS_accept,
-    SYS_accept4,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_pidfd_getfd,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_unshare,
-    SYS_setns,
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_kexec_load,
-    SYS_kexec_file_load,
-    SYS_reboot,
-    SYS_swapon,
-    SYS_swapoff,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_keyctl,
-    SYS_userfaultfd,
-    SYS_io_uring_setup,
-};
-
-bool InstallFilter() {
-  std::vector<sock_filter> program;
-  auto load = [&](size_t offset) {
-    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset)));
-  };
-  auto refuse_if = [&](unsigned comparison, unsigned value, bool when) {
-    program.push_back(BPF_JUMP(BPF_JMP | comparison | BPF_K, value,
-                               static_cast<unsigned char>(when ? 0 : 1),
-                               static_cast<unsigned char>(when ? 1 : 0)));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
-  };
-  load(offsetof(seccomp_data, arch));
-  refuse_if(BPF_JEQ, kArchitecture, /*when=*/false);
-  load(offsetof(seccomp_data, nr));
-  refuse_if(BPF_JGE, kX32Bit, /*when=*/true);
-  for (unsigned call : kRefused) refuse_if(BPF_JEQ, call, /*when=*/true);
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+// Enters one layer; adds what it says of itself to `level`.
+absl::Status AddLayer(Sandbox sandbox, Sandbox layer, const absl::StatusOr<std::string>& entered,
+                      std::string* level) {
+  if (entered.ok()) {
+    StrAppend(level, StrCat(*entered, " "));
+    return absl::OkStatus();
+  }
+  const bool wanted = sandbox == Sandbox::kLandlock || sandbox == layer;
+  return wanted ? entered.status() : absl::OkStatus();
 }
-#else
-bool InstallFilter() { return false; }
-#endif
+
+// Landlock first: a filter may refuse its calls.
+absl::StatusOr<std::string> Confine(Sandbox sandbox, const LandlockRules& rules,
+                                    absl::StatusOr<std::string> (*filter)()) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    return FailedPrecondition("sandbox: the kernel knows no no_new_privs");
+  }
+  std::string level;
+  if (sandbox >= Sandbox::kLandlock) {
+    RETURN_IF_ERROR(AddLayer(sandbox, Sandbox::kLandlock, EnterLandlock(rules), &level));
+  }
+  if (sandbox >= Sandbox::kSeccomp) {
+    RETURN_IF_ERROR(AddLayer(sandbox, Sandbox::kSeccomp, filter(), &level));
+  }
+  return StrCat(level, "no_new_privs rlimits");
+}
 
 }  // namespace
 
-std::string EnterSandbox() {
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "none";
-  return InstallFilter() ? "seccomp" : "no_new_privs";
+std::string_view SandboxName(Sandbox sandbox) {
+  switch (sandbox) {
+    case Sandbox::kNone:
+      return "none";
+    case Sandbox::kSeccomp:
+      return "seccomp";
+    case Sandbox::kLandlock:
+      return "landlock";
+    case Sandbox::kBwrap:
+      return "bwrap";
+    case Sandbox::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+absl::StatusOr<Sandbox> ParseSandbox(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (Sandbox sandbox : kSandboxes) {
+    if (name == SandboxName(sandbox)) return sandbox;
+    names.push_back(SandboxName(sandbox));
+  }
+  return InvalidArgument("sandbox ", Quote(name), "; expected one of ", StrJoin(names, ", "));
+}
+
+const std::vector<std::string>& ToolchainDirectories() {
+  static const auto& directories = *new std::vector<std::string>{"/usr",
+                                                                 "/bin",
+                                                                 "/sbin",
+                                                                 "/lib",
+                                                                 "/lib32",
+                                                                 "/lib64",
+                                                                 "/etc/ld.so.cache",
+                                                                 "/etc/ld.so.conf",
+                                                                 "/etc/ld.so.conf.d",
+                                                                 "/etc/ld.so.preload",
+                                                                 "/etc/alternatives"};
+  return directories;
+}
+
+absl::StatusOr<std::string> ConfineCompilers(Sandbox sandbox,
+                                             const std::vector<std::string>& readable) {
+  LandlockRules rules;
+  rules.readable = ToolchainDirectories();
+  rules.readable.insert(rules.readable.end(), readable.begin(), readable.end());
+  rules.readable.emplace_back("/dev/urandom");
+  if (kSanitized) rules.readable.emplace_back("/proc");  // their runtimes look at themselves
+  rules.writable = {".", "/dev/null"};
+  return Confine(sandbox, rules, EnterCompilerFilter);
+}
+
+absl::StatusOr<std::string> ConfineKernels(Sandbox sandbox) {
+  LandlockRules rules;
+  // For the reports of sanitizers; a kernel is loaded from memory, which is no file of any path.
+  if (kSanitized) rules.readable = {"/proc", "/usr", "/lib"};
+  return Confine(sandbox, rules, EnterKernelFilter);
+}
+
+bool IsWeakSandbox(std::string_view level) {
+  return level.find("landlock") == std::string_view::npos ||
+         level.find("seccomp") == std::string_view::npos;
 }
 
 }  // namespace fusion

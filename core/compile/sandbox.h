@@ -1,15 +1,51 @@
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
 
 namespace fusion {
 
-/// Takes away from this process, and from all it starts, what compiling and checking a kernel never
-/// needs: new privileges, sockets (no network), tracing other processes, mounting, loading modules,
-/// eBPF, new namespaces. Refused calls fail with EPERM. There is no way back.
+/// What confines the worker processes, weakest first; each takes in those before it but kAuto.
+enum class Sandbox : uint8_t {
+  kNone,      // resource limits only
+  kSeccomp,   // system calls are filtered
+  kLandlock,  // and files outside a list cannot be opened
+  kBwrap,     // and there is nothing else to see: namespaces of bubblewrap around the worker
+  kAuto       // the strongest that works here
+};
+inline constexpr std::array kSandboxes = {Sandbox::kAuto, Sandbox::kBwrap, Sandbox::kLandlock,
+                                          Sandbox::kSeccomp, Sandbox::kNone};
+
+/// "auto", "bwrap", "landlock", "seccomp", "none".
+std::string_view SandboxName(Sandbox sandbox);
+/// InvalidArgument with the names there are.
+absl::StatusOr<Sandbox> ParseSandbox(std::string_view name);
+
+/// What a compiler needs to read and execute on any machine: where programs and libraries lie.
+const std::vector<std::string>& ToolchainDirectories();
+
+/// Confines this process, which runs compilers, and all that it starts: they read and execute what
+/// lies in ToolchainDirectories() or `readable`, write below the current directory, and have no
+/// network, no tracing, no mounts, no new namespaces and no new privileges. Refused calls fail with
+/// EPERM or EACCES. There is no way back.
 ///
-/// Returns the level reached, for /statusz: "seccomp", or "no_new_privs" where the kernel or a
-/// container forbids filters, or "none". Call once, before other threads exist.
-std::string EnterSandbox();
+/// Returns the level reached, for people: "landlock-7 seccomp no_new_privs rlimits" (the number is
+/// the version of landlock; rlimits are fusion-exec's). FailedPrecondition, saying what is missing,
+/// if that is less than `sandbox`; with kAuto and kBwrap less is fine. Call once, before other
+/// threads exist.
+absl::StatusOr<std::string> ConfineCompilers(Sandbox sandbox,
+                                             const std::vector<std::string>& readable);
+
+/// Confines this process, which runs kernels, further: besides computing, with threads, it can do
+/// nothing but talk over the descriptors it has and load what is in its memory. No file is opened
+/// by its path, nothing is written, started, killed, traced or connected to. As above.
+absl::StatusOr<std::string> ConfineKernels(Sandbox sandbox);
+
+/// True for a level, in words, that is weaker than landlock and seccomp together.
+bool IsWeakSandbox(std::string_view level);
 
 }  // namespace fusion

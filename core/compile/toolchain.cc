@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/file.h"
@@ -177,6 +178,62 @@ absl::StatusOr<Toolchain> Toolchain::Open(const ToolchainOptions& options, Comma
   return toolchain;
 }
 
+Toolchain Toolchain::Without(const ToolchainOptions& options, absl::Status why,
+                             std::string_view record) {
+  Toolchain toolchain;
+  toolchain.missing_ = std::move(why);
+  toolchain.supported_.fill(toolchain.missing_);
+  // Not ours alone: whoever may write beside the store may have changed it.
+  const nlohmann::json known = nlohmann::json::parse(record, nullptr, /*allow_exceptions=*/false);
+  if (!known.is_object()) return toolchain;
+  const std::string compiler = known.value("compiler", std::string());
+  const auto& allowed = options.allowed;
+  const bool named = options.compiler.empty() || options.compiler == compiler;
+  Digest identity;
+  if (!named || std::find(allowed.begin(), allowed.end(), compiler) == allowed.end() ||
+      !Digest::FromHex(known.value("identity", std::string()), &identity) ||
+      known.value("linker", std::string()) != options.linker) {
+    return toolchain;
+  }
+  toolchain.compiler_ = compiler;
+  toolchain.linker_ = options.linker;
+  toolchain.family_ = known.value("clang", false) ? CompilerFamily::kClang : CompilerFamily::kGcc;
+  toolchain.version_ = known.value("version", std::string());
+  toolchain.identity_ = identity;
+  for (Isa isa : kIsas) {
+    const std::vector<std::string> isas = known.value("isas", std::vector<std::string>());
+    if (std::find(isas.begin(), isas.end(), IsaName(isa)) == isas.end()) continue;
+    toolchain.supported_[static_cast<size_t>(isa)] = absl::OkStatus();
+  }
+  return toolchain;
+}
+
+std::string Toolchain::Record() const {
+  std::vector<std::string> isas;
+  for (Isa isa : kIsas) {
+    if (SupportsIsa(isa).ok()) isas.emplace_back(IsaName(isa));
+  }
+  const nlohmann::ordered_json record = {{"compiler", compiler_},
+                                         {"linker", linker_},
+                                         {"clang", family_ == CompilerFamily::kClang},
+                                         {"version", version_},
+                                         {"identity", identity_.ToHex()},
+                                         {"isas", isas}};
+  // Paths may be no UTF-8.
+  return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+absl::Status Toolchain::Available() const {
+  RETURN_IF_ERROR(missing_);
+  for (const std::string& file : files_) {
+    if (access(file.c_str(), R_OK) != 0) {
+      return FailedPrecondition("no compiler now: ", file, " of ", version_,
+                                " is gone; put it back, or restart with another --compiler");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Toolchain::WriteSource(const std::string& dir, std::string_view source) {
   return WriteFile(StrCat(dir, "/", kSourceName), StrCat(source, FreestandingSource()));
 }
@@ -201,6 +258,7 @@ absl::Status Toolchain::Identify(CommandRunner& runner, const std::string& dir) 
   hasher.Add("version", version_).Add("freestanding", FreestandingSource());
   for (const std::string& part : parts) RETURN_IF_ERROR(AddTool(part, &hasher));
   identity_ = hasher.Finish();
+  files_ = std::move(parts);
   return absl::OkStatus();
 }
 

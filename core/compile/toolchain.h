@@ -46,16 +46,32 @@ class Toolchain {
   /// and link for any ISA.
   static absl::StatusOr<Toolchain> Open(const ToolchainOptions& options, CommandRunner& runner);
 
+  /// Stands for a toolchain that cannot be opened: nothing compiles, and `why`, a
+  /// FailedPrecondition, is what Available() and SupportsIsa() say. `record` (may be empty) is what
+  /// Record() of an earlier process gave: if `options` allow the compiler it is of, keys are as
+  /// they were then, so that kernels made then are found.
+  static Toolchain Without(const ToolchainOptions& options, absl::Status why,
+                           std::string_view record);
+
+  /// What Without needs to know of this one: JSON.
+  std::string Record() const;
+
   /// Writes `source`, and FreestandingSource() behind it, as the file that CompileArgv compiles.
   static absl::Status WriteSource(const std::string& dir, std::string_view source);
 
   CompilerFamily family() const { return family_; }
-  /// First line of --version.
+  /// First line of --version; empty if no compiler was ever found.
   const std::string& version() const { return version_; }
   /// SHA-256 over the version and the bytes of all that shapes the output besides flags and source:
   /// driver, compiler proper (cc1plus; for clang its libraries), assembler, linker,
   /// FreestandingSource().
   const Digest& identity() const { return identity_; }
+
+  /// All that shapes the output besides flags and source, as identity() takes it; absolute paths.
+  const std::vector<std::string>& files() const { return files_; }
+  /// OK if all of files() can be used now; else FailedPrecondition, saying what the operator can
+  /// do.
+  absl::Status Available() const;
 
   /// OK, or FailedPrecondition with the compiler's words if it does not know the ISA.
   const absl::Status& SupportsIsa(Isa isa) const { return supported_[static_cast<size_t>(isa)]; }
@@ -79,6 +95,8 @@ class Toolchain {
   std::string compiler_;
   std::string linker_;
   std::string version_;
+  std::vector<std::string> files_;
+  absl::Status missing_;
   Digest identity_;
   std::array<absl::Status, kIsas.size()> supported_;
 };

@@ -73,6 +73,7 @@ absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
     CompileJob job, std::shared_ptr<const CancelToken> cancel,
     std::function<void(const CompileResult&)> on_done, const WorkOwner& owner) {
   RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
+  RETURN_IF_ERROR(toolchain_.Available());
   auto ticket = std::make_shared<CompileTicket>();
   RETURN_IF_ERROR(Enqueue({.job = std::move(job),
                            .cancel = std::move(cancel),
@@ -262,7 +263,12 @@ WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult
   if (!result.status.ok()) {
     absl::StatusCode code = result.status.code();
     bool limit = code == absl::StatusCode::kDeadlineExceeded;
-    *outcome = limit ? Outcome::kTimedOut : Outcome::kFailed;
+    *outcome = limit                  ? Outcome::kTimedOut
+               : result.out_of_memory ? Outcome::kOutOfMemory
+                                      : Outcome::kFailed;
+    // A compiler that was taken away since Submit is not the kernel's fault either.
+    absl::Status there = result.built ? absl::OkStatus() : toolchain_.Available();
+    if (!there.ok()) return Annotate(there, task.Name());
     // All of a job is made by us: nothing in it is the caller's mistake. What is left is a limit of
     // the kernel, or the machine.
     bool machine = code == absl::StatusCode::kResourceExhausted ||
@@ -368,6 +374,9 @@ void WorkerPool::CountJob(Outcome outcome) {
       break;
     case Outcome::kTimedOut:
       ++stats_.timed_out;
+      break;
+    case Outcome::kOutOfMemory:
+      ++stats_.out_of_memory;
       break;
     case Outcome::kCrashed:
       ++stats_.crashed;

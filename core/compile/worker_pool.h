@@ -47,12 +47,13 @@ struct WorkerPoolOptions {
 struct WorkerPoolStats {
   int64_t queued = 0;
   int64_t running = 0;
-  int64_t workers = 0;    // alive now
-  int64_t done = 0;       // jobs that gave a kernel
-  int64_t failed = 0;     // did not compile, or the check refused the kernel
-  int64_t timed_out = 0;  // ran into command_limit or job_limit
-  int64_t crashed = 0;    // two workers died over the job, or talked nonsense
-  int64_t retried = 0;    // one did, and the job was given to another
+  int64_t workers = 0;        // alive now
+  int64_t done = 0;           // jobs that gave a kernel
+  int64_t failed = 0;         // did not compile, or the check refused the kernel
+  int64_t timed_out = 0;      // ran into command_limit or job_limit
+  int64_t out_of_memory = 0;  // the compiler or the linker ran into command_limits.memory_bytes
+  int64_t crashed = 0;        // two workers died over the job, or talked nonsense
+  int64_t retried = 0;        // one did, and the job was given to another
   int64_t cancelled = 0;
   int64_t rejected = 0;      // refused by Submit: queue full
   int64_t races = 0;         // that were run, or found not to be for this machine
@@ -116,8 +117,8 @@ class WorkerPool {
 
   /// Queues a job. `cancel` (may be null) ends it early, wherever it is: its worker is killed if
   /// need be. `on_done` (may be empty) gets the result on a thread of the pool and must not block.
-  /// FailedPrecondition: the compiler does not know the ISA. ResourceExhausted: the queue is full.
-  /// Unavailable: stopped.
+  /// FailedPrecondition: the compiler does not know the ISA, or there is none now.
+  /// ResourceExhausted: the queue is full. Unavailable: stopped.
   absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(
       CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
       std::function<void(const CompileResult&)> on_done = nullptr, const WorkOwner& owner = {});
@@ -159,7 +160,15 @@ class WorkerPool {
     int jobs = 0;
     bool started_before = false;
   };
-  enum class Outcome : uint8_t { kDone, kFailed, kTimedOut, kCrashed, kCancelled, kStopped };
+  enum class Outcome : uint8_t {
+    kDone,
+    kFailed,
+    kTimedOut,
+    kOutOfMemory,
+    kCrashed,
+    kCancelled,
+    kStopped
+  };
 
   void ServeSlot(int index);
   std::optional<Task> Take();

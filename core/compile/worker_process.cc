@@ -1,8 +1,11 @@
 #include "core/compile/worker_process.h"
 
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "core/base/file.h"
@@ -14,11 +17,84 @@ namespace {
 
 // A process that got SIGKILL is gone long before, unless it hangs in the kernel.
 constexpr Nanoseconds kKillLimit = std::chrono::seconds(5);
+constexpr Nanoseconds kProbeLimit = std::chrono::seconds(10);
+
+// bubblewrap around a command that sees the toolchain, `readable`, /tmp of its own, and `dir`,
+// which it may change and begins in. Where it lies, files have the paths that they have outside.
+std::vector<std::string> BwrapArgv(const WorkerProcessOptions& options, const std::string& dir,
+                                   const std::vector<std::string>& command) {
+  std::vector<std::string> argv = {options.bwrap_path, "--unshare-all", "--die-with-parent",
+                                   "--cap-drop", "ALL"};
+  auto add = [&](std::initializer_list<std::string> words) {
+    argv.insert(argv.end(), words.begin(), words.end());
+  };
+  add({"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"});
+  for (const std::string& path : ToolchainDirectories()) {
+    std::error_code error;  // of what is no link
+    std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) {
+      add({"--ro-bind-try", path, path});
+    } else {
+      add({"--symlink", target.string(), path});  // /bin -> usr/bin
+    }
+  }
+  for (const std::string& path : options.readable) add({"--ro-bind-try", path, path});
+  for (const std::string& path : {options.worker_path, options.exec_path}) {
+    add({"--ro-bind", path, path});
+  }
+  add({"--bind", dir, dir, "--chdir", dir, "--"});
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+// A worker in its directory; `words`: its first arguments.
+std::vector<std::string> WorkerArgv(const WorkerProcessOptions& options, const std::string& dir,
+                                    std::vector<std::string> words) {
+  std::vector<std::string> argv = {options.worker_path};
+  argv.insert(argv.end(), words.begin(), words.end());
+  argv.push_back(options.worker_path);
+  argv.push_back(options.exec_path);
+  argv.insert(argv.end(), options.readable.begin(), options.readable.end());
+  return options.sandbox == Sandbox::kBwrap ? BwrapArgv(options, dir, argv) : argv;
+}
+
+// Workers run in directories of their own.
+WorkerProcessOptions WithAbsolutePaths(WorkerProcessOptions options) {
+  for (std::string* path : {&options.worker_path, &options.exec_path, &options.scratch_dir}) {
+    *path = AbsolutePath(*path);
+  }
+  return options;
+}
+
+absl::StatusOr<SandboxProbe> Probe(WorkerProcessOptions options, Sandbox sandbox,
+                                   CommandRunner& commands) {
+  options.sandbox = sandbox;
+  const std::string name(SandboxName(sandbox));
+  if (sandbox == Sandbox::kBwrap && access(options.bwrap_path.c_str(), X_OK) != 0) {
+    return FailedPrecondition("sandbox ", Quote(name), ": there is no ", options.bwrap_path,
+                              " (package bubblewrap)");
+  }
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Create(options.scratch_dir, "sandbox-"));
+  Command command;
+  command.argv = WorkerArgv(options, dir.path(), {"probe", name});
+  command.dir = dir.path();
+  command.wall_limit = kProbeLimit;
+  command.limits.memory_bytes = options.memory_bytes;
+  ASSIGN_OR_RETURN(CommandResult result, commands.Run(command));
+  const std::string words(StripSpace(result.output));
+  if (result.end == CommandEnd::kExited && result.exit_code == 0) {
+    return SandboxProbe{sandbox, words};
+  }
+  return FailedPrecondition("sandbox ", Quote(name),
+                            " does not work here: ", words.empty() ? result.how : words);
+}
 
 class RealWorker final : public WorkerProcess {
  public:
-  RealWorker(ChildProcess child, UniqueFd socket)
-      : child_(std::move(child)), channel_(std::move(socket), kMaxWorkerMessageBytes) {}
+  RealWorker(ChildProcess child, UniqueFd socket, bool bwrap)
+      : child_(std::move(child)),
+        channel_(std::move(socket), kMaxWorkerMessageBytes),
+        bwrap_(bwrap) {}
 
   FrameChannel& channel() override { return channel_; }
 
@@ -28,12 +104,16 @@ class RealWorker final : public WorkerProcess {
       child_.KillGroup();
       status = child_.WaitFor(kKillLimit);
     }
-    return status.has_value() ? DescribeWaitStatus(*status) : "does not die";
+    if (!status.has_value()) return "does not die";
+    // bubblewrap tells the signal that its child died of as shells do.
+    const bool told = bwrap_ && WIFEXITED(*status) && WEXITSTATUS(*status) > 128;
+    return DescribeWaitStatus(told ? WEXITSTATUS(*status) - 128 : *status);
   }
 
  private:
   ChildProcess child_;
   FrameChannel channel_;
+  const bool bwrap_;
 };
 
 class RealStarter final : public WorkerStarter {
@@ -52,26 +132,37 @@ class RealStarter final : public WorkerStarter {
     UniqueFd theirs(ends[1]);
     ASSIGN_OR_RETURN(ChildProcess child,
                      ChildProcess::Spawn({.exec_path = options_.exec_path,
-                                          .argv = {options_.worker_path, options_.exec_path},
+                                          .argv = WorkerArgv(options_, dir, Words()),
                                           .dir = dir,
                                           .limits = {.memory_bytes = options_.memory_bytes},
                                           .orphan = Orphan::kDies,
                                           .pass_fd = theirs.get()}));
-    return std::make_unique<RealWorker>(std::move(child), std::move(ours));
+    return std::make_unique<RealWorker>(std::move(child), std::move(ours),
+                                        options_.sandbox == Sandbox::kBwrap);
   }
 
  private:
+  std::vector<std::string> Words() const {
+    return {"serve", std::string(SandboxName(options_.sandbox)), options_.exec_path};
+  }
+
   const WorkerProcessOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<WorkerStarter> MakeWorkerStarter(WorkerProcessOptions options) {
-  // Workers run in directories of their own.
-  for (std::string* path : {&options.worker_path, &options.exec_path, &options.scratch_dir}) {
-    *path = AbsolutePath(*path);
+absl::StatusOr<SandboxProbe> ProbeSandbox(const WorkerProcessOptions& options,
+                                          CommandRunner& commands) {
+  const WorkerProcessOptions absolute = WithAbsolutePaths(options);
+  if (options.sandbox == Sandbox::kAuto) {
+    absl::StatusOr<SandboxProbe> bwrap = Probe(absolute, Sandbox::kBwrap, commands);
+    if (bwrap.ok()) return bwrap;
   }
-  return std::make_unique<RealStarter>(std::move(options));
+  return Probe(absolute, options.sandbox, commands);
+}
+
+std::unique_ptr<WorkerStarter> MakeWorkerStarter(WorkerProcessOptions options) {
+  return std::make_unique<RealStarter>(WithAbsolutePaths(std::move(options)));
 }
 
 }  // namespace fusion

@@ -2,8 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "core/compile/command.h"
 #include "core/compile/frame_channel.h"
+#include "core/compile/sandbox.h"
 
 namespace fusion {
 
@@ -35,7 +38,23 @@ struct WorkerProcessOptions {
   std::string scratch_dir;
   /// Address space of a worker, which also runs the kernels it checks. 0: not limited.
   int64_t memory_bytes = int64_t{8} << 30;
+  /// Confines workers, or they do not start. kAuto: as far as it goes, without bubblewrap.
+  Sandbox sandbox = Sandbox::kAuto;
+  /// Files and directories that compilers need besides ToolchainDirectories().
+  std::vector<std::string> readable;
+  std::string bwrap_path = "/usr/bin/bwrap";
 };
+
+/// What WorkerProcessOptions::sandbox comes to on this machine.
+struct SandboxProbe {
+  Sandbox sandbox = Sandbox::kNone;  // to start workers with
+  std::string level;                 // as workers will say: "bwrap landlock-7 seccomp ..."
+};
+
+/// Finds out by starting a worker that does nothing else. Tries bubblewrap too with kAuto.
+/// FailedPrecondition, with the reason, if what was asked for does not work here.
+absl::StatusOr<SandboxProbe> ProbeSandbox(const WorkerProcessOptions& options,
+                                          CommandRunner& commands);
 
 /// Starts real processes.
 std::unique_ptr<WorkerStarter> MakeWorkerStarter(WorkerProcessOptions options);

@@ -74,6 +74,8 @@ absl::StatusOr<WorkerResult> GetResult(const FlatMessage& message) {
   if (result.status.ok() && result.binary.empty()) {
     return InvalidArgument("message: success without a binary");
   }
+  ASSIGN_OR_RETURN(result.built, message.Flag("built"));
+  ASSIGN_OR_RETURN(result.out_of_memory, message.Flag("out_of_memory"));
   ASSIGN_OR_RETURN(result.check, GetCheck(message));
   ASSIGN_OR_RETURN(result.compile_ms, message.Number("compile_ms"));
   ASSIGN_OR_RETURN(result.check_ms, message.Number("check_ms"));
@@ -347,6 +349,8 @@ std::string EncodeReply(const WorkerReply& reply) {
     SetStatus(result.status, &message);
     message.SetText("log", result.log);
     message.SetText("binary", result.binary);
+    message.SetFlag("built", result.built);
+    message.SetFlag("out_of_memory", result.out_of_memory);
     SetCheck(result.check, &message);
     message.SetNumber("compile_ms", result.compile_ms);
     message.SetNumber("check_ms", result.check_ms);

@@ -46,6 +46,8 @@ struct WorkerResult {
   absl::Status status;  // OK: `binary` and `check` count
   std::string log;      // what compiler and linker printed, bounded
   std::string binary;
+  bool built = false;          // compiler and linker did their part
+  bool out_of_memory = false;  // one of them did not, for want of memory
   CheckReport check;
   double compile_ms = 0;  // compiler and linker
   double check_ms = 0;

@@ -5,16 +5,22 @@
 //
 // exec: becomes the program, which dies with the process PARENT. guard: stays as its parent in the
 // same process group, and kills the whole group when PARENT dies: a compiler driver's own children
-// would otherwise live on. Descriptors above KEEP are closed; a limit of 0 is no limit; core files
+// would otherwise live on. Nothing that it starts can leave that group, as daemons do, where system
+// calls can be filtered. Descriptors above KEEP are closed; a limit of 0 is no limit; core files
 // are off. Uses the C library only, to start within a millisecond.
 #include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +53,26 @@ void DieWith(pid_t parent, int signal_number) {
   if (prctl(PR_SET_PDEATHSIG, signal_number) != 0) Fail("prctl", "PR_SET_PDEATHSIG");
   // The parent may have died before the line above took effect.
   if (getppid() != parent) _exit(kCannotStart);
+}
+
+// Refuses setsid and setpgid from now on, if the kernel lets it: the group is what gets killed.
+void StayInGroup() {
+#if defined(__x86_64__)
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 5),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 3, 0),  // calls with 32-bit pointers
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsid, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setpgid, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+  };
+  sock_fprog filter{sizeof(program) / sizeof(program[0]), program};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+  }
+#endif
 }
 
 // Waits for `child`; ends the way it ended. SIGTERM (the parent's death) ends the whole group.
@@ -91,6 +117,7 @@ int main(int argc, char** argv) {
     execv(argv[8], argv + 8);
     Fail("starting", argv[8]);
   }
+  StayInGroup();
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -1,9 +1,13 @@
 // bin/fusion-worker: compiles, links and checks the kernels that the server sends over descriptor
 // 3, one at a time, or times some side by side, until the server hangs up. Works in its current
-// directory.
+// directory and confines itself, and the processes in which kernels run further: see sandbox.h.
 //
-//   fusion-worker PATH_OF_FUSION_EXEC       (started by WorkerStarter)
+//   fusion-worker serve SANDBOX PATH_OF_FUSION_EXEC [READABLE...]   (started by WorkerStarter)
+//   fusion-worker probe SANDBOX [READABLE...]      prints the level that serve would reach
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +18,7 @@
 #include "core/check/reference_checker.h"
 #include "core/compile/frame_channel.h"
 #include "core/compile/job_runner.h"
+#include "core/compile/runner_process.h"
 #include "core/compile/sandbox.h"
 #include "core/device/host_isa.h"
 
@@ -26,23 +31,81 @@ constexpr Nanoseconds kSendLimit = std::chrono::seconds(30);
 // Only bounds the wait; the next job, or the server's end, ends it.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(60);
 
-WorkerRaceResult Race(const KernelRace& race, const std::function<void(std::string_view)>& tell) {
-  tell("race");
-  absl::StatusOr<RaceTimes> times = RunRace(race);
-  if (!times.ok()) return {Internal(Message(times.status())), {}};
-  return {absl::OkStatus(), *std::move(times)};
+// Ends as the process did that ran a kernel: the server knows what that means.
+[[noreturn]] void EndLike(int wait_status) {
+  if (!WIFSIGNALED(wait_status))
+    _exit(WEXITSTATUS(wait_status) == 0 ? 1 : WEXITSTATUS(wait_status));
+  signal(WTERMSIG(wait_status), SIG_DFL);
+  raise(WTERMSIG(wait_status));
+  _exit(1);
 }
 
-absl::Status Serve(const std::string& exec_path, const std::string& sandbox) {
+// The reply of `body`, which is called where kernels may run. Without one this process ends.
+template <typename Reply>
+absl::StatusOr<Reply> Confined(Sandbox sandbox, const std::function<Reply()>& body) {
+  ASSIGN_OR_RETURN(RunnerEnd end,
+                   CallConfined(sandbox, [&] { return EncodeReply(WorkerReply(body())); }));
+  if (!end.answered) EndLike(end.wait_status);
+  absl::StatusOr<WorkerReply> reply = DecodeReply(end.answer);
+  // A kernel that speaks for the program it runs in has taken it over.
+  if (!reply.ok() || !std::holds_alternative<Reply>(*reply)) _exit(1);
+  return std::get<Reply>(*std::move(reply));
+}
+
+class ConfinedChecker final : public KernelChecker {
+ public:
+  explicit ConfinedChecker(Sandbox sandbox) : sandbox_(sandbox) {}
+
+  absl::StatusOr<CheckReport> Check(const CompileJob& job,
+                                    std::string_view shared_object) override {
+    ASSIGN_OR_RETURN(WorkerResult result, Confined<WorkerResult>(sandbox_, [&] {
+                       WorkerResult checked;
+                       absl::StatusOr<CheckReport> report = checker_.Check(job, shared_object);
+                       checked.status = report.status();
+                       if (report.ok()) checked.check = *std::move(report);
+                       checked.binary.assign(1, '-');  // the caller has it; a result has one
+                       return checked;
+                     }));
+    RETURN_IF_ERROR(result.status);
+    return result.check;
+  }
+
+ private:
+  const Sandbox sandbox_;
+  ReferenceChecker checker_;
+};
+
+WorkerRaceResult Race(Sandbox sandbox, const KernelRace& race) {
+  absl::StatusOr<WorkerRaceResult> result = Confined<WorkerRaceResult>(sandbox, [&] {
+    absl::StatusOr<RaceTimes> times = RunRace(race);
+    if (!times.ok()) return WorkerRaceResult{Internal(Message(times.status())), {}};
+    return WorkerRaceResult{absl::OkStatus(), *std::move(times)};
+  });
+  return result.ok() ? *std::move(result) : WorkerRaceResult{result.status(), {}};
+}
+
+// The level reached, with bubblewrap around it if that was asked for.
+absl::StatusOr<std::string> Enter(Sandbox sandbox, const std::vector<std::string>& readable) {
+  // Orphans of compilers become children of this process, which reaps them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  ASSIGN_OR_RETURN(std::string level, ConfineCompilers(sandbox, readable));
+  // Whether kernels can be confined is better known before the first one.
+  RETURN_IF_ERROR(CallConfined(sandbox, [] { return std::string(); }).status());
+  return StrCat(sandbox == Sandbox::kBwrap ? "bwrap " : "", level);
+}
+
+absl::Status Serve(Sandbox sandbox, const std::string& exec_path,
+                   const std::vector<std::string>& readable) {
+  ASSIGN_OR_RETURN(std::string level, Enter(sandbox, readable));
   FrameChannel channel{UniqueFd(kSocket), kMaxWorkerMessageBytes};
   auto commands = MakeProcessRunner(exec_path);
-  ReferenceChecker checker;
+  ConfinedChecker checker(sandbox);
   auto tell = [&](std::string_view stage) {
     // If it cannot be sent, neither can the result, and that ends the worker.
     channel.Send(EncodeReply(WorkerStage{std::string(stage)}), kSendLimit).IgnoreError();
   };
   JobRunner jobs(".", *commands, checker, tell);
-  WorkerHello hello{FUSION_KERNEL_ABI_VERSION, std::string(HostIsaName()), sandbox};
+  WorkerHello hello{FUSION_KERNEL_ABI_VERSION, std::string(HostIsaName()), level};
   RETURN_IF_ERROR(channel.Send(EncodeReply(hello), kSendLimit));
   for (;;) {
     absl::StatusOr<std::optional<std::string>> body = channel.Receive(kIdleSlice);
@@ -50,28 +113,49 @@ absl::Status Serve(const std::string& exec_path, const std::string& sandbox) {
     RETURN_IF_ERROR(body.status());
     if (!body->has_value()) continue;
     ASSIGN_OR_RETURN(WorkerTask task, DecodeTask(**body));
-    const auto* job = std::get_if<WorkerJob>(&task);
-    WorkerReply reply = job != nullptr ? WorkerReply(jobs.Run(*job))
-                                       : WorkerReply(Race(std::get<KernelRace>(task), tell));
+    WorkerReply reply = WorkerStage{};
+    if (const auto* job = std::get_if<WorkerJob>(&task)) {
+      reply = jobs.Run(*job);
+    } else {
+      tell("race");
+      reply = Race(sandbox, std::get<KernelRace>(task));
+    }
     RETURN_IF_ERROR(channel.Send(EncodeReply(reply), kSendLimit));
   }
+}
+
+absl::Status Probe(Sandbox sandbox, const std::vector<std::string>& readable) {
+  ASSIGN_OR_RETURN(std::string level, Enter(sandbox, readable));
+  std::printf("%s\n", level.c_str());
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+absl::Status Run(const std::vector<std::string>& words) {
+  ASSIGN_OR_RETURN(Sandbox sandbox, ParseSandbox(words[1]));
+  if (words[0] == "probe") return Probe(sandbox, {words.begin() + 2, words.end()});
+  // Whatever this process starts gets no socket of ours.
+  fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+  return Serve(sandbox, words[2], {words.begin() + 3, words.end()});
 }
 
 }  // namespace
 }  // namespace fusion
 
 int main(int argc, char** argv) {
-  if (argc != 2 || fcntl(3, F_GETFD) < 0) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool probe = words.size() >= 2 && words[0] == "probe";
+  const bool serve = words.size() >= 3 && words[0] == "serve" && fcntl(3, F_GETFD) >= 0;
+  if (!probe && !serve) {
     std::fprintf(stderr, "fusion-worker: started by fusiond, not by people\n");
     return 2;
   }
-  // Whatever this process starts gets no socket of ours.
-  fcntl(3, F_SETFD, FD_CLOEXEC);
-  absl::Status status = fusion::Serve(argv[1], fusion::EnterSandbox());
-  if (!status.ok()) {
+  absl::Status status = fusion::Run(words);
+  if (!status.ok() && probe) {
+    std::fprintf(stderr, "%s\n", std::string(fusion::Message(status)).c_str());
+  } else if (!status.ok()) {
     fusion::MakeStderrLogger(fusion::LogLevel::kInfo)
         ->Error("worker_failed", {{"reason", fusion::Message(status)}});
   }
-  // Kernels that were loaded may have left anything behind: no destructors.
   _exit(status.ok() ? 0 : 1);
 }

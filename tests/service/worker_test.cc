@@ -1,19 +1,9 @@
 // The real bin/fusion-worker behind the real pool, and everything that can go wrong in it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/stat.h>
 
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
-#include "core/base/file.h"
-#include "core/base/sanitizer.h"
-#include "core/compile/worker_pool.h"
 #include "core/device/host_isa.h"
-#include "tests/support/capturing_logger.h"
-#include "tests/support/kernel_source.h"
+#include "tests/service/worker_fixture.h"
 
 namespace fusion {
 namespace {
@@ -25,101 +15,6 @@ using testing::HasSubstr;
 constexpr const char* kSegfault = kAddressSanitized  ? "exited with 1"
                                   : kThreadSanitized ? "exited with 66"
                                                      : "killed by signal 11 (Segmentation fault)";
-
-// Compiles like g++, except that sources with a mark in them make it hang or babble.
-constexpr std::string_view kMoodyCompiler = R"(#!/bin/sh
-case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
-if grep -q MARK_HANG kernel.cc; then sleep 1000 & wait; fi
-if grep -q MARK_FLOOD kernel.cc; then while :; do echo "kernel.cc:1: error: oh no, not again"; done; fi
-exec /usr/bin/g++ "$@"
-)";
-
-// Numbers of the processes whose parent is `parent`.
-std::vector<pid_t> ChildrenOf(pid_t parent) {
-  std::vector<pid_t> children;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid <= 0) continue;
-    std::string text;
-    std::getline(std::ifstream(entry.path() / "stat"), text);
-    size_t close = text.rfind(')');
-    if (close == std::string::npos || text.size() < close + 5) continue;
-    if (std::atoi(text.c_str() + close + 4) == parent && text[close + 2] != 'Z') {
-      children.push_back(pid);
-    }
-  }
-  return children;
-}
-
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return false;
-}
-
-class WorkerTest : public testing::Test {
- protected:
-  WorkerTest() : dir_(TempDir::Create(testing::TempDir(), "worker-").value()) {
-    options_.workers = 1;
-    options_.log_dir = dir_.path() + "/logs";
-    scratch_ = dir_.path() + "/scratch";
-    EXPECT_TRUE(MakeDirectories(scratch_).ok());
-    compiler_ = dir_.path() + "/moody-g++";
-    EXPECT_TRUE(WriteFile(compiler_, kMoodyCompiler).ok());
-    EXPECT_EQ(chmod(compiler_.c_str(), 0700), 0);
-  }
-
-  void Start() {
-    runner_ = MakeProcessRunner(FUSION_EXEC);
-    ToolchainOptions toolchain;
-    toolchain.allowed = {compiler_};
-    toolchain.scratch_dir = scratch_;
-    absl::StatusOr<Toolchain> opened = Toolchain::Open(toolchain, *runner_);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    toolchain_ = std::make_unique<Toolchain>(*std::move(opened));
-    WorkerProcessOptions process;
-    process.worker_path = FUSION_WORKER;
-    process.exec_path = FUSION_EXEC;
-    process.scratch_dir = scratch_;
-    if (kSanitized) process.memory_bytes = 0;
-    pool_ =
-        std::make_unique<WorkerPool>(options_, *toolchain_, MakeWorkerStarter(process), logger_);
-  }
-
-  static CompileJob Job(const std::string& source, const std::string& name = "job") {
-    CompileJob job;
-    job.full_key = StrCat(name, ":", source);
-    job.key = Sha256(job.full_key);
-    job.symbol = "fk_test";
-    job.backend = "cpu";
-    job.source = source;
-    job.schedule = "schedule { }";
-    job.label = "Mul";
-    return job;
-  }
-  static CompileJob GoodJob(const std::string& extra = "", int factor = 2) {
-    return Job(TestKernelText("fk_test", "x86-64-v2", extra, "return 4;", factor));
-  }
-
-  CompileResult Run(const CompileJob& job) {
-    auto ticket = pool_->Submit(job);
-    if (!ticket.ok()) return ticket.status();
-    return (*ticket)->Wait(CancelToken(Clock::Real(), Clock::Real().Now() + seconds(60)));
-  }
-
-  std::string MessageOf(const CompileJob& job) { return std::string(Message(Run(job).status())); }
-
-  TempDir dir_;
-  std::string scratch_;
-  std::string compiler_;
-  CapturingLogger logger_;
-  WorkerPoolOptions options_;
-  std::unique_ptr<CommandRunner> runner_;
-  std::unique_ptr<Toolchain> toolchain_;
-  std::unique_ptr<WorkerPool> pool_;
-};
 
 TEST_F(WorkerTest, AGoodJobGivesAKernelAndLeavesNothingBehind) {
   Start();
@@ -255,20 +150,6 @@ TEST_F(WorkerTest, AKernelThatHangsInItsCheckIsKilledAtTheJobLimit) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("killed after 1 s in stage 'check'"));
   EXPECT_TRUE(Run(GoodJob()).ok());
-}
-
-TEST_F(WorkerTest, KernelsCannotReachTheNetwork) {
-  Start();
-  ASSERT_TRUE(Eventually([&] { return !pool_->Stats().sandbox.empty(); }));
-  if (pool_->Stats().sandbox != "seccomp") GTEST_SKIP() << "sandbox: " << pool_->Stats().sandbox;
-  // socket(AF_INET, SOCK_STREAM, 0), by hand; traps unless it is refused with EPERM.
-  CompileResult result = Run(GoodJob(R"(
-__attribute__((constructor)) static void Dial() {
-  long result = 41;
-  __asm__ volatile("syscall" : "+a"(result) : "D"(2L), "S"(1L), "d"(0L) : "rcx", "r11", "memory");
-  if (result != -1) __builtin_trap();
-})"));
-  EXPECT_TRUE(result.ok()) << result.status();
 }
 
 TEST_F(WorkerTest, AJobWhoseWorkerIsKilledIsTriedOnceMoreAndItsCompilerDies) {
