@@ -1,6 +1,7 @@
 #include "server/kernels_call.h"
 
 #include "core/wire/scalars.h"
+#include "core/wire/signature.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "server/call.h"
 #include "server/request_codec.h"
@@ -81,8 +82,17 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     sent_ += part.size();
     message_.set_data(part.data(), part.size());
     message_.set_last(sent_ == kernel_->binary.size());
-    if (message_.last()) kernel_ = nullptr;
+    if (message_.last()) {
+      Sign();
+      kernel_ = nullptr;
+    }
     Write();
+  }
+
+  void Sign() {
+    std::optional<Signature> signature =
+        parts_.signer.SignKernel(kernel_->key, kernel_->content);
+    if (signature.has_value()) EncodeSignature(*signature, message_.mutable_signature());
   }
 
   void Write() {

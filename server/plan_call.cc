@@ -25,7 +25,7 @@ class PlanningCall : public Call {
     RETURN_IF_ERROR(bytes.Read(request));
     ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
     ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
-    return EncodePlanReply(reply);
+    return EncodePlanReply(reply, parts_.signer.SignPlan(reply.stored, reply.kernels));
   }
 
   // From a request that was decoded since `begin`.

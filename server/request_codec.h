@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/signature.h"
 #include "core/bundle/explanation.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
@@ -46,7 +47,9 @@ struct EncodedReply {
   std::shared_ptr<const StoredPlan> plan;  // its plan_bytes
   std::string tail;
 };
-EncodedReply EncodePlanReply(const PlanReply& reply);
+/// `signature`: over plan and kernels, if the service signs.
+EncodedReply EncodePlanReply(const PlanReply& reply,
+                             const std::optional<Signature>& signature = std::nullopt);
 
 /// What stands in front of such a response in a serialised v1::PlanFusionEvent.
 std::string EncodeResponseEventHead(const EncodedReply& reply);

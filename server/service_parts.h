@@ -6,7 +6,10 @@
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
 #include "server/admission.h"
+#include "server/authenticator.h"
+#include "server/log_sample.h"
 #include "server/rpc_record.h"
+#include "server/signer.h"
 
 namespace fusion {
 
@@ -16,9 +19,12 @@ struct ServiceParts {
   Store& store;
   LatencyBook& book;
   std::function<Capabilities()> capabilities;
+  const Authenticator& authenticator;
+  Signer& signer;
   Admission& admission;
   RpcObserver& observer;
   Logger& logger;
+  LogSample& log_sample;
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
 };

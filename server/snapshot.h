@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,12 @@ struct ServerSnapshot {
   int64_t rejected_calls = 0;  // because of call_limit
   int64_t rejected_bytes = 0;  // calls refused because of inflight_limit_bytes
   std::vector<RegisteredCapability> registered;
+  std::string authentication;  // "token mtls"
+  int64_t tokens = 0;          // entries of --tokens that are in force
+  int64_t identities = 0;
+  std::optional<std::chrono::system_clock::time_point> certificate_expires;  // nothing: no TLS
+  std::string certificate_subject;
+  std::vector<std::string> signing_keys;  // ids, the current one first
 };
 
 }  // namespace fusion
