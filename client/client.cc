@@ -7,6 +7,7 @@
 #include <future>
 #include <set>
 
+#include "client/answer_check.h"
 #include "client/fusion_request.h"
 #include "client/kernel_assembly.h"
 #include "core/base/text.h"
@@ -32,6 +33,8 @@ Deadline After(Nanoseconds timeout) {
          std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
 }
 
+constexpr const char* kPlanFusion = "/fusion.v1.FusionService/PlanFusion";
+constexpr const char* kPlanFusionStream = "/fusion.v1.FusionService/PlanFusionStream";
 constexpr const char* kFromService = "fusion.from-service";
 
 // What gRPC itself says when nobody there knows the service or the call.
@@ -87,7 +90,33 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   // A client that starts beside its server must not sit out gRPC's second.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (!options.tls.has_value()) {
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  }
+  const ClientTls& tls = *options.tls;
+  if (!tls.server_name.empty()) arguments.SetSslTargetNameOverride(tls.server_name);
+  return grpc::CreateCustomChannel(
+      address, grpc::SslCredentials({tls.ca, tls.key, tls.certificate}), arguments);
+}
+
+// Metadata rather than credentials of a call: gRPC gives those away over TLS only, and a token is
+// good on a unix socket too.
+void Introduce(const ClientOptions& options, grpc::ClientContext* context) {
+  if (!options.token.empty()) {
+    context->AddMetadata("authorization", StrCat("Bearer ", options.token));
+  }
+  if (options.background) context->AddMetadata("x-fusion-priority", "background");
+}
+
+absl::StatusOr<std::string> BytesIn(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Dump(&slices).ok()) return DataLoss("the answer's bytes cannot be read");
+  std::string out;
+  out.reserve(buffer.Length());
+  for (const grpc::Slice& s : slices) {
+    out.append(reinterpret_cast<const char*>(s.begin()), s.size());
+  }
+  return out;
 }
 
 enum class Connected { kYes, kRefused, kTooLate };
@@ -145,7 +174,47 @@ struct Client::Connection {
     grpc::ClientContext context;
     context.set_deadline(until);
     CallStop::Scope scope(stop, [&context] { context.TryCancel(); });
+    Introduce(options, &context);
     return FromGrpc((stub.get()->*method)(&context, request, response), context, address);
+  }
+
+  // One unary call without a message's class: the bytes as they came.
+  absl::StatusOr<std::string> CallForBytes(const std::string& method, const std::string& request,
+                                           Deadline until, CallStop* stop = nullptr) const {
+    grpc::ClientContext context;
+    context.set_deadline(until);
+    CallStop::Scope scope(stop, [&context] { context.TryCancel(); });
+    context.set_wait_for_ready(options.wait_for_ready);
+    Introduce(options, &context);
+    grpc::GenericStub generic(channel);
+    grpc::Slice slice(request);
+    grpc::ByteBuffer buffer(&slice, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> done;
+    generic.UnaryCall(&context, method, {}, &buffer, &response,
+                      [&done](grpc::Status status) { done.set_value(std::move(status)); });
+    RETURN_IF_ERROR(FromGrpc(done.get_future().get(), context, address));
+    return BytesIn(response);
+  }
+
+  // PlanFusion, its signature checked.
+  absl::Status CallForPlan(const v1::PlanFusionRequest& request, Deadline until,
+                           v1::PlanFusionResponse* response, CallStop* stop = nullptr) const {
+    if (options.verify_keys.empty()) {
+      return Call(&v1::FusionService::Stub::PlanFusion, request, until, response, stop);
+    }
+    ASSIGN_OR_RETURN(std::string bytes,
+                     CallForBytes(kPlanFusion, request.SerializeAsString(), until, stop));
+    return ReadPlan(bytes, response);
+  }
+
+  // The response in its bytes, its signature checked: it is over the plan's bytes as they came.
+  absl::Status ReadPlan(std::string_view bytes, v1::PlanFusionResponse* response) const {
+    if (!response->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return DataLoss("malformed answer from ", address, ": no PlanFusionResponse");
+    }
+    if (options.verify_keys.empty()) return absl::OkStatus();
+    return CheckPlanSignature(options.verify_keys, bytes, *response);
   }
 
   // An answer that nobody can have asked for is the fault of who gave it.
@@ -234,23 +303,8 @@ std::unique_ptr<Client> Client::Share() const {
 absl::Status Client::CheckHealth(Nanoseconds timeout) const {
   // grpc.health.v1.HealthCheckResponse is {1: status}, and SERVING is 1; Debian ships no .proto.
   constexpr std::string_view kServing("\x08\x01", 2);
-  grpc::ClientContext context;
-  context.set_deadline(After(timeout));
-  context.set_wait_for_ready(options_.wait_for_ready);
-  grpc::GenericStub stub(connection_->channel);
-  grpc::Slice no_fields;
-  grpc::ByteBuffer request(&no_fields, 1);
-  grpc::ByteBuffer response;
-  std::promise<grpc::Status> done;
-  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &response,
-                 [&done](grpc::Status status) { done.set_value(std::move(status)); });
-  RETURN_IF_ERROR(FromGrpc(done.get_future().get(), context, address_));
-  std::vector<grpc::Slice> slices;
-  std::string bytes;
-  if (!response.Dump(&slices).ok()) return DataLoss("health of ", address_, ": unreadable");
-  for (const grpc::Slice& s : slices) {
-    bytes.append(reinterpret_cast<const char*>(s.begin()), s.size());
-  }
+  ASSIGN_OR_RETURN(std::string bytes,
+                   connection_->CallForBytes("/grpc.health.v1.Health/Check", "", After(timeout)));
   if (bytes != kServing) return Unavailable("fusiond at ", address_, " does not serve");
   return absl::OkStatus();
 }
@@ -264,10 +318,23 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   v1::PlanFusionResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::PlanFusion, wire, After(TimeLeft()),
-                                    &response, limits_.stop));
+  RETURN_IF_ERROR(connection_->CallForPlan(wire, After(TimeLeft()), &response, limits_.stop));
   if (answer != nullptr) *answer = response.SerializeAsString();
   return connection_->Sound(DecodeReply(response));
+}
+
+// One event of a PlanFusionStream.
+absl::Status Client::ReadEvent(const grpc::ByteBuffer& buffer, const ProgressObserver& on_progress,
+                               std::optional<v1::PlanFusionResponse>* response) const {
+  ASSIGN_OR_RETURN(std::string bytes, BytesIn(buffer));
+  std::string_view inner = ResponseIn(bytes);
+  if (!inner.empty()) return connection_->ReadPlan(inner, &response->emplace());
+  v1::PlanFusionEvent event;
+  if (!event.ParseFromString(bytes)) {
+    return DataLoss("malformed answer from ", address_, ": no PlanFusionEvent");
+  }
+  if (event.has_progress() && on_progress) on_progress(DecodePlanProgress(event.progress()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
@@ -277,22 +344,25 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   grpc::ClientContext context;
   Deadline deadline = connection_->deadline();
   context.set_deadline(deadline);
-  std::unique_ptr<grpc::ClientReader<v1::PlanFusionEvent>> reader =
-      connection_->stub->PlanFusionStream(&context, wire);
+  Introduce(options_, &context);
+  // As the stub does it, but that the events stay bytes: a signature is over them.
+  const grpc::internal::RpcMethod method(
+      kPlanFusionStream, grpc::internal::RpcMethod::SERVER_STREAMING, connection_->channel);
+  std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> reader(
+      grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(connection_->channel.get(),
+                                                                    method, &context, wire));
   std::optional<v1::PlanFusionResponse> response;
-  v1::PlanFusionEvent event;
-  while (reader->Read(&event)) {
-    if (event.has_response()) {
-      response = std::move(*event.mutable_response());
-    } else if (event.has_progress() && on_progress) {
-      on_progress(DecodePlanProgress(event.progress()));
-    }
+  absl::Status read;
+  grpc::ByteBuffer buffer;
+  while (read.ok() && reader->Read(&buffer)) {
+    read = ReadEvent(buffer, on_progress, &response);
+    if (!read.ok()) context.TryCancel();
   }
   grpc::Status status = reader->Finish();
+  RETURN_IF_ERROR(read);
   if (IsUnknownCall(status)) {
     response.emplace();
-    RETURN_IF_ERROR(
-        connection_->Call(&v1::FusionService::Stub::PlanFusion, wire, deadline, &*response));
+    RETURN_IF_ERROR(connection_->CallForPlan(wire, deadline, &*response));
   } else {
     RETURN_IF_ERROR(FromGrpc(status, context, address_));
   }
@@ -315,6 +385,7 @@ absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
   grpc::ClientContext context;
   context.set_deadline(
       After(std::min(until.Remaining().value_or(options_.deadline), options_.deadline)));
+  Introduce(options_, &context);
   std::promise<grpc::Status> done;
   connection_->stub->async()->ReportLatency(
       &context, &wire, &response,
@@ -436,9 +507,10 @@ absl::Status Client::FetchKernels(const std::vector<Digest>& keys,
   grpc::ClientContext context;
   context.set_deadline(deadline);
   CallStop::Scope scope(limits_.stop, [&context] { context.TryCancel(); });
+  Introduce(options_, &context);
   v1::GetKernelsRequest request;
   for (const Digest& key : keys) request.add_keys(DigestToWire(key));
-  KernelAssembly assembly(keys, options_.max_kernel_bytes);
+  KernelAssembly assembly(keys, options_.max_kernel_bytes, options_.verify_keys);
   std::unique_ptr<grpc::ClientReader<v1::GetKernelsResponse>> reader =
       connection_->stub->GetKernels(&context, request);
   v1::GetKernelsResponse part;

@@ -8,15 +8,29 @@
 
 #include "client/call_stop.h"
 #include "client/fusion_reply.h"
+#include "core/base/signature.h"
 #include "core/base/cancel.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
 
+namespace grpc {
+class ByteBuffer;
+}  // namespace grpc
+
 namespace fusion::v1 {
 class ExplainPlanRequest;
+class PlanFusionResponse;
 }  // namespace fusion::v1
 
 namespace fusion {
+
+/// A connection over TLS. PEM texts.
+struct ClientTls {
+  std::string ca;           // of the server's certificate; empty: those that gRPC knows
+  std::string certificate;  // shown to the server, with its chain; empty: none
+  std::string key;          // of `certificate`
+  std::string server_name;  // that the server's certificate must have; empty: that of the address
+};
 
 struct ClientOptions {
   /// For Connect.
@@ -39,6 +53,15 @@ struct ClientOptions {
   int64_t max_message_bytes = int64_t{64} << 20;
   /// Of one kernel; the longest seen has 60 KiB.
   int64_t max_kernel_bytes = int64_t{64} << 20;
+  /// Nothing: plain text.
+  std::optional<ClientTls> tls = {};
+  /// Goes with every call; empty: none. Who listens on a plain connection reads it.
+  std::string token = {};
+  /// Gives way to the calls of others that are not.
+  bool background = false;
+  /// If there are some, plans and kernels that none of them signed are DataLoss; nothing of them is
+  /// used.
+  std::vector<SigningKey> verify_keys = {};
 };
 
 /// A kernel as it is loaded: a shared object whose SHA-256 was checked.
@@ -76,8 +99,10 @@ struct CallLimits {
 ///
 /// Errors: the service's own codes and words (InvalidArgument and Unimplemented are about the
 /// request); Unavailable, naming the address, if it cannot be reached or says so itself;
-/// DeadlineExceeded if the call's own deadline has passed; DataLoss if an answer is malformed or a
-/// kernel is not what its digest says.
+/// DeadlineExceeded if the call's own deadline has passed; DataLoss if an answer is malformed, a
+/// kernel is not what its digest says, or one of them lacks the signature that is asked for;
+/// Unauthenticated and PermissionDenied if the service does not know the caller, or does not let it
+/// do this.
 class Client {
  public:
   /// `address`: "HOST:PORT" or "unix:/PATH".
@@ -153,6 +178,8 @@ class Client {
 
  private:
   struct Connection;
+  absl::Status ReadEvent(const grpc::ByteBuffer& buffer, const ProgressObserver& on_progress,
+                         std::optional<v1::PlanFusionResponse>* response) const;
   absl::StatusOr<PlanExplanation> AskToExplain(const v1::ExplainPlanRequest& request) const;
   absl::Status FetchKernels(const std::vector<Digest>& keys,
                             std::chrono::system_clock::time_point deadline,

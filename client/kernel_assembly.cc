@@ -1,12 +1,16 @@
 #include "client/kernel_assembly.h"
 
+#include "client/answer_check.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
 
-KernelAssembly::KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes)
-    : keys_(std::move(keys)), max_kernel_bytes_(static_cast<size_t>(max_kernel_bytes)) {}
+KernelAssembly::KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes,
+                               std::vector<SigningKey> verify_keys)
+    : keys_(std::move(keys)),
+      max_kernel_bytes_(static_cast<size_t>(max_kernel_bytes)),
+      verify_keys_(std::move(verify_keys)) {}
 
 absl::Status KernelAssembly::Add(const v1::GetKernelsResponse& part) {
   if (done_.size() == keys_.size()) return DataLoss("more kernels than were asked for");
@@ -31,6 +35,7 @@ absl::Status KernelAssembly::Add(const v1::GetKernelsResponse& part) {
     return DataLoss(what, ": its ", binary_.size(), " bytes have the SHA-256 ", actual.ToHex(),
                     ", the service says ", content.ok() ? content->ToHex() : "nothing");
   }
+  if (!verify_keys_.empty()) RETURN_IF_ERROR(CheckKernelSignature(verify_keys_, part));
   done_.push_back({key, actual, std::move(binary_)});
   binary_.clear();
   return absl::OkStatus();

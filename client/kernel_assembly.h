@@ -22,7 +22,9 @@ namespace fusion {
 /// the service does not know (any more); Unavailable for one that is not compiled yet.
 class KernelAssembly {
  public:
-  KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes);
+  /// Kernels that none of `verify_keys` signed are DataLoss too, unless there are no such keys.
+  KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes,
+                 std::vector<SigningKey> verify_keys = {});
 
   absl::Status Add(const v1::GetKernelsResponse& part);
   absl::StatusOr<std::vector<FetchedKernel>> Finish() &&;
@@ -30,6 +32,7 @@ class KernelAssembly {
  private:
   std::vector<Digest> keys_;
   size_t max_kernel_bytes_;
+  std::vector<SigningKey> verify_keys_;
   std::vector<FetchedKernel> done_;
   std::string binary_;
 };

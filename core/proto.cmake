@@ -22,6 +22,17 @@ add_library(fusion_proto STATIC ${proto_sources})
 target_include_directories(fusion_proto SYSTEM PUBLIC ${proto_out})
 target_link_libraries(fusion_proto PUBLIC protobuf::libprotobuf)
 
+# The server's own file of callers: a library of its own, which no client links.
+add_custom_command(
+  OUTPUT ${proto_out}/fusion/v1/access.pb.cc ${proto_out}/fusion/v1/access.pb.h
+  COMMAND protobuf::protoc --proto_path=${proto_root} --cpp_out=${proto_out} ${proto_root}/fusion/v1/access.proto
+  DEPENDS ${proto_root}/fusion/v1/access.proto
+  COMMENT "protoc proto/fusion/v1/access.proto"
+  VERBATIM)
+add_library(fusion_access_proto STATIC EXCLUDE_FROM_ALL ${proto_out}/fusion/v1/access.pb.cc)
+target_include_directories(fusion_access_proto SYSTEM PUBLIC ${proto_out})
+target_link_libraries(fusion_access_proto PUBLIC protobuf::libprotobuf)
+
 set(stub_sources "")
 set(stub_protos "")
 set(stub_outputs "")

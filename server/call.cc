@@ -4,6 +4,7 @@
 
 #include "core/wire/error_details.h"
 #include "core/wire/scalars.h"
+#include "server/audit.h"
 
 namespace fusion {
 namespace {
@@ -36,6 +37,12 @@ std::string LogText(const std::vector<StageTime>& stages) {
   });
 }
 
+// Answers from the caches are many and alike.
+bool IsUsual(const RpcRecord& record) {
+  return record.status.ok() &&
+         (record.cache == CacheOutcome::kHitMemory || record.cache == CacheOutcome::kHitStore);
+}
+
 }  // namespace
 
 absl::Status FlatBytes::Read(const grpc::ByteBuffer& buffer) {
@@ -59,13 +66,18 @@ std::vector<std::string_view> FlatBytes::pieces() const {
 
 Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context, RpcMethod method)
     : parts_(parts),
+      context_(context),
       start_(parts.clock.Now()),
-      cancel_(parts.clock, DeadlineOf(context, parts.clock, parts.call_limit)) {
+      cancel_(parts.clock, DeadlineOf(context, parts.clock, parts.call_limit)),
+      identified_(IdentifyCaller(parts.authenticator, context, &caller_)) {
   record_.method = method;
+  record_.tenant = caller_.tenant;
   parts_.observer.OnStarted(method);
 }
 
 absl::Status Call::Enter(const grpc::ByteBuffer& request) {
+  RETURN_IF_ERROR(identified_);
+  RETURN_IF_ERROR(CheckRole(caller_, RoleOf(record_.method)));
   auto bytes = static_cast<int64_t>(request.Length());
   record_.bytes_in = bytes;
   if (bytes > parts_.max_request_bytes) {
@@ -87,18 +99,30 @@ grpc::Status Call::Account(const absl::Status& status) {
   record_.status = status;
   record_.took = parts_.clock.Now() - start_;
   parts_.observer.OnFinished(record_);
-  parts_.logger.Info("rpc", {{"method", RpcMethodName(record_.method)},
-                             {"request_id", TextToWire(record_.request_id)},
-                             {"plan", record_.plan_key},
-                             {"cache", record_.cache ? CacheOutcomeName(*record_.cache) : ""},
-                             {"code", absl::StatusCodeToString(status.code())},
-                             {"message", Message(status)},
-                             {"ms", ToMilliseconds(record_.took)},
-                             {"queue_ms", ToMilliseconds(record_.queued)},
-                             {"stages_ms", LogText(record_.stages)},
-                             {"bytes_in", record_.bytes_in},
-                             {"bytes_out", record_.bytes_out}});
+  if (RoleOf(record_.method) == Role::kAdmin) {
+    LogAdminCall(parts_.logger, caller_, context_.peer(), RpcMethodName(record_.method), status);
+  }
+  if (!IsUsual(record_) || parts_.log_sample.Pick()) LogCall();
   return ToGrpc(status);
+}
+
+void Call::LogCall() const {
+  const RpcRecord& r = record_;
+  parts_.logger.Info("rpc", {{"method", RpcMethodName(r.method)},
+                             {"tenant", r.tenant},
+                             {"identity", caller_.identity},
+                             {"trace_id", caller_.trace_id},
+                             {"request_id", TextToWire(r.request_id)},
+                             {"plan", r.plan_key},
+                             {"cache", r.cache ? CacheOutcomeName(*r.cache) : ""},
+                             {"code", absl::StatusCodeToString(r.status.code())},
+                             {"message", Message(r.status)},
+                             {"ms", ToMilliseconds(r.took)},
+                             {"queue_ms", ToMilliseconds(r.queued)},
+                             {"stages_ms", LogText(r.stages)},
+                             {"bytes_in", r.bytes_in},
+                             {"bytes_out", r.bytes_out},
+                             {"one_in", IsUsual(r) ? parts_.log_sample.one_in() : 1}});
 }
 
 }  // namespace fusion

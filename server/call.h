@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/caller.h"
+#include "server/call_caller.h"
 #include "server/service_parts.h"
 
 namespace fusion {
@@ -63,10 +63,16 @@ class Call {
   /// The last thing before the answer is given away: afterwards the call may be gone any moment.
   grpc::Status Account(const absl::Status& status);
 
+ private:
+  void LogCall() const;
+
+ protected:
   const ServiceParts& parts_;
+  const grpc::CallbackServerContext& context_;
   const Nanoseconds start_;
   CancelToken cancel_;
   Caller caller_;
+  const absl::Status identified_;  // why nothing is done for the caller
   RpcRecord record_;
   std::optional<Admission::Pass> pass_;  // until the answer is sent
 };

@@ -93,6 +93,29 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
       ->capture_default_str();
 }
 
+void AddAccessOptions(CLI::App* app, ServerConfig* config) {
+  app->add_option("--tls-cert", config->tls_cert,
+                  "Certificate of this server with its chain, PEM; every HOST:PORT of --listen "
+                  "speaks TLS then. Read again when it changes. Default: no TLS");
+  app->add_option("--tls-key", config->tls_key, "Its private key, PEM without a password");
+  app->add_option("--tls-client-ca", config->tls_client_ca,
+                  "CA certificates, PEM: clients must show a certificate of one of them, and the "
+                  "SPIFFE id in it says who they are. Default: none");
+  app->add_option("--tokens", config->tokens,
+                  "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
+                  "each token (fusionctl token). Read again when it changes. Default: everybody");
+  app->add_flag("--allow-plaintext", config->allow_plaintext,
+                "Listen without TLS where other machines can connect");
+  app->add_flag("--tenant-namespaces", config->tenant_namespaces,
+                "No tenant is answered with what was made for another one: plans and kernels are "
+                "kept, shown and compiled for each of them");
+  app->add_option("--signing-key", config->signing_keys,
+                  "Signs plans and kernels: an Ed25519 private key (PEM), or the hex digits of a "
+                  "key for HMAC-SHA256; called as the file without its ending. May be given more "
+                  "than once: the first signs, the others are named to clients")
+      ->allow_extra_args(false);
+}
+
 void AddStoreOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--store", config->store_dir,
                   "Directory that keeps plans, kernels and logs of failed compiles; one server "
@@ -173,6 +196,10 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                   "Seconds that running calls and compiles get to end after that")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
+  app->add_option("--log-sample", config->log_sample,
+                  "Of the calls that end OK with a plan from the caches, one in so many is logged")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str();
   app->add_flag("--exit-with-parent", config->exit_with_parent,
                 "Stop when the thread that started this process ends: for a server that belongs to "
                 "one program");
@@ -193,6 +220,16 @@ std::string ErrorText(const CLI::ParseError& error, const CLI::Option& config_fi
 
 // What no option can check alone; empty if all is well.
 std::string ContradictionIn(const ServerConfig& config) {
+  if (config.tls_cert.empty() != config.tls_key.empty()) {
+    return config.tls_cert.empty() ? "--tls-key: expected --tls-cert beside it"
+                                   : "--tls-cert: expected --tls-key beside it";
+  }
+  if (!config.tls_client_ca.empty() && config.tls_cert.empty()) {
+    return "--tls-client-ca: expected --tls-cert and --tls-key beside it";
+  }
+  if (config.tenant_namespaces && config.tokens.empty() && config.tls_client_ca.empty()) {
+    return "--tenant-namespaces: nobody says who he is; expected --tokens or --tls-client-ca";
+  }
   const std::vector<std::string>& allowed = config.allowed_compilers;
   for (const std::string& path : allowed) {
     if (!path.starts_with('/')) {
@@ -222,6 +259,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   AddNetworkOptions(&app, &line.config);
   std::vector<std::string> tenant_limits;
   AddSharingOptions(&app, &line.config, &tenant_limits);
+  AddAccessOptions(&app, &line.config);
   AddStoreOptions(&app, &line.config);
   AddPlanOptions(&app, &line.config);
   AddCompileOptions(&app, &line.config);

@@ -40,7 +40,15 @@ struct ServerConfig {
   bool exit_with_parent = false;
   int max_opt_level = kMaxOptLevel;
   std::string rules_file;  // FusionRules in text format for every request; empty: none
-  std::string kernels;     // file or directory of RegisteredKernels in text format; empty: none
+  std::string tls_cert;    // PEM files; empty: no TLS
+  std::string tls_key;
+  std::string tls_client_ca;  // empty: clients show no certificates
+  std::string tokens;         // file of callers; empty: none
+  bool allow_plaintext = false;
+  bool tenant_namespaces = false;
+  std::vector<std::string> signing_keys;  // files, the one that signs first
+  int64_t log_sample = 1;                 // one in so many usual calls is logged
+  std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none
 };
 
 /// The outcome of reading the command line and the config file it names.

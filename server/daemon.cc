@@ -19,9 +19,15 @@
 #include "core/wire/registered_kernels.h"
 #include "core/wire/rules.h"
 #include "server/admission.h"
+#include "server/authenticator.h"
 #include "server/capabilities.h"
+#include "server/certificates.h"
+#include "server/event.h"
 #include "server/grpc_server.h"
+#include "server/listen_address.h"
+#include "server/log_sample.h"
 #include "server/metrics.h"
+#include "server/signer.h"
 #include "server/status_page.h"
 #include "server/web.h"
 
@@ -35,11 +41,18 @@ Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
+CertificateFiles CertificateFilesOf(const ServerConfig& config) {
+  return {.certificate = config.tls_cert, .key = config.tls_key, .client_ca = config.tls_client_ca};
+}
+
 // Members are destroyed in the reverse order: what is used lives longer than its users.
 class RunningDaemon final : public Daemon {
  public:
   RunningDaemon(const ServerConfig& config, const Programs& programs, Logger& logger)
-      : programs_(programs), logger_(logger), facts_{.config = config} {}
+      : programs_(programs),
+        logger_(logger),
+        facts_{.config = config},
+        log_sample_(config.log_sample) {}
   ~RunningDaemon() override { Stop(); }
 
   absl::Status Start() {
@@ -47,6 +60,7 @@ class RunningDaemon final : public Daemon {
     if (!scratch.ok()) return Annotate(scratch.status(), "--scratch");
     scratch_ = std::make_unique<Scratch>(*std::move(scratch));
     // First what fails most often and costs nothing.
+    RETURN_IF_ERROR(OpenAccess());
     RETURN_IF_ERROR(ReadRules());
     RETURN_IF_ERROR(ReadKernels());
     RETURN_IF_ERROR(OpenStore());
@@ -73,8 +87,11 @@ class RunningDaemon final : public Daemon {
                                                     .streams = config().max_streams,
                                                     .tenants = config().tenant_limits});
     warm_ = std::make_unique<WarmAnswers>(*store_, kWarmBytes);
-    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.listen = config().listen}, Parts()));
+    ASSIGN_OR_RETURN(
+        grpc_, GrpcServer::Start({.listen = config().listen, .certificates = certificates_.get()},
+                                 Parts()));
     facts_.addresses = grpc_->addresses();
+    reloader_ = std::thread([this] { WatchFiles(); });
     RETURN_IF_ERROR(StartAdmin());
     ready_ = true;
     LogListening();
@@ -84,11 +101,13 @@ class RunningDaemon final : public Daemon {
   void Stop() override {
     if (stopped_) return;
     stopped_ = true;
+    stopping_.Set();
+    if (reloader_.joinable()) reloader_.join();
     bool was_ready = ready_.exchange(false);
     Nanoseconds grace = Seconds(config().grace_seconds);
     if (grpc_ != nullptr) {
       grpc_->SetServing(false);
-      if (was_ready) std::this_thread::sleep_for(Seconds(config().drain_seconds));
+      if (was_ready) hurried_.WaitFor(Seconds(config().drain_seconds));
       admission_->Close();
       // Else calls, and then the workers, would be waited for in vain.
       if (pipeline_ != nullptr) pipeline_->EndSearches();
@@ -96,9 +115,12 @@ class RunningDaemon final : public Daemon {
       grpc_->Shutdown(Nanoseconds(0));
     }
     if (admission_ != nullptr) admission_->Stop();
-    if (workers_ != nullptr) workers_->Stop(grace);
+    if (workers_ != nullptr) workers_->Stop(hurried_.IsSet() ? Nanoseconds(0) : grace);
     if (pipeline_ != nullptr) pipeline_->Stop();
   }
+
+  void Hurry() override { hurried_.Set(); }
+  void Reload() override { ReloadFiles(/*always=*/true); }
 
  private:
   const ServerConfig& config() const { return facts_.config; }
@@ -112,14 +134,45 @@ class RunningDaemon final : public Daemon {
                   Capabilities now = capabilities_;
                   now.sandbox = workers_->Stats().sandbox;
                   now.registered = pipeline_->Registered();
+                  now.authentication = authenticator_->Kinds();
+                  now.signing_keys = signer_->key_ids();
                   return now;
                 },
+            .authenticator = *authenticator_,
+            .signer = *signer_,
             .admission = *admission_,
             .warm = *warm_,
             .observer = *metrics_,
             .logger = logger_,
+            .log_sample = log_sample_,
             .max_request_bytes = config().max_request_bytes,
             .call_limit = Seconds(config().call_seconds)};
+  }
+
+  absl::Status OpenAccess() {
+    if (!config().tls_cert.empty()) {
+      ASSIGN_OR_RETURN(certificates_, Certificates::Open(CertificateFilesOf(config()), logger_));
+    } else if (!config().allow_plaintext) {
+      for (const std::string& address : config().listen) RETURN_IF_ERROR(CheckPlaintext(address));
+    }
+    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Open(
+        {.tokens_file = config().tokens, .certificates = !config().tls_client_ca.empty()}, logger_);
+    if (!authenticator.ok()) return Annotate(authenticator.status(), "--tokens");
+    authenticator_ = *std::move(authenticator);
+    ASSIGN_OR_RETURN(std::vector<SigningKey> keys, ReadSigningKeys(config().signing_keys));
+    signer_ = std::make_unique<Signer>(std::move(keys));
+    return absl::OkStatus();
+  }
+
+  // Rotated files are in force within a second or so.
+  void WatchFiles() {
+    while (!stopping_.WaitFor(std::chrono::seconds(1))) ReloadFiles(/*always=*/false);
+  }
+
+  void ReloadFiles(bool always) {
+    MutexLock lock(&reload_mutex_);
+    if (certificates_ != nullptr) certificates_->Reload(always);
+    authenticator_->Reload(always);
   }
 
   absl::Status OpenStore() {
@@ -208,8 +261,13 @@ class RunningDaemon final : public Daemon {
   void WaitForCalls(Nanoseconds limit) {
     Nanoseconds end = Clock::Real().Now() + limit;
     while (admission_->calls() > 0 && Clock::Real().Now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (hurried_.WaitFor(std::chrono::milliseconds(2))) return;
     }
+  }
+
+  std::optional<std::chrono::system_clock::time_point> CertificateEnd() const {
+    if (certificates_ == nullptr) return std::nullopt;
+    return certificates_->now()->expires;
   }
 
   ServerSnapshot Snapshot() const {
@@ -235,7 +293,13 @@ class RunningDaemon final : public Daemon {
             .tenant_bytes = admission_->tenant_bytes(),
             .warm_answers = warm_->size(),
             .warm_bytes = warm_->bytes(),
-            .registered = pipeline_->Registered()};
+            .registered = pipeline_->Registered(),
+            .authentication = authenticator_->Kinds(),
+            .tokens = authenticator_->tokens(),
+            .identities = authenticator_->identities(),
+            .certificate_expires = CertificateEnd(),
+            .certificate_subject = certificates_ == nullptr ? "" : certificates_->now()->subject,
+            .signing_keys = signer_->key_ids()};
   }
 
   std::map<std::string, int64_t> Refusals() const {
@@ -253,6 +317,8 @@ class RunningDaemon final : public Daemon {
                                {"compiler", toolchain_->version()},
                                {"isas", SupportedIsas(*toolchain_)},
                                {"store", config().store_dir},
+                               {"authentication", authenticator_->Kinds()},
+                               {"tls", certificates_ != nullptr},
                                {"registered_kernels", pipeline_options_.registered.size()},
                                {"workers", config().workers}});
   }
@@ -264,6 +330,14 @@ class RunningDaemon final : public Daemon {
   std::atomic<bool> started_{false};
   std::atomic<bool> ready_{false};
   bool stopped_ = false;
+  Event stopping_;
+  Event hurried_;
+  LogSample log_sample_;
+  Mutex reload_mutex_;                          // one reader of files at a time
+  std::unique_ptr<Certificates> certificates_;  // null: no TLS
+  std::unique_ptr<Authenticator> authenticator_;
+  std::unique_ptr<Signer> signer_;
+  std::thread reloader_;
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<CommandRunner> runner_;
   std::unique_ptr<Toolchain> toolchain_;

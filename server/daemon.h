@@ -36,6 +36,13 @@ class Daemon {
   /// Not ready; waits config.drain_seconds for balancers to see it; refuses calls and gives those
   /// under way config.grace_seconds; ends workers; closes the store. A second call does nothing.
   virtual void Stop() = 0;
+
+  /// Ends the wait for balancers and the grace of a Stop that is under way. Any thread.
+  virtual void Hurry() = 0;
+
+  /// Reads certificates and tokens again, changed or not. What is bad is logged, and the old ones
+  /// stay. Any thread.
+  virtual void Reload() = 0;
 };
 
 }  // namespace fusion

@@ -65,9 +65,10 @@ grpc::ServerUnaryReactor* FusionServiceImpl::GetStored(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServerContext* context,
                                                              const grpc::ByteBuffer* request,
                                                              grpc::ByteBuffer* response) {
-  return StartUnaryCall(
-      parts_, *context, RpcMethod::kGetCapabilities, *request, response,
-      [this](std::string_view bytes, UnaryContext) { return AnswerGetCapabilities(bytes); });
+  return StartUnaryCall(parts_, *context, RpcMethod::kGetCapabilities, *request, response,
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerGetCapabilities(bytes, about);
+                        });
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_view request,
@@ -106,9 +107,15 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view 
   return EncodeStoredTexts(TextsOf(*kernel.value));
 }
 
-absl::StatusOr<std::string> FusionServiceImpl::AnswerGetCapabilities(std::string_view request) {
+absl::StatusOr<std::string> FusionServiceImpl::AnswerGetCapabilities(std::string_view request,
+                                                                     UnaryContext context) {
   RETURN_IF_ERROR(CheckCapabilitiesRequest(request));
-  return EncodeCapabilities(parts_.capabilities());
+  Capabilities out = parts_.capabilities();
+  out.tenant = context.caller.tenant;
+  for (Role role : kCallerRoles) {
+    if (context.caller.roles.Has(role)) out.roles.emplace_back(RoleName(role));
+  }
+  return EncodeCapabilities(out);
 }
 
 }  // namespace fusion

@@ -55,7 +55,7 @@ class FusionServiceImpl final
   absl::StatusOr<std::string> AnswerGetReport(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerListPlans(std::string_view request);
   absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
-  absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request);
+  absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request, UnaryContext context);
 
   const ServiceParts parts_;
 };

@@ -13,6 +13,7 @@
 
 #include "server/fusion_service.h"
 #include "server/listen_address.h"
+#include "server/tls_credentials.h"
 
 namespace fusion {
 namespace {
@@ -52,7 +53,7 @@ class RunningServer final : public GrpcServer {
       } else {
         RETURN_IF_ERROR(ParseHostPort(address).status());
       }
-      builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &ports[i]);
+      builder.AddListeningPort(address, CredentialsFor(address, options.certificates), &ports[i]);
     }
     // Otherwise a second server shares the port, and nobody notices.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -99,6 +100,15 @@ class RunningServer final : public GrpcServer {
   }
 
  private:
+  // Who may open the socket file is its own matter.
+  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address,
+                                                          Certificates* certificates) {
+    if (certificates == nullptr || address.starts_with("unix:")) {
+      return grpc::InsecureServerCredentials();
+    }
+    return credentials_.emplace_back(TlsCredentials(*certificates));
+  }
+
   // gRPC does not say why; the system does.
   absl::Status WhyNot(const std::vector<std::string>& addresses) {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
@@ -110,6 +120,7 @@ class RunningServer final : public GrpcServer {
   const ServiceParts parts_;
   FusionServiceImpl service_;
   std::vector<std::string> addresses_;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
   std::unique_ptr<grpc::Server> server_;
 };
 

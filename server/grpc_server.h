@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "server/certificates.h"
 #include "server/service_parts.h"
 
 namespace fusion {
 
 struct GrpcServerOptions {
-  std::vector<std::string> listen;  // "host:port", "unix:/path"
+  std::vector<std::string> listen;       // "host:port", "unix:/path"
+  Certificates* certificates = nullptr;  // of every "host:port"; null: no TLS
 };
 
 /// The listening gRPC server: FusionService, health, reflection. Its header knows no gRPC.

@@ -1,6 +1,7 @@
 #include "server/kernels_call.h"
 
 #include "core/wire/scalars.h"
+#include "core/wire/signature.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "server/call.h"
 #include "server/request_codec.h"
@@ -86,11 +87,17 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     std::string_view part = std::string_view(kernel_->binary).substr(sent_, kChunkBytes);
     sent_ += part.size();
     message_.set_last(sent_ == kernel_->binary.size());
+    if (message_.last()) Sign();
     std::string head = message_.SerializeAsString();
     head += EncodeFieldHead(v1::GetKernelsResponse::kDataFieldNumber, part.size());
     grpc::Slice slices[] = {grpc::Slice(head), SharedSlice(kernel_, part)};
     if (message_.last()) kernel_ = nullptr;
     Write(grpc::ByteBuffer(slices, std::size(slices)));
+  }
+
+  void Sign() {
+    std::optional<Signature> signature = parts_.signer.SignKernel(kernel_->key, kernel_->content);
+    if (signature.has_value()) EncodeSignature(*signature, message_.mutable_signature());
   }
 
   void Write(grpc::ByteBuffer buffer) {

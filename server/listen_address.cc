@@ -1,5 +1,6 @@
 #include "server/listen_address.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -61,6 +62,24 @@ absl::StatusOr<AddressList> Resolve(const std::string& address) {
 }
 
 }  // namespace
+
+bool IsLocalAddress(const std::string& address) {
+  if (address.starts_with(kUnix)) return true;
+  absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  if (!parsed.ok()) return false;
+  if (parsed->host == "localhost") return true;
+  in_addr v4{};
+  if (inet_pton(AF_INET, parsed->host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, parsed->host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+absl::Status CheckPlaintext(const std::string& address) {
+  if (IsLocalAddress(address)) return absl::OkStatus();
+  return FailedPrecondition("--listen: ", address,
+                            ": other machines can connect there, and nothing is encrypted; "
+                            "expected --tls-cert and --tls-key, or --allow-plaintext");
+}
 
 absl::StatusOr<HostPort> ParseHostPort(const std::string& address) {
   size_t colon = address.rfind(':');

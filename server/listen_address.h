@@ -18,6 +18,13 @@ absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
 /// have.
 absl::Status CheckListenAddress(const std::string& address);
 
+/// True for addresses that other machines cannot reach: unix sockets, 127.0.0.0/8, ::1, localhost.
+/// Other names are not looked up.
+bool IsLocalAddress(const std::string& address);
+
+/// FailedPrecondition, naming the address and the flags, for one that other machines can reach.
+absl::Status CheckPlaintext(const std::string& address);
+
 /// Why a server may not be able to listen on "host:port" or "unix:/path": tries it, and says what
 /// the system says. OK if it works now.
 absl::Status TryListening(const std::string& address);

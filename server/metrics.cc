@@ -12,6 +12,7 @@
 #include "core/base/mutex.h"
 #include "server/process_facts.h"
 #include "server/request_codec.h"
+#include "server/tenant_counts.h"
 
 namespace fusion {
 namespace {
@@ -258,6 +259,24 @@ void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                      .Take());
 }
 
+void ReadTenants(const TenantCounts& tenants, std::vector<MetricFamily>* out) {
+  Reading calls("fusion_tenant_calls_total",
+                "Calls that ended, by tenant: the first 64 of them, then \"other\".",
+                MetricType::Counter);
+  for (const auto& [tenant, count] : tenants.counts()) calls.Add({{"tenant", tenant}}, count);
+  out->push_back(calls.Take());
+}
+
+// Nothing without TLS.
+void ReadCertificate(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  if (!now.certificate_expires.has_value()) return;
+  out->push_back(
+      Reading("fusion_tls_certificate_expiry_seconds",
+              "When the server's certificate ends, seconds since the Unix epoch.")
+          .Add({}, int64_t{std::chrono::system_clock::to_time_t(*now.certificate_expires)})
+          .Take());
+}
+
 void ReadProcess(std::vector<MetricFamily>* out) {
   ProcessFacts facts = ReadProcessFacts();
   out->push_back(
@@ -298,6 +317,7 @@ struct Metrics::Counters {
   Histogram* check_seconds;
   Histogram* queue_seconds;
   Family<Histogram>* stages;
+  TenantCounts tenants{64};
   Mutex mutex;
   std::map<std::string, Histogram*> stage_seconds ABSL_GUARDED_BY(mutex);
 
@@ -458,6 +478,7 @@ void Metrics::OnFinished(const RpcRecord& record) {
   method.handled[static_cast<size_t>(code < kCodes ? code : 2)]->Increment();
   method.seconds->Observe(ToMilliseconds(record.took) / 1e3);
   method.sent->Increment(static_cast<double>(record.messages_sent));
+  if (!record.tenant.empty()) counters_->tenants.Add(record.tenant);
   counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
   if (record.method == RpcMethod::kReportLatency) {
     counters_->ingested.at(IngestionResult(record.status))->Increment();
@@ -486,6 +507,8 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
   ReadRegistered(now, &families);
   ReadSearches(now, &families);
   ReadFlow(now, &families);
+  ReadTenants(counters_->tenants, &families);
+  ReadCertificate(now, &families);
   ReadProcess(&families);
   return prometheus::TextSerializer().Serialize(families);
 }

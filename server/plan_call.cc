@@ -42,8 +42,9 @@ class PlanningCall : public Call {
     RETURN_IF_ERROR(cancel_.Check());  // it may have waited for longer than its caller does
     ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes_.view()));
     ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
-    if (name_.has_value()) parts_.warm.Remember(Space(), name_->digest, reply);
-    return EncodePlanReply(reply);
+    const std::optional<Signature> signature = parts_.signer.SignPlan(reply.stored, reply.kernels);
+    if (name_.has_value()) parts_.warm.Remember(Space(), name_->digest, reply, signature);
+    return EncodePlanReply(reply, signature);
   }
 
   // From a request that was decoded since `begin`.

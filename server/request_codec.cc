@@ -12,6 +12,7 @@
 #include "core/wire/plan.h"
 #include "core/wire/plan_lock.h"
 #include "core/wire/scalars.h"
+#include "core/wire/signature.h"
 #include "core/wire/stored_texts.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -184,7 +185,7 @@ absl::StatusOr<std::vector<Digest>> DecodeKernelsRequest(std::string_view bytes)
   return keys;
 }
 
-EncodedReply EncodePlanReply(const PlanReply& reply) {
+EncodedReply EncodePlanReply(const PlanReply& reply, const std::optional<Signature>& signature) {
   google::protobuf::Arena arena;
   auto& wire = *google::protobuf::Arena::CreateMessage<v1::PlanFusionResponse>(&arena);
   wire.set_plan_key(DigestToWire(reply.stored->key));
@@ -196,6 +197,7 @@ EncodedReply EncodePlanReply(const PlanReply& reply) {
   if (reply.lock != nullptr) EncodeLock(*reply.lock, wire.mutable_lock());
   if (reply.miss.has_value()) EncodeMiss(*reply.miss, wire.mutable_miss());
   for (const std::string& warning : reply.warnings) wire.add_warnings(TextToWire(warning));
+  if (signature.has_value()) EncodeSignature(*signature, wire.mutable_signature());
 
   return {.head = EncodeFieldHead(v1::PlanFusionResponse::kPlanFieldNumber,
                                   reply.stored->plan_bytes.size()),

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/signature.h"
 #include "core/bundle/explanation.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
@@ -52,7 +53,9 @@ struct EncodedReply {
   std::shared_ptr<const StoredPlan> plan;  // its plan_bytes
   std::string tail;
 };
-EncodedReply EncodePlanReply(const PlanReply& reply);
+/// `signature`: over plan and kernels, if the service signs.
+EncodedReply EncodePlanReply(const PlanReply& reply,
+                             const std::optional<Signature>& signature = std::nullopt);
 /// What stands behind such a response to add a stage to it.
 std::string EncodeFurtherStage(const StageTime& stage);
 

@@ -30,4 +30,22 @@ bool IsStream(RpcMethod method) {
   return method == RpcMethod::kGetKernels || method == RpcMethod::kPlanFusionStream;
 }
 
+Role RoleOf(RpcMethod method) {
+  switch (method) {
+    case RpcMethod::kPlanFusion:
+    case RpcMethod::kGetKernels:
+    case RpcMethod::kPlanFusionStream:
+    case RpcMethod::kGetReport:
+    case RpcMethod::kExplainPlan:
+    case RpcMethod::kListPlans:
+    case RpcMethod::kGetStored:
+    case RpcMethod::kGetCapabilities:
+      return Role::kPlan;
+    case RpcMethod::kReportLatency:
+      return Role::kReport;
+    default:
+      return Role::kAdmin;
+  }
+}
+
 }  // namespace fusion

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/pipeline/plan_fusion.h"
+#include "server/caller.h"
 
 namespace fusion {
 
@@ -31,11 +32,14 @@ inline constexpr std::array kRpcMethods = {
 std::string_view RpcMethodName(RpcMethod method);
 /// Whether the answer is a stream.
 bool IsStream(RpcMethod method);
+/// What a caller must be allowed to. A method that is not named here is the operator's.
+Role RoleOf(RpcMethod method);
 
 /// What is known about a finished call: for the log and the metrics.
 struct RpcRecord {
   RpcMethod method = RpcMethod::kPlanFusion;
   std::string request_id;
+  std::string tenant;    // empty: not known who it is
   std::string plan_key;  // hex; of the plan that was answered, reported about or asked for
   std::optional<CacheOutcome> cache;  // set if a plan was answered
   std::optional<bool> warm;  // whether an equal request's answer was given again; set where looked

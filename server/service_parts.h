@@ -6,7 +6,10 @@
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
 #include "server/admission.h"
+#include "server/authenticator.h"
+#include "server/log_sample.h"
 #include "server/rpc_record.h"
+#include "server/signer.h"
 #include "server/warm_answers.h"
 
 namespace fusion {
@@ -17,10 +20,13 @@ struct ServiceParts {
   Store& store;
   LatencyBook& book;
   std::function<Capabilities()> capabilities;
+  const Authenticator& authenticator;
+  Signer& signer;
   Admission& admission;
   WarmAnswers& warm;
   RpcObserver& observer;
   Logger& logger;
+  LogSample& log_sample;
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
   /// No call takes longer, whatever its own deadline is.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,12 @@ struct ServerSnapshot {
   int64_t warm_answers = 0;
   int64_t warm_bytes = 0;
   std::vector<RegisteredCapability> registered;
+  std::string authentication;  // "token mtls"
+  int64_t tokens = 0;          // entries of --tokens that are in force
+  int64_t identities = 0;
+  std::optional<std::chrono::system_clock::time_point> certificate_expires;  // nothing: no TLS
+  std::string certificate_subject;
+  std::vector<std::string> signing_keys;  // ids, the current one first
 };
 
 }  // namespace fusion

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/host_isa.h"
+#include "server/utc_time.h"
 
 namespace fusion {
 namespace {
@@ -29,6 +30,14 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"request-queue", config.request_queue},
           {"max-request-bytes", config.max_request_bytes},
           {"max-inflight-bytes", config.max_inflight_bytes},
+          {"tls-cert", config.tls_cert},
+          {"tls-key", config.tls_key},
+          {"tls-client-ca", config.tls_client_ca},
+          {"tokens", config.tokens},
+          {"allow-plaintext", config.allow_plaintext},
+          {"tenant-namespaces", config.tenant_namespaces},
+          {"signing-key", config.signing_keys},
+          {"log-sample", config.log_sample},
           {"drain-seconds", config.drain_seconds},
           {"grace-seconds", config.grace_seconds}};
 }
@@ -113,6 +122,19 @@ ordered_json MeasurementsJson(const MeasurementStats& stats) {
           {"dropped", stats.dropped}};
 }
 
+ordered_json AccessJson(const ServerSnapshot& now) {
+  ordered_json certificate;  // null: no TLS
+  if (now.certificate_expires.has_value()) {
+    certificate = {{"subject", now.certificate_subject},
+                   {"expires", UtcTimeText(*now.certificate_expires)}};
+  }
+  return {{"authentication", now.authentication},
+          {"tokens", now.tokens},
+          {"identities", now.identities},
+          {"certificate", std::move(certificate)},
+          {"signing_keys", now.signing_keys}};
+}
+
 ordered_json CallsJson(const Metrics& metrics, const ServerSnapshot& now) {
   ordered_json out;
   for (RpcMethod method : kRpcMethods) {
@@ -163,6 +185,7 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
                          {"shared", now.flights_shared},
                          {"abandoned", now.builds_abandoned}}},
                        {"warm_answers", {{"entries", now.warm_answers}, {"bytes", now.warm_bytes}}},
+                       {"access", AccessJson(now)},
                        {"calls", CallsJson(metrics, now)}};
   // Paths may be no UTF-8.
   return page.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -14,6 +14,7 @@ namespace fusion {
 struct UnaryContext {
   const CancelToken& cancel;  // ends when nobody waits for the answer any more
   RpcRecord& record;          // for plan_key
+  const Caller& caller;
 };
 
 /// The serialised answer to a serialised request. Runs on a thread of ours.

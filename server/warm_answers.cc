@@ -139,15 +139,15 @@ std::shared_ptr<const WarmAnswer> WarmAnswers::Find(const std::string& space,
   return answer;
 }
 
-void WarmAnswers::Remember(const std::string& space, const Digest& request,
-                           const PlanReply& reply) {
+void WarmAnswers::Remember(const std::string& space, const Digest& request, const PlanReply& reply,
+                           const std::optional<Signature>& signature) {
   if (!MayBeGivenAgain(reply)) return;
   PlanReply again = reply;
   again.cache = CacheOutcome::kHitMemory;
   again.stages.clear();
   for (KernelStatus& kernel : again.kernels) kernel.cached = true;
   auto answer = std::make_shared<WarmAnswer>();
-  answer->reply = EncodePlanReply(again);
+  answer->reply = EncodePlanReply(again, signature);
   for (const KernelStatus& kernel : reply.kernels) answer->kernels.push_back(kernel.key);
   // Before the first look at the store: what is removed from now on is noticed.
   Entry entry{.answer = answer, .asked_at = clock_.Now(), .removals = store_.removals()};

@@ -52,7 +52,9 @@ class WarmAnswers {
 
   /// Keeps a reply for equal requests to come, if it would be theirs as well: its kernels are
   /// there, no search for tiles is pending, no texts were asked for.
-  void Remember(const std::string& space, const Digest& request, const PlanReply& reply);
+  /// `signature`: the service's own over it, if it signs.
+  void Remember(const std::string& space, const Digest& request, const PlanReply& reply,
+                const std::optional<Signature>& signature = std::nullopt);
 
   int64_t size() const;
   int64_t bytes() const;

@@ -164,6 +164,11 @@ struct Capabilities {
   std::vector<ServiceLimit> limits;                   // in the order in which a request meets them
   std::string sandbox;                                // of compile workers, for people
   std::vector<RegisteredCapability> registered = {};  // in the order of the files
+  // Of the call that asks; empty: the server is older than that.
+  std::string authentication = {};             // "none", "token", "mtls", "token mtls"
+  std::string tenant = {};                     // under which it is counted
+  std::vector<std::string> roles = {};         // "plan", "report", "admin"
+  std::vector<std::string> signing_keys = {};  // ids, the one that signs first
 };
 
 }  // namespace fusion

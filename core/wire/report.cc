@@ -322,6 +322,10 @@ void EncodeCapabilities(const Capabilities& capabilities, v1::GetCapabilitiesRes
     wire->set_state(ToWire(kernel.state));
     wire->set_reason(TextToWire(kernel.reason));
   }
+  out->set_authentication(TextToWire(capabilities.authentication));
+  out->set_tenant(TextToWire(capabilities.tenant));
+  for (const std::string& role : capabilities.roles) out->add_roles(TextToWire(role));
+  for (const std::string& key : capabilities.signing_keys) out->add_signing_keys(TextToWire(key));
 }
 
 Capabilities DecodeCapabilities(const v1::GetCapabilitiesResponse& wire) {
@@ -352,6 +356,10 @@ Capabilities DecodeCapabilities(const v1::GetCapabilitiesResponse& wire) {
                               .state = FromWire(kernel.state()).value_or(RegisteredState::kUnused),
                               .reason = kernel.reason()});
   }
+  out.authentication = wire.authentication();
+  out.tenant = wire.tenant();
+  out.roles = {wire.roles().begin(), wire.roles().end()};
+  out.signing_keys = {wire.signing_keys().begin(), wire.signing_keys().end()};
   return out;
 }
 

@@ -1,0 +1,136 @@
+#include "server/certificates.h"
+
+#include <openssl/bio.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <ctime>
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "server/utc_time.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
+
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Free>;
+
+// No terminal is asked for the password of a key.
+int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return 0; }
+
+Owned<BIO> Reader(const std::string& pem) {
+  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+absl::StatusOr<std::string> Read(std::string_view flag, const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return InvalidArgument(flag, ": ", Message(text.status()));
+  return text;
+}
+
+// The first certificate of a file; every other one in it must be sound too.
+absl::StatusOr<Owned<X509>> FirstOf(std::string_view flag, const std::string& path,
+                                    const std::string& pem) {
+  Owned<BIO> in = Reader(pem);
+  Owned<X509> first;
+  for (int count = 0;; ++count) {
+    Owned<X509> next(PEM_read_bio_X509(in.get(), nullptr, &NoPassword, nullptr));
+    if (next == nullptr) {
+      if (count > 0) return first;
+      return InvalidArgument(flag, ": ", path, ": no certificate in PEM form");
+    }
+    if (count == 0) first = std::move(next);
+  }
+}
+
+std::string SubjectOf(X509* certificate) {
+  Owned<BIO> out(BIO_new(BIO_s_mem()));
+  X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE);
+  char* data = nullptr;
+  const long bytes = BIO_get_mem_data(out.get(), &data);
+  return {data, static_cast<size_t>(bytes)};
+}
+
+std::chrono::system_clock::time_point EndOf(X509* certificate) {
+  std::tm parts{};
+  ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts);
+  return std::chrono::system_clock::from_time_t(timegm(&parts));
+}
+
+}  // namespace
+
+absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
+                                                std::chrono::system_clock::time_point now) {
+  CertificateSet out;
+  ASSIGN_OR_RETURN(out.certificate_pem, Read("--tls-cert", files.certificate));
+  ASSIGN_OR_RETURN(out.key_pem, Read("--tls-key", files.key));
+  ASSIGN_OR_RETURN(Owned<X509> certificate,
+                   FirstOf("--tls-cert", files.certificate, out.certificate_pem));
+  Owned<BIO> in = Reader(out.key_pem);
+  Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(in.get(), nullptr, &NoPassword, nullptr));
+  if (key == nullptr) {
+    return InvalidArgument("--tls-key: ", files.key,
+                           ": no private key in PEM form without a "
+                           "password");
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return InvalidArgument("--tls-key: ", files.key, ": not the key of the certificate of ",
+                           files.certificate);
+  }
+  out.subject = SubjectOf(certificate.get());
+  out.expires = EndOf(certificate.get());
+  if (now >= out.expires) {
+    return InvalidArgument("--tls-cert: ", files.certificate, ": ", out.subject, " expired on ",
+                           UtcTimeText(out.expires));
+  }
+  if (files.client_ca.empty()) return out;
+  ASSIGN_OR_RETURN(out.client_ca_pem, Read("--tls-client-ca", files.client_ca));
+  RETURN_IF_ERROR(FirstOf("--tls-client-ca", files.client_ca, out.client_ca_pem).status());
+  return out;
+}
+
+absl::StatusOr<std::unique_ptr<Certificates>> Certificates::Open(CertificateFiles files,
+                                                                 Logger& logger) {
+  std::unique_ptr<Certificates> out(new Certificates(std::move(files), logger));
+  ASSIGN_OR_RETURN(CertificateSet set,
+                   ReadCertificates(out->files_, std::chrono::system_clock::now()));
+  MutexLock lock(&out->mutex_);
+  out->set_ = std::make_shared<const CertificateSet>(std::move(set));
+  return out;
+}
+
+std::shared_ptr<const CertificateSet> Certificates::now() const {
+  MutexLock lock(&mutex_);
+  return set_;
+}
+
+void Certificates::Reload(bool always) {
+  const bool changed = watched_.Changed();
+  if (!changed && !again_ && !always) return;
+  absl::StatusOr<CertificateSet> read = ReadCertificates(files_, std::chrono::system_clock::now());
+  if (!read.ok()) {
+    // A certificate and its key are two files: between their writes they do not fit.
+    if (changed || always) {
+      logger_.Error("certificates_not_reloaded",
+                    {{"reason", Message(read.status())}, {"in_force", now()->subject}});
+    }
+    again_ = true;
+    return;
+  }
+  again_ = false;
+  auto set = std::make_shared<const CertificateSet>(*std::move(read));
+  logger_.Info("certificates_reloaded",
+               {{"subject", set->subject}, {"expires", UtcTimeText(set->expires)}});
+  MutexLock lock(&mutex_);
+  set_ = std::move(set);
+}
+
+}  // namespace fusion

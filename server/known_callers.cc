@@ -1,0 +1,189 @@
+#include "server/known_callers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/wire/text_format.h"
+#include "fusion/v1/access.pb.h"
+#include "server/utc_time.h"
+
+namespace fusion {
+namespace {
+
+using google::protobuf::TextFormat;
+
+constexpr int64_t kMaxFileBytes = int64_t{4} << 20;
+constexpr int kMaxEntries = 10000;
+constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMaxTenantBytes = 64;
+constexpr std::string_view kSpiffe = "spiffe://";
+
+absl::StatusOr<RoleSet> DecodeRoles(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  if (names.empty()) return kUsualRoles;
+  RoleSet out = RoleSet::None();
+  for (const std::string& name : names) {
+    bool known = false;
+    for (Role role : kCallerRoles) {
+      if (RoleName(role) != name) continue;
+      out = out.With(role);
+      known = true;
+    }
+    if (!known) {
+      return InvalidArgument("roles: ", QuoteShort(name), "; expected plan, report or admin");
+    }
+  }
+  return out;
+}
+
+absl::Status CheckTenant(const std::string& tenant) {
+  if (tenant.size() > kMaxTenantBytes) {
+    return InvalidArgument("tenant: ", tenant.size(), " bytes; expected at most ", kMaxTenantBytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AccessToken> DecodeToken(const v1::AccessToken& wire) {
+  AccessToken out{.name = wire.name(), .digest = {}, .tenant = wire.tenant()};
+  if (out.name.empty()) return InvalidArgument("name: missing");
+  if (out.name.size() > kMaxNameBytes) {
+    return InvalidArgument("name: ", out.name.size(), " bytes; expected at most ", kMaxNameBytes);
+  }
+  // Not shown: somebody may have put the token itself here.
+  if (!Digest::FromHex(wire.sha256(), &out.digest)) {
+    return InvalidArgument("sha256: ", wire.sha256().size(),
+                           " bytes; expected 64 lower-case hex digits, the SHA-256 of the token");
+  }
+  RETURN_IF_ERROR(CheckTenant(out.tenant));
+  if (out.tenant.empty()) out.tenant = kDefaultTenant;
+  ASSIGN_OR_RETURN(out.roles, DecodeRoles(wire.roles()));
+  if (wire.expires().empty()) return out;
+  absl::StatusOr<std::chrono::system_clock::time_point> expires = ParseUtcTime(wire.expires());
+  if (!expires.ok()) return Annotate(expires.status(), "expires");
+  out.expires = *expires;
+  return out;
+}
+
+absl::StatusOr<AccessIdentity> DecodeIdentity(const v1::AccessIdentity& wire) {
+  if (wire.match_case() == v1::AccessIdentity::MATCH_NOT_SET) {
+    return InvalidArgument("neither id nor prefix is given; expected one of them");
+  }
+  const std::string& match = wire.has_id() ? wire.id() : wire.prefix();
+  if (!match.starts_with(kSpiffe)) {
+    return InvalidArgument(wire.has_id() ? "id" : "prefix", ": ", QuoteShort(match),
+                           "; expected spiffe://TRUST-DOMAIN/PATH");
+  }
+  if (wire.has_prefix() && !match.ends_with('/')) {
+    // Else tenant-a's would fit tenant-ab too.
+    return InvalidArgument("prefix: ", QuoteShort(match), "; expected a slash at its end");
+  }
+  RETURN_IF_ERROR(CheckTenant(wire.tenant()));
+  AccessIdentity out{.tenant = wire.tenant()};
+  ASSIGN_OR_RETURN(out.roles, DecodeRoles(wire.roles()));
+  return out;
+}
+
+// Says where an entry of a repeated field stands.
+class Places {
+ public:
+  Places(const std::string& file, const TextFormat::ParseInfoTree& tree)
+      : file_(file), tree_(tree) {}
+
+  std::string Of(int field, int index) const {
+    const auto* descriptor = v1::Access::descriptor()->FindFieldByNumber(field);
+    return StrCat(file_, ":", tree_.GetLocation(descriptor, index).line + 1, ": ",
+                  descriptor->name(), "[", index, "]");
+  }
+
+ private:
+  const std::string& file_;
+  const TextFormat::ParseInfoTree& tree_;
+};
+
+absl::Status AddTokens(const v1::Access& wire, const Places& places, KnownCallers* out) {
+  std::set<std::string> names;
+  for (int i = 0; i < wire.tokens_size(); ++i) {
+    std::string where = StrCat(places.Of(v1::Access::kTokensFieldNumber, i), " ",
+                               QuoteShort(wire.tokens(i).name()));
+    absl::StatusOr<AccessToken> token = DecodeToken(wire.tokens(i));
+    if (!token.ok()) return Annotate(token.status(), where);
+    if (!names.insert(token->name).second) {
+      return InvalidArgument(where, ": name: an earlier token has the same");
+    }
+    Digest digest = token->digest;
+    auto [at, added] = out->tokens.emplace(digest, *std::move(token));
+    if (!added) {
+      return InvalidArgument(where, ": sha256: that of ", QuoteShort(at->second.name), " too");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddIdentities(const v1::Access& wire, const Places& places, KnownCallers* out) {
+  std::set<std::string> prefixes;
+  for (int i = 0; i < wire.identities_size(); ++i) {
+    const v1::AccessIdentity& entry = wire.identities(i);
+    std::string where = places.Of(v1::Access::kIdentitiesFieldNumber, i);
+    absl::StatusOr<AccessIdentity> identity = DecodeIdentity(entry);
+    if (!identity.ok()) return Annotate(identity.status(), where);
+    bool fresh =
+        entry.has_id() ? !out->ids.contains(entry.id()) : prefixes.insert(entry.prefix()).second;
+    if (!fresh) return InvalidArgument(where, ": an earlier entry is for the same callers");
+    if (entry.has_id()) {
+      out->ids.emplace(entry.id(), *std::move(identity));
+    } else {
+      out->prefixes.emplace_back(entry.prefix(), *std::move(identity));
+    }
+  }
+  std::stable_sort(out->prefixes.begin(), out->prefixes.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kPlan:
+      return "plan";
+    case Role::kReport:
+      return "report";
+    case Role::kAdmin:
+      return "admin";
+  }
+  return "unknown";
+}
+
+size_t DigestHash::operator()(const Digest& digest) const {
+  size_t hash = 0;
+  std::memcpy(&hash, digest.bytes.data(), sizeof(hash));
+  return hash;
+}
+
+absl::StatusOr<KnownCallers> ParseKnownCallers(std::string_view text, const std::string& name) {
+  TextFormat::ParseInfoTree tree;
+  v1::Access wire;
+  if (std::optional<TextError> error = ReadTextFormat(text, &wire, &tree)) {
+    return InvalidArgument(name, ":", error->line, ": column ", error->column, ": ",
+                           error->message);
+  }
+  if (wire.tokens_size() > kMaxEntries || wire.identities_size() > kMaxEntries) {
+    return InvalidArgument(name, ": ", wire.tokens_size(), " tokens and ", wire.identities_size(),
+                           " identities; expected at most ", kMaxEntries, " of each");
+  }
+  KnownCallers out;
+  const Places places(name, tree);
+  RETURN_IF_ERROR(AddTokens(wire, places, &out));
+  RETURN_IF_ERROR(AddIdentities(wire, places, &out));
+  return out;
+}
+
+absl::StatusOr<KnownCallers> ReadKnownCallers(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return InvalidArgument(Message(text.status()));
+  return ParseKnownCallers(*text, path);
+}
+
+}  // namespace fusion
