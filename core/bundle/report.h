@@ -105,6 +105,8 @@ struct PlanSummary {
   int64_t bytes = 0;         // stored, without kernels
   int distinct_kernels = 0;  // of the plan
   int compiled_kernels = 0;  // of them, those that are stored
+  bool pinned = false;       // kept whatever room is needed
+  std::string tenant;        // whose request made it; empty: unknown
 };
 
 /// A device spec of a server.

@@ -14,19 +14,29 @@ double CostPerByte(const EntryFacts& facts) {
 
 void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
   Remove(id);
-  entries_.emplace(id, facts);
-  by_age_.insert({facts.last_use_ms, id});
+  entries_.emplace_hint(entries_.end(), id, facts);  // they come in order when a store is opened
   bytes_ += facts.bytes;
+  tenant_bytes_[facts.tenant] += facts.bytes;
   if (id.kind == EntryKind::kPlan) places_.insert({facts.created_ms, id.key});
+  if (IsPinned(id)) {
+    Count(id, 1);
+  } else {
+    by_age_.insert({facts.last_use_ms, id});
+  }
 }
 
 bool EvictionIndex::Remove(const EntryId& id) {
   auto it = entries_.find(id);
   if (it == entries_.end()) return false;
-  by_age_.erase({it->second.last_use_ms, id});
+  const EntryFacts& facts = it->second;
+  if (IsPinned(id)) Count(id, -1);
+  by_age_.erase({facts.last_use_ms, id});
   touched_.erase(id);
-  bytes_ -= it->second.bytes;
-  if (id.kind == EntryKind::kPlan) places_.erase({it->second.created_ms, id.key});
+  bytes_ -= facts.bytes;
+  auto tenant = tenant_bytes_.find(facts.tenant);
+  tenant->second -= facts.bytes;
+  if (tenant->second == 0) tenant_bytes_.erase(tenant);
+  if (id.kind == EntryKind::kPlan) places_.erase({facts.created_ms, id.key});
   entries_.erase(it);
   ++removals_;
   return true;
@@ -35,10 +45,49 @@ bool EvictionIndex::Remove(const EntryId& id) {
 void EvictionIndex::Touch(const EntryId& id, int64_t now_ms) {
   auto it = entries_.find(id);
   if (it == entries_.end() || it->second.last_use_ms == now_ms) return;
-  by_age_.erase({it->second.last_use_ms, id});
+  bool may_go = by_age_.erase({it->second.last_use_ms, id}) > 0;
   it->second.last_use_ms = now_ms;
-  by_age_.insert({now_ms, id});
+  if (may_go) by_age_.insert({now_ms, id});
   touched_.insert(id);
+}
+
+bool EvictionIndex::IsPinned(const EntryId& id) const {
+  return id.kind == EntryKind::kPlan ? pins_.contains(id.key) : pinned_kernels_.contains(id.key);
+}
+
+void EvictionIndex::Count(const EntryId& id, int sign) {
+  auto it = entries_.find(id);
+  if (it == entries_.end()) return;
+  if (id.kind == EntryKind::kPlan) pinned_plans_ += sign;
+  pinned_bytes_ += sign * it->second.bytes;
+  if (sign > 0) {
+    by_age_.erase({it->second.last_use_ms, id});
+  } else {
+    by_age_.insert({it->second.last_use_ms, id});
+  }
+}
+
+void EvictionIndex::Pin(const Digest& plan, std::vector<Digest> kernels) {
+  Unpin(plan);
+  for (const Digest& kernel : kernels) {
+    if (pinned_kernels_[kernel]++ == 0) Count({EntryKind::kKernel, kernel}, 1);
+  }
+  pins_.emplace(plan, std::move(kernels));
+  Count({EntryKind::kPlan, plan}, 1);
+}
+
+bool EvictionIndex::Unpin(const Digest& plan) {
+  auto pin = pins_.find(plan);
+  if (pin == pins_.end()) return false;
+  for (const Digest& kernel : pin->second) {
+    auto count = pinned_kernels_.find(kernel);
+    if (--count->second > 0) continue;
+    pinned_kernels_.erase(count);
+    Count({EntryKind::kKernel, kernel}, -1);
+  }
+  pins_.erase(pin);
+  Count({EntryKind::kPlan, plan}, -1);
+  return true;
 }
 
 const EntryFacts* EvictionIndex::Find(const EntryId& id) const {

@@ -24,10 +24,12 @@ struct EntryFacts {
   int64_t last_use_ms = 0;  // Unix time
   int64_t created_ms = 0;   // of plans: Unix time
   Digest payload;           // SHA-256 of the stored bytes
+  std::string tenant = {};  // who is charged for it
 };
 
 /// Which entries a store holds and which of them go first: of the few used longest ago, the one
-/// that is cheapest to make again per byte it frees. Not thread-safe.
+/// that is cheapest to make again per byte it frees. Pinned plans and their kernels never go. Not
+/// thread-safe.
 class EvictionIndex {
  public:
   using Entry = std::pair<EntryId, EntryFacts>;
@@ -46,6 +48,20 @@ class EvictionIndex {
   std::vector<Entry> MakeRoom(int64_t incoming_bytes, int64_t budget_bytes,
                               const std::set<EntryId>& keep);
 
+  /// From now on neither the plan nor these kernels go, be they there yet or not. Replaces what was
+  /// said of the plan before.
+  void Pin(const Digest& plan, std::vector<Digest> kernels);
+  /// False if it was not pinned.
+  bool Unpin(const Digest& plan);
+  bool IsPinned(const EntryId& id) const;
+  /// Pinned plans that are there; bytes of them and their kernels.
+  int64_t pinned_plans() const { return pinned_plans_; }
+  int64_t pinned_bytes() const { return pinned_bytes_; }
+  /// Bytes by tenant.
+  const std::map<std::string, int64_t>& tenant_bytes() const { return tenant_bytes_; }
+  /// Everything, by kind and key.
+  const std::map<EntryId, EntryFacts>& entries() const { return entries_; }
+
   /// At most `limit` entries touched since they were last returned here or added.
   std::vector<Entry> TakeTouched(size_t limit);
 
@@ -61,8 +77,16 @@ class EvictionIndex {
  private:
   using Age = std::pair<int64_t, EntryId>;  // last use first
 
+  // What is there of a pinned plan counts as pinned (+1), or no more (-1).
+  void Count(const EntryId& id, int sign);
+
   std::map<EntryId, EntryFacts> entries_;
-  std::set<Age> by_age_;
+  std::set<Age> by_age_;                        // those that may go
+  std::map<Digest, std::vector<Digest>> pins_;  // plan to its kernels
+  std::map<Digest, int> pinned_kernels_;        // to how many pinned plans need it
+  int64_t pinned_plans_ = 0;
+  int64_t pinned_bytes_ = 0;
+  std::map<std::string, int64_t> tenant_bytes_;
   std::set<EntryId> touched_;
   PlanPlaces places_;
   int64_t bytes_ = 0;

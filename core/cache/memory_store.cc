@@ -126,6 +126,30 @@ PlanPage MemoryStore::ListPlans(const std::optional<PlanPlace>& after, size_t li
   return page;
 }
 
+std::shared_ptr<const KernelArtifact> MemoryStore::PeekKernel(const Digest& key) {
+  MutexLock lock(&mutex_);
+  const Entry* entry = entries_.Peek({EntryKind::kKernel, key});
+  return entry == nullptr ? nullptr : entry->kernel;
+}
+
+absl::StatusOr<Forgotten> MemoryStore::Forget(const ForgetQuery& query) {
+  Forgotten gone;
+  MutexLock lock(&mutex_);
+  if (query.all) {
+    gone.plans = static_cast<int64_t>(plans_.size());
+    gone.kernels = static_cast<int64_t>(entries_.size()) - gone.plans;
+    entries_.Clear();
+    plans_.clear();
+    return gone;
+  }
+  for (const Digest& key : query.plans) {
+    gone.plans += entries_.Contains({EntryKind::kPlan, key});
+    Remove({EntryKind::kPlan, key});
+  }
+  for (const Digest& key : query.kernels) gone.kernels += entries_.Erase({EntryKind::kKernel, key});
+  return gone;
+}
+
 std::vector<StoreStats> MemoryStore::Stats() const {
   MutexLock lock(&mutex_);
   StoreStats stats;

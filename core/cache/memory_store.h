@@ -25,6 +25,8 @@ class MemoryStore final : public Store {
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
+  std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
+  absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
 
  private:
   using Id = std::pair<EntryKind, Digest>;

@@ -45,4 +45,22 @@ PlanPage MeteredStore::ListPlans(const std::optional<PlanPlace>& after, size_t l
 
 std::vector<StoreStats> MeteredStore::Stats() const { return inner_->Stats(); }
 
+std::shared_ptr<const KernelArtifact> MeteredStore::PeekKernel(const Digest& key) {
+  return inner_->PeekKernel(key);
+}
+absl::StatusOr<PinOutcome> MeteredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
+  return inner_->SetPinned(plans, pinned);
+}
+absl::StatusOr<Forgotten> MeteredStore::Forget(const ForgetQuery& query) {
+  return inner_->Forget(query);
+}
+absl::StatusOr<StoreCheck> MeteredStore::Verify(const CancelToken& cancel) {
+  return inner_->Verify(cancel);
+}
+absl::StatusOr<StoreCompaction> MeteredStore::Compact(const CancelToken& cancel) {
+  return inner_->Compact(cancel);
+}
+DiskFacts MeteredStore::Facts() const { return inner_->Facts(); }
+std::map<std::string, int64_t> MeteredStore::TenantBytes() const { return inner_->TenantBytes(); }
+
 }  // namespace fusion

@@ -33,6 +33,13 @@ class MeteredStore final : public Store {
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
+  std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
+  absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
+  absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
+  absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
+  absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel) override;
+  DiskFacts Facts() const override;
+  std::map<std::string, int64_t> TenantBytes() const override;
 
  private:
   const std::unique_ptr<Store> inner_;

@@ -17,13 +17,11 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/base/mutex.h"
+#include "core/cache/rocks_schema.h"
 
 namespace fusion {
 namespace {
-
-constexpr std::string_view kSchemaKey = "schema";
-// Raise it when a key or value on disk changes its meaning.
-constexpr std::string_view kSchemaVersion = "1";
 
 constexpr std::array<const char*, kFamilyCount> kFamilyNames = {"default",      "plans",  "kernels",
                                                                 "measurements", "models", "meta"};
@@ -67,25 +65,49 @@ class ForwardingLog final : public rocksdb::Logger {
   fusion::Logger& logger_;
 };
 
-class ErrorListener final : public rocksdb::EventListener {
+}  // namespace
+
+// What keeps RocksDB from writing, as it says itself.
+class WriteErrors final : public rocksdb::EventListener {
  public:
-  explicit ErrorListener(Logger& logger) : logger_(logger) {}
+  explicit WriteErrors(Logger& logger) : logger_(logger) {}
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
                          rocksdb::Status* status) override {
     logger_.Error("store_background_error", {{"status", status->ToString()}});
+    Set(*status);
+  }
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    if (info.new_bg_error.ok()) {
+      logger_.Info("store_recovered", {{"from", info.old_bg_error.ToString()}});
+    }
+    Set(info.new_bg_error);
+  }
+
+  absl::Status Check() const {
+    MutexLock lock(&mutex_);
+    return RocksDatabase::ToStatus(status_, "the store");
   }
 
  private:
+  void Set(const rocksdb::Status& status) {
+    MutexLock lock(&mutex_);
+    status_ = status;
+  }
+
   Logger& logger_;
+  mutable Mutex mutex_;
+  rocksdb::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-rocksdb::DBOptions DatabaseOptions(Logger& logger) {
+namespace {
+
+rocksdb::DBOptions DatabaseOptions(Logger& logger, std::shared_ptr<WriteErrors> errors) {
   rocksdb::DBOptions options;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
   options.info_log = std::make_shared<ForwardingLog>(logger);
-  options.listeners.push_back(std::make_shared<ErrorListener>(logger));
+  options.listeners.push_back(std::move(errors));
   options.max_background_jobs = 2;
   options.max_total_wal_size = kMaxWalBytes;
   options.track_and_verify_wals_in_manifest = true;
@@ -155,8 +177,9 @@ bool IsDamage(const rocksdb::Status& status) {
           status.ToString().find("olumn families") != std::string::npos);
 }
 
-absl::Status SetAside(const std::string& dir, std::string_view reason, Logger& logger,
-                      const Clock& clock) {
+// Where it is then.
+absl::StatusOr<std::string> SetAside(const std::string& dir, std::string_view reason,
+                                     Logger& logger, const Clock& clock) {
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock.UnixTime()).count();
   std::string aside = StrCat(dir, ".corrupt-", seconds);
   for (int i = 1; std::filesystem::exists(aside); ++i) {
@@ -170,7 +193,7 @@ absl::Status SetAside(const std::string& dir, std::string_view reason, Logger& l
   }
   logger.Error("store_set_aside",
                {{"dir", dir}, {"renamed_to", aside}, {"reason", reason}, {"now", "empty store"}});
-  return absl::OkStatus();
+  return aside;
 }
 
 }  // namespace
@@ -186,27 +209,15 @@ absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_
 rocksdb::Status RocksDatabase::OpenOnce(const std::string& dir, int64_t block_cache_bytes,
                                         Logger& logger) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::Status status =
-      rocksdb::DB::Open(DatabaseOptions(logger), dir, Families(block_cache_bytes), &handles, &db_);
+  errors_ = std::make_shared<WriteErrors>(logger);
+  rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(logger, errors_), dir,
+                                             Families(block_cache_bytes), &handles, &db_);
   if (!status.ok()) return status;
   std::copy(handles.begin(), handles.end(), families_.begin());
   return status;
 }
 
-absl::Status RocksDatabase::CheckSchema() {
-  std::string version;
-  rocksdb::Slice key(kSchemaKey.data(), kSchemaKey.size());
-  rocksdb::Status read = db_->Get({}, family(Family::kMeta), key, &version);
-  if (read.IsNotFound()) {
-    rocksdb::WriteOptions durable;
-    durable.sync = true;
-    rocksdb::Slice value(kSchemaVersion.data(), kSchemaVersion.size());
-    return ToStatus(db_->Put(durable, family(Family::kMeta), key, value), "writing the schema");
-  }
-  if (!read.ok()) return ToStatus(read, "reading the schema");
-  if (version == kSchemaVersion) return absl::OkStatus();
-  return DataLoss("schema version ", Quote(version), "; this build reads ", Quote(kSchemaVersion));
-}
+absl::Status RocksDatabase::CheckWritable() const { return errors_->Check(); }
 
 absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::string& dir,
                                                                    int64_t block_cache_bytes,
@@ -217,14 +228,21 @@ absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::st
   ASSIGN_OR_RETURN(database->lock_, Lock(dir));
   for (bool first : {true, false}) {
     rocksdb::Status opened = database->OpenOnce(dir, block_cache_bytes, logger);
-    absl::Status status = opened.ok() ? database->CheckSchema()
-                                      : ToStatus(opened, StrCat("opening the store ", Quote(dir)));
+    absl::Status status;
+    bool damage = false;
+    if (opened.ok()) {
+      status = BringToOurSchema(*database, dir, logger);
+      damage = status.code() == absl::StatusCode::kDataLoss;
+    } else {
+      status = ToStatus(opened, StrCat("opening the store ", Quote(dir)));
+      damage = IsDamage(opened);
+      // A newer server may have families of its own: its data are sound.
+      if (damage) RETURN_IF_ERROR(RefuseNewerSchema(dir));
+    }
     if (status.ok()) return database;
-    bool damage = opened.ok() ? status.code() == absl::StatusCode::kDataLoss : IsDamage(opened);
     if (!damage || !first) return status;
     database->Close();
-    RETURN_IF_ERROR(SetAside(dir, Message(status), logger, clock));
-    database->set_aside_ = true;
+    ASSIGN_OR_RETURN(database->set_aside_, SetAside(dir, Message(status), logger, clock));
   }
   return Internal("opening the store ", Quote(dir), ": no attempt was made");
 }

@@ -21,6 +21,8 @@ inline constexpr size_t kFamilyCount = 6;
 inline rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
+class WriteErrors;
+
 /// An open RocksDB with the settings and families of our store, and the lock that keeps others out.
 /// Reading and writing go through db() and family(). Thread-safe after Open.
 class RocksDatabase {
@@ -37,7 +39,11 @@ class RocksDatabase {
   rocksdb::ColumnFamilyHandle* family(Family family) const {
     return families_[static_cast<size_t>(family)];
   }
-  bool set_aside() const { return set_aside_; }
+  /// Where Open put a damaged database; empty: there was none.
+  const std::string& set_aside() const { return set_aside_; }
+  /// Why RocksDB writes nothing at present: it does not until it has recovered, as from a full disk
+  /// by itself. OK: it does.
+  absl::Status CheckWritable() const;
 
   /// Our status for one of RocksDB's: ResourceExhausted for lack of space, DataLoss for corruption,
   /// Unavailable for the rest.
@@ -46,13 +52,13 @@ class RocksDatabase {
  private:
   RocksDatabase() = default;
   rocksdb::Status OpenOnce(const std::string& dir, int64_t block_cache_bytes, Logger& logger);
-  absl::Status CheckSchema();
   void Close();
 
   UniqueFd lock_;
   rocksdb::DB* db_ = nullptr;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
-  bool set_aside_ = false;
+  std::string set_aside_;
+  std::shared_ptr<WriteErrors> errors_;
 };
 
 }  // namespace fusion

@@ -1,17 +1,15 @@
 #include "core/cache/rocks_store.h"
 
 #include <rocksdb/write_batch.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <limits>
 #include <system_error>
 
 #include "core/base/unix_time.h"
+#include "core/cache/disk_entries.h"
+#include "core/cache/entry_facts.h"
 #include "core/cache/frame.h"
 #include "core/cache/rocks_database.h"
 #include "core/cache/rocks_measurements.h"
@@ -20,56 +18,12 @@
 namespace fusion {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Keys of the meta family that describe entries: "e", kind, digest. Values: bytes, cost_ms,
-// last_use_ms (8 bytes each, little endian), the payload's digest and, since there are lists of
-// plans, created_ms. Plans written before are listed last.
-constexpr char kFactsPrefix = 'e';
-constexpr size_t kFactsKeyBytes = 2 + 32;
-constexpr size_t kFirstFactsBytes = 3 * 8 + 32;
-constexpr size_t kFactsBytes = kFirstFactsBytes + 8;
 // Times of use written along with one bundle; what is left waits for the next.
 constexpr size_t kUseTimesPerBatch = 1000;
 // Stored bytes of plans that one call of ListPlans reads.
 constexpr int64_t kListedBytes = int64_t{32} << 20;
 // What planning again is taken to cost: of the order of one compile.
 constexpr double kPlanCostMs = 100;
-
-Family FamilyOf(EntryKind kind) {
-  return kind == EntryKind::kPlan ? Family::kPlans : Family::kKernels;
-}
-
-std::string FactsKey(const EntryId& id) {
-  std::string key{kFactsPrefix, static_cast<char>('0' + static_cast<int>(id.kind))};
-  return key.append(BytesOf(id.key));
-}
-
-std::string FactsValue(const EntryFacts& facts) {
-  std::string value(kFactsBytes, '\0');
-  std::memcpy(value.data(), &facts.bytes, 8);
-  std::memcpy(value.data() + 8, &facts.cost_ms, 8);
-  std::memcpy(value.data() + 16, &facts.last_use_ms, 8);
-  std::memcpy(value.data() + 24, facts.payload.bytes.data(), 32);
-  std::memcpy(value.data() + kFirstFactsBytes, &facts.created_ms, 8);
-  return value;
-}
-
-bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts) {
-  if (key.size() != kFactsKeyBytes) return false;
-  if (value.size() != kFactsBytes && value.size() != kFirstFactsBytes) return false;
-  if (key[1] != '0' && key[1] != '1') return false;
-  id->kind = static_cast<EntryKind>(key[1] - '0');
-  std::memcpy(id->key.bytes.data(), key.data() + 2, 32);
-  std::memcpy(&facts->bytes, value.data(), 8);
-  std::memcpy(&facts->cost_ms, value.data() + 8, 8);
-  std::memcpy(&facts->last_use_ms, value.data() + 16, 8);
-  std::memcpy(facts->payload.bytes.data(), value.data() + 24, 32);
-  if (value.size() == kFactsBytes) {
-    std::memcpy(&facts->created_ms, value.data() + kFirstFactsBytes, 8);
-  }
-  return facts->bytes >= 0;
-}
 
 absl::StatusOr<int64_t> StatvfsFreeBytes(const std::string& dir) {
   struct statvfs info = {};
@@ -78,23 +32,6 @@ absl::StatusOr<int64_t> StatvfsFreeBytes(const std::string& dir) {
   }
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }
-
-// RocksDB's own properties leave out its log, in which new bundles are.
-int64_t DiskBytes(const std::string& dir) {
-  int64_t bytes = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
-    struct stat file = {};
-    // Of files that RocksDB makes room for beforehand, what is written.
-    if (stat(it->path().c_str(), &file) == 0) {
-      bytes += std::min<int64_t>(file.st_size, int64_t{file.st_blocks} * 512);
-    }
-  }
-  return bytes;
-}
-
-const Digest& KeyOf(const StoredPlan& plan) { return plan.key; }
-const Digest& KeyOf(const KernelArtifact& kernel) { return kernel.key; }
 
 // An entry on its way into a batch.
 struct Pending {
@@ -115,6 +52,12 @@ Pending MakePending(EntryKind kind, const Digest& key, std::string_view payload,
   return entry;
 }
 
+std::vector<Digest> KernelsOf(const Plan& plan) {
+  std::vector<Digest> keys;
+  for (const PlanKernel& kernel : plan.kernels) keys.push_back(kernel.key);
+  return keys;
+}
+
 std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
   std::vector<Pending> entries;
   for (const auto& kernel : bundle.kernels) {
@@ -126,6 +69,7 @@ std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
                                   EncodeStoredPlan(*bundle.plan), kPlanCostMs, now_ms));
     entries.back().facts.created_ms = bundle.plan->created_unix_ms;
   }
+  for (Pending& entry : entries) entry.facts.tenant = bundle.tenant;
   return entries;
 }
 
@@ -160,13 +104,14 @@ RocksStore::RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase>
 
 RocksStore::~RocksStore() { WriteUseTimes(); }
 
-bool RocksStore::started_empty_after_damage() const { return database_->set_aside(); }
+bool RocksStore::started_empty_after_damage() const { return !database_->set_aside().empty(); }
 
 absl::Status RocksStore::LoadIndex() {
   std::unique_ptr<rocksdb::Iterator> it(
       database_->db().NewIterator({}, database_->family(Family::kMeta)));
   int64_t unreadable = 0;
   MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(LoadPins());
   for (it->Seek(rocksdb::Slice(&kFactsPrefix, 1)); it->Valid(); it->Next()) {
     if (!it->key().starts_with(rocksdb::Slice(&kFactsPrefix, 1))) break;
     EntryId id;
@@ -181,8 +126,22 @@ absl::Status RocksStore::LoadIndex() {
                                 {"plans", index_.plans()},
                                 {"kernels", index_.kernels()},
                                 {"bytes", index_.bytes()},
+                                {"pinned", index_.pinned_plans()},
                                 {"unreadable", unreadable}});
   return RocksDatabase::ToStatus(it->status(), "reading the index of the store");
+}
+
+absl::Status RocksStore::LoadPins() {
+  std::unique_ptr<rocksdb::Iterator> it(
+      database_->db().NewIterator({}, database_->family(Family::kMeta)));
+  const rocksdb::Slice prefix(&kPinPrefix, 1);
+  for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
+    Digest plan;
+    std::vector<Digest> kernels;
+    if (!ReadPin(AsView(it->key()), AsView(it->value()), &plan, &kernels)) continue;
+    index_.Pin(plan, std::move(kernels));
+  }
+  return RocksDatabase::ToStatus(it->status(), "reading the pins of the store");
 }
 
 template <typename T>
@@ -240,6 +199,10 @@ std::shared_ptr<const StoredPlan> RocksStore::PeekPlan(const Digest& key) {
   return Read<StoredPlan>(EntryKind::kPlan, {key}, DecodeStoredPlan);
 }
 
+std::shared_ptr<const KernelArtifact> RocksStore::PeekKernel(const Digest& key) {
+  return Read<KernelArtifact>(EntryKind::kKernel, {key}, DecodeArtifact);
+}
+
 bool RocksStore::HasPlan(const Digest& key) const {
   MutexLock lock(&mutex_);
   return index_.Find({EntryKind::kPlan, key}) != nullptr;
@@ -268,6 +231,10 @@ PlanPage RocksStore::ListPlans(const std::optional<PlanPlace>& after, size_t lim
       MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
       return index_.Find({EntryKind::kKernel, kernel}) != nullptr;
     }));
+    MutexLock lock(&mutex_);
+    const EntryId id{EntryKind::kPlan, place.key};
+    page.plans.back().pinned = index_.IsPinned(id);
+    if (const EntryFacts* facts = index_.Find(id)) page.plans.back().tenant = facts->tenant;
   }
   return page;
 }
@@ -334,14 +301,8 @@ int64_t RocksStore::removals() const {
 
 absl::Status RocksStore::PutBundle(const Bundle& bundle) {
   absl::Status status = CheckBundle(bundle);
-  if (status.ok()) {
-    status = CheckSpace(options_);
-    if (status.ok()) {
-      status = Write(bundle);
-    } else {
-      NoteWritten(status);
-    }
-  }
+  if (status.ok()) status = CheckWritable();
+  if (status.ok()) status = Write(bundle);
   if (!status.ok()) {
     MutexLock lock(&mutex_);
     ++write_failures_;
@@ -349,12 +310,26 @@ absl::Status RocksStore::PutBundle(const Bundle& bundle) {
   return status;
 }
 
-void RocksStore::NoteWritten(const absl::Status& status) {
+absl::Status RocksStore::CheckWritable() const {
+  absl::Status status = database_->CheckWritable();
+  if (status.ok()) status = CheckSpace(options_);
   MutexLock lock(&mutex_);
-  if (status.ok() == writable_) return;
-  writable_ = status.ok();
-  logger_.Log(writable_ ? LogLevel::kInfo : LogLevel::kError, "store_writable",
-              {{"writable", writable_}, {"reason", Message(status)}});
+  if (status.ok() != writable_) {
+    writable_ = status.ok();
+    logger_.Log(writable_ ? LogLevel::kInfo : LogLevel::kError, "store_writable",
+                {{"writable", writable_}, {"reason", Message(status)}});
+  }
+  return status;
+}
+
+// Synced. What fails for lack of space shows in CheckWritable until RocksDB has recovered.
+absl::Status RocksStore::Commit(rocksdb::WriteBatch* batch, std::string_view what) {
+  rocksdb::WriteOptions durable;
+  durable.sync = true;
+  durable.protection_bytes_per_key = 8;
+  absl::Status status = RocksDatabase::ToStatus(database_->db().Write(durable, batch), what);
+  if (!status.ok()) CheckWritable().IgnoreError();
+  return status;
 }
 
 absl::Status RocksStore::Write(const Bundle& bundle) {
@@ -365,14 +340,16 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
   MutexLock writing(&write_mutex_);
   std::vector<const Pending*> written;
   std::vector<EvictionIndex::Entry> victims;
+  bool pinned = false;  // it may have other kernels now
   {
     MutexLock lock(&mutex_);
     std::set<EntryId> keep;
     int64_t bytes = 0;
-    for (const Pending& entry : entries) {
+    for (Pending& entry : entries) {
       keep.insert(entry.id);
       const EntryFacts* old = index_.Find(entry.id);
       if (old != nullptr && old->payload == entry.facts.payload) continue;  // shared, there already
+      if (old != nullptr) entry.facts.tenant = old->tenant;
       written.push_back(&entry);
       bytes += entry.facts.bytes - (old != nullptr ? old->bytes : 0);
     }
@@ -381,6 +358,13 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
                                HumanBytes(options_.budget_bytes));
     }
     victims = index_.MakeRoom(bytes, options_.budget_bytes, keep);
+    if (bytes > 0 && index_.bytes() + bytes > options_.budget_bytes) {
+      for (const auto& [id, facts] : victims) index_.Add(id, facts);
+      return ResourceExhausted("store: no room for a bundle of ", HumanBytes(bytes), ": of ",
+                               HumanBytes(options_.budget_bytes), " ",
+                               HumanBytes(index_.pinned_bytes()), " are pinned");
+    }
+    pinned = bundle.plan != nullptr && index_.IsPinned({EntryKind::kPlan, bundle.plan->key});
     for (const auto& [id, facts] : index_.TakeTouched(kUseTimesPerBatch)) {
       batch.Put(database_->family(Family::kMeta), FactsKey(id), FactsValue(facts));
     }
@@ -394,12 +378,12 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
               entry->framed);
     batch.Put(database_->family(Family::kMeta), FactsKey(entry->id), FactsValue(entry->facts));
   }
-  rocksdb::WriteOptions durable;
-  durable.sync = true;
-  durable.protection_bytes_per_key = 8;
-  absl::Status status =
-      RocksDatabase::ToStatus(database_->db().Write(durable, &batch), "writing a bundle");
-  NoteWritten(status);
+  std::vector<Digest> kernels;
+  if (pinned) {
+    kernels = KernelsOf(bundle.plan->plan);
+    batch.Put(database_->family(Family::kMeta), PinKey(bundle.plan->key), PinValue(kernels));
+  }
+  absl::Status status = Commit(&batch, "writing a bundle");
   MutexLock lock(&mutex_);
   if (!status.ok()) {
     for (const auto& [id, facts] : victims) index_.Add(id, facts);
@@ -407,6 +391,7 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
   }
   evicted_ += static_cast<int64_t>(victims.size());
   for (const Pending* entry : written) index_.Add(entry->id, entry->facts);
+  if (pinned) index_.Pin(bundle.plan->key, std::move(kernels));
   return status;
 }
 
@@ -426,6 +411,7 @@ void RocksStore::WriteUseTimes() {
 
 std::vector<StoreStats> RocksStore::Stats() const {
   int64_t on_disk = DiskBytes(options_.dir);
+  absl::Status writable = CheckWritable();
   MutexLock lock(&mutex_);
   StoreStats stats;
   stats.tier = Tier::kDisk;
@@ -437,7 +423,10 @@ std::vector<StoreStats> RocksStore::Stats() const {
   stats.evicted = evicted_;
   stats.dropped = dropped_;
   stats.write_failures = write_failures_;
-  stats.writable = writable_;
+  stats.pinned_plans = index_.pinned_plans();
+  stats.pinned_bytes = index_.pinned_bytes();
+  stats.writable = writable.ok();
+  stats.not_writable = Message(writable);
   return {stats};
 }
 

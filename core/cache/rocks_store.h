@@ -11,6 +11,10 @@
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
 
+namespace rocksdb {
+class WriteBatch;
+}  // namespace rocksdb
+
 namespace fusion {
 
 class RocksDatabase;
@@ -36,12 +40,14 @@ struct RocksStoreOptions {
 /// machine it is there as a whole or not at all. Entries carry their full key and digests; a reader
 /// that meets a bad one deletes it and reports a miss. Least used entries go when the budget is
 /// reached; times of use are written along with later bundles, so a crash forgets the last ones.
+/// On a full disk it goes on reading and writes again, by itself, when there is room.
 /// Thread-safe. `logger` and `clock` outlive it.
 class RocksStore final : public Store {
  public:
   /// FailedPrecondition: another process (or this one) has the store open. ResourceExhausted: no
-  /// space. Unavailable: the directory cannot be used. A database that RocksDB finds corrupt, or of
-  /// another schema, is renamed to `<dir>.corrupt-<Unix seconds>`, logged, and an empty one opened.
+  /// space. Unavailable: the directory cannot be used. One of an older schema is migrated; one of a
+  /// newer schema is left alone: FailedPrecondition. A database that RocksDB finds corrupt is
+  /// renamed to `<dir>.corrupt-<Unix seconds>`, logged, and an empty one opened.
   static absl::StatusOr<std::unique_ptr<RocksStore>> Open(RocksStoreOptions options, Logger& logger,
                                                           const Clock& clock = Clock::Real());
   ~RocksStore() override;
@@ -55,6 +61,13 @@ class RocksStore final : public Store {
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
+  std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
+  absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
+  absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
+  absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
+  absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel) override;
+  DiskFacts Facts() const override;
+  std::map<std::string, int64_t> TenantBytes() const override;
 
   /// The measurements in the same database, at most `budget_bytes` of them. Once at most; may
   /// outlive the store.
@@ -68,8 +81,19 @@ class RocksStore final : public Store {
              const Clock& clock);
 
   absl::Status LoadIndex();
+  absl::Status LoadPins() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(const Bundle& bundle) ABSL_LOCKS_EXCLUDED(write_mutex_);
-  void NoteWritten(const absl::Status& status);
+  absl::Status Commit(rocksdb::WriteBatch* batch, std::string_view what);
+  /// OK if a bundle would be written now. Logs when that changes.
+  absl::Status CheckWritable() const;
+  absl::Status PinAll(const std::vector<Digest>& plans, rocksdb::WriteBatch* batch,
+                      std::map<Digest, std::vector<Digest>>* pins)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  absl::Status ForgetAll(const std::vector<EntryId>& ids, bool pins)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  void VerifyEntry(const EntryId& id, StoreCheck* check);
+  absl::Status VerifyFiles(const CancelToken& cancel, StoreCheck* check);
+  std::string WhyDamaged(const EntryId& id, int64_t* bytes, std::vector<Digest>* kernels);
   void Drop(const EntryId& id, std::string_view reason) ABSL_LOCKS_EXCLUDED(write_mutex_);
   void Delete(const EntryId& id, std::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
@@ -96,7 +120,7 @@ class RocksStore final : public Store {
   int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t write_failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writable_ ABSL_GUARDED_BY(mutex_) = true;
+  mutable bool writable_ ABSL_GUARDED_BY(mutex_) = true;  // as it was last logged
 };
 
 }  // namespace fusion

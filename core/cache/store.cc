@@ -6,6 +6,10 @@ namespace {
 // Maps, list nodes and the fixed part of a value.
 constexpr int64_t kOverheadBytes = 512;
 
+absl::Status NothingOnDisk() {
+  return FailedPrecondition("this server keeps nothing on disk; --store says where it should");
+}
+
 }  // namespace
 
 std::string_view EntryKindName(EntryKind kind) {
@@ -22,6 +26,14 @@ std::string_view TierName(Tier tier) {
       return "disk";
   }
   return "none";
+}
+
+absl::StatusOr<PinOutcome> Store::SetPinned(const std::vector<Digest>& /*plans*/, bool /*pinned*/) {
+  return NothingOnDisk();
+}
+absl::StatusOr<StoreCheck> Store::Verify(const CancelToken& /*cancel*/) { return NothingOnDisk(); }
+absl::StatusOr<StoreCompaction> Store::Compact(const CancelToken& /*cancel*/) {
+  return NothingOnDisk();
 }
 
 std::string WhyNotTheEntry(const EntryKey& asked, const Digest& key, std::string_view full_key) {

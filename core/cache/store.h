@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/cancel.h"
 #include "core/base/status.h"
 #include "core/bundle/report.h"
+#include "core/cache/store_upkeep.h"
 #include "core/wire/stored_plan.h"
 
 namespace fusion {
@@ -43,6 +46,8 @@ struct Found {
 struct Bundle {
   std::shared_ptr<const StoredPlan> plan;
   std::vector<std::shared_ptr<const KernelArtifact>> kernels;
+  /// Who is charged for what of it is not there yet.
+  std::string tenant = {};
 };
 
 /// State of one tier. Counters start at 0 with the process.
@@ -56,7 +61,10 @@ struct StoreStats {
   int64_t evicted = 0;
   int64_t dropped = 0;         // bad entries that a reader met and deleted
   int64_t write_failures = 0;  // bundles that were refused or not written
-  bool writable = true;        // false: the last write failed (full disk); reads go on
+  int64_t pinned_plans = 0;    // kept whatever room is needed
+  int64_t pinned_bytes = 0;    // of them and their kernels
+  bool writable = true;        // false: nothing is written at present; reads go on
+  std::string not_writable;    // why
 };
 
 /// The place of a plan in a list of them: newest first, then by key.
@@ -118,6 +126,25 @@ class Store {
 
   /// One per tier, nearest first.
   virtual std::vector<StoreStats> Stats() const = 0;
+
+  // For its operator. What needs a disk fails with FailedPrecondition where there is none.
+
+  /// A kernel, or null: as PeekPlan.
+  virtual std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) = 0;
+  /// Keeps plans and their kernels whatever room is needed, or no longer; survives a restart.
+  /// NotFound, naming the first that is not stored: then none is changed. ResourceExhausted: more
+  /// than three quarters of the budget would be pinned.
+  virtual absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned);
+  /// Deletes entries, pinned ones too. Unavailable, ResourceExhausted: as PutBundle.
+  virtual absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) = 0;
+  /// Reads every entry and every file. Drops bad entries, as a reader would.
+  virtual absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel);
+  /// Writes all files anew without what was deleted; other calls go on meanwhile.
+  virtual absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel);
+  virtual DiskFacts Facts() const { return {}; }
+  /// Bytes of each tenant's entries; what tenants share is charged to the first. Empty without a
+  /// disk.
+  virtual std::map<std::string, int64_t> TenantBytes() const { return {}; }
 };
 
 /// Empty if an entry with `key` and `full_key` is what was asked for, else why not.

@@ -7,16 +7,20 @@ TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> ba
 
 Found<StoredPlan> TieredStore::GetPlan(const EntryKey& key) {
   if (Found<StoredPlan> hit = front_->GetPlan(key)) return hit;
+  int64_t forgets = forgets_;
   Found<StoredPlan> hit = back_->GetPlan(key);
   // The front counts its own refusals; a plan that is not copied is read from behind again.
   if (hit) front_->PutBundle({hit.value, {}}).IgnoreError();
+  if (hit && forgets != forgets_) front_->Forget({.plans = {key.digest}}).IgnoreError();
   return hit;
 }
 
 Found<KernelArtifact> TieredStore::GetKernel(const EntryKey& key) {
   if (Found<KernelArtifact> hit = front_->GetKernel(key)) return hit;
+  int64_t forgets = forgets_;
   Found<KernelArtifact> hit = back_->GetKernel(key);
   if (hit) front_->PutBundle({nullptr, {hit.value}}).IgnoreError();
+  if (hit && forgets != forgets_) front_->Forget({.kernels = {key.digest}}).IgnoreError();
   return hit;
 }
 
@@ -54,5 +58,33 @@ std::vector<StoreStats> TieredStore::Stats() const {
   for (StoreStats& tier : back_->Stats()) stats.push_back(tier);
   return stats;
 }
+
+std::shared_ptr<const KernelArtifact> TieredStore::PeekKernel(const Digest& key) {
+  std::shared_ptr<const KernelArtifact> kernel = front_->PeekKernel(key);
+  return kernel != nullptr ? kernel : back_->PeekKernel(key);
+}
+
+absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
+  return back_->SetPinned(plans, pinned);
+}
+
+absl::StatusOr<Forgotten> TieredStore::Forget(const ForgetQuery& query) {
+  absl::StatusOr<Forgotten> gone = back_->Forget(query);
+  ++forgets_;
+  front_->Forget(query).IgnoreError();
+  return gone;
+}
+
+absl::StatusOr<StoreCheck> TieredStore::Verify(const CancelToken& cancel) {
+  return back_->Verify(cancel);
+}
+
+absl::StatusOr<StoreCompaction> TieredStore::Compact(const CancelToken& cancel) {
+  return back_->Compact(cancel);
+}
+
+DiskFacts TieredStore::Facts() const { return back_->Facts(); }
+
+std::map<std::string, int64_t> TieredStore::TenantBytes() const { return back_->TenantBytes(); }
 
 }  // namespace fusion

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "core/cache/store.h"
@@ -22,10 +23,19 @@ class TieredStore final : public Store {
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
   std::vector<StoreStats> Stats() const override;
+  std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
+  absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
+  absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
+  absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
+  absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel) override;
+  DiskFacts Facts() const override;
+  std::map<std::string, int64_t> TenantBytes() const override;
 
  private:
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
+  // What was read behind before something was forgotten there must not stay in front afterwards.
+  std::atomic<int64_t> forgets_{0};
 };
 
 }  // namespace fusion

@@ -240,6 +240,8 @@ void EncodePlanSummary(const PlanSummary& summary, v1::PlanSummary* out) {
   out->set_bytes(summary.bytes);
   out->set_distinct_kernels(summary.distinct_kernels);
   out->set_compiled_kernels(summary.compiled_kernels);
+  out->set_pinned(summary.pinned);
+  out->set_tenant(TextToWire(summary.tenant));
 }
 
 absl::StatusOr<PlanSummary> DecodePlanSummary(const v1::PlanSummary& wire) {
@@ -262,6 +264,8 @@ absl::StatusOr<PlanSummary> DecodePlanSummary(const v1::PlanSummary& wire) {
   out.bytes = wire.bytes();
   out.distinct_kernels = wire.distinct_kernels();
   out.compiled_kernels = wire.compiled_kernels();
+  out.pinned = wire.pinned();
+  out.tenant = wire.tenant();
   return out;
 }
 

@@ -200,6 +200,10 @@ class FullStore final : public Store {
     return {};
   }
   std::vector<StoreStats> Stats() const override { return {}; }
+  std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& /*key*/) override {
+    return nullptr;
+  }
+  absl::StatusOr<Forgotten> Forget(const ForgetQuery& /*query*/) override { return Forgotten{}; }
 };
 
 TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {

@@ -1,0 +1,339 @@
+// What RocksStore does for its operator.
+#include <fcntl.h>
+#include <rocksdb/file_checksum.h>
+#include <rocksdb/write_batch.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <set>
+#include <thread>
+
+#include "core/base/unique_fd.h"
+#include "core/cache/disk_entries.h"
+#include "core/cache/entry_facts.h"
+#include "core/cache/frame.h"
+#include "core/cache/rocks_schema.h"
+#include "core/cache/rocks_store.h"
+#include "core/wire/kernel.h"
+
+namespace fusion {
+namespace {
+
+// Of the budget, so that there is always room for what is asked for now.
+constexpr int64_t kPinnedQuarters = 3;
+
+std::vector<Digest> WithoutDoubles(const std::vector<Digest>& keys) {
+  std::set<Digest> seen;
+  std::vector<Digest> out;
+  for (const Digest& key : keys) {
+    if (seen.insert(key).second) out.push_back(key);
+  }
+  return out;
+}
+
+absl::Status NotStored(const Digest& plan) {
+  return NotFound("no plan ", plan.ToHex(), " is stored; nothing was changed");
+}
+
+void Note(StoreDamage damage, StoreCheck* check) {
+  ++check->damaged;
+  if (check->damage.size() < kMaxNamedDamage) check->damage.push_back(std::move(damage));
+}
+
+// Sets a flag for RocksDB when a request is cancelled.
+class CancelFlag {
+ public:
+  explicit CancelFlag(const CancelToken& cancel)
+      : watcher_([this, &cancel] {
+          constexpr std::chrono::milliseconds kLook(20);
+          while (!done_ && !flag_) {
+            if (!cancel.Check().ok()) flag_ = true;
+            std::this_thread::sleep_for(kLook);
+          }
+        }) {}
+  ~CancelFlag() {
+    done_ = true;
+    watcher_.join();
+  }
+  CancelFlag(const CancelFlag&) = delete;
+  CancelFlag& operator=(const CancelFlag&) = delete;
+
+  std::atomic<bool>* flag() { return &flag_; }
+
+ private:
+  std::atomic<bool> done_{false};
+  std::atomic<bool> flag_{false};
+  std::thread watcher_;
+};
+
+// Empty if the file is what its checksum says; else what is wrong. `there`: whether it exists.
+std::string WhyNotTheFile(const std::string& path, const std::string& expected,
+                          const CancelToken& cancel, bool* there) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  *there = fd.valid() || errno != ENOENT;
+  if (!fd.valid()) return "it cannot be opened";
+  auto generator = rocksdb::GetFileChecksumGenCrc32cFactory()->CreateFileChecksumGenerator(
+      {.file_name = path, .requested_checksum_func_name = {}});
+  std::string buffer(1 << 20, '\0');
+  for (;;) {
+    if (!cancel.Check().ok()) return "";
+    ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0) return "it cannot be read";
+    if (n == 0) break;
+    generator->Update(buffer.data(), static_cast<size_t>(n));
+  }
+  generator->Finalize();
+  return generator->GetChecksum() == expected ? "" : "its bytes do not have their checksum";
+}
+
+}  // namespace
+
+absl::Status RocksStore::PinAll(const std::vector<Digest>& plans, rocksdb::WriteBatch* batch,
+                                std::map<Digest, std::vector<Digest>>* pins) {
+  for (const Digest& plan : plans) {
+    std::shared_ptr<const StoredPlan> stored;
+    rocksdb::PinnableSlice framed;
+    rocksdb::Status read =
+        database_->db().Get({}, database_->family(Family::kPlans), AsSlice(BytesOf(plan)), &framed);
+    if (!read.ok()) return NotStored(plan);
+    ASSIGN_OR_RETURN(std::string_view payload, Unframe(AsView(framed)));
+    ASSIGN_OR_RETURN(StoredPlan decoded, DecodeStoredPlan(payload));
+    std::vector<Digest>& kernels = (*pins)[plan];
+    for (const PlanKernel& kernel : decoded.plan.kernels) kernels.push_back(kernel.key);
+    batch->Put(database_->family(Family::kMeta), PinKey(plan), PinValue(kernels));
+  }
+  MutexLock lock(&mutex_);
+  std::set<EntryId> more;
+  for (const auto& [plan, kernels] : *pins) {
+    more.insert({EntryKind::kPlan, plan});
+    for (const Digest& kernel : kernels) more.insert({EntryKind::kKernel, kernel});
+  }
+  int64_t bytes = index_.pinned_bytes();
+  for (const EntryId& id : more) {
+    const EntryFacts* facts = index_.Find(id);
+    if (facts != nullptr && !index_.IsPinned(id)) bytes += facts->bytes;
+  }
+  int64_t most = options_.budget_bytes / 4 * kPinnedQuarters;
+  if (bytes <= most) return absl::OkStatus();
+  return ResourceExhausted("pinned plans and their kernels would take ", HumanBytes(bytes),
+                           "; at most ", HumanBytes(most), ", ", kPinnedQuarters,
+                           " quarters of --store-limit, can be pinned; nothing was changed");
+}
+
+absl::StatusOr<PinOutcome> RocksStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
+  RETURN_IF_ERROR(CheckWritable());
+  MutexLock writing(&write_mutex_);
+  std::vector<Digest> changed;
+  {
+    MutexLock lock(&mutex_);
+    for (const Digest& plan : WithoutDoubles(plans)) {
+      const EntryId id{EntryKind::kPlan, plan};
+      // A pinned plan that was damaged and dropped stays pinned, and can be let go.
+      if (index_.Find(id) == nullptr && !(index_.IsPinned(id) && !pinned)) return NotStored(plan);
+      if (index_.IsPinned(id) != pinned) changed.push_back(plan);
+    }
+  }
+  rocksdb::WriteBatch batch;
+  std::map<Digest, std::vector<Digest>> pins;
+  if (pinned) {
+    RETURN_IF_ERROR(PinAll(changed, &batch, &pins));
+  } else {
+    for (const Digest& plan : changed) {
+      batch.Delete(database_->family(Family::kMeta), PinKey(plan));
+    }
+  }
+  if (batch.Count() > 0) RETURN_IF_ERROR(Commit(&batch, "pinning plans"));
+  MutexLock lock(&mutex_);
+  for (auto& [plan, kernels] : pins) index_.Pin(plan, std::move(kernels));
+  if (!pinned) {
+    for (const Digest& plan : changed) index_.Unpin(plan);
+  }
+  return PinOutcome{.changed = static_cast<int64_t>(changed.size()),
+                    .pinned_plans = index_.pinned_plans(),
+                    .pinned_bytes = index_.pinned_bytes()};
+}
+
+absl::Status RocksStore::ForgetAll(const std::vector<EntryId>& ids, bool pins) {
+  rocksdb::WriteBatch batch;
+  for (const EntryId& id : ids) {
+    batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(BytesOf(id.key)));
+    batch.Delete(database_->family(Family::kMeta), FactsKey(id));
+    if (pins && id.kind == EntryKind::kPlan) {
+      batch.Delete(database_->family(Family::kMeta), PinKey(id.key));
+    }
+  }
+  if (batch.Count() > 0) RETURN_IF_ERROR(Commit(&batch, "forgetting entries"));
+  MutexLock lock(&mutex_);
+  for (const EntryId& id : ids) {
+    if (pins && id.kind == EntryKind::kPlan) index_.Unpin(id.key);
+    index_.Remove(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Forgotten> RocksStore::Forget(const ForgetQuery& query) {
+  // Entries of one batch: it is held in memory.
+  constexpr size_t kBatch = 10000;
+  MutexLock writing(&write_mutex_);
+  std::vector<EntryId> ids;
+  Forgotten gone;
+  {
+    MutexLock lock(&mutex_);
+    auto add = [&](const EntryId& id) {
+      ids.push_back(id);
+      ++(id.kind == EntryKind::kPlan ? gone.plans : gone.kernels);
+    };
+    if (query.all) {
+      for (const auto& [id, facts] : index_.entries()) add(id);
+    }
+    for (const Digest& key : WithoutDoubles(query.plans)) {
+      const EntryId id{EntryKind::kPlan, key};
+      if (index_.Find(id) != nullptr || index_.IsPinned(id)) add(id);
+    }
+    for (const Digest& key : WithoutDoubles(query.kernels)) {
+      const EntryId id{EntryKind::kKernel, key};
+      if (index_.Find(id) != nullptr) add(id);
+    }
+  }
+  for (size_t begin = 0; begin < ids.size(); begin += kBatch) {
+    auto first = ids.begin() + static_cast<std::ptrdiff_t>(begin);
+    auto last = ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), begin + kBatch));
+    RETURN_IF_ERROR(ForgetAll({first, last}, /*pins=*/true));
+  }
+  return gone;
+}
+
+std::string RocksStore::WhyDamaged(const EntryId& id, int64_t* bytes,
+                                   std::vector<Digest>* kernels) {
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  rocksdb::PinnableSlice framed;
+  rocksdb::Status read = database_->db().Get(options, database_->family(FamilyOf(id.kind)),
+                                             AsSlice(BytesOf(id.key)), &framed);
+  if (!read.ok()) return read.IsNotFound() ? "it is listed, but not there" : read.ToString();
+  *bytes = static_cast<int64_t>(framed.size());
+  absl::StatusOr<std::string_view> payload = Unframe(AsView(framed));
+  if (!payload.ok()) return std::string(Message(payload.status()));
+  const EntryKey asked{id.key, {}};
+  if (id.kind == EntryKind::kKernel) {
+    absl::StatusOr<KernelArtifact> kernel = DecodeArtifact(*payload);
+    if (!kernel.ok()) return std::string(Message(kernel.status()));
+    if (Sha256(kernel->binary) != kernel->content) return "its binary has another digest";
+    return WhyNotTheEntry(asked, kernel->key, kernel->full_key);
+  }
+  absl::StatusOr<StoredPlan> plan = DecodeStoredPlan(*payload);
+  if (!plan.ok()) return std::string(Message(plan.status()));
+  for (const PlanKernel& kernel : plan->plan.kernels) kernels->push_back(kernel.key);
+  return WhyNotTheEntry(asked, plan->key, plan->full_key);
+}
+
+void RocksStore::VerifyEntry(const EntryId& id, StoreCheck* check) {
+  int64_t bytes = 0;
+  std::vector<Digest> kernels;
+  std::string reason = WhyDamaged(id, &bytes, &kernels);
+  if (!reason.empty()) {
+    MutexLock writing(&write_mutex_);
+    // It may have gone meanwhile, or have been written anew.
+    reason = WhyDamaged(id, &bytes, &kernels);
+    bool listed = false;
+    {
+      MutexLock lock(&mutex_);
+      listed = index_.Find(id) != nullptr;
+    }
+    if (!listed) return;
+    if (!reason.empty()) {
+      Delete(id, reason);
+      Note({std::string(EntryKindName(id.kind)), id.key.ToHex(), reason}, check);
+    }
+  }
+  ++(id.kind == EntryKind::kPlan ? check->plans : check->kernels);
+  check->bytes += bytes;
+  MutexLock lock(&mutex_);
+  for (const Digest& kernel : kernels) {
+    check->missing_kernels += index_.Find({EntryKind::kKernel, kernel}) == nullptr;
+  }
+}
+
+absl::Status RocksStore::VerifyFiles(const CancelToken& cancel, StoreCheck* check) {
+  std::unique_ptr<rocksdb::FileChecksumList> list(rocksdb::NewFileChecksumList());
+  RETURN_IF_ERROR(RocksDatabase::ToStatus(database_->db().GetLiveFilesChecksumInfo(list.get()),
+                                          "the checksums of the files"));
+  std::vector<uint64_t> numbers;
+  std::vector<std::string> checksums, functions;
+  RETURN_IF_ERROR(RocksDatabase::ToStatus(
+      list->GetAllFileChecksums(&numbers, &checksums, &functions), "the checksums of the files"));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    RETURN_IF_ERROR(cancel.Check());
+    if (functions[i] != rocksdb::kStandardDbFileChecksumFuncName) continue;
+    std::string digits = StrCat(numbers[i]);
+    digits.insert(0, digits.size() < 6 ? 6 - digits.size() : 0, '0');
+    bool there = false;
+    for (const char* extension : {".sst", ".blob"}) {
+      const std::string name = digits + extension;
+      std::string reason =
+          WhyNotTheFile(StrCat(options_.dir, "/", name), checksums[i], cancel, &there);
+      if (!there) continue;
+      ++check->files;
+      if (!reason.empty()) Note({"file", name, reason}, check);
+      break;
+    }
+    // Else a compaction has replaced it.
+  }
+  return cancel.Check();
+}
+
+absl::StatusOr<StoreCheck> RocksStore::Verify(const CancelToken& cancel) {
+  StoreCheck check;
+  std::vector<EntryId> ids;
+  {
+    MutexLock lock(&mutex_);
+    // Kernels first: those of a plan that were dropped are missing by then.
+    for (EntryKind kind : {EntryKind::kKernel, EntryKind::kPlan}) {
+      for (const auto& [id, facts] : index_.entries()) {
+        if (id.kind == kind) ids.push_back(id);
+      }
+    }
+  }
+  for (const EntryId& id : ids) {
+    RETURN_IF_ERROR(cancel.Check());
+    VerifyEntry(id, &check);
+  }
+  RETURN_IF_ERROR(VerifyFiles(cancel, &check));
+  return check;
+}
+
+absl::StatusOr<StoreCompaction> RocksStore::Compact(const CancelToken& cancel) {
+  RETURN_IF_ERROR(CheckWritable());
+  StoreCompaction sizes{.bytes_before = DiskBytes(options_.dir)};
+  CancelFlag flag(cancel);
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
+  options.blob_garbage_collection_age_cutoff = 1;
+  options.canceled = flag.flag();
+  for (size_t i = 0; i < kFamilyCount; ++i) {
+    rocksdb::Status done = database_->db().CompactRange(
+        options, database_->family(static_cast<Family>(i)), nullptr, nullptr);
+    RETURN_IF_ERROR(cancel.Check());
+    RETURN_IF_ERROR(RocksDatabase::ToStatus(done, "compacting the store"));
+  }
+  sizes.bytes_after = DiskBytes(options_.dir);
+  return sizes;
+}
+
+DiskFacts RocksStore::Facts() const {
+  return {.dir = options_.dir,
+          .free_bytes = options_.free_bytes(options_.dir).value_or(0),
+          .min_free_bytes = options_.min_free_bytes,
+          .schema_version = kSchemaVersion,
+          .started_empty = started_empty_after_damage(),
+          .set_aside = database_->set_aside()};
+}
+
+std::map<std::string, int64_t> RocksStore::TenantBytes() const {
+  MutexLock lock(&mutex_);
+  return index_.tenant_bytes();
+}
+
+}  // namespace fusion
