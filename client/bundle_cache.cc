@@ -71,6 +71,7 @@ std::vector<CachedFile> ListFiles(int directory) {
     close(fd);
     return out;
   }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream that is this thread's alone
   while (const dirent* entry = readdir(stream)) {
     const std::string_view name = entry->d_name;
     const bool known = name.starts_with(kPlanPrefix) || name.starts_with(kKernelPrefix) ||

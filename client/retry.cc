@@ -19,7 +19,7 @@ std::optional<Nanoseconds> RetryPause(const RetryPolicy& policy, int attempts_ma
   const bool again =
       absl::IsUnavailable(status) || absl::IsDataLoss(status) || absl::IsDeadlineExceeded(status);
   if (!again) return std::nullopt;
-  const double most = static_cast<double>(policy.most_pause.count());
+  const auto most = static_cast<double>(policy.most_pause.count());
   const double grown = static_cast<double>(policy.first_pause.count()) *
                        std::pow(policy.growth, std::max(0, attempts_made - 1));
   const double pause = std::min(grown, most) * (1 - policy.jitter * random);

@@ -81,11 +81,24 @@ ScratchDir* DocumentationTest::dir_ = nullptr;
 
 TEST_F(DocumentationTest, TheLibraryExamplesAreTheProgramsThatAreBuilt) {
   std::vector<std::string> shown = Blocks(ReadOrDie("README.md"), "cpp");
-  ASSERT_EQ(shown.size(), 4U);
+  ASSERT_EQ(shown.size(), 5U);
   EXPECT_THAT(ReadOrDie("tests/examples/run_family.cc"), HasSubstr(shown[0]));
   EXPECT_THAT(ReadOrDie("tests/examples/run_decoder.cc"), HasSubstr(shown[1]));
   EXPECT_THAT(ReadOrDie("tests/examples/run_in_place.cc"), HasSubstr(shown[2]));
   EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[3]));
+  EXPECT_THAT(ReadOrDie("tests/examples/run_resilient.cc"), HasSubstr(shown[4]));
+}
+
+TEST_F(DocumentationTest, TheExampleOfAServiceThatIsAwayRuns) {
+  const std::string model = dir_->path("softmax.onnx");
+  const std::string numbers = "f32[4,8]: 0.125 0.125 0.125 0.125 ...";
+  for (const auto& [server, mode] : {std::pair<std::string, const char*>{"unix:/no", "op by op"},
+                                     {"unix:/no," + daemon_->address(), "fused (service)"},
+                                     {"unix:/no", "fused (cache)"}}) {
+    ProgramResult run = RunProgram({RUN_RESILIENT, server, model});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.out, AllOf(testing::StartsWith(mode), HasSubstr(numbers)));
+  }
 }
 
 TEST_F(DocumentationTest, TheExampleOfStridesRuns) {
