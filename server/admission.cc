@@ -148,7 +148,8 @@ absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Nanosec
   // With what it takes itself; of a server at rest nothing is known that would say no.
   const Nanoseconds needs =
       wait + Nanoseconds(wait.count() > 0 ? mean_task_ns_.load(std::memory_order_relaxed) : 0);
-  if (needs > time_left) {
+  // Means: a call in its time takes up to twice as long as that.
+  if (2 * needs > time_left) {
     return Refuse(
         Refused::kDeadline,
         ResourceExhausted("server is busy: this call would take some ", ToMilliseconds(needs),
