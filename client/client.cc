@@ -232,8 +232,8 @@ struct Client::Connection {
     if (options.verify_keys.empty()) {
       return Call(&v1::FusionService::Stub::PlanFusion, request, until, response);
     }
-    ASSIGN_OR_RETURN(std::string bytes, CallForBytes(kPlanFusion, request.SerializeAsString(),
-                                                     until));
+    ASSIGN_OR_RETURN(std::string bytes,
+                     CallForBytes(kPlanFusion, request.SerializeAsString(), until));
     return ReadPlan(bytes, response);
   }
 
@@ -331,9 +331,8 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   context.set_deadline(deadline);
   Introduce(options_, &context);
   // As the stub does it, but that the events stay bytes: a signature is over them.
-  const grpc::internal::RpcMethod method(kPlanFusionStream,
-                                         grpc::internal::RpcMethod::SERVER_STREAMING,
-                                         connection_->channel);
+  const grpc::internal::RpcMethod method(
+      kPlanFusionStream, grpc::internal::RpcMethod::SERVER_STREAMING, connection_->channel);
   std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> reader(
       grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(connection_->channel.get(),
                                                                     method, &context, wire));

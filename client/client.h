@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "client/fusion_reply.h"
-#include "core/base/signature.h"
 #include "core/base/cancel.h"
+#include "core/base/signature.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
 

@@ -23,9 +23,8 @@ bool StartsWithBearer(std::string_view text) {
 }
 
 bool IsHex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 // "tenant-a" of "spiffe://shop/tenant-a"; empty if it has no path.
@@ -109,7 +108,8 @@ absl::StatusOr<Caller> Authenticator::Identify(const Credentials& credentials,
                          options_.certificates ? ", or a client certificate with a SPIFFE id" : "");
 }
 
-absl::StatusOr<Caller> Authenticator::OfToken(const KnownCallers& access, std::string_view authorization,
+absl::StatusOr<Caller> Authenticator::OfToken(const KnownCallers& access,
+                                              std::string_view authorization,
                                               std::chrono::system_clock::time_point now) const {
   if (!StartsWithBearer(authorization)) {
     return Unauthenticated("authorization: expected 'Bearer TOKEN'");
@@ -122,9 +122,9 @@ absl::StatusOr<Caller> Authenticator::OfToken(const KnownCallers& access, std::s
   // What is looked up is a digest: how far a comparison comes says nothing about a token.
   const Digest digest = Sha256(token);
   auto found = access.tokens.find(digest);
-  const bool same = found != access.tokens.end() &&
-                    CRYPTO_memcmp(found->first.bytes.data(), digest.bytes.data(),
-                                  digest.bytes.size()) == 0;
+  const bool same =
+      found != access.tokens.end() &&
+      CRYPTO_memcmp(found->first.bytes.data(), digest.bytes.data(), digest.bytes.size()) == 0;
   if (!same) return Unauthenticated("the token is not known to this server");
   const AccessToken& known = found->second;
   if (known.expires.has_value() && now >= *known.expires) {

@@ -40,8 +40,8 @@ std::string LogText(const std::vector<StageTime>& stages) {
 
 // Answers from the caches are many and alike.
 bool IsUsual(const RpcRecord& record) {
-  return record.status.ok() && (record.cache == CacheOutcome::kHitMemory ||
-                                record.cache == CacheOutcome::kHitStore);
+  return record.status.ok() &&
+         (record.cache == CacheOutcome::kHitMemory || record.cache == CacheOutcome::kHitStore);
 }
 
 }  // namespace

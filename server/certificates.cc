@@ -77,7 +77,8 @@ absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
   Owned<BIO> in = Reader(out.key_pem);
   Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(in.get(), nullptr, &NoPassword, nullptr));
   if (key == nullptr) {
-    return InvalidArgument("--tls-key: ", files.key, ": no private key in PEM form without a "
+    return InvalidArgument("--tls-key: ", files.key,
+                           ": no private key in PEM form without a "
                            "password");
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
@@ -114,8 +115,7 @@ std::shared_ptr<const CertificateSet> Certificates::now() const {
 void Certificates::Reload(bool always) {
   const bool changed = watched_.Changed();
   if (!changed && !again_ && !always) return;
-  absl::StatusOr<CertificateSet> read =
-      ReadCertificates(files_, std::chrono::system_clock::now());
+  absl::StatusOr<CertificateSet> read = ReadCertificates(files_, std::chrono::system_clock::now());
   if (!read.ok()) {
     // A certificate and its key are two files: between their writes they do not fit.
     if (changed || always) {

@@ -22,7 +22,7 @@ struct CertificateSet {
   std::string certificate_pem;
   std::string key_pem;
   std::string client_ca_pem;
-  std::string subject;  // for people: "CN = fusiond.example"
+  std::string subject;                            // for people: "CN = fusiond.example"
   std::chrono::system_clock::time_point expires;  // of the first certificate of the chain
 };
 

@@ -43,7 +43,7 @@ struct ServerConfig {
   bool tenant_namespaces = false;
   std::vector<std::string> signing_keys;  // files, the one that signs first
   int64_t log_sample = 1;                 // one in so many usual calls is logged
-  std::string kernels;     // file or directory of RegisteredKernels in text format; empty: none
+  std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none
 };
 
 /// The outcome of reading the command line and the config file it names.

@@ -39,16 +39,17 @@ Nanoseconds Seconds(double seconds) {
 }
 
 CertificateFiles CertificateFilesOf(const ServerConfig& config) {
-  return {.certificate = config.tls_cert,
-          .key = config.tls_key,
-          .client_ca = config.tls_client_ca};
+  return {.certificate = config.tls_cert, .key = config.tls_key, .client_ca = config.tls_client_ca};
 }
 
 // Members are destroyed in the reverse order: what is used lives longer than its users.
 class RunningDaemon final : public Daemon {
  public:
   RunningDaemon(const ServerConfig& config, const Programs& programs, Logger& logger)
-      : programs_(programs), logger_(logger), facts_{.config = config}, log_sample_(config.log_sample) {}
+      : programs_(programs),
+        logger_(logger),
+        facts_{.config = config},
+        log_sample_(config.log_sample) {}
   ~RunningDaemon() override { Stop(); }
 
   absl::Status Start() {
@@ -74,8 +75,8 @@ class RunningDaemon final : public Daemon {
     admission_ = std::make_unique<Admission>(AdmissionLimits{
         config().request_threads, config().request_queue, config().max_inflight_bytes});
     ASSIGN_OR_RETURN(
-        grpc_, GrpcServer::Start(
-                   {.listen = config().listen, .certificates = certificates_.get()}, Parts()));
+        grpc_, GrpcServer::Start({.listen = config().listen, .certificates = certificates_.get()},
+                                 Parts()));
     facts_.addresses = grpc_->addresses();
     reloader_ = std::thread([this] { WatchFiles(); });
     RETURN_IF_ERROR(StartAdmin());
@@ -304,7 +305,7 @@ class RunningDaemon final : public Daemon {
   Event stopping_;
   Event hurried_;
   LogSample log_sample_;
-  Mutex reload_mutex_;  // one reader of files at a time
+  Mutex reload_mutex_;                          // one reader of files at a time
   std::unique_ptr<Certificates> certificates_;  // null: no TLS
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<Signer> signer_;

@@ -65,11 +65,10 @@ grpc::ServerUnaryReactor* FusionServiceImpl::GetStored(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServerContext* context,
                                                              const grpc::ByteBuffer* request,
                                                              grpc::ByteBuffer* response) {
-  return StartUnaryCall(
-      parts_, *context, RpcMethod::kGetCapabilities, *request, response,
-      [this](std::string_view bytes, UnaryContext about) {
-        return AnswerGetCapabilities(bytes, about);
-      });
+  return StartUnaryCall(parts_, *context, RpcMethod::kGetCapabilities, *request, response,
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerGetCapabilities(bytes, about);
+                        });
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_view request,

@@ -10,7 +10,7 @@
 namespace fusion {
 
 struct GrpcServerOptions {
-  std::vector<std::string> listen;  // "host:port", "unix:/path"
+  std::vector<std::string> listen;       // "host:port", "unix:/path"
   Certificates* certificates = nullptr;  // of every "host:port"; null: no TLS
 };
 

@@ -90,8 +90,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   }
 
   void Sign() {
-    std::optional<Signature> signature =
-        parts_.signer.SignKernel(kernel_->key, kernel_->content);
+    std::optional<Signature> signature = parts_.signer.SignKernel(kernel_->key, kernel_->content);
     if (signature.has_value()) EncodeSignature(*signature, message_.mutable_signature());
   }
 

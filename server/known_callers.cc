@@ -21,8 +21,7 @@ constexpr size_t kMaxNameBytes = 128;
 constexpr size_t kMaxTenantBytes = 64;
 constexpr std::string_view kSpiffe = "spiffe://";
 
-absl::StatusOr<RoleSet> DecodeRoles(
-    const google::protobuf::RepeatedPtrField<std::string>& names) {
+absl::StatusOr<RoleSet> DecodeRoles(const google::protobuf::RepeatedPtrField<std::string>& names) {
   if (names.empty()) return kUsualRoles;
   RoleSet out = RoleSet::None();
   for (const std::string& name : names) {
@@ -41,8 +40,7 @@ absl::StatusOr<RoleSet> DecodeRoles(
 
 absl::Status CheckTenant(const std::string& tenant) {
   if (tenant.size() > kMaxTenantBytes) {
-    return InvalidArgument("tenant: ", tenant.size(), " bytes; expected at most ",
-                           kMaxTenantBytes);
+    return InvalidArgument("tenant: ", tenant.size(), " bytes; expected at most ", kMaxTenantBytes);
   }
   return absl::OkStatus();
 }
@@ -130,8 +128,8 @@ absl::Status AddIdentities(const v1::Access& wire, const Places& places, KnownCa
     std::string where = places.Of(v1::Access::kIdentitiesFieldNumber, i);
     absl::StatusOr<AccessIdentity> identity = DecodeIdentity(entry);
     if (!identity.ok()) return Annotate(identity.status(), where);
-    bool fresh = entry.has_id() ? !out->ids.contains(entry.id())
-                                : prefixes.insert(entry.prefix()).second;
+    bool fresh =
+        entry.has_id() ? !out->ids.contains(entry.id()) : prefixes.insert(entry.prefix()).second;
     if (!fresh) return InvalidArgument(where, ": an earlier entry is for the same callers");
     if (entry.has_id()) {
       out->ids.emplace(entry.id(), *std::move(identity));
@@ -139,9 +137,8 @@ absl::Status AddIdentities(const v1::Access& wire, const Places& places, KnownCa
       out->prefixes.emplace_back(entry.prefix(), *std::move(identity));
     }
   }
-  std::stable_sort(
-      out->prefixes.begin(), out->prefixes.end(),
-      [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  std::stable_sort(out->prefixes.begin(), out->prefixes.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   return absl::OkStatus();
 }
 

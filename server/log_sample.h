@@ -11,7 +11,9 @@ class LogSample {
   /// `one_in` >= 1; 1: all.
   explicit LogSample(int64_t one_in) : one_in_(static_cast<uint64_t>(one_in)) {}
 
-  bool Pick() { return one_in_ == 1 || seen_.fetch_add(1, std::memory_order_relaxed) % one_in_ == 0; }
+  bool Pick() {
+    return one_in_ == 1 || seen_.fetch_add(1, std::memory_order_relaxed) % one_in_ == 0;
+  }
   int64_t one_in() const { return static_cast<int64_t>(one_in_); }
 
  private:

@@ -260,11 +260,11 @@ void ReadTenants(const TenantCounts& tenants, std::vector<MetricFamily>* out) {
 // Nothing without TLS.
 void ReadCertificate(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   if (!now.certificate_expires.has_value()) return;
-  out->push_back(Reading("fusion_tls_certificate_expiry_seconds",
-                         "When the server's certificate ends, seconds since the Unix epoch.")
-                     .Add({}, int64_t{std::chrono::system_clock::to_time_t(
-                                  *now.certificate_expires)})
-                     .Take());
+  out->push_back(
+      Reading("fusion_tls_certificate_expiry_seconds",
+              "When the server's certificate ends, seconds since the Unix epoch.")
+          .Add({}, int64_t{std::chrono::system_clock::to_time_t(*now.certificate_expires)})
+          .Take());
 }
 
 void ReadProcess(std::vector<MetricFamily>* out) {

@@ -14,7 +14,8 @@ namespace fusion {
 using CodeCounts = std::map<std::string, int64_t>;
 
 /// Counts what happens and shows it in Prometheus' text format 0.0.4. Of a caller, no label
-/// ever carries more than the name of its tenant. Thread-safe; an observation costs well under a microsecond a counter.
+/// ever carries more than the name of its tenant. Thread-safe; an observation costs well under a
+/// microsecond a counter.
 class Metrics final : public StoreObserver, public RpcObserver {
  public:
   /// `compiler`: its version line.

@@ -42,7 +42,8 @@ std::optional<Signature> Signer::SignPlan(const std::shared_ptr<const StoredPlan
                                          signature.value.size());
   std::vector<std::pair<Digest, Remembered>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);
-  forgotten = remembered_.Insert(plan->key, {plan, *plan_sha256, std::move(bytes), signature}, cost);
+  forgotten =
+      remembered_.Insert(plan->key, {plan, *plan_sha256, std::move(bytes), signature}, cost);
   return signature;
 }
 
