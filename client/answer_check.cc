@@ -59,8 +59,7 @@ absl::Status CheckPlanSignature(const std::vector<SigningKey>& keys, std::string
   if (!key.ok()) return DataLoss("plan_key: ", Message(key.status()));
   const std::string what = StrCat("plan ", key->ToHex());
   if (!response.has_signature()) return Unsigned(keys, what);
-  std::optional<std::string_view> plan =
-      OnlyField(bytes, v1::PlanFusionResponse::kPlanFieldNumber);
+  std::optional<std::string_view> plan = OnlyField(bytes, v1::PlanFusionResponse::kPlanFieldNumber);
   if (!plan.has_value()) return DataLoss(what, ": the answer does not hold one plan");
   std::vector<KernelStatus> kernels;
   for (const v1::KernelStatus& wire : response.kernels()) {

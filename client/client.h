@@ -8,8 +8,8 @@
 
 #include "client/call_stop.h"
 #include "client/fusion_reply.h"
-#include "core/base/signature.h"
 #include "core/base/cancel.h"
+#include "core/base/signature.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
 

@@ -38,6 +38,50 @@ const Choices<ShowFormat> kShowFormats = {
 const Choices<Shell> kShells = {
     {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
 
+// Who we are to the fusiond of --server, and how we know it.
+void AddConnectionOptions(CLI::App* app, CLI::Option* server, Arguments* a) {
+  CLI::Option* ca =
+      app->add_option("--ca", a->ca, "speak TLS; the server's certificate is of this CA (PEM)")
+          ->check(CheckNotEmpty)
+          ->type_name("FILE");
+  CLI::Option* cert =
+      app->add_option("--cert", a->certificate, "certificate that says who we are (PEM)")
+          ->needs(ca)
+          ->check(CheckNotEmpty)
+          ->type_name("FILE");
+  CLI::Option* key = app->add_option("--key", a->key, "private key of --cert (PEM)")
+                         ->needs(cert)
+                         ->check(CheckNotEmpty)
+                         ->type_name("FILE");
+  cert->needs(key);
+  CLI::Option* name = app->add_option("--server-name", a->server_name,
+                                      "name in the server's certificate; default: of the address")
+                          ->needs(ca)
+                          ->check(CheckNotEmpty)
+                          ->type_name("NAME");
+  CLI::Option* token = app->add_option("--token-file", a->token_file,
+                                       "file with the token that says who we are; default: the "
+                                       "environment's FUSION_TOKEN")
+                           ->check(CheckNotEmpty)
+                           ->type_name("FILE");
+  CLI::Option* priority =
+      app->add_option_function<std::string>(
+             "--priority", [a](const std::string& word) { a->background = word == "background"; },
+             "background gives way to the calls of others; default: interactive")
+          ->check(CLI::IsMember({"interactive", "background"}))
+          ->type_name("{interactive,background}");
+  CLI::Option* verify =
+      app->add_option("--verify-key", a->verify_keys,
+                      "take only plans and kernels that this key signed: an Ed25519 public key "
+                      "(PEM), or hex digits for HMAC-SHA256; may be given more than once")
+          ->allow_extra_args(false)
+          ->check(CheckNotEmpty)
+          ->type_name("FILE");
+  for (CLI::Option* option : {ca, cert, key, name, token, priority, verify}) {
+    option->needs(server)->group("Connection");
+  }
+}
+
 void AddServiceOptions(CLI::App* app, Arguments* a) {
   CLI::Option* server = app->add_option("--server", a->server,
                                         "fusiond to ask, HOST:PORT or unix:/PATH; default: "
@@ -62,6 +106,7 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
             ->type_name("N")}) {
     option->excludes(server)->group("Own fusiond");
   }
+  AddConnectionOptions(app, server, a);
   app->add_flag("--json", a->json, "one JSON object on stdout");
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
 }
@@ -386,6 +431,35 @@ void AddReport(CLI::App* app, Arguments* a) {
       ->type_name("FILE");
 }
 
+void AddToken(CLI::App* app, Arguments* a) {
+  CLI::App* token =
+      AddLocalCommand(app, "token", "a new token, and its entry for the file of fusiond --tokens",
+                      a, CommandKind::kToken);
+  token->add_option("NAME", a->name, "what the server's log calls it")
+      ->required()
+      ->check(CheckNotEmpty)
+      ->type_name("NAME");
+  token->add_option("--tenant", a->tenant, "under which its calls are counted; default: default")
+      ->check(CheckNotEmpty)
+      ->type_name("NAME");
+  token
+      ->add_option("--role", a->roles,
+                   "what it may do; may be given more than once; default: plan and report")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"plan", "report", "admin"}))
+      ->type_name("{plan,report,admin}");
+  token->add_option("--expires", a->expires, "until then: 2027-01-31 or 2027-01-31T18:00:00Z")
+      ->check(CheckNotEmpty)
+      ->type_name("TIME");
+  token
+      ->add_option("--out", a->out,
+                   "the token goes into this new file, which only its owner reads; stdout has the "
+                   "entry alone")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  token->add_flag("--json", a->json, "one JSON object on stdout");
+}
+
 void AddCommands(CLI::App* app, Arguments* a) {
   AddPlan(app, a);
   AddRun(app, a);
@@ -413,6 +487,8 @@ void AddCommands(CLI::App* app, Arguments* a) {
   capabilities->add_flag("--ops", a->ops, "every operator and its opsets");
 
   AddCommand(app, "status", "whether the service answers, and how fast", a, CommandKind::kStatus);
+
+  AddToken(app, a);
 
   CLI::App* completion = AddLocalCommand(app, "completion", "a script that completes command lines",
                                          a, CommandKind::kCompletion);

@@ -40,6 +40,7 @@ enum class CommandKind : uint8_t {
   kList,
   kCapabilities,
   kStatus,
+  kToken,
   kCompletion,
 };
 enum class ShowWhat : uint8_t { kGraph, kProgram, kSmg, kSchedule, kPlan, kSource };
@@ -68,6 +69,16 @@ struct Arguments {
   bool prefer_cache = false;  // what is cached is used without asking
   bool fallback = false;      // runs op by op without a plan
   double load_deadline = 30;  // seconds
+
+  // How --server is spoken to.
+  std::string ca;           // file: TLS, with this CA; empty: plain text
+  std::string certificate;  // file; empty: none is shown
+  std::string key;          // file, of `certificate`
+  std::string server_name;  // empty: that of the address
+  std::string token_file;   // empty: none
+  std::string token;        // of the environment, if there is no file
+  bool background = false;
+  std::vector<std::string> verify_keys;  // files; empty: signatures are not looked at
 
   // What is asked for.
   int threads = 0;                           // 0: usable cores
@@ -124,6 +135,10 @@ struct Arguments {
   bool full_keys = false;        // list
   bool ops = false;              // capabilities
   Shell shell = Shell::kBash;
+  std::string name;                // token
+  std::string tenant;              // token; empty: "default"
+  std::vector<std::string> roles;  // token; empty: plan and report
+  std::string expires;             // token; empty: never
 };
 
 /// The outcome of reading the command line.

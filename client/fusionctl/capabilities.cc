@@ -43,6 +43,10 @@ Json CapabilitiesJson(const Capabilities& c) {
           {"workers", c.workers},
           {"sandbox", c.sandbox},
           {"durable_store", c.durable_store},
+          {"authentication", c.authentication},
+          {"tenant", c.tenant},
+          {"roles", c.roles},
+          {"signing_keys", c.signing_keys},
           {"devices", devices},
           {"ops", ops},
           {"limits", limits},
@@ -89,13 +93,22 @@ std::string LimitsText(const Capabilities& c) {
   return table.ToString();
 }
 
+// Lines of their own, without a line end at the end. Empty: an older server does not say.
+std::string AccessText(const Capabilities& c) {
+  if (c.authentication.empty()) return "";
+  return StrCat("\naccess:    ", c.authentication == "none" ? "everybody" : c.authentication,
+                "; you are tenant ", QuoteShort(c.tenant), ", for ", StrJoin(c.roles, ", "),
+                "\nsigned:    ",
+                c.signing_keys.empty() ? "no" : StrCat("with ", StrJoin(c.signing_keys, ", ")));
+}
+
 std::string CapabilitiesText(const std::string& address, const Capabilities& c) {
   return StrCat(
       "fusiond ", c.version, " at ", address,
       "\ncompiler:  ", c.compiler.empty() ? "none, nothing can be compiled" : c.compiler,
       "\nworkers:   ", c.workers, ", ", c.sandbox.empty() ? "not isolated" : c.sandbox,
       "\nstore:     ", c.durable_store ? "plans and kernels survive a restart" : "in memory only",
-      "\noperators: ", c.ops.size(), ", fusionctl capabilities --ops lists them\n\n",
+      AccessText(c), "\noperators: ", c.ops.size(), ", fusionctl capabilities --ops lists them\n\n",
       DevicesText(c), "\n", RegisteredText(c), LimitsText(c));
 }
 

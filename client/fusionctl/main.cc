@@ -44,6 +44,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunCapabilities;
     case CommandKind::kStatus:
       return RunStatus;
+    case CommandKind::kToken:
+      return RunToken;
     case CommandKind::kCompletion:
       return RunCompletion;
   }
@@ -109,6 +111,8 @@ int Main(int argc, char** argv) {
   const char* terminal = std::getenv("TERM");
   bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
+  // Tokens on command lines would be seen by every process of the machine.
+  if (const char* token = std::getenv("FUSION_TOKEN")) parsed.arguments.token = token;
   absl::Status loaded = LoadLock(&parsed.arguments);
   absl::StatusOr<ExitCode> code = loaded.ok() ? RunWithFiles(&parsed.arguments, &progress) : loaded;
   progress.Clear();

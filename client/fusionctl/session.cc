@@ -7,6 +7,7 @@
 #include <set>
 
 #include "client/detect_target.h"
+#include "client/fusionctl/connection.h"
 #include "client/fusionctl/embedded_server.h"
 #include "client/fusionctl/fixed_inputs.h"
 #include "core/base/file.h"
@@ -117,7 +118,8 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
                                      const ServiceWork& work) {
   if (!arguments.server.empty()) {
     progress->Show(StrCat("connecting to ", arguments.server));
-    ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(arguments.server));
+    ASSIGN_OR_RETURN(ClientOptions options, ConnectionOf(arguments));
+    ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(arguments.server, options));
     return work(*client);
   }
   progress->Show("starting fusiond");

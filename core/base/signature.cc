@@ -112,8 +112,9 @@ absl::StatusOr<SigningKey> SigningKey::Parse(std::string id, std::string_view te
         "hex digits");
   }
   if (EVP_PKEY_get_base_id(secret->key.get()) != EVP_PKEY_ED25519) {
-    return InvalidArgument("a key of another kind; expected Ed25519 (openssl genpkey -algorithm "
-                           "ed25519)");
+    return InvalidArgument(
+        "a key of another kind; expected Ed25519 (openssl genpkey -algorithm "
+        "ed25519)");
   }
   out.secret_ = std::move(secret);
   return out;
@@ -164,10 +165,10 @@ absl::Status SigningKey::Verify(std::string_view bytes, const Signature& signatu
             CRYPTO_memcmp(signature.value.data(), expected.data(), expected.size()) == 0;
   } else {
     Owned<EVP_MD_CTX> context(EVP_MD_CTX_new());
-    right = EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, secret_->key.get()) ==
-                1 &&
-            EVP_DigestVerify(context.get(), Bytes(signature.value), signature.value.size(),
-                             Bytes(bytes), bytes.size()) == 1;
+    right =
+        EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, secret_->key.get()) == 1 &&
+        EVP_DigestVerify(context.get(), Bytes(signature.value), signature.value.size(),
+                         Bytes(bytes), bytes.size()) == 1;
   }
   if (right) return absl::OkStatus();
   return DataLoss("the signature is not that of the key ", QuoteShort(id_), " over these bytes");
