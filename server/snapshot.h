@@ -6,6 +6,7 @@
 #include "core/bundle/report.h"
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
+#include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
 #include "core/pipeline/tile_search.h"
 
@@ -31,6 +32,9 @@ struct ServerSnapshot {
   int64_t rejected_calls = 0;  // because of call_limit
   int64_t rejected_bytes = 0;  // calls refused because of inflight_limit_bytes
   std::vector<RegisteredCapability> registered;
+  std::string sandbox;  // level of the workers, as they say, or as was found out at start
+  std::vector<Quarantine::Entry> quarantine;
+  int64_t failures = 0;  // of kernels, remembered for a while
 };
 
 }  // namespace fusion

@@ -63,6 +63,12 @@ class LruMap {
     return true;
   }
 
+  void Clear() {
+    index_.clear();
+    order_.clear();
+    cost_ = 0;
+  }
+
   int64_t cost() const { return cost_; }
   int64_t budget() const { return budget_; }
   size_t size() const { return index_.size(); }
