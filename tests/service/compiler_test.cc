@@ -25,7 +25,7 @@ class CompilerTest : public ServerTest {
     EXPECT_EQ(chmod(path.c_str(), 0700), 0);
     return path;
   }
-  grpc::Status Compile(const TestModel& model) {
+  grpc::Status Compile(TestModel model) {
     v1::PlanFusionResponse response;
     return caller_->Plan(RequestFor(model.proto()), &response);
   }
@@ -43,7 +43,7 @@ TEST_F(CompilerTest, WithoutACompilerPlansAreMadeAndKernelsRefusedByName) {
   EXPECT_TRUE(caller_->Healthy());
   v1::PlanFusionResponse plan =
       caller_->Plan(RequestFor(LinearReluModel().proto(), v1::PLAN_MODE_PLAN_ONLY));
-  EXPECT_EQ(plan.plan().kernels_size(), 1);
+  EXPECT_GT(plan.plan().kernels_size(), 0);
   const grpc::Status refused = Compile(LinearReluModel());
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(refused.error_message(),
