@@ -22,7 +22,9 @@ DeviceCapability DeviceOf(const DeviceSpec& spec, const Toolchain& toolchain) {
   bool compiles = has_backend && toolchain.SupportsIsa(spec.isa).ok();
   return {.name = spec.name,
           .description = StrCat(spec.kind, ", ", spec.arch,
-                                has_backend && !compiles ? "; the compiler does not know it" : ""),
+                                !has_backend || compiles      ? ""
+                                : toolchain.version().empty() ? "; there is no compiler"
+                                                              : "; the compiler does not know it"),
           .backend = compiles ? spec.backend : "",
           .isa = spec.arch};
 }
@@ -74,6 +76,8 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"kernels waiting for a worker", config.compile_queue, "kernels", "--compile-queue"},
       {"compiler time of a kernel", Milliseconds(config.compile_seconds), "ms",
        "--compile-seconds"},
+      {"memory of a failed kernel", Milliseconds(config.failure_ttl_seconds), "ms",
+       "--failure-ttl-seconds"},
       {"address space of a worker (0: no limit)", config.worker_memory_bytes, "bytes",
        "--worker-memory"},
       {"bytes kept in memory", config.memory_limit_bytes, "bytes", "--memory-limit"},
@@ -89,7 +93,7 @@ Capabilities CapabilitiesOf(const ServerConfig& config, const std::vector<Device
   Capabilities out{.version = std::string(ServerVersion()),
                    .plan_version = kPlanVersion,
                    .kernel_abi_version = FUSION_KERNEL_ABI_VERSION,
-                   .compiler = toolchain.version(),
+                   .compiler = toolchain.Available().ok() ? toolchain.version() : "",
                    .workers = config.workers,
                    .durable_store = !config.store_dir.empty(),
                    .devices = {},

@@ -179,6 +179,28 @@ void AddCompileOptions(CLI::App* app, ServerConfig* config) {
       ->capture_default_str();
 }
 
+void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox) {
+  app->add_option("--sandbox", *sandbox,
+                  "What confines the processes that run compilers and kernels: bwrap (bubblewrap's "
+                  "namespaces, and all that follows), landlock (no files but the toolchain's, and "
+                  "what follows), seccomp (filtered system calls), none (resource limits only), "
+                  "or auto: the strongest that works here. Any other is a condition for starting")
+      ->check([](const std::string& name) { return Complaint(ParseSandbox(name).status()); })
+      ->capture_default_str();
+  app->add_option("--sandbox-readable", config->sandbox_readable,
+                  "File or directory, absolute path, that compilers may read besides /usr and "
+                  "themselves; for compilers that lie elsewhere. May be given more than once")
+      ->allow_extra_args(false)
+      ->check([](const std::string& path) -> std::string {
+        return path.starts_with('/') ? "" : StrCat(Quote(path), " is no absolute path");
+      });
+  app->add_option("--failure-ttl-seconds", config->failure_ttl_seconds,
+                  "Seconds for which a kernel that does not compile, or that its check refuses, is "
+                  "not tried again. One that killed two workers is not tried again at all")
+      ->check(CLI::Range(0.0, 1e7))
+      ->capture_default_str();
+}
+
 void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
   app->add_option("--log-level", *level,
                   "Least level that is logged: debug, info, warning, error, off")
@@ -251,6 +273,7 @@ std::string_view ServerVersion() { return FUSION_VERSION; }
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
   std::string level = "info";
+  std::string sandbox(SandboxName(Sandbox::kAuto));
   CLI::App app(kSummary, "fusiond");
   app.footer(kFooter);
   app.set_version_flag("--version", StrCat("fusiond ", ServerVersion()));
@@ -263,6 +286,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   AddStoreOptions(&app, &line.config);
   AddPlanOptions(&app, &line.config);
   AddCompileOptions(&app, &line.config);
+  AddSandboxOptions(&app, &line.config, &sandbox);
   AddLifeOptions(&app, &line.config, &level);
   try {
     app.parse(argc, argv);
@@ -283,6 +307,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.text = StrCat("fusiond: ", wrong, "\n");
     return line;
   }
+  line.config.sandbox = ParseSandbox(sandbox).value_or(Sandbox::kAuto);
   line.config.log_level = ParseLogLevel(level).value_or(LogLevel::kInfo);
   if (line.config.workers == 0) {
     line.config.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

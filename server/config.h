@@ -7,6 +7,7 @@
 #include "core/base/logging.h"
 #include "core/base/sanitizer.h"
 #include "core/bundle/options.h"
+#include "core/compile/sandbox.h"
 #include "server/tenant_limits.h"
 
 namespace fusion {
@@ -25,6 +26,9 @@ struct ServerConfig {
   double compile_seconds = 30;
   std::string compiler;  // empty: the first allowed one that exists
   std::vector<std::string> allowed_compilers = {"/usr/bin/g++", "/usr/bin/clang++"};
+  Sandbox sandbox = Sandbox::kAuto;
+  std::vector<std::string> sandbox_readable;  // absolute paths
+  double failure_ttl_seconds = 600;
   int request_threads = 64;
   int64_t request_queue = 256;
   int64_t max_request_bytes = int64_t{32} << 20;

@@ -11,6 +11,7 @@
 #include "core/cache/metered_store.h"
 #include "core/cache/rocks_store.h"
 #include "core/cache/tiered_store.h"
+#include "core/compile/quarantine.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
 #include "core/learn/latency_book.h"
@@ -36,6 +37,7 @@ namespace {
 
 // Of answers to recent requests, beside the plans in memory. Chosen: some ten thousand of a layer.
 constexpr int64_t kWarmBytes = int64_t{64} << 20;
+constexpr int64_t kMaxRecordBytes = 64 << 10;
 
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
@@ -65,9 +67,13 @@ class RunningDaemon final : public Daemon {
     RETURN_IF_ERROR(ReadKernels());
     RETURN_IF_ERROR(OpenStore());
     RETURN_IF_ERROR(OpenToolchain());
+    RETURN_IF_ERROR(OpenQuarantine());
+    RETURN_IF_ERROR(ProbeSandboxLevel());
     metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
     store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
+    pipeline_options_.builds.failure_ttl = Seconds(config().failure_ttl_seconds);
+    pipeline_options_.builds.quarantine = quarantine_.get();
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
     pipeline_options_.builds.search_window = 2 * static_cast<size_t>(config().workers);
     pipeline_options_.max_opt_level = config().max_opt_level;
@@ -132,7 +138,7 @@ class RunningDaemon final : public Daemon {
             .capabilities =
                 [this] {
                   Capabilities now = capabilities_;
-                  now.sandbox = workers_->Stats().sandbox;
+                  now.sandbox = SandboxLevel();
                   now.registered = pipeline_->Registered();
                   now.authentication = authenticator_->Kinds();
                   now.signing_keys = signer_->key_ids();
@@ -216,10 +222,61 @@ class RunningDaemon final : public Daemon {
     options.compiler = config().compiler;
     options.allowed = config().allowed_compilers;
     options.scratch_dir = scratch_->path();
+    const std::string record_path =
+        config().store_dir.empty() ? "" : StrCat(config().store_dir, "/toolchain.json");
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner_);
-    if (!toolchain.ok()) return Annotate(toolchain.status(), "--compiler");
-    toolchain_ = std::make_unique<Toolchain>(*std::move(toolchain));
+    if (toolchain.ok()) {
+      toolchain_ = std::make_unique<Toolchain>(*std::move(toolchain));
+      if (record_path.empty()) return absl::OkStatus();
+      return Annotate(WriteFile(record_path, toolchain_->Record()), "--store");
+    }
+    absl::Status why = Annotate(toolchain.status(), "--compiler");
+    if (!absl::IsFailedPrecondition(why)) return why;
+    // Plans need none, and kernels that are stored are as good as ever.
+    logger_.Warning("no_compiler", {{"reason", Message(why)}});
+    const std::string record =
+        record_path.empty() ? "" : ReadFile(record_path, kMaxRecordBytes).value_or("");
+    why = FailedPrecondition("nothing can be compiled here: ", Message(why),
+                             "; install a compiler, or name another, and restart");
+    toolchain_ = std::make_unique<Toolchain>(Toolchain::Without(options, why, record));
     return absl::OkStatus();
+  }
+
+  absl::Status OpenQuarantine() {
+    const std::string& store = config().store_dir;
+    absl::StatusOr<std::unique_ptr<Quarantine>> quarantine =
+        Quarantine::Open(store.empty() ? "" : StrCat(store, "/quarantine"));
+    if (!quarantine.ok()) return Annotate(quarantine.status(), "--store");
+    quarantine_ = *std::move(quarantine);
+    return absl::OkStatus();
+  }
+
+  WorkerProcessOptions WorkerOptions() const {
+    WorkerProcessOptions options{.worker_path = programs_.worker,
+                                 .exec_path = programs_.exec,
+                                 .scratch_dir = scratch_->path(),
+                                 .memory_bytes = config().worker_memory_bytes,
+                                 .sandbox = config().sandbox,
+                                 .readable = toolchain_->files()};
+    const std::vector<std::string>& more = config().sandbox_readable;
+    options.readable.insert(options.readable.end(), more.begin(), more.end());
+    return options;
+  }
+
+  absl::Status ProbeSandboxLevel() {
+    absl::StatusOr<SandboxProbe> probe = ProbeSandbox(WorkerOptions(), *runner_);
+    if (!probe.ok()) return Annotate(probe.status(), "--sandbox");
+    sandbox_ = *std::move(probe);
+    if (IsWeakSandbox(sandbox_.level)) {
+      logger_.Warning("weak_sandbox",
+                      {{"level", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
+    }
+    return absl::OkStatus();
+  }
+
+  std::string SandboxLevel() const {
+    const std::string said = workers_->Stats().sandbox;
+    return said.empty() ? sandbox_.level : said;
   }
 
   void StartWorkers() {
@@ -232,13 +289,10 @@ class RunningDaemon final : public Daemon {
     options.log_dir =
         StrCat(config().store_dir.empty() ? scratch_->path() : config().store_dir, "/compile-logs");
     options.on_made = [this](const KernelArtifact& kernel) { metrics_->OnKernelMade(kernel); };
-    workers_ = std::make_unique<WorkerPool>(
-        options, *toolchain_,
-        MakeWorkerStarter({.worker_path = programs_.worker,
-                           .exec_path = programs_.exec,
-                           .scratch_dir = scratch_->path(),
-                           .memory_bytes = config().worker_memory_bytes}),
-        logger_);
+    WorkerProcessOptions process = WorkerOptions();
+    process.sandbox = sandbox_.sandbox;
+    workers_ =
+        std::make_unique<WorkerPool>(options, *toolchain_, MakeWorkerStarter(process), logger_);
   }
 
   absl::Status StartAdmin() {
@@ -294,6 +348,9 @@ class RunningDaemon final : public Daemon {
             .warm_answers = warm_->size(),
             .warm_bytes = warm_->bytes(),
             .registered = pipeline_->Registered(),
+            .sandbox = SandboxLevel(),
+            .quarantine = quarantine_->List(),
+            .failures = pipeline_->failures(),
             .authentication = authenticator_->Kinds(),
             .tokens = authenticator_->tokens(),
             .identities = authenticator_->identities(),
@@ -316,9 +373,11 @@ class RunningDaemon final : public Daemon {
                                {"admin", facts_.admin_address},
                                {"compiler", toolchain_->version()},
                                {"isas", SupportedIsas(*toolchain_)},
+                               {"sandbox", sandbox_.level},
                                {"store", config().store_dir},
                                {"authentication", authenticator_->Kinds()},
                                {"tls", certificates_ != nullptr},
+                               {"quarantined_kernels", quarantine_->size()},
                                {"registered_kernels", pipeline_options_.registered.size()},
                                {"workers", config().workers}});
   }
@@ -341,6 +400,8 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<CommandRunner> runner_;
   std::unique_ptr<Toolchain> toolchain_;
+  SandboxProbe sandbox_;
+  std::unique_ptr<Quarantine> quarantine_;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Store> tiers_;  // until store_ owns it
   std::unique_ptr<Store> store_;

@@ -29,7 +29,8 @@ class Daemon {
   virtual ~Daemon() = default;
 
   /// Returns when calls are answered; logs "listening" with the addresses. FailedPrecondition,
-  /// saying what the operator can do: an address in use, a store in use, no compiler.
+  /// saying what the operator can do: an address in use, a store in use, a sandbox that does not
+  /// work here. Without a compiler it starts, and says so in its log.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config,
                                                        const Programs& programs, Logger& logger);
 

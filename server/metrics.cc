@@ -166,6 +166,7 @@ void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                      .Add({{"result", "ok"}}, stats.done)
                      .Add({{"result", "error"}}, stats.failed)
                      .Add({{"result", "timeout"}}, stats.timed_out)
+                     .Add({{"result", "oom"}}, stats.out_of_memory)
                      .Add({{"result", "crash"}}, stats.crashed)
                      .Add({{"result", "cancelled"}}, stats.cancelled)
                      .Add({{"result", "rejected"}}, stats.rejected)
@@ -183,6 +184,18 @@ void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(Reading("fusion_worker_restarts_total",
                          "Workers started beyond the first of each slot.", MetricType::Counter)
                      .Add({}, stats.restarts)
+                     .Take());
+}
+
+void ReadFailures(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  out->push_back(Reading("fusion_quarantined_kernels",
+                         "Kernels that are not tried any more: two workers died over each.")
+                     .Add({}, static_cast<int64_t>(now.quarantine.size()))
+                     .Take());
+  out->push_back(Reading("fusion_remembered_failures",
+                         "Kernels that are not tried again for a while: they did not compile, or "
+                         "failed their check.")
+                     .Add({}, now.failures)
                      .Take());
 }
 
@@ -504,6 +517,7 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
   ReadStores(now, &families);
   ReadMeasurements(now, &families);
   ReadWorkers(now, &families);
+  ReadFailures(now, &families);
   ReadRegistered(now, &families);
   ReadSearches(now, &families);
   ReadFlow(now, &families);

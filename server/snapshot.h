@@ -9,6 +9,7 @@
 #include "core/bundle/report.h"
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
+#include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
 #include "core/pipeline/tile_search.h"
 
@@ -45,6 +46,9 @@ struct ServerSnapshot {
   std::optional<std::chrono::system_clock::time_point> certificate_expires;  // nothing: no TLS
   std::string certificate_subject;
   std::vector<std::string> signing_keys;  // ids, the current one first
+  std::string sandbox;  // level of the workers, as they say, or as was found out at start
+  std::vector<Quarantine::Entry> quarantine;
+  int64_t failures = 0;  // of kernels, remembered for a while
 };
 
 }  // namespace fusion

@@ -22,6 +22,9 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"compile-seconds", config.compile_seconds},
           {"compiler", config.compiler},
           {"allow-compiler", config.allowed_compilers},
+          {"sandbox", SandboxName(config.sandbox)},
+          {"sandbox-readable", config.sandbox_readable},
+          {"failure-ttl-seconds", config.failure_ttl_seconds},
           {"max-opt-level", config.max_opt_level},
           {"rules-file", config.rules_file},
           {"kernels", config.kernels},
@@ -42,6 +45,16 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"grace-seconds", config.grace_seconds}};
 }
 
+ordered_json QuarantineJson(const std::vector<Quarantine::Entry>& entries) {
+  ordered_json out = ordered_json::array();
+  for (const Quarantine::Entry& entry : entries) {
+    out.push_back({{"key", entry.key.ToHex()},
+                   {"reason", entry.reason},
+                   {"since_unix_ms", entry.since_unix_ms}});
+  }
+  return out;
+}
+
 ordered_json ToolchainJson(const Toolchain& toolchain) {
   ordered_json isas;
   for (Isa isa : kIsas) {
@@ -57,6 +70,7 @@ ordered_json ToolchainJson(const Toolchain& toolchain) {
   return {{"family", toolchain.family() == CompilerFamily::kGcc ? "gcc" : "clang"},
           {"version", toolchain.version()},
           {"identity", toolchain.identity().ToHex()},
+          {"missing", Message(toolchain.Available())},
           {"isas", std::move(isas)}};
 }
 
@@ -70,12 +84,14 @@ ordered_json WorkersJson(const ServerSnapshot& now) {
           {"done", stats.done},
           {"failed", stats.failed},
           {"timed_out", stats.timed_out},
+          {"out_of_memory", stats.out_of_memory},
           {"crashed", stats.crashed},
           {"retried", stats.retried},
           {"cancelled", stats.cancelled},
           {"rejected", stats.rejected},
           {"restarts", stats.restarts},
-          {"sandbox", stats.sandbox}};
+          {"failures_remembered", now.failures},
+          {"sandbox", now.sandbox}};
 }
 
 ordered_json SearchesJson(const SearchStats& stats) {
@@ -176,6 +192,7 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
                        {"config", ConfigJson(facts.config)},
                        {"toolchain", ToolchainJson(toolchain)},
                        {"workers", WorkersJson(now)},
+                       {"quarantine", QuarantineJson(now.quarantine)},
                        {"tile_searches", SearchesJson(now.searches)},
                        {"registered_kernels", RegisteredJson(now.registered)},
                        {"stores", StoresJson(now.tiers)},

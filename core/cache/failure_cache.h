@@ -38,6 +38,20 @@ class FailureCache {
     return std::nullopt;
   }
 
+  /// False if nothing was remembered.
+  bool Forget(const Digest& key) {
+    MutexLock lock(&mutex_);
+    return failures_.Erase(key);
+  }
+
+  /// How many were remembered, those whose time is up included.
+  int64_t ForgetAll() {
+    MutexLock lock(&mutex_);
+    const auto count = static_cast<int64_t>(failures_.size());
+    failures_.Clear();
+    return count;
+  }
+
   int64_t size() const {
     MutexLock lock(&mutex_);
     return static_cast<int64_t>(failures_.size());

@@ -34,7 +34,7 @@ struct CompileJob {
   Numerics numerics = Numerics::kFp32Accumulate;
   int64_t scratch_bytes = 0;    // that the plan gives it for each thread: the most it may ask for
   int64_t workspace_bytes = 0;  // and for one run
-  bool debug = false;  // with symbols and line tables
+  bool debug = false;           // with symbols and line tables
 };
 
 }  // namespace fusion

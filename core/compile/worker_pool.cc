@@ -73,7 +73,7 @@ absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
     CompileJob job, std::shared_ptr<const CancelToken> cancel,
     std::function<void(const CompileResult&)> on_done, const WorkOwner& owner) {
   RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
-  RETURN_IF_ERROR(toolchain_.Available());
+  RETURN_IF_ERROR(CheckToolchain());
   auto ticket = std::make_shared<CompileTicket>();
   RETURN_IF_ERROR(Enqueue({.job = std::move(job),
                            .cancel = std::move(cancel),
@@ -267,7 +267,7 @@ WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult
                : result.out_of_memory ? Outcome::kOutOfMemory
                                       : Outcome::kFailed;
     // A compiler that was taken away since Submit is not the kernel's fault either.
-    absl::Status there = result.built ? absl::OkStatus() : toolchain_.Available();
+    absl::Status there = result.built ? absl::OkStatus() : CheckToolchain();
     if (!there.ok()) return Annotate(there, task.Name());
     // All of a job is made by us: nothing in it is the caller's mistake. What is left is a limit of
     // the kernel, or the machine.
@@ -322,7 +322,15 @@ WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerRaceRe
   return std::make_shared<const RaceTimes>(result.times);
 }
 
+absl::Status WorkerPool::CheckToolchain() {
+  absl::Status available = toolchain_.Available();
+  if (!available.ok()) ++toolchain_losses_;
+  return available;
+}
+
 absl::Status WorkerPool::EnsureWorker(Slot* slot) {
+  const int64_t losses = toolchain_losses_;
+  if (slot->worker != nullptr && slot->losses != losses) EndWorker(slot, Nanoseconds(0));
   if (slot->worker != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, starter_->Start(slot->index));
   absl::Status hello = ReadHello(worker.get());
@@ -334,6 +342,7 @@ absl::Status WorkerPool::EnsureWorker(Slot* slot) {
   if (slot->started_before) ++stats_.restarts;
   slot->started_before = true;
   slot->jobs = 0;
+  slot->losses = losses;
   slot->worker = std::move(worker);
   ++stats_.workers;
   return absl::OkStatus();

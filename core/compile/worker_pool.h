@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -158,6 +159,7 @@ class WorkerPool {
     int index = 0;
     std::unique_ptr<WorkerProcess> worker;
     int jobs = 0;
+    int64_t losses = 0;  // toolchain_losses_ when the worker started
     bool started_before = false;
   };
   enum class Outcome : uint8_t {
@@ -188,6 +190,7 @@ class WorkerPool {
   absl::Status Enqueue(Task task);
   void SaveLog(const Task& task, std::string_view message, std::string_view log);
   bool Aborting() const;
+  absl::Status CheckToolchain();
 
   const WorkerPoolOptions options_;
   const Toolchain& toolchain_;
@@ -195,6 +198,9 @@ class WorkerPool {
   Logger& logger_;
   const Clock& clock_;
   CompileLogs logs_;
+  // How often files of the toolchain were found missing. What comes back in their place is unknown
+  // to workers that are older: they may read files, not names.
+  std::atomic<int64_t> toolchain_losses_{0};
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -4,8 +4,29 @@
 
 namespace fusion {
 
-KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock)
-    : workers_(workers), failure_ttl_(failure_ttl), state_(std::make_shared<State>(clock)) {}
+KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, Quarantine* quarantine,
+                           Logger& logger, const Clock& clock)
+    : workers_(workers),
+      failure_ttl_(failure_ttl),
+      quarantine_(quarantine),
+      logger_(logger),
+      state_(std::make_shared<State>(clock)) {}
+
+std::optional<absl::Status> KernelBuilds::Failure(const Digest& key) {
+  if (quarantine_ != nullptr) {
+    if (std::optional<Quarantine::Entry> entry = quarantine_->Find(key)) return entry->ToStatus();
+  }
+  return state_->failures.Find(key);
+}
+
+bool KernelBuilds::ForgetFailure(const Digest& key) {
+  const bool remembered = state_->failures.Forget(key);
+  return (quarantine_ != nullptr && quarantine_->Forget(key)) || remembered;
+}
+
+int64_t KernelBuilds::ForgetFailures() {
+  return state_->failures.ForgetAll() + (quarantine_ == nullptr ? 0 : quarantine_->ForgetAll());
+}
 
 bool IsKernelsFault(const absl::Status& status) {
   return absl::IsInternal(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
@@ -53,9 +74,19 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   }
   // A build is published before its last claim ends.
   if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
-  if (std::optional<absl::Status> why = state_->failures.Find(job.key)) return *why;
-  auto on_done = [state = state_, key = job.key, ttl = failure_ttl_](const CompileResult& result) {
-    if (IsKernelsFault(result.status())) state->failures.Remember(key, result.status(), ttl);
+  if (std::optional<absl::Status> why = Failure(job.key)) return *why;
+  auto on_done = [state = state_, key = job.key, ttl = failure_ttl_, quarantine = quarantine_,
+                  &logger = logger_](const CompileResult& result) {
+    const absl::Status& why = result.status();
+    // Two workers died over it: a third would.
+    if (quarantine != nullptr && absl::IsAborted(why)) {
+      absl::Status kept = quarantine->Add(key, Message(why));
+      logger.Warning("kernel_quarantined", {{"key", key.ToHex()},
+                                            {"reason", Message(why)},
+                                            {"not_kept", kept.ok() ? "" : Message(kept)}});
+    } else if (IsKernelsFault(why)) {
+      state->failures.Remember(key, why, ttl);
+    }
   };
   Build build;
   build.cancel = std::make_shared<CancelToken>();

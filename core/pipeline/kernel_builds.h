@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/cache/failure_cache.h"
+#include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
 
 namespace fusion {
@@ -24,13 +25,14 @@ bool IsKernelsFault(const absl::Status& status);
 bool MayPass(const absl::Status& status);
 
 /// The kernels under way: each key is compiled once at a time, however many plans need it, and can
-/// be found here until it is in the store. Remembers for a while what failed.
+/// be found here until it is in the store. Remembers for a while what failed, and in `quarantine`
+/// (may be null) what killed its workers.
 ///
 ///   ASSIGN_OR_RETURN(KernelBuilds::Started started, builds.Start(job, lookup));
 ///   ... a claim: claim.ticket().Wait(cancel) ...
 ///   ... publish it; only then let go of the claim ...
 ///
-/// Thread-safe. `workers` and `clock` outlive it.
+/// Thread-safe. `workers`, `clock` and `logger` outlive it, and `quarantine` the jobs of `workers`.
 class KernelBuilds {
  public:
   /// Somebody who wants a build: it is findable as long as he does, and once nobody does it is
@@ -53,7 +55,8 @@ class KernelBuilds {
     bool wanted_ = true;
   };
 
-  KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, const Clock& clock);
+  KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, Quarantine* quarantine, Logger& logger,
+               const Clock& clock);
 
   /// A kernel that is there, or else a claim on its build.
   using Started = std::variant<std::shared_ptr<const KernelArtifact>, Claim>;
@@ -66,8 +69,14 @@ class KernelBuilds {
 
   /// Joins the build of a kernel that is under way or not yet published; nullopt if there is none.
   std::optional<Claim> Join(const Digest& key);
-  /// Why a kernel failed lately.
-  std::optional<absl::Status> Failure(const Digest& key) { return state_->failures.Find(key); }
+  /// Why a kernel is not tried now: it is in quarantine, or failed lately.
+  std::optional<absl::Status> Failure(const Digest& key);
+  /// Lets it be tried again; false if nothing was held against it.
+  bool ForgetFailure(const Digest& key);
+  /// Likewise all of them; how many there were.
+  int64_t ForgetFailures();
+  /// Failures that are remembered for a while; those in quarantine are not among them.
+  int64_t failures() const { return state_->failures.size(); }
 
  private:
   struct Build {
@@ -88,6 +97,8 @@ class KernelBuilds {
 
   WorkerPool& workers_;
   const Nanoseconds failure_ttl_;
+  Quarantine* const quarantine_;
+  Logger& logger_;
   const std::shared_ptr<State> state_;
   mutable Mutex mutex_;
   std::map<Digest, Build> builds_ ABSL_GUARDED_BY(mutex_);

@@ -73,7 +73,7 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolch
       workers_(workers),
       logger_(logger),
       clock_(clock),
-      kernel_builds_(workers, options.failure_ttl, clock),
+      kernel_builds_(workers, options.failure_ttl, options.quarantine, logger, clock),
       stopping_(clock),
       threads_(options.threads, options.queue_limit),
       search_thread_(/*threads=*/1, options.search_queue),

@@ -53,6 +53,9 @@ struct PlanBuildsOptions {
   int threads = 16;          // that wait for workers: plans being compiled at the same time
   size_t queue_limit = 256;  // plans that may wait for a thread
   Nanoseconds failure_ttl = std::chrono::minutes(10);  // a failed kernel is not tried again
+  /// Kernels that are not tried at all, because two workers died over each. May be null; else it
+  /// outlives the workers.
+  Quarantine* quarantine = nullptr;
   /// Kernels of one search that are with the workers at the same time: as many as there are, and
   /// one for each to go on with.
   size_t search_window = 4;
@@ -106,6 +109,11 @@ class PlanBuilds {
 
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
+
+  /// As KernelBuilds. A plan that was made without such a kernel stays as it is.
+  bool ForgetFailure(const Digest& key) { return kernel_builds_.ForgetFailure(key); }
+  int64_t ForgetFailures() { return kernel_builds_.ForgetFailures(); }
+  int64_t failures() const { return kernel_builds_.failures(); }
 
   /// Stores a plan without its kernels. A failure is logged and added to `warnings`.
   void Publish(std::shared_ptr<const StoredPlan> plan, std::vector<std::string>* warnings) {

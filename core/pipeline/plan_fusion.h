@@ -65,6 +65,14 @@ class FusionPipeline {
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
 
+  /// Lets a kernel be tried again that failed, or is in quarantine (PlanBuildsOptions); false if
+  /// nothing was held against it. A plan that was made without it stays as it is.
+  bool ForgetFailure(const Digest& key) { return builds_.ForgetFailure(key); }
+  /// Likewise all of them; how many there were.
+  int64_t ForgetFailures() { return builds_.ForgetFailures(); }
+  /// Failures of kernels that are remembered for a while; those in quarantine are not among them.
+  int64_t failures() const { return builds_.failures(); }
+
   /// Ends searches for tiles under way, with what they have found, and those that come.
   void EndSearches() { builds_.EndSearches(); }
 

@@ -22,6 +22,21 @@ TEST(FailureCache, RemembersTheReasonForAWhile) {
   EXPECT_EQ(failures.size(), 0);
 }
 
+TEST(FailureCache, ForgetsWhatItIsToldTo) {
+  FakeClock clock;
+  FailureCache failures(10, clock);
+  for (const char* key : {"a", "b", "c"}) {
+    failures.Remember(Sha256(key), Internal("does not compile"), seconds(60));
+  }
+  EXPECT_TRUE(failures.Forget(Sha256("a")));
+  EXPECT_FALSE(failures.Forget(Sha256("a")));
+  EXPECT_FALSE(failures.Find(Sha256("a")).has_value());
+  EXPECT_EQ(failures.ForgetAll(), 2);
+  EXPECT_FALSE(failures.Find(Sha256("b")).has_value());
+  failures.Remember(Sha256("b"), Internal("again"), seconds(60));
+  EXPECT_EQ(failures.size(), 1);
+}
+
 TEST(FailureCache, IsBounded) {
   FakeClock clock;
   FailureCache failures(3, clock);

@@ -139,7 +139,7 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
 }
 
 TEST(WorkerProtocol, EveryFieldOfAReplyTravels) {
-  static_assert(FieldCount<WorkerResult>() == 6 && FieldCount<WorkerHello>() == 3 &&
+  static_assert(FieldCount<WorkerResult>() == 8 && FieldCount<WorkerHello>() == 3 &&
                 FieldCount<WorkerStage>() == 1 && FieldCount<CheckReport>() == 6);
   WorkerResult result;
   result.status = DeadlineExceeded("slow");
@@ -147,6 +147,8 @@ TEST(WorkerProtocol, EveryFieldOfAReplyTravels) {
   result.binary = "elf";
   result.check = {
       .verified = true, .reason = "r", .max_abs = 1.5, .max_rel = 2.5, .elements = 3, .outside = 4};
+  result.built = true;
+  result.out_of_memory = true;
   result.compile_ms = 5.5;
   result.check_ms = 6.5;
   WorkerReply reply = DecodeReply(EncodeReply(result)).value();
@@ -154,6 +156,8 @@ TEST(WorkerProtocol, EveryFieldOfAReplyTravels) {
   EXPECT_EQ(back.status, DeadlineExceeded("slow"));
   EXPECT_EQ(back.log, "log");
   EXPECT_EQ(back.binary, "elf");
+  EXPECT_TRUE(back.built);
+  EXPECT_TRUE(back.out_of_memory);
   EXPECT_TRUE(back.check.verified);
   EXPECT_EQ(back.check.reason, "r");
   EXPECT_EQ(back.check.max_abs, 1.5);

@@ -1,0 +1,159 @@
+#include "core/compile/quarantine.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/base/file.h"
+#include "core/base/unique_fd.h"
+#include "core/base/unix_time.h"
+
+namespace fusion {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Reasons are messages of the pool, which quote at most 2000 bytes of a log.
+constexpr int64_t kMaxFileBytes = 64 << 10;
+constexpr size_t kMaxReasonBytes = 8 << 10;
+
+// "2026-11-22T08:15:30Z".
+std::string UtcText(int64_t unix_ms) {
+  const std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+// So that a crash leaves the old file or the new one.
+absl::Status ReplaceFile(const std::string& path, std::string_view bytes) {
+  const std::string fresh = path + ".new";
+  RETURN_IF_ERROR(WriteFile(fresh, bytes));
+  UniqueFd file(open(fresh.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.valid() && fsync(file.get()) == 0 && rename(fresh.c_str(), path.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  return Unavailable("replacing ", Quote(path), ": ", std::generic_category().message(errno));
+}
+
+std::optional<Quarantine::Entry> ReadEntry(const std::filesystem::path& path, const Digest& key) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return std::nullopt;
+  const auto entry = ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!entry.is_object() || !entry.contains("reason") || !entry["reason"].is_string() ||
+      !entry.contains("since_unix_ms") || !entry["since_unix_ms"].is_number_integer()) {
+    return std::nullopt;
+  }
+  return Quarantine::Entry{key, entry["reason"].get<std::string>(),
+                           entry["since_unix_ms"].get<int64_t>()};
+}
+
+}  // namespace
+
+absl::Status Quarantine::Entry::ToStatus() const {
+  return Internal("kernel in quarantine since ", UtcText(since_unix_ms), ": ", reason);
+}
+
+absl::StatusOr<std::unique_ptr<Quarantine>> Quarantine::Open(std::string dir, const Clock& clock) {
+  std::unique_ptr<Quarantine> quarantine(new Quarantine(std::move(dir), clock));
+  RETURN_IF_ERROR(quarantine->Read());
+  return quarantine;
+}
+
+absl::Status Quarantine::Read() {
+  namespace fs = std::filesystem;
+  if (dir_.empty() || !fs::exists(dir_)) return absl::OkStatus();
+  std::error_code error;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator it(dir_, error), end; !error && it != end; it.increment(error)) {
+    paths.push_back(it->path());
+  }
+  if (error) return Unavailable("quarantine ", Quote(dir_), ": ", error.message());
+  MutexLock lock(&mutex_);
+  for (const fs::path& path : paths) {
+    Digest key;
+    if (path.extension() != ".json" || !Digest::FromHex(path.stem().string(), &key)) continue;
+    std::optional<Entry> entry = ReadEntry(path, key);
+    if (entry.has_value()) {
+      entries_.emplace(key, *std::move(entry));
+    } else {
+      fs::remove(path, error);
+    }
+  }
+  DropOldest();
+  return absl::OkStatus();
+}
+
+std::string Quarantine::PathOf(const Digest& key) const {
+  return StrCat(dir_, "/", key.ToHex(), ".json");
+}
+
+absl::Status Quarantine::Add(const Digest& key, std::string_view reason) {
+  MutexLock lock(&mutex_);
+  const Entry entry{key, std::string(reason.substr(0, kMaxReasonBytes)), UnixMilliseconds(clock_)};
+  if (!entries_.emplace(key, entry).second) return absl::OkStatus();
+  DropOldest();
+  if (dir_.empty()) return absl::OkStatus();
+  const ordered_json file = {{"reason", entry.reason}, {"since_unix_ms", entry.since_unix_ms}};
+  RETURN_IF_ERROR(MakeDirectories(dir_));
+  // What a compiler printed may be no UTF-8.
+  return ReplaceFile(PathOf(key),
+                     file.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+std::optional<Quarantine::Entry> Quarantine::Find(const Digest& key) const {
+  MutexLock lock(&mutex_);
+  auto it = entries_.find(key);
+  if (it == entries_.end()) return std::nullopt;
+  return it->second;
+}
+
+std::vector<Quarantine::Entry> Quarantine::List() const {
+  MutexLock lock(&mutex_);
+  std::vector<Entry> list;
+  for (const auto& [key, entry] : entries_) list.push_back(entry);
+  return list;
+}
+
+size_t Quarantine::size() const {
+  MutexLock lock(&mutex_);
+  return entries_.size();
+}
+
+bool Quarantine::Erase(const Digest& key) {
+  if (entries_.erase(key) == 0) return false;
+  std::error_code error;  // one that stays on disk comes back with a restart
+  if (!dir_.empty()) std::filesystem::remove(PathOf(key), error);
+  return true;
+}
+
+void Quarantine::DropOldest() {
+  while (entries_.size() > kMaxEntries) {
+    auto oldest = std::min_element(entries_.begin(), entries_.end(), [](auto& a, auto& b) {
+      return a.second.since_unix_ms < b.second.since_unix_ms;
+    });
+    Erase(Digest(oldest->first));
+  }
+}
+
+bool Quarantine::Forget(const Digest& key) {
+  MutexLock lock(&mutex_);
+  return Erase(key);
+}
+
+int64_t Quarantine::ForgetAll() {
+  MutexLock lock(&mutex_);
+  std::vector<Digest> keys;
+  for (const auto& [key, entry] : entries_) keys.push_back(key);
+  for (const Digest& key : keys) Erase(key);
+  return static_cast<int64_t>(keys.size());
+}
+
+}  // namespace fusion
