@@ -8,6 +8,7 @@
 #include <set>
 
 #include "client/kernel_assembly.h"
+#include "client/rpc_status.h"
 #include "core/base/text.h"
 #include "core/bundle/rules.h"
 #include "core/wire/answer.h"
@@ -55,15 +56,6 @@ absl::Status Translate(const grpc::Status& status, const grpc::ClientContext& co
     return DeadlineExceeded("no answer from ", address, " in time: ", status.error_message());
   }
   return {code, status.error_message()};
-}
-
-absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
-                      const std::string& address) {
-  if (status.ok()) return absl::OkStatus();
-  absl::Status out = Translate(status, context, address);
-  out.SetPayload(kFromService, absl::Cord());
-  DecodeErrorDetails(status.error_details(), &out);
-  return out;
 }
 
 std::string ServiceConfig(int attempts) {
@@ -138,6 +130,15 @@ absl::Status FillRequest(const FusionRequest& request, const ClientOptions& opti
 }
 
 }  // namespace
+
+absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
+                      const std::string& address) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status out = Translate(status, context, address);
+  out.SetPayload(kFromService, absl::Cord());
+  DecodeErrorDetails(status.error_details(), &out);
+  return out;
+}
 
 bool IsFromService(const absl::Status& status) {
   return status.GetPayload(kFromService).has_value();
@@ -216,6 +217,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   return Unavailable("no fusiond answers at ", address, " within ",
                      ToMilliseconds(options.connect_timeout), " ms");
 }
+
+std::shared_ptr<grpc::Channel> Client::channel() const { return connection_->channel; }
 
 std::unique_ptr<Client> Client::Share() const {
   std::unique_ptr<Client> other(new Client(address_, options_));

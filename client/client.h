@@ -11,6 +11,9 @@
 #include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
 
+namespace grpc {
+class Channel;
+}  // namespace grpc
 namespace fusion::v1 {
 class ExplainPlanRequest;
 }  // namespace fusion::v1
@@ -74,6 +77,8 @@ class Client {
   ~Client();
 
   const std::string& address() const { return address_; }
+  /// For AdminClient.
+  std::shared_ptr<grpc::Channel> channel() const;
 
   /// Another client on the same connection, for who may outlive this one.
   std::unique_ptr<Client> Share() const;

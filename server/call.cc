@@ -31,6 +31,17 @@ Nanoseconds DeadlineOf(const grpc::CallbackServerContext& context, const Clock& 
   return clock.Now() + (deadline - now);
 }
 
+// Who did what to the store: one line per call, be it refused.
+void LogAdmin(Logger& logger, const Caller& caller, const RpcRecord& record) {
+  logger.Info("admin", {{"who", caller.identity},
+                        {"tenant", caller.tenant},
+                        {"what", RpcMethodName(record.method)},
+                        {"keys", record.keys},
+                        {"reason", TextToWire(record.reason)},
+                        {"outcome", absl::StatusCodeToString(record.status.code())},
+                        {"message", Message(record.status)}});
+}
+
 std::string LogText(const std::vector<StageTime>& stages) {
   return StrJoin(stages, " ", [](const StageTime& stage) {
     return StrCat(stage.stage, "=", std::round(ToMicroseconds(stage.took)) / 1e3);
@@ -71,6 +82,7 @@ grpc::Status Call::Account(const absl::Status& status) {
   record_.status = status;
   record_.took = parts_.clock.Now() - start_;
   parts_.observer.OnFinished(record_);
+  if (IsAdmin(record_.method)) LogAdmin(parts_.logger, caller_, record_);
   parts_.logger.Info("rpc", {{"method", RpcMethodName(record_.method)},
                              {"request_id", TextToWire(record_.request_id)},
                              {"plan", record_.plan_key},

@@ -12,7 +12,8 @@ struct GrpcServerOptions {
   std::vector<std::string> listen;  // "host:port", "unix:/path"
 };
 
-/// The listening gRPC server: FusionService, health, reflection. Its header knows no gRPC.
+/// The listening gRPC server: FusionService, FusionAdmin, health, reflection. Its header knows no
+/// gRPC.
 class GrpcServer {
  public:
   virtual ~GrpcServer() = default;

@@ -17,7 +17,7 @@ class UnaryCall final : public UnaryReactor<Call> {
     RETURN_IF_ERROR(cancel_.Check());
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(request_));
-    ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view(), {cancel_, record_}));
+    ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view(), {cancel_, record_, caller_}));
     grpc::Slice slice(answer);
     return Send(grpc::ByteBuffer(&slice, 1));
   }

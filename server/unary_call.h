@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/caller.h"
 #include "server/service_parts.h"
 
 namespace fusion {
@@ -14,6 +15,7 @@ namespace fusion {
 struct UnaryContext {
   const CancelToken& cancel;  // ends when nobody waits for the answer any more
   RpcRecord& record;          // for plan_key
+  const Caller& caller;
 };
 
 /// The serialised answer to a serialised request. Runs on a thread of ours.

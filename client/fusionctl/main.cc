@@ -44,6 +44,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunCapabilities;
     case CommandKind::kStatus:
       return RunStatus;
+    case CommandKind::kStore:
+      return RunStore;
     case CommandKind::kCompletion:
       return RunCompletion;
   }

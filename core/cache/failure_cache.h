@@ -38,6 +38,22 @@ class FailureCache {
     return std::nullopt;
   }
 
+  /// Whether there was one whose time was not up.
+  bool Forget(const Digest& key) {
+    MutexLock lock(&mutex_);
+    Failure* failure = failures_.Find(key);
+    bool known = failure != nullptr && clock_.Now() < failure->until;
+    failures_.Erase(key);
+    return known;
+  }
+  /// How many there were.
+  int64_t ForgetAll() {
+    MutexLock lock(&mutex_);
+    auto known = static_cast<int64_t>(failures_.size());
+    failures_.Clear();
+    return known;
+  }
+
   int64_t size() const {
     MutexLock lock(&mutex_);
     return static_cast<int64_t>(failures_.size());

@@ -62,6 +62,13 @@ class KernelBuilds {
   std::shared_ptr<const CompileTicket> Find(const Digest& key) const;
   /// Why a kernel failed lately.
   std::optional<absl::Status> Failure(const Digest& key) { return state_->failures.Find(key); }
+  /// Tries kernels again that failed lately: these, or all. How many there were.
+  int64_t ForgetFailures(const std::vector<Digest>& keys, bool all) {
+    if (all) return state_->failures.ForgetAll();
+    int64_t known = 0;
+    for (const Digest& key : keys) known += state_->failures.Forget(key);
+    return known;
+  }
 
  private:
   struct Build {

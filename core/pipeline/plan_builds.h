@@ -114,6 +114,11 @@ class PlanBuilds {
   /// stopped first.
   void Stop();
 
+  /// As KernelBuilds.
+  int64_t ForgetFailures(const std::vector<Digest>& keys, bool all) {
+    return kernel_builds_.ForgetFailures(keys, all);
+  }
+
   int64_t shared_total() const { return flights_.shared_total() + searches_shared_; }
   int64_t waiters() const { return flights_.waiters() + searches_waiters_; }
   SearchStats searches() const;

@@ -70,6 +70,12 @@ class FusionPipeline {
   /// first to make that soon. No call may be running or come.
   void Stop();
 
+  /// Plans again what was planned lately, and tries again what failed lately: these kernels, or
+  /// everything, planning that took too long included. How many failures were remembered.
+  int64_t Forget(const std::vector<Digest>& kernels, bool all) {
+    return builds_.ForgetFailures(kernels, all) + planning_.Forget(/*overruns=*/all);
+  }
+
   /// The registered kernels, and what became of them.
   std::vector<RegisteredCapability> Registered() const { return registry_.Describe(); }
 
