@@ -10,6 +10,7 @@
 #include "client/answer_check.h"
 #include "client/fusion_request.h"
 #include "client/kernel_assembly.h"
+#include "client/rpc_status.h"
 #include "core/base/text.h"
 #include "core/bundle/rules.h"
 #include "core/wire/answer.h"
@@ -59,15 +60,6 @@ absl::Status Translate(const grpc::Status& status, const grpc::ClientContext& co
     return DeadlineExceeded("no answer from ", address, " in time: ", status.error_message());
   }
   return {code, status.error_message()};
-}
-
-absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
-                      const std::string& address) {
-  if (status.ok()) return absl::OkStatus();
-  absl::Status out = Translate(status, context, address);
-  out.SetPayload(kFromService, absl::Cord());
-  DecodeErrorDetails(status.error_details(), &out);
-  return out;
 }
 
 std::string ServiceConfig(int attempts) {
@@ -135,6 +127,15 @@ Connected WaitForConnection(grpc::Channel& channel, const ClientOptions& options
 }
 
 }  // namespace
+
+absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
+                      const std::string& address) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status out = Translate(status, context, address);
+  out.SetPayload(kFromService, absl::Cord());
+  DecodeErrorDetails(status.error_details(), &out);
+  return out;
+}
 
 bool IsFromService(const absl::Status& status) {
   return status.GetPayload(kFromService).has_value();
@@ -255,6 +256,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   return Unavailable("no fusiond answers at ", address, " within ",
                      ToMilliseconds(options.connect_timeout), " ms");
 }
+
+std::shared_ptr<grpc::Channel> Client::channel() const { return connection_->channel; }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Open(const std::string& address,
                                                      const ClientOptions& options) {

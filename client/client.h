@@ -15,6 +15,7 @@
 
 namespace grpc {
 class ByteBuffer;
+class Channel;
 }  // namespace grpc
 
 namespace fusion::v1 {
@@ -114,6 +115,8 @@ class Client {
   ~Client();
 
   const std::string& address() const { return address_; }
+  /// For AdminClient.
+  std::shared_ptr<grpc::Channel> channel() const;
 
   /// Another client on the same connection, for who may outlive this one; without its limits.
   std::unique_ptr<Client> Share() const;

@@ -18,7 +18,7 @@ namespace fusion {
 enum class CachePolicy : uint8_t {
   kPreferService,  // the service is asked; kernels that are here are not fetched; the cached plan
                    // is for when the service is away
-  kPreferCache,  // a cached plan is used at once, however old; the service is asked for others
+  kPreferCache,    // a cached plan is used at once, however old; the service is asked for others
 };
 
 struct ResilientOptions {

@@ -1,16 +1,20 @@
 #include "server/audit.h"
 
+#include "core/wire/scalars.h"
+
 namespace fusion {
 
 void LogAdminCall(Logger& logger, const Caller& caller, std::string_view peer,
-                  std::string_view method, const absl::Status& outcome) {
+                  const RpcRecord& record) {
   // A warning, so that no usual level leaves it out.
   logger.Warning("admin", {{"identity", caller.identity},
                            {"tenant", caller.tenant},
                            {"peer", peer},
-                           {"method", method},
-                           {"code", absl::StatusCodeToString(outcome.code())},
-                           {"message", Message(outcome)},
+                           {"method", RpcMethodName(record.method)},
+                           {"keys", record.keys},
+                           {"reason", TextToWire(record.reason)},
+                           {"code", absl::StatusCodeToString(record.status.code())},
+                           {"message", Message(record.status)},
                            {"trace_id", caller.trace_id}});
 }
 

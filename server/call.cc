@@ -100,7 +100,7 @@ grpc::Status Call::Account(const absl::Status& status) {
   record_.took = parts_.clock.Now() - start_;
   parts_.observer.OnFinished(record_);
   if (RoleOf(record_.method) == Role::kAdmin) {
-    LogAdminCall(parts_.logger, caller_, context_.peer(), RpcMethodName(record_.method), status);
+    LogAdminCall(parts_.logger, caller_, context_.peer(), record_);
   }
   if (!IsUsual(record_) || parts_.log_sample.Pick()) LogCall();
   return ToGrpc(status);

@@ -126,6 +126,12 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app->add_option("--store-min-free", config->store_min_free_bytes,
+                  "Free bytes of the store's file system below which nothing is written; reads "
+                  "and answers go on, and writing when there is room again")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app->add_option("--memory-limit", config->memory_limit_bytes,
                   "Bytes of plans and kernels kept in memory")
       ->transform(CLI::AsSizeValue(false))

@@ -192,6 +192,7 @@ class RunningDaemon final : public Daemon {
     RocksStoreOptions options;
     options.dir = StrCat(config().store_dir, "/db");
     options.budget_bytes = config().store_limit_bytes;
+    options.min_free_bytes = config().store_min_free_bytes;
     absl::StatusOr<std::unique_ptr<RocksStore>> disk = RocksStore::Open(options, logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
     measurements_ = (*disk)->OpenMeasurements();
@@ -328,6 +329,7 @@ class RunningDaemon final : public Daemon {
     return {.uptime = Clock::Real().Now() - start_,
             .ready = ready_.load(),
             .tiers = store_->Stats(),
+            .disk = store_->Facts(),
             .measurements = measurements_->Stats(),
             .workers = workers_->Stats(),
             .searches = pipeline_->searches(),

@@ -11,6 +11,7 @@
 #include <climits>
 #include <filesystem>
 
+#include "server/admin_service.h"
 #include "server/fusion_service.h"
 #include "server/listen_address.h"
 #include "server/tls_credentials.h"
@@ -40,7 +41,8 @@ int TransportLimit(int64_t max_request_bytes) {
 
 class RunningServer final : public GrpcServer {
  public:
-  explicit RunningServer(const ServiceParts& parts) : parts_(parts), service_(parts_) {}
+  explicit RunningServer(const ServiceParts& parts)
+      : parts_(parts), service_(parts_), admin_(parts_) {}
   ~RunningServer() override { Shutdown(Nanoseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -63,6 +65,7 @@ class RunningServer final : public GrpcServer {
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.RegisterService(&service_);
+    builder.RegisterService(&admin_);
     server_ = builder.BuildAndStart();
     bool all = server_ != nullptr;
     for (int port : ports) all = all && port > 0;
@@ -83,6 +86,7 @@ class RunningServer final : public GrpcServer {
   void SetServing(bool serving) override {
     auto* health = server_->GetHealthCheckService();
     health->SetServingStatus(v1::FusionService::service_full_name(), serving);
+    health->SetServingStatus(v1::FusionAdmin::service_full_name(), serving);
     health->SetServingStatus(serving);
   }
 
@@ -119,6 +123,7 @@ class RunningServer final : public GrpcServer {
 
   const ServiceParts parts_;
   FusionServiceImpl service_;
+  FusionAdminImpl admin_;
   std::vector<std::string> addresses_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
   std::unique_ptr<grpc::Server> server_;

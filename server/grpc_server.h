@@ -14,7 +14,8 @@ struct GrpcServerOptions {
   Certificates* certificates = nullptr;  // of every "host:port"; null: no TLS
 };
 
-/// The listening gRPC server: FusionService, health, reflection. Its header knows no gRPC.
+/// The listening gRPC server: FusionService, FusionAdmin, health, reflection. Its header knows no
+/// gRPC.
 class GrpcServer {
  public:
   virtual ~GrpcServer() = default;

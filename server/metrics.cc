@@ -51,9 +51,11 @@ std::string CodeName(int code) {
 }
 
 Labels MethodLabels(RpcMethod method) {
-  return {{"grpc_service", "fusion.v1.FusionService"},
+  return {{"grpc_service", std::string(RpcServiceName(method))},
           {"grpc_method", std::string(RpcMethodName(method))},
-          {"grpc_type", IsStream(method) ? "server_stream" : "unary"}};
+          {"grpc_type", TakesStream(method) ? "client_stream"
+                        : IsStream(method)  ? "server_stream"
+                                            : "unary"}};
 }
 
 // What became of a report: a label of fusion_measurements_ingested_total.
@@ -115,7 +117,16 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                   MetricType::Counter);
   Reading failures("fusion_cache_write_failures_total", "Bundles that were not written.",
                    MetricType::Counter);
-  Reading writable("fusion_store_writable", "0 if the last write failed (full disk).");
+  Reading writable("fusion_store_writable",
+                   "0 if nothing is written at present (full disk); reads go on.");
+  Reading pinned("fusion_store_pinned_bytes", "Bytes of pinned plans and their kernels.");
+  Reading empty("fusion_store_started_empty",
+                "1 if a damaged store was put aside when the server started.");
+  Reading free("fusion_store_free_bytes", "Free bytes of the file system of the store.");
+  if (!now.disk.dir.empty()) {
+    empty.Add({}, int64_t{now.disk.started_empty});
+    free.Add({}, now.disk.free_bytes);
+  }
   Reading disk("fusion_store_disk_bytes", "Bytes occupied on disk, garbage included.");
   for (const StoreStats& tier : now.tiers) {
     Labels labels = {{"tier", std::string(TierName(tier.tier))}};
@@ -130,9 +141,10 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
     failures.Add(labels, tier.write_failures);
     writable.Add(labels, int64_t{tier.writable});
     disk.Add(labels, tier.disk_bytes);
+    pinned.Add(labels, tier.pinned_bytes);
   }
-  for (Reading* reading :
-       {&entries, &bytes, &limit, &evicted, &dropped, &failures, &writable, &disk}) {
+  for (Reading* reading : {&entries, &bytes, &limit, &evicted, &dropped, &failures, &writable,
+                           &disk, &pinned, &empty, &free}) {
     out->push_back(reading->Take());
   }
 }

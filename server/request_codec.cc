@@ -16,33 +16,10 @@
 #include "core/wire/stored_texts.h"
 #include "core/wire/target.h"
 #include "fusion/v1/fusion_service.pb.h"
-#include "server/object_count.h"
+#include "server/parse_request.h"
 
 namespace fusion {
 namespace {
-
-absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_view bytes,
-                          std::string_view what) {
-  int64_t objects = CountObjects(type, bytes, kMaxRequestObjects);
-  if (objects < 0) {
-    return InvalidArgument(what, " is malformed: its ", bytes.size(), " bytes are no protobuf ",
-                           type.full_name());
-  }
-  if (objects > kMaxRequestObjects) {
-    return ResourceExhausted(what, " has more than ", kMaxRequestObjects,
-                             " messages, texts and unknown fields, eight numbers counted as one");
-  }
-  return absl::OkStatus();
-}
-
-// Counts objects first.
-template <typename Message>
-absl::Status ParseRequest(std::string_view bytes, Message* out) {
-  RETURN_IF_ERROR(CheckObjects(*Message::descriptor(), bytes, "request"));
-  if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
-  return InvalidArgument("request is malformed: its ", bytes.size(), " bytes are no protobuf ",
-                         Message::descriptor()->full_name());
-}
 
 // The place of a plan as 16 hex digits of its time and 64 of its key.
 std::string TokenOf(const PlanPlace& place) {

@@ -22,12 +22,35 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "GetStored";
     case RpcMethod::kGetCapabilities:
       return "GetCapabilities";
+    case RpcMethod::kGetStoreStats:
+      return "GetStoreStats";
+    case RpcMethod::kVerifyStore:
+      return "VerifyStore";
+    case RpcMethod::kCompactStore:
+      return "CompactStore";
+    case RpcMethod::kSetPinned:
+      return "SetPinned";
+    case RpcMethod::kInvalidate:
+      return "Invalidate";
+    case RpcMethod::kExportStore:
+      return "ExportStore";
+    case RpcMethod::kImportStore:
+      return "ImportStore";
   }
   return "unknown";
 }
 
 bool IsStream(RpcMethod method) {
-  return method == RpcMethod::kGetKernels || method == RpcMethod::kPlanFusionStream;
+  return method == RpcMethod::kGetKernels || method == RpcMethod::kPlanFusionStream ||
+         method == RpcMethod::kExportStore;
+}
+
+bool TakesStream(RpcMethod method) { return method == RpcMethod::kImportStore; }
+
+bool IsAdmin(RpcMethod method) { return method >= RpcMethod::kGetStoreStats; }
+
+std::string_view RpcServiceName(RpcMethod method) {
+  return IsAdmin(method) ? "fusion.v1.FusionAdmin" : "fusion.v1.FusionService";
 }
 
 Role RoleOf(RpcMethod method) {

@@ -20,6 +20,7 @@ struct ServerSnapshot {
   Nanoseconds uptime{0};
   bool ready = false;
   std::vector<StoreStats> tiers;
+  DiskFacts disk;
   MeasurementStats measurements;
   WorkerPoolStats workers;
   SearchStats searches;

@@ -15,6 +15,7 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"admin", config.admin},
           {"store", config.store_dir},
           {"store-limit", config.store_limit_bytes},
+          {"store-min-free", config.store_min_free_bytes},
           {"memory-limit", config.memory_limit_bytes},
           {"workers", config.workers},
           {"worker-memory", config.worker_memory_bytes},
@@ -125,9 +126,22 @@ ordered_json StoresJson(const std::vector<StoreStats>& tiers) {
                    {"evicted", tier.evicted},
                    {"dropped", tier.dropped},
                    {"write_failures", tier.write_failures},
-                   {"writable", tier.writable}});
+                   {"pinned_plans", tier.pinned_plans},
+                   {"pinned_bytes", tier.pinned_bytes},
+                   {"writable", tier.writable},
+                   {"not_writable", tier.not_writable}});
   }
   return out;
+}
+
+ordered_json DiskJson(const DiskFacts& disk) {
+  if (disk.dir.empty()) return nullptr;
+  return {{"directory", disk.dir},
+          {"schema_version", disk.schema_version},
+          {"free_bytes", disk.free_bytes},
+          {"min_free_bytes", disk.min_free_bytes},
+          {"started_empty", disk.started_empty},
+          {"set_aside", disk.set_aside}};
 }
 
 ordered_json MeasurementsJson(const MeasurementStats& stats) {
@@ -196,6 +210,7 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
                        {"tile_searches", SearchesJson(now.searches)},
                        {"registered_kernels", RegisteredJson(now.registered)},
                        {"stores", StoresJson(now.tiers)},
+                       {"disk", DiskJson(now.disk)},
                        {"measurements", MeasurementsJson(now.measurements)},
                        {"flights",
                         {{"waiting", now.flights_waiting},

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/caller.h"
 #include "server/service_parts.h"
 
 namespace fusion {

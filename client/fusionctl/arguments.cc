@@ -20,7 +20,7 @@ constexpr const char* kSummary =
 
 constexpr const char* kFooter =
     "Exit codes: 0 done or passed; 1 verify or run --compare found values outside the\n"
-    "tolerance; 2 bad usage;\n"
+    "tolerance, store verify found damage, store import refused plans; 2 bad usage;\n"
     "3 bad input (missing or malformed file, unsupported op, data that do not fit the model, a "
     "rule\n"
     "that forces what no kernel can be);\n"
@@ -35,6 +35,11 @@ const Choices<ShowWhat> kShowWhats = {
     {"plan", ShowWhat::kPlan},   {"schedule", ShowWhat::kSchedule}, {"source", ShowWhat::kSource}};
 const Choices<ShowFormat> kShowFormats = {
     {"text", ShowFormat::kText}, {"json", ShowFormat::kJson}, {"dot", ShowFormat::kDot}};
+const Choices<StoreAction> kStoreActions = {
+    {"stats", StoreAction::kStats},     {"verify", StoreAction::kVerify},
+    {"compact", StoreAction::kCompact}, {"pin", StoreAction::kPin},
+    {"unpin", StoreAction::kUnpin},     {"invalidate", StoreAction::kInvalidate},
+    {"export", StoreAction::kExport},   {"import", StoreAction::kImport}};
 const Choices<Shell> kShells = {
     {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
 
@@ -460,6 +465,39 @@ void AddToken(CLI::App* app, Arguments* a) {
   token->add_flag("--json", a->json, "one JSON object on stdout");
 }
 
+void AddStore(CLI::App* app, Arguments* a) {
+  CLI::App* store = AddCommand(app, "store",
+                               "looks after the stored plans and kernels of a service: sizes, "
+                               "checks, pins, copies",
+                               a, CommandKind::kStore);
+  AddChoice(store, "ACTION", &a->action, kStoreActions, "what to do")->required();
+  store
+      ->add_option("PLAN", a->plan_keys,
+                   "plans that pin, unpin, invalidate and export are about: keys, 8 of their "
+                   "digits or more; export without any: every plan")
+      ->check(CheckNotEmpty)
+      ->type_name("KEY");
+  store
+      ->add_option("--kernel", a->kernel_keys,
+                   "invalidate this kernel, by its key or symbol, 8 of their digits or more; may "
+                   "be given more than once")
+      ->allow_extra_args(false)
+      ->check(CheckNotEmpty)
+      ->type_name("KEY");
+  store->add_flag("--all", a->all, "invalidate everything, pinned plans too");
+  store->add_option("--reason", a->reason, "invalidate: for the log of the service")
+      ->type_name("TEXT");
+  store->add_option("-o,--out", a->out, "export to this file")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+  store
+      ->add_option("--from", a->from,
+                   "import this file of export. Kernels are code that clients run: only files of "
+                   "people that you trust")
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
+}
+
 void AddCommands(CLI::App* app, Arguments* a) {
   AddPlan(app, a);
   AddRun(app, a);
@@ -489,10 +527,36 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddCommand(app, "status", "whether the service answers, and how fast", a, CommandKind::kStatus);
 
   AddToken(app, a);
+  AddStore(app, a);
 
   CLI::App* completion = AddLocalCommand(app, "completion", "a script that completes command lines",
                                          a, CommandKind::kCompletion);
   AddChoice(completion, "SHELL", &a->shell, kShells, "for this shell")->required();
+}
+
+// Of the options of store, which belong to single actions.
+std::string StoreContradiction(const Arguments& a) {
+  const bool invalidates = a.action == StoreAction::kInvalidate;
+  const bool pins = a.action == StoreAction::kPin || a.action == StoreAction::kUnpin;
+  const bool exports = a.action == StoreAction::kExport;
+  const bool imports = a.action == StoreAction::kImport;
+  if (pins && a.plan_keys.empty()) return "pin and unpin: which plans? expected keys";
+  if (!a.plan_keys.empty() && !pins && !invalidates && !exports) {
+    return "plans are for pin, unpin, invalidate and export";
+  }
+  if (!invalidates && (!a.kernel_keys.empty() || a.all || !a.reason.empty())) {
+    return "--kernel, --all and --reason are for invalidate";
+  }
+  if (invalidates && a.all != (a.plan_keys.empty() && a.kernel_keys.empty())) {
+    return a.all ? "--all excludes keys" : "invalidate: what? expected keys, --kernel or --all";
+  }
+  if (exports != !a.out.empty()) {
+    return exports ? "export: expected --out FILE" : "--out is for export";
+  }
+  if (imports != !a.from.empty()) {
+    return imports ? "import: expected --from FILE" : "--from is for import";
+  }
+  return "";
 }
 
 // What single options cannot say.
@@ -519,13 +583,15 @@ std::string Contradiction(const Arguments& a) {
       (a.subject.empty() || a.out.empty())) {
     return "expected a PLAN and --out FILE, or --replay FILE";
   }
-  bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList;
+  bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList ||
+                a.command == CommandKind::kStore;
   if (stored && a.server.empty() && a.store.empty()) {
     return "the plans of which service? expected --server ADDRESS or --store DIR";
   }
   if (a.command == CommandKind::kReport && a.subject.empty() && !a.model_option.empty()) {
     return StrCat(a.model_option, " says how a model is planned; none is given");
   }
+  if (a.command == CommandKind::kStore) return StoreContradiction(a);
   return "";
 }
 

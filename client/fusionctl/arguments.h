@@ -18,7 +18,8 @@ namespace fusion {
 /// What the process answers; the same for every command.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitMismatch = 1,  // verify, run --compare: values differ
+  kExitMismatch = 1,  // verify, run --compare: values differ; store verify: damage; store import:
+                      // plans that were refused
   kExitUsage = 2,
   kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit
   kExitService = 4,   // fusiond cannot be reached or started, or failed
@@ -41,10 +42,21 @@ enum class CommandKind : uint8_t {
   kCapabilities,
   kStatus,
   kToken,
+  kStore,
   kCompletion,
 };
 enum class ShowWhat : uint8_t { kGraph, kProgram, kSmg, kSchedule, kPlan, kSource };
 enum class ShowFormat : uint8_t { kText, kJson, kDot };
+enum class StoreAction : uint8_t {
+  kStats,
+  kVerify,
+  kCompact,
+  kPin,
+  kUnpin,
+  kInvalidate,
+  kExport,
+  kImport
+};
 enum class Shell : uint8_t { kBash, kZsh, kFish };
 
 /// More samples say nothing more.
@@ -134,6 +146,12 @@ struct Arguments {
   int limit = 0;                 // list; 0: all
   bool full_keys = false;        // list
   bool ops = false;              // capabilities
+  StoreAction action = StoreAction::kStats;  // store
+  std::vector<std::string> plan_keys;        // store: keys or beginnings of keys
+  std::vector<std::string> kernel_keys;      // store invalidate
+  bool all = false;                          // store invalidate
+  std::string reason;                        // store invalidate
+  std::string from;                          // store import: file
   Shell shell = Shell::kBash;
   std::string name;                // token
   std::string tenant;              // token; empty: "default"

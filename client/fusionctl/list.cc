@@ -33,7 +33,9 @@ Json ListJson(const std::vector<PlanSummary>& plans, size_t stored) {
                    {"fallbacks", plan.fallbacks},
                    {"bytes", plan.bytes},
                    {"distinct_kernels", plan.distinct_kernels},
-                   {"compiled_kernels", plan.compiled_kernels}});
+                   {"compiled_kernels", plan.compiled_kernels},
+                   {"pinned", plan.pinned},
+                   {"tenant", plan.tenant}});
   }
   return {{"plans", out}, {"stored", stored}};
 }
@@ -48,13 +50,14 @@ std::string ListText(const std::vector<PlanSummary>& plans, size_t digits) {
                {"kernels", Table::kRight},
                {"compiled", Table::kRight},
                {"traffic saved", Table::kRight},
-               {"size", Table::kRight}});
+               {"size", Table::kRight},
+               {"pinned"}});
   for (const PlanSummary& plan : plans) {
     table.Add({plan.plan_key.ToHex().substr(0, digits), HumanAge(AgeSeconds(plan)), plan.target,
                StrCat(plan.threads), std::string(FusionName(plan.fusion)), StrCat(plan.nodes),
                StrCat(plan.totals.kernels),
                StrCat(plan.compiled_kernels, "/", plan.distinct_kernels), TrafficSaved(plan),
-               HumanBytes(plan.bytes)});
+               HumanBytes(plan.bytes), plan.pinned ? "yes" : ""});
   }
   return table.ToString();
 }

@@ -46,6 +46,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunStatus;
     case CommandKind::kToken:
       return RunToken;
+    case CommandKind::kStore:
+      return RunStore;
     case CommandKind::kCompletion:
       return RunCompletion;
   }

@@ -18,7 +18,23 @@ std::string Digits(std::string word) {
   return word;
 }
 
-// The kernel whose key begins so, of the plans that the service has stored.
+absl::StatusOr<std::string> TextOf(const KernelTexts& texts, ShowWhat what) {
+  const std::string* text = nullptr;
+  if (what == ShowWhat::kSource) text = &texts.source;
+  if (what == ShowWhat::kSchedule) text = &texts.schedule;
+  if (what == ShowWhat::kSmg) text = &texts.smg;
+  if (what == ShowWhat::kProgram) text = &texts.reference;
+  if (text == nullptr) {
+    return InvalidArgument(
+        "a kernel has source, schedule, smg and program; graph and plan are of "
+        "models");
+  }
+  if (!text->empty()) return *text;
+  return NotFound("the service did not keep this text of kernel ", texts.key.ToHex());
+}
+
+}  // namespace
+
 absl::StatusOr<Digest> FindKernel(const std::string& word, const Client& client) {
   const std::string digits = Digits(word);
   Digest whole;
@@ -41,23 +57,6 @@ absl::StatusOr<Digest> FindKernel(const std::string& word, const Client& client)
   return InvalidArgument(found.size(), " kernels have keys that begin with ", digits, ": ",
                          StrJoin(found, ", ", [](const auto& kernel) { return kernel.first; }));
 }
-
-absl::StatusOr<std::string> TextOf(const KernelTexts& texts, ShowWhat what) {
-  const std::string* text = nullptr;
-  if (what == ShowWhat::kSource) text = &texts.source;
-  if (what == ShowWhat::kSchedule) text = &texts.schedule;
-  if (what == ShowWhat::kSmg) text = &texts.smg;
-  if (what == ShowWhat::kProgram) text = &texts.reference;
-  if (text == nullptr) {
-    return InvalidArgument(
-        "a kernel has source, schedule, smg and program; graph and plan are of "
-        "models");
-  }
-  if (!text->empty()) return *text;
-  return NotFound("the service did not keep this text of kernel ", texts.key.ToHex());
-}
-
-}  // namespace
 
 bool IsKernelSubject(const std::string& word) {
   std::error_code ignored;

@@ -38,18 +38,20 @@ class FailureCache {
     return std::nullopt;
   }
 
-  /// False if nothing was remembered.
+  /// Whether there was one whose time was not up.
   bool Forget(const Digest& key) {
     MutexLock lock(&mutex_);
-    return failures_.Erase(key);
+    Failure* failure = failures_.Find(key);
+    bool known = failure != nullptr && clock_.Now() < failure->until;
+    failures_.Erase(key);
+    return known;
   }
-
-  /// How many were remembered, those whose time is up included.
+  /// How many there were.
   int64_t ForgetAll() {
     MutexLock lock(&mutex_);
-    const auto count = static_cast<int64_t>(failures_.size());
+    auto known = static_cast<int64_t>(failures_.size());
     failures_.Clear();
-    return count;
+    return known;
   }
 
   int64_t size() const {

@@ -48,6 +48,7 @@ std::vector<StoreStats> MeteredStore::Stats() const { return inner_->Stats(); }
 std::shared_ptr<const KernelArtifact> MeteredStore::PeekKernel(const Digest& key) {
   return inner_->PeekKernel(key);
 }
+std::string MeteredStore::TenantOf(const Digest& plan) const { return inner_->TenantOf(plan); }
 absl::StatusOr<PinOutcome> MeteredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
   return inner_->SetPinned(plans, pinned);
 }

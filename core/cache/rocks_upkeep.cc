@@ -331,6 +331,12 @@ DiskFacts RocksStore::Facts() const {
           .set_aside = database_->set_aside()};
 }
 
+std::string RocksStore::TenantOf(const Digest& plan) const {
+  MutexLock lock(&mutex_);
+  const EntryFacts* facts = index_.Find({EntryKind::kPlan, plan});
+  return facts != nullptr ? facts->tenant : std::string();
+}
+
 std::map<std::string, int64_t> RocksStore::TenantBytes() const {
   MutexLock lock(&mutex_);
   return index_.tenant_bytes();

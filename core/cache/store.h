@@ -131,6 +131,8 @@ class Store {
 
   /// A kernel, or null: as PeekPlan.
   virtual std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) = 0;
+  /// Who is charged for a plan; empty: nobody in particular, or it is not stored.
+  virtual std::string TenantOf(const Digest& /*plan*/) const { return {}; }
   /// Keeps plans and their kernels whatever room is needed, or no longer; survives a restart.
   /// NotFound, naming the first that is not stored: then none is changed. ResourceExhausted: more
   /// than three quarters of the budget would be pinned.

@@ -64,6 +64,8 @@ std::shared_ptr<const KernelArtifact> TieredStore::PeekKernel(const Digest& key)
   return kernel != nullptr ? kernel : back_->PeekKernel(key);
 }
 
+std::string TieredStore::TenantOf(const Digest& plan) const { return back_->TenantOf(plan); }
+
 absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
   return back_->SetPinned(plans, pinned);
 }

@@ -24,8 +24,13 @@ bool KernelBuilds::ForgetFailure(const Digest& key) {
   return (quarantine_ != nullptr && quarantine_->Forget(key)) || remembered;
 }
 
-int64_t KernelBuilds::ForgetFailures() {
-  return state_->failures.ForgetAll() + (quarantine_ == nullptr ? 0 : quarantine_->ForgetAll());
+int64_t KernelBuilds::ForgetFailures(const std::vector<Digest>& keys, bool all) {
+  if (all) {
+    return state_->failures.ForgetAll() + (quarantine_ == nullptr ? 0 : quarantine_->ForgetAll());
+  }
+  int64_t known = 0;
+  for (const Digest& key : keys) known += ForgetFailure(key) ? 1 : 0;
+  return known;
 }
 
 bool IsKernelsFault(const absl::Status& status) {

@@ -73,8 +73,8 @@ class KernelBuilds {
   std::optional<absl::Status> Failure(const Digest& key);
   /// Lets it be tried again; false if nothing was held against it.
   bool ForgetFailure(const Digest& key);
-  /// Likewise all of them; how many there were.
-  int64_t ForgetFailures();
+  /// Likewise these, or all. How many there were.
+  int64_t ForgetFailures(const std::vector<Digest>& keys, bool all);
   /// Failures that are remembered for a while; those in quarantine are not among them.
   int64_t failures() const { return state_->failures.size(); }
 

@@ -110,9 +110,6 @@ class PlanBuilds {
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
 
-  /// As KernelBuilds. A plan that was made without such a kernel stays as it is.
-  bool ForgetFailure(const Digest& key) { return kernel_builds_.ForgetFailure(key); }
-  int64_t ForgetFailures() { return kernel_builds_.ForgetFailures(); }
   int64_t failures() const { return kernel_builds_.failures(); }
 
   /// Stores a plan without its kernels. A failure is logged and added to `warnings`.
@@ -126,6 +123,11 @@ class PlanBuilds {
   /// EndSearches, and waits until every build has ended; the worker pool and planning are to be
   /// stopped first.
   void Stop();
+
+  /// As KernelBuilds.
+  int64_t ForgetFailures(const std::vector<Digest>& keys, bool all) {
+    return kernel_builds_.ForgetFailures(keys, all);
+  }
 
   int64_t shared_total() const { return flights_.shared_total() + searches_shared_; }
   int64_t waiters() const { return flights_.waiters() + searches_waiters_; }

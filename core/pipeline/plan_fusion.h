@@ -65,11 +65,6 @@ class FusionPipeline {
   /// Waits for a kernel that is being compiled.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
 
-  /// Lets a kernel be tried again that failed, or is in quarantine (PlanBuildsOptions); false if
-  /// nothing was held against it. A plan that was made without it stays as it is.
-  bool ForgetFailure(const Digest& key) { return builds_.ForgetFailure(key); }
-  /// Likewise all of them; how many there were.
-  int64_t ForgetFailures() { return builds_.ForgetFailures(); }
   /// Failures of kernels that are remembered for a while; those in quarantine are not among them.
   int64_t failures() const { return builds_.failures(); }
 
@@ -79,6 +74,13 @@ class FusionPipeline {
   /// Tells planning under way to end, and waits until everything has ended; stop the worker pool
   /// first to make that soon. No call may be running or come.
   void Stop();
+
+  /// Plans again what was planned lately, and tries again what failed lately: these kernels, or
+  /// everything, planning that took too long included; kernels in quarantine, too. A plan that was
+  /// made without such a kernel stays as it is. How many failures were remembered.
+  int64_t Forget(const std::vector<Digest>& kernels, bool all) {
+    return builds_.ForgetFailures(kernels, all) + planning_.Forget(/*overruns=*/all);
+  }
 
   /// The registered kernels, and what became of them.
   std::vector<RegisteredCapability> Registered() const { return registry_.Describe(); }

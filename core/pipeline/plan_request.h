@@ -19,9 +19,9 @@ struct PlanRequest {
   Nanoseconds ready_within{0};  // kByDeadline
   PlanOptions options;
   DumpKinds dumps;
-  bool allow_fused = false;  // as in ImportOptions
+  bool allow_fused = false;   // as in ImportOptions
   bool explain_miss = false;  // PlanReply::miss is wanted
-  WorkOwner owner;           // whose it is: decides when it is its turn, not what comes of it
+  WorkOwner owner;            // whose it is: decides when it is its turn, not what comes of it
 };
 
 /// What import and target resolution see of a request, framed: equal bytes mean equal work and

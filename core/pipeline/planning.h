@@ -76,6 +76,16 @@ class Planning {
   /// Tells planning under way to end, and waits until it has.
   void Stop();
 
+  /// Plans again what was planned lately; with `overruns` also what took too long lately, and then
+  /// says how much that was.
+  int64_t Forget(bool overruns) {
+    {
+      MutexLock lock(&mutex_);
+      remembered_.Clear();
+    }
+    return overruns ? overruns_.ForgetAll() : 0;
+  }
+
   int64_t shared_total() const { return flights_.shared_total(); }
   int64_t waiters() const { return flights_.waiters(); }
 

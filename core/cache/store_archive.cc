@@ -1,0 +1,290 @@
+#include "core/cache/store_archive.h"
+
+#include <cstring>
+
+#include "core/base/kernel_abi.h"
+#include "core/wire/kernel.h"
+#include "core/wire/plan.h"
+
+namespace fusion {
+namespace {
+
+constexpr std::string_view kMark = "fusion-store-archive\n";
+constexpr size_t kDigestBytes = 32;
+constexpr size_t kHeadBytes = 1 + 8 + kDigestBytes;
+// Of one plan or kernel; the longest seen have a few MB.
+constexpr uint64_t kMaxPayloadBytes = uint64_t{1} << 30;
+constexpr std::string_view kTypes = "HKPT";
+
+std::string Number(uint64_t value) {
+  std::string out(8, '\0');
+  std::memcpy(out.data(), &value, 8);
+  return out;
+}
+
+// Takes things off the front of a payload.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  bool Number(uint64_t* out) {
+    if (bytes_.size() < 8) return false;
+    std::memcpy(out, bytes_.data(), 8);
+    bytes_.remove_prefix(8);
+    return true;
+  }
+  bool Bytes(uint64_t n, std::string_view* out) {
+    if (bytes_.size() < n) return false;
+    *out = bytes_.substr(0, n);
+    bytes_.remove_prefix(n);
+    return true;
+  }
+  std::string_view rest() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
+Digest DigestFrom(std::string_view bytes) {
+  Digest digest;
+  std::memcpy(digest.bytes.data(), bytes.data(), kDigestBytes);
+  return digest;
+}
+
+struct PlanFrame {
+  std::vector<Digest> kernels;
+  std::string tenant;
+  std::string_view plan;
+};
+
+bool ReadPlanFrame(std::string_view payload, PlanFrame* out) {
+  Reader reader(payload);
+  uint64_t count = 0, length = 0;
+  std::string_view bytes;
+  if (!reader.Number(&count) || count > payload.size() / kDigestBytes) return false;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!reader.Bytes(kDigestBytes, &bytes)) return false;
+    out->kernels.push_back(DigestFrom(bytes));
+  }
+  if (!reader.Number(&length) || !reader.Bytes(length, &bytes)) return false;
+  out->tenant = bytes;
+  out->plan = reader.rest();
+  return true;
+}
+
+}  // namespace
+
+ArchiveWriter::ArchiveWriter(Store& store, std::vector<Digest> plans)
+    : store_(store), keys_(std::move(plans)) {}
+
+std::string ArchiveWriter::Emit(char type, std::string_view payload) {
+  Digest digest = Sha256(payload);
+  digests_.append(BytesOf(digest));
+  return StrCat(std::string(1, type), Number(payload.size()), BytesOf(digest), payload);
+}
+
+std::string ArchiveWriter::EmitPlan(const StoredPlan& plan, const std::string& tenant) {
+  std::string frames, keys;
+  uint64_t count = 0;
+  std::set<Digest> mine;
+  for (const PlanKernel& kernel : plan.plan.kernels) {
+    if (!mine.insert(kernel.key).second) continue;
+    if (!written_.contains(kernel.key)) {
+      std::shared_ptr<const KernelArtifact> artifact = store_.PeekKernel(kernel.key);
+      if (artifact == nullptr) continue;
+      frames += Emit('K', EncodeArtifact(*artifact));
+      written_.insert(kernel.key);
+    }
+    keys.append(BytesOf(kernel.key));
+    ++count;
+  }
+  ++plan_count_;
+  return frames + Emit('P', StrCat(Number(count), keys, Number(tenant.size()), tenant,
+                                   EncodeStoredPlan(plan)));
+}
+
+std::string ArchiveWriter::Next() {
+  if (!begun_) {
+    begun_ = true;
+    return Emit('H', StrCat(kMark, Number(kArchiveVersion), Number(kPlanVersion),
+                            Number(FUSION_KERNEL_ABI_VERSION)));
+  }
+  while (next_ < keys_.size()) {
+    std::shared_ptr<const StoredPlan> plan = store_.PeekPlan(keys_[next_++]);
+    if (plan != nullptr) return EmitPlan(*plan, store_.TenantOf(plan->key));
+  }
+  if (ended_) return "";
+  ended_ = true;
+  return Emit('T',
+              StrCat(Number(static_cast<uint64_t>(plan_count_)),
+                     Number(static_cast<uint64_t>(written_.size())), BytesOf(Sha256(digests_))));
+}
+
+absl::Status ArchiveImport::Add(std::string_view bytes) {
+  pending_.append(bytes);
+  size_t at = 0;
+  while (pending_.size() - at >= kHeadBytes) {
+    if (ended_) break;
+    const std::string_view rest = std::string_view(pending_).substr(at);
+    uint64_t length = 0;
+    std::memcpy(&length, rest.data() + 1, 8);
+    if (kTypes.find(rest[0]) == std::string_view::npos || length > kMaxPayloadBytes ||
+        (!begun_ && rest[0] != 'H')) {
+      return InvalidArgument(begun_ ? "archive: a frame of no known type; is it damaged?"
+                                    : "this is no archive of a store");
+    }
+    if (rest.size() - kHeadBytes < length) break;
+    const Digest digest = DigestFrom(rest.substr(9));
+    const std::string_view payload = rest.substr(kHeadBytes, length);
+    if (Sha256(payload) != digest) {
+      return DataLoss("archive: a frame of ", length, " bytes is not what its digest says, behind ",
+                      plan_frames_, " plans");
+    }
+    RETURN_IF_ERROR(TakeFrame(rest[0], payload, digest));
+    at += kHeadBytes + length;
+  }
+  pending_.erase(0, at);
+  if (ended_ && !pending_.empty()) {
+    return InvalidArgument("archive: ", pending_.size(), " bytes behind its end");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveImport::TakeFrame(char type, std::string_view payload, const Digest& digest) {
+  if (type == 'H' && begun_) return InvalidArgument("archive: a second header");
+  absl::Status taken;
+  if (type == 'H') {
+    taken = TakeHeader(payload);
+  } else if (type == 'K') {
+    TakeKernel(payload);
+  } else if (type == 'P') {
+    taken = TakePlan(payload);
+  } else {
+    taken = TakeTrailer(payload);
+  }
+  digests_.append(BytesOf(digest));
+  return taken;
+}
+
+absl::Status ArchiveImport::TakeHeader(std::string_view payload) {
+  begun_ = true;
+  Reader reader(payload);
+  ArchiveHeader header;
+  std::string_view mark;
+  if (!reader.Bytes(kMark.size(), &mark) || mark != kMark ||
+      !reader.Number(&header.archive_version)) {
+    return InvalidArgument("this is no archive of a store");
+  }
+  if (header.archive_version != kArchiveVersion) {
+    return FailedPrecondition("archive of version ", header.archive_version, "; this server reads ",
+                              kArchiveVersion);
+  }
+  if (!reader.Number(&header.plan_version) || !reader.Number(&header.kernel_abi_version)) {
+    return InvalidArgument("archive: its header is too short");
+  }
+  if (header.plan_version > kPlanVersion) {
+    return FailedPrecondition("archive of plans of version ", header.plan_version,
+                              "; this server reads up to ", kPlanVersion);
+  }
+  if (header.kernel_abi_version != FUSION_KERNEL_ABI_VERSION) {
+    return FailedPrecondition("archive of kernels of ABI version ", header.kernel_abi_version,
+                              "; this server has ", FUSION_KERNEL_ABI_VERSION);
+  }
+  return absl::OkStatus();
+}
+
+void ArchiveImport::TakeKernel(std::string_view payload) {
+  ++kernel_frames_;
+  absl::StatusOr<KernelArtifact> kernel = DecodeArtifact(payload);
+  absl::Status sound = kernel.status();
+  if (kernel.ok()) {
+    auto shared = std::make_shared<const KernelArtifact>(*std::move(kernel));
+    sound = CheckBundle({nullptr, {shared}});
+    if (sound.ok()) {
+      kernels_.push_back(std::move(shared));
+      return;
+    }
+  }
+  bad_kernel_ = Message(sound);
+}
+
+void ArchiveImport::Refuse(std::string name, std::string reason) {
+  ++outcome_.refused_plans;
+  if (outcome_.refused.size() < kMaxNamedDamage) {
+    outcome_.refused.push_back({"plan", std::move(name), std::move(reason)});
+  }
+}
+
+// Of a plan whose kernels should be in `kernels_`, or stored already.
+std::string ArchiveImport::WhyIncomplete(const std::vector<Digest>& kernels) {
+  std::set<Digest> here;
+  for (const auto& kernel : kernels_) here.insert(kernel->key);
+  for (const Digest& key : kernels) {
+    if (here.contains(key) || store_.PeekKernel(key) != nullptr) continue;
+    return StrCat("its kernel ", key.ToHex(), " is not in the archive",
+                  bad_kernel_.empty() ? "" : StrCat("; one was refused: ", bad_kernel_));
+  }
+  return "";
+}
+
+absl::Status ArchiveImport::TakePlan(std::string_view payload) {
+  ++plan_frames_;
+  PlanFrame frame;
+  Bundle bundle;
+  std::string name = StrCat("number ", plan_frames_);
+  std::string reason;
+  if (!ReadPlanFrame(payload, &frame)) {
+    reason = "its frame is malformed";
+  } else if (absl::StatusOr<StoredPlan> plan = DecodeStoredPlan(frame.plan); !plan.ok()) {
+    reason = Message(plan.status());
+  } else {
+    name = plan->key.ToHex();
+    reason = WhyIncomplete(frame.kernels);
+    bundle.plan = std::make_shared<const StoredPlan>(*std::move(plan));
+  }
+  const bool known = reason.empty() && store_.PeekPlan(bundle.plan->key) != nullptr;
+  if (!reason.empty()) {
+    Refuse(std::move(name), std::move(reason));
+    bundle.plan = nullptr;  // sound kernels are of use to other plans
+  }
+  for (auto& kernel : kernels_) {
+    if (store_.PeekKernel(kernel->key) == nullptr) bundle.kernels.push_back(std::move(kernel));
+  }
+  kernels_.clear();
+  bad_kernel_.clear();
+  if (known) {
+    ++outcome_.known;
+    bundle.plan = nullptr;
+  }
+  bundle.tenant = std::move(frame.tenant);
+  if (bundle.plan == nullptr && bundle.kernels.empty()) return absl::OkStatus();
+  absl::Status stored = store_.PutBundle(bundle);
+  if (!stored.ok()) {
+    return Annotate(stored, StrCat("after ", outcome_.plans, " plans were taken"));
+  }
+  outcome_.plans += bundle.plan != nullptr;
+  outcome_.kernels += static_cast<int64_t>(bundle.kernels.size());
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveImport::TakeTrailer(std::string_view payload) {
+  ended_ = true;
+  Reader reader(payload);
+  uint64_t plans = 0, kernels = 0;
+  if (!reader.Number(&plans) || !reader.Number(&kernels) ||
+      plans != static_cast<uint64_t>(plan_frames_) ||
+      kernels != static_cast<uint64_t>(kernel_frames_) ||
+      reader.rest() != BytesOf(Sha256(digests_))) {
+    return DataLoss("archive: ", plan_frames_, " plans and ", kernel_frames_,
+                    " kernels are not what its end says; frames are missing or out of order");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ImportOutcome> ArchiveImport::Finish() {
+  if (ended_) return outcome_;
+  if (!begun_) return InvalidArgument("this is no archive of a store: ", pending_.size(), " bytes");
+  return DataLoss("archive: it is cut off behind ", plan_frames_, " plans; ", outcome_.plans,
+                  " were taken");
+}
+
+}  // namespace fusion

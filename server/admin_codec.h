@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cache/store_archive.h"
+
+namespace fusion {
+
+// FusionAdmin's calls as plain values. Each Decode* reads a serialised request of a stranger:
+// InvalidArgument, naming the field. Each Encode* gives a serialised response. Pure, any thread.
+
+/// Of requests that ask for nothing in particular.
+absl::Status CheckStoreStatsRequest(std::string_view bytes);
+absl::Status CheckVerifyRequest(std::string_view bytes);
+absl::Status CheckCompactRequest(std::string_view bytes);
+
+struct PinQuery {
+  std::vector<Digest> plans;  // 1 to kMaxAdminKeys
+  bool pinned = false;
+};
+absl::StatusOr<PinQuery> DecodePinQuery(std::string_view bytes);
+
+struct InvalidateQuery {
+  ForgetQuery what;
+  std::string reason;
+};
+absl::StatusOr<InvalidateQuery> DecodeInvalidateQuery(std::string_view bytes);
+
+/// The plans; none: every one.
+absl::StatusOr<std::vector<Digest>> DecodeExportQuery(std::string_view bytes);
+
+/// Part of a file, at most kMaxArchiveChunk.
+absl::StatusOr<std::string> DecodeChunk(std::string_view bytes);
+std::string EncodeChunk(std::string_view data);
+inline constexpr size_t kMaxArchiveChunk = 1 << 20;
+
+std::string EncodeStoreStats(const std::vector<StoreStats>& tiers, const DiskFacts& disk,
+                             const std::map<std::string, int64_t>& tenants);
+std::string EncodeCheck(const StoreCheck& check);
+std::string EncodeCompaction(const StoreCompaction& sizes);
+std::string EncodePinOutcome(const PinOutcome& outcome);
+std::string EncodeForgotten(const Forgotten& gone, int64_t failures);
+std::string EncodeImport(const ImportOutcome& outcome);
+
+}  // namespace fusion

@@ -1,0 +1,24 @@
+#include "server/parse_request.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include "server/object_count.h"
+#include "server/request_codec.h"
+
+namespace fusion {
+
+absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_view bytes,
+                          std::string_view what) {
+  int64_t objects = CountObjects(type, bytes, kMaxRequestObjects);
+  if (objects < 0) {
+    return InvalidArgument(what, " is malformed: its ", bytes.size(), " bytes are no protobuf ",
+                           type.full_name());
+  }
+  if (objects > kMaxRequestObjects) {
+    return ResourceExhausted(what, " has more than ", kMaxRequestObjects,
+                             " messages, texts and unknown fields, eight numbers counted as one");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fusion
