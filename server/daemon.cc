@@ -192,6 +192,9 @@ class RunningDaemon final : public Daemon {
     RocksStoreOptions options;
     options.dir = StrCat(config().store_dir, "/db");
     options.budget_bytes = config().store_limit_bytes;
+    options.tenant_budget = [limits = config().tenant_limits](const std::string& tenant) {
+      return limits.Of(tenant).stored_bytes;
+    };
     options.min_free_bytes = config().store_min_free_bytes;
     absl::StatusOr<std::unique_ptr<RocksStore>> disk = RocksStore::Open(options, logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");

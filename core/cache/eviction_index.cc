@@ -10,6 +10,9 @@ double CostPerByte(const EntryFacts& facts) {
   return facts.cost_ms / static_cast<double>(facts.bytes > 0 ? facts.bytes : 1);
 }
 
+// What a budget holds after room was made: not one entry goes for each that comes.
+int64_t TargetOf(int64_t budget_bytes) { return budget_bytes - budget_bytes / 10; }
+
 }  // namespace
 
 void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
@@ -98,17 +101,35 @@ const EntryFacts* EvictionIndex::Find(const EntryId& id) const {
 std::vector<EvictionIndex::Entry> EvictionIndex::MakeRoom(int64_t incoming_bytes,
                                                           int64_t budget_bytes,
                                                           const std::set<EntryId>& keep) {
+  if (bytes_ + incoming_bytes <= budget_bytes) return {};
+  return Evict(bytes_ + incoming_bytes - TargetOf(budget_bytes), /*tenant=*/nullptr, keep);
+}
+
+std::vector<EvictionIndex::Entry> EvictionIndex::MakeTenantRoom(const std::string& tenant,
+                                                                int64_t incoming_bytes,
+                                                                int64_t budget_bytes,
+                                                                const std::set<EntryId>& keep) {
+  auto charged = tenant_bytes_.find(tenant);
+  const int64_t bytes = (charged == tenant_bytes_.end() ? 0 : charged->second) + incoming_bytes;
+  if (bytes <= budget_bytes) return {};
+  return Evict(bytes - TargetOf(budget_bytes), &tenant, keep);
+}
+
+// Removes entries, of one tenant or of all, until so many bytes are gone or none is left.
+std::vector<EvictionIndex::Entry> EvictionIndex::Evict(int64_t excess_bytes,
+                                                       const std::string* tenant,
+                                                       const std::set<EntryId>& keep) {
   std::vector<Entry> victims;
-  if (bytes_ + incoming_bytes <= budget_bytes) return victims;
-  int64_t target = budget_bytes - budget_bytes / 10;
-  while (bytes_ + incoming_bytes > target) {
+  while (excess_bytes > 0) {
     const Age* cheapest = nullptr;
     double lowest = 0;
     int seen = 0;
     for (auto it = by_age_.begin(); it != by_age_.end() && seen < kCandidates; ++it) {
       if (keep.contains(it->second)) continue;
+      const EntryFacts& facts = entries_.at(it->second);
+      if (tenant != nullptr && facts.tenant != *tenant) continue;
       ++seen;
-      double cost = CostPerByte(entries_.at(it->second));
+      double cost = CostPerByte(facts);
       if (cheapest == nullptr || cost < lowest) {
         cheapest = &*it;
         lowest = cost;
@@ -117,6 +138,7 @@ std::vector<EvictionIndex::Entry> EvictionIndex::MakeRoom(int64_t incoming_bytes
     if (cheapest == nullptr) break;
     EntryId victim = cheapest->second;
     victims.emplace_back(victim, entries_.at(victim));
+    excess_bytes -= victims.back().second.bytes;
     Remove(victim);
   }
   return victims;

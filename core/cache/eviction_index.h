@@ -47,6 +47,9 @@ class EvictionIndex {
   /// budget hold everything, and returns them. Never removes one of `keep`.
   std::vector<Entry> MakeRoom(int64_t incoming_bytes, int64_t budget_bytes,
                               const std::set<EntryId>& keep);
+  /// The same of what one tenant is charged for, with a budget of its own.
+  std::vector<Entry> MakeTenantRoom(const std::string& tenant, int64_t incoming_bytes,
+                                    int64_t budget_bytes, const std::set<EntryId>& keep);
 
   /// From now on neither the plan nor these kernels go, be they there yet or not. Replaces what was
   /// said of the plan before.
@@ -89,6 +92,9 @@ class EvictionIndex {
   std::map<std::string, int64_t> tenant_bytes_;
   std::set<EntryId> touched_;
   PlanPlaces places_;
+  std::vector<Entry> Evict(int64_t excess_bytes, const std::string* tenant,
+                           const std::set<EntryId>& keep);
+
   int64_t bytes_ = 0;
   int64_t removals_ = 0;
 };

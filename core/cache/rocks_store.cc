@@ -357,7 +357,16 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
       return ResourceExhausted("store: bundle of ", HumanBytes(bytes), " exceeds the budget of ",
                                HumanBytes(options_.budget_bytes));
     }
-    victims = index_.MakeRoom(bytes, options_.budget_bytes, keep);
+    // Beyond what its tenant may keep its own entries go, or, where there are none left, it is not
+    // kept itself.
+    const int64_t own = options_.tenant_budget ? options_.tenant_budget(bundle.tenant) : 0;
+    if (own > 0 && bytes > own) {
+      return ResourceExhausted("store: bundle of ", HumanBytes(bytes), " exceeds the ",
+                               HumanBytes(own), " of tenant ", QuoteShort(bundle.tenant));
+    }
+    if (own > 0) victims = index_.MakeTenantRoom(bundle.tenant, bytes, own, keep);
+    std::vector<EvictionIndex::Entry> more = index_.MakeRoom(bytes, options_.budget_bytes, keep);
+    std::move(more.begin(), more.end(), std::back_inserter(victims));
     if (bytes > 0 && index_.bytes() + bytes > options_.budget_bytes) {
       for (const auto& [id, facts] : victims) index_.Add(id, facts);
       return ResourceExhausted("store: no room for a bundle of ", HumanBytes(bytes), ": of ",

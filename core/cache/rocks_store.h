@@ -24,6 +24,8 @@ struct RocksStoreOptions {
   std::string dir;
   /// Logical bytes of plans and kernels. The directory takes up to about twice that, plus 64 MiB.
   int64_t budget_bytes = int64_t{4} << 30;
+  /// Of them those of one tenant (Bundle::tenant); 0: no limit of its own. May be empty: none has.
+  std::function<int64_t(const std::string& tenant)> tenant_budget;
   /// Memory for table blocks (keys, plans). Kernels are cached by the system and by MemoryStore.
   int64_t block_cache_bytes = int64_t{64} << 20;
   /// Below this much free space nothing is written: RocksDB needs room to recover from a full disk.

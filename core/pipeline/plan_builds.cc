@@ -370,7 +370,7 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
     // Kernels that others were told of stay to be had, whatever becomes of the plan.
     Bundle ready = BundleOf(nullptr, *batch);
     for (const auto& kernel : ready.kernels) made_here.insert(kernel->key);
-    Publish(std::move(ready), &built->warnings);
+    Publish(std::move(ready), &built->warnings, owner);
     RETURN_IF_ERROR(isolated);
     SetRound(key, {.number = round, .batch = nullptr});
     PlanOrigin origin;
@@ -387,7 +387,7 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
   const bool pending = planned->model != nullptr;
   // Before the claims of `batch` end.
   const bool stays = lasting && !(pending && IsKnown(*planned->stored));
-  Publish(BundleOf(stays ? built->stored : nullptr, *batch), &built->warnings);
+  Publish(BundleOf(stays ? built->stored : nullptr, *batch), &built->warnings, owner);
   for (size_t k = 0; k < built->found.size(); ++k) {
     if (made_here.contains(built->kernels[k]->key)) built->found[k] = false;
   }
@@ -635,7 +635,9 @@ Bundle PlanBuilds::BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch&
   return bundle;
 }
 
-void PlanBuilds::Publish(Bundle bundle, std::vector<std::string>* warnings) {
+void PlanBuilds::Publish(Bundle bundle, std::vector<std::string>* warnings,
+                         const WorkOwner& owner) {
+  bundle.tenant = owner.tenant;
   absl::Status status = store_.PutBundle(bundle);
   if (status.ok()) return;
   logger_.Warning("bundle_not_stored", {{"plan", bundle.plan ? bundle.plan->key.ToHex() : ""},

@@ -113,9 +113,10 @@ class PlanBuilds {
   int64_t failures() const { return kernel_builds_.failures(); }
 
   /// Stores a plan without its kernels. A failure is logged and added to `warnings`.
-  void Publish(std::shared_ptr<const StoredPlan> plan, std::vector<std::string>* warnings) {
+  void Publish(std::shared_ptr<const StoredPlan> plan, std::vector<std::string>* warnings,
+               const WorkOwner& owner) {
     if (registry_.MayPass(plan->plan)) return;
-    Publish(Bundle{.plan = std::move(plan), .kernels = {}}, warnings);
+    Publish(Bundle{.plan = std::move(plan), .kernels = {}}, warnings, owner);
   }
 
   /// Ends searches under way with the best so far, and those that come at once.
@@ -203,7 +204,7 @@ class PlanBuilds {
   void SetRound(Search* search, Round round);
   Round RoundOf(const Search& search) const;
 
-  void Publish(Bundle bundle, std::vector<std::string>* warnings);
+  void Publish(Bundle bundle, std::vector<std::string>* warnings, const WorkOwner& owner = {});
   bool Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work);
   static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
 

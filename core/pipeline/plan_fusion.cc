@@ -189,7 +189,7 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
   reply->kernels = builds_.Describe(reply->stored->plan);
   return RunStage(stages, "publish",
                   [&] {
-                    builds_.Publish(reply->stored, &reply->warnings);
+                    builds_.Publish(reply->stored, &reply->warnings, stages.owner);
                     return absl::StatusOr<bool>(true);
                   })
       .status();

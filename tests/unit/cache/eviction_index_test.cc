@@ -48,6 +48,22 @@ TEST(EvictionIndex, WhatIsKeptStaysEvenAboveTheBudget) {
   EXPECT_NE(index.Find(Kernel(0)), nullptr);
 }
 
+TEST(EvictionIndex, ATenantsBudgetPutsOutItsOwnEntriesOnly) {
+  EvictionIndex index;
+  for (int i = 0; i < 20; ++i) {
+    EntryFacts facts = Facts(10, 1, i);
+    facts.tenant = i % 2 == 0 ? "even" : "odd";
+    index.Add(Kernel(i), facts);
+  }
+  EXPECT_THAT(index.MakeTenantRoom("even", 0, 100, {}), testing::IsEmpty());
+  // 90 bytes are left for the tenant, the new 10 included: two of its ten go, the oldest.
+  EXPECT_THAT(Ids(index.MakeTenantRoom("even", 10, 100, {})),
+              testing::ElementsAre(Kernel(0), Kernel(2)));
+  EXPECT_EQ(index.tenant_bytes().at("odd"), 100);
+  EXPECT_EQ(index.tenant_bytes().at("even"), 80);
+  EXPECT_THAT(index.MakeTenantRoom("new", 1000, 100, {}), testing::IsEmpty()) << "it has nothing";
+}
+
 TEST(EvictionIndex, CountsAndTouchedEntries) {
   EvictionIndex index;
   index.Add({EntryKind::kPlan, Sha256("p")}, Facts(7, 1, 1));
