@@ -102,11 +102,13 @@ grpc::Status Call::Account(const absl::Status& status) {
   if (RoleOf(record_.method) == Role::kAdmin) {
     LogAdminCall(parts_.logger, caller_, context_.peer(), record_);
   }
-  if (!IsUsual(record_) || parts_.log_sample.Pick()) LogCall();
+  const std::optional<int64_t> left_out =
+      IsUsual(record_) ? parts_.log_sample.Pick() : std::optional<int64_t>(0);
+  if (left_out.has_value()) LogCall(*left_out);
   return ToGrpc(status);
 }
 
-void Call::LogCall() const {
+void Call::LogCall(int64_t left_out) const {
   const RpcRecord& r = record_;
   parts_.logger.Info("rpc", {{"method", RpcMethodName(r.method)},
                              {"tenant", r.tenant},
@@ -122,7 +124,7 @@ void Call::LogCall() const {
                              {"stages_ms", LogText(r.stages)},
                              {"bytes_in", r.bytes_in},
                              {"bytes_out", r.bytes_out},
-                             {"one_in", IsUsual(r) ? parts_.log_sample.one_in() : 1}});
+                             {"left_out", left_out}});
 }
 
 }  // namespace fusion

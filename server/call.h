@@ -64,7 +64,7 @@ class Call {
   grpc::Status Account(const absl::Status& status);
 
  private:
-  void LogCall() const;
+  void LogCall(int64_t left_out) const;
 
  protected:
   const ServiceParts& parts_;

@@ -224,9 +224,10 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                   "Seconds that running calls and compiles get to end after that")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app->add_option("--log-sample", config->log_sample,
-                  "Of the calls that end OK with a plan from the caches, one in so many is logged")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+  app->add_option("--log-usual", config->log_usual,
+                  "Most calls a second that are logged of those that end OK with a plan from the "
+                  "caches; the next line says how many were left out ('left_out'). Below 0: all")
+      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 40))
       ->capture_default_str();
   app->add_flag("--exit-with-parent", config->exit_with_parent,
                 "Stop when the thread that started this process ends: for a server that belongs to "

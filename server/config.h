@@ -52,7 +52,7 @@ struct ServerConfig {
   bool allow_plaintext = false;
   bool tenant_namespaces = false;
   std::vector<std::string> signing_keys;  // files, the one that signs first
-  int64_t log_sample = 1;                 // one in so many usual calls is logged
+  int64_t log_usual = 100;                // most usual calls a second that are logged; below 0: all
   std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none
 };
 

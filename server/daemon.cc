@@ -54,7 +54,7 @@ class RunningDaemon final : public Daemon {
       : programs_(programs),
         logger_(logger),
         facts_{.config = config},
-        log_sample_(config.log_sample) {}
+        log_sample_(config.log_usual) {}
   ~RunningDaemon() override { Stop(); }
 
   absl::Status Start() {
@@ -353,15 +353,15 @@ class RunningDaemon final : public Daemon {
             .warm_answers = warm_->size(),
             .warm_bytes = warm_->bytes(),
             .registered = pipeline_->Registered(),
-            .sandbox = SandboxLevel(),
-            .quarantine = quarantine_->List(),
-            .failures = pipeline_->failures(),
             .authentication = authenticator_->Kinds(),
             .tokens = authenticator_->tokens(),
             .identities = authenticator_->identities(),
             .certificate_expires = CertificateEnd(),
             .certificate_subject = certificates_ == nullptr ? "" : certificates_->now()->subject,
-            .signing_keys = signer_->key_ids()};
+            .signing_keys = signer_->key_ids(),
+            .sandbox = SandboxLevel(),
+            .quarantine = quarantine_->List(),
+            .failures = pipeline_->failures()};
   }
 
   std::map<std::string, int64_t> Refusals() const {

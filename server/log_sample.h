@@ -2,23 +2,40 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+
+#include "core/base/clock.h"
 
 namespace fusion {
 
-/// Picks one in N, the first of them first. Thread-safe; a pick is one addition.
+/// Picks at most so many of like log lines a second, the first ones, so that a flood of them costs
+/// nothing and little load is logged in full. Thread-safe; a pick is a clock and two additions.
 class LogSample {
  public:
-  /// `one_in` >= 1; 1: all.
-  explicit LogSample(int64_t one_in) : one_in_(static_cast<uint64_t>(one_in)) {}
+  /// `per_second` below 0: all.
+  explicit LogSample(int64_t per_second, const Clock& clock = Clock::Real())
+      : per_second_(per_second), clock_(clock) {}
 
-  bool Pick() {
-    return one_in_ == 1 || seen_.fetch_add(1, std::memory_order_relaxed) % one_in_ == 0;
+  /// If the line is to be written: how many were left out since the last one that was.
+  std::optional<int64_t> Pick() {
+    if (per_second_ < 0) return 0;
+    const int64_t second = clock_.Now() / std::chrono::seconds(1);
+    if (second_.exchange(second, std::memory_order_relaxed) != second) {
+      picked_.store(0, std::memory_order_relaxed);
+    }
+    if (picked_.fetch_add(1, std::memory_order_relaxed) < per_second_) {
+      return left_out_.exchange(0, std::memory_order_relaxed);
+    }
+    left_out_.fetch_add(1, std::memory_order_relaxed);
+    return std::nullopt;
   }
-  int64_t one_in() const { return static_cast<int64_t>(one_in_); }
 
  private:
-  const uint64_t one_in_;
-  std::atomic<uint64_t> seen_{0};
+  const int64_t per_second_;
+  const Clock& clock_;
+  std::atomic<int64_t> second_{-1};
+  std::atomic<int64_t> picked_{0};  // in that second
+  std::atomic<int64_t> left_out_{0};
 };
 
 }  // namespace fusion

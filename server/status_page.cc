@@ -41,7 +41,7 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"allow-plaintext", config.allow_plaintext},
           {"tenant-namespaces", config.tenant_namespaces},
           {"signing-key", config.signing_keys},
-          {"log-sample", config.log_sample},
+          {"log-usual", config.log_usual},
           {"drain-seconds", config.drain_seconds},
           {"grace-seconds", config.grace_seconds}};
 }

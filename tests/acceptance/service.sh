@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The service under load, faults and attack, on a release build: one line a row, PASS|FAIL|SHORT|ROOF|UNMEASURED, the row, its
+# figure, its bar. FAIL (counted and correctness rows) makes the exit status 1; SHORT (timing rows) does not.
+#
+#   tests/acceptance/service.sh               every row
+#   tests/acceptance/service.sh --quick       counted and correctness rows only, in short: what CI runs
+#   tests/acceptance/service.sh --only TEXT   rows of the groups whose name contains it; may be given more than once
+#   tests/acceptance/service.sh --keep        also keeps the rows in tests/bench/results/
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+# What is measured is what the sources say now; with nothing to do this takes a second.
+deploy/install_deps.sh --tests
+cmake --preset release >/dev/null
+cmake --build --preset release >&2
+exec python3 -B tests/acceptance/service.py "$@"
