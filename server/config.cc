@@ -106,9 +106,6 @@ void AddAccessOptions(CLI::App* app, ServerConfig* config) {
                   "each token (fusionctl token). Read again when it changes. Default: everybody");
   app->add_flag("--allow-plaintext", config->allow_plaintext,
                 "Listen without TLS where other machines can connect");
-  app->add_flag("--tenant-namespaces", config->tenant_namespaces,
-                "No tenant is answered with what was made for another one: plans and kernels are "
-                "kept, shown and compiled for each of them");
   app->add_option("--signing-key", config->signing_keys,
                   "Signs plans and kernels: an Ed25519 private key (PEM), or the hex digits of a "
                   "key for HMAC-SHA256; called as the file without its ending. May be given more "
@@ -255,9 +252,6 @@ std::string ContradictionIn(const ServerConfig& config) {
   }
   if (!config.tls_client_ca.empty() && config.tls_cert.empty()) {
     return "--tls-client-ca: expected --tls-cert and --tls-key beside it";
-  }
-  if (config.tenant_namespaces && config.tokens.empty() && config.tls_client_ca.empty()) {
-    return "--tenant-namespaces: nobody says who he is; expected --tokens or --tls-client-ca";
   }
   const std::vector<std::string>& allowed = config.allowed_compilers;
   for (const std::string& path : allowed) {

@@ -50,7 +50,6 @@ struct ServerConfig {
   std::string tls_client_ca;  // empty: clients show no certificates
   std::string tokens;         // file of callers; empty: none
   bool allow_plaintext = false;
-  bool tenant_namespaces = false;
   std::vector<std::string> signing_keys;  // files, the one that signs first
   int64_t log_usual = 100;                // most usual calls a second that are logged; below 0: all
   std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none

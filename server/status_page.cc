@@ -39,7 +39,6 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"tls-client-ca", config.tls_client_ca},
           {"tokens", config.tokens},
           {"allow-plaintext", config.allow_plaintext},
-          {"tenant-namespaces", config.tenant_namespaces},
           {"signing-key", config.signing_keys},
           {"log-usual", config.log_usual},
           {"drain-seconds", config.drain_seconds},
