@@ -221,7 +221,7 @@ TEST_F(RocksStoreTest, ADamagedManifestStartsAnEmptyStoreAndKeepsTheOld) {
   EXPECT_TRUE(std::filesystem::exists(options_.dir + ".corrupt-1700000000-1"));
 }
 
-TEST_F(RocksStoreTest, AnotherSchemaVersionIsPutAside) {
+TEST_F(RocksStoreTest, AStoreOfANewerServerIsRefusedAndStaysAsItIs) {
   ASSERT_TRUE(Open()->PutBundle(SampleBundle(1)).ok());
   {
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
@@ -237,8 +237,12 @@ TEST_F(RocksStoreTest, AnotherSchemaVersionIsPutAside) {
     }
     delete db;
   }
-  EXPECT_TRUE(Open()->started_empty_after_damage());
-  EXPECT_EQ(logger_.LinesWith("schema version \\\"999\\\"").size(), 1u);
+  absl::Status refused = RocksStore::Open(options_, logger_, clock_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("schema version 999"));
+  for (const auto& file : std::filesystem::directory_iterator(parent_.path())) {
+    EXPECT_EQ(file.path().string().find(".corrupt-"), std::string::npos);
+  }
 }
 
 TEST_F(RocksStoreTest, ASecondOpenerGetsAClearError) {
