@@ -111,12 +111,12 @@ grpc::Status Call::Account(const absl::Status& status) {
 void Call::LogCall(int64_t left_out) const {
   const RpcRecord& r = record_;
   parts_.logger.Info("rpc", {{"method", RpcMethodName(r.method)},
-                             {"tenant", r.tenant},
-                             {"identity", caller_.identity},
-                             {"trace_id", caller_.trace_id},
                              {"request_id", TextToWire(r.request_id)},
                              {"plan", r.plan_key},
                              {"cache", r.cache ? CacheOutcomeName(*r.cache) : ""},
+                             {"tenant", r.tenant},
+                             {"identity", caller_.identity},
+                             {"trace_id", caller_.trace_id},
                              {"code", absl::StatusCodeToString(r.status.code())},
                              {"message", Message(r.status)},
                              {"ms", ToMilliseconds(r.took)},

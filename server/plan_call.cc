@@ -1,6 +1,7 @@
 #include "server/plan_call.h"
 
 #include <atomic>
+#include <utility>
 
 #include "core/base/mutex.h"
 #include "core/wire/explanation.h"
@@ -40,7 +41,9 @@ class PlanningCall : public Call {
     record_.queued = begin - start_;
     RETURN_IF_ERROR(read_);
     RETURN_IF_ERROR(cancel_.Check());  // it may have waited for longer than its caller does
-    ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes_.view()));
+    // Decoding copies what it needs; what came is not kept until gRPC is done with the call.
+    FlatBytes bytes = std::exchange(bytes_, FlatBytes());
+    ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
     ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
     const std::optional<Signature> signature = parts_.signer.SignPlan(reply.stored, reply.kernels);
     if (name_.has_value()) parts_.warm.Remember(Space(), name_->digest, reply, signature);
