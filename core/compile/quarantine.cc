@@ -29,7 +29,7 @@ std::string UtcText(int64_t unix_ms) {
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];
-  return std::string(text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts));
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 // So that a crash leaves the old file or the new one.

@@ -57,9 +57,9 @@ class Filter {
 
 // Of the bits `mask` of argument `i`, exactly `bits` are set.
 scmp_arg_cmp Masked(unsigned i, uint64_t mask, uint64_t bits) {
-  return SCMP_CMP64(i, SCMP_CMP_MASKED_EQ, mask, bits);
+  return {i, SCMP_CMP_MASKED_EQ, mask, bits};
 }
-scmp_arg_cmp Equals(unsigned i, uint64_t value) { return SCMP_CMP64(i, SCMP_CMP_EQ, value); }
+scmp_arg_cmp Equals(unsigned i, uint64_t value) { return {i, SCMP_CMP_EQ, value, 0}; }
 
 constexpr int kNoCompilerNeeds[] = {
     SCMP_SYS(socket),
@@ -202,9 +202,10 @@ constexpr int kKernelsNeed[] = {
 absl::StatusOr<std::string> EnterCompilerFilter() {
   Filter filter(SCMP_ACT_ALLOW);
   for (int call : kNoCompilerNeeds) filter.Add(kRefuse, call);
-  for (uint64_t space : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWIPC,
-                         CLONE_NEWUTS, CLONE_NEWCGROUP}) {
-    filter.Add(kRefuse, SCMP_SYS(clone), {Masked(0, space, space)});
+  for (int space : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWIPC,
+                    CLONE_NEWUTS, CLONE_NEWCGROUP}) {
+    const auto bit = static_cast<uint64_t>(space);
+    filter.Add(kRefuse, SCMP_SYS(clone), {Masked(0, bit, bit)});
   }
   filter.Add(kUnknown, SCMP_SYS(clone3));
   return filter.Load();
@@ -224,8 +225,8 @@ absl::StatusOr<std::string> EnterKernelFilter() {
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(open), {Masked(1, kWriting, 0)});
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(openat), {Masked(2, kWriting, 0)});
   // Not F_SETOWN and the like, with which the kernel sends signals to others.
-  for (uint64_t what : {F_GETFD, F_SETFD, F_GETFL, F_SETFL}) {
-    filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(fcntl), {Equals(1, what)});
+  for (int what : {F_GETFD, F_SETFD, F_GETFL, F_SETFL}) {
+    filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(fcntl), {Equals(1, static_cast<uint64_t>(what))});
   }
   // Asking for its own limits, not setting any.
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), {Equals(0, 0), Equals(2, 0)});
