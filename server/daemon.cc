@@ -272,8 +272,10 @@ class RunningDaemon final : public Daemon {
     if (!probe.ok()) return Annotate(probe.status(), "--sandbox");
     sandbox_ = *std::move(probe);
     if (IsWeakSandbox(sandbox_.level)) {
-      logger_.Warning("weak_sandbox",
-                      {{"level", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
+      // Who wants none knows.
+      logger_.Log(config().sandbox == Sandbox::kNone ? LogLevel::kInfo : LogLevel::kWarning,
+                  "weak_sandbox",
+                  {{"level", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
     }
     return absl::OkStatus();
   }
