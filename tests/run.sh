@@ -20,3 +20,4 @@ tests/acceptance/width.sh --quick
 tests/acceptance/scheduler.sh --quick
 tests/acceptance/models.sh --quick
 tests/acceptance/cpu_kernels.sh --quick
+tests/acceptance/service.sh --quick
