@@ -46,8 +46,8 @@ typedef struct FusionKernelArgs {
 typedef struct FusionKernelDescriptor {
   unsigned int struct_size; /* sizeof(FusionKernelDescriptor) of the kernel */
   unsigned int abi_version;
-  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16" or "avx512-amx":
-                      what is needed. For the last one the process asks Linux before the first call:
+  const char* isa; /* "x86-64-v2", "avx2", "avx512", "avx512-vnni", "avx512-bf16" or "avx512-amx": what
+                      is needed. For the last one the process asks Linux before the first call:
                       arch_prctl(ARCH_REQ_XCOMP_PERM, 18) */
   int tensors;     /* number of params */
   int dims;        /* number of run-time dims; 0 for a kernel of static shape */
