@@ -18,7 +18,7 @@
 
 /* Return codes besides those of kernel_abi.h. */
 #define FUSION_KERNEL_OUT_OF_BOUNDS 4 /* an element outside of a tensor or buffer of the kernel */
-#define FUSION_KERNEL_BAD_INDEX 5 /* an index that a tensor holds is outside of what it is for */
+#define FUSION_KERNEL_BAD_INDEX 5     /* an index that a tensor holds is outside of what it is for */
 
 /* The first fault of a call. Texts live as long as the kernel is loaded. */
 typedef struct FusionKernelFault {
