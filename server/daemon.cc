@@ -202,7 +202,7 @@ class RunningDaemon final : public Daemon {
     sandbox_ = *std::move(probe);
     if (IsWeakSandbox(sandbox_.level)) {
       logger_.Warning("weak_sandbox",
-                      {{"level", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
+                      {{"sandbox", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
     }
     return absl::OkStatus();
   }
