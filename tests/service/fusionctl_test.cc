@@ -369,7 +369,9 @@ TEST_F(FusionctlTest, SaysHowItsOwnServerEnded) {
     EXPECT_EQ(ctl.Wait(), 4);
     EXPECT_THAT(ctl.err(), HasSubstr(StrCat("fusiond ended: killed by signal ", signal, " (")));
     // Where there is less, its last words are about that.
-    if (landlock) EXPECT_THAT(ctl.err(), HasSubstr("; it said: bug: one and one is three"));
+    if (landlock) {
+      EXPECT_THAT(ctl.err(), HasSubstr("; it said: bug: one and one is three"));
+    }
   }
 }
 
