@@ -275,7 +275,7 @@ class RunningDaemon final : public Daemon {
       // Who wants none knows.
       logger_.Log(config().sandbox == Sandbox::kNone ? LogLevel::kInfo : LogLevel::kWarning,
                   "weak_sandbox",
-                  {{"level", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
+                  {{"sandbox", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
     }
     return absl::OkStatus();
   }
