@@ -119,7 +119,9 @@ TEST(ReportWire, APlanSummaryArrives) {
                       .fallbacks = 6,
                       .bytes = 7,
                       .distinct_kernels = 8,
-                      .compiled_kernels = 9};
+                      .compiled_kernels = 9,
+                      .pinned = true,
+                      .tenant = "shop"};
   v1::PlanSummary wire, again;
   EncodePlanSummary(summary, &wire);
   absl::StatusOr<PlanSummary> out = DecodePlanSummary(wire);
@@ -127,6 +129,8 @@ TEST(ReportWire, APlanSummaryArrives) {
   EncodePlanSummary(*out, &again);
   EXPECT_EQ(again.SerializeAsString(), wire.SerializeAsString());
   EXPECT_EQ(out->compiled_kernels, 9);
+  EXPECT_TRUE(out->pinned);
+  EXPECT_EQ(out->tenant, "shop");
   EXPECT_EQ(out->numerics, Numerics::kBitwise);
   wire.set_bytes(-7);
   EXPECT_TRUE(absl::IsInvalidArgument(DecodePlanSummary(wire).status()));

@@ -1,0 +1,414 @@
+// Schemas, pins, tenants, and what an operator does with a store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/file.h"
+#include "core/cache/memory_store.h"
+#include "core/cache/rocks_schema.h"
+#include "core/cache/rocks_store.h"
+#include "core/cache/store_archive.h"
+#include "tests/support/capturing_logger.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/rocks_raw.h"
+#include "tests/support/sample_bundle.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+class RocksUpkeepTest : public testing::Test {
+ protected:
+  RocksUpkeepTest() : parent_(TempDir::Create(testing::TempDir(), "rocks-upkeep-").value()) {
+    options_.dir = parent_.path() + "/store";
+    options_.min_free_bytes = 0;
+  }
+
+  absl::StatusOr<std::unique_ptr<RocksStore>> TryOpen() {
+    return RocksStore::Open(options_, logger_, clock_);
+  }
+  std::unique_ptr<RocksStore> Open() {
+    absl::StatusOr<std::unique_ptr<RocksStore>> store = TryOpen();
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+
+  // A plan of two kernels of its own.
+  static Bundle MakeBundle(int seed, size_t binary_bytes = 20000) {
+    Bundle bundle;
+    Plan plan = SamplePlan();
+    for (int i = 0; i < 2; ++i) {
+      bundle.kernels.push_back(
+          std::make_shared<KernelArtifact>(SampleKernel(seed * 100 + i, binary_bytes)));
+      plan.kernels[static_cast<size_t>(i)].key = bundle.kernels.back()->key;
+    }
+    Plan variant = plan;
+    variant.variants.clear();
+    variant.samples.clear();
+    variant.decisions.clear();
+    variant.candidates = 0;
+    variant.frontier.clear();
+    variant.search = {};
+    plan.variants[0].plan = std::make_shared<const Plan>(std::move(variant));
+    bundle.plan = std::make_shared<StoredPlan>(
+        MakeStoredPlan(StrCat("graph ", seed), std::move(plan), 1000 + seed));
+    return bundle;
+  }
+
+  static std::string Exported(Store& store, std::vector<Digest> plans) {
+    ArchiveWriter writer(store, std::move(plans));
+    std::string bytes;
+    for (std::string part = writer.Next(); !part.empty(); part = writer.Next()) bytes += part;
+    return bytes;
+  }
+
+  TempDir parent_;
+  RocksStoreOptions options_;
+  CapturingLogger logger_;
+  FakeClock clock_;
+};
+
+TEST_F(RocksUpkeepTest, AStoreOfSchema1IsMigratedAndNothingIsLost) {
+  std::vector<Bundle> bundles;
+  for (int i = 0; i < 5; ++i) bundles.push_back(MakeBundle(i));
+  int64_t bytes = 0;
+  {
+    auto store = Open();
+    for (const Bundle& bundle : bundles) ASSERT_TRUE(store->PutBundle(bundle).ok());
+    bytes = store->Stats()[0].bytes;
+  }
+  MakeSchema1(options_.dir);
+  for (int opening = 0; opening < 2; ++opening) {
+    auto store = Open();
+    EXPECT_EQ(store->Facts().schema_version, kSchemaVersion);
+    EXPECT_FALSE(store->started_empty_after_damage());
+    EXPECT_EQ(store->Stats()[0].plans, 5);
+    EXPECT_EQ(store->Stats()[0].kernels, 10);
+    EXPECT_EQ(store->Stats()[0].bytes, bytes);
+    EXPECT_EQ(store->TenantBytes(), (std::map<std::string, int64_t>{{"", bytes}}));
+    for (const Bundle& bundle : bundles) {
+      Found<StoredPlan> plan = store->GetPlan({bundle.plan->key, bundle.plan->full_key});
+      ASSERT_TRUE(plan);
+      EXPECT_EQ(plan.value->plan_bytes, bundle.plan->plan_bytes);
+      EXPECT_TRUE(store->GetKernel({bundle.kernels[1]->key}));
+    }
+    EXPECT_EQ(store->ListPlans(std::nullopt, 10).plans.size(), 5u);
+  }
+  EXPECT_EQ(logger_.LinesWith("store_migrated").size(), 1u) << "the second opening had no work";
+}
+
+TEST_F(RocksUpkeepTest, AMigrationThatWasKilledIsFinished) {
+  ASSERT_TRUE(Open()->PutBundle(MakeBundle(1)).ok());
+  // All facts are of schema 2 already, but not what the version says.
+  WithRawDatabase(options_.dir, [](rocksdb::DB* db, auto& families) {
+    ASSERT_TRUE(db->Put({}, families["meta"], "schema", "1").ok());
+  });
+  EXPECT_EQ(Open()->Stats()[0].kernels, 2);
+}
+
+TEST_F(RocksUpkeepTest, AStoreOfANewerServerIsRefusedAndStaysWhereItIs) {
+  Bundle bundle = MakeBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  for (const char* family : {"", "of_the_future"}) {
+    WithRawDatabase(
+        options_.dir,
+        [](rocksdb::DB* db, auto& families) {
+          ASSERT_TRUE(db->Put({}, families["meta"], "schema", "7").ok());
+        },
+        family);
+    absl::Status refused = TryOpen().status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(
+        std::string(Message(refused)),
+        HasSubstr(StrCat("schema version 7, written by a newer server; this one reads 1 to ",
+                         kSchemaVersion)));
+  }
+  EXPECT_EQ(logger_.LinesWith("store_set_aside").size(), 0u);
+  WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto& families) {
+    std::string value;
+    EXPECT_TRUE(db->Get({}, families["plans"],
+                        {BytesOf(bundle.plan->key).data(), BytesOf(bundle.plan->key).size()},
+                        &value)
+                    .ok());
+  });
+}
+
+TEST_F(RocksUpkeepTest, AVersionThatIsNoneIsDamage) {
+  ASSERT_TRUE(Open()->PutBundle(MakeBundle(1)).ok());
+  WithRawDatabase(options_.dir, [](rocksdb::DB* db, auto& families) {
+    ASSERT_TRUE(db->Put({}, families["meta"], "schema", "one").ok());
+  });
+  auto store = Open();
+  EXPECT_TRUE(store->Facts().started_empty);
+  EXPECT_THAT(store->Facts().set_aside, HasSubstr(options_.dir + ".corrupt-"));
+  EXPECT_TRUE(std::filesystem::exists(store->Facts().set_aside));
+}
+
+TEST_F(RocksUpkeepTest, PinnedPlansAndTheirKernelsOutliveEverythingElse) {
+  options_.budget_bytes = 1 << 20;
+  Bundle pinned = MakeBundle(0);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(pinned).ok());
+    absl::StatusOr<PinOutcome> outcome = store->SetPinned({pinned.plan->key}, true);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->changed, 1);
+    EXPECT_EQ(outcome->pinned_plans, 1);
+    EXPECT_GT(outcome->pinned_bytes, 40000);
+    EXPECT_EQ(store->SetPinned({pinned.plan->key}, true)->changed, 0);
+  }
+  auto store = Open();
+  for (int i = 1; i < 100; ++i) {
+    clock_.Advance(std::chrono::seconds(1));
+    ASSERT_TRUE(store->PutBundle(MakeBundle(i)).ok());
+  }
+  EXPECT_GT(store->Stats()[0].evicted, 100);
+  EXPECT_LE(store->Stats()[0].bytes, options_.budget_bytes);
+  EXPECT_EQ(store->Stats()[0].pinned_plans, 1);
+  EXPECT_TRUE(store->GetPlan({pinned.plan->key}));
+  for (const auto& kernel : pinned.kernels) EXPECT_TRUE(store->GetKernel({kernel->key}));
+  PlanPage page = store->ListPlans(std::nullopt, 1000);
+  EXPECT_TRUE(page.plans.back().pinned);
+  EXPECT_FALSE(page.plans.front().pinned);
+
+  EXPECT_EQ(store->SetPinned({pinned.plan->key}, false)->changed, 1);
+  EXPECT_EQ(store->Stats()[0].pinned_bytes, 0);
+  for (int i = 100; i < 200; ++i) {
+    clock_.Advance(std::chrono::seconds(1));
+    ASSERT_TRUE(store->PutBundle(MakeBundle(i)).ok());
+  }
+  EXPECT_FALSE(store->GetPlan({pinned.plan->key})) << "it went like any other";
+}
+
+TEST_F(RocksUpkeepTest, PinsAreBoundedAndAllOrNothing) {
+  options_.budget_bytes = 200 << 10;
+  auto store = Open();
+  std::vector<Digest> keys;
+  for (int i = 0; i < 4; ++i) {
+    Bundle bundle = MakeBundle(i);
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+    keys.push_back(bundle.plan->key);
+  }
+  absl::Status refused = store->SetPinned(keys, true).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("at most 150.00 KiB, 3 quarters"));
+  EXPECT_EQ(store->Stats()[0].pinned_plans, 0);
+  absl::Status absent = store->SetPinned({keys[0], Sha256("absent")}, true).status();
+  EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+  EXPECT_THAT(std::string(Message(absent)), HasSubstr(Sha256("absent").ToHex()));
+  EXPECT_EQ(store->Stats()[0].pinned_plans, 0);
+  // What is pinned may not push out what is asked for now.
+  ASSERT_TRUE(store->SetPinned({keys[0], keys[1], keys[2]}, true).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(store->PutBundle(MakeBundle(9, 60000))));
+  for (const Digest& key : keys) EXPECT_TRUE(store->GetPlan({key})) << "nothing was evicted for it";
+  EXPECT_TRUE(store->PutBundle(MakeBundle(10, 1000)).ok());
+}
+
+TEST_F(RocksUpkeepTest, TenantsAreChargedForWhatTheyBroughtFirst) {
+  Bundle first = MakeBundle(1);
+  first.tenant = "shop";
+  Bundle second = MakeBundle(2);
+  second.tenant = "lab";
+  second.kernels.push_back(first.kernels[0]);  // shared
+  int64_t shop = 0;
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(first).ok());
+    shop = store->TenantBytes().at("shop");
+    EXPECT_EQ(shop, store->Stats()[0].bytes);
+    ASSERT_TRUE(store->PutBundle(second).ok());
+    EXPECT_EQ(store->TenantBytes().at("shop"), shop);
+  }
+  auto store = Open();
+  EXPECT_EQ(store->TenantBytes().at("shop"), shop);
+  EXPECT_EQ(store->TenantBytes().at("lab"), store->Stats()[0].bytes - shop);
+  EXPECT_EQ(store->TenantOf(second.plan->key), "lab");
+  EXPECT_EQ(store->ListPlans(std::nullopt, 1).plans[0].tenant, "lab");
+  ASSERT_TRUE(store->Forget({.all = true}).ok());
+  EXPECT_TRUE(store->TenantBytes().empty());
+}
+
+TEST_F(RocksUpkeepTest, WhatIsForgottenIsGoneForGood) {
+  Bundle a = MakeBundle(1), b = MakeBundle(2);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(a).ok());
+    ASSERT_TRUE(store->PutBundle(b).ok());
+    ASSERT_TRUE(store->SetPinned({a.plan->key}, true).ok());
+    absl::StatusOr<Forgotten> gone = store->Forget(
+        {.plans = {a.plan->key, a.plan->key, Sha256("absent")}, .kernels = {b.kernels[0]->key}});
+    ASSERT_TRUE(gone.ok()) << gone.status();
+    EXPECT_EQ(gone->plans, 1);
+    EXPECT_EQ(gone->kernels, 1);
+  }
+  auto store = Open();
+  EXPECT_FALSE(store->GetPlan({a.plan->key}));
+  EXPECT_TRUE(store->GetKernel({a.kernels[0]->key})) << "kernels stay";
+  EXPECT_TRUE(store->GetPlan({b.plan->key}));
+  EXPECT_FALSE(store->GetKernel({b.kernels[0]->key}));
+  EXPECT_EQ(store->Stats()[0].pinned_plans, 0);
+  EXPECT_EQ(store->Stats()[0].dropped, 0) << "nothing was damaged";
+}
+
+TEST_F(RocksUpkeepTest, VerifyFindsWhatIsDamagedAndDropsIt) {
+  std::vector<Bundle> bundles;
+  {
+    auto store = Open();
+    for (int i = 0; i < 10; ++i) {
+      bundles.push_back(MakeBundle(i));
+      ASSERT_TRUE(store->PutBundle(bundles.back()).ok());
+    }
+  }
+  Open().reset();  // out of the log, into files
+  {
+    auto store = Open();
+    absl::StatusOr<StoreCheck> check = store->Verify(CancelToken());
+    ASSERT_TRUE(check.ok()) << check.status();
+    EXPECT_EQ(check->plans, 10);
+    EXPECT_EQ(check->kernels, 20);
+    EXPECT_EQ(check->bytes, store->Stats()[0].bytes);
+    EXPECT_GE(check->files, 2);
+    EXPECT_EQ(check->damaged, 0);
+    EXPECT_EQ(check->missing_kernels, 0);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(options_.dir)) {
+    if (file.path().extension() != ".blob") continue;
+    std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file)) / 2)
+        .write("?!?!", 4);
+  }
+  auto store = Open();
+  absl::StatusOr<StoreCheck> check = store->Verify(CancelToken());
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_EQ(check->damaged, 2) << "a kernel and the file it is in";
+  ASSERT_EQ(check->damage.size(), 2u);
+  EXPECT_EQ(check->damage[0].kind, "kernel");
+  EXPECT_EQ(check->damage[1].kind, "file");
+  EXPECT_THAT(check->damage[1].name, testing::EndsWith(".blob"));
+  EXPECT_EQ(check->missing_kernels, 1);
+  EXPECT_EQ(store->Stats()[0].kernels, 19);
+  EXPECT_EQ(store->Stats()[0].dropped, 1);
+  CancelToken cancelled;
+  cancelled.Cancel();
+  EXPECT_EQ(store->Verify(cancelled).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RocksUpkeepTest, CompactingGivesRoomBackToTheSystem) {
+  auto store = Open();
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(store->PutBundle(MakeBundle(i, 200000)).ok());
+  Bundle kept = MakeBundle(100);
+  ASSERT_TRUE(store->Forget({.all = true}).ok());
+  ASSERT_TRUE(store->PutBundle(kept).ok());
+  absl::StatusOr<StoreCompaction> sizes = store->Compact(CancelToken());
+  ASSERT_TRUE(sizes.ok()) << sizes.status();
+  EXPECT_GT(sizes->bytes_before, 15 << 20);
+  EXPECT_LT(sizes->bytes_after, 1 << 20);
+  EXPECT_TRUE(store->GetKernel({kept.kernels[0]->key}));
+}
+
+TEST_F(RocksUpkeepTest, TheDirectoryStaysWithinItsPhysicalBound) {
+  options_.budget_bytes = 4 << 20;
+  auto store = Open();
+  int64_t most = 0;
+  for (int i = 0; i < 400; ++i) {  // ten times the budget
+    clock_.Advance(std::chrono::milliseconds(10));
+    ASSERT_TRUE(store->PutBundle(MakeBundle(i, 50000)).ok());
+    most = std::max(most, store->Stats()[0].disk_bytes);
+  }
+  EXPECT_LE(store->Stats()[0].bytes, options_.budget_bytes);
+  // README: three times the budget and 192 MiB.
+  EXPECT_LE(most, 3 * options_.budget_bytes + (int64_t{192} << 20));
+}
+
+TEST_F(RocksUpkeepTest, NothingIsWrittenBelowTheFreeSpaceAndItIsSaidWhy) {
+  int64_t free = 1 << 20;
+  options_.min_free_bytes = 1 << 20;
+  options_.free_bytes = [&free](const std::string&) -> absl::StatusOr<int64_t> { return free; };
+  auto store = Open();
+  Bundle bundle = MakeBundle(1);
+  ASSERT_TRUE(store->PutBundle(bundle).ok());
+  free = 1000;
+  StoreStats full = store->Stats()[0];
+  EXPECT_FALSE(full.writable) << "without a write that fails";
+  EXPECT_THAT(full.not_writable, HasSubstr("nothing is written below 1.00 MiB"));
+  EXPECT_TRUE(absl::IsResourceExhausted(store->PutBundle(MakeBundle(2))));
+  EXPECT_TRUE(absl::IsResourceExhausted(store->SetPinned({bundle.plan->key}, true).status()));
+  EXPECT_TRUE(store->GetPlan({bundle.plan->key}));
+  free = 2 << 20;
+  EXPECT_TRUE(store->Stats()[0].writable) << "without a write";
+  EXPECT_TRUE(store->PutBundle(MakeBundle(2)).ok());
+  EXPECT_EQ(logger_.LinesWith("store_writable").size(), 2u);
+}
+
+TEST_F(RocksUpkeepTest, AnArchiveBringsPlansWithTheirKernelsOnce) {
+  auto store = Open();
+  Bundle a = MakeBundle(1), b = MakeBundle(2);
+  a.tenant = "shop";
+  ASSERT_TRUE(store->PutBundle(a).ok());
+  ASSERT_TRUE(store->PutBundle(b).ok());
+  const std::string bytes = Exported(*store, {a.plan->key, b.plan->key, Sha256("absent")});
+  RocksStoreOptions other = options_;
+  other.dir = parent_.path() + "/other";
+  auto copy = RocksStore::Open(other, logger_, clock_).value();
+  for (size_t cut : {size_t{1}, size_t{977}, bytes.size()}) {
+    ArchiveImport import(*copy);
+    for (size_t at = 0; at < bytes.size(); at += cut) {
+      absl::Status added = import.Add(std::string_view(bytes).substr(at, cut));
+      ASSERT_TRUE(added.ok()) << added;
+    }
+    absl::StatusOr<ImportOutcome> outcome = import.Finish();
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->plans, cut == 1 ? 2 : 0);
+    EXPECT_EQ(outcome->kernels, cut == 1 ? 4 : 0);
+    EXPECT_EQ(outcome->known, cut == 1 ? 0 : 2);
+    EXPECT_EQ(outcome->refused_plans, 0);
+  }
+  EXPECT_EQ(copy->TenantOf(a.plan->key), "shop");
+  EXPECT_EQ(copy->GetPlan({b.plan->key, b.plan->full_key}).value->plan_bytes, b.plan->plan_bytes);
+  EXPECT_EQ(copy->GetKernel({a.kernels[1]->key}).value->binary, a.kernels[1]->binary);
+  EXPECT_EQ(Exported(*copy, {a.plan->key, b.plan->key}), bytes);
+}
+
+TEST_F(RocksUpkeepTest, NoDamagedArchiveBringsAnythingWrong) {
+  auto store = Open();
+  std::vector<Bundle> bundles = {MakeBundle(1, 3000), MakeBundle(2, 3000)};
+  std::vector<Digest> keys;
+  for (const Bundle& bundle : bundles) {
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+    keys.push_back(bundle.plan->key);
+  }
+  const std::string sound = Exported(*store, keys);
+  for (size_t i = 0; i < 200; ++i) {
+    std::string bytes = sound;
+    const size_t at = i * 7919 % bytes.size();
+    if (i % 2 == 0) {
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << (i % 8)));
+    } else {
+      bytes.resize(at);
+    }
+    MemoryStore copy(64 << 20, Logger::Silent());
+    ArchiveImport import(copy);
+    absl::Status status = import.Add(bytes);
+    if (status.ok()) status = import.Finish().status();
+    EXPECT_FALSE(status.ok()) << "damage at " << at << " was not noticed";
+    for (const Bundle& bundle : bundles) {
+      Found<StoredPlan> plan = copy.GetPlan({bundle.plan->key});
+      if (plan) {
+        EXPECT_EQ(plan.value->plan_bytes, bundle.plan->plan_bytes);
+      }
+      for (const auto& kernel : bundle.kernels) {
+        Found<KernelArtifact> found = copy.GetKernel({kernel->key});
+        EXPECT_TRUE(found || !plan) << "a plan without its kernels";
+        if (found) {
+          EXPECT_EQ(found.value->binary, kernel->binary);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusion
