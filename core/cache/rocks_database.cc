@@ -39,10 +39,11 @@ constexpr uint64_t kMaxWalBytes = 64 << 20;
 // assertion in Debian's library ends the process when a line does not fit on a full disk.
 class ForwardingLog final : public rocksdb::Logger {
  public:
-  explicit ForwardingLog(fusion::Logger& logger)
+  ForwardingLog(fusion::Logger& logger, std::atomic<int64_t>* log_damage)
       : rocksdb::Logger(logger.Enabled(LogLevel::kDebug) ? rocksdb::INFO_LEVEL
                                                          : rocksdb::WARN_LEVEL),
-        logger_(logger) {}
+        logger_(logger),
+        log_damage_(log_damage) {}
 
   using rocksdb::Logger::Logv;
   void Logv(const char* format, va_list arguments) override {
@@ -60,9 +61,14 @@ class ForwardingLog final : public rocksdb::Logger {
   void Forward(LogLevel level, const char* format, va_list arguments) {
     char line[2048];
     std::vsnprintf(line, sizeof(line), format, arguments);
+    // Nothing else says that a damaged record of the write-ahead log, and what follows it, is left
+    // out: Open succeeds all the same.
+    const std::string_view text(line);
+    if (text.find(": dropping ") != std::string_view::npos) ++*log_damage_;
     logger_.Log(level, "rocksdb", {{"line", StripSpace(line)}});
   }
   fusion::Logger& logger_;
+  std::atomic<int64_t>* const log_damage_;
 };
 
 }  // namespace
@@ -101,12 +107,13 @@ class WriteErrors final : public rocksdb::EventListener {
 
 namespace {
 
-rocksdb::DBOptions DatabaseOptions(Logger& logger, std::shared_ptr<WriteErrors> errors) {
+rocksdb::DBOptions DatabaseOptions(Logger& logger, std::shared_ptr<WriteErrors> errors,
+                                   std::atomic<int64_t>* log_damage) {
   rocksdb::DBOptions options;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
-  options.info_log = std::make_shared<ForwardingLog>(logger);
+  options.info_log = std::make_shared<ForwardingLog>(logger, log_damage);
   options.listeners.push_back(std::move(errors));
   options.max_background_jobs = 2;
   options.max_total_wal_size = kMaxWalBytes;
@@ -210,7 +217,7 @@ rocksdb::Status RocksDatabase::OpenOnce(const std::string& dir, int64_t block_ca
                                         Logger& logger) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   errors_ = std::make_shared<WriteErrors>(logger);
-  rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(logger, errors_), dir,
+  rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(logger, errors_, &log_damage_), dir,
                                              Families(block_cache_bytes), &handles, &db_);
   if (!status.ok()) return status;
   std::copy(handles.begin(), handles.end(), families_.begin());

@@ -3,6 +3,7 @@
 #include <rocksdb/db.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,6 +42,8 @@ class RocksDatabase {
   }
   /// Where Open put a damaged database; empty: there was none.
   const std::string& set_aside() const { return set_aside_; }
+  /// Damaged places in the write-ahead log that Open met; it goes on without what follows them.
+  int64_t log_damage() const { return log_damage_; }
   /// Why RocksDB writes nothing at present: it does not until it has recovered, as from a full disk
   /// by itself. OK: it does.
   absl::Status CheckWritable() const;
@@ -58,6 +61,7 @@ class RocksDatabase {
   rocksdb::DB* db_ = nullptr;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
   std::string set_aside_;
+  std::atomic<int64_t> log_damage_{0};
   std::shared_ptr<WriteErrors> errors_;
 };
 

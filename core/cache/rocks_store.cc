@@ -112,6 +112,7 @@ absl::Status RocksStore::LoadIndex() {
   int64_t unreadable = 0;
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(LoadPins());
+  dropped_ = database_->log_damage();
   for (it->Seek(rocksdb::Slice(&kFactsPrefix, 1)); it->Valid(); it->Next()) {
     if (!it->key().starts_with(rocksdb::Slice(&kFactsPrefix, 1))) break;
     EntryId id;

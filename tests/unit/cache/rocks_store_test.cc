@@ -221,30 +221,6 @@ TEST_F(RocksStoreTest, ADamagedManifestStartsAnEmptyStoreAndKeepsTheOld) {
   EXPECT_TRUE(std::filesystem::exists(options_.dir + ".corrupt-1700000000-1"));
 }
 
-TEST_F(RocksStoreTest, AStoreOfANewerServerIsRefusedAndStaysAsItIs) {
-  ASSERT_TRUE(Open()->PutBundle(SampleBundle(1)).ok());
-  {
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const char* name : {"default", "plans", "kernels", "measurements", "models", "meta"}) {
-      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
-    }
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
-    rocksdb::DB* db = nullptr;
-    ASSERT_TRUE(rocksdb::DB::Open({}, options_.dir, families, &handles, &db).ok());
-    ASSERT_TRUE(db->Put({}, handles[5], "schema", "999").ok());
-    for (rocksdb::ColumnFamilyHandle* handle : handles) {
-      ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
-    }
-    delete db;
-  }
-  absl::Status refused = RocksStore::Open(options_, logger_, clock_).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(Message(refused)), HasSubstr("schema version 999"));
-  for (const auto& file : std::filesystem::directory_iterator(parent_.path())) {
-    EXPECT_EQ(file.path().string().find(".corrupt-"), std::string::npos);
-  }
-}
-
 TEST_F(RocksStoreTest, ASecondOpenerGetsAClearError) {
   auto store = Open();
   absl::Status second = RocksStore::Open(options_, logger_, clock_).status();

@@ -1,0 +1,328 @@
+// The store of a real fusiond under faults: killed at any write, a full disk, flipped bits.
+//
+// FUSION_CRASH_ROUNDS (default 10), FUSION_FLIP_ROUNDS (default 4) and FUSION_FULL_ROUNDS (default
+// 2) say how often; tests/acceptance asks for more.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "core/base/file.h"
+#include "core/base/mutex.h"
+#include "core/base/sanitizer.h"
+#include "core/onnx/reference_weights.h"
+#include "tests/models/models.h"
+#include "tests/service/server_fixture.h"
+
+namespace fusion {
+namespace {
+
+using testing::HasSubstr;
+
+int Rounds(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+/// Variables of this process, which the programs it starts inherit, until the end of a scope.
+class ScopedEnvironment {
+ public:
+  explicit ScopedEnvironment(std::map<std::string, std::string> variables)
+      : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~ScopedEnvironment() {
+    for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+  }
+  ScopedEnvironment(const ScopedEnvironment&) = delete;
+  ScopedEnvironment& operator=(const ScopedEnvironment&) = delete;
+
+ private:
+  const std::map<std::string, std::string> variables_;
+};
+
+/// A small graph like no other of another number.
+v1::PlanFusionRequest GraphNumber(int n) {
+  ModelParams params = FindModel("mlp")->defaults;
+  params.rows = 2 + n % 50;
+  params.cols = 4 + n / 50 * 4;
+  params.depth = 1;
+  return RequestFor(
+      ReferenceWeights(GenerateModel(*FindModel("mlp"), params).value().model).value());
+}
+
+/// What a reply promised: it is stored.
+struct Promise {
+  std::string plan_key;
+  std::map<std::string, std::string> content_by_kernel;
+};
+
+bool IsStored(const v1::PlanFusionResponse& response) {
+  for (const std::string& warning : response.warnings()) {
+    if (warning.starts_with("not stored")) return false;
+  }
+  for (const v1::KernelStatus& kernel : response.kernels()) {
+    if (kernel.state() != v1::KERNEL_STATE_READY) return false;
+  }
+  return response.kernels_size() > 0;
+}
+
+Promise PromiseOf(const v1::PlanFusionResponse& response) {
+  Promise out{.plan_key = response.plan_key(), .content_by_kernel = {}};
+  for (const v1::KernelStatus& kernel : response.kernels()) {
+    out.content_by_kernel[kernel.key()] = kernel.content_sha256();
+  }
+  return out;
+}
+
+class StoreFaultsTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    // The sanitizers' runtimes must come before any other library.
+    if (kSanitized) GTEST_SKIP() << "preloading and sanitizers exclude each other";
+  }
+
+  std::string store() const { return dir_.path("store"); }
+  std::map<std::string, std::string> Shim(std::map<std::string, std::string> more) const {
+    more["LD_PRELOAD"] = FUSION_FAULT_SHIM;
+    more["FUSION_FAULT_DIR"] = store() + "/db";
+    return more;
+  }
+
+  // Calls so far that would change a file of the store, in the last server that was started with
+  // FUSION_FAULT_COUNT.
+  std::map<std::string, std::string> Counting() const {
+    dir_.Write("count", std::string(8, '\0'));
+    return {{"FUSION_FAULT_COUNT", dir_.path("count")}};
+  }
+  int64_t Counted() const {
+    int64_t count = 0;
+    std::string bytes = ReadFile(dir_.path("count"), 8).value();
+    std::memcpy(&count, bytes.data(), sizeof(count));
+    return count;
+  }
+
+  // Several clients ask for graphs until the server is gone, or `graphs` were asked for.
+  void Load(const std::string& address, int graphs) {
+    std::atomic<int> left{graphs};
+    std::vector<std::thread> clients;
+    for (int c = 0; c < 3; ++c) {
+      clients.emplace_back([&] {
+        FusionCaller caller(address);
+        while (left.fetch_sub(1) > 0) {
+          const int n = next_.fetch_add(1);
+          v1::PlanFusionResponse response;
+          grpc::Status status = caller.Plan(GraphNumber(n), &response);
+          if (!status.ok()) return;
+          MutexLock lock(&mutex_);
+          if (IsStored(response)) promises_[n] = PromiseOf(response);
+        }
+      });
+    }
+    for (std::thread& client : clients) client.join();
+  }
+
+  // Everything promised is there, whole and right.
+  void ExpectPromisesKept(const std::string& when) {
+    const std::map<int, Promise> promises = Promises();
+    for (const auto& [n, promise] : promises) {
+      v1::PlanFusionResponse response;
+      grpc::Status status = caller_->Plan(GraphNumber(n), &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      EXPECT_EQ(response.plan_key(), promise.plan_key);
+      EXPECT_TRUE(response.cache() == v1::CACHE_OUTCOME_HIT_STORE ||
+                  response.cache() == v1::CACHE_OUTCOME_HIT_MEMORY)
+          << when << ": plan of graph " << n << " was lost";
+      EXPECT_EQ(PromiseOf(response).content_by_kernel, promise.content_by_kernel) << when;
+      std::vector<std::string> keys;
+      for (const auto& [key, content] : promise.content_by_kernel) keys.push_back(key);
+      std::vector<StreamedKernel> kernels;
+      ASSERT_TRUE(caller_->GetKernels(keys, &kernels).ok());
+      for (const StreamedKernel& kernel : kernels) {
+        EXPECT_EQ(kernel.state, v1::KERNEL_STATE_READY) << when << ": " << kernel.error;
+        EXPECT_EQ(std::string(BytesOf(Sha256(kernel.binary))),
+                  promise.content_by_kernel.at(kernel.key))
+            << when << ": wrong bytes of a kernel";
+      }
+    }
+  }
+
+  // A plan that is listed has all of its kernels.
+  void ExpectNothingTorn(const std::string& when) {
+    v1::ListPlansRequest request;
+    request.set_page_size(1000);
+    v1::ListPlansResponse plans;
+    grpc::ClientContext context;
+    ASSERT_TRUE(caller_->stub().ListPlans(&context, request, &plans).ok());
+    for (const v1::PlanSummary& plan : plans.plans()) {
+      EXPECT_EQ(plan.compiled_kernels(), plan.distinct_kernels()) << when << ": torn bundle";
+    }
+    EXPECT_EQ(Metric("fusion_cache_dropped_total{tier=\"disk\"}"), 0) << when;
+    EXPECT_EQ(Metric("fusion_store_started_empty"), 0) << when;
+  }
+
+  std::map<int, Promise> Promises() {
+    MutexLock lock(&mutex_);
+    return promises_;
+  }
+
+  std::atomic<int> next_{0};
+  Mutex mutex_;
+  std::map<int, Promise> promises_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(StoreFaultsTest, NothingThatWasAnsweredIsLostWhenTheServerIsKilledAtAWrite) {
+  constexpr int kGraphs = 6;
+  int64_t points = 0;
+  {
+    ScopedEnvironment shim(Shim(Counting()));
+    StartWithStore();
+    Load(daemon_->address(), kGraphs);
+    ASSERT_EQ(daemon_->Stop().exit_code, 0);
+    points = Counted();
+  }
+  ASSERT_GT(points, 20) << "the library that counts was not loaded";
+  ASSERT_EQ(Promises().size(), static_cast<size_t>(kGraphs));
+  std::mt19937 random(7);
+  const int rounds = Rounds("FUSION_CRASH_ROUNDS", 10);
+  int killed = 0;
+  for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
+    // Every other time at a write, one after the other over all of them; else at any moment.
+    const bool at_write = round % 2 == 0;
+    const int64_t point = at_write ? 1 + round * points / rounds : 0;
+    const std::string when = StrCat("round ", round, ", killed at write ", point);
+    {
+      ScopedEnvironment shim(Shim({{"FUSION_FAULT_KILL_AT", StrCat(point)}}));
+      auto daemon = TestDaemon::Start(FUSIOND, {"--store", store()});
+      if (daemon.ok()) {  // else it was killed while it opened the store
+        std::thread killer([&] {
+          if (at_write) return;
+          std::this_thread::sleep_for(std::chrono::milliseconds(random() % 3000));
+          (*daemon)->Send(SIGKILL);
+        });
+        Load((*daemon)->address(), kGraphs);
+        killer.join();
+        (*daemon)->Send(SIGKILL);
+        killed += (*daemon)->Wait().signal == SIGKILL;
+      } else {
+        ++killed;
+        ASSERT_TRUE(at_write) << daemon.status();
+      }
+    }
+    StartWithStore();
+    ASSERT_NE(caller_, nullptr);
+    ExpectPromisesKept(when);
+    ExpectNothingTorn(when);
+    ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  }
+  EXPECT_EQ(killed, rounds);
+  RecordProperty("promises", static_cast<int>(Promises().size()));
+  std::printf("%d rounds, %d plans promised and kept, %d write points of a round\n", rounds,
+              static_cast<int>(Promises().size()), static_cast<int>(points));
+}
+
+TEST_F(StoreFaultsTest, AFullDiskCostsNoAnswerAndPassesByItself) {
+  const std::string full = dir_.path("full");
+  {
+    ScopedEnvironment shim(Shim({{"FUSION_FAULT_FULL", full}}));
+    StartWithStore();
+    const int rounds = Rounds("FUSION_FULL_ROUNDS", 2);
+    std::mt19937 random(11);
+    for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
+      Load(daemon_->address(), 2);
+      // The disk fills up while graphs are planned and stored.
+      std::thread filler([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(random() % 500));
+        dir_.Write("full", "");
+      });
+      Load(daemon_->address(), 2);
+      filler.join();
+      const v1::PlanFusionResponse unstored = caller_->Plan(GraphNumber(next_.fetch_add(1)));
+      EXPECT_THAT(unstored.warnings(), testing::Contains(HasSubstr("not stored")));
+      for (v1::KernelState state : StatesOf(unstored)) EXPECT_EQ(state, v1::KERNEL_STATE_READY);
+      ExpectPromisesKept("full disk");
+      nlohmann::json disk = Status()["stores"][1];
+      EXPECT_EQ(disk["writable"], false);
+      EXPECT_NE(disk["not_writable"], "");
+      EXPECT_EQ(Metric("fusion_store_writable{tier=\"disk\"}"), 0);
+
+      std::filesystem::remove(full);
+      EXPECT_TRUE(Eventually([&] { return Status()["stores"][1]["writable"] == true; }))
+          << Status()["stores"];
+      const int n = next_.fetch_add(1);
+      const v1::PlanFusionResponse stored = caller_->Plan(GraphNumber(n));
+      EXPECT_TRUE(IsStored(stored)) << stored.ShortDebugString().substr(0, 300);
+      MutexLock lock(&mutex_);
+      promises_[n] = PromiseOf(stored);
+    }
+    ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  }
+  StartWithStore();
+  ExpectPromisesKept("after a restart");
+  ExpectNothingTorn("after a restart");
+}
+
+TEST_F(StoreFaultsTest, FlippedBitsGiveRightKernelsOrNewOnes) {
+  StartWithStore();
+  Load(daemon_->address(), 4);
+  ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  StartWithStore();  // moves what is in the log into files
+  ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  const std::map<int, Promise> promises = Promises();
+  ASSERT_EQ(promises.size(), 4u);
+  std::filesystem::copy(store(), dir_.path("sound"), std::filesystem::copy_options::recursive);
+  std::mt19937_64 random(13);
+  for (int round = 0; round < Rounds("FUSION_FLIP_ROUNDS", 4); ++round) {
+    std::filesystem::remove_all(store());
+    std::filesystem::copy(dir_.path("sound"), store(), std::filesystem::copy_options::recursive);
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator(store() + "/db")) {
+      if (file.is_regular_file() && file.file_size() > 0) files.push_back(file.path());
+    }
+    const std::filesystem::path& file = files[random() % files.size()];
+    const auto at = static_cast<std::streamoff>(random() % std::filesystem::file_size(file));
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(at);
+    const int byte = stream.get();
+    stream.seekp(at).put(static_cast<char>(byte ^ (1 << (random() % 8))));
+    stream.close();
+    StartWithStore();
+    ASSERT_NE(caller_, nullptr) << file;
+    for (const auto& [n, promise] : promises) {
+      v1::PlanFusionResponse response;
+      ASSERT_TRUE(caller_->Plan(GraphNumber(n), &response).ok()) << file << " at " << at;
+      EXPECT_EQ(response.plan_key(), promise.plan_key);
+      std::vector<StreamedKernel> kernels;
+      ASSERT_TRUE(caller_->GetKernels(KeysOf(response), &kernels).ok());
+      for (const StreamedKernel& kernel : kernels) {
+        ASSERT_EQ(kernel.state, v1::KERNEL_STATE_READY) << file << " at " << at;
+        EXPECT_EQ(std::string(BytesOf(Sha256(kernel.binary))), kernel.content_sha256);
+      }
+    }
+    daemon_->Stop();
+  }
+}
+
+TEST_F(StoreFaultsTest, AStoreWithoutItsManifestIsPutAsideLoudly) {
+  StartWithStore();
+  Load(daemon_->address(), 1);
+  ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  WriteFile(store() + "/db/CURRENT", "MANIFEST-999999\n").IgnoreError();
+  StartWithStore();
+  ASSERT_NE(caller_, nullptr);
+  EXPECT_EQ(Metric("fusion_store_started_empty"), 1);
+  nlohmann::json disk = Status()["disk"];
+  EXPECT_EQ(disk["started_empty"], true);
+  EXPECT_TRUE(std::filesystem::exists(disk["set_aside"].get<std::string>())) << disk;
+  EXPECT_THAT(daemon_->output(), HasSubstr("store_set_aside"));
+  v1::PlanFusionResponse again = caller_->Plan(GraphNumber(0));
+  EXPECT_TRUE(IsStored(again));
+}
+
+}  // namespace
+}  // namespace fusion
