@@ -8,6 +8,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -34,6 +35,9 @@ constexpr uint64_t kBlobFileBytes = 64 << 20;
 constexpr size_t kMemtableBytes = 16 << 20;
 // Without it a family that is rarely written pins up to four times all memtables of log files.
 constexpr uint64_t kMaxWalBytes = 64 << 20;
+// Written now and then while the disk is full; RocksDB leaves names that it does not know alone.
+constexpr std::string_view kProbeName = "/room.probe";
+constexpr Nanoseconds kResumePause = std::chrono::seconds(1);
 
 // Forwards RocksDB's own lines. Without a logger of ours it keeps a LOG file in the store, and an
 // assertion in Debian's library ends the process when a line does not fit on a full disk.
@@ -82,12 +86,16 @@ class WriteErrors final : public rocksdb::EventListener {
     logger_.Error("store_background_error", {{"status", status->ToString()}});
     Set(*status);
   }
+  // By itself RocksDB would try as long as the disk is full, and an attempt that fails half way, at
+  // a new log, leaves an error that nothing but a restart ends. See TryToResume.
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status error,
+                            bool* automatic) override {
+    if (error.IsNoSpace()) *automatic = false;
+  }
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
-    if (info.new_bg_error.ok()) {
-      logger_.Info("store_recovered", {{"from", info.old_bg_error.ToString()}});
-    }
     Set(info.new_bg_error);
   }
+  void Clear() { Set(rocksdb::Status::OK()); }
 
   absl::Status Check() const {
     MutexLock lock(&mutex_);
@@ -156,6 +164,21 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   return families;
 }
 
+// Whether a memtable of every family can be written out, by trying: free space as the system counts
+// it may be reserved, or beyond a quota.
+bool HasRoom(const std::string& path) {
+  constexpr size_t kBlock = 1 << 20;
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  bool room = fd.valid();
+  const std::string block(kBlock, '\x5a');
+  for (size_t written = 0; room && written < kFamilyCount * kMemtableBytes; written += kBlock) {
+    room = write(fd.get(), block.data(), block.size()) == static_cast<ssize_t>(block.size());
+  }
+  room = room && fsync(fd.get()) == 0;
+  unlink(path.c_str());
+  return room;
+}
+
 absl::StatusOr<UniqueFd> Lock(const std::string& dir) {
   std::string path = dir + ".lock";
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -217,6 +240,10 @@ rocksdb::Status RocksDatabase::OpenOnce(const std::string& dir, int64_t block_ca
                                         Logger& logger) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   errors_ = std::make_shared<WriteErrors>(logger);
+  dir_ = dir;
+  logger_ = &logger;
+  std::error_code gone;
+  std::filesystem::remove(StrCat(dir, kProbeName), gone);
   rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(logger, errors_, &log_damage_), dir,
                                              Families(block_cache_bytes), &handles, &db_);
   if (!status.ok()) return status;
@@ -225,6 +252,24 @@ rocksdb::Status RocksDatabase::OpenOnce(const std::string& dir, int64_t block_ca
 }
 
 absl::Status RocksDatabase::CheckWritable() const { return errors_->Check(); }
+
+void RocksDatabase::TryToResume() {
+  {
+    MutexLock lock(&resume_mutex_);
+    const Nanoseconds now = Clock::Real().Now();
+    if (resuming_ || now < next_resume_) return;
+    resuming_ = true;
+    next_resume_ = now + kResumePause;
+  }
+  if (HasRoom(StrCat(dir_, kProbeName))) {
+    rocksdb::Status resumed = db_->Resume();
+    if (resumed.ok()) errors_->Clear();
+    logger_->Log(resumed.ok() ? LogLevel::kInfo : LogLevel::kError, "store_resumed",
+                 {{"status", resumed.ToString()}});
+  }
+  MutexLock lock(&resume_mutex_);
+  resuming_ = false;
+}
 
 absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::string& dir,
                                                                    int64_t block_cache_bytes,

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/logging.h"
+#include "core/base/mutex.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
@@ -44,9 +45,10 @@ class RocksDatabase {
   const std::string& set_aside() const { return set_aside_; }
   /// Damaged places in the write-ahead log that Open met; it goes on without what follows them.
   int64_t log_damage() const { return log_damage_; }
-  /// Why RocksDB writes nothing at present: it does not until it has recovered, as from a full disk
-  /// by itself. OK: it does.
+  /// Why RocksDB writes nothing at present, after a write that failed. OK: it does.
   absl::Status CheckWritable() const;
+  /// Once in a second at most: if there is room now, ends that. For who finds CheckWritable not OK.
+  void TryToResume() ABSL_LOCKS_EXCLUDED(resume_mutex_);
 
   /// Our status for one of RocksDB's: ResourceExhausted for lack of space, DataLoss for corruption,
   /// Unavailable for the rest.
@@ -62,6 +64,11 @@ class RocksDatabase {
   std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
   std::string set_aside_;
   std::atomic<int64_t> log_damage_{0};
+  std::string dir_;
+  Logger* logger_ = nullptr;
+  Mutex resume_mutex_;
+  bool resuming_ ABSL_GUARDED_BY(resume_mutex_) = false;
+  Nanoseconds next_resume_ ABSL_GUARDED_BY(resume_mutex_){0};
   std::shared_ptr<WriteErrors> errors_;
 };
 

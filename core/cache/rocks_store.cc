@@ -295,8 +295,9 @@ absl::Status RocksStore::PutBundle(const Bundle& bundle) {
 }
 
 absl::Status RocksStore::CheckWritable() const {
-  absl::Status status = database_->CheckWritable();
-  if (status.ok()) status = CheckSpace(options_);
+  absl::Status status = CheckSpace(options_);
+  if (status.ok() && !database_->CheckWritable().ok()) database_->TryToResume();
+  if (status.ok()) status = database_->CheckWritable();
   MutexLock lock(&mutex_);
   if (status.ok() != writable_) {
     writable_ = status.ok();

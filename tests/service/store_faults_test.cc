@@ -252,11 +252,11 @@ TEST_F(StoreFaultsTest, AFullDiskCostsNoAnswerAndPassesByItself) {
       EXPECT_EQ(Metric("fusion_store_writable{tier=\"disk\"}"), 0);
 
       std::filesystem::remove(full);
-      EXPECT_TRUE(Eventually([&] { return Status()["stores"][1]["writable"] == true; }))
+      ASSERT_TRUE(Eventually([&] { return Status()["stores"][1]["writable"] == true; }))
           << Status()["stores"];
       const int n = next_.fetch_add(1);
       const v1::PlanFusionResponse stored = caller_->Plan(GraphNumber(n));
-      EXPECT_TRUE(IsStored(stored)) << stored.ShortDebugString().substr(0, 300);
+      ASSERT_TRUE(IsStored(stored)) << stored.ShortDebugString().substr(0, 300);
       MutexLock lock(&mutex_);
       promises_[n] = PromiseOf(stored);
     }
