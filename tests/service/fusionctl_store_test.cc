@@ -103,7 +103,7 @@ TEST_F(FusionctlStoreTest, WhatIsInvalidatedIsMadeAgain) {
   Json gone = StoreJson({"invalidate", key.substr(0, 8), "--reason", "a wrong\nresult"});
   EXPECT_EQ(gone["plans"], 1);
   EXPECT_EQ(gone["kernels"], 0);
-  EXPECT_TRUE(own_->WaitForOutput("\"what\":\"Invalidate\""));
+  EXPECT_TRUE(own_->WaitForOutput("\"method\":\"Invalidate\""));
   EXPECT_THAT(own_->output(), HasSubstr("\"reason\":\"a wrong\\nresult\""));
   EXPECT_EQ(PlanOf(3), key);
   EXPECT_EQ(StoreJson({"stats"})["tiers"][1]["plans"], 1);
@@ -156,7 +156,7 @@ TEST_F(FusionctlStoreTest, AnArchiveGoesFromOneStoreToAnother) {
 TEST_F(FusionctlStoreTest, EveryCallLeavesOneLineInTheLog) {
   StoreJson({"stats"});
   StoreJson({"pin", std::string(64, 'a')}, 3);
-  EXPECT_TRUE(own_->WaitForOutput("\"what\":\"SetPinned\""));
+  EXPECT_TRUE(own_->WaitForOutput("\"method\":\"SetPinned\""));
   std::string log = own_->output();
   size_t lines = 0;
   for (size_t at = log.find("\"event\":\"admin\""); at != std::string::npos;
@@ -164,7 +164,7 @@ TEST_F(FusionctlStoreTest, EveryCallLeavesOneLineInTheLog) {
     ++lines;
   }
   EXPECT_EQ(lines, 2u);
-  EXPECT_THAT(log, HasSubstr("\"outcome\":\"NOT_FOUND\""));
+  EXPECT_THAT(log, HasSubstr("\"code\":\"NOT_FOUND\""));
 }
 
 TEST_F(FusionctlStoreTest, WrongUseIsSaidInOneLine) {
