@@ -7,9 +7,9 @@ namespace {
 
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kFactsKeyBytes = 2 + kDigestBytes;
-constexpr size_t kFixedBytes = 4 * 8 + kDigestBytes;  // the tenant follows
+constexpr size_t kFixedBytes = 32 + kDigestBytes;  // the tenant follows
 // What schema 1 has of facts.
-constexpr size_t kOldestBytes = 3 * 8 + kDigestBytes;
+constexpr size_t kOldestBytes = 24 + kDigestBytes;
 constexpr size_t kOldBytes = kOldestBytes + 8;
 // Tells values of schema 2 from those of 1, which may be as long: no entry has so many bytes.
 constexpr uint8_t kMark = 0x80;

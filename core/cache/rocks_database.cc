@@ -37,6 +37,8 @@ constexpr size_t kMemtableBytes = 16 << 20;
 constexpr uint64_t kMaxWalBytes = 64 << 20;
 // Written now and then while the disk is full; RocksDB leaves names that it does not know alone.
 constexpr std::string_view kProbeName = "/room.probe";
+// Is there once RocksDB has met damage on its own. It writes no more then, and would meet it again.
+constexpr std::string_view kDamagedName = "/damaged";
 constexpr Nanoseconds kResumePause = std::chrono::seconds(1);
 
 // Forwards RocksDB's own lines. Without a logger of ours it keeps a LOG file in the store, and an
@@ -80,10 +82,13 @@ class ForwardingLog final : public rocksdb::Logger {
 // What keeps RocksDB from writing, as it says itself.
 class WriteErrors final : public rocksdb::EventListener {
  public:
-  explicit WriteErrors(Logger& logger) : logger_(logger) {}
+  WriteErrors(std::string dir, Logger& logger) : dir_(std::move(dir)), logger_(logger) {}
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
                          rocksdb::Status* status) override {
     logger_.Error("store_background_error", {{"status", status->ToString()}});
+    if (status->IsCorruption()) {
+      WriteFile(StrCat(dir_, kDamagedName), status->ToString()).IgnoreError();
+    }
     Set(*status);
   }
   // By itself RocksDB would try as long as the disk is full, and an attempt that fails half way, at
@@ -108,6 +113,7 @@ class WriteErrors final : public rocksdb::EventListener {
     status_ = status;
   }
 
+  const std::string dir_;
   Logger& logger_;
   mutable Mutex mutex_;
   rocksdb::Status status_ ABSL_GUARDED_BY(mutex_);
@@ -207,9 +213,10 @@ bool IsDamage(const rocksdb::Status& status) {
           status.ToString().find("olumn families") != std::string::npos);
 }
 
-// Where it is then.
-absl::StatusOr<std::string> SetAside(const std::string& dir, std::string_view reason,
-                                     Logger& logger, const Clock& clock) {
+}  // namespace
+
+absl::StatusOr<std::string> RocksDatabase::SetAside(const std::string& dir, std::string_view reason,
+                                                    Logger& logger, const Clock& clock) {
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock.UnixTime()).count();
   std::string aside = StrCat(dir, ".corrupt-", seconds);
   for (int i = 1; std::filesystem::exists(aside); ++i) {
@@ -226,8 +233,6 @@ absl::StatusOr<std::string> SetAside(const std::string& dir, std::string_view re
   return aside;
 }
 
-}  // namespace
-
 absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_view context) {
   if (status.ok()) return absl::OkStatus();
   std::string text = StrCat(context, ": ", status.ToString());
@@ -239,7 +244,7 @@ absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_
 rocksdb::Status RocksDatabase::OpenOnce(const std::string& dir, int64_t block_cache_bytes,
                                         Logger& logger) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  errors_ = std::make_shared<WriteErrors>(logger);
+  errors_ = std::make_shared<WriteErrors>(dir, logger);
   dir_ = dir;
   logger_ = &logger;
   std::error_code gone;
@@ -278,6 +283,12 @@ absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::st
   RETURN_IF_ERROR(MakeDirectories(dir));
   std::unique_ptr<RocksDatabase> database(new RocksDatabase());
   ASSIGN_OR_RETURN(database->lock_, Lock(dir));
+  std::error_code error;
+  if (std::filesystem::exists(StrCat(dir, kDamagedName), error)) {
+    ASSIGN_OR_RETURN(database->set_aside_,
+                     SetAside(dir, "a compaction met damaged files", logger, clock));
+    RETURN_IF_ERROR(MakeDirectories(dir));
+  }
   for (bool first : {true, false}) {
     rocksdb::Status opened = database->OpenOnce(dir, block_cache_bytes, logger);
     absl::Status status;

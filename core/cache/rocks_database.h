@@ -33,6 +33,9 @@ class RocksDatabase {
   static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const std::string& dir,
                                                              int64_t block_cache_bytes,
                                                              Logger& logger, const Clock& clock);
+  /// Renames a damaged, closed database and logs it; where it is then.
+  static absl::StatusOr<std::string> SetAside(const std::string& dir, std::string_view reason,
+                                              Logger& logger, const Clock& clock);
   ~RocksDatabase();
   RocksDatabase(const RocksDatabase&) = delete;
   RocksDatabase& operator=(const RocksDatabase&) = delete;
@@ -43,6 +46,7 @@ class RocksDatabase {
   }
   /// Where Open put a damaged database; empty: there was none.
   const std::string& set_aside() const { return set_aside_; }
+  void NoteSetAside(std::string path) { set_aside_ = std::move(path); }
   /// Damaged places in the write-ahead log that Open met; it goes on without what follows them.
   int64_t log_damage() const { return log_damage_; }
   /// Why RocksDB writes nothing at present, after a write that failed. OK: it does.

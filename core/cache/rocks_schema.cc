@@ -89,6 +89,7 @@ absl::Status RefuseNewerSchema(const std::string& dir) {
   std::vector<std::string> names;
   if (!rocksdb::DB::ListColumnFamilies({}, dir, &names).ok()) return absl::OkStatus();
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.reserve(names.size());
   for (const std::string& name : names) {
     families.emplace_back(name, rocksdb::ColumnFamilyOptions());
   }

@@ -87,12 +87,20 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(RocksStoreOptions o
   if (options.dir.empty()) return InvalidArgument("store: no directory given");
   while (options.dir.size() > 1 && options.dir.back() == '/') options.dir.pop_back();
   if (!options.free_bytes) options.free_bytes = StatvfsFreeBytes;
-  ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database,
-                   RocksDatabase::Open(options.dir, options.block_cache_bytes, logger, clock));
-  std::unique_ptr<RocksStore> store(
-      new RocksStore(std::move(options), std::move(database), logger, clock));
-  RETURN_IF_ERROR(store->LoadIndex());
-  return store;
+  std::string aside;
+  for (bool first : {true, false}) {
+    ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database,
+                     RocksDatabase::Open(options.dir, options.block_cache_bytes, logger, clock));
+    if (!aside.empty()) database->NoteSetAside(aside);
+    std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(database), logger, clock));
+    absl::Status loaded = store->LoadIndex();
+    if (loaded.ok()) return store;
+    // Without its index nobody knows what is in it.
+    if (!absl::IsDataLoss(loaded) || !first) return loaded;
+    store.reset();
+    ASSIGN_OR_RETURN(aside, RocksDatabase::SetAside(options.dir, Message(loaded), logger, clock));
+  }
+  return Internal("opening the store ", Quote(options.dir), ": no attempt was made");
 }
 
 RocksStore::RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase> database,

@@ -296,6 +296,37 @@ TEST_F(RocksUpkeepTest, VerifyFindsWhatIsDamagedAndDropsIt) {
   EXPECT_EQ(store->Verify(cancelled).status().code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(RocksUpkeepTest, WhatACompactionCannotReadIsPutAsideAtTheNextStart) {
+  Bundle bundle = MakeBundle(1);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Open()->PutBundle(MakeBundle(i)).ok());
+  Open().reset();  // out of the log, into files
+  std::vector<std::string> tables;
+  WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto&) {
+    std::vector<rocksdb::LiveFileMetaData> files;
+    db->GetLiveFilesMetaData(&files);
+    for (const auto& file : files) {
+      if (file.column_family_name == "plans") tables.push_back(file.db_path + file.name);
+    }
+  });
+  ASSERT_FALSE(tables.empty());
+  for (const std::string& table : tables) {
+    std::fstream stream(table, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(100).write("?!?!", 4);
+  }
+  {
+    auto store = Open();
+    EXPECT_FALSE(store->started_empty_after_damage());
+    EXPECT_FALSE(store->Compact(CancelToken()).ok());
+    EXPECT_FALSE(store->Stats()[0].writable);
+    EXPECT_THAT(store->Stats()[0].not_writable, HasSubstr("Corruption"));
+    EXPECT_TRUE(store->GetKernel({bundle.kernels[0]->key})) << "reads go on";
+  }
+  auto store = Open();
+  EXPECT_TRUE(store->Facts().started_empty);
+  EXPECT_TRUE(store->Stats()[0].writable);
+  EXPECT_TRUE(store->PutBundle(bundle).ok());
+}
+
 TEST_F(RocksUpkeepTest, CompactingGivesRoomBackToTheSystem) {
   auto store = Open();
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(store->PutBundle(MakeBundle(i, 200000)).ok());
