@@ -10,6 +10,7 @@
 
 #include "server/call_caller.h"
 #include "server/service_parts.h"
+#include "server/tenant_namespace.h"
 
 namespace fusion {
 
@@ -49,6 +50,11 @@ class Call {
   void LogCall() const;
 
  protected:
+  /// False for what the tenant must not know of, by its full key.
+  bool MayShow(std::string_view full_key) const {
+    return !parts_.tenant_namespaces || IsOfTenant(full_key, caller_.tenant);
+  }
+
   const ServiceParts& parts_;
   const grpc::CallbackServerContext& context_;
   const Nanoseconds start_;

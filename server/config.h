@@ -7,6 +7,7 @@
 #include "core/base/logging.h"
 #include "core/base/sanitizer.h"
 #include "core/bundle/options.h"
+#include "server/config_file.h"
 
 namespace fusion {
 
@@ -53,10 +54,16 @@ struct CommandLine {
   /// for flags or a config file that cannot be understood.
   std::optional<int> exit_code;
   std::string text;
+  /// --check-config: say whether a start would work, and leave.
+  bool check_only = false;
+  /// What the program was called with, and where the names of the config file stand.
+  std::vector<std::string> given = {};
+  ConfigLines lines = {};
 };
 
 /// Reads flags, then the file of --config for whatever no flag gives. Messages name the flag, or
-/// the key and the file.
+/// file, line and name: each line of the file that is wrong has one, also where a flag goes before
+/// it.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
 /// Version of this program: "0.1.0".

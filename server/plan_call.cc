@@ -24,17 +24,18 @@ class PlanningCall : public Call {
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(request));
     ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
-    ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
+    ASSIGN_OR_RETURN(PlanReply reply, Ask(decoded.get(), begin, observer));
     return EncodePlanReply(reply, parts_.signer.SignPlan(reply.stored, reply.kernels));
   }
 
   // From a request that was decoded since `begin`.
-  absl::StatusOr<PlanReply> Ask(const DecodedRequest& decoded, Nanoseconds begin,
+  absl::StatusOr<PlanReply> Ask(DecodedRequest* decoded, Nanoseconds begin,
                                 StageObserver* observer) {
-    record_.request_id = decoded.request_id();
+    record_.request_id = decoded->request_id();
+    if (parts_.tenant_namespaces) decoded->SetTenant(caller_.tenant);
     StageTime decode{"decode", parts_.clock.Now() - begin};
     ASSIGN_OR_RETURN(PlanReply reply,
-                     parts_.pipeline.PlanFusion(decoded.request(), cancel_, observer));
+                     parts_.pipeline.PlanFusion(decoded->request(), cancel_, observer));
     reply.stages.insert(reply.stages.begin(), std::move(decode));
     record_.plan_key = reply.stored->key.ToHex();
     record_.cache = reply.cache;
@@ -92,7 +93,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     record_.plan_key = query.plan->ToHex();
     // A look at a plan is no use of it.
     std::shared_ptr<const StoredPlan> stored = parts_.store.PeekPlan(*query.plan);
-    if (stored == nullptr) {
+    if (stored == nullptr || !MayShow(stored->full_key)) {
       return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
     }
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(stored->plan, query.filter));
@@ -101,7 +102,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
   }
 
   absl::StatusOr<PlanExplanation> ExplainPlanned(const ExplainQuery& query, Nanoseconds begin) {
-    ASSIGN_OR_RETURN(PlanReply reply, Ask(*query.request, begin, /*observer=*/nullptr));
+    ASSIGN_OR_RETURN(PlanReply reply, Ask(query.request.get(), begin, /*observer=*/nullptr));
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(reply.stored->plan, query.filter));
     out.plan_key = reply.stored->key;
     out.node_names = reply.binding.nodes;

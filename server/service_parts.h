@@ -27,6 +27,7 @@ struct ServiceParts {
   LogSample& log_sample;
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
+  bool tenant_namespaces = false;
 };
 
 }  // namespace fusion
