@@ -349,7 +349,9 @@ TEST_F(AuthTest, WhatIsNotSignedIsRefusedBySomeoneWhoAsksForIt) {
 TEST_F(AuthTest, FusionctlTakesOnlyWhatItsKeySigned) {
   const std::string secret(64, 'b');
   Start({"--signing-key", dir_.Write("shared.key", secret + "\n")});
-  std::string model = dir_.Write("model.onnx", LinearReluModel().Bytes());
+  TestModel relu;
+  relu.Input("x", {8, 64}).Node("Relu", {"x"}, {"y"}).Output("y");
+  std::string model = dir_.Write("model.onnx", relu.Bytes());
   auto plan = [&](const std::string& key) {
     return RunProgram({FUSIONCTL, "plan", model, "--plan-only", "--server", daemon_->address(),
                        "--verify-key", key});
