@@ -177,7 +177,7 @@ TEST(Arguments, EmptyWordsAreNoIsaAndNoModel) {
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
   EXPECT_EQ(Parse({"foo"}).text,
             "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
-            "export, explain, diff, repro, report, list, capabilities, status, completion");
+            "export, explain, diff, repro, report, list, capabilities, status, token, completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }
 

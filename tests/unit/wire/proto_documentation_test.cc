@@ -23,7 +23,7 @@ struct Findings {
 
 bool SaysWhoSetsIt(const std::string& comment) {
   static const std::regex who(
-      "[Ss]et(\\s|//)+by(\\s|//)+the(\\s|//)+(client|server|planner|worker)\\b");
+      "[Ss]et(\\s|//)+by(\\s|//)+the(\\s|//)+(client|server|planner|worker|operator)\\b");
   return std::regex_search(comment, who);
 }
 
