@@ -93,9 +93,6 @@ grpc::Status Call::Account(const absl::Status& status) {
 void Call::LogCall() const {
   const RpcRecord& r = record_;
   parts_.logger.Info("rpc", {{"method", RpcMethodName(r.method)},
-                             {"tenant", r.tenant},
-                             {"identity", caller_.identity},
-                             {"trace_id", caller_.trace_id},
                              {"request_id", TextToWire(r.request_id)},
                              {"plan", r.plan_key},
                              {"cache", r.cache ? CacheOutcomeName(*r.cache) : ""},
@@ -106,6 +103,9 @@ void Call::LogCall() const {
                              {"stages_ms", LogText(r.stages)},
                              {"bytes_in", r.bytes_in},
                              {"bytes_out", r.bytes_out},
+                             {"tenant", r.tenant},
+                             {"identity", caller_.identity},
+                             {"trace_id", caller_.trace_id},
                              {"one_in", IsUsual(r) ? parts_.log_sample.one_in() : 1}});
 }
 

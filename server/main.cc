@@ -122,7 +122,7 @@ int Check(const CommandLine& line) {
 }
 
 std::string FromEnvironment(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
   return value == nullptr ? "" : value;
 }
 
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
   const fusion::ServiceNotice notice(fusion::FromEnvironment("NOTIFY_SOCKET"),
                                      fusion::FromEnvironment("WATCHDOG_USEC"));
   // Compilers that we start are no part of the service's state.
-  unsetenv("NOTIFY_SOCKET");
-  unsetenv("WATCHDOG_USEC");
+  unsetenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): no thread yet
+  unsetenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe): no thread yet
   return fusion::Run(line, notice);
 }
