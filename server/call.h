@@ -11,6 +11,7 @@
 
 #include "server/call_caller.h"
 #include "server/service_parts.h"
+#include "server/tenant_namespace.h"
 
 namespace fusion {
 
@@ -67,6 +68,11 @@ class Call {
   void LogCall(int64_t left_out) const;
 
  protected:
+  /// False for what the tenant must not know of, by its full key.
+  bool MayShow(std::string_view full_key) const {
+    return !parts_.tenant_namespaces || IsOfTenant(full_key, caller_.tenant);
+  }
+
   const ServiceParts& parts_;
   const grpc::CallbackServerContext& context_;
   const Nanoseconds start_;

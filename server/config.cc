@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <thread>
 
+#include "core/base/file.h"
 #include "server/listen_address.h"
 
 namespace fusion {
@@ -16,7 +18,8 @@ constexpr const char* kSummary =
     "Every option may stand in the file of --config under its name without dashes.";
 
 constexpr const char* kFooter =
-    "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds.\n"
+    "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds; another "
+    "SIGINT stops at once. SIGHUP reads certificates and tokens again.\n"
     "Exit codes: 0 stopped as asked, 1 cannot start or broken, 2 bad flags or config file.";
 
 // For CLI11: empty if all is well.
@@ -80,7 +83,11 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
          "for each that has no limit of its own; parts may be left out. Calls beyond the "
          "rate are refused (RESOURCE_EXHAUSTED); what is stored beyond the bytes puts out "
          "the tenant's own least used entries. May be given more than once. Default: none")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check([](const std::string& limit) {
+        TenantLimits alone;
+        return Complaint(ParseTenantLimit(limit, &alone));
+      });
   app->add_option("--call-seconds", config->call_seconds,
                   "Longest a call may take, whatever its own deadline is")
       ->check(CLI::Range(0.1, 86400.0))
@@ -106,6 +113,9 @@ void AddAccessOptions(CLI::App* app, ServerConfig* config) {
                   "each token (fusionctl token). Read again when it changes. Default: everybody");
   app->add_flag("--allow-plaintext", config->allow_plaintext,
                 "Listen without TLS where other machines can connect");
+  app->add_flag("--tenant-namespaces", config->tenant_namespaces,
+                "No tenant is answered with what was made for another one: plans and kernels are "
+                "kept, shown and compiled for each of them");
   app->add_option("--signing-key", config->signing_keys,
                   "Signs plans and kernels: an Ed25519 private key (PEM), or the hex digits of a "
                   "key for HMAC-SHA256; called as the file without its ending. May be given more "
@@ -231,17 +241,12 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                 "one program");
 }
 
-// What is wrong, and where that may stand.
-std::string ErrorText(const CLI::ParseError& error, const CLI::Option& config_file) {
+// The library's words for a name that is no option are not ours.
+std::string WordsOf(const CLI::ParseError& error) {
   std::string what = error.what();
-  // The library's words for a name that is no option.
   constexpr std::string_view kUnknown = "INI was not able to parse ";
   if (what.starts_with(kUnknown)) what = StrCat("unknown name ", what.substr(kUnknown.size()));
-  std::string text = StrCat("fusiond: ", what, "\n");
-  if (config_file.count() > 0) {
-    text += StrCat("fusiond: the config file is ", config_file.as<std::string>(), "\n");
-  }
-  return text;
+  return what;
 }
 
 // What no option can check alone; empty if all is well.
@@ -252,6 +257,9 @@ std::string ContradictionIn(const ServerConfig& config) {
   }
   if (!config.tls_client_ca.empty() && config.tls_cert.empty()) {
     return "--tls-client-ca: expected --tls-cert and --tls-key beside it";
+  }
+  if (config.tenant_namespaces && config.tokens.empty() && config.tls_client_ca.empty()) {
+    return "--tenant-namespaces: nobody says who he is; expected --tokens or --tls-client-ca";
   }
   const std::vector<std::string>& allowed = config.allowed_compilers;
   for (const std::string& path : allowed) {
@@ -267,49 +275,115 @@ std::string ContradictionIn(const ServerConfig& config) {
                 " is not one of --allow-compiler: ", StrJoin(allowed, ", "));
 }
 
+// Values that are words of their own until all of them are known.
+struct Words {
+  std::string level = "info";
+  std::string sandbox{SandboxName(Sandbox::kAuto)};
+  std::vector<std::string> tenant_limits;
+};
+
+void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
+  app->footer(kFooter);
+  app->set_version_flag("--version", StrCat("fusiond ", ServerVersion()));
+  app->set_config("--config", "", "File with options, one 'name = value' a line");
+  app->add_flag("--check-config", line->check_only,
+                "Say whether a start with these options would work, and why not; start nothing. "
+                "Exit code 0 or 2")
+      ->configurable(false);
+  app->allow_config_extras(CLI::config_extras_mode::error);
+  AddNetworkOptions(app, &line->config);
+  AddSharingOptions(app, &line->config, &words->tenant_limits);
+  AddAccessOptions(app, &line->config);
+  AddStoreOptions(app, &line->config);
+  AddPlanOptions(app, &line->config);
+  AddCompileOptions(app, &line->config);
+  AddSandboxOptions(app, &line->config, &words->sandbox);
+  AddLifeOptions(app, &line->config, &words->level);
+}
+
+// Gives an entry of a config file as if it were the whole file.
+class OneEntry final : public CLI::ConfigTOML {
+ public:
+  explicit OneEntry(CLI::ConfigItem item) : item_(std::move(item)) {}
+  std::vector<CLI::ConfigItem> from_config(std::istream& /*input*/) const override {
+    return {item_};
+  }
+
+ private:
+  CLI::ConfigItem item_;
+};
+
+// One line "fusiond: FILE:LINE: ..." for each entry that no option takes; empty if all are well, or
+// if there is no such file, which the parser says itself.
+std::string CheckConfigFile(const std::string& path, ConfigLines* lines) {
+  constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return "";
+  *lines = ConfigLines(path, *text);
+  std::istringstream in(*text);
+  std::string wrong;
+  std::map<std::string, size_t> seen;
+  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(in)) {
+    CommandLine ignored;
+    Words words;
+    CLI::App app("", "fusiond");
+    AddOptions(&app, &ignored, &words);
+    app.config_formatter(std::make_shared<OneEntry>(item));
+    const std::string place = lines->Place(item.name, seen[item.name]++);
+    try {
+      app.parse(std::vector<std::string>{path, "--config"});  // the last word first
+    } catch (const CLI::ParseError& error) {
+      wrong +=
+          StrCat("fusiond: ", place.empty() ? StrCat(path, ": ") : place, WordsOf(error), "\n");
+    }
+  }
+  return wrong;
+}
+
 }  // namespace
 
 std::string_view ServerVersion() { return FUSION_VERSION; }
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
-  std::string level = "info";
-  std::string sandbox(SandboxName(Sandbox::kAuto));
+  line.given.assign(argv + std::min(argc, 1), argv + argc);
   CLI::App app(kSummary, "fusiond");
-  app.footer(kFooter);
-  app.set_version_flag("--version", StrCat("fusiond ", ServerVersion()));
-  app.set_config("--config", "", "File with options, one 'name = value' a line");
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  AddNetworkOptions(&app, &line.config);
-  std::vector<std::string> tenant_limits;
-  AddSharingOptions(&app, &line.config, &tenant_limits);
-  AddAccessOptions(&app, &line.config);
-  AddStoreOptions(&app, &line.config);
-  AddPlanOptions(&app, &line.config);
-  AddCompileOptions(&app, &line.config);
-  AddSandboxOptions(&app, &line.config, &sandbox);
-  AddLifeOptions(&app, &line.config, &level);
+  Words words;
+  AddOptions(&app, &line, &words);
+  std::string wrong;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // the library has no other way to say it
     std::ostringstream out, err;
-    bool asked = app.exit(error, out, err) == 0;
-    line.exit_code = asked ? 0 : 2;
-    line.text = asked ? out.str() : ErrorText(error, *app.get_config_ptr());
-    return line;
+    if (app.exit(error, out, err) == 0) {
+      line.exit_code = 0;
+      line.text = out.str();
+      return line;
+    }
+    wrong = StrCat("fusiond: ", WordsOf(error), "\n");
   }
-  std::string wrong = ContradictionIn(line.config);
-  for (const std::string& limit : tenant_limits) {
-    absl::Status parsed = ParseTenantLimit(limit, &line.config.tenant_limits);
-    if (!parsed.ok() && wrong.empty()) wrong = StrCat("--tenant-limit: ", Message(parsed));
+  // Which line of the file is to blame only a look at each of them says.
+  if (app.get_config_ptr()->count() > 0) {
+    std::string in_file = CheckConfigFile(app.get_config_ptr()->as<std::string>(), &line.lines);
+    if (!in_file.empty()) wrong = std::move(in_file);
+  }
+  if (wrong.empty()) {
+    std::string contradiction = ContradictionIn(line.config);
+    for (const std::string& limit : words.tenant_limits) {
+      absl::Status parsed = ParseTenantLimit(limit, &line.config.tenant_limits);
+      if (!parsed.ok()) contradiction = StrCat("--tenant-limit: ", Message(parsed));
+    }
+    if (!contradiction.empty()) {
+      wrong = StrCat("fusiond: ", line.lines.Locate(contradiction, line.given), "\n");
+    }
   }
   if (!wrong.empty()) {
     line.exit_code = 2;
-    line.text = StrCat("fusiond: ", wrong, "\n");
+    line.text = std::move(wrong);
     return line;
   }
-  line.config.sandbox = ParseSandbox(sandbox).value_or(Sandbox::kAuto);
-  line.config.log_level = ParseLogLevel(level).value_or(LogLevel::kInfo);
+  line.config.sandbox = ParseSandbox(words.sandbox).value_or(Sandbox::kAuto);
+  line.config.log_level = ParseLogLevel(words.level).value_or(LogLevel::kInfo);
   if (line.config.workers == 0) {
     line.config.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }

@@ -8,6 +8,7 @@
 #include "core/base/sanitizer.h"
 #include "core/bundle/options.h"
 #include "core/compile/sandbox.h"
+#include "server/config_file.h"
 #include "server/tenant_limits.h"
 
 namespace fusion {
@@ -49,6 +50,7 @@ struct ServerConfig {
   std::string tls_key;
   std::string tls_client_ca;  // empty: clients show no certificates
   std::string tokens;         // file of callers; empty: none
+  bool tenant_namespaces = false;
   bool allow_plaintext = false;
   std::vector<std::string> signing_keys;  // files, the one that signs first
   int64_t log_usual = 100;                // most usual calls a second that are logged; below 0: all
@@ -62,10 +64,16 @@ struct CommandLine {
   /// for flags or a config file that cannot be understood.
   std::optional<int> exit_code;
   std::string text;
+  /// --check-config: say whether a start would work, and leave.
+  bool check_only = false;
+  /// What the program was called with, and where the names of the config file stand.
+  std::vector<std::string> given = {};
+  ConfigLines lines = {};
 };
 
 /// Reads flags, then the file of --config for whatever no flag gives. Messages name the flag, or
-/// the key and the file.
+/// file, line and name: each line of the file that is wrong has one, also where a flag goes before
+/// it.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
 /// Version of this program: "0.1.0".

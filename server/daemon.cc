@@ -23,6 +23,7 @@
 #include "server/authenticator.h"
 #include "server/capabilities.h"
 #include "server/certificates.h"
+#include "server/check_config.h"
 #include "server/event.h"
 #include "server/grpc_server.h"
 #include "server/listen_address.h"
@@ -41,10 +42,6 @@ constexpr int64_t kMaxRecordBytes = 64 << 10;
 
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
-}
-
-CertificateFiles CertificateFilesOf(const ServerConfig& config) {
-  return {.certificate = config.tls_cert, .key = config.tls_key, .client_ca = config.tls_client_ca};
 }
 
 // Members are destroyed in the reverse order: what is used lives longer than its users.
@@ -152,7 +149,8 @@ class RunningDaemon final : public Daemon {
             .logger = logger_,
             .log_sample = log_sample_,
             .max_request_bytes = config().max_request_bytes,
-            .call_limit = Seconds(config().call_seconds)};
+            .call_limit = Seconds(config().call_seconds),
+            .tenant_namespaces = config().tenant_namespaces};
   }
 
   absl::Status OpenAccess() {

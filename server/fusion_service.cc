@@ -4,6 +4,7 @@
 #include "server/kernels_call.h"
 #include "server/plan_call.h"
 #include "server/request_codec.h"
+#include "server/tenant_namespace.h"
 
 namespace fusion {
 
@@ -51,7 +52,7 @@ grpc::ServerUnaryReactor* FusionServiceImpl::ListPlans(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   return StartUnaryCall(
       parts_, *context, RpcMethod::kListPlans, *request, response,
-      [this](std::string_view bytes, UnaryContext) { return AnswerListPlans(bytes); });
+      [this](std::string_view bytes, UnaryContext about) { return AnswerListPlans(bytes, about); });
 }
 
 grpc::ServerUnaryReactor* FusionServiceImpl::GetStored(grpc::CallbackServerContext* context,
@@ -75,6 +76,9 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_v
                                                                    UnaryContext context) {
   ASSIGN_OR_RETURN(LatencyReport report, DecodeLatencyReport(request));
   context.record.plan_key = report.plan_key.ToHex();
+  if (parts_.tenant_namespaces && FindPlan(report.plan_key, context.caller) == nullptr) {
+    return NotFound("plan_key: this server has no plan ", report.plan_key.ToHex());
+  }
   ASSIGN_OR_RETURN(int64_t samples, parts_.book.Add(report));
   return EncodeAcceptedSamples(samples);
 }
@@ -85,12 +89,27 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view 
   if (query.plan.has_value()) context.record.plan_key = query.plan->ToHex();
   ASSIGN_OR_RETURN(std::vector<PlanReport> reports,
                    parts_.book.Reports(query.plan, query.limit, context.cancel));
+  if (parts_.tenant_namespaces) {
+    std::erase_if(reports, [&](const PlanReport& report) {
+      return FindPlan(report.plan_key, context.caller) == nullptr;
+    });
+    if (query.plan.has_value() && reports.empty()) {
+      return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
+    }
+  }
   return EncodeReports(reports);
 }
 
-absl::StatusOr<std::string> FusionServiceImpl::AnswerListPlans(std::string_view request) {
+absl::StatusOr<std::string> FusionServiceImpl::AnswerListPlans(std::string_view request,
+                                                               UnaryContext context) {
   ASSIGN_OR_RETURN(ListQuery query, DecodeListQuery(request));
-  return EncodePlanPage(parts_.store.ListPlans(query.after, static_cast<size_t>(query.page_size)));
+  PlanPage page = parts_.store.ListPlans(query.after, static_cast<size_t>(query.page_size));
+  if (parts_.tenant_namespaces) {
+    std::erase_if(page.plans, [&](const PlanSummary& plan) {
+      return FindPlan(plan.plan_key, context.caller) == nullptr;
+    });
+  }
+  return EncodePlanPage(page);
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view request,
@@ -98,12 +117,14 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view 
   ASSIGN_OR_RETURN(StoredQuery query, DecodeStoredQuery(request));
   if (query.is_plan) {
     context.record.plan_key = query.key.ToHex();
-    std::shared_ptr<const StoredPlan> plan = parts_.store.PeekPlan(query.key);
+    std::shared_ptr<const StoredPlan> plan = FindPlan(query.key, context.caller);
     if (plan == nullptr) return NotFound("no plan ", query.key.ToHex(), " is stored; plan again");
     return EncodeStoredTexts(*plan);
   }
   const Found<KernelArtifact> kernel = parts_.store.GetKernel({query.key});
-  if (!kernel) return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
+  const bool shown = kernel && (!parts_.tenant_namespaces ||
+                                IsOfTenant(kernel.value->full_key, context.caller.tenant));
+  if (!shown) return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
   return EncodeStoredTexts(TextsOf(*kernel.value));
 }
 
@@ -116,6 +137,13 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetCapabilities(std::string
     if (context.caller.roles.Has(role)) out.roles.emplace_back(RoleName(role));
   }
   return EncodeCapabilities(out);
+}
+
+std::shared_ptr<const StoredPlan> FusionServiceImpl::FindPlan(const Digest& key,
+                                                              const Caller& caller) const {
+  std::shared_ptr<const StoredPlan> plan = parts_.store.PeekPlan(key);
+  if (plan == nullptr || !parts_.tenant_namespaces) return plan;
+  return IsOfTenant(plan->full_key, caller.tenant) ? plan : nullptr;
 }
 
 }  // namespace fusion

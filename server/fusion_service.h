@@ -53,9 +53,11 @@ class FusionServiceImpl final
  private:
   absl::StatusOr<std::string> AnswerReportLatency(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetReport(std::string_view request, UnaryContext context);
-  absl::StatusOr<std::string> AnswerListPlans(std::string_view request);
+  absl::StatusOr<std::string> AnswerListPlans(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request, UnaryContext context);
+  // The plan, unless the caller must not know of it.
+  std::shared_ptr<const StoredPlan> FindPlan(const Digest& key, const Caller& caller) const;
 
   const ServiceParts parts_;
 };

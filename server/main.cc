@@ -4,10 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <thread>
 
+#include "server/check_config.h"
 #include "server/daemon.h"
 #include "server/grpc_server.h"
+#include "server/service_notice.h"
 
 // Read by jemalloc before main. Buffers from 1 MiB on go back to the system when they are freed,
 // the rest within a second, also where nothing allocates any more: else requests of 5 MB that are
@@ -21,24 +27,65 @@ const char* malloc_conf =
 namespace fusion {
 namespace {
 
-sigset_t StopSignals() {
+sigset_t SetOf(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
+  for (int number : signals) sigaddset(&set, number);
   return set;
 }
 
 // One at a time, while this thread is the only one.
 void PrepareProcess(const ServerConfig& config) {
-  sigset_t stop = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  sigset_t ours = SetOf({SIGTERM, SIGINT, SIGHUP});
+  pthread_sigmask(SIG_BLOCK, &ours, nullptr);
   signal(SIGPIPE, SIG_IGN);
   umask(0077);  // sockets, stores and scratch are the owner's
   if (config.exit_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-int Run(const ServerConfig& config) {
+// The next signal for us; 0 if none came within `limit`.
+int NextSignal(const sigset_t& signals, Nanoseconds limit) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+  timespec wait{};
+  wait.tv_sec = seconds.count();
+  wait.tv_nsec = (limit - seconds).count();
+  const int number = sigtimedwait(&signals, nullptr, &wait);
+  return number < 0 ? 0 : number;
+}
+
+// Returns with the signal that asks for the end.
+int Serve(Daemon& daemon, const ServiceNotice& notice, Logger& logger) {
+  const sigset_t signals = SetOf({SIGTERM, SIGINT, SIGHUP});
+  const Nanoseconds beat = notice.watchdog().value_or(std::chrono::hours(1));
+  for (;;) {
+    const int number = NextSignal(signals, beat);
+    if (notice.watchdog().has_value()) notice.Send("WATCHDOG=1");
+    if (number == SIGTERM || number == SIGINT) return number;
+    if (number != SIGHUP) continue;
+    logger.Info("reloading");
+    daemon.Reload();
+  }
+}
+
+// People press Ctrl-C again when they do not want to wait; supervisors send SIGTERM twice without
+// meaning more than once by it.
+void Stop(Daemon& daemon, Logger& logger) {
+  std::atomic<bool> stopped{false};
+  std::thread impatience([&] {
+    const sigset_t signals = SetOf({SIGINT});
+    while (!stopped) {
+      if (NextSignal(signals, std::chrono::milliseconds(50)) != SIGINT) continue;
+      logger.Warning("stopping_at_once", {{"signal", "SIGINT"}});
+      daemon.Hurry();
+    }
+  });
+  daemon.Stop();
+  stopped = true;
+  impatience.join();
+}
+
+int Run(const CommandLine& line, const ServiceNotice& notice) {
+  const ServerConfig& config = line.config;
   pid_t parent = getppid();
   PrepareProcess(config);
   // The parent may have ended before it was asked to be told.
@@ -48,26 +95,52 @@ int Run(const ServerConfig& config) {
   SendGrpcLogTo(logger);
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config, SiblingPrograms(), logger);
   if (!daemon.ok()) {
-    std::fprintf(stderr, "fusiond: %s\n", std::string(Message(daemon.status())).c_str());
+    std::string why = line.lines.Locate(Message(daemon.status()), line.given);
+    std::fprintf(stderr, "fusiond: %s\n", why.c_str());
     return 1;
   }
-  sigset_t stop = StopSignals();
-  int number = 0;
-  sigwait(&stop, &number);  // later ones change nothing: some supervisors send it twice
+  notice.Send("READY=1\nSTATUS=serving");
+  const int number = Serve(**daemon, notice, logger);
   logger.Info("stopping", {{"signal", number == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  (*daemon)->Stop();
+  notice.Send("STOPPING=1\nSTATUS=draining");
+  Stop(**daemon, logger);
   logger.Info("stopped");
   return 0;
+}
+
+// Every finding has its line.
+int Check(const CommandLine& line) {
+  int wrong = 0;
+  for (const ConfigFinding& finding : CheckConfig(line.config, SiblingPrograms())) {
+    const bool ok = finding.status.ok();
+    wrong += ok ? 0 : 1;
+    std::string text = ok ? finding.what : line.lines.Locate(Message(finding.status), line.given);
+    std::printf("%s  %s\n", ok ? "ok " : "bad", text.c_str());
+  }
+  std::printf("%s\n", wrong == 0 ? "a start would work" : "a start would not work");
+  return wrong == 0 ? 0 : 2;
+}
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace
 }  // namespace fusion
 
+// Nothing below this file reads the environment.
 int main(int argc, char** argv) {
   fusion::CommandLine line = fusion::ParseCommandLine(argc, argv);
   if (line.exit_code.has_value()) {
     std::fputs(line.text.c_str(), *line.exit_code == 0 ? stdout : stderr);
     return *line.exit_code;
   }
-  return fusion::Run(line.config);
+  if (line.check_only) return fusion::Check(line);
+  const fusion::ServiceNotice notice(fusion::FromEnvironment("NOTIFY_SOCKET"),
+                                     fusion::FromEnvironment("WATCHDOG_USEC"));
+  // Compilers that we start are no part of the service's state.
+  unsetenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): no thread yet
+  unsetenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe): no thread yet
+  return fusion::Run(line, notice);
 }

@@ -44,18 +44,19 @@ class PlanningCall : public Call {
     // Decoding copies what it needs; what came is not kept until gRPC is done with the call.
     FlatBytes bytes = std::exchange(bytes_, FlatBytes());
     ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
-    ASSIGN_OR_RETURN(PlanReply reply, Ask(*decoded, begin, observer));
+    ASSIGN_OR_RETURN(PlanReply reply, Ask(decoded.get(), begin, observer));
     const std::optional<Signature> signature = parts_.signer.SignPlan(reply.stored, reply.kernels);
     if (name_.has_value()) parts_.warm.Remember(Space(), name_->digest, reply, signature);
     return EncodePlanReply(reply, signature);
   }
 
   // From a request that was decoded since `begin`.
-  absl::StatusOr<PlanReply> Ask(const DecodedRequest& decoded, Nanoseconds begin,
+  absl::StatusOr<PlanReply> Ask(DecodedRequest* decoded, Nanoseconds begin,
                                 StageObserver* observer) {
-    record_.request_id = decoded.request_id();
+    record_.request_id = decoded->request_id();
+    if (parts_.tenant_namespaces) decoded->SetTenant(caller_.tenant);
     StageTime decode{"decode", parts_.clock.Now() - begin};
-    PlanRequest request = decoded.request();
+    PlanRequest request = decoded->request();
     request.owner = owner();
     ASSIGN_OR_RETURN(PlanReply reply, parts_.pipeline.PlanFusion(request, cancel_, observer));
     reply.stages.insert(reply.stages.begin(), std::move(decode));
@@ -90,8 +91,8 @@ class PlanningCall : public Call {
   }
 
  private:
-  // Whose answers are given again to this caller: tenants share them.
-  static std::string Space() { return ""; }
+  // Whose answers are given again to this caller; empty: tenants share them.
+  std::string Space() const { return parts_.tenant_namespaces ? caller_.tenant : ""; }
 
   absl::Status read_;
   FlatBytes bytes_;
@@ -149,7 +150,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     record_.plan_key = query.plan->ToHex();
     // A look at a plan is no use of it.
     std::shared_ptr<const StoredPlan> stored = parts_.store.PeekPlan(*query.plan);
-    if (stored == nullptr) {
+    if (stored == nullptr || !MayShow(stored->full_key)) {
       return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
     }
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(stored->plan, query.filter));
@@ -158,7 +159,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
   }
 
   absl::StatusOr<PlanExplanation> ExplainPlanned(const ExplainQuery& query, Nanoseconds begin) {
-    ASSIGN_OR_RETURN(PlanReply reply, Ask(*query.request, begin, /*observer=*/nullptr));
+    ASSIGN_OR_RETURN(PlanReply reply, Ask(query.request.get(), begin, /*observer=*/nullptr));
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(reply.stored->plan, query.filter));
     out.plan_key = reply.stored->key;
     out.node_names = reply.binding.nodes;

@@ -21,6 +21,8 @@ class DecodedRequest {
  public:
   virtual ~DecodedRequest() = default;
   const PlanRequest& request() const { return request_; }
+  /// Whose it is alone, from now on.
+  void SetTenant(std::string tenant) { request_.options.tenant = std::move(tenant); }
   /// The caller's word for logs; at most 128 bytes.
   const std::string& request_id() const { return request_id_; }
 

@@ -31,6 +31,7 @@ struct ServiceParts {
   int64_t max_request_bytes = 0;
   /// No call takes longer, whatever its own deadline is.
   Nanoseconds call_limit = std::chrono::minutes(10);
+  bool tenant_namespaces = false;
 };
 
 }  // namespace fusion

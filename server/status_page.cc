@@ -40,6 +40,7 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"tokens", config.tokens},
           {"allow-plaintext", config.allow_plaintext},
           {"signing-key", config.signing_keys},
+          {"tenant-namespaces", config.tenant_namespaces},
           {"log-usual", config.log_usual},
           {"drain-seconds", config.drain_seconds},
           {"grace-seconds", config.grace_seconds}};

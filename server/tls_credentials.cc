@@ -3,6 +3,8 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 
+#include <string>
+
 #include "core/base/mutex.h"
 
 namespace fusion {
@@ -46,8 +48,10 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     MutexLock lock(&mutex_);
     if (now == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     grpc_ssl_pem_key_cert_pair pair{now->key_pem.c_str(), now->certificate_pem.c_str()};
-    const char* roots = now->client_ca_pem.empty() ? nullptr : now->client_ca_pem.c_str();
-    *config = grpc_ssl_server_certificate_config_create(roots, &pair, 1);
+    // gRPC 1.51 insists on some roots, also where no client is asked for a certificate.
+    const std::string& roots =
+        now->client_ca_pem.empty() ? now->certificate_pem : now->client_ca_pem;
+    *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     given_ = std::move(now);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }

@@ -106,6 +106,9 @@ struct PlanOptions {
   int opt_level = 0;
   /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
   std::shared_ptr<const PlanLock> lock;
+  /// Whose plan and kernels these are, and nobody else's; empty: they are shared. The service says
+  /// so; it does not travel.
+  std::string tenant = {};
 };
 
 }  // namespace fusion

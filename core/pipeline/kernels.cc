@@ -15,6 +15,7 @@ std::string KernelKey(const KernelKeyParts& parts) {
       .Add("vector_bytes", parts.vector_bytes)
       .Add("toolchain", parts.toolchain);
   if (parts.guard) h.Add("guard", parts.guard);
+  if (!parts.tenant.empty()) h.Add("tenant", parts.tenant);
   return h.bytes();
 }
 
@@ -25,7 +26,8 @@ CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolc
   return {.version = (*backend)->version(),
           .toolchain = toolchain.KeyText(device.isa, options.numerics, options.debug),
           .debug = options.debug,
-          .guard = options.guard};
+          .guard = options.guard,
+          .tenant = options.tenant};
 }
 
 absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain) {
@@ -54,7 +56,8 @@ void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::s
                              .isa = device.arch,
                              .vector_bytes = device.vector_bytes,
                              .toolchain = codegen.toolchain,
-                             .guard = codegen.guard});
+                             .guard = codegen.guard,
+                             .tenant = codegen.tenant});
   job->key = Sha256(job->full_key);
   job->symbol = StrCat("fk_", job->key.ToHex().substr(0, 16));
   job->backend = device.backend;

@@ -20,6 +20,9 @@ struct KernelKeyParts {
   int vector_bytes = 0;
   std::string toolchain;  // Toolchain::KeyText
   bool guard = false;     // EmitOptions::guard
+  /// PlanOptions::tenant; empty: shared. No binary differs for it; without it, how soon a kernel is
+  /// there would tell one tenant what another one has.
+  std::string tenant;
 };
 
 /// The full key; its SHA-256 names the kernel. Differs whenever a part differs.
@@ -31,6 +34,7 @@ struct CodegenIdentity {
   std::string toolchain;
   bool debug = false;  // PlanOptions::debug
   bool guard = false;
+  std::string tenant = {};
 };
 
 /// Of a device without a code generator in this build: nothing, its plans stay plans.

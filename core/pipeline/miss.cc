@@ -55,6 +55,14 @@ std::vector<Pair> DifferingFields(const Fields& asked, const Fields& stored) {
   return out;
 }
 
+// Empty: there is no such field.
+std::string_view FieldOf(const Fields& fields, std::string_view name) {
+  for (const auto& [field, value] : fields) {
+    if (field == name) return value;
+  }
+  return "";
+}
+
 double DistanceOf(const std::vector<Pair>& differing) {
   double distance = 0;
   for (const Pair& field : differing) distance += 1 + Unlikeness(field.asked, field.stored);
@@ -127,7 +135,8 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Clock
       const std::shared_ptr<const StoredPlan> plan = store.PeekPlan(summary.plan_key);
       if (plan == nullptr) continue;
       const std::optional<Fields> stored = FieldHasher::Fields(plan->full_key);
-      if (!stored.has_value()) continue;
+      // Where tenants are kept apart their name is in the key: nothing of another one is shown.
+      if (!stored.has_value() || FieldOf(*stored, "tenant") != FieldOf(*asked, "tenant")) continue;
       ++out.compared;
       std::vector<Pair> pairs = DifferingFields(*asked, *stored);
       const double distance = DistanceOf(pairs);

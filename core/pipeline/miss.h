@@ -9,7 +9,8 @@
 namespace fusion {
 
 /// Of the newest stored plans the one that is nearest to a request, other than the request's own:
-/// it differs in the fewest fields of its key, of such the least. Reads at most kComparedPlans
+/// it differs in the fewest fields of its key, of such the least. Plans of other tenants, where
+/// these are kept apart, are not looked at. Reads at most kComparedPlans
 /// plans, and as many as a fifth of a second allows; that is no use of them. Any thread.
 MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Clock& clock);
 inline constexpr size_t kComparedPlans = 256;

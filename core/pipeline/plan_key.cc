@@ -26,6 +26,7 @@ std::string PlanKey(const PlanKeyParts& parts) {
   if (!parts.lock.empty()) h.Add("lock", parts.lock);
   if (!parts.family.empty()) h.Add("family", parts.family);
   if (!parts.registered.empty()) h.Add("registered", parts.registered);
+  if (!parts.tenant.empty()) h.Add("tenant", parts.tenant);
   return h.bytes();
 }
 

@@ -29,6 +29,7 @@ struct PlanKeyParts {
   std::string lock;        // DigestOf(PlanLock) in hex; empty: none
   std::string family;      // KeyText of the family; empty: static shapes
   std::string registered;  // KeyText of the registered kernels that may be used; empty: none
+  std::string tenant;      // PlanOptions::tenant; empty: shared
 };
 
 /// The full key; its SHA-256 names the plan. Differs whenever a part differs.

@@ -36,6 +36,7 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("frontier", o.frontier).Add("debug", o.debug).Add("guard", o.guard);
   h.Add("opt_level", o.opt_level);
   h.Add("allow_fused", request.allow_fused);
+  if (!o.tenant.empty()) h.Add("tenant", o.tenant);
   if (o.lock != nullptr) h.Add("lock", DigestOf(*o.lock).ToHex());
   return h.bytes();
 }

@@ -423,7 +423,8 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                             .toolchain = codegen.toolchain,
                             .lock = options.lock == nullptr ? "" : DigestOf(*options.lock).ToHex(),
                             .family = std::move(family_key),
-                            .registered = KeyText(work->registered.kernels)});
+                            .registered = KeyText(work->registered.kernels),
+                            .tenant = options.tenant});
   work->key = Sha256(work->full_key);
   work->planning_key = work->key;
   work->graph = canonical.graph;

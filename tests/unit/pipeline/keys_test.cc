@@ -46,7 +46,8 @@ TEST(PlanKey, EveryFieldCounts) {
                                 [](PlanKeyParts* p) { p->toolchain = "g++"; },
                                 [](PlanKeyParts* p) { p->lock = "12ab"; },
                                 [](PlanKeyParts* p) { p->family = "f"; },
-                                [](PlanKeyParts* p) { p->registered = "r"; }},
+                                [](PlanKeyParts* p) { p->registered = "r"; },
+                                [](PlanKeyParts* p) { p->tenant = "t"; }},
                                PlanKey);
 }
 
@@ -55,7 +56,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 15 &&
+  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 16 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> flips = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -119,6 +120,7 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.debug = true; },
       [](PlanRequest* r) { r->options.guard = true; },
       [](PlanRequest* r) { r->options.opt_level = 1; },
+      [](PlanRequest* r) { r->options.tenant = "t"; },
       [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};
@@ -135,7 +137,8 @@ TEST(KernelKey, EveryFieldCounts) {
        [](KernelKeyParts* p) { p->codegen_version = 7; },
        [](KernelKeyParts* p) { p->abi_version = 7; }, [](KernelKeyParts* p) { p->isa = "avx512"; },
        [](KernelKeyParts* p) { p->vector_bytes = 64; },
-       [](KernelKeyParts* p) { p->toolchain = "g++"; }, [](KernelKeyParts* p) { p->guard = true; }},
+       [](KernelKeyParts* p) { p->toolchain = "g++"; }, [](KernelKeyParts* p) { p->guard = true; },
+       [](KernelKeyParts* p) { p->tenant = "t"; }},
       KernelKey);
 }
 

@@ -74,6 +74,17 @@ TEST_F(MissTest, AFieldThatOneSideLacksIsADifference) {
   EXPECT_EQ(miss.differences[1].asked, "");
 }
 
+TEST_F(MissTest, NothingOfAnotherTenantIsShown) {
+  auto key = [](const std::string& tenant, int threads) {
+    return FieldHasher().Add("graph", "a").Add("threads", threads).Add("tenant", tenant).bytes();
+  };
+  Put(key("acme", 2));
+  Put(Key("a", "cpu", 1));
+  EXPECT_EQ(Explain(key("shop", 1)).nearest, std::nullopt);
+  EXPECT_EQ(Explain(key("shop", 1)).compared, 0);
+  EXPECT_NE(Explain(key("acme", 1)).nearest, std::nullopt);
+}
+
 TEST(DescribeDifference, OfLongTextsShowsTheFirstLineThatDiffers) {
   std::string a;
   for (int i = 0; i < 100; ++i) a += StrCat("%", i, " = Relu(%", i - 1, ") : f32[8,64]\n");

@@ -166,13 +166,21 @@ TEST(ReportWire, ProgressAndCapabilitiesArrive) {
                                             .source = Sha256("int x;"),
                                             .force = true,
                                             .state = RegisteredState::kQuarantined,
-                                            .reason = "it is wrong"}}};
+                                            .reason = "it is wrong"}},
+                            .authentication = "token mtls",
+                            .tenant = "shop",
+                            .roles = {"plan", "admin"},
+                            .signing_keys = {"new", "old"}};
   v1::GetCapabilitiesResponse wire, again;
   EncodeCapabilities(capabilities, &wire);
   EncodeCapabilities(DecodeCapabilities(wire), &again);
   EXPECT_EQ(again.SerializeAsString(), wire.SerializeAsString());
   EXPECT_EQ(DecodeCapabilities(wire).limits[0].option, "--bytes");
   EXPECT_EQ(DecodeCapabilities(wire).devices[0].backend, "cpu");
+  EXPECT_EQ(DecodeCapabilities(wire).authentication, "token mtls");
+  EXPECT_EQ(DecodeCapabilities(wire).tenant, "shop");
+  EXPECT_EQ(DecodeCapabilities(wire).roles[1], "admin");
+  EXPECT_EQ(DecodeCapabilities(wire).signing_keys[0], "new");
   ASSERT_EQ(DecodeCapabilities(wire).registered.size(), 1);
   EXPECT_EQ(DecodeCapabilities(wire).registered[0].state, RegisteredState::kQuarantined);
   EXPECT_EQ(DecodeCapabilities(wire).registered[0].source, Sha256("int x;"));

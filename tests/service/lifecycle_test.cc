@@ -1,0 +1,255 @@
+// How a real fusiond is checked, watched, reloaded and stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <regex>
+
+#include "core/base/file.h"
+#include "core/base/mutex.h"
+#include "core/base/unique_fd.h"
+#include "tests/service/run_program.h"
+#include "tests/service/server_fixture.h"
+#include "tests/support/test_model.h"
+
+namespace fusion {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ConfigFileTest, EveryBadLineIsNamedWithItsNumber) {
+  ScratchDir dir;
+  std::string file = dir.Write("fusiond.conf",
+                               "# a comment\n"
+                               "workers = \"many\"\n"
+                               "listen = [\"127.0.0.1:0\", \"nowhere\"]\n"
+                               "\n"
+                               "store-limt = 4\n"
+                               "  log-level = \"loud\"\n"
+                               "drain-seconds = 1\n"
+                               "compiler = \"/usr/bin/tcc\"\n");
+  ProgramEnd end = TestDaemon::RunToEnd(FUSIOND, {"--config", file});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, AllOf(HasSubstr(file + ":2: --workers"), HasSubstr(file + ":3: --listen"),
+                                HasSubstr(file + ":5: unknown name store-limt"),
+                                HasSubstr(file + ":6: --log-level"), Not(HasSubstr(":7:"))));
+  file = dir.Write("fusiond.conf", "\ncompiler = \"/usr/bin/tcc\"\n");
+  EXPECT_THAT(TestDaemon::RunToEnd(FUSIOND, {"--config", file}).output,
+              HasSubstr(file + ":2: --compiler: \"/usr/bin/tcc\" is not one of"));
+  // What only a start finds out; and a flag goes before the file.
+  file = dir.Write("fusiond.conf", "listen = \"127.0.0.1:0\"\nrules-file = \"/nowhere\"\n");
+  EXPECT_THAT(TestDaemon::RunToEnd(FUSIOND, {"--config", file}).output,
+              HasSubstr(file + ":2: --rules-file: "));
+  EXPECT_THAT(
+      TestDaemon::RunToEnd(FUSIOND, {"--config", file, "--rules-file", "/elsewhere"}).output,
+      AllOf(HasSubstr("fusiond: --rules-file: "), HasSubstr("/elsewhere")));
+}
+
+TEST(CheckConfigTest, SaysWhetherAStartWouldWorkAndStartsNothing) {
+  ScratchDir dir;
+  std::string tokens =
+      dir.Write("tokens", "tokens { name: 'a' sha256: '" + std::string(64, '0') + "' }\n");
+  std::vector<std::string> args = {"--check-config",  "--listen", "127.0.0.1:0", "--store",
+                                   dir.path("store"), "--tokens", tokens};
+  ProgramEnd end = TestDaemon::RunToEnd(FUSIOND, args);
+  EXPECT_EQ(end.exit_code, 0) << end.output;
+  EXPECT_THAT(end.output, AllOf(HasSubstr("1 tokens, 0 identities"), HasSubstr("compiler g++"),
+                                HasSubstr("a start would work"), Not(HasSubstr("\"event\""))));
+  EXPECT_FALSE(std::filesystem::exists(dir.path("store")));
+
+  dir.Write("tokens", "tokens { name: 'a' }\n");
+  std::string file = dir.Write(
+      "fusiond.conf", StrCat("listen = \"0.0.0.0:0\"\ntokens = \"", tokens,
+                             "\"\nscratch = \"/nowhere\"\nstore = \"", tokens, "/below\"\n"));
+  end = TestDaemon::RunToEnd(FUSIOND, {"--check-config", "--config", file});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output,
+              AllOf(HasSubstr(file + ":1: --listen: 0.0.0.0:0"), HasSubstr(file + ":2: --tokens: "),
+                    HasSubstr(tokens + ":1: tokens[0]"), HasSubstr(file + ":3: --scratch: "),
+                    HasSubstr(file + ":4: --store: "), HasSubstr("a start would not work")));
+}
+
+// A service manager's end of $NOTIFY_SOCKET.
+class NoticeSocket {
+ public:
+  explicit NoticeSocket(const std::string& path)
+      : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    FUSION_CHECK(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0,
+                 "the socket is fresh");
+    timeval limit{.tv_sec = 60, .tv_usec = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  }
+  // Empty if none comes within a minute.
+  std::string Next() const {
+    char text[256];
+    const ssize_t bytes = recv(fd_.get(), text, sizeof(text), 0);
+    return bytes <= 0 ? "" : std::string(text, static_cast<size_t>(bytes));
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+TEST(NoticeTest, TheServiceManagerIsToldOfStartLifeAndEnd) {
+  ScratchDir dir;
+  NoticeSocket socket(dir.path("notify"));
+  TestProcess process({"/usr/bin/env", "NOTIFY_SOCKET=" + dir.path("notify"),
+                       "WATCHDOG_USEC=100000", FUSIOND, "--exit-with-parent", "--listen",
+                       "127.0.0.1:0", "--drain-seconds", "0"});
+  EXPECT_THAT(socket.Next(), HasSubstr("READY=1"));
+  EXPECT_EQ(socket.Next(), "WATCHDOG=1");
+  EXPECT_EQ(socket.Next(), "WATCHDOG=1");
+  kill(process.pid(), SIGTERM);
+  std::string last;
+  do {
+    last = socket.Next();
+  } while (last == "WATCHDOG=1");
+  EXPECT_THAT(last, HasSubstr("STOPPING=1"));
+  EXPECT_EQ(process.Wait(), 0);
+}
+
+TEST(StopTest, AnotherSigintEndsTheDrainAndAnotherSigtermDoesNot) {
+  auto daemon = TestDaemon::Start(FUSIOND, {"--drain-seconds", "3600"}).value();
+  daemon->Send(SIGTERM);
+  ASSERT_TRUE(daemon->WaitForOutput("\"event\":\"stopping\""));
+  daemon->Send(SIGTERM);
+  daemon->Send(SIGHUP);
+  EXPECT_EQ(HttpGet(daemon->admin_address(), "/readyz").code, 503);
+  EXPECT_EQ(HttpGet(daemon->admin_address(), "/healthz").code, 200) << "it drains";
+  daemon->Send(SIGINT);
+  ProgramEnd end = daemon->Wait();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.output, HasSubstr("stopping_at_once"));
+}
+
+// What a balancer such as HAProxy does: calls in turn to the servers whose /readyz said so when it
+// looked last, and no second try.
+class Balancer {
+ public:
+  explicit Balancer(const std::vector<const TestDaemon*>& daemons) {
+    for (const TestDaemon* daemon : daemons) {
+      Server& server = *servers_.emplace_back(std::make_unique<Server>());
+      server.admin = daemon->admin_address();
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+      server.stub = v1::FusionService::NewStub(grpc::CreateCustomChannel(
+          daemon->address(), grpc::InsecureChannelCredentials(), arguments));
+    }
+    watcher_ = std::thread([this] {
+      while (!stop_) {
+        for (auto& server : servers_) {
+          server->ready = HttpGet(server->admin, "/readyz").code == 200;
+        }
+        std::this_thread::sleep_for(kInterval);
+      }
+    });
+  }
+  ~Balancer() {
+    stop_ = true;
+    watcher_.join();
+  }
+
+  grpc::Status Plan(const v1::PlanFusionRequest& request) {
+    const size_t first = turn_.fetch_add(1);
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      Server& server = *servers_[(first + i) % servers_.size()];
+      if (!server.ready) continue;
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+      v1::PlanFusionResponse response;
+      grpc::Status status = server.stub->PlanFusion(&context, request, &response);
+      server.answered += status.ok() ? 1 : 0;
+      return status;
+    }
+    return {grpc::StatusCode::UNAVAILABLE, "no server is ready"};
+  }
+  int64_t answered(size_t server) const { return servers_[server]->answered; }
+
+ private:
+  static constexpr auto kInterval = std::chrono::milliseconds(100);
+  struct Server {
+    std::string admin;
+    std::unique_ptr<v1::FusionService::Stub> stub;
+    std::atomic<bool> ready{true};
+    std::atomic<int64_t> answered{0};
+  };
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::atomic<size_t> turn_{0};
+  std::atomic<bool> stop_{false};
+  std::thread watcher_;
+};
+
+// The failures of calls under load while the first of two servers is stopped.
+std::vector<std::string> FailuresDuringAStop(const std::string& drain_seconds) {
+  const std::vector<std::string> args = {"--drain-seconds", drain_seconds};
+  auto first = TestDaemon::Start(FUSIOND, args).value();
+  auto second = TestDaemon::Start(FUSIOND, args).value();
+  Balancer balancer({first.get(), second.get()});
+  const v1::PlanFusionRequest request =
+      RequestFor(LinearReluModel().proto(), v1::PLAN_MODE_PLAN_ONLY);
+  std::atomic<bool> enough{false};
+  Mutex mutex;
+  std::vector<std::string> failures;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      while (!enough) {
+        grpc::Status status = balancer.Plan(request);
+        if (status.ok()) continue;
+        MutexLock lock(&mutex);
+        failures.push_back(status.error_message());
+      }
+    });
+  }
+  EXPECT_TRUE(Eventually([&] { return balancer.answered(0) > 100 && balancer.answered(1) > 100; }));
+  EXPECT_EQ(first->Stop().exit_code, 0);
+  const int64_t before = balancer.answered(1);
+  EXPECT_TRUE(Eventually([&] { return balancer.answered(1) > before + 500; }));
+  enough = true;
+  for (std::thread& caller : callers) caller.join();
+  return failures;
+}
+
+TEST(DrainTest, BehindABalancerNoCallFailsWhenAServerIsStopped) {
+  EXPECT_THAT(FailuresDuringAStop("2"), testing::IsEmpty());
+}
+
+TEST(DrainTest, WithoutTheDrainCallsWouldFail) {
+  EXPECT_THAT(FailuresDuringAStop("0"), Not(testing::IsEmpty())) << "else the test above is none";
+}
+
+TEST(UnitFileTest, SystemdFindsLittleExposed) {
+  const std::string tool = "/usr/bin/systemd-analyze";
+  if (access(tool.c_str(), X_OK) != 0) GTEST_SKIP() << "systemd is not installed";
+  ProgramResult result = RunProgram({tool, "security", "--offline=yes", "--no-pager",
+                                     StrCat(FUSION_SOURCE_DIR, "/deploy/fusiond.service")});
+  std::smatch found;
+  const std::string text = result.out + result.err;
+  ASSERT_TRUE(std::regex_search(text, found, std::regex("exposure level for [^:]*: ([0-9.]+)")))
+      << text;
+  EXPECT_LE(std::stod(found[1]), 2.0) << text;
+}
+
+TEST(UnitFileTest, WorkersMaySandboxAndPinThemselves) {
+  std::string unit =
+      ReadFile(StrCat(FUSION_SOURCE_DIR, "/deploy/fusiond.service"), 1 << 20).value();
+  EXPECT_THAT(unit, HasSubstr("SystemCallFilter=seccomp landlock_create_ruleset landlock_add_rule "
+                              "landlock_restrict_self\n"));
+  EXPECT_THAT(unit, Not(HasSubstr("=~@resources")));
+  EXPECT_THAT(unit, Not(HasSubstr("\nMemoryDenyWriteExecute=yes")));
+}
+
+}  // namespace
+}  // namespace fusion
