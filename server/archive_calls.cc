@@ -32,11 +32,8 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call
       : Call(parts, context, RpcMethod::kExportStore), request_(request) {}
 
   void Start() {
-    absl::Status entered = Enter(request_);
-    if (entered.ok()) {
-      entered = Run([this] { Begin(); }, [this](const absl::Status& why) { Finish(Account(why)); });
-    }
-    if (!entered.ok()) Finish(Account(entered));
+    Begin(
+        request_, [this] { Work(); }, [this](const absl::Status& why) { Finish(Account(why)); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -49,7 +46,7 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call
   void OnDone() override { delete this; }
 
  private:
-  void Begin() {
+  void Work() {
     record_.queued = parts_.clock.Now() - start_;
     absl::Status ready = Prepare();
     if (!ready.ok()) return Finish(Account(ready));
@@ -103,11 +100,9 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
       : Call(parts, context, RpcMethod::kImportStore), response_(response), import_(parts.store) {}
 
   void Start() {
-    absl::Status entered = Enter(grpc::ByteBuffer());
-    if (entered.ok()) {
-      entered = Run([this] { Begin(); }, [this](const absl::Status& why) { Finish(Account(why)); });
-    }
-    if (!entered.ok()) Finish(Account(entered));
+    Begin(
+        grpc::ByteBuffer(), [this] { Work(); },
+        [this](const absl::Status& why) { Finish(Account(why)); });
   }
 
   void OnReadDone(bool ok) override {
@@ -118,7 +113,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
   void OnDone() override { delete this; }
 
  private:
-  void Begin() {
+  void Work() {
     record_.queued = parts_.clock.Now() - start_;
     absl::Status room = parts_.admission.BeginStream(&*pass_);
     if (!room.ok()) return Finish(Account(room));

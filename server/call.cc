@@ -95,6 +95,13 @@ absl::Status Call::Run(std::function<void()> work,
   return parts_.admission.Run(*pass_, std::move(work), std::move(refused));
 }
 
+void Call::Begin(const grpc::ByteBuffer& request, std::function<void()> work,
+                 const std::function<void(const absl::Status&)>& refused) {
+  absl::Status begun = Enter(request);
+  if (begun.ok()) begun = Run(std::move(work), refused);
+  if (!begun.ok()) refused(begun);
+}
+
 grpc::Status Call::Account(const absl::Status& status) {
   record_.status = status;
   record_.took = parts_.clock.Now() - start_;

@@ -59,6 +59,10 @@ class Call {
   /// thread, if its place goes to another. After OK the call may be gone. Not OK: neither will be.
   absl::Status Run(std::function<void()> work, std::function<void(const absl::Status&)> refused);
 
+  /// Both; what keeps the work from being done goes to `refused`. The call may be gone afterwards.
+  void Begin(const grpc::ByteBuffer& request, std::function<void()> work,
+             const std::function<void(const absl::Status&)>& refused);
+
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
 
   /// The last thing before the answer is given away: afterwards the call may be gone any moment.

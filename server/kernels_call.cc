@@ -26,11 +26,8 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
       : Call(parts, context, RpcMethod::kGetKernels), request_(request) {}
 
   void Start() {
-    absl::Status entered = Enter(request_);
-    if (entered.ok()) {
-      entered = Run([this] { Begin(); }, [this](const absl::Status& why) { Finish(Account(why)); });
-    }
-    if (!entered.ok()) Finish(Account(entered));
+    Begin(
+        request_, [this] { Work(); }, [this](const absl::Status& why) { Finish(Account(why)); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -41,7 +38,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   void OnDone() override { delete this; }
 
  private:
-  void Begin() {
+  void Work() {
     record_.queued = parts_.clock.Now() - start_;
     absl::Status read = ReadKeys();
     if (read.ok()) read = parts_.admission.BeginStream(&*pass_);

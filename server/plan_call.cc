@@ -179,11 +179,8 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       : PlanningCall(parts, context, RpcMethod::kPlanFusionStream), request_(request) {}
 
   void Start() {
-    absl::Status entered = Enter(request_);
-    if (entered.ok()) {
-      entered = Run([this] { Answer(); }, [this](const absl::Status& why) { Refuse(why); });
-    }
-    if (!entered.ok()) Refuse(entered);
+    Begin(
+        request_, [this] { Answer(); }, [this](const absl::Status& why) { Refuse(why); });
   }
 
   void OnWriteDone(bool ok) override {
