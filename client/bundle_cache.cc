@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "client/answer_check.h"
 #include "core/base/file.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -85,8 +86,10 @@ std::vector<CachedFile> ListFiles(int directory) {
   return out;
 }
 
-// The answer in the bytes of a plan file.
-std::optional<FusionReply> DecodePlanFile(std::string_view bytes) {
+// The answer in the bytes of a plan file, if it is one and, with keys, one of them signed it: the
+// signature is over the digests of its kernels as well.
+std::optional<FusionReply> DecodePlanFile(std::string_view bytes,
+                                          const std::vector<SigningKey>& verify_keys = {}) {
   if (bytes.size() < kPlanHeadBytes || !bytes.starts_with(kPlanMagic)) return std::nullopt;
   const std::string_view digest =
       bytes.substr(kPlanMagic.size(), kPlanHeadBytes - kPlanMagic.size());
@@ -95,6 +98,9 @@ std::optional<FusionReply> DecodePlanFile(std::string_view bytes) {
   v1::PlanFusionResponse wire;
   if (BytesOf(actual) != digest || bytes.size() > INT32_MAX ||
       !wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return std::nullopt;
+  }
+  if (!verify_keys.empty() && !CheckPlanSignature(verify_keys, bytes, wire).ok()) {
     return std::nullopt;
   }
   absl::StatusOr<FusionReply> reply = DecodeReply(wire);
@@ -200,12 +206,13 @@ std::optional<FetchedKernel> BundleCache::FindKernel(const Digest& key, const Di
   return FetchedKernel{key, content, *std::move(bytes)};
 }
 
-std::optional<Bundle> BundleCache::Find(const Digest& request) {
+std::optional<Bundle> BundleCache::Find(const Digest& request,
+                                        const std::vector<SigningKey>& verify_keys) {
   const std::string name = PlanName(request);
   std::optional<std::string> bytes = Read(name);
   std::optional<FusionReply> reply;
   if (bytes) {
-    reply = DecodePlanFile(*bytes);
+    reply = DecodePlanFile(*bytes, verify_keys);
     if (!reply) Discard(name);
   }
   if (!reply) {

@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "core/base/hash.h"
 #include "core/base/mutex.h"
+#include "core/base/signature.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
@@ -71,8 +72,9 @@ class BundleCache {
 
   const std::string& directory() const { return directory_; }
 
-  /// The plan and all of its kernels.
-  std::optional<Bundle> Find(const Digest& request);
+  /// The plan and all of its kernels; with `verify_keys` only if one of them signed both.
+  std::optional<Bundle> Find(const Digest& request,
+                             const std::vector<SigningKey>& verify_keys = {});
   /// One kernel.
   std::optional<FetchedKernel> FindKernel(const Digest& key, const Digest& content);
   /// Keeps an answer, a serialised v1::PlanFusionResponse, and its kernels; those that are there

@@ -198,15 +198,21 @@ struct Client::Connection {
     return BytesIn(response);
   }
 
-  // PlanFusion, its signature checked.
+  // PlanFusion, its signature checked. `answer`, if asked for: the response in bytes over which its
+  // signature is right still.
   absl::Status CallForPlan(const v1::PlanFusionRequest& request, Deadline until,
-                           v1::PlanFusionResponse* response, CallStop* stop = nullptr) const {
+                           v1::PlanFusionResponse* response, CallStop* stop = nullptr,
+                           std::string* answer = nullptr) const {
     if (options.verify_keys.empty()) {
-      return Call(&v1::FusionService::Stub::PlanFusion, request, until, response, stop);
+      RETURN_IF_ERROR(Call(&v1::FusionService::Stub::PlanFusion, request, until, response, stop));
+      if (answer != nullptr) *answer = response->SerializeAsString();
+      return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(std::string bytes,
                      CallForBytes(kPlanFusion, request.SerializeAsString(), until, stop));
-    return ReadPlan(bytes, response);
+    RETURN_IF_ERROR(ReadPlan(bytes, response));
+    if (answer != nullptr) *answer = std::move(bytes);
+    return absl::OkStatus();
   }
 
   // The response in its bytes, its signature checked: it is over the plan's bytes as they came.
@@ -321,8 +327,8 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   v1::PlanFusionResponse response;
-  RETURN_IF_ERROR(connection_->CallForPlan(wire, After(TimeLeft()), &response, limits_.stop));
-  if (answer != nullptr) *answer = response.SerializeAsString();
+  RETURN_IF_ERROR(
+      connection_->CallForPlan(wire, After(TimeLeft()), &response, limits_.stop, answer));
   return connection_->Sound(DecodeReply(response));
 }
 

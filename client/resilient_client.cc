@@ -91,7 +91,7 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchBundle(const FusionRequest& 
   auto cached = [&](const absl::Status& service) -> std::optional<FetchedBundle> {
     // Texts are about the answer, and are not in what is kept.
     if (cache == nullptr || !request.dumps.empty()) return std::nullopt;
-    std::optional<Bundle> found = cache->Find(*digest);
+    std::optional<Bundle> found = cache->Find(*digest, options_.client.verify_keys);
     if (!found) return std::nullopt;
     ++from_cache_;
     return FetchedBundle{*std::move(found), /*from_cache=*/true, service, nullptr};

@@ -131,9 +131,6 @@ void Call::LogCall(int64_t left_out) const {
                              {"stages_ms", LogText(r.stages)},
                              {"bytes_in", r.bytes_in},
                              {"bytes_out", r.bytes_out},
-                             {"tenant", r.tenant},
-                             {"identity", caller_.identity},
-                             {"trace_id", caller_.trace_id},
                              {"left_out", left_out}});
 }
 

@@ -47,6 +47,7 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"calls under way", calls, "calls", "--request-threads plus --request-queue"},
       {"calls at work", config.request_threads, "calls", "--request-threads"},
       {"answers being read in parts", config.max_streams, "calls", "--max-streams"},
+      {"connections", config.max_connections, "connections", "--max-connections"},
       {"time of a call", Milliseconds(config.call_seconds), "ms", "--call-seconds"},
       {"bytes of requests under way", config.max_inflight_bytes, "bytes", "--max-inflight-bytes"},
       {"messages, texts and numbers / 8 in a request", kMaxRequestObjects, "objects", ""},

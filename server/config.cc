@@ -77,6 +77,16 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
          "are refused (RESOURCE_EXHAUSTED)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();
+  app->add_option("--max-connections", config->max_connections,
+                  "Connections at a time, or as many as the limit of file descriptors leaves; more "
+                  "are closed at once")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  app->add_option("--connection-idle-seconds", config->connection_idle_seconds,
+                  "A connection without a call for so long is closed; clients open another when "
+                  "they need one")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
   app->add_option(
          "--tenant-limit", *limits,
          "TENANT:rate=CALLS_PER_SECOND,burst=CALLS,stored=BYTES: what a tenant may use, '*' "

@@ -36,6 +36,8 @@ struct ServerConfig {
   int64_t max_request_bytes = int64_t{32} << 20;
   int64_t max_inflight_bytes = int64_t{256} << 20;
   int64_t max_streams = 1024;
+  int64_t max_connections = 16384;
+  double connection_idle_seconds = 1800;
   TenantLimits tenant_limits;
   double call_seconds = 600;
   double abandoned_build_seconds = 30;  // below 0: for ever

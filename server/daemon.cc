@@ -24,6 +24,7 @@
 #include "server/capabilities.h"
 #include "server/certificates.h"
 #include "server/check_config.h"
+#include "server/connection_listener.h"
 #include "server/event.h"
 #include "server/grpc_server.h"
 #include "server/listen_address.h"
@@ -90,9 +91,7 @@ class RunningDaemon final : public Daemon {
                                                     .streams = config().max_streams,
                                                     .tenants = config().tenant_limits});
     warm_ = std::make_unique<WarmAnswers>(*store_, kWarmBytes);
-    ASSIGN_OR_RETURN(
-        grpc_, GrpcServer::Start({.listen = config().listen, .certificates = certificates_.get()},
-                                 Parts()));
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(GrpcOptions(), Parts()));
     facts_.addresses = grpc_->addresses();
     reloader_ = std::thread([this] { WatchFiles(); });
     RETURN_IF_ERROR(StartAdmin());
@@ -151,6 +150,20 @@ class RunningDaemon final : public Daemon {
             .max_request_bytes = config().max_request_bytes,
             .call_limit = Seconds(config().call_seconds),
             .tenant_namespaces = config().tenant_namespaces};
+  }
+
+  GrpcServerOptions GrpcOptions() {
+    const int64_t connections = ConnectionLimit(config().max_connections);
+    if (connections < config().max_connections) {
+      logger_.Warning("few_file_descriptors", {{"connections", connections},
+                                               {"wanted", config().max_connections},
+                                               {"expected", "a higher RLIMIT_NOFILE"}});
+    }
+    return {.listen = config().listen,
+            .certificates = certificates_.get(),
+            .max_connections = connections,
+            .connection_idle = Seconds(config().connection_idle_seconds),
+            .transport_bytes = config().max_inflight_bytes * 3 / 2};
   }
 
   absl::Status OpenAccess() {
@@ -329,6 +342,7 @@ class RunningDaemon final : public Daemon {
   }
 
   ServerSnapshot Snapshot() const {
+    const ConnectionCounts connections = grpc_->connections();
     return {.uptime = Clock::Real().Now() - start_,
             .ready = ready_.load(),
             .tiers = store_->Stats(),
@@ -348,6 +362,9 @@ class RunningDaemon final : public Daemon {
             .inflight_limit_bytes = config().max_inflight_bytes,
             .streams = admission_->streams(),
             .stream_limit = config().max_streams,
+            .connections = connections.open,
+            .connection_limit = connections.limit,
+            .connections_refused = connections.refused,
             .refused = Refusals(),
             .tenant_bytes = admission_->tenant_bytes(),
             .warm_answers = warm_->size(),

@@ -4,16 +4,15 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <sys/stat.h>
+#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <filesystem>
 
 #include "server/admin_service.h"
+#include "server/connection_listener.h"
 #include "server/fusion_service.h"
-#include "server/listen_address.h"
 #include "server/tls_credentials.h"
 
 namespace fusion {
@@ -39,6 +38,15 @@ int TransportLimit(int64_t max_request_bytes) {
   return static_cast<int>(std::min<int64_t>(bytes, INT_MAX));
 }
 
+// Calls of one connection at a time; more wait at the caller. Callers that do more open more.
+constexpr int kMaxConcurrentStreams = 1024;
+constexpr std::chrono::minutes kProbeAfter(2);
+constexpr std::chrono::minutes kProbeLimit(1);
+
+int ClampedMilliseconds(Nanoseconds time) {
+  return static_cast<int>(std::min<int64_t>(time / std::chrono::milliseconds(1), INT_MAX));
+}
+
 class RunningServer final : public GrpcServer {
  public:
   explicit RunningServer(const ServiceParts& parts)
@@ -46,42 +54,39 @@ class RunningServer final : public GrpcServer {
   ~RunningServer() override { Shutdown(Nanoseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
+    ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(options.listen, options.max_connections));
     grpc::ServerBuilder builder;
-    std::vector<int> ports(options.listen.size(), -1);
-    for (size_t i = 0; i < options.listen.size(); ++i) {
-      const std::string& address = options.listen[i];
-      if (address.starts_with("unix:")) {
-        RETURN_IF_ERROR(ClearUnixSocket(UnixSocketPath(address)));
-      } else {
-        RETURN_IF_ERROR(ParseHostPort(address).status());
-      }
-      builder.AddListeningPort(address, CredentialsFor(address, options.certificates), &ports[i]);
+    for (const std::string& address : options.listen) {
+      acceptors_.push_back(builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+          CredentialsFor(address, options.certificates)));
     }
-    // Otherwise a second server shares the port, and nobody notices.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.SetMaxReceiveMessageSize(TransportLimit(parts_.max_request_bytes));
     builder.SetMaxSendMessageSize(-1);
     // A megabyte of compressed zeros would be inflated in full before its size is looked at.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    LimitTransport(options, &builder);
     builder.RegisterService(&service_);
     builder.RegisterService(&admin_);
     server_ = builder.BuildAndStart();
-    bool all = server_ != nullptr;
-    for (int port : ports) all = all && port > 0;
-    if (!all) return WhyNot(options.listen);
-    for (size_t i = 0; i < ports.size(); ++i) {
-      const std::string& address = options.listen[i];
-      std::string path = UnixSocketPath(address);
-      if (!path.empty()) chmod(path.c_str(), 0600);  // until now the umask kept others out
-      addresses_.push_back(
-          path.empty() ? StrCat(address.substr(0, address.rfind(':') + 1), ports[i]) : address);
-    }
+    if (server_ == nullptr) return Internal("gRPC does not start");
+    listener_->Start([this](size_t address, int listening, UniqueFd connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      parameters.listener_fd = listening;
+      parameters.fd = connection.Release();  // gRPC's from now on
+      acceptors_[address]->HandleNewConnection(&parameters);
+    });
     SetServing(true);
     return absl::OkStatus();
   }
 
-  const std::vector<std::string>& addresses() const override { return addresses_; }
+  const std::vector<std::string>& addresses() const override { return listener_->addresses(); }
+
+  ConnectionCounts connections() const override {
+    return {
+        .open = listener_->open(), .limit = listener_->limit(), .refused = listener_->refused()};
+  }
 
   void SetServing(bool serving) override {
     auto* health = server_->GetHealthCheckService();
@@ -92,15 +97,10 @@ class RunningServer final : public GrpcServer {
 
   void Shutdown(Nanoseconds grace) override {
     if (server_ == nullptr) return;
+    listener_->Stop();  // first: gRPC takes no connections any more
     server_->Shutdown(std::chrono::system_clock::now() + grace);
     server_->Wait();
     server_ = nullptr;
-    for (const std::string& address : addresses_) {
-      std::error_code gone;
-      if (address.starts_with("unix:")) {
-        std::filesystem::remove(UnixSocketPath(address), gone);
-      }
-    }
   }
 
  private:
@@ -113,20 +113,26 @@ class RunningServer final : public GrpcServer {
     return credentials_.emplace_back(TlsCredentials(*certificates));
   }
 
-  // gRPC does not say why; the system does.
-  absl::Status WhyNot(const std::vector<std::string>& addresses) {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-    server_ = nullptr;
-    for (const std::string& address : addresses) RETURN_IF_ERROR(TryListening(address));
-    return FailedPrecondition("cannot listen on ", StrJoin(addresses, ", "));
+  // What callers can make gRPC keep before, and after, a call is ours to admit.
+  static void LimitTransport(const GrpcServerOptions& options, grpc::ServerBuilder* builder) {
+    // Parts of requests that never end: beyond it the connections of the largest are closed.
+    grpc::ResourceQuota quota("fusiond");
+    builder->SetResourceQuota(quota.Resize(static_cast<size_t>(options.transport_bytes)));
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                                ClampedMilliseconds(options.connection_idle));
+    // Who does not answer, because the machine is gone or because it does not read.
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ClampedMilliseconds(kProbeAfter));
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ClampedMilliseconds(kProbeLimit));
   }
 
   const ServiceParts parts_;
   FusionServiceImpl service_;
   FusionAdminImpl admin_;
-  std::vector<std::string> addresses_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
+  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> acceptors_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ConnectionListener> listener_;
 };
 
 }  // namespace

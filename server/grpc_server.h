@@ -12,6 +12,15 @@ namespace fusion {
 struct GrpcServerOptions {
   std::vector<std::string> listen;       // "host:port", "unix:/path"
   Certificates* certificates = nullptr;  // of every "host:port"; null: no TLS
+  int64_t max_connections = 16384;
+  Nanoseconds connection_idle = std::chrono::minutes(30);  // then it is closed
+  int64_t transport_bytes = int64_t{384} << 20;  // of calls and connections, in gRPC's hands
+};
+
+struct ConnectionCounts {
+  int64_t open = 0;
+  int64_t limit = 0;
+  int64_t refused = 0;  // since the start
 };
 
 /// The listening gRPC server: FusionService, FusionAdmin, health, reflection. Its header knows no
@@ -27,6 +36,8 @@ class GrpcServer {
 
   /// As asked for, with the real port where that was 0.
   virtual const std::vector<std::string>& addresses() const = 0;
+
+  virtual ConnectionCounts connections() const = 0;
 
   /// Health of all services: SERVING or NOT_SERVING.
   virtual void SetServing(bool serving) = 0;

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -32,14 +33,18 @@ absl::StatusOr<sockaddr_un> UnixAddress(const std::string& path) {
   return address;
 }
 
-absl::Status Bind(int family, const sockaddr* address, socklen_t length, const std::string& name) {
-  UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+absl::StatusOr<UniqueFd> Bind(int family, const sockaddr* address, socklen_t length,
+                              const std::string& name) {
+  UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   int on = 1;
   if (family != AF_UNIX) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (!fd.valid() || bind(fd.get(), address, length) != 0 || listen(fd.get(), 1) != 0) {
-    return FailedPrecondition("cannot listen on ", name, ": ", ErrorText(errno));
+  if (!fd.valid() || bind(fd.get(), address, length) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
+    const int error = errno;
+    std::string why = StrCat("cannot listen on ", name, ": ", ErrorText(error));
+    return error == EADDRNOTAVAIL || error == EAFNOSUPPORT ? Unavailable(why)
+                                                           : FailedPrecondition(why);
   }
-  return absl::OkStatus();
+  return fd;
 }
 
 struct FreeAddresses {
@@ -109,20 +114,57 @@ absl::Status CheckListenAddress(const std::string& address) {
   return ParseHostPort(address).status();
 }
 
-absl::Status TryListening(const std::string& address) {
-  if (address.starts_with(kUnix)) {
-    ASSIGN_OR_RETURN(sockaddr_un socket_address, UnixAddress(UnixSocketPath(address)));
-    absl::Status status = Bind(AF_UNIX, reinterpret_cast<const sockaddr*>(&socket_address),
-                               sizeof(socket_address), address);
-    if (status.ok()) unlink(socket_address.sun_path);
-    return status;
-  }
-  ASSIGN_OR_RETURN(AddressList found, Resolve(address));
-  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
-    RETURN_IF_ERROR(Bind(one->ai_family, one->ai_addr, one->ai_addrlen, address));
-  }
-  return absl::OkStatus();
+namespace {
+
+absl::StatusOr<ListeningSockets> ListenOnUnix(const std::string& address) {
+  const std::string path = UnixSocketPath(address);
+  RETURN_IF_ERROR(ClearUnixSocket(path));
+  ASSIGN_OR_RETURN(sockaddr_un socket_address, UnixAddress(path));
+  ListeningSockets out{.address = address};
+  ASSIGN_OR_RETURN(out.fds.emplace_back(),
+                   Bind(AF_UNIX, reinterpret_cast<const sockaddr*>(&socket_address),
+                        sizeof(socket_address), address));
+  chmod(path.c_str(), 0600);  // until now the umask kept others out
+  return out;
 }
+
+int PortOf(const UniqueFd& fd) {
+  sockaddr_in6 name{};  // the port stands where IPv4 has it
+  socklen_t length = sizeof(name);
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &length);
+  return ntohs(name.sin6_port);
+}
+
+void SetPort(int port, sockaddr* address) {
+  reinterpret_cast<sockaddr_in6*>(address)->sin6_port = htons(static_cast<uint16_t>(port));
+}
+
+}  // namespace
+
+absl::StatusOr<ListeningSockets> ListenOn(const std::string& address) {
+  if (address.starts_with(kUnix)) return ListenOnUnix(address);
+  ASSIGN_OR_RETURN(AddressList found, Resolve(address));
+  ListeningSockets out;
+  absl::Status missing;
+  int port = 0;
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    if (port != 0) SetPort(port, one->ai_addr);
+    absl::StatusOr<UniqueFd> fd = Bind(one->ai_family, one->ai_addr, one->ai_addrlen, address);
+    if (fd.ok()) {
+      port = PortOf(*fd);
+      out.fds.push_back(*std::move(fd));
+    } else if (absl::IsUnavailable(fd.status())) {
+      missing = FailedPrecondition(Message(fd.status()));  // a name may have more than the host
+    } else {
+      return fd.status();
+    }
+  }
+  if (out.fds.empty()) return missing;
+  out.address = StrCat(address.substr(0, address.rfind(':') + 1), port);
+  return out;
+}
+
+absl::Status TryListening(const std::string& address) { return ListenOn(address).status(); }
 
 void Poke(const std::string& address) {
   absl::StatusOr<AddressList> found = Resolve(address);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/status.h"
+#include "core/base/unique_fd.h"
 
 namespace fusion {
 
@@ -25,8 +27,17 @@ bool IsLocalAddress(const std::string& address);
 /// FailedPrecondition, naming the address and the flags, for one that other machines can reach.
 absl::Status CheckPlaintext(const std::string& address);
 
-/// Why a server may not be able to listen on "host:port" or "unix:/path": tries it, and says what
-/// the system says. OK if it works now.
+/// Sockets on which connections wait to be accepted; non-blocking, closed on exec.
+struct ListeningSockets {
+  std::vector<UniqueFd> fds;  // one for each address that the host has
+  std::string address;        // as asked for, with the real port
+};
+/// Of "host:port" (port 0: any free one, the same for all) or "unix:/path", whose file has mode
+/// 0600 and takes the place of one that a dead server left. FailedPrecondition, saying what the
+/// system says.
+absl::StatusOr<ListeningSockets> ListenOn(const std::string& address);
+
+/// Why a server may not be able to listen on "host:port". OK if it works now.
 absl::Status TryListening(const std::string& address);
 
 /// Connects to "host:port" and hangs up.

@@ -1,6 +1,7 @@
 // bin/fusiond: reads its configuration, starts the server, stops it when a signal says so.
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +41,12 @@ void PrepareProcess(const ServerConfig& config) {
   pthread_sigmask(SIG_BLOCK, &ours, nullptr);
   signal(SIGPIPE, SIG_IGN);
   umask(0077);  // sockets, stores and scratch are the owner's
+  // Each connection takes a file descriptor, and the usual limit is for programs that use select().
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   if (config.exit_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 

@@ -284,6 +284,20 @@ void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                      .Take());
 }
 
+void ReadConnections(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  out->push_back(Reading("fusion_connections", "Open connections to the gRPC service.")
+                     .Add({}, now.connections)
+                     .Take());
+  out->push_back(Reading("fusion_connections_limit", "Most connections that may be open.")
+                     .Add({}, now.connection_limit)
+                     .Take());
+  out->push_back(Reading("fusion_connections_refused_total",
+                         "Connections closed at once because as many as may be were open.",
+                         MetricType::Counter)
+                     .Add({}, now.connections_refused)
+                     .Take());
+}
+
 void ReadTenants(const TenantCounts& tenants, std::vector<MetricFamily>* out) {
   Reading calls("fusion_tenant_calls_total",
                 "Calls that ended, by tenant: the first 64 of them, then \"other\".",
@@ -533,6 +547,7 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
   ReadRegistered(now, &families);
   ReadSearches(now, &families);
   ReadFlow(now, &families);
+  ReadConnections(now, &families);
   ReadTenants(counters_->tenants, &families);
   ReadCertificate(now, &families);
   ReadProcess(&families);

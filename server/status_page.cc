@@ -180,6 +180,9 @@ ordered_json CallsJson(const Metrics& metrics, const ServerSnapshot& now) {
   out["limit_bytes"] = now.inflight_limit_bytes;
   out["streams"] = now.streams;
   out["stream_limit"] = now.stream_limit;
+  out["connections"] = now.connections;
+  out["connection_limit"] = now.connection_limit;
+  out["connections_refused"] = now.connections_refused;
   out["refused"] = now.refused;
   out["tenant_inflight_bytes"] = now.tenant_bytes;
   return out;

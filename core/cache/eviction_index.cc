@@ -1,5 +1,7 @@
 #include "core/cache/eviction_index.h"
 
+#include <algorithm>
+
 namespace fusion {
 namespace {
 
@@ -19,6 +21,7 @@ void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
   Remove(id);
   entries_.emplace_hint(entries_.end(), id, facts);  // they come in order when a store is opened
   bytes_ += facts.bytes;
+  newest_use_ms_ = std::max(newest_use_ms_, facts.last_use_ms);
   tenant_bytes_[facts.tenant] += facts.bytes;
   if (id.kind == EntryKind::kPlan) places_.insert({facts.created_ms, id.key});
   if (IsPinned(id)) {
@@ -50,6 +53,7 @@ void EvictionIndex::Touch(const EntryId& id, int64_t now_ms) {
   if (it == entries_.end() || it->second.last_use_ms == now_ms) return;
   bool may_go = by_age_.erase({it->second.last_use_ms, id}) > 0;
   it->second.last_use_ms = now_ms;
+  newest_use_ms_ = std::max(newest_use_ms_, now_ms);
   if (may_go) by_age_.insert({now_ms, id});
   touched_.insert(id);
 }
@@ -129,10 +133,11 @@ std::vector<EvictionIndex::Entry> EvictionIndex::Evict(int64_t excess_bytes,
       const EntryFacts& facts = entries_.at(it->second);
       if (tenant != nullptr && facts.tenant != *tenant) continue;
       ++seen;
-      double cost = CostPerByte(facts);
-      if (cheapest == nullptr || cost < lowest) {
+      const double worth =
+          CostPerByte(facts) / static_cast<double>(newest_use_ms_ - facts.last_use_ms + 1);
+      if (cheapest == nullptr || worth < lowest) {
         cheapest = &*it;
-        lowest = cost;
+        lowest = worth;
       }
     }
     if (cheapest == nullptr) break;

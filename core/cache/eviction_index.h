@@ -28,8 +28,9 @@ struct EntryFacts {
 };
 
 /// Which entries a store holds and which of them go first: of the few used longest ago, the one
-/// that is cheapest to make again per byte it frees. Pinned plans and their kernels never go. Not
-/// thread-safe.
+/// of which making it again costs least, per byte it frees and per time it has not been used. So
+/// what was dear stays longer, but nothing stays for ever (hyperbolic caching: Blankstein et al.,
+/// USENIX ATC 2017). Pinned plans and their kernels never go. Not thread-safe.
 class EvictionIndex {
  public:
   using Entry = std::pair<EntryId, EntryFacts>;
@@ -97,6 +98,7 @@ class EvictionIndex {
 
   int64_t bytes_ = 0;
   int64_t removals_ = 0;
+  int64_t newest_use_ms_ = 0;  // by which age is told
 };
 
 }  // namespace fusion

@@ -54,8 +54,10 @@ def one_line(value):
     return " ".join(str(value).split())
 
 
-def run(*argv, check=True, timeout=600):
-    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout)
+def run(*argv, check=True, timeout=600, environment=None):
+    """`environment`: variables beside those of this process."""
+    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout,
+                          env={**os.environ, **(environment or {})})
     if check and done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()}")
     return done
@@ -76,13 +78,14 @@ def ctl(*argv, check=True):
 class Daemon:
     """A fusiond on a private socket, with its log."""
 
-    def __init__(self, work, store=None, workers=None):
+    def __init__(self, work, store=None, workers=None, more=()):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="fusiond.", dir="/tmp"))
         self.address = f"unix:{self.dir}/socket"
         self.log_path = pathlib.Path(work) / f"{self.dir.name}.log"
         argv = [BIN / "fusiond", "--listen", self.address, "--drain-seconds", "0"]
         argv += ["--store", store] if store else []
         argv += ["--workers", workers] if workers else []
+        argv += more
         self.log = open(self.log_path, "w")
         self.process = subprocess.Popen([str(a) for a in argv], stderr=self.log)
         end = time.monotonic() + 60
@@ -126,12 +129,13 @@ def generate(work, name, *arguments, file=None):
     return path
 
 
-def test_rows(rows, row, program, which, bar, timeout=600):
-    """One row for each test of a test program that drives the real service: its figure is what the test recorded."""
+def test_rows(rows, row, program, which, bar, timeout=600, environment=None):
+    """One row for each test of a test program that drives the real service: its figure is what the test recorded.
+    Gives the tests that ran."""
     with tempfile.TemporaryDirectory(prefix="rows.") as work:
         path = pathlib.Path(work) / "tests.json"
         done = run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False,
-                   timeout=timeout)
+                   timeout=timeout, environment=environment)
         suites = json.loads(path.read_text())["testsuites"] if path.exists() else []
     tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
     for test in tests:
@@ -145,6 +149,7 @@ def test_rows(rows, row, program, which, bar, timeout=600):
         rows.counted(f"{row}: {test['name']}", "failures" not in test, figure, bar)
     if not tests or (done.returncode != 0 and not any("failures" in test for test in tests)):
         rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {len(tests)} tests", "each test passes")
+    return tests
 
 
 def machine():

@@ -1,16 +1,21 @@
 """Rows of tests/acceptance/service.sh: the service under load, faults and attack."""
 
 import json
+import shutil
 import sys
+import time
 
 import common
-from common import BIN, run
+from common import BIN, Daemon, run
 
 # Of the QPS of a gRPC server that does nothing, with the same bytes in and out.
 WARM_QPS, WARM_P99 = 0.70, 2.0
 # Of what parsing a request takes: what recognising it may.
 RECALL = 0.4
 GOODPUT, REFUSAL_MS = 0.90, 10.0
+# What a neighbour of attackers may notice, and of the server's memory over the second half of a soak.
+OTHERS_P99, SLOPE_MIB_PER_MINUTE = 2.0, 0.2
+RESTART_SECONDS, RESTART_GIB = 2.0, 10
 
 
 def load(*arguments, timeout=1200):
@@ -74,7 +79,71 @@ def overload(rows, work, options):
                f"p50 {one['refused_p50_ms']:.2f} ms, p99 {one['refused_p99_ms']:.2f} ms", f"p99 < {REFUSAL_MS:.0f} ms")
 
 
-GROUPS = [warm, sharing, sandbox, away, overload]
+def store(rows, work, options):
+    """What is acknowledged stays, what is damaged is made again, a full disk passes."""
+    many = {} if options.quick else {"FUSION_CRASH_ROUNDS": "200", "FUSION_FULL_ROUNDS": "30", "FUSION_FLIP_ROUNDS": "1000"}
+    common.test_rows(rows, "store", "store_faults_test", "*", "nothing acknowledged lost, nothing wrong served",
+                     timeout=3600, environment=many)
+    common.test_rows(rows, "store", "cache_test", "RocksFlips.*", "right, or a counted miss", timeout=3600,
+                     environment=many)
+    common.test_rows(rows, "store", "admin_test", "*", "as the test says")
+
+
+def restart(rows, work, options):
+    """A large store is ready soon after a start, also after a kill."""
+    gib = 0.05 if options.quick else min(RESTART_GIB, shutil.disk_usage(work).free / 2**30 / 3)
+    directory = work / "large"
+    filled = json.loads(run(BIN / "store_restart", directory / "db", "--gib", f"{gib:.3f}", timeout=3600).stdout)
+    seconds = []
+    for _ in range(2 if options.quick else 5):
+        begin = time.monotonic()
+        with Daemon(work, store=directory, more=["--store-limit", f"{2 * RESTART_GIB}GiB"]) as daemon:
+            seconds.append(time.monotonic() - begin)
+            plans = common.ctl("store", "stats", "--server", daemon.address)[1]["plans"]
+            daemon.process.kill()  # the next start follows a crash
+    rows.counted("restart: every plan is there", plans == filled["plans"], f"{plans} of {filled['plans']}", "all")
+    if not options.quick:
+        rows.timed("restart after kill -9 to ready", max(seconds) <= RESTART_SECONDS,
+                   f"{max(seconds):.2f} s, store {filled['disk_bytes'] / 2**30:.1f} GiB on disk, "
+                   f"{filled['kernels']} kernels", f"<= {RESTART_SECONDS} s")
+    shutil.rmtree(directory)
+
+
+def access(rows, work, options):
+    """Who may call, signed kernels, configuration, drain."""
+    common.test_rows(rows, "access", "access_test", "*", "as the test says")
+
+
+def hostile(rows, work, options):
+    """Attackers beside a neighbour who must not notice."""
+    tests = common.test_rows(rows, "hostile", "hostile_test", "*", "clear error, server + 512 MiB at most", timeout=1200)
+    for test in tests:
+        if not options.quick and "p99_ratio" in test:
+            rows.timed(f"hostile: {test['name']}: p99 of others", float(test["p99_ratio"]) <= OTHERS_P99,
+                       f"{float(test['p99_ratio']):.2f} x; {float(test['p99_ms']):.2f} ms", f"<= {OTHERS_P99} x")
+
+
+def soak(rows, work, options):
+    """Calls of all kinds, for long, with caches that are full soon."""
+    seconds = options.soak_seconds or (15 if options.quick else 300)
+    done = run(BIN / "soak", "--clients", 16, "--seconds", seconds, "--json", "--server-flag=--memory-limit=32MiB",
+               "--server-flag=--store-limit=64MiB", check=False, timeout=seconds + 600)
+    if not done.stdout:
+        raise RuntimeError(done.stderr)
+    one = json.loads(done.stdout)
+    words = [w for call in one["by_call"].values() for w in call["unexpected"]] + one["server_errors"]
+    rows.counted(f"soak, {seconds} s: nothing unexpected", one["unexpected"] == 0,
+                 f"{one['calls']} calls, {one['unexpected']} unexpected" + (f": {words[0][:80]}" if words else ""), "0")
+    if options.quick:
+        return
+    rows.timed(f"soak, {seconds} s: memory", one["mib_per_minute"] <= SLOPE_MIB_PER_MINUTE,
+               f"{one['mib_per_minute']:+.3f} MiB a minute over the second half, {one['resident_end_bytes'] >> 20} MiB",
+               f"<= {SLOPE_MIB_PER_MINUTE}")
+    rows.counted(f"soak, {seconds} s: file descriptors", one["most_fds"] - one["least_fds"] <= 40,
+                 f"{one['least_fds']} to {one['most_fds']} over the second half", "flat: workers and files come and go")
+
+
+GROUPS = [warm, sharing, store, restart, sandbox, access, away, hostile, overload, soak]
 
 
 def measure(rows, work, options):
@@ -85,6 +154,7 @@ def measure(rows, work, options):
 
 def add_options(parser):
     parser.add_argument("--only", action="append", default=[], help="groups whose name contains this")
+    parser.add_argument("--soak-seconds", type=int, help="default: 300; 15 with --quick")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #   tests/acceptance/service.sh               every row
 #   tests/acceptance/service.sh --quick       counted and correctness rows only, in short: what CI runs
 #   tests/acceptance/service.sh --only TEXT   rows of the groups whose name contains it; may be given more than once
+#   tests/acceptance/service.sh --only soak --soak-seconds 3600      the long soak
 #   tests/acceptance/service.sh --keep        also keeps the rows in tests/bench/results/
 set -euo pipefail
 cd "$(dirname "$0")/../.."

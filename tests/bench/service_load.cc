@@ -97,15 +97,17 @@ std::unique_ptr<TestDaemon> StartDaemon(std::vector<std::string> args = {}) {
 }
 
 // Blocks of three ops, all alike: many nodes, few kernels.
-onnx::ModelProto Chain(int64_t nodes, int64_t rows) {
+// Without `rows` they have a name.
+onnx::ModelProto Chain(int64_t nodes, std::optional<int64_t> rows) {
   OnnxBuilder b("chain", /*seed=*/1);
-  std::string x = b.Input("x", DType::kF32, {{rows}, {64}});
+  const NamedDim first = rows.has_value() ? NamedDim{*rows} : NamedDim{8, "rows"};
+  std::string x = b.Input("x", DType::kF32, {first, {64}});
   for (int64_t i = 0; i + 3 <= nodes; i += 3) {
     auto scope = b.Enter(StrCat("block.", i / 3));
     x = b.Op("Relu", {b.Op("MatMul", {x, b.Weight("weight", {64, 64})})});
     x = b.Op("Softmax", {x});
   }
-  b.Output(x, DType::kF32, {{rows}, {64}});
+  b.Output(x, DType::kF32, {first, {64}});
   onnx::ModelProto model = std::move(b).Finish();
   // As a client sends it.
   for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
@@ -223,16 +225,18 @@ struct OverloadOptions {
 
 int Overload(const OverloadOptions& options) {
   ScratchDir dir;
-  auto daemon =
-      StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
+  auto daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
   LoadGenerator load(daemon->address(), kPlan, 4);
   std::atomic<int64_t> fresh{0};
-  // Each is a graph that nobody has sent before; planning is what it takes.
-  v1::PlanFusionRequest message = RequestFor(Chain(12, 1), v1::PLAN_MODE_PLAN_ONLY);
+  // Each binds the rows to a number that nobody has sent before; planning is what it takes. The
+  // machine is the server's: all but the number is the same bytes, and a message may come in parts.
+  const grpc::Slice same(
+      RequestFor(Chain(12, std::nullopt), v1::PLAN_MODE_PLAN_ONLY).SerializeAsString());
   auto requests = [&](int64_t) {
-    v1::PlanFusionRequest next = message;
-    next.set_onnx_model(Chain(12, 1 + fresh++).SerializeAsString());
-    return AsBuffer(next.SerializeAsString());
+    v1::PlanFusionRequest part;
+    (*part.mutable_options()->mutable_dim_bindings())["rows"] = 1 + fresh++;
+    const grpc::Slice parts[] = {same, grpc::Slice(part.SerializeAsString())};
+    return grpc::ByteBuffer(parts, std::size(parts));
   };
   auto rss = [&] { return MemoryOf(daemon->pid(), "VmRSS"); };
   // As much as it can do, at the concurrency that suits it.

@@ -56,6 +56,8 @@ TEST(StartTest, HelpNamesEveryFlag) {
                            "--grace-seconds",
                            "--request-threads",
                            "--request-queue",
+                           "--max-connections",
+                           "--connection-idle-seconds",
                            "--max-request-bytes",
                            "--max-inflight-bytes",
                            "--exit-with-parent",

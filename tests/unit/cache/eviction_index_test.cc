@@ -40,6 +40,21 @@ TEST(EvictionIndex, AmongTheOldTheCheapestPerByteGoesFirst) {
   EXPECT_THAT(Ids(index.MakeRoom(0, 250, {})), testing::ElementsAre(Kernel(1)));
 }
 
+TEST(EvictionIndex, TheDearestGoesToo) {
+  EvictionIndex index;
+  index.Add(Kernel(-1), Facts(100, 100, 1));  // a hundred times as dear as the others
+  index.Add(Kernel(-2), Facts(100, 1, 1));
+  std::vector<EntryId> gone;
+  int64_t now = 10;
+  for (int i = 0; i < 10'000 && index.Find(Kernel(-1)) != nullptr; ++i, now += 1000) {
+    index.Add(Kernel(i), Facts(100, 1, now));
+    for (const EntryId& id : Ids(index.MakeRoom(0, 5000, {}))) gone.push_back(id);
+  }
+  EXPECT_EQ(gone.front(), Kernel(-2));
+  EXPECT_GT(gone.size(), 100u) << "it stayed long";
+  EXPECT_EQ(gone.back(), Kernel(-1)) << "but not for ever";
+}
+
 TEST(EvictionIndex, WhatIsKeptStaysEvenAboveTheBudget) {
   EvictionIndex index;
   index.Add(Kernel(0), Facts(100, 1, 1));

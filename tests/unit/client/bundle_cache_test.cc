@@ -12,9 +12,12 @@
 
 #include "client/fusion_request.h"
 #include "core/base/file.h"
+#include "core/base/signature.h"
+#include "core/bundle/signed_bytes.h"
 #include "core/wire/answer.h"
 #include "core/wire/plan.h"
 #include "core/wire/scalars.h"
+#include "core/wire/signature.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/sample_bundle.h"
@@ -31,7 +34,7 @@ struct Answer {
   std::string bytes;
   std::vector<FetchedKernel> kernels;
 };
-Answer MakeAnswer(const std::string& salt) {
+Answer MakeAnswer(const std::string& salt, const SigningKey* key = nullptr) {
   const Plan plan = SamplePlan();
   v1::PlanFusionResponse wire;
   EncodePlan(plan, wire.mutable_plan());
@@ -52,6 +55,16 @@ Answer MakeAnswer(const std::string& salt) {
     EncodeKernelStatus({.key = kernel.key, .state = KernelState::kReady, .content = kernel.content},
                        wire.add_kernels());
     out.kernels.push_back(std::move(kernel));
+  }
+  if (key != nullptr) {
+    std::vector<KernelStatus> kernels;
+    for (const FetchedKernel& kernel : out.kernels) {
+      kernels.push_back(
+          {.key = kernel.key, .state = KernelState::kReady, .content = kernel.content});
+    }
+    EncodeSignature(
+        key->Sign(SignedPlanBytes(Sha256(salt), Sha256(wire.plan().SerializeAsString()), kernels)),
+        wire.mutable_signature());
   }
   out.bytes = wire.SerializeAsString();
   return out;
@@ -90,6 +103,27 @@ class BundleCacheTest : public testing::Test {
   FakeClock clock_;
   BundleCacheOptions options_;
 };
+
+TEST_F(BundleCacheTest, WhoAsksForASignatureGetsWhatIsSignedOnly) {
+  const SigningKey ours = SigningKey::Parse("k", std::string(64, 'a')).value();
+  const SigningKey other = SigningKey::Parse("k", std::string(64, 'b')).value();
+  std::shared_ptr<BundleCache> cache = Open();
+  auto store = [&](const std::string& name, const SigningKey* key) {
+    const Answer answer = MakeAnswer(name, key);
+    cache->Store(Sha256(name), answer.bytes, answer.kernels);
+  };
+  store("signed", &ours);
+  EXPECT_TRUE(cache->Find(Sha256("signed"), {ours}).has_value());
+  EXPECT_TRUE(cache->Find(Sha256("signed"), {other, ours}).has_value());
+  EXPECT_TRUE(cache->Find(Sha256("signed")).has_value()) << "who does not ask";
+  store("by another", &other);
+  EXPECT_FALSE(cache->Find(Sha256("by another"), {ours}).has_value());
+  store("unsigned", nullptr);
+  EXPECT_FALSE(cache->Find(Sha256("unsigned"), {ours}).has_value());
+  EXPECT_EQ(cache->stats().corrupt, 2);
+  store("unsigned", &ours);
+  EXPECT_TRUE(cache->Find(Sha256("unsigned"), {ours}).has_value()) << "what was refused is gone";
+}
 
 TEST_F(BundleCacheTest, GivesBackWhatItWasGiven) {
   Store(*Open(), "a");

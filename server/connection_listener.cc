@@ -1,0 +1,138 @@
+#include "server/connection_listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace fusion {
+namespace {
+
+// Of file descriptors, for all but connections.
+constexpr int64_t kOtherFiles = 1024;
+// A full server looks no more often whether connections have closed: with 16,384 of them it takes
+// some 5 ms.
+constexpr Nanoseconds kLookEvery = std::chrono::milliseconds(100);
+// Where accept fails for want of memory or the like.
+constexpr std::chrono::milliseconds kRetryAfter(50);
+
+uint64_t InodeOf(int fd) {
+  struct stat facts {};
+  return fstat(fd, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Open(
+    const std::vector<std::string>& addresses, int64_t limit) {
+  std::unique_ptr<ConnectionListener> listener(new ConnectionListener(limit));
+  listener->wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listener->wake_.valid())
+    return Internal("no eventfd: ", std::generic_category().message(errno));
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    RETURN_IF_ERROR(listener->Listen(i, addresses[i]));
+  }
+  return listener;
+}
+
+ConnectionListener::~ConnectionListener() { Stop(); }
+
+absl::Status ConnectionListener::Listen(size_t index, const std::string& address) {
+  ASSIGN_OR_RETURN(ListeningSockets sockets, ListenOn(address));
+  addresses_.push_back(sockets.address);
+  for (UniqueFd& fd : sockets.fds) listeners_.push_back({std::move(fd), index});
+  return absl::OkStatus();
+}
+
+void ConnectionListener::Start(Take take) {
+  take_ = std::move(take);
+  thread_ = std::thread([this] { AcceptAll(); });
+}
+
+void ConnectionListener::Stop() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    (void)!write(wake_.get(), &one, sizeof(one));
+    thread_.join();
+  }
+  if (listeners_.empty()) return;
+  listeners_.clear();
+  for (const std::string& address : addresses_) {
+    std::error_code gone;
+    std::string path = UnixSocketPath(address);
+    if (!path.empty()) std::filesystem::remove(path, gone);
+  }
+}
+
+void ConnectionListener::AcceptAll() {
+  std::vector<pollfd> polled;
+  for (const Listener& listener : listeners_) polled.push_back({listener.fd.get(), POLLIN, 0});
+  polled.push_back({wake_.get(), POLLIN, 0});
+  for (;;) {
+    if (poll(polled.data(), polled.size(), -1) < 0) continue;  // a signal
+    if (polled.back().revents != 0) return;
+    for (size_t i = 0; i < listeners_.size(); ++i) {
+      if (polled[i].revents != 0) AcceptFrom(listeners_[i]);
+    }
+  }
+}
+
+void ConnectionListener::AcceptFrom(const Listener& listener) {
+  UniqueFd fd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      std::this_thread::sleep_for(kRetryAfter);
+    }
+    return;  // else it went away before it was looked at
+  }
+  if (!HasRoom()) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  int on = 1;  // fails for unix sockets, which need it not
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  {
+    MutexLock lock(&mutex_);
+    connections_.push_back({fd.get(), InodeOf(fd.get())});
+  }
+  take_(listener.address, listener.fd.get(), std::move(fd));
+}
+
+bool ConnectionListener::HasRoom() {
+  MutexLock lock(&mutex_);
+  if (static_cast<int64_t>(connections_.size()) < limit_) return true;
+  const Nanoseconds now = Clock::Real().Now();
+  if (now - looked_ < kLookEvery) return false;
+  looked_ = now;
+  Forget();
+  return static_cast<int64_t>(connections_.size()) < limit_;
+}
+
+void ConnectionListener::Forget() const {
+  std::erase_if(connections_, [](const Connection& connection) {
+    return InodeOf(connection.fd) != connection.inode;
+  });
+}
+
+int64_t ConnectionListener::open() const {
+  MutexLock lock(&mutex_);
+  Forget();
+  return static_cast<int64_t>(connections_.size());
+}
+
+int64_t ConnectionLimit(int64_t wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+  const auto files = static_cast<int64_t>(limit.rlim_cur);
+  return std::clamp(files - std::min(kOtherFiles, files / 2), int64_t{1}, wanted);
+}
+
+}  // namespace fusion

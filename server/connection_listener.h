@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "core/base/unique_fd.h"
+#include "server/listen_address.h"
+
+namespace fusion {
+
+/// Accepts connections and hands them on, up to a limit; beyond it they are closed at once. gRPC's
+/// own listener knows no limit, and is deaf for ever once the process ran out of file descriptors
+/// (1.51). Thread-safe.
+class ConnectionListener {
+ public:
+  /// Takes a connection that came in on the `address`-th address. Non-blocking, closed on exec.
+  using Take = std::function<void(size_t address, int listener, UniqueFd connection)>;
+
+  /// Listens on "host:port" (port 0: any free one) and "unix:/path" (mode 0600); what comes waits
+  /// until Start. FailedPrecondition, saying why, if one of them does not work.
+  static absl::StatusOr<std::unique_ptr<ConnectionListener>> Open(
+      const std::vector<std::string>& addresses, int64_t limit);
+  ~ConnectionListener();
+
+  /// As asked for, with the real ports.
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  /// From now on connections are accepted, on a thread of its own.
+  void Start(Take take);
+
+  /// Accepts no more and removes socket files. Connections live on. A second call does nothing.
+  void Stop();
+
+  /// Of those handed on, how many are open. Looks at each of them.
+  int64_t open() const;
+  int64_t limit() const { return limit_; }
+  /// Closed at once, since the start.
+  int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Listener {
+    UniqueFd fd;
+    size_t address = 0;
+  };
+  // Another file that gets its number later has another inode.
+  struct Connection {
+    int fd = -1;
+    uint64_t inode = 0;
+  };
+
+  explicit ConnectionListener(int64_t limit) : limit_(limit) {}
+  absl::Status Listen(size_t index, const std::string& address);
+  void AcceptAll();
+  void AcceptFrom(const Listener& listener);
+  bool HasRoom();
+  void Forget() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t limit_;
+  std::vector<std::string> addresses_;
+  std::vector<Listener> listeners_;
+  UniqueFd wake_;  // readable when the thread should end
+  Take take_;
+  std::thread thread_;
+  std::atomic<int64_t> refused_{0};
+  mutable Mutex mutex_;
+  mutable std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  Nanoseconds looked_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);  // for closed ones, last
+};
+
+/// `wanted` connections, or as many as this process's file descriptors leave: each takes one, and
+/// the store, workers and files need some.
+int64_t ConnectionLimit(int64_t wanted);
+
+}  // namespace fusion

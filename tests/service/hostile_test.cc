@@ -1,0 +1,525 @@
+// Attackers, with a neighbour beside them: a caller whose plan is known and who must not notice.
+// Each attack ends in clear refusals; the server's memory grows by no more than is promised, and
+// afterwards all is as it was. How much the neighbour noticed is recorded for the acceptance rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/base/quantile.h"
+#include "core/base/sanitizer.h"
+#include "tests/service/process_memory.h"
+#include "tests/service/raw_http2.h"
+#include "tests/service/server_fixture.h"
+
+namespace fusion {
+namespace {
+
+using grpc::StatusCode;
+using std::string_view;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kPlan = "/fusion.v1.FusionService/PlanFusion";
+constexpr const char* kKernels = "/fusion.v1.FusionService/GetKernels";
+// Beyond what the idle server has, at the default limits.
+constexpr int64_t kMemoryBytes = int64_t{512} << 20;
+constexpr int kAttackers = 4;
+constexpr Nanoseconds kTime = seconds(3);
+constexpr Nanoseconds kPatience = seconds(5);  // of an attacker whose bytes are not taken
+const std::string kEvil = "\"*/ }; system(\"touch /tmp/pwned\"); /* ' \\ \n %s ${x} $(id) `id`";
+
+Nanoseconds Now() { return Clock::Real().Now(); }
+
+/// Calls again and again, and notes how long it takes; a little less often than it could.
+class Neighbour {
+ public:
+  Neighbour(const std::string& address, const v1::PlanFusionRequest& request)
+      : caller_(address), request_(request), thread_([this] { Run(); }) {}
+  ~Neighbour() {
+    over_ = true;
+    thread_.join();
+  }
+
+  /// Of the calls since it was asked last: the 99th percentile, in ms.
+  double P99() {
+    MutexLock lock(&mutex_);
+    const double p99 = Quantile(ms_, 0.99);
+    ms_.clear();
+    return p99;
+  }
+  std::vector<std::string> failures() {
+    MutexLock lock(&mutex_);
+    return failures_;
+  }
+
+ private:
+  void Run() {
+    while (!over_) {
+      const Nanoseconds begin = Now();
+      v1::PlanFusionResponse response;
+      grpc::Status status = caller_.Plan(request_, &response, seconds(10));
+      const double ms = ToMilliseconds(Now() - begin);
+      {
+        MutexLock lock(&mutex_);
+        ms_.push_back(ms);
+        if (!status.ok()) failures_.push_back(status.error_message());
+      }
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+
+  const FusionCaller caller_;
+  const v1::PlanFusionRequest request_;
+  std::atomic<bool> over_{false};
+  Mutex mutex_;
+  std::vector<double> ms_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> failures_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+/// The most memory of a process that was seen.
+class MemoryWatch {
+ public:
+  explicit MemoryWatch(pid_t pid) : pid_(pid), thread_([this] { Run(); }) {}
+  ~MemoryWatch() { Stop(); }
+  int64_t Stop() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+    return most_;
+  }
+
+ private:
+  void Run() {
+    while (!over_) {
+      most_ = std::max(most_.load(), MemoryOf(pid_, "VmRSS"));
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  }
+  const pid_t pid_;
+  std::atomic<bool> over_{false};
+  std::atomic<int64_t> most_{0};
+  std::thread thread_;
+};
+
+class HostileTest : public ServerTest {
+ protected:
+  // Each connection of the attackers is a file of ours.
+  static void SetUpTestSuite() {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    // The server leaves as many to itself.
+    most_connections_ = static_cast<int>(std::min<rlim_t>(10'000, files.rlim_max - 1100));
+  }
+
+  void SetUp() override { Begin(); }
+  void Begin(const std::vector<std::string>& args = {}) {
+    neighbour_.reset();
+    Start(args);
+    known_ = caller_->Plan(RequestFor(SentModel("bert_layer")));
+    neighbour_ = std::make_unique<Neighbour>(daemon_->address(), KnownRequest());
+    std::this_thread::sleep_for(milliseconds(500));
+    neighbour_->P99();  // its first calls
+  }
+
+  void TearDown() override {
+    if (neighbour_ != nullptr) {
+      EXPECT_THAT(neighbour_->failures(), testing::IsEmpty()) << "others are served meanwhile";
+      neighbour_.reset();
+    }
+    EXPECT_TRUE(caller_->Plan(KnownRequest()).plan_key() == known_.plan_key());
+    EXPECT_EQ(daemon_->Stop().exit_code, 0) << "nothing of all this broke the server";
+  }
+
+  static v1::PlanFusionRequest KnownRequest() { return RequestFor(SentModel("bert_layer")); }
+
+  // The attack, and what the neighbour and the server's memory say to it.
+  void Under(const std::function<void()>& attack) {
+    std::this_thread::sleep_for(kTime);
+    const double before = neighbour_->P99();
+    const int64_t idle = MemoryOf(daemon_->pid(), "VmRSS");
+    MemoryWatch watch(daemon_->pid());
+    attack();
+    const int64_t grew = watch.Stop() - idle;
+    const double during = neighbour_->P99();
+    RecordProperty("p99_ratio", StrCat(during / before));
+    RecordProperty("p99_ms", StrCat(during));
+    RecordProperty("grew_mib", StrCat(grew >> 20));
+    if (!kSanitized) EXPECT_LE(grew, kMemoryBytes);
+  }
+
+  // As many attackers as there are, each with `act` again and again for the usual time.
+  static void Together(const std::function<void(int attacker)>& act) {
+    std::vector<std::thread> threads;
+    const Nanoseconds end = Now() + kTime;
+    for (int i = 0; i < kAttackers; ++i) {
+      threads.emplace_back([&act, i, end] {
+        while (Now() < end) act(i);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  // Each request is refused, in words, by each attacker again and again.
+  void Refused(const std::vector<v1::PlanFusionRequest>& requests, StatusCode code) {
+    std::atomic<int64_t> calls{0};
+    Under([&] {
+      const FusionCaller attacker(daemon_->address());
+      Together([&](int) {
+        for (const v1::PlanFusionRequest& request : requests) {
+          v1::PlanFusionResponse response;
+          grpc::Status status = attacker.Plan(request, &response, seconds(30));
+          ++calls;
+          EXPECT_EQ(status.error_code(), code) << status.error_message();
+          EXPECT_THAT(status.error_message(), Not(testing::IsEmpty()));
+        }
+      });
+    });
+    RecordProperty("refused", StrCat(calls.load()));
+    EXPECT_GT(calls, 0);
+  }
+
+  static int most_connections_;
+  v1::PlanFusionResponse known_;
+  std::unique_ptr<Neighbour> neighbour_;
+};
+int HostileTest::most_connections_ = 0;
+
+// ---- Graphs ----
+
+std::string Field(int number, string_view bytes) {
+  std::string out;
+  auto varint = [&out](size_t value) {
+    for (; value > 127; value >>= 7) out += static_cast<char>((value & 127) | 128);
+    out += static_cast<char>(value);
+  };
+  varint(static_cast<size_t>(number) << 3 | 2);
+  varint(bytes.size());
+  return out.append(bytes);
+}
+
+TEST_F(HostileTest, DeepNesting) {
+  std::vector<v1::PlanFusionRequest> requests;
+  for (int depth : {90, 1000, 20'000}) {
+    std::string node;
+    for (int i = 0; i < depth; ++i)
+      node = Field(1, Field(5, Field(6, node)));  // node, attribute, g
+    requests.push_back(RequestFor(LinearReluModel().proto()));
+    requests.back().set_onnx_model(Field(7, node));
+  }
+  Refused(requests, StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(HostileTest, DimsAndProductsBeyondEveryNumber) {
+  std::vector<v1::PlanFusionRequest> requests;
+  auto add = [&requests](TestModel& m) { requests.push_back(RequestFor(m.proto())); };
+  for (const std::vector<TestModel::TestDim>& dims :
+       {std::vector<TestModel::TestDim>{INT64_MAX},
+        {INT64_MIN},
+        {INT64_MAX, INT64_MAX, 2},
+        {int64_t{1} << 32, int64_t{1} << 32},
+        std::vector<TestModel::TestDim>(63, TestModel::TestDim(2))}) {
+    TestModel m;
+    m.Input("x", dims).Node("Relu", {"x"}, {"y"}).Output("y");
+    add(m);
+  }
+  // Products that only the nodes make.
+  TestModel outer;
+  outer.Input("a", {int64_t{1} << 39, 1}).Input("b", {1, int64_t{1} << 39});
+  outer.Node("Add", {"a", "b"}, {"y"}).Output("y");
+  add(outer);
+  TestModel expanded;
+  expanded.Input("x", {1}).Ints("shape", {int64_t{1} << 31, int64_t{1} << 31, 8});
+  expanded.Node("Expand", {"x", "shape"}, {"y"}).Output("y");
+  add(expanded);
+  TestModel repeated;
+  repeated.Input("x", {2, 2}).Ints("times", {INT64_MAX, INT64_MAX});
+  repeated.Node("Tile", {"x", "times"}, {"y"}).Output("y");
+  add(repeated);
+  Refused(requests, StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(HostileTest, NamesThatAreCode) {
+  TestModel model = LinearReluModel(8, kEvil);
+  model.proto().set_producer_name(kEvil);
+  model.graph()->set_name(kEvil);
+  v1::PlanFusionRequest request = RequestFor(model.proto());
+  request.set_request_id(kEvil);
+  for (v1::DumpKind kind : {v1::DUMP_KIND_SOURCE, v1::DUMP_KIND_SCHEDULE}) request.add_dumps(kind);
+  Under([&] {
+    const FusionCaller attacker(daemon_->address());
+    Together([&](int) {
+      grpc::ClientContext context;
+      context.AddMetadata("x-fusion-tenant", "a'; rm -rf $HOME");
+      context.AddMetadata("traceparent", "00-$(id)-`id`-01");
+      v1::PlanFusionResponse response;
+      grpc::Status status = attacker.stub().PlanFusion(&context, request, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      EXPECT_THAT(response.binding().inputs(), testing::ElementsAre(kEvil + "x")) << "just a name";
+      ASSERT_FALSE(response.dumps().empty());
+      for (const v1::Dump& dump : response.dumps()) {
+        if (dump.kind() != v1::DUMP_KIND_SOURCE) continue;
+        EXPECT_THAT(dump.text(), Not(HasSubstr("system"))) << dump.name();
+        EXPECT_THAT(dump.text(), Not(HasSubstr("pwned"))) << dump.name();
+      }
+    });
+  });
+  EXPECT_FALSE(std::filesystem::exists("/tmp/pwned"));
+  // Every line of the log is one object still.
+  std::istringstream log(daemon_->output());
+  for (std::string line; std::getline(log, line);) {
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  }
+}
+
+TEST_F(HostileTest, ExpressionBombs) {
+  TestModel m;
+  m.Input("x", {8, 16}).Node("Bomb", {"x"}, {"y"}, "bomb").Domain("acme").Output("y");
+  std::vector<v1::PlanFusionRequest> requests;
+  auto add = [&](const std::string& text) {
+    requests.push_back(RequestFor(m.proto()));
+    requests.back().mutable_options()->set_custom_ops(text);
+  };
+  auto times = [](const std::string& piece, int n) {
+    std::string all;
+    for (int i = 0; i < n; ++i) all += piece;
+    return all;
+  };
+  std::string doubling = "op acme.Bomb(x) =\n";  // 2^200 reads of x, written out
+  for (int i = 0; i < 200; ++i) {
+    doubling +=
+        StrCat("  let v", i, " = ", i == 0 ? "x" : StrCat("exp(v", i - 1, " + v", i - 1, ")"),
+               " * ", i == 0 ? "x" : StrCat("sin(v", i - 1, ")"), ";\n");
+  }
+  add(doubling + "  v199 + " + times("exp(", 100) + "v199" + times(")", 100) + "\n");
+  add("op acme.Bomb(x) = " + times("(", 20'000) + "x" + times(")", 20'000));
+  add("op acme.Bomb(x) = " + times("-", 60'000) + "x");
+  add("op acme.Bomb(x) = x" + times(" + exp(x)", 7'000));
+  add("op acme.Bomb(x) = " + times("x ^ ", 15'000) + "x");
+  add("op acme.Bomb(x[m, k]) -> [m, k] = sum(a: 1099511627776, sum(b: 1099511627776, x[m, k]))");
+  add("op acme.Bomb(x[m, k]) -> [m, k] = x[m * 1099511627775 * 1099511627775, k]");
+  add(times("op acme.Bomb(x) = x\n", 3'000));
+  add(std::string(1 << 20, 'x'));
+  Refused(requests, StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(HostileTest, IsaClaims) {
+  // Unknown ones, and words for a compiler or a shell.
+  std::vector<v1::PlanFusionRequest> requests;
+  for (const char* isa : {"avx1024", "avx2; touch /tmp/pwned", "-fplugin=/tmp/evil.so", "native",
+                          "../../bin/sh", "avx2 -include/etc/passwd", "AVX2", "avx2\n"}) {
+    requests.push_back(KnownRequest());
+    requests.back().mutable_target()->set_isa(isa);
+  }
+  Refused(requests, StatusCode::UNIMPLEMENTED);
+  EXPECT_FALSE(std::filesystem::exists("/tmp/pwned"));
+  // Known ones that need not be true: the caller's loss alone.
+  const std::vector<std::string> isas = Status()["toolchain"]["isas"];
+  ASSERT_FALSE(isas.empty());
+  for (const std::string& isa : isas) {
+    v1::PlanFusionRequest request = KnownRequest();
+    request.mutable_target()->set_isa(isa);
+    v1::PlanFusionResponse response = caller_->Plan(request);
+    for (const v1::KernelStatus& kernel : response.kernels()) {
+      EXPECT_EQ(kernel.state(), v1::KERNEL_STATE_READY) << isa;
+    }
+  }
+  EXPECT_EQ(Metric("fusion_worker_restarts_total"), 0) << "no kernel ran where it cannot";
+}
+
+// ---- Connections ----
+
+std::vector<std::unique_ptr<RawHttp2>> Connect(const std::string& address, int count) {
+  std::vector<std::unique_ptr<RawHttp2>> all;
+  for (int i = 0; i < count; ++i) all.push_back(std::make_unique<RawHttp2>(address));
+  return all;
+}
+
+TEST_F(HostileTest, TenThousandIdleConnections) {
+  std::vector<std::unique_ptr<RawHttp2>> idle;
+  const double files = Metric("process_open_fds");
+  Under([&] {
+    idle = Connect(daemon_->address(), most_connections_);
+    for (size_t i = 0; i < idle.size(); ++i) {
+      ASSERT_TRUE(idle[i]->connected()) << i;
+      if (i % 2 == 0) idle[i]->Hello();  // the others say nothing at all
+    }
+    ASSERT_TRUE(Eventually([&] { return Metric("fusion_connections") >= most_connections_; }));
+    const FusionCaller late(daemon_->address());
+    EXPECT_EQ(late.Plan(KnownRequest()).plan_key(), known_.plan_key()) << "there is room for more";
+    std::this_thread::sleep_for(kTime);
+  });
+  RecordProperty("connections", StrCat(most_connections_));
+  EXPECT_EQ(Metric("fusion_connections_refused_total"), 0);
+  idle.clear();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections") < 10; }));
+  EXPECT_TRUE(Eventually([&] { return Metric("process_open_fds") < files + 10; }));
+}
+
+TEST_F(HostileTest, ConnectionsBeyondTheLimitAreClosedAndTheServerIsNotDeafAfterwards) {
+  Begin({"--max-connections", "64"});
+  std::vector<std::unique_ptr<RawHttp2>> many = Connect(daemon_->address(), 200);
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections_refused_total") >= 100; }));
+  EXPECT_LE(Metric("fusion_connections"), 64);
+  many.clear();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections") < 10; }));
+  EXPECT_EQ(FusionCaller(daemon_->address()).Plan(KnownRequest()).plan_key(), known_.plan_key());
+}
+
+TEST_F(HostileTest, WhereFileDescriptorsAreFewConnectionsLeaveSomeToTheServer) {
+  neighbour_.reset();
+  const std::string program =
+      dir_.Write("few-files", StrCat("#!/bin/sh\nulimit -n 400\nexec ", FUSIOND, " \"$@\"\n"));
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(program);
+  ASSERT_TRUE(daemon.ok()) << daemon.status();
+  daemon_ = *std::move(daemon);
+  caller_ = std::make_unique<FusionCaller>(daemon_->address());
+  EXPECT_THAT(daemon_->output(), HasSubstr("few_file_descriptors"));
+  std::vector<std::unique_ptr<RawHttp2>> many = Connect(daemon_->address(), 600);
+  for (auto& one : many) one->Hello();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections_refused_total") >= 300; }));
+  EXPECT_EQ(Metric("fusion_connections_limit"), 200);
+  many.clear();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections") < 10; }));
+  known_ = caller_->Plan(KnownRequest());  // with files for a store, workers and compilers
+  for (const v1::KernelStatus& kernel : known_.kernels()) {
+    EXPECT_EQ(kernel.state(), v1::KERNEL_STATE_READY);
+  }
+}
+
+TEST_F(HostileTest, IdleConnectionsAreClosedAfterTheirTime) {
+  Begin({"--connection-idle-seconds", "1"});
+  neighbour_.reset();
+  std::vector<std::unique_ptr<RawHttp2>> idle = Connect(daemon_->address(), 20);
+  for (auto& one : idle) one->Hello();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections") == 0; }));
+  EXPECT_EQ(caller_->Plan(KnownRequest()).plan_key(), known_.plan_key()) << "a client comes back";
+}
+
+TEST_F(HostileTest, BytesThatAreNoHttp2) {
+  std::string noise;
+  for (int i = 0; i < 1 << 16; ++i) noise += static_cast<char>(i * 7919 >> 3);
+  const std::vector<std::string> greetings = {"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
+                                              "\x16\x03\x01\x02", noise, std::string(1 << 16, '\0'),
+                                              "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + noise};
+  Under([&] {
+    Together([&](int) {
+      for (const std::string& greeting : greetings) RawHttp2(daemon_->address()).Send(greeting);
+    });
+  });
+}
+
+// ---- Calls ----
+
+TEST_F(HostileTest, GiantMetadata) {
+  std::atomic<int64_t> refused{0};
+  Under([&] {
+    std::vector<std::unique_ptr<FusionCaller>> callers;
+    for (int i = 0; i < kAttackers; ++i) {
+      callers.push_back(std::make_unique<FusionCaller>(daemon_->address()));
+    }
+    Together([&](int i) {
+      grpc::ClientContext context;
+      context.AddMetadata("x-fusion-tenant", std::string(1 << 20, 'm'));
+      v1::PlanFusionResponse response;
+      grpc::Status status =
+          callers[static_cast<size_t>(i)]->stub().PlanFusion(&context, KnownRequest(), &response);
+      EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+      ++refused;
+    });
+  });
+  EXPECT_GT(refused, 0);
+}
+
+TEST_F(HostileTest, HeadsThatNeverEnd) {
+  std::atomic<int64_t> sent{0};
+  Under([&] {
+    const RawHttp2::Fields more = {{"x-more", std::string(8 << 10, 'm')}};
+    Together([&](int) {
+      RawHttp2 one(daemon_->address());
+      one.Hello();
+      one.Call(1, kPlan, {}, /*part=*/true);
+      const Nanoseconds end = Now() + kTime / 3;
+      while (Now() < end && one.Continue(1, more)) sent += 8 << 10;
+    });
+  });
+  RecordProperty("sent_mib", StrCat(sent >> 20));
+}
+
+TEST_F(HostileTest, RequestsThatNeverEnd) {
+  std::atomic<int64_t> taken{0};
+  Under([&] {
+    const std::string half = GrpcMessage(std::string(32 << 20, 'r')).substr(0, 24 << 20);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kAttackers; ++i) {
+      threads.emplace_back([&] {
+        std::vector<std::unique_ptr<RawHttp2>> all = Connect(daemon_->address(), 10);
+        for (auto& one : all) {
+          one->Hello();
+          one->Call(1, kPlan);
+          taken += static_cast<int64_t>(one->Data(1, half, /*last=*/false, milliseconds(500)));
+        }
+        std::this_thread::sleep_for(kTime);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+  RecordProperty("sent_mib", StrCat(taken >> 20));
+  EXPECT_GT(taken >> 20, 100) << "or nothing was tried";
+  // Who asks honestly is served.
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_connections") < 10; }));
+}
+
+TEST_F(HostileTest, AnswersThatNobodyReads) {
+  constexpr int kConnections = 64, kCalls = 500;
+  const std::string warm = KnownRequest().SerializeAsString();
+  v1::GetKernelsRequest wanted;
+  for (const std::string& key : KeysOf(known_)) wanted.add_keys(key);
+  const std::string kernels = wanted.SerializeAsString();
+  std::atomic<int64_t> calls{0};
+  std::vector<std::unique_ptr<RawHttp2>> all = Connect(daemon_->address(), kConnections);
+  Under([&] {
+    for (auto& one : all) {
+      one->Hello(/*answer_window=*/0);
+      for (int i = 0; i < kCalls && one->Read(); ++i) {
+        const auto stream = static_cast<uint32_t>(2 * i + 1);
+        const bool plan = i % 2 == 0;
+        if (!one->Call(stream, plan ? kPlan : kKernels)) break;
+        if (one->Message(stream, plan ? warm : kernels, milliseconds(20)) == 0) break;
+        ++calls;
+      }
+    }
+    std::this_thread::sleep_for(seconds(1));
+  });
+  RecordProperty("unread_calls", StrCat(calls.load()));
+  EXPECT_GT(calls, 1000) << "or nothing was tried";
+  all.clear();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_streams") == 0; }));
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+}
+
+TEST_F(HostileTest, CallsTakenBackAtOnce) {
+  std::atomic<int64_t> calls{0};
+  Under([&] {
+    Together([&](int) {
+      RawHttp2 one(daemon_->address());
+      if (!one.Hello()) return;
+      for (uint32_t stream = 1; stream < 20'000; stream += 2) {
+        if (!one.Call(stream, kPlan) || !one.Reset(stream) || !one.Read()) return;
+        ++calls;
+      }
+    });
+  });
+  RecordProperty("taken_back", StrCat(calls.load()));
+  EXPECT_GT(calls, 0);
+}
+
+}  // namespace
+}  // namespace fusion

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/unique_fd.h"
+
+namespace fusion {
+
+/// A connection that speaks just enough HTTP/2 to misbehave: what no gRPC client would send, and
+/// no reading unless asked. Sources: RFC 9113 (frames), RFC 7541 (headers). Not thread-safe.
+class RawHttp2 {
+ public:
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  /// Connects to "host:port" of numbers.
+  explicit RawHttp2(const std::string& address);
+
+  bool connected() const { return fd_.valid(); }
+
+  /// The preface, and how much of each answer the server may send before it is asked for more.
+  bool Hello(uint32_t answer_window = 65535);
+
+  /// The head of a gRPC call; `more` fields follow the usual ones. `part`: more of it will follow.
+  bool Call(uint32_t stream, std::string_view method, const Fields& more = {}, bool part = false);
+  /// More of a head in parts; it never ends.
+  bool Continue(uint32_t stream, const Fields& more);
+
+  /// Bytes of a call's request, as far as the server takes them within `limit`: how many.
+  size_t Data(uint32_t stream, std::string_view bytes, bool last, Nanoseconds limit);
+  /// A request: gRPC's head of a message, and the message.
+  size_t Message(uint32_t stream, std::string_view message, Nanoseconds limit);
+  bool Reset(uint32_t stream);
+
+  /// As they are. False once the server has hung up, or does not read for two seconds.
+  bool Send(std::string_view bytes);
+
+  /// Looks at what has come: windows, questions whether somebody is here. False once the server has
+  /// hung up.
+  bool Read();
+
+ private:
+  bool Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
+  void Handle(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
+  void HandleSettings(std::string_view payload);
+
+  UniqueFd fd_;
+  std::string unread_;
+  int64_t window_ = 65535;  // of the connection
+  int64_t stream_window_ = 65535;
+  std::map<uint32_t, int64_t> more_;  // of each stream, beyond stream_window_
+};
+
+/// `message` behind gRPC's five bytes.
+std::string GrpcMessage(std::string_view message);
+
+}  // namespace fusion
