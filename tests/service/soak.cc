@@ -359,16 +359,17 @@ class HoldingsWatch {
 
  private:
   void Run() {
-    const Nanoseconds begin = Clock::Real().Now();
+    const Nanoseconds start = Clock::Real().Now();
     for (int64_t at = 1; !over_; ++at) {
-      while (!over_ && Clock::Real().Now() - begin < at * std::chrono::seconds(1)) {
+      while (!over_ && Clock::Real().Now() - start < at * std::chrono::seconds(1)) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
       std::error_code gone;
       const std::filesystem::directory_iterator fds(StrCat("/proc/", pid_, "/fd"), gone);
       const double bytes = static_cast<double>(MemoryOf(pid_, "VmRSS"));
-      samples_.push_back({ToMilliseconds(Clock::Real().Now() - begin) / 1e3,
-                          bytes / (int64_t{1} << 20), std::distance(begin(fds), end(fds))});
+      samples_.push_back({ToMilliseconds(Clock::Real().Now() - start) / 1e3,
+                          bytes / (int64_t{1} << 20),
+                          std::distance(fds, std::filesystem::directory_iterator())});
     }
   }
 
