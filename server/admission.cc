@@ -43,6 +43,7 @@ Admission::Pass::Pass(Pass&& other) noexcept
     : admission_(std::exchange(other.admission_, nullptr)),
       owner_(std::move(other.owner_)),
       bytes_(other.bytes_),
+      has_turn_(other.has_turn_),
       is_stream_(other.is_stream_) {}
 
 Admission::Pass::~Pass() {
@@ -112,39 +113,50 @@ void Admission::NoteTask(Nanoseconds took) {
   mean_task_ns_.store(mean, std::memory_order_relaxed);
 }
 
-// What can be said before anything is counted.
-absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Nanoseconds time_left) {
-  const Nanoseconds wait = EstimatedWait();
-  bool full = false;
-  const int64_t most = limits_.threads + limits_.queue;
-  {
-    MutexLock lock(&mutex_);
-    Tenant& tenant = TenantOf(owner.tenant);
-    // A request that alone exceeds the limit is let in when nothing else is there.
-    const int64_t share = ShareOf(limits_.inflight_bytes, tenant, &Tenant::bytes, bytes_);
-    const bool modest = tenant.bytes + bytes <= limits_.inflight_bytes / kModestPart;
-    const int64_t room =
-        limits_.inflight_bytes + (modest && bytes_ > tenant.bytes ? limits_.inflight_bytes / 2 : 0);
-    if ((tenant.bytes > 0 && tenant.bytes + bytes > share) ||
-        (bytes_ > 0 && bytes_ + bytes > room)) {
-      const int64_t before = bytes_;
-      Forget(owner.tenant);
-      return Refuse(
-          Refused::kBytes,
-          ResourceExhausted("server is busy: requests of ", HumanBytes(before),
-                            " are under way, and this one of ", HumanBytes(bytes), " would exceed ",
-                            HumanBytes(limits_.inflight_bytes), ", or its tenant's part of it"),
-          wait);
-    }
-    if (std::optional<Nanoseconds> next = TakeToken(owner.tenant, &tenant)) {
-      return Refuse(Refused::kRate,
-                    ResourceExhausted("tenant ", QuoteShort(owner.tenant), " makes more than ",
-                                      limits_.tenants.Of(owner.tenant).calls_per_second,
-                                      " calls a second; try again later"),
-                    *next);
-    }
-    full = calls_ >= most;
+absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant* tenant) {
+  // A request that alone exceeds the limit is let in when nothing else is there.
+  const int64_t share = ShareOf(limits_.inflight_bytes, *tenant, &Tenant::bytes, bytes_);
+  const bool modest = tenant->bytes + bytes <= limits_.inflight_bytes / kModestPart;
+  const int64_t room =
+      limits_.inflight_bytes + (modest && bytes_ > tenant->bytes ? limits_.inflight_bytes / 2 : 0);
+  if ((tenant->bytes > 0 && tenant->bytes + bytes > share) ||
+      (bytes_ > 0 && bytes_ + bytes > room)) {
+    return Refuse(
+        Refused::kBytes,
+        ResourceExhausted("server is busy: requests of ", HumanBytes(bytes_),
+                          " are under way, and this one of ", HumanBytes(bytes), " would exceed ",
+                          HumanBytes(limits_.inflight_bytes), ", or its tenant's part of it"),
+        EstimatedWait());
   }
+  if (std::optional<Nanoseconds> next = TakeToken(owner.tenant, tenant)) {
+    return Refuse(Refused::kRate,
+                  ResourceExhausted("tenant ", QuoteShort(owner.tenant), " makes more than ",
+                                    limits_.tenants.Of(owner.tenant).calls_per_second,
+                                    " calls a second; try again later"),
+                  *next);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t bytes) {
+  MutexLock lock(&mutex_);
+  Tenant& tenant = TenantOf(owner.tenant);
+  absl::Status room = CheckRoom(owner, bytes, &tenant);
+  // Looked at under the lock, so that nobody slips in behind a count of zero.
+  if (closed_) room = Unavailable("server is stopping");
+  if (!room.ok()) {
+    Forget(owner.tenant);
+    return room;
+  }
+  ++tenant.calls;
+  tenant.bytes += bytes;
+  ++calls_;
+  bytes_ += bytes;
+  return Pass(this, owner, bytes);
+}
+
+absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
+  const Nanoseconds wait = EstimatedWait();
   // With what it takes itself; of a server at rest nothing is known that would say no.
   const Nanoseconds needs =
       wait + Nanoseconds(wait.count() > 0 ? mean_task_ns_.load(std::memory_order_relaxed) : 0);
@@ -156,30 +168,19 @@ absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Nanosec
                           " ms, and its deadline is in ", ToMilliseconds(time_left), " ms"),
         wait);
   }
-  if (full && !threads_.Displace(owner)) {
-    return Refuse(
-        Refused::kCalls,
-        ResourceExhausted("server is busy: ", most, " calls are under way; try again later"), wait);
+  const int64_t most = limits_.threads + limits_.queue;
+  {
+    MutexLock lock(&mutex_);
+    pass->has_turn_ = true;
+    if (++turns_ <= most) return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t bytes,
-                                                 Nanoseconds time_left) {
-  absl::Status room = CheckRoom(owner, bytes, time_left);
+  if (threads_.Displace(pass->owner_)) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  // Looked at under the lock, so that nobody slips in behind a count of zero.
-  if (closed_) room = Unavailable("server is stopping");
-  if (!room.ok()) {
-    Forget(owner.tenant);
-    return room;
-  }
-  Tenant& tenant = TenantOf(owner.tenant);
-  ++tenant.calls;
-  tenant.bytes += bytes;
-  ++calls_;
-  bytes_ += bytes;
-  return Pass(this, owner, bytes);
+  --turns_;
+  pass->has_turn_ = false;
+  return Refuse(
+      Refused::kCalls,
+      ResourceExhausted("server is busy: ", most, " calls are under way; try again later"), wait);
 }
 
 absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
@@ -213,6 +214,7 @@ absl::Status Admission::BeginStream(Pass* pass) {
   ++streams_;
   --tenant.calls;
   --calls_;
+  if (std::exchange(pass->has_turn_, false)) --turns_;
   pass->is_stream_ = true;
   return absl::OkStatus();
 }
@@ -222,6 +224,7 @@ void Admission::Release(const Pass& pass) {
   Tenant& tenant = TenantOf(pass.owner_.tenant);
   --(pass.is_stream_ ? tenant.streams : tenant.calls);
   --(pass.is_stream_ ? streams_ : calls_);
+  if (pass.has_turn_) --turns_;
   tenant.bytes -= pass.bytes_;
   bytes_ -= pass.bytes_;
   Forget(pass.owner_.tenant);

@@ -31,7 +31,9 @@ std::string_view RefusedName(Refused reason);
 
 /// Decides which calls are let in, and runs their work on a fixed number of threads.
 ///
-///   ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, request_bytes, time_left));
+///   ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, request_bytes));
+///   ... answered, if that takes no thread ...
+///   RETURN_IF_ERROR(admission.TakeTurn(&pass, time_left));
 ///   admission.Run(pass, [] { ... }, [](absl::Status why) { ... });
 ///
 /// All bounds are shared fairly between tenants. A tenant alone may use all of them. Of several,
@@ -61,18 +63,22 @@ class Admission {
     Admission* admission_;
     WorkOwner owner_;
     int64_t bytes_;
+    bool has_turn_ = false;
     bool is_stream_ = false;
   };
 
   explicit Admission(const AdmissionLimits& limits, const Clock& clock = Clock::Real());
 
-  /// ResourceExhausted, with kRetryAfter: too many calls, or too many bytes in them, or more calls
-  /// of the tenant than its rate allows, or its turn would come after `time_left`. Unavailable:
-  /// closed.
-  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes, Nanoseconds time_left);
+  /// ResourceExhausted, with kRetryAfter: too many bytes in the calls under way, or more calls of
+  /// the tenant than its rate allows. Unavailable: closed.
+  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes);
 
-  /// Runs the call's first task soon, on another thread; or calls `refused`, on any thread, if it
-  /// has to give its place to another tenant's. Unavailable: stopped.
+  /// A place among those that run or wait. ResourceExhausted, with kRetryAfter: there is none, or
+  /// its turn would come after `time_left`.
+  absl::Status TakeTurn(Pass* pass, Nanoseconds time_left);
+
+  /// Runs the first task of a call that has its turn soon, on another thread; or calls `refused`,
+  /// on any thread, if it has to give its place to another tenant's. Unavailable: stopped.
   absl::Status Run(const Pass& pass, std::function<void()> task,
                    std::function<void(const absl::Status&)> refused);
   /// Runs a further task of a call that has begun; it finds room. The call has no other task under
@@ -120,8 +126,8 @@ class Admission {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t ShareOf(int64_t limit, const Tenant& tenant, int64_t Tenant::*use, int64_t total) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRoom(const WorkOwner& owner, int64_t bytes, Nanoseconds time_left)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant* tenant)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Nanoseconds EstimatedWait() const;
   void NoteTask(Nanoseconds took);
   void Release(const Pass& pass);
@@ -134,6 +140,7 @@ class Admission {
   mutable Mutex mutex_;
   std::map<std::string, Tenant> tenants_ ABSL_GUARDED_BY(mutex_);
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;  // without streams
+  int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the calls, those that take or want a thread
   int64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   ThreadPool threads_;

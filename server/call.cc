@@ -73,9 +73,12 @@ Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context
   record_.method = method;
   record_.tenant = caller_.tenant;
   parts_.observer.OnStarted(method);
+  parts_.begins(context);
 }
 
 absl::Status Call::Enter(const grpc::ByteBuffer& request) {
+  // Calls that are taken back at once may be many: they must cost nothing.
+  if (context_.IsCancelled()) return Cancelled("the caller took the call back");
   RETURN_IF_ERROR(identified_);
   RETURN_IF_ERROR(CheckRole(caller_, RoleOf(record_.method)));
   auto bytes = static_cast<int64_t>(request.Length());
@@ -84,14 +87,14 @@ absl::Status Call::Enter(const grpc::ByteBuffer& request) {
     return ResourceExhausted("a request of ", HumanBytes(bytes), "; this server takes at most ",
                              HumanBytes(parts_.max_request_bytes), " (--max-request-bytes)");
   }
-  ASSIGN_OR_RETURN(Admission::Pass pass,
-                   parts_.admission.Enter(owner(), bytes, *cancel_.Remaining()));
+  ASSIGN_OR_RETURN(Admission::Pass pass, parts_.admission.Enter(owner(), bytes));
   pass_.emplace(std::move(pass));
   return absl::OkStatus();
 }
 
 absl::Status Call::Run(std::function<void()> work,
                        std::function<void(const absl::Status&)> refused) {
+  RETURN_IF_ERROR(parts_.admission.TakeTurn(&*pass_, *cancel_.Remaining()));
   return parts_.admission.Run(*pass_, std::move(work), std::move(refused));
 }
 
@@ -109,8 +112,8 @@ grpc::Status Call::Account(const absl::Status& status) {
   if (RoleOf(record_.method) == Role::kAdmin) {
     LogAdminCall(parts_.logger, caller_, context_.peer(), record_);
   }
-  const std::optional<int64_t> left_out =
-      IsUsual(record_) ? parts_.log_sample.Pick() : std::optional<int64_t>(0);
+  LogSample& sample = IsUsual(record_) ? parts_.usual_log : parts_.other_log;
+  const std::optional<int64_t> left_out = sample.Pick();
   if (left_out.has_value()) LogCall(*left_out);
   return ToGrpc(status);
 }

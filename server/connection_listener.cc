@@ -1,7 +1,9 @@
 #include "server/connection_listener.h"
 
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -27,6 +29,35 @@ constexpr std::chrono::milliseconds kRetryAfter(50);
 uint64_t InodeOf(int fd) {
   struct stat facts {};
   return fstat(fd, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
+}
+
+// What has come over a TCP connection; nothing of other sockets.
+int64_t ReceivedOn(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+  return static_cast<int64_t>(info.tcpi_bytes_received);
+}
+
+// Nothing more comes out of it: what has come and was not read could still be read otherwise, and
+// megabytes wait there.
+void HangUp(int fd) {
+  constexpr size_t kAtOnce = 1 << 20;
+  shutdown(fd, SHUT_RDWR);
+  while (recv(fd, nullptr, kAtOnce, MSG_TRUNC | MSG_DONTWAIT) > 0) continue;
+}
+
+std::string PeerOf(int fd) {
+  sockaddr_storage peer{};
+  socklen_t length = sizeof(peer);
+  char host[NI_MAXHOST] = "", port[NI_MAXSERV] = "";
+  auto* address = reinterpret_cast<sockaddr*>(&peer);
+  if (getpeername(fd, address, &length) != 0 ||
+      getnameinfo(address, length, host, sizeof(host), port, sizeof(port),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "";
+  }
+  return peer.ss_family == AF_INET6 ? StrCat("[", host, "]:", port) : StrCat(host, ":", port);
 }
 
 }  // namespace
@@ -107,6 +138,7 @@ void ConnectionListener::AcceptFrom(const Listener& listener) {
 }
 
 bool ConnectionListener::HasRoom() {
+  if (short_of_memory_) return false;
   MutexLock lock(&mutex_);
   if (static_cast<int64_t>(connections_.size()) < limit_) return true;
   const Nanoseconds now = Clock::Real().Now();
@@ -120,6 +152,47 @@ void ConnectionListener::Forget() const {
   std::erase_if(connections_, [](const Connection& connection) {
     return InodeOf(connection.fd) != connection.inode;
   });
+}
+
+void ConnectionListener::NoteReceived() {
+  MutexLock lock(&mutex_);
+  Forget();
+  for (Connection& connection : connections_) connection.noted = ReceivedOn(connection.fd);
+}
+
+std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(int64_t bytes) {
+  MutexLock lock(&mutex_);
+  const Connection* heaviest = nullptr;
+  for (const Connection& connection : connections_) {
+    const int64_t sent = ReceivedOn(connection.fd) - connection.noted;
+    if (sent < bytes) continue;
+    heaviest = &connection;
+    bytes = sent;
+  }
+  if (heaviest == nullptr) return std::nullopt;
+  UniqueFd own = Own(*heaviest);
+  if (!own.valid()) return std::nullopt;
+  Closed closed{PeerOf(own.get()), bytes};
+  HangUp(own.get());
+  return closed;
+}
+
+bool ConnectionListener::Close(const std::string& peer) {
+  MutexLock lock(&mutex_);
+  for (const Connection& connection : connections_) {
+    UniqueFd own = Own(connection);
+    if (!own.valid() || PeerOf(own.get()) != peer) continue;
+    HangUp(own.get());
+    return true;
+  }
+  return false;
+}
+
+// Another descriptor of the connection: its own may be another file's any moment.
+UniqueFd ConnectionListener::Own(const Connection& connection) {
+  UniqueFd own(fcntl(connection.fd, F_DUPFD_CLOEXEC, 0));
+  if (own.valid() && InodeOf(own.get()) != connection.inode) own.Reset();
+  return own;
 }
 
 int64_t ConnectionListener::open() const {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,6 +39,21 @@ class ConnectionListener {
   /// Accepts no more and removes socket files. Connections live on. A second call does nothing.
   void Stop();
 
+  /// While memory is short new connections are closed at once, as above the limit.
+  void SetShortOfMemory(bool is_short) { short_of_memory_ = is_short; }
+
+  /// Notes how much each open connection has sent so far.
+  void NoteReceived();
+  /// Hangs up on the TCP connection that has sent most since NoteReceived, if that is at least
+  /// `bytes`: who it was, and how much.
+  struct Closed {
+    std::string peer;  // "127.0.0.1:4711", "[::1]:4711"
+    int64_t bytes = 0;
+  };
+  std::optional<Closed> CloseHeaviest(int64_t bytes);
+  /// Hangs up on a TCP connection, by its peer as above. False if there is none.
+  bool Close(const std::string& peer);
+
   /// Of those handed on, how many are open. Looks at each of them.
   int64_t open() const;
   int64_t limit() const { return limit_; }
@@ -53,6 +69,7 @@ class ConnectionListener {
   struct Connection {
     int fd = -1;
     uint64_t inode = 0;
+    int64_t noted = 0;  // bytes
   };
 
   explicit ConnectionListener(int64_t limit) : limit_(limit) {}
@@ -60,6 +77,7 @@ class ConnectionListener {
   void AcceptAll();
   void AcceptFrom(const Listener& listener);
   bool HasRoom();
+  static UniqueFd Own(const Connection& connection);
   void Forget() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t limit_;
@@ -69,6 +87,7 @@ class ConnectionListener {
   Take take_;
   std::thread thread_;
   std::atomic<int64_t> refused_{0};
+  std::atomic<bool> short_of_memory_{false};
   mutable Mutex mutex_;
   mutable std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);
   Nanoseconds looked_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);  // for closed ones, last

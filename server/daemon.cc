@@ -40,6 +40,9 @@ namespace {
 // Of answers to recent requests, beside the plans in memory. Chosen: some ten thousand of a layer.
 constexpr int64_t kWarmBytes = int64_t{64} << 20;
 constexpr int64_t kMaxRecordBytes = 64 << 10;
+// Calls a second that are logged of those that were refused, failed or took work: an attacker must
+// not fill the disk with them.
+constexpr int64_t kOtherLogLines = 1000;
 
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
@@ -52,7 +55,7 @@ class RunningDaemon final : public Daemon {
       : programs_(programs),
         logger_(logger),
         facts_{.config = config},
-        log_sample_(config.log_usual) {}
+        usual_log_(config.log_usual) {}
   ~RunningDaemon() override { Stop(); }
 
   absl::Status Start() {
@@ -146,7 +149,8 @@ class RunningDaemon final : public Daemon {
             .warm = *warm_,
             .observer = *metrics_,
             .logger = logger_,
-            .log_sample = log_sample_,
+            .usual_log = usual_log_,
+            .other_log = other_log_,
             .max_request_bytes = config().max_request_bytes,
             .call_limit = Seconds(config().call_seconds),
             .tenant_namespaces = config().tenant_namespaces};
@@ -163,7 +167,8 @@ class RunningDaemon final : public Daemon {
             .certificates = certificates_.get(),
             .max_connections = connections,
             .connection_idle = Seconds(config().connection_idle_seconds),
-            .transport_bytes = config().max_inflight_bytes * 3 / 2};
+            .transport_bytes = config().max_inflight_bytes * 3 / 2,
+            .unusual_bytes = config().max_inflight_bytes};
   }
 
   absl::Status OpenAccess() {
@@ -365,6 +370,7 @@ class RunningDaemon final : public Daemon {
             .connections = connections.open,
             .connection_limit = connections.limit,
             .connections_refused = connections.refused,
+            .connections_closed = connections.closed,
             .refused = Refusals(),
             .tenant_bytes = admission_->tenant_bytes(),
             .warm_answers = warm_->size(),
@@ -413,7 +419,8 @@ class RunningDaemon final : public Daemon {
   bool stopped_ = false;
   Event stopping_;
   Event hurried_;
-  LogSample log_sample_;
+  LogSample usual_log_;
+  LogSample other_log_{kOtherLogLines};
   Mutex reload_mutex_;                          // one reader of files at a time
   std::unique_ptr<Certificates> certificates_;  // null: no TLS
   std::unique_ptr<Authenticator> authenticator_;

@@ -11,8 +11,11 @@
 #include <climits>
 
 #include "server/admin_service.h"
+#include "server/call_census.h"
 #include "server/connection_listener.h"
 #include "server/fusion_service.h"
+#include "server/impatient_peers.h"
+#include "server/memory_guard.h"
 #include "server/tls_credentials.h"
 
 namespace fusion {
@@ -40,6 +43,8 @@ int TransportLimit(int64_t max_request_bytes) {
 
 // Calls of one connection at a time; more wait at the caller. Callers that do more open more.
 constexpr int kMaxConcurrentStreams = 1024;
+// In gRPC's hands, of all connections; each takes some 16 KB. Far more than run, wait and are read.
+constexpr int64_t kMostCalls = 8192;
 constexpr std::chrono::minutes kProbeAfter(2);
 constexpr std::chrono::minutes kProbeLimit(1);
 
@@ -47,10 +52,22 @@ int ClampedMilliseconds(Nanoseconds time) {
   return static_cast<int>(std::min<int64_t>(time / std::chrono::milliseconds(1), INT_MAX));
 }
 
+// "[::1]:4711" of gRPC's "ipv6:%5B::1%5D:4711".
+std::string PlainPeer(std::string_view peer) {
+  std::string plain(peer.substr(peer.find(':') + 1));
+  for (const auto& [escaped, bare] : {std::pair("%5B", "["), std::pair("%5D", "]")}) {
+    const size_t at = plain.find(escaped);
+    if (at != std::string::npos) plain.replace(at, 3, bare);
+  }
+  return plain;
+}
+
 class RunningServer final : public GrpcServer {
  public:
   explicit RunningServer(const ServiceParts& parts)
-      : parts_(parts), service_(parts_), admin_(parts_) {}
+      : parts_(parts), service_(parts_), admin_(parts_) {
+    parts_.begins = [this](const grpc::CallbackServerContext& context) { Begins(context); };
+  }
   ~RunningServer() override { Shutdown(Nanoseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -69,6 +86,11 @@ class RunningServer final : public GrpcServer {
     LimitTransport(options, &builder);
     builder.RegisterService(&service_);
     builder.RegisterService(&admin_);
+    auto census = std::make_unique<CallCensus>(
+        kMostCalls,
+        [this](const std::string& peer, int64_t calls) { HangUp(peer, "calls_not_ended", calls); });
+    census_ = census.get();
+    builder.SetContextAllocator(std::move(census));
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return Internal("gRPC does not start");
     listener_->Start([this](size_t address, int listening, UniqueFd connection) {
@@ -77,6 +99,7 @@ class RunningServer final : public GrpcServer {
       parameters.fd = connection.Release();  // gRPC's from now on
       acceptors_[address]->HandleNewConnection(&parameters);
     });
+    guard_ = std::make_unique<MemoryGuard>(options.unusual_bytes, *listener_, parts_.logger);
     SetServing(true);
     return absl::OkStatus();
   }
@@ -84,8 +107,10 @@ class RunningServer final : public GrpcServer {
   const std::vector<std::string>& addresses() const override { return listener_->addresses(); }
 
   ConnectionCounts connections() const override {
-    return {
-        .open = listener_->open(), .limit = listener_->limit(), .refused = listener_->refused()};
+    return {.open = listener_->open(),
+            .limit = listener_->limit(),
+            .refused = listener_->refused(),
+            .closed = guard_->closed() + closed_.load(std::memory_order_relaxed)};
   }
 
   void SetServing(bool serving) override {
@@ -126,13 +151,30 @@ class RunningServer final : public GrpcServer {
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ClampedMilliseconds(kProbeLimit));
   }
 
-  const ServiceParts parts_;
+  void Begins(const grpc::CallbackServerContext& context) {
+    census_->Add(context);
+    if (context.IsCancelled() && impatient_.Note(context.peer())) {
+      HangUp(context.peer(), "calls_taken_back", ImpatientPeers::kMostTakenBack);
+    }
+  }
+
+  void HangUp(const std::string& peer, std::string_view why, int64_t calls) {
+    if (!listener_->Close(PlainPeer(peer))) return;
+    closed_.fetch_add(1, std::memory_order_relaxed);
+    parts_.logger.Warning("connection_closed", {{"peer", PlainPeer(peer)}, {why, calls}});
+  }
+
+  ServiceParts parts_;
+  ImpatientPeers impatient_;
+  CallCensus* census_ = nullptr;  // gRPC's
+  std::atomic<int64_t> closed_{0};
   FusionServiceImpl service_;
   FusionAdminImpl admin_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> acceptors_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionListener> listener_;
+  std::unique_ptr<MemoryGuard> guard_;
 };
 
 }  // namespace

@@ -15,12 +15,14 @@ struct GrpcServerOptions {
   int64_t max_connections = 16384;
   Nanoseconds connection_idle = std::chrono::minutes(30);  // then it is closed
   int64_t transport_bytes = int64_t{384} << 20;  // of calls and connections, in gRPC's hands
+  int64_t unusual_bytes = int64_t{256} << 20;    // the limit of the MemoryGuard
 };
 
 struct ConnectionCounts {
   int64_t open = 0;
   int64_t limit = 0;
-  int64_t refused = 0;  // since the start
+  int64_t refused = 0;  // since the start, as all that follow
+  int64_t closed = 0;   // because of the memory they filled, of calls taken back or never ended
 };
 
 /// The listening gRPC server: FusionService, FusionAdmin, health, reflection. Its header knows no

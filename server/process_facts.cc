@@ -9,6 +9,12 @@
 
 namespace fusion {
 
+int64_t ResidentBytes() {
+  int64_t virtual_pages = 0, resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> virtual_pages >> resident_pages;
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
 ProcessFacts ReadProcessFacts() {
   ProcessFacts facts;
   rusage usage{};

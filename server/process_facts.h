@@ -15,4 +15,7 @@ struct ProcessFacts {
 };
 ProcessFacts ReadProcessFacts();
 
+/// resident_bytes alone: a few microseconds.
+int64_t ResidentBytes();
+
 }  // namespace fusion

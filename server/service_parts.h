@@ -12,6 +12,10 @@
 #include "server/signer.h"
 #include "server/warm_answers.h"
 
+namespace grpc {
+class CallbackServerContext;
+}
+
 namespace fusion {
 
 /// What calls need. Outlives the service.
@@ -26,7 +30,11 @@ struct ServiceParts {
   WarmAnswers& warm;
   RpcObserver& observer;
   Logger& logger;
-  LogSample& log_sample;
+  LogSample& usual_log;  // of calls answered from the caches
+  LogSample& other_log;
+  /// Told of each call as it begins; of one that is over already, that too.
+  std::function<void(const grpc::CallbackServerContext& context)> begins =
+      [](const grpc::CallbackServerContext&) {};
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
   /// No call takes longer, whatever its own deadline is.

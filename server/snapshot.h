@@ -39,6 +39,7 @@ struct ServerSnapshot {
   int64_t connections = 0;  // open ones
   int64_t connection_limit = 0;
   int64_t connections_refused = 0;
+  int64_t connections_closed = 0;
   std::map<std::string, int64_t> refused;       // calls, by reason
   std::map<std::string, int64_t> tenant_bytes;  // of requests under way
   int64_t warm_answers = 0;

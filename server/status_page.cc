@@ -183,6 +183,7 @@ ordered_json CallsJson(const Metrics& metrics, const ServerSnapshot& now) {
   out["connections"] = now.connections;
   out["connection_limit"] = now.connection_limit;
   out["connections_refused"] = now.connections_refused;
+  out["connections_closed"] = now.connections_closed;
   out["refused"] = now.refused;
   out["tenant_inflight_bytes"] = now.tenant_bytes;
   return out;

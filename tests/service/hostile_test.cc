@@ -1,6 +1,7 @@
 // Attackers, with a neighbour beside them: a caller whose plan is known and who must not notice.
 // Each attack ends in clear refusals; the server's memory grows by no more than is promised, and
-// afterwards all is as it was. How much the neighbour noticed is recorded for the acceptance rows.
+// afterwards all is as it was. How much the neighbour noticed is recorded for the acceptance rows:
+// his 99th percentile, and the same beside as many callers at the same pace who mean no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -30,6 +31,8 @@ constexpr const char* kKernels = "/fusion.v1.FusionService/GetKernels";
 // Beyond what the idle server has, at the default limits.
 constexpr int64_t kMemoryBytes = int64_t{512} << 20;
 constexpr int kAttackers = 4;
+// Between what one of them does: the machine is theirs as well as the server's.
+constexpr Nanoseconds kPace = milliseconds(10);
 constexpr Nanoseconds kTime = seconds(3);
 constexpr Nanoseconds kPatience = seconds(5);  // of an attacker whose bytes are not taken
 const std::string kEvil = "\"*/ }; system(\"touch /tmp/pwned\"); /* ' \\ \n %s ${x} $(id) `id`";
@@ -46,10 +49,11 @@ class Neighbour {
     thread_.join();
   }
 
-  /// Of the calls since it was asked last: the 99th percentile, in ms.
+  /// Of the calls since it was asked last: the 99th percentile, in ms; of none the usual time, in
+  /// which none ended.
   double P99() {
     MutexLock lock(&mutex_);
-    const double p99 = Quantile(ms_, 0.99);
+    const double p99 = ms_.empty() ? ToMilliseconds(kTime) : Quantile(ms_, 0.99);
     ms_.clear();
     return p99;
   }
@@ -64,6 +68,10 @@ class Neighbour {
       const Nanoseconds begin = Now();
       v1::PlanFusionResponse response;
       grpc::Status status = caller_.Plan(request_, &response, seconds(10));
+      // As every client does, ours included: gRPC closes idle connections when memory is short.
+      if (status.error_code() == StatusCode::UNAVAILABLE) {
+        status = caller_.Plan(request_, &response, seconds(10));
+      }
       const double ms = ToMilliseconds(Now() - begin);
       {
         MutexLock lock(&mutex_);
@@ -142,7 +150,9 @@ class HostileTest : public ServerTest {
 
   // The attack, and what the neighbour and the server's memory say to it.
   void Under(const std::function<void()>& attack) {
-    std::this_thread::sleep_for(kTime);
+    const FusionCaller honest(daemon_->address());
+    const v1::PlanFusionRequest known = KnownRequest();
+    Together([&](int) { honest.Plan(known); });
     const double before = neighbour_->P99();
     const int64_t idle = MemoryOf(daemon_->pid(), "VmRSS");
     MemoryWatch watch(daemon_->pid());
@@ -162,7 +172,10 @@ class HostileTest : public ServerTest {
     const Nanoseconds end = Now() + kTime;
     for (int i = 0; i < kAttackers; ++i) {
       threads.emplace_back([&act, i, end] {
-        while (Now() < end) act(i);
+        for (Nanoseconds next = Now(); Now() < end; next += kPace) {
+          act(i);
+          std::this_thread::sleep_until(std::chrono::steady_clock::time_point(next + kPace));
+        }
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -174,17 +187,16 @@ class HostileTest : public ServerTest {
     Under([&] {
       const FusionCaller attacker(daemon_->address());
       Together([&](int) {
-        for (const v1::PlanFusionRequest& request : requests) {
-          v1::PlanFusionResponse response;
-          grpc::Status status = attacker.Plan(request, &response, seconds(30));
-          ++calls;
-          EXPECT_EQ(status.error_code(), code) << status.error_message();
-          EXPECT_THAT(status.error_message(), Not(testing::IsEmpty()));
-        }
+        const auto call = static_cast<size_t>(calls++);
+        v1::PlanFusionResponse response;
+        grpc::Status status =
+            attacker.Plan(requests[call % requests.size()], &response, seconds(30));
+        EXPECT_EQ(status.error_code(), code) << status.error_message();
+        EXPECT_THAT(status.error_message(), Not(testing::IsEmpty()));
       });
     });
     RecordProperty("refused", StrCat(calls.load()));
-    EXPECT_GT(calls, 0);
+    EXPECT_GE(calls, static_cast<int64_t>(requests.size()));
   }
 
   static int most_connections_;
@@ -322,9 +334,10 @@ TEST_F(HostileTest, IsaClaims) {
   Refused(requests, StatusCode::UNIMPLEMENTED);
   EXPECT_FALSE(std::filesystem::exists("/tmp/pwned"));
   // Known ones that need not be true: the caller's loss alone.
-  const std::vector<std::string> isas = Status()["toolchain"]["isas"];
+  const nlohmann::json isas = Status()["toolchain"]["isas"];
   ASSERT_FALSE(isas.empty());
-  for (const std::string& isa : isas) {
+  for (const auto& [isa, entry] : isas.items()) {
+    if (!entry["supported"].get<bool>()) continue;
     v1::PlanFusionRequest request = KnownRequest();
     request.mutable_target()->set_isa(isa);
     v1::PlanFusionResponse response = caller_->Plan(request);
@@ -421,23 +434,35 @@ TEST_F(HostileTest, BytesThatAreNoHttp2) {
 // ---- Calls ----
 
 TEST_F(HostileTest, GiantMetadata) {
-  std::atomic<int64_t> refused{0};
+  const std::string giant(1 << 20, 'm');
+  grpc::ClientContext context;
+  context.AddMetadata("x-fusion-tenant", giant);
+  v1::PlanFusionResponse response;
+  grpc::Status status = caller_->stub().PlanFusion(&context, KnownRequest(), &response);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  // gRPC parses what comes in many frames again and again: a megabyte, a hundred times a second, is
+  // all that it does then. Here it is eight times of what a call may have.
+  const std::string large(64 << 10, 'm');
+  std::atomic<int64_t> sent{0};
   Under([&] {
-    std::vector<std::unique_ptr<FusionCaller>> callers;
-    for (int i = 0; i < kAttackers; ++i) {
-      callers.push_back(std::make_unique<FusionCaller>(daemon_->address()));
-    }
+    std::vector<std::unique_ptr<RawHttp2>> all = Connect(daemon_->address(), kAttackers);
+    std::vector<uint32_t> next(kAttackers, 1);
+    for (auto& one : all) one->Hello();
     Together([&](int i) {
-      grpc::ClientContext context;
-      context.AddMetadata("x-fusion-tenant", std::string(1 << 20, 'm'));
-      v1::PlanFusionResponse response;
-      grpc::Status status =
-          callers[static_cast<size_t>(i)]->stub().PlanFusion(&context, KnownRequest(), &response);
-      EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
-      ++refused;
+      const auto attacker = static_cast<size_t>(i);
+      if (!all[attacker]->Read() ||
+          !all[attacker]->Call(next[attacker], kPlan, {{"x-more", large}})) {
+        all[attacker] = std::make_unique<RawHttp2>(daemon_->address());
+        all[attacker]->Hello();
+        next[attacker] = 1;
+        return;
+      }
+      next[attacker] += 2;
+      ++sent;
     });
   });
-  EXPECT_GT(refused, 0);
+  RecordProperty("sent_mib", StrCat(sent.load() * 64 >> 10));
+  EXPECT_GT(sent, 0);
 }
 
 TEST_F(HostileTest, HeadsThatNeverEnd) {
@@ -480,25 +505,34 @@ TEST_F(HostileTest, RequestsThatNeverEnd) {
 }
 
 TEST_F(HostileTest, AnswersThatNobodyReads) {
-  constexpr int kConnections = 64, kCalls = 500;
+  constexpr int kConnections = 64, kCallsAtOnce = 10;
   const std::string warm = KnownRequest().SerializeAsString();
   v1::GetKernelsRequest wanted;
   for (const std::string& key : KeysOf(known_)) wanted.add_keys(key);
   const std::string kernels = wanted.SerializeAsString();
+  struct Reader {
+    std::unique_ptr<RawHttp2> connection;
+    uint32_t next_stream = 1;
+  };
+  std::vector<Reader> all(kConnections);
+  for (Reader& reader : all) {
+    reader.connection = std::make_unique<RawHttp2>(daemon_->address());
+    reader.connection->Hello(/*answer_window=*/0);
+  }
   std::atomic<int64_t> calls{0};
-  std::vector<std::unique_ptr<RawHttp2>> all = Connect(daemon_->address(), kConnections);
   Under([&] {
-    for (auto& one : all) {
-      one->Hello(/*answer_window=*/0);
-      for (int i = 0; i < kCalls && one->Read(); ++i) {
-        const auto stream = static_cast<uint32_t>(2 * i + 1);
-        const bool plan = i % 2 == 0;
-        if (!one->Call(stream, plan ? kPlan : kKernels)) break;
-        if (one->Message(stream, plan ? warm : kernels, milliseconds(20)) == 0) break;
-        ++calls;
+    std::vector<size_t> turn(kAttackers, 0);
+    Together([&](int i) {
+      const auto attacker = static_cast<size_t>(i);
+      const size_t own = turn[attacker]++ % (kConnections / kAttackers);
+      Reader& reader = all[attacker * (kConnections / kAttackers) + own];
+      for (int call = 0; call < kCallsAtOnce && reader.connection->Read(); ++call) {
+        const bool plan = call % 2 == 0;
+        const uint32_t stream = std::exchange(reader.next_stream, reader.next_stream + 2);
+        reader.connection->Call(stream, plan ? kPlan : kKernels);
+        calls += reader.connection->Message(stream, plan ? warm : kernels, milliseconds(20)) > 0;
       }
-    }
-    std::this_thread::sleep_for(seconds(1));
+    });
   });
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(calls, 1000) << "or nothing was tried";
@@ -513,14 +547,16 @@ TEST_F(HostileTest, CallsTakenBackAtOnce) {
     Together([&](int) {
       RawHttp2 one(daemon_->address());
       if (!one.Hello()) return;
-      for (uint32_t stream = 1; stream < 20'000; stream += 2) {
+      const Nanoseconds end = Now() + kTime / 3;
+      for (uint32_t stream = 1; Now() < end; stream += 2) {
         if (!one.Call(stream, kPlan) || !one.Reset(stream) || !one.Read()) return;
         ++calls;
       }
     });
   });
   RecordProperty("taken_back", StrCat(calls.load()));
-  EXPECT_GT(calls, 0);
+  EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 
 }  // namespace

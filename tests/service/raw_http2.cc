@@ -107,7 +107,15 @@ bool RawHttp2::Call(uint32_t stream, std::string_view method, const Fields& more
       {":method", "POST"},    {":scheme", "http"}, {":path", std::string(method)},
       {":authority", "here"}, {"te", "trailers"},  {"content-type", "application/grpc"}};
   fields.insert(fields.end(), more.begin(), more.end());
-  return Frame(kHeaders, part ? 0 : kEndHeaders, stream, Block(fields));
+  const std::string block = Block(fields);
+  for (size_t at = 0; at < block.size(); at += kMaxFrame) {
+    const bool ends = !part && at + kMaxFrame >= block.size();
+    if (!Frame(at == 0 ? kHeaders : kContinuation, ends ? kEndHeaders : 0, stream,
+               std::string_view(block).substr(at, kMaxFrame))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool RawHttp2::Continue(uint32_t stream, const Fields& more) {

@@ -26,7 +26,8 @@ class RawHttp2 {
   /// The preface, and how much of each answer the server may send before it is asked for more.
   bool Hello(uint32_t answer_window = 65535);
 
-  /// The head of a gRPC call; `more` fields follow the usual ones. `part`: more of it will follow.
+  /// The head of a gRPC call, in as many frames as it takes; `more` fields follow the usual ones.
+  /// `part`: more of it will follow.
   bool Call(uint32_t stream, std::string_view method, const Fields& more = {}, bool part = false);
   /// More of a head in parts; it never ends.
   bool Continue(uint32_t stream, const Fields& more);

@@ -17,10 +17,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// A caller with time, of the tenant of those who say nothing.
+// A call that wants a thread; of a caller with time, of the tenant of those who say nothing.
 absl::StatusOr<Admission::Pass> Enter(Admission& admission, int64_t bytes,
-                                      const WorkOwner& owner = {"default"}) {
-  return admission.Enter(owner, bytes, std::chrono::hours(1));
+                                      const WorkOwner& owner = {"default"},
+                                      Nanoseconds time_left = std::chrono::hours(1)) {
+  ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, bytes));
+  RETURN_IF_ERROR(admission.TakeTurn(&pass, time_left));
+  return pass;
 }
 
 void NotDisplaced(const absl::Status& /*why*/) { FAIL() << "nobody's place goes to another"; }
@@ -43,6 +46,16 @@ TEST(AdmissionTest, LetsInAsManyAsThreadsAndQueueHold) {
   passes.pop_back();
   EXPECT_TRUE(Enter(admission, 10).ok()) << "there is room again";
   EXPECT_EQ(admission.calls(), 2) << "and the pass was given back at once";
+}
+
+TEST(AdmissionTest, WhatTakesNoThreadIsLetInWhileAllAreTaken) {
+  Admission admission({.threads = 1, .queue = 0});
+  absl::StatusOr<Admission::Pass> working = Enter(admission, 10);
+  ASSERT_TRUE(working.ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Enter(admission, 10).status()));
+  absl::StatusOr<Admission::Pass> at_hand = admission.Enter({"default"}, 10);
+  EXPECT_TRUE(at_hand.ok()) << at_hand.status();
+  EXPECT_EQ(admission.calls(), 2);
 }
 
 TEST(AdmissionTest, BoundsBytesButNotASingleRequest) {
