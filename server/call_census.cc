@@ -11,8 +11,8 @@ void CallCensus::Add(const grpc::CallbackServerContext& context) {
     MutexLock lock(&mutex_);
     Peers::iterator peer = calls_.try_emplace(context.peer()).first;
     ++peer->second;
-    known_.emplace(&context, peer);
-    if (static_cast<int64_t>(known_.size()) <= most_) return;
+    made_[&context] = peer;
+    if (++begun_ <= most_) return;
     peer = std::max_element(calls_.begin(), calls_.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; });
     most_of = peer->first;
@@ -22,17 +22,22 @@ void CallCensus::Add(const grpc::CallbackServerContext& context) {
 }
 
 grpc::CallbackServerContext* CallCensus::NewCallbackServerContext() {
-  return new grpc::CallbackServerContext;
+  auto* context = new grpc::CallbackServerContext;
+  MutexLock lock(&mutex_);
+  made_.emplace(context, calls_.end());
+  return context;
 }
 
 void CallCensus::Release(grpc::CallbackServerContext* context) {
   {
     MutexLock lock(&mutex_);
-    auto known = known_.find(context);
-    if (known != known_.end()) {
-      if (--known->second->second == 0) calls_.erase(known->second);
-      known_.erase(known);
+    auto made = made_.find(context);
+    if (made == made_.end()) return;
+    if (const Peers::iterator peer = made->second; peer != calls_.end()) {
+      --begun_;
+      if (--peer->second == 0) calls_.erase(peer);
     }
+    made_.erase(made);
   }
   delete context;
 }

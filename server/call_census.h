@@ -22,7 +22,8 @@ class CallCensus final : public grpc::ContextAllocator {
   void Add(const grpc::CallbackServerContext& context);
 
   grpc::CallbackServerContext* NewCallbackServerContext() override;
-  /// A call has ended, and nothing of it is kept any more.
+  /// A call has ended, and nothing of it is kept any more. gRPC gives contexts here too that it
+  /// made itself, of methods that nobody has, and frees them again afterwards (1.51).
   void Release(grpc::CallbackServerContext* context) override;
 
  private:
@@ -32,7 +33,9 @@ class CallCensus final : public grpc::ContextAllocator {
   const std::function<void(const std::string& peer, int64_t calls)> report_;
   Mutex mutex_;
   Peers calls_ ABSL_GUARDED_BY(mutex_);
-  std::map<const grpc::CallbackServerContext*, Peers::iterator> known_ ABSL_GUARDED_BY(mutex_);
+  int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Those that were made here; the end of calls_ until the call begins.
+  std::map<const grpc::CallbackServerContext*, Peers::iterator> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusion

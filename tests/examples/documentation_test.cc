@@ -228,6 +228,33 @@ TEST_F(DocumentationTest, TheStepsOfTheQuickstartAreThoseOfTheScript) {
   EXPECT_EQ(FindAll(ReadOrDie("README.md"), "\n== ([^\n]*)"), steps);
 }
 
+TEST_F(DocumentationTest, EveryPromiseHasTestsThatExist) {
+  std::string sources;
+  const std::filesystem::path tests = std::filesystem::path(kSource) / "tests";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(tests)) {
+    if (entry.path().extension() != ".cc") continue;
+    const std::string name = std::filesystem::relative(entry.path(), kSource).string();
+    StrAppend(&sources, ReadOrDie(name));
+  }
+  const std::string readme = ReadOrDie("core/README.md");
+  const size_t begin = readme.find("## Promises");
+  ASSERT_NE(begin, std::string::npos);
+  int promises = 0;
+  for (const std::string& line : Lines(readme.substr(begin, readme.find("\n## ", begin) - begin))) {
+    if (!line.starts_with("|") || line.starts_with("| promise") || line.starts_with("| ---"))
+      continue;
+    const std::regex test("`(\\w+)\\.(\\w+)`");
+    const std::sregex_iterator found(line.begin(), line.end(), test), none;
+    EXPECT_NE(found, none) << "a promise without a test: " << line;
+    for (auto it = found; it != none; ++it) {
+      const std::string named = StrCat((*it)[1].str(), ", ", (*it)[2].str(), ")");
+      EXPECT_NE(sources.find(named), std::string::npos) << named;
+    }
+    ++promises;
+  }
+  EXPECT_GT(promises, 20);
+}
+
 TEST_F(DocumentationTest, EveryPackageIsInTheTableOfDependencies) {
   std::string script = ReadOrDie("deploy/install_deps.sh");
   std::string readme = ReadOrDie("README.md");
