@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "client/rpc_context.h"
 #include "client/rpc_status.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_admin.grpc.pb.h"
@@ -14,40 +15,39 @@ constexpr size_t kChunkBytes = 1 << 20;
 
 using Stub = v1::FusionAdmin::Stub;
 
-std::chrono::system_clock::time_point After(Nanoseconds timeout) {
-  return std::chrono::system_clock::now() +
-         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
+void Begin(const AdminConnection& to, grpc::ClientContext* context) {
+  context->set_deadline(After(to.deadline));
+  Introduce(to.options, context);
 }
 
 template <typename Request, typename Response>
-absl::StatusOr<Response> Call(const std::shared_ptr<grpc::Channel>& channel,
-                              const std::string& address, Nanoseconds deadline,
+absl::StatusOr<Response> Call(const AdminConnection& to,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                            Response*),
                               const Request& request) {
-  Stub stub(channel);
+  Stub stub(to.channel);
   grpc::ClientContext context;
-  context.set_deadline(After(deadline));
+  Begin(to, &context);
   Response response;
-  RETURN_IF_ERROR(FromGrpc((stub.*method)(&context, request, &response), context, address));
+  RETURN_IF_ERROR(FromGrpc((stub.*method)(&context, request, &response), context, to.address));
   return response;
 }
 
 }  // namespace
 
 AdminClient::AdminClient(const Client& client, Nanoseconds deadline)
-    : address_(client.address()), channel_(client.channel()), deadline_(deadline) {}
+    : to_{client.address(), client.options(), client.channel(), deadline} {}
 
 absl::StatusOr<v1::GetStoreStatsResponse> AdminClient::GetStoreStats() const {
-  return Call(channel_, address_, deadline_, &Stub::GetStoreStats, v1::GetStoreStatsRequest());
+  return Call(to_, &Stub::GetStoreStats, v1::GetStoreStatsRequest());
 }
 
 absl::StatusOr<v1::VerifyStoreResponse> AdminClient::VerifyStore() const {
-  return Call(channel_, address_, deadline_, &Stub::VerifyStore, v1::VerifyStoreRequest());
+  return Call(to_, &Stub::VerifyStore, v1::VerifyStoreRequest());
 }
 
 absl::StatusOr<v1::CompactStoreResponse> AdminClient::CompactStore() const {
-  return Call(channel_, address_, deadline_, &Stub::CompactStore, v1::CompactStoreRequest());
+  return Call(to_, &Stub::CompactStore, v1::CompactStoreRequest());
 }
 
 absl::StatusOr<v1::SetPinnedResponse> AdminClient::SetPinned(const std::vector<Digest>& plans,
@@ -55,7 +55,7 @@ absl::StatusOr<v1::SetPinnedResponse> AdminClient::SetPinned(const std::vector<D
   v1::SetPinnedRequest request;
   for (const Digest& plan : plans) request.add_plan_keys(DigestToWire(plan));
   request.set_pinned(pinned);
-  return Call(channel_, address_, deadline_, &Stub::SetPinned, request);
+  return Call(to_, &Stub::SetPinned, request);
 }
 
 absl::StatusOr<v1::InvalidateResponse> AdminClient::Invalidate(const std::vector<Digest>& plans,
@@ -65,22 +65,22 @@ absl::StatusOr<v1::InvalidateResponse> AdminClient::Invalidate(const std::vector
   for (const Digest& plan : plans) request.add_plan_keys(DigestToWire(plan));
   for (const Digest& kernel : kernels) request.add_kernel_keys(DigestToWire(kernel));
   request.set_reason(TextToWire(reason));
-  return Call(channel_, address_, deadline_, &Stub::Invalidate, request);
+  return Call(to_, &Stub::Invalidate, request);
 }
 
 absl::StatusOr<v1::InvalidateResponse> AdminClient::InvalidateAll(const std::string& reason) const {
   v1::InvalidateRequest request;
   request.set_all(true);
   request.set_reason(TextToWire(reason));
-  return Call(channel_, address_, deadline_, &Stub::Invalidate, request);
+  return Call(to_, &Stub::Invalidate, request);
 }
 
 absl::Status AdminClient::ExportStore(
     const std::vector<Digest>& plans,
     const std::function<absl::Status(std::string_view bytes)>& sink) const {
-  Stub stub(channel_);
+  Stub stub(to_.channel);
   grpc::ClientContext context;
-  context.set_deadline(After(deadline_));
+  Begin(to_, &context);
   v1::ExportStoreRequest request;
   for (const Digest& plan : plans) request.add_plan_keys(DigestToWire(plan));
   std::unique_ptr<grpc::ClientReader<v1::StoreChunk>> reader = stub.ExportStore(&context, request);
@@ -92,14 +92,14 @@ absl::Status AdminClient::ExportStore(
     reader->Finish();
     return written;
   }
-  return FromGrpc(reader->Finish(), context, address_);
+  return FromGrpc(reader->Finish(), context, to_.address);
 }
 
 absl::StatusOr<v1::ImportStoreResponse> AdminClient::ImportStore(
     const std::function<absl::StatusOr<std::string>()>& source) const {
-  Stub stub(channel_);
+  Stub stub(to_.channel);
   grpc::ClientContext context;
-  context.set_deadline(After(deadline_));
+  Begin(to_, &context);
   v1::ImportStoreResponse response;
   std::unique_ptr<grpc::ClientWriter<v1::StoreChunk>> writer =
       stub.ImportStore(&context, &response);
@@ -119,7 +119,7 @@ absl::StatusOr<v1::ImportStoreResponse> AdminClient::ImportStore(
     }
   }
   writer->WritesDone();
-  RETURN_IF_ERROR(FromGrpc(writer->Finish(), context, address_));
+  RETURN_IF_ERROR(FromGrpc(writer->Finish(), context, to_.address));
   return response;
 }
 

@@ -11,6 +11,14 @@
 
 namespace fusion {
 
+/// For AdminClient: how calls are made.
+struct AdminConnection {
+  std::string address;
+  ClientOptions options;
+  std::shared_ptr<grpc::Channel> channel;
+  Nanoseconds deadline;  // of a call
+};
+
 /// What the operator of a fusiond asks of its store. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
@@ -46,9 +54,7 @@ class AdminClient {
       const std::function<absl::StatusOr<std::string>()>& source) const;
 
  private:
-  const std::string address_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const Nanoseconds deadline_;
+  const AdminConnection to_;
 };
 
 }  // namespace fusion

@@ -86,29 +86,31 @@ std::vector<CachedFile> ListFiles(int directory) {
   return out;
 }
 
-// The answer in the bytes of a plan file, if it is one and, with keys, one of them signed it: the
-// signature is over the digests of its kernels as well.
-std::optional<FusionReply> DecodePlanFile(std::string_view bytes,
-                                          const std::vector<SigningKey>& verify_keys = {}) {
+/// What a plan file holds.
+struct PlanFile {
+  std::string_view answer;  // a serialised v1::PlanFusionResponse
+  v1::PlanFusionResponse wire;
+  FusionReply reply;
+};
+
+// Nothing if the bytes are no plan file.
+std::optional<PlanFile> DecodePlanFile(std::string_view bytes) {
   if (bytes.size() < kPlanHeadBytes || !bytes.starts_with(kPlanMagic)) return std::nullopt;
   const std::string_view digest =
       bytes.substr(kPlanMagic.size(), kPlanHeadBytes - kPlanMagic.size());
-  bytes.remove_prefix(kPlanHeadBytes);
-  const Digest actual = Sha256(bytes);
-  v1::PlanFusionResponse wire;
-  if (BytesOf(actual) != digest || bytes.size() > INT32_MAX ||
-      !wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  PlanFile file{.answer = bytes.substr(kPlanHeadBytes)};
+  const Digest actual = Sha256(file.answer);
+  if (BytesOf(actual) != digest || file.answer.size() > INT32_MAX ||
+      !file.wire.ParseFromArray(file.answer.data(), static_cast<int>(file.answer.size()))) {
     return std::nullopt;
   }
-  if (!verify_keys.empty() && !CheckPlanSignature(verify_keys, bytes, wire).ok()) {
-    return std::nullopt;
-  }
-  absl::StatusOr<FusionReply> reply = DecodeReply(wire);
+  absl::StatusOr<FusionReply> reply = DecodeReply(file.wire);
   if (!reply.ok()) return std::nullopt;
   for (const KernelStatus& kernel : reply->kernels) {
     if (kernel.state != KernelState::kReady) return std::nullopt;
   }
-  return *std::move(reply);
+  file.reply = *std::move(reply);
+  return file;
 }
 
 }  // namespace
@@ -210,16 +212,22 @@ std::optional<Bundle> BundleCache::Find(const Digest& request,
                                         const std::vector<SigningKey>& verify_keys) {
   const std::string name = PlanName(request);
   std::optional<std::string> bytes = Read(name);
-  std::optional<FusionReply> reply;
+  std::optional<PlanFile> file;
   if (bytes) {
-    reply = DecodePlanFile(*bytes, verify_keys);
-    if (!reply) Discard(name);
+    file = DecodePlanFile(*bytes);
+    if (!file) Discard(name);
   }
-  if (!reply) {
+  // Somebody else may take what is signed otherwise: it stays. The signature is over the digests of
+  // the kernels as well.
+  if (file && !verify_keys.empty() &&
+      !CheckPlanSignature(verify_keys, file->answer, file->wire).ok()) {
+    file.reset();
+  }
+  if (!file) {
     Count(&BundleCacheStats::misses);
     return std::nullopt;
   }
-  Bundle out{.reply = *std::move(reply)};
+  Bundle out{.reply = std::move(file->reply)};
   for (const KernelStatus& kernel : out.reply.kernels) {
     std::optional<FetchedKernel> found = FindKernel(kernel.key, kernel.content);
     if (!found) {
@@ -255,11 +263,16 @@ bool BundleCache::HoldsSame(const Digest& request, std::string_view answer) {
       !wire.ParseFromArray(answer.data(), static_cast<int>(answer.size()))) {
     return false;
   }
-  const std::optional<FusionReply> held = DecodePlanFile(*bytes);
+  const std::optional<PlanFile> file = DecodePlanFile(*bytes);
   const absl::StatusOr<FusionReply> given = DecodeReply(wire);
-  if (!held || !given.ok() || held->plan_key != given->plan_key) return false;
-  return std::equal(held->kernels.begin(), held->kernels.end(), given->kernels.begin(),
-                    given->kernels.end(), [](const KernelStatus& a, const KernelStatus& b) {
+  if (!file || !given.ok() || file->reply.plan_key != given->plan_key) return false;
+  // Of another key, or nobody's.
+  if (file->wire.signature().SerializeAsString() != wire.signature().SerializeAsString()) {
+    return false;
+  }
+  const std::vector<KernelStatus>& held = file->reply.kernels;
+  return std::equal(held.begin(), held.end(), given->kernels.begin(), given->kernels.end(),
+                    [](const KernelStatus& a, const KernelStatus& b) {
                       return a.key == b.key && a.content == b.content;
                     });
 }

@@ -10,6 +10,7 @@
 #include "client/answer_check.h"
 #include "client/fusion_request.h"
 #include "client/kernel_assembly.h"
+#include "client/rpc_context.h"
 #include "client/rpc_status.h"
 #include "core/base/text.h"
 #include "core/bundle/rules.h"
@@ -28,11 +29,6 @@ namespace fusion {
 namespace {
 
 using Deadline = std::chrono::system_clock::time_point;
-
-Deadline After(Nanoseconds timeout) {
-  return std::chrono::system_clock::now() +
-         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
-}
 
 constexpr const char* kPlanFusion = "/fusion.v1.FusionService/PlanFusion";
 constexpr const char* kPlanFusionStream = "/fusion.v1.FusionService/PlanFusionStream";
@@ -91,15 +87,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
       address, grpc::SslCredentials({tls.ca, tls.key, tls.certificate}), arguments);
 }
 
-// Metadata rather than credentials of a call: gRPC gives those away over TLS only, and a token is
-// good on a unix socket too.
-void Introduce(const ClientOptions& options, grpc::ClientContext* context) {
-  if (!options.token.empty()) {
-    context->AddMetadata("authorization", StrCat("Bearer ", options.token));
-  }
-  if (options.background) context->AddMetadata("x-fusion-priority", "background");
-}
-
 absl::StatusOr<std::string> BytesIn(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   if (!buffer.Dump(&slices).ok()) return DataLoss("the answer's bytes cannot be read");
@@ -127,6 +114,20 @@ Connected WaitForConnection(grpc::Channel& channel, const ClientOptions& options
 }
 
 }  // namespace
+
+std::chrono::system_clock::time_point After(Nanoseconds timeout) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
+}
+
+// Metadata rather than credentials of a call: gRPC gives those away over TLS only, and a token is
+// good on a unix socket too.
+void Introduce(const ClientOptions& options, grpc::ClientContext* context) {
+  if (!options.token.empty()) {
+    context->AddMetadata("authorization", StrCat("Bearer ", options.token));
+  }
+  if (options.background) context->AddMetadata("x-fusion-priority", "background");
+}
 
 absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
                       const std::string& address) {

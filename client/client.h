@@ -117,6 +117,7 @@ class Client {
   const std::string& address() const { return address_; }
   /// For AdminClient.
   std::shared_ptr<grpc::Channel> channel() const;
+  const ClientOptions& options() const { return options_; }
 
   /// Another client on the same connection, for who may outlive this one; without its limits.
   std::unique_ptr<Client> Share() const;

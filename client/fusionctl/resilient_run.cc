@@ -5,6 +5,7 @@
 
 #include "client/fallback/resilient_model.h"
 #include "client/fusion_request.h"
+#include "client/fusionctl/connection.h"
 #include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
 
@@ -18,13 +19,15 @@ struct ResilientRun {
   const RunInputs& inputs;
   Progress* progress;
   std::shared_ptr<BundleCache> cache;  // null: none
-  std::string no_server;  // why there is no address; empty: there is one, or need not be
+  std::string no_server;          // why there is no address; empty: there is one, or need not be
+  ClientOptions connection = {};  // to the server of --server
 };
 
 ResilientOptions OptionsOf(const ResilientRun& run) {
   ResilientOptions out;
   out.load_deadline = std::chrono::duration_cast<Nanoseconds>(
       std::chrono::duration<double>(run.arguments.load_deadline));
+  out.client = run.connection;
   out.client.deadline = out.load_deadline;
   out.policy = run.arguments.prefer_cache ? CachePolicy::kPreferCache : CachePolicy::kPreferService;
   out.cache = run.cache;
@@ -127,7 +130,7 @@ absl::StatusOr<bool> IsCached(const ResilientRun& run) {
   if (run.cache == nullptr) return false;
   ASSIGN_OR_RETURN(Digest digest,
                    RequestDigest(run.file.Request(run.arguments, run.inputs.options)));
-  return run.cache->Find(digest).has_value();
+  return run.cache->Find(digest, run.connection.verify_keys).has_value();
 }
 
 }  // namespace
@@ -149,6 +152,7 @@ absl::StatusOr<ExitCode> RunResilient(const Arguments& arguments, const ModelFil
     if (!cache.ok()) return BadInput(Annotate(cache.status(), "--cache"));
     run.cache = *std::move(cache);
   }
+  ASSIGN_OR_RETURN(run.connection, ConnectionOf(arguments));
   if (!arguments.server.empty()) return RunWith(run, SplitAddresses(arguments.server));
   if (arguments.prefer_cache) {
     ASSIGN_OR_RETURN(bool cached, IsCached(run));

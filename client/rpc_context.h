@@ -1,0 +1,17 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+
+#include "client/client.h"
+
+namespace fusion {
+
+/// The deadline of what may take so long from now.
+std::chrono::system_clock::time_point After(Nanoseconds timeout);
+
+/// Says in a call's metadata who calls, and whether that one waits: for every call to a service.
+void Introduce(const ClientOptions& options, grpc::ClientContext* context);
+
+}  // namespace fusion
