@@ -1,9 +1,11 @@
 #include "client/resilient_client.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "client/fusion_request.h"
 #include "core/base/text.h"
+#include "core/wire/error_details.h"
 
 namespace fusion {
 namespace {
@@ -25,6 +27,10 @@ struct ResilientClient::Service {
   const std::string address;
   std::minstd_rand random;  // of the breaker, which guards it
   CircuitBreaker breaker;
+  // A call was not answered in its time. That may be the call: the next one asks for a sign of life
+  // before.
+  std::atomic<bool> suspect{false};
+  std::atomic<Nanoseconds> not_before{Nanoseconds(0)};  // the service named a pause
   Mutex mutex;
   std::unique_ptr<Client> client ABSL_GUARDED_BY(mutex);  // once somebody asked
 
@@ -142,6 +148,7 @@ absl::Status ResilientClient::AskInTurn(const Call& call, absl::Status* refused,
   const Clock& clock = Clock::Real();
   const size_t first = preferred_;
   absl::Status last;
+  std::optional<Nanoseconds> soonest;  // until one that named a pause may be asked
   std::vector<std::string> closed;
   for (size_t i = 0; i < services_.size(); ++i) {
     Service& service = *services_[(first + i) % services_.size()];
@@ -152,11 +159,21 @@ absl::Status ResilientClient::AskInTurn(const Call& call, absl::Status* refused,
       continue;
     }
     const Nanoseconds now = clock.Now();
+    if (const Nanoseconds pause = service.not_before.load() - now; pause > Nanoseconds(0)) {
+      service.breaker.Record(Cancelled("not asked"));
+      soonest = std::min(soonest.value_or(pause), pause);
+      continue;
+    }
     // The others may be asked, too, if this one says nothing.
     const Nanoseconds share = (call.until - now) / static_cast<int64_t>(services_.size() - i);
     absl::Status status = Ask(service, call, now + std::max(share, Nanoseconds(0)), out);
-    service.breaker.Record(status);
-    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) service.Forget();
+    // A call may be long, and its time short: that says nothing of the service.
+    service.breaker.Record(absl::IsDeadlineExceeded(status) ? Cancelled("too little time")
+                                                            : status);
+    if (absl::IsUnavailable(status)) service.Forget();
+    if (std::optional<Nanoseconds> pause = RetryAfterOf(status)) {
+      service.not_before = clock.Now() + *pause;
+    }
     if (status.ok()) {
       preferred_ = (first + i) % services_.size();
       return status;
@@ -165,6 +182,10 @@ absl::Status ResilientClient::AskInTurn(const Call& call, absl::Status* refused,
     last = std::move(status);
   }
   if (!last.ok()) return last;
+  if (soonest.has_value()) {
+    return WithRetryAfter(ResourceExhausted("every service that can be asked wants a pause"),
+                          *soonest);
+  }
   *refused = services_.empty() ? Unavailable("no address of a service is given")
                                : Unavailable(StrJoin(closed, "; "));
   return absl::OkStatus();
@@ -176,8 +197,14 @@ absl::Status ResilientClient::Ask(Service& service, const Call& call, Nanosecond
   ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
                    service.Limited(options_.client, {.until = until, .stop = call.stop}));
   RETURN_IF_ERROR(client->Reach(options_.connect_timeout));
+  if (service.suspect) {
+    absl::Status alive = client->CheckHealth(options_.connect_timeout);
+    if (!alive.ok()) return Unavailable(Message(alive));
+  }
   std::string answer;
-  ASSIGN_OR_RETURN(out->bundle.reply, client->PlanFusion(call.request, &answer));
+  absl::StatusOr<FusionReply> reply = client->PlanFusion(call.request, &answer);
+  service.suspect = absl::IsDeadlineExceeded(reply.status());
+  ASSIGN_OR_RETURN(out->bundle.reply, std::move(reply));
   RETURN_IF_ERROR(FetchKernels(*client, &out->bundle));
   out->client = client->Share();
   const std::vector<KernelStatus>& kernels = out->bundle.reply.kernels;

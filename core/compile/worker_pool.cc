@@ -18,6 +18,7 @@ constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
 constexpr Nanoseconds kSendLimit = std::chrono::seconds(10);
 // For a worker that hung up to die of its own signal, so that the message can name it.
 constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
+constexpr char kOtherReasons[] = "fusion.died-for-other-reasons";
 // What a status quotes of a log; the whole of it is in the log directory.
 constexpr size_t kQuotedLogBytes = 2000;
 
@@ -34,6 +35,10 @@ Nanoseconds RaceLimit(const KernelRace& race, const CancelToken& cancel) {
 }
 
 }  // namespace
+
+bool DiedForOtherReasons(const absl::Status& status) {
+  return status.GetPayload(kOtherReasons).has_value();
+}
 
 // "compiling fk_12 (MatMul)".
 std::string WorkerPool::Task::Name() const {
@@ -307,7 +312,11 @@ WorkerPool::TaskResult WorkerPool::Crashed(const Task& task, std::string_view st
   logger_.Error("worker_crashed",
                 {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
   SaveLog(task, message, "");
-  return absl::AbortedError(message);
+  absl::Status status = absl::AbortedError(message);
+  if (end.find("killed by signal 9 ") != std::string::npos) {
+    status.SetPayload(kOtherReasons, absl::Cord());
+  }
+  return status;
 }
 
 WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerRaceResult& result,

@@ -84,7 +84,7 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
                   &logger = logger_](const CompileResult& result) {
     const absl::Status& why = result.status();
     // Two workers died over it: a third would.
-    if (quarantine != nullptr && absl::IsAborted(why)) {
+    if (quarantine != nullptr && absl::IsAborted(why) && !DiedForOtherReasons(why)) {
       absl::Status kept = quarantine->Add(key, Message(why));
       logger.Warning("kernel_quarantined", {{"key", key.ToHex()},
                                             {"reason", Message(why)},

@@ -173,6 +173,7 @@ TEST_F(WorkerTest, AJobWhoseWorkerIsKilledIsTriedOnceMoreAndItsCompilerDies) {
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(status)),
               HasSubstr("worker failed in stage 'compile': killed by signal 9 (Killed)"));
+  EXPECT_TRUE(DiedForOtherReasons(status)) << "that is no reason to keep the kernel away for ever";
   EXPECT_TRUE(Run(GoodJob()).ok());
   EXPECT_EQ(pool_->Stats().restarts, 2);
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0")) << "cleared for the new worker";

@@ -149,6 +149,7 @@ TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
   EXPECT_EQ(result.status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(result.status())),
               HasSubstr("worker failed in stage 'taking the job': killed by signal 11"));
+  EXPECT_FALSE(DiedForOtherReasons(result.status()));
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
   WorkerPoolStats stats = pool->Stats();
   EXPECT_EQ(stats.crashed, 1);
