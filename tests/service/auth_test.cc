@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "client/admin_client.h"
 #include "client/client.h"
 #include "client/detect_target.h"
 #include "core/base/file.h"
@@ -186,6 +187,32 @@ TEST_F(AuthTest, FusionctlMakesATokenAndUsesIt) {
                                     "--token-file", Path("ci.token"), "--priority", "background"});
   EXPECT_EQ(asked.code, 0) << asked.err;
   EXPECT_THAT(asked.out, HasSubstr("access:    token; you are tenant \"shop\", for plan"));
+}
+
+TEST_F(AuthTest, FusionctlStoreIsForWhoHasTheRoleAdmin) {
+  Start({"--tokens", dir_.Write("tokens", StrCat(Token("ops", "secret-1", "roles: 'admin'"),
+                                                 Token("ci", "secret-2", "roles: 'plan'")))});
+  auto store = [&](const std::string& words, const std::string& token) {
+    return RunProgram({FUSIONCTL, "store", words, "--server", daemon_->address(), "--token-file",
+                       dir_.Write("token", token)});
+  };
+  ProgramResult stats = store("stats", "secret-1");
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  ProgramResult refused = store("stats", "secret-2");
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("needs the role admin"));
+  // Streams too.
+  const auto reason = [&](const std::string& token) {
+    std::unique_ptr<Client> client = Connect({.token = token}).value();
+    const AdminClient admin(*client);
+    const absl::Status out =
+        admin.ExportStore({}, [](std::string_view) { return absl::OkStatus(); });
+    const absl::Status in =
+        admin.ImportStore([]() -> absl::StatusOr<std::string> { return std::string(); }).status();
+    return std::pair(absl::IsPermissionDenied(out), absl::IsPermissionDenied(in));
+  };
+  EXPECT_EQ(reason("secret-1"), std::pair(false, false));
+  EXPECT_EQ(reason("secret-2"), std::pair(true, true));
 }
 
 TEST_F(AuthTest, TheLogHasTenantIdentityAndTrace) {
