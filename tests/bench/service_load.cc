@@ -99,7 +99,7 @@ std::unique_ptr<TestDaemon> StartDaemon(std::vector<std::string> args = {}) {
 // Blocks of three ops, all alike: many nodes, few kernels.
 // Without `rows` they have a name.
 onnx::ModelProto Chain(int64_t nodes, std::optional<int64_t> rows) {
-  OnnxBuilder b("chain", /*seed=*/1);
+  OnnxBuilder b("chain", /*seed=*/1, /*dynamic=*/!rows.has_value());
   const NamedDim first = rows.has_value() ? NamedDim{*rows} : NamedDim{8, "rows"};
   std::string x = b.Input("x", DType::kF32, {first, {64}});
   for (int64_t i = 0; i + 3 <= nodes; i += 3) {
@@ -241,6 +241,10 @@ int Overload(const OverloadOptions& options) {
   auto rss = [&] { return MemoryOf(daemon->pid(), "VmRSS"); };
   // As much as it can do, at the concurrency that suits it.
   const Load peak = load.Closed(requests, 32, options.peak_seconds);
+  if (peak.calls(StatusCode::OK) == 0) {
+    std::fprintf(stderr, "no call ends OK\n");
+    return 1;
+  }
   const int64_t before = rss();
   const Load over =
       load.Open(requests, options.times * peak.goodput(), options.seconds, std::chrono::seconds(2));
