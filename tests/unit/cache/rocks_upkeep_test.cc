@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +12,7 @@
 #include "core/cache/rocks_schema.h"
 #include "core/cache/rocks_store.h"
 #include "core/cache/store_archive.h"
+#include "core/wire/kernel.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/rocks_raw.h"
@@ -401,6 +404,62 @@ TEST_F(RocksUpkeepTest, AnArchiveBringsPlansWithTheirKernelsOnce) {
   EXPECT_EQ(copy->GetPlan({b.plan->key, b.plan->full_key}).value->plan_bytes, b.plan->plan_bytes);
   EXPECT_EQ(copy->GetKernel({a.kernels[1]->key}).value->binary, a.kernels[1]->binary);
   EXPECT_EQ(Exported(*copy, {a.plan->key, b.plan->key}), bytes);
+}
+
+// One frame of an archive, as its description says.
+std::string ArchiveFrame(char type, std::string_view payload) {
+  const uint64_t length = payload.size();
+  return StrCat(std::string(1, type), std::string_view(reinterpret_cast<const char*>(&length), 8),
+                BytesOf(Sha256(payload)), payload);
+}
+
+TEST_F(RocksUpkeepTest, KernelsOfAnArchiveThatWaitForTheirPlanAreBounded) {
+  auto store = Open();
+  const Bundle bundle = MakeBundle(1, 1000);
+  ASSERT_TRUE(store->PutBundle(bundle).ok());
+  ArchiveWriter writer(*store, {bundle.plan->key});
+  MemoryStore copy(int64_t{1} << 30, Logger::Silent());
+  ArchiveImport import(copy);
+  ASSERT_TRUE(import.Add(writer.Next()).ok());
+  for (int i = 0; i < 80; ++i) {  // of 1 MiB, and no plan of them comes
+    const std::string frame =
+        ArchiveFrame('K', EncodeArtifact(SampleKernel(1000 + i, size_t{1} << 20)));
+    ASSERT_TRUE(import.Add(frame).ok());
+    EXPECT_LE(import.held_bytes(), kMaxWaitingKernels);
+  }
+  EXPECT_GT(import.outcome().kernels, 50) << "they were stored on their own";
+  ASSERT_TRUE(import.Add(writer.Next()).ok());
+  EXPECT_EQ(import.outcome().plans, 1) << "with kernels that came before, and its own";
+  EXPECT_EQ(import.held_bytes(), 0);
+}
+
+TEST_F(RocksUpkeepTest, FramesAndTenantsOfAnArchiveThatAreTooLongAreRefused) {
+  auto store = Open();
+  const Bundle bundle = MakeBundle(1, 1000);
+  ASSERT_TRUE(store->PutBundle(bundle).ok());
+  MemoryStore copy(1 << 20, Logger::Silent());
+  {
+    ArchiveImport import(copy);
+    std::string head = ArchiveFrame('K', "");
+    const uint64_t length = kMaxArchivePayload + 1;
+    std::memcpy(head.data() + 1, &length, 8);
+    ASSERT_TRUE(import.Add(ArchiveWriter(*store, {}).Next()).ok());
+    absl::Status refused = import.Add(head);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(Message(refused)), HasSubstr("expected at most 128.00 MiB"));
+  }
+  for (size_t tenant : {size_t{64}, size_t{65}}) {
+    ArchiveImport import(copy);
+    ASSERT_TRUE(import.Add(ArchiveWriter(*store, {}).Next()).ok());
+    const std::array<uint64_t, 2> numbers{0, tenant};  // kernels; length of the tenant
+    ASSERT_TRUE(
+        import
+            .Add(ArchiveFrame(
+                'P', StrCat(std::string_view(reinterpret_cast<const char*>(numbers.data()), 16),
+                            std::string(tenant, 't'), EncodeStoredPlan(*bundle.plan))))
+            .ok());
+    EXPECT_EQ(import.outcome().refused_plans, tenant == 64 ? 0 : 1);
+  }
 }
 
 TEST_F(RocksUpkeepTest, NoDamagedArchiveBringsAnythingWrong) {
