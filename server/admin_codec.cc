@@ -120,6 +120,7 @@ std::string EncodeStoreStats(const std::vector<StoreStats>& tiers, const DiskFac
   wire.set_schema_version(static_cast<uint32_t>(disk.schema_version));
   wire.set_started_empty(disk.started_empty);
   wire.set_set_aside(TextToWire(disk.set_aside));
+  wire.set_set_aside_bytes(disk.set_aside_bytes);
   for (const auto& [tenant, bytes] : tenants) {
     (*wire.mutable_tenant_bytes())[TextToWire(tenant)] += bytes;
   }

@@ -219,6 +219,23 @@ absl::Status Admission::BeginStream(Pass* pass) {
   return absl::OkStatus();
 }
 
+absl::Status Admission::Hold(Pass* pass, int64_t bytes) {
+  MutexLock lock(&mutex_);
+  const int64_t others = bytes_ - pass->bytes_;
+  // As in CheckRoom, one that alone exceeds the limit is fine while nothing else is there.
+  if (bytes > pass->bytes_ && others > 0 && others + bytes > limits_.inflight_bytes) {
+    return Refuse(Refused::kBytes,
+                  ResourceExhausted("server is busy: requests of ", HumanBytes(others),
+                                    " are under way, and this one of ", HumanBytes(bytes),
+                                    " would exceed ", HumanBytes(limits_.inflight_bytes)),
+                  kLeastWait);
+  }
+  TenantOf(pass->owner_.tenant).bytes += bytes - pass->bytes_;
+  bytes_ = others + bytes;
+  pass->bytes_ = bytes;
+  return absl::OkStatus();
+}
+
 void Admission::Release(const Pass& pass) {
   MutexLock lock(&mutex_);
   Tenant& tenant = TenantOf(pass.owner_.tenant);

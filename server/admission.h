@@ -91,6 +91,10 @@ class Admission {
   /// the streams, and makes room for another call. ResourceExhausted: too many do.
   absl::Status BeginStream(Pass* pass);
 
+  /// The call holds so many bytes from now on, for what it takes in after it was let in.
+  /// ResourceExhausted: others leave too little room for that; then it holds what it did.
+  absl::Status Hold(Pass* pass, int64_t bytes);
+
   /// Lets nobody in any more.
   void Close() { closed_ = true; }
 

@@ -133,7 +133,8 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(chunk_));
     ASSIGN_OR_RETURN(std::string data, DecodeChunk(bytes.view()));
-    return import_.Add(data);
+    RETURN_IF_ERROR(import_.Add(data));
+    return parts_.admission.Hold(&*pass_, import_.held_bytes());
   }
 
   void End() {

@@ -6,10 +6,10 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/cache/disk_stores.h"
 #include "core/cache/memory_measurements.h"
 #include "core/cache/memory_store.h"
 #include "core/cache/metered_store.h"
-#include "core/cache/rocks_store.h"
 #include "core/cache/tiered_store.h"
 #include "core/compile/quarantine.h"
 #include "core/compile/toolchain.h"
@@ -204,7 +204,8 @@ class RunningDaemon final : public Daemon {
       return absl::OkStatus();
     }
     absl::Status made = MakeDirectories(config().store_dir);
-    if (!made.ok()) return Annotate(made, "--store");
+    // A full disk is no reason not to serve: OpenDiskStores makes it once there is room.
+    if (!made.ok() && !absl::IsResourceExhausted(made)) return Annotate(made, "--store");
     RocksStoreOptions options;
     options.dir = StrCat(config().store_dir, "/db");
     options.budget_bytes = config().store_limit_bytes;
@@ -212,10 +213,10 @@ class RunningDaemon final : public Daemon {
       return limits.Of(tenant).stored_bytes;
     };
     options.min_free_bytes = config().store_min_free_bytes;
-    absl::StatusOr<std::unique_ptr<RocksStore>> disk = RocksStore::Open(options, logger_);
+    absl::StatusOr<DiskStores> disk = OpenDiskStores(options, logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
-    measurements_ = (*disk)->OpenMeasurements();
-    tiers_ = std::make_unique<TieredStore>(std::move(tiers_), *std::move(disk));
+    measurements_ = std::move(disk->measurements);
+    tiers_ = std::make_unique<TieredStore>(std::move(tiers_), std::move(disk->store));
     return absl::OkStatus();
   }
 
@@ -247,8 +248,8 @@ class RunningDaemon final : public Daemon {
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner_);
     if (toolchain.ok()) {
       toolchain_ = std::make_unique<Toolchain>(*std::move(toolchain));
-      if (record_path.empty()) return absl::OkStatus();
-      return Annotate(WriteFile(record_path, toolchain_->Record()), "--store");
+      KeepRecord(record_path);
+      return absl::OkStatus();
     }
     absl::Status why = Annotate(toolchain.status(), "--compiler");
     if (!absl::IsFailedPrecondition(why)) return why;
@@ -260,6 +261,14 @@ class RunningDaemon final : public Daemon {
                              "; install a compiler, or name another, and restart");
     toolchain_ = std::make_unique<Toolchain>(Toolchain::Without(options, why, record));
     return absl::OkStatus();
+  }
+
+  // Of use only to a start without a compiler: a full disk is no reason not to serve.
+  void KeepRecord(const std::string& path) {
+    const std::string record = toolchain_->Record();
+    if (path.empty() || ReadFile(path, kMaxRecordBytes).value_or("") == record) return;
+    absl::Status kept = ReplaceFile(path, record);
+    if (!kept.ok()) logger_.Warning("toolchain_not_recorded", {{"reason", Message(kept)}});
   }
 
   absl::Status OpenQuarantine() {

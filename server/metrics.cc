@@ -122,9 +122,12 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   Reading pinned("fusion_store_pinned_bytes", "Bytes of pinned plans and their kernels.");
   Reading empty("fusion_store_started_empty",
                 "1 if a damaged store was put aside when the server started.");
+  Reading aside("fusion_store_set_aside_bytes",
+                "Bytes of a damaged store that was put aside, at this start or before.");
   Reading free("fusion_store_free_bytes", "Free bytes of the file system of the store.");
   if (!now.disk.dir.empty()) {
     empty.Add({}, int64_t{now.disk.started_empty});
+    aside.Add({}, now.disk.set_aside_bytes);
     free.Add({}, now.disk.free_bytes);
   }
   Reading disk("fusion_store_disk_bytes", "Bytes occupied on disk, garbage included.");
@@ -144,7 +147,7 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
     pinned.Add(labels, tier.pinned_bytes);
   }
   for (Reading* reading : {&entries, &bytes, &limit, &evicted, &dropped, &failures, &writable,
-                           &disk, &pinned, &empty, &free}) {
+                           &disk, &pinned, &empty, &aside, &free}) {
     out->push_back(reading->Take());
   }
 }

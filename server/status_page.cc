@@ -141,7 +141,8 @@ ordered_json DiskJson(const DiskFacts& disk) {
           {"free_bytes", disk.free_bytes},
           {"min_free_bytes", disk.min_free_bytes},
           {"started_empty", disk.started_empty},
-          {"set_aside", disk.set_aside}};
+          {"set_aside", disk.set_aside},
+          {"set_aside_bytes", disk.set_aside_bytes}};
 }
 
 ordered_json MeasurementsJson(const MeasurementStats& stats) {

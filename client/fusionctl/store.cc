@@ -96,6 +96,7 @@ Json StatsJson(const v1::GetStoreStatsResponse& stats) {
           {"schema_version", stats.schema_version()},
           {"started_empty", stats.started_empty()},
           {"set_aside", stats.set_aside()},
+          {"set_aside_bytes", stats.set_aside_bytes()},
           {"tenant_bytes", tenants}};
 }
 
@@ -134,6 +135,10 @@ std::string StatsText(const v1::GetStoreStatsResponse& stats) {
   if (stats.started_empty()) {
     out +=
         StrCat("a damaged store was put aside when the server started: ", stats.set_aside(), "\n");
+  }
+  if (stats.set_aside_bytes() > 0) {
+    out += StrCat("put aside:  ", HumanBytes(stats.set_aside_bytes()), " beside ",
+                  stats.directory(), "; delete it when nobody needs it\n");
   }
   return out + refusals;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -57,6 +58,16 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRigh
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   return absl::OkStatus();
+}
+
+absl::Status ReplaceFile(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  RETURN_IF_ERROR(WriteFile(fresh, text));
+  UniqueFd file(open(fresh.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.valid() && fsync(file.get()) == 0 && rename(fresh.c_str(), path.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  return SystemError("replacing", path, errno);
 }
 
 absl::Status MakeDirectories(const std::string& path) {

@@ -20,6 +20,10 @@ enum class FileRights : uint8_t { kOwner, kUmask };
 absl::Status WriteFile(const std::string& path, std::string_view bytes,
                        FileRights rights = FileRights::kOwner);
 
+/// Creates or replaces a file that only its owner may read, so that a crash or a full disk leaves
+/// the old one or the new one: writes `<path>.new`, syncs it and renames it. Fails as WriteFile.
+absl::Status ReplaceFile(const std::string& path, std::string_view text);
+
 /// Creates `path` and its parents (mode 0700); fine if it exists.
 absl::Status MakeDirectories(const std::string& path);
 

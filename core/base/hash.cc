@@ -1,10 +1,10 @@
 #include "core/base/hash.h"
 
-#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <charconv>
 
+#include "core/base/hash_stream.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -43,13 +43,9 @@ Digest Sha256(std::string_view bytes) {
 }
 
 Digest Sha256(const std::vector<std::string_view>& pieces) {
-  Digest digest;
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  EVP_DigestInit_ex(context, EVP_sha256(), nullptr);
-  for (std::string_view piece : pieces) EVP_DigestUpdate(context, piece.data(), piece.size());
-  EVP_DigestFinal_ex(context, digest.bytes.data(), nullptr);
-  EVP_MD_CTX_free(context);
-  return digest;
+  HashStream stream;
+  for (std::string_view piece : pieces) stream.Add(piece);
+  return stream.Finish();
 }
 
 FieldHasher& FieldHasher::Add(std::string_view label, std::string_view value) {

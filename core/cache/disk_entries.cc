@@ -14,6 +14,12 @@ Family FamilyOf(EntryKind kind) {
   return kind == EntryKind::kPlan ? Family::kPlans : Family::kKernels;
 }
 
+std::vector<Digest> KernelsOf(const Plan& plan) {
+  std::vector<Digest> keys;
+  for (const PlanKernel& kernel : plan.kernels) keys.push_back(kernel.key);
+  return keys;
+}
+
 // RocksDB's own properties leave out its log, in which new bundles are.
 int64_t DiskBytes(const std::string& dir) {
   int64_t bytes = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/cache/rocks_database.h"
 #include "core/cache/store.h"
@@ -14,6 +15,9 @@ Family FamilyOf(EntryKind kind);
 
 /// Bytes that the files of a database occupy, its log included.
 int64_t DiskBytes(const std::string& dir);
+
+/// Keys of the kernels of a plan, in its order.
+std::vector<Digest> KernelsOf(const Plan& plan);
 
 inline const Digest& KeyOf(const StoredPlan& plan) { return plan.key; }
 inline const Digest& KeyOf(const KernelArtifact& kernel) { return kernel.key; }

@@ -38,10 +38,15 @@ std::string FactsValue(const EntryFacts& facts) {
   return value.append(facts.tenant);
 }
 
-bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts) {
+bool ReadFactsKey(std::string_view key, EntryId* id) {
   if (key.size() != kFactsKeyBytes || (key[1] != '0' && key[1] != '1')) return false;
   id->kind = static_cast<EntryKind>(key[1] - '0');
   id->key = DigestAt(key, 2);
+  return true;
+}
+
+bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts) {
+  if (!ReadFactsKey(key, id)) return false;
   if (value.size() < kFixedBytes || static_cast<uint8_t>(value[7]) != kMark) return false;
   facts->bytes = 0;
   std::memcpy(&facts->bytes, value.data(), 7);

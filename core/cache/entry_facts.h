@@ -17,6 +17,7 @@ std::string FactsKey(const EntryId& id);
 std::string FactsValue(const EntryFacts& facts);
 /// False for what FactsKey and FactsValue do not make.
 bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts);
+bool ReadFactsKey(std::string_view key, EntryId* id);
 
 /// The same of schema 1: bytes, cost_ms, last_use_ms, digest and, since there are lists of plans,
 /// created_ms. Plans written before are listed last.

@@ -27,8 +27,21 @@ void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
   if (IsPinned(id)) {
     Count(id, 1);
   } else {
-    by_age_.insert({facts.last_use_ms, id});
+    Enter(id, facts);
   }
+}
+
+void EvictionIndex::Enter(const EntryId& id, const EntryFacts& facts) {
+  by_age_.insert({facts.last_use_ms, id});
+  by_tenant_[facts.tenant].insert({facts.last_use_ms, id});
+}
+
+void EvictionIndex::Leave(const EntryId& id, const EntryFacts& facts) {
+  by_age_.erase({facts.last_use_ms, id});
+  auto tenant = by_tenant_.find(facts.tenant);
+  if (tenant == by_tenant_.end()) return;
+  tenant->second.erase({facts.last_use_ms, id});
+  if (tenant->second.empty()) by_tenant_.erase(tenant);
 }
 
 bool EvictionIndex::Remove(const EntryId& id) {
@@ -36,7 +49,7 @@ bool EvictionIndex::Remove(const EntryId& id) {
   if (it == entries_.end()) return false;
   const EntryFacts& facts = it->second;
   if (IsPinned(id)) Count(id, -1);
-  by_age_.erase({facts.last_use_ms, id});
+  Leave(id, facts);
   touched_.erase(id);
   bytes_ -= facts.bytes;
   auto tenant = tenant_bytes_.find(facts.tenant);
@@ -51,10 +64,11 @@ bool EvictionIndex::Remove(const EntryId& id) {
 void EvictionIndex::Touch(const EntryId& id, int64_t now_ms) {
   auto it = entries_.find(id);
   if (it == entries_.end() || it->second.last_use_ms == now_ms) return;
-  bool may_go = by_age_.erase({it->second.last_use_ms, id}) > 0;
+  const bool may_go = !IsPinned(id);
+  if (may_go) Leave(id, it->second);
   it->second.last_use_ms = now_ms;
   newest_use_ms_ = std::max(newest_use_ms_, now_ms);
-  if (may_go) by_age_.insert({now_ms, id});
+  if (may_go) Enter(id, it->second);
   touched_.insert(id);
 }
 
@@ -68,9 +82,9 @@ void EvictionIndex::Count(const EntryId& id, int sign) {
   if (id.kind == EntryKind::kPlan) pinned_plans_ += sign;
   pinned_bytes_ += sign * it->second.bytes;
   if (sign > 0) {
-    by_age_.erase({it->second.last_use_ms, id});
+    Leave(id, it->second);
   } else {
-    by_age_.insert({it->second.last_use_ms, id});
+    Enter(id, it->second);
   }
 }
 
@@ -102,6 +116,11 @@ const EntryFacts* EvictionIndex::Find(const EntryId& id) const {
   return it == entries_.end() ? nullptr : &it->second;
 }
 
+int64_t EvictionIndex::TenantBytes(const std::string& tenant) const {
+  auto charged = tenant_bytes_.find(tenant);
+  return charged == tenant_bytes_.end() ? 0 : charged->second;
+}
+
 std::vector<EvictionIndex::Entry> EvictionIndex::MakeRoom(int64_t incoming_bytes,
                                                           int64_t budget_bytes,
                                                           const std::set<EntryId>& keep) {
@@ -113,13 +132,18 @@ std::vector<EvictionIndex::Entry> EvictionIndex::MakeTenantRoom(const std::strin
                                                                 int64_t incoming_bytes,
                                                                 int64_t budget_bytes,
                                                                 const std::set<EntryId>& keep) {
-  auto charged = tenant_bytes_.find(tenant);
-  const int64_t bytes = (charged == tenant_bytes_.end() ? 0 : charged->second) + incoming_bytes;
+  const int64_t bytes = TenantBytes(tenant) + incoming_bytes;
   if (bytes <= budget_bytes) return {};
   return Evict(bytes - TargetOf(budget_bytes), &tenant, keep);
 }
 
-// Removes entries, of one tenant or of all, until so many bytes are gone or none is left.
+const std::set<EvictionIndex::Age>& EvictionIndex::Ages(const std::string* tenant) const {
+  static const std::set<Age> kNone;
+  if (tenant == nullptr) return by_age_;
+  auto ages = by_tenant_.find(*tenant);
+  return ages == by_tenant_.end() ? kNone : ages->second;
+}
+
 std::vector<EvictionIndex::Entry> EvictionIndex::Evict(int64_t excess_bytes,
                                                        const std::string* tenant,
                                                        const std::set<EntryId>& keep) {
@@ -128,11 +152,11 @@ std::vector<EvictionIndex::Entry> EvictionIndex::Evict(int64_t excess_bytes,
     const Age* cheapest = nullptr;
     double lowest = 0;
     int seen = 0;
-    for (auto it = by_age_.begin(); it != by_age_.end() && seen < kCandidates; ++it) {
+    const std::set<Age>& ages = Ages(tenant);  // anew: removing its last entry ends a set
+    for (auto it = ages.begin(); it != ages.end() && seen < kCandidates; ++it) {
       if (keep.contains(it->second)) continue;
-      const EntryFacts& facts = entries_.at(it->second);
-      if (tenant != nullptr && facts.tenant != *tenant) continue;
       ++seen;
+      const EntryFacts& facts = entries_.at(it->second);
       const double worth =
           CostPerByte(facts) / static_cast<double>(newest_use_ms_ - facts.last_use_ms + 1);
       if (cheapest == nullptr || worth < lowest) {

@@ -63,6 +63,7 @@ class EvictionIndex {
   int64_t pinned_bytes() const { return pinned_bytes_; }
   /// Bytes by tenant.
   const std::map<std::string, int64_t>& tenant_bytes() const { return tenant_bytes_; }
+  int64_t TenantBytes(const std::string& tenant) const;
   /// Everything, by kind and key.
   const std::map<EntryId, EntryFacts>& entries() const { return entries_; }
 
@@ -81,11 +82,21 @@ class EvictionIndex {
  private:
   using Age = std::pair<int64_t, EntryId>;  // last use first
 
+  // Those that may go: of all, or of one tenant.
+  const std::set<Age>& Ages(const std::string* tenant) const;
+  // Removes such entries until so many bytes are gone or none is left.
+  std::vector<Entry> Evict(int64_t excess_bytes, const std::string* tenant,
+                           const std::set<EntryId>& keep);
+  // An entry may go, or no more.
+  void Enter(const EntryId& id, const EntryFacts& facts);
+  void Leave(const EntryId& id, const EntryFacts& facts);
   // What is there of a pinned plan counts as pinned (+1), or no more (-1).
   void Count(const EntryId& id, int sign);
 
   std::map<EntryId, EntryFacts> entries_;
-  std::set<Age> by_age_;                        // those that may go
+  std::set<Age> by_age_;  // those that may go
+  // The same by tenant, so that room for a small one is not looked for among all.
+  std::map<std::string, std::set<Age>> by_tenant_;
   std::map<Digest, std::vector<Digest>> pins_;  // plan to its kernels
   std::map<Digest, int> pinned_kernels_;        // to how many pinned plans need it
   int64_t pinned_plans_ = 0;
@@ -93,9 +104,6 @@ class EvictionIndex {
   std::map<std::string, int64_t> tenant_bytes_;
   std::set<EntryId> touched_;
   PlanPlaces places_;
-  std::vector<Entry> Evict(int64_t excess_bytes, const std::string* tenant,
-                           const std::set<EntryId>& keep);
-
   int64_t bytes_ = 0;
   int64_t removals_ = 0;
   int64_t newest_use_ms_ = 0;  // by which age is told

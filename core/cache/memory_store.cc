@@ -138,6 +138,7 @@ absl::StatusOr<Forgotten> MemoryStore::Forget(const ForgetQuery& query) {
   if (query.all) {
     gone.plans = static_cast<int64_t>(plans_.size());
     gone.kernels = static_cast<int64_t>(entries_.size()) - gone.plans;
+    removals_ += gone.plans + gone.kernels;
     entries_.Clear();
     plans_.clear();
     return gone;
@@ -146,7 +147,10 @@ absl::StatusOr<Forgotten> MemoryStore::Forget(const ForgetQuery& query) {
     gone.plans += entries_.Contains({EntryKind::kPlan, key});
     Remove({EntryKind::kPlan, key});
   }
-  for (const Digest& key : query.kernels) gone.kernels += entries_.Erase({EntryKind::kKernel, key});
+  for (const Digest& key : query.kernels) {
+    gone.kernels += entries_.Contains({EntryKind::kKernel, key});
+    Remove({EntryKind::kKernel, key});
+  }
   return gone;
 }
 

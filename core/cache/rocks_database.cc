@@ -4,13 +4,10 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/file_checksum.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <filesystem>
@@ -18,8 +15,9 @@
 #include <vector>
 
 #include "core/base/file.h"
-#include "core/base/mutex.h"
+#include "core/base/unique_fd.h"
 #include "core/cache/rocks_schema.h"
+#include "core/cache/set_aside.h"
 
 namespace fusion {
 namespace {
@@ -37,8 +35,6 @@ constexpr size_t kMemtableBytes = 16 << 20;
 constexpr uint64_t kMaxWalBytes = 64 << 20;
 // Written now and then while the disk is full; RocksDB leaves names that it does not know alone.
 constexpr std::string_view kProbeName = "/room.probe";
-// Is there once RocksDB has met damage on its own. It writes no more then, and would meet it again.
-constexpr std::string_view kDamagedName = "/damaged";
 constexpr Nanoseconds kResumePause = std::chrono::seconds(1);
 
 // Forwards RocksDB's own lines. Without a logger of ours it keeps a LOG file in the store, and an
@@ -76,50 +72,6 @@ class ForwardingLog final : public rocksdb::Logger {
   fusion::Logger& logger_;
   std::atomic<int64_t>* const log_damage_;
 };
-
-}  // namespace
-
-// What keeps RocksDB from writing, as it says itself.
-class WriteErrors final : public rocksdb::EventListener {
- public:
-  WriteErrors(std::string dir, Logger& logger) : dir_(std::move(dir)), logger_(logger) {}
-  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
-                         rocksdb::Status* status) override {
-    logger_.Error("store_background_error", {{"status", status->ToString()}});
-    if (status->IsCorruption()) {
-      WriteFile(StrCat(dir_, kDamagedName), status->ToString()).IgnoreError();
-    }
-    Set(*status);
-  }
-  // By itself RocksDB would try as long as the disk is full, and an attempt that fails half way, at
-  // a new log, leaves an error that nothing but a restart ends. See TryToResume.
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status error,
-                            bool* automatic) override {
-    if (error.IsNoSpace()) *automatic = false;
-  }
-  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
-    Set(info.new_bg_error);
-  }
-  void Clear() { Set(rocksdb::Status::OK()); }
-
-  absl::Status Check() const {
-    MutexLock lock(&mutex_);
-    return RocksDatabase::ToStatus(status_, "the store");
-  }
-
- private:
-  void Set(const rocksdb::Status& status) {
-    MutexLock lock(&mutex_);
-    status_ = status;
-  }
-
-  const std::string dir_;
-  Logger& logger_;
-  mutable Mutex mutex_;
-  rocksdb::Status status_ ABSL_GUARDED_BY(mutex_);
-};
-
-namespace {
 
 rocksdb::DBOptions DatabaseOptions(Logger& logger, std::shared_ptr<WriteErrors> errors,
                                    std::atomic<int64_t>* log_damage) {
@@ -185,25 +137,6 @@ bool HasRoom(const std::string& path) {
   return room;
 }
 
-absl::StatusOr<UniqueFd> Lock(const std::string& dir) {
-  std::string path = dir + ".lock";
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd.valid()) {
-    return Unavailable("opening ", Quote(path), ": ", std::generic_category().message(errno));
-  }
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    char holder[32] = {};
-    ssize_t n = read(fd.get(), holder, sizeof(holder) - 1);
-    return FailedPrecondition("store ", Quote(dir), " is open already",
-                              n > 0 ? StrCat(" in process ", StripSpace(holder)) : std::string(),
-                              "; one process at a time can use it");
-  }
-  std::string pid = StrCat(getpid(), "\n");
-  // The number only serves the message above: a lock without it is as good.
-  if (ftruncate(fd.get(), 0) == 0) (void)!write(fd.get(), pid.data(), pid.size());
-  return fd;
-}
-
 // Whether an Open that failed like this means that the files are bad, not the circumstances.
 bool IsDamage(const rocksdb::Status& status) {
   // NotFound: CURRENT names an absent file. InvalidArgument: families we do not know, or options of
@@ -215,24 +148,6 @@ bool IsDamage(const rocksdb::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::string> RocksDatabase::SetAside(const std::string& dir, std::string_view reason,
-                                                    Logger& logger, const Clock& clock) {
-  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock.UnixTime()).count();
-  std::string aside = StrCat(dir, ".corrupt-", seconds);
-  for (int i = 1; std::filesystem::exists(aside); ++i) {
-    aside = StrCat(dir, ".corrupt-", seconds, "-", i);
-  }
-  std::error_code error;
-  std::filesystem::rename(dir, aside, error);
-  if (error) {
-    return Unavailable("store ", Quote(dir), " is damaged (", reason,
-                       ") and cannot be renamed: ", error.message());
-  }
-  logger.Error("store_set_aside",
-               {{"dir", dir}, {"renamed_to", aside}, {"reason", reason}, {"now", "empty store"}});
-  return aside;
-}
-
 absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_view context) {
   if (status.ok()) return absl::OkStatus();
   std::string text = StrCat(context, ": ", status.ToString());
@@ -241,36 +156,59 @@ absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_
   return Unavailable(text);
 }
 
-rocksdb::Status RocksDatabase::OpenOnce(const std::string& dir, int64_t block_cache_bytes,
-                                        Logger& logger) {
+RocksDatabase::RocksDatabase(std::string dir, StoreLock lock, Logger& logger, const Clock& clock)
+    : lock_(std::move(lock)), dir_(std::move(dir)), logger_(logger), clock_(clock) {}
+
+rocksdb::Status RocksDatabase::OpenOnce(int64_t block_cache_bytes, bool read_only) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  errors_ = std::make_shared<WriteErrors>(dir, logger);
-  dir_ = dir;
-  logger_ = &logger;
-  std::error_code gone;
-  std::filesystem::remove(StrCat(dir, kProbeName), gone);
-  rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(logger, errors_, &log_damage_), dir,
-                                             Families(block_cache_bytes), &handles, &db_);
+  errors_ = std::make_shared<WriteErrors>(dir_, logger_);
+  read_only_ = read_only;
+  const rocksdb::DBOptions options = DatabaseOptions(logger_, errors_, &log_damage_);
+  const auto families = Families(block_cache_bytes);
+  if (!read_only) {
+    std::error_code gone;
+    std::filesystem::remove(StrCat(dir_, kProbeName), gone);
+  }
+  rocksdb::Status status =
+      read_only ? rocksdb::DB::OpenForReadOnly(options, dir_, families, &handles, &db_)
+                : rocksdb::DB::Open(options, dir_, families, &handles, &db_);
   if (!status.ok()) return status;
   std::copy(handles.begin(), handles.end(), families_.begin());
   return status;
 }
 
-absl::Status RocksDatabase::CheckWritable() const { return errors_->Check(); }
+absl::Status RocksDatabase::CheckWritable() const {
+  if (read_only_) return FailedPrecondition("the store was opened to be read only");
+  return errors_->Check();
+}
+
+int64_t RocksDatabase::LiveBytes(Family of_family) const {
+  auto property = [&](const std::string& name) {
+    uint64_t value = 0;
+    db_->GetIntProperty(family(of_family), name, &value);
+    return static_cast<int64_t>(value);
+  };
+  return property(rocksdb::DB::Properties::kLiveSstFilesSize) +
+         property(rocksdb::DB::Properties::kLiveBlobFileSize) -
+         property(rocksdb::DB::Properties::kLiveBlobFileGarbageSize);
+}
 
 void RocksDatabase::TryToResume() {
+  if (read_only_) return;
   {
     MutexLock lock(&resume_mutex_);
-    const Nanoseconds now = Clock::Real().Now();
+    const Nanoseconds now = clock_.Now();
     if (resuming_ || now < next_resume_) return;
     resuming_ = true;
     next_resume_ = now + kResumePause;
   }
+  // A write that fails behind Resume is not over.
+  const int64_t seen = errors_->changes();
   if (HasRoom(StrCat(dir_, kProbeName))) {
     rocksdb::Status resumed = db_->Resume();
-    if (resumed.ok()) errors_->Clear();
-    logger_->Log(resumed.ok() ? LogLevel::kInfo : LogLevel::kError, "store_resumed",
-                 {{"status", resumed.ToString()}});
+    if (resumed.ok()) errors_->ClearUnlessChanged(seen);
+    logger_.Log(resumed.ok() ? LogLevel::kInfo : LogLevel::kError, "store_resumed",
+                {{"status", resumed.ToString()}});
   }
   MutexLock lock(&resume_mutex_);
   resuming_ = false;
@@ -278,19 +216,16 @@ void RocksDatabase::TryToResume() {
 
 absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::string& dir,
                                                                    int64_t block_cache_bytes,
-                                                                   Logger& logger,
+                                                                   StoreLock lock, Logger& logger,
                                                                    const Clock& clock) {
-  RETURN_IF_ERROR(MakeDirectories(dir));
-  std::unique_ptr<RocksDatabase> database(new RocksDatabase());
-  ASSIGN_OR_RETURN(database->lock_, Lock(dir));
-  std::error_code error;
-  if (std::filesystem::exists(StrCat(dir, kDamagedName), error)) {
+  std::unique_ptr<RocksDatabase> database(new RocksDatabase(dir, std::move(lock), logger, clock));
+  if (WriteErrors::MetDamage(dir)) {
     ASSIGN_OR_RETURN(database->set_aside_,
                      SetAside(dir, "a compaction met damaged files", logger, clock));
     RETURN_IF_ERROR(MakeDirectories(dir));
   }
   for (bool first : {true, false}) {
-    rocksdb::Status opened = database->OpenOnce(dir, block_cache_bytes, logger);
+    rocksdb::Status opened = database->OpenOnce(block_cache_bytes, /*read_only=*/false);
     absl::Status status;
     bool damage = false;
     if (opened.ok()) {
@@ -308,6 +243,18 @@ absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::st
     ASSIGN_OR_RETURN(database->set_aside_, SetAside(dir, Message(status), logger, clock));
   }
   return Internal("opening the store ", Quote(dir), ": no attempt was made");
+}
+
+absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::OpenToRead(const std::string& dir,
+                                                                         int64_t block_cache_bytes,
+                                                                         StoreLock lock,
+                                                                         Logger& logger,
+                                                                         const Clock& clock) {
+  std::unique_ptr<RocksDatabase> database(new RocksDatabase(dir, std::move(lock), logger, clock));
+  RETURN_IF_ERROR(ToStatus(database->OpenOnce(block_cache_bytes, /*read_only=*/true),
+                           StrCat("opening the store ", Quote(dir), " to read it")));
+  RETURN_IF_ERROR(CheckOurSchema(*database, dir));
+  return database;
 }
 
 RocksDatabase::~RocksDatabase() { Close(); }

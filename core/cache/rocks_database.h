@@ -11,7 +11,8 @@
 #include "core/base/clock.h"
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
-#include "core/base/unique_fd.h"
+#include "core/cache/store_lock.h"
+#include "core/cache/write_errors.h"
 
 namespace fusion {
 
@@ -23,19 +24,21 @@ inline constexpr size_t kFamilyCount = 6;
 inline rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-class WriteErrors;
-
 /// An open RocksDB with the settings and families of our store, and the lock that keeps others out.
 /// Reading and writing go through db() and family(). Thread-safe after Open.
 class RocksDatabase {
  public:
-  /// As RocksStore::Open.
+  /// As RocksStore::Open; `lock` is the store's.
   static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const std::string& dir,
                                                              int64_t block_cache_bytes,
-                                                             Logger& logger, const Clock& clock);
-  /// Renames a damaged, closed database and logs it; where it is then.
-  static absl::StatusOr<std::string> SetAside(const std::string& dir, std::string_view reason,
-                                              Logger& logger, const Clock& clock);
+                                                             StoreLock lock, Logger& logger,
+                                                             const Clock& clock);
+  /// Of a database that is there, sound and of our schema; needs no room. What was written to its
+  /// log is read as well.
+  static absl::StatusOr<std::unique_ptr<RocksDatabase>> OpenToRead(const std::string& dir,
+                                                                   int64_t block_cache_bytes,
+                                                                   StoreLock lock, Logger& logger,
+                                                                   const Clock& clock);
   ~RocksDatabase();
   RocksDatabase(const RocksDatabase&) = delete;
   RocksDatabase& operator=(const RocksDatabase&) = delete;
@@ -51,25 +54,33 @@ class RocksDatabase {
   int64_t log_damage() const { return log_damage_; }
   /// Why RocksDB writes nothing at present, after a write that failed. OK: it does.
   absl::Status CheckWritable() const;
+  /// A write that failed: CheckWritable says so until TryToResume has ended it.
+  void NoteFailedWrite(const rocksdb::Status& failed) { errors_->Note(failed); }
   /// Once in a second at most: if there is room now, ends that. For who finds CheckWritable not OK.
+  /// Takes long, so not for who holds a lock.
   void TryToResume() ABSL_LOCKS_EXCLUDED(resume_mutex_);
+
+  /// Bytes of a family's files without garbage that a compaction would leave out.
+  int64_t LiveBytes(Family of_family) const;
 
   /// Our status for one of RocksDB's: ResourceExhausted for lack of space, DataLoss for corruption,
   /// Unavailable for the rest.
   static absl::Status ToStatus(const rocksdb::Status& status, std::string_view context);
 
  private:
-  RocksDatabase() = default;
-  rocksdb::Status OpenOnce(const std::string& dir, int64_t block_cache_bytes, Logger& logger);
+  RocksDatabase(std::string dir, StoreLock lock, Logger& logger, const Clock& clock);
+  rocksdb::Status OpenOnce(int64_t block_cache_bytes, bool read_only);
   void Close();
 
-  UniqueFd lock_;
+  const StoreLock lock_;
+  const std::string dir_;
+  Logger& logger_;
+  const Clock& clock_;
+  bool read_only_ = false;
   rocksdb::DB* db_ = nullptr;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
   std::string set_aside_;
   std::atomic<int64_t> log_damage_{0};
-  std::string dir_;
-  Logger* logger_ = nullptr;
   Mutex resume_mutex_;
   bool resuming_ ABSL_GUARDED_BY(resume_mutex_) = false;
   Nanoseconds next_resume_ ABSL_GUARDED_BY(resume_mutex_){0};

@@ -16,7 +16,7 @@ namespace {
 // last_report_ms (8 bytes each, little endian).
 constexpr char kFactsPrefix = 'm';
 constexpr size_t kFactsKeyBytes = 1 + 32;
-constexpr size_t kFactsBytes = 2 * 8;
+constexpr size_t kFactsBytes = size_t{2} * 8;
 
 std::string FactsKey(const Digest& plan) {
   return std::string(1, kFactsPrefix).append(BytesOf(plan));
@@ -164,8 +164,9 @@ absl::Status RocksMeasurements::Put(const Digest& plan, const PlanMeasurements& 
   batch.Put(database_->family(Family::kMeta), FactsKey(plan), FactsValue(facts));
   rocksdb::WriteOptions unsynced;
   unsynced.protection_bytes_per_key = 8;
-  RETURN_IF_ERROR(
-      RocksDatabase::ToStatus(database_->db().Write(unsynced, &batch), "writing measurements"));
+  rocksdb::Status written = database_->db().Write(unsynced, &batch);
+  if (!written.ok()) database_->NoteFailedWrite(written);
+  RETURN_IF_ERROR(RocksDatabase::ToStatus(written, "writing measurements"));
   MutexLock lock(&mutex_);
   for (const Digest& victim : victims) index_.Remove(victim);
   evicted_ += static_cast<int64_t>(victims.size());

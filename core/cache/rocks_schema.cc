@@ -85,6 +85,18 @@ absl::Status BringToOurSchema(const RocksDatabase& database, std::string_view di
   return DataLoss("schema version ", version, " cannot be migrated to ", kSchemaVersion);
 }
 
+absl::Status CheckOurSchema(const RocksDatabase& database, std::string_view dir) {
+  std::string text;
+  rocksdb::Status read =
+      database.db().Get({}, database.family(Family::kMeta), AsSlice(kSchemaKey), &text);
+  RETURN_IF_ERROR(RocksDatabase::ToStatus(read, "reading the schema"));
+  ASSIGN_OR_RETURN(int version, ParseVersion(text));
+  if (version > kSchemaVersion) return Newer(dir, version);
+  if (version == kSchemaVersion) return absl::OkStatus();
+  return FailedPrecondition("store ", Quote(dir), " has schema version ", version,
+                            ", which cannot be brought to ", kSchemaVersion, " now");
+}
+
 absl::Status RefuseNewerSchema(const std::string& dir) {
   std::vector<std::string> names;
   if (!rocksdb::DB::ListColumnFamilies({}, dir, &names).ok()) return absl::OkStatus();

@@ -18,6 +18,9 @@ inline constexpr int kSchemaVersion = 2;
 /// its version is none. `dir` is for messages.
 absl::Status BringToOurSchema(const RocksDatabase& database, std::string_view dir, Logger& logger);
 
+/// OK if an open database, which cannot be written, is of our version already.
+absl::Status CheckOurSchema(const RocksDatabase& database, std::string_view dir);
+
 /// FailedPrecondition, naming both versions, if the database in `dir`, which did not open, is sound
 /// and of a newer version. OK if it is not, or cannot be read.
 absl::Status RefuseNewerSchema(const std::string& dir);

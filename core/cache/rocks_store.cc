@@ -13,6 +13,7 @@
 #include "core/cache/frame.h"
 #include "core/cache/rocks_database.h"
 #include "core/cache/rocks_measurements.h"
+#include "core/cache/set_aside.h"
 #include "core/wire/kernel.h"
 
 namespace fusion {
@@ -52,12 +53,6 @@ Pending MakePending(EntryKind kind, const Digest& key, std::string_view payload,
   return entry;
 }
 
-std::vector<Digest> KernelsOf(const Plan& plan) {
-  std::vector<Digest> keys;
-  for (const PlanKernel& kernel : plan.kernels) keys.push_back(kernel.key);
-  return keys;
-}
-
 std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
   std::vector<Pending> entries;
   for (const auto& kernel : bundle.kernels) {
@@ -87,10 +82,15 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(RocksStoreOptions o
   if (options.dir.empty()) return InvalidArgument("store: no directory given");
   while (options.dir.size() > 1 && options.dir.back() == '/') options.dir.pop_back();
   if (!options.free_bytes) options.free_bytes = StatvfsFreeBytes;
+  if (options.lock == nullptr) {
+    ASSIGN_OR_RETURN(options.lock, LockStore(options.dir));
+  }
+  if (options.read_only) return OpenToRead(std::move(options), logger, clock);
   std::string aside;
   for (bool first : {true, false}) {
-    ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database,
-                     RocksDatabase::Open(options.dir, options.block_cache_bytes, logger, clock));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<RocksDatabase> database,
+        RocksDatabase::Open(options.dir, options.block_cache_bytes, options.lock, logger, clock));
     if (!aside.empty()) database->NoteSetAside(aside);
     std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(database), logger, clock));
     absl::Status loaded = store->LoadIndex();
@@ -98,9 +98,21 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(RocksStoreOptions o
     // Without its index nobody knows what is in it.
     if (!absl::IsDataLoss(loaded) || !first) return loaded;
     store.reset();
-    ASSIGN_OR_RETURN(aside, RocksDatabase::SetAside(options.dir, Message(loaded), logger, clock));
+    ASSIGN_OR_RETURN(aside, SetAside(options.dir, Message(loaded), logger, clock));
   }
   return Internal("opening the store ", Quote(options.dir), ": no attempt was made");
+}
+
+absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::OpenToRead(RocksStoreOptions options,
+                                                                   Logger& logger,
+                                                                   const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RocksDatabase> database,
+                   RocksDatabase::OpenToRead(options.dir, options.block_cache_bytes, options.lock,
+                                             logger, clock));
+  std::unique_ptr<RocksStore> store(
+      new RocksStore(std::move(options), std::move(database), logger, clock));
+  RETURN_IF_ERROR(store->LoadIndex());
+  return store;
 }
 
 RocksStore::RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase> database,
@@ -117,7 +129,7 @@ bool RocksStore::started_empty_after_damage() const { return !database_->set_asi
 absl::Status RocksStore::LoadIndex() {
   std::unique_ptr<rocksdb::Iterator> it(
       database_->db().NewIterator({}, database_->family(Family::kMeta)));
-  int64_t unreadable = 0;
+  rocksdb::WriteBatch batch;
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(LoadPins());
   dropped_ = database_->log_damage();
@@ -128,16 +140,31 @@ absl::Status RocksStore::LoadIndex() {
     if (ReadFacts(AsView(it->key()), AsView(it->value()), &id, &facts)) {
       index_.Add(id, facts);
     } else {
-      ++unreadable;
+      DropUnlisted(it->key().ToString(), &batch);
     }
   }
+  if (batch.Count() > 0) WriteDeletes(&batch);
   logger_.Info("store_opened", {{"dir", options_.dir},
                                 {"plans", index_.plans()},
                                 {"kernels", index_.kernels()},
                                 {"bytes", index_.bytes()},
                                 {"pinned", index_.pinned_plans()},
-                                {"unreadable", unreadable}});
+                                {"dropped", dropped_}});
   return RocksDatabase::ToStatus(it->status(), "reading the index of the store");
+}
+
+// What is not listed would neither be evicted nor counted, so an entry goes with facts that cannot
+// be read.
+void RocksStore::DropUnlisted(const std::string& facts_key, rocksdb::WriteBatch* batch) {
+  EntryId id;
+  ++dropped_;
+  batch->Delete(database_->family(Family::kMeta), facts_key);
+  if (!ReadFactsKey(facts_key, &id)) {
+    logger_.Error("cache_entry_dropped", {{"tier", "disk"}, {"reason", "its key is none"}});
+    return;
+  }
+  LogDropped(id, "its record in the index cannot be read");
+  batch->Delete(database_->family(FamilyOf(id.kind)), AsSlice(BytesOf(id.key)));
 }
 
 absl::Status RocksStore::LoadPins() {
@@ -153,36 +180,54 @@ absl::Status RocksStore::LoadPins() {
   return RocksDatabase::ToStatus(it->status(), "reading the pins of the store");
 }
 
+// NotFound; DataLoss: it is there, but not what was asked for; Unavailable: it cannot be told.
 template <typename T>
-std::shared_ptr<const T> RocksStore::Read(EntryKind kind, const EntryKey& asked,
-                                          absl::StatusOr<T> (*decode)(std::string_view bytes)) {
-  EntryId id{kind, asked.digest};
+absl::StatusOr<T> RocksStore::Look(EntryKind kind, const EntryKey& asked,
+                                   absl::StatusOr<T> (*decode)(std::string_view bytes)) {
   rocksdb::PinnableSlice framed;
   rocksdb::Status read = database_->db().Get({}, database_->family(FamilyOf(kind)),
                                              AsSlice(BytesOf(asked.digest)), &framed);
-  if (read.IsNotFound()) {
-    ForgetMissing(id);
-    return nullptr;
-  }
-  if (!read.ok()) {
-    if (read.IsCorruption()) {
-      Drop(id, read.ToString());
-    } else {
-      logger_.Error("store_read_failed", {{"kind", EntryKindName(kind)},
-                                          {"key", asked.digest.ToHex()},
-                                          {"reason", read.ToString()}});
-    }
-    return nullptr;
-  }
+  if (read.IsNotFound()) return NotFound("listed, but not there");
+  if (read.IsCorruption()) return DataLoss(read.ToString());
+  if (!read.ok()) return Unavailable(read.ToString());
   absl::StatusOr<std::string_view> payload = Unframe(AsView(framed));
-  absl::StatusOr<T> value = payload.ok() ? decode(*payload) : absl::StatusOr<T>(payload.status());
-  std::string reason = value.ok() ? WhyNotTheEntry(asked, KeyOf(*value), value->full_key)
-                                  : std::string(Message(value.status()));
-  if (!reason.empty()) {
-    Drop(id, reason);
-    return nullptr;
+  if (!payload.ok()) return DataLoss(Message(payload.status()));
+  absl::StatusOr<T> value = decode(*payload);
+  if (!value.ok()) return DataLoss(Message(value.status()));
+  std::string reason = WhyNotTheEntry(asked, KeyOf(*value), value->full_key);
+  if (!reason.empty()) return DataLoss(reason);
+  return value;
+}
+
+// After a look that found nothing good, which ends with the entry if that is still so: another
+// reader may have deleted it since, and somebody may have written it anew.
+template <typename T>
+absl::StatusOr<T> RocksStore::LookAgain(EntryKind kind, const EntryKey& asked,
+                                        absl::StatusOr<T> (*decode)(std::string_view bytes)) {
+  const EntryId id{kind, asked.digest};
+  MutexLock writing(&write_mutex_);
+  absl::StatusOr<T> value = Look(kind, asked, decode);
+  if (absl::IsDataLoss(value.status()) || (absl::IsNotFound(value.status()) && IsListed(id))) {
+    Delete(id, Message(value.status()));
   }
-  return std::make_shared<const T>(*std::move(value));
+  return value;
+}
+
+template <typename T>
+std::shared_ptr<const T> RocksStore::Read(EntryKind kind, const EntryKey& asked,
+                                          absl::StatusOr<T> (*decode)(std::string_view bytes)) {
+  const EntryId id{kind, asked.digest};
+  absl::StatusOr<T> value = Look(kind, asked, decode);
+  if (absl::IsDataLoss(value.status()) || (absl::IsNotFound(value.status()) && IsListed(id))) {
+    value = LookAgain(kind, asked, decode);
+  }
+  if (value.ok()) return std::make_shared<const T>(*std::move(value));
+  if (absl::IsUnavailable(value.status())) {
+    logger_.Error("store_read_failed", {{"kind", EntryKindName(kind)},
+                                        {"key", asked.digest.ToHex()},
+                                        {"reason", Message(value.status())}});
+  }
+  return nullptr;
 }
 
 template <typename T>
@@ -212,9 +257,11 @@ std::shared_ptr<const KernelArtifact> RocksStore::PeekKernel(const Digest& key) 
   return Read<KernelArtifact>(EntryKind::kKernel, {key}, DecodeArtifact);
 }
 
-bool RocksStore::HasPlan(const Digest& key) const {
+bool RocksStore::HasPlan(const Digest& key) const { return IsListed({EntryKind::kPlan, key}); }
+
+bool RocksStore::IsListed(const EntryId& id) const {
   MutexLock lock(&mutex_);
-  return index_.Find({EntryKind::kPlan, key}) != nullptr;
+  return index_.Find(id) != nullptr;
 }
 
 PlanPage RocksStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
@@ -255,29 +302,15 @@ std::unique_ptr<MeasurementStore> RocksStore::OpenMeasurements(int64_t budget_by
       database_, logger_, clock_);
 }
 
-void RocksStore::ForgetMissing(const EntryId& id) {
-  {
-    MutexLock lock(&mutex_);
-    if (index_.Find(id) == nullptr) return;
-  }
-  // Listed and not found: it may have been written between the two looks.
-  MutexLock writing(&write_mutex_);
-  rocksdb::PinnableSlice framed;
-  rocksdb::Status read = database_->db().Get({}, database_->family(FamilyOf(id.kind)),
-                                             AsSlice(BytesOf(id.key)), &framed);
-  if (read.IsNotFound()) Delete(id, "listed, but not there");
-}
-
-void RocksStore::Drop(const EntryId& id, std::string_view reason) {
-  MutexLock writing(&write_mutex_);
-  Delete(id, reason);
-}
-
-void RocksStore::Delete(const EntryId& id, std::string_view reason) {
+void RocksStore::LogDropped(const EntryId& id, std::string_view reason) const {
   logger_.Error("cache_entry_dropped", {{"tier", "disk"},
                                         {"kind", EntryKindName(id.kind)},
                                         {"key", id.key.ToHex()},
                                         {"reason", reason}});
+}
+
+void RocksStore::Delete(const EntryId& id, std::string_view reason) {
+  LogDropped(id, reason);
   {
     MutexLock lock(&mutex_);
     index_.Remove(id);
@@ -286,8 +319,12 @@ void RocksStore::Delete(const EntryId& id, std::string_view reason) {
   rocksdb::WriteBatch batch;
   batch.Delete(database_->family(FamilyOf(id.kind)), AsSlice(BytesOf(id.key)));
   batch.Delete(database_->family(Family::kMeta), FactsKey(id));
-  rocksdb::Status deleted = database_->db().Write({}, &batch);
-  // On a full disk deletes fail as well; the entry stays a miss and is met again.
+  WriteDeletes(&batch);
+}
+
+// On a full disk deletes fail as well; what should go stays a miss and is met again.
+void RocksStore::WriteDeletes(rocksdb::WriteBatch* batch) {
+  rocksdb::Status deleted = database_->db().Write({}, batch);
   if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
 }
 
@@ -311,12 +348,17 @@ int64_t RocksStore::removals() const {
 absl::Status RocksStore::PutBundle(const Bundle& bundle) {
   absl::Status status = CheckBundle(bundle);
   if (status.ok()) status = CheckWritable();
-  if (status.ok()) status = Write(bundle);
-  if (!status.ok()) {
-    MutexLock lock(&mutex_);
-    ++write_failures_;
-  }
-  return status;
+  if (!status.ok()) return Refused(status);
+  status = Write(bundle);
+  if (status.ok()) return status;
+  CheckWritable().IgnoreError();  // says so if nothing can be written any more
+  return Refused(status);
+}
+
+absl::Status RocksStore::Refused(absl::Status why) {
+  MutexLock lock(&mutex_);
+  ++write_failures_;
+  return why;
 }
 
 absl::Status RocksStore::CheckWritable() const {
@@ -332,14 +374,48 @@ absl::Status RocksStore::CheckWritable() const {
   return status;
 }
 
-// Synced. What fails for lack of space shows in CheckWritable until RocksDB has recovered.
+// Synced. What fails shows in CheckWritable until RocksDB has recovered, which is for whoever looks
+// there: it takes long, and readers that meet a bad entry wait for write_mutex_.
 absl::Status RocksStore::Commit(rocksdb::WriteBatch* batch, std::string_view what) {
   rocksdb::WriteOptions durable;
   durable.sync = true;
   durable.protection_bytes_per_key = 8;
-  absl::Status status = RocksDatabase::ToStatus(database_->db().Write(durable, batch), what);
-  if (!status.ok()) CheckWritable().IgnoreError();
-  return status;
+  rocksdb::Status written = database_->db().Write(durable, batch);
+  if (!written.ok()) database_->NoteFailedWrite(written);
+  return RocksDatabase::ToStatus(written, what);
+}
+
+// Beyond what is allowed others go; where too little can, the bundle is not kept itself, and
+// nothing goes in vain.
+absl::Status RocksStore::MakeRoom(const BundleSize& size, const std::string& tenant,
+                                  const std::set<EntryId>& keep,
+                                  std::vector<EvictionIndex::Entry>* victims) {
+  const int64_t own = options_.tenant_budget ? options_.tenant_budget(tenant) : 0;
+  if (size.bytes > options_.budget_bytes) {
+    return ResourceExhausted("store: bundle of ", HumanBytes(size.bytes), " exceeds the budget of ",
+                             HumanBytes(options_.budget_bytes));
+  }
+  if (own > 0 && size.charged > own) {
+    return ResourceExhausted("store: bundle of ", HumanBytes(size.charged), " exceeds the ",
+                             HumanBytes(own), " of tenant ", QuoteShort(tenant));
+  }
+  if (own > 0) *victims = index_.MakeTenantRoom(tenant, size.charged, own, keep);
+  std::vector<EvictionIndex::Entry> more = index_.MakeRoom(size.bytes, options_.budget_bytes, keep);
+  std::move(more.begin(), more.end(), std::back_inserter(*victims));
+  absl::Status room;
+  if (size.bytes > 0 && index_.bytes() + size.bytes > options_.budget_bytes) {
+    room = ResourceExhausted("store: no room for a bundle of ", HumanBytes(size.bytes), ": of ",
+                             HumanBytes(options_.budget_bytes), " ",
+                             HumanBytes(index_.pinned_bytes()), " are pinned");
+  } else if (own > 0 && size.charged > 0 && index_.TenantBytes(tenant) + size.charged > own) {
+    room =
+        ResourceExhausted("store: no room for a bundle of ", HumanBytes(size.charged), ": tenant ",
+                          QuoteShort(tenant), " may keep ", HumanBytes(own), ", of which ",
+                          HumanBytes(index_.TenantBytes(tenant)), " are pinned or in use");
+  }
+  if (room.ok()) return room;
+  for (const auto& [id, facts] : *victims) index_.Add(id, facts);
+  return room;
 }
 
 absl::Status RocksStore::Write(const Bundle& bundle) {
@@ -354,35 +430,18 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
   {
     MutexLock lock(&mutex_);
     std::set<EntryId> keep;
-    int64_t bytes = 0;
+    BundleSize size;
     for (Pending& entry : entries) {
       keep.insert(entry.id);
       const EntryFacts* old = index_.Find(entry.id);
       if (old != nullptr && old->payload == entry.facts.payload) continue;  // shared, there already
       if (old != nullptr) entry.facts.tenant = old->tenant;
       written.push_back(&entry);
-      bytes += entry.facts.bytes - (old != nullptr ? old->bytes : 0);
+      const int64_t more = entry.facts.bytes - (old != nullptr ? old->bytes : 0);
+      size.bytes += more;
+      if (entry.facts.tenant == bundle.tenant) size.charged += more;
     }
-    if (bytes > options_.budget_bytes) {
-      return ResourceExhausted("store: bundle of ", HumanBytes(bytes), " exceeds the budget of ",
-                               HumanBytes(options_.budget_bytes));
-    }
-    // Beyond what its tenant may keep its own entries go, or, where there are none left, it is not
-    // kept itself.
-    const int64_t own = options_.tenant_budget ? options_.tenant_budget(bundle.tenant) : 0;
-    if (own > 0 && bytes > own) {
-      return ResourceExhausted("store: bundle of ", HumanBytes(bytes), " exceeds the ",
-                               HumanBytes(own), " of tenant ", QuoteShort(bundle.tenant));
-    }
-    if (own > 0) victims = index_.MakeTenantRoom(bundle.tenant, bytes, own, keep);
-    std::vector<EvictionIndex::Entry> more = index_.MakeRoom(bytes, options_.budget_bytes, keep);
-    std::move(more.begin(), more.end(), std::back_inserter(victims));
-    if (bytes > 0 && index_.bytes() + bytes > options_.budget_bytes) {
-      for (const auto& [id, facts] : victims) index_.Add(id, facts);
-      return ResourceExhausted("store: no room for a bundle of ", HumanBytes(bytes), ": of ",
-                               HumanBytes(options_.budget_bytes), " ",
-                               HumanBytes(index_.pinned_bytes()), " are pinned");
-    }
+    RETURN_IF_ERROR(MakeRoom(size, bundle.tenant, keep, &victims));
     pinned = bundle.plan != nullptr && index_.IsPinned({EntryKind::kPlan, bundle.plan->key});
     for (const auto& [id, facts] : index_.TakeTouched(kUseTimesPerBatch)) {
       batch.Put(database_->family(Family::kMeta), FactsKey(id), FactsValue(facts));
@@ -415,6 +474,7 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
 }
 
 void RocksStore::WriteUseTimes() {
+  if (options_.read_only) return;
   rocksdb::WriteBatch batch;
   MutexLock writing(&write_mutex_);
   {

@@ -10,6 +10,7 @@
 #include "core/cache/eviction_index.h"
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
+#include "core/cache/store_lock.h"
 
 namespace rocksdb {
 class WriteBatch;
@@ -32,6 +33,10 @@ struct RocksStoreOptions {
   int64_t min_free_bytes = int64_t{256} << 20;
   /// Free bytes of the file system of a directory. Default: statvfs.
   std::function<absl::StatusOr<int64_t>(const std::string& dir)> free_bytes;
+  /// Reads what is there, and writes nothing: for a disk with no room to open it otherwise.
+  bool read_only = false;
+  /// LockStore of `dir`, if somebody has it already.
+  StoreLock lock = nullptr;
 };
 
 /// Plans and kernels on disk, in RocksDB.
@@ -42,14 +47,16 @@ struct RocksStoreOptions {
 /// machine it is there as a whole or not at all. Entries carry their full key and digests; a reader
 /// that meets a bad one deletes it and reports a miss. Least used entries go when the budget is
 /// reached; times of use are written along with later bundles, so a crash forgets the last ones.
-/// On a full disk it goes on reading and writes again, by itself, when there is room.
+/// On a full disk it goes on reading and writes again, by itself, when there is room; opened on one
+/// it can be with OpenDiskStores.
 /// Thread-safe. `logger` and `clock` outlive it.
 class RocksStore final : public Store {
  public:
   /// FailedPrecondition: another process (or this one) has the store open. ResourceExhausted: no
   /// space. Unavailable: the directory cannot be used. One of an older schema is migrated; one of a
   /// newer schema is left alone: FailedPrecondition. A database that RocksDB finds corrupt is
-  /// renamed to `<dir>.corrupt-<Unix seconds>`, logged, and an empty one opened.
+  /// renamed to `<dir>.corrupt-<Unix seconds>`, logged, and an empty one opened. To be read only it
+  /// must be there, sound and of our schema.
   static absl::StatusOr<std::unique_ptr<RocksStore>> Open(RocksStoreOptions options, Logger& logger,
                                                           const Clock& clock = Clock::Real());
   ~RocksStore() override;
@@ -80,12 +87,25 @@ class RocksStore final : public Store {
   bool started_empty_after_damage() const;
 
  private:
+  // Bytes that a bundle adds: all of them, and those that its tenant is charged for.
+  struct BundleSize {
+    int64_t bytes = 0;
+    int64_t charged = 0;
+  };
+
   RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase> database, Logger& logger,
              const Clock& clock);
 
+  static absl::StatusOr<std::unique_ptr<RocksStore>> OpenToRead(RocksStoreOptions options,
+                                                                Logger& logger, const Clock& clock);
   absl::Status LoadIndex();
   absl::Status LoadPins() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropUnlisted(const std::string& facts_key, rocksdb::WriteBatch* batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(const Bundle& bundle) ABSL_LOCKS_EXCLUDED(write_mutex_);
+  absl::Status MakeRoom(const BundleSize& size, const std::string& tenant,
+                        const std::set<EntryId>& keep, std::vector<EvictionIndex::Entry>* victims)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(rocksdb::WriteBatch* batch, std::string_view what);
   /// OK if a bundle would be written now. Logs when that changes.
   absl::Status CheckWritable() const;
@@ -96,12 +116,22 @@ class RocksStore final : public Store {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void VerifyEntry(const EntryId& id, StoreCheck* check);
   absl::Status VerifyFiles(const CancelToken& cancel, StoreCheck* check);
+  absl::Status CheckRoomToCompact() const;
   std::string WhyDamaged(const EntryId& id, int64_t* bytes, std::vector<Digest>* kernels);
-  void Drop(const EntryId& id, std::string_view reason) ABSL_LOCKS_EXCLUDED(write_mutex_);
   void Delete(const EntryId& id, std::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
-  void ForgetMissing(const EntryId& id) ABSL_LOCKS_EXCLUDED(write_mutex_);
+  void LogDropped(const EntryId& id, std::string_view reason) const;
+  void WriteDeletes(rocksdb::WriteBatch* batch);
+  bool IsListed(const EntryId& id) const;
+  absl::Status Refused(absl::Status why);
   void WriteUseTimes();
+  template <typename T>
+  absl::StatusOr<T> Look(EntryKind kind, const EntryKey& asked,
+                         absl::StatusOr<T> (*decode)(std::string_view bytes));
+  template <typename T>
+  absl::StatusOr<T> LookAgain(EntryKind kind, const EntryKey& asked,
+                              absl::StatusOr<T> (*decode)(std::string_view bytes))
+      ABSL_LOCKS_EXCLUDED(write_mutex_);
   template <typename T>
   std::shared_ptr<const T> Read(EntryKind kind, const EntryKey& asked,
                                 absl::StatusOr<T> (*decode)(std::string_view bytes));

@@ -15,6 +15,7 @@
 #include "core/cache/frame.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/rocks_store.h"
+#include "core/cache/set_aside.h"
 #include "core/wire/kernel.h"
 
 namespace fusion {
@@ -99,9 +100,8 @@ absl::Status RocksStore::PinAll(const std::vector<Digest>& plans, rocksdb::Write
     if (!read.ok()) return NotStored(plan);
     ASSIGN_OR_RETURN(std::string_view payload, Unframe(AsView(framed)));
     ASSIGN_OR_RETURN(StoredPlan decoded, DecodeStoredPlan(payload));
-    std::vector<Digest>& kernels = (*pins)[plan];
-    for (const PlanKernel& kernel : decoded.plan.kernels) kernels.push_back(kernel.key);
-    batch->Put(database_->family(Family::kMeta), PinKey(plan), PinValue(kernels));
+    (*pins)[plan] = KernelsOf(decoded.plan);
+    batch->Put(database_->family(Family::kMeta), PinKey(plan), PinValue((*pins)[plan]));
   }
   MutexLock lock(&mutex_);
   std::set<EntryId> more;
@@ -224,7 +224,7 @@ std::string RocksStore::WhyDamaged(const EntryId& id, int64_t* bytes,
   }
   absl::StatusOr<StoredPlan> plan = DecodeStoredPlan(*payload);
   if (!plan.ok()) return std::string(Message(plan.status()));
-  for (const PlanKernel& kernel : plan->plan.kernels) kernels->push_back(kernel.key);
+  *kernels = KernelsOf(plan->plan);
   return WhyNotTheEntry(asked, plan->key, plan->full_key);
 }
 
@@ -236,12 +236,7 @@ void RocksStore::VerifyEntry(const EntryId& id, StoreCheck* check) {
     MutexLock writing(&write_mutex_);
     // It may have gone meanwhile, or have been written anew.
     reason = WhyDamaged(id, &bytes, &kernels);
-    bool listed = false;
-    {
-      MutexLock lock(&mutex_);
-      listed = index_.Find(id) != nullptr;
-    }
-    if (!listed) return;
+    if (!IsListed(id)) return;
     if (!reason.empty()) {
       Delete(id, reason);
       Note({std::string(EntryKindName(id.kind)), id.key.ToHex(), reason}, check);
@@ -303,8 +298,23 @@ absl::StatusOr<StoreCheck> RocksStore::Verify(const CancelToken& cancel) {
   return check;
 }
 
+// Of what a family holds a second copy is made before the first goes, one family after the other.
+absl::Status RocksStore::CheckRoomToCompact() const {
+  int64_t largest = 0;
+  for (size_t i = 0; i < kFamilyCount; ++i) {
+    largest = std::max(largest, database_->LiveBytes(static_cast<Family>(i)));
+  }
+  ASSIGN_OR_RETURN(int64_t free, options_.free_bytes(options_.dir));
+  if (free >= largest + options_.min_free_bytes) return absl::OkStatus();
+  return ResourceExhausted("compacting the store writes up to ", HumanBytes(largest),
+                           " anew before the old files go, and ",
+                           HumanBytes(options_.min_free_bytes), " must stay free; ",
+                           HumanBytes(free), " are free in ", Quote(options_.dir));
+}
+
 absl::StatusOr<StoreCompaction> RocksStore::Compact(const CancelToken& cancel) {
   RETURN_IF_ERROR(CheckWritable());
+  RETURN_IF_ERROR(CheckRoomToCompact());
   StoreCompaction sizes{.bytes_before = DiskBytes(options_.dir)};
   CancelFlag flag(cancel);
   rocksdb::CompactRangeOptions options;
@@ -328,7 +338,8 @@ DiskFacts RocksStore::Facts() const {
           .min_free_bytes = options_.min_free_bytes,
           .schema_version = kSchemaVersion,
           .started_empty = started_empty_after_damage(),
-          .set_aside = database_->set_aside()};
+          .set_aside = database_->set_aside(),
+          .set_aside_bytes = SetAsideBytes(options_.dir)};
 }
 
 std::string RocksStore::TenantOf(const Digest& plan) const {

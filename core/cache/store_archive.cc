@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kMark = "fusion-store-archive\n";
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kHeadBytes = 1 + 8 + kDigestBytes;
-// Of one plan or kernel; the longest seen have a few MB.
-constexpr uint64_t kMaxPayloadBytes = uint64_t{1} << 30;
+// No tenant that a server knows has a longer name.
+constexpr uint64_t kMaxTenantBytes = 64;
 constexpr std::string_view kTypes = "HKPT";
 
 std::string Number(uint64_t value) {
@@ -65,7 +65,9 @@ bool ReadPlanFrame(std::string_view payload, PlanFrame* out) {
     if (!reader.Bytes(kDigestBytes, &bytes)) return false;
     out->kernels.push_back(DigestFrom(bytes));
   }
-  if (!reader.Number(&length) || !reader.Bytes(length, &bytes)) return false;
+  if (!reader.Number(&length) || length > kMaxTenantBytes || !reader.Bytes(length, &bytes)) {
+    return false;
+  }
   out->tenant = bytes;
   out->plan = reader.rest();
   return true;
@@ -78,7 +80,7 @@ ArchiveWriter::ArchiveWriter(Store& store, std::vector<Digest> plans)
 
 std::string ArchiveWriter::Emit(char type, std::string_view payload) {
   Digest digest = Sha256(payload);
-  digests_.append(BytesOf(digest));
+  digests_.Add(BytesOf(digest));
   return StrCat(std::string(1, type), Number(payload.size()), BytesOf(digest), payload);
 }
 
@@ -116,7 +118,7 @@ std::string ArchiveWriter::Next() {
   ended_ = true;
   return Emit('T',
               StrCat(Number(static_cast<uint64_t>(plan_count_)),
-                     Number(static_cast<uint64_t>(written_.size())), BytesOf(Sha256(digests_))));
+                     Number(static_cast<uint64_t>(written_.size())), BytesOf(digests_.Finish())));
 }
 
 absl::Status ArchiveImport::Add(std::string_view bytes) {
@@ -127,10 +129,13 @@ absl::Status ArchiveImport::Add(std::string_view bytes) {
     const std::string_view rest = std::string_view(pending_).substr(at);
     uint64_t length = 0;
     std::memcpy(&length, rest.data() + 1, 8);
-    if (kTypes.find(rest[0]) == std::string_view::npos || length > kMaxPayloadBytes ||
-        (!begun_ && rest[0] != 'H')) {
+    if (kTypes.find(rest[0]) == std::string_view::npos || (!begun_ && rest[0] != 'H')) {
       return InvalidArgument(begun_ ? "archive: a frame of no known type; is it damaged?"
                                     : "this is no archive of a store");
+    }
+    if (length > kMaxArchivePayload) {
+      return InvalidArgument("archive: a frame of ", length, " bytes, behind ", plan_frames_,
+                             " plans; expected at most ", HumanBytes(kMaxArchivePayload));
     }
     if (rest.size() - kHeadBytes < length) break;
     const Digest digest = DigestFrom(rest.substr(9));
@@ -155,13 +160,13 @@ absl::Status ArchiveImport::TakeFrame(char type, std::string_view payload, const
   if (type == 'H') {
     taken = TakeHeader(payload);
   } else if (type == 'K') {
-    TakeKernel(payload);
+    taken = TakeKernel(payload);
   } else if (type == 'P') {
     taken = TakePlan(payload);
   } else {
     taken = TakeTrailer(payload);
   }
-  digests_.append(BytesOf(digest));
+  digests_.Add(BytesOf(digest));
   return taken;
 }
 
@@ -192,19 +197,39 @@ absl::Status ArchiveImport::TakeHeader(std::string_view payload) {
   return absl::OkStatus();
 }
 
-void ArchiveImport::TakeKernel(std::string_view payload) {
+absl::Status ArchiveImport::TakeKernel(std::string_view payload) {
   ++kernel_frames_;
   absl::StatusOr<KernelArtifact> kernel = DecodeArtifact(payload);
   absl::Status sound = kernel.status();
+  std::shared_ptr<const KernelArtifact> shared;
   if (kernel.ok()) {
-    auto shared = std::make_shared<const KernelArtifact>(*std::move(kernel));
+    shared = std::make_shared<const KernelArtifact>(*std::move(kernel));
     sound = CheckBundle({nullptr, {shared}});
-    if (sound.ok()) {
-      kernels_.push_back(std::move(shared));
-      return;
-    }
   }
-  bad_kernel_ = Message(sound);
+  if (!sound.ok()) {
+    bad_kernel_ = Message(sound);
+    return absl::OkStatus();
+  }
+  waiting_bytes_ += ChargedBytes(*shared);
+  kernels_.push_back(std::move(shared));
+  return waiting_bytes_ <= kMaxWaitingKernels ? absl::OkStatus() : Put({});
+}
+
+// With the kernels that wait for it and are not stored yet.
+absl::Status ArchiveImport::Put(Bundle bundle) {
+  for (auto& kernel : kernels_) {
+    if (store_.PeekKernel(kernel->key) == nullptr) bundle.kernels.push_back(std::move(kernel));
+  }
+  kernels_.clear();
+  waiting_bytes_ = 0;
+  if (bundle.plan == nullptr && bundle.kernels.empty()) return absl::OkStatus();
+  absl::Status stored = store_.PutBundle(bundle);
+  if (!stored.ok()) {
+    return Annotate(stored, StrCat("after ", outcome_.plans, " plans were taken"));
+  }
+  outcome_.plans += bundle.plan != nullptr;
+  outcome_.kernels += static_cast<int64_t>(bundle.kernels.size());
+  return absl::OkStatus();
 }
 
 void ArchiveImport::Refuse(std::string name, std::string reason) {
@@ -246,24 +271,13 @@ absl::Status ArchiveImport::TakePlan(std::string_view payload) {
     Refuse(std::move(name), std::move(reason));
     bundle.plan = nullptr;  // sound kernels are of use to other plans
   }
-  for (auto& kernel : kernels_) {
-    if (store_.PeekKernel(kernel->key) == nullptr) bundle.kernels.push_back(std::move(kernel));
-  }
-  kernels_.clear();
   bad_kernel_.clear();
   if (known) {
     ++outcome_.known;
     bundle.plan = nullptr;
   }
   bundle.tenant = std::move(frame.tenant);
-  if (bundle.plan == nullptr && bundle.kernels.empty()) return absl::OkStatus();
-  absl::Status stored = store_.PutBundle(bundle);
-  if (!stored.ok()) {
-    return Annotate(stored, StrCat("after ", outcome_.plans, " plans were taken"));
-  }
-  outcome_.plans += bundle.plan != nullptr;
-  outcome_.kernels += static_cast<int64_t>(bundle.kernels.size());
-  return absl::OkStatus();
+  return Put(std::move(bundle));
 }
 
 absl::Status ArchiveImport::TakeTrailer(std::string_view payload) {
@@ -273,7 +287,7 @@ absl::Status ArchiveImport::TakeTrailer(std::string_view payload) {
   if (!reader.Number(&plans) || !reader.Number(&kernels) ||
       plans != static_cast<uint64_t>(plan_frames_) ||
       kernels != static_cast<uint64_t>(kernel_frames_) ||
-      reader.rest() != BytesOf(Sha256(digests_))) {
+      reader.rest() != BytesOf(digests_.Finish())) {
     return DataLoss("archive: ", plan_frames_, " plans and ", kernel_frames_,
                     " kernels are not what its end says; frames are missing or out of order");
   }

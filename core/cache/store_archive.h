@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/hash_stream.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -24,10 +25,15 @@ namespace fusion {
 //   'T'  last: how many plans and kernels there were, and the SHA-256 of the digests of all frames;
 //        a file that was cut off has none
 //
-// Numbers in payloads are 8 bytes, little endian. Kernels are code that clients run: import only
-// what comes from a server that is trusted.
+// A payload has at most kMaxArchivePayload bytes. Numbers in payloads are 8 bytes, little endian.
+// Kernels are code that clients run: import only what comes from a server that is trusted.
 
 inline constexpr uint32_t kArchiveVersion = 1;
+/// Of one plan or kernel; the longest seen have a few MB, and a request at most 32 MiB unless its
+/// server allows more.
+inline constexpr uint64_t kMaxArchivePayload = uint64_t{128} << 20;
+/// Bytes of kernels that an import keeps until their plan comes.
+inline constexpr int64_t kMaxWaitingKernels = int64_t{64} << 20;
 
 /// What wrote a file.
 struct ArchiveHeader {
@@ -62,7 +68,7 @@ class ArchiveWriter {
   bool ended_ = false;
   std::set<Digest> written_;  // kernels
   int64_t plan_count_ = 0;
-  std::string digests_;
+  HashStream digests_;
 };
 
 /// What came of an import.
@@ -79,7 +85,9 @@ struct ImportOutcome {
 ///   ArchiveImport import(store);
 ///   ... RETURN_IF_ERROR(import.Add(part)) ...;   ASSIGN_OR_RETURN(outcome, import.Finish());
 ///
-/// Not thread-safe; `store` outlives it.
+/// Holds one frame and the kernels of one plan at a time. Kernels of more than kMaxWaitingKernels
+/// are stored before their plan is known, on nobody's account. Not thread-safe; `store` outlives
+/// it.
 class ArchiveImport {
  public:
   explicit ArchiveImport(Store& store) : store_(store) {}
@@ -93,25 +101,29 @@ class ArchiveImport {
   absl::StatusOr<ImportOutcome> Finish();
 
   const ImportOutcome& outcome() const { return outcome_; }
+  /// Bytes of memory that it holds now.
+  int64_t held_bytes() const { return static_cast<int64_t>(pending_.size()) + waiting_bytes_; }
 
  private:
   absl::Status TakeFrame(char type, std::string_view payload, const Digest& digest);
   absl::Status TakeHeader(std::string_view payload);
-  void TakeKernel(std::string_view payload);
+  absl::Status TakeKernel(std::string_view payload);
   absl::Status TakePlan(std::string_view payload);
   absl::Status TakeTrailer(std::string_view payload);
   std::string WhyIncomplete(const std::vector<Digest>& kernels);
   void Refuse(std::string name, std::string reason);
+  absl::Status Put(Bundle bundle);
 
   Store& store_;
   std::string pending_;  // bytes of a frame that is not whole
   bool begun_ = false;
   bool ended_ = false;
   std::vector<std::shared_ptr<const KernelArtifact>> kernels_;  // since the last plan
+  int64_t waiting_bytes_ = 0;                                   // of those
   std::string bad_kernel_;                                      // among those; why
   int64_t plan_frames_ = 0;
   int64_t kernel_frames_ = 0;
-  std::string digests_;
+  HashStream digests_;
   ImportOutcome outcome_;
 };
 

@@ -63,8 +63,9 @@ struct DiskFacts {
   int64_t free_bytes = 0;      // of its file system
   int64_t min_free_bytes = 0;  // below, nothing is written
   int schema_version = 0;
-  bool started_empty = false;  // a damaged store was put aside
-  std::string set_aside;       // where
+  bool started_empty = false;   // a damaged store was put aside
+  std::string set_aside;        // where
+  int64_t set_aside_bytes = 0;  // of that, and of one that was put aside before
 };
 
 }  // namespace fusion

@@ -1,6 +1,19 @@
 #include "core/cache/tiered_store.h"
 
 namespace fusion {
+namespace {
+
+// More are not in front at a time, or hardly ever.
+constexpr size_t kMaxUnwritten = 100'000;
+
+ForgetQuery KeysIn(const Bundle& bundle) {
+  ForgetQuery keys;
+  if (bundle.plan != nullptr) keys.plans.push_back(bundle.plan->key);
+  for (const auto& kernel : bundle.kernels) keys.kernels.push_back(kernel->key);
+  return keys;
+}
+
+}  // namespace
 
 TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back)
     : front_(std::move(front)), back_(std::move(back)) {}
@@ -40,12 +53,48 @@ bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) 
   return back_->Touch(plan, kernels) || near;
 }
 
-// What goes from the front is behind it still, or it was never written: Touch tells.
-int64_t TieredStore::removals() const { return back_->removals(); }
+// What goes from the front for want of room is behind it still, or it was never written: Touch
+// tells. What is forgotten may have been in front alone.
+int64_t TieredStore::removals() const { return back_->removals() + forgets_; }
+
+// With those kernels of its plan that an earlier bundle could not write behind: whoever made the
+// plan found them in front, and the plan must not be there without them.
+Bundle TieredStore::Completed(const Bundle& bundle) {
+  Bundle whole = bundle;
+  if (bundle.plan == nullptr) return whole;
+  std::set<Digest> unwritten;
+  {
+    MutexLock lock(&mutex_);
+    for (const PlanKernel& kernel : bundle.plan->plan.kernels) {
+      if (unwritten_.contains(kernel.key)) unwritten.insert(kernel.key);
+    }
+  }
+  for (const auto& kernel : bundle.kernels) unwritten.erase(kernel->key);
+  for (const Digest& key : unwritten) {
+    std::shared_ptr<const KernelArtifact> kernel = front_->PeekKernel(key);
+    if (kernel != nullptr) whole.kernels.push_back(std::move(kernel));
+  }
+  return whole;
+}
+
+void TieredStore::NoteWritten(const Bundle& bundle, bool written) {
+  MutexLock lock(&mutex_);
+  for (const auto& kernel : bundle.kernels) {
+    if (written) {
+      unwritten_.erase(kernel->key);
+    } else if (unwritten_.size() < kMaxUnwritten) {
+      unwritten_.insert(kernel->key);
+    }
+  }
+}
 
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
-  absl::Status stored = back_->PutBundle(bundle);
+  int64_t forgets = forgets_;
+  const Bundle whole = Completed(bundle);
+  absl::Status stored = back_->PutBundle(whole);
+  NoteWritten(whole, stored.ok());
   front_->PutBundle(bundle).IgnoreError();
+  if (forgets != forgets_) front_->Forget(KeysIn(bundle)).IgnoreError();
   return stored;
 }
 

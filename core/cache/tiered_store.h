@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 
+#include "core/base/mutex.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -33,10 +35,16 @@ class TieredStore final : public Store {
   std::map<std::string, int64_t> TenantBytes() const override;
 
  private:
+  Bundle Completed(const Bundle& bundle);
+  void NoteWritten(const Bundle& bundle, bool written);
+
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
-  // What was read behind before something was forgotten there must not stay in front afterwards.
+  // What was read or written behind before something was forgotten there must not stay in front
+  // afterwards.
   std::atomic<int64_t> forgets_{0};
+  Mutex mutex_;
+  std::set<Digest> unwritten_ ABSL_GUARDED_BY(mutex_);  // kernels that are in front alone
 };
 
 }  // namespace fusion

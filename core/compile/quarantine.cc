@@ -1,17 +1,12 @@
 #include "core/compile/quarantine.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/file.h"
-#include "core/base/unique_fd.h"
 #include "core/base/unix_time.h"
 
 namespace fusion {
@@ -30,17 +25,6 @@ std::string UtcText(int64_t unix_ms) {
   gmtime_r(&seconds, &parts);
   char text[32];
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
-
-// So that a crash leaves the old file or the new one.
-absl::Status ReplaceFile(const std::string& path, std::string_view bytes) {
-  const std::string fresh = path + ".new";
-  RETURN_IF_ERROR(WriteFile(fresh, bytes));
-  UniqueFd file(open(fresh.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.valid() && fsync(file.get()) == 0 && rename(fresh.c_str(), path.c_str()) == 0) {
-    return absl::OkStatus();
-  }
-  return Unavailable("replacing ", Quote(path), ": ", std::generic_category().message(errno));
 }
 
 std::optional<Quarantine::Entry> ReadEntry(const std::filesystem::path& path, const Digest& key) {

@@ -154,6 +154,24 @@ absl::Status AddTool(const std::string& path, FieldHasher* hasher) {
   return absl::OkStatus();
 }
 
+// Members of a record that anybody may have written. Empty, or false, if they are of another type:
+// `value()` of the library would throw.
+std::string TextIn(const nlohmann::json& record, const char* name) {
+  const auto it = record.find(name);
+  return it != record.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+bool FlagIn(const nlohmann::json& record, const char* name) {
+  const auto it = record.find(name);
+  return it != record.end() && it->is_boolean() && it->get<bool>();
+}
+
+bool Lists(const nlohmann::json& record, const char* name, std::string_view text) {
+  const auto it = record.find(name);
+  return it != record.end() && it->is_array() &&
+         std::find(it->begin(), it->end(), nlohmann::json(std::string(text))) != it->end();
+}
+
 template <size_t N>
 void Append(const char* const (&flags)[N], std::vector<std::string>* argv) {
   argv->insert(argv->end(), flags, flags + N);
@@ -186,23 +204,22 @@ Toolchain Toolchain::Without(const ToolchainOptions& options, absl::Status why,
   // Not ours alone: whoever may write beside the store may have changed it.
   const nlohmann::json known = nlohmann::json::parse(record, nullptr, /*allow_exceptions=*/false);
   if (!known.is_object()) return toolchain;
-  const std::string compiler = known.value("compiler", std::string());
+  const std::string compiler = TextIn(known, "compiler");
   const auto& allowed = options.allowed;
   const bool named = options.compiler.empty() || options.compiler == compiler;
   Digest identity;
   if (!named || std::find(allowed.begin(), allowed.end(), compiler) == allowed.end() ||
-      !Digest::FromHex(known.value("identity", std::string()), &identity) ||
-      known.value("linker", std::string()) != options.linker) {
+      !Digest::FromHex(TextIn(known, "identity"), &identity) ||
+      TextIn(known, "linker") != options.linker) {
     return toolchain;
   }
   toolchain.compiler_ = compiler;
   toolchain.linker_ = options.linker;
-  toolchain.family_ = known.value("clang", false) ? CompilerFamily::kClang : CompilerFamily::kGcc;
-  toolchain.version_ = known.value("version", std::string());
+  toolchain.family_ = FlagIn(known, "clang") ? CompilerFamily::kClang : CompilerFamily::kGcc;
+  toolchain.version_ = TextIn(known, "version");
   toolchain.identity_ = identity;
   for (Isa isa : kIsas) {
-    const std::vector<std::string> isas = known.value("isas", std::vector<std::string>());
-    if (std::find(isas.begin(), isas.end(), IsaName(isa)) == isas.end()) continue;
+    if (!Lists(known, "isas", IsaName(isa))) continue;
     toolchain.supported_[static_cast<size_t>(isa)] = absl::OkStatus();
   }
   return toolchain;

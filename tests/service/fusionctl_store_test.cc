@@ -10,6 +10,7 @@ namespace fusion {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class FusionctlStoreTest : public FusionctlTest {
  protected:
@@ -67,6 +68,15 @@ TEST_F(FusionctlStoreTest, StatsVerifyAndCompactSayWhatIsThere) {
   EXPECT_EQ(check["damaged"], 0);
   Json sizes = StoreJson({"compact"});
   EXPECT_GT(sizes["disk_bytes_after"], 0);
+}
+
+TEST_F(FusionctlStoreTest, StatsSayWhatAStoreTakesThatWasPutAsideBefore) {
+  EXPECT_EQ(StoreJson({"stats"})["set_aside_bytes"], 0);
+  EXPECT_THAT(Store({"stats"}).out, Not(HasSubstr("put aside")));
+  std::filesystem::create_directory(dir_.path("store/db.corrupt-1700000000"));
+  dir_.Write("store/db.corrupt-1700000000/000001.sst", std::string(2 << 20, 'x'));
+  EXPECT_EQ(StoreJson({"stats"})["set_aside_bytes"], 2 << 20);
+  EXPECT_THAT(Store({"stats"}).out, HasSubstr("put aside:  2.00 MiB beside "));
 }
 
 TEST_F(FusionctlStoreTest, DamageIsFoundAndExits1) {

@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 
 #include "core/base/file.h"
 #include "core/base/mutex.h"
@@ -72,6 +74,14 @@ bool IsStored(const v1::PlanFusionResponse& response) {
   return response.kernels_size() > 0;
 }
 
+/// Plan and kernels were there.
+bool IsHit(const v1::PlanFusionResponse& response) {
+  return (response.cache() == v1::CACHE_OUTCOME_HIT_STORE ||
+          response.cache() == v1::CACHE_OUTCOME_HIT_MEMORY) &&
+         std::all_of(response.kernels().begin(), response.kernels().end(),
+                     [](const v1::KernelStatus& kernel) { return kernel.cached(); });
+}
+
 Promise PromiseOf(const v1::PlanFusionResponse& response) {
   Promise out{.plan_key = response.plan_key(), .content_by_kernel = {}};
   for (const v1::KernelStatus& kernel : response.kernels()) {
@@ -90,7 +100,7 @@ class StoreFaultsTest : public ServerTest {
   std::string store() const { return dir_.path("store"); }
   std::map<std::string, std::string> Shim(std::map<std::string, std::string> more) const {
     more["LD_PRELOAD"] = FUSION_FAULT_SHIM;
-    more["FUSION_FAULT_DIR"] = store() + "/db";
+    more.try_emplace("FUSION_FAULT_DIR", store() + "/db");
     return more;
   }
 
@@ -105,6 +115,13 @@ class StoreFaultsTest : public ServerTest {
     std::string bytes = ReadFile(dir_.path("count"), 8).value();
     std::memcpy(&count, bytes.data(), sizeof(count));
     return count;
+  }
+
+  // The same for a server that dies at one of them.
+  std::map<std::string, std::string> KillingAt(int64_t point) const {
+    std::map<std::string, std::string> variables = Counting();
+    variables["FUSION_FAULT_KILL_AT"] = StrCat(point);
+    return variables;
   }
 
   // Several clients ask for graphs until the server is gone, or `graphs` were asked for.
@@ -127,6 +144,42 @@ class StoreFaultsTest : public ServerTest {
     for (std::thread& client : clients) client.join();
   }
 
+  // Asks on until the server has died at that call, or has had its chance to.
+  void LoadUntil(const std::string& address, int64_t point, int graphs) {
+    for (int i = 0; i < 20 && Counted() < point; ++i) Load(address, graphs);
+  }
+
+  void LoadAndKill(TestDaemon& daemon, uint64_t after_ms, int graphs) {
+    std::thread killer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+      daemon.Send(SIGKILL);
+    });
+    Load(daemon.address(), graphs);
+    killer.join();
+  }
+
+  // Plans one more graph, which cannot be stored: the answer is as good.
+  void ExpectAnsweredAndNotStored() {
+    const v1::PlanFusionResponse unstored = caller_->Plan(GraphNumber(next_.fetch_add(1)));
+    EXPECT_THAT(unstored.warnings(), testing::Contains(HasSubstr("not stored")));
+    for (v1::KernelState state : StatesOf(unstored)) EXPECT_EQ(state, v1::KERNEL_STATE_READY);
+    nlohmann::json disk = Status()["stores"][1];
+    EXPECT_EQ(disk["writable"], false);
+    EXPECT_NE(disk["not_writable"], "");
+    EXPECT_EQ(Metric("fusion_store_writable{tier=\"disk\"}"), 0);
+  }
+
+  // It says by itself that it writes again, and then does.
+  void ExpectStoredAgain() {
+    ASSERT_TRUE(Eventually([&] { return Status()["stores"][1]["writable"] == true; }))
+        << Status()["stores"];
+    const int n = next_.fetch_add(1);
+    const v1::PlanFusionResponse stored = caller_->Plan(GraphNumber(n));
+    ASSERT_TRUE(IsStored(stored)) << stored.ShortDebugString().substr(0, 300);
+    MutexLock lock(&mutex_);
+    promises_[n] = PromiseOf(stored);
+  }
+
   // Everything promised is there, whole and right.
   void ExpectPromisesKept(const std::string& when) {
     const std::map<int, Promise> promises = Promises();
@@ -135,9 +188,7 @@ class StoreFaultsTest : public ServerTest {
       grpc::Status status = caller_->Plan(GraphNumber(n), &response);
       ASSERT_TRUE(status.ok()) << status.error_message();
       EXPECT_EQ(response.plan_key(), promise.plan_key);
-      EXPECT_TRUE(response.cache() == v1::CACHE_OUTCOME_HIT_STORE ||
-                  response.cache() == v1::CACHE_OUTCOME_HIT_MEMORY)
-          << when << ": plan of graph " << n << " was lost";
+      EXPECT_TRUE(IsHit(response)) << when << ": plan or kernels of graph " << n << " were lost";
       EXPECT_EQ(PromiseOf(response).content_by_kernel, promise.content_by_kernel) << when;
       std::vector<std::string> keys;
       for (const auto& [key, content] : promise.content_by_kernel) keys.push_back(key);
@@ -190,28 +241,27 @@ TEST_F(StoreFaultsTest, NothingThatWasAnsweredIsLostWhenTheServerIsKilledAtAWrit
   ASSERT_EQ(Promises().size(), static_cast<size_t>(kGraphs));
   std::mt19937 random(7);
   const int rounds = Rounds("FUSION_CRASH_ROUNDS", 10);
-  int killed = 0;
+  // Every other time at a write, one after the other over all of them; else at any moment.
+  const int at_writes = (rounds + 1) / 2;
+  std::set<int64_t> hit;
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
-    // Every other time at a write, one after the other over all of them; else at any moment.
     const bool at_write = round % 2 == 0;
-    const int64_t point = at_write ? 1 + round * points / rounds : 0;
+    const int64_t point = at_write ? 1 + round / 2 * points / at_writes : 0;
     const std::string when = StrCat("round ", round, ", killed at write ", point);
     {
-      ScopedEnvironment shim(Shim({{"FUSION_FAULT_KILL_AT", StrCat(point)}}));
+      ScopedEnvironment shim(Shim(KillingAt(point)));
       auto daemon = TestDaemon::Start(FUSIOND, {"--store", store()});
-      if (daemon.ok()) {  // else it was killed while it opened the store
-        std::thread killer([&] {
-          if (at_write) return;
-          std::this_thread::sleep_for(std::chrono::milliseconds(random() % 3000));
-          (*daemon)->Send(SIGKILL);
-        });
-        Load((*daemon)->address(), kGraphs);
-        killer.join();
-        (*daemon)->Send(SIGKILL);
-        killed += (*daemon)->Wait().signal == SIGKILL;
-      } else {
-        ++killed;
+      if (daemon.ok()) {
+        at_write ? LoadUntil((*daemon)->address(), point, kGraphs)
+                 : LoadAndKill(**daemon, random() % 3000, kGraphs);
+        EXPECT_EQ((*daemon)->Wait().signal, SIGKILL) << when;
+      } else {  // it was killed while it opened the store
         ASSERT_TRUE(at_write) << daemon.status();
+      }
+      if (at_write) {
+        // Nobody else kills it there.
+        EXPECT_GE(Counted(), point) << when << ": it ended before";
+        hit.insert(point);
       }
     }
     StartWithStore();
@@ -220,10 +270,13 @@ TEST_F(StoreFaultsTest, NothingThatWasAnsweredIsLostWhenTheServerIsKilledAtAWrit
     ExpectNothingTorn(when);
     ASSERT_EQ(daemon_->Stop().exit_code, 0);
   }
-  EXPECT_EQ(killed, rounds);
+  EXPECT_EQ(static_cast<int64_t>(hit.size()), std::min<int64_t>(at_writes, points));
   RecordProperty("promises", static_cast<int>(Promises().size()));
-  std::printf("%d rounds, %d plans promised and kept, %d write points of a round\n", rounds,
-              static_cast<int>(Promises().size()), static_cast<int>(points));
+  RecordProperty("write_points", static_cast<int>(points));
+  RecordProperty("write_points_hit", static_cast<int>(hit.size()));
+  std::printf("%d rounds, %d plans promised and kept, killed at %d of %d write points of a load\n",
+              rounds, static_cast<int>(Promises().size()), static_cast<int>(hit.size()),
+              static_cast<int>(points));
 }
 
 TEST_F(StoreFaultsTest, AFullDiskCostsNoAnswerAndPassesByItself) {
@@ -242,29 +295,40 @@ TEST_F(StoreFaultsTest, AFullDiskCostsNoAnswerAndPassesByItself) {
       });
       Load(daemon_->address(), 2);
       filler.join();
-      const v1::PlanFusionResponse unstored = caller_->Plan(GraphNumber(next_.fetch_add(1)));
-      EXPECT_THAT(unstored.warnings(), testing::Contains(HasSubstr("not stored")));
-      for (v1::KernelState state : StatesOf(unstored)) EXPECT_EQ(state, v1::KERNEL_STATE_READY);
+      ExpectAnsweredAndNotStored();
       ExpectPromisesKept("full disk");
-      nlohmann::json disk = Status()["stores"][1];
-      EXPECT_EQ(disk["writable"], false);
-      EXPECT_NE(disk["not_writable"], "");
-      EXPECT_EQ(Metric("fusion_store_writable{tier=\"disk\"}"), 0);
-
       std::filesystem::remove(full);
-      ASSERT_TRUE(Eventually([&] { return Status()["stores"][1]["writable"] == true; }))
-          << Status()["stores"];
-      const int n = next_.fetch_add(1);
-      const v1::PlanFusionResponse stored = caller_->Plan(GraphNumber(n));
-      ASSERT_TRUE(IsStored(stored)) << stored.ShortDebugString().substr(0, 300);
-      MutexLock lock(&mutex_);
-      promises_[n] = PromiseOf(stored);
+      ExpectStoredAgain();
     }
     ASSERT_EQ(daemon_->Stop().exit_code, 0);
   }
   StartWithStore();
   ExpectPromisesKept("after a restart");
   ExpectNothingTorn("after a restart");
+}
+
+TEST_F(StoreFaultsTest, AStartOnAFullDiskServesWhatIsThereAndStoresAgainByItself) {
+  const std::string full = dir_.Write("full", "");
+  // Once with nothing in the store, and once with what came of that.
+  for (const char* what : {"an empty store", "a store"}) {
+    {
+      ScopedEnvironment shim(Shim({{"FUSION_FAULT_FULL", full}, {"FUSION_FAULT_DIR", store()}}));
+      dir_.Write("full", "");
+      StartWithStore();
+      ASSERT_NE(caller_, nullptr) << what;
+      EXPECT_THAT(daemon_->output(), HasSubstr("store_not_writable")) << what;
+      ExpectPromisesKept(what);
+      ExpectAnsweredAndNotStored();
+      std::filesystem::remove(full);
+      ExpectStoredAgain();
+      ASSERT_EQ(daemon_->Stop().exit_code, 0);
+    }
+    StartWithStore();
+    ExpectPromisesKept(StrCat(what, ", after a restart"));
+    ExpectNothingTorn(what);
+    ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  }
+  EXPECT_EQ(Promises().size(), 2u);
 }
 
 TEST_F(StoreFaultsTest, FlippedBitsGiveRightKernelsOrNewOnes) {
@@ -277,6 +341,7 @@ TEST_F(StoreFaultsTest, FlippedBitsGiveRightKernelsOrNewOnes) {
   ASSERT_EQ(promises.size(), 4u);
   std::filesystem::copy(store(), dir_.path("sound"), std::filesystem::copy_options::recursive);
   std::mt19937_64 random(13);
+  int met = 0;
   for (int round = 0; round < Rounds("FUSION_FLIP_ROUNDS", 4); ++round) {
     std::filesystem::remove_all(store());
     std::filesystem::copy(dir_.path("sound"), store(), std::filesystem::copy_options::recursive);
@@ -293,19 +358,32 @@ TEST_F(StoreFaultsTest, FlippedBitsGiveRightKernelsOrNewOnes) {
     stream.close();
     StartWithStore();
     ASSERT_NE(caller_, nullptr) << file;
+    const std::string where = StrCat(file.filename().string(), " at ", at);
+    bool missed = false;
     for (const auto& [n, promise] : promises) {
       v1::PlanFusionResponse response;
-      ASSERT_TRUE(caller_->Plan(GraphNumber(n), &response).ok()) << file << " at " << at;
+      ASSERT_TRUE(caller_->Plan(GraphNumber(n), &response).ok()) << where;
       EXPECT_EQ(response.plan_key(), promise.plan_key);
+      const bool hit = IsHit(response);
+      missed |= !hit;
       std::vector<StreamedKernel> kernels;
       ASSERT_TRUE(caller_->GetKernels(KeysOf(response), &kernels).ok());
       for (const StreamedKernel& kernel : kernels) {
-        ASSERT_EQ(kernel.state, v1::KERNEL_STATE_READY) << file << " at " << at;
-        EXPECT_EQ(std::string(BytesOf(Sha256(kernel.binary))), kernel.content_sha256);
+        ASSERT_EQ(kernel.state, v1::KERNEL_STATE_READY) << where;
+        const std::string content(BytesOf(Sha256(kernel.binary)));
+        EXPECT_EQ(content, kernel.content_sha256) << where;
+        if (hit) {
+          EXPECT_EQ(content, promise.content_by_kernel.at(kernel.key)) << where;
+        }
       }
     }
+    const bool counted = Metric("fusion_cache_dropped_total{tier=\"disk\"}") > 0 ||
+                         Metric("fusion_store_started_empty") == 1;
+    EXPECT_TRUE(counted || !missed) << where << ": a miss, and nothing was counted";
+    met += counted;
     daemon_->Stop();
   }
+  RecordProperty("flips_met", met);
 }
 
 TEST_F(StoreFaultsTest, AStoreWithoutItsManifestIsPutAsideLoudly) {
@@ -319,6 +397,8 @@ TEST_F(StoreFaultsTest, AStoreWithoutItsManifestIsPutAsideLoudly) {
   nlohmann::json disk = Status()["disk"];
   EXPECT_EQ(disk["started_empty"], true);
   EXPECT_TRUE(std::filesystem::exists(disk["set_aside"].get<std::string>())) << disk;
+  EXPECT_GT(disk["set_aside_bytes"], 0);
+  EXPECT_EQ(Metric("fusion_store_set_aside_bytes"), disk["set_aside_bytes"]);
   EXPECT_THAT(daemon_->output(), HasSubstr("store_set_aside"));
   v1::PlanFusionResponse again = caller_->Plan(GraphNumber(0));
   EXPECT_TRUE(IsStored(again));

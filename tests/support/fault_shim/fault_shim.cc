@@ -6,7 +6,8 @@
 //   FUSION_FAULT_COUNT    path of a file: the number of such calls so far, as 8 bytes, at its begin
 //
 // Calls: write, pwrite, writev, pwritev, fsync, fdatasync, sync_file_range, ftruncate, fallocate,
-// posix_fallocate, rename, unlink, open with O_CREAT. Plain C++ and no library of ours: it must not
+// posix_fallocate, rename, unlink, open with O_CREAT (which needs room unless the file is there).
+// Plain C++ and no library of ours: it must not
 // change what it looks at.
 #include <dlfcn.h>
 #include <errno.h>
@@ -83,6 +84,13 @@ bool IsMeant(int fd) {
   if (n <= 0) return false;
   path[n] = '\0';
   return IsMeant(path);
+}
+
+bool IsThere(const char* path) {
+  const int kept = errno;
+  const bool there = access(path, F_OK) == 0;
+  errno = kept;
+  return there;
 }
 
 // A point at which the process may die. True: the call is to fail for want of room.
@@ -188,7 +196,7 @@ int open(const char* path, int flags, ...) {
   va_start(more, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
   va_end(more);
-  if ((flags & O_CREAT) != 0 && IsMeant(path) && Fails(true)) return -1;
+  if ((flags & O_CREAT) != 0 && IsMeant(path) && Fails(!IsThere(path))) return -1;
   return real(path, flags, mode);
 }
 int open64(const char* path, int flags, ...) {
@@ -197,7 +205,7 @@ int open64(const char* path, int flags, ...) {
   va_start(more, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
   va_end(more);
-  if ((flags & O_CREAT) != 0 && IsMeant(path) && Fails(true)) return -1;
+  if ((flags & O_CREAT) != 0 && IsMeant(path) && Fails(!IsThere(path))) return -1;
   return real(path, flags, mode);
 }
 

@@ -17,6 +17,21 @@ TEST(File, WhatIsWrittenIsRead) {
   EXPECT_FALSE(ReadFile(dir.path(), 1 << 20).ok());
 }
 
+TEST(File, WhatIsReplacedIsTheOldOneOrTheNewOne) {
+  TempDir dir = TempDir::Create(testing::TempDir(), "file-").value();
+  const std::string path = dir.path() + "/record";
+  ASSERT_TRUE(ReplaceFile(path, "one").ok());
+  ASSERT_TRUE(ReplaceFile(path, "two").ok());
+  EXPECT_EQ(ReadFile(path, 100).value(), "two");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  // What cannot be written to its end leaves the old one.
+  ASSERT_TRUE(MakeDirectories(path + ".new").ok());
+  absl::Status refused = ReplaceFile(path, "three");
+  EXPECT_FALSE(refused.ok());
+  EXPECT_NE(std::string(Message(refused)).find(path), std::string::npos);
+  EXPECT_EQ(ReadFile(path, 100).value(), "two");
+}
+
 TEST(File, TempDirsDisappearWithTheirContent) {
   std::string path;
   {

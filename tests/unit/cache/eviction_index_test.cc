@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/clock.h"
+
 namespace fusion {
 namespace {
 
@@ -77,6 +79,41 @@ TEST(EvictionIndex, ATenantsBudgetPutsOutItsOwnEntriesOnly) {
   EXPECT_EQ(index.tenant_bytes().at("odd"), 100);
   EXPECT_EQ(index.tenant_bytes().at("even"), 80);
   EXPECT_THAT(index.MakeTenantRoom("new", 1000, 100, {}), testing::IsEmpty()) << "it has nothing";
+}
+
+TEST(EvictionIndex, RoomForASmallTenantIsNotLookedForAmongTheEntriesOfAll) {
+  EvictionIndex index;
+  for (int i = 0; i < 100'000; ++i) {
+    EntryFacts facts = Facts(10, 1, i);
+    facts.tenant = "large";
+    index.Add(Kernel(i), facts);
+  }
+  for (int i = 0; i < 500; ++i) {
+    EntryFacts facts = Facts(10, 1, 1'000'000 + i);  // younger than all others
+    facts.tenant = "small";
+    index.Add(Kernel(-1 - i), facts);
+  }
+  const Nanoseconds start = Clock::Real().Now();
+  EXPECT_EQ(index.MakeTenantRoom("small", 5000, 5000, {}).size(), 500u) << "its last one as well";
+  // A walk over the others takes some 20 ms for each that goes.
+  EXPECT_LT(Clock::Real().Now() - start, std::chrono::seconds(1));
+  EXPECT_FALSE(index.tenant_bytes().contains("small"));
+  EXPECT_EQ(index.tenant_bytes().at("large"), 1'000'000);
+}
+
+TEST(EvictionIndex, ATenantsPinnedEntriesStayAndGoOnceTheyAreUnpinned) {
+  EvictionIndex index;
+  for (int i = 0; i < 4; ++i) {
+    EntryFacts facts = Facts(10, 1, i);
+    facts.tenant = "shop";
+    index.Add(Kernel(i), facts);
+  }
+  index.Pin(Sha256("plan"), {Kernel(0).key});
+  index.Touch(Kernel(0), 1);
+  EXPECT_THAT(Ids(index.MakeTenantRoom("shop", 40, 40, {})),
+              testing::ElementsAre(Kernel(1), Kernel(2), Kernel(3)));
+  index.Unpin(Sha256("plan"));
+  EXPECT_THAT(Ids(index.MakeTenantRoom("shop", 40, 40, {})), testing::ElementsAre(Kernel(0)));
 }
 
 TEST(EvictionIndex, CountsAndTouchedEntries) {

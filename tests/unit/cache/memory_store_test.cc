@@ -104,6 +104,19 @@ TEST(MemoryStore, ManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(MemoryStore, WhatIsForgottenCountsAsRemoved) {
+  MemoryStore store(1 << 20, Logger::Silent());
+  const Bundle bundle = SampleBundle(1);
+  for (const ForgetQuery& query :
+       {ForgetQuery{.all = true}, ForgetQuery{.plans = {bundle.plan->key}},
+        ForgetQuery{.kernels = {bundle.kernels[0]->key}}}) {
+    ASSERT_TRUE(store.PutBundle(bundle).ok());
+    const int64_t before = store.removals();
+    ASSERT_TRUE(store.Forget(query).ok());
+    EXPECT_GT(store.removals(), before);
+  }
+}
+
 struct Stack {
   MemoryStore* front;
   MemoryStore* back;
@@ -195,7 +208,12 @@ class FullStore final : public Store {
     return false;
   }
   int64_t removals() const override { return 0; }
-  absl::Status PutBundle(const Bundle& /*bundle*/) override { return ResourceExhausted("full"); }
+  absl::Status PutBundle(const Bundle& bundle) override {
+    if (on_put) on_put();
+    if (full) return ResourceExhausted("full");
+    taken.push_back(bundle);
+    return absl::OkStatus();
+  }
   PlanPage ListPlans(const std::optional<PlanPlace>& /*after*/, size_t /*limit*/) override {
     return {};
   }
@@ -204,6 +222,10 @@ class FullStore final : public Store {
     return nullptr;
   }
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& /*query*/) override { return Forgotten{}; }
+
+  std::function<void()> on_put;
+  bool full = true;
+  std::vector<Bundle> taken;
 };
 
 TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
@@ -212,6 +234,49 @@ TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
   Bundle bundle = SampleBundle(1);
   EXPECT_EQ(store.PutBundle(bundle).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(store.GetPlan({bundle.plan->key, bundle.plan->full_key}));
+}
+
+TEST(TieredStore, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back));
+  const Bundle first = SampleBundle(1);
+  EXPECT_FALSE(store.PutBundle(first).ok());
+  disk->full = false;
+  // Its plan has a kernel of the first, which its maker found in memory.
+  Bundle second = SampleBundle(2, 1);
+  Plan plan = second.plan->plan;
+  plan.kernels[0].key = second.kernels[0]->key;
+  plan.kernels[1].key = first.kernels[0]->key;
+  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", std::move(plan), 1));
+  for (size_t kernels : {size_t{2}, size_t{1}}) {  // once
+    ASSERT_TRUE(store.PutBundle(second).ok());
+    ASSERT_EQ(disk->taken.back().kernels.size(), kernels);
+  }
+  EXPECT_EQ(disk->taken.front().kernels[1], first.kernels[0]);
+}
+
+TEST(TieredStore, WhatIsForgottenInFrontAloneCountsAsRemoved) {
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
+                    std::make_unique<FullStore>());
+  const Bundle bundle = SampleBundle(1);
+  store.PutBundle(bundle).IgnoreError();
+  const int64_t before = store.removals();
+  ASSERT_TRUE(store.Forget({.all = true}).ok());
+  EXPECT_FALSE(store.HasPlan(bundle.plan->key));
+  EXPECT_GT(store.removals(), before);
+}
+
+TEST(TieredStore, WhatIsForgottenWhileItIsWrittenIsNotLeftInFront) {
+  // Behind, everything is forgotten just after it was written, and before the front has it.
+  auto back = std::make_unique<FullStore>();
+  FullStore* full = back.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back));
+  full->on_put = [&] { EXPECT_TRUE(store.Forget({.all = true}).ok()); };
+  const Bundle bundle = SampleBundle(1);
+  store.PutBundle(bundle).IgnoreError();
+  EXPECT_FALSE(store.GetPlan({bundle.plan->key}));
+  for (const auto& kernel : bundle.kernels) EXPECT_FALSE(store.GetKernel({kernel->key}));
 }
 
 TEST(TieredStore, WhatIsLookedAtStaysWhereItIs) {

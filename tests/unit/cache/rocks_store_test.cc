@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "core/base/file.h"
@@ -219,6 +222,9 @@ TEST_F(RocksStoreTest, ADamagedManifestStartsAnEmptyStoreAndKeepsTheOld) {
   ASSERT_GT(FlipBytesInFiles("CURRENT"), 0);
   EXPECT_TRUE(Open()->started_empty_after_damage());
   EXPECT_TRUE(std::filesystem::exists(options_.dir + ".corrupt-1700000000-1"));
+  EXPECT_FALSE(std::filesystem::exists(options_.dir + ".corrupt-1700000000")) << "the newest stays";
+  EXPECT_EQ(logger_.LinesWith("store_set_aside_removed").size(), 1u);
+  EXPECT_GT(Open()->Facts().set_aside_bytes, 40000) << "whenever it was put there";
 }
 
 TEST_F(RocksStoreTest, ASecondOpenerGetsAClearError) {
@@ -229,6 +235,105 @@ TEST_F(RocksStoreTest, ASecondOpenerGetsAClearError) {
               HasSubstr(StrCat("is open already in process ", getpid())));
   store.reset();
   EXPECT_NE(Open(), nullptr);
+}
+
+// Fewer than a bundle has: nothing is written any more. Needs one thread.
+class FileSizeLimit {
+ public:
+  FileSizeLimit() {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(RocksStoreTest, AWriteThatFailsShowsAndReadersDoNotWaitForALookAtTheDisk) {
+  const Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  Remove("kernels", bundle.kernels[0]->key);
+  std::unique_ptr<RocksStore> store;
+  std::future<void> reader;
+  int looks = 0;
+  options_.free_bytes = [&](const std::string&) -> absl::StatusOr<int64_t> {
+    // The first look is before the write, the second behind it. A reader that meets a bad entry
+    // needs what a writer holds.
+    if (++looks == 2) {
+      reader = std::async(std::launch::async,
+                          [&] { EXPECT_FALSE(store->GetKernel({bundle.kernels[0]->key})); });
+      EXPECT_EQ(reader.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    }
+    return int64_t{1} << 40;
+  };
+  store = Open();
+  {
+    FileSizeLimit limit;
+    EXPECT_FALSE(store->PutBundle(SampleBundle(2)).ok());
+  }
+  EXPECT_GE(looks, 2);
+  EXPECT_TRUE(reader.valid());
+  EXPECT_EQ(store->Stats()[0].write_failures, 1);
+}
+
+// Holds up who deletes a bad entry, until the others have met it too.
+class SlowLogger final : public Logger {
+ public:
+  SlowLogger() : Logger(LogLevel::kInfo) {}
+  int dropped() const { return dropped_; }
+
+ protected:
+  void Write(LogLevel /*level*/, const std::string& members) override {
+    if (members.find("cache_entry_dropped") == std::string::npos) return;
+    ++dropped_;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+
+ private:
+  std::atomic<int> dropped_{0};
+};
+
+TEST_F(RocksStoreTest, AnEntryThatWasMadeAnewSurvivesReadersWhoMetTheBadOne) {
+  const Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  Tamper("kernels", bundle.kernels[0]->key, [](std::string value) {
+    value.back() = static_cast<char>(value.back() ^ 1);
+    return value;
+  });
+  SlowLogger logger;
+  auto store = RocksStore::Open(options_, logger, clock_).value();
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      if (store->GetKernel({bundle.kernels[0]->key})) return;
+      EXPECT_TRUE(store->PutBundle(bundle).ok());  // compiled again
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_TRUE(store->GetKernel({bundle.kernels[0]->key}));
+  EXPECT_EQ(logger.dropped(), 1);
+  EXPECT_EQ(store->Stats()[0].dropped, 1);
+}
+
+TEST_F(RocksStoreTest, ToBeReadOnlyItNeedsNoWriteAndTakesNone) {
+  const Bundle bundle = SampleBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  options_.read_only = true;
+  auto store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(store->GetPlan({bundle.plan->key, bundle.plan->full_key})) << "out of the log";
+  EXPECT_TRUE(store->GetKernel({bundle.kernels[0]->key}));
+  EXPECT_FALSE(store->Stats()[0].writable);
+  EXPECT_TRUE(absl::IsFailedPrecondition(store->PutBundle(SampleBundle(2))));
+  EXPECT_EQ(store->Stats()[0].plans, 1);
+  store.reset();
+  std::filesystem::remove_all(options_.dir);
+  EXPECT_FALSE(RocksStore::Open(options_, logger_, clock_).ok()) << "there is nothing to read";
 }
 
 TEST_F(RocksStoreTest, NothingIsWrittenWhenTheDiskIsNearlyFull) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +12,7 @@
 #include "core/cache/rocks_schema.h"
 #include "core/cache/rocks_store.h"
 #include "core/cache/store_archive.h"
+#include "core/wire/kernel.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/rocks_raw.h"
@@ -231,6 +234,72 @@ TEST_F(RocksUpkeepTest, TenantsAreChargedForWhatTheyBroughtFirst) {
   EXPECT_TRUE(store->TenantBytes().empty());
 }
 
+TEST_F(RocksUpkeepTest, ATenantsBudgetHoldsAlsoWhereNothingOfItCanGo) {
+  auto of = [](int seed, const char* tenant) {
+    Bundle bundle = MakeBundle(seed);
+    bundle.tenant = tenant;
+    return bundle;
+  };
+  options_.tenant_budget = [](const std::string& tenant) {
+    return tenant == "shop" ? int64_t{100'000} : 0;
+  };
+  auto store = Open();
+  const Bundle pinned = of(1, "shop"), kept = of(2, "shop");
+  ASSERT_TRUE(store->PutBundle(pinned).ok());
+  ASSERT_TRUE(store->SetPinned({pinned.plan->key}, true).ok());
+  ASSERT_TRUE(store->PutBundle(kept).ok());
+  ASSERT_TRUE(store->PutBundle(of(3, "lab")).ok());
+  Bundle large = MakeBundle(4, 40'000);  // fits the budget, but not beside what is pinned
+  large.tenant = "shop";
+  absl::Status refused = store->PutBundle(large);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("tenant \"shop\" may keep 97.66 KiB"));
+  EXPECT_LE(store->TenantBytes().at("shop"), 100'000);
+  EXPECT_TRUE(store->GetPlan({kept.plan->key})) << "nothing went in vain";
+  EXPECT_TRUE(store->GetKernel({kept.kernels[0]->key}));
+  EXPECT_EQ(store->Stats()[0].evicted, 0);
+  // Where its own entries can go they do, and others stay.
+  clock_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(store->PutBundle(of(5, "shop")).ok());
+  EXPECT_LE(store->TenantBytes().at("shop"), 100'000);
+  EXPECT_GT(store->Stats()[0].evicted, 0);
+  EXPECT_TRUE(store->GetPlan({pinned.plan->key}));
+  EXPECT_TRUE(store->GetPlan({of(3, "lab").plan->key}));
+  ASSERT_TRUE(store->PutBundle(of(5, "shop")).ok()) << "what is there needs no room";
+}
+
+TEST_F(RocksUpkeepTest, AnEntryWhoseFactsCannotBeReadGoes) {
+  const Bundle bundle = MakeBundle(1), other = MakeBundle(2);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(bundle).ok());
+    ASSERT_TRUE(store->PutBundle(other).ok());
+  }
+  const Digest& lost = bundle.kernels[0]->key;
+  const rocksdb::Slice key(BytesOf(lost).data(), BytesOf(lost).size());
+  WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto& families) {
+    const std::string facts = StrCat("e1", BytesOf(lost));
+    std::string value;
+    ASSERT_TRUE(db->Get({}, families["meta"], facts, &value).ok());
+    ASSERT_TRUE(db->Put({}, families["meta"], facts, value.substr(1)).ok());
+    ASSERT_TRUE(db->Put({}, families["meta"], "e?", "of no entry").ok());
+  });
+  {
+    auto store = Open();
+    EXPECT_EQ(store->Stats()[0].kernels, 3);
+    EXPECT_EQ(store->Stats()[0].dropped, 2);
+    EXPECT_EQ(logger_.LinesWith("cache_entry_dropped").size(), 2u);
+    EXPECT_FALSE(store->GetKernel({lost}));
+    EXPECT_TRUE(store->GetKernel({bundle.kernels[1]->key}));
+  }
+  WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto& families) {
+    std::string value;
+    EXPECT_TRUE(db->Get({}, families["kernels"], key, &value).IsNotFound()) << "nobody counts it";
+    EXPECT_TRUE(db->Get({}, families["meta"], "e?", &value).IsNotFound());
+  });
+  EXPECT_EQ(Open()->Stats()[0].dropped, 0) << "once";
+}
+
 TEST_F(RocksUpkeepTest, WhatIsForgottenIsGoneForGood) {
   Bundle a = MakeBundle(1), b = MakeBundle(2);
   {
@@ -340,6 +409,27 @@ TEST_F(RocksUpkeepTest, CompactingGivesRoomBackToTheSystem) {
   EXPECT_TRUE(store->GetKernel({kept.kernels[0]->key}));
 }
 
+TEST_F(RocksUpkeepTest, CompactingNeedsRoomForASecondCopyOfTheLargestFamily) {
+  int64_t free = int64_t{1} << 40;
+  options_.min_free_bytes = 1 << 20;
+  options_.free_bytes = [&free](const std::string&) -> absl::StatusOr<int64_t> { return free; };
+  const Bundle kept = MakeBundle(0);
+  {
+    auto store = Open();
+    ASSERT_TRUE(store->PutBundle(kept).ok());
+    for (int i = 1; i < 20; ++i) ASSERT_TRUE(store->PutBundle(MakeBundle(i, 200'000)).ok());
+  }
+  auto store = Open();  // out of the log, into files
+  const int64_t bytes = store->Stats()[0].bytes;
+  free = bytes / 2;
+  absl::Status refused = store->Compact(CancelToken()).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("1.00 MiB must stay free"));
+  free = bytes + (2 << 20);
+  EXPECT_TRUE(store->Compact(CancelToken()).ok());
+  EXPECT_TRUE(store->GetKernel({kept.kernels[0]->key}));
+}
+
 TEST_F(RocksUpkeepTest, TheDirectoryStaysWithinItsPhysicalBound) {
   options_.budget_bytes = 4 << 20;
   auto store = Open();
@@ -401,6 +491,62 @@ TEST_F(RocksUpkeepTest, AnArchiveBringsPlansWithTheirKernelsOnce) {
   EXPECT_EQ(copy->GetPlan({b.plan->key, b.plan->full_key}).value->plan_bytes, b.plan->plan_bytes);
   EXPECT_EQ(copy->GetKernel({a.kernels[1]->key}).value->binary, a.kernels[1]->binary);
   EXPECT_EQ(Exported(*copy, {a.plan->key, b.plan->key}), bytes);
+}
+
+// One frame of an archive, as its description says.
+std::string ArchiveFrame(char type, std::string_view payload) {
+  const uint64_t length = payload.size();
+  return StrCat(std::string(1, type), std::string_view(reinterpret_cast<const char*>(&length), 8),
+                BytesOf(Sha256(payload)), payload);
+}
+
+TEST_F(RocksUpkeepTest, KernelsOfAnArchiveThatWaitForTheirPlanAreBounded) {
+  auto store = Open();
+  const Bundle bundle = MakeBundle(1, 1000);
+  ASSERT_TRUE(store->PutBundle(bundle).ok());
+  ArchiveWriter writer(*store, {bundle.plan->key});
+  MemoryStore copy(int64_t{1} << 30, Logger::Silent());
+  ArchiveImport import(copy);
+  ASSERT_TRUE(import.Add(writer.Next()).ok());
+  for (int i = 0; i < 80; ++i) {  // of 1 MiB, and no plan of them comes
+    const std::string frame =
+        ArchiveFrame('K', EncodeArtifact(SampleKernel(1000 + i, size_t{1} << 20)));
+    ASSERT_TRUE(import.Add(frame).ok());
+    EXPECT_LE(import.held_bytes(), kMaxWaitingKernels);
+  }
+  EXPECT_GT(import.outcome().kernels, 50) << "they were stored on their own";
+  ASSERT_TRUE(import.Add(writer.Next()).ok());
+  EXPECT_EQ(import.outcome().plans, 1) << "with kernels that came before, and its own";
+  EXPECT_EQ(import.held_bytes(), 0);
+}
+
+TEST_F(RocksUpkeepTest, FramesAndTenantsOfAnArchiveThatAreTooLongAreRefused) {
+  auto store = Open();
+  const Bundle bundle = MakeBundle(1, 1000);
+  ASSERT_TRUE(store->PutBundle(bundle).ok());
+  MemoryStore copy(1 << 20, Logger::Silent());
+  {
+    ArchiveImport import(copy);
+    std::string head = ArchiveFrame('K', "");
+    const uint64_t length = kMaxArchivePayload + 1;
+    std::memcpy(head.data() + 1, &length, 8);
+    ASSERT_TRUE(import.Add(ArchiveWriter(*store, {}).Next()).ok());
+    absl::Status refused = import.Add(head);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(Message(refused)), HasSubstr("expected at most 128.00 MiB"));
+  }
+  for (size_t tenant : {size_t{64}, size_t{65}}) {
+    ArchiveImport import(copy);
+    ASSERT_TRUE(import.Add(ArchiveWriter(*store, {}).Next()).ok());
+    const std::array<uint64_t, 2> numbers{0, tenant};  // kernels; length of the tenant
+    ASSERT_TRUE(
+        import
+            .Add(ArchiveFrame(
+                'P', StrCat(std::string_view(reinterpret_cast<const char*>(numbers.data()), 16),
+                            std::string(tenant, 't'), EncodeStoredPlan(*bundle.plan))))
+            .ok());
+    EXPECT_EQ(import.outcome().refused_plans, tenant == 64 ? 0 : 1);
+  }
 }
 
 TEST_F(RocksUpkeepTest, NoDamagedArchiveBringsAnythingWrong) {

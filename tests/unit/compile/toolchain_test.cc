@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/fake_toolchain.h"
 
@@ -135,6 +136,28 @@ TEST(Toolchain, TheBytesOfTheToolsAreItsIdentity) {
   EXPECT_EQ(Toolchain::Open(options, tools).value().identity(), before);
   options.linker = "/bin/false";
   EXPECT_NE(Toolchain::Open(options, tools).value().identity(), before);
+}
+
+TEST(Toolchain, ARecordIsTakenOrLeftWhateverItsMembersAre) {
+  const ToolchainOptions options = FakeToolchainOptions();
+  const absl::Status why = FailedPrecondition("no compiler");
+  const Toolchain before = OpenFake();
+  const std::string record = before.Record();
+  EXPECT_EQ(Toolchain::Without(options, why, record).KeyText(Isa::kAvx2, Numerics::kFast),
+            before.KeyText(Isa::kAvx2, Numerics::kFast));
+  EXPECT_TRUE(Toolchain::Without(options, why, record).SupportsIsa(Isa::kAvx2).ok());
+  const nlohmann::json members = nlohmann::json::parse(record);
+  for (const auto& [name, value] : members.items()) {
+    for (const char* text : {"1", "null", "[1, {}]", "{}", "\"\"", "true"}) {
+      nlohmann::json changed = members;
+      changed[name] = nlohmann::json::parse(text);
+      const Toolchain toolchain = Toolchain::Without(options, why, changed.dump());
+      EXPECT_EQ(toolchain.Available(), why) << changed;
+    }
+  }
+  for (const char* text : {"", "{", "[]", "{\"compiler\": 1}"}) {
+    EXPECT_EQ(Toolchain::Without(options, why, text).version(), "") << text;
+  }
 }
 
 TEST(Toolchain, TheCompilersOfThisMachineMakeKernelsForEveryIsa) {

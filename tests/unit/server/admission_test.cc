@@ -68,6 +68,25 @@ TEST(AdmissionTest, BoundsBytesButNotASingleRequest) {
   EXPECT_EQ(admission.bytes(), 500);
 }
 
+TEST(AdmissionTest, WhatACallTakesInLaterCounts) {
+  Admission admission({.threads = 4, .queue = 4, .inflight_bytes = 100});
+  absl::StatusOr<Admission::Pass> first = Enter(admission, 0);
+  ASSERT_TRUE(first.ok());
+  EXPECT_TRUE(admission.Hold(&*first, 500).ok()) << "alone it may exceed the limit";
+  EXPECT_EQ(admission.bytes(), 500);
+  EXPECT_TRUE(admission.Hold(&*first, 60).ok());
+  absl::StatusOr<Admission::Pass> second = Enter(admission, 0, {"other"});
+  ASSERT_TRUE(second.ok());
+  absl::Status refused = admission.Hold(&*second, 41);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_EQ(admission.refused(Refused::kBytes), 1);
+  EXPECT_EQ(admission.bytes(), 60) << "it holds what it did";
+  EXPECT_TRUE(admission.Hold(&*second, 40).ok());
+  EXPECT_EQ(admission.tenant_bytes().at("other"), 40);
+  { const Admission::Pass gone = *std::move(first); }
+  EXPECT_EQ(admission.bytes(), 40);
+}
+
 TEST(AdmissionTest, ClosedItLetsNobodyInAndKeepsWhoIsInside) {
   Admission admission({.threads = 1, .queue = 0});
   std::optional<absl::StatusOr<Admission::Pass>> pass = Enter(admission, 1);
