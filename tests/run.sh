@@ -13,8 +13,9 @@ cmake --build --preset release
 if [[ $# -gt 0 ]]; then
   exec ctest --preset release -j "$(nproc)" "$@"
 fi
-# models.sh runs ONNX's tests through kernels, so ctest need not.
-ctest --preset release -j "$(nproc)" -E '^conformance/(onnx_kernels_[0-9]+|exported_graph_kernels)$'
+# models.sh runs ONNX's tests through kernels, and service.sh those of faults and attacks, so ctest need not.
+ctest --preset release -j "$(nproc)" \
+  -E '^(conformance/(onnx_kernels_[0-9]+|exported_graph_kernels)|service/(store_faults|admin|access|hostile|resilience))$'
 tests/acceptance/main_job.sh --quick
 tests/acceptance/width.sh --quick
 tests/acceptance/scheduler.sh --quick
