@@ -3,7 +3,9 @@
 //   FUSION_FAULT_DIR      files below it are meant; without it nothing happens
 //   FUSION_FAULT_KILL_AT  N: SIGKILL instead of the N-th call that would change such a file
 //   FUSION_FAULT_FULL     path of a file: while it is there, calls that need room fail with ENOSPC
-//   FUSION_FAULT_COUNT    path of a file: the number of such calls so far, as 8 bytes, at its begin
+//   FUSION_FAULT_COUNT    path of a file: the number of such calls so far, as 8 bytes, at its
+//   begin;
+//                         2^40 more once the process was killed at one
 //
 // Calls: write, pwrite, writev, pwritev, fsync, fdatasync, sync_file_range, ftruncate, fallocate,
 // posix_fallocate, rename, unlink, open with O_CREAT (which needs room unless the file is there).
@@ -96,7 +98,10 @@ bool IsThere(const char* path) {
 // A point at which the process may die. True: the call is to fail for want of room.
 bool Fails(bool needs_room) {
   Settings& s = Read();
-  if (s.count->fetch_add(1) + 1 == s.kill_at) kill(getpid(), SIGKILL);
+  if (s.count->fetch_add(1) + 1 == s.kill_at) {
+    s.count->fetch_add(1L << 40);
+    kill(getpid(), SIGKILL);
+  }
   if (!needs_room || s.full[0] == '\0' || access(s.full, F_OK) != 0) return false;
   errno = ENOSPC;
   return true;
