@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "client/fallback/resilient_model.h"
@@ -268,6 +269,19 @@ TEST_F(ResilienceTest, WhatIsWrongWithTheModelIsSaid) {
   }
 }
 
+// A signal that stops a process takes a moment, in which it may well answer a call.
+void AwaitStopped(pid_t pid) {
+  auto stopped = [pid] {
+    for (const auto& task : std::filesystem::directory_iterator(StrCat("/proc/", pid, "/task"))) {
+      std::string stat;
+      std::getline(std::ifstream(task.path() / "stat"), stat);
+      if (stat.find(") T ") == std::string::npos) return false;
+    }
+    return true;
+  };
+  while (!stopped()) std::this_thread::sleep_for(milliseconds(1));
+}
+
 // How long a load takes that has nothing to wait for but its deadline. Bounds are generous: what is
 // wrong here waits for minutes.
 constexpr Nanoseconds kDeadline = milliseconds(700);
@@ -278,6 +292,7 @@ TEST_F(ResilienceTest, NoServerHoldsALoadUpBeyondItsDeadline) {
   SilentServer trickling(/*trickles=*/true);
   StartDaemon();
   daemon_->Send(SIGSTOP);
+  AwaitStopped(daemon_->pid());
   const std::vector<std::vector<std::string>> cases = {
       {silent.address()},
       {trickling.address()},
@@ -305,6 +320,7 @@ TEST_F(ResilienceTest, AServiceThatStopsAfterwardsIsNoStallEither) {
   auto client = ClientOf({daemon_->address()}, Quick(Cache()));
   ASSERT_NE(Load(client), nullptr);  // connected
   daemon_->Send(SIGSTOP);
+  AwaitStopped(daemon_->pid());
   const Nanoseconds begin = Clock::Real().Now();
   std::unique_ptr<ResilientModel> model =
       Load(client, {.load_deadline = kDeadline, .refresh_cache = false});
