@@ -29,9 +29,10 @@ absl::StatusOr<Sandbox> ParseSandbox(std::string_view name);
 const std::vector<std::string>& ToolchainDirectories();
 
 /// Confines this process, which runs compilers, and all that it starts: they read and execute what
-/// lies in ToolchainDirectories() or `readable`, write below the current directory, and have no
-/// network, no tracing, no mounts, no new namespaces and no new privileges. Refused calls fail with
-/// EPERM or EACCES. There is no way back.
+/// lies in ToolchainDirectories() or `readable`, write below the current directory, change no
+/// rights, owners and times of files and nothing about other processes, and have no network, no
+/// tracing, no mounts, no new namespaces and no new privileges. Refused calls fail with EPERM or
+/// EACCES. There is no way back. Signals are for fusion-exec to refuse: this process needs them.
 ///
 /// Returns the level reached, for people: "landlock-7 seccomp no_new_privs rlimits" (the number is
 /// the version of landlock; rlimits are fusion-exec's). FailedPrecondition, saying what is missing,
@@ -45,7 +46,8 @@ absl::StatusOr<std::string> ConfineCompilers(Sandbox sandbox,
 /// by its path, nothing is written, started, killed, traced or connected to. As above.
 absl::StatusOr<std::string> ConfineKernels(Sandbox sandbox);
 
-/// True for a level, in words, that is weaker than landlock and seccomp together.
+/// True for a level, in words, that is weaker than landlock and seccomp together. Any version of
+/// landlock will do: what the first ones lack (truncate, signals), the filters refuse.
 bool IsWeakSandbox(std::string_view level);
 
 }  // namespace fusion

@@ -1,9 +1,12 @@
 #include "core/compile/sandbox_seccomp.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/prctl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,6 +63,15 @@ scmp_arg_cmp Masked(unsigned i, uint64_t mask, uint64_t bits) {
   return {i, SCMP_CMP_MASKED_EQ, mask, bits};
 }
 scmp_arg_cmp Equals(unsigned i, uint64_t value) { return {i, SCMP_CMP_EQ, value, 0}; }
+scmp_arg_cmp Differs(unsigned i, uint64_t value) { return {i, SCMP_CMP_NE, value, 0}; }
+// Of an argument that the kernel takes for 32 bits, whatever is in the others.
+scmp_arg_cmp EqualsWord(unsigned i, uint32_t value) { return Masked(i, ~uint32_t{0}, value); }
+
+// Calls that Debian 12's libseccomp does not name yet; since 5.10 all architectures number alike.
+constexpr int kFchmodat2 = 452;
+constexpr int kSetxattrat = 463;
+constexpr int kRemovexattrat = 466;
+constexpr int kFileSetattr = 469;
 
 constexpr int kNoCompilerNeeds[] = {
     SCMP_SYS(socket),
@@ -119,7 +131,51 @@ constexpr int kNoCompilerNeeds[] = {
     SCMP_SYS(msgget),
     SCMP_SYS(semget),
     SCMP_SYS(mq_open),
+    // Files by their paths, or by descriptors that cannot write: landlock knows truncate since
+    // version 3, and the others not at all. The linker's chmod of its output may fail: a kernel is
+    // read, not executed.
+    SCMP_SYS(truncate),
+    SCMP_SYS(chmod),
+    SCMP_SYS(fchmod),
+    SCMP_SYS(fchmodat),
+    kFchmodat2,
+    SCMP_SYS(chown),
+    SCMP_SYS(fchown),
+    SCMP_SYS(lchown),
+    SCMP_SYS(fchownat),
+    SCMP_SYS(setxattr),
+    SCMP_SYS(lsetxattr),
+    SCMP_SYS(fsetxattr),
+    kSetxattrat,
+    SCMP_SYS(removexattr),
+    SCMP_SYS(lremovexattr),
+    SCMP_SYS(fremovexattr),
+    kRemovexattrat,
+    kFileSetattr,
+    SCMP_SYS(utime),
+    SCMP_SYS(utimes),
+    SCMP_SYS(futimesat),
+    SCMP_SYS(utimensat),
+    // Other processes of this user. Landlock keeps signals in since version 6; kill and tgkill,
+    // which a worker needs, fusion-exec refuses to what it starts.
+    SCMP_SYS(tkill),
+    SCMP_SYS(rt_sigqueueinfo),
+    SCMP_SYS(rt_tgsigqueueinfo),
+    SCMP_SYS(pidfd_send_signal),
+    SCMP_SYS(sched_setaffinity),
+    SCMP_SYS(sched_setscheduler),
+    SCMP_SYS(sched_setparam),
+    SCMP_SYS(sched_setattr),
+    SCMP_SYS(setpriority),
+    SCMP_SYS(ioprio_set),
+    SCMP_SYS(migrate_pages),
+    SCMP_SYS(move_pages),
 };
+
+// Flags of files, and signals for others by way of descriptors.
+constexpr uint32_t kNoCompilerControls[] = {FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FIOSETOWN,
+                                            SIOCSPGRP};
+constexpr uint32_t kNoCompilerSignals[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG};
 
 constexpr int kKernelsNeed[] = {
     // Memory.
@@ -197,11 +253,29 @@ constexpr int kKernelsNeed[] = {
     SCMP_SYS(arch_prctl),
 };
 
+// O_TRUNC empties a file whatever it is opened for, and landlock before version 3 looks at that
+// alone. 3 is neither reading nor writing.
+void RefuseTruncatingReaders(Filter* filter) {
+  for (uint64_t access : {O_RDONLY, O_ACCMODE}) {
+    filter->Add(kRefuse, SCMP_SYS(open), {Masked(1, O_ACCMODE | O_TRUNC, access | O_TRUNC)});
+    filter->Add(kRefuse, SCMP_SYS(openat), {Masked(2, O_ACCMODE | O_TRUNC, access | O_TRUNC)});
+  }
+  filter->Add(kUnknown, SCMP_SYS(openat2));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EnterCompilerFilter() {
   Filter filter(SCMP_ACT_ALLOW);
   for (int call : kNoCompilerNeeds) filter.Add(kRefuse, call);
+  RefuseTruncatingReaders(&filter);
+  for (uint32_t what : kNoCompilerControls) {
+    filter.Add(kRefuse, SCMP_SYS(ioctl), {EqualsWord(1, what)});
+  }
+  for (uint32_t what : kNoCompilerSignals) {
+    filter.Add(kRefuse, SCMP_SYS(fcntl), {EqualsWord(1, what)});
+  }
+  filter.Add(kRefuse, SCMP_SYS(prlimit64), {Differs(0, 0)});
   for (int space : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWIPC,
                     CLONE_NEWUTS, CLONE_NEWCGROUP}) {
     const auto bit = static_cast<uint64_t>(space);

@@ -11,7 +11,8 @@ namespace fusion {
 /// kernel, or a container, forbids filters.
 
 /// For processes that run compilers: everything but sockets, tracing, mounts, namespaces, modules,
-/// eBPF, keys and the like.
+/// eBPF, keys and the like, truncating what is not open for writing, rights, owners, times and
+/// attributes of files, and limits, priorities and CPUs of other processes.
 absl::StatusOr<std::string> EnterCompilerFilter();
 
 /// For a process that runs kernels: nothing but memory, threads, clocks, its own signals, and

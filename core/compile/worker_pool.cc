@@ -10,6 +10,7 @@ namespace fusion {
 namespace {
 
 // How late a cancellation, a limit or Stop may be noticed; answers of a worker wake up at once.
+constexpr Nanoseconds kExcessSlice = std::chrono::milliseconds(200);
 constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
 // Only bounds the wait of an idle thread; work and Stop() notify.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
@@ -222,8 +223,9 @@ Nanoseconds WorkerPool::LimitOf(const Task& task) const {
 
 WorkerPool::TaskResult WorkerPool::Converse(const Task& task, Slot* slot, Outcome* outcome) {
   std::string stage = "taking the job";
-  const Nanoseconds limit = LimitOf(task);
-  const Nanoseconds deadline = clock_.Now() + limit;
+  const Nanoseconds start = clock_.Now();
+  const Nanoseconds deadline = start + LimitOf(task);
+  Nanoseconds next_look = start + kExcessSlice;
   for (;;) {
     absl::StatusOr<std::optional<std::string>> body = slot->worker->channel().Receive(kSlice);
     *outcome = Outcome::kCrashed;
@@ -241,26 +243,41 @@ WorkerPool::TaskResult WorkerPool::Converse(const Task& task, Slot* slot, Outcom
       stage = news->stage;
       continue;
     }
-    if (Aborting()) {
-      *outcome = Outcome::kStopped;
+    absl::Status stop = WhyStop(task, stage, deadline, &next_look, slot, outcome);
+    if (!stop.ok()) {
       EndWorker(slot, Nanoseconds(0));
-      return Unavailable(task.Name(), ": the service stops");
-    }
-    absl::Status wanted = task.cancel == nullptr ? absl::OkStatus() : task.cancel->Check();
-    if (!wanted.ok()) {
-      *outcome = Outcome::kCancelled;
-      EndWorker(slot, Nanoseconds(0));
-      return Annotate(wanted, task.Name());
-    }
-    if (clock_.Now() >= deadline) {
-      *outcome = Outcome::kTimedOut;
-      EndWorker(slot, Nanoseconds(0));
-      std::string message = StrCat(task.Name(), ": killed after ", ToMilliseconds(limit) / 1000,
-                                   " s in stage '", stage, "'");
-      SaveLog(task, message, "");
-      return DeadlineExceeded(message);
+      return stop;
     }
   }
+}
+
+absl::Status WorkerPool::WhyStop(const Task& task, std::string_view stage, Nanoseconds deadline,
+                                 Nanoseconds* next_look, Slot* slot, Outcome* outcome) {
+  if (Aborting()) {
+    *outcome = Outcome::kStopped;
+    return Unavailable(task.Name(), ": the service stops");
+  }
+  absl::Status wanted = task.cancel == nullptr ? absl::OkStatus() : task.cancel->Check();
+  if (!wanted.ok()) {
+    *outcome = Outcome::kCancelled;
+    return Annotate(wanted, task.Name());
+  }
+  const Nanoseconds now = clock_.Now();
+  if (now >= deadline) {
+    *outcome = Outcome::kTimedOut;
+    std::string message = StrCat(task.Name(), ": killed after ",
+                                 ToMilliseconds(LimitOf(task)) / 1000, " s in stage '", stage, "'");
+    SaveLog(task, message, "");
+    return DeadlineExceeded(message);
+  }
+  if (now < *next_look) return absl::OkStatus();
+  *next_look = now + kExcessSlice;
+  const std::string excess = slot->worker->Excess();
+  if (excess.empty()) return absl::OkStatus();
+  *outcome = Outcome::kFailed;
+  std::string message = StrCat(task.Name(), ": killed in stage '", stage, "': ", excess);
+  SaveLog(task, message, "");
+  return Internal(message);
 }
 
 WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,

@@ -107,11 +107,12 @@ bool DiedForOtherReasons(const absl::Status& status);
 ///   ASSIGN_OR_RETURN(auto kernel, ticket->Wait(cancel));
 ///
 /// A worker that crashes, hangs or talks nonsense is replaced. A job that hangs fails with
-/// DeadlineExceeded. One whose worker dies is tried once more, because that may be anybody's doing
-/// (an operator, a machine without memory); the second time it fails with Aborted. A kernel that
-/// does not compile or that the check refuses fails with Internal; the message quotes the log.
-/// Workers are shared fairly between the owners of jobs (FairQueue). Equal jobs are not merged:
-/// that is up to the caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
+/// DeadlineExceeded; one that starts too many processes or fills its directory, with Internal. One
+/// whose worker dies is tried once more, because that may be anybody's doing (an operator, a
+/// machine without memory); the second time it fails with Aborted. A kernel that does not compile
+/// or that the check refuses fails with Internal; the message quotes the log. Workers are shared
+/// fairly between the owners of jobs (FairQueue). Equal jobs are not merged: that is up to the
+/// caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
@@ -181,6 +182,10 @@ class WorkerPool {
   void Execute(const Task& task, Slot* slot);
   TaskResult Run(const Task& task, Slot* slot, Outcome* outcome);
   TaskResult Converse(const Task& task, Slot* slot, Outcome* outcome);
+  // An error, and *outcome, if the worker has to end over its task, which is in `stage`. Looks at
+  // what it uses from time to time: `next_look`.
+  absl::Status WhyStop(const Task& task, std::string_view stage, Nanoseconds deadline,
+                       Nanoseconds* next_look, Slot* slot, Outcome* outcome);
   TaskResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);
   static TaskResult Conclude(const Task& task, const WorkerRaceResult& result, Outcome* outcome);
   std::string MessageOf(const Task& task) const;

@@ -10,6 +10,7 @@
 
 #include "core/base/file.h"
 #include "core/compile/child_process.h"
+#include "core/compile/resource_use.h"
 #include "core/compile/worker_protocol.h"
 
 namespace fusion {
@@ -91,10 +92,14 @@ absl::StatusOr<SandboxProbe> Probe(WorkerProcessOptions options, Sandbox sandbox
 
 class RealWorker final : public WorkerProcess {
  public:
-  RealWorker(ChildProcess child, UniqueFd socket, bool bwrap)
-      : child_(std::move(child)),
-        channel_(std::move(socket), kMaxWorkerMessageBytes),
-        bwrap_(bwrap) {}
+  // `options` and `processes` outlive it.
+  RealWorker(const WorkerProcessOptions& options, ProcessTable& processes, std::string dir,
+             ChildProcess child, UniqueFd socket)
+      : options_(options),
+        processes_(processes),
+        dir_(std::move(dir)),
+        child_(std::move(child)),
+        channel_(std::move(socket), kMaxWorkerMessageBytes) {}
 
   FrameChannel& channel() override { return channel_; }
 
@@ -106,14 +111,26 @@ class RealWorker final : public WorkerProcess {
     }
     if (!status.has_value()) return "does not die";
     // bubblewrap tells the signal that its child died of as shells do.
-    const bool told = bwrap_ && WIFEXITED(*status) && WEXITSTATUS(*status) > 128;
+    const bool bwrap = options_.sandbox == Sandbox::kBwrap;
+    const bool told = bwrap && WIFEXITED(*status) && WEXITSTATUS(*status) > 128;
     return DescribeWaitStatus(told ? WEXITSTATUS(*status) - 128 : *status);
   }
 
+  std::string Excess() override {
+    const int64_t threads = processes_.ThreadsOf(child_.pid());
+    if (threads > options_.max_threads) {
+      return StrCat(threads, " processes and threads; at most ", options_.max_threads);
+    }
+    if (BytesBelow(dir_, options_.max_dir_bytes) <= options_.max_dir_bytes) return {};
+    return StrCat("more than ", options_.max_dir_bytes, " bytes of files");
+  }
+
  private:
+  const WorkerProcessOptions& options_;
+  ProcessTable& processes_;
+  const std::string dir_;
   ChildProcess child_;
   FrameChannel channel_;
-  const bool bwrap_;
 };
 
 class RealStarter final : public WorkerStarter {
@@ -137,8 +154,8 @@ class RealStarter final : public WorkerStarter {
                                           .limits = {.memory_bytes = options_.memory_bytes},
                                           .orphan = Orphan::kDies,
                                           .pass_fd = theirs.get()}));
-    return std::make_unique<RealWorker>(std::move(child), std::move(ours),
-                                        options_.sandbox == Sandbox::kBwrap);
+    return std::make_unique<RealWorker>(options_, processes_, dir, std::move(child),
+                                        std::move(ours));
   }
 
  private:
@@ -147,6 +164,7 @@ class RealStarter final : public WorkerStarter {
   }
 
   const WorkerProcessOptions options_;
+  ProcessTable processes_;
 };
 
 }  // namespace

@@ -21,9 +21,14 @@ class WorkerProcess {
   /// Ends the worker with everything it started and says how it ended: "exited with 3", "killed by
   /// signal 11 (Segmentation fault)". Waits up to `grace` for it to end by itself first.
   virtual std::string End(Nanoseconds grace) = 0;
+
+  /// What it, with all that it started, uses beyond its bounds, in words; empty: nothing. For now
+  /// and then: it takes some milliseconds.
+  virtual std::string Excess() { return {}; }
 };
 
-/// Starts workers; an interface so that the pool's tests need no processes. Thread-safe.
+/// Starts workers; an interface so that the pool's tests need no processes. Outlives its
+/// workers. Thread-safe.
 class WorkerStarter {
  public:
   virtual ~WorkerStarter() = default;
@@ -34,10 +39,16 @@ class WorkerStarter {
 struct WorkerProcessOptions {
   std::string worker_path;  // bin/fusion-worker
   std::string exec_path;    // bin/fusion-exec
-  /// Each slot works in `<scratch_dir>/slot-<n>`, cleared whenever its worker starts.
+  /// Each slot works in `<scratch_dir>/slot-<n>`, cleared whenever its worker starts and, by
+  /// itself, after each job.
   std::string scratch_dir;
   /// Address space of a worker, which also runs the kernels it checks. 0: not limited.
   int64_t memory_bytes = int64_t{8} << 30;
+  /// Threads of a worker and of everything it started; limits of the system count those of a whole
+  /// user, or none of root's. Chosen: kernels under check have one per CPU.
+  int64_t max_threads = 1024;
+  /// Of all files in the directory of a slot; a job needs a few MB.
+  int64_t max_dir_bytes = int64_t{256} << 20;
   /// Confines workers, or they do not start. kAuto: as far as it goes, without bubblewrap.
   Sandbox sandbox = Sandbox::kAuto;
   /// Files and directories that compilers need besides ToolchainDirectories().

@@ -5,9 +5,9 @@
 //
 // exec: becomes the program, which dies with the process PARENT. guard: stays as its parent in the
 // same process group, and kills the whole group when PARENT dies: a compiler driver's own children
-// would otherwise live on. Nothing that it starts can leave that group, as daemons do, where system
-// calls can be filtered. Descriptors above KEEP are closed; a limit of 0 is no limit; core files
-// are off. Uses the C library only, to start within a millisecond.
+// would otherwise live on. Nothing that it starts can leave that group, as daemons do, or signal
+// any other process, where system calls can be filtered. Descriptors above KEEP are closed; a limit
+// of 0 is no limit; core files are off. Uses the C library only, to start within a millisecond.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -55,16 +55,22 @@ void DieWith(pid_t parent, int signal_number) {
   if (getppid() != parent) _exit(kCannotStart);
 }
 
-// Refuses setsid and setpgid from now on, if the kernel lets it: the group is what gets killed.
+// Refuses setsid and setpgid from now on, if the kernel lets it: the group is what gets killed; and
+// signals but to that group. No filter knows the numbers of the processes to come, so abort() ends
+// in SIGSEGV here.
 void StayInGroup() {
 #if defined(__x86_64__)
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 5),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 9),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 3, 0),  // calls with 32-bit pointers
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsid, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setpgid, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 7, 0),  // calls with 32-bit pointers
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsid, 6, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setpgid, 5, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),  // its low half: the number
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
   };
@@ -87,7 +93,8 @@ void StayInGroup() {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    raise(WTERMSIG(status));
+    // raise() is refused, too. Whoever else is left in the group is about to be killed.
+    kill(0, WTERMSIG(status));
     _exit(kCannotStart);
   }
 }

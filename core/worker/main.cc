@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
+#include "core/base/file.h"
 #include "core/base/kernel_abi.h"
 #include "core/base/logging.h"
 #include "core/check/kernel_race.h"
@@ -94,6 +97,17 @@ absl::StatusOr<std::string> Enter(Sandbox sandbox, const std::vector<std::string
   return StrCat(sandbox == Sandbox::kBwrap ? "bwrap " : "", level);
 }
 
+// Compilers can write beside the directory of their job, and must not meet what others left.
+void ClearDirectory() {
+  std::error_code error;
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(".", error)) {
+    left.push_back(entry.path());
+  }
+  // What cannot be deleted waits for the end of this worker.
+  for (const std::filesystem::path& path : left) RemoveTree(path).IgnoreError();
+}
+
 absl::Status Serve(Sandbox sandbox, const std::string& exec_path,
                    const std::vector<std::string>& readable) {
   ASSIGN_OR_RETURN(std::string level, Enter(sandbox, readable));
@@ -116,6 +130,7 @@ absl::Status Serve(Sandbox sandbox, const std::string& exec_path,
     WorkerReply reply = WorkerStage{};
     if (const auto* job = std::get_if<WorkerJob>(&task)) {
       reply = jobs.Run(*job);
+      ClearDirectory();
     } else {
       tell("race");
       reply = Race(sandbox, std::get<KernelRace>(task));

@@ -256,6 +256,68 @@ TEST_F(EscapeTest, CompilersTouchNothingOutsideTheirDirectory) {
   EXPECT_TRUE(Run(GoodJob()).ok());
 }
 
+// What landlock leaves to compilers in all or in some versions, by system calls in Perl.
+TEST_F(EscapeTest, FiltersAloneKeepCompilersFromWhatLandlockDoesNotSee) {
+  const std::string me = StrCat(getpid());
+  const std::string victim = StrCat("\"", Victim(), "\"");
+  struct Row {
+    const char* claim;
+    std::string call;
+  };
+  const std::vector<Row> rows = {
+      {"a file is not emptied", "76, $f, 0"},
+      {"a file is not emptied by a reader", "2, $f, 01000"},
+      {"a file is not emptied by who neither reads nor writes", "257, -100, $f, 01003"},
+      {"rights are not changed", "90, $f, 0777"},
+      {"rights are not changed below a directory", "268, -100, $f, 0777"},
+      {"rights of what is read are not changed", "91, fileno($reader), 0777"},
+      {"an owner is not changed", StrCat("92, $f, ", getuid(), ", ", getgid())},
+      {"an owner is not changed below a directory", "260, -100, $f, -1, -1, 0"},
+      {"times are not changed", "280, -100, $f, 0, 0"},
+      {"flags of files are not changed",
+       "16, fileno($reader), 0x40086602, my $flags = pack(\"q\", 0)"},
+      {"nobody's limits are known", StrCat("302, ", me, ", 4, 0, my $limits = \"x\" x 16")},
+      {"nobody is moved", StrCat("203, ", me, ", 8, my $cpus = pack(\"q\", -1)")},
+      {"nobody's priority is set", StrCat("141, 0, ", me, ", 0")},
+      {"nobody is signalled with words",
+       StrCat("129, ", me, ", 0, my $words = pack(\"iiix116\", 0, 0, -1)")},
+      {"nobody is signalled by descriptor", StrCat("424, syscall(434, ", me, ", 0), 0, 0, 0")},
+      {"nobody is signalled by a pipe", StrCat("72, fileno($reader), 8, ", me)},
+      {"a pipe sends no other signal", "72, fileno($reader), 10, 9"},
+  };
+  auto run = [&](const Row& row) {
+    return MessageOf(
+        GoodJob(StrCat("// MARK_RUN perl -e 'my $f = ", victim,
+                       "; open(my $reader, q(<), $f) or die; exit(syscall(", row.call, ") < 0)'")));
+  };
+  StartWith(Sandbox::kNone);
+  for (const Row& row : rows) {
+    EXPECT_THAT(run(row), HasSubstr("exited with 7")) << row.claim << ": the row proves nothing";
+    Restore();
+  }
+  StartWith(Sandbox::kSeccomp);
+  if (Level() != "seccomp no_new_privs rlimits") GTEST_SKIP() << "sandbox: " << Level();
+  for (const Row& row : rows) {
+    EXPECT_THAT(run(row), HasSubstr("exited with 1")) << row.claim;
+    ExpectUntouched();
+  }
+  EXPECT_TRUE(Run(GoodJob()).ok());
+}
+
+TEST_F(EscapeTest, GccAndClangNeedNothingThatIsRefused) {
+  for (const char* compiler : {"/usr/bin/g++", "/usr/bin/clang++"}) {
+    if (!std::filesystem::exists(compiler)) continue;
+    compiler_ = compiler;
+    for (Sandbox sandbox : {Sandbox::kSeccomp, Sandbox::kAuto}) {
+      StartWith(sandbox);
+      CompileJob job = GoodJob();
+      EXPECT_TRUE(Run(job).ok()) << compiler << ": " << Run(job).status();
+      job.debug = true;
+      EXPECT_TRUE(Run(job).ok()) << compiler << ": " << Run(job).status();
+    }
+  }
+}
+
 TEST_F(EscapeTest, DaemonsOfACompilerDieWithIt) {
   Start();
   const std::string mark = StrCat("98765.", getpid());

@@ -179,6 +179,41 @@ TEST_F(WorkerTest, AJobWhoseWorkerIsKilledIsTriedOnceMoreAndItsCompilerDies) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0")) << "cleared for the new worker";
 }
 
+TEST_F(WorkerTest, ACompilerThatStartsProcessesWithoutEndFailsItsJobOnly) {
+  process_.max_threads = 100;
+  Start();
+  const std::string mark = StrCat("43210.", getpid());
+  EXPECT_THAT(MessageOf(GoodJob(
+                  StrCat("// MARK_RUN for i in $(seq 400); do sleep ", mark, " & done; wait"))),
+              testing::AllOf(HasSubstr("compiling fk_test (Mul): killed in stage 'compile': "),
+                             HasSubstr(" processes and threads; at most 100")));
+  EXPECT_TRUE(Eventually([&] {
+    return system(StrCat("grep -qsa 'slee[p].", mark, "' /proc/[0-9]*/cmdline").c_str()) != 0;
+  })) << "they live on";
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_EQ(pool_->Stats().failed, 1);
+  EXPECT_EQ(pool_->Stats().retried, 0);
+}
+
+TEST_F(WorkerTest, ACompilerThatFillsItsDirectoryFailsItsJobOnly) {
+  process_.max_dir_bytes = 8 << 20;
+  Start();
+  EXPECT_THAT(
+      MessageOf(GoodJob("// MARK_RUN for i in $(seq 400); do head -c 1000000 /usr/bin/perl > "
+                        "../$i; sleep 0.01; done")),
+      HasSubstr("killed in stage 'compile': more than 8388608 bytes of files"));
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+}
+
+TEST_F(WorkerTest, WhatACompilerLeavesBesideItsJobIsGoneBeforeTheNext) {
+  Start();
+  EXPECT_THAT(MessageOf(GoodJob("// MARK_RUN mkdir ../left && echo x > ../left/file")),
+              HasSubstr("exited with 7"));
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+  EXPECT_EQ(pool_->Stats().restarts, 0);
+}
+
 TEST_F(WorkerTest, ACancelledJobLetsGoOfItsWorkerAtOnce) {
   Start();
   auto cancel = std::make_shared<CancelToken>();

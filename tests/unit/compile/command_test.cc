@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -131,9 +133,20 @@ TEST_F(CommandTest, LimitsHold) {
 }
 
 TEST_F(CommandTest, ASignalIsReported) {
-  CommandResult result = Shell("kill -SEGV $$");
+  CommandResult result = Shell("kill -SEGV 0");
   EXPECT_EQ(result.end, CommandEnd::kSignalled);
   EXPECT_EQ(result.how, "killed by signal 11 (Segmentation fault)");
+}
+
+TEST_F(CommandTest, NobodyOutsideTheGroupIsSignalled) {
+  const std::string others[] = {
+      StrCat("kill -0 ", getpid()),
+      StrCat("perl -e 'exit(syscall(", SYS_tgkill, ", ", getpid(), ", ", getpid(), ", 0) != 0)'")};
+  for (const std::string& words : others) {
+    EXPECT_EQ(system(words.c_str()), 0) << words << ": the row proves nothing";
+    EXPECT_NE(Shell(words).exit_code, 0) << words;
+  }
+  EXPECT_EQ(Shell("kill -0 0").exit_code, 0);
 }
 
 TEST_F(CommandTest, ARelativePathOfTheLauncherWorks) {
