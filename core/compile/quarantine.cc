@@ -17,6 +17,8 @@ using nlohmann::ordered_json;
 // Reasons are messages of the pool, which quote at most 2000 bytes of a log.
 constexpr int64_t kMaxFileBytes = 64 << 10;
 constexpr size_t kMaxReasonBytes = 8 << 10;
+constexpr std::string_view kEnd = ".json";
+constexpr std::string_view kFreshEnd = ".json.new";
 
 // "2026-11-22T08:15:30Z".
 std::string UtcText(int64_t unix_ms) {
@@ -27,13 +29,20 @@ std::string UtcText(int64_t unix_ms) {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::optional<Quarantine::Entry> ReadEntry(const std::filesystem::path& path, const Digest& key) {
+// Whether it is a key in hex and `end`.
+bool NamesKey(const std::string& name, std::string_view end, Digest* key) {
+  return name.ends_with(end) && Digest::FromHex(name.substr(0, name.size() - end.size()), key);
+}
+
+// InvalidArgument: a damaged file, or none of ours. Unavailable: whatever it is, it is out of
+// reach.
+absl::StatusOr<Quarantine::Entry> ReadEntry(const std::string& path, const Digest& key) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
-  if (!text.ok()) return std::nullopt;
-  const auto entry = ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (absl::IsUnavailable(text.status())) return text.status();
+  const auto entry = ordered_json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   if (!entry.is_object() || !entry.contains("reason") || !entry["reason"].is_string() ||
       !entry.contains("since_unix_ms") || !entry["since_unix_ms"].is_number_integer()) {
-    return std::nullopt;
+    return InvalidArgument("not an entry: ", Quote(path));
   }
   return Quarantine::Entry{key, entry["reason"].get<std::string>(),
                            entry["since_unix_ms"].get<int64_t>()};
@@ -63,10 +72,15 @@ absl::Status Quarantine::Read() {
   MutexLock lock(&mutex_);
   for (const fs::path& path : paths) {
     Digest key;
-    if (path.extension() != ".json" || !Digest::FromHex(path.stem().string(), &key)) continue;
-    std::optional<Entry> entry = ReadEntry(path, key);
-    if (entry.has_value()) {
+    if (NamesKey(path.filename(), kFreshEnd, &key)) fs::remove(path, error);  // left by a crash
+    if (!NamesKey(path.filename(), kEnd, &key)) continue;
+    absl::StatusOr<Entry> entry = ReadEntry(path, key);
+    if (entry.ok()) {
       entries_.emplace(key, *std::move(entry));
+    } else if (absl::IsUnavailable(entry.status())) {
+      // Its name says enough; the next start may read the rest.
+      const std::string reason = StrCat("unknown: ", Message(entry.status()));
+      entries_.emplace(key, Entry{key, reason, UnixMilliseconds(clock_)});
     } else {
       fs::remove(path, error);
     }
@@ -76,7 +90,7 @@ absl::Status Quarantine::Read() {
 }
 
 std::string Quarantine::PathOf(const Digest& key) const {
-  return StrCat(dir_, "/", key.ToHex(), ".json");
+  return StrCat(dir_, "/", key.ToHex(), kEnd);
 }
 
 absl::Status Quarantine::Add(const Digest& key, std::string_view reason) {

@@ -33,7 +33,8 @@ class Quarantine {
   };
 
   /// Reads what is in `dir`, which is made when it is needed; files that are not ours are left
-  /// alone, and damaged ones deleted. Empty: nothing survives. Unavailable if `dir` cannot be read.
+  /// alone, damaged ones and halves of a crash deleted. One that cannot be read stays, and so does
+  /// its kernel. Empty: nothing survives. Unavailable if `dir` cannot be read.
   static absl::StatusOr<std::unique_ptr<Quarantine>> Open(std::string dir,
                                                           const Clock& clock = Clock::Real());
 

@@ -9,7 +9,8 @@
 
 namespace fusion {
 
-/// What confines the worker processes, weakest first; each takes in those before it but kAuto.
+/// What confines the worker processes, weakest first; each but kAuto takes in those before it. Only
+/// kBwrap does so as far as the machine has them: see IsWeakSandbox for what it came to.
 enum class Sandbox : uint8_t {
   kNone,      // resource limits only
   kSeccomp,   // system calls are filtered

@@ -67,6 +67,27 @@ TEST_F(QuarantineTest, DamagedFilesGoAndThoseOfOthersStay) {
   EXPECT_TRUE(std::filesystem::exists(path_ + "/readme.json"));
 }
 
+TEST_F(QuarantineTest, WhatACrashLeftHalfWrittenGoes) {
+  ASSERT_TRUE(Open()->Add(key_, "reason").ok());
+  const std::string half = StrCat(path_, "/", Sha256("half").ToHex(), ".json.new");
+  ASSERT_TRUE(WriteFile(half, "{\"reason\"").ok());
+  ASSERT_TRUE(WriteFile(path_ + "/mine.json.new", "mine").ok());
+  EXPECT_EQ(Open()->size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(half));
+  EXPECT_TRUE(std::filesystem::exists(path_ + "/mine.json.new"));
+}
+
+TEST_F(QuarantineTest, AnEntryThatCannotBeReadNowStaysWithItsKernel) {
+  ASSERT_TRUE(MakeDirectories(path_).ok());
+  // A link to itself, because root reads what nobody may.
+  const std::string loop = StrCat(path_, "/", key_.ToHex(), ".json");
+  std::filesystem::create_symlink(loop, loop);
+  auto quarantine = Open();
+  ASSERT_TRUE(quarantine->Find(key_).has_value());
+  EXPECT_THAT(quarantine->Find(key_)->reason, HasSubstr("unknown: opening"));
+  EXPECT_TRUE(std::filesystem::is_symlink(loop));
+}
+
 TEST_F(QuarantineTest, WhatCannotBeKeptIsStillKnown) {
   ASSERT_TRUE(WriteFile(path_, "a file where the directory should be").ok());
   EXPECT_EQ(Quarantine::Open(path_, clock_).status().code(), absl::StatusCode::kUnavailable);
