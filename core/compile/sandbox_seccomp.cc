@@ -256,9 +256,11 @@ constexpr int kKernelsNeed[] = {
 // O_TRUNC empties a file whatever it is opened for, and landlock before version 3 looks at that
 // alone. 3 is neither reading nor writing.
 void RefuseTruncatingReaders(Filter* filter) {
-  for (uint64_t access : {O_RDONLY, O_ACCMODE}) {
-    filter->Add(kRefuse, SCMP_SYS(open), {Masked(1, O_ACCMODE | O_TRUNC, access | O_TRUNC)});
-    filter->Add(kRefuse, SCMP_SYS(openat), {Masked(2, O_ACCMODE | O_TRUNC, access | O_TRUNC)});
+  constexpr uint64_t kMask = O_ACCMODE | O_TRUNC;
+  for (int access : {O_RDONLY, O_ACCMODE}) {
+    const auto bits = static_cast<uint64_t>(access | O_TRUNC);
+    filter->Add(kRefuse, SCMP_SYS(open), {Masked(1, kMask, bits)});
+    filter->Add(kRefuse, SCMP_SYS(openat), {Masked(2, kMask, bits)});
   }
   filter->Add(kUnknown, SCMP_SYS(openat2));
 }
