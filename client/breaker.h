@@ -54,7 +54,8 @@ class CircuitBreaker {
   /// Unavailable, "circuit open since ... ms, after ...", if calls do not go through.
   absl::Status Admit();
   /// The outcome of an admitted call. Unavailable and DeadlineExceeded are failures, Cancelled says
-  /// nothing, and every other answer says that somebody is there.
+  /// nothing, and every other answer says that somebody is there. A deadline may have been too
+  /// short for an answer: who knows so says OK or Cancelled.
   void Record(const absl::Status& status);
 
   BreakerState state() const;

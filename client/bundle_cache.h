@@ -61,8 +61,8 @@ struct BundleCacheStats {
 /// worst that comes of it is a miss.
 ///
 /// Several processes may use one directory, also while one evicts or dies: files appear whole or
-/// not at all. A full disk or a directory that became read-only stops no call: see `warn`.
-/// Thread-safe.
+/// not at all, but for a machine that stops (nothing is synced; see above). A full disk or a
+/// directory that became read-only stops no call: see `warn`. Thread-safe.
 class BundleCache {
  public:
   /// Creates the directory if need be. FailedPrecondition for one that is refused; else as

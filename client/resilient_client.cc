@@ -1,7 +1,6 @@
 #include "client/resilient_client.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "client/fusion_request.h"
 #include "core/base/text.h"
@@ -9,6 +8,32 @@
 
 namespace fusion {
 namespace {
+
+// The last part of an attempt's time, in which its service need only say that it is there: much for
+// a machine under load, little of a load.
+constexpr Nanoseconds kMostLook = std::chrono::milliseconds(500);
+constexpr int kLookPart = 4;
+// With less, that nothing was heard says nothing.
+constexpr Nanoseconds kLeastTime = std::chrono::milliseconds(200);
+// Bundles that may wait for a slow directory, each with its kernels.
+constexpr size_t kMostWaiting = 16;
+
+Nanoseconds LookOf(Nanoseconds time) { return std::min(kMostLook, time / kLookPart); }
+
+bool FoundNobody(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+// When who answered so may be asked again; who is full and names no delay, not at all.
+Nanoseconds DelayOf(const absl::Status& status) {
+  return RetryAfterOf(status).value_or(absl::IsResourceExhausted(status) ? Nanoseconds::max()
+                                                                         : Nanoseconds(0));
+}
+
+// Of two services that were asked in one round, what the one says that may be asked again first.
+absl::Status Sooner(const absl::Status& a, const absl::Status& b) {
+  return a.ok() || DelayOf(b) <= DelayOf(a) ? b : a;
+}
 
 // Of an attempt that had its share of the time only, another may still be made elsewhere.
 bool MayAskElsewhere(const absl::Status& status) {
@@ -27,12 +52,22 @@ struct ResilientClient::Service {
   const std::string address;
   std::minstd_rand random;  // of the breaker, which guards it
   CircuitBreaker breaker;
-  // A call was not answered in its time. That may be the call: the next one asks for a sign of life
-  // before.
-  std::atomic<bool> suspect{false};
-  std::atomic<Nanoseconds> not_before{Nanoseconds(0)};  // the service named a pause
   Mutex mutex;
   std::unique_ptr<Client> client ABSL_GUARDED_BY(mutex);  // once somebody asked
+  Nanoseconds not_before ABSL_GUARDED_BY(mutex){0};       // as it asked for
+  absl::Status asked_for ABSL_GUARDED_BY(mutex);          // in these words
+
+  void LeaveAlone(Nanoseconds until, const absl::Status& why) {
+    MutexLock lock(&mutex);
+    not_before = until;
+    asked_for = why;
+  }
+
+  // What it said when it asked to be left alone, with the time that is left; OK if there is none.
+  absl::Status MayBeAsked(Nanoseconds now) {
+    MutexLock lock(&mutex);
+    return now >= not_before ? absl::OkStatus() : WithRetryAfter(asked_for, not_before - now);
+  }
 
   // gRPC waits longer and longer before it connects again, and a connection whose other end is gone
   // without a word looks alive for minutes: after a failure the next call makes a new one. When
@@ -59,6 +94,12 @@ struct ResilientClient::Call {
   CallStop* stop = nullptr;
 };
 
+// What the rounds of a call leave behind.
+struct ResilientClient::Rounds {
+  std::vector<absl::Status> ended;  // by service: the "no" of one that must not be asked again
+  absl::Status refused;             // if no circuit lets the call through
+};
+
 absl::StatusOr<std::shared_ptr<ResilientClient>> ResilientClient::Create(
     std::vector<std::string> addresses, const ResilientOptions& options) {
   for (const std::string& address : addresses) {
@@ -81,6 +122,7 @@ ResilientClient::ResilientClient(std::vector<std::string> addresses,
     services_.push_back(
         std::make_unique<Service>(address, options_.breaker, std::random_device()()));
   }
+  if (options_.cache != nullptr) keeper_ = std::make_unique<ThreadPool>(1, kMostWaiting);
 }
 
 double ResilientClient::Random() {
@@ -124,7 +166,7 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchFromService(const FusionRequ
   ASSIGN_OR_RETURN(Digest digest, RequestDigest(request));
   const Call call{request, digest, until, stop};
   const RetryTime time{.clock = clock,
-                       .until = until,
+                       .until = until - LookOf(until - clock.Now()),
                        .wait =
                            [stop](Nanoseconds pause) {
                              CallStop none;
@@ -132,63 +174,79 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchFromService(const FusionRequ
                            },
                        .random = [this] { return Random(); }};
   FetchedBundle out;
-  absl::Status refused;
+  Rounds rounds{std::vector<absl::Status>(services_.size()), absl::OkStatus()};
   RETURN_IF_ERROR(WithRetries(
-      options_.retry, time, [&] { return AskInTurn(call, &refused, &out); },
+      options_.retry, time, [&] { return AskInTurn(call, &rounds, &out); },
       [this] { ++retries_; }));
-  RETURN_IF_ERROR(refused);
+  RETURN_IF_ERROR(rounds.refused);
   ++from_service_;
   return out;
 }
 
 // One round: the first service that gives an answer, or a "no" that others would repeat. OK and
-// `refused` if no circuit lets a call through: another round would not, either.
-absl::Status ResilientClient::AskInTurn(const Call& call, absl::Status* refused,
-                                        FetchedBundle* out) {
+// `rounds->refused` if no circuit lets a call through: another round would not, either.
+absl::Status ResilientClient::AskInTurn(const Call& call, Rounds* rounds, FetchedBundle* out) {
   const Clock& clock = Clock::Real();
   const size_t first = preferred_;
-  absl::Status last;
-  std::optional<Nanoseconds> soonest;  // until one that named a pause may be asked
+  absl::Status soonest;
   std::vector<std::string> closed;
   for (size_t i = 0; i < services_.size(); ++i) {
-    Service& service = *services_[(first + i) % services_.size()];
+    const size_t at = (first + i) % services_.size();
+    Service& service = *services_[at];
+    const Nanoseconds now = clock.Now();
+    absl::Status status = rounds->ended[at];
+    if (status.ok()) status = service.MayBeAsked(now);
+    if (!status.ok()) {
+      soonest = Sooner(soonest, status);
+      continue;
+    }
     absl::Status admitted = service.breaker.Admit();
     if (!admitted.ok()) {
       ++refused_;
       closed.emplace_back(Message(admitted));  // names the address
       continue;
     }
-    const Nanoseconds now = clock.Now();
-    if (const Nanoseconds pause = service.not_before.load() - now; pause > Nanoseconds(0)) {
-      service.breaker.Record(Cancelled("not asked"));
-      soonest = std::min(soonest.value_or(pause), pause);
-      continue;
-    }
     // The others may be asked, too, if this one says nothing.
     const Nanoseconds share = (call.until - now) / static_cast<int64_t>(services_.size() - i);
-    absl::Status status = Ask(service, call, now + std::max(share, Nanoseconds(0)), out);
-    // A call may be long, and its time short: that says nothing of the service.
-    service.breaker.Record(absl::IsDeadlineExceeded(status) ? Cancelled("too little time")
-                                                            : status);
-    if (absl::IsUnavailable(status)) service.Forget();
-    if (std::optional<Nanoseconds> pause = RetryAfterOf(status)) {
-      service.not_before = clock.Now() + *pause;
-    }
+    status = AskOne(service, call, now + std::max(share, Nanoseconds(0)), out);
     if (status.ok()) {
-      preferred_ = (first + i) % services_.size();
+      preferred_ = at;
       return status;
     }
     if (!MayAskElsewhere(status)) return status;
-    last = std::move(status);
+    if (DelayOf(status) == Nanoseconds::max()) rounds->ended[at] = status;
+    soonest = Sooner(soonest, status);
   }
-  if (!last.ok()) return last;
-  if (soonest.has_value()) {
-    return WithRetryAfter(ResourceExhausted("every service that can be asked wants a pause"),
-                          *soonest);
-  }
-  *refused = services_.empty() ? Unavailable("no address of a service is given")
-                               : Unavailable(StrJoin(closed, "; "));
+  if (!soonest.ok()) return soonest;
+  rounds->refused = services_.empty() ? Unavailable("no address of a service is given")
+                                      : Unavailable(StrJoin(closed, "; "));
   return absl::OkStatus();
+}
+
+absl::Status ResilientClient::AskOne(Service& service, const Call& call, Nanoseconds until,
+                                     FetchedBundle* out) {
+  const Nanoseconds begin = Clock::Real().Now();
+  absl::Status status = Ask(service, call, until - LookOf(until - begin), out);
+  const absl::Status finding = Finding(service, status, begin, until);
+  service.breaker.Record(finding);
+  if (FoundNobody(finding)) service.Forget();
+  if (const std::optional<Nanoseconds> delay = RetryAfterOf(status)) {
+    service.LeaveAlone(Clock::Real().Now() + std::min(*delay, options_.breaker.most_pause), status);
+  }
+  return status;
+}
+
+// What an attempt that ended with `status` says of its service, for the breaker. One that got no
+// answer may have wanted more than there was time for: then it is asked whether it is there.
+absl::Status ResilientClient::Finding(Service& service, const absl::Status& status,
+                                      Nanoseconds begin, Nanoseconds until) const {
+  const bool heard = !FoundNobody(status) || (absl::IsUnavailable(status) && IsFromService(status));
+  if (heard) return status;
+  if (until - begin < kLeastTime) return Cancelled("there was no time to find out");
+  if (!absl::IsDeadlineExceeded(status)) return status;  // it was not even reached
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, service.Limited(options_.client, {}));
+  const absl::Status there = client->CheckHealth(until - Clock::Real().Now());
+  return FoundNobody(there) ? status : absl::OkStatus();
 }
 
 absl::Status ResilientClient::Ask(Service& service, const Call& call, Nanoseconds until,
@@ -197,14 +255,8 @@ absl::Status ResilientClient::Ask(Service& service, const Call& call, Nanosecond
   ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
                    service.Limited(options_.client, {.until = until, .stop = call.stop}));
   RETURN_IF_ERROR(client->Reach(options_.connect_timeout));
-  if (service.suspect) {
-    absl::Status alive = client->CheckHealth(options_.connect_timeout);
-    if (!alive.ok()) return Unavailable(Message(alive));
-  }
   std::string answer;
-  absl::StatusOr<FusionReply> reply = client->PlanFusion(call.request, &answer);
-  service.suspect = absl::IsDeadlineExceeded(reply.status());
-  ASSIGN_OR_RETURN(out->bundle.reply, std::move(reply));
+  ASSIGN_OR_RETURN(out->bundle.reply, client->PlanFusion(call.request, &answer));
   RETURN_IF_ERROR(FetchKernels(*client, &out->bundle));
   out->client = client->Share();
   const std::vector<KernelStatus>& kernels = out->bundle.reply.kernels;
@@ -212,9 +264,41 @@ absl::Status ResilientClient::Ask(Service& service, const Call& call, Nanosecond
     return kernel.state == KernelState::kReady;
   });
   if (options_.cache != nullptr && whole && call.request.dumps.empty()) {
-    options_.cache->Store(call.digest, answer, out->bundle.kernels);
+    Keep(call, std::move(answer), out->bundle);
   }
   return absl::OkStatus();
+}
+
+// In the background: a directory may be slow, and who loads a model waits for no disk.
+void ResilientClient::Keep(const Call& call, std::string answer, const Bundle& bundle) {
+  {
+    MutexLock lock(&mutex_);
+    ++keeping_;
+  }
+  auto end = [this] {
+    MutexLock lock(&mutex_);
+    --keeping_;
+    kept_.NotifyAll();
+  };
+  const absl::Status queued = keeper_->Submit(
+      [this, end, request = call.digest, answer = std::move(answer), kernels = bundle.kernels] {
+        options_.cache->Store(request, answer, kernels);
+        end();
+      });
+  if (queued.ok()) return;
+  ++not_kept_;
+  end();
+}
+
+bool ResilientClient::AwaitKept(Nanoseconds timeout) {
+  const Nanoseconds until = Clock::Real().Now() + timeout;
+  MutexLock lock(&mutex_);
+  while (keeping_ > 0) {
+    const Nanoseconds left = until - Clock::Real().Now();
+    if (left <= Nanoseconds(0)) return false;
+    kept_.WaitFor(&mutex_, left);
+  }
+  return true;
 }
 
 // Those that the cache does not have, by what they must be.
@@ -262,6 +346,7 @@ ClientStats ResilientClient::stats() const {
   out.from_service = from_service_;
   out.from_cache = from_cache_;
   out.fetched_kernels = fetched_kernels_;
+  out.not_kept = not_kept_;
   out.fallbacks = fallbacks_;
   out.upgrades = upgrades_;
   for (const BreakerState& state : breakers()) out.breaker_opens += state.opened;

@@ -11,6 +11,7 @@
 #include "client/bundle_cache.h"
 #include "client/client.h"
 #include "client/retry.h"
+#include "core/base/thread_pool.h"
 
 namespace fusion {
 
@@ -45,6 +46,7 @@ struct ClientStats {
   int64_t from_service = 0;     // bundles
   int64_t from_cache = 0;       // bundles
   int64_t fetched_kernels = 0;  // over the network; cache.kernel_hits were not
+  int64_t not_kept = 0;         // bundles, because the cache is too slow
   int64_t fallbacks = 0;        // models that began op by op
   int64_t upgrades = 0;         // of them, those that are fused by now
 };
@@ -69,7 +71,17 @@ struct FetchedBundle {
 ///
 /// Create asks nobody and cannot fail for who is away. Addresses are tried in order, beginning with
 /// the last one that answered; one that says nothing takes its share of the deadline and no more.
-/// Retries are made here, over all addresses in turn; the connections make none of their own.
+/// Retries are made here, over all addresses in turn; the connections make none of their own. One
+/// that asks to be left alone for a while (RetryInfo) is, by all calls of this client, for at most
+/// BreakerOptions::most_pause.
+///
+/// An attempt that ends without an answer counts against its service only if that does not even say
+/// that it is there (grpc.health.v1) in what is left of the attempt's time: a long compile, or a
+/// caller in a hurry, closes no circuit.
+///
+/// What a service gave is written to the cache on a thread of this client's, after the call. Its
+/// end waits for that: a directory that hangs for ever holds it up for ever, but no load. Reading
+/// the cache is part of a load.
 /// Thread-safe.
 class ResilientClient {
  public:
@@ -90,6 +102,10 @@ class ResilientClient {
                                                  std::optional<Nanoseconds> deadline = std::nullopt,
                                                  CallStop* stop = nullptr);
 
+  /// Waits until everything that was given so far is in the cache, or was left out because of its
+  /// slowness. False after `timeout`.
+  bool AwaitKept(Nanoseconds timeout);
+
   ClientStats stats() const;
   /// By address, in the order of Create.
   std::vector<BreakerState> breakers() const;
@@ -103,10 +119,15 @@ class ResilientClient {
  private:
   struct Service;
   struct Call;
+  struct Rounds;
   ResilientClient(std::vector<std::string> addresses, const ResilientOptions& options);
-  absl::Status AskInTurn(const Call& call, absl::Status* refused, FetchedBundle* out);
+  absl::Status AskInTurn(const Call& call, Rounds* rounds, FetchedBundle* out);
+  absl::Status AskOne(Service& service, const Call& call, Nanoseconds until, FetchedBundle* out);
   absl::Status Ask(Service& service, const Call& call, Nanoseconds until, FetchedBundle* out);
   absl::Status FetchKernels(const Client& client, Bundle* bundle);
+  absl::Status Finding(Service& service, const absl::Status& status, Nanoseconds begin,
+                       Nanoseconds until) const;
+  void Keep(const Call& call, std::string answer, const Bundle& bundle);
   double Random();
 
   const std::vector<std::string> addresses_;
@@ -119,10 +140,15 @@ class ResilientClient {
   std::atomic<int64_t> from_service_{0};
   std::atomic<int64_t> from_cache_{0};
   std::atomic<int64_t> fetched_kernels_{0};
+  std::atomic<int64_t> not_kept_{0};
   std::atomic<int64_t> fallbacks_{0};
   std::atomic<int64_t> upgrades_{0};
   Mutex mutex_;
+  CondVar kept_;
   std::mt19937 random_ ABSL_GUARDED_BY(mutex_);
+  int keeping_ ABSL_GUARDED_BY(mutex_) = 0;  // bundles
+  // The last member: it ends first. Null without a cache.
+  std::unique_ptr<ThreadPool> keeper_;
 };
 
 /// The addresses of "a:1,b:2,unix:/c"; spaces around them mean nothing.

@@ -12,6 +12,8 @@
 namespace fusion {
 namespace {
 
+constexpr Nanoseconds kKeepTimeout = std::chrono::seconds(5);
+
 /// A run of one model, and who might plan it.
 struct ResilientRun {
   const Arguments& arguments;
@@ -116,6 +118,7 @@ absl::StatusOr<ExitCode> RunWith(const ResilientRun& run, std::vector<std::strin
   if (!arguments.out.empty()) {
     RETURN_IF_ERROR(SaveOutputs(arguments, model->outputs(), outputs));
   }
+  client->AwaitKept(kKeepTimeout);  // so that the numbers are of the whole run
   run.progress->Clear();
   if (arguments.json) {
     PrintJson(RunJson(run, *model, *client, latency_us, outputs));

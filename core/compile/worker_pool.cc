@@ -330,7 +330,10 @@ WorkerPool::TaskResult WorkerPool::Crashed(const Task& task, std::string_view st
                 {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
   SaveLog(task, message, "");
   absl::Status status = absl::AbortedError(message);
-  if (end.find("killed by signal 9 ") != std::string::npos) {
+  // The system and operators send these; what a kernel does ends otherwise.
+  const bool from_outside = end.find("killed by signal 9 ") != std::string::npos ||
+                            end.find("killed by signal 15 ") != std::string::npos;
+  if (from_outside) {
     status.SetPayload(kOtherReasons, absl::Cord());
   }
   return status;

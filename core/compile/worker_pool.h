@@ -96,8 +96,8 @@ class RaceTicket {
   ResultCell<std::shared_ptr<const RaceTimes>> result_;
 };
 
-/// Of Aborted, as a WorkerPool says it: true if the worker was killed from outside (SIGKILL: an
-/// operator, a machine without memory), so that the kernel need not be why.
+/// Of Aborted, as a WorkerPool says it: true if the worker was killed from outside (SIGKILL,
+/// SIGTERM: an operator, a machine without memory), so that the kernel need not be why.
 bool DiedForOtherReasons(const absl::Status& status);
 
 /// Compiles kernels in a fixed number of worker processes, and times them there.

@@ -126,6 +126,7 @@ class ResilienceTest : public testing::Test {
     absl::StatusOr<std::unique_ptr<ResilientModel>> model =
         ResilientModel::Load(client, model_.model, ".", options);
     EXPECT_TRUE(model.ok()) << model.status();
+    EXPECT_TRUE(client->AwaitKept(seconds(30)));
     return model.ok() ? *std::move(model) : nullptr;
   }
   std::vector<HostTensor> Inputs() const { return GenerateInputs(model_.inputs, 3); }
@@ -327,8 +328,43 @@ TEST_F(ResilienceTest, AServiceThatStopsAfterwardsIsNoStallEither) {
   EXPECT_LT(Clock::Real().Now() - begin, kAtMost);
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(model->mode(), RunMode::kFusedFromCache);
+  EXPECT_GE(client->breakers()[0].failures, 1) << "it does not say that it is there";
   ExpectRight(*model);
   daemon_->Send(SIGCONT);
+}
+
+// Writing takes until somebody lets it go on: a file is given its time first.
+class StuckClock final : public Clock {
+ public:
+  Nanoseconds Now() const override { return Clock::Real().Now(); }
+  Nanoseconds UnixTime() const override {
+    ++asked;
+    while (stuck) std::this_thread::sleep_for(milliseconds(1));
+    return Clock::Real().UnixTime();
+  }
+  mutable std::atomic<int> asked{0};
+  std::atomic<bool> stuck{true};
+};
+
+TEST_F(ResilienceTest, ACacheThatIsSlowToWriteHoldsNoLoadUp) {
+  StartDaemon();
+  StuckClock clock;
+  auto cache = BundleCache::Open(dir_.path("cache"), {.clock = &clock}).value();
+  auto client = ClientOf({daemon_->address()}, Quick(cache));
+  // More than may wait: what does not fit is not kept.
+  for (int i = 0; i < 20; ++i) {
+    absl::StatusOr<std::unique_ptr<ResilientModel>> model =
+        ResilientModel::Load(client, model_.model, ".");
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_EQ((*model)->mode(), RunMode::kFusedFromService);
+    while (clock.asked == 0) std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_FALSE(client->AwaitKept(milliseconds(10)));
+  EXPECT_EQ(client->stats().not_kept, 3) << "one is being written, 16 wait";
+  EXPECT_THAT(CacheFiles("plan-"), testing::IsEmpty());
+  clock.stuck = false;
+  client.reset();
+  EXPECT_EQ(CacheFiles("plan-").size(), 1u) << "its end waits for what was given";
 }
 
 TEST_F(ResilienceTest, AModelThatEndsDoesNotWaitForATryUnderWay) {

@@ -108,6 +108,58 @@ TEST_F(ResilientClientTest, ADelayBeyondTheDeadlineIsNotWaitedFor) {
   EXPECT_EQ(service_.calls, 1);
 }
 
+TEST_F(ResilientClientTest, AFullServiceIsLeftAloneWhileOthersAreTried) {
+  service_.plan = [](int, auto*) { return Full(seconds(5)); };
+  Serve(&service_);
+  absl::Status status = Fetch(Quick(), {"unix:/nobody/is/here"});
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(service_.calls, 1);
+  EXPECT_EQ(client_->stats().retries, 3);
+  EXPECT_EQ(client_->stats().asked, 5) << "the other one in every round";
+  // Nor does another call of this client ask it.
+  status = client_->FetchBundle(Request(), seconds(1)).status();
+  EXPECT_EQ(service_.calls, 1);
+  // One that names no delay is not asked again by the same call.
+  service_.plan = [](int, auto*) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full");
+  };
+  status = Fetch(Quick(), {"unix:/nobody/is/here"});
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(service_.calls, 2);
+}
+
+TEST_F(ResilientClientTest, TheFirstThatMayBeAskedAgainIs) {
+  service_.plan = [](int call, auto*) {
+    return call == 1   ? Full(seconds(30))
+           : call == 2 ? Full(milliseconds(200))
+                       : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no compiler");
+  };
+  Serve(&service_);
+  const Nanoseconds begin = Clock::Real().Now();
+  EXPECT_EQ(Message(Fetch(Quick(), {address_})), "no compiler") << "two addresses of one service";
+  EXPECT_GE(Clock::Real().Now() - begin, milliseconds(200));
+  EXPECT_LT(Clock::Real().Now() - begin, seconds(20));
+  EXPECT_EQ(service_.calls, 3);
+}
+
+TEST_F(ResilientClientTest, ASlowAnswerIsNoSignOfAnAbsentService) {
+  service_.plan = [this](int, auto*) {
+    while (!released_) std::this_thread::sleep_for(milliseconds(1));
+    return grpc::Status::OK;
+  };
+  Serve(&service_);
+  ResilientOptions options = Quick();
+  options.breaker = {.failures = 1, .pause = std::chrono::hours(1)};
+  client_ = ResilientClient::Create({address_}, options).value();
+  for (Nanoseconds deadline : {milliseconds(5), milliseconds(600), milliseconds(600)}) {
+    absl::Status status = client_->FetchBundle(Request(), deadline).status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status)) << status;
+    EXPECT_EQ(client_->breakers()[0].phase, BreakerPhase::kClosed) << status;
+  }
+  EXPECT_EQ(client_->breakers()[0].failures, 0);
+  released_ = true;
+}
+
 TEST_F(ResilientClientTest, AnOpenCircuitEndsRetries) {
   ResilientOptions options = Quick();
   options.retry.attempts = 100;
