@@ -45,6 +45,9 @@ int TransportLimit(int64_t max_request_bytes) {
 constexpr int kMaxConcurrentStreams = 1024;
 // In gRPC's hands, of all connections; each takes some 16 KB. Far more than run, wait and are read.
 constexpr int64_t kMostCalls = 8192;
+// What is read at once is looked at to its end, whatever happens to the connection: 4 MB, gRPC's
+// default, may be 25,000 calls that are taken back, of 9 KB each.
+constexpr int kMaxReadBytes = 128 << 10;
 constexpr std::chrono::minutes kProbeAfter(2);
 constexpr std::chrono::minutes kProbeLimit(1);
 
@@ -144,6 +147,7 @@ class RunningServer final : public GrpcServer {
     grpc::ResourceQuota quota("fusiond");
     builder->SetResourceQuota(quota.Resize(static_cast<size_t>(options.transport_bytes)));
     builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
+    builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                 ClampedMilliseconds(options.connection_idle));
     // Who does not answer, because the machine is gone or because it does not read.
