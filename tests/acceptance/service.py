@@ -81,11 +81,13 @@ def overload(rows, work, options):
 
 def store(rows, work, options):
     """What is acknowledged stays, what is damaged is made again, a full disk passes."""
-    many = {} if options.quick else {"FUSION_CRASH_ROUNDS": "200", "FUSION_FULL_ROUNDS": "30", "FUSION_FLIP_ROUNDS": "1000"}
+    def rounds(**variables):
+        return {} if options.quick else {f"FUSION_{name.upper()}_ROUNDS": str(n) for name, n in variables.items()}
+
     common.test_rows(rows, "store", "store_faults_test", "*", "nothing acknowledged lost, nothing wrong served",
-                     timeout=7200, environment=many)
+                     timeout=7200, environment=rounds(crash=200, full=30, flip=60))
     common.test_rows(rows, "store", "cache_test", "RocksFlips.*", "right, or a counted miss", timeout=3600,
-                     environment=many)
+                     environment=rounds(flip=1000))
     common.test_rows(rows, "store", "admin_test", "*", "as the test says")
 
 
