@@ -21,6 +21,12 @@ class CallCensus final : public grpc::ContextAllocator {
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
 
+  /// Calls that came and are kept, begun or not.
+  int64_t live() const {
+    MutexLock lock(&mutex_);
+    return static_cast<int64_t>(made_.size());
+  }
+
   grpc::CallbackServerContext* NewCallbackServerContext() override;
   /// A call has ended, and nothing of it is kept any more. gRPC gives contexts here too that it
   /// made itself, of methods that nobody has, and frees them again afterwards (1.51).
@@ -31,7 +37,7 @@ class CallCensus final : public grpc::ContextAllocator {
 
   const int64_t most_;
   const std::function<void(const std::string& peer, int64_t calls)> report_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Peers calls_ ABSL_GUARDED_BY(mutex_);
   int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   // Those that were made here; the end of calls_ until the call begins.

@@ -162,8 +162,9 @@ void ConnectionListener::NoteReceived() {
 
 std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(int64_t bytes) {
   MutexLock lock(&mutex_);
-  const Connection* heaviest = nullptr;
-  for (const Connection& connection : connections_) {
+  Connection* heaviest = nullptr;
+  for (Connection& connection : connections_) {
+    if (connection.hung_up) continue;
     const int64_t sent = ReceivedOn(connection.fd) - connection.noted;
     if (sent < bytes) continue;
     heaviest = &connection;
@@ -174,15 +175,17 @@ std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(int6
   if (!own.valid()) return std::nullopt;
   Closed closed{PeerOf(own.get()), bytes};
   HangUp(own.get());
+  heaviest->hung_up = true;
   return closed;
 }
 
 bool ConnectionListener::Close(const std::string& peer) {
   MutexLock lock(&mutex_);
-  for (const Connection& connection : connections_) {
+  for (Connection& connection : connections_) {
     UniqueFd own = Own(connection);
     if (!own.valid() || PeerOf(own.get()) != peer) continue;
     HangUp(own.get());
+    connection.hung_up = true;
     return true;
   }
   return false;

@@ -69,7 +69,8 @@ class ConnectionListener {
   struct Connection {
     int fd = -1;
     uint64_t inode = 0;
-    int64_t noted = 0;  // bytes
+    int64_t noted = 0;     // bytes
+    bool hung_up = false;  // by us; gRPC lets go of it a while later
   };
 
   explicit ConnectionListener(int64_t limit) : limit_(limit) {}

@@ -47,7 +47,7 @@ constexpr int kMaxConcurrentStreams = 1024;
 constexpr int64_t kMostCalls = 8192;
 // What is read at once is looked at to its end, whatever happens to the connection: 4 MB, gRPC's
 // default, may be 25,000 calls that are taken back, of 9 KB each.
-constexpr int kMaxReadBytes = 128 << 10;
+constexpr int kMaxReadBytes = 64 << 10;
 constexpr std::chrono::minutes kProbeAfter(2);
 constexpr std::chrono::minutes kProbeLimit(1);
 
@@ -102,7 +102,9 @@ class RunningServer final : public GrpcServer {
       parameters.fd = connection.Release();  // gRPC's from now on
       acceptors_[address]->HandleNewConnection(&parameters);
     });
-    guard_ = std::make_unique<MemoryGuard>(options.unusual_bytes, *listener_, parts_.logger);
+    guard_ = std::make_unique<MemoryGuard>(
+        options.unusual_bytes, [this] { return census_->live() > kMostCalls; }, *listener_,
+        parts_.logger);
     SetServing(true);
     return absl::OkStatus();
   }
@@ -125,7 +127,8 @@ class RunningServer final : public GrpcServer {
 
   void Shutdown(Nanoseconds grace) override {
     if (server_ == nullptr) return;
-    listener_->Stop();  // first: gRPC takes no connections any more
+    guard_->Stop();     // it asks the census, which gRPC owns
+    listener_->Stop();  // before gRPC, which takes no connections any more
     server_->Shutdown(std::chrono::system_clock::now() + grace);
     server_->Wait();
     server_ = nullptr;

@@ -10,44 +10,52 @@ namespace {
 // Attackers on a fast network send a megabyte in each millisecond.
 constexpr Nanoseconds kLook = std::chrono::milliseconds(10);
 constexpr int kLooksASecond = 100;
-// Who has sent less in a second is not what fills the memory.
-constexpr int64_t kHeavyBytes = int64_t{512} << 10;
+// Who has sent less in a second is not what fills the memory: it may be a large request, which may
+// take more than its bytes to plan.
+constexpr int64_t kHeavyBytes = int64_t{16} << 20;
+// In a flood of calls, of which each takes sixty times its bytes.
+constexpr int64_t kHeavyFloodBytes = int64_t{512} << 10;
 
 }  // namespace
 
-MemoryGuard::MemoryGuard(int64_t limit_bytes, ConnectionListener& listener, Logger& logger)
+MemoryGuard::MemoryGuard(int64_t limit_bytes, std::function<bool()> flooded,
+                         ConnectionListener& listener, Logger& logger)
     : limit_bytes_(limit_bytes),
+      flooded_(std::move(flooded)),
       listener_(listener),
       logger_(logger),
       thread_([this] { Watch(); }) {}
 
-MemoryGuard::~MemoryGuard() {
+void MemoryGuard::Stop() {
   over_.Set();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void MemoryGuard::Watch() {
   int64_t level = ResidentBytes();
   for (int look = 0; !over_.WaitFor(kLook); ++look) {
     const int64_t now = ResidentBytes();
-    listener_.SetShortOfMemory(now - level > limit_bytes_);
-    if (now - level > limit_bytes_) {
-      CloseOne(now - level);
-    } else if (look % kLooksASecond == 0) {
-      listener_.NoteReceived();
-      level = std::min(now, level + (now - level) / 100);
-    }
+    const bool flooded = flooded_();
+    const bool is_short = flooded || now - level > limit_bytes_;
+    listener_.SetShortOfMemory(is_short);
+    if (is_short) CloseHeaviest(now - level, flooded ? kHeavyFloodBytes : kHeavyBytes);
+    if (look % kLooksASecond != 0) continue;
+    listener_.NoteReceived();
+    // Caches that fill stay: what was unusual is usual after a while.
+    level = std::min(now, level + (now - level) / 20);
   }
 }
 
-void MemoryGuard::CloseOne(int64_t above_bytes) {
-  std::optional<ConnectionListener::Closed> closed = listener_.CloseHeaviest(kHeavyBytes);
-  if (!closed.has_value()) return;
-  closed_.fetch_add(1, std::memory_order_relaxed);
-  logger_.Warning("connection_closed", {{"peer", closed->peer},
-                                        {"sent_bytes", closed->bytes},
-                                        {"memory_above_usual_bytes", above_bytes},
-                                        {"limit_bytes", limit_bytes_}});
+void MemoryGuard::CloseHeaviest(int64_t above_bytes, int64_t heavy_bytes) {
+  int64_t least = heavy_bytes;
+  while (std::optional<ConnectionListener::Closed> closed = listener_.CloseHeaviest(least)) {
+    least = std::max(heavy_bytes, closed->bytes / 2);  // who does as much goes with it
+    closed_.fetch_add(1, std::memory_order_relaxed);
+    logger_.Warning("connection_closed", {{"peer", closed->peer},
+                                          {"sent_bytes", closed->bytes},
+                                          {"memory_above_usual_bytes", above_bytes},
+                                          {"limit_bytes", limit_bytes_}});
+  }
 }
 
 }  // namespace fusion
