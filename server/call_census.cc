@@ -9,7 +9,7 @@ void CallCensus::Add(const grpc::CallbackServerContext& context) {
   int64_t calls = 0;
   {
     MutexLock lock(&mutex_);
-    Peers::iterator peer = calls_.try_emplace(context.peer()).first;
+    auto peer = calls_.try_emplace(context.peer()).first;
     ++peer->second;
     made_[&context] = peer;
     if (++begun_ <= most_) return;
