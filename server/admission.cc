@@ -199,6 +199,11 @@ absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
   return threads_.SubmitFor(pass.owner_, std::move(timed), std::move(displaced));
 }
 
+void Admission::EndTurn(Pass* pass) {
+  MutexLock lock(&mutex_);
+  if (std::exchange(pass->has_turn_, false)) --turns_;
+}
+
 absl::Status Admission::BeginStream(Pass* pass) {
   if (pass->is_stream_) return absl::OkStatus();
   MutexLock lock(&mutex_);

@@ -87,6 +87,9 @@ class Admission {
     return threads_.SubmitFor(pass.owner_, std::move(task));
   }
 
+  /// The call's work is done: another may have its place, however long its answer is being read.
+  void EndTurn(Pass* pass);
+
   /// From now on the call sends its answer in parts, at the pace of its reader: it is counted with
   /// the streams, and makes room for another call. ResourceExhausted: too many do.
   absl::Status BeginStream(Pass* pass);

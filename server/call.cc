@@ -106,14 +106,17 @@ void Call::Begin(const grpc::ByteBuffer& request, std::function<void()> work,
 }
 
 grpc::Status Call::Account(const absl::Status& status) {
+  EndTurn();
   record_.status = status;
   record_.took = parts_.clock.Now() - start_;
   parts_.observer.OnFinished(record_);
-  if (RoleOf(record_.method) == Role::kAdmin) {
-    LogAdminCall(parts_.logger, caller_, context_.peer(), record_);
-  }
   LogSample& sample = IsUsual(record_) ? parts_.usual_log : parts_.other_log;
   const std::optional<int64_t> left_out = sample.Pick();
+  // Every one of who may make them; of the others as many as of other lines.
+  const bool may = identified_.ok() && CheckRole(caller_, Role::kAdmin).ok();
+  if (RoleOf(record_.method) == Role::kAdmin && (may || left_out.has_value())) {
+    LogAdminCall(parts_.logger, caller_, context_.peer(), record_);
+  }
   if (left_out.has_value()) LogCall(*left_out);
   return ToGrpc(status);
 }

@@ -65,6 +65,11 @@ class Call {
 
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
 
+  /// No thread is needed any more, but for what Admission::Resume runs.
+  void EndTurn() {
+    if (pass_.has_value()) parts_.admission.EndTurn(&*pass_);
+  }
+
   /// The last thing before the answer is given away: afterwards the call may be gone any moment.
   grpc::Status Account(const absl::Status& status);
 

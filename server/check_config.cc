@@ -97,6 +97,12 @@ class Checker {
     options.allowed = config_.allowed_compilers;
     options.scratch_dir = scratch->path();
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner);
+    // As at a start: plans need none.
+    if (absl::IsFailedPrecondition(toolchain.status())) {
+      Found(absl::OkStatus(), StrCat("no compiler: ", Message(toolchain.status()),
+                                     "; plans are made, kernels are not"));
+      return;
+    }
     Found(Annotated(toolchain.status(), "--compiler"), [&] {
       return StrCat("compiler ", toolchain->version(), ", for ", SupportedIsas(*toolchain));
     });

@@ -182,6 +182,7 @@ std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(int6
 bool ConnectionListener::Close(const std::string& peer) {
   MutexLock lock(&mutex_);
   for (Connection& connection : connections_) {
+    if (connection.hung_up) continue;
     UniqueFd own = Own(connection);
     if (!own.valid() || PeerOf(own.get()) != peer) continue;
     HangUp(own.get());

@@ -299,12 +299,12 @@ void ReadConnections(const ServerSnapshot& now, std::vector<MetricFamily>* out) 
                          MetricType::Counter)
                      .Add({}, now.connections_refused)
                      .Take());
-  out->push_back(
-      Reading("fusion_connections_closed_total",
-              "Connections closed: they filled the memory, took back too many calls, or read no answers.",
-              MetricType::Counter)
-          .Add({}, now.connections_closed)
-          .Take());
+  out->push_back(Reading("fusion_connections_closed_total",
+                         "Connections closed: they filled the memory, took back too many calls, or "
+                         "read no answers.",
+                         MetricType::Counter)
+                     .Add({}, now.connections_closed)
+                     .Take());
 }
 
 void ReadTenants(const TenantCounts& tenants, std::vector<MetricFamily>* out) {

@@ -209,6 +209,7 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     std::shared_ptr<const WarmAnswer> warm = Recall(request_);
     absl::StatusOr<EncodedReply> reply =
         warm != nullptr ? absl::StatusOr<EncodedReply>(Again(*warm)) : Plan(this);
+    EndTurn();
     {
       MutexLock lock(&mutex_);
       status_ = reply.status();

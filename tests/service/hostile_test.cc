@@ -27,6 +27,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kPlan = "/fusion.v1.FusionService/PlanFusion";
+constexpr const char* kCapabilities = "/fusion.v1.FusionService/GetCapabilities";
 constexpr const char* kKernels = "/fusion.v1.FusionService/GetKernels";
 // Beyond what the idle server has, at the default limits.
 constexpr int64_t kMemoryBytes = int64_t{512} << 20;
@@ -509,7 +510,7 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
   const std::string warm = KnownRequest().SerializeAsString();
   v1::GetKernelsRequest wanted;
   for (const std::string& key : KeysOf(known_)) wanted.add_keys(key);
-  const std::string kernels = wanted.SerializeAsString();
+  const std::string kernels = wanted.SerializeAsString(), nothing;
   struct Reader {
     std::unique_ptr<RawHttp2> connection;
     uint32_t next_stream = 1;
@@ -528,12 +529,18 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
       Reader& reader = all[attacker * (kConnections / kAttackers) + own];
       for (int call = 0; call < kCallsAtOnce && reader.connection->Read(); ++call) {
         const bool plan = call % 2 == 0;
+        const bool other = call % 4 == 3;  // kinds of calls that take a thread
         const uint32_t stream = std::exchange(reader.next_stream, reader.next_stream + 2);
-        reader.connection->Call(stream, plan ? kPlan : kKernels);
-        calls += reader.connection->Message(stream, plan ? warm : kernels, milliseconds(20)) > 0;
+        reader.connection->Call(stream, plan ? kPlan : other ? kCapabilities : kKernels);
+        const std::string& request = plan ? warm : other ? nothing : kernels;
+        calls += reader.connection->Message(stream, request, milliseconds(20)) > 0;
       }
     });
   });
+  const v1::PlanFusionRequest cold = RequestFor(LinearReluModel(77).proto());
+  v1::PlanFusionResponse made;
+  grpc::Status status = caller_->Plan(cold, &made, seconds(60));
+  EXPECT_TRUE(status.ok()) << "with a thread, too: " << status.error_message();
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(calls, 1000) << "or nothing was tried";
   all.clear();

@@ -58,6 +58,17 @@ TEST(AdmissionTest, WhatTakesNoThreadIsLetInWhileAllAreTaken) {
   EXPECT_EQ(admission.calls(), 2);
 }
 
+TEST(AdmissionTest, WhoseWorkIsDoneKeepsNobodyOut) {
+  Admission admission({.threads = 1, .queue = 0});
+  absl::StatusOr<Admission::Pass> unread = Enter(admission, 10);
+  ASSERT_TRUE(unread.ok());
+  EXPECT_FALSE(Enter(admission, 10).ok());
+  admission.EndTurn(&*unread);
+  admission.EndTurn(&*unread);
+  EXPECT_TRUE(Enter(admission, 10).ok());
+  EXPECT_EQ(admission.calls(), 1) << "it is under way still";
+}
+
 TEST(AdmissionTest, BoundsBytesButNotASingleRequest) {
   Admission admission({.threads = 4, .queue = 4, .inflight_bytes = 100});
   absl::StatusOr<Admission::Pass> large = Enter(admission, 500);
