@@ -11,12 +11,10 @@ namespace {
 // Bounds of what a refused caller is told to wait.
 constexpr Nanoseconds kLeastWait = std::chrono::milliseconds(50);
 constexpr Nanoseconds kMostWait = std::chrono::seconds(10);
-// Tenants of whom nothing but their rate is known; beyond it those that have a full bucket go.
-constexpr size_t kKeptTenants = 4096;
-// A tenant that uses no more than this part of the bytes in flight is let in beside one that uses
-// them all, into half as many more.
+// A tenant that uses no more than this part of a bound is let in beside others that use it all.
+// Chosen: half as many more are there for that, so four such tenants have room.
 constexpr int64_t kModestPart = 8;
-// Of the mean time of a task, the newest counts for so much.
+// Of the mean time of a task, the newest counts for so much. Chosen: the last 20 or so decide.
 constexpr double kNewest = 0.05;
 
 }  // namespace
@@ -53,7 +51,9 @@ Admission::Pass::~Pass() {
 // The queue holds every call there can be, for passes bound them: streams go on, and a call whose
 // place was given away is in it until it has gone.
 Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
-    : limits_(limits), clock_(clock), threads_(limits.threads, static_cast<size_t>(INT32_MAX)) {}
+    : limits_(limits),
+      clock_(clock),
+      threads_(limits.threads, static_cast<size_t>(INT32_MAX), limits.spare_threads) {}
 
 absl::Status Admission::Refuse(Refused reason, absl::Status status, Nanoseconds retry_after) {
   refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
@@ -69,23 +69,45 @@ Admission::Tenant& Admission::TenantOf(const std::string& name) {
   return it->second;
 }
 
-// A tenant with nothing under way and a full bucket is as one that never called.
+// A tenant with nothing under way and a full bucket is as one that never called. Others that stay
+// away are found here when it is their turn, one with each call that ends.
 void Admission::Forget(const std::string& name) {
+  auto forget = [&](std::map<std::string, Tenant>::iterator it) {
+    Tenant& tenant = it->second;
+    Refill(it->first, &tenant);
+    const bool idle = tenant.calls + tenant.streams == 0;
+    const bool full = tenant.tokens >= limits_.tenants.Of(it->first).Burst();
+    const auto next = std::next(it);
+    if (idle && full) tenants_.erase(it);
+    return next;
+  };
   auto it = tenants_.find(name);
-  if (it == tenants_.end() || it->second.calls + it->second.streams > 0) return;
-  if (limits_.tenants.Of(name).calls_per_second == 0 || tenants_.size() > kKeptTenants) {
-    tenants_.erase(it);
-  }
+  if (it != tenants_.end()) forget(it);
+  it = tenants_.lower_bound(looked_at_);
+  if (it == tenants_.end()) it = tenants_.begin();
+  if (it == tenants_.end()) return;
+  it = forget(it);
+  looked_at_ = it == tenants_.end() ? "" : it->first;
+}
+
+void Admission::Refill(const std::string& name, Tenant* tenant) const {
+  const TenantLimit& limit = limits_.tenants.Of(name);
+  const Nanoseconds now = clock_.Now();
+  const double seconds = std::chrono::duration<double>(now - tenant->filled_at).count();
+  tenant->tokens = std::min(limit.Burst(), tenant->tokens + seconds * limit.calls_per_second);
+  tenant->filled_at = now;
+}
+
+void Admission::GiveTokenBack(const std::string& name) {
+  Tenant& tenant = TenantOf(name);
+  tenant.tokens = std::min(limits_.tenants.Of(name).Burst(), tenant.tokens + 1);
 }
 
 // nullopt: taken; else when there is one.
 std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant* tenant) {
   const TenantLimit& limit = limits_.tenants.Of(name);
   if (limit.calls_per_second == 0) return std::nullopt;
-  const Nanoseconds now = clock_.Now();
-  const double seconds = std::chrono::duration<double>(now - tenant->filled_at).count();
-  tenant->tokens = std::min(limit.Burst(), tenant->tokens + seconds * limit.calls_per_second);
-  tenant->filled_at = now;
+  Refill(name, tenant);
   if (tenant->tokens >= 1) {
     tenant->tokens -= 1;
     return std::nullopt;
@@ -94,14 +116,10 @@ std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant*
       std::chrono::duration<double>((1 - tenant->tokens) / limit.calls_per_second));
 }
 
-// Of a bound: all of it while no other tenant uses any of it, else half.
-int64_t Admission::ShareOf(int64_t limit, const Tenant& tenant, int64_t Tenant::*use,
-                           int64_t total) const {
-  return total == tenant.*use ? limit : limit / 2;
-}
-
-Nanoseconds Admission::EstimatedWait() const {
-  const int64_t ahead = queued() / std::max(limits_.threads, 1);
+// Of what waits, as much as goes before a call of `owner`: others may have queued a lot.
+Nanoseconds Admission::EstimatedWait(const WorkOwner& owner) const {
+  const auto ahead =
+      static_cast<int64_t>(threads_.Ahead(owner)) / std::max<int64_t>(limits_.threads, 1);
   return Nanoseconds(ahead * mean_task_ns_.load(std::memory_order_relaxed));
 }
 
@@ -113,20 +131,27 @@ void Admission::NoteTask(Nanoseconds took) {
   mean_task_ns_.store(mean, std::memory_order_relaxed);
 }
 
+bool Admission::HasRoom(int64_t limit, const Tenant& tenant, int64_t Tenant::*use, int64_t total,
+                        int64_t more) {
+  const int64_t others = total - tenant.*use;
+  const int64_t own = tenant.*use + more;
+  // What alone exceeds a limit is fine while nothing else is there.
+  if (total == 0) return true;
+  if (others > 0 && own <= std::max<int64_t>(limit / kModestPart, 1)) {
+    return others + own <= limit + limit / 2;
+  }
+  const int64_t share = others == 0 ? limit : limit / 2;
+  return (tenant.*use == 0 || own <= share) && others + own <= limit;
+}
+
 absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant* tenant) {
-  // A request that alone exceeds the limit is let in when nothing else is there.
-  const int64_t share = ShareOf(limits_.inflight_bytes, *tenant, &Tenant::bytes, bytes_);
-  const bool modest = tenant->bytes + bytes <= limits_.inflight_bytes / kModestPart;
-  const int64_t room =
-      limits_.inflight_bytes + (modest && bytes_ > tenant->bytes ? limits_.inflight_bytes / 2 : 0);
-  if ((tenant->bytes > 0 && tenant->bytes + bytes > share) ||
-      (bytes_ > 0 && bytes_ + bytes > room)) {
+  if (!HasRoom(limits_.inflight_bytes, *tenant, &Tenant::bytes, bytes_, bytes)) {
     return Refuse(
         Refused::kBytes,
         ResourceExhausted("server is busy: requests of ", HumanBytes(bytes_),
                           " are under way, and this one of ", HumanBytes(bytes), " would exceed ",
                           HumanBytes(limits_.inflight_bytes), ", or its tenant's part of it"),
-        EstimatedWait());
+        EstimatedWait(owner));
   }
   if (std::optional<Nanoseconds> next = TakeToken(owner.tenant, tenant)) {
     return Refuse(Refused::kRate,
@@ -156,12 +181,14 @@ absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t
 }
 
 absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
-  const Nanoseconds wait = EstimatedWait();
+  const Nanoseconds wait = EstimatedWait(pass->owner_);
   // With what it takes itself; of a server at rest nothing is known that would say no.
   const Nanoseconds needs =
       wait + Nanoseconds(wait.count() > 0 ? mean_task_ns_.load(std::memory_order_relaxed) : 0);
   // Means: a call in its time takes up to twice as long as that.
   if (2 * needs > time_left) {
+    MutexLock lock(&mutex_);
+    GiveTokenBack(pass->owner_.tenant);
     return Refuse(
         Refused::kDeadline,
         ResourceExhausted("server is busy: this call would take some ", ToMilliseconds(needs),
@@ -178,6 +205,7 @@ absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
   MutexLock lock(&mutex_);
   --turns_;
   pass->has_turn_ = false;
+  GiveTokenBack(pass->owner_.tenant);
   return Refuse(
       Refused::kCalls,
       ResourceExhausted("server is busy: ", most, " calls are under way; try again later"), wait);
@@ -190,13 +218,17 @@ absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
     task();
     NoteTask(clock_.Now() - start);
   };
-  auto displaced = [this, refused = std::move(refused)] {
+  auto displaced = [this, owner = pass.owner_, refused = std::move(refused)] {
+    {
+      MutexLock lock(&mutex_);
+      GiveTokenBack(owner.tenant);
+    }
     refused(Refuse(Refused::kDisplaced,
                    ResourceExhausted("server is busy: the place of this call in the queue went to "
                                      "a tenant with fewer of them; try again later"),
-                   EstimatedWait()));
+                   EstimatedWait(owner)));
   };
-  return threads_.SubmitFor(pass.owner_, std::move(timed), std::move(displaced));
+  return threads_.SubmitFor(pass.owner_, {std::move(timed), std::move(displaced)});
 }
 
 void Admission::EndTurn(Pass* pass) {
@@ -208,8 +240,7 @@ absl::Status Admission::BeginStream(Pass* pass) {
   if (pass->is_stream_) return absl::OkStatus();
   MutexLock lock(&mutex_);
   Tenant& tenant = TenantOf(pass->owner_.tenant);
-  const int64_t share = ShareOf(limits_.streams, tenant, &Tenant::streams, streams_);
-  if (streams_ >= limits_.streams || tenant.streams >= share) {
+  if (!HasRoom(limits_.streams, tenant, &Tenant::streams, streams_, 1)) {
     return Refuse(
         Refused::kStreams,
         ResourceExhausted("server is busy: ", streams_, " answers are being read; try again later"),
@@ -226,16 +257,20 @@ absl::Status Admission::BeginStream(Pass* pass) {
 
 absl::Status Admission::Hold(Pass* pass, int64_t bytes) {
   MutexLock lock(&mutex_);
+  Tenant& tenant = TenantOf(pass->owner_.tenant);
   const int64_t others = bytes_ - pass->bytes_;
-  // As in CheckRoom, one that alone exceeds the limit is fine while nothing else is there.
-  if (bytes > pass->bytes_ && others > 0 && others + bytes > limits_.inflight_bytes) {
+  Tenant without = tenant;
+  without.bytes -= pass->bytes_;
+  if (bytes > pass->bytes_ &&
+      !HasRoom(limits_.inflight_bytes, without, &Tenant::bytes, others, bytes)) {
     return Refuse(Refused::kBytes,
                   ResourceExhausted("server is busy: requests of ", HumanBytes(others),
                                     " are under way, and this one of ", HumanBytes(bytes),
-                                    " would exceed ", HumanBytes(limits_.inflight_bytes)),
+                                    " would exceed ", HumanBytes(limits_.inflight_bytes),
+                                    ", or its tenant's part of it"),
                   kLeastWait);
   }
-  TenantOf(pass->owner_.tenant).bytes += bytes - pass->bytes_;
+  tenant.bytes = without.bytes + bytes;
   bytes_ = others + bytes;
   pass->bytes_ = bytes;
   return absl::OkStatus();

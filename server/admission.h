@@ -14,6 +14,7 @@ namespace fusion {
 
 struct AdmissionLimits {
   int threads = 64;
+  int spare_threads = 0;  // more, for tenants with fewer calls on threads than that
   int64_t queue = 256;  // calls that may wait while all threads are busy
   int64_t inflight_bytes = int64_t{256} << 20;
   /// Answers that are being sent in parts: their callers may read slowly.
@@ -37,16 +38,17 @@ std::string_view RefusedName(Refused reason);
 ///   admission.Run(pass, [] { ... }, [](absl::Status why) { ... });
 ///
 /// All bounds are shared fairly between tenants. A tenant alone may use all of them. Of several,
-/// none takes more than half of the bytes or of the streams (one with an eighth of the bytes is let
-/// in though others use them all: there are half as many more for that); threads go to the tenant
-/// with the fewest calls under way; and when everything is full the newest waiting call of the
-/// tenant with the most of them gives its place to one with fewer. Background calls wait for
+/// none takes more than half of the bytes or of the streams (one with no more than an eighth of
+/// them is let in though others use them all: there are half as many more for that); threads go to
+/// the tenant with the fewest calls under way; and when everything is full the newest waiting call
+/// of the tenant with the most of them gives its place to one with fewer. Background calls wait for
 /// interactive ones. Whoever is refused is told at once, with the time after which to try again
 /// (kRetryAfter), and never with Unavailable, which clients take for a reason to ask elsewhere.
 ///
 /// A task may wait (for planning, for compiling): when all threads do, calls that need a thread
-/// wait behind them. The wait of each is bounded: by the caller's deadline, by the limits of
-/// planning and of the worker pool. Thread-safe. `clock` outlives it.
+/// wait behind them, but for those of tenants that spare threads serve. The wait of each is
+/// bounded: by the caller's deadline, by the limits of planning and of the worker pool.
+/// Thread-safe. `clock` outlives it.
 class Admission {
  public:
   /// A call that was let in, until the end of its life. Not longer than the Admission.
@@ -84,18 +86,20 @@ class Admission {
   /// Runs a further task of a call that has begun; it finds room. The call has no other task under
   /// way. Unavailable: stopped.
   absl::Status Resume(const Pass& pass, std::function<void()> task) {
-    return threads_.SubmitFor(pass.owner_, std::move(task));
+    return threads_.SubmitFor(pass.owner_, {std::move(task)});
   }
 
   /// The call's work is done: another may have its place, however long its answer is being read.
   void EndTurn(Pass* pass);
 
   /// From now on the call sends its answer in parts, at the pace of its reader: it is counted with
-  /// the streams, and makes room for another call. ResourceExhausted: too many do.
+  /// the streams, and makes room for another call. ResourceExhausted, with kRetryAfter: too many
+  /// do.
   absl::Status BeginStream(Pass* pass);
 
   /// The call holds so many bytes from now on, for what it takes in after it was let in.
-  /// ResourceExhausted: others leave too little room for that; then it holds what it did.
+  /// ResourceExhausted: that is more than its tenant's share, as in Enter; then it holds what it
+  /// did.
   absl::Status Hold(Pass* pass, int64_t bytes);
 
   /// Lets nobody in any more.
@@ -126,16 +130,20 @@ class Admission {
     Nanoseconds filled_at{0};  // when `tokens` was right
   };
 
+  // The call is refused though it was let in: its tenant may make another one.
+  void GiveTokenBack(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Refuse(Refused reason, absl::Status status, Nanoseconds retry_after);
   Tenant& TenantOf(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Nanoseconds> TakeToken(const std::string& name, Tenant* tenant)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t ShareOf(int64_t limit, const Tenant& tenant, int64_t Tenant::*use, int64_t total) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Refill(const std::string& name, Tenant* tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the tenant may use `more` of a bound, of which `total` is in use.
+  static bool HasRoom(int64_t limit, const Tenant& tenant, int64_t Tenant::*use, int64_t total,
+                      int64_t more);
   absl::Status CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant* tenant)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Nanoseconds EstimatedWait() const;
+  Nanoseconds EstimatedWait(const WorkOwner& owner) const;
   void NoteTask(Nanoseconds took);
   void Release(const Pass& pass);
 
@@ -146,6 +154,7 @@ class Admission {
   std::atomic<int64_t> mean_task_ns_{0};
   mutable Mutex mutex_;
   std::map<std::string, Tenant> tenants_ ABSL_GUARDED_BY(mutex_);
+  std::string looked_at_ ABSL_GUARDED_BY(mutex_);  // by Forget, next
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;  // without streams
   int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the calls, those that take or want a thread
   int64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;

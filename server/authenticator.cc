@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 #include "server/denial.h"
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {
@@ -27,12 +27,11 @@ bool IsHex(std::string_view text) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// "tenant-a" of "spiffe://shop/tenant-a"; empty if it has no path.
-std::string PathOf(std::string_view spiffe_id) {
+// "shop/tenant-a" of "spiffe://shop/tenant-a": paths mean something in their trust domain only.
+std::string TenantOf(std::string_view spiffe_id) {
   constexpr std::string_view kScheme = "spiffe://";
   if (!spiffe_id.starts_with(kScheme)) return "";
-  const size_t slash = spiffe_id.find('/', kScheme.size());
-  return slash == std::string_view::npos ? "" : std::string(spiffe_id.substr(slash + 1));
+  return std::string(spiffe_id.substr(kScheme.size()));
 }
 
 const AccessIdentity* FindIdentity(const KnownCallers& access, std::string_view spiffe_id) {
@@ -49,7 +48,7 @@ Caller OfCertificate(const KnownCallers& access, std::string_view spiffe_id) {
   Caller out;
   out.identity = spiffe_id;
   out.roles = known == nullptr ? kUsualRoles : known->roles;
-  out.tenant = known == nullptr || known->tenant.empty() ? PathOf(spiffe_id) : known->tenant;
+  out.tenant = known == nullptr || known->tenant.empty() ? TenantOf(spiffe_id) : known->tenant;
   if (out.tenant.empty()) out.tenant = kDefaultTenant;
   return out;
 }

@@ -11,7 +11,6 @@
 
 #include "server/call_caller.h"
 #include "server/service_parts.h"
-#include "server/tenant_namespace.h"
 
 namespace fusion {
 
@@ -79,7 +78,7 @@ class Call {
  protected:
   /// False for what the tenant must not know of, by its full key.
   bool MayShow(std::string_view full_key) const {
-    return !parts_.tenant_namespaces || IsOfTenant(full_key, caller_.tenant);
+    return parts_.Shows(full_key, caller_.tenant);
   }
 
   const ServiceParts& parts_;

@@ -6,25 +6,38 @@
 #include <map>
 #include <string>
 
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace fusion {
 
 /// Counts the calls that gRPC keeps, by peer: until the caller has read the answer, which may be
-/// long after ours was given. Above `most` of them the peer with the most is reported. Thread-safe.
+/// long after ours was given. Above `most` of them the peer with the most is reported, if it is one
+/// of TCP. Thread-safe.
 class CallCensus final : public grpc::ContextAllocator {
  public:
-  /// `report` is told gRPC's name of a peer, and how many calls it has; on any thread.
-  CallCensus(int64_t most, std::function<void(const std::string& peer, int64_t calls)> report)
-      : most_(most), report_(std::move(report)) {}
+  /// `report` is told gRPC's name of a peer, and how many calls it has; on any thread, at most a
+  /// hundred times a second. `clock` outlives it.
+  CallCensus(int64_t most, std::function<void(const std::string& peer, int64_t calls)> report,
+             const Clock& clock = Clock::Real())
+      : most_(most), report_(std::move(report)), clock_(clock) {}
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
+
+  /// Ends the calls that began longer than `limit` ago, whatever they are at: their callers do not
+  /// read, or do not write. How many.
+  int64_t EndOlderThan(Nanoseconds limit);
 
   /// Calls that came and are kept, begun or not.
   int64_t live() const {
     MutexLock lock(&mutex_);
     return static_cast<int64_t>(made_.size());
+  }
+  /// Of them, those that have begun.
+  int64_t begun() const {
+    MutexLock lock(&mutex_);
+    return begun_;
   }
 
   grpc::CallbackServerContext* NewCallbackServerContext() override;
@@ -34,14 +47,21 @@ class CallCensus final : public grpc::ContextAllocator {
 
  private:
   using Peers = std::map<std::string, int64_t>;
+  struct Call {
+    grpc::CallbackServerContext* context;
+    Peers::iterator peer;  // the end until it begins
+    Nanoseconds begun{0};
+    bool ended = false;  // by us
+  };
 
   const int64_t most_;
   const std::function<void(const std::string& peer, int64_t calls)> report_;
+  const Clock& clock_;
   mutable Mutex mutex_;
   Peers calls_ ABSL_GUARDED_BY(mutex_);
   int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those that were made here; the end of calls_ until the call begins.
-  std::map<const grpc::CallbackServerContext*, Peers::iterator> made_ ABSL_GUARDED_BY(mutex_);
+  Nanoseconds reported_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
+  std::map<const grpc::CallbackServerContext*, Call> made_ ABSL_GUARDED_BY(mutex_);  // here
 };
 
 }  // namespace fusion

@@ -1,6 +1,7 @@
 #include "server/certificates.h"
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
@@ -8,7 +9,7 @@
 
 #include "core/base/file.h"
 #include "core/base/text.h"
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {
@@ -41,11 +42,16 @@ absl::StatusOr<Owned<X509>> FirstOf(std::string_view flag, const std::string& pa
                                     const std::string& pem) {
   Owned<BIO> in = Reader(pem);
   Owned<X509> first;
+  ERR_clear_error();
   for (int count = 0;; ++count) {
     Owned<X509> next(PEM_read_bio_X509(in.get(), nullptr, &NoPassword, nullptr));
     if (next == nullptr) {
-      if (count > 0) return first;
-      return InvalidArgument(flag, ": ", path, ": no certificate in PEM form");
+      const unsigned long why = ERR_peek_last_error();
+      ERR_clear_error();
+      const bool at_end = ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
+      if (at_end && count > 0) return first;
+      if (at_end) return InvalidArgument(flag, ": ", path, ": no certificate in PEM form");
+      return InvalidArgument(flag, ": ", path, ": certificate ", count + 1, " is damaged or cut");
     }
     if (count == 0) first = std::move(next);
   }

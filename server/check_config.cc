@@ -7,17 +7,19 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/cache/rocks_schema.h"
+#include "core/cache/store_lock.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
 #include "core/plan/rule_match.h"
 #include "core/wire/registered_kernels.h"
 #include "core/wire/rules.h"
-#include "server/certificates.h"
 #include "server/known_callers.h"
 #include "server/listen_address.h"
+#include "server/options_of.h"
 #include "server/signer.h"
 #include "server/status_page.h"
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {
@@ -27,15 +29,21 @@ class Checker {
   explicit Checker(const ServerConfig& config) : config_(config) {}
 
   void Addresses() {
+    const bool forced = config_.allow_plaintext;
     for (const std::string& address : config_.listen) {
       const bool tls = !config_.tls_cert.empty() && !address.starts_with("unix:");
-      absl::Status allowed =
-          tls || config_.allow_plaintext ? absl::OkStatus() : CheckPlaintext(address);
-      Found(allowed, StrCat("--listen ", address, ": ",
-                            tls                       ? "TLS"
-                            : IsLocalAddress(address) ? "plaintext, this machine only"
-                                                      : "plaintext, for everybody"));
+      absl::Status works = tls || forced ? absl::OkStatus() : CheckPlaintext(address);
+      if (works.ok()) works = Annotated(TryListening(address), "--listen");
+      Found(works, StrCat("--listen ", address, ": ",
+                          tls                       ? "TLS"
+                          : IsLocalAddress(address) ? "plaintext, this machine only"
+                                                    : "plaintext, for everybody"));
     }
+    if (config_.admin.empty()) return;
+    absl::Status works = forced ? absl::OkStatus() : CheckOpenAdmin(config_.admin);
+    if (works.ok()) works = Annotated(TryListening(config_.admin), "--admin");
+    Found(works, StrCat("--admin ", config_.admin, ": HTTP, ",
+                        IsLocalAddress(config_.admin) ? "this machine only" : "for everybody"));
   }
 
   void Access() {
@@ -78,33 +86,56 @@ class Checker {
         return StrCat("--kernels ", config_.kernels, ": ", kernels->size(), " kernels");
       });
     }
-    if (!config_.store_dir.empty()) {
-      Found(CanBeMade("--store", config_.store_dir), StrCat("--store ", config_.store_dir));
-    }
   }
 
-  void Compiler(const Programs& programs) {
-    absl::Status worker = access(programs.worker.c_str(), X_OK) == 0
-                              ? absl::OkStatus()
-                              : FailedPrecondition(programs.worker, ": no program");
-    Found(worker, StrCat("worker ", programs.worker));
+  void Store() {
+    if (config_.store_dir.empty()) return;
+    const std::string what = StrCat("--store ", config_.store_dir);
+    absl::Status usable = CanBeMade("--store", config_.store_dir);
+    const std::string db = StoreOptionsOf(config_).dir;
+    if (!usable.ok() || !std::filesystem::exists(db)) {
+      return Found(usable, StrCat(what, ": nothing is stored yet"));
+    }
+    absl::StatusOr<StoreLock> lock = LockStore(db);
+    if (absl::IsFailedPrecondition(lock.status())) {
+      Found(Annotate(lock.status(), "--store"), "");
+      findings_.back().busy = true;
+      return;
+    }
+    // On a full disk what is stored is read.
+    usable = absl::IsResourceExhausted(lock.status()) ? absl::OkStatus() : lock.status();
+    if (usable.ok()) usable = RefuseNewerSchema(db);
+    Found(Annotated(usable, "--store"), what);
+  }
+
+  void Compiling(const Programs& programs) {
+    for (const std::string& program : {programs.worker, programs.exec}) {
+      Found(access(program.c_str(), X_OK) == 0 ? absl::OkStatus()
+                                               : FailedPrecondition(program, ": no program"),
+            StrCat("program ", program));
+    }
     absl::StatusOr<Scratch> scratch = Scratch::Create(config_.scratch_dir, "fusiond-");
     Found(Annotated(scratch.status(), "--scratch"), StrCat("--scratch ", config_.scratch_dir));
     if (!scratch.ok()) return;
     std::unique_ptr<CommandRunner> runner = MakeProcessRunner(programs.exec);
-    ToolchainOptions options;
-    options.compiler = config_.compiler;
-    options.allowed = config_.allowed_compilers;
-    options.scratch_dir = scratch->path();
+    const ToolchainOptions options = ToolchainOptionsOf(config_, scratch->path());
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner);
     // As at a start: plans need none.
-    if (absl::IsFailedPrecondition(toolchain.status())) {
-      Found(absl::OkStatus(), StrCat("no compiler: ", Message(toolchain.status()),
-                                     "; plans are made, kernels are not"));
-      return;
+    const absl::Status why = toolchain.status();
+    if (absl::IsFailedPrecondition(why)) {
+      Found(absl::OkStatus(),
+            StrCat("no compiler: ", Message(why), "; plans are made, kernels are not"));
+      toolchain = Toolchain::Without(options, why, /*record=*/"");
+    } else {
+      Found(Annotated(why, "--compiler"), [&] {
+        return StrCat("compiler ", toolchain->version(), ", for ", SupportedIsas(*toolchain));
+      });
+      if (!toolchain.ok()) return;
     }
-    Found(Annotated(toolchain.status(), "--compiler"), [&] {
-      return StrCat("compiler ", toolchain->version(), ", for ", SupportedIsas(*toolchain));
+    absl::StatusOr<SandboxProbe> sandbox =
+        ProbeSandbox(WorkerOptionsOf(config_, programs, scratch->path(), *toolchain), *runner);
+    Found(Annotated(sandbox.status(), "--sandbox"), [&] {
+      return StrCat("--sandbox ", SandboxName(config_.sandbox), ": ", sandbox->level);
     });
   }
 
@@ -116,12 +147,12 @@ class Checker {
   }
 
   void Found(const absl::Status& status, std::string what) {
-    findings_.push_back({status, status.ok() ? std::move(what) : ""});
+    findings_.push_back({status, IsInUse(status), status.ok() ? std::move(what) : ""});
   }
   template <typename Say>
   requires std::is_invocable_v<Say>
   void Found(const absl::Status& status, Say say) {
-    findings_.push_back({status, status.ok() ? say() : ""});
+    findings_.push_back({status, IsInUse(status), status.ok() ? say() : ""});
   }
 
   // A directory that is there must be ours to write; else the first one above it that is.
@@ -144,16 +175,13 @@ class Checker {
 
 }  // namespace
 
-CertificateFiles CertificateFilesOf(const ServerConfig& config) {
-  return {.certificate = config.tls_cert, .key = config.tls_key, .client_ca = config.tls_client_ca};
-}
-
 std::vector<ConfigFinding> CheckConfig(const ServerConfig& config, const Programs& programs) {
   Checker checker(config);
   checker.Addresses();
   checker.Access();
   checker.Files();
-  checker.Compiler(programs);
+  checker.Store();
+  checker.Compiling(programs);
   return checker.Take();
 }
 

@@ -43,11 +43,13 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config) {
   app->add_option(
          "--admin", config->admin,
          "HOST:PORT of the admin port with /metrics, /healthz, /readyz, /statusz and "
-         "/compile_log over HTTP (port 0: any free one); it has no access control. Default: "
-         "none")
+         "/compile_log over HTTP (port 0: any free one); it has no access control, so other "
+         "machines may reach it only with --allow-plaintext. Default: none")
       ->check([](const std::string& address) {
         return address.empty() ? "" : Complaint(ParseHostPort(address).status());
       });
+  app->add_flag("--reflection", config->reflection,
+                "Serve gRPC reflection, for tools like grpcurl; it asks nobody who he is");
   app->add_option("--max-request-bytes", config->max_request_bytes,
                   "Largest request, in bytes; suffixes KiB, MiB, GiB. Larger ones are refused "
                   "(RESOURCE_EXHAUSTED)")
@@ -122,7 +124,7 @@ void AddAccessOptions(CLI::App* app, ServerConfig* config) {
                   "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
                   "each token (fusionctl token). Read again when it changes. Default: everybody");
   app->add_flag("--allow-plaintext", config->allow_plaintext,
-                "Listen without TLS where other machines can connect");
+                "Listen without TLS, and with --admin, where other machines can connect");
   app->add_flag("--tenant-namespaces", config->tenant_namespaces,
                 "No tenant is answered with what was made for another one: plans and kernels are "
                 "kept, shown and compiled for each of them");

@@ -54,6 +54,7 @@ struct ServerConfig {
   std::string tokens;         // file of callers; empty: none
   bool tenant_namespaces = false;
   bool allow_plaintext = false;
+  bool reflection = false;
   std::vector<std::string> signing_keys;  // files, the one that signs first
   int64_t log_usual = 100;                // most usual calls a second that are logged; below 0: all
   std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none

@@ -24,7 +24,7 @@ constexpr int64_t kOtherFiles = 1024;
 // some 5 ms.
 constexpr Nanoseconds kLookEvery = std::chrono::milliseconds(100);
 // Where accept fails for want of memory or the like.
-constexpr std::chrono::milliseconds kRetryAfter(50);
+constexpr std::chrono::milliseconds kAcceptPause(50);
 
 uint64_t InodeOf(int fd) {
   struct stat facts {};
@@ -120,7 +120,7 @@ void ConnectionListener::AcceptFrom(const Listener& listener) {
   UniqueFd fd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!fd.valid()) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      std::this_thread::sleep_for(kRetryAfter);
+      std::this_thread::sleep_for(kAcceptPause);
     }
     return;  // else it went away before it was looked at
   }

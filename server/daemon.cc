@@ -1,5 +1,6 @@
 #include "server/daemon.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -23,13 +24,13 @@
 #include "server/authenticator.h"
 #include "server/capabilities.h"
 #include "server/certificates.h"
-#include "server/check_config.h"
 #include "server/connection_listener.h"
 #include "server/event.h"
 #include "server/grpc_server.h"
 #include "server/listen_address.h"
 #include "server/log_sample.h"
 #include "server/metrics.h"
+#include "server/options_of.h"
 #include "server/signer.h"
 #include "server/status_page.h"
 #include "server/web.h"
@@ -43,6 +44,12 @@ constexpr int64_t kMaxRecordBytes = 64 << 10;
 // Calls a second that are logged of those that were refused, failed or took work: an attacker must
 // not fill the disk with them.
 constexpr int64_t kOtherLogLines = 1000;
+
+// Threads beside the usual ones, for tenants whose work others' keeps waiting. Chosen: little work
+// is served at once, and one more graph is planned at a time.
+constexpr int kSparePlannings = 1;
+constexpr int kSpareBuilds = 4;
+int SpareOf(int request_threads) { return std::max(1, request_threads / 8); }
 
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
@@ -82,6 +89,8 @@ class RunningDaemon final : public Daemon {
                                    ? Interest::kForEver
                                    : Seconds(config().abandoned_build_seconds);
     pipeline_options_.planning.linger = linger;
+    pipeline_options_.planning.spare_threads = kSparePlannings;
+    pipeline_options_.builds.spare_threads = kSpareBuilds;
     pipeline_options_.builds.linger = linger;
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
@@ -89,6 +98,7 @@ class RunningDaemon final : public Daemon {
     book_ = std::make_unique<LatencyBook>(*store_, *measurements_);
     admission_ =
         std::make_unique<Admission>(AdmissionLimits{.threads = config().request_threads,
+                                                    .spare_threads = SpareOf(config().request_threads),
                                                     .queue = config().request_queue,
                                                     .inflight_bytes = config().max_inflight_bytes,
                                                     .streams = config().max_streams,
@@ -168,14 +178,14 @@ class RunningDaemon final : public Daemon {
             .max_connections = connections,
             .connection_idle = Seconds(config().connection_idle_seconds),
             .transport_bytes = config().max_inflight_bytes * 3 / 2,
-            .unusual_bytes = config().max_inflight_bytes};
+            .unusual_bytes = config().max_inflight_bytes,
+            .reflection = config().reflection};
   }
 
   absl::Status OpenAccess() {
+    RETURN_IF_ERROR(CheckExposure(config()));
     if (!config().tls_cert.empty()) {
       ASSIGN_OR_RETURN(certificates_, Certificates::Open(CertificateFilesOf(config()), logger_));
-    } else if (!config().allow_plaintext) {
-      for (const std::string& address : config().listen) RETURN_IF_ERROR(CheckPlaintext(address));
     }
     absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Open(
         {.tokens_file = config().tokens, .certificates = !config().tls_client_ca.empty()}, logger_);
@@ -206,14 +216,7 @@ class RunningDaemon final : public Daemon {
     absl::Status made = MakeDirectories(config().store_dir);
     // A full disk is no reason not to serve: OpenDiskStores makes it once there is room.
     if (!made.ok() && !absl::IsResourceExhausted(made)) return Annotate(made, "--store");
-    RocksStoreOptions options;
-    options.dir = StrCat(config().store_dir, "/db");
-    options.budget_bytes = config().store_limit_bytes;
-    options.tenant_budget = [limits = config().tenant_limits](const std::string& tenant) {
-      return limits.Of(tenant).stored_bytes;
-    };
-    options.min_free_bytes = config().store_min_free_bytes;
-    absl::StatusOr<DiskStores> disk = OpenDiskStores(options, logger_);
+    absl::StatusOr<DiskStores> disk = OpenDiskStores(StoreOptionsOf(config()), logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
     measurements_ = std::move(disk->measurements);
     tiers_ = std::make_unique<TieredStore>(std::move(tiers_), std::move(disk->store));
@@ -239,10 +242,7 @@ class RunningDaemon final : public Daemon {
 
   absl::Status OpenToolchain() {
     runner_ = MakeProcessRunner(programs_.exec);
-    ToolchainOptions options;
-    options.compiler = config().compiler;
-    options.allowed = config().allowed_compilers;
-    options.scratch_dir = scratch_->path();
+    const ToolchainOptions options = ToolchainOptionsOf(config(), scratch_->path());
     const std::string record_path =
         config().store_dir.empty() ? "" : StrCat(config().store_dir, "/toolchain.json");
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner_);
@@ -281,15 +281,7 @@ class RunningDaemon final : public Daemon {
   }
 
   WorkerProcessOptions WorkerOptions() const {
-    WorkerProcessOptions options{.worker_path = programs_.worker,
-                                 .exec_path = programs_.exec,
-                                 .scratch_dir = scratch_->path(),
-                                 .memory_bytes = config().worker_memory_bytes,
-                                 .sandbox = config().sandbox,
-                                 .readable = toolchain_->files()};
-    const std::vector<std::string>& more = config().sandbox_readable;
-    options.readable.insert(options.readable.end(), more.begin(), more.end());
-    return options;
+    return WorkerOptionsOf(config(), programs_, scratch_->path(), *toolchain_);
   }
 
   absl::Status ProbeSandboxLevel() {
@@ -342,10 +334,11 @@ class RunningDaemon final : public Daemon {
     return absl::OkStatus();
   }
 
-  // gRPC's own wait lasts as long as an idle client keeps its connection.
+  // Until all answers have been read. gRPC's own wait lasts as long as an idle client keeps its
+  // connection.
   void WaitForCalls(Nanoseconds limit) {
     Nanoseconds end = Clock::Real().Now() + limit;
-    while (admission_->calls() > 0 && Clock::Real().Now() < end) {
+    while (admission_->calls() + grpc_->calls() > 0 && Clock::Real().Now() < end) {
       if (hurried_.WaitFor(std::chrono::milliseconds(2))) return;
     }
   }

@@ -1,10 +1,12 @@
 #include "server/fusion_service.h"
 
+#include <iterator>
+#include <utility>
+
 #include "core/pipeline/kernel_texts.h"
 #include "server/kernels_call.h"
 #include "server/plan_call.h"
 #include "server/request_codec.h"
-#include "server/tenant_namespace.h"
 
 namespace fusion {
 
@@ -87,29 +89,39 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view 
                                                                UnaryContext context) {
   ASSIGN_OR_RETURN(ReportQuery query, DecodeReportQuery(request));
   if (query.plan.has_value()) context.record.plan_key = query.plan->ToHex();
+  auto shows = [&](const StoredPlan& plan) { return Shows(plan.full_key, context.caller); };
   ASSIGN_OR_RETURN(std::vector<PlanReport> reports,
-                   parts_.book.Reports(query.plan, query.limit, context.cancel));
-  if (parts_.tenant_namespaces) {
-    std::erase_if(reports, [&](const PlanReport& report) {
-      return FindPlan(report.plan_key, context.caller) == nullptr;
-    });
-    if (query.plan.has_value() && reports.empty()) {
-      return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
-    }
-  }
+                   parts_.book.Reports(query.plan, query.limit, context.cancel, shows));
   return EncodeReports(reports);
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerListPlans(std::string_view request,
                                                                UnaryContext context) {
   ASSIGN_OR_RETURN(ListQuery query, DecodeListQuery(request));
-  PlanPage page = parts_.store.ListPlans(query.after, static_cast<size_t>(query.page_size));
-  if (parts_.tenant_namespaces) {
-    std::erase_if(page.plans, [&](const PlanSummary& plan) {
-      return FindPlan(plan.plan_key, context.caller) == nullptr;
-    });
-  }
+  ASSIGN_OR_RETURN(PlanPage page, PageOf(query, context));
   return EncodePlanPage(page);
+}
+
+absl::StatusOr<PlanPage> FusionServiceImpl::PageOf(const ListQuery& query,
+                                                   UnaryContext context) const {
+  const auto size = static_cast<size_t>(query.page_size);
+  if (!parts_.tenant_namespaces) return parts_.store.ListPlans(query.after, size);
+  PlanFilter own{.tenant = context.caller.tenant, .shows = [&](std::string_view full_key) {
+                   return Shows(full_key, context.caller);
+                 }};
+  PlanPage page;
+  std::optional<PlanPlace> after = query.after;
+  do {
+    RETURN_IF_ERROR(context.cancel.Check());
+    PlanPage part = parts_.store.ListPlansOf(own, after, size - page.plans.size());
+    std::move(part.plans.begin(), part.plans.end(), std::back_inserter(page.plans));
+    after = part.last;
+  } while (after.has_value() && page.plans.size() < size);
+  // Where a page ended, others' plans stand: their keys are nobody's business.
+  if (after.has_value()) {
+    page.last = {page.plans.back().created_unix_ms, page.plans.back().plan_key};
+  }
+  return page;
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view request,
@@ -122,9 +134,7 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view 
     return EncodeStoredTexts(*plan);
   }
   const Found<KernelArtifact> kernel = parts_.store.GetKernel({query.key});
-  const bool shown = kernel && (!parts_.tenant_namespaces ||
-                                IsOfTenant(kernel.value->full_key, context.caller.tenant));
-  if (!shown) return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
+  if (!kernel || !Shows(kernel.value->full_key, context.caller)) return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
   return EncodeStoredTexts(TextsOf(*kernel.value));
 }
 
@@ -142,8 +152,7 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetCapabilities(std::string
 std::shared_ptr<const StoredPlan> FusionServiceImpl::FindPlan(const Digest& key,
                                                               const Caller& caller) const {
   std::shared_ptr<const StoredPlan> plan = parts_.store.PeekPlan(key);
-  if (plan == nullptr || !parts_.tenant_namespaces) return plan;
-  return IsOfTenant(plan->full_key, caller.tenant) ? plan : nullptr;
+  return plan == nullptr || Shows(plan->full_key, caller) ? plan : nullptr;
 }
 
 }  // namespace fusion

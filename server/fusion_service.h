@@ -56,6 +56,11 @@ class FusionServiceImpl final
   absl::StatusOr<std::string> AnswerListPlans(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request, UnaryContext context);
+  absl::StatusOr<PlanPage> PageOf(const ListQuery& query, UnaryContext context) const;
+  // False for what the caller must not know of, by its full key.
+  bool Shows(std::string_view full_key, const Caller& caller) const {
+    return parts_.Shows(full_key, caller.tenant);
+  }
   // The plan, unless the caller must not know of it.
   std::shared_ptr<const StoredPlan> FindPlan(const Digest& key, const Caller& caller) const;
 

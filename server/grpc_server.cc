@@ -4,15 +4,18 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <thread>
 
 #include "server/admin_service.h"
 #include "server/call_census.h"
 #include "server/connection_listener.h"
+#include "server/event.h"
 #include "server/fusion_service.h"
 #include "server/impatient_peers.h"
 #include "server/memory_guard.h"
@@ -22,14 +25,19 @@ namespace fusion {
 namespace {
 
 std::atomic<Logger*> g_logger{nullptr};
+// What peers do wrong is said for each of their connections.
+constexpr int64_t kLinesASecond = 20;
 
 void ForwardLog(gpr_log_func_args* args) {
+  static LogSample& sample = *new LogSample(kLinesASecond);
   Logger* logger = g_logger.load(std::memory_order_acquire);
   if (logger == nullptr) return;
+  const std::optional<int64_t> left_out = sample.Pick();
+  if (!left_out.has_value()) return;
   LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning
                    : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
                                                              : LogLevel::kDebug;
-  logger->Log(level, "grpc", {{"message", args->message}});
+  logger->Log(level, "grpc", {{"message", args->message}, {"left_out", *left_out}});
 }
 
 // What gRPC refuses by itself is neither logged nor counted, and its words name no flag. So
@@ -48,6 +56,10 @@ constexpr int64_t kMostCalls = 8192;
 // What is read at once is looked at to its end, whatever happens to the connection: 4 MB, gRPC's
 // default, may be 25,000 calls that are taken back, of 9 KB each.
 constexpr int kMaxReadBytes = 64 << 10;
+// Calls of reflection at a time, each on a thread of its own (1.51); more are refused.
+constexpr int kReflectionThreads = 32;
+// For an answer to be read, after a call has ended that took as long as it may.
+constexpr std::chrono::seconds kReadingTime(5);
 constexpr std::chrono::minutes kProbeAfter(2);
 constexpr std::chrono::minutes kProbeLimit(1);
 
@@ -64,6 +76,18 @@ std::string PlainPeer(std::string_view peer) {
   }
   return plain;
 }
+
+// The library for reflection adds it to every server of the program that it is linked to.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const auto& plugin) { return plugin->name() == kReflection; });
+  }
+
+ private:
+  static constexpr std::string_view kReflection = "proto_server_reflection";
+};
 
 class RunningServer final : public GrpcServer {
  public:
@@ -87,6 +111,7 @@ class RunningServer final : public GrpcServer {
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     LimitTransport(options, &builder);
+    if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
     builder.RegisterService(&service_);
     builder.RegisterService(&admin_);
     auto census = std::make_unique<CallCensus>(
@@ -105,6 +130,7 @@ class RunningServer final : public GrpcServer {
     guard_ = std::make_unique<MemoryGuard>(
         options.unusual_bytes, [this] { return census_->live() > kMostCalls; }, *listener_,
         parts_.logger);
+    sweeper_ = std::thread([this] { EndLateCalls(); });
     SetServing(true);
     return absl::OkStatus();
   }
@@ -118,6 +144,8 @@ class RunningServer final : public GrpcServer {
             .closed = guard_->closed() + closed_.load(std::memory_order_relaxed)};
   }
 
+  int64_t calls() const override { return census_->begun(); }
+
   void SetServing(bool serving) override {
     auto* health = server_->GetHealthCheckService();
     health->SetServingStatus(v1::FusionService::service_full_name(), serving);
@@ -127,7 +155,10 @@ class RunningServer final : public GrpcServer {
 
   void Shutdown(Nanoseconds grace) override {
     if (server_ == nullptr) return;
-    guard_->Stop();     // it asks the census, which gRPC owns
+    // They ask the census, which gRPC owns.
+    guard_->Stop();
+    stopping_.Set();
+    sweeper_.join();
     listener_->Stop();  // before gRPC, which takes no connections any more
     server_->Shutdown(std::chrono::system_clock::now() + grace);
     server_->Wait();
@@ -148,7 +179,8 @@ class RunningServer final : public GrpcServer {
   static void LimitTransport(const GrpcServerOptions& options, grpc::ServerBuilder* builder) {
     // Parts of requests that never end: beyond it the connections of the largest are closed.
     grpc::ResourceQuota quota("fusiond");
-    builder->SetResourceQuota(quota.Resize(static_cast<size_t>(options.transport_bytes)));
+    quota.Resize(static_cast<size_t>(options.transport_bytes));
+    builder->SetResourceQuota(quota.SetMaxThreads(kReflectionThreads));
     builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
     builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
@@ -162,6 +194,13 @@ class RunningServer final : public GrpcServer {
     census_->Add(context);
     if (context.IsCancelled() && impatient_.Note(context.peer())) {
       HangUp(context.peer(), "calls_taken_back", ImpatientPeers::kMostTakenBack);
+    }
+  }
+
+  void EndLateCalls() {
+    while (!stopping_.WaitFor(std::chrono::seconds(1))) {
+      const int64_t ended = census_->EndOlderThan(parts_.call_limit + kReadingTime);
+      if (ended > 0) parts_.logger.Warning("late_calls_ended", {{"calls", ended}});
     }
   }
 
@@ -182,6 +221,8 @@ class RunningServer final : public GrpcServer {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<MemoryGuard> guard_;
+  Event stopping_;
+  std::thread sweeper_;
 };
 
 }  // namespace
@@ -194,6 +235,7 @@ void SendGrpcLogTo(Logger& logger) {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               const ServiceParts& parts) {
   grpc::EnableDefaultHealthCheckService(true);
+  // Also has the library linked, which else nothing asks for.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto server = std::make_unique<RunningServer>(parts);
   RETURN_IF_ERROR(server->Listen(options));

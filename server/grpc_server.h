@@ -16,6 +16,8 @@ struct GrpcServerOptions {
   Nanoseconds connection_idle = std::chrono::minutes(30);  // then it is closed
   int64_t transport_bytes = int64_t{384} << 20;  // of calls and connections, in gRPC's hands
   int64_t unusual_bytes = int64_t{256} << 20;    // the limit of the MemoryGuard
+  /// Serves reflection: each of its calls holds a thread, and nobody is asked who he is.
+  bool reflection = false;
 };
 
 struct ConnectionCounts {
@@ -25,8 +27,8 @@ struct ConnectionCounts {
   int64_t closed = 0;   // because of the memory they filled, of calls taken back or never ended
 };
 
-/// The listening gRPC server: FusionService, FusionAdmin, health, reflection. Its header knows no
-/// gRPC.
+/// The listening gRPC server: FusionService, FusionAdmin, health, and reflection where that is
+/// wanted. Its header knows no gRPC.
 class GrpcServer {
  public:
   virtual ~GrpcServer() = default;
@@ -41,6 +43,9 @@ class GrpcServer {
 
   virtual ConnectionCounts connections() const = 0;
 
+  /// Calls whose answers were not read to the end, or not given yet.
+  virtual int64_t calls() const = 0;
+
   /// Health of all services: SERVING or NOT_SERVING.
   virtual void SetServing(bool serving) = 0;
 
@@ -49,7 +54,8 @@ class GrpcServer {
   virtual void Shutdown(Nanoseconds grace) = 0;
 };
 
-/// From now on gRPC's own words go to `logger`, which lives for ever.
+/// From now on gRPC's own words, as many as an operator can read, go to `logger`, which lives for
+/// ever.
 void SendGrpcLogTo(Logger& logger);
 
 }  // namespace fusion

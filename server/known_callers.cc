@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/wire/text_format.h"
 #include "fusion/v1/access.pb.h"
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {

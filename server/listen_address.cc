@@ -6,19 +6,30 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 
+#include "absl/strings/cord.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
+
+constexpr char kInUse[] = "fusion.address-in-use";
+
+// Somebody else listens there.
+absl::Status InUse(absl::Status why) {
+  why.SetPayload(kInUse, absl::Cord());
+  return why;
+}
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
@@ -33,6 +44,26 @@ absl::StatusOr<sockaddr_un> UnixAddress(const std::string& path) {
   return address;
 }
 
+// Whether a dead server's socket file is there; false: nothing is.
+absl::StatusOr<bool> LooksLeftOver(const std::string& path) {
+  ASSIGN_OR_RETURN(sockaddr_un address, UnixAddress(path));
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return false;
+  if (!S_ISSOCK(facts.st_mode)) {
+    return FailedPrecondition("cannot listen on unix:", path,
+                              ": a file that is no socket is there");
+  }
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    return InUse(
+        FailedPrecondition("cannot listen on unix:", path, ": another server answers there"));
+  }
+  if (errno != ECONNREFUSED) {
+    return FailedPrecondition("cannot listen on unix:", path, ": ", ErrorText(errno));
+  }
+  return true;
+}
+
 absl::StatusOr<UniqueFd> Bind(int family, const sockaddr* address, socklen_t length,
                               const std::string& name) {
   UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -41,8 +72,8 @@ absl::StatusOr<UniqueFd> Bind(int family, const sockaddr* address, socklen_t len
   if (!fd.valid() || bind(fd.get(), address, length) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
     const int error = errno;
     std::string why = StrCat("cannot listen on ", name, ": ", ErrorText(error));
-    return error == EADDRNOTAVAIL || error == EAFNOSUPPORT ? Unavailable(why)
-                                                           : FailedPrecondition(why);
+    if (error == EADDRNOTAVAIL || error == EAFNOSUPPORT) return Unavailable(why);
+    return error == EADDRINUSE ? InUse(FailedPrecondition(why)) : FailedPrecondition(why);
   }
   return fd;
 }
@@ -84,6 +115,13 @@ absl::Status CheckPlaintext(const std::string& address) {
   return FailedPrecondition("--listen: ", address,
                             ": other machines can connect there, and nothing is encrypted; "
                             "expected --tls-cert and --tls-key, or --allow-plaintext");
+}
+
+absl::Status CheckOpenAdmin(const std::string& address) {
+  if (IsLocalAddress(address)) return absl::OkStatus();
+  return FailedPrecondition("--admin: ", address,
+                            ": other machines can connect there, and nobody is asked who he is; "
+                            "expected a local address, or --allow-plaintext");
 }
 
 absl::StatusOr<HostPort> ParseHostPort(const std::string& address) {
@@ -164,7 +202,17 @@ absl::StatusOr<ListeningSockets> ListenOn(const std::string& address) {
   return out;
 }
 
-absl::Status TryListening(const std::string& address) { return ListenOn(address).status(); }
+absl::Status TryListening(const std::string& address) {
+  if (!address.starts_with(kUnix)) return ListenOn(address).status();
+  const std::string path = UnixSocketPath(address);
+  ASSIGN_OR_RETURN(const bool is_left_over, LooksLeftOver(path));
+  if (is_left_over) return absl::OkStatus();
+  const std::string dir = std::filesystem::path(path).parent_path().string();
+  if (access(dir.empty() ? "." : dir.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return FailedPrecondition("cannot listen on ", address, ": ", ErrorText(errno));
+}
+
+bool IsInUse(const absl::Status& status) { return status.GetPayload(kInUse).has_value(); }
 
 void Poke(const std::string& address) {
   absl::StatusOr<AddressList> found = Resolve(address);
@@ -174,21 +222,8 @@ void Poke(const std::string& address) {
 }
 
 absl::Status ClearUnixSocket(const std::string& path) {
-  ASSIGN_OR_RETURN(sockaddr_un address, UnixAddress(path));
-  struct stat facts {};
-  if (lstat(path.c_str(), &facts) != 0) return absl::OkStatus();
-  if (!S_ISSOCK(facts.st_mode)) {
-    return FailedPrecondition("cannot listen on unix:", path,
-                              ": a file that is no socket is there");
-  }
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    return FailedPrecondition("cannot listen on unix:", path, ": another server answers there");
-  }
-  if (errno != ECONNREFUSED) {
-    return FailedPrecondition("cannot listen on unix:", path, ": ", ErrorText(errno));
-  }
-  unlink(path.c_str());
+  ASSIGN_OR_RETURN(const bool is_left_over, LooksLeftOver(path));
+  if (is_left_over) unlink(path.c_str());
   return absl::OkStatus();
 }
 

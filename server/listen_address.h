@@ -24,8 +24,11 @@ absl::Status CheckListenAddress(const std::string& address);
 /// Other names are not looked up.
 bool IsLocalAddress(const std::string& address);
 
-/// FailedPrecondition, naming the address and the flags, for one that other machines can reach.
+/// FailedPrecondition, naming the address and the flags, for one of --listen that other machines
+/// can reach.
 absl::Status CheckPlaintext(const std::string& address);
+/// The same for that of --admin.
+absl::Status CheckOpenAdmin(const std::string& address);
 
 /// Sockets on which connections wait to be accepted; non-blocking, closed on exec.
 struct ListeningSockets {
@@ -37,14 +40,18 @@ struct ListeningSockets {
 /// system says.
 absl::StatusOr<ListeningSockets> ListenOn(const std::string& address);
 
-/// Why a server may not be able to listen on "host:port". OK if it works now.
+/// Why a server may not be able to listen on "host:port" or "unix:/path", as ListenOn says it. OK
+/// if it works now. Leaves nothing.
 absl::Status TryListening(const std::string& address);
+
+/// Whether ListenOn or TryListening failed because somebody listens there already.
+bool IsInUse(const absl::Status& status);
 
 /// Connects to "host:port" and hangs up.
 void Poke(const std::string& address);
 
 /// Makes the way free for a socket file: one that a dead server left behind is removed.
-/// FailedPrecondition if a server answers on it, or if it is no socket.
+/// FailedPrecondition if a server answers on it (IsInUse), or if it is no socket.
 absl::Status ClearUnixSocket(const std::string& path);
 
 /// The path of "unix:/path"; empty for other addresses.

@@ -118,13 +118,17 @@ int Run(const CommandLine& line, const ServiceNotice& notice) {
 // Every finding has its line.
 int Check(const CommandLine& line) {
   int wrong = 0;
+  bool busy = false;
   for (const ConfigFinding& finding : CheckConfig(line.config, SiblingPrograms())) {
     const bool ok = finding.status.ok();
-    wrong += ok ? 0 : 1;
+    busy |= finding.busy;
+    if (!ok && !finding.busy) ++wrong;
     std::string text = ok ? finding.what : line.lines.Locate(Message(finding.status), line.given);
-    std::printf("%s  %s\n", ok ? "ok " : "bad", text.c_str());
+    std::printf("%s  %s\n", ok ? "ok  " : finding.busy ? "busy" : "bad ", text.c_str());
   }
-  std::printf("%s\n", wrong == 0 ? "a start would work" : "a start would not work");
+  std::printf("%s\n", wrong > 0 ? "a start would not work"
+                      : busy    ? "a start would work once nobody uses what is busy"
+                                : "a start would work");
   return wrong == 0 ? 0 : 2;
 }
 

@@ -10,6 +10,7 @@
 #include "server/log_sample.h"
 #include "server/rpc_record.h"
 #include "server/signer.h"
+#include "server/tenant_namespace.h"
 #include "server/warm_answers.h"
 
 namespace grpc {
@@ -40,6 +41,11 @@ struct ServiceParts {
   /// No call takes longer, whatever its own deadline is.
   Nanoseconds call_limit = std::chrono::minutes(10);
   bool tenant_namespaces = false;
+
+  /// False for what the tenant must not know of, by its full key.
+  bool Shows(std::string_view full_key, std::string_view tenant) const {
+    return !tenant_namespaces || IsOfTenant(full_key, tenant);
+  }
 };
 
 }  // namespace fusion

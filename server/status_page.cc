@@ -3,12 +3,26 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/host_isa.h"
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {
 
 using nlohmann::ordered_json;
+
+// By tenant; "*": those without a line of their own.
+ordered_json TenantLimitsJson(const TenantLimits& limits) {
+  ordered_json out = ordered_json::object();
+  auto add = [&](const std::string& name, const TenantLimit& limit) {
+    if (limit == TenantLimit()) return;
+    out[name] = {{"calls_per_second", limit.calls_per_second},
+                 {"burst", limit.Burst()},
+                 {"stored_bytes", limit.stored_bytes}};
+  };
+  add("*", limits.others);
+  for (const auto& [name, limit] : limits.by_name) add(name, limit);
+  return out;
+}
 
 ordered_json ConfigJson(const ServerConfig& config) {
   return {{"listen", config.listen},
@@ -34,6 +48,13 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"request-queue", config.request_queue},
           {"max-request-bytes", config.max_request_bytes},
           {"max-inflight-bytes", config.max_inflight_bytes},
+          {"max-streams", config.max_streams},
+          {"max-connections", config.max_connections},
+          {"connection-idle-seconds", config.connection_idle_seconds},
+          {"tenant-limit", TenantLimitsJson(config.tenant_limits)},
+          {"call-seconds", config.call_seconds},
+          {"abandoned-build-seconds", config.abandoned_build_seconds},
+          {"reflection", config.reflection},
           {"tls-cert", config.tls_cert},
           {"tls-key", config.tls_key},
           {"tls-client-ca", config.tls_client_ca},

@@ -16,6 +16,7 @@ struct TenantLimit {
 
   /// Calls at once.
   double Burst() const;
+  bool operator==(const TenantLimit&) const = default;
 };
 
 /// Limits by tenant, and those of all others.

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace fusion {
 
@@ -42,23 +45,24 @@ class FairQueue {
     ++waiting_[owner.background];
   }
 
-  /// Whose turn it is; nullopt if nothing waits. Counts as under way until Done.
-  std::optional<Taken> Pop() {
-    if (size() == 0) return std::nullopt;
-    const bool turn = ++pops_ % kBackgroundTurn == 0;
-    const bool background = waiting_[0] == 0 || (turn && waiting_[1] > 0);
-    auto next = tenants_.end();
-    for (auto it = tenants_.begin(); it != tenants_.end(); ++it) {
-      if (it->second.waiting[background].empty()) continue;
-      if (next == tenants_.end() || it->second.Rank() < next->second.Rank()) next = it;
+  /// Whose turn it is; nullopt if nothing waits of tenants with fewer than `below` items under way.
+  /// Counts as under way until Done.
+  std::optional<Taken> Pop(int64_t below = std::numeric_limits<int64_t>::max()) {
+    const bool turn = (pops_ + 1) % kBackgroundTurn == 0;
+    const bool first = waiting_[0] == 0 || (turn && waiting_[1] > 0);
+    for (const bool background : {first, !first}) {
+      auto next = Next(background, below);
+      if (next == tenants_.end()) continue;
+      ++pops_;
+      Tenant& tenant = next->second;
+      Taken taken{{next->first, background}, std::move(tenant.waiting[background].front())};
+      tenant.waiting[background].pop_front();
+      --waiting_[background];
+      ++tenant.under_way;
+      tenant.served = ++served_;
+      return taken;
     }
-    Tenant& tenant = next->second;
-    Taken taken{{next->first, background}, std::move(tenant.waiting[background].front())};
-    tenant.waiting[background].pop_front();
-    --waiting_[background];
-    ++tenant.under_way;
-    tenant.served = ++served_;
-    return taken;
+    return std::nullopt;
   }
 
   /// An item that Pop gave has ended.
@@ -68,31 +72,61 @@ class FairQueue {
     if (it->second.IsIdle()) tenants_.erase(it);
   }
 
-  /// Makes room for one more of `arriving`: takes out the newest item of the tenant with the most
-  /// waiting, a background one if it has any. nullopt if that has no more waiting than `arriving`'s
-  /// tenant would have, unless background work gives way to work that is waited for; or if
-  /// `may_go` says no: then there is no room.
+  /// Makes room for one more of `arriving`: takes out the newest item that `may_go` of the tenant
+  /// with the most waiting, a background one if it has any. nullopt if that has no more waiting than
+  /// `arriving`'s tenant would have, unless background work gives way to work that is waited for;
+  /// or if none may go: then there is no room.
   template <typename Predicate>
   std::optional<Taken> Displace(const WorkOwner& arriving, Predicate may_go) {
-    auto longest = tenants_.end();
-    for (auto it = tenants_.begin(); it != tenants_.end(); ++it) {
-      if (longest == tenants_.end() || it->second.Waiting() > longest->second.Waiting()) {
-        longest = it;
-      }
-    }
-    if (longest == tenants_.end() || longest->second.Waiting() == 0) return std::nullopt;
     auto own = tenants_.find(arriving.tenant);
     const size_t after = own == tenants_.end() ? 1 : own->second.Waiting() + 1;
-    Tenant& tenant = longest->second;
-    const bool background = !tenant.waiting[1].empty();
-    const bool less_urgent = background && !arriving.background;
-    if (!less_urgent && (longest == own || tenant.Waiting() <= after)) return std::nullopt;
-    if (!may_go(tenant.waiting[background].back())) return std::nullopt;
-    Taken taken{{longest->first, background}, std::move(tenant.waiting[background].back())};
-    tenant.waiting[background].pop_back();
-    --waiting_[background];
-    if (tenant.IsIdle()) tenants_.erase(longest);
-    return taken;
+    std::optional<Place> victim;
+    size_t longest = 0;
+    for (auto it = tenants_.begin(); it != tenants_.end(); ++it) {
+      if (it->second.Waiting() <= longest) continue;
+      const bool has_more = it != own && it->second.Waiting() > after;
+      std::optional<Place> newest;
+      if (has_more || !arriving.background) newest = NewestOf(it, /*background=*/true, may_go);
+      if (has_more && !newest.has_value()) newest = NewestOf(it, /*background=*/false, may_go);
+      if (!newest.has_value()) continue;
+      victim = newest;
+      longest = it->second.Waiting();
+    }
+    if (!victim.has_value()) return std::nullopt;
+    return TakeOut(*victim);
+  }
+
+  /// Takes out what waits and is `gone`, whoever's it is.
+  template <typename Predicate>
+  std::vector<Taken> TakeIf(Predicate gone) {
+    std::vector<Taken> out;
+    for (auto it = tenants_.begin(); it != tenants_.end();) {
+      const auto tenant = it++;  // it goes with its last item
+      for (const bool background : {true, false}) {
+        for (size_t i = tenant->second.waiting[background].size(); i-- > 0;) {
+          if (gone(tenant->second.waiting[background][i])) {
+            out.push_back(Extract({tenant, background, i}));
+          }
+        }
+      }
+      if (tenant->second.IsIdle()) tenants_.erase(tenant);
+    }
+    return out;
+  }
+
+  /// How many of the items that wait would be served before one that `arriving` pushed now: its
+  /// own, of every other tenant as many, and for background work all that is waited for. What is
+  /// under way is not looked at.
+  size_t Ahead(const WorkOwner& arriving) const {
+    const bool background = arriving.background;
+    auto own = tenants_.find(arriving.tenant);
+    const size_t turns = 1 + (own == tenants_.end() ? 0 : own->second.waiting[background].size());
+    size_t ahead = background ? waiting_[0] : 0;
+    for (const auto& [name, tenant] : tenants_) {
+      const size_t before = name == arriving.tenant ? turns - 1 : turns;
+      ahead += std::min(tenant.waiting[background].size(), before);
+    }
+    return ahead;
   }
 
   /// Items that wait.
@@ -109,7 +143,49 @@ class FairQueue {
     bool IsIdle() const { return under_way == 0 && Waiting() == 0; }
   };
 
-  std::map<std::string, Tenant> tenants_;  // with something waiting or under way
+  using Tenants = std::map<std::string, Tenant>;
+  struct Place {
+    typename Tenants::iterator tenant;
+    bool background = false;
+    size_t index = 0;
+  };
+
+  typename Tenants::iterator Next(bool background, int64_t below) {
+    auto next = tenants_.end();
+    for (auto it = tenants_.begin(); it != tenants_.end(); ++it) {
+      const Tenant& tenant = it->second;
+      if (tenant.waiting[background].empty() || tenant.under_way >= below) continue;
+      if (next == tenants_.end() || tenant.Rank() < next->second.Rank()) next = it;
+    }
+    return next;
+  }
+
+  template <typename Predicate>
+  static std::optional<Place> NewestOf(typename Tenants::iterator tenant, bool background,
+                                       Predicate may_go) {
+    const std::deque<Item>& waiting = tenant->second.waiting[background];
+    for (size_t i = waiting.size(); i-- > 0;) {
+      if (may_go(waiting[i])) return Place{tenant, background, i};
+    }
+    return std::nullopt;
+  }
+
+  // The tenant stays.
+  Taken Extract(const Place& place) {
+    std::deque<Item>& waiting = place.tenant->second.waiting[place.background];
+    Taken taken{{place.tenant->first, place.background}, std::move(waiting[place.index])};
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place.index));
+    --waiting_[place.background];
+    return taken;
+  }
+
+  Taken TakeOut(const Place& place) {
+    Taken taken = Extract(place);
+    if (place.tenant->second.IsIdle()) tenants_.erase(place.tenant);
+    return taken;
+  }
+
+  Tenants tenants_;  // with something waiting or under way
   size_t waiting_[2] = {0, 0};
   uint64_t pops_ = 0;
   uint64_t served_ = 0;

@@ -1,43 +1,78 @@
 #include "core/base/thread_pool.h"
 
-#include <optional>
+#include <limits>
 #include <utility>
+
+#include "core/base/retry_after.h"
 
 namespace fusion {
 namespace {
 
 // Only bounds the wait; work and Stop() notify.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
+// When a place in a full queue may be free. Chosen: tasks take from milliseconds to a minute.
+constexpr Nanoseconds kFullRetry = std::chrono::seconds(1);
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads, size_t queue_limit) : queue_limit_(queue_limit) {
+ThreadPool::ThreadPool(int threads, size_t queue_limit, int spare)
+    : queue_limit_(queue_limit), spare_(spare) {
   MutexLock lock(&mutex_);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+  for (int i = 0; i < threads + spare; ++i) {
+    threads_.emplace_back([this, is_spare = i >= threads] { Work(is_spare); });
+  }
 }
 
 ThreadPool::~ThreadPool() { Stop(); }
 
-absl::Status ThreadPool::Add(const WorkOwner& owner, Task task) {
-  MutexLock lock(&mutex_);
-  if (stopping_) return Unavailable("thread pool is stopped");
-  if (queue_.size() >= queue_limit_) {
-    return ResourceExhausted("thread pool queue is full: ", queue_.size(), " tasks wait");
+absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
+  std::vector<Taken> gone;
+  absl::Status accepted;
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) return Unavailable("thread pool is stopped");
+    if (queue_.size() >= queue_limit_) {
+      gone = queue_.TakeIf([](const Task& waiting) {
+        return waiting.displaced && waiting.wanted && !waiting.wanted();
+      });
+    }
+    if (queue_.size() >= queue_limit_) {
+      std::optional<Taken> victim = TakeVictim(owner);
+      if (victim.has_value()) gone.push_back(*std::move(victim));
+    }
+    if (queue_.size() < queue_limit_) {
+      queue_.Push(owner, std::move(task));
+      // Who is idle may have been woken for what was there before, and spare threads take less.
+      if (idle_[0] > 0) changed_[0].NotifyOne();
+      if (queue_.size() > idle_[0] && idle_[1] > 0) changed_[1].NotifyOne();
+    } else {
+      accepted = WithRetryAfter(ResourceExhausted("server is busy: ", queue_.size(),
+                                                  " tasks wait for a thread; try again later"),
+                                kFullRetry);
+    }
   }
-  queue_.Push(owner, std::move(task));
-  changed_.NotifyOne();
-  return absl::OkStatus();
+  for (Taken& taken : gone) taken.item.displaced();
+  return accepted;
+}
+
+std::optional<ThreadPool::Taken> ThreadPool::TakeVictim(const WorkOwner& arriving) {
+  return queue_.Displace(arriving, [](const Task& task) { return task.displaced != nullptr; });
 }
 
 bool ThreadPool::Displace(const WorkOwner& arriving) {
-  std::optional<FairQueue<Task>::Taken> victim;
+  std::optional<Taken> victim;
   {
     MutexLock lock(&mutex_);
-    victim = queue_.Displace(arriving, [](const Task& task) { return task.displaced != nullptr; });
+    victim = TakeVictim(arriving);
   }
   if (!victim.has_value()) return false;
   victim->item.displaced();
   return true;
+}
+
+size_t ThreadPool::Ahead(const WorkOwner& arriving) const {
+  MutexLock lock(&mutex_);
+  return queue_.Ahead(arriving);
 }
 
 void ThreadPool::Stop() {
@@ -46,7 +81,7 @@ void ThreadPool::Stop() {
     MutexLock lock(&mutex_);
     stopping_ = true;
     threads.swap(threads_);
-    changed_.NotifyAll();
+    for (CondVar& changed : changed_) changed.NotifyAll();
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -56,15 +91,22 @@ size_t ThreadPool::queued() const {
   return queue_.size();
 }
 
-void ThreadPool::Work() {
+// nullopt: the pool stops, and nothing waits.
+std::optional<ThreadPool::Taken> ThreadPool::Await(bool is_spare) {
+  MutexLock lock(&mutex_);
   for (;;) {
-    std::optional<FairQueue<Task>::Taken> next;
-    {
-      MutexLock lock(&mutex_);
-      while (queue_.size() == 0 && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
-      next = queue_.Pop();
-      if (!next.has_value()) return;
-    }
+    // What waits at the end is anybody's.
+    const bool any = !is_spare || stopping_;
+    std::optional<Taken> next = queue_.Pop(any ? std::numeric_limits<int64_t>::max() : spare_);
+    if (next.has_value() || stopping_) return next;
+    ++idle_[is_spare];
+    changed_[is_spare].WaitFor(&mutex_, kIdleSlice);
+    --idle_[is_spare];
+  }
+}
+
+void ThreadPool::Work(bool is_spare) {
+  while (std::optional<Taken> next = Await(is_spare)) {
     next->item.run();
     next->item = {};  // what it holds dies unlocked
     MutexLock lock(&mutex_);

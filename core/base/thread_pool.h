@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -10,7 +11,8 @@
 namespace fusion {
 
 /// A fixed number of threads behind one bounded queue, which is fair between owners (FairQueue);
-/// of one owner first in, first out.
+/// of one owner first in, first out. Where the queue is full, tasks that nobody wants go out of it,
+/// and then the newest of the owner with the most, for one with fewer.
 ///
 ///   ThreadPool pool(/*threads=*/4, /*queue_limit=*/256);
 ///   RETURN_IF_ERROR(pool.Submit([] { ... }));
@@ -18,27 +20,21 @@ namespace fusion {
 /// Thread-safe. Tasks may submit tasks; a task must not stop or destroy its own pool.
 class ThreadPool final : public TaskExecutor {
  public:
-  /// `queue_limit`: tasks that may wait while all threads are busy.
-  ThreadPool(int threads, size_t queue_limit);
+  /// `queue_limit`: tasks that may wait while all threads are busy. `spare`: so many threads more
+  /// serve only tenants with fewer than `spare` tasks under way, so that one whose tasks take long
+  /// does not keep out the others.
+  ThreadPool(int threads, size_t queue_limit, int spare = 0);
   /// Stop().
   ~ThreadPool() override;
 
-  absl::Status Submit(std::function<void()> task) override {
-    return SubmitFor({}, std::move(task));
-  }
-  absl::Status SubmitFor(const WorkOwner& owner, std::function<void()> task) override {
-    return Add(owner, {std::move(task), nullptr});
-  }
-  /// The same, for a task that may have to give its place in the queue to another owner's: then
-  /// `displaced` is called instead, on the thread that took it.
-  absl::Status SubmitFor(const WorkOwner& owner, std::function<void()> task,
-                         std::function<void()> displaced) {
-    return Add(owner, {std::move(task), std::move(displaced)});
-  }
+  absl::Status SubmitFor(const WorkOwner& owner, Task task) override;
 
   /// Takes a task out of the queue if `arriving` has the better claim to its place, and tells it.
   /// False: nobody has to go.
   bool Displace(const WorkOwner& arriving);
+
+  /// Tasks that would run before one that `arriving` submitted now.
+  size_t Ahead(const WorkOwner& arriving) const;
 
   /// Refuses new tasks, runs those that wait, joins the threads. A second call returns at once.
   void Stop();
@@ -47,17 +43,17 @@ class ThreadPool final : public TaskExecutor {
   size_t queued() const;
 
  private:
-  struct Task {
-    std::function<void()> run;
-    std::function<void()> displaced;  // empty: it stays
-  };
+  using Taken = FairQueue<Task>::Taken;
 
-  absl::Status Add(const WorkOwner& owner, Task task);
-  void Work();
+  std::optional<Taken> TakeVictim(const WorkOwner& arriving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Taken> Await(bool is_spare);
+  void Work(bool is_spare);
 
   const size_t queue_limit_;
+  const int spare_;
   mutable Mutex mutex_;
-  CondVar changed_;
+  CondVar changed_[2];                                    // for usual threads, for spare ones
+  size_t idle_[2] ABSL_GUARDED_BY(mutex_) = {0, 0};       // likewise
   FairQueue<Task> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);

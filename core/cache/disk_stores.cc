@@ -119,8 +119,9 @@ class LateStore final : public Store {
     const LateDisk::Now now = disk_->TryAndLook();
     return now.writable.ok() ? now.store->PutBundle(bundle) : disk_->Refuse(now.writable);
   }
-  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override {
-    return now()->ListPlans(after, limit);
+  PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                       size_t limit) override {
+    return now()->ListPlansOf(filter, after, limit);
   }
   std::vector<StoreStats> Stats() const override {
     const LateDisk::Now now = disk_->TryAndLook();

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/hash.h"
@@ -13,27 +15,32 @@ namespace fusion {
 /// Remembers for a while why something failed, so that a kernel that does not compile, or that
 /// kills its compiler, is not tried again with every request.
 ///
-///   if (auto why = failures.Find(key)) return *why;
-///   ... failures.Remember(key, status, std::chrono::minutes(10));
+///   if (auto failure = failures.Find(key)) return failure->why;
+///   ... failures.Remember(key, {status, full_key}, std::chrono::minutes(10));
 ///
 /// Holds at most `limit` failures, the least recently used forgotten first. Thread-safe; `clock`
 /// outlives it.
 class FailureCache {
  public:
+  struct Failure {
+    absl::Status why;
+    std::string full_key = {};  // of what failed, where that matters to somebody
+  };
+
   explicit FailureCache(int64_t limit, const Clock& clock = Clock::Real())
       : clock_(clock), failures_(limit) {}
 
-  void Remember(const Digest& key, const absl::Status& status, Nanoseconds ttl) {
+  void Remember(const Digest& key, Failure failure, Nanoseconds ttl) {
     MutexLock lock(&mutex_);
-    failures_.Insert(key, {status, clock_.Now() + ttl}, /*cost=*/1);
+    failures_.Insert(key, {std::move(failure), clock_.Now() + ttl}, /*cost=*/1);
   }
 
-  /// The remembered status; nullopt if there is none or its time is up.
-  std::optional<absl::Status> Find(const Digest& key) {
+  /// What is remembered; nullopt if that is nothing or its time is up.
+  std::optional<Failure> Find(const Digest& key) {
     MutexLock lock(&mutex_);
-    Failure* failure = failures_.Find(key);
-    if (failure == nullptr) return std::nullopt;
-    if (clock_.Now() < failure->until) return failure->status;
+    Remembered* known = failures_.Find(key);
+    if (known == nullptr) return std::nullopt;
+    if (clock_.Now() < known->until) return known->failure;
     failures_.Erase(key);
     return std::nullopt;
   }
@@ -41,8 +48,8 @@ class FailureCache {
   /// Whether there was one whose time was not up.
   bool Forget(const Digest& key) {
     MutexLock lock(&mutex_);
-    Failure* failure = failures_.Find(key);
-    bool known = failure != nullptr && clock_.Now() < failure->until;
+    Remembered* remembered = failures_.Find(key);
+    bool known = remembered != nullptr && clock_.Now() < remembered->until;
     failures_.Erase(key);
     return known;
   }
@@ -60,14 +67,14 @@ class FailureCache {
   }
 
  private:
-  struct Failure {
-    absl::Status status;
+  struct Remembered {
+    Failure failure;
     Nanoseconds until;
   };
 
   const Clock& clock_;
   mutable Mutex mutex_;
-  LruMap<Digest, Failure> failures_ ABSL_GUARDED_BY(mutex_);
+  LruMap<Digest, Remembered> failures_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusion

@@ -105,17 +105,20 @@ absl::Status MemoryStore::PutBundle(const Bundle& bundle) {
   return absl::OkStatus();
 }
 
-PlanPage MemoryStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
+PlanPage MemoryStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                                  size_t limit) {
   std::vector<std::shared_ptr<const StoredPlan>> plans;
   PlanPage page;
   {
     MutexLock lock(&mutex_);
-    bool more = false;
-    std::vector<PlanPlace> places = PlacesAfter(plans_, after, limit, &more);
-    for (const PlanPlace& place : places) {
+    auto is_wanted = [&](const PlanPlace& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return filter.Shows(*entries_.Peek({EntryKind::kPlan, place.key})->plan);
+    };
+    PlacePage found = PlacesAfter(plans_, after, limit, is_wanted);
+    for (const PlanPlace& place : found.places) {
       plans.push_back(entries_.Peek({EntryKind::kPlan, place.key})->plan);
     }
-    if (more && !places.empty()) page.last = places.back();
+    page.last = found.last;
   }
   for (const auto& plan : plans) {
     page.plans.push_back(Summarise(*plan, [this](const Digest& kernel) {

@@ -39,8 +39,9 @@ absl::Status MeteredStore::PutBundle(const Bundle& bundle) {
   return status;
 }
 
-PlanPage MeteredStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
-  return inner_->ListPlans(after, limit);
+PlanPage MeteredStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                                   size_t limit) {
+  return inner_->ListPlansOf(filter, after, limit);
 }
 
 std::vector<StoreStats> MeteredStore::Stats() const { return inner_->Stats(); }

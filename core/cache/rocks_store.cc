@@ -264,25 +264,30 @@ bool RocksStore::IsListed(const EntryId& id) const {
   return index_.Find(id) != nullptr;
 }
 
-PlanPage RocksStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
-  std::vector<PlanPlace> places;
-  PlanPage page;
+PlanPage RocksStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                                 size_t limit) {
+  PlacePage found;
   {
     MutexLock lock(&mutex_);
-    bool more = false;
-    places = PlacesAfter(index_.places(), after, limit, &more);
+    auto may_be_wanted = [&](const PlanPlace& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (!filter.tenant.has_value()) return true;
+      const std::string& tenant = index_.Find({EntryKind::kPlan, place.key})->tenant;
+      return tenant.empty() || tenant == *filter.tenant;
+    };
+    found = PlacesAfter(index_.places(), after, limit, may_be_wanted);
     int64_t bytes = 0;
-    for (size_t i = 0; i < places.size(); ++i) {
-      bytes += index_.Find({EntryKind::kPlan, places[i].key})->bytes;
+    for (size_t i = 0; i < found.places.size(); ++i) {
+      bytes += index_.Find({EntryKind::kPlan, found.places[i].key})->bytes;
       if (i == 0 || bytes <= kListedBytes) continue;
-      places.resize(i);
-      more = true;
+      found.places.resize(i);
+      found.last = found.places.back();
     }
-    if (more && !places.empty()) page.last = places.back();
   }
-  for (const PlanPlace& place : places) {
+  PlanPage page;
+  page.last = found.last;
+  for (const PlanPlace& place : found.places) {
     auto plan = Read<StoredPlan>(EntryKind::kPlan, {place.key}, DecodeStoredPlan);
-    if (plan == nullptr) continue;  // dropped, or gone since
+    if (plan == nullptr || !filter.Shows(*plan)) continue;  // dropped, or gone since, or others'
     page.plans.push_back(Summarise(*plan, [this](const Digest& kernel) {
       MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
       return index_.Find({EntryKind::kKernel, kernel}) != nullptr;

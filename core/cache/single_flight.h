@@ -10,6 +10,7 @@
 #include "core/base/interest.h"
 #include "core/base/mutex.h"
 #include "core/base/result_cell.h"
+#include "core/base/retry_after.h"
 #include "core/base/task_executor.h"
 
 namespace fusion {
@@ -50,7 +51,8 @@ class SingleFlight {
   };
 
   /// The result of `work` or of the equal work that is under way. kCancelled or kDeadlineExceeded
-  /// if `waiter` ends first; ResourceExhausted or Unavailable if the executor refuses the work.
+  /// if `waiter` ends first; ResourceExhausted or Unavailable if the executor refuses the work, or
+  /// has it give its place to another owner's.
   Result Run(const Key& key, const CancelToken& waiter, Work work, const Caller& caller = {}) {
     auto [flight, first] = Join(key);
     if (caller.shared != nullptr) *caller.shared = !first;
@@ -125,11 +127,21 @@ class SingleFlight {
   void Start(const Key& key, const std::shared_ptr<Flight>& flight, Work work,
              const WorkOwner& owner) {
     auto landing = std::make_shared<Landing>(state_, key, flight);
-    absl::Status accepted = executor_.SubmitFor(owner, [landing, flight, work = std::move(work)] {
-      landing->Land(flight->interest.Begin() ? work(flight->interest)
+    auto land = [landing, flight](const Work& make) {
+      landing->Land(flight->interest.Begin() ? make(flight->interest)
                                              : Cancelled("nobody waits for it any more"));
-    });
+    };
+    absl::Status accepted = executor_.SubmitFor(
+        owner, {.run = [land, work = std::move(work)] { land(work); },
+                .displaced = [land] { land([](Interest&) { return Displaced(); }); },
+                .wanted = [flight] { return flight->interest.Begin(); }});
     if (!accepted.ok()) landing->Land(accepted);
+  }
+
+  static absl::Status Displaced() {
+    return WithRetryAfter(ResourceExhausted("server is busy: the place of this work in the queue "
+                                            "went to a tenant with less of it; try again later"),
+                          std::chrono::seconds(1));
   }
 
   Result Wait(Flight& flight, const CancelToken& waiter, const std::function<void()>& meanwhile) {

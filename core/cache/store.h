@@ -85,6 +85,17 @@ struct PlanPage {
   std::optional<PlanPlace> last;  // where the next page goes on; not set: there is none
 };
 
+/// Which plans are listed.
+struct PlanFilter {
+  /// Those of one tenant alone, and those of which a store does not know whose they are. Not
+  /// given: everybody's.
+  std::optional<std::string> tenant = std::nullopt;
+  /// Of them those whose full key it says yes to. Empty: all.
+  std::function<bool(std::string_view full_key)> shows = nullptr;
+
+  bool Shows(const StoredPlan& plan) const { return !shows || shows(plan.full_key); }
+};
+
 /// Plans and kernels by key. Implementations are stacked:
 ///
 ///   MeteredStore(TieredStore(MemoryStore(256 MiB), RocksStore::Open(...)))
@@ -120,9 +131,15 @@ class Store {
   virtual absl::Status PutBundle(const Bundle& bundle) = 0;
 
   /// At most `limit` plans behind `after` (not given: from the start), of the store that keeps
-  /// longest. Fewer if those are large, and then with `last` set all the same. Reads them, but is
-  /// no use of them: what is listed is not kept longer. Damaged ones are deleted and left out.
-  virtual PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) = 0;
+  /// longest. Fewer, or none, if those are large or many are left out by `filter`, and then with
+  /// `last` set all the same. Reads them, but is no use of them: what is listed is not kept longer.
+  /// Damaged ones are deleted and left out.
+  virtual PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                               size_t limit) = 0;
+  /// Of everybody.
+  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
+    return ListPlansOf({}, after, limit);
+  }
 
   /// One per tier, nearest first.
   virtual std::vector<StoreStats> Stats() const = 0;
@@ -155,9 +172,14 @@ std::string WhyNotTheEntry(const EntryKey& asked, const Digest& key, std::string
 /// Internal unless every digest in `bundle` is the digest of its bytes.
 absl::Status CheckBundle(const Bundle& bundle);
 
-/// The places behind `after`, at most `limit`, and whether there are more.
-std::vector<PlanPlace> PlacesAfter(const PlanPlaces& places, const std::optional<PlanPlace>& after,
-                                   size_t limit, bool* more);
+/// At most `limit` of the places behind `after` that `is_wanted`, and where the next page goes on;
+/// not set: nowhere. Looks at some thousands of places at most: whoever holds a lock may.
+struct PlacePage {
+  std::vector<PlanPlace> places;
+  std::optional<PlanPlace> last;
+};
+PlacePage PlacesAfter(const PlanPlaces& places, const std::optional<PlanPlace>& after, size_t limit,
+                      const std::function<bool(const PlanPlace&)>& is_wanted);
 
 /// A plan in short; `is_stored` says whether a kernel is stored compiled.
 PlanSummary Summarise(const StoredPlan& stored,

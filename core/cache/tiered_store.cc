@@ -98,8 +98,9 @@ absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   return stored;
 }
 
-PlanPage TieredStore::ListPlans(const std::optional<PlanPlace>& after, size_t limit) {
-  return back_->ListPlans(after, limit);
+PlanPage TieredStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                                  size_t limit) {
+  return back_->ListPlansOf(filter, after, limit);
 }
 
 std::vector<StoreStats> TieredStore::Stats() const {

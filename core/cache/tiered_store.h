@@ -23,7 +23,8 @@ class TieredStore final : public Store {
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
   absl::Status PutBundle(const Bundle& bundle) override;
-  PlanPage ListPlans(const std::optional<PlanPlace>& after, size_t limit) override;
+  PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
+                       size_t limit) override;
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;

@@ -1,13 +1,13 @@
 #include "core/compile/quarantine.h"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/file.h"
 #include "core/base/unix_time.h"
+#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {
@@ -19,15 +19,6 @@ constexpr int64_t kMaxFileBytes = 64 << 10;
 constexpr size_t kMaxReasonBytes = 8 << 10;
 constexpr std::string_view kEnd = ".json";
 constexpr std::string_view kFreshEnd = ".json.new";
-
-// "2026-11-22T08:15:30Z".
-std::string UtcText(int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
 
 // Whether it is a key in hex and `end`.
 bool NamesKey(const std::string& name, std::string_view end, Digest* key) {
@@ -51,7 +42,8 @@ absl::StatusOr<Quarantine::Entry> ReadEntry(const std::string& path, const Diges
 }  // namespace
 
 absl::Status Quarantine::Entry::ToStatus() const {
-  return Internal("kernel in quarantine since ", UtcText(since_unix_ms), ": ", reason);
+  const std::chrono::system_clock::time_point since{std::chrono::milliseconds(since_unix_ms)};
+  return Internal("kernel in quarantine since ", UtcTimeText(since), ": ", reason);
 }
 
 absl::StatusOr<std::unique_ptr<Quarantine>> Quarantine::Open(std::string dir, const Clock& clock) {
@@ -93,9 +85,11 @@ std::string Quarantine::PathOf(const Digest& key) const {
   return StrCat(dir_, "/", key.ToHex(), kEnd);
 }
 
-absl::Status Quarantine::Add(const Digest& key, std::string_view reason) {
+absl::Status Quarantine::Add(const Digest& key, std::string_view reason,
+                             std::string_view full_key) {
   MutexLock lock(&mutex_);
-  const Entry entry{key, std::string(reason.substr(0, kMaxReasonBytes)), UnixMilliseconds(clock_)};
+  const Entry entry{key, std::string(reason.substr(0, kMaxReasonBytes)), UnixMilliseconds(clock_),
+                    std::string(full_key)};
   if (!entries_.emplace(key, entry).second) return absl::OkStatus();
   DropOldest();
   if (dir_.empty()) return absl::OkStatus();

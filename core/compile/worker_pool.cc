@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/kernel_abi.h"
+#include "core/base/retry_after.h"
 
 namespace fusion {
 namespace {
@@ -22,6 +23,15 @@ constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
 constexpr char kOtherReasons[] = "fusion.died-for-other-reasons";
 // What a status quotes of a log; the whole of it is in the log directory.
 constexpr size_t kQuotedLogBytes = 2000;
+
+// When a place in a full queue may be free. Chosen: a kernel takes about a second, and callers
+// whose turn it is not yet come again.
+constexpr Nanoseconds kFullRetry = std::chrono::seconds(1);
+
+template <typename... Parts>
+absl::Status Busy(const Parts&... parts) {
+  return WithRetryAfter(ResourceExhausted(parts..., "; try again later"), kFullRetry);
+}
 
 // More than one thread can use up within `wall`, so that the watcher, which says what happened,
 // comes first; for a command that outlives its watcher.
@@ -62,17 +72,48 @@ WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
 WorkerPool::~WorkerPool() { Stop(Nanoseconds(0)); }
 
 absl::Status WorkerPool::Enqueue(Task task) {
-  MutexLock lock(&mutex_);
-  if (stopping_) return Unavailable("compile workers are stopped");
-  if (queue_.size() >= options_.queue_limit) {
-    ++stats_.rejected;
-    return ResourceExhausted("compile queue is full: ", queue_.size(), " jobs wait for ",
-                             options_.workers, " workers");
-  }
   const WorkOwner owner = task.owner;
-  queue_.Push(owner, std::move(task));
-  changed_.NotifyOne();
-  return absl::OkStatus();
+  std::vector<FairQueue<Task>::Taken> gone;
+  absl::Status accepted;
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) return Unavailable("compile workers are stopped");
+    if (queue_.size() >= options_.queue_limit) gone = MakeRoom(owner);
+    if (queue_.size() < options_.queue_limit) {
+      queue_.Push(owner, std::move(task));
+      changed_.NotifyOne();
+    } else {
+      ++stats_.rejected;
+      accepted = Busy("compile queue is full: ", queue_.size(), " jobs wait for ",
+                      options_.workers, " workers");
+    }
+  }
+  for (const FairQueue<Task>::Taken& taken : gone) {
+    const absl::Status wanted = StillWanted(taken.item);
+    Answer(taken.item, wanted.ok() ? Busy(taken.item.Name(),
+                                          ": its place in the compile queue went to a tenant with "
+                                          "fewer jobs")
+                                   : wanted);
+  }
+  return accepted;
+}
+
+// First the jobs that nobody wants any more; of the others the newest of the tenant with the most.
+std::vector<FairQueue<WorkerPool::Task>::Taken> WorkerPool::MakeRoom(const WorkOwner& arriving) {
+  std::vector<FairQueue<Task>::Taken> gone =
+      queue_.TakeIf([](const Task& task) { return !StillWanted(task).ok(); });
+  stats_.cancelled += static_cast<int64_t>(gone.size());
+  if (queue_.size() < options_.queue_limit) return gone;
+  std::optional<FairQueue<Task>::Taken> victim =
+      queue_.Displace(arriving, [](const Task& task) { return task.race == nullptr; });
+  if (!victim.has_value()) return gone;
+  ++stats_.rejected;
+  gone.push_back(*std::move(victim));
+  return gone;
+}
+
+absl::Status WorkerPool::StillWanted(const Task& task) {
+  return task.cancel == nullptr ? absl::OkStatus() : task.cancel->Check();
 }
 
 absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
@@ -81,6 +122,7 @@ absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
   RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
   RETURN_IF_ERROR(CheckToolchain());
   auto ticket = std::make_shared<CompileTicket>();
+  ticket->full_key_ = job.full_key;
   RETURN_IF_ERROR(Enqueue({.job = std::move(job),
                            .cancel = std::move(cancel),
                            .on_done = std::move(on_done),
@@ -177,15 +219,14 @@ WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* ou
     *outcome = Outcome::kStopped;
     return Unavailable(task.Name(), ": the service stops");
   }
-  if (task.cancel != nullptr) {
-    absl::Status wanted = task.cancel->Check();
-    if (wanted.ok() && task.race != nullptr && RaceLimit(*task.race, *task.cancel).count() <= 0) {
-      wanted = DeadlineExceeded(task.Name(), ": no time is left for it");
-    }
-    if (!wanted.ok()) {
-      *outcome = Outcome::kCancelled;
-      return wanted;
-    }
+  absl::Status wanted = StillWanted(task);
+  const bool race = task.race != nullptr && task.cancel != nullptr;
+  if (wanted.ok() && race && RaceLimit(*task.race, *task.cancel).count() <= 0) {
+    wanted = DeadlineExceeded(task.Name(), ": no time is left for it");
+  }
+  if (!wanted.ok()) {
+    *outcome = Outcome::kCancelled;
+    return wanted;
   }
   absl::Status ready = EnsureWorker(slot);
   if (!ready.ok()) {
@@ -257,7 +298,7 @@ absl::Status WorkerPool::WhyStop(const Task& task, std::string_view stage, Nanos
     *outcome = Outcome::kStopped;
     return Unavailable(task.Name(), ": the service stops");
   }
-  absl::Status wanted = task.cancel == nullptr ? absl::OkStatus() : task.cancel->Check();
+  const absl::Status wanted = StillWanted(task);
   if (!wanted.ok()) {
     *outcome = Outcome::kCancelled;
     return Annotate(wanted, task.Name());
@@ -438,6 +479,10 @@ void WorkerPool::Finish(const Task& task, TaskResult result, Outcome outcome) {
     }
     changed_.NotifyAll();
   }
+  Answer(task, std::move(result));
+}
+
+void WorkerPool::Answer(const Task& task, TaskResult result) {
   if (task.race != nullptr) {
     task.race_ticket->result_.Set(result.ok() ? RaceResult(std::get<1>(*std::move(result)))
                                               : RaceResult(result.status()));

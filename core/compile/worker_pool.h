@@ -56,7 +56,7 @@ struct WorkerPoolStats {
   int64_t crashed = 0;        // two workers died over the job, or talked nonsense
   int64_t retried = 0;        // one did, and the job was given to another
   int64_t cancelled = 0;
-  int64_t rejected = 0;      // refused by Submit: queue full
+  int64_t rejected = 0;      // queue full: refused by Submit, or put out of it for another tenant
   int64_t races = 0;         // that were run, or found not to be for this machine
   int64_t races_failed = 0;  // however they did
   int64_t restarts = 0;      // workers started beyond the first of each slot
@@ -76,9 +76,12 @@ class CompileTicket {
     return result_.Wait(waiter, meanwhile);
   }
   bool IsDone() const { return result_.IsSet(); }
+  /// Of the kernel.
+  const std::string& full_key() const { return full_key_; }
 
  private:
   friend class WorkerPool;
+  std::string full_key_;
   ResultCell<std::shared_ptr<const KernelArtifact>> result_;
 };
 
@@ -122,9 +125,10 @@ class WorkerPool {
   ~WorkerPool();
 
   /// Queues a job. `cancel` (may be null) ends it early, wherever it is: its worker is killed if
-  /// need be. `on_done` (may be empty) gets the result on a thread of the pool and must not block.
+  /// need be. `on_done` (may be empty) gets the result on any thread, and must not block or call the pool.
   /// FailedPrecondition: the compiler does not know the ISA, or there is none now.
-  /// ResourceExhausted: the queue is full. Unavailable: stopped.
+  /// ResourceExhausted, with kRetryAfter: the queue is full; so ends a job later that had to give
+  /// its place to one of a tenant with fewer. Unavailable: stopped.
   absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(
       CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
       std::function<void(const CompileResult&)> on_done = nullptr, const WorkOwner& owner = {});
@@ -195,8 +199,13 @@ class WorkerPool {
   absl::Status ReadHello(WorkerProcess* worker);
   std::string EndWorker(Slot* slot, Nanoseconds grace);
   void Finish(const Task& task, TaskResult result, Outcome outcome);
+  // Tells those who wait for it.
+  void Answer(const Task& task, TaskResult result);
   void CountJob(Outcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Enqueue(Task task);
+  std::vector<FairQueue<Task>::Taken> MakeRoom(const WorkOwner& arriving)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static absl::Status StillWanted(const Task& task);
   void SaveLog(const Task& task, std::string_view message, std::string_view log);
   bool Aborting() const;
   absl::Status CheckToolchain();

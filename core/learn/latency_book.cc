@@ -143,7 +143,8 @@ void LatencyBook::ForgetUnlessThere(const Digest& plan) {
 }
 
 absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional<Digest>& plan,
-                                                             int limit, const CancelToken& cancel) {
+                                                             int limit, const CancelToken& cancel,
+                                                             const Shows& shows) {
   std::vector<PlanReport> reports;
   int64_t sent_bytes = 0;
   int64_t read_bytes = 0;
@@ -153,6 +154,10 @@ absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional
     std::shared_ptr<const StoredPlan> stored = plans_.PeekPlan(key);
     if (stored == nullptr) {
       ForgetUnlessThere(key);
+      if (plan.has_value()) return NoPlan(key);
+      continue;
+    }
+    if (shows && !shows(*stored)) {
       if (plan.has_value()) return NoPlan(key);
       continue;
     }

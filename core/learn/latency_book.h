@@ -43,8 +43,11 @@ class LatencyBook {
   /// they hold kMaxReportBytes or kMaxReadBytes were read for them. To look at a plan is no use of
   /// it. NotFound: the server does not have `plan`. kCancelled, kDeadlineExceeded: `cancel` has
   /// ended.
+  /// Of those that `shows` says yes to (empty: all); the server does not have the others.
+  using Shows = std::function<bool(const StoredPlan& plan)>;
   absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit,
-                                                  const CancelToken& cancel);
+                                                  const CancelToken& cancel,
+                                                  const Shows& shows = nullptr);
 
   /// Of what Reports gives, about as it is sent. A thousand plans of a dozen kernels each; in
   /// memory they take some four times that, for every such call under way.

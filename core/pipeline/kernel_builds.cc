@@ -12,9 +12,11 @@ KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, Quarant
       logger_(logger),
       state_(std::make_shared<State>(clock)) {}
 
-std::optional<absl::Status> KernelBuilds::Failure(const Digest& key) {
+std::optional<FailureCache::Failure> KernelBuilds::Failure(const Digest& key) {
   if (quarantine_ != nullptr) {
-    if (std::optional<Quarantine::Entry> entry = quarantine_->Find(key)) return entry->ToStatus();
+    if (std::optional<Quarantine::Entry> entry = quarantine_->Find(key)) {
+      return FailureCache::Failure{entry->ToStatus(), entry->full_key};
+    }
   }
   return state_->failures.Find(key);
 }
@@ -79,18 +81,18 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   }
   // A build is published before its last claim ends.
   if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
-  if (std::optional<absl::Status> why = Failure(job.key)) return *why;
-  auto on_done = [state = state_, key = job.key, ttl = failure_ttl_, quarantine = quarantine_,
+  if (std::optional<FailureCache::Failure> failure = Failure(job.key)) return failure->why;
+  auto on_done = [state = state_, key = job.key, full_key = job.full_key, ttl = failure_ttl_, quarantine = quarantine_,
                   &logger = logger_](const CompileResult& result) {
     const absl::Status& why = result.status();
     // Two workers died over it: a third would.
     if (quarantine != nullptr && absl::IsAborted(why) && !DiedForOtherReasons(why)) {
-      absl::Status kept = quarantine->Add(key, Message(why));
+      absl::Status kept = quarantine->Add(key, Message(why), full_key);
       logger.Warning("kernel_quarantined", {{"key", key.ToHex()},
                                             {"reason", Message(why)},
                                             {"not_kept", kept.ok() ? "" : Message(kept)}});
     } else if (IsKernelsFault(why)) {
-      state->failures.Remember(key, why, ttl);
+      state->failures.Remember(key, {why, full_key}, ttl);
     }
   };
   Build build;

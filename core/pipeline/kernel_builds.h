@@ -70,7 +70,7 @@ class KernelBuilds {
   /// Joins the build of a kernel that is under way or not yet published; nullopt if there is none.
   std::optional<Claim> Join(const Digest& key);
   /// Why a kernel is not tried now: it is in quarantine, or failed lately.
-  std::optional<absl::Status> Failure(const Digest& key);
+  std::optional<FailureCache::Failure> Failure(const Digest& key);
   /// Lets it be tried again; false if nothing was held against it.
   bool ForgetFailure(const Digest& key);
   /// Likewise these, or all. How many there were.

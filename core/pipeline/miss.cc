@@ -120,7 +120,8 @@ KeyDifference DescribeDifference(std::string_view field, std::string_view asked,
   return out;
 }
 
-MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Clock& clock) {
+MissExplanation ExplainMiss(std::string_view full_key, Store& store, const CancelToken& cancel,
+                            const Clock& clock) {
   MissExplanation out;
   const std::optional<Fields> asked = FieldHasher::Fields(full_key);
   const Digest own = Sha256(full_key);
@@ -128,15 +129,18 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Clock
   double nearest = 0;
   std::vector<Pair> differing;
   std::optional<PlanPlace> after;
+  // Where tenants are kept apart their name is in the key: nothing of another one is looked at.
+  PlanFilter own_tenant;
+  const std::string tenant(asked.has_value() ? FieldOf(*asked, "tenant") : "");
+  if (!tenant.empty()) own_tenant.tenant = tenant;
   while (asked.has_value() && static_cast<size_t>(out.compared) < kComparedPlans) {
-    const PlanPage page = store.ListPlans(after, kPage);
+    const PlanPage page = store.ListPlansOf(own_tenant, after, kPage);
     for (const PlanSummary& summary : page.plans) {
       if (summary.plan_key == own) continue;
       const std::shared_ptr<const StoredPlan> plan = store.PeekPlan(summary.plan_key);
       if (plan == nullptr) continue;
       const std::optional<Fields> stored = FieldHasher::Fields(plan->full_key);
-      // Where tenants are kept apart their name is in the key: nothing of another one is shown.
-      if (!stored.has_value() || FieldOf(*stored, "tenant") != FieldOf(*asked, "tenant")) continue;
+      if (!stored.has_value() || FieldOf(*stored, "tenant") != tenant) continue;
       ++out.compared;
       std::vector<Pair> pairs = DifferingFields(*asked, *stored);
       const double distance = DistanceOf(pairs);
@@ -146,7 +150,7 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Clock
       differing = std::move(pairs);
     }
     after = page.last;
-    if (!after.has_value() || clock.Now() >= end) break;
+    if (!after.has_value() || clock.Now() >= end || !cancel.Check().ok()) break;
   }
   for (const Pair& field : differing) {
     out.differences.push_back(DescribeDifference(field.name, field.asked, field.stored));

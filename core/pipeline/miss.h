@@ -12,7 +12,8 @@ namespace fusion {
 /// it differs in the fewest fields of its key, of such the least. Plans of other tenants, where
 /// these are kept apart, are not looked at. Reads at most kComparedPlans
 /// plans, and as many as a fifth of a second allows; that is no use of them. Any thread.
-MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Clock& clock);
+MissExplanation ExplainMiss(std::string_view full_key, Store& store, const CancelToken& cancel,
+                            const Clock& clock);
 inline constexpr size_t kComparedPlans = 256;
 
 /// How two texts differ, for people: all of them if they are short, else the first line that

@@ -75,7 +75,7 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolch
       clock_(clock),
       kernel_builds_(workers, options.failure_ttl, options.quarantine, logger, clock),
       stopping_(clock),
-      threads_(options.threads, options.queue_limit),
+      threads_(options.threads, options.queue_limit, options.spare_threads),
       search_thread_(/*threads=*/1, options.search_queue),
       flights_(threads_, {.linger = options.linger}, clock) {}
 
@@ -660,9 +660,16 @@ std::vector<KernelStatus> PlanBuilds::Describe(const fusion::Plan& plan) {
   return statuses;
 }
 
-KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel) {
+KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel,
+                                  const Shows& shows) {
+  auto hidden = [&](std::string_view full_key) { return shows && !shows(full_key); };
+  const KernelReply unknown = {
+      KernelState::kFailed, nullptr,
+      NotFound("no kernel ", key.ToHex(), ": neither stored nor being compiled; plan again")};
   std::optional<KernelBuilds::Claim> claim = kernel_builds_.Join(key);
+  if (claim.has_value() && hidden(claim->ticket().full_key())) return unknown;
   if (Found<KernelArtifact> found = store_.GetKernel({key})) {
+    if (hidden(found.value->full_key)) return unknown;
     return {KernelState::kReady, found.value, absl::OkStatus()};
   }
   if (claim.has_value()) {
@@ -671,11 +678,9 @@ KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel) 
     bool gave_up = !cancel.Check().ok();
     return {gave_up ? KernelState::kPending : KernelState::kFailed, nullptr, result.status()};
   }
-  if (std::optional<absl::Status> why = kernel_builds_.Failure(key)) {
-    return {KernelState::kFailed, nullptr, *why};
-  }
-  return {KernelState::kFailed, nullptr,
-          NotFound("no kernel ", key.ToHex(), ": neither stored nor being compiled; plan again")};
+  std::optional<FailureCache::Failure> failure = kernel_builds_.Failure(key);
+  if (!failure.has_value() || hidden(failure->full_key)) return unknown;
+  return {KernelState::kFailed, nullptr, failure->why};
 }
 
 }  // namespace fusion

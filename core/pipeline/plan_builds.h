@@ -52,6 +52,7 @@ using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
 struct PlanBuildsOptions {
   int threads = 16;          // that wait for workers: plans being compiled at the same time
   size_t queue_limit = 256;  // plans that may wait for a thread
+  int spare_threads = 0;     // more, for tenants with fewer builds under way than that
   Nanoseconds failure_ttl = std::chrono::minutes(10);  // a failed kernel is not tried again
   /// Kernels that are not tried at all, because two workers died over each. May be null; else it
   /// outlives the workers.
@@ -107,8 +108,10 @@ class PlanBuilds {
   /// What is known now about the kernels of a plan, in its order.
   std::vector<KernelStatus> Describe(const fusion::Plan& plan);
 
-  /// Waits for a kernel that is being compiled.
-  KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
+  /// Waits for a kernel that is being compiled. What `shows` (empty: everything) says no to, by its
+  /// full key, is as if it were not there: NotFound.
+  using Shows = std::function<bool(std::string_view full_key)>;
+  KernelReply GetKernel(const Digest& key, const CancelToken& cancel, const Shows& shows = nullptr);
 
   int64_t failures() const { return kernel_builds_.failures(); }
 

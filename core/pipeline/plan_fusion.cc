@@ -135,7 +135,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
     // Before the plan is made, which may put others out.
     ASSIGN_OR_RETURN(reply.miss, RunStage(stages, "miss", [&] {
                        return absl::StatusOr<MissExplanation>(
-                           ExplainMiss(resolved->work->full_key, store_, clock_));
+                           ExplainMiss(resolved->work->full_key, store_, cancel, clock_));
                      }));
   }
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
@@ -273,8 +273,9 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   return absl::OkStatus();
 }
 
-KernelReply FusionPipeline::GetKernel(const Digest& key, const CancelToken& cancel) {
-  return builds_.GetKernel(key, cancel);
+KernelReply FusionPipeline::GetKernel(const Digest& key, const CancelToken& cancel,
+                                      const PlanBuilds::Shows& shows) {
+  return builds_.GetKernel(key, cancel, shows);
 }
 
 }  // namespace fusion

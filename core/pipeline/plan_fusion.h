@@ -62,8 +62,9 @@ class FusionPipeline {
   absl::StatusOr<PlanReply> PlanFusion(const PlanRequest& request, const CancelToken& cancel,
                                        StageObserver* observer = nullptr);
 
-  /// Waits for a kernel that is being compiled.
-  KernelReply GetKernel(const Digest& key, const CancelToken& cancel);
+  /// As PlanBuilds::GetKernel.
+  KernelReply GetKernel(const Digest& key, const CancelToken& cancel,
+                        const PlanBuilds::Shows& shows = nullptr);
 
   /// Failures of kernels that are remembered for a while; those in quarantine are not among them.
   int64_t failures() const { return builds_.failures(); }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <optional>
 
+#include "core/base/retry_after.h"
 #include "core/base/unix_time.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/lock.h"
@@ -10,6 +11,12 @@
 #include "core/plan/planner.h"
 
 namespace fusion {
+namespace {
+
+// After a wait of a minute. Chosen: as long as other refusals ask for at most.
+constexpr Nanoseconds kBusyRetry = std::chrono::seconds(10);
+
+}  // namespace
 
 Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, Logger& logger,
                    const Clock& clock)
@@ -18,7 +25,7 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       logger_(logger),
       clock_(clock),
       stopping_(clock),
-      threads_(options.threads, options.queue_limit),
+      threads_(options.threads, options.queue_limit, options.spare_threads),
       flights_(threads_, {.linger = options.linger}, clock),
       overruns_(/*limit=*/4096, clock),
       remembered_(options.remembered_bytes) {}
@@ -42,9 +49,9 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
       return known;
     }
   }
-  if (std::optional<absl::Status> why = overruns_.Find(DigestOf(id))) {
+  if (std::optional<FailureCache::Failure> overrun = overruns_.Find(DigestOf(id))) {
     *origin = PlanOrigin::kRemembered;
-    return *why;
+    return overrun->why;
   }
   // Shared with the work, which may go on after this call.
   auto watch = observer == nullptr ? nullptr : std::make_shared<StageWatch>();
@@ -80,8 +87,10 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
-    return ResourceExhausted("server is busy: planning did not begin within ", seconds,
-                             " s; try again later");
+    return WithRetryAfter(
+        ResourceExhausted("server is busy: planning did not begin within ", seconds,
+                          " s; try again later"),
+        kBusyRetry);
   }
   CancelToken patience(stopping_, start + options_.limit, interest);
   StageContext stages{patience, clock_, dumps};
@@ -92,7 +101,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
       StrCat("planning ", work.graph.nodes().size(), " nodes takes more than ", seconds, " s");
   if (!dumps.empty()) return ResourceExhausted(why);  // it may have been the texts
   absl::Status overrun = ResourceExhausted(why, "; it is not tried again for a while");
-  overruns_.Remember(DigestOf({work.planning_key, alone}), overrun, options_.failure_ttl);
+  overruns_.Remember(DigestOf({work.planning_key, alone}), {overrun}, options_.failure_ttl);
   return overrun;
 }
 

@@ -24,6 +24,8 @@ namespace fusion {
 struct PlanningOptions {
   int threads = 2;
   size_t queue_limit = 256;  // plannings that may wait for a thread
+  /// More, for tenants with fewer plannings under way than that.
+  int spare_threads = 0;
   /// Of planning one graph; of waiting for a thread before that.
   Nanoseconds limit = std::chrono::seconds(60);
   int64_t remembered_bytes = int64_t{64} << 20;

@@ -1,6 +1,6 @@
 #include "core/wire/error_details.h"
 
-#include <charconv>
+#include <algorithm>
 
 #include "absl/strings/cord.h"
 #include "core/bundle/rules.h"
@@ -30,21 +30,6 @@ void DecodeRetryInfo(const google::protobuf::Any& detail, absl::Status* status) 
 }
 
 }  // namespace
-
-absl::Status WithRetryAfter(absl::Status status, Nanoseconds delay) {
-  status.SetPayload(kRetryAfter, absl::Cord(StrCat(std::max<int64_t>(0, delay.count()))));
-  return status;
-}
-
-std::optional<Nanoseconds> RetryAfterOf(const absl::Status& status) {
-  absl::optional<absl::Cord> payload = status.GetPayload(kRetryAfter);
-  if (!payload.has_value()) return std::nullopt;
-  const std::string text(*payload);
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return Nanoseconds(value);
-}
 
 std::string EncodeErrorDetails(const absl::Status& status) {
   v1::ErrorStatus details;

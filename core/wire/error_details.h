@@ -1,22 +1,11 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "core/base/clock.h"
+#include "core/base/retry_after.h"
 #include "core/base/status.h"
 
 namespace fusion {
-
-/// Payload of an error that goes away by waiting: nanoseconds to wait at least, in decimal.
-inline constexpr char kRetryAfter[] = "fusion.v1/retry_after";
-
-/// `status`, which is not OK, with that payload.
-///
-///   return WithRetryAfter(ResourceExhausted("the queue is full"), std::chrono::seconds(2));
-absl::Status WithRetryAfter(absl::Status status, Nanoseconds delay);
-/// What it says; nullopt if it says nothing, or nonsense. Never negative.
-std::optional<Nanoseconds> RetryAfterOf(const absl::Status& status);
 
 /// What an error says beside code and message (kBlamedRules, kRetryAfter), as the bytes of a
 /// v1::ErrorStatus; empty if it says nothing. The delay is a google.rpc.RetryInfo, which clients of

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <absl/strings/str_replace.h>
+
 #include <filesystem>
 #include <regex>
 
@@ -23,6 +25,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kServerNames = "DNS:localhost,IP:127.0.0.1";
 
@@ -297,6 +300,12 @@ TEST_F(AuthTest, WhatIsWrongWithCertificatesIsNamed) {
   EXPECT_THAT(end.output, HasSubstr("not the key of the certificate"));
   WriteIdentity("server", ca_.Issue("past", kServerNames, /*days=*/-1));
   EXPECT_THAT(TestDaemon::RunToEnd(FUSIOND, args).output, HasSubstr("CN = past expired on "));
+  TestIdentity sound = ca_.Issue("server", kServerNames);
+  WriteIdentity("server", sound);
+  const std::string cut = sound.certificate.substr(0, sound.certificate.size() / 2);
+  dir_.Write("server.crt", sound.certificate + cut);
+  EXPECT_THAT(TestDaemon::RunToEnd(FUSIOND, args).output,
+              HasSubstr("server.crt: certificate 2 is damaged or cut"));
 }
 
 TEST_F(AuthTest, AClientCertificateSaysWhoCalls) {
@@ -309,7 +318,7 @@ TEST_F(AuthTest, AClientCertificateSaysWhoCalls) {
   TestIdentity usual = ca_.Issue("a", "URI:spiffe://shop/tenant-a");
   Capabilities capabilities = Connect(Trusting(ca_, usual)).value()->GetCapabilities().value();
   EXPECT_EQ(capabilities.authentication, "token mtls");
-  EXPECT_EQ(capabilities.tenant, "tenant-a");
+  EXPECT_EQ(capabilities.tenant, "shop/tenant-a");
   EXPECT_THAT(capabilities.roles, ElementsAre("plan", "report"));
   TestIdentity mapped = ca_.Issue("b", "URI:spiffe://shop/ops/anna");
   capabilities = Connect(Trusting(ca_, mapped)).value()->GetCapabilities().value();
@@ -327,7 +336,7 @@ TEST_F(AuthTest, AClientCertificateSaysWhoCalls) {
 TEST_F(AuthTest, TokenAndCertificateMustNotContradict) {
   std::vector<std::string> args = MtlsArgs();
   args.insert(args.end(),
-              {"--tokens", dir_.Write("tokens", Token("b", "secret-b", "tenant: 'tenant-b'"))});
+              {"--tokens", dir_.Write("tokens", Token("b", "secret-b", "tenant: 'shop/tenant-b'"))});
   Start(args);
   ClientOptions options = Trusting(ca_, ca_.Issue("a", "URI:spiffe://shop/tenant-a"));
   options.token = "secret-b";
@@ -420,6 +429,71 @@ TEST_F(AuthTest, WithNamespacesTenantsShareAndSeeNothingOfEachOther) {
     EXPECT_FALSE(kernel.cached) << "that would say that somebody has it";
   }
   EXPECT_EQ(b->PlanFusion(ModelRequest(PlanMode::kCompile))->cache, CacheOutcome::kHitMemory);
+}
+
+TEST_F(AuthTest, WithNamespacesNobodySeesWhatIsBeingMadeOrFailsForAnother) {
+  std::string tokens = dir_.Write("tokens", StrCat(Token("a", "secret-a", "tenant: 'a'"),
+                                                   Token("b", "secret-b", "tenant: 'b'")));
+  StartGated({"--tokens", tokens, "--tenant-namespaces"});
+  CloseGate();
+  std::unique_ptr<Client> a = Connect({.token = "secret-a"}).value();
+  std::unique_ptr<Client> b = Connect({.token = "secret-b"}).value();
+  const FusionReply pending = a->PlanFusion(ModelRequest(PlanMode::kByDeadline)).value();
+  const Digest key = pending.kernels.at(0).key;
+  const std::string unknown(Message(b->GetKernels({Digest{}}).status()));
+  auto as_unknown = [&] {
+    absl::Status status = b->GetKernels({key}).status();
+    EXPECT_TRUE(absl::IsNotFound(status)) << status;
+    EXPECT_EQ(absl::StrReplaceAll(Message(status), {{key.ToHex(), Digest{}.ToHex()}}), unknown);
+  };
+  as_unknown();  // at once: it would wait for its own
+  dir_.Write("broken", "");
+  OpenGate();
+  EXPECT_TRUE(Eventually([&] { return Status()["workers"]["failed"].get<int64_t>() > 0; }));
+  EXPECT_TRUE(absl::IsInternal(a->GetKernels({key}).status())) << a->GetKernels({key}).status();
+  as_unknown();
+}
+
+TEST_F(AuthTest, WithNamespacesListsAndReportsCountTheCallersOwn) {
+  std::string tokens = dir_.Write("tokens", StrCat(Token("a", "secret-a", "tenant: 'a'"),
+                                                   Token("b", "secret-b", "tenant: 'b'")));
+  Start({"--tokens", tokens, "--tenant-namespaces", "--store", dir_.path("store")});
+  auto plan = [&](const std::string& secret, int64_t rows) {
+    FusionRequest request = ModelRequest(PlanMode::kCompile);
+    request.onnx_model = LinearReluModel(rows).Bytes();
+    std::unique_ptr<Client> client = Connect({.token = secret}).value();
+    const FusionReply reply = client->PlanFusion(request).value();
+    LatencyReport report{.plan_key = reply.plan_key,
+                         .kernels = LaunchedKernels(reply.plan),
+                         .launches = {},
+                         .run_samples_us = {100}};
+    EXPECT_TRUE(client->ReportLatency(report).ok());
+    return reply.plan_key;
+  };
+  const Digest own = plan("secret-b", 3);
+  std::set<std::string> others;
+  for (int64_t rows = 10; rows < 14; ++rows) others.insert(plan("secret-a", rows).ToHex());
+
+  std::unique_ptr<Client> b = Connect({.token = "secret-b"}).value();
+  EXPECT_EQ(b->GetReport(std::nullopt, 1).value().at(0).plan_key, own) << "the latest of its own";
+  FusionCaller caller(daemon_->address());
+  std::vector<std::string> listed, tokens_seen;
+  v1::ListPlansRequest request;
+  request.set_page_size(1);
+  do {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer secret-b");
+    v1::ListPlansResponse page;
+    ASSERT_TRUE(caller.stub().ListPlans(&context, request, &page).ok());
+    for (const v1::PlanSummary& summary : page.plans()) listed.push_back(summary.plan_key());
+    request.set_page_token(page.next_page_token());
+    tokens_seen.push_back(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_EQ(listed.size(), 1u);
+  for (const std::string& token : tokens_seen) {
+    for (const std::string& other : others) EXPECT_THAT(token, Not(HasSubstr(other)));
+  }
+  EXPECT_EQ(Connect({.token = "secret-a"}).value()->ListPlans()->size(), 4u);
 }
 
 }  // namespace

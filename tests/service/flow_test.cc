@@ -203,6 +203,66 @@ TEST_F(FlowTest, ARefusedCallIsToldWhenToTryAgain) {
   EXPECT_EQ(Metric("fusion_admission_rejected_total{reason=\"rate\"}"), 1);
 }
 
+TEST_F(FlowTest, WhoMeetsAFullCompileQueueIsToldWhenToTryAgainAndGetsThere) {
+  StartGated({"--workers", "1", "--compile-queue", "1"});
+  CloseGate();
+  const v1::PlanFusionRequest request = RequestFor(SentModel("bert_layer"));
+  v1::PlanFusionResponse response;
+  std::thread opens([&] {
+    EXPECT_TRUE(Eventually([&] { return Status()["workers"]["rejected"].get<int64_t>() > 0; }));
+    OpenGate();
+  });
+  grpc::Status refused = caller_->Plan(request, &response);
+  opens.join();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("compile queue is full: 1 jobs wait"));
+  EXPECT_THAT(refused.error_details(), HasSubstr("google.rpc.RetryInfo"));
+  for (int tries = 0; !refused.ok(); ++tries) {
+    ASSERT_LT(tries, 50) << "each of them makes a kernel or two";
+    ASSERT_THAT(refused.error_details(), HasSubstr("google.rpc.RetryInfo"));
+    refused = caller_->Plan(request, &response);
+  }
+}
+
+TEST_F(FlowTest, OneTenantCannotKeepAnotherOut) {
+  auto token = [](const std::string& tenant) {
+    return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
+                  Sha256(tenant).ToHex(), "' }\n");
+  };
+  StartGated({"--tokens", dir_.Write("tokens", token("greedy") + token("modest")), "--workers", "1",
+              "--request-threads", "8", "--request-queue", "16"});
+  CloseGate();  // what greedy asks for takes until it is opened
+  auto plan = [&](const std::string& tenant, const v1::PlanFusionRequest& request) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + tenant);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(3));
+    v1::PlanFusionResponse response;
+    return caller_->stub().PlanFusion(&context, request, &response);
+  };
+  std::vector<std::thread> greedy;
+  std::atomic<int> served{0}, refused{0};
+  for (int64_t i = 0; i < 64; ++i) {
+    greedy.emplace_back([&, i] {
+      grpc::Status status = plan("greedy", RequestFor(LinearReluModel(10 + i).proto()));
+      ++(status.ok() ? served : refused);
+      if (status.ok()) return;
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+      EXPECT_THAT(status.error_details(), HasSubstr("google.rpc.RetryInfo"));
+    });
+  }
+  EXPECT_TRUE(Eventually([&] { return refused >= 64 - 24; })) << "threads and queue are greedy's";
+  for (int64_t i = 0; i < 20; ++i) {
+    const grpc::Status status =
+        plan("modest", RequestFor(LinearReluModel(100 + i).proto(), v1::PLAN_MODE_PLAN_ONLY));
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_EQ(served, 0) << "all that was in greedy's way";
+  OpenGate();
+  EXPECT_TRUE(plan("modest", RequestFor(LinearReluModel(200).proto())).ok());
+  for (std::thread& client : greedy) client.join();
+  EXPECT_GT(served, 0);
+}
+
 TEST_F(FlowTest, AMissIsExplainedByTheNearestPlan) {
   StartWithStore();
   v1::PlanFusionRequest request = RequestFor(SentModel("layernorm"), v1::PLAN_MODE_PLAN_ONLY);

@@ -548,6 +548,19 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 
+TEST_F(HostileTest, CallsThatNobodyReadsEndAtTheLimitOfEveryCall) {
+  Begin({"--call-seconds", "0.5"});
+  RawHttp2 reader(daemon_->address());
+  reader.Hello(/*answer_window=*/0);
+  const std::string known = KnownRequest().SerializeAsString();
+  for (uint32_t stream = 1; stream < 9; stream += 2) {
+    reader.Call(stream, kPlan);
+    EXPECT_GT(reader.Message(stream, known, kPatience), 0u);
+  }
+  EXPECT_TRUE(daemon_->WaitForOutput("\"event\":\"late_calls_ended\",\"calls\":4"));
+  EXPECT_TRUE(reader.Read()) << "its connection lives";
+}
+
 TEST_F(HostileTest, CallsTakenBackAtOnce) {
   std::atomic<int64_t> calls{0};
   Under([&] {

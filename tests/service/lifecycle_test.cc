@@ -77,6 +77,46 @@ TEST(CheckConfigTest, SaysWhetherAStartWouldWorkAndStartsNothing) {
                     HasSubstr(file + ":4: --store: "), HasSubstr("a start would not work")));
 }
 
+TEST(CheckConfigTest, WhatARunningServerHasIsBusyAndNotWrong) {
+  ScratchDir dir;
+  const std::string socket = dir.path("socket");
+  auto running = TestDaemon::Start(FUSIOND, {"--store", dir.path("store"), "--listen",
+                                             "127.0.0.1:0", "--listen", "unix:" + socket})
+                     .value();
+  std::vector<std::string> args = {
+      "--check-config", "--store", dir.path("store"), "--listen", running->address(),
+      "--listen",       "unix:" + socket, "--admin", running->admin_address()};
+  ProgramEnd end = TestDaemon::RunToEnd(FUSIOND, args);
+  EXPECT_EQ(end.exit_code, 0) << end.output;
+  EXPECT_THAT(
+      end.output,
+      AllOf(HasSubstr(StrCat("busy  --listen: cannot listen on ", running->address())),
+            HasSubstr(StrCat("busy  --listen: cannot listen on unix:", socket)),
+            HasSubstr(StrCat("busy  --admin: cannot listen on ", running->admin_address())),
+            HasSubstr("busy  --store: store"), HasSubstr("ok    --sandbox auto: "),
+            HasSubstr("a start would work once nobody uses what is busy")));
+  running->Stop();
+  end = TestDaemon::RunToEnd(FUSIOND, args);
+  EXPECT_THAT(end.output, AllOf(HasSubstr("\na start would work\n"), Not(HasSubstr("busy"))));
+  EXPECT_FALSE(std::filesystem::exists(socket)) << "a look leaves nothing";
+}
+
+TEST(CheckConfigTest, WhatAStartWouldRefuseIsWrong) {
+  ProgramEnd end = TestDaemon::RunToEnd(
+      FUSIOND, {"--check-config", "--listen", "192.0.2.1:0", "--listen", "unix:/nowhere/socket",
+                "--admin", "0.0.0.0:0", "--allow-plaintext"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output,
+              AllOf(HasSubstr("bad   --listen: cannot listen on 192.0.2.1:0: "),
+                    HasSubstr("bad   --listen: cannot listen on unix:/nowhere/socket: "),
+                    HasSubstr("ok    --admin 0.0.0.0:0: HTTP, for everybody"),
+                    HasSubstr("a start would not work")));
+  const std::vector<std::string> open = {"--listen", "127.0.0.1:0", "--admin", "0.0.0.0:0"};
+  end = TestDaemon::RunToEnd(FUSIOND, open);
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_THAT(end.output, HasSubstr("--admin: 0.0.0.0:0: other machines can connect there"));
+}
+
 // A service manager's end of $NOTIFY_SOCKET.
 class NoticeSocket {
  public:

@@ -16,10 +16,11 @@
 
 namespace fusion {
 
-/// Waits before it compiles until a file is there.
+/// Waits before it compiles until a file is there, and fails where another one is.
 inline constexpr std::string_view kGatedCompiler = R"(#!/bin/sh
 case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
 while [ ! -e "$(dirname "$0")/open" ]; do sleep 0.01; done
+[ ! -e "$(dirname "$0")/broken" ] || exit 1
 exec /usr/bin/g++ "$@"
 )";
 

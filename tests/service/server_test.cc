@@ -320,8 +320,10 @@ TEST_F(ServerTest, DumpsAskedForComeBack) {
   EXPECT_THAT(kinds, ElementsAre(1, 2, 3, 4, 5));
 }
 
-TEST_F(ServerTest, ReflectionListsTheServices) {
+TEST_F(ServerTest, ReflectionListsTheServicesWhereItIsWanted) {
   Start();
+  EXPECT_THAT(caller_->Reflection(), Not(HasSubstr(kService)));
+  Start({"--reflection"});
   std::string answer = caller_->Reflection();
   EXPECT_THAT(answer, HasSubstr(kService));
   EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));

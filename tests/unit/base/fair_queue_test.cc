@@ -94,6 +94,50 @@ TEST(FairQueue, BackgroundWorkGivesWayToWorkOfItsOwnTenant) {
   EXPECT_EQ(queue.Displace({"a"}, Anything()), std::nullopt) << "there is nothing";
 }
 
+TEST(FairQueue, WhatMayNotGoDoesNotShieldWhatMay) {
+  Queue queue;
+  for (const char* item : {"a1", "a2", "a stays"}) queue.Push({"a"}, item);
+  auto may_go = [](const std::string& item) { return item != "a stays"; };
+  EXPECT_EQ(queue.Displace({"b"}, may_go)->item, "a2");
+  for (const char* item : {"c stays", "c stays", "c stays", "c stays"}) queue.Push({"c"}, item);
+  auto no_c = [](const std::string& item) { return item[0] != 'c'; };
+  EXPECT_EQ(queue.Displace({"b"}, no_c)->item, "a stays") << "the next longest, then";
+}
+
+TEST(FairQueue, WhatIsGoneIsTakenOutWhoseverItIs) {
+  Queue queue;
+  queue.Push({"a"}, "x");
+  queue.Push({"a"}, "keep");
+  queue.Push({"b", /*background=*/true}, "x");
+  queue.Push({"c"}, "x");
+  EXPECT_EQ(queue.TakeIf([](const std::string& item) { return item == "x"; }).size(), 3);
+  EXPECT_THAT(Drain(&queue), ElementsAre("keep"));
+}
+
+TEST(FairQueue, KnowsWhatComesBefore) {
+  Queue queue;
+  EXPECT_EQ(queue.Ahead({"b"}), 0);
+  for (const char* item : {"a1", "a2", "a3", "a4"}) queue.Push({"a"}, item);
+  EXPECT_EQ(queue.Ahead({"a"}), 4);
+  EXPECT_EQ(queue.Ahead({"b"}), 1) << "they take turns";
+  queue.Push({"b"}, "b1");
+  EXPECT_EQ(queue.Ahead({"b"}), 3) << "a1, b1, a2";
+  EXPECT_EQ(queue.Ahead({"c", /*background=*/true}), 5);
+  queue.Push({"a", /*background=*/true}, "a5");
+  EXPECT_EQ(queue.Ahead({"b"}), 3) << "what is not waited for comes after it";
+  EXPECT_EQ(queue.Ahead({"c", /*background=*/true}), 6);
+}
+
+TEST(FairQueue, WhoHasTooMuchUnderWayIsLeftOut) {
+  Queue queue;
+  for (const char* item : {"a1", "a2"}) queue.Push({"a"}, item);
+  EXPECT_EQ(queue.Pop(/*below=*/1)->item, "a1");
+  EXPECT_EQ(queue.Pop(/*below=*/1), std::nullopt);
+  queue.Push({"b", /*background=*/true}, "b1");
+  EXPECT_EQ(queue.Pop(/*below=*/1)->item, "b1") << "background work where nothing else may";
+  EXPECT_EQ(queue.Pop()->item, "a2");
+}
+
 TEST(FairQueue, WhatMayNotGoStays) {
   Queue queue;
   for (const char* item : {"a1", "a2", "a3"}) queue.Push({"a"}, item);

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <future>
 
+#include "core/base/retry_after.h"
+
 namespace fusion {
 namespace {
 
@@ -30,8 +32,34 @@ TEST(ThreadPool, AFullQueueRefuses) {
   EXPECT_TRUE(pool.Submit([] {}).ok());
   EXPECT_TRUE(pool.Submit([] {}).ok());
   EXPECT_EQ(pool.queued(), 2u);
-  EXPECT_EQ(pool.Submit([] {}).code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status full = pool.Submit([] {});
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(RetryAfterOf(full).has_value()) << "callers try again then";
   release.set_value();
+}
+
+TEST(ThreadPool, SpareThreadsServeWhoHasLittleUnderWay) {
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  std::atomic<int> greedy{0};
+  ThreadPool pool(2, 100, /*spare=*/1);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(pool.SubmitFor({"greedy"}, {[&, gate] {
+                                 ++greedy;
+                                 gate.wait();
+                               }})
+                    .ok());
+  }
+  for (int i = 0; i < 3; ++i) {
+    std::promise<void> ran;
+    ASSERT_TRUE(pool.SubmitFor({"modest"}, {[&] { ran.set_value(); }}).ok());
+    EXPECT_EQ(ran.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready)
+        << "though all usual threads are taken";
+  }
+  EXPECT_LE(greedy, 3) << "no more than one beyond the usual threads, which came first";
+  open.set_value();
+  pool.Stop();
+  EXPECT_EQ(greedy, 5);
 }
 
 TEST(ThreadPool, TasksMaySubmitTasks) {

@@ -214,7 +214,8 @@ class FullStore final : public Store {
     taken.push_back(bundle);
     return absl::OkStatus();
   }
-  PlanPage ListPlans(const std::optional<PlanPlace>& /*after*/, size_t /*limit*/) override {
+  PlanPage ListPlansOf(const PlanFilter& /*filter*/, const std::optional<PlanPlace>& /*after*/,
+                       size_t /*limit*/) override {
     return {};
   }
   std::vector<StoreStats> Stats() const override { return {}; }

@@ -230,10 +230,63 @@ TEST(SingleFlight, ARefusedTaskFailsItsCallersAtOnce) {
   EXPECT_EQ(flights.waiters(), 0);
 }
 
+TEST(SingleFlight, WhatNobodyWantsAnyMoreKeepsNobodyOut) {
+  ThreadPool pool(1, 1);
+  Flights flights(pool, {.linger = seconds(0)});
+  Abandonable busy;
+  CancelToken patient, impatient;
+  std::thread working([&] { EXPECT_TRUE(flights.Run("k", patient, busy.work()).ok()); });
+  EXPECT_TRUE(Eventually([&] { return busy.begun == 1; }));
+  std::thread waiting([&] {
+    absl::Status status =
+        flights.Run("gone", impatient, [](Interest&) { return Value("never"); }).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  });
+  EXPECT_TRUE(Eventually([&] { return pool.queued() == 1; }));
+  impatient.Cancel();
+  waiting.join();
+  EXPECT_EQ(pool.queued(), 1) << "it is in the queue still";
+  std::thread next([&] {
+    EXPECT_EQ(**flights.Run("next", patient, [](Interest&) { return Value("made"); }), "made");
+  });
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 2; }));
+  busy.release = true;
+  working.join();
+  next.join();
+}
+
+TEST(SingleFlight, OneTenantsQueueMakesRoomForAnothers) {
+  ThreadPool pool(1, 2);
+  Flights flights(pool);
+  Abandonable busy;
+  CancelToken patient;
+  std::vector<std::thread> threads;
+  auto start = [&](std::string key, const char* tenant, Flights::Work work, absl::Status* status) {
+    threads.emplace_back([&, key = std::move(key), tenant, work = std::move(work), status] {
+      *status = flights.Run(key, patient, work, {.owner = {tenant}}).status();
+    });
+  };
+  auto quick = [](Interest&) { return Value("made"); };
+  absl::Status first, second, third, other;
+  start("1", "greedy", busy.work(), &first);
+  EXPECT_TRUE(Eventually([&] { return busy.begun == 1; }));
+  start("2", "greedy", quick, &second);
+  EXPECT_TRUE(Eventually([&] { return pool.queued() == 1; }));
+  start("3", "greedy", quick, &third);
+  EXPECT_TRUE(Eventually([&] { return pool.queued() == 2; }));
+  const absl::Status full = flights.Run("4", patient, quick, {.owner = {"greedy"}}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full) && RetryAfterOf(full).has_value()) << full;
+  start("5", "modest", quick, &other);
+  EXPECT_TRUE(Eventually([&] { return flights.waiters() == 3; })) << "the newest of greedy is gone";
+  busy.release = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(first.ok() && second.ok() && other.ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(third) && RetryAfterOf(third).has_value()) << third;
+}
+
 class DroppingExecutor final : public TaskExecutor {
  public:
-  absl::Status Submit(std::function<void()> task) override {
-    task = nullptr;
+  absl::Status SubmitFor(const WorkOwner& /*owner*/, Task /*task*/) override {
     return absl::OkStatus();
   }
 };

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "core/base/file.h"
+#include "core/base/retry_after.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_toolchain.h"
@@ -224,9 +225,42 @@ TEST_F(WorkerPoolTest, AFullQueueRefuses) {
   ASSERT_TRUE(pool->Submit(Job("ok")).ok());
   absl::Status full = pool->Submit(Job("ok")).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Message(full), "compile queue is full: 2 jobs wait for 1 workers");
+  EXPECT_EQ(Message(full), "compile queue is full: 2 jobs wait for 1 workers; try again later");
+  EXPECT_TRUE(RetryAfterOf(full).has_value());
   EXPECT_EQ(pool->Stats().rejected, 1);
   cancel->Cancel();
+}
+
+TEST_F(WorkerPoolTest, InAFullQueueJobsThatNobodyWantsGoFirstAndThenThoseOfWhoHasMost) {
+  options_.queue_limit = 3;
+  auto pool = MakePool();
+  auto cancel = std::make_shared<CancelToken>();
+  auto unwanted = std::make_shared<CancelToken>();
+  ASSERT_TRUE(pool->Submit(Job("hang"), cancel, nullptr, {"greedy"}).ok());
+  ASSERT_TRUE(Eventually([&] { return pool->Stats().running == 1; }));
+  auto gone = pool->Submit(Job("ok", "1"), unwanted, nullptr, {"modest"}).value();
+  auto first = pool->Submit(Job("ok", "2"), nullptr, nullptr, {"greedy"}).value();
+  absl::Status told;
+  auto second = pool->Submit(
+                        Job("ok", "3"), nullptr,
+                        [&](const CompileResult& result) { told = result.status(); }, {"greedy"})
+                    .value();
+  unwanted->Cancel();
+  auto third = pool->Submit(Job("ok", "4"), nullptr, nullptr, {"greedy"}).value();
+  ASSERT_TRUE(gone->IsDone());
+  EXPECT_TRUE(absl::IsCancelled(gone->Wait(CancelToken()).status()));
+  EXPECT_EQ(pool->Stats().rejected, 0);
+  auto modest = pool->Submit(Job("ok", "5"), nullptr, nullptr, {"modest"}).value();
+  ASSERT_TRUE(Done(*third)) << "the newest of greedy";
+  const absl::Status why = third->Wait(CancelToken()).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(why) && RetryAfterOf(why).has_value()) << why;
+  EXPECT_EQ(pool->Stats().rejected, 1);
+  EXPECT_FALSE(pool->Submit(Job("ok", "6"), nullptr, nullptr, {"greedy"}).ok());
+  cancel->Cancel();
+  for (const auto& ticket : {first, second, modest}) {
+    EXPECT_TRUE(ticket->Wait(CancelToken()).ok());
+  }
+  EXPECT_TRUE(told.ok());
 }
 
 TEST_F(WorkerPoolTest, StopDrainsWhatItHas) {

@@ -24,7 +24,7 @@ class MissTest : public testing::Test {
     return plan->key;
   }
   MissExplanation Explain(const std::string& key) {
-    return ExplainMiss(key, store_, Clock::Real());
+    return ExplainMiss(key, store_, CancelToken(), Clock::Real());
   }
   MemoryStore store_{1 << 24, Logger::Silent()};
 };

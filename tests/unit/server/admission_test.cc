@@ -227,6 +227,92 @@ TEST(AdmissionTest, BackgroundCallsComeLastAndGoFirst) {
   EXPECT_EQ(busy.ran[0], "c");
 }
 
+TEST(AdmissionTest, TheWaitOfATenantIsNotThatOfTheLongestQueue) {
+  FakeClock clock;
+  TenantLimits limits;
+  ASSERT_TRUE(ParseTenantLimit("greedy:rate=1,burst=100", &limits).ok());
+  Admission admission({.threads = 1, .queue = 1000, .tenants = limits}, clock);
+  std::promise<void> took;
+  Admission::Pass first = Enter(admission, 1, {"first"}).value();
+  ASSERT_TRUE(admission.Run(first, [&] { clock.Advance(seconds(2)); }, NotDisplaced).ok());
+  Admission::Pass second = Enter(admission, 1, {"first"}).value();
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  ASSERT_TRUE(admission
+                  .Run(
+                      second,
+                      [&] {
+                        took.set_value();
+                        gate.wait();
+                      },
+                      NotDisplaced)
+                  .ok());
+  took.get_future().wait();  // so the mean is known: two seconds
+  std::vector<Admission::Pass> passes;
+  for (int i = 0; i < 10; ++i) {
+    passes.push_back(Enter(admission, 1, {"greedy"}).value());
+    ASSERT_TRUE(admission.Run(passes.back(), [] {}, NotDisplaced).ok());
+  }
+  const int64_t tokens = 100 - 10;
+  const absl::Status refused = Enter(admission, 1, {"greedy"}, seconds(30)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("its deadline is in 30000 ms"));
+  EXPECT_EQ(RetryAfterOf(refused), seconds(10)) << "the most that anybody is told to wait";
+  EXPECT_EQ(admission.refused(Refused::kDeadline), 1);
+  EXPECT_TRUE(Enter(admission, 1, {"modest"}, seconds(30)).ok())
+      << "whose call comes after one of greedy's";
+  for (int64_t i = 0; i < tokens; ++i) EXPECT_TRUE(Enter(admission, 1, {"greedy"}).ok()) << i;
+  EXPECT_EQ(admission.refused(Refused::kRate), 0) << "a call refused for want of time costs none";
+  EXPECT_FALSE(Enter(admission, 1, {"greedy"}).ok());
+  EXPECT_EQ(admission.refused(Refused::kRate), 1);
+  open.set_value();
+  admission.Stop();
+}
+
+TEST(AdmissionTest, SpareThreadsKeepATenantsSlowCallsFromOthers) {
+  Admission admission({.threads = 1, .spare_threads = 1, .queue = 10});
+  std::promise<void> open;
+  std::shared_future<void> gate = open.get_future().share();
+  std::vector<Admission::Pass> passes;
+  for (int i = 0; i < 3; ++i) {
+    passes.push_back(Enter(admission, 1, {"greedy"}).value());
+    ASSERT_TRUE(admission.Run(passes.back(), [gate] { gate.wait(); }, NotDisplaced).ok());
+  }
+  std::promise<void> ran;
+  passes.push_back(Enter(admission, 1, {"modest"}).value());
+  ASSERT_TRUE(admission.Run(passes.back(), [&] { ran.set_value(); }, NotDisplaced).ok());
+  EXPECT_EQ(ran.get_future().wait_for(seconds(30)), std::future_status::ready);
+  open.set_value();
+  admission.Stop();
+}
+
+TEST(AdmissionTest, BucketsOfTenantsThatStayAwayAreFilledBeforeTheyAreForgotten) {
+  FakeClock clock;
+  TenantLimits limits;
+  ASSERT_TRUE(ParseTenantLimit("*:rate=1,burst=1", &limits).ok());
+  Admission admission({.threads = 1, .queue = 10, .tenants = limits}, clock);
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(Enter(admission, 1, {StrCat("t", i)}).ok());
+  EXPECT_FALSE(Enter(admission, 1, {"acme"}).ok()) << "however many others there are";
+  clock.Advance(seconds(1));
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+}
+
+TEST(AdmissionTest, AFewStreamsAreLetInBesideATenantThatHasAll) {
+  Admission admission({.threads = 9, .queue = 9, .streams = 8});
+  std::vector<Admission::Pass> readers;
+  auto read = [&](const char* tenant) {
+    readers.push_back(Enter(admission, 1, {tenant}).value());
+    return admission.BeginStream(&readers.back());
+  };
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(read("greedy").ok());
+  absl::Status refused = read("greedy");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused) && RetryAfterOf(refused).has_value()) << refused;
+  EXPECT_TRUE(read("modest").ok());
+  EXPECT_FALSE(read("modest").ok()) << "an eighth is little, no more";
+  EXPECT_TRUE(read("other").ok());
+}
+
 TEST(AdmissionTest, SlowReadersAreCountedApartFromCalls) {
   Admission admission({.threads = 1, .queue = 0, .streams = 2});
   std::vector<Admission::Pass> readers;

@@ -8,7 +8,7 @@
 #include "server/rpc_record.h"
 #include "server/tenant_counts.h"
 #include "server/tenant_namespace.h"
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/scratch_dir.h"
 
@@ -83,9 +83,9 @@ TEST_F(AuthenticatorTest, TheLongestPrefixDecidesAndAnIdGoesBeforeIt) {
   EXPECT_EQ(OfId("spiffe://d/a/x")->tenant, "outer");
   EXPECT_EQ(OfId("spiffe://d/a/b/x")->tenant, "inner");
   EXPECT_EQ(OfId("spiffe://d/a/b/x")->roles, RoleSet::None().With(Role::kReport));
-  EXPECT_EQ(OfId("spiffe://d/a/b/c")->tenant, "a/b/c") << "its path, where none is given";
+  EXPECT_EQ(OfId("spiffe://d/a/b/c")->tenant, "d/a/b/c") << "its own, where none is given";
   EXPECT_EQ(OfId("spiffe://d/a/b/c")->roles, RoleSet::None().With(Role::kAdmin));
-  EXPECT_EQ(OfId("spiffe://d/ab")->tenant, "ab") << "no part of a name is a prefix";
+  EXPECT_EQ(OfId("spiffe://d/ab")->tenant, "d/ab") << "no part of a name is a prefix";
   EXPECT_EQ(OfId("spiffe://d/ab")->roles, kUsualRoles);
   EXPECT_TRUE(absl::IsUnauthenticated(OfId("").status()));
 }

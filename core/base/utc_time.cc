@@ -1,4 +1,4 @@
-#include "server/utc_time.h"
+#include "core/base/utc_time.h"
 
 #include <ctime>
 

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/base/status.h"
+
+namespace fusion {
+
+/// Payload of an error that goes away by waiting: nanoseconds to wait at least, in decimal.
+inline constexpr char kRetryAfter[] = "fusion.v1/retry_after";
+
+/// `status`, which is not OK, with that payload.
+///
+///   return WithRetryAfter(ResourceExhausted("the queue is full"), std::chrono::seconds(2));
+absl::Status WithRetryAfter(absl::Status status, Nanoseconds delay);
+/// What it says; nullopt if it says nothing, or nonsense. Never negative.
+std::optional<Nanoseconds> RetryAfterOf(const absl::Status& status);
+
+}  // namespace fusion

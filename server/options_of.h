@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "core/cache/rocks_store.h"
+#include "core/compile/toolchain.h"
+#include "core/compile/worker_process.h"
+#include "server/certificates.h"
+#include "server/config.h"
+#include "server/daemon.h"
+
+namespace fusion {
+
+// What the configuration says about parts of the server: for a start, and for a look at whether
+// that would work.
+
+CertificateFiles CertificateFilesOf(const ServerConfig& config);
+
+/// `scratch_dir`: the server's own.
+ToolchainOptions ToolchainOptionsOf(const ServerConfig& config, const std::string& scratch_dir);
+
+/// Of a process that runs compilers of `toolchain`, and kernels.
+WorkerProcessOptions WorkerOptionsOf(const ServerConfig& config, const Programs& programs,
+                                     const std::string& scratch_dir, const Toolchain& toolchain);
+
+/// Of what lies under `config.store_dir`.
+RocksStoreOptions StoreOptionsOf(const ServerConfig& config);
+
+/// FailedPrecondition, naming address and flags, for addresses of --listen and --admin that other
+/// machines can reach though nothing protects them there.
+absl::Status CheckExposure(const ServerConfig& config);
+
+}  // namespace fusion
