@@ -4,11 +4,10 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <absl/strings/str_replace.h>
-
 #include <filesystem>
 #include <regex>
 
+#include "absl/strings/str_replace.h"
 #include "client/admin_client.h"
 #include "client/client.h"
 #include "client/detect_target.h"
@@ -335,8 +334,9 @@ TEST_F(AuthTest, AClientCertificateSaysWhoCalls) {
 
 TEST_F(AuthTest, TokenAndCertificateMustNotContradict) {
   std::vector<std::string> args = MtlsArgs();
-  args.insert(args.end(),
-              {"--tokens", dir_.Write("tokens", Token("b", "secret-b", "tenant: 'shop/tenant-b'"))});
+  args.insert(
+      args.end(),
+      {"--tokens", dir_.Write("tokens", Token("b", "secret-b", "tenant: 'shop/tenant-b'"))});
   Start(args);
   ClientOptions options = Trusting(ca_, ca_.Issue("a", "URI:spiffe://shop/tenant-a"));
   options.token = "secret-b";
@@ -444,7 +444,8 @@ TEST_F(AuthTest, WithNamespacesNobodySeesWhatIsBeingMadeOrFailsForAnother) {
   auto as_unknown = [&] {
     absl::Status status = b->GetKernels({key}).status();
     EXPECT_TRUE(absl::IsNotFound(status)) << status;
-    EXPECT_EQ(absl::StrReplaceAll(Message(status), {{key.ToHex(), Digest{}.ToHex()}}), unknown);
+    EXPECT_EQ(absl::StrReplaceAll(std::string(Message(status)), {{key.ToHex(), Digest{}.ToHex()}}),
+              unknown);
   };
   as_unknown();  // at once: it would wait for its own
   dir_.Write("broken", "");
