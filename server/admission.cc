@@ -263,12 +263,12 @@ absl::Status Admission::Hold(Pass* pass, int64_t bytes) {
   without.bytes -= pass->bytes_;
   if (bytes > pass->bytes_ &&
       !HasRoom(limits_.inflight_bytes, without, &Tenant::bytes, others, bytes)) {
-    return Refuse(Refused::kBytes,
-                  ResourceExhausted("server is busy: requests of ", HumanBytes(others),
-                                    " are under way, and this one of ", HumanBytes(bytes),
-                                    " would exceed ", HumanBytes(limits_.inflight_bytes),
-                                    ", or its tenant's part of it"),
-                  kLeastWait);
+    return Refuse(
+        Refused::kBytes,
+        ResourceExhausted("server is busy: requests of ", HumanBytes(others),
+                          " are under way, and this one of ", HumanBytes(bytes), " would exceed ",
+                          HumanBytes(limits_.inflight_bytes), ", or its tenant's part of it"),
+        kLeastWait);
   }
   tenant.bytes = without.bytes + bytes;
   bytes_ = others + bytes;

@@ -15,7 +15,7 @@ namespace fusion {
 struct AdmissionLimits {
   int threads = 64;
   int spare_threads = 0;  // more, for tenants with fewer calls on threads than that
-  int64_t queue = 256;  // calls that may wait while all threads are busy
+  int64_t queue = 256;    // calls that may wait while all threads are busy
   int64_t inflight_bytes = int64_t{256} << 20;
   /// Answers that are being sent in parts: their callers may read slowly.
   int64_t streams = 1024;
@@ -155,8 +155,8 @@ class Admission {
   mutable Mutex mutex_;
   std::map<std::string, Tenant> tenants_ ABSL_GUARDED_BY(mutex_);
   std::string looked_at_ ABSL_GUARDED_BY(mutex_);  // by Forget, next
-  int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;  // without streams
-  int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the calls, those that take or want a thread
+  int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;      // without streams
+  int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;      // of the calls, those that take or want a thread
   int64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   ThreadPool threads_;

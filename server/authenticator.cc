@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "server/denial.h"
 #include "core/base/utc_time.h"
+#include "server/denial.h"
 
 namespace fusion {
 namespace {

@@ -77,9 +77,7 @@ class Call {
 
  protected:
   /// False for what the tenant must not know of, by its full key.
-  bool MayShow(std::string_view full_key) const {
-    return parts_.Shows(full_key, caller_.tenant);
-  }
+  bool MayShow(std::string_view full_key) const { return parts_.Shows(full_key, caller_.tenant); }
 
   const ServiceParts& parts_;
   const grpc::CallbackServerContext& context_;

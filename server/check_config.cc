@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/base/utc_time.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/store_lock.h"
 #include "core/compile/toolchain.h"
@@ -19,7 +20,6 @@
 #include "server/options_of.h"
 #include "server/signer.h"
 #include "server/status_page.h"
-#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {
@@ -134,9 +134,8 @@ class Checker {
     }
     absl::StatusOr<SandboxProbe> sandbox =
         ProbeSandbox(WorkerOptionsOf(config_, programs, scratch->path(), *toolchain), *runner);
-    Found(Annotated(sandbox.status(), "--sandbox"), [&] {
-      return StrCat("--sandbox ", SandboxName(config_.sandbox), ": ", sandbox->level);
-    });
+    Found(Annotated(sandbox.status(), "--sandbox"),
+          [&] { return StrCat("--sandbox ", SandboxName(config_.sandbox), ": ", sandbox->level); });
   }
 
   std::vector<ConfigFinding> Take() { return std::move(findings_); }

@@ -12,7 +12,7 @@ namespace fusion {
 struct ConfigFinding {
   absl::Status status;
   bool busy = false;  // not OK, because another process has it now: this server, it may be
-  std::string what;  // found where the status is OK: "--tokens /etc/tokens: 3 tokens, 1 identity"
+  std::string what;   // found where the status is OK: "--tokens /etc/tokens: 3 tokens, 1 identity"
 };
 
 /// Looks at everything that a start with `config` would need, as far as that changes nothing: no

@@ -96,13 +96,13 @@ class RunningDaemon final : public Daemon {
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
     book_ = std::make_unique<LatencyBook>(*store_, *measurements_);
-    admission_ =
-        std::make_unique<Admission>(AdmissionLimits{.threads = config().request_threads,
-                                                    .spare_threads = SpareOf(config().request_threads),
-                                                    .queue = config().request_queue,
-                                                    .inflight_bytes = config().max_inflight_bytes,
-                                                    .streams = config().max_streams,
-                                                    .tenants = config().tenant_limits});
+    admission_ = std::make_unique<Admission>(
+        AdmissionLimits{.threads = config().request_threads,
+                        .spare_threads = SpareOf(config().request_threads),
+                        .queue = config().request_queue,
+                        .inflight_bytes = config().max_inflight_bytes,
+                        .streams = config().max_streams,
+                        .tenants = config().tenant_limits});
     warm_ = std::make_unique<WarmAnswers>(*store_, kWarmBytes);
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(GrpcOptions(), Parts()));
     facts_.addresses = grpc_->addresses();

@@ -134,7 +134,8 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view 
     return EncodeStoredTexts(*plan);
   }
   const Found<KernelArtifact> kernel = parts_.store.GetKernel({query.key});
-  if (!kernel || !Shows(kernel.value->full_key, context.caller)) return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
+  if (!kernel || !Shows(kernel.value->full_key, context.caller))
+    return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
   return EncodeStoredTexts(TextsOf(*kernel.value));
 }
 

@@ -92,9 +92,7 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 class RunningServer final : public GrpcServer {
  public:
   explicit RunningServer(const ServiceParts& parts)
-      : parts_(parts), service_(parts_), admin_(parts_) {
-    parts_.begins = [this](const grpc::CallbackServerContext& context) { Begins(context); };
-  }
+      : parts_(Watched(parts)), service_(parts_), admin_(parts_) {}
   ~RunningServer() override { Shutdown(Nanoseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -166,6 +164,12 @@ class RunningServer final : public GrpcServer {
   }
 
  private:
+  // The same, for services that keep a copy.
+  ServiceParts Watched(ServiceParts parts) {
+    parts.begins = [this](const grpc::CallbackServerContext& context) { Begins(context); };
+    return parts;
+  }
+
   // Who may open the socket file is its own matter.
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address,
                                                           Certificates* certificates) {
@@ -210,7 +214,7 @@ class RunningServer final : public GrpcServer {
     parts_.logger.Warning("connection_closed", {{"peer", PlainPeer(peer)}, {why, calls}});
   }
 
-  ServiceParts parts_;
+  const ServiceParts parts_;
   ImpatientPeers impatient_;
   CallCensus* census_ = nullptr;  // gRPC's
   std::atomic<int64_t> closed_{0};

@@ -62,10 +62,8 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   }
 
   void Fetch() {
-    KernelReply reply =
-        parts_.pipeline.GetKernel(keys_[next_], cancel_, [this](std::string_view full_key) {
-          return MayShow(full_key);
-        });
+    KernelReply reply = parts_.pipeline.GetKernel(
+        keys_[next_], cancel_, [this](std::string_view full_key) { return MayShow(full_key); });
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
     message_.Clear();
     message_.set_key(DigestToWire(keys_[next_++]));

@@ -6,9 +6,9 @@
 
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/base/utc_time.h"
 #include "core/wire/text_format.h"
 #include "fusion/v1/access.pb.h"
-#include "core/base/utc_time.h"
 
 namespace fusion {
 namespace {

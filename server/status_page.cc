@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/device/host_isa.h"
 #include "core/base/utc_time.h"
+#include "core/device/host_isa.h"
 
 namespace fusion {
 namespace {

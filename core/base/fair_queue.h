@@ -73,9 +73,9 @@ class FairQueue {
   }
 
   /// Makes room for one more of `arriving`: takes out the newest item that `may_go` of the tenant
-  /// with the most waiting, a background one if it has any. nullopt if that has no more waiting than
-  /// `arriving`'s tenant would have, unless background work gives way to work that is waited for;
-  /// or if none may go: then there is no room.
+  /// with the most waiting, a background one if it has any. nullopt if that has no more waiting
+  /// than `arriving`'s tenant would have, unless background work gives way to work that is waited
+  /// for; or if none may go: then there is no room.
   template <typename Predicate>
   std::optional<Taken> Displace(const WorkOwner& arriving, Predicate may_go) {
     auto own = tenants_.find(arriving.tenant);

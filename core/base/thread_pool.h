@@ -52,8 +52,8 @@ class ThreadPool final : public TaskExecutor {
   const size_t queue_limit_;
   const int spare_;
   mutable Mutex mutex_;
-  CondVar changed_[2];                                    // for usual threads, for spare ones
-  size_t idle_[2] ABSL_GUARDED_BY(mutex_) = {0, 0};       // likewise
+  CondVar changed_[2];                               // for usual threads, for spare ones
+  size_t idle_[2] ABSL_GUARDED_BY(mutex_) = {0, 0};  // likewise
   FairQueue<Task> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);

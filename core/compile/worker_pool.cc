@@ -84,8 +84,8 @@ absl::Status WorkerPool::Enqueue(Task task) {
       changed_.NotifyOne();
     } else {
       ++stats_.rejected;
-      accepted = Busy("compile queue is full: ", queue_.size(), " jobs wait for ",
-                      options_.workers, " workers");
+      accepted = Busy("compile queue is full: ", queue_.size(), " jobs wait for ", options_.workers,
+                      " workers");
     }
   }
   for (const FairQueue<Task>::Taken& taken : gone) {

@@ -125,8 +125,8 @@ class WorkerPool {
   ~WorkerPool();
 
   /// Queues a job. `cancel` (may be null) ends it early, wherever it is: its worker is killed if
-  /// need be. `on_done` (may be empty) gets the result on any thread, and must not block or call the pool.
-  /// FailedPrecondition: the compiler does not know the ISA, or there is none now.
+  /// need be. `on_done` (may be empty) gets the result on any thread, and must not block or call
+  /// the pool. FailedPrecondition: the compiler does not know the ISA, or there is none now.
   /// ResourceExhausted, with kRetryAfter: the queue is full; so ends a job later that had to give
   /// its place to one of a tenant with fewer. Unavailable: stopped.
   absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(

@@ -82,8 +82,8 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   // A build is published before its last claim ends.
   if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
   if (std::optional<FailureCache::Failure> failure = Failure(job.key)) return failure->why;
-  auto on_done = [state = state_, key = job.key, full_key = job.full_key, ttl = failure_ttl_, quarantine = quarantine_,
-                  &logger = logger_](const CompileResult& result) {
+  auto on_done = [state = state_, key = job.key, full_key = job.full_key, ttl = failure_ttl_,
+                  quarantine = quarantine_, &logger = logger_](const CompileResult& result) {
     const absl::Status& why = result.status();
     // Two workers died over it: a third would.
     if (quarantine != nullptr && absl::IsAborted(why) && !DiedForOtherReasons(why)) {

@@ -87,10 +87,9 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
-    return WithRetryAfter(
-        ResourceExhausted("server is busy: planning did not begin within ", seconds,
-                          " s; try again later"),
-        kBusyRetry);
+    return WithRetryAfter(ResourceExhausted("server is busy: planning did not begin within ",
+                                            seconds, " s; try again later"),
+                          kBusyRetry);
   }
   CancelToken patience(stopping_, start + options_.limit, interest);
   StageContext stages{patience, clock_, dumps};

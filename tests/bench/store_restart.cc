@@ -9,9 +9,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/cache/rocks_store.h"
 #include "tests/support/sample_bundle.h"
@@ -45,13 +47,23 @@ int64_t FreeBytes(const std::string& dir) {
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }
 
+// Each bundle waits for the disk: writers that wait together wait once.
 absl::Status Fill(const RocksStoreOptions& options, const Options& asked, int64_t target) {
+  constexpr int kWriters = 16;
   ASSIGN_OR_RETURN(auto store, RocksStore::Open(options, Logger::Silent()));
-  for (int n = static_cast<int>(store->Stats()[0].plans); store->Stats()[0].bytes < target;) {
-    if (FreeBytes(options.dir) < (int64_t{2} << 30)) break;
-    for (int i = 0; i < 50; ++i)
-      RETURN_IF_ERROR(store->PutBundle(MakeBundle(n++, asked.kernel_bytes)));
+  std::atomic<int> next{static_cast<int>(store->Stats()[0].plans)};
+  std::vector<absl::Status> ends(kWriters);
+  std::vector<std::thread> writers;
+  for (absl::Status& end : ends) {
+    writers.emplace_back([&] {
+      while (end.ok() && store->Stats()[0].bytes < target &&
+             FreeBytes(options.dir) > (int64_t{2} << 30)) {
+        end = store->PutBundle(MakeBundle(next++, asked.kernel_bytes));
+      }
+    });
   }
+  for (std::thread& writer : writers) writer.join();
+  for (const absl::Status& end : ends) RETURN_IF_ERROR(end);
   return absl::OkStatus();
 }
 

@@ -83,18 +83,17 @@ TEST(CheckConfigTest, WhatARunningServerHasIsBusyAndNotWrong) {
   auto running = TestDaemon::Start(FUSIOND, {"--store", dir.path("store"), "--listen",
                                              "127.0.0.1:0", "--listen", "unix:" + socket})
                      .value();
-  std::vector<std::string> args = {
-      "--check-config", "--store", dir.path("store"), "--listen", running->address(),
-      "--listen",       "unix:" + socket, "--admin", running->admin_address()};
+  std::vector<std::string> args = {"--check-config", "--store",          dir.path("store"),
+                                   "--listen",       running->address(), "--listen",
+                                   "unix:" + socket, "--admin",          running->admin_address()};
   ProgramEnd end = TestDaemon::RunToEnd(FUSIOND, args);
   EXPECT_EQ(end.exit_code, 0) << end.output;
-  EXPECT_THAT(
-      end.output,
-      AllOf(HasSubstr(StrCat("busy  --listen: cannot listen on ", running->address())),
-            HasSubstr(StrCat("busy  --listen: cannot listen on unix:", socket)),
-            HasSubstr(StrCat("busy  --admin: cannot listen on ", running->admin_address())),
-            HasSubstr("busy  --store: store"), HasSubstr("ok    --sandbox auto: "),
-            HasSubstr("a start would work once nobody uses what is busy")));
+  EXPECT_THAT(end.output,
+              AllOf(HasSubstr(StrCat("busy  --listen: cannot listen on ", running->address())),
+                    HasSubstr(StrCat("busy  --listen: cannot listen on unix:", socket)),
+                    HasSubstr(StrCat("busy  --admin: cannot listen on ", running->admin_address())),
+                    HasSubstr("busy  --store: store"), HasSubstr("ok    --sandbox auto: "),
+                    HasSubstr("a start would work once nobody uses what is busy")));
   running->Stop();
   end = TestDaemon::RunToEnd(FUSIOND, args);
   EXPECT_THAT(end.output, AllOf(HasSubstr("\na start would work\n"), Not(HasSubstr("busy"))));

@@ -241,10 +241,10 @@ TEST_F(WorkerPoolTest, InAFullQueueJobsThatNobodyWantsGoFirstAndThenThoseOfWhoHa
   auto gone = pool->Submit(Job("ok", "1"), unwanted, nullptr, {"modest"}).value();
   auto first = pool->Submit(Job("ok", "2"), nullptr, nullptr, {"greedy"}).value();
   absl::Status told;
-  auto second = pool->Submit(
-                        Job("ok", "3"), nullptr,
-                        [&](const CompileResult& result) { told = result.status(); }, {"greedy"})
-                    .value();
+  auto second =
+      pool->Submit(Job("ok", "3"), nullptr,
+                   [&](const CompileResult& result) { told = result.status(); }, {"greedy"})
+          .value();
   unwanted->Cancel();
   auto third = pool->Submit(Job("ok", "4"), nullptr, nullptr, {"greedy"}).value();
   ASSERT_TRUE(gone->IsDone());

@@ -234,7 +234,10 @@ TEST(AdmissionTest, TheWaitOfATenantIsNotThatOfTheLongestQueue) {
   Admission admission({.threads = 1, .queue = 1000, .tenants = limits}, clock);
   std::promise<void> took;
   Admission::Pass first = Enter(admission, 1, {"first"}).value();
-  ASSERT_TRUE(admission.Run(first, [&] { clock.Advance(seconds(2)); }, NotDisplaced).ok());
+  ASSERT_TRUE(admission
+                  .Run(
+                      first, [&] { clock.Advance(seconds(2)); }, NotDisplaced)
+                  .ok());
   Admission::Pass second = Enter(admission, 1, {"first"}).value();
   std::promise<void> open;
   std::shared_future<void> gate = open.get_future().share();
@@ -251,7 +254,10 @@ TEST(AdmissionTest, TheWaitOfATenantIsNotThatOfTheLongestQueue) {
   std::vector<Admission::Pass> passes;
   for (int i = 0; i < 10; ++i) {
     passes.push_back(Enter(admission, 1, {"greedy"}).value());
-    ASSERT_TRUE(admission.Run(passes.back(), [] {}, NotDisplaced).ok());
+    ASSERT_TRUE(admission
+                    .Run(
+                        passes.back(), [] {}, NotDisplaced)
+                    .ok());
   }
   const int64_t tokens = 100 - 10;
   const absl::Status refused = Enter(admission, 1, {"greedy"}, seconds(30)).status();
@@ -276,11 +282,17 @@ TEST(AdmissionTest, SpareThreadsKeepATenantsSlowCallsFromOthers) {
   std::vector<Admission::Pass> passes;
   for (int i = 0; i < 3; ++i) {
     passes.push_back(Enter(admission, 1, {"greedy"}).value());
-    ASSERT_TRUE(admission.Run(passes.back(), [gate] { gate.wait(); }, NotDisplaced).ok());
+    ASSERT_TRUE(admission
+                    .Run(
+                        passes.back(), [gate] { gate.wait(); }, NotDisplaced)
+                    .ok());
   }
   std::promise<void> ran;
   passes.push_back(Enter(admission, 1, {"modest"}).value());
-  ASSERT_TRUE(admission.Run(passes.back(), [&] { ran.set_value(); }, NotDisplaced).ok());
+  ASSERT_TRUE(admission
+                  .Run(
+                      passes.back(), [&] { ran.set_value(); }, NotDisplaced)
+                  .ok());
   EXPECT_EQ(ran.get_future().wait_for(seconds(30)), std::future_status::ready);
   open.set_value();
   admission.Stop();

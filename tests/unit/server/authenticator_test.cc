@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "core/base/file.h"
+#include "core/base/utc_time.h"
 #include "server/audit.h"
 #include "server/rpc_record.h"
 #include "server/tenant_counts.h"
 #include "server/tenant_namespace.h"
-#include "core/base/utc_time.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/scratch_dir.h"
 
