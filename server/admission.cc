@@ -180,6 +180,14 @@ absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t
   return Pass(this, owner, bytes);
 }
 
+bool Admission::TryTurn(Pass* pass, int64_t most) {
+  MutexLock lock(&mutex_);
+  if (turns_ >= most) return false;
+  ++turns_;
+  pass->has_turn_ = true;
+  return true;
+}
+
 absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
   const Nanoseconds wait = EstimatedWait(pass->owner_);
   // With what it takes itself; of a server at rest nothing is known that would say no.
@@ -196,10 +204,13 @@ absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
         wait);
   }
   const int64_t most = limits_.threads + limits_.queue;
+  if (TryTurn(pass, most)) return absl::OkStatus();
+  // They keep their turns until they are told.
+  if (threads_.DropUnwanted() > 0 && TryTurn(pass, most)) return absl::OkStatus();
   {
     MutexLock lock(&mutex_);
+    ++turns_;
     pass->has_turn_ = true;
-    if (++turns_ <= most) return absl::OkStatus();
   }
   if (threads_.Displace(pass->owner_)) return absl::OkStatus();
   MutexLock lock(&mutex_);
@@ -212,13 +223,16 @@ absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
 }
 
 absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
-                            std::function<void(const absl::Status&)> refused) {
+                            std::function<void(const absl::Status&)> refused,
+                            std::function<absl::Status()> over) {
+  auto still_wanted = [over = std::move(over)] { return over ? over() : absl::OkStatus(); };
   auto timed = [this, task = std::move(task)] {
     const Nanoseconds start = clock_.Now();
     task();
     NoteTask(clock_.Now() - start);
   };
-  auto displaced = [this, owner = pass.owner_, refused = std::move(refused)] {
+  auto displaced = [this, owner = pass.owner_, refused = std::move(refused), still_wanted] {
+    if (absl::Status wanted = still_wanted(); !wanted.ok()) return refused(wanted);
     {
       MutexLock lock(&mutex_);
       GiveTokenBack(owner.tenant);
@@ -228,7 +242,12 @@ absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
                                      "a tenant with fewer of them; try again later"),
                    EstimatedWait(owner)));
   };
-  return threads_.SubmitFor(pass.owner_, {std::move(timed), std::move(displaced)});
+  using Standing = ThreadPool::Standing;
+  return threads_.SubmitFor(
+      pass.owner_,
+      {.run = std::move(timed), .displaced = std::move(displaced), .standing = [still_wanted] {
+         return still_wanted().ok() ? Standing::kMayGo : Standing::kUnwanted;
+       }});
 }
 
 void Admission::EndTurn(Pass* pass) {

@@ -80,9 +80,11 @@ class Admission {
   absl::Status TakeTurn(Pass* pass, Nanoseconds time_left);
 
   /// Runs the first task of a call that has its turn soon, on another thread; or calls `refused`,
-  /// on any thread, if it has to give its place to another tenant's. Unavailable: stopped.
+  /// on any thread, if it has to give its place to another tenant's, or once `over` (may be empty;
+  /// any thread) says that nobody waits for it any more. Unavailable: stopped.
   absl::Status Run(const Pass& pass, std::function<void()> task,
-                   std::function<void(const absl::Status&)> refused);
+                   std::function<void(const absl::Status&)> refused,
+                   std::function<absl::Status()> over = nullptr);
   /// Runs a further task of a call that has begun; it finds room. The call has no other task under
   /// way. Unavailable: stopped.
   absl::Status Resume(const Pass& pass, std::function<void()> task) {
@@ -144,6 +146,7 @@ class Admission {
   absl::Status CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant* tenant)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Nanoseconds EstimatedWait(const WorkOwner& owner) const;
+  bool TryTurn(Pass* pass, int64_t most);
   void NoteTask(Nanoseconds took);
   void Release(const Pass& pass);
 

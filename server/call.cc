@@ -95,7 +95,8 @@ absl::Status Call::Enter(const grpc::ByteBuffer& request) {
 absl::Status Call::Run(std::function<void()> work,
                        std::function<void(const absl::Status&)> refused) {
   RETURN_IF_ERROR(parts_.admission.TakeTurn(&*pass_, *cancel_.Remaining()));
-  return parts_.admission.Run(*pass_, std::move(work), std::move(refused));
+  return parts_.admission.Run(*pass_, std::move(work), std::move(refused),
+                              [this] { return cancel_.Check(); });
 }
 
 void Call::Begin(const grpc::ByteBuffer& request, std::function<void()> work,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "core/base/file.h"
 #include "core/base/launcher.h"
@@ -33,7 +34,7 @@ class Checker {
     for (const std::string& address : config_.listen) {
       const bool tls = !config_.tls_cert.empty() && !address.starts_with("unix:");
       absl::Status works = tls || forced ? absl::OkStatus() : CheckPlaintext(address);
-      if (works.ok()) works = Annotated(TryListening(address), "--listen");
+      if (works.ok()) works = Listen("--listen", address);
       Found(works, StrCat("--listen ", address, ": ",
                           tls                       ? "TLS"
                           : IsLocalAddress(address) ? "plaintext, this machine only"
@@ -41,7 +42,7 @@ class Checker {
     }
     if (config_.admin.empty()) return;
     absl::Status works = forced ? absl::OkStatus() : CheckOpenAdmin(config_.admin);
-    if (works.ok()) works = Annotated(TryListening(config_.admin), "--admin");
+    if (works.ok()) works = Listen("--admin", config_.admin);
     Found(works, StrCat("--admin ", config_.admin, ": HTTP, ",
                         IsLocalAddress(config_.admin) ? "this machine only" : "for everybody"));
   }
@@ -141,6 +142,16 @@ class Checker {
   std::vector<ConfigFinding> Take() { return std::move(findings_); }
 
  private:
+  // Keeps what it listens on: two of our own addresses may be one.
+  absl::Status Listen(std::string_view flag, const std::string& address) {
+    const bool given_before = !given_.insert(address).second && !address.ends_with(":0");
+    if (given_before) return FailedPrecondition(flag, ": ", address, " is given twice");
+    if (address.starts_with("unix:")) return Annotated(TryListening(address), flag);
+    absl::StatusOr<ListeningSockets> sockets = ListenOn(address);
+    if (sockets.ok()) held_.push_back(*std::move(sockets));
+    return Annotated(sockets.status(), flag);
+  }
+
   static absl::Status Annotated(const absl::Status& status, std::string_view flag) {
     return status.ok() ? status : Annotate(status, flag);
   }
@@ -169,6 +180,8 @@ class Checker {
   }
 
   const ServerConfig& config_;
+  std::set<std::string> given_;  // addresses
+  std::vector<ListeningSockets> held_;
   std::vector<ConfigFinding> findings_;
 };
 

@@ -1,6 +1,5 @@
 #include "server/fusion_service.h"
 
-#include <iterator>
 #include <utility>
 
 #include "core/pipeline/kernel_texts.h"
@@ -113,12 +112,11 @@ absl::StatusOr<PlanPage> FusionServiceImpl::PageOf(const ListQuery& query,
   std::optional<PlanPlace> after = query.after;
   do {
     RETURN_IF_ERROR(context.cancel.Check());
-    PlanPage part = parts_.store.ListPlansOf(own, after, size - page.plans.size());
-    std::move(part.plans.begin(), part.plans.end(), std::back_inserter(page.plans));
-    after = part.last;
-  } while (after.has_value() && page.plans.size() < size);
+    page = parts_.store.ListPlansOf(own, after, size);
+    after = page.last;
+  } while (after.has_value() && page.plans.empty());
   // Where a page ended, others' plans stand: their keys are nobody's business.
-  if (after.has_value()) {
+  if (page.last.has_value()) {
     page.last = {page.plans.back().created_unix_ms, page.plans.back().plan_key};
   }
   return page;

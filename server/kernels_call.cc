@@ -62,8 +62,9 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   }
 
   void Fetch() {
-    KernelReply reply = parts_.pipeline.GetKernel(
-        keys_[next_], cancel_, [this](std::string_view full_key) { return MayShow(full_key); });
+    std::optional<std::string_view> tenant;
+    if (parts_.tenant_namespaces) tenant = caller_.tenant;
+    KernelReply reply = parts_.pipeline.GetKernel(keys_[next_], cancel_, tenant);
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
     message_.Clear();
     message_.set_key(DigestToWire(keys_[next_++]));

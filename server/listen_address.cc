@@ -205,8 +205,7 @@ absl::StatusOr<ListeningSockets> ListenOn(const std::string& address) {
 absl::Status TryListening(const std::string& address) {
   if (!address.starts_with(kUnix)) return ListenOn(address).status();
   const std::string path = UnixSocketPath(address);
-  ASSIGN_OR_RETURN(const bool is_left_over, LooksLeftOver(path));
-  if (is_left_over) return absl::OkStatus();
+  RETURN_IF_ERROR(LooksLeftOver(path).status());  // one is removed at a start
   const std::string dir = std::filesystem::path(path).parent_path().string();
   if (access(dir.empty() ? "." : dir.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return FailedPrecondition("cannot listen on ", address, ": ", ErrorText(errno));

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/base/key_field.h"
 #include "core/base/logging.h"
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
@@ -10,7 +11,6 @@
 #include "server/log_sample.h"
 #include "server/rpc_record.h"
 #include "server/signer.h"
-#include "server/tenant_namespace.h"
 #include "server/warm_answers.h"
 
 namespace grpc {
@@ -44,7 +44,7 @@ struct ServiceParts {
 
   /// False for what the tenant must not know of, by its full key.
   bool Shows(std::string_view full_key, std::string_view tenant) const {
-    return !tenant_namespaces || IsOfTenant(full_key, tenant);
+    return !tenant_namespaces || (!tenant.empty() && TenantOfKey(full_key) == tenant);
   }
 };
 

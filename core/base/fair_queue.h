@@ -73,24 +73,20 @@ class FairQueue {
   }
 
   /// Makes room for one more of `arriving`: takes out the newest item that `may_go` of the tenant
-  /// with the most waiting, a background one if it has any. nullopt if that has no more waiting
-  /// than `arriving`'s tenant would have, unless background work gives way to work that is waited
-  /// for; or if none may go: then there is no room.
+  /// with the most waiting. For work that is waited for that is background work, of any tenant, if
+  /// there is some, else what others wait for; for background work it is background work. But for
+  /// the first, only of a tenant that has more waiting than `arriving`'s would have. nullopt if
+  /// there is no such item: then there is no room.
   template <typename Predicate>
   std::optional<Taken> Displace(const WorkOwner& arriving, Predicate may_go) {
-    auto own = tenants_.find(arriving.tenant);
-    const size_t after = own == tenants_.end() ? 1 : own->second.Waiting() + 1;
     std::optional<Place> victim;
-    size_t longest = 0;
-    for (auto it = tenants_.begin(); it != tenants_.end(); ++it) {
-      if (it->second.Waiting() <= longest) continue;
-      const bool has_more = it != own && it->second.Waiting() > after;
-      std::optional<Place> newest;
-      if (has_more || !arriving.background) newest = NewestOf(it, /*background=*/true, may_go);
-      if (has_more && !newest.has_value()) newest = NewestOf(it, /*background=*/false, may_go);
-      if (!newest.has_value()) continue;
-      victim = newest;
-      longest = it->second.Waiting();
+    if (!arriving.background) {
+      victim = NewestOfMost(/*background=*/true, /*above=*/0, tenants_.end(), may_go);
+    }
+    if (!victim.has_value()) {
+      auto own = tenants_.find(arriving.tenant);
+      const size_t after = own == tenants_.end() ? 1 : own->second.Waiting() + 1;
+      victim = NewestOfMost(arriving.background, after, own, may_go);
     }
     if (!victim.has_value()) return std::nullopt;
     return TakeOut(*victim);
@@ -160,14 +156,22 @@ class FairQueue {
     return next;
   }
 
+  // Of the tenant with the most waiting, more than `above` and not `but`, that has one.
   template <typename Predicate>
-  static std::optional<Place> NewestOf(typename Tenants::iterator tenant, bool background,
-                                       Predicate may_go) {
-    const std::deque<Item>& waiting = tenant->second.waiting[background];
-    for (size_t i = waiting.size(); i-- > 0;) {
-      if (may_go(waiting[i])) return Place{tenant, background, i};
+  std::optional<Place> NewestOfMost(bool background, size_t above, typename Tenants::iterator but,
+                                    Predicate may_go) {
+    std::optional<Place> newest;
+    for (auto it = tenants_.begin(); it != tenants_.end(); ++it) {
+      if (it == but || it->second.Waiting() <= above) continue;
+      const std::deque<Item>& waiting = it->second.waiting[background];
+      for (size_t i = waiting.size(); i-- > 0;) {
+        if (!may_go(waiting[i])) continue;
+        newest = Place{it, background, i};
+        above = it->second.Waiting();
+        break;
+      }
     }
-    return std::nullopt;
+    return newest;
   }
 
   // The tenant stays.

@@ -2,9 +2,8 @@
 
 #include <openssl/sha.h>
 
-#include <charconv>
-
 #include "core/base/hash_stream.h"
+#include "core/base/key_field.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -63,17 +62,9 @@ std::optional<std::vector<std::pair<std::string, std::string>>> FieldHasher::Fie
     std::string_view bytes) {
   std::vector<std::pair<std::string, std::string>> fields;
   while (!bytes.empty()) {
-    const size_t colon = bytes.find(':');
-    if (colon == std::string_view::npos) return std::nullopt;
-    size_t size = 0;
-    const char* const end = bytes.data() + bytes.size();
-    const auto number = std::from_chars(bytes.data() + colon + 1, end, size);
-    const auto at = static_cast<size_t>(number.ptr - bytes.data());
-    const bool sound = number.ec == std::errc() && at < bytes.size() && bytes[at] == '=' &&
-                       size < bytes.size() - at - 1 && bytes[at + 1 + size] == '\n';
-    if (!sound) return std::nullopt;
-    fields.emplace_back(bytes.substr(0, colon), bytes.substr(at + 1, size));
-    bytes.remove_prefix(at + size + 2);
+    const std::optional<FramedField> field = NextKeyField(&bytes);
+    if (!field.has_value()) return std::nullopt;
+    fields.emplace_back(field->label, field->value);
   }
   return fields;
 }

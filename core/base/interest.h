@@ -41,6 +41,12 @@ class Interest {
     if (!lost_) kept_ = true;
   }
 
+  /// Whether others than one want it, or somebody who will not say when he no longer does.
+  bool IsShared() {
+    MutexLock lock(&mutex_);
+    return wanted_ > 1 || kept_;
+  }
+
   /// Whether it is to begin: somebody wants it now. If not it is lost at once, for there is nothing
   /// yet that would be in vain.
   bool Begin() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -11,15 +12,19 @@ namespace fusion {
 /// Runs functions on threads of its own. Thread-safe.
 class TaskExecutor {
  public:
+  /// What may become of a task that waits where places are short.
+  enum class Standing : uint8_t {
+    kUnwanted,  // nobody wants it any more: it goes first
+    kMayGo,     // it gives its place to another owner's that has the better claim to it
+    kStays
+  };
   /// None of them may throw.
   struct Task {
     std::function<void()> run;
-    /// Called instead, on any thread, where the task has to give its place to another owner's.
-    /// Empty: it stays.
+    /// Called instead, on any thread, where the task has to go. Empty: it stays.
     std::function<void()> displaced = nullptr;
-    /// False once nobody wants it any more: such tasks go first where places are short, if they may
-    /// go. Quick; asks for nothing of the executor. Empty: it is wanted.
-    std::function<bool()> wanted = nullptr;
+    /// Quick; asks for nothing of the executor. Empty: it may go.
+    std::function<Standing()> standing = nullptr;
   };
 
   virtual ~TaskExecutor() = default;

@@ -16,7 +16,7 @@ constexpr Nanoseconds kFullRetry = std::chrono::seconds(1);
 }  // namespace
 
 ThreadPool::ThreadPool(int threads, size_t queue_limit, int spare)
-    : queue_limit_(queue_limit), spare_(spare) {
+    : queue_limit_(queue_limit), usual_(threads), spare_(spare) {
   MutexLock lock(&mutex_);
   for (int i = 0; i < threads + spare; ++i) {
     threads_.emplace_back([this, is_spare = i >= threads] { Work(is_spare); });
@@ -32,9 +32,7 @@ absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
     MutexLock lock(&mutex_);
     if (stopping_) return Unavailable("thread pool is stopped");
     if (queue_.size() >= queue_limit_) {
-      gone = queue_.TakeIf([](const Task& waiting) {
-        return waiting.displaced && waiting.wanted && !waiting.wanted();
-      });
+      gone = TakeUnwanted();
     }
     if (queue_.size() >= queue_limit_) {
       std::optional<Taken> victim = TakeVictim(owner);
@@ -55,8 +53,28 @@ absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
   return accepted;
 }
 
+TaskExecutor::Standing ThreadPool::StandingOf(const Task& task) {
+  if (!task.displaced) return Standing::kStays;
+  return task.standing ? task.standing() : Standing::kMayGo;
+}
+
+std::vector<ThreadPool::Taken> ThreadPool::TakeUnwanted() {
+  return queue_.TakeIf([](const Task& task) { return StandingOf(task) == Standing::kUnwanted; });
+}
+
 std::optional<ThreadPool::Taken> ThreadPool::TakeVictim(const WorkOwner& arriving) {
-  return queue_.Displace(arriving, [](const Task& task) { return task.displaced != nullptr; });
+  return queue_.Displace(arriving,
+                         [](const Task& task) { return StandingOf(task) != Standing::kStays; });
+}
+
+size_t ThreadPool::DropUnwanted() {
+  std::vector<Taken> gone;
+  {
+    MutexLock lock(&mutex_);
+    gone = TakeUnwanted();
+  }
+  for (Taken& taken : gone) taken.item.displaced();
+  return gone.size();
 }
 
 bool ThreadPool::Displace(const WorkOwner& arriving) {
@@ -95,9 +113,10 @@ size_t ThreadPool::queued() const {
 std::optional<ThreadPool::Taken> ThreadPool::Await(bool is_spare) {
   MutexLock lock(&mutex_);
   for (;;) {
+    // Counted together: whoever has tasks on spare threads leaves as many usual ones to others.
+    const int64_t below = is_spare ? spare_ : usual_;
     // What waits at the end is anybody's.
-    const bool any = !is_spare || stopping_;
-    std::optional<Taken> next = queue_.Pop(any ? std::numeric_limits<int64_t>::max() : spare_);
+    std::optional<Taken> next = queue_.Pop(stopping_ ? std::numeric_limits<int64_t>::max() : below);
     if (next.has_value() || stopping_) return next;
     ++idle_[is_spare];
     changed_[is_spare].WaitFor(&mutex_, kIdleSlice);
@@ -111,6 +130,8 @@ void ThreadPool::Work(bool is_spare) {
     next->item = {};  // what it holds dies unlocked
     MutexLock lock(&mutex_);
     queue_.Done(next->owner);
+    // It may have been one too many of that tenant's for who is idle.
+    if (is_spare && queue_.size() > 0 && idle_[0] > 0) changed_[0].NotifyOne();
   }
 }
 

@@ -21,13 +21,16 @@ namespace fusion {
 class ThreadPool final : public TaskExecutor {
  public:
   /// `queue_limit`: tasks that may wait while all threads are busy. `spare`: so many threads more
-  /// serve only tenants with fewer than `spare` tasks under way, so that one whose tasks take long
-  /// does not keep out the others.
+  /// serve only tenants with fewer than `spare` tasks under way, and no tenant has more than
+  /// `threads` under way: one whose tasks take long does not keep out the others.
   ThreadPool(int threads, size_t queue_limit, int spare = 0);
   /// Stop().
   ~ThreadPool() override;
 
   absl::Status SubmitFor(const WorkOwner& owner, Task task) override;
+
+  /// Takes the tasks out of the queue that nobody wants any more, and tells them. How many.
+  size_t DropUnwanted();
 
   /// Takes a task out of the queue if `arriving` has the better claim to its place, and tells it.
   /// False: nobody has to go.
@@ -45,11 +48,14 @@ class ThreadPool final : public TaskExecutor {
  private:
   using Taken = FairQueue<Task>::Taken;
 
+  static Standing StandingOf(const Task& task);
+  std::vector<Taken> TakeUnwanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Taken> TakeVictim(const WorkOwner& arriving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Taken> Await(bool is_spare);
   void Work(bool is_spare);
 
   const size_t queue_limit_;
+  const int usual_;
   const int spare_;
   mutable Mutex mutex_;
   CondVar changed_[2];                               // for usual threads, for spare ones

@@ -16,7 +16,7 @@ namespace fusion {
 /// kills its compiler, is not tried again with every request.
 ///
 ///   if (auto failure = failures.Find(key)) return failure->why;
-///   ... failures.Remember(key, {status, full_key}, std::chrono::minutes(10));
+///   ... failures.Remember(key, {status, tenant}, std::chrono::minutes(10));
 ///
 /// Holds at most `limit` failures, the least recently used forgotten first. Thread-safe; `clock`
 /// outlives it.
@@ -24,7 +24,7 @@ class FailureCache {
  public:
   struct Failure {
     absl::Status why;
-    std::string full_key = {};  // of what failed, where that matters to somebody
+    std::string tenant = {};  // whose it is, where tenants are kept apart
   };
 
   explicit FailureCache(int64_t limit, const Clock& clock = Clock::Real())

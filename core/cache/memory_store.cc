@@ -107,24 +107,29 @@ absl::Status MemoryStore::PutBundle(const Bundle& bundle) {
 
 PlanPage MemoryStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                                   size_t limit) {
+  // Of those that a filter may leave out, as many as one look takes.
+  constexpr size_t kMostLookedAt = 4096;
   std::vector<std::shared_ptr<const StoredPlan>> plans;
   PlanPage page;
   {
     MutexLock lock(&mutex_);
-    auto is_wanted = [&](const PlanPlace& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return filter.Shows(*entries_.Peek({EntryKind::kPlan, place.key})->plan);
-    };
-    PlacePage found = PlacesAfter(plans_, after, limit, is_wanted);
+    PlacePage found = PlacesAfter(plans_, after, filter.shows ? kMostLookedAt : limit,
+                                  [](const PlanPlace&) { return true; });
     for (const PlanPlace& place : found.places) {
       plans.push_back(entries_.Peek({EntryKind::kPlan, place.key})->plan);
     }
     page.last = found.last;
   }
-  for (const auto& plan : plans) {
-    page.plans.push_back(Summarise(*plan, [this](const Digest& kernel) {
+  for (size_t i = 0; i < plans.size() && page.plans.size() < limit; ++i) {
+    if (!filter.Shows(*plans[i])) continue;
+    page.plans.push_back(Summarise(*plans[i], [this](const Digest& kernel) {
       MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
       return entries_.Contains({EntryKind::kKernel, kernel});
     }));
+    const bool more = i + 1 < plans.size();
+    if (more && page.plans.size() == limit) {
+      page.last = {plans[i]->created_unix_ms, plans[i]->key};
+    }
   }
   return page;
 }

@@ -134,8 +134,15 @@ class SingleFlight {
     absl::Status accepted = executor_.SubmitFor(
         owner, {.run = [land, work = std::move(work)] { land(work); },
                 .displaced = [land] { land([](Interest&) { return Displaced(); }); },
-                .wanted = [flight] { return flight->interest.Begin(); }});
+                .standing = [flight] { return StandingOf(flight->interest); }});
     if (!accepted.ok()) landing->Land(accepted);
+  }
+
+  // One owner's place is not others' to lose.
+  static TaskExecutor::Standing StandingOf(Interest& interest) {
+    using Standing = TaskExecutor::Standing;
+    if (!interest.Begin()) return Standing::kUnwanted;
+    return interest.IsShared() ? Standing::kStays : Standing::kMayGo;
   }
 
   static absl::Status Displaced() {

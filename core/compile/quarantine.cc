@@ -35,8 +35,10 @@ absl::StatusOr<Quarantine::Entry> ReadEntry(const std::string& path, const Diges
       !entry.contains("since_unix_ms") || !entry["since_unix_ms"].is_number_integer()) {
     return InvalidArgument("not an entry: ", Quote(path));
   }
-  return Quarantine::Entry{key, entry["reason"].get<std::string>(),
-                           entry["since_unix_ms"].get<int64_t>()};
+  const auto tenant = entry.find("tenant");
+  return Quarantine::Entry{
+      key, entry["reason"].get<std::string>(), entry["since_unix_ms"].get<int64_t>(),
+      tenant != entry.end() && tenant->is_string() ? tenant->get<std::string>() : ""};
 }
 
 }  // namespace
@@ -85,15 +87,15 @@ std::string Quarantine::PathOf(const Digest& key) const {
   return StrCat(dir_, "/", key.ToHex(), kEnd);
 }
 
-absl::Status Quarantine::Add(const Digest& key, std::string_view reason,
-                             std::string_view full_key) {
+absl::Status Quarantine::Add(const Digest& key, std::string_view reason, std::string_view tenant) {
   MutexLock lock(&mutex_);
   const Entry entry{key, std::string(reason.substr(0, kMaxReasonBytes)), UnixMilliseconds(clock_),
-                    std::string(full_key)};
+                    std::string(tenant)};
   if (!entries_.emplace(key, entry).second) return absl::OkStatus();
   DropOldest();
   if (dir_.empty()) return absl::OkStatus();
-  const ordered_json file = {{"reason", entry.reason}, {"since_unix_ms", entry.since_unix_ms}};
+  ordered_json file = {{"reason", entry.reason}, {"since_unix_ms", entry.since_unix_ms}};
+  if (!entry.tenant.empty()) file["tenant"] = entry.tenant;
   RETURN_IF_ERROR(MakeDirectories(dir_));
   // What a compiler printed may be no UTF-8.
   return ReplaceFile(PathOf(key),

@@ -28,7 +28,7 @@ class Quarantine {
     Digest key;
     std::string reason;         // why, for people
     int64_t since_unix_ms = 0;  // wall time
-    std::string full_key = {};  // of the kernel; empty after a restart
+    std::string tenant = {};    // whose the kernel is, where tenants are kept apart
     /// Internal, naming the reason and since when.
     absl::Status ToStatus() const;
   };
@@ -41,7 +41,7 @@ class Quarantine {
 
   /// Takes a kernel in; one that is in keeps its entry. An error, of the system, means that it will
   /// be forgotten at the end of this process.
-  absl::Status Add(const Digest& key, std::string_view reason, std::string_view full_key = "");
+  absl::Status Add(const Digest& key, std::string_view reason, std::string_view tenant = "");
   std::optional<Entry> Find(const Digest& key) const;
   /// By key.
   std::vector<Entry> List() const;

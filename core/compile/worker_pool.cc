@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/kernel_abi.h"
+#include "core/base/key_field.h"
 #include "core/base/retry_after.h"
 
 namespace fusion {
@@ -104,8 +105,9 @@ std::vector<FairQueue<WorkerPool::Task>::Taken> WorkerPool::MakeRoom(const WorkO
       queue_.TakeIf([](const Task& task) { return !StillWanted(task).ok(); });
   stats_.cancelled += static_cast<int64_t>(gone.size());
   if (queue_.size() < options_.queue_limit) return gone;
-  std::optional<FairQueue<Task>::Taken> victim =
-      queue_.Displace(arriving, [](const Task& task) { return task.race == nullptr; });
+  std::optional<FairQueue<Task>::Taken> victim = queue_.Displace(arriving, [](const Task& task) {
+    return task.race == nullptr && (!task.may_go || task.may_go());
+  });
   if (!victim.has_value()) return gone;
   ++stats_.rejected;
   gone.push_back(*std::move(victim));
@@ -118,16 +120,18 @@ absl::Status WorkerPool::StillWanted(const Task& task) {
 
 absl::StatusOr<std::shared_ptr<CompileTicket>> WorkerPool::Submit(
     CompileJob job, std::shared_ptr<const CancelToken> cancel,
-    std::function<void(const CompileResult&)> on_done, const WorkOwner& owner) {
+    std::function<void(const CompileResult&)> on_done, const WorkOwner& owner,
+    std::function<bool()> may_go) {
   RETURN_IF_ERROR(toolchain_.SupportsIsa(job.isa));
   RETURN_IF_ERROR(CheckToolchain());
   auto ticket = std::make_shared<CompileTicket>();
-  ticket->full_key_ = job.full_key;
+  ticket->tenant_ = TenantOfKey(job.full_key);
   RETURN_IF_ERROR(Enqueue({.job = std::move(job),
                            .cancel = std::move(cancel),
                            .on_done = std::move(on_done),
                            .ticket = ticket,
-                           .owner = owner}));
+                           .owner = owner,
+                           .may_go = std::move(may_go)}));
   return ticket;
 }
 

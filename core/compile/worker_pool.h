@@ -76,12 +76,12 @@ class CompileTicket {
     return result_.Wait(waiter, meanwhile);
   }
   bool IsDone() const { return result_.IsSet(); }
-  /// Of the kernel.
-  const std::string& full_key() const { return full_key_; }
+  /// Whose the kernel is, where tenants are kept apart.
+  const std::string& tenant() const { return tenant_; }
 
  private:
   friend class WorkerPool;
-  std::string full_key_;
+  std::string tenant_;
   ResultCell<std::shared_ptr<const KernelArtifact>> result_;
 };
 
@@ -128,10 +128,12 @@ class WorkerPool {
   /// need be. `on_done` (may be empty) gets the result on any thread, and must not block or call
   /// the pool. FailedPrecondition: the compiler does not know the ISA, or there is none now.
   /// ResourceExhausted, with kRetryAfter: the queue is full; so ends a job later that had to give
-  /// its place to one of a tenant with fewer. Unavailable: stopped.
+  /// its place to one of a tenant with fewer, unless `may_go` (may be empty; quick, any thread)
+  /// says no. Unavailable: stopped.
   absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(
       CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
-      std::function<void(const CompileResult&)> on_done = nullptr, const WorkOwner& owner = {});
+      std::function<void(const CompileResult&)> on_done = nullptr, const WorkOwner& owner = {},
+      std::function<bool()> may_go = nullptr);
 
   /// Queues a race, which waits for a worker as jobs do; others may be busy meanwhile. `cancel` as
   /// above; its deadline also bounds KernelRace::limit from when a worker begins with it, so that
@@ -158,6 +160,7 @@ class WorkerPool {
     std::shared_ptr<const KernelRace> race = nullptr;
     std::shared_ptr<RaceTicket> race_ticket = nullptr;
     WorkOwner owner = {};
+    std::function<bool()> may_go = nullptr;  // empty: it may
 
     std::string Name() const;
   };

@@ -148,6 +148,7 @@ absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional
   std::vector<PlanReport> reports;
   int64_t sent_bytes = 0;
   int64_t read_bytes = 0;
+  int64_t hidden_bytes = 0;
   for (const Digest& key : plan ? std::vector<Digest>{*plan} : measurements_.Plans()) {
     if (reports.size() >= static_cast<size_t>(limit)) break;
     RETURN_IF_ERROR(cancel.Check());
@@ -159,6 +160,8 @@ absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional
     }
     if (shows && !shows(*stored)) {
       if (plan.has_value()) return NoPlan(key);
+      hidden_bytes += ChargedBytes(*stored);
+      if (hidden_bytes > kMaxHiddenBytes) break;
       continue;
     }
     std::optional<PlanMeasurements> known = ReadCurrent(key, LaunchedKernels(stored->plan));

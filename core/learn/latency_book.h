@@ -40,10 +40,10 @@ class LatencyBook {
 
   /// Of one plan, or of at most `limit`, the latest report first. Deletes what is known of plans
   /// that are gone and of kernels that a plan has no longer. Fewer, but never none for that, once
-  /// they hold kMaxReportBytes or kMaxReadBytes were read for them. To look at a plan is no use of
-  /// it. NotFound: the server does not have `plan`. kCancelled, kDeadlineExceeded: `cancel` has
-  /// ended.
-  /// Of those that `shows` says yes to (empty: all); the server does not have the others.
+  /// they hold kMaxReportBytes or kMaxReadBytes were read for them. Those that `shows` (empty: all)
+  /// says no to are as plans that the server does not have; after kMaxHiddenBytes of them it looks
+  /// no further. To look at a plan is no use of it. NotFound: the server does not have `plan`.
+  /// kCancelled, kDeadlineExceeded: `cancel` has ended.
   using Shows = std::function<bool(const StoredPlan& plan)>;
   absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit,
                                                   const CancelToken& cancel,
@@ -55,6 +55,8 @@ class LatencyBook {
   /// Of the plans and measurements that Reports answers from, as they are charged. As much as a
   /// list of plans reads.
   static constexpr int64_t kMaxReadBytes = int64_t{32} << 20;
+  /// As read, of plans that are not shown. Chosen: a second or so of reading.
+  static constexpr int64_t kMaxHiddenBytes = int64_t{256} << 20;
 
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);

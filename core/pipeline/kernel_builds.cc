@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/key_field.h"
+
 namespace fusion {
 
 KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, Quarantine* quarantine,
@@ -15,7 +17,7 @@ KernelBuilds::KernelBuilds(WorkerPool& workers, Nanoseconds failure_ttl, Quarant
 std::optional<FailureCache::Failure> KernelBuilds::Failure(const Digest& key) {
   if (quarantine_ != nullptr) {
     if (std::optional<Quarantine::Entry> entry = quarantine_->Find(key)) {
-      return FailureCache::Failure{entry->ToStatus(), entry->full_key};
+      return FailureCache::Failure{entry->ToStatus(), entry->tenant};
     }
   }
   return state_->failures.Find(key);
@@ -66,38 +68,47 @@ void KernelBuilds::Claim::Abandon() {
 
 KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build) {
   ++build->claims;
-  ++build->wanted;
+  ++*build->wanted;
   return Claim(this, key, build->ticket);
+}
+
+// One that was given up ends with nothing, and so did one that could not be tried: the next who
+// wants the kernel begins anew.
+KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
+  auto it = builds_.find(key);
+  if (it == builds_.end() || *it->second.wanted == 0) return nullptr;
+  if (!it->second.ticket->IsDone()) return &it->second;
+  const absl::Status ended = it->second.ticket->Wait(CancelToken()).status();
+  return ended.ok() || IsKernelsFault(ended) ? &it->second : nullptr;
 }
 
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
     const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
     const WorkOwner& owner) {
   MutexLock lock(&mutex_);
-  auto known = builds_.find(job.key);
-  // One that was given up ends with nothing: it is begun anew.
-  if (known != builds_.end() && known->second.wanted > 0) {
-    return Started(ClaimOn(job.key, &known->second));
-  }
+  if (Build* live = FindLive(job.key)) return Started(ClaimOn(job.key, live));
   // A build is published before its last claim ends.
   if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
   if (std::optional<FailureCache::Failure> failure = Failure(job.key)) return failure->why;
-  auto on_done = [state = state_, key = job.key, full_key = job.full_key, ttl = failure_ttl_,
-                  quarantine = quarantine_, &logger = logger_](const CompileResult& result) {
+  auto on_done = [state = state_, key = job.key, tenant = std::string(TenantOfKey(job.full_key)),
+                  ttl = failure_ttl_, quarantine = quarantine_,
+                  &logger = logger_](const CompileResult& result) {
     const absl::Status& why = result.status();
     // Two workers died over it: a third would.
     if (quarantine != nullptr && absl::IsAborted(why) && !DiedForOtherReasons(why)) {
-      absl::Status kept = quarantine->Add(key, Message(why), full_key);
+      absl::Status kept = quarantine->Add(key, Message(why), tenant);
       logger.Warning("kernel_quarantined", {{"key", key.ToHex()},
                                             {"reason", Message(why)},
                                             {"not_kept", kept.ok() ? "" : Message(kept)}});
     } else if (IsKernelsFault(why)) {
-      state->failures.Remember(key, {why, full_key}, ttl);
+      state->failures.Remember(key, {why, tenant}, ttl);
     }
   };
   Build build;
   build.cancel = std::make_shared<CancelToken>();
-  ASSIGN_OR_RETURN(build.ticket, workers_.Submit(job, build.cancel, on_done, owner));
+  // What others want as well is not one tenant's to lose.
+  auto may_go = [wanted = build.wanted] { return *wanted <= 1; };
+  ASSIGN_OR_RETURN(build.ticket, workers_.Submit(job, build.cancel, on_done, owner, may_go));
   Build& placed = builds_[job.key] = std::move(build);
   return Started(ClaimOn(job.key, &placed));
 }
@@ -106,7 +117,7 @@ void KernelBuilds::Abandon(const Digest& key, const CompileTicket* ticket) {
   MutexLock lock(&mutex_);
   auto it = builds_.find(key);
   if (it == builds_.end() || it->second.ticket.get() != ticket) return;
-  if (--it->second.wanted == 0 && !ticket->IsDone()) it->second.cancel->Cancel();
+  if (--*it->second.wanted == 0 && !ticket->IsDone()) it->second.cancel->Cancel();
 }
 
 void KernelBuilds::Release(const Digest& key, const CompileTicket* ticket) {
@@ -118,9 +129,9 @@ void KernelBuilds::Release(const Digest& key, const CompileTicket* ticket) {
 
 std::optional<KernelBuilds::Claim> KernelBuilds::Join(const Digest& key) {
   MutexLock lock(&mutex_);
-  auto it = builds_.find(key);
-  if (it == builds_.end() || it->second.wanted == 0) return std::nullopt;
-  return ClaimOn(key, &it->second);
+  Build* live = FindLive(key);
+  if (live == nullptr) return std::nullopt;
+  return ClaimOn(key, live);
 }
 
 }  // namespace fusion

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -83,8 +84,11 @@ class KernelBuilds {
     std::shared_ptr<const CompileTicket> ticket;
     std::shared_ptr<CancelToken> cancel;  // once nobody wants it
     int claims = 0;
-    int wanted = 0;  // claims that were not abandoned
+    /// Claims that were not abandoned; changed under the mutex.
+    std::shared_ptr<std::atomic<int>> wanted = std::make_shared<std::atomic<int>>(0);
   };
+  // The build of a kernel that a claim may be made on, or null.
+  Build* FindLive(const Digest& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Claim ClaimOn(const Digest& key, Build* build) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Abandon(const Digest& key, const CompileTicket* ticket);
   void Release(const Digest& key, const CompileTicket* ticket);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/hash.h"
+#include "core/base/key_field.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -53,14 +54,6 @@ std::vector<Pair> DifferingFields(const Fields& asked, const Fields& stored) {
     out.push_back({std::string(name), "", std::string(value)});
   }
   return out;
-}
-
-// Empty: there is no such field.
-std::string_view FieldOf(const Fields& fields, std::string_view name) {
-  for (const auto& [field, value] : fields) {
-    if (field == name) return value;
-  }
-  return "";
 }
 
 double DistanceOf(const std::vector<Pair>& differing) {
@@ -131,7 +124,7 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Cance
   std::optional<PlanPlace> after;
   // Where tenants are kept apart their name is in the key: nothing of another one is looked at.
   PlanFilter own_tenant;
-  const std::string tenant(asked.has_value() ? FieldOf(*asked, "tenant") : "");
+  const std::string_view tenant = TenantOfKey(full_key);
   if (!tenant.empty()) own_tenant.tenant = tenant;
   while (asked.has_value() && static_cast<size_t>(out.compared) < kComparedPlans) {
     const PlanPage page = store.ListPlansOf(own_tenant, after, kPage);
@@ -139,8 +132,9 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Cance
       if (summary.plan_key == own) continue;
       const std::shared_ptr<const StoredPlan> plan = store.PeekPlan(summary.plan_key);
       if (plan == nullptr) continue;
+      if (TenantOfKey(plan->full_key) != tenant) continue;
       const std::optional<Fields> stored = FieldHasher::Fields(plan->full_key);
-      if (!stored.has_value() || FieldOf(*stored, "tenant") != tenant) continue;
+      if (!stored.has_value()) continue;
       ++out.compared;
       std::vector<Pair> pairs = DifferingFields(*asked, *stored);
       const double distance = DistanceOf(pairs);

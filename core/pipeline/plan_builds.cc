@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/base/key_field.h"
 #include "core/pipeline/plan_search.h"
 #include "core/wire/stored_plan.h"
 
@@ -195,7 +196,8 @@ class PlanBuilds::Bench final : public TileBench {
       NoteOthers(std::count_if(under_way.begin(), under_way.end(),
                                [](const auto& entry) { return !entry.second->ticket().IsDone(); }));
       auto lookup = [&] { return builds_.store_.GetKernel({jobs[i].key, jobs[i].full_key}).value; };
-      absl::StatusOr<KernelBuilds::Started> started = builds_.kernel_builds_.Start(jobs[i], lookup);
+      absl::StatusOr<KernelBuilds::Started> started =
+          builds_.kernel_builds_.Start(jobs[i], lookup, {.tenant = "", .background = true});
       if (!started.ok()) {
         made[i] = started.status();
       } else if (auto* claim = std::get_if<KernelBuilds::Claim>(&*started)) {
@@ -661,15 +663,15 @@ std::vector<KernelStatus> PlanBuilds::Describe(const fusion::Plan& plan) {
 }
 
 KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel,
-                                  const Shows& shows) {
-  auto hidden = [&](std::string_view full_key) { return shows && !shows(full_key); };
+                                  std::optional<std::string_view> tenant) {
+  auto hidden = [&](std::string_view owner) { return tenant.has_value() && owner != *tenant; };
   const KernelReply unknown = {
       KernelState::kFailed, nullptr,
       NotFound("no kernel ", key.ToHex(), ": neither stored nor being compiled; plan again")};
   std::optional<KernelBuilds::Claim> claim = kernel_builds_.Join(key);
-  if (claim.has_value() && hidden(claim->ticket().full_key())) return unknown;
+  if (claim.has_value() && hidden(claim->ticket().tenant())) return unknown;
   if (Found<KernelArtifact> found = store_.GetKernel({key})) {
-    if (hidden(found.value->full_key)) return unknown;
+    if (hidden(TenantOfKey(found.value->full_key))) return unknown;
     return {KernelState::kReady, found.value, absl::OkStatus()};
   }
   if (claim.has_value()) {
@@ -679,7 +681,7 @@ KernelReply PlanBuilds::GetKernel(const Digest& key, const CancelToken& cancel,
     return {gave_up ? KernelState::kPending : KernelState::kFailed, nullptr, result.status()};
   }
   std::optional<FailureCache::Failure> failure = kernel_builds_.Failure(key);
-  if (!failure.has_value() || hidden(failure->full_key)) return unknown;
+  if (!failure.has_value() || hidden(failure->tenant)) return unknown;
   return {KernelState::kFailed, nullptr, failure->why};
 }
 

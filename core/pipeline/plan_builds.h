@@ -108,10 +108,10 @@ class PlanBuilds {
   /// What is known now about the kernels of a plan, in its order.
   std::vector<KernelStatus> Describe(const fusion::Plan& plan);
 
-  /// Waits for a kernel that is being compiled. What `shows` (empty: everything) says no to, by its
-  /// full key, is as if it were not there: NotFound.
-  using Shows = std::function<bool(std::string_view full_key)>;
-  KernelReply GetKernel(const Digest& key, const CancelToken& cancel, const Shows& shows = nullptr);
+  /// Waits for a kernel that is being compiled. Where tenants are kept apart, what is not of
+  /// `tenant` is as if it were not there: NotFound.
+  KernelReply GetKernel(const Digest& key, const CancelToken& cancel,
+                        std::optional<std::string_view> tenant = std::nullopt);
 
   int64_t failures() const { return kernel_builds_.failures(); }
 

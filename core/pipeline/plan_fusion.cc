@@ -274,8 +274,8 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
 }
 
 KernelReply FusionPipeline::GetKernel(const Digest& key, const CancelToken& cancel,
-                                      const PlanBuilds::Shows& shows) {
-  return builds_.GetKernel(key, cancel, shows);
+                                      std::optional<std::string_view> tenant) {
+  return builds_.GetKernel(key, cancel, tenant);
 }
 
 }  // namespace fusion

@@ -64,7 +64,7 @@ class FusionPipeline {
 
   /// As PlanBuilds::GetKernel.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel,
-                        const PlanBuilds::Shows& shows = nullptr);
+                        std::optional<std::string_view> tenant = std::nullopt);
 
   /// Failures of kernels that are remembered for a while; those in quarantine are not among them.
   int64_t failures() const { return builds_.failures(); }

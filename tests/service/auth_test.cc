@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "client/detect_target.h"
 #include "core/base/file.h"
+#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "tests/service/run_program.h"
 #include "tests/service/server_fixture.h"
@@ -471,12 +472,14 @@ TEST_F(AuthTest, WithNamespacesListsAndReportsCountTheCallersOwn) {
     EXPECT_TRUE(client->ReportLatency(report).ok());
     return reply.plan_key;
   };
-  const Digest own = plan("secret-b", 3);
+  const Digest oldest = plan("secret-b", 3);
   std::set<std::string> others;
   for (int64_t rows = 10; rows < 14; ++rows) others.insert(plan("secret-a", rows).ToHex());
+  const Digest newest = plan("secret-b", 4);
+  for (int64_t rows = 14; rows < 16; ++rows) others.insert(plan("secret-a", rows).ToHex());
 
   std::unique_ptr<Client> b = Connect({.token = "secret-b"}).value();
-  EXPECT_EQ(b->GetReport(std::nullopt, 1).value().at(0).plan_key, own) << "the latest of its own";
+  EXPECT_EQ(b->GetReport(std::nullopt, 1).value().at(0).plan_key, newest) << "of its own";
   FusionCaller caller(daemon_->address());
   std::vector<std::string> listed, tokens_seen;
   v1::ListPlansRequest request;
@@ -490,11 +493,12 @@ TEST_F(AuthTest, WithNamespacesListsAndReportsCountTheCallersOwn) {
     request.set_page_token(page.next_page_token());
     tokens_seen.push_back(page.next_page_token());
   } while (!request.page_token().empty());
-  EXPECT_EQ(listed.size(), 1u);
+  EXPECT_THAT(listed, ElementsAre(DigestToWire(newest), DigestToWire(oldest)));
+  EXPECT_GE(tokens_seen.size(), 2u) << "or no token was looked at";
   for (const std::string& token : tokens_seen) {
     for (const std::string& other : others) EXPECT_THAT(token, Not(HasSubstr(other)));
   }
-  EXPECT_EQ(Connect({.token = "secret-a"}).value()->ListPlans()->size(), 4u);
+  EXPECT_EQ(Connect({.token = "secret-a"}).value()->ListPlans()->size(), 6u);
 }
 
 }  // namespace

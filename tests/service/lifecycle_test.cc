@@ -110,6 +110,9 @@ TEST(CheckConfigTest, WhatAStartWouldRefuseIsWrong) {
                     HasSubstr("bad   --listen: cannot listen on unix:/nowhere/socket: "),
                     HasSubstr("ok    --admin 0.0.0.0:0: HTTP, for everybody"),
                     HasSubstr("a start would not work")));
+  end = TestDaemon::RunToEnd(
+      FUSIOND, {"--check-config", "--listen", "127.0.0.1:45999", "--admin", "127.0.0.1:45999"});
+  EXPECT_THAT(end.output, HasSubstr("bad   --admin: 127.0.0.1:45999 is given twice"));
   const std::vector<std::string> open = {"--listen", "127.0.0.1:0", "--admin", "0.0.0.0:0"};
   end = TestDaemon::RunToEnd(FUSIOND, open);
   EXPECT_EQ(end.exit_code, 1);

@@ -94,6 +94,16 @@ TEST(FairQueue, BackgroundWorkGivesWayToWorkOfItsOwnTenant) {
   EXPECT_EQ(queue.Displace({"a"}, Anything()), std::nullopt) << "there is nothing";
 }
 
+TEST(FairQueue, BackgroundWorkPutsOutNothingThatIsWaitedFor) {
+  Queue queue;
+  for (const char* item : {"a1", "a2", "a3"}) queue.Push({"a"}, item);
+  EXPECT_EQ(queue.Displace({"b", /*background=*/true}, Anything()), std::nullopt);
+  for (const char* item : {"c1", "c2"}) queue.Push({"c", /*background=*/true}, item);
+  EXPECT_EQ(queue.Displace({"b", /*background=*/true}, Anything())->item, "c2");
+  EXPECT_EQ(queue.Displace({"d"}, Anything())->item, "c1") << "before what is waited for";
+  EXPECT_EQ(queue.Displace({"d"}, Anything())->item, "a3");
+}
+
 TEST(FairQueue, WhatMayNotGoDoesNotShieldWhatMay) {
   Queue queue;
   for (const char* item : {"a1", "a2", "a stays"}) queue.Push({"a"}, item);

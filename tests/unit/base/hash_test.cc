@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/key_field.h"
+
 namespace fusion {
 namespace {
 
@@ -38,6 +40,17 @@ TEST(FieldHasher, FieldsGiveBackWhatWasAdded) {
        {"x", "a:", "a:1", "a:1=", "a:2=x\n", "a:1=xy", "a:-1=x\n", "a:99999999999999999999=x\n"}) {
     EXPECT_EQ(FieldHasher::Fields(bad), std::nullopt) << bad;
   }
+}
+
+TEST(KeyField, ATenantIsAFieldAndNoTextInAnother) {
+  FieldHasher key;
+  key.Add("graph", "tenant:1=b\n").Add("tenant", "a").Add("more", "x");
+  EXPECT_EQ(TenantOfKey(key.bytes()), "a");
+  FieldHasher shared;
+  shared.Add("graph", "tenant:1=b\n");
+  EXPECT_EQ(TenantOfKey(shared.bytes()), "") << "everybody's";
+  EXPECT_EQ(TenantOfKey("no key"), "");
+  EXPECT_EQ(TenantOfKey("tenant:99=a\n"), "") << "a key that was cut";
 }
 
 }  // namespace

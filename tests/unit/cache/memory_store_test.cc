@@ -179,6 +179,47 @@ TEST(MemoryStore, PlansAreListedNewestFirstPageByPage) {
   EXPECT_EQ(listed, newest_first);
 }
 
+TEST(MemoryStore, OfFilteredPlansNoneIsLeftOutOrListedTwice) {
+  MemoryStore store(int64_t{1} << 22, Logger::Silent());
+  std::vector<Digest> wanted;
+  for (int i = 0; i < 50; ++i) {
+    auto plan = std::make_shared<StoredPlan>(
+        MakeStoredPlan(StrCat(i % 7 == 3 ? "ours " : "others' ", i), SamplePlan(), i));
+    ASSERT_TRUE(store.PutBundle({.plan = plan, .kernels = {}}).ok());
+    if (i % 7 == 3) wanted.insert(wanted.begin(), plan->key);
+  }
+  const PlanFilter ours{.shows = [](std::string_view key) { return key.starts_with("ours"); }};
+  for (size_t limit : {1, 2, 7, 100}) {
+    std::vector<Digest> listed;
+    std::optional<PlanPlace> after;
+    do {
+      PlanPage page = store.ListPlansOf(ours, after, limit);
+      ASSERT_LE(page.plans.size(), limit);
+      for (const PlanSummary& plan : page.plans) listed.push_back(plan.plan_key);
+      after = page.last;
+    } while (after.has_value());
+    EXPECT_EQ(listed, wanted) << limit;
+  }
+}
+
+TEST(PlacesAfter, AFewThousandAreLookedAtAtATime) {
+  PlanPlaces places;
+  for (int i = 0; i < 10'000; ++i) places.insert({i, Sha256(StrCat(i))});
+  auto is_wanted = [](const PlanPlace& place) { return place.created_unix_ms % 9'000 == 5; };
+  std::vector<int64_t> found;
+  int pages = 0;
+  std::optional<PlanPlace> after;
+  do {
+    const PlacePage page = PlacesAfter(places, after, /*limit=*/10, is_wanted);
+    for (const PlanPlace& place : page.places) found.push_back(place.created_unix_ms);
+    after = page.last;
+    ++pages;
+  } while (after.has_value());
+  EXPECT_EQ(found, (std::vector<int64_t>{9'005, 5})) << "newest first";
+  EXPECT_EQ(pages, 3) << "of 4096";
+  EXPECT_EQ(PlacesAfter({}, std::nullopt, 10, is_wanted).last, std::nullopt);
+}
+
 TEST(MemoryStore, ReplacedAndEvictedPlansAreNotListed) {
   MemoryStore store(int64_t{64} << 10, Logger::Silent());
   for (int64_t created : {1, 2}) {

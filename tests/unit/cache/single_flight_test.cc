@@ -284,6 +284,33 @@ TEST(SingleFlight, OneTenantsQueueMakesRoomForAnothers) {
   EXPECT_TRUE(absl::IsResourceExhausted(third) && RetryAfterOf(third).has_value()) << third;
 }
 
+TEST(SingleFlight, WorkThatOthersWantAsWellIsNotPutOut) {
+  ThreadPool pool(1, 2);
+  Flights flights(pool);
+  Abandonable busy;
+  CancelToken patient;
+  std::vector<std::thread> threads;
+  std::atomic<int> made{0};
+  auto start = [&](const char* key, const char* tenant, Flights::Work work, bool goes_on = false) {
+    threads.emplace_back([&, key, tenant, work = std::move(work), goes_on] {
+      made += flights.Run(key, patient, work, {.owner = {tenant}, .goes_on = goes_on}).ok();
+    });
+  };
+  auto quick = [](Interest&) { return Value("made"); };
+  start("1", "greedy", busy.work());
+  EXPECT_TRUE(Eventually([&] { return busy.begun == 1; }));
+  start("shared", "greedy", quick);
+  EXPECT_TRUE(Eventually([&] { return pool.queued() == 1; }));
+  start("shared", "modest", quick);
+  start("kept", "greedy", quick, /*goes_on=*/true);
+  EXPECT_TRUE(Eventually([&] { return pool.queued() == 2 && flights.waiters() == 4; }));
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      flights.Run("other", patient, quick, {.owner = {"other"}}).status()));
+  busy.release = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 4);
+}
+
 class DroppingExecutor final : public TaskExecutor {
  public:
   absl::Status SubmitFor(const WorkOwner& /*owner*/, Task /*task*/) override {

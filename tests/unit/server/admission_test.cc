@@ -215,6 +215,28 @@ TEST(AdmissionTest, AFullQueueMakesRoomForWhoHasLessInIt) {
       << "and they take turns";
 }
 
+TEST(AdmissionTest, CallsThatNobodyWaitsForKeepNobodyOut) {
+  BusyAdmission busy({.threads = 1, .queue = 1});
+  Admission::Pass gone = Enter(busy.admission, 1).value();
+  std::atomic<bool> over{false};
+  absl::Status told;
+  ASSERT_TRUE(busy.admission
+                  .Run(
+                      gone, [] { FAIL() << "nobody waits for it"; },
+                      [&](const absl::Status& why) {
+                        told = why;
+                        busy.admission.EndTurn(&gone);
+                      },
+                      [&] { return over ? absl::CancelledError("gone") : absl::OkStatus(); })
+                  .ok());
+  EXPECT_FALSE(busy.Add({"default"}).ok()) << "it has its tenant's place still";
+  over = true;
+  EXPECT_TRUE(busy.Add({"default"}).ok());
+  EXPECT_TRUE(absl::IsCancelled(told)) << told;
+  EXPECT_EQ(busy.admission.refused(Refused::kDisplaced), 0);
+  busy.Open();
+}
+
 TEST(AdmissionTest, BackgroundCallsComeLastAndGoFirst) {
   BusyAdmission busy({.threads = 1, .queue = 2});
   ASSERT_TRUE(busy.Add({"a", /*background=*/true}).ok());

@@ -8,7 +8,6 @@
 #include "server/audit.h"
 #include "server/rpc_record.h"
 #include "server/tenant_counts.h"
-#include "server/tenant_namespace.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/scratch_dir.h"
 
@@ -167,17 +166,6 @@ TEST(AuditTest, ACallOfAnOperatorLeavesALine) {
                              HasSubstr("\"peer\":\"ipv4:10.0.0.1:5\""),
                              HasSubstr("\"method\":\"CompactStore\""),
                              HasSubstr("\"code\":\"PERMISSION_DENIED\"")));
-}
-
-TEST(TenantNamespaceTest, OnlyAKeyWithTheTenantIsHis) {
-  FieldHasher key;
-  key.Add("graph", "tenant").Add("tenant", "a");
-  EXPECT_TRUE(IsOfTenant(key.bytes(), "a"));
-  EXPECT_FALSE(IsOfTenant(key.bytes(), "b"));
-  FieldHasher shared;
-  shared.Add("graph", "g");
-  EXPECT_FALSE(IsOfTenant(shared.bytes(), ""));
-  EXPECT_FALSE(IsOfTenant("no key", "a"));
 }
 
 }  // namespace
