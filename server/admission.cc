@@ -72,15 +72,16 @@ Admission::Tenant& Admission::TenantOf(const std::string& name) {
 // A tenant with nothing under way and a full bucket is as one that never called. Others that stay
 // away are found here when it is their turn, one with each call that ends.
 void Admission::Forget(const std::string& name) {
-  auto forget = [&](std::map<std::string, Tenant>::iterator it) {
-    Tenant& tenant = it->second;
-    Refill(it->first, &tenant);
-    const bool idle = tenant.calls + tenant.streams == 0;
-    const bool full = tenant.tokens >= limits_.tenants.Of(it->first).Burst();
-    const auto next = std::next(it);
-    if (idle && full) tenants_.erase(it);
-    return next;
-  };
+  auto forget = [&](std::map<std::string, Tenant>::iterator it)
+                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                      Tenant& tenant = it->second;
+                      Refill(it->first, &tenant);
+                      const bool idle = tenant.calls + tenant.streams == 0;
+                      const bool full = tenant.tokens >= limits_.tenants.Of(it->first).Burst();
+                      const auto next = std::next(it);
+                      if (idle && full) tenants_.erase(it);
+                      return next;
+                    };
   auto it = tenants_.find(name);
   if (it != tenants_.end()) forget(it);
   it = tenants_.lower_bound(looked_at_);

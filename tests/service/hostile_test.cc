@@ -576,7 +576,6 @@ TEST_F(HostileTest, CallsTakenBackAtOnce) {
   });
   RecordProperty("taken_back", StrCat(calls.load()));
   EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
-  EXPECT_TRUE(daemon_->WaitForOutput("\"calls_taken_back\":1000"));
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 
