@@ -69,25 +69,23 @@ Admission::Tenant& Admission::TenantOf(const std::string& name) {
   return it->second;
 }
 
-// A tenant with nothing under way and a full bucket is as one that never called. Others that stay
-// away are found here when it is their turn, one with each call that ends.
+// A tenant with nothing under way and a full bucket is as one that never called. Gives the next.
+Admission::Tenants::iterator Admission::ForgetIdle(Tenants::iterator it) {
+  Tenant& tenant = it->second;
+  Refill(it->first, &tenant);
+  const bool idle = tenant.calls + tenant.streams == 0;
+  const bool full = tenant.tokens >= limits_.tenants.Of(it->first).Burst();
+  return idle && full ? tenants_.erase(it) : std::next(it);
+}
+
+// Others that stay away are found here when it is their turn, one with each call that ends.
 void Admission::Forget(const std::string& name) {
-  auto forget = [&](std::map<std::string, Tenant>::iterator it)
-                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                      Tenant& tenant = it->second;
-                      Refill(it->first, &tenant);
-                      const bool idle = tenant.calls + tenant.streams == 0;
-                      const bool full = tenant.tokens >= limits_.tenants.Of(it->first).Burst();
-                      const auto next = std::next(it);
-                      if (idle && full) tenants_.erase(it);
-                      return next;
-                    };
   auto it = tenants_.find(name);
-  if (it != tenants_.end()) forget(it);
+  if (it != tenants_.end()) ForgetIdle(it);
   it = tenants_.lower_bound(looked_at_);
   if (it == tenants_.end()) it = tenants_.begin();
   if (it == tenants_.end()) return;
-  it = forget(it);
+  it = ForgetIdle(it);
   looked_at_ = it == tenants_.end() ? "" : it->first;
 }
 

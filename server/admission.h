@@ -136,6 +136,8 @@ class Admission {
   void GiveTokenBack(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Refuse(Refused reason, absl::Status status, Nanoseconds retry_after);
   Tenant& TenantOf(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Tenants = std::map<std::string, Tenant>;
+  Tenants::iterator ForgetIdle(Tenants::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Nanoseconds> TakeToken(const std::string& name, Tenant* tenant)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -156,7 +158,7 @@ class Admission {
   std::array<std::atomic<int64_t>, kRefusedReasons.size()> refused_{};
   std::atomic<int64_t> mean_task_ns_{0};
   mutable Mutex mutex_;
-  std::map<std::string, Tenant> tenants_ ABSL_GUARDED_BY(mutex_);
+  Tenants tenants_ ABSL_GUARDED_BY(mutex_);
   std::string looked_at_ ABSL_GUARDED_BY(mutex_);  // by Forget, next
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;      // without streams
   int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;      // of the calls, those that take or want a thread

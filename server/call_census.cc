@@ -34,7 +34,7 @@ void CallCensus::Add(const grpc::CallbackServerContext& context) {
       calls = count;
     }
   }
-  if (calls > 0) report_(most_of, calls);
+  if (calls > 0) reports_.too_many(most_of, calls);
 }
 
 int64_t CallCensus::EndOlderThan(Nanoseconds limit) {
@@ -67,17 +67,20 @@ grpc::CallbackServerContext* CallCensus::NewCallbackServerContext() {
 }
 
 void CallCensus::Release(grpc::CallbackServerContext* context) {
+  std::string taken_back_by;
   {
     MutexLock lock(&mutex_);
     auto made = made_.find(context);
     if (made == made_.end()) return;
     if (const Peers::iterator peer = made->second.peer; peer != calls_.end()) {
       --begun_;
+      if (context->IsCancelled() && !made->second.ended) taken_back_by = peer->first;
       if (--peer->second == 0) calls_.erase(peer);
     }
     made_.erase(made);
   }
   delete context;
+  if (!taken_back_by.empty()) reports_.taken_back(taken_back_by);
 }
 
 }  // namespace fusion

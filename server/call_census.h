@@ -13,14 +13,18 @@ namespace fusion {
 
 /// Counts the calls that gRPC keeps, by peer: until the caller has read the answer, which may be
 /// long after ours was given. Above `most` of them the peer with the most is reported, if it is one
-/// of TCP. Thread-safe.
+/// of TCP; and so is each call that its caller took back. Thread-safe.
 class CallCensus final : public grpc::ContextAllocator {
  public:
-  /// `report` is told gRPC's name of a peer, and how many calls it has; on any thread, at most a
-  /// hundred times a second. `clock` outlives it.
-  CallCensus(int64_t most, std::function<void(const std::string& peer, int64_t calls)> report,
-             const Clock& clock = Clock::Real())
-      : most_(most), report_(std::move(report)), clock_(clock) {}
+  /// What the census says, by gRPC's name of a peer; on any thread.
+  struct Reports {
+    /// The peer has the most calls of all; at most a hundred times a second.
+    std::function<void(const std::string& peer, int64_t calls)> too_many;
+    std::function<void(const std::string& peer)> taken_back;
+  };
+  /// `clock` outlives it.
+  CallCensus(int64_t most, Reports reports, const Clock& clock = Clock::Real())
+      : most_(most), reports_(std::move(reports)), clock_(clock) {}
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
@@ -55,7 +59,7 @@ class CallCensus final : public grpc::ContextAllocator {
   };
 
   const int64_t most_;
-  const std::function<void(const std::string& peer, int64_t calls)> report_;
+  const Reports reports_;
   const Clock& clock_;
   mutable Mutex mutex_;
   Peers calls_ ABSL_GUARDED_BY(mutex_);

@@ -17,7 +17,7 @@ class ImpatientPeers {
 
   explicit ImpatientPeers(const Clock& clock = Clock::Real()) : clock_(clock) {}
 
-  /// A call of `peer` was over before it began. True if that is one too many; once a second.
+  /// A call of `peer` was taken back. True if that is one too many; once a second.
   bool Note(const std::string& peer) {
     MutexLock lock(&mutex_);
     const int64_t second = clock_.Now() / std::chrono::seconds(1);

@@ -33,7 +33,7 @@ struct ServiceParts {
   Logger& logger;
   LogSample& usual_log;  // of calls answered from the caches
   LogSample& other_log;
-  /// Told of each call as it begins; of one that is over already, that too.
+  /// Told of each call as it begins.
   std::function<void(const grpc::CallbackServerContext& context)> begins =
       [](const grpc::CallbackServerContext&) {};
   const Clock& clock = Clock::Real();

@@ -62,7 +62,7 @@ std::optional<std::vector<std::pair<std::string, std::string>>> FieldHasher::Fie
     std::string_view bytes) {
   std::vector<std::pair<std::string, std::string>> fields;
   while (!bytes.empty()) {
-    const std::optional<FramedField> field = NextKeyField(&bytes);
+    const std::optional<FramedField> field = NextFramedField(&bytes);
     if (!field.has_value()) return std::nullopt;
     fields.emplace_back(field->label, field->value);
   }

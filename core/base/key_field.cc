@@ -4,7 +4,7 @@
 
 namespace fusion {
 
-std::optional<FramedField> NextKeyField(std::string_view* bytes) {
+std::optional<FramedField> NextFramedField(std::string_view* bytes) {
   const size_t colon = bytes->find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   size_t size = 0;
@@ -20,7 +20,7 @@ std::optional<FramedField> NextKeyField(std::string_view* bytes) {
 }
 
 std::string_view TenantOfKey(std::string_view full_key) {
-  while (const std::optional<FramedField> field = NextKeyField(&full_key)) {
+  while (const std::optional<FramedField> field = NextFramedField(&full_key)) {
     if (field->label == "tenant") return field->value;
   }
   return "";

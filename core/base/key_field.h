@@ -13,7 +13,7 @@ struct FramedField {
 
 /// Takes the first field off the front of `bytes`; nullopt at their end, or if they are none of
 /// this form.
-std::optional<FramedField> NextKeyField(std::string_view* bytes);
+std::optional<FramedField> NextFramedField(std::string_view* bytes);
 
 /// The tenant that a full key is of, where tenants are kept apart; empty: of everybody. Copies
 /// nothing. Pure.

@@ -10,8 +10,6 @@ namespace {
 
 // Only bounds the wait; work and Stop() notify.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
-// When a place in a full queue may be free. Chosen: tasks take from milliseconds to a minute.
-constexpr Nanoseconds kFullRetry = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -31,9 +29,7 @@ absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
   {
     MutexLock lock(&mutex_);
     if (stopping_) return Unavailable("thread pool is stopped");
-    if (queue_.size() >= queue_limit_) {
-      gone = TakeUnwanted();
-    }
+    if (queue_.size() >= queue_limit_) gone = TakeUnwanted();
     if (queue_.size() >= queue_limit_) {
       std::optional<Taken> victim = TakeVictim(owner);
       if (victim.has_value()) gone.push_back(*std::move(victim));
@@ -44,9 +40,7 @@ absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
       if (idle_[0] > 0) changed_[0].NotifyOne();
       if (queue_.size() > idle_[0] && idle_[1] > 0) changed_[1].NotifyOne();
     } else {
-      accepted = WithRetryAfter(ResourceExhausted("server is busy: ", queue_.size(),
-                                                  " tasks wait for a thread; try again later"),
-                                kFullRetry);
+      accepted = ServerBusy(queue_.size(), " tasks wait for a thread");
     }
   }
   for (Taken& taken : gone) taken.item.displaced();
@@ -131,7 +125,7 @@ void ThreadPool::Work(bool is_spare) {
     MutexLock lock(&mutex_);
     queue_.Done(next->owner);
     // It may have been one too many of that tenant's for who is idle.
-    if (is_spare && queue_.size() > 0 && idle_[0] > 0) changed_[0].NotifyOne();
+    if (queue_.size() > 0 && idle_[0] > 0) changed_[0].NotifyOne();
   }
 }
 

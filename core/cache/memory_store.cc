@@ -107,13 +107,11 @@ absl::Status MemoryStore::PutBundle(const Bundle& bundle) {
 
 PlanPage MemoryStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                                   size_t limit) {
-  // Of those that a filter may leave out, as many as one look takes.
-  constexpr size_t kMostLookedAt = 4096;
   std::vector<std::shared_ptr<const StoredPlan>> plans;
   PlanPage page;
   {
     MutexLock lock(&mutex_);
-    PlacePage found = PlacesAfter(plans_, after, filter.shows ? kMostLookedAt : limit,
+    PlacePage found = PlacesAfter(plans_, after, filter.shows ? kLookedAtPlaces : limit,
                                   [](const PlanPlace&) { return true; });
     for (const PlanPlace& place : found.places) {
       plans.push_back(entries_.Peek({EntryKind::kPlan, place.key})->plan);

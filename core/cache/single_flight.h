@@ -133,7 +133,14 @@ class SingleFlight {
     };
     absl::Status accepted = executor_.SubmitFor(
         owner, {.run = [land, work = std::move(work)] { land(work); },
-                .displaced = [land] { land([](Interest&) { return Displaced(); }); },
+                .displaced =
+                    [land] {
+                      land([](Interest&) {
+                        return ServerBusy(
+                            "the place of this work in the queue went to a tenant "
+                            "with less of it");
+                      });
+                    },
                 .standing = [flight] { return StandingOf(flight->interest); }});
     if (!accepted.ok()) landing->Land(accepted);
   }
@@ -143,12 +150,6 @@ class SingleFlight {
     using Standing = TaskExecutor::Standing;
     if (!interest.Begin()) return Standing::kUnwanted;
     return interest.IsShared() ? Standing::kStays : Standing::kMayGo;
-  }
-
-  static absl::Status Displaced() {
-    return WithRetryAfter(ResourceExhausted("server is busy: the place of this work in the queue "
-                                            "went to a tenant with less of it; try again later"),
-                          std::chrono::seconds(1));
   }
 
   Result Wait(Flight& flight, const CancelToken& waiter, const std::function<void()>& meanwhile) {

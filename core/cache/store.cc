@@ -63,13 +63,11 @@ absl::Status CheckBundle(const Bundle& bundle) {
 
 PlacePage PlacesAfter(const PlanPlaces& places, const std::optional<PlanPlace>& after, size_t limit,
                       const std::function<bool(const PlanPlace&)>& is_wanted) {
-  // Chosen: about a millisecond.
-  constexpr size_t kMostLookedAt = 4096;
   PlacePage out;
   auto it = after.has_value() ? places.upper_bound(*after) : places.begin();
   std::optional<PlanPlace> last;
   for (size_t looked_at = 0; it != places.end(); ++it, ++looked_at) {
-    if (out.places.size() == limit || looked_at == kMostLookedAt) {
+    if (out.places.size() == limit || looked_at == kLookedAtPlaces) {
       out.last = last.has_value() ? last : after;
       return out;
     }

@@ -173,7 +173,9 @@ std::string WhyNotTheEntry(const EntryKey& asked, const Digest& key, std::string
 absl::Status CheckBundle(const Bundle& bundle);
 
 /// At most `limit` of the places behind `after` that `is_wanted`, and where the next page goes on;
-/// not set: nowhere. Looks at some thousands of places at most: whoever holds a lock may.
+/// not set: nowhere. Looks at kLookedAtPlaces at most: whoever holds a lock may. Chosen: about a
+/// millisecond.
+inline constexpr size_t kLookedAtPlaces = 4096;
 struct PlacePage {
   std::vector<PlanPlace> places;
   std::optional<PlanPlace> last;

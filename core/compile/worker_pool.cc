@@ -25,15 +25,6 @@ constexpr char kOtherReasons[] = "fusion.died-for-other-reasons";
 // What a status quotes of a log; the whole of it is in the log directory.
 constexpr size_t kQuotedLogBytes = 2000;
 
-// When a place in a full queue may be free. Chosen: a kernel takes about a second, and callers
-// whose turn it is not yet come again.
-constexpr Nanoseconds kFullRetry = std::chrono::seconds(1);
-
-template <typename... Parts>
-absl::Status Busy(const Parts&... parts) {
-  return WithRetryAfter(ResourceExhausted(parts..., "; try again later"), kFullRetry);
-}
-
 // More than one thread can use up within `wall`, so that the watcher, which says what happened,
 // comes first; for a command that outlives its watcher.
 int64_t CpuSeconds(Nanoseconds wall) {
@@ -85,16 +76,17 @@ absl::Status WorkerPool::Enqueue(Task task) {
       changed_.NotifyOne();
     } else {
       ++stats_.rejected;
-      accepted = Busy("compile queue is full: ", queue_.size(), " jobs wait for ", options_.workers,
-                      " workers");
+      accepted = ServerBusy("compile queue is full: ", queue_.size(), " jobs wait for ",
+                            options_.workers, " workers");
     }
   }
   for (const FairQueue<Task>::Taken& taken : gone) {
     const absl::Status wanted = StillWanted(taken.item);
-    Answer(taken.item, wanted.ok() ? Busy(taken.item.Name(),
-                                          ": its place in the compile queue went to a tenant with "
-                                          "fewer jobs")
-                                   : wanted);
+    Answer(taken.item, wanted.ok()
+                           ? ServerBusy(taken.item.Name(),
+                                        ": its place in the compile queue went to a tenant with "
+                                        "fewer jobs")
+                           : wanted);
   }
   return accepted;
 }

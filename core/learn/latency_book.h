@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -38,13 +39,14 @@ class LatencyBook {
   /// cannot be stored.
   absl::StatusOr<int64_t> Add(const LatencyReport& report);
 
+  /// Whether a plan is one that the caller may know of.
+  using Shows = std::function<bool(const StoredPlan& plan)>;
   /// Of one plan, or of at most `limit`, the latest report first. Deletes what is known of plans
   /// that are gone and of kernels that a plan has no longer. Fewer, but never none for that, once
   /// they hold kMaxReportBytes or kMaxReadBytes were read for them. Those that `shows` (empty: all)
   /// says no to are as plans that the server does not have; after kMaxHiddenBytes of them it looks
   /// no further. To look at a plan is no use of it. NotFound: the server does not have `plan`.
   /// kCancelled, kDeadlineExceeded: `cancel` has ended.
-  using Shows = std::function<bool(const StoredPlan& plan)>;
   absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit,
                                                   const CancelToken& cancel,
                                                   const Shows& shows = nullptr);

@@ -196,6 +196,7 @@ class PlanBuilds::Bench final : public TileBench {
       NoteOthers(std::count_if(under_way.begin(), under_way.end(),
                                [](const auto& entry) { return !entry.second->ticket().IsDone(); }));
       auto lookup = [&] { return builds_.store_.GetKernel({jobs[i].key, jobs[i].full_key}).value; };
+      // Requests that wait for their first kernels go before it.
       absl::StatusOr<KernelBuilds::Started> started =
           builds_.kernel_builds_.Start(jobs[i], lookup, {.tenant = "", .background = true});
       if (!started.ok()) {

@@ -11,12 +11,6 @@
 #include "core/plan/planner.h"
 
 namespace fusion {
-namespace {
-
-// After a wait of a minute. Chosen: as long as other refusals ask for at most.
-constexpr Nanoseconds kBusyRetry = std::chrono::seconds(10);
-
-}  // namespace
 
 Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, Logger& logger,
                    const Clock& clock)
@@ -87,9 +81,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
-    return WithRetryAfter(ResourceExhausted("server is busy: planning did not begin within ",
-                                            seconds, " s; try again later"),
-                          kBusyRetry);
+    return ServerBusy("planning did not begin within ", seconds, " s");
   }
   CancelToken patience(stopping_, start + options_.limit, interest);
   StageContext stages{patience, clock_, dumps};

@@ -561,6 +561,27 @@ TEST_F(HostileTest, CallsThatNobodyReadsEndAtTheLimitOfEveryCall) {
   EXPECT_TRUE(reader.Read()) << "its connection lives";
 }
 
+TEST_F(HostileTest, WholeCallsTakenBackAtOnceEndTheConnection) {
+  v1::PlanFusionRequest request = RequestFor(LinearReluModel(9).proto(), v1::PLAN_MODE_PLAN_ONLY);
+  const std::string small = request.SerializeAsString();
+  Under([&] {
+    Together([&](int) {
+      RawHttp2 one(daemon_->address());
+      if (!one.Hello()) return;
+      const Nanoseconds end = Now() + kTime;
+      for (uint32_t stream = 1; Now() < end; stream += 2) {
+        if (!one.Call(stream, kPlan) || one.Message(stream, small, kPatience) == 0 ||
+            !one.Reset(stream)) {
+          return;
+        }
+      }
+    });
+  });
+  // For so many calls in a second, or where the machine is too slow for those, for their memory.
+  EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+}
+
 TEST_F(HostileTest, CallsTakenBackAtOnce) {
   std::atomic<int64_t> calls{0};
   Under([&] {

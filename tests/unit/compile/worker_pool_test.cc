@@ -225,7 +225,8 @@ TEST_F(WorkerPoolTest, AFullQueueRefuses) {
   ASSERT_TRUE(pool->Submit(Job("ok")).ok());
   absl::Status full = pool->Submit(Job("ok")).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Message(full), "compile queue is full: 2 jobs wait for 1 workers; try again later");
+  EXPECT_EQ(Message(full),
+            "server is busy: compile queue is full: 2 jobs wait for 1 workers; try again later");
   EXPECT_TRUE(RetryAfterOf(full).has_value());
   EXPECT_EQ(pool->Stats().rejected, 1);
   cancel->Cancel();

@@ -59,6 +59,8 @@ TEST(ErrorDetails, TheDelayTravelsAsEveryClientKnowsIt) {
   EXPECT_EQ(RetryAfterOf(ResourceExhausted("full")), std::nullopt);
   absl::Status status = WithRetryAfter(ResourceExhausted("full"), kDelay);
   EXPECT_EQ(RetryAfterOf(Sent(status)), kDelay);
+  EXPECT_EQ(RetryAfterOf(Sent(Annotate(status, "kernel fk_1"))), kDelay)
+      << "whoever names the place on the way";
   status.SetPayload(kBlamedRules, absl::Cord("first"));
   EXPECT_EQ(RetryAfterOf(Sent(status)), kDelay);
   EXPECT_EQ(Blamed(Sent(status)), "first");
