@@ -1,12 +1,12 @@
 // What fusiond takes beside a gRPC server that does nothing, and how it stands more than it can do:
 //
-//   service_load warm --seconds 2 --rounds 15     PlanFusion that was answered before, and an echo
-//   of
-//                                                 the same sizes in turn, 8 calls under way
-//   service_load warm --nodes 10000               the same for a graph of so many nodes, and what
-//                                                 parsing its bytes takes
-//   service_load overload --seconds 60 --times 4  plans of new graphs, four times as many as it
-//   makes
+//   service_load warm --seconds 2 --rounds 15
+//     PlanFusion that was answered before, and an echo of the same sizes in turn, 8 calls under way
+//   service_load warm --nodes 10000
+//     the same for a graph of so many nodes, and what parsing its bytes takes
+//   service_load overload --seconds 60 --times 4
+//     plans of new graphs, four times as many as it makes; and the most that could be expected: as
+//     many as it makes while a gRPC server beside it does nothing but refuse the other three parts
 //
 // Servers are processes of their own; this one makes the load. JSON on stdout.
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/base/median_interval.h"
 #include "core/base/quantile.h"
@@ -34,25 +35,30 @@ using nlohmann::ordered_json;
 
 constexpr char kPlan[] = "/fusion.v1.FusionService/PlanFusion";
 
-/// Answers everything with the same bytes: what gRPC itself takes.
+/// Answers everything with the same bytes, or refuses everything: what gRPC itself takes.
 class Echo final
     : public v1::FusionService::WithRawCallbackMethod_PlanFusion<v1::FusionService::Service> {
  public:
-  explicit Echo(size_t bytes) : reply_(std::string(bytes, 'x')) {}
+  explicit Echo(std::optional<size_t> bytes)
+      : reply_(std::string(bytes.value_or(0), 'x')),
+        status_(bytes.has_value()
+                    ? grpc::Status::OK
+                    : grpc::Status(StatusCode::RESOURCE_EXHAUSTED, "server is busy")) {}
   grpc::ServerUnaryReactor* PlanFusion(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* /*request*/,
                                        grpc::ByteBuffer* response) override {
-    *response = grpc::ByteBuffer(&reply_, 1);
+    if (status_.ok()) *response = grpc::ByteBuffer(&reply_, 1);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
+    reactor->Finish(status_);
     return reactor;
   }
 
  private:
   grpc::Slice reply_;
+  const grpc::Status status_;
 };
 
-int ServeEcho(const std::string& address, size_t bytes) {
+int ServeEcho(const std::string& address, std::optional<size_t> bytes) {
   Echo echo(bytes);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials());
@@ -64,16 +70,16 @@ int ServeEcho(const std::string& address, size_t bytes) {
   return 0;
 }
 
-/// The echo in a process of its own, until this one ends.
+/// The echo in a process of its own, until this one ends. Without `bytes` it refuses.
 class EchoProcess {
  public:
-  EchoProcess(const std::string& self, const std::string& address, size_t bytes) {
+  EchoProcess(const std::string& self, const std::string& address, std::optional<size_t> bytes) {
     pid_ = fork();
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const std::string size = StrCat(bytes);
-    execl(self.c_str(), self.c_str(), "echo", "--address", address.c_str(), "--bytes", size.c_str(),
-          nullptr);
+    const std::string size = StrCat("--bytes=", bytes.value_or(0));
+    execl(self.c_str(), self.c_str(), "echo", "--address", address.c_str(),
+          bytes.has_value() ? size.c_str() : nullptr, nullptr);
     _exit(127);
   }
   ~EchoProcess() {
@@ -223,7 +229,7 @@ struct OverloadOptions {
   double peak_seconds = 10;
 };
 
-int Overload(const OverloadOptions& options) {
+int Overload(const std::string& self, const OverloadOptions& options) {
   ScratchDir dir;
   auto daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
   LoadGenerator load(daemon->address(), kPlan, 4);
@@ -249,6 +255,18 @@ int Overload(const OverloadOptions& options) {
   const Load over =
       load.Open(requests, options.times * peak.goodput(), options.seconds, std::chrono::seconds(2));
   const int64_t after = rss();
+  // The same again: what has changed meanwhile (full caches) is not the overload's.
+  const Load again = load.Closed(requests, 32, options.peak_seconds);
+  // What is sent above that costs sender and transport something, whoever refuses it how soon.
+  const std::string refuser_address = StrCat("unix:", dir.path("refuser"));
+  EchoProcess refuser(self, refuser_address, std::nullopt);
+  LoadGenerator excess(refuser_address, kPlan, 4);
+  std::thread beside([&] {
+    excess.Open(requests, (options.times - 1) * peak.goodput(), options.peak_seconds,
+                std::chrono::seconds(2));
+  });
+  const Load roof = load.Closed(requests, 32, options.peak_seconds);
+  beside.join();
   ordered_json codes;
   int64_t other = 0;
   for (const auto& [code, ms] : over.ms) {
@@ -259,9 +277,11 @@ int Overload(const OverloadOptions& options) {
     }
   }
   ordered_json out = {{"peak_goodput", peak.goodput()},
+                      {"peak_goodput_afterwards", again.goodput()},
                       {"offered", options.times * peak.goodput()},
                       {"goodput", over.goodput()},
                       {"goodput_ratio", over.goodput() / peak.goodput()},
+                      {"roof_goodput", roof.goodput()},
                       {"seconds", over.seconds},
                       {"codes", codes},
                       {"unexpected", other},
@@ -297,12 +317,12 @@ int main(int argc, char** argv) {
   overload_app->add_option("--times", overload.times)->capture_default_str();
   overload_app->add_option("--peak-seconds", overload.peak_seconds)->capture_default_str();
   std::string address;
-  size_t bytes = 0;
+  std::optional<size_t> bytes;
   CLI::App* echo_app = app.add_subcommand("echo", "the server that does nothing");
   echo_app->add_option("--address", address)->required();
-  echo_app->add_option("--bytes", bytes)->required();
+  echo_app->add_option("--bytes", bytes, "of an answer; without it all is refused");
   CLI11_PARSE(app, argc, argv);
   if (*echo_app) return fusion::ServeEcho(address, bytes);
-  if (*overload_app) return fusion::Overload(overload);
+  if (*overload_app) return fusion::Overload(argv[0], overload);
   return fusion::Warm(argv[0], warm);
 }
