@@ -1,0 +1,40 @@
+// A caller whose plan is known: asks for it again and again, a little less often than it could, and
+// says of each call when it began and how many ms it took, or what went wrong.
+//
+//   neighbour ADDRESS REQUEST      ->  "1234567890 0.41\n1236789012 0.39\n..." on stdout, until it
+//                                      is killed; the clock is the monotonic one, in ns
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "core/base/clock.h"
+#include "tests/service/fusion_caller.h"
+
+int main(int argc, char** argv) {
+  using std::chrono::seconds;
+  if (argc != 3) return 2;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::ostringstream bytes;
+  bytes << std::ifstream(argv[2], std::ios::binary).rdbuf();
+  fusion::v1::PlanFusionRequest request;
+  if (!request.ParseFromString(bytes.str())) return 3;
+  const fusion::FusionCaller caller(argv[1]);
+  for (;;) {
+    const fusion::Nanoseconds begin = fusion::Clock::Real().Now();
+    fusion::v1::PlanFusionResponse response;
+    grpc::Status status = caller.Plan(request, &response, seconds(10));
+    // As every client does, ours included: gRPC closes idle connections when memory is short.
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      status = caller.Plan(request, &response, seconds(10));
+    }
+    const double ms = fusion::ToMilliseconds(fusion::Clock::Real().Now() - begin);
+    std::printf("%lld %.4f %s\n", static_cast<long long>(begin.count()), ms,
+                status.error_message().c_str());
+    std::fflush(stdout);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
