@@ -1,13 +1,9 @@
 #include "server/certificates.h"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
 #include <ctime>
 
 #include "core/base/file.h"
+#include "core/base/pem.h"
 #include "core/base/text.h"
 #include "core/base/utc_time.h"
 
@@ -16,21 +12,6 @@ namespace {
 
 constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
 
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
-
-// No terminal is asked for the password of a key.
-int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return 0; }
-
-Owned<BIO> Reader(const std::string& pem) {
-  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
-
 absl::StatusOr<std::string> Read(std::string_view flag, const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
   if (!text.ok()) return InvalidArgument(flag, ": ", Message(text.status()));
@@ -38,27 +19,23 @@ absl::StatusOr<std::string> Read(std::string_view flag, const std::string& path)
 }
 
 // The first certificate of a file; every other one in it must be sound too.
-absl::StatusOr<Owned<X509>> FirstOf(std::string_view flag, const std::string& path,
-                                    const std::string& pem) {
-  Owned<BIO> in = Reader(pem);
-  Owned<X509> first;
-  ERR_clear_error();
-  for (int count = 0;; ++count) {
-    Owned<X509> next(PEM_read_bio_X509(in.get(), nullptr, &NoPassword, nullptr));
-    if (next == nullptr) {
-      const unsigned long why = ERR_peek_last_error();
-      ERR_clear_error();
-      const bool at_end = ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
-      if (at_end && count > 0) return first;
-      if (at_end) return InvalidArgument(flag, ": ", path, ": no certificate in PEM form");
-      return InvalidArgument(flag, ": ", path, ": certificate ", count + 1, " is damaged or cut");
-    }
-    if (count == 0) first = std::move(next);
+absl::StatusOr<OpenSslPtr<X509>> FirstOf(std::string_view flag, const std::string& path,
+                                         const std::string& pem) {
+  PemReader in(pem);
+  OpenSslPtr<X509> first;
+  int count = 0;
+  while (OpenSslPtr<X509> next = in.Certificate()) {
+    if (count++ == 0) first = std::move(next);
   }
+  if (in.cut()) {
+    return InvalidArgument(flag, ": ", path, ": certificate ", count + 1, " is damaged or cut");
+  }
+  if (count == 0) return InvalidArgument(flag, ": ", path, ": no certificate in PEM form");
+  return first;
 }
 
 std::string SubjectOf(X509* certificate) {
-  Owned<BIO> out(BIO_new(BIO_s_mem()));
+  OpenSslPtr<BIO> out(BIO_new(BIO_s_mem()));
   X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE);
   char* data = nullptr;
   const long bytes = BIO_get_mem_data(out.get(), &data);
@@ -78,10 +55,9 @@ absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
   CertificateSet out;
   ASSIGN_OR_RETURN(out.certificate_pem, Read("--tls-cert", files.certificate));
   ASSIGN_OR_RETURN(out.key_pem, Read("--tls-key", files.key));
-  ASSIGN_OR_RETURN(Owned<X509> certificate,
+  ASSIGN_OR_RETURN(OpenSslPtr<X509> certificate,
                    FirstOf("--tls-cert", files.certificate, out.certificate_pem));
-  Owned<BIO> in = Reader(out.key_pem);
-  Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(in.get(), nullptr, &NoPassword, nullptr));
+  OpenSslPtr<EVP_PKEY> key = PemReader(out.key_pem).PrivateKey();
   if (key == nullptr) {
     return InvalidArgument("--tls-key: ", files.key,
                            ": no private key in PEM form without a "

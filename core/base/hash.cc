@@ -3,6 +3,7 @@
 #include <openssl/sha.h>
 
 #include "core/base/hash_stream.h"
+#include "core/base/hex_digit.h"
 #include "core/base/key_field.h"
 #include "core/base/text.h"
 
@@ -21,14 +22,9 @@ std::string Digest::ToHex() const {
 
 bool Digest::FromHex(std::string_view hex, Digest* out) {
   if (hex.size() != 64) return false;
-  auto value = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-  };
   for (size_t i = 0; i < 32; ++i) {
-    int high = value(hex[2 * i]);
-    int low = value(hex[2 * i + 1]);
+    int high = HexDigit(hex[2 * i]);
+    int low = HexDigit(hex[2 * i + 1]);
     if (high < 0 || low < 0) return false;
     out->bytes[i] = static_cast<uint8_t>(high * 16 + low);
   }

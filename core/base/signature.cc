@@ -1,15 +1,16 @@
 #include "core/base/signature.h"
 
-#include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/pem.h>
 
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "core/base/check.h"
 #include "core/base/file.h"
+#include "core/base/hex_digit.h"
+#include "core/base/pem.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -21,33 +22,16 @@ constexpr size_t kMaxSecretBytes = 128;
 constexpr size_t kHmacBytes = 32;
 constexpr size_t kEd25519Bytes = 64;
 
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
-
 const uint8_t* Bytes(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
-}
-
-// No terminal is asked for the password of a key.
-int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return 0; }
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 // False if `hex` is not digits alone, two a byte.
 bool FromHex(std::string_view hex, std::string* out) {
   if (hex.size() % 2 != 0) return false;
   for (size_t i = 0; i < hex.size(); i += 2) {
-    const int high = HexDigit(hex[i]), low = HexDigit(hex[i + 1]);
+    const int high = HexDigit(absl::ascii_tolower(hex[i]));
+    const int low = HexDigit(absl::ascii_tolower(hex[i + 1]));
     if (high < 0 || low < 0) return false;
     *out += static_cast<char>(high << 4 | low);
   }
@@ -74,8 +58,8 @@ std::string Hmac(const std::string& secret, std::string_view bytes) {
 
 struct SigningKey::Secret {
   ~Secret() { OPENSSL_cleanse(shared.data(), shared.size()); }
-  std::string shared;   // of HMAC
-  Owned<EVP_PKEY> key;  // of Ed25519
+  std::string shared;        // of HMAC
+  OpenSslPtr<EVP_PKEY> key;  // of Ed25519
 };
 
 std::string_view SignatureAlgorithmName(SignatureAlgorithm algorithm) {
@@ -98,14 +82,9 @@ absl::StatusOr<SigningKey> SigningKey::Parse(std::string id, std::string_view te
     out.secret_ = std::move(secret);
     return out;
   }
-  auto reader = [&] {
-    return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  };
-  secret->key.reset(PEM_read_bio_PrivateKey(reader().get(), nullptr, &NoPassword, nullptr));
+  secret->key = PemReader(text).PrivateKey();
   out.can_sign_ = secret->key != nullptr;
-  if (!out.can_sign_) {
-    secret->key.reset(PEM_read_bio_PUBKEY(reader().get(), nullptr, &NoPassword, nullptr));
-  }
+  if (!out.can_sign_) secret->key = PemReader(text).PublicKey();
   if (secret->key == nullptr) {
     return InvalidArgument(
         "no key; expected a private or public Ed25519 key in PEM form without a password, or "
@@ -144,7 +123,7 @@ Signature SigningKey::Sign(std::string_view bytes) const {
   }
   out.value.resize(kEd25519Bytes);
   size_t length = out.value.size();
-  Owned<EVP_MD_CTX> context(EVP_MD_CTX_new());
+  OpenSslPtr<EVP_MD_CTX> context(EVP_MD_CTX_new());
   const bool made =
       EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, secret_->key.get()) == 1 &&
       EVP_DigestSign(context.get(), reinterpret_cast<uint8_t*>(out.value.data()), &length,
@@ -164,7 +143,7 @@ absl::Status SigningKey::Verify(std::string_view bytes, const Signature& signatu
     right = signature.value.size() == expected.size() &&
             CRYPTO_memcmp(signature.value.data(), expected.data(), expected.size()) == 0;
   } else {
-    Owned<EVP_MD_CTX> context(EVP_MD_CTX_new());
+    OpenSslPtr<EVP_MD_CTX> context(EVP_MD_CTX_new());
     right =
         EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, secret_->key.get()) == 1 &&
         EVP_DigestVerify(context.get(), Bytes(signature.value), signature.value.size(),

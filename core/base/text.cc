@@ -6,17 +6,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/hex_digit.h"
+
 namespace fusion {
-namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-}  // namespace
-
 namespace text_internal {
 
 void Append(std::string* out, std::string_view text) { out->append(text); }

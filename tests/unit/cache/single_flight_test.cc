@@ -1,7 +1,9 @@
 #include "core/cache/single_flight.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <future>
 #include <thread>
 
@@ -255,62 +257,69 @@ TEST(SingleFlight, WhatNobodyWantsAnyMoreKeepsNobodyOut) {
   next.join();
 }
 
-TEST(SingleFlight, OneTenantsQueueMakesRoomForAnothers) {
-  ThreadPool pool(1, 2);
-  Flights flights(pool);
-  Abandonable busy;
-  CancelToken patient;
-  std::vector<std::thread> threads;
-  std::atomic<int> ended{0};
-  auto start = [&](std::string key, const char* tenant, Flights::Work work, absl::Status* status) {
-    threads.emplace_back([&, key = std::move(key), tenant, work = std::move(work), status] {
-      *status = flights.Run(key, patient, work, {.owner = {tenant}}).status();
-      ++ended;
+// One thread, which is busy until it is told, and two places in front of it.
+class SingleFlightQueue : public testing::Test {
+ protected:
+  SingleFlightQueue() : pool_(1, 2), flights_(pool_) {
+    Start("busy", "greedy", busy_.work());
+    EXPECT_TRUE(Eventually([&] { return busy_.begun == 1; }));
+  }
+
+  absl::Status Run(const std::string& key, const std::string& tenant, const Flights::Work& work,
+                   bool goes_on = false) {
+    return flights_.Run(key, patient_, work, {.owner = {tenant}, .goes_on = goes_on}).status();
+  }
+  // On a thread of its own. How it ends is there after End().
+  const absl::Status& Start(const std::string& key, const std::string& tenant,
+                            const Flights::Work& work, bool goes_on = false) {
+    absl::Status& status = ends_.emplace_back();
+    threads_.emplace_back([this, key, tenant, work, goes_on, &status] {
+      status = Run(key, tenant, work, goes_on);
+      ++ended_;
     });
-  };
-  auto quick = [](Interest&) { return Value("made"); };
-  absl::Status first, second, third, other;
-  start("1", "greedy", busy.work(), &first);
-  EXPECT_TRUE(Eventually([&] { return busy.begun == 1; }));
-  start("2", "greedy", quick, &second);
-  EXPECT_TRUE(Eventually([&] { return pool.queued() == 1; }));
-  start("3", "greedy", quick, &third);
-  EXPECT_TRUE(Eventually([&] { return pool.queued() == 2; }));
-  const absl::Status full = flights.Run("4", patient, quick, {.owner = {"greedy"}}).status();
+    return status;
+  }
+  static Flights::Result Quick(Interest& /*interest*/) { return Value("made"); }
+  bool Queued(size_t tasks) {
+    return Eventually([&] { return pool_.queued() == tasks; });
+  }
+  void End() {
+    busy_.release = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  ThreadPool pool_;
+  Flights flights_;
+  Abandonable busy_;
+  CancelToken patient_;
+  std::vector<std::thread> threads_;
+  std::deque<absl::Status> ends_;
+  std::atomic<int> ended_{0};
+};
+
+TEST_F(SingleFlightQueue, OfOneTenantMakesRoomForAnothers) {
+  const absl::Status& second = Start("second", "greedy", &Quick);
+  EXPECT_TRUE(Queued(1));
+  const absl::Status& third = Start("third", "greedy", &Quick);
+  EXPECT_TRUE(Queued(2));
+  const absl::Status full = Run("fourth", "greedy", &Quick);
   EXPECT_TRUE(absl::IsResourceExhausted(full) && RetryAfterOf(full).has_value()) << full;
-  start("5", "modest", quick, &other);
-  EXPECT_TRUE(Eventually([&] { return ended == 1; })) << "the newest of greedy is gone";
-  busy.release = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(first.ok() && second.ok() && other.ok());
+  const absl::Status& other = Start("other", "modest", &Quick);
+  EXPECT_TRUE(Eventually([&] { return ended_ == 1; })) << "the newest of greedy is gone";
+  End();
+  EXPECT_TRUE(ends_[0].ok() && second.ok() && other.ok());
   EXPECT_TRUE(absl::IsResourceExhausted(third) && RetryAfterOf(third).has_value()) << third;
 }
 
-TEST(SingleFlight, WorkThatOthersWantAsWellIsNotPutOut) {
-  ThreadPool pool(1, 2);
-  Flights flights(pool);
-  Abandonable busy;
-  CancelToken patient;
-  std::vector<std::thread> threads;
-  std::atomic<int> made{0};
-  auto start = [&](const char* key, const char* tenant, Flights::Work work, bool goes_on = false) {
-    threads.emplace_back([&, key, tenant, work = std::move(work), goes_on] {
-      made += flights.Run(key, patient, work, {.owner = {tenant}, .goes_on = goes_on}).ok();
-    });
-  };
-  auto quick = [](Interest&) { return Value("made"); };
-  start("1", "greedy", busy.work());
-  EXPECT_TRUE(Eventually([&] { return busy.begun == 1; }));
-  start("shared", "greedy", quick);
-  EXPECT_TRUE(Eventually([&] { return pool.queued() == 1; }));
-  start("shared", "modest", quick);
-  start("kept", "greedy", quick, /*goes_on=*/true);
-  EXPECT_TRUE(Eventually([&] { return pool.queued() == 2 && flights.waiters() == 4; }));
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      flights.Run("other", patient, quick, {.owner = {"other"}}).status()));
-  busy.release = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(made, 4);
+TEST_F(SingleFlightQueue, KeepsWorkThatOthersWantAsWell) {
+  Start("shared", "greedy", &Quick);
+  EXPECT_TRUE(Queued(1));
+  Start("shared", "modest", &Quick);
+  Start("kept", "greedy", &Quick, /*goes_on=*/true);
+  EXPECT_TRUE(Queued(2) && Eventually([&] { return flights_.waiters() == 4; }));
+  EXPECT_TRUE(absl::IsResourceExhausted(Run("other", "other", &Quick)));
+  End();
+  EXPECT_THAT(ends_, testing::Each(absl::OkStatus()));
 }
 
 class DroppingExecutor final : public TaskExecutor {

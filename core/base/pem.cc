@@ -1,0 +1,29 @@
+#include "core/base/pem.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+namespace fusion {
+namespace {
+
+int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return 0; }
+
+}  // namespace
+
+PemReader::PemReader(std::string_view text)
+    : text_(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))) {}
+
+template <typename T>
+OpenSslPtr<T> PemReader::Read(T* (*read)(BIO*, T**, pem_password_cb*, void*)) {
+  ERR_clear_error();
+  OpenSslPtr<T> out(read(text_.get(), nullptr, &NoPassword, nullptr));
+  cut_ = out == nullptr && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  return out;
+}
+
+OpenSslPtr<X509> PemReader::Certificate() { return Read(&PEM_read_bio_X509); }
+OpenSslPtr<EVP_PKEY> PemReader::PrivateKey() { return Read(&PEM_read_bio_PrivateKey); }
+OpenSslPtr<EVP_PKEY> PemReader::PublicKey() { return Read(&PEM_read_bio_PUBKEY); }
+
+}  // namespace fusion
