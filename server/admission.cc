@@ -57,7 +57,9 @@ Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
 
 absl::Status Admission::Refuse(Refused reason, absl::Status status, Nanoseconds retry_after) {
   refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-  return WithRetryAfter(std::move(status), std::clamp(retry_after, kLeastWait, kMostWait));
+  // When a rate allows the next call is known; other waits are guesses.
+  const Nanoseconds most = reason == Refused::kRate ? Nanoseconds::max() : kMostWait;
+  return WithRetryAfter(std::move(status), std::clamp(retry_after, kLeastWait, most));
 }
 
 Admission::Tenant& Admission::TenantOf(const std::string& name) {

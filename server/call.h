@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +31,12 @@ class FlatBytes {
   std::vector<grpc::Slice> slices_;
   std::string joined_;  // once it was asked for
 };
+
+/// What an answer keeps of memory beside its own bytes: of what it shares, of `bytes`, a part.
+template <typename T>
+int64_t SharedBytes(const std::shared_ptr<const T>& shared, int64_t bytes) {
+  return bytes / std::max<int64_t>(1, shared.use_count());
+}
 
 /// `bytes`, a part of what `owner` points to, as a slice that keeps it: nothing is copied.
 template <typename T>
@@ -62,6 +69,11 @@ class Call {
   void Begin(const grpc::ByteBuffer& request, std::function<void()> work,
              const std::function<void(const absl::Status&)>& refused);
 
+  /// What the answer, or the part of it that is being sent, keeps of memory until it is read.
+  void NoteAnswer(int64_t bytes) const {
+    if (bytes > kSmallAnswerBytes) parts_.answers(context_, bytes);
+  }
+
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
 
   /// No thread is needed any more, but for what Admission::Resume runs.
@@ -73,6 +85,9 @@ class Call {
   grpc::Status Account(const absl::Status& status);
 
  private:
+  // Those of all calls that gRPC keeps come to 16 MB.
+  static constexpr int64_t kSmallAnswerBytes = 4 << 10;
+
   void LogCall(int64_t left_out) const;
 
  protected:
@@ -128,10 +143,12 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
   /// Ends with Send, or with why there is no answer.
   virtual absl::Status Answer() = 0;
 
-  absl::Status Send(grpc::ByteBuffer answer) {
+  /// `kept`: what the answer keeps of memory; negative: its own bytes.
+  absl::Status Send(grpc::ByteBuffer answer, int64_t kept = -1) {
     *response_ = std::move(answer);
     this->record_.messages_sent = 1;
     this->record_.bytes_out = static_cast<int64_t>(response_->Length());
+    this->NoteAnswer(kept < 0 ? this->record_.bytes_out : kept);
     return absl::OkStatus();
   }
 

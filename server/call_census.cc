@@ -2,7 +2,8 @@
 
 #include <grpc/grpc.h>
 
-#include <algorithm>
+#include <chrono>
+#include <utility>
 #include <vector>
 
 namespace fusion {
@@ -10,31 +11,58 @@ namespace {
 
 // With 16,384 peers one takes about a millisecond.
 constexpr Nanoseconds kReportEvery = std::chrono::milliseconds(10);
+// A deadline that leaves less is none: our own network takes as long.
+constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
 bool IsOverTcp(const std::string& peer) { return !peer.starts_with("unix:"); }
 
 }  // namespace
 
+// Nobody if it was asked a short while before.
+CallCensus::Heaviest CallCensus::FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported) {
+  Heaviest heaviest;
+  const Nanoseconds now = clock_.Now();
+  if (now - *reported < kReportEvery) return heaviest;
+  *reported = now;
+  for (const auto& [name, kept] : peers_) {
+    if (kept.*amount <= heaviest.amount || !IsOverTcp(name)) continue;
+    heaviest = {name, kept.*amount};
+  }
+  return heaviest;
+}
+
 void CallCensus::Add(const grpc::CallbackServerContext& context) {
-  std::string most_of;
-  int64_t calls = 0;
+  Heaviest heaviest;
   {
     MutexLock lock(&mutex_);
-    const Nanoseconds now = clock_.Now();
-    auto peer = calls_.try_emplace(context.peer()).first;
-    ++peer->second;
+    auto peer = peers_.try_emplace(context.peer()).first;
+    ++peer->second.calls;
     Call& call = made_.at(&context);
     call.peer = peer;
-    call.begun = now;
-    if (++begun_ <= most_ || now - reported_ < kReportEvery) return;
-    reported_ = now;
-    for (const auto& [name, count] : calls_) {
-      if (count <= calls || !IsOverTcp(name)) continue;
-      most_of = name;
-      calls = count;
+    call.begun = clock_.Now();
+    if (++begun_ > most_.calls) heaviest = FindHeaviest(&Kept::calls, &reported_many_);
+  }
+  if (heaviest.amount > 0) reports_.too_many(heaviest.peer, heaviest.amount);
+}
+
+void CallCensus::SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes) {
+  Heaviest heaviest;
+  {
+    MutexLock lock(&mutex_);
+    Call& call = made_.at(&context);
+    const int64_t more = bytes - std::exchange(call.answer_bytes, bytes);
+    call.peer->second.answer_bytes += more;
+    answer_bytes_ += more;
+    if (more > 0 && answer_bytes_ > most_.answer_bytes) {
+      heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
     }
   }
-  if (calls > 0) reports_.too_many(most_of, calls);
+  if (heaviest.amount > 0) reports_.too_much(heaviest.peer, heaviest.amount);
+}
+
+void CallCensus::SetLasting(const grpc::CallbackServerContext& context) {
+  MutexLock lock(&mutex_);
+  made_.at(&context).lasting = true;
 }
 
 int64_t CallCensus::EndOlderThan(Nanoseconds limit) {
@@ -43,7 +71,8 @@ int64_t CallCensus::EndOlderThan(Nanoseconds limit) {
     MutexLock lock(&mutex_);
     const Nanoseconds now = clock_.Now();
     for (auto& [context, call] : made_) {
-      if (call.peer == calls_.end() || call.ended || now - call.begun <= limit) continue;
+      if (call.peer == peers_.end() || call.ended || call.lasting) continue;
+      if (now - call.begun <= limit) continue;
       call.ended = true;
       late.push_back(call.context->c_call());
       grpc_call_ref(late.back());  // gRPC's own goes after Release
@@ -62,8 +91,14 @@ int64_t CallCensus::EndOlderThan(Nanoseconds limit) {
 grpc::CallbackServerContext* CallCensus::NewCallbackServerContext() {
   auto* context = new grpc::CallbackServerContext;
   MutexLock lock(&mutex_);
-  made_.emplace(context, Call{context, calls_.end()});
+  made_.emplace(context, Call{context, peers_.end()});
   return context;
+}
+
+bool CallCensus::WasTakenBack(const Call& call) const {
+  if (call.ended || !call.context->IsCancelled()) return false;
+  const auto passed = std::chrono::system_clock::now() - call.context->deadline();
+  return passed < Nanoseconds(0) || clock_.Now() - call.begun - passed < kLeastPatience;
 }
 
 void CallCensus::Release(grpc::CallbackServerContext* context) {
@@ -72,10 +107,13 @@ void CallCensus::Release(grpc::CallbackServerContext* context) {
     MutexLock lock(&mutex_);
     auto made = made_.find(context);
     if (made == made_.end()) return;
-    if (const Peers::iterator peer = made->second.peer; peer != calls_.end()) {
+    const Call& call = made->second;
+    if (const Peers::iterator peer = call.peer; peer != peers_.end()) {
+      if (WasTakenBack(call)) taken_back_by = peer->first;
       --begun_;
-      if (context->IsCancelled() && !made->second.ended) taken_back_by = peer->first;
-      if (--peer->second == 0) calls_.erase(peer);
+      answer_bytes_ -= call.answer_bytes;
+      peer->second.answer_bytes -= call.answer_bytes;
+      if (--peer->second.calls == 0) peers_.erase(peer);
     }
     made_.erase(made);
   }

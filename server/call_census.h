@@ -11,23 +11,35 @@
 
 namespace fusion {
 
-/// Counts the calls that gRPC keeps, by peer: until the caller has read the answer, which may be
-/// long after ours was given. Above `most` of them the peer with the most is reported, if it is one
-/// of TCP; and so is each call that its caller took back. Thread-safe.
+/// Counts the calls that gRPC keeps, and the bytes of their answers, by peer: until the caller has
+/// read the answer, which may be long after ours was given. Above `most` of them the peer with the
+/// most is reported, if it is one of TCP; and so is each call that its caller took back. A call
+/// whose deadline has passed is none of those, unless that was so soon that nobody can have meant
+/// it. Thread-safe.
 class CallCensus final : public grpc::ContextAllocator {
  public:
   /// What the census says, by gRPC's name of a peer; on any thread.
   struct Reports {
-    /// The peer has the most calls of all; at most a hundred times a second.
+    /// The peer has the most calls of all, or the most bytes; each a hundred times a second at
+    /// most.
     std::function<void(const std::string& peer, int64_t calls)> too_many;
+    std::function<void(const std::string& peer, int64_t bytes)> too_much;
     std::function<void(const std::string& peer)> taken_back;
   };
+  struct Most {
+    int64_t calls = 0;
+    int64_t answer_bytes = 0;
+  };
   /// `clock` outlives it.
-  CallCensus(int64_t most, Reports reports, const Clock& clock = Clock::Real())
+  CallCensus(const Most& most, Reports reports, const Clock& clock = Clock::Real())
       : most_(most), reports_(std::move(reports)), clock_(clock) {}
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
+  /// Its answer, or the part of it that is being sent, keeps so many bytes.
+  void SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes);
+  /// EndOlderThan leaves it alone.
+  void SetLasting(const grpc::CallbackServerContext& context);
 
   /// Ends the calls that began longer than `limit` ago, whatever they are at: their callers do not
   /// read, or do not write. How many.
@@ -43,6 +55,11 @@ class CallCensus final : public grpc::ContextAllocator {
     MutexLock lock(&mutex_);
     return begun_;
   }
+  /// What the answers of all of them keep.
+  int64_t answer_bytes() const {
+    MutexLock lock(&mutex_);
+    return answer_bytes_;
+  }
 
   grpc::CallbackServerContext* NewCallbackServerContext() override;
   /// A call has ended, and nothing of it is kept any more. gRPC gives contexts here too that it
@@ -50,21 +67,36 @@ class CallCensus final : public grpc::ContextAllocator {
   void Release(grpc::CallbackServerContext* context) override;
 
  private:
-  using Peers = std::map<std::string, int64_t>;
+  struct Kept {
+    int64_t calls = 0;
+    int64_t answer_bytes = 0;
+  };
+  using Peers = std::map<std::string, Kept>;
   struct Call {
     grpc::CallbackServerContext* context;
     Peers::iterator peer;  // the end until it begins
     Nanoseconds begun{0};
+    int64_t answer_bytes = 0;
+    bool lasting = false;
     bool ended = false;  // by us
   };
+  struct Heaviest {
+    std::string peer;
+    int64_t amount = 0;
+  };
+  Heaviest FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WasTakenBack(const Call& call) const;
 
-  const int64_t most_;
+  const Most most_;
   const Reports reports_;
   const Clock& clock_;
   mutable Mutex mutex_;
-  Peers calls_ ABSL_GUARDED_BY(mutex_);
+  Peers peers_ ABSL_GUARDED_BY(mutex_);
   int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanoseconds reported_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Nanoseconds reported_many_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
+  Nanoseconds reported_much_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
   std::map<const grpc::CallbackServerContext*, Call> made_ ABSL_GUARDED_BY(mutex_);  // here
 };
 

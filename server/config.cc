@@ -219,9 +219,11 @@ void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox
       ->check([](const std::string& path) -> std::string {
         return path.starts_with('/') ? "" : StrCat(Quote(path), " is no absolute path");
       });
-  app->add_option("--failure-ttl-seconds", config->failure_ttl_seconds,
-                  "Seconds for which a kernel that does not compile, or that its check refuses, is "
-                  "not tried again. One that killed two workers is not tried again at all")
+  app->add_option(
+         "--failure-ttl-seconds", config->failure_ttl_seconds,
+         "Seconds for which a kernel that does not compile, or that its check refuses, and "
+         "a plan that took too long, are not tried again. A kernel that killed two workers "
+         "is not tried again at all")
       ->check(CLI::Range(0.0, 1e7))
       ->capture_default_str();
 }

@@ -80,6 +80,7 @@ class RunningDaemon final : public Daemon {
     metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
     store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
+    pipeline_options_.planning.failure_ttl = Seconds(config().failure_ttl_seconds);
     pipeline_options_.builds.failure_ttl = Seconds(config().failure_ttl_seconds);
     pipeline_options_.builds.quarantine = quarantine_.get();
     ASSIGN_OR_RETURN(std::vector<DeviceSpec> specs, BuiltInSpecs());
@@ -179,6 +180,7 @@ class RunningDaemon final : public Daemon {
             .connection_idle = Seconds(config().connection_idle_seconds),
             .transport_bytes = config().max_inflight_bytes * 3 / 2,
             .unusual_bytes = config().max_inflight_bytes,
+            .answer_bytes = config().max_inflight_bytes / 2,
             .reflection = config().reflection};
   }
 

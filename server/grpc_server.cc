@@ -115,10 +115,12 @@ class RunningServer final : public GrpcServer {
     builder.RegisterService(&service_);
     builder.RegisterService(&admin_);
     auto census = std::make_unique<CallCensus>(
-        kMostCalls,
+        CallCensus::Most{.calls = kMostCalls, .answer_bytes = options.answer_bytes},
         CallCensus::Reports{
             .too_many = [this](const std::string& peer,
                                int64_t calls) { HangUp(peer, "calls_not_ended", calls); },
+            .too_much = [this](const std::string& peer,
+                               int64_t bytes) { HangUp(peer, "answer_bytes_not_read", bytes); },
             .taken_back = [this](const std::string& peer) { TakenBack(peer); }});
     census_ = census.get();
     builder.SetContextAllocator(std::move(census));
@@ -131,8 +133,11 @@ class RunningServer final : public GrpcServer {
       acceptors_[address]->HandleNewConnection(&parameters);
     });
     guard_ = std::make_unique<MemoryGuard>(
-        options.unusual_bytes, [this] { return census_->live() > kMostCalls; }, *listener_,
-        parts_.logger);
+        options.unusual_bytes,
+        MemoryGuard::Reasons{
+            .flooded = [this] { return census_->live() > kMostCalls; },
+            .cached = [this] { return parts_.store.CachedBytes() + parts_.warm.bytes(); }},
+        *listener_, parts_.logger);
     sweeper_ = std::thread([this] { EndLateCalls(); });
     SetServing(true);
     return absl::OkStatus();
@@ -171,7 +176,12 @@ class RunningServer final : public GrpcServer {
  private:
   // The same, for services that keep a copy.
   ServiceParts Watched(ServiceParts parts) {
-    parts.begins = [this](const grpc::CallbackServerContext& context) { census_->Add(context); };
+    using Context = grpc::CallbackServerContext;
+    parts.begins = [this](const Context& context) { census_->Add(context); };
+    parts.answers = [this](const Context& context, int64_t bytes) {
+      census_->SetAnswer(context, bytes);
+    };
+    parts.lasts = [this](const Context& context) { census_->SetLasting(context); };
     return parts;
   }
 
@@ -210,10 +220,10 @@ class RunningServer final : public GrpcServer {
     }
   }
 
-  void HangUp(const std::string& peer, std::string_view why, int64_t calls) {
+  void HangUp(const std::string& peer, std::string_view why, int64_t amount) {
     if (!listener_->Close(PlainPeer(peer))) return;
     closed_.fetch_add(1, std::memory_order_relaxed);
-    parts_.logger.Warning("connection_closed", {{"peer", PlainPeer(peer)}, {why, calls}});
+    parts_.logger.Warning("connection_closed", {{"peer", PlainPeer(peer)}, {why, amount}});
   }
 
   const ServiceParts parts_;

@@ -16,6 +16,7 @@ struct GrpcServerOptions {
   Nanoseconds connection_idle = std::chrono::minutes(30);  // then it is closed
   int64_t transport_bytes = int64_t{384} << 20;  // of calls and connections, in gRPC's hands
   int64_t unusual_bytes = int64_t{256} << 20;    // the limit of the MemoryGuard
+  int64_t answer_bytes = int64_t{128} << 20;     // of answers that are not read yet
   /// Serves reflection: each of its calls holds a thread, and nobody is asked who he is.
   bool reflection = false;
 };

@@ -41,7 +41,6 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   void Work() {
     record_.queued = parts_.clock.Now() - start_;
     absl::Status read = ReadKeys();
-    if (read.ok()) read = parts_.admission.BeginStream(&*pass_);
     if (!read.ok() || keys_.empty()) return Finish(Account(read));
     Fetch();
   }
@@ -66,6 +65,9 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     if (parts_.tenant_namespaces) tenant = caller_.tenant;
     KernelReply reply = parts_.pipeline.GetKernel(keys_[next_], cancel_, tenant);
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
+    // Only now: who waits for a kernel that is being compiled holds a thread.
+    absl::Status begun = parts_.admission.BeginStream(&*pass_);
+    if (!begun.ok()) return Finish(Account(begun));
     message_.Clear();
     message_.set_key(DigestToWire(keys_[next_++]));
     message_.set_state(IsUnknown(reply) ? v1::KERNEL_STATE_UNKNOWN : ToWire(reply.state));
@@ -78,7 +80,8 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     message_.set_error(TextToWire(Message(reply.why)));
     message_.set_last(true);
     grpc::Slice slice(message_.SerializeAsString());
-    Write(grpc::ByteBuffer(&slice, 1));
+    const auto bytes = static_cast<int64_t>(slice.size());
+    Write(grpc::ByteBuffer(&slice, 1), bytes);
   }
 
   // The kernel's own bytes are not copied: they stand last, behind the other fields.
@@ -90,8 +93,10 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     std::string head = message_.SerializeAsString();
     head += EncodeFieldHead(v1::GetKernelsResponse::kDataFieldNumber, part.size());
     grpc::Slice slices[] = {grpc::Slice(head), SharedSlice(kernel_, part)};
+    const int64_t kept = static_cast<int64_t>(head.size()) +
+                         SharedBytes(kernel_, static_cast<int64_t>(kernel_->binary.size()));
     if (message_.last()) kernel_ = nullptr;
-    Write(grpc::ByteBuffer(slices, std::size(slices)));
+    Write(grpc::ByteBuffer(slices, std::size(slices)), kept);
   }
 
   void Sign() {
@@ -99,8 +104,9 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     if (signature.has_value()) EncodeSignature(*signature, message_.mutable_signature());
   }
 
-  void Write(grpc::ByteBuffer buffer) {
+  void Write(grpc::ByteBuffer buffer, int64_t kept) {
     ++record_.messages_sent;
+    NoteAnswer(kept);
     buffer_ = std::move(buffer);
     record_.bytes_out += static_cast<int64_t>(buffer_.Length());
     StartWrite(&buffer_);

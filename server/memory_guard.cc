@@ -18,10 +18,10 @@ constexpr int64_t kHeavyFloodBytes = int64_t{512} << 10;
 
 }  // namespace
 
-MemoryGuard::MemoryGuard(int64_t limit_bytes, std::function<bool()> flooded,
-                         ConnectionListener& listener, Logger& logger)
+MemoryGuard::MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListener& listener,
+                         Logger& logger)
     : limit_bytes_(limit_bytes),
-      flooded_(std::move(flooded)),
+      reasons_(std::move(reasons)),
       listener_(listener),
       logger_(logger),
       thread_([this] { Watch(); }) {}
@@ -32,16 +32,18 @@ void MemoryGuard::Stop() {
 }
 
 void MemoryGuard::Watch() {
-  int64_t level = ResidentBytes();
+  int64_t cached = reasons_.cached();
+  int64_t level = ResidentBytes() - cached;
   for (int look = 0; !over_.WaitFor(kLook); ++look) {
-    const int64_t now = ResidentBytes();
-    const bool flooded = flooded_();
+    const int64_t now = ResidentBytes() - cached;
+    const bool flooded = reasons_.flooded();
     const bool is_short = flooded || now - level > limit_bytes_;
     listener_.SetShortOfMemory(is_short);
     if (is_short) CloseHeaviest(now - level, flooded ? kHeavyFloodBytes : kHeavyBytes);
     if (look % kLooksASecond != 0) continue;
     listener_.NoteReceived();
-    // Caches that fill stay: what was unusual is usual after a while.
+    cached = reasons_.cached();
+    // What stays is usual after a while.
     level = std::min(now, level + (now - level) / 20);
   }
 }

@@ -13,17 +13,21 @@ namespace fusion {
 
 /// Keeps callers from filling the memory with what is no call yet, or never will be one: heads
 /// that do not end (gRPC 1.51 looks at the size of each part alone), calls that are taken back
-/// faster than they can be forgotten. When the process's memory is `limit_bytes` above its level of
-/// the last minute, the connection that has sent most in the last second is closed, with those
-/// that sent at least half as much, and others, until it is not; new ones are refused. Level: the
-/// memory, or, where that is more than before, a twentieth of the way there every second.
-/// Thread-safe.
+/// faster than they can be forgotten. When the process's memory, but for what its caches keep, is
+/// `limit_bytes` above its level of the last minute, the connection that has sent most in the last
+/// second is closed, with those that sent at least half as much, and others, until it is not; new
+/// ones are refused. Level: the memory, or, where that is more than before, a twentieth of the way
+/// there every second. Thread-safe.
 class MemoryGuard {
  public:
-  /// `flooded` says whether there are more calls than anybody means: that is short of memory too,
-  /// and soon. `listener`, `logger` and what it refers to outlive it.
-  MemoryGuard(int64_t limit_bytes, std::function<bool()> flooded, ConnectionListener& listener,
-              Logger& logger);
+  struct Reasons {
+    /// Whether there are more calls than anybody means: that is short of memory too, and soon.
+    std::function<bool()> flooded;
+    /// What caches keep of memory; asked once a second.
+    std::function<int64_t()> cached;
+  };
+  /// `listener`, `logger` and what `reasons` refer to outlive it.
+  MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListener& listener, Logger& logger);
   ~MemoryGuard() { Stop(); }
 
   /// Watches no more. A second call does nothing.
@@ -37,7 +41,7 @@ class MemoryGuard {
   void CloseHeaviest(int64_t above_bytes, int64_t heavy_bytes);
 
   const int64_t limit_bytes_;
-  const std::function<bool()> flooded_;
+  const Reasons reasons_;
   ConnectionListener& listener_;
   Logger& logger_;
   std::atomic<int64_t> closed_{0};

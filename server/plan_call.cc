@@ -74,6 +74,14 @@ class PlanningCall : public Call {
     return grpc::ByteBuffer(slices, std::size(slices));
   }
 
+  static int64_t KeptBy(const EncodedReply& encoded) {
+    return static_cast<int64_t>(encoded.head.size() + encoded.tail.size()) +
+           SharedBytes(encoded.plan, ChargedBytes(*encoded.plan));
+  }
+  static int64_t KeptBy(const std::shared_ptr<const WarmAnswer>& warm) {
+    return static_cast<int64_t>(warm->reply.head.size()) + SharedBytes(warm, KeptBy(warm->reply));
+  }
+
   // The same in one piece, for what goes on behind it.
   EncodedReply Again(const WarmAnswer& warm) const {
     EncodedReply reply = warm.reply;
@@ -112,16 +120,16 @@ class PlanCall final : public UnaryReactor<PlanningCall> {
     if (request_.Length() > kAtOnceBytes) return false;
     looked_ = true;
     std::shared_ptr<const WarmAnswer> warm = Recall(request_);
-    return warm != nullptr && Send(BufferOf(warm)).ok();
+    return warm != nullptr && Send(BufferOf(warm), KeptBy(warm)).ok();
   }
 
   absl::Status Answer() override {
     if (!looked_) {
       std::shared_ptr<const WarmAnswer> warm = Recall(request_);
-      if (warm != nullptr) return Send(BufferOf(warm));
+      if (warm != nullptr) return Send(BufferOf(warm), KeptBy(warm));
     }
     ASSIGN_OR_RETURN(EncodedReply reply, Plan(/*observer=*/nullptr));
-    return Send(BufferOf(reply));
+    return Send(BufferOf(reply), KeptBy(reply));
   }
 
   bool looked_ = false;
@@ -216,6 +224,7 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       if (reply.ok()) {
         std::string lead = EncodeResponseEventHead(*reply);
         response_ = BufferOf(*reply, lead);
+        NoteAnswer(KeptBy(*reply));
       }
       answered_ = true;
     }

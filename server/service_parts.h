@@ -36,6 +36,13 @@ struct ServiceParts {
   /// Told of each call as it begins.
   std::function<void(const grpc::CallbackServerContext& context)> begins =
       [](const grpc::CallbackServerContext&) {};
+  /// Told what each answer, or the part of one that is being sent, keeps of memory until it is
+  /// read.
+  std::function<void(const grpc::CallbackServerContext& context, int64_t bytes)> answers =
+      [](const grpc::CallbackServerContext&, int64_t) {};
+  /// Told that a call may take as long as its caller likes.
+  std::function<void(const grpc::CallbackServerContext& context)> lasts =
+      [](const grpc::CallbackServerContext&) {};
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
   /// No call takes longer, whatever its own deadline is.

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -13,8 +15,8 @@ namespace fusion {
 /// finds it going on.
 ///
 ///   Interest interest(clock, std::chrono::seconds(30));
-///   if (!interest.Join()) ... it was given up: begin anew ...
-///   ... interest.Leave();
+///   if (!interest.Join("acme")) ... it was given up: begin anew ...
+///   ... interest.Leave("acme");
 ///   if (interest.IsLost()) ... stop: no Join will succeed from now on ...
 ///
 /// Thread-safe; `clock` outlives it.
@@ -24,16 +26,18 @@ class Interest {
   static constexpr Nanoseconds kForEver = Nanoseconds::max();
   Interest(const Clock& clock, Nanoseconds linger) : clock_(clock), linger_(linger) {}
 
-  /// False if it is lost.
-  bool Join() {
+  /// Somebody of `tenant` wants it. False if it is lost.
+  bool Join(const std::string& tenant) {
     MutexLock lock(&mutex_);
     if (Expired()) return false;
-    ++wanted_;
+    ++wanted_[tenant];
     return true;
   }
-  void Leave() {
+  void Leave(const std::string& tenant) {
     MutexLock lock(&mutex_);
-    if (--wanted_ == 0) left_at_ = clock_.Now();
+    auto of = wanted_.find(tenant);
+    if (--of->second == 0) wanted_.erase(of);
+    if (wanted_.empty()) left_at_ = clock_.Now();
   }
   /// Somebody wants it who will not say when he no longer does.
   void Keep() {
@@ -41,17 +45,17 @@ class Interest {
     if (!lost_) kept_ = true;
   }
 
-  /// Whether others than one want it, or somebody who will not say when he no longer does.
-  bool IsShared() {
+  /// Whether somebody of another tenant wants it.
+  bool IsWantedBeside(const std::string& tenant) {
     MutexLock lock(&mutex_);
-    return wanted_ > 1 || kept_;
+    return wanted_.size() > wanted_.count(tenant);
   }
 
   /// Whether it is to begin: somebody wants it now. If not it is lost at once, for there is nothing
   /// yet that would be in vain.
   bool Begin() {
     MutexLock lock(&mutex_);
-    lost_ = lost_ || (wanted_ == 0 && !kept_ && linger_ != kForEver);
+    lost_ = lost_ || (wanted_.empty() && !kept_ && linger_ != kForEver);
     return !lost_;
   }
 
@@ -63,7 +67,7 @@ class Interest {
 
  private:
   bool Expired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (lost_ || kept_ || wanted_ > 0 || linger_ == kForEver) return lost_;
+    if (lost_ || kept_ || !wanted_.empty() || linger_ == kForEver) return lost_;
     lost_ = left_at_.has_value() && clock_.Now() - *left_at_ >= linger_;
     return lost_;
   }
@@ -71,8 +75,8 @@ class Interest {
   const Clock& clock_;
   const Nanoseconds linger_;
   Mutex mutex_;
-  int64_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::optional<Nanoseconds> left_at_ ABSL_GUARDED_BY(mutex_);  // the last one
+  std::map<std::string, int64_t> wanted_ ABSL_GUARDED_BY(mutex_);  // by tenant, none of zero
+  std::optional<Nanoseconds> left_at_ ABSL_GUARDED_BY(mutex_);     // the last one
   bool kept_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -163,6 +163,7 @@ class LateStore final : public Store {
     return facts;
   }
   std::map<std::string, int64_t> TenantBytes() const override { return now()->TenantBytes(); }
+  int64_t CachedBytes() const override { return now()->CachedBytes(); }
 
  private:
   std::shared_ptr<Store> now() const { return disk_->Look().store; }

@@ -82,6 +82,11 @@ bool MemoryStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) 
   return all;
 }
 
+int64_t MemoryStore::CachedBytes() const {
+  MutexLock lock(&mutex_);
+  return entries_.cost();
+}
+
 int64_t MemoryStore::removals() const {
   MutexLock lock(&mutex_);
   return removals_;

@@ -28,6 +28,7 @@ class MemoryStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
+  int64_t CachedBytes() const override;
 
  private:
   using Id = std::pair<EntryKind, Digest>;

@@ -42,6 +42,7 @@ class MeteredStore final : public Store {
   absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel) override;
   DiskFacts Facts() const override;
   std::map<std::string, int64_t> TenantBytes() const override;
+  int64_t CachedBytes() const override { return inner_->CachedBytes(); }
 
  private:
   const std::unique_ptr<Store> inner_;

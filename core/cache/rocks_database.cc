@@ -182,6 +182,14 @@ absl::Status RocksDatabase::CheckWritable() const {
   return errors_->Check();
 }
 
+int64_t RocksDatabase::CachedBytes() const {
+  uint64_t blocks = 0;  // of a cache that all families share
+  db_->GetIntProperty(rocksdb::DB::Properties::kBlockCacheUsage, &blocks);
+  uint64_t unwritten = 0;
+  db_->GetAggregatedIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &unwritten);
+  return static_cast<int64_t>(blocks + unwritten);
+}
+
 int64_t RocksDatabase::LiveBytes(Family of_family) const {
   auto property = [&](const std::string& name) {
     uint64_t value = 0;

@@ -62,6 +62,8 @@ class RocksDatabase {
 
   /// Bytes of a family's files without garbage that a compaction would leave out.
   int64_t LiveBytes(Family of_family) const;
+  /// What blocks of its files and what is not yet in files takes of memory.
+  int64_t CachedBytes() const;
 
   /// Our status for one of RocksDB's: ResourceExhausted for lack of space, DataLoss for corruption,
   /// Unavailable for the rest.

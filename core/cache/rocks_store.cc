@@ -345,6 +345,8 @@ bool RocksStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
   return true;
 }
 
+int64_t RocksStore::CachedBytes() const { return database_->CachedBytes(); }
+
 int64_t RocksStore::removals() const {
   MutexLock lock(&mutex_);
   return index_.removals();

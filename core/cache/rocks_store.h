@@ -79,6 +79,7 @@ class RocksStore final : public Store {
   absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel) override;
   DiskFacts Facts() const override;
   std::map<std::string, int64_t> TenantBytes() const override;
+  int64_t CachedBytes() const override;
 
   /// The measurements in the same database, at most `budget_bytes` of them. Once at most; may
   /// outlive the store.
@@ -118,7 +119,7 @@ class RocksStore final : public Store {
   void VerifyEntry(const EntryId& id, StoreCheck* check);
   absl::Status VerifyFiles(const CancelToken& cancel, StoreCheck* check);
   absl::Status CheckRoomToCompact() const;
-  std::string WhyDamaged(const EntryId& id, int64_t* bytes, std::vector<Digest>* kernels);
+  absl::Status CheckEntry(const EntryId& id, int64_t* bytes, std::vector<Digest>* kernels);
   void Delete(const EntryId& id, std::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void LogDropped(const EntryId& id, std::string_view reason) const;

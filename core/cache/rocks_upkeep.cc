@@ -204,42 +204,48 @@ absl::StatusOr<Forgotten> RocksStore::Forget(const ForgetQuery& query) {
   return gone;
 }
 
-std::string RocksStore::WhyDamaged(const EntryId& id, int64_t* bytes,
-                                   std::vector<Digest>* kernels) {
+// DataLoss: it is damaged, or not there; Unavailable: it cannot be told.
+absl::Status RocksStore::CheckEntry(const EntryId& id, int64_t* bytes,
+                                    std::vector<Digest>* kernels) {
   rocksdb::ReadOptions options;
   options.fill_cache = false;
   rocksdb::PinnableSlice framed;
   rocksdb::Status read = database_->db().Get(options, database_->family(FamilyOf(id.kind)),
                                              AsSlice(BytesOf(id.key)), &framed);
-  if (!read.ok()) return read.IsNotFound() ? "it is listed, but not there" : read.ToString();
+  if (read.IsNotFound()) return DataLoss("it is listed, but not there");
+  if (!read.ok()) return RocksDatabase::ToStatus(read, "it cannot be read");
   *bytes = static_cast<int64_t>(framed.size());
   absl::StatusOr<std::string_view> payload = Unframe(AsView(framed));
-  if (!payload.ok()) return std::string(Message(payload.status()));
+  if (!payload.ok()) return DataLoss(Message(payload.status()));
   const EntryKey asked{id.key, {}};
+  std::string other;
   if (id.kind == EntryKind::kKernel) {
     absl::StatusOr<KernelArtifact> kernel = DecodeArtifact(*payload);
-    if (!kernel.ok()) return std::string(Message(kernel.status()));
-    if (Sha256(kernel->binary) != kernel->content) return "its binary has another digest";
-    return WhyNotTheEntry(asked, kernel->key, kernel->full_key);
+    if (!kernel.ok()) return DataLoss(Message(kernel.status()));
+    if (Sha256(kernel->binary) != kernel->content) return DataLoss("its binary has another digest");
+    other = WhyNotTheEntry(asked, kernel->key, kernel->full_key);
+  } else {
+    absl::StatusOr<StoredPlan> plan = DecodeStoredPlan(*payload);
+    if (!plan.ok()) return DataLoss(Message(plan.status()));
+    *kernels = KernelsOf(plan->plan);
+    other = WhyNotTheEntry(asked, plan->key, plan->full_key);
   }
-  absl::StatusOr<StoredPlan> plan = DecodeStoredPlan(*payload);
-  if (!plan.ok()) return std::string(Message(plan.status()));
-  *kernels = KernelsOf(plan->plan);
-  return WhyNotTheEntry(asked, plan->key, plan->full_key);
+  return other.empty() ? absl::OkStatus() : DataLoss(other);
 }
 
 void RocksStore::VerifyEntry(const EntryId& id, StoreCheck* check) {
   int64_t bytes = 0;
   std::vector<Digest> kernels;
-  std::string reason = WhyDamaged(id, &bytes, &kernels);
-  if (!reason.empty()) {
+  if (!CheckEntry(id, &bytes, &kernels).ok()) {
     MutexLock writing(&write_mutex_);
     // It may have gone meanwhile, or have been written anew.
-    reason = WhyDamaged(id, &bytes, &kernels);
+    const absl::Status still = CheckEntry(id, &bytes, &kernels);
     if (!IsListed(id)) return;
-    if (!reason.empty()) {
-      Delete(id, reason);
-      Note({std::string(EntryKindName(id.kind)), id.key.ToHex(), reason}, check);
+    if (absl::IsDataLoss(still)) Delete(id, Message(still));
+    if (!still.ok()) {
+      Note({std::string(EntryKindName(id.kind)), id.key.ToHex(),
+            StrCat(Message(still), absl::IsDataLoss(still) ? "" : " (kept)")},
+           check);
     }
   }
   ++(id.kind == EntryKind::kPlan ? check->plans : check->kernels);

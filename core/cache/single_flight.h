@@ -21,12 +21,13 @@ namespace fusion {
 ///   auto plan = flights.Run(key, request_cancel, [=](Interest&) { return BuildPlan(graph); });
 ///
 /// The first caller of a key starts `work` on the executor; whoever comes before it ends waits for
-/// the same result. A waiter that is cancelled or runs out of time leaves alone: the work goes on
-/// and its result is there for the next caller's cache. Only when all have left, and nobody has
-/// come back for a while (Interest), may the work end itself; work that has not begun when all have
-/// left never does. What `work` captures must therefore
-/// live as long as the executor runs it, not as long as one caller. Thread-safe; executor and clock
-/// outlive it, and the work that they run.
+/// the same result. Where the executor is full, work that nobody of another tenant than its first
+/// caller's wants may lose its place, even if it is to go on. A waiter that is cancelled or runs
+/// out of time leaves alone: the work goes on and its result is there for the next caller's cache.
+/// Only when all have left, and nobody has come back for a while (Interest), may the work end
+/// itself; work that has not begun when all have left never does. What `work` captures must
+/// therefore live as long as the executor runs it, not as long as one caller. Thread-safe; executor
+/// and clock outlive it, and the work that they run.
 template <typename Key, typename Value>
 class SingleFlight {
  public:
@@ -54,7 +55,7 @@ class SingleFlight {
   /// if `waiter` ends first; ResourceExhausted or Unavailable if the executor refuses the work, or
   /// has it give its place to another owner's.
   Result Run(const Key& key, const CancelToken& waiter, Work work, const Caller& caller = {}) {
-    auto [flight, first] = Join(key);
+    auto [flight, first] = Join(key, caller.owner.tenant);
     if (caller.shared != nullptr) *caller.shared = !first;
     if (caller.goes_on) flight->interest.Keep();
     if (first) {
@@ -62,7 +63,7 @@ class SingleFlight {
     } else {
       state_->shared_total.fetch_add(1, std::memory_order_relaxed);
     }
-    return Wait(*flight, waiter, caller.meanwhile);
+    return Wait(*flight, waiter, caller);
   }
 
   /// Callers waiting now; callers that found equal work under way, since the start.
@@ -115,12 +116,12 @@ class SingleFlight {
   };
 
   // Counts the caller as one that wants the flight.
-  std::pair<std::shared_ptr<Flight>, bool> Join(const Key& key) {
+  std::pair<std::shared_ptr<Flight>, bool> Join(const Key& key, const std::string& tenant) {
     MutexLock lock(&state_->mutex);
     std::shared_ptr<Flight>& flight = state_->flights[key];
-    if (flight != nullptr && flight->interest.Join()) return {flight, false};
+    if (flight != nullptr && flight->interest.Join(tenant)) return {flight, false};
     flight = std::make_shared<Flight>(clock_, options_.linger);
-    flight->interest.Join();
+    flight->interest.Join(tenant);
     return {flight, true};
   }
 
@@ -132,31 +133,33 @@ class SingleFlight {
                                              : Cancelled("nobody waits for it any more"));
     };
     absl::Status accepted = executor_.SubmitFor(
-        owner, {.run = [land, work = std::move(work)] { land(work); },
-                .displaced =
-                    [land] {
-                      land([](Interest&) {
-                        return ServerBusy(
-                            "the place of this work in the queue went to a tenant "
-                            "with less of it");
-                      });
-                    },
-                .standing = [flight] { return StandingOf(flight->interest); }});
+        owner,
+        {.run = [land, work = std::move(work)] { land(work); },
+         .displaced =
+             [land] {
+               land([](Interest&) {
+                 return ServerBusy(
+                     "the place of this work in the queue went to a tenant "
+                     "with less of it");
+               });
+             },
+         .standing = [flight,
+                      tenant = owner.tenant] { return StandingOf(flight->interest, tenant); }});
     if (!accepted.ok()) landing->Land(accepted);
   }
 
-  // One owner's place is not others' to lose.
-  static TaskExecutor::Standing StandingOf(Interest& interest) {
+  // What another tenant wants as well does not go with its owner's place.
+  static TaskExecutor::Standing StandingOf(Interest& interest, const std::string& owner) {
     using Standing = TaskExecutor::Standing;
     if (!interest.Begin()) return Standing::kUnwanted;
-    return interest.IsShared() ? Standing::kStays : Standing::kMayGo;
+    return interest.IsWantedBeside(owner) ? Standing::kStays : Standing::kMayGo;
   }
 
-  Result Wait(Flight& flight, const CancelToken& waiter, const std::function<void()>& meanwhile) {
+  Result Wait(Flight& flight, const CancelToken& waiter, const Caller& caller) {
     state_->waiters.fetch_add(1, std::memory_order_relaxed);
-    Result result = flight.result.Wait(waiter, meanwhile);
+    Result result = flight.result.Wait(waiter, caller.meanwhile);
     state_->waiters.fetch_sub(1, std::memory_order_relaxed);
-    flight.interest.Leave();
+    flight.interest.Leave(caller.owner.tenant);
     return result;
   }
 

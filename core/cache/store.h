@@ -156,7 +156,8 @@ class Store {
   virtual absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned);
   /// Deletes entries, pinned ones too. Unavailable, ResourceExhausted: as PutBundle.
   virtual absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) = 0;
-  /// Reads every entry and every file. Drops bad entries, as a reader would.
+  /// Reads every entry and every file. Drops bad entries, as a reader would; what cannot be read at
+  /// present is named among what is damaged, and kept.
   virtual absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel);
   /// Writes all files anew without what was deleted; other calls go on meanwhile.
   virtual absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel);
@@ -164,6 +165,9 @@ class Store {
   /// Bytes of each tenant's entries; what tenants share is charged to the first. Empty without a
   /// disk.
   virtual std::map<std::string, int64_t> TenantBytes() const { return {}; }
+
+  /// Of this process's memory, what it keeps to be faster and can do without. Quick.
+  virtual int64_t CachedBytes() const = 0;
 };
 
 /// Empty if an entry with `key` and `full_key` is what was asked for, else why not.

@@ -34,6 +34,7 @@ class TieredStore final : public Store {
   absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel) override;
   DiskFacts Facts() const override;
   std::map<std::string, int64_t> TenantBytes() const override;
+  int64_t CachedBytes() const override { return front_->CachedBytes() + back_->CachedBytes(); }
 
  private:
   Bundle Completed(const Bundle& bundle);

@@ -46,7 +46,7 @@ struct WorkerProcessOptions {
   int64_t memory_bytes = int64_t{8} << 30;
   /// Threads of a worker and of everything it started; limits of the system count those of a whole
   /// user, or none of root's. Chosen: kernels under check have one per CPU.
-  int64_t max_threads = 1024;
+  int64_t max_threads = 512;
   /// Of all files in the directory of a slot; a job needs a few MB.
   int64_t max_dir_bytes = int64_t{256} << 20;
   /// Confines workers, or they do not start. kAuto: as far as it goes, without bubblewrap.

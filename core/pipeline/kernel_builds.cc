@@ -47,13 +47,14 @@ bool MayPass(const absl::Status& status) {
 }
 
 KernelBuilds::Claim::Claim(KernelBuilds* builds, const Digest& key,
-                           std::shared_ptr<const CompileTicket> ticket)
-    : builds_(builds), key_(key), ticket_(std::move(ticket)) {}
+                           std::shared_ptr<const CompileTicket> ticket, bool from_beside)
+    : builds_(builds), key_(key), ticket_(std::move(ticket)), from_beside_(from_beside) {}
 
 KernelBuilds::Claim::Claim(Claim&& other) noexcept
     : builds_(std::exchange(other.builds_, nullptr)),
       key_(other.key_),
       ticket_(std::move(other.ticket_)),
+      from_beside_(other.from_beside_),
       wanted_(other.wanted_) {}
 
 KernelBuilds::Claim::~Claim() {
@@ -63,20 +64,21 @@ KernelBuilds::Claim::~Claim() {
 }
 
 void KernelBuilds::Claim::Abandon() {
-  if (std::exchange(wanted_, false)) builds_->Abandon(key_, ticket_.get());
+  if (std::exchange(wanted_, false)) builds_->Abandon(key_, ticket_.get(), from_beside_);
 }
 
-KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build) {
+KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build, bool from_beside) {
   ++build->claims;
-  ++*build->wanted;
-  return Claim(this, key, build->ticket);
+  ++build->wanted;
+  if (from_beside) ++*build->beside;
+  return Claim(this, key, build->ticket, from_beside);
 }
 
 // One that was given up ends with nothing, and so did one that could not be tried: the next who
 // wants the kernel begins anew.
 KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
   auto it = builds_.find(key);
-  if (it == builds_.end() || *it->second.wanted == 0) return nullptr;
+  if (it == builds_.end() || it->second.wanted == 0) return nullptr;
   if (!it->second.ticket->IsDone()) return &it->second;
   const absl::Status ended = it->second.ticket->Wait(CancelToken()).status();
   return ended.ok() || IsKernelsFault(ended) ? &it->second : nullptr;
@@ -85,10 +87,23 @@ KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
     const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
     const WorkOwner& owner) {
-  MutexLock lock(&mutex_);
-  if (Build* live = FindLive(job.key)) return Started(ClaimOn(job.key, live));
-  // A build is published before its last claim ends.
-  if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
+  // The store is asked unlocked: it may take as long as a disk. A build is published before its
+  // last claim ends, so what was not there is not unless a build has ended since.
+  for (std::optional<int64_t> released;;) {
+    {
+      MutexLock lock(&mutex_);
+      if (Build* live = FindLive(job.key)) {
+        return Started(ClaimOn(job.key, live, owner.tenant != live->tenant));
+      }
+      if (released == released_) return Begin(job, owner);
+      released = released_;
+    }
+    if (std::shared_ptr<const KernelArtifact> kernel = stored()) return Started(std::move(kernel));
+  }
+}
+
+absl::StatusOr<KernelBuilds::Started> KernelBuilds::Begin(const CompileJob& job,
+                                                          const WorkOwner& owner) {
   if (std::optional<FailureCache::Failure> failure = Failure(job.key)) return failure->why;
   auto on_done = [state = state_, key = job.key, tenant = std::string(TenantOfKey(job.full_key)),
                   ttl = failure_ttl_, quarantine = quarantine_,
@@ -106,32 +121,36 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   };
   Build build;
   build.cancel = std::make_shared<CancelToken>();
-  // What others want as well is not one tenant's to lose.
-  auto may_go = [wanted = build.wanted] { return *wanted <= 1; };
+  build.tenant = owner.tenant;
+  // What another tenant wants as well does not go with its owner's place.
+  auto may_go = [beside = build.beside] { return *beside == 0; };
   ASSIGN_OR_RETURN(build.ticket, workers_.Submit(job, build.cancel, on_done, owner, may_go));
   Build& placed = builds_[job.key] = std::move(build);
-  return Started(ClaimOn(job.key, &placed));
+  return Started(ClaimOn(job.key, &placed, /*from_beside=*/false));
 }
 
-void KernelBuilds::Abandon(const Digest& key, const CompileTicket* ticket) {
+void KernelBuilds::Abandon(const Digest& key, const CompileTicket* ticket, bool from_beside) {
   MutexLock lock(&mutex_);
   auto it = builds_.find(key);
   if (it == builds_.end() || it->second.ticket.get() != ticket) return;
-  if (--*it->second.wanted == 0 && !ticket->IsDone()) it->second.cancel->Cancel();
+  if (from_beside) --*it->second.beside;
+  if (--it->second.wanted == 0 && !ticket->IsDone()) it->second.cancel->Cancel();
 }
 
 void KernelBuilds::Release(const Digest& key, const CompileTicket* ticket) {
   MutexLock lock(&mutex_);
   auto it = builds_.find(key);
   if (it == builds_.end() || it->second.ticket.get() != ticket) return;
-  if (--it->second.claims == 0) builds_.erase(it);
+  if (--it->second.claims > 0) return;
+  builds_.erase(it);
+  ++released_;
 }
 
 std::optional<KernelBuilds::Claim> KernelBuilds::Join(const Digest& key) {
   MutexLock lock(&mutex_);
   Build* live = FindLive(key);
   if (live == nullptr) return std::nullopt;
-  return ClaimOn(key, live);
+  return ClaimOn(key, live, /*from_beside=*/false);
 }
 
 }  // namespace fusion

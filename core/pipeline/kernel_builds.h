@@ -49,10 +49,12 @@ class KernelBuilds {
 
    private:
     friend class KernelBuilds;
-    Claim(KernelBuilds* builds, const Digest& key, std::shared_ptr<const CompileTicket> ticket);
+    Claim(KernelBuilds* builds, const Digest& key, std::shared_ptr<const CompileTicket> ticket,
+          bool from_beside);
     KernelBuilds* builds_;
     Digest key_;
     std::shared_ptr<const CompileTicket> ticket_;
+    bool from_beside_;  // of another tenant than the one that started the build
     bool wanted_ = true;
   };
 
@@ -63,7 +65,8 @@ class KernelBuilds {
   using Started = std::variant<std::shared_ptr<const KernelArtifact>, Claim>;
   /// Joins the build of `job.key` or starts it, unless `stored` finds the kernel: whoever published
   /// it may have done so after the caller looked. Fails at once with what WorkerPool::Submit says,
-  /// or with the remembered status of a recent failure. Calls `stored` under its lock.
+  /// or with the remembered status of a recent failure. Where the queue of `workers` is full, a
+  /// build that nobody of another tenant wants may lose its place.
   absl::StatusOr<Started> Start(
       const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
       const WorkOwner& owner = {});
@@ -83,14 +86,21 @@ class KernelBuilds {
   struct Build {
     std::shared_ptr<const CompileTicket> ticket;
     std::shared_ptr<CancelToken> cancel;  // once nobody wants it
+    std::string tenant;                   // who started it
     int claims = 0;
-    /// Claims that were not abandoned; changed under the mutex.
-    std::shared_ptr<std::atomic<int>> wanted = std::make_shared<std::atomic<int>>(0);
+    // Claims that were not abandoned.
+    int wanted = 0;
+    // Of those, the ones of other tenants; changed under the mutex.
+    std::shared_ptr<std::atomic<int>> beside = std::make_shared<std::atomic<int>>(0);
   };
   // The build of a kernel that a claim may be made on, or null.
   Build* FindLive(const Digest& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Claim ClaimOn(const Digest& key, Build* build) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Abandon(const Digest& key, const CompileTicket* ticket);
+  Claim ClaimOn(const Digest& key, Build* build, bool from_beside)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Starts a build that is not there.
+  absl::StatusOr<Started> Begin(const CompileJob& job, const WorkOwner& owner)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Abandon(const Digest& key, const CompileTicket* ticket, bool from_beside);
   void Release(const Digest& key, const CompileTicket* ticket);
 
   // Jobs may end after this object is gone.
@@ -106,6 +116,7 @@ class KernelBuilds {
   const std::shared_ptr<State> state_;
   mutable Mutex mutex_;
   std::map<Digest, Build> builds_ ABSL_GUARDED_BY(mutex_);
+  int64_t released_ ABSL_GUARDED_BY(mutex_) = 0;  // builds that are no longer there
 };
 
 }  // namespace fusion

@@ -14,6 +14,7 @@
 #include "core/base/file.h"
 #include "core/base/mutex.h"
 #include "core/base/unique_fd.h"
+#include "core/compile/worker_process.h"
 #include "tests/service/run_program.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/test_model.h"
@@ -282,6 +283,14 @@ TEST(UnitFileTest, SystemdFindsLittleExposed) {
   ASSERT_TRUE(std::regex_search(text, found, std::regex("exposure level for [^:]*: ([0-9.]+)")))
       << text;
   EXPECT_LE(std::stod(found[1]), 2.0) << text;
+}
+
+TEST(UnitFileTest, AWorkerMeetsItsOwnLimitOfThreadsFirst) {
+  std::string unit =
+      ReadFile(StrCat(FUSION_SOURCE_DIR, "/deploy/fusiond.service"), 1 << 20).value();
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(unit, found, std::regex("\nTasksMax=([0-9]+)\n")));
+  EXPECT_GE(std::stoll(found[1]), 16 * WorkerProcessOptions().max_threads);
 }
 
 TEST(UnitFileTest, WorkersMaySandboxAndPinThemselves) {

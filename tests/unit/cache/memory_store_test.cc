@@ -264,6 +264,7 @@ class FullStore final : public Store {
     return nullptr;
   }
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& /*query*/) override { return Forgotten{}; }
+  int64_t CachedBytes() const override { return 0; }
 
   std::function<void()> on_put;
   bool full = true;
