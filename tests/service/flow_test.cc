@@ -224,26 +224,62 @@ TEST_F(FlowTest, WhoMeetsAFullCompileQueueIsToldWhenToTryAgainAndGetsThere) {
   }
 }
 
-TEST_F(FlowTest, OneTenantCannotKeepAnotherOut) {
-  auto token = [](const std::string& tenant) {
-    return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
-                  Sha256(tenant).ToHex(), "' }\n");
-  };
-  StartGated({"--tokens", dir_.Write("tokens", token("greedy") + token("modest")), "--workers", "1",
-              "--request-threads", "8", "--request-queue", "16"});
-  CloseGate();  // what greedy asks for takes until it is opened
-  auto plan = [&](const std::string& tenant, const v1::PlanFusionRequest& request) {
+// Two tenants, of whom one asks for more than there is; what he asks for takes until the gate
+// opens.
+class TwoTenantsTest : public FlowTest {
+ protected:
+  void SetUp() override {
+    auto token = [](const std::string& tenant) {
+      return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
+                    Sha256(tenant).ToHex(), "' }\n");
+    };
+    StartGated({"--tokens", dir_.Write("tokens", token("greedy") + token("modest")), "--workers",
+                "1", "--request-threads", "8", "--request-queue", "16"});
+    CloseGate();
+  }
+  grpc::Status Plan(const std::string& tenant, const v1::PlanFusionRequest& request,
+                    v1::PlanFusionResponse* response) const {
     grpc::ClientContext context;
     context.AddMetadata("authorization", "Bearer " + tenant);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(3));
+    return caller_->stub().PlanFusion(&context, request, response);
+  }
+  grpc::Status Plan(const std::string& tenant, const v1::PlanFusionRequest& request) const {
     v1::PlanFusionResponse response;
-    return caller_->stub().PlanFusion(&context, request, &response);
-  };
+    return Plan(tenant, request, &response);
+  }
+  static v1::PlanFusionRequest Distinct(int64_t number, v1::PlanMode mode = v1::PLAN_MODE_COMPILE) {
+    return RequestFor(LinearReluModel(number).proto(), mode);
+  }
+};
+
+TEST_F(TwoTenantsTest, WhatOneWantsLaterCannotKeepTheOtherOut) {
+  int64_t number = 10;
+  grpc::Status status;
+  while (status.ok() && number < 2000) {
+    status = Plan("greedy", Distinct(number++, v1::PLAN_MODE_BY_DEADLINE));
+  }
+  ASSERT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << "a queue is full";
+  RecordProperty("greedy", StrCat(number));
+  const v1::PlanFusionRequest wanted = Distinct(number, v1::PLAN_MODE_BY_DEADLINE);
+  v1::PlanFusionResponse response;
+  status = Plan("modest", wanted, &response);
+  ASSERT_TRUE(status.ok()) << "after " << number << " of greedy: " << status.error_message();
+  EXPECT_EQ(response.kernels(0).state(), v1::KERNEL_STATE_PENDING);
+  OpenGate();
+  EXPECT_TRUE(Eventually([&] {
+    return Plan("modest", wanted, &response).ok() &&
+           response.kernels(0).state() == v1::KERNEL_STATE_READY;
+  })) << "long before all of greedy's";
+  daemon_->Send(SIGKILL);
+}
+
+TEST_F(TwoTenantsTest, OneCannotKeepTheOtherOut) {
   std::vector<std::thread> greedy;
   std::atomic<int> served{0}, refused{0};
   for (int64_t i = 0; i < 64; ++i) {
     greedy.emplace_back([&, i] {
-      grpc::Status status = plan("greedy", RequestFor(LinearReluModel(10 + i).proto()));
+      grpc::Status status = Plan("greedy", Distinct(10 + i));
       ++(status.ok() ? served : refused);
       if (status.ok()) return;
       EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -252,13 +288,12 @@ TEST_F(FlowTest, OneTenantCannotKeepAnotherOut) {
   }
   EXPECT_TRUE(Eventually([&] { return refused >= 64 - 24; })) << "threads and queue are greedy's";
   for (int64_t i = 0; i < 20; ++i) {
-    const grpc::Status status =
-        plan("modest", RequestFor(LinearReluModel(100 + i).proto(), v1::PLAN_MODE_PLAN_ONLY));
+    const grpc::Status status = Plan("modest", Distinct(100 + i, v1::PLAN_MODE_PLAN_ONLY));
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
   EXPECT_EQ(served, 0) << "all that was in greedy's way";
   OpenGate();
-  EXPECT_TRUE(plan("modest", RequestFor(LinearReluModel(200).proto())).ok());
+  EXPECT_TRUE(Plan("modest", Distinct(200)).ok());
   for (std::thread& client : greedy) client.join();
   EXPECT_GT(served, 0);
 }

@@ -39,6 +39,22 @@ class ExplainCommandTest : public FusionctlTest {
   }
 };
 
+TEST_F(ExplainCommandTest, SaysWhyNoPlanWasThere) {
+  const std::string model = Bert();
+  ASSERT_EQ(Ctl({"plan", model, "--plan-only", "--threads", "3"}).code, 0);
+  const Json there = CtlJson({"explain", model, "--miss", "--threads", "3"});
+  EXPECT_EQ(there["cache"], "memory");
+  const Json missed = CtlJson({"explain", model, "--miss", "--threads", "5"});
+  EXPECT_EQ(missed["cache"], "planned");
+  EXPECT_EQ(missed["nearest_plan_key"], there["plan_key"]);
+  ASSERT_THAT(missed["differences"], SizeIs(1));
+  EXPECT_EQ(missed["differences"][0]["field"], "device");
+  const ProgramResult text = Ctl({"explain", model, "--miss", "--threads", "7"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("no plan was there: "), HasSubstr("nearest of "),
+                              HasSubstr("\ndevice\n  asked   "), HasSubstr("\n  stored  ")));
+}
+
 TEST_F(ExplainCommandTest, SaysHowFarBlocksOfAnImageReach) {
   ModelParams image = {.depth = 1, .channels = 32, .image = 56};
   std::string model = Write("preactivation", image);

@@ -31,6 +31,7 @@ using testing::Not;
 constexpr const char* kPlan = "/fusion.v1.FusionService/PlanFusion";
 constexpr const char* kCapabilities = "/fusion.v1.FusionService/GetCapabilities";
 constexpr const char* kKernels = "/fusion.v1.FusionService/GetKernels";
+constexpr const char* kStored = "/fusion.v1.FusionService/GetStored";
 // Beyond what the idle server has, at the default limits.
 constexpr int64_t kMemoryBytes = int64_t{512} << 20;
 constexpr int kAttackers = 4;
@@ -551,6 +552,47 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
   EXPECT_GT(calls, 1000) << "or nothing was tried";
   all.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_streams") == 0; }));
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+}
+
+TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
+  // Some dozen bytes to ask for it, and of each answer a copy of its own.
+  TestModel chain;
+  chain.Input("0", {8, 64});
+  constexpr int kNodes = 3000;
+  for (int i = 0; i < kNodes; ++i) {
+    chain.Node(i % 2 == 0 ? "Softmax" : "Relu", {StrCat(i)}, {StrCat(i + 1)});
+  }
+  chain.Output(StrCat(kNodes));
+  v1::GetStoredRequest wanted;
+  wanted.set_plan(caller_->Plan(RequestFor(chain.proto(), v1::PLAN_MODE_PLAN_ONLY)).plan_key());
+  v1::GetStoredResponse stored;
+  grpc::ClientContext context;
+  ASSERT_TRUE(caller_->stub().GetStored(&context, wanted, &stored).ok());
+  const auto answer = static_cast<int64_t>(stored.ByteSizeLong());
+  ASSERT_GT(answer, 200 << 10);
+  const std::string request = wanted.SerializeAsString();
+  const int64_t enough = 4 * kMemoryBytes / answer;
+  std::atomic<int64_t> calls{0};
+  std::vector<std::vector<std::unique_ptr<RawHttp2>>> unread(kAttackers);
+  Under([&] {
+    Each([&](int attacker) {
+      while (calls < enough) {
+        auto& one = unread[static_cast<size_t>(attacker)].emplace_back(
+            std::make_unique<RawHttp2>(daemon_->address()));
+        one->Hello(/*answer_window=*/0);
+        for (uint32_t stream = 1; stream < 200 && one->Read(); stream += 2) {
+          one->Call(stream, kStored);
+          if (one->Message(stream, request, milliseconds(20)) > 0) ++calls;
+        }
+      }
+    });
+  });
+  RecordProperty("answer_bytes", StrCat(answer));
+  RecordProperty("unread_calls", StrCat(calls.load()));
+  EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
+  EXPECT_THAT(daemon_->output(), HasSubstr("\"answer_bytes_not_read\":"));
+  unread.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 

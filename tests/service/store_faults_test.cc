@@ -285,7 +285,7 @@ TEST_F(StoreFaultsTest, AFullDiskCostsNoAnswerAndPassesByItself) {
   const std::string full = dir_.path("full");
   {
     ScopedEnvironment shim(Shim({{"FUSION_FAULT_FULL", full}}));
-    StartWithStore();
+    Start({"--store", store(), "--memory-limit", "1"});  // kernels are read from the disk
     const int rounds = Rounds("FUSION_FULL_ROUNDS", 2);
     std::mt19937 random(11);
     for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {

@@ -365,6 +365,27 @@ TEST_F(RocksUpkeepTest, VerifyFindsWhatIsDamagedAndDropsIt) {
   EXPECT_EQ(store->Verify(cancelled).status().code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(RocksUpkeepTest, VerifyKeepsWhatItCannotReadNow) {
+  const Bundle bundle = MakeBundle(1);
+  ASSERT_TRUE(Open()->PutBundle(bundle).ok());
+  Open().reset();  // out of the log, into files
+  auto store = Open();
+  std::vector<std::filesystem::path> blobs;
+  for (const auto& file : std::filesystem::directory_iterator(options_.dir)) {
+    if (file.path().extension() == ".blob") blobs.push_back(file.path());
+  }
+  ASSERT_FALSE(blobs.empty());
+  for (const auto& blob : blobs) std::filesystem::rename(blob, blob.string() + ".away");
+  absl::StatusOr<StoreCheck> check = store->Verify(CancelToken());
+  ASSERT_TRUE(check.ok()) << check.status();
+  ASSERT_GE(check->damaged, 1);
+  EXPECT_THAT(check->damage[0].reason, testing::EndsWith("(kept)"));
+  for (const auto& blob : blobs) std::filesystem::rename(blob.string() + ".away", blob);
+  EXPECT_EQ(store->Verify(CancelToken())->damaged, 0);
+  EXPECT_EQ(store->Stats()[0].dropped, 0);
+  EXPECT_TRUE(store->GetKernel({bundle.kernels[0]->key}));
+}
+
 TEST_F(RocksUpkeepTest, WhatACompactionCannotReadIsPutAsideAtTheNextStart) {
   Bundle bundle = MakeBundle(1);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(Open()->PutBundle(MakeBundle(i)).ok());

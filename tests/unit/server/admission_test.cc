@@ -140,6 +140,16 @@ TEST(AdmissionTest, WhoIsInsideAlwaysFindsRoomInTheQueue) {
   EXPECT_EQ(ran, 4) << "what waits is run";
 }
 
+TEST(AdmissionTest, OfASlowRateItIsSaidHowSlowItIs) {
+  FakeClock clock;
+  TenantLimits limits;
+  ASSERT_TRUE(ParseTenantLimit("acme:rate=0.02,burst=1", &limits).ok());
+  Admission admission({.threads = 1, .queue = 100, .tenants = limits}, clock);
+  EXPECT_TRUE(Enter(admission, 1, {"acme"}).ok());
+  clock.Advance(seconds(10));
+  EXPECT_EQ(RetryAfterOf(Enter(admission, 1, {"acme"}).status()), seconds(40));
+}
+
 TEST(AdmissionTest, ATenantHasNoMoreCallsThanItsRateAllows) {
   FakeClock clock;
   TenantLimits limits;

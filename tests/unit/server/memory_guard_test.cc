@@ -1,0 +1,91 @@
+#include "server/memory_guard.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kLimitBytes = int64_t{64} << 20;
+
+// Memory of this process that is in use.
+class Resident {
+ public:
+  explicit Resident(size_t bytes)
+      : bytes_(bytes),
+        begin_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)) {}
+  ~Resident() { munmap(begin_, bytes_); }
+  Resident(const Resident&) = delete;
+  Resident& operator=(const Resident&) = delete;
+
+ private:
+  const size_t bytes_;
+  void* const begin_;
+};
+
+class MemoryGuardTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto listener = ConnectionListener::Open({"127.0.0.1:0"}, /*limit=*/100);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    listener_ = *std::move(listener);
+    listener_->Start(
+        [this](size_t /*address*/, int /*listener*/, UniqueFd /*connection*/) { ++taken_; });
+    guard_ = std::make_unique<MemoryGuard>(
+        kLimitBytes,
+        MemoryGuard::Reasons{.flooded = [] { return false; },
+                             .cached = [this] { return cached_.load(); }},
+        *listener_, Logger::Silent());
+  }
+
+  // Whether a new connection is let in.
+  bool LetsIn() {
+    const int64_t before = taken_;
+    const int64_t refused = listener_->refused();
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const std::string& address = listener_->addresses()[0];
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+    while (taken_ == before && listener_->refused() == refused) std::this_thread::yield();
+    return taken_ > before;
+  }
+
+  std::atomic<int64_t> taken_{0};
+  std::atomic<int64_t> cached_{0};
+  std::unique_ptr<ConnectionListener> listener_;
+  std::unique_ptr<MemoryGuard> guard_;
+};
+
+TEST_F(MemoryGuardTest, LetsNobodyInWhileMuchMoreIsInUseThanUsual) {
+  EXPECT_TRUE(LetsIn());
+  {
+    const Resident more(3 * kLimitBytes);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_FALSE(LetsIn());
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(LetsIn());
+}
+
+TEST_F(MemoryGuardTest, CachesThatFillAreNoReason) {
+  // As fast as caches are: their growth is looked at once a second.
+  std::vector<std::unique_ptr<Resident>> entries;
+  for (int i = 0; i < 6; ++i) {
+    entries.push_back(std::make_unique<Resident>(kLimitBytes / 2));
+    cached_ += kLimitBytes / 2;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    EXPECT_TRUE(LetsIn()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fusion
