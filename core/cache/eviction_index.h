@@ -44,8 +44,9 @@ class EvictionIndex {
   /// Null if absent; valid until the next change.
   const EntryFacts* Find(const EntryId& id) const;
 
-  /// If `incoming_bytes` more would exceed `budget_bytes`, removes entries until nine tenths of the
-  /// budget hold everything, and returns them. Never removes one of `keep`.
+  /// If `incoming_bytes` more would exceed `budget_bytes`, removes entries until they do not, and
+  /// then some hundred more at most until nine tenths of the budget hold everything; returns them.
+  /// Never removes one of `keep`.
   std::vector<Entry> MakeRoom(int64_t incoming_bytes, int64_t budget_bytes,
                               const std::set<EntryId>& keep);
   /// The same of what one tenant is charged for, with a budget of its own.
@@ -84,8 +85,8 @@ class EvictionIndex {
 
   // Those that may go: of all, or of one tenant.
   const std::set<Age>& Ages(const std::string* tenant) const;
-  // Removes such entries until so many bytes are gone or none is left.
-  std::vector<Entry> Evict(int64_t excess_bytes, const std::string* tenant,
+  // Removes such entries if what is wanted does not fit into the budget, or until none is left.
+  std::vector<Entry> Evict(int64_t wanted_bytes, int64_t budget_bytes, const std::string* tenant,
                            const std::set<EntryId>& keep);
   // An entry may go, or no more.
   void Enter(const EntryId& id, const EntryFacts& facts);

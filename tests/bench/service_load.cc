@@ -23,8 +23,8 @@
 #include "core/base/quantile.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/fusion_caller.h"
+#include "tests/service/holdings_watch.h"
 #include "tests/service/load_generator.h"
-#include "tests/service/process_memory.h"
 #include "tests/support/daemon.h"
 
 namespace fusion {
@@ -231,7 +231,9 @@ struct OverloadOptions {
 
 int Overload(const std::string& self, const OverloadOptions& options) {
   ScratchDir dir;
-  auto daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
+  // With caches that are soon full.
+  auto daemon =
+      StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond")), "--memory-limit", "32MiB"});
   LoadGenerator load(daemon->address(), kPlan, 4);
   std::atomic<int64_t> fresh{0};
   // Each binds the rows to a number that nobody has sent before; planning is what it takes. The
@@ -244,17 +246,16 @@ int Overload(const std::string& self, const OverloadOptions& options) {
     const grpc::Slice parts[] = {same, grpc::Slice(part.SerializeAsString())};
     return grpc::ByteBuffer(parts, std::size(parts));
   };
-  auto rss = [&] { return MemoryOf(daemon->pid(), "VmRSS"); };
   // As much as it can do, at the concurrency that suits it.
   const Load peak = load.Closed(requests, 32, options.peak_seconds);
   if (peak.calls(StatusCode::OK) == 0) {
     std::fprintf(stderr, "no call ends OK\n");
     return 1;
   }
-  const int64_t before = rss();
+  HoldingsWatch watch(daemon->pid());
   const Load over =
       load.Open(requests, options.times * peak.goodput(), options.seconds, std::chrono::seconds(2));
-  const int64_t after = rss();
+  const Holdings held = watch.Stop();
   // The same again: what has changed meanwhile (full caches) is not the overload's.
   const Load again = load.Closed(requests, 32, options.peak_seconds);
   // What is sent above that costs sender and transport something, whoever refuses it how soon.
@@ -289,8 +290,7 @@ int Overload(const std::string& self, const OverloadOptions& options) {
                       {"refused_p99_ms", over.Quantile(StatusCode::RESOURCE_EXHAUSTED, 0.99)},
                       {"ok_p50_ms", over.Quantile(StatusCode::OK, 0.5)},
                       {"ok_p99_ms", over.Quantile(StatusCode::OK, 0.99)},
-                      {"resident_bytes_before", before},
-                      {"resident_bytes_after", after}};
+                      {"second_half", held.ToJson()}};
   std::printf("%s\n", out.dump(2).c_str());
   return 0;
 }

@@ -8,11 +8,9 @@
 // Exit code 1 if anything ended otherwise than it should, if a kind of call was never made, or if
 // the server's memory grew beyond twice what it was once every known plan was made plus the memory
 // limit of its cache (256 MiB): new plans fill that, and what allocators keep is of its size.
-// Beside it, what its memory and its file descriptors did over the second half: a slope in MiB a
-// minute (least squares over samples of every second), the fewest and the most descriptors.
+// Beside it, what its memory and its file descriptors did over the second half (HoldingsWatch).
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <future>
@@ -24,6 +22,7 @@
 
 #include "core/base/quantile.h"
 #include "tests/service/fusion_caller.h"
+#include "tests/service/holdings_watch.h"
 #include "tests/service/process_memory.h"
 #include "tests/support/daemon.h"
 
@@ -339,78 +338,12 @@ const std::vector<SoakClient::Action>& SoakClient::Actions() {
   return kActions;
 }
 
-/// What a process holds, every second.
-class HoldingsWatch {
- public:
-  struct Sample {
-    double seconds = 0;  // since the start
-    double mib = 0;
-    int64_t fds = 0;
-  };
-  explicit HoldingsWatch(pid_t pid) : pid_(pid), thread_([this] { Run(); }) {}
-  ~HoldingsWatch() { Stop(); }
-
-  /// All of them, once it was over.
-  const std::vector<Sample>& Stop() {
-    over_ = true;
-    if (thread_.joinable()) thread_.join();
-    return samples_;
-  }
-
- private:
-  void Run() {
-    const Nanoseconds start = Clock::Real().Now();
-    for (int64_t at = 1; !over_; ++at) {
-      while (!over_ && Clock::Real().Now() - start < at * std::chrono::seconds(1)) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-      std::error_code gone;
-      const std::filesystem::directory_iterator fds(StrCat("/proc/", pid_, "/fd"), gone);
-      const double bytes = static_cast<double>(MemoryOf(pid_, "VmRSS"));
-      samples_.push_back({ToMilliseconds(Clock::Real().Now() - start) / 1e3,
-                          bytes / (int64_t{1} << 20),
-                          std::distance(fds, std::filesystem::directory_iterator())});
-    }
-  }
-
-  const pid_t pid_;
-  std::atomic<bool> over_{false};
-  std::vector<Sample> samples_;  // of the thread, while it runs
-  std::thread thread_;
-};
-
-/// Of the second half of the samples.
-struct Trend {
-  double mib_per_minute = 0;
-  int64_t least_fds = 0, most_fds = 0;
-};
-Trend TrendOf(const std::vector<HoldingsWatch::Sample>& all) {
-  const std::vector<HoldingsWatch::Sample> late(
-      all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-  if (late.size() < 2) return {};
-  Trend trend{.least_fds = late[0].fds, .most_fds = late[0].fds};
-  double t = 0, y = 0;
-  for (const auto& sample : late) {
-    t += sample.seconds / static_cast<double>(late.size());
-    y += sample.mib / static_cast<double>(late.size());
-    trend.least_fds = std::min(trend.least_fds, sample.fds);
-    trend.most_fds = std::max(trend.most_fds, sample.fds);
-  }
-  double up = 0, along = 0;
-  for (const auto& sample : late) {
-    up += (sample.seconds - t) * (sample.mib - y);
-    along += (sample.seconds - t) * (sample.seconds - t);
-  }
-  trend.mib_per_minute = 60 * up / along;
-  return trend;
-}
-
 struct SoakResult {
   std::map<std::string, Tally> tallies;
   double seconds = 0;
   int64_t resident_start = 0;  // bytes, once every known plan is made
   int64_t resident_end = 0;
-  Trend trend;
+  Holdings held;
   std::vector<std::string> server_errors;  // what it logged as one, how it ended
   std::vector<std::string> never_called;
 
@@ -461,7 +394,7 @@ absl::StatusOr<SoakResult> Soak(int clients, double seconds, uint64_t seed,
   HoldingsWatch watch(daemon->pid());
   for (auto& client : all) threads.emplace_back([&client, end] { client->RunUntil(end); });
   for (std::thread& thread : threads) thread.join();
-  result.trend = TrendOf(watch.Stop());
+  result.held = watch.Stop();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.resident_end = MemoryOf(daemon->pid(), "VmRSS");
   for (const auto& client : all) {
@@ -515,8 +448,8 @@ void PrintText(const SoakResult& r, int clients) {
       static_cast<double>(r.calls()) / r.seconds, HumanBytes(r.resident_start).c_str(),
       HumanBytes(r.resident_end).c_str(), static_cast<long long>(r.unexpected()));
   std::printf("second half: %+.2f MiB a minute, %lld to %lld file descriptors\n",
-              r.trend.mib_per_minute, static_cast<long long>(r.trend.least_fds),
-              static_cast<long long>(r.trend.most_fds));
+              r.held.mib.a_minute, static_cast<long long>(r.held.least_fds),
+              static_cast<long long>(r.held.most_fds));
 }
 
 void PrintJson(const SoakResult& r, int clients) {
@@ -535,9 +468,7 @@ void PrintJson(const SoakResult& r, int clients) {
                         {"resident_start_bytes", r.resident_start},
                         {"resident_end_bytes", r.resident_end},
                         {"resident_limit_bytes", r.resident_limit()},
-                        {"mib_per_minute", r.trend.mib_per_minute},
-                        {"least_fds", r.trend.least_fds},
-                        {"most_fds", r.trend.most_fds},
+                        {"second_half", r.held.ToJson()},
                         {"never_called", r.never_called},
                         {"server_errors", r.server_errors},
                         {"by_call", std::move(calls)}};

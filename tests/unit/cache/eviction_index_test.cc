@@ -34,6 +34,14 @@ TEST(EvictionIndex, OldOnesGoFirst) {
   EXPECT_THAT(victims, testing::Not(testing::Contains(Kernel(99))));
 }
 
+TEST(EvictionIndex, OfALargeStoreAFewHundredGoAtATime) {
+  EvictionIndex index;
+  for (int i = 0; i < 10'000; ++i) index.Add(Kernel(i), Facts(10, 1, i));
+  EXPECT_EQ(index.MakeRoom(10, 100'000, {}).size(), 256u);
+  EXPECT_THAT(index.MakeRoom(10, 100'000, {}), testing::IsEmpty()) << "there is room still";
+  EXPECT_EQ(index.MakeRoom(10'000, 100'000, {}).size(), 744u) << "what is needed";
+}
+
 TEST(EvictionIndex, AmongTheOldTheCheapestPerByteGoesFirst) {
   EvictionIndex index;
   index.Add(Kernel(0), Facts(100, 90, 1));  // oldest, but dear
