@@ -101,7 +101,7 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
         return Complaint(ParseTenantLimit(limit, &alone));
       });
   app->add_option("--call-seconds", config->call_seconds,
-                  "Longest a call may take, whatever its own deadline is")
+                  "Longest a call may take, whatever its own deadline is; not of an administrator")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   app->add_option(

@@ -283,6 +283,21 @@ TEST_F(AuthTest, ARotatedServerCertificateIsInForceWithoutAStop) {
   EXPECT_EQ(Status()["access"]["certificate"]["subject"], "CN = server two");
 }
 
+TEST_F(AuthTest, ARotatedClientCaIsInForceWithoutAStop) {
+  Start(MtlsArgs());
+  TestCa next("CA of tomorrow");
+  const ClientOptions today = Trusting(ca_, ca_.Issue("client", "URI:spiffe://here/shop"));
+  const ClientOptions tomorrow = Trusting(ca_, next.Issue("client", "URI:spiffe://here/shop"));
+  ASSERT_TRUE(TryPlan(today).ok());
+  ASSERT_FALSE(TryPlan(tomorrow).ok());
+  Rotate("ca.crt", ca_.certificate() + next.certificate());
+  EXPECT_TRUE(Eventually([&] { return TryPlan(tomorrow).ok(); }));
+  EXPECT_TRUE(TryPlan(today).ok()) << "both, while clients change over";
+  Rotate("ca.crt", next.certificate());
+  EXPECT_TRUE(Eventually([&] { return !TryPlan(today).ok(); }));
+  EXPECT_TRUE(TryPlan(tomorrow).ok());
+}
+
 TEST_F(AuthTest, SighupReadsCertificatesNow) {
   Start(TlsArgs());
   daemon_->Send(SIGHUP);

@@ -204,7 +204,8 @@ class Balancer {
     watcher_.join();
   }
 
-  grpc::Status Plan(const v1::PlanFusionRequest& request) {
+  // One call to a server that is ready; as a stream to its end.
+  grpc::Status Plan(const v1::PlanFusionRequest& request, bool stream) {
     const size_t first = turn_.fetch_add(1);
     for (size_t i = 0; i < servers_.size(); ++i) {
       Server& server = *servers_[(first + i) % servers_.size()];
@@ -212,7 +213,14 @@ class Balancer {
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
       v1::PlanFusionResponse response;
-      grpc::Status status = server.stub->PlanFusion(&context, request, &response);
+      grpc::Status status;
+      if (stream) {
+        auto reader = server.stub->PlanFusionStream(&context, request);
+        for (v1::PlanFusionEvent event; reader->Read(&event);) continue;
+        status = reader->Finish();
+      } else {
+        status = server.stub->PlanFusion(&context, request, &response);
+      }
       server.answered += status.ok() ? 1 : 0;
       return status;
     }
@@ -240,16 +248,20 @@ std::vector<std::string> FailuresDuringAStop(const std::string& drain_seconds) {
   auto first = TestDaemon::Start(FUSIOND, args).value();
   auto second = TestDaemon::Start(FUSIOND, args).value();
   Balancer balancer({first.get(), second.get()});
-  const v1::PlanFusionRequest request =
+  // Some known, some that are compiled while the server is stopped, as an answer or as a stream.
+  const v1::PlanFusionRequest known =
       RequestFor(LinearReluModel().proto(), v1::PLAN_MODE_PLAN_ONLY);
+  std::atomic<int64_t> next_rows{100};
   std::atomic<bool> enough{false};
   Mutex mutex;
   std::vector<std::string> failures;
   std::vector<std::thread> callers;
   for (int i = 0; i < 4; ++i) {
-    callers.emplace_back([&] {
+    callers.emplace_back([&, i] {
       while (!enough) {
-        grpc::Status status = balancer.Plan(request);
+        const bool is_new = i >= 2;
+        grpc::Status status = balancer.Plan(
+            is_new ? RequestFor(LinearReluModel(next_rows++).proto()) : known, /*stream=*/i == 3);
         if (status.ok()) continue;
         MutexLock lock(&mutex);
         failures.push_back(status.error_message());
