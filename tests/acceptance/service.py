@@ -149,7 +149,8 @@ def hostile(rows, work, options):
     for test in tests:
         if not options.quick and "p99_ratio" in test:
             rows.timed(f"hostile: {test['name']}: p99 of others", float(test["p99_ratio"]) <= OTHERS_P99,
-                       f"{float(test['p99_ratio']):.2f} x; {float(test['p99_ms']):.2f} ms", f"<= {OTHERS_P99} x")
+                       f"{float(test['p99_ratio']):.2f} x; {float(test['p99_ms']):.2f} ms, {test['neighbour_retries']} retries",
+                       f"<= {OTHERS_P99} x")
 
 
 def soak(rows, work, options):

@@ -60,6 +60,11 @@ class Neighbour {
     }
     return ms.empty() ? ToMilliseconds(kTime) : Quantile(ms, 0.99);
   }
+  int64_t retries() const {
+    int64_t retries = 0;
+    for (const Called& call : Calls()) retries += call.retries;
+    return retries;
+  }
   std::vector<std::string> failures() const {
     std::vector<Called> calls = Calls();
     std::vector<std::string> failures;
@@ -74,6 +79,7 @@ class Neighbour {
   struct Called {
     Nanoseconds begin{0};
     double ms = 0;
+    int64_t retries = 0;
     std::string error;
   };
   std::vector<Called> Calls() const {
@@ -83,7 +89,7 @@ class Neighbour {
       std::istringstream words(line);
       int64_t begin = 0;
       Called call;
-      words >> begin >> call.ms >> std::ws;
+      words >> begin >> call.ms >> call.retries >> std::ws;
       std::getline(words, call.error);
       call.begin = Nanoseconds(begin);
       calls.push_back(std::move(call));
@@ -166,6 +172,7 @@ class HostileTest : public ServerTest {
     const double during = neighbour_->P99();
     RecordProperty("p99_ratio", StrCat(during / before));
     RecordProperty("p99_ms", StrCat(during));
+    RecordProperty("neighbour_retries", StrCat(neighbour_->retries()));
     RecordProperty("grew_mib", StrCat(grew >> 20));
     if (kSanitized) return;  // they keep freed memory
     EXPECT_LE(grew, kMemoryBytes);

@@ -1,8 +1,9 @@
 // A caller whose plan is known: asks for it again and again, a little less often than it could, and
-// says of each call when it began and how many ms it took, or what went wrong.
+// says of each call when it began, how many ms it took, how often it was tried again, and what went
+// wrong.
 //
-//   neighbour ADDRESS REQUEST      ->  "1234567890 0.41\n1236789012 0.39\n..." on stdout, until it
-//                                      is killed; the clock is the monotonic one, in ns
+//   neighbour ADDRESS REQUEST      ->  "1234567890 0.41 0\n1236789012 0.39 0\n..." on stdout, until
+//                                      it is killed; the clock is the monotonic one, in ns
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -28,11 +29,12 @@ int main(int argc, char** argv) {
     fusion::v1::PlanFusionResponse response;
     grpc::Status status = caller.Plan(request, &response, seconds(10));
     // As every client does, ours included: gRPC closes idle connections when memory is short.
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    const bool again = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    if (again) {
       status = caller.Plan(request, &response, seconds(10));
     }
     const double ms = fusion::ToMilliseconds(fusion::Clock::Real().Now() - begin);
-    std::printf("%lld %.4f %s\n", static_cast<long long>(begin.count()), ms,
+    std::printf("%lld %.4f %d %s\n", static_cast<long long>(begin.count()), ms, again ? 1 : 0,
                 status.error_message().c_str());
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
