@@ -24,6 +24,8 @@ MemoryGuard::MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListene
       reasons_(std::move(reasons)),
       listener_(listener),
       logger_(logger),
+      cached_(reasons_.cached()),
+      level_(ResidentBytes() - cached_),
       thread_([this] { Watch(); }) {}
 
 void MemoryGuard::Stop() {
@@ -32,19 +34,18 @@ void MemoryGuard::Stop() {
 }
 
 void MemoryGuard::Watch() {
-  int64_t cached = reasons_.cached();
-  int64_t level = ResidentBytes() - cached;
   for (int look = 0; !over_.WaitFor(kLook); ++look) {
-    const int64_t now = ResidentBytes() - cached;
+    const int64_t now = ResidentBytes() - cached_;
     const bool flooded = reasons_.flooded();
-    const bool is_short = flooded || now - level > limit_bytes_;
+    const bool is_short = flooded || now - level_ > limit_bytes_;
     listener_.SetShortOfMemory(is_short);
-    if (is_short) CloseHeaviest(now - level, flooded ? kHeavyFloodBytes : kHeavyBytes);
+    if (is_short) CloseHeaviest(now - level_, flooded ? kHeavyFloodBytes : kHeavyBytes);
     if (look % kLooksASecond != 0) continue;
     listener_.NoteReceived();
-    cached = reasons_.cached();
     // What stays is usual after a while.
-    level = std::min(now, level + (now - level) / 20);
+    level_ = std::min(now, level_ + (now - level_) / 20);
+    // What caches let go of the allocator gives back after a while.
+    cached_ = std::max(reasons_.cached(), cached_ - cached_ / 20);
   }
 }
 

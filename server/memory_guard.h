@@ -46,6 +46,8 @@ class MemoryGuard {
   Logger& logger_;
   std::atomic<int64_t> closed_{0};
   Event over_;
+  int64_t cached_;  // when it was asked last; of the thread, as the next
+  int64_t level_;
   std::thread thread_;
 };
 
