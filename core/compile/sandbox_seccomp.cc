@@ -308,7 +308,12 @@ absl::StatusOr<std::string> EnterKernelFilter() {
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), {Equals(0, 0), Equals(2, 0)});
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prctl), {Equals(0, PR_SET_NAME)});
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(prctl), {Equals(0, PR_SET_VMA)});
-  if (kSanitized) filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(getdents64));
+  if (kSanitized) {
+    // Whether an address can be read they find out by writing from it to a pipe.
+    for (int call : {SCMP_SYS(getdents64), SCMP_SYS(pipe), SCMP_SYS(pipe2)}) {
+      filter.Add(SCMP_ACT_ALLOW, call);
+    }
+  }
   return filter.Load();
 }
 

@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<double>> Times(const FlatMessage& message, const std:
   if (bytes.size() != times.size() * sizeof(double)) {
     return InvalidArgument("message field ", Quote(name), ": ", bytes.size(), " bytes");
   }
-  std::memcpy(times.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(times.data(), bytes.data(), bytes.size());
   for (double us : times) {
     // Written so that NaN fails too. There are ratios of them.
     if (!(us > 0 && us < 1e12)) {

@@ -210,6 +210,8 @@ class HostileTest : public ServerTest {
         v1::PlanFusionResponse response;
         grpc::Status status =
             attacker.Plan(requests[call % requests.size()], &response, seconds(30));
+        // They keep freed memory, for which the server closes the connection of who sends most.
+        if (kSanitized && status.error_code() == StatusCode::UNAVAILABLE) return;
         EXPECT_EQ(status.error_code(), code) << status.error_message();
         EXPECT_THAT(status.error_message(), Not(testing::IsEmpty()));
       });
@@ -580,11 +582,15 @@ TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
   ASSERT_GT(answer, 200 << 10);
   const std::string request = wanted.SerializeAsString();
   const int64_t enough = 4 * kMemoryBytes / answer;
+  const Nanoseconds end = Now() + seconds(30);
+  auto closed = [&] {
+    return daemon_->output().find("\"answer_bytes_not_read\":") != std::string::npos;
+  };
   std::atomic<int64_t> calls{0};
   std::vector<std::vector<std::unique_ptr<RawHttp2>>> unread(kAttackers);
   Under([&] {
     Each([&](int attacker) {
-      while (calls < enough) {
+      while ((calls < enough || !closed()) && Now() < end) {
         auto& one = unread[static_cast<size_t>(attacker)].emplace_back(
             std::make_unique<RawHttp2>(daemon_->address()));
         one->Hello(/*answer_window=*/0);
@@ -597,8 +603,8 @@ TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
   });
   RecordProperty("answer_bytes", StrCat(answer));
   RecordProperty("unread_calls", StrCat(calls.load()));
+  EXPECT_TRUE(closed());
   EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
-  EXPECT_THAT(daemon_->output(), HasSubstr("\"answer_bytes_not_read\":"));
   unread.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
