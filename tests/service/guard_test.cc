@@ -52,7 +52,10 @@ std::string Explosive(const std::vector<int>& fields, string_view piece) {
 class GuardTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND);
+    std::vector<std::string> args;
+    // They keep freed memory, for which connections are closed.
+    if (kSanitized) args = {"--max-inflight-bytes", "8GiB"};
+    absl::StatusOr<std::unique_ptr<TestDaemon>> daemon = TestDaemon::Start(FUSIOND, args);
     ASSERT_TRUE(daemon.ok()) << daemon.status();
     daemon_ = daemon->release();
     caller_ = new FusionCaller(daemon_->address());

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/base/sanitizer.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/support/daemon.h"
 
@@ -128,8 +129,11 @@ TEST(StartTest, TheExampleConfigurationWorksAndFlagsGoBeforeIt) {
     ASSERT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
   }
-  auto daemon = Running({"--config", dir.Write("fusiond.conf", text), "--drain-seconds", "0",
-                         "--memory-limit", "1MiB"});
+  std::vector<std::string> args = {"--config",        dir.Write("fusiond.conf", text),
+                                   "--drain-seconds", "0",
+                                   "--memory-limit",  "1MiB"};
+  if (kSanitized) args.insert(args.end(), {"--worker-memory", "0"});
+  auto daemon = Running(args);
   ASSERT_NE(daemon, nullptr);
   nlohmann::json config =
       nlohmann::json::parse(HttpGet(daemon->admin_address(), "/statusz").body)["config"];
