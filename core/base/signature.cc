@@ -29,9 +29,11 @@ const uint8_t* Bytes(std::string_view text) {
 // False if `hex` is not digits alone, two a byte.
 bool FromHex(std::string_view hex, std::string* out) {
   if (hex.size() % 2 != 0) return false;
+  auto digit = [&](size_t i) {
+    return HexDigit(absl::ascii_tolower(static_cast<unsigned char>(hex[i])));
+  };
   for (size_t i = 0; i < hex.size(); i += 2) {
-    const int high = HexDigit(absl::ascii_tolower(hex[i]));
-    const int low = HexDigit(absl::ascii_tolower(hex[i + 1]));
+    const int high = digit(i), low = digit(i + 1);
     if (high < 0 || low < 0) return false;
     *out += static_cast<char>(high << 4 | low);
   }

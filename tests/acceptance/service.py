@@ -55,7 +55,7 @@ def warm(rows, work, options):
 
 def sharing(rows, work, options):
     """Equal work once, what nobody wants ended, tenants and priorities."""
-    common.test_rows(rows, "sharing", "server_test", "FlowTest.*", "as the test says")
+    common.test_rows(rows, "sharing", "server_test", "FlowTest.*:TwoTenantsTest.*", "as the test says")
 
 
 def sandbox(rows, work, options):
