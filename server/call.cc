@@ -12,6 +12,8 @@ namespace {
 // Statuses travel in HTTP headers, of which a call may have 8 KB in all.
 constexpr size_t kMaxMessageBytes = 2 << 10;
 constexpr Nanoseconds kAdminLimit = std::chrono::hours(24);
+// What is made of a plan, as messages and as text, takes so many times what it is charged for.
+constexpr int64_t kReadTimes = 4;
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
@@ -105,6 +107,10 @@ absl::Status Call::Run(std::function<void()> work,
   RETURN_IF_ERROR(parts_.admission.TakeTurn(&*pass_, *cancel_.Remaining()));
   return parts_.admission.Run(*pass_, std::move(work), std::move(refused),
                               [this] { return cancel_.Check(); });
+}
+
+absl::Status Call::HoldToRead(const StoredPlan& plan) {
+  return parts_.admission.Hold(&*pass_, record_.bytes_in + kReadTimes * ChargedBytes(plan));
 }
 
 void Call::Begin(const grpc::ByteBuffer& request, std::function<void()> work,

@@ -69,9 +69,15 @@ class Call {
   void Begin(const grpc::ByteBuffer& request, std::function<void()> work,
              const std::function<void(const absl::Status&)>& refused);
 
-  /// What the answer, or the part of it that is being sent, keeps of memory until it is read.
-  void NoteAnswer(int64_t bytes) const {
-    if (bytes > kSmallAnswerBytes) parts_.answers(context_, bytes);
+  /// From now on the call holds what it takes to make texts or an explanation of a stored plan;
+  /// and no longer. ResourceExhausted, of the first: too much is under way.
+  absl::Status HoldToRead(const StoredPlan& plan);
+  absl::Status HoldNoMore() { return parts_.admission.Hold(&*pass_, record_.bytes_in); }
+
+  /// Before the answer, or a part of it, is sent: what that keeps of memory until it is read.
+  /// ResourceExhausted: too much is not read yet.
+  absl::Status NoteAnswer(int64_t bytes) const {
+    return bytes > kSmallAnswerBytes ? parts_.answers(context_, bytes) : absl::OkStatus();
   }
 
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
@@ -85,8 +91,8 @@ class Call {
   grpc::Status Account(const absl::Status& status);
 
  private:
-  // Those of all calls that gRPC keeps come to 16 MB.
-  static constexpr int64_t kSmallAnswerBytes = 4 << 10;
+  // Those of all calls that gRPC keeps come to 64 MB.
+  static constexpr int64_t kSmallAnswerBytes = 16 << 10;
 
   void LogCall(int64_t left_out) const;
 
@@ -145,10 +151,11 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
 
   /// `kept`: what the answer keeps of memory; negative: its own bytes.
   absl::Status Send(grpc::ByteBuffer answer, int64_t kept = -1) {
+    const auto bytes = static_cast<int64_t>(answer.Length());
+    RETURN_IF_ERROR(this->NoteAnswer(kept < 0 ? bytes : kept));
     *response_ = std::move(answer);
     this->record_.messages_sent = 1;
-    this->record_.bytes_out = static_cast<int64_t>(response_->Length());
-    this->NoteAnswer(kept < 0 ? this->record_.bytes_out : kept);
+    this->record_.bytes_out = bytes;
     return absl::OkStatus();
   }
 

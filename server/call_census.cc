@@ -6,11 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/retry_after.h"
+#include "core/base/text.h"
+
 namespace fusion {
 namespace {
 
 // With 16,384 peers one takes about a millisecond.
 constexpr Nanoseconds kReportEvery = std::chrono::milliseconds(10);
+// A peer with no more than this part of what may be unread is let in above it.
+constexpr int64_t kModestPart = 8;
 // A deadline that leaves less is none: our own network takes as long.
 constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
@@ -45,19 +50,30 @@ void CallCensus::Add(const grpc::CallbackServerContext& context) {
   if (heaviest.amount > 0) reports_.too_many(heaviest.peer, heaviest.amount);
 }
 
-void CallCensus::SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes) {
+absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes) {
   Heaviest heaviest;
+  absl::Status room;
   {
     MutexLock lock(&mutex_);
     Call& call = made_.at(&context);
-    const int64_t more = bytes - std::exchange(call.answer_bytes, bytes);
-    call.peer->second.answer_bytes += more;
-    answer_bytes_ += more;
-    if (more > 0 && answer_bytes_ > most_.answer_bytes) {
+    int64_t& own = call.peer->second.answer_bytes;
+    const int64_t others = answer_bytes_ - call.answer_bytes;
+    const int64_t beside = own - call.answer_bytes;
+    const int64_t most = most_.answer_bytes;
+    // Closing connections takes a while, in which answers are made faster than those go.
+    if (others > 0 && others + bytes > most) {
       heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
+      if (beside + bytes > most / kModestPart || others + bytes > most + most / 2) {
+        room = ServerBusy("answers of ", HumanBytes(others), " are not read yet");
+        bytes = 0;
+      }
     }
+    own = beside + bytes;
+    answer_bytes_ = others + bytes;
+    call.answer_bytes = bytes;
   }
   if (heaviest.amount > 0) reports_.too_much(heaviest.peer, heaviest.amount);
+  return room;
 }
 
 void CallCensus::SetLasting(const grpc::CallbackServerContext& context) {

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/base/status.h"
 
 namespace fusion {
 
@@ -36,8 +37,10 @@ class CallCensus final : public grpc::ContextAllocator {
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
-  /// Its answer, or the part of it that is being sent, keeps so many bytes.
-  void SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes);
+  /// Its answer, or the part of it that is being sent, keeps so many bytes. ResourceExhausted, with
+  /// kRetryAfter: that is above the most, and its peer has an eighth of that; or half as much
+  /// again, whatever its peer has. Then it keeps none.
+  absl::Status SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes);
   /// EndOlderThan leaves it alone.
   void SetLasting(const grpc::CallbackServerContext& context);
 

@@ -179,7 +179,7 @@ class RunningServer final : public GrpcServer {
     using Context = grpc::CallbackServerContext;
     parts.begins = [this](const Context& context) { census_->Add(context); };
     parts.answers = [this](const Context& context, int64_t bytes) {
-      census_->SetAnswer(context, bytes);
+      return census_->SetAnswer(context, bytes);
     };
     parts.lasts = [this](const Context& context) { census_->SetLasting(context); };
     return parts;

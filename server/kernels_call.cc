@@ -105,8 +105,9 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   }
 
   void Write(grpc::ByteBuffer buffer, int64_t kept) {
+    absl::Status room = NoteAnswer(kept);
+    if (!room.ok()) return Finish(Account(room));
     ++record_.messages_sent;
-    NoteAnswer(kept);
     buffer_ = std::move(buffer);
     record_.bytes_out += static_cast<int64_t>(buffer_.Length());
     StartWrite(&buffer_);

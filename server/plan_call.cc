@@ -78,8 +78,9 @@ class PlanningCall : public Call {
     return static_cast<int64_t>(encoded.head.size() + encoded.tail.size()) +
            SharedBytes(encoded.plan, ChargedBytes(*encoded.plan));
   }
+  // The rest is the cache's.
   static int64_t KeptBy(const std::shared_ptr<const WarmAnswer>& warm) {
-    return static_cast<int64_t>(warm->reply.head.size()) + SharedBytes(warm, KeptBy(warm->reply));
+    return static_cast<int64_t>(warm->reply.head.size());
   }
 
   // The same in one piece, for what goes on behind it.
@@ -150,6 +151,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     ASSIGN_OR_RETURN(ExplainQuery query, DecodeExplainQuery(bytes.view()));
     ASSIGN_OR_RETURN(PlanExplanation explanation,
                      query.plan.has_value() ? ExplainStored(query) : ExplainPlanned(query, begin));
+    RETURN_IF_ERROR(HoldNoMore());
     grpc::Slice slice(ExplanationToBytes(explanation));
     return Send(grpc::ByteBuffer(&slice, 1));
   }
@@ -161,6 +163,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     if (stored == nullptr || !MayShow(stored->full_key)) {
       return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
     }
+    RETURN_IF_ERROR(HoldToRead(*stored));
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(stored->plan, query.filter));
     out.plan_key = stored->key;
     return out;
@@ -168,6 +171,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
 
   absl::StatusOr<PlanExplanation> ExplainPlanned(const ExplainQuery& query, Nanoseconds begin) {
     ASSIGN_OR_RETURN(PlanReply reply, Ask(query.request.get(), begin, /*observer=*/nullptr));
+    RETURN_IF_ERROR(HoldToRead(*reply.stored));
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(reply.stored->plan, query.filter));
     out.plan_key = reply.stored->key;
     out.node_names = reply.binding.nodes;
@@ -221,10 +225,10 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     {
       MutexLock lock(&mutex_);
       status_ = reply.status();
-      if (reply.ok()) {
+      if (status_.ok()) status_ = NoteAnswer(KeptBy(*reply));
+      if (status_.ok()) {
         std::string lead = EncodeResponseEventHead(*reply);
         response_ = BufferOf(*reply, lead);
-        NoteAnswer(KeptBy(*reply));
       }
       answered_ = true;
     }

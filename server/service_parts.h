@@ -37,9 +37,9 @@ struct ServiceParts {
   std::function<void(const grpc::CallbackServerContext& context)> begins =
       [](const grpc::CallbackServerContext&) {};
   /// Told what each answer, or the part of one that is being sent, keeps of memory until it is
-  /// read.
-  std::function<void(const grpc::CallbackServerContext& context, int64_t bytes)> answers =
-      [](const grpc::CallbackServerContext&, int64_t) {};
+  /// read. ResourceExhausted: that is too much, and it must not be sent.
+  std::function<absl::Status(const grpc::CallbackServerContext& context, int64_t bytes)> answers =
+      [](const grpc::CallbackServerContext&, int64_t) { return absl::OkStatus(); };
   /// Told that a call may take as long as its caller likes.
   std::function<void(const grpc::CallbackServerContext& context)> lasts =
       [](const grpc::CallbackServerContext&) {};

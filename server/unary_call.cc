@@ -17,7 +17,11 @@ class UnaryCall final : public UnaryReactor<Call> {
     RETURN_IF_ERROR(cancel_.Check());
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(request_));
-    ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view(), {cancel_, record_, caller_}));
+    const std::function<absl::Status(const StoredPlan&)> hold = [this](const StoredPlan& plan) {
+      return HoldToRead(plan);
+    };
+    ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view(), {cancel_, record_, caller_, hold}));
+    RETURN_IF_ERROR(HoldNoMore());
     grpc::Slice slice(answer);
     return Send(grpc::ByteBuffer(&slice, 1));
   }

@@ -79,7 +79,8 @@ def rises(slope, bar):
 
 def overload(rows, work, options):
     """Four times as many new graphs as can be planned."""
-    one = load("overload", "--seconds", 5, "--peak-seconds", 3) if options.quick else load("overload", "--seconds", 60)
+    short = ["--seconds", 5, "--peak-seconds", 3, "--fill-seconds", 0]
+    one = load("overload", *(short if options.quick else ["--seconds", 60]))
     codes = one["codes"]
     good, refused, late = (codes.get(code, 0) for code in ("OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"))
     rows.counted("overload: nothing ends otherwise than it should", one["unexpected"] == 0 and good > 0 and refused > 0,
@@ -89,8 +90,8 @@ def overload(rows, work, options):
     rows.counted("overload: what is too much is refused", late <= LATE * (refused + late),
                  f"{refused} refused, {late} ended at their deadlines", f"<= {LATE:.0%} of them at deadlines")
     memory = one["second_half"]["mib"]
-    rows.counted("overload: memory", not rises(memory, OVERLOAD_MIB), f"{slope_words(memory)} MiB a minute over the second half",
-                 f"<= {OVERLOAD_MIB}")
+    rows.counted("overload: memory", not rises(memory, OVERLOAD_MIB),
+                 f"{slope_words(memory)} MiB a minute over the second half", f"<= {OVERLOAD_MIB}")
     peak, roof = one["peak_goodput"], one["roof_goodput"]
     at_roof = roof < GOODPUT * peak and one["goodput"] >= GOODPUT * roof
     verdict = "PASS" if one["goodput_ratio"] >= GOODPUT else "ROOF" if at_roof else "SHORT"
@@ -168,7 +169,8 @@ def soak(rows, work, options):
     # Of a short one the slope says nothing; soak itself knows a bound.
     end, limit, held = one["resident_end_bytes"], one["resident_limit_bytes"], one["second_half"]
     rows.counted(f"soak, {seconds} s: memory", done.returncode == 0 and not rises(held["mib"], SLOPE_MIB),
-                 f"{end >> 20} MiB" + ("" if options.quick else f", {slope_words(held['mib'])} MiB a minute over the second half"),
+                 f"{end >> 20} MiB" +
+                 ("" if options.quick else f", {slope_words(held['mib'])} MiB a minute over the second half"),
                  f"<= {limit >> 20} MiB, slope <= {SLOPE_MIB}")
     rows.counted(f"soak, {seconds} s: file descriptors",
                  held["most_fds"] - held["least_fds"] <= SPREAD_FDS and not rises(held["fds"], SLOPE_FDS),

@@ -227,6 +227,7 @@ struct OverloadOptions {
   double seconds = 60;
   double times = 4;
   double peak_seconds = 10;
+  double fill_seconds = 60;
 };
 
 int Overload(const std::string& self, const OverloadOptions& options) {
@@ -246,6 +247,8 @@ int Overload(const std::string& self, const OverloadOptions& options) {
     const grpc::Slice parts[] = {same, grpc::Slice(part.SerializeAsString())};
     return grpc::ByteBuffer(parts, std::size(parts));
   };
+  // What it remembers is full before anything is measured.
+  load.Closed(requests, 32, options.fill_seconds);
   // As much as it can do, at the concurrency that suits it.
   const Load peak = load.Closed(requests, 32, options.peak_seconds);
   if (peak.calls(StatusCode::OK) == 0) {
@@ -316,6 +319,8 @@ int main(int argc, char** argv) {
   overload_app->add_option("--seconds", overload.seconds)->capture_default_str();
   overload_app->add_option("--times", overload.times)->capture_default_str();
   overload_app->add_option("--peak-seconds", overload.peak_seconds)->capture_default_str();
+  overload_app->add_option("--fill-seconds", overload.fill_seconds, "of the same load before")
+      ->capture_default_str();
   std::string address;
   std::optional<size_t> bytes;
   CLI::App* echo_app = app.add_subcommand("echo", "the server that does nothing");
