@@ -152,7 +152,8 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app->add_option("--memory-limit", config->memory_limit_bytes,
-                  "Bytes of plans and kernels kept in memory")
+                  "Bytes of plans and kernels kept in memory. Answers, graphs and plans of recent "
+                  "requests take up to a quarter of it each, besides")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

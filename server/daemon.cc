@@ -38,8 +38,9 @@
 namespace fusion {
 namespace {
 
-// Of answers to recent requests, beside the plans in memory. Chosen: some ten thousand of a layer.
-constexpr int64_t kWarmBytes = int64_t{64} << 20;
+// Of --memory-limit: what answers, graphs and plans of recent requests take each, besides. Chosen:
+// 64 MiB without the flag, some thousand answers of a layer.
+constexpr int64_t kRecentShare = 4;
 constexpr int64_t kMaxRecordBytes = 64 << 10;
 // Calls a second that are logged of those that were refused, failed or took work: an attacker must
 // not fill the disk with them.
@@ -80,6 +81,8 @@ class RunningDaemon final : public Daemon {
     metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
     store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
+    pipeline_options_.recalled_bytes = config().memory_limit_bytes / kRecentShare;
+    pipeline_options_.planning.remembered_bytes = config().memory_limit_bytes / kRecentShare;
     pipeline_options_.planning.failure_ttl = Seconds(config().failure_ttl_seconds);
     pipeline_options_.builds.failure_ttl = Seconds(config().failure_ttl_seconds);
     pipeline_options_.builds.quarantine = quarantine_.get();
@@ -104,7 +107,7 @@ class RunningDaemon final : public Daemon {
                         .inflight_bytes = config().max_inflight_bytes,
                         .streams = config().max_streams,
                         .tenants = config().tenant_limits});
-    warm_ = std::make_unique<WarmAnswers>(*store_, kWarmBytes);
+    warm_ = std::make_unique<WarmAnswers>(*store_, config().memory_limit_bytes / kRecentShare);
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(GrpcOptions(), Parts()));
     facts_.addresses = grpc_->addresses();
     reloader_ = std::thread([this] { WatchFiles(); });
@@ -378,7 +381,10 @@ class RunningDaemon final : public Daemon {
             .refused = Refusals(),
             .tenant_bytes = admission_->tenant_bytes(),
             .warm_answers = warm_->size(),
-            .warm_bytes = warm_->bytes(),
+            .recent_bytes = {{"answers", warm_->bytes()},
+                             {"graphs", pipeline_->recalled_bytes()},
+                             {"plans", pipeline_->remembered_bytes()}},
+            .recent_limit_bytes = config().memory_limit_bytes / kRecentShare,
             .registered = pipeline_->Registered(),
             .authentication = authenticator_->Kinds(),
             .tokens = authenticator_->tokens(),

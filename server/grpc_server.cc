@@ -134,9 +134,13 @@ class RunningServer final : public GrpcServer {
     });
     guard_ = std::make_unique<MemoryGuard>(
         options.unusual_bytes,
-        MemoryGuard::Reasons{
-            .flooded = [this] { return census_->live() > kMostCalls; },
-            .cached = [this] { return parts_.store.CachedBytes() + parts_.warm.bytes(); }},
+        MemoryGuard::Reasons{.flooded = [this] { return census_->live() > kMostCalls; },
+                             .cached =
+                                 [this] {
+                                   return parts_.store.CachedBytes() + parts_.warm.bytes() +
+                                          parts_.pipeline.recalled_bytes() +
+                                          parts_.pipeline.remembered_bytes();
+                                 }},
         *listener_, parts_.logger);
     sweeper_ = std::thread([this] { EndLateCalls(); });
     SetServing(true);

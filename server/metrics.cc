@@ -285,6 +285,12 @@ void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(Reading("fusion_warm_answers", "Answers kept by the bytes of their requests.")
                      .Add({}, now.warm_answers)
                      .Take());
+  Reading recent("fusion_recent_bytes", "Bytes of answers, graphs and plans of recent requests.");
+  for (const auto& [kind, bytes] : now.recent_bytes) recent.Add({{"kind", kind}}, bytes);
+  out->push_back(recent.Take());
+  out->push_back(Reading("fusion_recent_limit_bytes", "Budget of each of fusion_recent_bytes.")
+                     .Add({}, now.recent_limit_bytes)
+                     .Take());
 }
 
 void ReadConnections(const ServerSnapshot& now, std::vector<MetricFamily>* out) {

@@ -43,7 +43,8 @@ struct ServerSnapshot {
   std::map<std::string, int64_t> refused;       // calls, by reason
   std::map<std::string, int64_t> tenant_bytes;  // of requests under way
   int64_t warm_answers = 0;
-  int64_t warm_bytes = 0;
+  std::map<std::string, int64_t> recent_bytes;  // of recent requests: "answers", "graphs", "plans"
+  int64_t recent_limit_bytes = 0;               // of each
   std::vector<RegisteredCapability> registered;
   std::string authentication;  // "token mtls"
   int64_t tokens = 0;          // entries of --tokens that are in force

@@ -242,7 +242,10 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
                         {{"waiting", now.flights_waiting},
                          {"shared", now.flights_shared},
                          {"abandoned", now.builds_abandoned}}},
-                       {"warm_answers", {{"entries", now.warm_answers}, {"bytes", now.warm_bytes}}},
+                       {"recent",
+                        {{"warm_answers", now.warm_answers},
+                         {"bytes", now.recent_bytes},
+                         {"limit_bytes_each", now.recent_limit_bytes}}},
                        {"access", AccessJson(now)},
                        {"calls", CallsJson(metrics, now)}};
   // Paths may be no UTF-8.

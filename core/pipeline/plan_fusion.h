@@ -90,6 +90,10 @@ class FusionPipeline {
   int64_t shared_total() const { return planning_.shared_total() + builds_.shared_total(); }
   int64_t waiters() const { return planning_.waiters() + builds_.waiters(); }
   int64_t abandoned_total() const { return builds_.abandoned_total(); }
+  /// Bytes of what is kept of recent requests: PipelineOptions::recalled_bytes at most, and
+  /// PlanningOptions::remembered_bytes.
+  int64_t recalled_bytes() const { return resolver_.recalled_bytes(); }
+  int64_t remembered_bytes() const { return planning_.remembered_bytes(); }
   SearchStats searches() const { return builds_.searches(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <optional>
 
+#include "core/base/heap_bytes.h"
 #include "core/base/retry_after.h"
 #include "core/base/unix_time.h"
 #include "core/pipeline/kernels.h"
@@ -11,6 +12,31 @@
 #include "core/plan/planner.h"
 
 namespace fusion {
+namespace {
+
+int64_t ChargedBytes(const CompileJob& job) {
+  auto bytes = static_cast<int64_t>(sizeof(job));
+  for (const std::string* text : {&job.full_key, &job.symbol, &job.source, &job.schedule,
+                                  &job.reference, &job.label, &job.registered, &job.backend}) {
+    bytes += HeapBytes(*text);
+  }
+  for (const CheckedMember& member : job.members) {
+    bytes += static_cast<int64_t>(sizeof(member)) + HeapBytes(member.sizes) +
+             HeapBytes(member.schedule) + HeapBytes(member.reference);
+  }
+  return bytes;
+}
+
+int64_t ChargedBytes(const Planned& planned) {
+  constexpr int64_t kPartsBytes = 1024;  // what the stages took among them
+  int64_t bytes = static_cast<int64_t>(sizeof(planned)) + kPartsBytes;
+  // A model is its plan once more, with schedules and programs as values.
+  bytes += ChargedBytes(*planned.stored) * (planned.model == nullptr ? 1 : 5);
+  for (const CompileJob& job : planned.jobs) bytes += ChargedBytes(job);
+  return bytes;
+}
+
+}  // namespace
 
 Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, Logger& logger,
                    const Clock& clock)
@@ -158,24 +184,16 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     planned->model = std::make_shared<const PlannedModel>(model);
   }
   planned->stored = std::make_shared<const StoredPlan>(
-      MakeStoredPlan(work.full_key, std::move(model.plan), UnixMilliseconds(clock_)));
-  planned->jobs = std::move(kernels.jobs);
+      MakeStoredPlan(work.full_key, model.plan, UnixMilliseconds(clock_)));
+  // A copy has no spare capacity.
+  planned->jobs = kernels.jobs;
   planned->times = std::move(stages.times);
   planned->dumps = std::move(stages.dumps);
   return PlannedOr(std::move(planned));
 }
 
 void Planning::Remember(const PlanId& id, std::shared_ptr<const Planned> planned) {
-  int64_t bytes = ChargedBytes(*planned->stored);
-  // A model is its plan once more, with schedules as values.
-  if (planned->model != nullptr) bytes *= 4;
-  for (const CompileJob& job : planned->jobs) {
-    bytes += static_cast<int64_t>(job.source.size() + job.schedule.size() + job.reference.size() +
-                                  job.full_key.size());
-    for (const CheckedMember& member : job.members) {
-      bytes += static_cast<int64_t>(member.schedule.size() + member.reference.size());
-    }
-  }
+  const int64_t bytes = ChargedBytes(*planned);
   std::vector<std::pair<PlanId, std::shared_ptr<const Planned>>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);
   forgotten = remembered_.Insert(id, std::move(planned), bytes);

@@ -88,6 +88,12 @@ class Planning {
     return overruns ? overruns_.ForgetAll() : 0;
   }
 
+  /// What the plans that were made lately take, with the sources of their kernels.
+  int64_t remembered_bytes() const {
+    MutexLock lock(&mutex_);
+    return remembered_.cost();
+  }
+
   int64_t shared_total() const { return flights_.shared_total(); }
   int64_t waiters() const { return flights_.waiters(); }
 
@@ -110,7 +116,7 @@ class Planning {
   ThreadPool threads_;
   SingleFlight<std::tuple<Digest, Alone, DumpKinds>, Planned> flights_;
   FailureCache overruns_;  // by DigestOf
-  Mutex mutex_;
+  mutable Mutex mutex_;
   LruMap<PlanId, std::shared_ptr<const Planned>> remembered_ ABSL_GUARDED_BY(mutex_);
 };
 

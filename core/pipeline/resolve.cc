@@ -12,6 +12,7 @@
 #include "core/bundle/text.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/builder.h"
+#include "core/graph/heap_bytes.h"
 #include "core/graph/program.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/kernels.h"
@@ -23,27 +24,26 @@
 namespace fusion {
 namespace {
 
-int64_t ChargedBytes(const PlanRequest& request, const Resolved& resolved) {
-  // A graph without its constants is a few times as long as its bytes.
-  auto bytes =
-      static_cast<int64_t>(4 * request.source.onnx_model.size() + resolved.work->full_key.size());
-  auto charge = [&](const Graph& graph) {
-    for (const Tensor& t : graph.tensors()) {
-      if (t.value != nullptr) bytes += t.value->byte_size();
-    }
-  };
-  charge(resolved.work->graph);
-  if (resolved.work->family != nullptr) {
-    const ShapeFamily& family = *resolved.work->family;
-    auto charge_member = [&](const FamilyMember& member) {
-      bytes += static_cast<int64_t>(resolved.work->full_key.size());
-      charge(member.graph);
-    };
-    for (const auto* graphs : {&family.members, &family.samples}) {
-      for (const FamilyMember& member : *graphs) charge_member(member);
-    }
-    if (family.few.has_value()) charge_member(*family.few);
+int64_t ChargedBytes(const Resolved& resolved) {
+  // Options and device are small, and what of them is not is part of the key, too.
+  constexpr int64_t kPartsBytes = 1024;
+  const Work& work = *resolved.work;
+  int64_t bytes = static_cast<int64_t>(sizeof(Resolved) + sizeof(Work)) + kPartsBytes +
+                  2 * HeapBytes(work.full_key) + HeapBytes(work.graph) +
+                  HeapBytes(resolved.warnings);
+  const Binding& binding = resolved.binding;
+  for (const auto* names :
+       {&binding.inputs, &binding.outputs, &binding.weights, &binding.nodes, &binding.symbols}) {
+    bytes += HeapBytes(*names);
   }
+  if (work.family == nullptr) return bytes;
+  auto charge_member = [&bytes](const FamilyMember& member) {
+    bytes += static_cast<int64_t>(sizeof(member)) + HeapBytes(member.graph);
+  };
+  for (const auto* members : {&work.family->members, &work.family->samples}) {
+    for (const FamilyMember& member : *members) charge_member(member);
+  }
+  if (work.family->few.has_value()) charge_member(*work.family->few);
   return bytes;
 }
 
@@ -291,7 +291,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequ
   ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> resolved, Import(request, stages));
   std::vector<std::pair<Digest, std::shared_ptr<const Resolved>>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);
-  forgotten = recalled_.Insert(digest, resolved, ChargedBytes(request, *resolved));
+  forgotten = recalled_.Insert(digest, resolved, ChargedBytes(*resolved));
   return resolved;
 }
 

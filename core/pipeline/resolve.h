@@ -70,6 +70,12 @@ class Resolver {
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
                                                           StageContext& stages);
 
+  /// What the graphs of recent requests take.
+  int64_t recalled_bytes() const {
+    MutexLock lock(&mutex_);
+    return recalled_.cost();
+  }
+
  private:
   absl::StatusOr<std::shared_ptr<const Resolved>> Import(const PlanRequest& request,
                                                          StageContext& stages) const;
@@ -82,7 +88,7 @@ class Resolver {
   const Rules rules_;
   const RegisteredKernels registered_;
   const int max_opt_level_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   LruMap<Digest, std::shared_ptr<const Resolved>> recalled_ ABSL_GUARDED_BY(mutex_);
 };
 

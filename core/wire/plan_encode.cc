@@ -229,6 +229,7 @@ void EncodeLedger(const Plan& plan, v1::Plan* out) {
 
 std::string Serialise(const v1::Plan& wire) {
   std::string bytes;
+  bytes.reserve(wire.ByteSizeLong());  // no more: it is kept for long
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);

@@ -6,13 +6,13 @@
 
 namespace fusion {
 
-StoredPlan MakeStoredPlan(std::string full_key, Plan plan, int64_t created_unix_ms) {
+StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms) {
   StoredPlan stored;
   stored.key = Sha256(full_key);
   stored.full_key = std::move(full_key);
   stored.plan_bytes = PlanToBytes(plan);
   stored.ledger_bytes = LedgerToBytes(plan);
-  stored.plan = std::move(plan);
+  stored.plan = plan;
   stored.created_unix_ms = created_unix_ms;
   return stored;
 }

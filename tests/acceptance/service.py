@@ -157,7 +157,7 @@ def hostile(rows, work, options):
 def soak(rows, work, options):
     """Calls of all kinds, for long, with caches that are full soon."""
     seconds = options.soak_seconds or (15 if options.quick else 300)
-    done = run(BIN / "soak", "--clients", 16, "--seconds", seconds, "--json", "--server-flag=--memory-limit=32MiB",
+    done = run(BIN / "soak", "--clients", 16, "--seconds", seconds, "--json", "--memory-limit", "32MiB",
                "--server-flag=--store-limit=64MiB", check=False, timeout=seconds + 600)
     if not done.stdout:
         raise RuntimeError(done.stderr)

@@ -370,6 +370,8 @@ TEST_F(ServerTest, MetricsAreWellFormedAndComplete) {
                            "fusion_cache_requests_total",
                            "fusion_cache_bytes",
                            "fusion_cache_limit_bytes",
+                           "fusion_recent_bytes",
+                           "fusion_recent_limit_bytes",
                            "fusion_cache_evictions_total",
                            "fusion_compile_seconds",
                            "fusion_compiles_total",

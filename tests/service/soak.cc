@@ -1,13 +1,15 @@
 // Many clients of all kinds at once, against a real fusiond with its default limits:
 //
-//   soak --clients 64 --seconds 60 [--seed N] [--json] [--server-flag=--memory-limit=32MiB]...
+//   soak --clients 64 --seconds 60 [--seed N] [--json] [--memory-limit 32MiB]
+//        [--server-flag=--store-limit=64MiB]...
 //
 // Each client has a connection of its own and makes one random call after the other: plans known
 // and new, in every mode and as a stream, kernels, reports, lists, requests that are wrong, calls
 // taken back. Prints what was called, how often and how long it took, and the server's memory.
 // Exit code 1 if anything ended otherwise than it should, if a kind of call was never made, or if
-// the server's memory grew beyond twice what it was once every known plan was made plus the memory
-// limit of its cache (256 MiB): new plans fill that, and what allocators keep is of its size.
+// the server's memory grew, from when every known plan was made, beyond what its caches may take:
+// --memory-limit and three quarters of it for what is recent, half as much again for what
+// allocators keep, and the store's buffers.
 // Beside it, what its memory and its file descriptors did over the second half (HoldingsWatch).
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -35,8 +37,9 @@ using Codes = std::set<StatusCode>;
 // A call that takes longer is one that hangs.
 constexpr std::chrono::minutes kDeadline(2);
 
-// What fusiond's cache takes at most without --memory-limit.
-constexpr int64_t kMemoryLimitBytes = int64_t{256} << 20;
+// Of RocksDB and its index: blocks 64 MiB, memtables up to the 64 MiB of their log and as much
+// while they are written out.
+constexpr int64_t kStoreBytes = int64_t{192} << 20;
 
 /// What calls of one kind came to.
 struct Tally {
@@ -341,13 +344,16 @@ const std::vector<SoakClient::Action>& SoakClient::Actions() {
 struct SoakResult {
   std::map<std::string, Tally> tallies;
   double seconds = 0;
+  int64_t memory_limit = 0;    // bytes, of the server
   int64_t resident_start = 0;  // bytes, once every known plan is made
   int64_t resident_end = 0;
   Holdings held;
   std::vector<std::string> server_errors;  // what it logged as one, how it ended
   std::vector<std::string> never_called;
 
-  int64_t resident_limit() const { return 2 * resident_start + kMemoryLimitBytes; }
+  int64_t resident_limit() const {
+    return resident_start + memory_limit * 7 / 4 * 3 / 2 + kStoreBytes;
+  }
   bool grew_too_much() const { return resident_start <= 0 || resident_end > resident_limit(); }
   bool sound() const { return unexpected() == 0 && never_called.empty() && !grew_too_much(); }
 
@@ -365,13 +371,15 @@ struct SoakResult {
   }
 };
 
-absl::StatusOr<SoakResult> Soak(int clients, double seconds, uint64_t seed,
+absl::StatusOr<SoakResult> Soak(int clients, double seconds, uint64_t seed, int64_t memory_limit,
                                 std::vector<std::string> flags) {
   ScratchDir store;
-  flags.insert(flags.end(), {"--store", store.path("store")});
+  flags.insert(flags.end(),
+               {"--store", store.path("store"), "--memory-limit", StrCat(memory_limit)});
   ASSIGN_OR_RETURN(std::unique_ptr<TestDaemon> daemon, TestDaemon::Start(FUSIOND, flags));
   const std::vector<v1::PlanFusionRequest> known = KnownRequests();
   SoakResult result;
+  result.memory_limit = memory_limit;
   {
     FusionCaller first(daemon->address());
     for (const v1::PlanFusionRequest& request : known) {
@@ -489,11 +497,16 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", seed, "of what is called")->capture_default_str();
   app.add_flag("--json", json, "one JSON object");
+  int64_t memory_limit = int64_t{256} << 20;
+  app.add_option("--memory-limit", memory_limit, "of the server; see fusiond --help")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   std::vector<std::string> flags;
   app.add_option("--server-flag", flags, "passed to fusiond; may be given more than once")
       ->allow_extra_args(false);
   CLI11_PARSE(app, argc, argv);
-  absl::StatusOr<SoakResult> result = Soak(clients, seconds, seed, flags);
+  absl::StatusOr<SoakResult> result = Soak(clients, seconds, seed, memory_limit, flags);
   if (!result.ok()) {
     std::fprintf(stderr, "soak: %s\n", std::string(Message(result.status())).c_str());
     return 1;

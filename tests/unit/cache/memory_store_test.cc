@@ -291,7 +291,7 @@ TEST(TieredStore, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
   Plan plan = second.plan->plan;
   plan.kernels[0].key = second.kernels[0]->key;
   plan.kernels[1].key = first.kernels[0]->key;
-  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", std::move(plan), 1));
+  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", plan, 1));
   for (size_t kernels : {size_t{2}, size_t{1}}) {  // once
     ASSERT_TRUE(store.PutBundle(second).ok());
     ASSERT_EQ(disk->taken.back().kernels.size(), kernels);

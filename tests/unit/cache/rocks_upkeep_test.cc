@@ -57,7 +57,7 @@ class RocksUpkeepTest : public testing::Test {
     variant.search = {};
     plan.variants[0].plan = std::make_shared<const Plan>(std::move(variant));
     bundle.plan = std::make_shared<StoredPlan>(
-        MakeStoredPlan(StrCat("graph ", seed), std::move(plan), 1000 + seed));
+        MakeStoredPlan(StrCat("graph ", seed), plan, 1000 + seed));
     return bundle;
   }
 

@@ -43,7 +43,7 @@ Plan TwoKernels(int64_t nodes = 3) {
 class LatencyBookTest : public testing::Test {
  protected:
   Digest Store(const std::string& graph, Plan plan = TwoKernels()) {
-    auto stored = std::make_shared<StoredPlan>(MakeStoredPlan(graph, std::move(plan), 1));
+    auto stored = std::make_shared<StoredPlan>(MakeStoredPlan(graph, plan, 1));
     EXPECT_TRUE(store_.PutBundle({.plan = stored, .kernels = {}}).ok());
     return stored->key;
   }

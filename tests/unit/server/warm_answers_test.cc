@@ -100,7 +100,7 @@ class WarmAnswersTest : public testing::Test {
     Bundle bundle = SampleBundle(1);
     Plan plan = bundle.plan->plan;
     plan.search = {};
-    bundle.plan = std::make_shared<StoredPlan>(MakeStoredPlan("settled", std::move(plan), 1));
+    bundle.plan = std::make_shared<StoredPlan>(MakeStoredPlan("settled", plan, 1));
     return bundle;
   }
   const Bundle bundle_ = Settled();
