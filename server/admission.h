@@ -114,6 +114,7 @@ class Admission {
   int64_t calls() const;
   int64_t streams() const;
   int64_t bytes() const;
+  int64_t byte_limit() const { return limits_.inflight_bytes; }
   int64_t queued() const { return static_cast<int64_t>(threads_.queued()); }
   /// Since the start.
   int64_t refused(Refused reason) const {

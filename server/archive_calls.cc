@@ -129,7 +129,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
 
   absl::Status Add() {
     RETURN_IF_ERROR(cancel_.Check());
-    record_.bytes_in += static_cast<int64_t>(chunk_.Length());
+    NoteRequest(static_cast<int64_t>(chunk_.Length()));
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(chunk_));
     ASSIGN_OR_RETURN(std::string data, DecodeChunk(bytes.view()));

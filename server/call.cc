@@ -1,5 +1,6 @@
 #include "server/call.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/wire/error_details.h"
@@ -92,7 +93,7 @@ absl::Status Call::Enter(const grpc::ByteBuffer& request) {
   RETURN_IF_ERROR(CheckRole(caller_, RoleOf(record_.method)));
   if (RoleOf(record_.method) == Role::kAdmin) parts_.lasts(context_);
   auto bytes = static_cast<int64_t>(request.Length());
-  record_.bytes_in = bytes;
+  NoteRequest(bytes);
   if (bytes > parts_.max_request_bytes) {
     return ResourceExhausted("a request of ", HumanBytes(bytes), "; this server takes at most ",
                              HumanBytes(parts_.max_request_bytes), " (--max-request-bytes)");
@@ -102,6 +103,11 @@ absl::Status Call::Enter(const grpc::ByteBuffer& request) {
   return absl::OkStatus();
 }
 
+void Call::NoteRequest(int64_t bytes) {
+  record_.bytes_in += bytes;
+  parts_.requested(context_, bytes);
+}
+
 absl::Status Call::Run(std::function<void()> work,
                        std::function<void(const absl::Status&)> refused) {
   RETURN_IF_ERROR(parts_.admission.TakeTurn(&*pass_, *cancel_.Remaining()));
@@ -109,8 +115,10 @@ absl::Status Call::Run(std::function<void()> work,
                               [this] { return cancel_.Check(); });
 }
 
-absl::Status Call::HoldToRead(const StoredPlan& plan) {
-  return parts_.admission.Hold(&*pass_, record_.bytes_in + kReadTimes * ChargedBytes(plan));
+absl::Status Call::HoldToRead(int64_t charged) {
+  // So that the largest plan is let in beside other calls.
+  const int64_t most = parts_.admission.byte_limit() / 4;
+  return parts_.admission.Hold(&*pass_, record_.bytes_in + std::min(kReadTimes * charged, most));
 }
 
 void Call::Begin(const grpc::ByteBuffer& request, std::function<void()> work,

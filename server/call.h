@@ -32,12 +32,6 @@ class FlatBytes {
   std::string joined_;  // once it was asked for
 };
 
-/// What an answer keeps of memory beside its own bytes: of what it shares, of `bytes`, a part.
-template <typename T>
-int64_t SharedBytes(const std::shared_ptr<const T>& shared, int64_t bytes) {
-  return bytes / std::max<int64_t>(1, shared.use_count());
-}
-
 /// `bytes`, a part of what `owner` points to, as a slice that keeps it: nothing is copied.
 template <typename T>
 grpc::Slice SharedSlice(std::shared_ptr<const T> owner, std::string_view bytes) {
@@ -61,6 +55,9 @@ class Call {
   /// Lets the call in, or says why not.
   absl::Status Enter(const grpc::ByteBuffer& request);
 
+  /// So many bytes of the request came; Enter has done so for what it was given.
+  void NoteRequest(int64_t bytes);
+
   /// Has `work`, the call's first, done on a thread of ours; `refused` is called instead, on any
   /// thread, if its place goes to another. After OK the call may be gone. Not OK: neither will be.
   absl::Status Run(std::function<void()> work, std::function<void(const absl::Status&)> refused);
@@ -69,15 +66,16 @@ class Call {
   void Begin(const grpc::ByteBuffer& request, std::function<void()> work,
              const std::function<void(const absl::Status&)>& refused);
 
-  /// From now on the call holds what it takes to make texts or an explanation of a stored plan;
-  /// and no longer. ResourceExhausted, of the first: too much is under way.
-  absl::Status HoldToRead(const StoredPlan& plan);
+  /// From now on the call holds what it takes to make texts or an explanation of a stored plan or
+  /// kernel, which is charged `charged` bytes, a quarter of --max-inflight-bytes at most; and no
+  /// longer. ResourceExhausted, of the first: too much is under way.
+  absl::Status HoldToRead(int64_t charged);
   absl::Status HoldNoMore() { return parts_.admission.Hold(&*pass_, record_.bytes_in); }
 
   /// Before the answer, or a part of it, is sent: what that keeps of memory until it is read.
   /// ResourceExhausted: too much is not read yet.
-  absl::Status NoteAnswer(int64_t bytes) const {
-    return bytes > kSmallAnswerBytes ? parts_.answers(context_, bytes) : absl::OkStatus();
+  absl::Status NoteAnswer(const AnswerMemory& kept) const {
+    return kept.most() > kSmallAnswerBytes ? parts_.answers(context_, kept) : absl::OkStatus();
   }
 
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
@@ -149,13 +147,16 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
   /// Ends with Send, or with why there is no answer.
   virtual absl::Status Answer() = 0;
 
-  /// `kept`: what the answer keeps of memory; negative: its own bytes.
-  absl::Status Send(grpc::ByteBuffer answer, int64_t kept = -1) {
-    const auto bytes = static_cast<int64_t>(answer.Length());
-    RETURN_IF_ERROR(this->NoteAnswer(kept < 0 ? bytes : kept));
+  /// An answer of bytes that nobody else has.
+  absl::Status Send(grpc::ByteBuffer answer) {
+    const AnswerMemory kept = {.own = static_cast<int64_t>(answer.Length())};
+    return Send(std::move(answer), kept);
+  }
+  absl::Status Send(grpc::ByteBuffer answer, const AnswerMemory& kept) {
+    RETURN_IF_ERROR(this->NoteAnswer(kept));
     *response_ = std::move(answer);
     this->record_.messages_sent = 1;
-    this->record_.bytes_out = bytes;
+    this->record_.bytes_out = static_cast<int64_t>(response_->Length());
     return absl::OkStatus();
   }
 

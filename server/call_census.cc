@@ -16,6 +16,8 @@ namespace {
 constexpr Nanoseconds kReportEvery = std::chrono::milliseconds(10);
 // A peer with no more than this part of what may be unread is let in above it.
 constexpr int64_t kModestPart = 8;
+// Those of as many calls as are kept come to 64 MB.
+constexpr int64_t kSmallBytes = 16 << 10;
 // A deadline that leaves less is none: our own network takes as long.
 constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
@@ -50,27 +52,75 @@ void CallCensus::Add(const grpc::CallbackServerContext& context) {
   if (heaviest.amount > 0) reports_.too_many(heaviest.peer, heaviest.amount);
 }
 
-absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes) {
+void CallCensus::AddRequest(const grpc::CallbackServerContext& context, int64_t bytes) {
+  MutexLock lock(&mutex_);
+  request_bytes_[made_.at(&context).peer->first] += bytes;
+}
+
+std::unordered_map<std::string, int64_t> CallCensus::RequestBytes(bool begins_anew) {
+  std::unordered_map<std::string, int64_t> out;
+  MutexLock lock(&mutex_);
+  if (begins_anew) {
+    out.swap(request_bytes_);
+  } else {
+    out = request_bytes_;
+  }
+  return out;
+}
+
+int64_t CallCensus::AddedBy(const AnswerMemory& kept) const {
+  int64_t bytes = kept.own;
+  for (const AnswerMemory::Part& part : kept.shared) {
+    if (!shared_.contains(part.what)) bytes += part.bytes;
+  }
+  return bytes;
+}
+
+void CallCensus::Keep(const AnswerMemory& kept, Call* call) {
+  answer_bytes_ += AddedBy(kept);
+  for (const AnswerMemory::Part& part : kept.shared) {
+    Shared& shared = shared_[part.what];
+    if (shared.answers++ == 0) shared.bytes = part.bytes;
+  }
+  call->peer->second.answer_bytes += kept.most();
+  call->answer = kept;
+}
+
+void CallCensus::Drop(Call* call) {
+  answer_bytes_ -= call->answer.own;
+  for (const AnswerMemory::Part& part : call->answer.shared) {
+    auto shared = shared_.find(part.what);
+    if (--shared->second.answers > 0) continue;
+    answer_bytes_ -= shared->second.bytes;
+    shared_.erase(shared);
+  }
+  call->peer->second.answer_bytes -= call->answer.most();
+  call->answer.own = 0;
+  call->answer.shared.clear();
+}
+
+absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context,
+                                   const AnswerMemory& kept) {
   Heaviest heaviest;
   absl::Status room;
   {
     MutexLock lock(&mutex_);
     Call& call = made_.at(&context);
-    int64_t& own = call.peer->second.answer_bytes;
-    const int64_t others = answer_bytes_ - call.answer_bytes;
-    const int64_t beside = own - call.answer_bytes;
+    Drop(&call);
+    const int64_t others = answer_bytes_;
+    const int64_t added = AddedBy(kept);
     const int64_t most = most_.answer_bytes;
-    // Closing connections takes a while, in which answers are made faster than those go.
-    if (others > 0 && others + bytes > most) {
+    if (others > 0 && added > 0 && others + added > most) {
       heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
-      if (beside + bytes > most / kModestPart || others + bytes > most + most / 2) {
+      const int64_t own = call.peer->second.answer_bytes + kept.most();
+      // Closing connections takes a while, in which answers are made faster than those go. What is
+      // in a cache was made before, and others may have it, too.
+      const bool too_much = own > most / kModestPart || others + added > most + most / 2;
+      if (too_much && (!kept.cached || kept.own > kSmallBytes)) {
         room = ServerBusy("answers of ", HumanBytes(others), " are not read yet");
-        bytes = 0;
       }
     }
-    own = beside + bytes;
-    answer_bytes_ = others + bytes;
-    call.answer_bytes = bytes;
+    if (room.ok()) Keep(kept, &call);
   }
   if (heaviest.amount > 0) reports_.too_much(heaviest.peer, heaviest.amount);
   return room;
@@ -107,7 +157,7 @@ int64_t CallCensus::EndOlderThan(Nanoseconds limit) {
 grpc::CallbackServerContext* CallCensus::NewCallbackServerContext() {
   auto* context = new grpc::CallbackServerContext;
   MutexLock lock(&mutex_);
-  made_.emplace(context, Call{context, peers_.end()});
+  made_.emplace(context, Call{.context = context, .peer = peers_.end()});
   return context;
 }
 
@@ -123,12 +173,11 @@ void CallCensus::Release(grpc::CallbackServerContext* context) {
     MutexLock lock(&mutex_);
     auto made = made_.find(context);
     if (made == made_.end()) return;
-    const Call& call = made->second;
+    Call& call = made->second;
     if (const Peers::iterator peer = call.peer; peer != peers_.end()) {
       if (WasTakenBack(call)) taken_back_by = peer->first;
       --begun_;
-      answer_bytes_ -= call.answer_bytes;
-      peer->second.answer_bytes -= call.answer_bytes;
+      Drop(&call);
       if (--peer->second.calls == 0) peers_.erase(peer);
     }
     made_.erase(made);

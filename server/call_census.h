@@ -5,10 +5,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "server/answer_memory.h"
 
 namespace fusion {
 
@@ -37,10 +39,16 @@ class CallCensus final : public grpc::ContextAllocator {
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
-  /// Its answer, or the part of it that is being sent, keeps so many bytes. ResourceExhausted, with
-  /// kRetryAfter: that is above the most, and its peer has an eighth of that; or half as much
-  /// again, whatever its peer has. Then it keeps none.
-  absl::Status SetAnswer(const grpc::CallbackServerContext& context, int64_t bytes);
+  /// So many bytes of its request, or of a part of that, came whole.
+  void AddRequest(const grpc::CallbackServerContext& context, int64_t bytes);
+  /// Of all calls by gRPC's name of the peer, since it was asked last to begin anew.
+  std::unordered_map<std::string, int64_t> RequestBytes(bool begins_anew);
+
+  /// What its answer, or the part of it that is being sent, keeps. What several answers keep counts
+  /// once; of their peers, for each. ResourceExhausted, with kRetryAfter, for what no cache has:
+  /// that is above the most, and its peer has an eighth of that; or half as much again, whatever
+  /// its peer has. Then it keeps nothing.
+  absl::Status SetAnswer(const grpc::CallbackServerContext& context, const AnswerMemory& kept);
   /// EndOlderThan leaves it alone.
   void SetLasting(const grpc::CallbackServerContext& context);
 
@@ -79,9 +87,13 @@ class CallCensus final : public grpc::ContextAllocator {
     grpc::CallbackServerContext* context;
     Peers::iterator peer;  // the end until it begins
     Nanoseconds begun{0};
-    int64_t answer_bytes = 0;
+    AnswerMemory answer;
     bool lasting = false;
     bool ended = false;  // by us
+  };
+  struct Shared {
+    int64_t bytes = 0;
+    int64_t answers = 0;
   };
   struct Heaviest {
     std::string peer;
@@ -90,6 +102,10 @@ class CallCensus final : public grpc::ContextAllocator {
   Heaviest FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WasTakenBack(const Call& call) const;
+  /// Counts an answer, or no more; and what counting it would add.
+  void Keep(const AnswerMemory& kept, Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t AddedBy(const AnswerMemory& kept) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Most most_;
   const Reports reports_;
@@ -98,6 +114,8 @@ class CallCensus final : public grpc::ContextAllocator {
   Peers peers_ ABSL_GUARDED_BY(mutex_);
   int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<const void*, Shared> shared_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, int64_t> request_bytes_ ABSL_GUARDED_BY(mutex_);
   Nanoseconds reported_many_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
   Nanoseconds reported_much_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
   std::map<const grpc::CallbackServerContext*, Call> made_ ABSL_GUARDED_BY(mutex_);  // here

@@ -153,7 +153,7 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
       ->capture_default_str();
   app->add_option("--memory-limit", config->memory_limit_bytes,
                   "Bytes of plans and kernels kept in memory. Answers, graphs and plans of recent "
-                  "requests take up to a quarter of it each, besides")
+                  "requests and blocks of the store take up to a quarter of it each, besides")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -387,6 +387,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     for (const std::string& limit : words.tenant_limits) {
       absl::Status parsed = ParseTenantLimit(limit, &line.config.tenant_limits);
       if (!parsed.ok()) contradiction = StrCat("--tenant-limit: ", Message(parsed));
+    }
+    if (contradiction.empty() && line.config.store_dir.empty() &&
+        line.config.tenant_limits.BoundsStores()) {
+      contradiction = "--tenant-limit: stored= bounds what is on disk; expected --store beside it";
     }
     if (!contradiction.empty()) {
       wrong = StrCat("fusiond: ", line.lines.Locate(contradiction, line.given), "\n");

@@ -57,6 +57,7 @@ std::string PeerOf(int fd) {
                   NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return "";
   }
+  if (peer.ss_family != AF_INET && peer.ss_family != AF_INET6) return "";
   return peer.ss_family == AF_INET6 ? StrCat("[", host, "]:", port) : StrCat(host, ":", port);
 }
 
@@ -130,9 +131,10 @@ void ConnectionListener::AcceptFrom(const Listener& listener) {
   }
   int on = 1;  // fails for unix sockets, which need it not
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  Connection connection = {fd.get(), InodeOf(fd.get()), PeerOf(fd.get())};
   {
     MutexLock lock(&mutex_);
-    connections_.push_back({fd.get(), InodeOf(fd.get())});
+    connections_.push_back(std::move(connection));
   }
   take_(listener.address, listener.fd.get(), std::move(fd));
 }
@@ -160,43 +162,43 @@ void ConnectionListener::NoteReceived() {
   for (Connection& connection : connections_) connection.noted = ReceivedOn(connection.fd);
 }
 
-std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(int64_t bytes) {
+std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(
+    int64_t bytes, const BytesByPeer& known) {
   MutexLock lock(&mutex_);
-  Connection* heaviest = nullptr;
-  for (Connection& connection : connections_) {
-    if (connection.hung_up) continue;
-    const int64_t sent = ReceivedOn(connection.fd) - connection.noted;
-    if (sent < bytes) continue;
-    heaviest = &connection;
-    bytes = sent;
+  for (;;) {
+    Connection* heaviest = nullptr;
+    int64_t most = bytes;
+    for (Connection& connection : connections_) {
+      if (connection.hung_up) continue;
+      int64_t sent = ReceivedOn(connection.fd) - connection.noted;
+      if (sent < most) continue;
+      auto meant = known.find(connection.peer);
+      if (meant != known.end()) sent -= meant->second;
+      if (sent < most) continue;
+      heaviest = &connection;
+      most = sent;
+    }
+    if (heaviest == nullptr) return std::nullopt;
+    // One that is gone may have been judged by another file.
+    if (HangUpOn(heaviest)) return Closed{heaviest->peer, most};
   }
-  if (heaviest == nullptr) return std::nullopt;
-  UniqueFd own = Own(*heaviest);
-  if (!own.valid()) return std::nullopt;
-  Closed closed{PeerOf(own.get()), bytes};
-  HangUp(own.get());
-  heaviest->hung_up = true;
-  return closed;
 }
 
 bool ConnectionListener::Close(const std::string& peer) {
   MutexLock lock(&mutex_);
   for (Connection& connection : connections_) {
-    if (connection.hung_up) continue;
-    UniqueFd own = Own(connection);
-    if (!own.valid() || PeerOf(own.get()) != peer) continue;
-    HangUp(own.get());
-    connection.hung_up = true;
-    return true;
+    if (!connection.hung_up && connection.peer == peer && HangUpOn(&connection)) return true;
   }
   return false;
 }
 
-// Another descriptor of the connection: its own may be another file's any moment.
-UniqueFd ConnectionListener::Own(const Connection& connection) {
-  UniqueFd own(fcntl(connection.fd, F_DUPFD_CLOEXEC, 0));
-  if (own.valid() && InodeOf(own.get()) != connection.inode) own.Reset();
-  return own;
+// False if it is gone. Through another descriptor: its own may be another file's any moment.
+bool ConnectionListener::HangUpOn(Connection* connection) {
+  connection->hung_up = true;
+  UniqueFd own(fcntl(connection->fd, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid() || InodeOf(own.get()) != connection->inode) return false;
+  HangUp(own.get());
+  return true;
 }
 
 int64_t ConnectionListener::open() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -42,15 +43,18 @@ class ConnectionListener {
   /// While memory is short new connections are closed at once, as above the limit.
   void SetShortOfMemory(bool is_short) { short_of_memory_ = is_short; }
 
+  /// Bytes by peer, as in Closed.
+  using BytesByPeer = std::unordered_map<std::string, int64_t>;
+
   /// Notes how much each open connection has sent so far.
   void NoteReceived();
-  /// Hangs up on the TCP connection that has sent most since NoteReceived, if that is at least
-  /// `bytes`: who it was, and how much.
+  /// Hangs up on the TCP connection that has sent most since NoteReceived, but for what it is known
+  /// to have sent for, if that is at least `bytes`: who it was, and how much.
   struct Closed {
     std::string peer;  // "127.0.0.1:4711", "[::1]:4711"
     int64_t bytes = 0;
   };
-  std::optional<Closed> CloseHeaviest(int64_t bytes);
+  std::optional<Closed> CloseHeaviest(int64_t bytes, const BytesByPeer& known = {});
   /// Hangs up on a TCP connection, by its peer as above. False if there is none.
   bool Close(const std::string& peer);
 
@@ -69,8 +73,9 @@ class ConnectionListener {
   struct Connection {
     int fd = -1;
     uint64_t inode = 0;
+    std::string peer;      // of TCP, as in Closed; else empty
     int64_t noted = 0;     // bytes
-    bool hung_up = false;  // by us; gRPC lets go of it a while later
+    bool hung_up = false;  // by us, or gone; gRPC lets go of it a while later
   };
 
   explicit ConnectionListener(int64_t limit) : limit_(limit) {}
@@ -78,7 +83,7 @@ class ConnectionListener {
   void AcceptAll();
   void AcceptFrom(const Listener& listener);
   bool HasRoom();
-  static UniqueFd Own(const Connection& connection);
+  static bool HangUpOn(Connection* connection);
   void Forget() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t limit_;

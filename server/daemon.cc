@@ -38,9 +38,6 @@
 namespace fusion {
 namespace {
 
-// Of --memory-limit: what answers, graphs and plans of recent requests take each, besides. Chosen:
-// 64 MiB without the flag, some thousand answers of a layer.
-constexpr int64_t kRecentShare = 4;
 constexpr int64_t kMaxRecordBytes = 64 << 10;
 // Calls a second that are logged of those that were refused, failed or took work: an attacker must
 // not fill the disk with them.
@@ -81,8 +78,8 @@ class RunningDaemon final : public Daemon {
     metrics_ = std::make_unique<Metrics>(std::string(ServerVersion()), toolchain_->version());
     store_ = std::make_unique<MeteredStore>(std::move(tiers_), *metrics_);
     StartWorkers();
-    pipeline_options_.recalled_bytes = config().memory_limit_bytes / kRecentShare;
-    pipeline_options_.planning.remembered_bytes = config().memory_limit_bytes / kRecentShare;
+    pipeline_options_.recalled_bytes = RecentBytesOf(config());
+    pipeline_options_.planning.remembered_bytes = RecentBytesOf(config());
     pipeline_options_.planning.failure_ttl = Seconds(config().failure_ttl_seconds);
     pipeline_options_.builds.failure_ttl = Seconds(config().failure_ttl_seconds);
     pipeline_options_.builds.quarantine = quarantine_.get();
@@ -107,7 +104,7 @@ class RunningDaemon final : public Daemon {
                         .inflight_bytes = config().max_inflight_bytes,
                         .streams = config().max_streams,
                         .tenants = config().tenant_limits});
-    warm_ = std::make_unique<WarmAnswers>(*store_, config().memory_limit_bytes / kRecentShare);
+    warm_ = std::make_unique<WarmAnswers>(*store_, RecentBytesOf(config()));
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(GrpcOptions(), Parts()));
     facts_.addresses = grpc_->addresses();
     reloader_ = std::thread([this] { WatchFiles(); });
@@ -384,7 +381,7 @@ class RunningDaemon final : public Daemon {
             .recent_bytes = {{"answers", warm_->bytes()},
                              {"graphs", pipeline_->recalled_bytes()},
                              {"plans", pipeline_->remembered_bytes()}},
-            .recent_limit_bytes = config().memory_limit_bytes / kRecentShare,
+            .recent_limit_bytes = RecentBytesOf(config()),
             .registered = pipeline_->Registered(),
             .authentication = authenticator_->Kinds(),
             .tokens = authenticator_->tokens(),

@@ -129,12 +129,13 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetStored(std::string_view 
     context.record.plan_key = query.key.ToHex();
     std::shared_ptr<const StoredPlan> plan = FindPlan(query.key, context.caller);
     if (plan == nullptr) return NotFound("no plan ", query.key.ToHex(), " is stored; plan again");
-    RETURN_IF_ERROR(context.hold(*plan));
+    RETURN_IF_ERROR(context.hold(ChargedBytes(*plan)));
     return EncodeStoredTexts(*plan);
   }
   const Found<KernelArtifact> kernel = parts_.store.GetKernel({query.key});
   if (!kernel || !Shows(kernel.value->full_key, context.caller))
     return NotFound("no kernel ", query.key.ToHex(), " is stored; plan again");
+  RETURN_IF_ERROR(context.hold(ChargedBytes(*kernel.value)));
   return EncodeStoredTexts(TextsOf(*kernel.value));
 }
 

@@ -135,12 +135,8 @@ class RunningServer final : public GrpcServer {
     guard_ = std::make_unique<MemoryGuard>(
         options.unusual_bytes,
         MemoryGuard::Reasons{.flooded = [this] { return census_->live() > kMostCalls; },
-                             .cached =
-                                 [this] {
-                                   return parts_.store.CachedBytes() + parts_.warm.bytes() +
-                                          parts_.pipeline.recalled_bytes() +
-                                          parts_.pipeline.remembered_bytes();
-                                 }},
+                             .cached = [this] { return CachedBytes(); },
+                             .requests = [this](bool begins) { return RequestBytes(begins); }},
         *listener_, parts_.logger);
     sweeper_ = std::thread([this] { EndLateCalls(); });
     SetServing(true);
@@ -182,8 +178,11 @@ class RunningServer final : public GrpcServer {
   ServiceParts Watched(ServiceParts parts) {
     using Context = grpc::CallbackServerContext;
     parts.begins = [this](const Context& context) { census_->Add(context); };
-    parts.answers = [this](const Context& context, int64_t bytes) {
-      return census_->SetAnswer(context, bytes);
+    parts.requested = [this](const Context& context, int64_t bytes) {
+      census_->AddRequest(context, bytes);
+    };
+    parts.answers = [this](const Context& context, const AnswerMemory& kept) {
+      return census_->SetAnswer(context, kept);
     };
     parts.lasts = [this](const Context& context) { census_->SetLasting(context); };
     return parts;
@@ -215,6 +214,17 @@ class RunningServer final : public GrpcServer {
 
   void TakenBack(const std::string& peer) {
     if (impatient_.Note(peer)) HangUp(peer, "calls_taken_back", ImpatientPeers::kMostTakenBack);
+  }
+
+  int64_t CachedBytes() const {
+    return parts_.store.CachedBytes() + parts_.warm.bytes() + parts_.pipeline.recalled_bytes() +
+           parts_.pipeline.remembered_bytes();
+  }
+
+  ConnectionListener::BytesByPeer RequestBytes(bool begins) {
+    ConnectionListener::BytesByPeer out;
+    for (const auto& [peer, bytes] : census_->RequestBytes(begins)) out[PlainPeer(peer)] += bytes;
+    return out;
   }
 
   void EndLateCalls() {

@@ -81,7 +81,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     message_.set_last(true);
     grpc::Slice slice(message_.SerializeAsString());
     const auto bytes = static_cast<int64_t>(slice.size());
-    Write(grpc::ByteBuffer(&slice, 1), bytes);
+    Write(grpc::ByteBuffer(&slice, 1), {.own = bytes});
   }
 
   // The kernel's own bytes are not copied: they stand last, behind the other fields.
@@ -93,8 +93,8 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     std::string head = message_.SerializeAsString();
     head += EncodeFieldHead(v1::GetKernelsResponse::kDataFieldNumber, part.size());
     grpc::Slice slices[] = {grpc::Slice(head), SharedSlice(kernel_, part)};
-    const int64_t kept = static_cast<int64_t>(head.size()) +
-                         SharedBytes(kernel_, static_cast<int64_t>(kernel_->binary.size()));
+    const AnswerMemory kept = {.own = static_cast<int64_t>(head.size()),
+                               .shared = {{kernel_.get(), ChargedBytes(*kernel_)}}};
     if (message_.last()) kernel_ = nullptr;
     Write(grpc::ByteBuffer(slices, std::size(slices)), kept);
   }
@@ -104,7 +104,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     if (signature.has_value()) EncodeSignature(*signature, message_.mutable_signature());
   }
 
-  void Write(grpc::ByteBuffer buffer, int64_t kept) {
+  void Write(grpc::ByteBuffer buffer, const AnswerMemory& kept) {
     absl::Status room = NoteAnswer(kept);
     if (!room.ok()) return Finish(Account(room));
     ++record_.messages_sent;

@@ -42,6 +42,7 @@ void MemoryGuard::Watch() {
     if (is_short) CloseHeaviest(now - level_, flooded ? kHeavyFloodBytes : kHeavyBytes);
     if (look % kLooksASecond != 0) continue;
     listener_.NoteReceived();
+    reasons_.requests(/*begins=*/true);
     // What stays is usual after a while.
     level_ = std::min(now, level_ + (now - level_) / 20);
     // What caches let go of the allocator gives back after a while.
@@ -50,8 +51,9 @@ void MemoryGuard::Watch() {
 }
 
 void MemoryGuard::CloseHeaviest(int64_t above_bytes, int64_t heavy_bytes) {
+  const ConnectionListener::BytesByPeer requests = reasons_.requests(/*begins=*/false);
   int64_t least = heavy_bytes;
-  while (std::optional<ConnectionListener::Closed> closed = listener_.CloseHeaviest(least)) {
+  while (auto closed = listener_.CloseHeaviest(least, requests)) {
     least = std::max(heavy_bytes, closed->bytes / 2);  // who does as much goes with it
     closed_.fetch_add(1, std::memory_order_relaxed);
     logger_.Warning("connection_closed", {{"peer", closed->peer},

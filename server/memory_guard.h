@@ -15,16 +15,19 @@ namespace fusion {
 /// that do not end (gRPC 1.51 looks at the size of each part alone), calls that are taken back
 /// faster than they can be forgotten. When the process's memory, but for what its caches keep, is
 /// `limit_bytes` above its level of the last minute, the connection that has sent most in the last
-/// second is closed, with those that sent at least half as much, and others, until it is not; new
-/// ones are refused. Level: the memory, or, where that is more than before, a twentieth of the way
-/// there every second. Thread-safe.
+/// second, requests that came whole not counted, is closed, with those that sent at least half as
+/// much, and others, until it is not; new ones are refused. Level: the memory, or, where that is
+/// more than before, a twentieth of the way there every second. Thread-safe.
 class MemoryGuard {
  public:
   struct Reasons {
-    /// Whether there are more calls than anybody means: that is short of memory too, and soon.
+    /// Whether there are more calls that do not begin than anybody means: that is short of memory
+    /// too, and soon. Of calls that have begun it is known whose they are (CallCensus).
     std::function<bool()> flooded;
     /// What caches keep of memory; asked once a second.
     std::function<int64_t()> cached;
+    /// Bytes of requests that came whole, by peer, since a second began; `begins`: this one does.
+    std::function<ConnectionListener::BytesByPeer(bool begins)> requests;
   };
   /// `listener`, `logger` and what `reasons` refer to outlive it.
   MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListener& listener, Logger& logger);

@@ -29,6 +29,8 @@ WorkerProcessOptions WorkerOptionsOf(const ServerConfig& config, const Programs&
   return options;
 }
 
+int64_t RecentBytesOf(const ServerConfig& config) { return config.memory_limit_bytes / 4; }
+
 RocksStoreOptions StoreOptionsOf(const ServerConfig& config) {
   RocksStoreOptions options;
   options.dir = StrCat(config.store_dir, "/db");
@@ -37,6 +39,7 @@ RocksStoreOptions StoreOptionsOf(const ServerConfig& config) {
     return limits.Of(tenant).stored_bytes;
   };
   options.min_free_bytes = config.store_min_free_bytes;
+  options.block_cache_bytes = RecentBytesOf(config);
   return options;
 }
 

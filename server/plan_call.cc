@@ -74,13 +74,15 @@ class PlanningCall : public Call {
     return grpc::ByteBuffer(slices, std::size(slices));
   }
 
-  static int64_t KeptBy(const EncodedReply& encoded) {
-    return static_cast<int64_t>(encoded.head.size() + encoded.tail.size()) +
-           SharedBytes(encoded.plan, ChargedBytes(*encoded.plan));
+  static AnswerMemory KeptBy(const EncodedReply& encoded) {
+    return {.own = static_cast<int64_t>(encoded.head.size() + encoded.tail.size()),
+            .shared = {{encoded.plan.get(), ChargedBytes(*encoded.plan)}}};
   }
-  // The rest is the cache's.
-  static int64_t KeptBy(const std::shared_ptr<const WarmAnswer>& warm) {
-    return static_cast<int64_t>(warm->reply.head.size());
+  static AnswerMemory KeptBy(const std::shared_ptr<const WarmAnswer>& warm) {
+    return {.own = static_cast<int64_t>(warm->reply.head.size()),
+            .shared = {{warm->reply.plan.get(), warm->plan_bytes},
+                       {warm.get(), static_cast<int64_t>(warm->reply.tail.size())}},
+            .cached = true};
   }
 
   // The same in one piece, for what goes on behind it.
@@ -151,8 +153,8 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     ASSIGN_OR_RETURN(ExplainQuery query, DecodeExplainQuery(bytes.view()));
     ASSIGN_OR_RETURN(PlanExplanation explanation,
                      query.plan.has_value() ? ExplainStored(query) : ExplainPlanned(query, begin));
-    RETURN_IF_ERROR(HoldNoMore());
     grpc::Slice slice(ExplanationToBytes(explanation));
+    RETURN_IF_ERROR(HoldNoMore());
     return Send(grpc::ByteBuffer(&slice, 1));
   }
 
@@ -163,7 +165,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
     if (stored == nullptr || !MayShow(stored->full_key)) {
       return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
     }
-    RETURN_IF_ERROR(HoldToRead(*stored));
+    RETURN_IF_ERROR(HoldToRead(ChargedBytes(*stored)));
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(stored->plan, query.filter));
     out.plan_key = stored->key;
     return out;
@@ -171,7 +173,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
 
   absl::StatusOr<PlanExplanation> ExplainPlanned(const ExplainQuery& query, Nanoseconds begin) {
     ASSIGN_OR_RETURN(PlanReply reply, Ask(query.request.get(), begin, /*observer=*/nullptr));
-    RETURN_IF_ERROR(HoldToRead(*reply.stored));
+    RETURN_IF_ERROR(HoldToRead(ChargedBytes(*reply.stored)));
     ASSIGN_OR_RETURN(PlanExplanation out, Explain(reply.stored->plan, query.filter));
     out.plan_key = reply.stored->key;
     out.node_names = reply.binding.nodes;

@@ -7,6 +7,7 @@
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
 #include "server/admission.h"
+#include "server/answer_memory.h"
 #include "server/authenticator.h"
 #include "server/log_sample.h"
 #include "server/rpc_record.h"
@@ -36,10 +37,14 @@ struct ServiceParts {
   /// Told of each call as it begins.
   std::function<void(const grpc::CallbackServerContext& context)> begins =
       [](const grpc::CallbackServerContext&) {};
+  /// Told of the bytes of its request, or of a part of it, once they came.
+  std::function<void(const grpc::CallbackServerContext& context, int64_t bytes)> requested =
+      [](const grpc::CallbackServerContext&, int64_t) {};
   /// Told what each answer, or the part of one that is being sent, keeps of memory until it is
   /// read. ResourceExhausted: that is too much, and it must not be sent.
-  std::function<absl::Status(const grpc::CallbackServerContext& context, int64_t bytes)> answers =
-      [](const grpc::CallbackServerContext&, int64_t) { return absl::OkStatus(); };
+  std::function<absl::Status(const grpc::CallbackServerContext& context, const AnswerMemory& kept)>
+      answers =
+          [](const grpc::CallbackServerContext&, const AnswerMemory&) { return absl::OkStatus(); };
   /// Told that a call may take as long as its caller likes.
   std::function<void(const grpc::CallbackServerContext& context)> lasts =
       [](const grpc::CallbackServerContext&) {};

@@ -48,6 +48,12 @@ double TenantLimit::Burst() const {
   return burst > 0 ? burst : std::max(1.0, 2 * calls_per_second);
 }
 
+bool TenantLimits::BoundsStores() const {
+  return others.stored_bytes > 0 ||
+         std::any_of(by_name.begin(), by_name.end(),
+                     [](const auto& entry) { return entry.second.stored_bytes > 0; });
+}
+
 absl::Status ParseTenantLimit(std::string_view text, TenantLimits* limits) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0) {

@@ -28,6 +28,8 @@ struct TenantLimits {
     auto it = by_name.find(tenant);
     return it == by_name.end() ? others : it->second;
   }
+  /// Whether anybody has a limit of stored bytes.
+  bool BoundsStores() const;
 };
 
 /// Adds what one --tenant-limit says: "acme:rate=50,burst=100,stored=1GiB"; "*" for those without a

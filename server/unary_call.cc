@@ -17,8 +17,8 @@ class UnaryCall final : public UnaryReactor<Call> {
     RETURN_IF_ERROR(cancel_.Check());
     FlatBytes bytes;
     RETURN_IF_ERROR(bytes.Read(request_));
-    const std::function<absl::Status(const StoredPlan&)> hold = [this](const StoredPlan& plan) {
-      return HoldToRead(plan);
+    const std::function<absl::Status(int64_t)> hold = [this](int64_t charged) {
+      return HoldToRead(charged);
     };
     ASSIGN_OR_RETURN(std::string answer, handler_(bytes.view(), {cancel_, record_, caller_, hold}));
     RETURN_IF_ERROR(HoldNoMore());

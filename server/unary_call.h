@@ -16,9 +16,9 @@ struct UnaryContext {
   const CancelToken& cancel;  // ends when nobody waits for the answer any more
   RpcRecord& record;          // for plan_key
   const Caller& caller;
-  /// Before an answer from a stored plan is made, for what that takes of memory until it is.
-  /// ResourceExhausted: too much is under way (Admission::Hold).
-  const std::function<absl::Status(const StoredPlan& plan)>& hold;
+  /// Before an answer from a stored plan or kernel is made, which is charged so many bytes, for
+  /// what that takes of memory until it is. ResourceExhausted: too much is under way.
+  const std::function<absl::Status(int64_t charged)>& hold;
 };
 
 /// The serialised answer to a serialised request. Runs on a thread of ours.

@@ -148,12 +148,13 @@ void WarmAnswers::Remember(const std::string& space, const Digest& request, cons
   for (KernelStatus& kernel : again.kernels) kernel.cached = true;
   auto answer = std::make_shared<WarmAnswer>();
   answer->reply = EncodePlanReply(again, signature);
+  answer->plan_bytes = ChargedBytes(*reply.stored);
   for (const KernelStatus& kernel : reply.kernels) answer->kernels.push_back(kernel.key);
   // Before the first look at the store: what is removed from now on is noticed.
   Entry entry{.answer = answer, .asked_at = clock_.Now(), .removals = store_.removals()};
   if (!store_.Touch(reply.stored->key, answer->kernels)) return;
   const int64_t bytes =
-      kEntryBytes + ChargedBytes(*reply.stored) +
+      kEntryBytes + answer->plan_bytes +
       static_cast<int64_t>(answer->reply.tail.size() + 32 * answer->kernels.size());
   std::vector<std::pair<Key, Entry>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);

@@ -29,7 +29,8 @@ std::optional<RequestName> NameRequest(const std::vector<std::string_view>& piec
 
 /// An answer to give again.
 struct WarmAnswer {
-  EncodedReply reply;  // but for the time of its stages
+  EncodedReply reply;      // but for the time of its stages
+  int64_t plan_bytes = 0;  // ChargedBytes of its plan
   std::vector<Digest> kernels;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/cord.h"
 #include "core/base/contains.h"
 #include "core/base/kernel_abi.h"
+#include "core/bundle/heap_bytes.h"
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
 #include "core/custom/custom_ops.h"
@@ -25,11 +26,10 @@ namespace fusion {
 namespace {
 
 int64_t ChargedBytes(const Resolved& resolved) {
-  // Options and device are small, and what of them is not is part of the key, too.
-  constexpr int64_t kPartsBytes = 1024;
+  constexpr int64_t kPartsBytes = 1024;  // the device's levels and blocks
   const Work& work = *resolved.work;
   int64_t bytes = static_cast<int64_t>(sizeof(Resolved) + sizeof(Work)) + kPartsBytes +
-                  2 * HeapBytes(work.full_key) + HeapBytes(work.graph) +
+                  HeapBytes(work.full_key) + HeapBytes(work.graph) + HeapBytes(work.options) +
                   HeapBytes(resolved.warnings);
   const Binding& binding = resolved.binding;
   for (const auto* names :
@@ -277,7 +277,9 @@ WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search
 absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequest& request,
                                                                   StageContext& stages) {
   using Recalled = absl::StatusOr<std::shared_ptr<const Resolved>>;
-  bool recallable = request.source.op_graph == nullptr && request.dumps.empty();
+  // A lock may be large, and who pins a plan loads it once.
+  const bool recallable = request.source.op_graph == nullptr && request.dumps.empty() &&
+                          request.options.lock == nullptr;
   if (!recallable) return Import(request, stages);
   Digest digest;
   ASSIGN_OR_RETURN(std::shared_ptr<const Resolved> known,
@@ -390,6 +392,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
   CodegenIdentity codegen = IdentifyCodegen(device, toolchain_, request.options);
   auto work = std::make_shared<Work>();
   PlanOptions options = request.options;
+  options.custom_ops.clear();  // they have become nodes
   options.rules.insert(options.rules.begin(), rules_.begin(), rules_.end());
   // The baseline follows no rules, a lock says all; neither leaves a choice.
   if (options.fusion == FusionMode::kOpByOp || options.lock != nullptr) {

@@ -1,6 +1,7 @@
 """Rows of tests/acceptance/service.sh: the service under load, faults and attack."""
 
 import json
+import math
 import shutil
 import sys
 import time
@@ -17,7 +18,7 @@ GOODPUT, REFUSAL_MS = 0.90, 10.0
 OTHERS_P99 = 2.0
 # What the server's memory and file descriptors may gain, over the second half of a soak, and for how many of them it may hold
 # at a time more than at another; and memory over the second half of a minute of overload, which fills queues.
-SLOPE_MIB, SLOPE_FDS, SPREAD_FDS, OVERLOAD_MIB = 0.2, 0.5, 40, 30.0
+SLOPE_MIB, SLOPE_FDS, SPREAD_FDS, OVERLOAD_MIB = 0.2, 0.5, 40, 10.0
 # Of the calls beyond capacity, how many may end at their deadlines instead of being refused.
 LATE = 0.01
 RESTART_SECONDS, RESTART_GIB = 2.0, 10
@@ -47,7 +48,9 @@ def warm(rows, work, options):
     rows.timed("warm p99 / echo p99", one["p99_ratio"]["low"] <= WARM_P99,
                f"{spread(one['p99_ratio'])}; {one['p99_ms']['median']:.2f} ms", f"<= {WARM_P99}")
     large = load("warm", "--nodes", 9999, "--rounds", 3, "--seconds", 1)
-    ratio = large["recall_ms"] / large["parse_ms"]
+    rows.counted("9,999 nodes: all answered, none decoded", large["failed"] == 0 and large["recalled_calls"] == 101,
+                 f"{large['failed']} failed, {large['recalled_calls']} of 101 recalled by their bytes", "0 failed, 101")
+    ratio = large["recall_ms"] / large["parse_ms"] if large["recalled_calls"] else math.inf
     rows.timed("9,999 nodes: recognised / parsed", ratio <= RECALL,
                f"{ratio:.3f}; {large['recall_ms']:.2f} ms of {large['parse_ms']:.2f} ms, {large['request_bytes']} B",
                f"<= {RECALL}")
@@ -60,7 +63,8 @@ def sharing(rows, work, options):
 
 def sandbox(rows, work, options):
     """Generated source that tries to get out."""
-    common.test_rows(rows, "sandbox", "worker_test", "EscapeTest.*", "refused, or costs this job alone")
+    common.test_rows(rows, "sandbox", "worker_test", "EscapeTest.*", "refused, or costs this job alone",
+                     must_run=("WithSeccompAloneOnlyReadingIsLeft", "FiltersAloneKeepCompilersFromWhatLandlockDoesNotSee"))
 
 
 def away(rows, work, options):
@@ -72,9 +76,12 @@ def slope_words(slope):
     return f"{slope['a_minute']:+.2f} [{slope['low']:+.2f}, {slope['high']:+.2f}]"
 
 
-def rises(slope, bar):
-    """False unless a slope is above the bar for sure."""
-    return slope["low"] > bar
+def slope_row(rows, row, slope, bar, figure, words):
+    """A counted row: FAIL also where the slope is above its bar for sure, UNMEASURED where it may be on either side."""
+    if slope["low"] <= bar < slope["high"]:
+        rows.add("UNMEASURED", row, f"{figure}: too short to tell", words)
+    else:
+        rows.counted(row, slope["high"] <= bar, figure, words)
 
 
 def overload(rows, work, options):
@@ -90,8 +97,8 @@ def overload(rows, work, options):
     rows.counted("overload: what is too much is refused", late <= LATE * (refused + late),
                  f"{refused} refused, {late} ended at their deadlines", f"<= {LATE:.0%} of them at deadlines")
     memory = one["second_half"]["mib"]
-    rows.counted("overload: memory", not rises(memory, OVERLOAD_MIB),
-                 f"{slope_words(memory)} MiB a minute over the second half", f"<= {OVERLOAD_MIB}")
+    slope_row(rows, "overload: memory", memory, OVERLOAD_MIB,
+              f"{slope_words(memory)} MiB a minute over the second half", f"<= {OVERLOAD_MIB}")
     peak, roof = one["peak_goodput"], one["roof_goodput"]
     at_roof = roof < GOODPUT * peak and one["goodput"] >= GOODPUT * roof
     verdict = "PASS" if one["goodput_ratio"] >= GOODPUT else "ROOF" if at_roof else "SHORT"
@@ -146,12 +153,20 @@ def access(rows, work, options):
 
 def hostile(rows, work, options):
     """Attackers beside a neighbour who must not notice."""
-    tests = common.test_rows(rows, "hostile", "hostile_test", "*", "clear error, server + 512 MiB at most", timeout=1200)
+    rounds = {} if options.quick else {"FUSION_ATTACK_ROUNDS": "5"}
+    tests = common.test_rows(rows, "hostile", "hostile_test", "*", "clear error, server + 512 MiB at most", timeout=3600,
+                             environment=rounds)
     for test in tests:
-        if not options.quick and "p99_ratio" in test:
-            rows.timed(f"hostile: {test['name']}: p99 of others", float(test["p99_ratio"]) <= OTHERS_P99,
-                       f"{float(test['p99_ratio']):.2f} x; {float(test['p99_ms']):.2f} ms, {test['neighbour_retries']} retries",
-                       f"<= {OTHERS_P99} x")
+        if options.quick or "p99_ratio" not in test:
+            continue
+        ratio, low, high = (float(test[f"p99_ratio{end}"]) for end in ("", "_low", "_high"))
+        figure = f"{ratio:.2f} [{low:.2f}, {high:.2f}] x; {float(test['p99_ms']):.2f} ms, {test['neighbour_retries']} retries"
+        bare = float(test.get("bare_p99_ratio", 0))
+        if bare > 0:
+            figure += f"; a gRPC server that does nothing: {bare:.2f} x, {float(test['bare_p99_ms']):.2f} ms"
+        # As much as gRPC itself lets them notice, within the interval.
+        verdict = "PASS" if ratio <= OTHERS_P99 else "ROOF" if low <= bare else "SHORT"
+        rows.add(verdict, f"hostile: {test['name']}: p99 of others", figure, f"<= {OTHERS_P99} x")
 
 
 def soak(rows, work, options):
@@ -166,17 +181,16 @@ def soak(rows, work, options):
     rows.counted(f"soak, {seconds} s: nothing unexpected", one["unexpected"] == 0 and not one["never_called"],
                  f"{one['calls']} calls of {len(one['by_call'])} kinds, {one['unexpected']} unexpected" +
                  (f": {words[0][:80]}" if words else ""), "0, and every kind")
-    # Of a short one the slope says nothing; soak itself knows a bound.
     end, limit, held = one["resident_end_bytes"], one["resident_limit_bytes"], one["second_half"]
-    rows.counted(f"soak, {seconds} s: memory", done.returncode == 0 and not rises(held["mib"], SLOPE_MIB),
-                 f"{end >> 20} MiB" +
-                 ("" if options.quick else f", {slope_words(held['mib'])} MiB a minute over the second half"),
-                 f"<= {limit >> 20} MiB, slope <= {SLOPE_MIB}")
-    rows.counted(f"soak, {seconds} s: file descriptors",
-                 held["most_fds"] - held["least_fds"] <= SPREAD_FDS and not rises(held["fds"], SLOPE_FDS),
-                 f"{held['least_fds']} to {held['most_fds']}" +
-                 ("" if options.quick else f", {slope_words(held['fds'])} a minute over the second half"),
-                 f"slope <= {SLOPE_FDS}: workers and files come and go")
+    rows.counted(f"soak, {seconds} s: memory is what caches may take", done.returncode == 0, f"{end >> 20} MiB",
+                 f"<= {limit >> 20} MiB")
+    rows.counted(f"soak, {seconds} s: file descriptors", held["most_fds"] - held["least_fds"] <= SPREAD_FDS,
+                 f"{held['least_fds']} to {held['most_fds']}", f"{SPREAD_FDS} apart: workers and files come and go")
+    if options.quick:  # of a short one slopes say nothing
+        return
+    for what, name, bar in ("MiB of memory", "mib", SLOPE_MIB), ("file descriptors", "fds", SLOPE_FDS):
+        slope_row(rows, f"soak, {seconds} s: {what} a minute over the second half", held[name], bar,
+                  slope_words(held[name]), f"<= {bar}")
 
 
 GROUPS = [warm, sharing, store, restart, sandbox, access, away, hostile, overload, soak]

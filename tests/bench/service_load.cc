@@ -22,6 +22,7 @@
 #include "core/base/median_interval.h"
 #include "core/base/quantile.h"
 #include "tests/models/onnx_builder.h"
+#include "tests/service/bare_server.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/service/holdings_watch.h"
 #include "tests/service/load_generator.h"
@@ -34,41 +35,6 @@ using grpc::StatusCode;
 using nlohmann::ordered_json;
 
 constexpr char kPlan[] = "/fusion.v1.FusionService/PlanFusion";
-
-/// Answers everything with the same bytes, or refuses everything: what gRPC itself takes.
-class Echo final
-    : public v1::FusionService::WithRawCallbackMethod_PlanFusion<v1::FusionService::Service> {
- public:
-  explicit Echo(std::optional<size_t> bytes)
-      : reply_(std::string(bytes.value_or(0), 'x')),
-        status_(bytes.has_value()
-                    ? grpc::Status::OK
-                    : grpc::Status(StatusCode::RESOURCE_EXHAUSTED, "server is busy")) {}
-  grpc::ServerUnaryReactor* PlanFusion(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* /*request*/,
-                                       grpc::ByteBuffer* response) override {
-    if (status_.ok()) *response = grpc::ByteBuffer(&reply_, 1);
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(status_);
-    return reactor;
-  }
-
- private:
-  grpc::Slice reply_;
-  const grpc::Status status_;
-};
-
-int ServeEcho(const std::string& address, std::optional<size_t> bytes) {
-  Echo echo(bytes);
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
-  builder.SetMaxReceiveMessageSize(-1);
-  builder.RegisterService(&echo);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) return 1;
-  server->Wait();
-  return 0;
-}
 
 /// The echo in a process of its own, until this one ends. Without `bytes` it refuses.
 class EchoProcess {
@@ -327,7 +293,13 @@ int main(int argc, char** argv) {
   echo_app->add_option("--address", address)->required();
   echo_app->add_option("--bytes", bytes, "of an answer; without it all is refused");
   CLI11_PARSE(app, argc, argv);
-  if (*echo_app) return fusion::ServeEcho(address, bytes);
+  if (*echo_app) {
+    std::optional<std::string> answer;
+    if (bytes.has_value()) answer.emplace(*bytes, 'x');
+    fusion::BareServer server(address, answer);
+    if (!server.running()) return 1;
+    server.Wait();
+  }
   if (*overload_app) return fusion::Overload(argv[0], overload);
   return fusion::Warm(argv[0], warm);
 }

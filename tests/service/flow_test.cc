@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "fusion/v1/fusion_admin.pb.h"
 #include "tests/models/models.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/server_fixture.h"
@@ -170,14 +171,22 @@ TEST_F(FlowTest, EqualBytesAreAnsweredWithoutLookingAtThem) {
 }
 
 TEST_F(FlowTest, AnAnswerIsNotGivenAgainOnceItsKernelsAreGone) {
-  // A store of a few plans, beside a memory that keeps none of them.
-  Start({"--store", dir_.path("store"), "--store-limit", "150KiB", "--memory-limit", "1"});
+  StartWithStore();
   const v1::PlanFusionRequest request = SharingKernels(1);
   const v1::PlanFusionResponse cold = caller_->Plan(request);
   EXPECT_EQ(caller_->Plan(request).stages_size(), 1);
-  for (int64_t i = 2; i < 40; ++i) caller_->Plan(SharingKernels(i));
+  v1::InvalidateRequest forget;
+  for (const std::string& key : KeysOf(cold)) forget.add_kernel_keys(key);
+  std::string response;
+  const grpc::Status done = caller_->CallBytes("/fusion.v1.FusionAdmin/Invalidate",
+                                               forget.SerializeAsString(), &response);
+  ASSERT_TRUE(done.ok()) << done.error_message();
   std::vector<StreamedKernel> kernels;
+  ASSERT_TRUE(caller_->GetKernels(KeysOf(cold), &kernels).ok());
+  for (const StreamedKernel& kernel : kernels) EXPECT_NE(kernel.state, v1::KERNEL_STATE_READY);
   const v1::PlanFusionResponse again = caller_->Plan(request);
+  EXPECT_GT(again.stages_size(), 1);
+  kernels.clear();
   ASSERT_TRUE(caller_->GetKernels(KeysOf(again), &kernels).ok());
   for (const StreamedKernel& kernel : kernels) EXPECT_EQ(kernel.state, v1::KERNEL_STATE_READY);
 }
@@ -201,6 +210,67 @@ TEST_F(FlowTest, ARefusedCallIsToldWhenToTryAgain) {
   ASSERT_TRUE(retry.ParseFromString(details.details(0).value()));
   EXPECT_GE(retry.retry_delay().seconds(), 5);
   EXPECT_EQ(Metric("fusion_admission_rejected_total{reason=\"rate\"}"), 1);
+}
+
+TEST_F(FlowTest, WhatATenantMayKeepPutsOutItsOwnPlans) {
+  auto token = [](const std::string& tenant) {
+    return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
+                  Sha256(tenant).ToHex(), "' }\n");
+  };
+  Start({"--store", dir_.path("store"), "--tokens",
+         dir_.Write("tokens", token("small") + token("large")), "--tenant-limit",
+         "small:stored=100KiB"});
+  auto plan = [&](const std::string& tenant, int64_t rows) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + tenant);
+    v1::PlanFusionResponse response;
+    const grpc::Status status = caller_->stub().PlanFusion(
+        &context, RequestFor(LinearReluModel(rows).proto(), v1::PLAN_MODE_PLAN_ONLY), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    for (const std::string& warning : response.warnings()) {
+      EXPECT_THAT(warning, testing::Not(HasSubstr("not stored")));
+    }
+  };
+  auto evicted = [&] { return Metric("fusion_cache_evictions_total{tier=\"disk\"}"); };
+  for (int64_t rows = 1; rows <= 60; ++rows) plan("large", rows);
+  EXPECT_EQ(evicted(), 0) << "there is room";
+  for (int64_t rows = 101; rows <= 160; ++rows) plan("small", rows);
+  const double gone = evicted();
+  EXPECT_GT(gone, 0);
+  EXPECT_LT(gone, 60) << "some of them are there";
+  EXPECT_GE(Metric("fusion_cache_entries{kind=\"plan\",tier=\"disk\"}"), 60) << "those of others";
+}
+
+TEST_F(FlowTest, TextsOfAPlanHoldWhatTheyTakeOfTheBytesUnderWay) {
+  StartGated({"--max-inflight-bytes", "64KiB"});
+  const v1::PlanFusionResponse known = caller_->Plan(RequestFor(LinearReluModel().proto()));
+  v1::GetStoredRequest texts;
+  texts.set_plan(known.plan_key());
+  v1::ExplainPlanRequest why;
+  why.set_plan_key(known.plan_key());
+  auto ask_both = [&] {
+    std::vector<grpc::Status> ends(2);
+    grpc::ClientContext first, second;
+    v1::GetStoredResponse stored;
+    v1::ExplainPlanResponse explained;
+    ends[0] = caller_->stub().GetStored(&first, texts, &stored);
+    ends[1] = caller_->stub().ExplainPlan(&second, why, &explained);
+    return ends;
+  };
+  for (const grpc::Status& end : ask_both()) EXPECT_TRUE(end.ok()) << end.error_message();
+  CloseGate();
+  v1::PlanFusionRequest large = RequestFor(LinearReluModel(9).proto());
+  large.set_request_id(std::string(56 << 10, 'r'));
+  std::thread waits([&] { caller_->Plan(large); });
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_bytes") > 56 << 10; }));
+  for (const grpc::Status& end : ask_both()) {
+    EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << end.error_message();
+    EXPECT_THAT(end.error_message(), HasSubstr("requests of 56."));
+    EXPECT_THAT(end.error_details(), HasSubstr("google.rpc.RetryInfo"));
+  }
+  OpenGate();
+  waits.join();
+  for (const grpc::Status& end : ask_both()) EXPECT_TRUE(end.ok()) << end.error_message();
 }
 
 TEST_F(FlowTest, WhoMeetsAFullCompileQueueIsToldWhenToTryAgainAndGetsThere) {

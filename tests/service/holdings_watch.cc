@@ -33,12 +33,13 @@ void HoldingsWatch::Run() {
     while (!over_ && Clock::Real().Now() - start < at * std::chrono::seconds(1)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    std::error_code gone;
-    const std::filesystem::directory_iterator fds(StrCat("/proc/", pid_, "/fd"), gone);
+    std::error_code gone;  // it may end any moment
+    std::filesystem::directory_iterator file(StrCat("/proc/", pid_, "/fd"), gone), end;
+    int64_t fds = 0;
+    for (; !gone && file != end; file.increment(gone)) ++fds;
     const double bytes = static_cast<double>(MemoryOf(pid_, "VmRSS"));
-    samples_.push_back({ToMilliseconds(Clock::Real().Now() - start) / 6e4,
-                        bytes / (int64_t{1} << 20),
-                        std::distance(fds, std::filesystem::directory_iterator())});
+    samples_.push_back(
+        {ToMilliseconds(Clock::Real().Now() - start) / 6e4, bytes / (int64_t{1} << 20), fds});
   }
 }
 

@@ -3,14 +3,19 @@
 // afterwards all is as it was. How much the neighbour noticed is recorded for the acceptance rows:
 // his 99th percentile, and the same beside as many callers at the same pace who mean no harm. Of
 // this machine the attackers take what server and neighbour leave, as if they were elsewhere.
+//
+// FUSION_ATTACK_ROUNDS=5: each attack so often, and in turn on a gRPC server that does nothing but
+// answer (BareServer), which has a neighbour, too: what no server of gRPC's could spare hers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/median_interval.h"
 #include "core/base/quantile.h"
 #include "core/base/sanitizer.h"
 #include "tests/service/process_memory.h"
@@ -46,9 +51,11 @@ Nanoseconds Now() { return Clock::Real().Now(); }
 /// The neighbour, in a process of his own: what the attackers' gRPC is at is nothing to him.
 class Neighbour {
  public:
-  /// `request`: a file with its bytes.
+  /// `request`: a file with its bytes. Until the first call has ended.
   Neighbour(const std::string& address, const std::string& request)
-      : process_({NEIGHBOUR, address, request}) {}
+      : process_({NEIGHBOUR, address, request}) {
+    EXPECT_TRUE(Eventually([this] { return !Calls().empty(); })) << process_.err();
+  }
 
   /// Of his calls that have begun since he was asked last: the 99th percentile, in ms; of none the
   /// usual time, in which none ended.
@@ -60,6 +67,8 @@ class Neighbour {
     }
     return ms.empty() ? ToMilliseconds(kTime) : Quantile(ms, 0.99);
   }
+  // Whether he calls, from the call after this one on.
+  void SetCalling(bool calling) { kill(process_.pid(), calling ? SIGUSR2 : SIGUSR1); }
   int64_t retries() const {
     int64_t retries = 0;
     for (const Called& call : Calls()) retries += call.retries;
@@ -159,23 +168,70 @@ class HostileTest : public ServerTest {
 
   static v1::PlanFusionRequest KnownRequest() { return RequestFor(SentModel("bert_layer")); }
 
-  // The attack, and what the neighbour and the server's memory say to it.
-  void Under(const std::function<void()>& attack) {
-    const FusionCaller honest(daemon_->address());
-    const v1::PlanFusionRequest known = KnownRequest();
-    Together([&](int) { honest.Plan(known); });
-    const double before = neighbour_->P99();
-    const int64_t idle = MemoryOf(daemon_->pid(), "VmRSS");
-    MemoryWatch watch(daemon_->pid());
-    attack();
-    const int64_t grew = watch.Stop() - idle;
-    const double during = neighbour_->P99();
-    RecordProperty("p99_ratio", StrCat(during / before));
-    RecordProperty("p99_ms", StrCat(during));
+  /// Who is attacked.
+  struct Attacked {
+    std::string address;
+    bool bare = false;  // nothing is expected of its answers
+  };
+  using Attack = std::function<void(const Attacked& attacked)>;
+
+  // The attack, and what the neighbour and the server's memory say to it. `comparable`: it means
+  // the same to a server of which only PlanFusion answers.
+  void Under(const Attack& attack, bool comparable = true) {
+    const char* rounds = std::getenv("FUSION_ATTACK_ROUNDS");
+    std::unique_ptr<TestProcess> bare;
+    std::unique_ptr<Neighbour> bare_neighbour;
+    std::string bare_address;
+    if (rounds != nullptr && comparable) {
+      bare = std::make_unique<TestProcess>(
+          std::vector<std::string>{BARE_SERVER, dir_.Write("answer", known_.SerializeAsString())});
+      ASSERT_TRUE(Eventually([&] { return bare->out().ends_with('\n'); }));
+      bare_address = StrCat("127.0.0.1:", StripSpace(bare->out()));
+      bare_neighbour = std::make_unique<Neighbour>(
+          bare_address, dir_.Write("bare-known", KnownRequest().SerializeAsString()));
+    }
+    std::vector<double> ms, usual_ms, bare_ms, bare_usual_ms;
+    int64_t grew = 0;
+    for (int round = 0; round < (rounds == nullptr ? 1 : std::atoi(rounds)); ++round) {
+      if (bare != nullptr) bare_neighbour->SetCalling(false);
+      neighbour_->SetCalling(true);
+      usual_ms.push_back(BesideHonestCallers(daemon_->address(), *neighbour_));
+      const int64_t idle = MemoryOf(daemon_->pid(), "VmRSS");
+      MemoryWatch watch(daemon_->pid());
+      attack({daemon_->address()});
+      ms.push_back(neighbour_->P99());
+      grew = std::max(grew, watch.Stop() - idle);
+      if (bare == nullptr) continue;
+      neighbour_->SetCalling(false);
+      bare_neighbour->SetCalling(true);
+      bare_usual_ms.push_back(BesideHonestCallers(bare_address, *bare_neighbour));
+      attack({bare_address, /*bare=*/true});
+      bare_ms.push_back(bare_neighbour->P99());
+    }
+    Record("p99", ms, usual_ms);
+    if (bare != nullptr) Record("bare_p99", bare_ms, bare_usual_ms);
     RecordProperty("neighbour_retries", StrCat(neighbour_->retries()));
     RecordProperty("grew_mib", StrCat(grew >> 20));
     if (kSanitized) return;  // they keep freed memory
     EXPECT_LE(grew, kMemoryBytes);
+  }
+
+  // The neighbour's 99th percentile, in ms.
+  static double BesideHonestCallers(const std::string& address, Neighbour& neighbour) {
+    const FusionCaller honest(address);
+    const v1::PlanFusionRequest known = KnownRequest();
+    neighbour.P99();  // what was before
+    Together([&](int) { honest.Plan(known); });
+    return neighbour.P99();
+  }
+
+  static void Record(const std::string& name, const std::vector<double>& ms,
+                     const std::vector<double>& usual_ms) {
+    const MedianInterval ratio = MedianOf(Ratios(ms, usual_ms));
+    RecordProperty(name + "_ratio", StrCat(ratio.median));
+    RecordProperty(name + "_ratio_low", StrCat(ratio.low));
+    RecordProperty(name + "_ratio_high", StrCat(ratio.high));
+    RecordProperty(name + "_ms", StrCat(MedianOf(ms).median));
   }
 
   // As many attackers as there are, each with `act` once.
@@ -203,13 +259,14 @@ class HostileTest : public ServerTest {
   // Each request is refused, in words, by each attacker again and again.
   void Refused(const std::vector<v1::PlanFusionRequest>& requests, StatusCode code) {
     std::atomic<int64_t> calls{0};
-    Under([&] {
-      const FusionCaller attacker(daemon_->address());
+    Under([&](const Attacked& attacked) {
+      const FusionCaller attacker(attacked.address);
       Together([&](int) {
         const auto call = static_cast<size_t>(calls++);
         v1::PlanFusionResponse response;
         grpc::Status status =
             attacker.Plan(requests[call % requests.size()], &response, seconds(30));
+        if (attacked.bare) return;
         // They keep freed memory, for which the server closes the connection of who sends most.
         if (kSanitized && status.error_code() == StatusCode::UNAVAILABLE) return;
         EXPECT_EQ(status.error_code(), code) << status.error_message();
@@ -287,8 +344,8 @@ TEST_F(HostileTest, NamesThatAreCode) {
   v1::PlanFusionRequest request = RequestFor(model.proto());
   request.set_request_id(kEvil);
   for (v1::DumpKind kind : {v1::DUMP_KIND_SOURCE, v1::DUMP_KIND_SCHEDULE}) request.add_dumps(kind);
-  Under([&] {
-    const FusionCaller attacker(daemon_->address());
+  Under([&](const Attacked& attacked) {
+    const FusionCaller attacker(attacked.address);
     Together([&](int) {
       grpc::ClientContext context;
       context.AddMetadata("x-fusion-tenant", "a'; rm -rf $HOME");
@@ -296,6 +353,7 @@ TEST_F(HostileTest, NamesThatAreCode) {
       v1::PlanFusionResponse response;
       grpc::Status status = attacker.stub().PlanFusion(&context, request, &response);
       ASSERT_TRUE(status.ok()) << status.error_message();
+      if (attacked.bare) return;
       EXPECT_THAT(response.binding().inputs(), testing::ElementsAre(kEvil + "x")) << "just a name";
       ASSERT_FALSE(response.dumps().empty());
       for (const v1::Dump& dump : response.dumps()) {
@@ -380,14 +438,17 @@ std::vector<std::unique_ptr<RawHttp2>> Connect(const std::string& address, int c
 TEST_F(HostileTest, TenThousandIdleConnections) {
   std::vector<std::unique_ptr<RawHttp2>> idle;
   const double files = Metric("process_open_fds");
-  Under([&] {
-    idle = Connect(daemon_->address(), most_connections_);
+  Under([&](const Attacked& attacked) {
+    idle.clear();
+    idle = Connect(attacked.address, most_connections_);
     for (size_t i = 0; i < idle.size(); ++i) {
       ASSERT_TRUE(idle[i]->connected()) << i;
       if (i % 2 == 0) idle[i]->Hello();  // the others say nothing at all
     }
-    ASSERT_TRUE(Eventually([&] { return Metric("fusion_connections") >= most_connections_; }));
-    const FusionCaller late(daemon_->address());
+    if (!attacked.bare) {
+      ASSERT_TRUE(Eventually([&] { return Metric("fusion_connections") >= most_connections_; }));
+    }
+    const FusionCaller late(attacked.address);
     EXPECT_EQ(late.Plan(KnownRequest()).plan_key(), known_.plan_key()) << "there is room for more";
     std::this_thread::sleep_for(kTime);
   });
@@ -445,9 +506,9 @@ TEST_F(HostileTest, BytesThatAreNoHttp2) {
   const std::vector<std::string> greetings = {"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
                                               "\x16\x03\x01\x02", noise, std::string(1 << 16, '\0'),
                                               "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + noise};
-  Under([&] {
+  Under([&](const Attacked& attacked) {
     Together([&](int) {
-      for (const std::string& greeting : greetings) RawHttp2(daemon_->address()).Send(greeting);
+      for (const std::string& greeting : greetings) RawHttp2(attacked.address).Send(greeting);
     });
   });
 }
@@ -465,15 +526,15 @@ TEST_F(HostileTest, GiantMetadata) {
   // all that it does then. Here it is eight times of what a call may have.
   const std::string large(64 << 10, 'm');
   std::atomic<int64_t> sent{0};
-  Under([&] {
-    std::vector<std::unique_ptr<RawHttp2>> all = Connect(daemon_->address(), kAttackers);
+  Under([&](const Attacked& attacked) {
+    std::vector<std::unique_ptr<RawHttp2>> all = Connect(attacked.address, kAttackers);
     std::vector<uint32_t> next(kAttackers, 1);
     for (auto& one : all) one->Hello();
     Together([&](int i) {
       const auto attacker = static_cast<size_t>(i);
       if (!all[attacker]->Read() ||
           !all[attacker]->Call(next[attacker], kPlan, {{"x-more", large}})) {
-        all[attacker] = std::make_unique<RawHttp2>(daemon_->address());
+        all[attacker] = std::make_unique<RawHttp2>(attacked.address);
         all[attacker]->Hello();
         next[attacker] = 1;
         return;
@@ -488,10 +549,10 @@ TEST_F(HostileTest, GiantMetadata) {
 
 TEST_F(HostileTest, HeadsThatNeverEnd) {
   std::atomic<int64_t> sent{0};
-  Under([&] {
+  Under([&](const Attacked& attacked) {
     const RawHttp2::Fields more = {{"x-more", std::string(8 << 10, 'm')}};
     Together([&](int) {
-      RawHttp2 one(daemon_->address());
+      RawHttp2 one(attacked.address);
       one.Hello();
       one.Call(1, kPlan, {}, /*part=*/true);
       const Nanoseconds end = Now() + kTime / 3;
@@ -503,10 +564,10 @@ TEST_F(HostileTest, HeadsThatNeverEnd) {
 
 TEST_F(HostileTest, RequestsThatNeverEnd) {
   std::atomic<int64_t> taken{0};
-  Under([&] {
+  Under([&](const Attacked& attacked) {
     const std::string half = GrpcMessage(std::string(32 << 20, 'r')).substr(0, 24 << 20);
     Each([&](int) {
-      std::vector<std::unique_ptr<RawHttp2>> all = Connect(daemon_->address(), 10);
+      std::vector<std::unique_ptr<RawHttp2>> all = Connect(attacked.address, 10);
       for (auto& one : all) {
         one->Hello();
         one->Call(1, kPlan);
@@ -531,13 +592,14 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
     std::unique_ptr<RawHttp2> connection;
     uint32_t next_stream = 1;
   };
-  std::vector<Reader> all(kConnections);
-  for (Reader& reader : all) {
-    reader.connection = std::make_unique<RawHttp2>(daemon_->address());
-    reader.connection->Hello(/*answer_window=*/0);
-  }
+  std::vector<Reader> all;
   std::atomic<int64_t> calls{0};
-  Under([&] {
+  Under([&](const Attacked& attacked) {
+    all = std::vector<Reader>(kConnections);
+    for (Reader& reader : all) {
+      reader.connection = std::make_unique<RawHttp2>(attacked.address);
+      reader.connection->Hello(/*answer_window=*/0);
+    }
     std::vector<size_t> turn(kAttackers, 0);
     Together([&](int i) {
       const auto attacker = static_cast<size_t>(i);
@@ -549,7 +611,8 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
         const uint32_t stream = std::exchange(reader.next_stream, reader.next_stream + 2);
         reader.connection->Call(stream, plan ? kPlan : other ? kCapabilities : kKernels);
         const std::string& request = plan ? warm : other ? nothing : kernels;
-        calls += reader.connection->Message(stream, request, milliseconds(20)) > 0;
+        const bool sent = reader.connection->Message(stream, request, milliseconds(20)) > 0;
+        if (!attacked.bare) calls += sent ? 1 : 0;
       }
     });
   });
@@ -582,17 +645,19 @@ TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
   ASSERT_GT(answer, 200 << 10);
   const std::string request = wanted.SerializeAsString();
   const int64_t enough = 4 * kMemoryBytes / answer;
-  const Nanoseconds end = Now() + seconds(30);
   auto closed = [&] {
     return daemon_->output().find("\"answer_bytes_not_read\":") != std::string::npos;
   };
   std::atomic<int64_t> calls{0};
   std::vector<std::vector<std::unique_ptr<RawHttp2>>> unread(kAttackers);
-  Under([&] {
+  const Attack attack = [&](const Attacked& attacked) {
+    const Nanoseconds end = Now() + seconds(30);
+    const int64_t before = calls;
     Each([&](int attacker) {
-      while ((calls < enough || !closed()) && Now() < end) {
+      unread[static_cast<size_t>(attacker)].clear();
+      while ((calls - before < enough || !closed()) && Now() < end) {
         auto& one = unread[static_cast<size_t>(attacker)].emplace_back(
-            std::make_unique<RawHttp2>(daemon_->address()));
+            std::make_unique<RawHttp2>(attacked.address));
         one->Hello(/*answer_window=*/0);
         for (uint32_t stream = 1; stream < 200 && one->Read(); stream += 2) {
           one->Call(stream, kStored);
@@ -600,11 +665,54 @@ TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
         }
       }
     });
-  });
+  };
+  Under(attack, /*comparable=*/false);
   RecordProperty("answer_bytes", StrCat(answer));
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_TRUE(closed());
   EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
+  unread.clear();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+}
+
+TEST_F(HostileTest, DistinctAnswersThatNobodyReadsCountAlsoOnceCachesHaveForgottenThem) {
+  Begin({"--memory-limit", "16MiB"});
+  // A plan of a megabyte, of which the answer has a part, for each number of rows.
+  constexpr int kNodes = 1000;
+  TestModel chain;
+  chain.Input("0", {"rows", 64});
+  for (int i = 0; i < kNodes; ++i) {
+    chain.Node(i % 2 == 0 ? "Softmax" : "Relu", {StrCat(i)}, {StrCat(i + 1)});
+  }
+  chain.Output(StrCat(kNodes));
+  v1::PlanFusionRequest one = RequestFor(chain.proto(), v1::PLAN_MODE_PLAN_ONLY);
+  (*one.mutable_options()->mutable_dim_bindings())["rows"] = 1;
+  EXPECT_GT(caller_->Plan(one).ByteSizeLong(), 20 << 10);
+  auto closed = [&] {
+    return daemon_->output().find("\"answer_bytes_not_read\":") != std::string::npos;
+  };
+  std::atomic<int64_t> rows{2};
+  std::vector<std::vector<std::unique_ptr<RawHttp2>>> unread(kAttackers);
+  const Attack attack = [&](const Attacked& attacked) {
+    const Nanoseconds end = Now() + seconds(40);
+    Each([&](int attacker) {
+      auto& connections = unread[static_cast<size_t>(attacker)];
+      while (!closed() && Now() < end) {
+        connections.push_back(std::make_unique<RawHttp2>(attacked.address));
+        connections.back()->Hello(/*answer_window=*/0);
+        v1::PlanFusionRequest request = one;
+        for (uint32_t stream = 1; stream < 200 && connections.back()->Read(); stream += 2) {
+          (*request.mutable_options()->mutable_dim_bindings())["rows"] = rows++;
+          connections.back()->Call(stream, kPlan);
+          connections.back()->Message(stream, request.SerializeAsString(), seconds(1));
+          std::this_thread::sleep_for(kPace);  // or planning would be too much
+        }
+      }
+    });
+  };
+  Under(attack, /*comparable=*/false);
+  RecordProperty("unread_plans", StrCat(rows.load()));
+  EXPECT_TRUE(closed());
   unread.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
@@ -625,9 +733,9 @@ TEST_F(HostileTest, CallsThatNobodyReadsEndAtTheLimitOfEveryCall) {
 TEST_F(HostileTest, WholeCallsTakenBackAtOnceEndTheConnection) {
   v1::PlanFusionRequest request = RequestFor(LinearReluModel(9).proto(), v1::PLAN_MODE_PLAN_ONLY);
   const std::string small = request.SerializeAsString();
-  Under([&] {
+  Under([&](const Attacked& attacked) {
     Together([&](int) {
-      RawHttp2 one(daemon_->address());
+      RawHttp2 one(attacked.address);
       if (!one.Hello()) return;
       const Nanoseconds end = Now() + kTime;
       for (uint32_t stream = 1; Now() < end; stream += 2) {
@@ -645,9 +753,9 @@ TEST_F(HostileTest, WholeCallsTakenBackAtOnceEndTheConnection) {
 
 TEST_F(HostileTest, CallsTakenBackAtOnce) {
   std::atomic<int64_t> calls{0};
-  Under([&] {
+  Under([&](const Attacked& attacked) {
     Together([&](int) {
-      RawHttp2 one(daemon_->address());
+      RawHttp2 one(attacked.address);
       if (!one.Hello()) return;
       const Nanoseconds end = Now() + kTime / 3;
       for (uint32_t stream = 1; Now() < end; stream += 2) {

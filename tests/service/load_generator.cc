@@ -44,6 +44,7 @@ struct LoadGenerator::Round {
   std::mutex mutex;
   std::condition_variable changed;
   int64_t under_way = 0;
+  bool over = false;  // what still ends is not of the load's time
   Load load;
 
   void Wait() {
@@ -85,6 +86,7 @@ void LoadGenerator::Begin(const std::shared_ptr<Round>& round, int64_t number) c
                    {
                      std::lock_guard<std::mutex> lock(round->mutex);
                      round->load.ms[status.error_code()].push_back(ms);
+                     if (round->over && status.ok()) ++round->load.late;
                      if (!more && --round->under_way == 0) round->changed.notify_all();
                    }
                    if (more) Begin(round, round->next++);
@@ -121,10 +123,12 @@ Load LoadGenerator::Open(const Requests& requests, double rate, double seconds,
                     std::chrono::duration<double>(static_cast<double>(i) / rate)));
     Begin(round, i);
   }
-  // Calls that end after the last has begun are of the load as well, but not of its time.
-  const double took = SecondsSince(start);
+  {
+    std::lock_guard<std::mutex> lock(round->mutex);
+    round->over = true;
+    round->load.seconds = SecondsSince(start);
+  }
   round->Wait();
-  round->load.seconds = took;
   return std::move(round->load);
 }
 

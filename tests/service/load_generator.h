@@ -16,9 +16,13 @@ struct Load {
   double seconds = 0;
   std::map<grpc::StatusCode, std::vector<double>> ms;  // of each call, by how it ended
 
+  int64_t late = 0;  // calls that ended OK after that time
+
   int64_t calls(grpc::StatusCode code) const;
   /// Calls that ended OK, a second.
-  double goodput() const { return static_cast<double>(calls(grpc::StatusCode::OK)) / seconds; }
+  double goodput() const {
+    return static_cast<double>(calls(grpc::StatusCode::OK) - late) / seconds;
+  }
   /// Of calls that ended so; 0 if none did.
   double Quantile(grpc::StatusCode code, double q) const;
 };

@@ -3,10 +3,12 @@
 // wrong.
 //
 //   neighbour ADDRESS REQUEST      ->  "1234567890 0.41 0\n1236789012 0.39 0\n..." on stdout, until
-//                                      it is killed; the clock is the monotonic one, in ns
+//                                      it is killed; the clock is the monotonic one, in ns.
+//                                      SIGUSR1: it makes no more calls; SIGUSR2: it goes on
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -15,10 +17,16 @@
 #include "core/base/clock.h"
 #include "tests/service/fusion_caller.h"
 
+namespace {
+std::atomic<bool> paused{false};
+}  // namespace
+
 int main(int argc, char** argv) {
   using std::chrono::seconds;
   if (argc != 3) return 2;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGUSR1, [](int) { paused = true; });
+  signal(SIGUSR2, [](int) { paused = false; });
   std::ostringstream bytes;
   bytes << std::ifstream(argv[2], std::ios::binary).rdbuf();
   fusion::v1::PlanFusionRequest request;
@@ -37,6 +45,8 @@ int main(int argc, char** argv) {
     std::printf("%lld %.4f %d %s\n", static_cast<long long>(begin.count()), ms, again ? 1 : 0,
                 status.error_message().c_str());
     std::fflush(stdout);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } while (paused);
   }
 }

@@ -8,8 +8,8 @@
 // taken back. Prints what was called, how often and how long it took, and the server's memory.
 // Exit code 1 if anything ended otherwise than it should, if a kind of call was never made, or if
 // the server's memory grew, from when every known plan was made, beyond what its caches may take:
-// --memory-limit and three quarters of it for what is recent, half as much again for what
-// allocators keep, and the store's buffers.
+// --memory-limit and as much for what is recent, half of that again for what allocators keep, and
+// what the store has not written out yet.
 // Beside it, what its memory and its file descriptors did over the second half (HoldingsWatch).
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -37,9 +37,8 @@ using Codes = std::set<StatusCode>;
 // A call that takes longer is one that hangs.
 constexpr std::chrono::minutes kDeadline(2);
 
-// Of RocksDB and its index: blocks 64 MiB, memtables up to the 64 MiB of their log and as much
-// while they are written out.
-constexpr int64_t kStoreBytes = int64_t{192} << 20;
+// RocksDB's memtables: the 64 MiB of their log, and as much while they are written out.
+constexpr int64_t kLogBytes = int64_t{128} << 20;
 
 /// What calls of one kind came to.
 struct Tally {
@@ -351,9 +350,7 @@ struct SoakResult {
   std::vector<std::string> server_errors;  // what it logged as one, how it ended
   std::vector<std::string> never_called;
 
-  int64_t resident_limit() const {
-    return resident_start + memory_limit * 7 / 4 * 3 / 2 + kStoreBytes;
-  }
+  int64_t resident_limit() const { return resident_start + 2 * memory_limit * 3 / 2 + kLogBytes; }
   bool grew_too_much() const { return resident_start <= 0 || resident_end > resident_limit(); }
   bool sound() const { return unexpected() == 0 && never_called.empty() && !grew_too_much(); }
 

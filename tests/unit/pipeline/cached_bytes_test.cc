@@ -12,6 +12,7 @@
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_toolchain.h"
 #include "tests/support/heap_in_use.h"
+#include "tests/support/rule_cases.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {
@@ -24,8 +25,7 @@ constexpr int64_t kEnough = int64_t{4} << 20;
 struct ChargedCase {
   std::string name;
   std::function<std::string()> model;  // its bytes
-  int opt_level = 0;
-  std::string open = "";  // symbol that stays open
+  std::function<void(PlanOptions* options)> with = [](PlanOptions*) {};
   friend void PrintTo(const ChargedCase& c, std::ostream* out) { *out << c.name; }
 };
 
@@ -72,8 +72,7 @@ class CachedBytesTest : public testing::TestWithParam<ChargedCase> {
     request.source.onnx_model = model_;
     request.target.isa = "avx2";
     request.target.threads = 1 + i;
-    request.options.opt_level = GetParam().opt_level;
-    if (!GetParam().open.empty()) request.options.dim_ranges[GetParam().open] = {.most = 64};
+    GetParam().with(&request.options);
     StageContext stages{patient_, Clock::Real()};
     auto resolved = resolver.Resolve(request, stages);
     EXPECT_TRUE(resolved.ok()) << resolved.status();
@@ -139,18 +138,42 @@ TEST_P(CachedBytesTest, OfStoredPlans) {
   ExpectFair(store.CachedBytes(), HeapInUse() - before);
 }
 
+ChargedCase Model(const std::string& name, const std::string& generated) {
+  return {name, [generated] { return Generated(generated); }};
+}
+
+ChargedCase Tiny(const std::string& name, std::function<void(PlanOptions* options)> with) {
+  return {name, [] { return LinearReluModel().Bytes(); }, std::move(with)};
+}
+
+void OpenTheRows(PlanOptions* options) { options->dim_ranges["rows"] = {.most = 64}; }
+
+void Search(PlanOptions* options) { options->opt_level = 1; }
+
+void ManyRules(PlanOptions* options) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    text += StrCat("rules { name: 'r", i, "' pattern { nodes { id: 'a' ops: 'MatMul' } }",
+                   " bias { factor: 0.9 } when: 'dim(a.output, -1) * 4 + 17 >= 64 * 3 - 2' }\n");
+  }
+  options->rules = RulesOf(text);
+}
+
+void UnusedOps(PlanOptions* options) {
+  for (int i = 0; i < 250; ++i) {
+    StrAppend(&options->custom_ops, StrCat("op acme.F", i, "(x) = exp(x)\n"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, CachedBytesTest,
-    testing::Values(ChargedCase{"Tiny", [] { return LinearReluModel().Bytes(); }},
-                    ChargedCase{"TinySearched", [] { return LinearReluModel().Bytes(); }, 1},
-                    ChargedCase{"TinyOpen", OpenRows, 0, "rows"},
-                    ChargedCase{"LongNames", LongNames},
-                    ChargedCase{"Mlp", [] { return Generated("mlp"); }},
-                    ChargedCase{"LstmCell", [] { return Generated("lstm_cell"); }},
-                    ChargedCase{"Attention", [] { return Generated("mha"); }},
-                    ChargedCase{"AttentionSearched", [] { return Generated("mha"); }, 2},
-                    ChargedCase{"BertLayer", [] { return Generated("bert_layer"); }},
-                    ChargedCase{"Gpt2Layer", [] { return Generated("gpt2_layer"); }}),
+    testing::Values(Tiny("Tiny", [](PlanOptions*) {}), Tiny("TinySearched", Search),
+                    Tiny("TinyWithRules", ManyRules), Tiny("TinyWithUnusedOps", UnusedOps),
+                    ChargedCase{"TinyOpen", OpenRows, OpenTheRows},
+                    ChargedCase{"LongNames", LongNames}, Model("Loop", "lstm"), Model("Mlp", "mlp"),
+                    Model("LstmCell", "lstm_cell"), Model("Attention", "mha"),
+                    ChargedCase{"AttentionSearched", [] { return Generated("mha"); }, Search},
+                    Model("BertLayer", "bert_layer"), Model("Gpt2Layer", "gpt2_layer")),
     [](const testing::TestParamInfo<ChargedCase>& one) { return one.param.name; });
 
 }  // namespace

@@ -40,7 +40,8 @@ class MemoryGuardTest : public testing::Test {
     guard_ = std::make_unique<MemoryGuard>(
         kLimitBytes,
         MemoryGuard::Reasons{.flooded = [] { return false; },
-                             .cached = [this] { return cached_.load(); }},
+                             .cached = [this] { return cached_.load(); },
+                             .requests = [](bool) { return ConnectionListener::BytesByPeer(); }},
         *listener_, Logger::Silent());
   }
 
