@@ -21,8 +21,7 @@ namespace fusion {
 class MemoryGuard {
  public:
   struct Reasons {
-    /// Whether there are more calls that do not begin than anybody means: that is short of memory
-    /// too, and soon. Of calls that have begun it is known whose they are (CallCensus).
+    /// Whether there are more calls than anybody means: that is short of memory too, and soon.
     std::function<bool()> flooded;
     /// What caches keep of memory; asked once a second.
     std::function<int64_t()> cached;

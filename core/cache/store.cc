@@ -98,8 +98,8 @@ PlanSummary Summarise(const StoredPlan& stored,
 }
 
 int64_t ChargedBytes(const StoredPlan& plan) {
-  // Fitted to what an allocator gave for plans of layers and of rows of ops; redo:
-  // pipeline_test --gtest_filter=*CachedBytes*.
+  // Fitted to what glibc 2.36 gave for plans of layers and of rows of ops (2026-11-27; redo:
+  // pipeline_test --gtest_filter=*CachedBytes*).
   constexpr int64_t kSmallestBytes = 3500;
   constexpr int64_t kPlaceBytes = 140;
   constexpr int64_t kTensorBytes = 100;

@@ -31,6 +31,11 @@ class FlowTest : public ServerTest {
     b.Output(b.Op("Softmax", {b.Op("Tanh", {y})}), DType::kF32, {{own}, {32}});
     return RequestFor(SentForm(std::move(b).Finish()));
   }
+  // An entry of --tokens: the token is the tenant's name.
+  static std::string TokenOf(const std::string& tenant) {
+    return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
+                  Sha256(tenant).ToHex(), "' }\n");
+  }
   static onnx::ModelProto SentForm(onnx::ModelProto model) {
     for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
       weight.clear_raw_data();
@@ -213,12 +218,8 @@ TEST_F(FlowTest, ARefusedCallIsToldWhenToTryAgain) {
 }
 
 TEST_F(FlowTest, WhatATenantMayKeepPutsOutItsOwnPlans) {
-  auto token = [](const std::string& tenant) {
-    return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
-                  Sha256(tenant).ToHex(), "' }\n");
-  };
   Start({"--store", dir_.path("store"), "--tokens",
-         dir_.Write("tokens", token("small") + token("large")), "--tenant-limit",
+         dir_.Write("tokens", TokenOf("small") + TokenOf("large")), "--tenant-limit",
          "small:stored=100KiB"});
   auto plan = [&](const std::string& tenant, int64_t rows) {
     grpc::ClientContext context;
@@ -299,12 +300,8 @@ TEST_F(FlowTest, WhoMeetsAFullCompileQueueIsToldWhenToTryAgainAndGetsThere) {
 class TwoTenantsTest : public FlowTest {
  protected:
   void SetUp() override {
-    auto token = [](const std::string& tenant) {
-      return StrCat("tokens { name: '", tenant, "' tenant: '", tenant, "' sha256: '",
-                    Sha256(tenant).ToHex(), "' }\n");
-    };
-    StartGated({"--tokens", dir_.Write("tokens", token("greedy") + token("modest")), "--workers",
-                "1", "--request-threads", "8", "--request-queue", "16"});
+    StartGated({"--tokens", dir_.Write("tokens", TokenOf("greedy") + TokenOf("modest")),
+                "--workers", "1", "--request-threads", "8", "--request-queue", "16"});
     CloseGate();
   }
   grpc::Status Plan(const std::string& tenant, const v1::PlanFusionRequest& request,

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <list>
 
 #include "core/base/median_interval.h"
 #include "core/base/quantile.h"
@@ -228,10 +230,11 @@ class HostileTest : public ServerTest {
   static void Record(const std::string& name, const std::vector<double>& ms,
                      const std::vector<double>& usual_ms) {
     const MedianInterval ratio = MedianOf(Ratios(ms, usual_ms));
-    RecordProperty(name + "_ratio", StrCat(ratio.median));
-    RecordProperty(name + "_ratio_low", StrCat(ratio.low));
-    RecordProperty(name + "_ratio_high", StrCat(ratio.high));
-    RecordProperty(name + "_ms", StrCat(MedianOf(ms).median));
+    auto rounded = [](double value) { return StrCat(std::round(value * 1e3) / 1e3); };
+    RecordProperty(name + "_ratio", rounded(ratio.median));
+    RecordProperty(name + "_ratio_low", rounded(ratio.low));
+    RecordProperty(name + "_ratio_high", rounded(ratio.high));
+    RecordProperty(name + "_ms", rounded(MedianOf(ms).median));
   }
 
   // As many attackers as there are, each with `act` once.
@@ -254,6 +257,25 @@ class HostileTest : public ServerTest {
         std::this_thread::sleep_until(std::chrono::steady_clock::time_point(next + kPace));
       }
     });
+  }
+
+  // Makes calls on connections that read no answer until it is `enough`, for 40 s at most.
+  void LeaveUnread(const std::string& address, const std::function<bool()>& enough,
+                   const std::function<void(RawHttp2& connection, uint32_t stream)>& call) {
+    unread_ = std::vector<std::list<RawHttp2>>(kAttackers);
+    const Nanoseconds end = Now() + seconds(40);
+    Each([&](int attacker) {
+      auto& own = unread_[static_cast<size_t>(attacker)];
+      while (!enough() && Now() < end) {
+        own.emplace_back(address).Hello(/*answer_window=*/0);
+        for (uint32_t stream = 1; stream < 200 && own.back().Read(); stream += 2) {
+          call(own.back(), stream);
+        }
+      }
+    });
+  }
+  bool ClosedForUnread() const {
+    return daemon_->output().find("\"answer_bytes_not_read\":") != std::string::npos;
   }
 
   // Each request is refused, in words, by each attacker again and again.
@@ -280,6 +302,7 @@ class HostileTest : public ServerTest {
   static int most_connections_;
   v1::PlanFusionResponse known_;
   std::unique_ptr<Neighbour> neighbour_;
+  std::vector<std::list<RawHttp2>> unread_;  // by attacker
 };
 int HostileTest::most_connections_ = 0;
 
@@ -622,6 +645,7 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
   EXPECT_TRUE(status.ok()) << "with a thread, too: " << status.error_message();
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(calls, 1000) << "or nothing was tried";
+  EXPECT_EQ(neighbour_->retries(), 0) << "who sends requests is none of those who are closed";
   all.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_streams") == 0; }));
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
@@ -645,39 +669,28 @@ TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
   ASSERT_GT(answer, 200 << 10);
   const std::string request = wanted.SerializeAsString();
   const int64_t enough = 4 * kMemoryBytes / answer;
-  auto closed = [&] {
-    return daemon_->output().find("\"answer_bytes_not_read\":") != std::string::npos;
-  };
   std::atomic<int64_t> calls{0};
-  std::vector<std::vector<std::unique_ptr<RawHttp2>>> unread(kAttackers);
   const Attack attack = [&](const Attacked& attacked) {
-    const Nanoseconds end = Now() + seconds(30);
     const int64_t before = calls;
-    Each([&](int attacker) {
-      unread[static_cast<size_t>(attacker)].clear();
-      while ((calls - before < enough || !closed()) && Now() < end) {
-        auto& one = unread[static_cast<size_t>(attacker)].emplace_back(
-            std::make_unique<RawHttp2>(attacked.address));
-        one->Hello(/*answer_window=*/0);
-        for (uint32_t stream = 1; stream < 200 && one->Read(); stream += 2) {
-          one->Call(stream, kStored);
-          if (one->Message(stream, request, milliseconds(20)) > 0) ++calls;
-        }
-      }
-    });
+    LeaveUnread(
+        attacked.address, [&] { return calls - before >= enough && ClosedForUnread(); },
+        [&](RawHttp2& connection, uint32_t stream) {
+          connection.Call(stream, kStored);
+          if (connection.Message(stream, request, milliseconds(20)) > 0) ++calls;
+        });
   };
   Under(attack, /*comparable=*/false);
   RecordProperty("answer_bytes", StrCat(answer));
   RecordProperty("unread_calls", StrCat(calls.load()));
-  EXPECT_TRUE(closed());
+  EXPECT_TRUE(ClosedForUnread());
   EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
-  unread.clear();
+  unread_.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 
 TEST_F(HostileTest, DistinctAnswersThatNobodyReadsCountAlsoOnceCachesHaveForgottenThem) {
   Begin({"--memory-limit", "16MiB"});
-  // A plan of a megabyte, of which the answer has a part, for each number of rows.
+  // Another plan for each number of rows; of what the server keeps of it the answer has a part.
   constexpr int kNodes = 1000;
   TestModel chain;
   chain.Input("0", {"rows", 64});
@@ -688,32 +701,22 @@ TEST_F(HostileTest, DistinctAnswersThatNobodyReadsCountAlsoOnceCachesHaveForgott
   v1::PlanFusionRequest one = RequestFor(chain.proto(), v1::PLAN_MODE_PLAN_ONLY);
   (*one.mutable_options()->mutable_dim_bindings())["rows"] = 1;
   EXPECT_GT(caller_->Plan(one).ByteSizeLong(), 20 << 10);
-  auto closed = [&] {
-    return daemon_->output().find("\"answer_bytes_not_read\":") != std::string::npos;
-  };
   std::atomic<int64_t> rows{2};
-  std::vector<std::vector<std::unique_ptr<RawHttp2>>> unread(kAttackers);
   const Attack attack = [&](const Attacked& attacked) {
-    const Nanoseconds end = Now() + seconds(40);
-    Each([&](int attacker) {
-      auto& connections = unread[static_cast<size_t>(attacker)];
-      while (!closed() && Now() < end) {
-        connections.push_back(std::make_unique<RawHttp2>(attacked.address));
-        connections.back()->Hello(/*answer_window=*/0);
-        v1::PlanFusionRequest request = one;
-        for (uint32_t stream = 1; stream < 200 && connections.back()->Read(); stream += 2) {
+    LeaveUnread(
+        attacked.address, [&] { return ClosedForUnread(); },
+        [&](RawHttp2& connection, uint32_t stream) {
+          v1::PlanFusionRequest request = one;
           (*request.mutable_options()->mutable_dim_bindings())["rows"] = rows++;
-          connections.back()->Call(stream, kPlan);
-          connections.back()->Message(stream, request.SerializeAsString(), seconds(1));
+          connection.Call(stream, kPlan);
+          connection.Message(stream, request.SerializeAsString(), seconds(1));
           std::this_thread::sleep_for(kPace);  // or planning would be too much
-        }
-      }
-    });
+        });
   };
   Under(attack, /*comparable=*/false);
   RecordProperty("unread_plans", StrCat(rows.load()));
-  EXPECT_TRUE(closed());
-  unread.clear();
+  EXPECT_TRUE(ClosedForUnread());
+  unread_.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 

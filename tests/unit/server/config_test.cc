@@ -73,6 +73,17 @@ TEST(ConfigTest, FlagsGoBeforeTheFile) {
   EXPECT_TRUE(line.config.exit_with_parent);
 }
 
+TEST(ConfigTest, AQuotaOfStoredBytesWantsAStore) {
+  CommandLine line = Parse({"--tenant-limit", "shop:stored=1GiB"});
+  EXPECT_EQ(line.exit_code, 2);
+  EXPECT_THAT(line.text,
+              HasSubstr("--tenant-limit: stored= bounds what is on disk; expected --store"));
+  EXPECT_EQ(Parse({"--tenant-limit", "*:stored=1GiB"}).exit_code, 2);
+  EXPECT_FALSE(Parse({"--tenant-limit", "shop:rate=5"}).exit_code.has_value());
+  EXPECT_FALSE(
+      Parse({"--tenant-limit", "shop:stored=1GiB", "--store", "/s"}).exit_code.has_value());
+}
+
 TEST(ConfigTest, LevelsOfTheSearchAreThoseThatThereAre) {
   EXPECT_EQ(Parse({}).config.max_opt_level, kMaxOptLevel);
   EXPECT_EQ(Parse({"--max-opt-level", "0"}).config.max_opt_level, 0);
