@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +113,23 @@ class Neighbour {
   Nanoseconds asked_{0};
 };
 
+/// Of all its threads, since it began.
+Nanoseconds CpuTimeOf(pid_t pid) {
+  clockid_t clock;
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+  return seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
+}
+
+/// Waits until a server, which nobody calls, has nothing left to do of what it was sent.
+bool Rests(pid_t server) {
+  return Eventually([server] {
+    const Nanoseconds before = CpuTimeOf(server);
+    std::this_thread::sleep_for(milliseconds(200));
+    return CpuTimeOf(server) - before < milliseconds(10);
+  });
+}
+
 /// The most memory of a process that was seen.
 class MemoryWatch {
  public:
@@ -195,7 +213,12 @@ class HostileTest : public ServerTest {
     std::vector<double> ms, usual_ms, bare_ms, bare_usual_ms;
     int64_t grew = 0;
     for (int round = 0; round < (rounds == nullptr ? 1 : std::atoi(rounds)); ++round) {
-      if (bare != nullptr) bare_neighbour->SetCalling(false);
+      neighbour_->SetCalling(false);
+      if (bare != nullptr) {
+        bare_neighbour->SetCalling(false);
+        EXPECT_TRUE(Rests(bare->pid())) << "of the attack of the round before";
+      }
+      EXPECT_TRUE(Rests(daemon_->pid()));
       neighbour_->SetCalling(true);
       usual_ms.push_back(BesideHonestCallers(daemon_->address(), *neighbour_));
       const int64_t idle = MemoryOf(daemon_->pid(), "VmRSS");
@@ -205,6 +228,7 @@ class HostileTest : public ServerTest {
       grew = std::max(grew, watch.Stop() - idle);
       if (bare == nullptr) continue;
       neighbour_->SetCalling(false);
+      EXPECT_TRUE(Rests(daemon_->pid()));
       bare_neighbour->SetCalling(true);
       bare_usual_ms.push_back(BesideHonestCallers(bare_address, *bare_neighbour));
       attack({bare_address, /*bare=*/true});
