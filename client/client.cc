@@ -13,6 +13,7 @@
 #include "client/rpc_context.h"
 #include "client/rpc_status.h"
 #include "core/base/text.h"
+#include "core/base/trace.h"
 #include "core/bundle/rules.h"
 #include "core/wire/answer.h"
 #include "core/wire/error_details.h"
@@ -126,6 +127,7 @@ void Introduce(const ClientOptions& options, grpc::ClientContext* context) {
   if (!options.token.empty()) {
     context->AddMetadata("authorization", StrCat("Bearer ", options.token));
   }
+  context->AddMetadata("traceparent", options.traceparent);
   if (options.background) context->AddMetadata("x-fusion-priority", "background");
 }
 
@@ -239,13 +241,17 @@ struct Client::Connection {
 };
 
 Client::Client(std::string address, const ClientOptions& options)
-    : address_(std::move(address)), options_(options) {}
+    : address_(std::move(address)), options_([&options] {
+        ClientOptions out = options;
+        if (TraceIdOf(out.traceparent).empty()) out.traceparent = NewTraceparent();
+        return out;
+      }()) {}
 Client::~Client() = default;
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
   std::unique_ptr<Client> client(new Client(address, options));
-  client->connection_ = std::make_unique<Connection>(address, options);
+  client->connection_ = std::make_unique<Connection>(address, client->options_);
   switch (WaitForConnection(*client->connection_->channel, options)) {
     case Connected::kYes:
       return client;
@@ -269,7 +275,7 @@ std::shared_ptr<grpc::Channel> Client::channel() const { return connection_->cha
 absl::StatusOr<std::unique_ptr<Client>> Client::Open(const std::string& address,
                                                      const ClientOptions& options) {
   std::unique_ptr<Client> client(new Client(address, options));
-  client->connection_ = std::make_unique<Connection>(address, options);
+  client->connection_ = std::make_unique<Connection>(address, client->options_);
   return client;
 }
 

@@ -58,6 +58,10 @@ struct ClientOptions {
   std::optional<ClientTls> tls = {};
   /// Goes with every call; empty: none. Who listens on a plain connection reads it.
   std::string token = {};
+  /// W3C Trace Context of what the caller is at; goes with every call, and the server's log has its
+  /// trace id, also in what the service does for the call: planning, compiling. Of no other form,
+  /// or empty: a client has one of its own.
+  std::string traceparent = {};
   /// Gives way to the calls of others that are not.
   bool background = false;
   /// If there are some, plans and kernels that none of them signed are DataLoss; nothing of them is

@@ -4,6 +4,7 @@
 
 #include "client/fusion_request.h"
 #include "core/base/text.h"
+#include "core/base/trace.h"
 #include "core/wire/error_details.h"
 
 namespace fusion {
@@ -115,6 +116,7 @@ ResilientClient::ResilientClient(std::vector<std::string> addresses,
         ResilientOptions out = options;
         out.client.attempts = 1;  // else those of the connection multiply with ours
         out.client.own_connection = true;
+        if (TraceIdOf(out.client.traceparent).empty()) out.client.traceparent = NewTraceparent();
         return out;
       }()),
       random_(std::random_device()()) {

@@ -33,6 +33,8 @@ std::string_view RefusedName(Refused reason) {
       return "displaced";
     case Refused::kDeadline:
       return "deadline";
+    case Refused::kUnread:
+      return "unread";
   }
   return "unknown";
 }
@@ -56,7 +58,7 @@ Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
       threads_(limits.threads, static_cast<size_t>(INT32_MAX), limits.spare_threads) {}
 
 absl::Status Admission::Refuse(Refused reason, absl::Status status, Nanoseconds retry_after) {
-  refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  CountRefused(reason);
   // When a rate allows the next call is known; other waits are guesses.
   const Nanoseconds most = reason == Refused::kRate ? Nanoseconds::max() : kMostWait;
   return WithRetryAfter(std::move(status), std::clamp(retry_after, kLeastWait, most));

@@ -23,11 +23,11 @@ struct AdmissionLimits {
 };
 
 /// Why calls are refused.
-enum class Refused : uint8_t { kCalls, kBytes, kRate, kStreams, kDisplaced, kDeadline };
-inline constexpr std::array kRefusedReasons = {Refused::kCalls,     Refused::kBytes,
-                                               Refused::kRate,      Refused::kStreams,
-                                               Refused::kDisplaced, Refused::kDeadline};
-/// "calls", "bytes", "rate", "streams", "displaced", "deadline".
+enum class Refused : uint8_t { kCalls, kBytes, kRate, kStreams, kDisplaced, kDeadline, kUnread };
+inline constexpr std::array kRefusedReasons = {
+    Refused::kCalls,     Refused::kBytes,    Refused::kRate,  Refused::kStreams,
+    Refused::kDisplaced, Refused::kDeadline, Refused::kUnread};
+/// "calls", "bytes", "rate", "streams", "displaced", "deadline", "unread".
 std::string_view RefusedName(Refused reason);
 
 /// Decides which calls are let in, and runs their work on a fixed number of threads.
@@ -116,6 +116,10 @@ class Admission {
   int64_t bytes() const;
   int64_t byte_limit() const { return limits_.inflight_bytes; }
   int64_t queued() const { return static_cast<int64_t>(threads_.queued()); }
+  /// A call that was let in, and refused by others.
+  void CountRefused(Refused reason) {
+    refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  }
   /// Since the start.
   int64_t refused(Refused reason) const {
     return refused_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);

@@ -6,6 +6,9 @@
 
 namespace fusion {
 
+/// Of an answer; those of as many calls as gRPC keeps come to 64 MB. Smaller ones are not counted.
+inline constexpr int64_t kSmallAnswerBytes = 16 << 10;
+
 /// What an answer keeps of memory until its caller has read it.
 struct AnswerMemory {
   /// Of what caches and other answers keep, too, as long as they want: once however many do.

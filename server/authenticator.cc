@@ -22,11 +22,6 @@ bool StartsWithBearer(std::string_view text) {
   });
 }
 
-bool IsHex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 // "shop/tenant-a" of "spiffe://shop/tenant-a": paths mean something in their trust domain only.
 std::string TenantOf(std::string_view spiffe_id) {
   constexpr std::string_view kScheme = "spiffe://";
@@ -164,18 +159,6 @@ absl::Status CheckRole(const Caller& caller, Role role) {
                           caller.identity.empty() ? "the caller" : QuoteShort(caller.identity),
                           " of tenant ", QuoteShort(caller.tenant), " has ",
                           roles.empty() ? "none" : roles);
-}
-
-std::string TraceIdOf(std::string_view traceparent) {
-  // version "-" 32 hex digits "-" 16 hex digits "-" flags; later versions may go on.
-  constexpr size_t kLeast = 55;
-  const bool framed = traceparent.size() >= kLeast && traceparent[2] == '-' &&
-                      traceparent[35] == '-' && traceparent[52] == '-';
-  if (!framed || !IsHex(traceparent.substr(0, 2)) || traceparent.starts_with("ff")) return "";
-  if (traceparent.starts_with("00") && traceparent.size() != kLeast) return "";
-  std::string_view id = traceparent.substr(3, 32);
-  if (!IsHex(id) || id.find_first_not_of('0') == std::string_view::npos) return "";
-  return std::string(id);
 }
 
 absl::StatusOr<Priority> ParsePriority(std::string_view text) {

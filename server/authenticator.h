@@ -70,9 +70,6 @@ class Authenticator {
 /// PermissionDenied, naming the role, unless `caller` has it.
 absl::Status CheckRole(const Caller& caller, Role role);
 
-/// The trace id of a W3C `traceparent`; empty for what is none: the standard has such ones ignored.
-std::string TraceIdOf(std::string_view traceparent);
-
 /// "interactive" or "background". InvalidArgument for anything else.
 absl::StatusOr<Priority> ParsePriority(std::string_view text);
 

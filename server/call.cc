@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/trace.h"
 #include "core/wire/error_details.h"
 #include "core/wire/scalars.h"
 #include "server/audit.h"
@@ -111,6 +112,7 @@ void Call::NoteRequest(int64_t bytes) {
 
 absl::Status Call::Run(std::function<void()> work,
                        std::function<void(const absl::Status&)> refused) {
+  const ScopedTrace traced(caller_.trace_id);
   RETURN_IF_ERROR(parts_.admission.TakeTurn(&*pass_, *cancel_.Remaining()));
   return parts_.admission.Run(*pass_, std::move(work), std::move(refused),
                               [this] { return cancel_.Check(); });

@@ -2,7 +2,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -89,9 +88,6 @@ class Call {
   grpc::Status Account(const absl::Status& status);
 
  private:
-  // Those of all calls that gRPC keeps come to 64 MB.
-  static constexpr int64_t kSmallAnswerBytes = 16 << 10;
-
   void LogCall(int64_t left_out) const;
 
  protected:

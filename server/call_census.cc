@@ -14,10 +14,8 @@ namespace {
 
 // With 16,384 peers one takes about a millisecond.
 constexpr Nanoseconds kReportEvery = std::chrono::milliseconds(10);
-// A peer with no more than this part of what may be unread is let in above it.
+// A peer with no more than this part of what may be unread is let in above it, by half at most.
 constexpr int64_t kModestPart = 8;
-// Those of as many calls as are kept come to 64 MB.
-constexpr int64_t kSmallBytes = 16 << 10;
 // A deadline that leaves less is none: our own network takes as long.
 constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
@@ -116,7 +114,7 @@ absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context,
       // Closing connections takes a while, in which answers are made faster than those go. What is
       // in a cache was made before, and others may have it, too.
       const bool too_much = own > most / kModestPart || others + added > most + most / 2;
-      if (too_much && (!kept.cached || kept.own > kSmallBytes)) {
+      if (too_much && (!kept.cached || kept.own > kSmallAnswerBytes)) {
         room = ServerBusy("answers of ", HumanBytes(others), " are not read yet");
       }
     }

@@ -45,7 +45,7 @@ class CallCensus final : public grpc::ContextAllocator {
   std::unordered_map<std::string, int64_t> RequestBytes(bool begins_anew);
 
   /// What its answer, or the part of it that is being sent, keeps. What several answers keep counts
-  /// once; of their peers, for each. ResourceExhausted, with kRetryAfter, for what no cache has:
+  /// once; of their peers, for each. ResourceExhausted, with kRetryAfter, for what is not `cached`:
   /// that is above the most, and its peer has an eighth of that; or half as much again, whatever
   /// its peer has. Then it keeps nothing.
   absl::Status SetAnswer(const grpc::CallbackServerContext& context, const AnswerMemory& kept);
@@ -102,10 +102,10 @@ class CallCensus final : public grpc::ContextAllocator {
   Heaviest FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WasTakenBack(const Call& call) const;
-  /// Counts an answer, or no more; and what counting it would add.
+  /// What an answer adds to answer_bytes_ if it is kept.
+  int64_t AddedBy(const AnswerMemory& kept) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(const AnswerMemory& kept, Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t AddedBy(const AnswerMemory& kept) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Most most_;
   const Reports reports_;

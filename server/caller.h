@@ -39,7 +39,7 @@ struct Caller {
       identity;  // for the audit log: SPIFFE id or name of the token; empty: nobody in particular
   RoleSet roles = RoleSet::All();
   Priority priority = Priority::kInteractive;
-  std::string trace_id;  // 32 hex digits of `traceparent`; empty: none
+  std::string trace_id;  // 32 hex digits: of `traceparent`, or our own
 };
 
 }  // namespace fusion

@@ -141,7 +141,7 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
                   "per directory. Default: memory only, lost at exit");
   app->add_option("--store-limit", config->store_limit_bytes,
                   "Bytes of plans and kernels on disk, least used out first; the directory takes "
-                  "up to about twice that")
+                  "up to three times that and 192 MiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

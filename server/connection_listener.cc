@@ -1,8 +1,8 @@
 #include "server/connection_listener.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -47,18 +47,31 @@ void HangUp(int fd) {
   while (recv(fd, nullptr, kAtOnce, MSG_TRUNC | MSG_DONTWAIT) > 0) continue;
 }
 
+// As gRPC names it: who came over IPv4 to a socket for both is named as of IPv4.
 std::string PeerOf(int fd) {
-  sockaddr_storage peer{};
+  union {
+    sockaddr any;
+    sockaddr_in v4;
+    sockaddr_in6 v6;
+    sockaddr_storage room;
+  } peer{};
   socklen_t length = sizeof(peer);
-  char host[NI_MAXHOST] = "", port[NI_MAXSERV] = "";
-  auto* address = reinterpret_cast<sockaddr*>(&peer);
-  if (getpeername(fd, address, &length) != 0 ||
-      getnameinfo(address, length, host, sizeof(host), port, sizeof(port),
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "";
+  char host[INET6_ADDRSTRLEN] = "";
+  if (getpeername(fd, &peer.any, &length) != 0) return "";
+  if (peer.any.sa_family == AF_INET) {
+    inet_ntop(AF_INET, &peer.v4.sin_addr, host, sizeof(host));
+    return StrCat(host, ":", ntohs(peer.v4.sin_port));
   }
-  if (peer.ss_family != AF_INET && peer.ss_family != AF_INET6) return "";
-  return peer.ss_family == AF_INET6 ? StrCat("[", host, "]:", port) : StrCat(host, ":", port);
+  if (peer.any.sa_family != AF_INET6) return "";
+  const in6_addr& address = peer.v6.sin6_addr;
+  const uint16_t port = ntohs(peer.v6.sin6_port);
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    inet_ntop(AF_INET, &address.s6_addr[12], host, sizeof(host));
+    return StrCat(host, ":", port);
+  }
+  inet_ntop(AF_INET6, &address, host, sizeof(host));
+  const uint32_t scope = peer.v6.sin6_scope_id;
+  return StrCat("[", host, scope == 0 ? "" : StrCat("%", scope), "]:", port);
 }
 
 }  // namespace
@@ -69,6 +82,9 @@ absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Open(
   listener->wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener->wake_.valid())
     return Internal("no eventfd: ", std::generic_category().message(errno));
+  listener->hand_ = UniqueFd(fcntl(listener->wake_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!listener->hand_.valid())
+    return Internal("no file descriptor: ", std::generic_category().message(errno));
   for (size_t i = 0; i < addresses.size(); ++i) {
     RETURN_IF_ERROR(listener->Listen(i, addresses[i]));
   }
@@ -192,13 +208,15 @@ bool ConnectionListener::Close(const std::string& peer) {
   return false;
 }
 
-// False if it is gone. Through another descriptor: its own may be another file's any moment.
+// False if it is gone. Through the descriptor that is kept for this: the connection's may be
+// another file's any moment, and there may be no further one.
 bool ConnectionListener::HangUpOn(Connection* connection) {
   connection->hung_up = true;
-  UniqueFd own(fcntl(connection->fd, F_DUPFD_CLOEXEC, 0));
-  if (!own.valid() || InodeOf(own.get()) != connection->inode) return false;
-  HangUp(own.get());
-  return true;
+  if (dup3(connection->fd, hand_.get(), O_CLOEXEC) < 0) return false;
+  const bool lives = InodeOf(hand_.get()) == connection->inode;
+  if (lives) HangUp(hand_.get());
+  dup3(wake_.get(), hand_.get(), O_CLOEXEC);  // lets go
+  return lives;
 }
 
 int64_t ConnectionListener::open() const {

@@ -83,13 +83,14 @@ class ConnectionListener {
   void AcceptAll();
   void AcceptFrom(const Listener& listener);
   bool HasRoom();
-  static bool HangUpOn(Connection* connection);
+  bool HangUpOn(Connection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t limit_;
   std::vector<std::string> addresses_;
   std::vector<Listener> listeners_;
   UniqueFd wake_;  // readable when the thread should end
+  UniqueFd hand_;  // for HangUpOn
   Take take_;
   std::thread thread_;
   std::atomic<int64_t> refused_{0};

@@ -72,7 +72,8 @@ int ClampedMilliseconds(Nanoseconds time) {
 // "[::1]:4711" of gRPC's "ipv6:%5B::1%5D:4711".
 std::string PlainPeer(std::string_view peer) {
   std::string plain(peer.substr(peer.find(':') + 1));
-  for (const auto& [escaped, bare] : {std::pair("%5B", "["), std::pair("%5D", "]")}) {
+  for (const auto& [escaped, bare] :
+       {std::pair("%5B", "["), std::pair("%5D", "]"), std::pair("%25", "%")}) {
     const size_t at = plain.find(escaped);
     if (at != std::string::npos) plain.replace(at, 3, bare);
   }
@@ -182,7 +183,9 @@ class RunningServer final : public GrpcServer {
       census_->AddRequest(context, bytes);
     };
     parts.answers = [this](const Context& context, const AnswerMemory& kept) {
-      return census_->SetAnswer(context, kept);
+      absl::Status room = census_->SetAnswer(context, kept);
+      if (!room.ok()) parts_.admission.CountRefused(Refused::kUnread);
+      return room;
     };
     parts.lasts = [this](const Context& context) { census_->SetLasting(context); };
     return parts;

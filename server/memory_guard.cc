@@ -57,7 +57,7 @@ void MemoryGuard::CloseHeaviest(int64_t above_bytes, int64_t heavy_bytes) {
     least = std::max(heavy_bytes, closed->bytes / 2);  // who does as much goes with it
     closed_.fetch_add(1, std::memory_order_relaxed);
     logger_.Warning("connection_closed", {{"peer", closed->peer},
-                                          {"sent_bytes", closed->bytes},
+                                          {"sent_for_nothing_bytes", closed->bytes},
                                           {"memory_above_usual_bytes", above_bytes},
                                           {"limit_bytes", limit_bytes_}});
   }

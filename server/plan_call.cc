@@ -227,7 +227,11 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     {
       MutexLock lock(&mutex_);
       status_ = reply.status();
-      if (status_.ok()) status_ = NoteAnswer(KeptBy(*reply));
+      if (status_.ok()) {
+        AnswerMemory kept = KeptBy(*reply);
+        kept.cached = warm != nullptr;
+        status_ = NoteAnswer(kept);
+      }
       if (status_.ok()) {
         std::string lead = EncodeResponseEventHead(*reply);
         response_ = BufferOf(*reply, lead);

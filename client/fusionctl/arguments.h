@@ -89,6 +89,7 @@ struct Arguments {
   std::string server_name;  // empty: that of the address
   std::string token_file;   // empty: none
   std::string token;        // of the environment, if there is no file
+  std::string traceparent;  // of the environment; empty: none
   bool background = false;
   std::vector<std::string> verify_keys;  // files; empty: signatures are not looked at
 

@@ -46,6 +46,7 @@ absl::StatusOr<ClientOptions> ConnectionOf(const Arguments& arguments) {
     return Annotate(token, arguments.token_file.empty() ? "FUSION_TOKEN" : "--token-file");
   }
   out.background = arguments.background;
+  out.traceparent = arguments.traceparent;
   absl::StatusOr<std::vector<SigningKey>> keys = ReadKeys(arguments.verify_keys);
   if (!keys.ok()) return BadInput(Annotate(keys.status(), "--verify-key"));
   out.verify_keys = *std::move(keys);

@@ -115,6 +115,7 @@ int Main(int argc, char** argv) {
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
   // Tokens on command lines would be seen by every process of the machine.
   if (const char* token = std::getenv("FUSION_TOKEN")) parsed.arguments.token = token;
+  if (const char* trace = std::getenv("TRACEPARENT")) parsed.arguments.traceparent = trace;
   absl::Status loaded = LoadLock(&parsed.arguments);
   absl::StatusOr<ExitCode> code = loaded.ok() ? RunWithFiles(&parsed.arguments, &progress) : loaded;
   progress.Clear();

@@ -8,6 +8,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "core/base/trace.h"
+
 namespace fusion {
 namespace {
 
@@ -89,12 +91,15 @@ void Logger::Log(LogLevel level, std::string_view event, std::initializer_list<L
   if (!Enabled(level)) return;
   std::string members = StrCat("\"event\":", JsonString(event));
   members.reserve(1024);
+  bool traced = ScopedTrace::Current().empty();
   for (const LogField& field : fields) {
+    traced = traced || field.name() == "trace_id";
     StrAppend(&members, ',');
     StrAppend(&members, JsonString(field.name()));
     StrAppend(&members, ':');
     StrAppend(&members, field.ValueJson());
   }
+  if (!traced) members += StrCat(",\"trace_id\":", JsonString(ScopedTrace::Current()));
   Write(level, members);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/retry_after.h"
+#include "core/base/trace.h"
 
 namespace fusion {
 namespace {
@@ -24,6 +25,12 @@ ThreadPool::ThreadPool(int threads, size_t queue_limit, int spare)
 ThreadPool::~ThreadPool() { Stop(); }
 
 absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
+  if (!ScopedTrace::Current().empty()) {
+    task.run = [trace = ScopedTrace::Current(), run = std::move(task.run)] {
+      const ScopedTrace traced(trace);
+      run();
+    };
+  }
   std::vector<Taken> gone;
   absl::Status accepted;
   {

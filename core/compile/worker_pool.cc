@@ -21,6 +21,7 @@ constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
 constexpr Nanoseconds kSendLimit = std::chrono::seconds(10);
 // For a worker that hung up to die of its own signal, so that the message can name it.
 constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
+constexpr char kKilledWorker[] = "fusion.killed-its-worker";
 constexpr char kOtherReasons[] = "fusion.died-for-other-reasons";
 // What a status quotes of a log; the whole of it is in the log directory.
 constexpr size_t kQuotedLogBytes = 2000;
@@ -41,6 +42,10 @@ Nanoseconds RaceLimit(const KernelRace& race, const CancelToken& cancel) {
 
 bool DiedForOtherReasons(const absl::Status& status) {
   return status.GetPayload(kOtherReasons).has_value();
+}
+
+bool KilledItsWorker(const absl::Status& status) {
+  return status.GetPayload(kKilledWorker).has_value();
 }
 
 // "compiling fk_12 (MatMul)".
@@ -190,6 +195,7 @@ std::optional<WorkerPool::Task> WorkerPool::Take() {
 }
 
 void WorkerPool::Execute(const Task& task, Slot* slot) {
+  const ScopedTrace traced(task.trace);
   Outcome outcome = Outcome::kDone;
   TaskResult result = Run(task, slot, &outcome);
   if (outcome == Outcome::kCrashed && !Aborting()) {
@@ -304,17 +310,21 @@ absl::Status WorkerPool::WhyStop(const Task& task, std::string_view stage, Nanos
     *outcome = Outcome::kTimedOut;
     std::string message = StrCat(task.Name(), ": killed after ",
                                  ToMilliseconds(LimitOf(task)) / 1000, " s in stage '", stage, "'");
-    SaveLog(task, message, "");
-    return DeadlineExceeded(message);
+    return WorkerKilled(task, DeadlineExceeded(message));
   }
   if (now < *next_look) return absl::OkStatus();
   *next_look = now + kExcessSlice;
   const std::string excess = slot->worker->Excess();
   if (excess.empty()) return absl::OkStatus();
   *outcome = Outcome::kFailed;
-  std::string message = StrCat(task.Name(), ": killed in stage '", stage, "': ", excess);
-  SaveLog(task, message, "");
-  return Internal(message);
+  return WorkerKilled(task,
+                      Internal(StrCat(task.Name(), ": killed in stage '", stage, "': ", excess)));
+}
+
+absl::Status WorkerPool::WorkerKilled(const Task& task, absl::Status why) {
+  SaveLog(task, Message(why), "");
+  why.SetPayload(kKilledWorker, absl::Cord());
+  return why;
 }
 
 WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,

@@ -14,6 +14,7 @@
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
 #include "core/base/result_cell.h"
+#include "core/base/trace.h"
 #include "core/bundle/plan.h"
 #include "core/compile/compile_logs.h"
 #include "core/compile/toolchain.h"
@@ -103,6 +104,9 @@ class RaceTicket {
 /// SIGTERM: an operator, a machine without memory), so that the kernel need not be why.
 bool DiedForOtherReasons(const absl::Status& status);
 
+/// True if the pool killed the worker over the job: it hung, or started or wrote too much.
+bool KilledItsWorker(const absl::Status& status);
+
 /// Compiles kernels in a fixed number of worker processes, and times them there.
 ///
 ///   WorkerPool pool(options, toolchain, MakeWorkerStarter(paths), logger);
@@ -161,6 +165,7 @@ class WorkerPool {
     std::shared_ptr<RaceTicket> race_ticket = nullptr;
     WorkOwner owner = {};
     std::function<bool()> may_go = nullptr;  // empty: it may
+    std::string trace = ScopedTrace::Current();
 
     std::string Name() const;
   };
@@ -193,6 +198,7 @@ class WorkerPool {
   // what it uses from time to time: `next_look`.
   absl::Status WhyStop(const Task& task, std::string_view stage, Nanoseconds deadline,
                        Nanoseconds* next_look, Slot* slot, Outcome* outcome);
+  absl::Status WorkerKilled(const Task& task, absl::Status why);
   TaskResult Conclude(const Task& task, const WorkerResult& result, Outcome* outcome);
   static TaskResult Conclude(const Task& task, const WorkerRaceResult& result, Outcome* outcome);
   std::string MessageOf(const Task& task) const;

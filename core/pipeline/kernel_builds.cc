@@ -102,6 +102,17 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   }
 }
 
+bool KernelBuilds::KilledTwice(const Digest& key, const absl::Status& why, State* state) {
+  if (absl::IsAborted(why)) return !DiedForOtherReasons(why);
+  if (!KilledItsWorker(why)) return false;
+  constexpr size_t kMostKillers = 4096;
+  MutexLock lock(&state->mutex);
+  if (state->killers.erase(key) > 0) return true;
+  if (state->killers.size() >= kMostKillers) state->killers.erase(state->killers.begin());
+  state->killers.insert(key);
+  return false;
+}
+
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Begin(const CompileJob& job,
                                                           const WorkOwner& owner) {
   if (std::optional<FailureCache::Failure> failure = Failure(job.key)) return failure->why;
@@ -109,8 +120,7 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Begin(const CompileJob& job,
                   ttl = failure_ttl_, quarantine = quarantine_,
                   &logger = logger_](const CompileResult& result) {
     const absl::Status& why = result.status();
-    // Two workers died over it: a third would.
-    if (quarantine != nullptr && absl::IsAborted(why) && !DiedForOtherReasons(why)) {
+    if (quarantine != nullptr && KilledTwice(key, why, state.get())) {
       absl::Status kept = quarantine->Add(key, Message(why), tenant);
       logger.Warning("kernel_quarantined", {{"key", key.ToHex()},
                                             {"reason", Message(why)},

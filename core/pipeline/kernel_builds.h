@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <variant>
 
 #include "core/base/cancel.h"
@@ -107,7 +108,11 @@ class KernelBuilds {
   struct State {
     explicit State(const Clock& clock) : failures(/*limit=*/4096, clock) {}
     FailureCache failures;
+    Mutex mutex;
+    std::set<Digest> killers ABSL_GUARDED_BY(mutex);  // whose worker had to be killed once
   };
+  // Whether the job killed two workers: both times that it was tried, or another time before.
+  static bool KilledTwice(const Digest& key, const absl::Status& why, State* state);
 
   WorkerPool& workers_;
   const Nanoseconds failure_ttl_;

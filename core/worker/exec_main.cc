@@ -5,10 +5,12 @@
 //
 // exec: becomes the program, which dies with the process PARENT. guard: stays as its parent in the
 // same process group, and kills the whole group when PARENT dies: a compiler driver's own children
-// would otherwise live on. Nothing that it starts can leave that group, as daemons do, or signal
-// any other process, where system calls can be filtered. Descriptors above KEEP are closed; a limit
-// of 0 is no limit; core files are off. Uses the C library only, to start within a millisecond.
+// would otherwise live on. Both are the first to go where memory runs out. Nothing that it starts
+// can leave that group, as daemons do, or signal any other process, where system calls can be
+// filtered. Descriptors above KEEP are closed; a limit of 0 is no limit; core files are off. Uses
+// the C library only, to start within a millisecond.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -47,6 +49,14 @@ void Limit(__rlimit_resource resource, const char* text) {
     if (now.rlim_max < limit.rlim_cur) limit.rlim_cur = now.rlim_max;
   }
   if (setrlimit(resource, &limit) != 0) Fail("setrlimit", text);
+}
+
+// Where memory runs out the kernel ends this program and what it starts, not the service.
+void GoFirst() {
+  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;  // a machine without it, or inherited: files are out of reach by then
+  (void)!write(fd, "1000", 4);
+  close(fd);
 }
 
 void DieWith(pid_t parent, int signal_number) {
@@ -115,6 +125,7 @@ int main(int argc, char** argv) {
   if (guard) sigprocmask(SIG_BLOCK, &watched, nullptr);
   DieWith(parent, guard ? SIGTERM : SIGKILL);
   close_range(static_cast<unsigned>(strtoul(argv[3], nullptr, 10)) + 1, ~0U, 0);
+  GoFirst();
   Limit(RLIMIT_CORE, "0");
   Limit(RLIMIT_CPU, argv[4]);
   Limit(RLIMIT_AS, argv[5]);

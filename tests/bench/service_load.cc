@@ -299,6 +299,7 @@ int main(int argc, char** argv) {
     fusion::BareServer server(address, answer);
     if (!server.running()) return 1;
     server.Wait();
+    return 0;
   }
   if (*overload_app) return fusion::Overload(argv[0], overload);
   return fusion::Warm(argv[0], warm);

@@ -236,6 +236,32 @@ TEST_F(AuthTest, TheLogHasTenantIdentityAndTrace) {
   EXPECT_THAT(status.error_message(), HasSubstr("expected interactive or background"));
 }
 
+TEST_F(AuthTest, OneTraceLeadsFromACallToItsCrashedWorker) {
+  Start({"--allow-compiler", WriteCompiler(kBombingCompiler), "--sandbox", "none"});
+  dir_.Write("bomb", "");
+  TestModel softmax;
+  softmax.Input("x", {8, 64}).Node("Softmax", {"x"}, {"y"}).Output("y");
+  const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const ProgramResult asked = RunProgram(
+      {"/usr/bin/env", StrCat("TRACEPARENT=00-", id, "-00f067aa0ba902b7-01"), FUSIONCTL, "plan",
+       dir_.Write("model.onnx", softmax.Bytes()), "--server", daemon_->address()});
+  auto line = [this](std::string_view event) {
+    const std::string log = daemon_->output();
+    const size_t at = log.rfind(StrCat("\"event\":\"", event, "\""));
+    return at == std::string::npos ? "" : log.substr(at, log.find('\n', at) - at);
+  };
+  const std::string traced = StrCat("\"trace_id\":\"", id, "\"");
+  EXPECT_TRUE(daemon_->WaitForOutput(traced)) << asked.err;
+  EXPECT_THAT(line("worker_crashed"), HasSubstr(traced));
+  EXPECT_THAT(line("kernel_quarantined"), HasSubstr(traced));
+  EXPECT_THAT(line("rpc"), HasSubstr(traced));
+  // Who has none is given one.
+  v1::PlanFusionResponse response;
+  caller_->Plan(RequestFor(LinearReluModel(2).proto()), &response);
+  EXPECT_THAT(line("worker_crashed"), testing::ContainsRegex("\"trace_id\":\"[0-9a-f]{32}\""));
+  EXPECT_THAT(line("worker_crashed"), testing::Not(HasSubstr(id)));
+}
+
 TEST_F(AuthTest, OfUsualCallsAtMostSoManyASecondAreLoggedAndAllOthers) {
   for (const auto& [most, lines] : {std::pair("0", 2), std::pair("-1", 22)}) {
     Start({"--log-usual", most});

@@ -9,22 +9,8 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-// A compiler whose kernels crash as long as there is a file "bomb" beside it.
-constexpr std::string_view kBombingCompiler = R"sh(#!/bin/sh
-case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
-if [ -e "$(dirname "$0")/bomb" ]; then
-  echo '__attribute__((constructor)) static void Bomb() { __builtin_trap(); }' >> kernel.cc
-fi
-exec /usr/bin/g++ "$@"
-)sh";
-
 class CompilerTest : public ServerTest {
  protected:
-  std::string WriteCompiler(std::string_view text) {
-    std::string path = dir_.Write("own-g++", std::string(text));
-    EXPECT_EQ(chmod(path.c_str(), 0700), 0);
-    return path;
-  }
   grpc::Status Compile(TestModel model) {
     v1::PlanFusionResponse response;
     return caller_->Plan(RequestFor(model.proto()), &response);
@@ -120,6 +106,18 @@ TEST_F(CompilerTest, AKernelThatKillsTwoWorkersStaysInQuarantineOverARestart) {
   Start(args);
   const grpc::Status made = Compile(LinearReluModel());
   EXPECT_TRUE(made.ok()) << made.error_message();
+}
+
+TEST_F(CompilerTest, AKernelOverWhichTwoWorkersHadToBeKilledGoesIntoQuarantine) {
+  Start({"--allow-compiler", WriteCompiler(kBombingCompiler), "--sandbox", "none",
+         "--compile-seconds", "2", "--failure-ttl-seconds", "0"});
+  dir_.Write("hang", "");
+  EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("killed after 6 s in stage"));
+  EXPECT_THAT(Status()["quarantine"], SizeIs(0)) << "a slow moment does not decide for ever";
+  EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("killed after 6 s in stage"));
+  EXPECT_THAT(Status()["quarantine"], Not(SizeIs(0)));
+  std::filesystem::remove(dir_.path("hang"));
+  EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("in quarantine since 20"));
 }
 
 TEST_F(CompilerTest, AFailureIsForgottenAfterItsTime) {

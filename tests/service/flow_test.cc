@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -129,6 +130,64 @@ TEST_F(FlowTest, ACancelledWaiterNeverKillsABuildThatAnotherWaitsFor) {
   patient.join();
   EXPECT_EQ(Metric("fusion_builds_abandoned_total"), 0);
   EXPECT_EQ(Compiled(), kernels);
+}
+
+TEST_F(FlowTest, APlanThatNobodyWantsAnyMoreTakesNoKernelFromAnotherThatSharesIt) {
+  StartGated({"--abandoned-build-seconds", "0"});
+  CloseGate();
+  auto jobs = [this] {
+    const nlohmann::json workers = Status()["workers"];
+    return workers["queued"].get<int64_t>() + workers["running"].get<int64_t>();
+  };
+  v1::PlanFusionResponse gone, made;
+  grpc::ClientContext leaves;
+  std::thread first([&] {
+    EXPECT_EQ(caller_->stub().PlanFusion(&leaves, SharingKernels(1), &gone).error_code(),
+              grpc::StatusCode::CANCELLED);
+  });
+  EXPECT_TRUE(Eventually([&] { return jobs() >= 2; })) << "what is shared, and its own";
+  std::this_thread::sleep_for(milliseconds(200));
+  const int64_t of_one = jobs();
+  std::thread second([&] { made = FusionCaller(daemon_->address()).Plan(SharingKernels(2)); });
+  EXPECT_TRUE(Eventually([&] { return jobs() == of_one + 1; }));
+  leaves.TryCancel();
+  first.join();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_builds_abandoned_total") == 1; }));
+  EXPECT_TRUE(Eventually([&] { return jobs() == of_one; })) << "what only the first wanted goes";
+  OpenGate();
+  second.join();
+  EXPECT_THAT(StatesOf(made), testing::Each(v1::KERNEL_STATE_READY));
+  EXPECT_EQ(Compiled(), made.kernels_size()) << "none of them twice, and none of the first's own";
+}
+
+TEST_F(FlowTest, BackgroundCallsWaitForInteractiveOnes) {
+  StartGated({"--workers", "1"});
+  CloseGate();
+  std::mutex mutex;
+  std::vector<std::string> ended;
+  std::vector<std::thread> clients;
+  auto call = [&](const std::string& priority, int64_t number) {
+    const int64_t before = Status()["workers"]["queued"].get<int64_t>();
+    clients.emplace_back([this, priority, number, &mutex, &ended] {
+      grpc::ClientContext context;
+      context.AddMetadata("x-fusion-priority", priority);
+      v1::PlanFusionResponse response;
+      const grpc::Status status = caller_->stub().PlanFusion(
+          &context, RequestFor(LinearReluModel(number).proto()), &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      const std::lock_guard<std::mutex> lock(mutex);
+      ended.push_back(priority);
+    });
+    EXPECT_TRUE(Eventually([&] { return Status()["workers"]["queued"].get<int64_t>() > before; }));
+  };
+  // The worker is busy with another.
+  clients.emplace_back([this] { caller_->Plan(RequestFor(LinearReluModel(50).proto())); });
+  EXPECT_TRUE(Eventually([&] { return Status()["workers"]["running"].get<int64_t>() == 1; }));
+  for (int64_t i = 0; i < 3; ++i) call("background", 60 + i);
+  call("interactive", 70);
+  OpenGate();
+  for (std::thread& client : clients) client.join();
+  EXPECT_THAT(ended, testing::ElementsAre("interactive", "background", "background", "background"));
 }
 
 TEST_F(FlowTest, WhoAsksByDeadlineLeavesABuildThatGoesOn) {

@@ -305,6 +305,11 @@ TEST(UnitFileTest, AWorkerMeetsItsOwnLimitOfThreadsFirst) {
   EXPECT_GE(std::stoll(found[1]), 16 * WorkerProcessOptions().max_threads);
 }
 
+TEST(UnitFileTest, AWorkerThatTakesAllMemoryDoesNotStopTheService) {
+  EXPECT_THAT(ReadFile(StrCat(FUSION_SOURCE_DIR, "/deploy/fusiond.service"), 1 << 20).value(),
+              HasSubstr("\nOOMPolicy=continue\n"));
+}
+
 TEST(UnitFileTest, WorkersMaySandboxAndPinThemselves) {
   std::string unit =
       ReadFile(StrCat(FUSION_SOURCE_DIR, "/deploy/fusiond.service"), 1 << 20).value();

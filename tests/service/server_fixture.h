@@ -34,6 +34,17 @@ bool Eventually(Condition condition) {
   return false;
 }
 
+/// A compiler whose kernels crash or hang as long as there is a file "bomb" or "hang" beside it.
+inline constexpr std::string_view kBombingCompiler = R"sh(#!/bin/sh
+case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
+if [ -e "$(dirname "$0")/bomb" ]; then
+  echo '__attribute__((constructor)) static void Bomb() { __builtin_trap(); }' >> kernel.cc
+elif [ -e "$(dirname "$0")/hang" ]; then
+  echo '__attribute__((constructor)) static void Hang() { for (;;) __builtin_ia32_pause(); }' >> kernel.cc
+fi
+exec /usr/bin/g++ "$@"
+)sh";
+
 /// A real fusiond and a caller.
 class ServerTest : public testing::Test {
  protected:
@@ -45,10 +56,15 @@ class ServerTest : public testing::Test {
   }
   void StartWithStore() { Start({"--store", dir_.path("store")}); }
 
+  // A program for --allow-compiler, which needs --sandbox none to see files beside it.
+  std::string WriteCompiler(std::string_view text) {
+    std::string path = dir_.Write("own-g++", std::string(text));
+    EXPECT_EQ(chmod(path.c_str(), 0700), 0);
+    return path;
+  }
   // With a compiler that waits while the gate is closed.
   void StartGated(std::vector<std::string> args = {}) {
-    std::string compiler = dir_.Write("gated-g++", std::string(kGatedCompiler));
-    ASSERT_EQ(chmod(compiler.c_str(), 0700), 0);
+    const std::string compiler = WriteCompiler(kGatedCompiler);
     OpenGate();  // for the probes of the start
     // Its gate is a file beside it, which is out of sight where bubblewrap works.
     args.insert(args.end(), {"--allow-compiler", compiler, "--sandbox", "none"});

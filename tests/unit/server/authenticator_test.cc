@@ -127,18 +127,6 @@ TEST(CallerTest, RolesAreNamedWhereOneIsMissing) {
   EXPECT_EQ(RoleOf(static_cast<RpcMethod>(200)), Role::kAdmin) << "what nobody thought of";
 }
 
-TEST(CallerTest, TraceIdsAreThoseOfTheStandard) {
-  const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
-  EXPECT_EQ(TraceIdOf("00-" + id + "-00f067aa0ba902b7-01"), id);
-  EXPECT_EQ(TraceIdOf("cc-" + id + "-00f067aa0ba902b7-01-more"), id) << "of a later version";
-  for (const std::string& bad :
-       {std::string(), std::string("x"), "00-" + id + "-00f067aa0ba902b7-01-more",
-        "ff-" + id + "-00f067aa0ba902b7-01", "00-" + std::string(32, '0') + "-00f067aa0ba902b7-01",
-        "00-" + std::string(32, 'A') + "-00f067aa0ba902b7-01"}) {
-    EXPECT_EQ(TraceIdOf(bad), "") << bad;
-  }
-}
-
 TEST(CallerTest, TimesAreUtcAndReal) {
   EXPECT_EQ(UtcTimeText(ParseUtcTime("2028-02-29").value()), "2028-02-29T00:00:00Z");
   EXPECT_EQ(UtcTimeText(ParseUtcTime("2027-01-31T18:00:59Z").value()), "2027-01-31T18:00:59Z");

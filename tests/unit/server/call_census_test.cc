@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/support/fake_clock.h"
@@ -78,6 +79,18 @@ TEST_F(CallCensusTest, AnswersBeyondTheMostAreRefusedToWhoHasMany) {
   EXPECT_EQ(census_.answer_bytes(), 5000) << "what is refused keeps nothing";
   End(*calls_.front());
   EXPECT_TRUE(census_.SetAnswer(second, {.own = 1}).ok());
+}
+
+TEST_F(CallCensusTest, WhatACacheHasIsGivenAlsoBeyondTheMostUnlessACallAddsMuch) {
+  const int first = 0, second = 0;
+  ASSERT_TRUE(census_.SetAnswer(Begin(), {.own = 5000}).ok());
+  const AnswerMemory plan = {.own = 100, .shared = {{&first, 2000}}, .cached = true};
+  EXPECT_TRUE(census_.SetAnswer(Begin(), plan).ok());
+  AnswerMemory made = {.own = 100, .shared = {{&second, 2000}}};
+  EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin(), made)));
+  AnswerMemory large = {.own = kSmallAnswerBytes + 1, .shared = {{&first, 2000}}, .cached = true};
+  EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin(), large)));
+  EXPECT_EQ(census_.answer_bytes(), 7100);
 }
 
 TEST_F(CallCensusTest, WhatIsKeptAnywayIsNeverTooMuch) {

@@ -1,0 +1,154 @@
+#include "server/connection_listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace fusion {
+namespace {
+
+/// A caller over IPv4.
+class Caller {
+ public:
+  explicit Caller(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(connect(fd_.get(), any, sizeof(address)), 0);
+    socklen_t length = sizeof(address);
+    EXPECT_EQ(getsockname(fd_.get(), any, &length), 0);
+    name_ = StrCat("127.0.0.1:", ntohs(address.sin_port));
+  }
+  void Send(size_t bytes) {
+    const std::string data(bytes, 'x');
+    EXPECT_EQ(send(fd_.get(), data.data(), bytes, 0), static_cast<ssize_t>(bytes));
+  }
+  bool IsHungUpOn() const {
+    pollfd polled = {fd_.get(), POLLIN, 0};
+    return poll(&polled, 1, /*timeout=*/5000) == 1;
+  }
+  bool IsLeftAlone() const {
+    pollfd polled = {fd_.get(), POLLIN, 0};
+    return poll(&polled, 1, /*timeout=*/100) == 0;
+  }
+  // As the server sees it.
+  const std::string& name() const { return name_; }
+
+ private:
+  UniqueFd fd_;
+  std::string name_;
+};
+
+class ConnectionListenerTest : public testing::Test {
+ protected:
+  // False if this machine has no such addresses.
+  bool Listen(const std::string& address) {
+    auto listener = ConnectionListener::Open({address}, /*limit=*/100);
+    if (!listener.ok()) return false;
+    listener_ = *std::move(listener);
+    listener_->Start([this](size_t /*address*/, int /*listener*/, UniqueFd connection) {
+      MutexLock lock(&mutex_);
+      taken_.push_back(std::move(connection));
+    });
+    const std::string& real = listener_->addresses()[0];
+    port_ = std::stoi(real.substr(real.rfind(':') + 1));
+    return true;
+  }
+  std::unique_ptr<Caller> Call() {
+    auto caller = std::make_unique<Caller>(port_);
+    const size_t before = callers_++;
+    for (;; std::this_thread::yield()) {
+      MutexLock lock(&mutex_);
+      if (taken_.size() > before) return caller;
+    }
+  }
+  // The next look at who sent most, which may be before all has come.
+  std::optional<ConnectionListener::Closed> CloseHeaviest(
+      int64_t bytes, const ConnectionListener::BytesByPeer& known = {}) {
+    for (int i = 0; i < 500; ++i) {
+      auto closed = listener_->CloseHeaviest(bytes, known);
+      if (closed.has_value()) return closed;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return std::nullopt;
+  }
+
+  Mutex mutex_;
+  std::vector<UniqueFd> taken_ ABSL_GUARDED_BY(mutex_);
+  size_t callers_ = 0;
+  int port_ = 0;
+  std::unique_ptr<ConnectionListener> listener_;
+};
+
+TEST_F(ConnectionListenerTest, WhoSentMostForNothingIsHungUpOn) {
+  ASSERT_TRUE(Listen("127.0.0.1:0"));
+  auto honest = Call(), attacker = Call(), idle = Call();
+  honest->Send(60'000);
+  attacker->Send(30'000);
+  auto closed = CloseHeaviest(20'000, {{honest->name(), 60'000}});
+  ASSERT_TRUE(closed.has_value());
+  EXPECT_EQ(closed->peer, attacker->name());
+  EXPECT_EQ(closed->bytes, 30'000);
+  EXPECT_TRUE(attacker->IsHungUpOn());
+  EXPECT_TRUE(honest->IsLeftAlone());
+  EXPECT_TRUE(idle->IsLeftAlone());
+  // Who is hung up on is not looked at again, though gRPC has not let go of it.
+  EXPECT_FALSE(listener_->CloseHeaviest(20'000, {{honest->name(), 60'000}}).has_value());
+  closed = CloseHeaviest(20'000);
+  ASSERT_TRUE(closed.has_value());
+  EXPECT_EQ(closed->peer, honest->name());
+}
+
+TEST_F(ConnectionListenerTest, WhoIsGoneDoesNotStandForOthers) {
+  ASSERT_TRUE(Listen("127.0.0.1:0"));
+  auto other = Call(), gone = Call();
+  other->Send(30'000);
+  {
+    // gRPC has closed its connection, and another file has its number.
+    MutexLock lock(&mutex_);
+    ASSERT_GE(dup3(taken_[0].get(), taken_[1].get(), O_CLOEXEC), 0);
+  }
+  auto closed = CloseHeaviest(20'000);
+  ASSERT_TRUE(closed.has_value());
+  EXPECT_EQ(closed->peer, other->name());
+  EXPECT_TRUE(other->IsHungUpOn());
+  EXPECT_FALSE(listener_->Close(gone->name()));
+}
+
+TEST_F(ConnectionListenerTest, HangsUpWithoutAFurtherFileDescriptor) {
+  ASSERT_TRUE(Listen("127.0.0.1:0"));
+  auto caller = Call();
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  rlimit few = usual;
+  few.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<UniqueFd> rest;
+  do {
+    rest.emplace_back(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
+  } while (rest.back().valid());
+  const bool closed = listener_->Close(caller->name());
+  rest.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_TRUE(closed);
+  EXPECT_TRUE(caller->IsHungUpOn());
+}
+
+TEST_F(ConnectionListenerTest, AnIpv4CallerOfASocketForBothIsNamedAsSuch) {
+  if (!Listen("[::]:0")) GTEST_SKIP() << "no IPv6 on this machine";
+  auto caller = Call();
+  EXPECT_TRUE(listener_->Close(caller->name()));
+  EXPECT_TRUE(caller->IsHungUpOn());
+}
+
+}  // namespace
+}  // namespace fusion
