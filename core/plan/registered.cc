@@ -51,8 +51,7 @@ const std::vector<RegisteredMatch>* RegisteredMatches::Of(const std::vector<Loop
 Refusal RegisteredMatches::Forbids(const std::vector<LoopId>& loops) const {
   if (forced_.empty()) return {};
   for (LoopId l : loops) {
-    const int match =
-        static_cast<size_t>(l) < forced_.size() ? forced_[static_cast<size_t>(l)] : -1;
+    const int match = ForcedMatch(l);
     if (match < 0) continue;
     const std::vector<LoopId>& whole = forced_loops_[static_cast<size_t>(match)];
     // Parts of it are what one kernel a node is.
@@ -72,7 +71,7 @@ void RegisteredMatches::AppendKey(const std::vector<LoopId>& loops, std::vector<
     key->insert(key->end(), exact->second.begin(), exact->second.end());
   }
   for (size_t i = 0; !forced_.empty() && i < loops.size(); ++i) {
-    if (static_cast<size_t>(loops[i]) >= forced_.size() || !IsForced(loops[i])) continue;
+    if (!IsForced(loops[i])) continue;
     key->push_back(kForcedMark);
     key->push_back(static_cast<int>(i));
   }

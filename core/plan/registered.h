@@ -51,7 +51,7 @@ class RegisteredMatches {
   const std::vector<RegisteredMatch>* Of(const std::vector<LoopId>& loops) const;
   /// The ops of every match that is not forced, each set once.
   const std::vector<std::vector<LoopId>>& sets() const { return sets_; }
-  bool IsForced(LoopId l) const { return !forced_.empty() && forced_[static_cast<size_t>(l)] >= 0; }
+  bool IsForced(LoopId l) const { return ForcedMatch(l) >= 0; }
   /// Why no kernel holds these ops; empty: nothing is in the way.
   Refusal Forbids(const std::vector<LoopId>& loops) const;
   /// What tells sets apart that are equal but for this: appended to `key`.
@@ -62,7 +62,12 @@ class RegisteredMatches {
   std::map<std::vector<LoopId>, std::vector<int>> meaning_;  // of its matches, numbered
   std::map<std::string, int> meanings_;
   std::vector<std::vector<LoopId>> sets_;
-  std::vector<int> forced_;  // by op: the forced match it is in, -1 none; empty: none is
+  // The forced match that an op is in; -1: none.
+  int ForcedMatch(LoopId l) const {
+    return static_cast<size_t>(l) < forced_.size() ? forced_[static_cast<size_t>(l)] : -1;
+  }
+
+  std::vector<int> forced_;  // ForcedMatch by op, as far as the last op of such a match
   std::vector<std::vector<LoopId>> forced_loops_;
   std::vector<std::string> forced_names_;
 };

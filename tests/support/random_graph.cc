@@ -335,7 +335,7 @@ class Generator {
 
   // A pass for each element of the first dim: state = tanh(state / 2 + element), which forgets what
   // rounding did to it.
-  void Passes(const Entry& x) {
+  void Passes(Entry x) {  // a copy: the pool of entries grows meanwhile
     if (x.dims.empty()) return;
     const Dims element(x.dims.begin() + 1, x.dims.end());
     const std::string type = StrCat("f32", DimsToString(element));
