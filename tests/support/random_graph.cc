@@ -335,13 +335,14 @@ class Generator {
 
   // A pass for each element of the first dim: state = tanh(state / 2 + element), which forgets what
   // rounding did to it.
-  void Passes(Entry x) {  // a copy: the pool of entries grows meanwhile
+  void Passes(const Entry& x) {
     if (x.dims.empty()) return;
     const Dims element(x.dims.begin() + 1, x.dims.end());
+    const int64_t passes = x.dims[0];  // x goes where the pool of entries grows
     const std::string type = StrCat("f32", DimsToString(element));
     std::vector<TensorId> operands = {x.id, pool_[NewSource(element)].id};
     std::string text =
-        StrCat("repeat ", x.dims[0], " {", Below(2) == 0 ? "element " : "element_from_end ", type,
+        StrCat("repeat ", passes, " {", Below(2) == 0 ? "element " : "element_from_end ", type,
                ", carried ", type);
     const bool product = !element.empty() && element.back() <= 40;
     if (product) {
