@@ -134,8 +134,10 @@ TEST_F(GuardTest, FiveMegabytesOfAnythingEmptyLeaveMemoryFlat) {
       {"ONNX functions", {1}, Field(25, "")},
       {"ONNX fields nobody knows", {7, 1}, Field(1000, "")},
   };
-  // The first call of this size makes buffers that stay.
-  EXPECT_EQ(Call(kPlan, Explosive({2}, empty)).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  // The first calls of this size make buffers that stay, in every arena of the allocator.
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(Call(kPlan, Explosive({2}, empty)).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  }
   const int64_t resident = MemoryOf(daemon_->pid(), "VmRSS");
   const int64_t highest = MemoryOf(daemon_->pid(), "VmHWM");
   ASSERT_GT(resident, 0);
@@ -146,7 +148,9 @@ TEST_F(GuardTest, FiveMegabytesOfAnythingEmptyLeaveMemoryFlat) {
     EXPECT_THAT(status.error_message(), HasSubstr("has more than 524288")) << c.what;
   }
   if (kSanitized) GTEST_SKIP() << "sanitizers keep freed memory";
-  EXPECT_LT(MemoryOf(daemon_->pid(), "VmRSS"), resident + kSlackBytes);
+  const int64_t grew = MemoryOf(daemon_->pid(), "VmRSS") - resident;
+  RecordProperty("grew_after_the_first_calls_bytes", std::to_string(grew));
+  EXPECT_LT(grew, kSlackBytes);
   EXPECT_LT(MemoryOf(daemon_->pid(), "VmHWM"), highest + kSlackBytes);
 }
 
