@@ -243,7 +243,7 @@ struct Client::Connection {
 Client::Client(std::string address, const ClientOptions& options)
     : address_(std::move(address)), options_([&options] {
         ClientOptions out = options;
-        if (TraceIdOf(out.traceparent).empty()) out.traceparent = NewTraceparent();
+        out.traceparent = TraceparentOrNew(out.traceparent);
         return out;
       }()) {}
 Client::~Client() = default;

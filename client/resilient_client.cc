@@ -116,7 +116,7 @@ ResilientClient::ResilientClient(std::vector<std::string> addresses,
         ResilientOptions out = options;
         out.client.attempts = 1;  // else those of the connection multiply with ours
         out.client.own_connection = true;
-        if (TraceIdOf(out.client.traceparent).empty()) out.client.traceparent = NewTraceparent();
+        out.client.traceparent = TraceparentOrNew(out.client.traceparent);
         return out;
       }()),
       random_(std::random_device()()) {

@@ -6,16 +6,15 @@ namespace fusion {
 
 void LogAdminCall(Logger& logger, const Caller& caller, std::string_view peer,
                   const RpcRecord& record) {
-  // A warning, so that no usual level leaves it out.
-  logger.Warning("admin", {{"identity", caller.identity},
-                           {"tenant", caller.tenant},
-                           {"peer", peer},
-                           {"method", RpcMethodName(record.method)},
-                           {"keys", record.keys},
-                           {"reason", TextToWire(record.reason)},
-                           {"code", absl::StatusCodeToString(record.status.code())},
-                           {"message", Message(record.status)},
-                           {"trace_id", caller.trace_id}});
+  logger.Audit("admin", {{"identity", caller.identity},
+                         {"tenant", caller.tenant},
+                         {"peer", peer},
+                         {"method", RpcMethodName(record.method)},
+                         {"keys", record.keys},
+                         {"reason", TextToWire(record.reason)},
+                         {"code", absl::StatusCodeToString(record.status.code())},
+                         {"message", Message(record.status)},
+                         {"trace_id", caller.trace_id}});
 }
 
 }  // namespace fusion

@@ -8,10 +8,10 @@
 
 namespace fusion {
 
-/// What the log keeps of each call of an operator, also of one that was refused: event "admin",
-/// with identity, tenant, peer, method, how many plans and kernels it is about, the operator's own
-/// reason, code and message. Call does so for every method that needs
-/// the role "admin".
+/// What the log keeps of each call of an operator, also of one that was refused, and whatever
+/// --log-level says: event "admin", with identity, tenant, peer, method, how many plans and kernels
+/// it is about, the operator's own reason, code and message. Call does so for every method that
+/// needs the role "admin".
 ///
 ///   {"event":"admin","identity":"ops","tenant":"default","peer":"unix:","method":"CompactStore",..}
 void LogAdminCall(Logger& logger, const Caller& caller, std::string_view peer,

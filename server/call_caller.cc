@@ -19,8 +19,7 @@ std::optional<std::string_view> Metadata(const grpc::CallbackServerContext& cont
 
 absl::Status IdentifyCaller(const Authenticator& authenticator,
                             const grpc::CallbackServerContext& context, Caller* out) {
-  std::string trace_id = TraceIdOf(Metadata(context, "traceparent").value_or(""));
-  if (trace_id.empty()) trace_id = TraceIdOf(NewTraceparent());
+  std::string trace_id = TraceIdOf(TraceparentOrNew(Metadata(context, "traceparent").value_or("")));
   *out = {.tenant = "", .identity = "", .roles = RoleSet::None(), .trace_id = trace_id};
   Credentials credentials;
   credentials.authorization = Metadata(context, "authorization");

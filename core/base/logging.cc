@@ -87,8 +87,8 @@ std::string LogField::ValueJson() const {
   return nlohmann::json(std::get<double>(value_)).dump();
 }
 
-void Logger::Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-  if (!Enabled(level)) return;
+void Logger::WriteLine(LogLevel level, std::string_view event,
+                       std::initializer_list<LogField> fields) {
   std::string members = StrCat("\"event\":", JsonString(event));
   members.reserve(1024);
   bool traced = ScopedTrace::Current().empty();

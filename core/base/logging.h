@@ -55,7 +55,9 @@ class Logger {
   bool Enabled(LogLevel level) const { return level >= minimum_.load(std::memory_order_relaxed); }
   void SetMinimum(LogLevel minimum) { minimum_.store(minimum, std::memory_order_relaxed); }
 
-  void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+  void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+    if (Enabled(level)) WriteLine(level, event, fields);
+  }
   void Debug(std::string_view event, std::initializer_list<LogField> fields = {}) {
     Log(LogLevel::kDebug, event, fields);
   }
@@ -69,6 +71,11 @@ class Logger {
     Log(LogLevel::kError, event, fields);
   }
 
+  /// What no level leaves out: who did what to whose data. The line has level "warning".
+  void Audit(std::string_view event, std::initializer_list<LogField> fields) {
+    WriteLine(LogLevel::kWarning, event, fields);
+  }
+
   /// Drops everything; lives for ever.
   static Logger& Silent();
 
@@ -77,6 +84,8 @@ class Logger {
   virtual void Write(LogLevel level, const std::string& members) = 0;
 
  private:
+  void WriteLine(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+
   std::atomic<LogLevel> minimum_;
 };
 

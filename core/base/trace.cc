@@ -33,7 +33,8 @@ std::string TraceIdOf(std::string_view traceparent) {
   return std::string(id);
 }
 
-std::string NewTraceparent() {
+std::string TraceparentOrNew(std::string_view traceparent) {
+  if (!TraceIdOf(traceparent).empty()) return std::string(traceparent);
   thread_local std::mt19937_64 random{std::random_device{}()};
   // Zeros alone are no id.
   auto half = [] { return std::uniform_int_distribution<uint64_t>(1)(random); };

@@ -9,8 +9,8 @@ namespace fusion {
 /// standard has such ones ignored.
 std::string TraceIdOf(std::string_view traceparent);
 
-/// The `traceparent` of a new trace, of random ids. Thread-safe.
-std::string NewTraceparent();
+/// `traceparent`, or for what is none that of a new trace, of random ids. Thread-safe.
+std::string TraceparentOrNew(std::string_view traceparent);
 
 /// While it lives, what this thread logs has this `trace_id`, if it is not empty. ThreadPool and
 /// WorkerPool hand it on to the threads that do what they are given.

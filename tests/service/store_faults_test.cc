@@ -1,7 +1,7 @@
 // The store of a real fusiond under faults: killed at any write, a full disk, flipped bits.
 //
-// FUSION_CRASH_ROUNDS (default 10), FUSION_FLIP_ROUNDS (default 4) and FUSION_FULL_ROUNDS (default
-// 2) say how often; tests/acceptance asks for more.
+// FUSION_CRASH_ROUNDS (default 10), FUSION_UPKEEP_ROUNDS (default 2), FUSION_FLIP_ROUNDS (default
+// 4) and FUSION_FULL_ROUNDS (default 2) say how often; tests/acceptance asks for more.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -18,6 +18,7 @@
 #include "core/base/mutex.h"
 #include "core/base/sanitizer.h"
 #include "core/onnx/reference_weights.h"
+#include "fusion/v1/fusion_admin.pb.h"
 #include "tests/models/models.h"
 #include "tests/service/server_fixture.h"
 
@@ -152,6 +153,61 @@ class StoreFaultsTest : public ServerTest {
     for (int i = 0; i < 20 && Counted() < point; ++i) Load(address, graphs);
   }
 
+  // A client that plans more than the store holds, and pins, drops and compacts, until the server
+  // is gone (a call after that would wait for it) or `graphs` were asked for. What it was told is
+  // pinned is promised.
+  void LoadUpkeep(const std::string& address, int graphs) {
+    const FusionCaller caller(address);
+    auto admin = [&caller](const std::string& method, const google::protobuf::Message& request) {
+      std::string response;
+      return caller.CallBytes("/fusion.v1.FusionAdmin/" + method, request.SerializeAsString(),
+                              &response);
+    };
+    for (int i = 0; i < graphs; ++i) {
+      const int n = next_.fetch_add(1);
+      v1::PlanFusionResponse response;
+      if (!caller.Plan(GraphNumber(n), &response).ok()) return;
+      if (!IsStored(response)) continue;
+      grpc::Status status;
+      if (n % 4 == 0 && Promises().size() < 3) {
+        status = Pin(caller, {response.plan_key()}, true);
+        if (!status.ok()) return;
+        // Of its kernels some may have gone before that.
+        if (!caller.Plan(GraphNumber(n), &response).ok()) return;
+        if (!IsStored(response)) continue;
+        MutexLock lock(&mutex_);
+        promises_[n] = PromiseOf(response);
+      } else if (n % 4 == 1) {
+        v1::InvalidateRequest request;
+        request.add_plan_keys(response.plan_key());
+        status = admin("Invalidate", request);
+        if (status.ok()) dropped_.insert(response.plan_key());
+      } else if (n % 8 == 2) {
+        status = admin("CompactStore", v1::CompactStoreRequest());
+      }
+      if (!status.ok()) return;
+    }
+  }
+  static grpc::Status Pin(const FusionCaller& caller, const std::vector<std::string>& plans,
+                          bool pinned) {
+    v1::SetPinnedRequest request;
+    for (const std::string& key : plans) request.add_plan_keys(key);
+    request.set_pinned(pinned);
+    std::string response;
+    return caller.CallBytes("/fusion.v1.FusionAdmin/SetPinned", request.SerializeAsString(),
+                            &response);
+  }
+  // So that the next round has room again.
+  void UnpinAll() {
+    std::vector<std::string> plans;
+    MutexLock lock(&mutex_);
+    for (const auto& [n, promise] : promises_) plans.push_back(promise.plan_key);
+    promises_.clear();
+    if (plans.empty()) return;
+    const grpc::Status status = Pin(*caller_, plans, false);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
   void LoadAndKill(TestDaemon& daemon, uint64_t after_ms, int graphs) {
     std::thread killer([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
@@ -206,15 +262,18 @@ class StoreFaultsTest : public ServerTest {
     }
   }
 
-  // A plan that is listed has all of its kernels.
-  void ExpectNothingTorn(const std::string& when) {
+  // A plan that is listed has all of its kernels, but where some had to go for want of room.
+  void ExpectNothingTorn(const std::string& when, bool has_room = true) {
     v1::ListPlansRequest request;
     request.set_page_size(1000);
     v1::ListPlansResponse plans;
     grpc::ClientContext context;
     ASSERT_TRUE(caller_->stub().ListPlans(&context, request, &plans).ok());
     for (const v1::PlanSummary& plan : plans.plans()) {
-      EXPECT_EQ(plan.compiled_kernels(), plan.distinct_kernels()) << when << ": torn bundle";
+      if (has_room) {
+        EXPECT_EQ(plan.compiled_kernels(), plan.distinct_kernels()) << when << ": torn bundle";
+      }
+      EXPECT_FALSE(dropped_.contains(plan.plan_key())) << when << ": it was dropped";
     }
     EXPECT_EQ(Metric("fusion_cache_dropped_total{tier=\"disk\"}"), 0) << when;
     EXPECT_EQ(Metric("fusion_store_started_empty"), 0) << when;
@@ -228,6 +287,7 @@ class StoreFaultsTest : public ServerTest {
   std::atomic<int> next_{0};
   Mutex mutex_;
   std::map<int, Promise> promises_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> dropped_;  // plans, by LoadUpkeep
 };
 
 TEST_F(StoreFaultsTest, NothingThatWasAnsweredIsLostWhenTheServerIsKilledAtAWrite) {
@@ -279,6 +339,55 @@ TEST_F(StoreFaultsTest, NothingThatWasAnsweredIsLostWhenTheServerIsKilledAtAWrit
   std::printf("%d rounds, %d plans promised and kept, killed at %d of %d write points of a load\n",
               rounds, static_cast<int>(Promises().size()), static_cast<int>(hit.size()),
               static_cast<int>(points));
+}
+
+TEST_F(StoreFaultsTest, UpkeepTearsNothingAndKeepsItsWordWhenTheServerIsKilledAtAWrite) {
+  constexpr int kGraphs = 16;
+  // Some five of them.
+  const std::vector<std::string> args = {"--store", store(), "--store-limit", "256KiB"};
+  int64_t points = 0;
+  {
+    ScopedEnvironment shim(Shim(Counting()));
+    Start(args);
+    LoadUpkeep(daemon_->address(), kGraphs);
+    EXPECT_GT(Metric("fusion_cache_evictions_total{tier=\"disk\"}"), 5);
+    EXPECT_GT(dropped_.size(), 2u);
+    EXPECT_GT(Promises().size(), 1u);
+    ExpectPromisesKept("without a fault");
+    UnpinAll();
+    ASSERT_EQ(daemon_->Stop().exit_code, 0);
+    points = Counted();
+  }
+  const int64_t rounds = std::min<int64_t>(Rounds("FUSION_UPKEEP_ROUNDS", 2), points);
+  std::set<int64_t> hit;
+  size_t kept = 0;
+  for (int64_t round = 0; round < rounds && !HasFatalFailure(); ++round) {
+    const int64_t point = 1 + round * points / rounds;
+    const std::string when = StrCat("killed at write ", point);
+    {
+      ScopedEnvironment shim(Shim(KillingAt(point)));
+      auto daemon = TestDaemon::Start(FUSIOND, args);
+      if (daemon.ok()) {
+        for (int i = 0; i < 20 && Counted() < point; ++i) {
+          LoadUpkeep((*daemon)->address(), kGraphs);
+        }
+        if (Counted() < point) (*daemon)->Send(SIGKILL);  // else it would be waited for for ever
+        EXPECT_EQ((*daemon)->Wait().signal, SIGKILL) << when;
+      }
+      EXPECT_GE(Counted(), kKilledThere) << when << ": it was not killed there";
+      hit.insert(point);
+    }
+    Start(args);
+    ASSERT_NE(caller_, nullptr);
+    ExpectPromisesKept(when);
+    ExpectNothingTorn(when, /*has_room=*/false);
+    kept += Promises().size();
+    UnpinAll();
+    ASSERT_EQ(daemon_->Stop().exit_code, 0);
+  }
+  RecordProperty("pins_kept", static_cast<int>(kept));
+  RecordProperty("write_points", static_cast<int>(points));
+  RecordProperty("write_points_hit", static_cast<int>(hit.size()));
 }
 
 TEST_F(StoreFaultsTest, AFullDiskCostsNoAnswerAndPassesByItself) {

@@ -22,9 +22,10 @@ TEST(TraceTest, TraceIdsAreThoseOfTheStandard) {
 }
 
 TEST(TraceTest, ANewTraceIsOfTheStandardAndOfItsOwn) {
-  const std::string id = TraceIdOf(NewTraceparent());
-  EXPECT_EQ(id.size(), 32u);
-  EXPECT_NE(id, TraceIdOf(NewTraceparent()));
+  const std::string made = TraceparentOrNew("none");
+  EXPECT_EQ(TraceIdOf(made).size(), 32u);
+  EXPECT_NE(TraceIdOf(made), TraceIdOf(TraceparentOrNew("none")));
+  EXPECT_EQ(TraceparentOrNew(made), made) << "one that is of the standard stays";
 }
 
 TEST(TraceTest, ATaskBelongsToTheTraceOfWhoGaveIt) {
