@@ -123,11 +123,13 @@ std::chrono::system_clock::time_point After(Nanoseconds timeout) {
 
 // Metadata rather than credentials of a call: gRPC gives those away over TLS only, and a token is
 // good on a unix socket too.
-void Introduce(const ClientOptions& options, grpc::ClientContext* context) {
+void Introduce(const ClientOptions& options, grpc::ClientContext* context,
+               const std::string& traceparent) {
   if (!options.token.empty()) {
     context->AddMetadata("authorization", StrCat("Bearer ", options.token));
   }
-  context->AddMetadata("traceparent", options.traceparent);
+  context->AddMetadata("traceparent",
+                       TraceIdOf(traceparent).empty() ? options.traceparent : traceparent);
   if (options.background) context->AddMetadata("x-fusion-priority", "background");
 }
 
@@ -154,6 +156,13 @@ std::vector<std::string> BlamedRules(const absl::Status& status) {
 }
 
 struct Client::Connection {
+  // Of one call.
+  struct Terms {
+    Deadline until;
+    CallStop* stop = nullptr;
+    std::string traceparent = {};
+  };
+
   Connection(const std::string& to, const ClientOptions& with)
       : address(to),
         options(with),
@@ -168,28 +177,27 @@ struct Client::Connection {
   absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
                                                                     const Request&, Response*),
                     const Request& request, Response* response) const {
-    return Call(method, request, deadline(), response);
+    return Call(method, request, Terms{deadline()}, response);
   }
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
                                                                     const Request&, Response*),
-                    const Request& request, Deadline until, Response* response,
-                    CallStop* stop = nullptr) const {
+                    const Request& request, const Terms& terms, Response* response) const {
     grpc::ClientContext context;
-    context.set_deadline(until);
-    CallStop::Scope scope(stop, [&context] { context.TryCancel(); });
-    Introduce(options, &context);
+    context.set_deadline(terms.until);
+    CallStop::Scope scope(terms.stop, [&context] { context.TryCancel(); });
+    Introduce(options, &context, terms.traceparent);
     return FromGrpc((stub.get()->*method)(&context, request, response), context, address);
   }
 
   // One unary call without a message's class: the bytes as they came.
   absl::StatusOr<std::string> CallForBytes(const std::string& method, const std::string& request,
-                                           Deadline until, CallStop* stop = nullptr) const {
+                                           const Terms& terms) const {
     grpc::ClientContext context;
-    context.set_deadline(until);
-    CallStop::Scope scope(stop, [&context] { context.TryCancel(); });
+    context.set_deadline(terms.until);
+    CallStop::Scope scope(terms.stop, [&context] { context.TryCancel(); });
     context.set_wait_for_ready(options.wait_for_ready);
-    Introduce(options, &context);
+    Introduce(options, &context, terms.traceparent);
     grpc::GenericStub generic(channel);
     grpc::Slice slice(request);
     grpc::ByteBuffer buffer(&slice, 1);
@@ -203,16 +211,15 @@ struct Client::Connection {
 
   // PlanFusion, its signature checked. `answer`, if asked for: the response in bytes over which its
   // signature is right still.
-  absl::Status CallForPlan(const v1::PlanFusionRequest& request, Deadline until,
-                           v1::PlanFusionResponse* response, CallStop* stop = nullptr,
-                           std::string* answer = nullptr) const {
+  absl::Status CallForPlan(const v1::PlanFusionRequest& request, const Terms& terms,
+                           v1::PlanFusionResponse* response, std::string* answer = nullptr) const {
     if (options.verify_keys.empty()) {
-      RETURN_IF_ERROR(Call(&v1::FusionService::Stub::PlanFusion, request, until, response, stop));
+      RETURN_IF_ERROR(Call(&v1::FusionService::Stub::PlanFusion, request, terms, response));
       if (answer != nullptr) *answer = response->SerializeAsString();
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(std::string bytes,
-                     CallForBytes(kPlanFusion, request.SerializeAsString(), until, stop));
+                     CallForBytes(kPlanFusion, request.SerializeAsString(), terms));
     RETURN_IF_ERROR(ReadPlan(bytes, response));
     if (answer != nullptr) *answer = std::move(bytes);
     return absl::OkStatus();
@@ -304,6 +311,12 @@ std::unique_ptr<Client> Client::Limited(const CallLimits& limits) const {
   return other;
 }
 
+std::unique_ptr<Client> Client::Traced(const std::string& traceparent) const {
+  std::unique_ptr<Client> other = Limited(limits_);
+  if (!traceparent.empty()) other->limits_.traceparent = traceparent;
+  return other;
+}
+
 // Of a call that begins now.
 Nanoseconds Client::TimeLeft() const {
   if (!limits_.until) return options_.deadline;
@@ -320,7 +333,7 @@ absl::Status Client::CheckHealth(Nanoseconds timeout) const {
   // grpc.health.v1.HealthCheckResponse is {1: status}, and SERVING is 1; Debian ships no .proto.
   constexpr std::string_view kServing("\x08\x01", 2);
   ASSIGN_OR_RETURN(std::string bytes,
-                   connection_->CallForBytes("/grpc.health.v1.Health/Check", "", After(timeout)));
+                   connection_->CallForBytes("/grpc.health.v1.Health/Check", "", {After(timeout)}));
   if (bytes != kServing) return Unavailable("fusiond at ", address_, " does not serve");
   return absl::OkStatus();
 }
@@ -334,8 +347,10 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   v1::PlanFusionResponse response;
+  const std::string& trace =
+      request.traceparent.empty() ? limits_.traceparent : request.traceparent;
   RETURN_IF_ERROR(
-      connection_->CallForPlan(wire, After(TimeLeft()), &response, limits_.stop, answer));
+      connection_->CallForPlan(wire, {After(TimeLeft()), limits_.stop, trace}, &response, answer));
   return connection_->Sound(DecodeReply(response));
 }
 
@@ -358,9 +373,9 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   grpc::ClientContext context;
-  Deadline deadline = connection_->deadline();
-  context.set_deadline(deadline);
-  Introduce(options_, &context);
+  const Connection::Terms terms{connection_->deadline(), nullptr, request.traceparent};
+  context.set_deadline(terms.until);
+  Introduce(options_, &context, terms.traceparent);
   // As the stub does it, but that the events stay bytes: a signature is over them.
   const grpc::internal::RpcMethod method(
       kPlanFusionStream, grpc::internal::RpcMethod::SERVER_STREAMING, connection_->channel);
@@ -378,7 +393,7 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   RETURN_IF_ERROR(read);
   if (IsUnknownCall(status)) {
     response.emplace();
-    RETURN_IF_ERROR(connection_->CallForPlan(wire, deadline, &*response));
+    RETURN_IF_ERROR(connection_->CallForPlan(wire, terms, &*response));
   } else {
     RETURN_IF_ERROR(FromGrpc(status, context, address_));
   }
@@ -456,7 +471,7 @@ absl::StatusOr<PlanExplanation> Client::AskToExplain(const v1::ExplainPlanReques
 }
 
 absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const {
-  Deadline deadline = connection_->deadline();
+  const Connection::Terms terms{connection_->deadline()};
   std::vector<PlanSummary> out;
   std::set<std::string> seen;  // tokens
   v1::ListPlansRequest wire;
@@ -464,8 +479,7 @@ absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const 
     int64_t left = limit - static_cast<int64_t>(out.size());
     wire.set_page_size(static_cast<int>(std::min<int64_t>(left, kMaxListedPlans)));
     v1::ListPlansResponse response;
-    RETURN_IF_ERROR(
-        connection_->Call(&v1::FusionService::Stub::ListPlans, wire, deadline, &response));
+    RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ListPlans, wire, terms, &response));
     for (const v1::PlanSummary& plan : response.plans()) {
       ASSIGN_OR_RETURN(PlanSummary decoded, connection_->Sound(DecodePlanSummary(plan)));
       out.push_back(std::move(decoded));
@@ -523,7 +537,7 @@ absl::Status Client::FetchKernels(const std::vector<Digest>& keys,
   grpc::ClientContext context;
   context.set_deadline(deadline);
   CallStop::Scope scope(limits_.stop, [&context] { context.TryCancel(); });
-  Introduce(options_, &context);
+  Introduce(options_, &context, limits_.traceparent);
   v1::GetKernelsRequest request;
   for (const Digest& key : keys) request.add_keys(DigestToWire(key));
   KernelAssembly assembly(keys, options_.max_kernel_bytes, options_.verify_keys);

@@ -58,9 +58,10 @@ struct ClientOptions {
   std::optional<ClientTls> tls = {};
   /// Goes with every call; empty: none. Who listens on a plain connection reads it.
   std::string token = {};
-  /// W3C Trace Context of what the caller is at; goes with every call, and the server's log has its
-  /// trace id, also in what the service does for the call: planning, compiling. Of no other form,
-  /// or empty: a client has one of its own.
+  /// W3C Trace Context of what the caller is at; goes with every call that has none of its own
+  /// (FusionRequest, CallLimits), and the server's log has its trace id, also in what the service
+  /// does for the call: planning, compiling. Of another form, or empty: a Client has one of its
+  /// own, and so has each load of a ResilientClient.
   std::string traceparent = {};
   /// Gives way to the calls of others that are not.
   bool background = false;
@@ -89,12 +90,15 @@ bool IsFromService(const absl::Status& status);
 /// the service's own rules. Annotate() forgets them.
 std::vector<std::string> BlamedRules(const absl::Status& status);
 
-/// Ends PlanFusion (but the one with progress) and GetKernels of one client, all together.
+/// Of PlanFusion (but the one with progress) and GetKernels of one client, all together: when they
+/// end, and what they are part of.
 struct CallLimits {
   /// Of Clock::Real; a call that begins later has no time at all.
   std::optional<Nanoseconds> until;
   /// Outlives the calls; may be null. Cancelled soon after it is stopped.
   CallStop* stop = nullptr;
+  /// W3C Trace Context; empty: the client's.
+  std::string traceparent = {};
 };
 
 /// Talks to one fusiond. Thread-safe.
@@ -127,6 +131,8 @@ class Client {
   std::unique_ptr<Client> Share() const;
   /// The same with limits.
   std::unique_ptr<Client> Limited(const CallLimits& limits) const;
+  /// The same with this one's limits, whose calls are part of `traceparent` (W3C Trace Context).
+  std::unique_ptr<Client> Traced(const std::string& traceparent) const;
   /// Connects. OK once somebody is there, or refuses: a call is told why. Unavailable if nothing is
   /// heard for so long.
   absl::Status Reach(Nanoseconds timeout) const;

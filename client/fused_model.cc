@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
   request.target = options.target ? *options.target : DetectTarget(options.executor.threads);
   request.options = options.plan;
   request.allow_fused = options.allow_fused;
+  request.traceparent = options.traceparent;
   WeightSource source(std::move(model), directory);
   return Load(
       client, request, [&source](const std::string& name) { return source.Take(name); },
@@ -61,10 +62,11 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
                                                              const WeightReader& weights,
                                                              const ExecutorOptions& options,
                                                              const ReportOptions& reports) {
-  ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+  const std::unique_ptr<Client> traced = client.Traced(request.traceparent);
+  ASSIGN_OR_RETURN(FusionReply reply, traced->PlanFusion(request));
   std::vector<Digest> keys;
   for (const KernelStatus& kernel : reply.kernels) keys.push_back(kernel.key);
-  absl::StatusOr<std::vector<FetchedKernel>> kernels = client.GetKernels(keys);
+  absl::StatusOr<std::vector<FetchedKernel>> kernels = traced->GetKernels(keys);
   // The plan came a moment ago: its kernels were evicted since, and are made again if asked.
   if (absl::IsNotFound(kernels.status())) return Unavailable(Message(kernels.status()));
   RETURN_IF_ERROR(kernels.status());

@@ -20,6 +20,7 @@ struct FusedModelOptions {
   std::optional<Target> target;
   PlanOptions plan;
   bool allow_fused = false;  // as in FusionRequest
+  std::string traceparent;   // likewise
   /// Runs are timed for reports only: `sample_latencies` = false means no reports, too.
   ExecutorOptions executor;
   /// What the service is told about runs, in the background.

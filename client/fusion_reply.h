@@ -26,6 +26,8 @@ struct FusionRequest {
   PlanOptions options;
   std::vector<DumpKind> dumps;
   std::string request_id;  // for the server's log
+  /// W3C Trace Context of what this request is part of, for the server's log; empty: the client's.
+  std::string traceparent;
   /// Whether the model may be one whose groups are nodes already (ExportFused): it is then planned
   /// as the one that it was written from. False: InvalidArgument, "ALREADY_FUSED: ...".
   bool allow_fused = false;

@@ -93,6 +93,7 @@ struct ResilientClient::Call {
   Digest digest;
   Nanoseconds until{0};
   CallStop* stop = nullptr;
+  std::string traceparent;
 };
 
 // What the rounds of a call leave behind.
@@ -116,7 +117,6 @@ ResilientClient::ResilientClient(std::vector<std::string> addresses,
         ResilientOptions out = options;
         out.client.attempts = 1;  // else those of the connection multiply with ours
         out.client.own_connection = true;
-        out.client.traceparent = TraceparentOrNew(out.client.traceparent);
         return out;
       }()),
       random_(std::random_device()()) {
@@ -166,7 +166,9 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchFromService(const FusionRequ
   const Clock& clock = Clock::Real();
   const Nanoseconds until = clock.Now() + deadline.value_or(options_.load_deadline);
   ASSIGN_OR_RETURN(Digest digest, RequestDigest(request));
-  const Call call{request, digest, until, stop};
+  const std::string& trace =
+      request.traceparent.empty() ? options_.client.traceparent : request.traceparent;
+  const Call call{request, digest, until, stop, TraceparentOrNew(trace)};
   const RetryTime time{.clock = clock,
                        .until = until - LookOf(until - clock.Now()),
                        .wait =
@@ -254,8 +256,10 @@ absl::Status ResilientClient::Finding(Service& service, const absl::Status& stat
 absl::Status ResilientClient::Ask(Service& service, const Call& call, Nanoseconds until,
                                   FetchedBundle* out) {
   ++asked_;
-  ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
-                   service.Limited(options_.client, {.until = until, .stop = call.stop}));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Client> client,
+      service.Limited(options_.client,
+                      {.until = until, .stop = call.stop, .traceparent = call.traceparent}));
   RETURN_IF_ERROR(client->Reach(options_.connect_timeout));
   std::string answer;
   ASSIGN_OR_RETURN(out->bundle.reply, client->PlanFusion(call.request, &answer));

@@ -11,7 +11,9 @@ namespace fusion {
 /// The deadline of what may take so long from now.
 std::chrono::system_clock::time_point After(Nanoseconds timeout);
 
-/// Says in a call's metadata who calls, and whether that one waits: for every call to a service.
-void Introduce(const ClientOptions& options, grpc::ClientContext* context);
+/// Says in a call's metadata who calls, what the call is part of (`traceparent`; empty: as all of
+/// the client's), and whether that one waits: for every call to a service.
+void Introduce(const ClientOptions& options, grpc::ClientContext* context,
+               const std::string& traceparent = {});
 
 }  // namespace fusion

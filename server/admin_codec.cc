@@ -151,6 +151,7 @@ std::string EncodePinOutcome(const PinOutcome& outcome) {
   wire.set_changed(outcome.changed);
   wire.set_pinned_plans(outcome.pinned_plans);
   wire.set_pinned_bytes(outcome.pinned_bytes);
+  wire.set_missing_kernels(outcome.missing_kernels);
   return wire.SerializeAsString();
 }
 

@@ -23,29 +23,33 @@ bool IsOverTcp(const std::string& peer) { return !peer.starts_with("unix:"); }
 
 }  // namespace
 
-// Nobody if it was asked a short while before.
-CallCensus::Heaviest CallCensus::FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported) {
+// Of those over TCP; nobody if they have no more than `most` together, or if it was asked a short
+// while before.
+CallCensus::Heaviest CallCensus::FindHeaviest(int64_t Kept::*amount, int64_t most,
+                                              Nanoseconds* reported) {
   Heaviest heaviest;
+  int64_t together = 0;
   const Nanoseconds now = clock_.Now();
   if (now - *reported < kReportEvery) return heaviest;
   *reported = now;
   for (const auto& [name, kept] : peers_) {
-    if (kept.*amount <= heaviest.amount || !IsOverTcp(name)) continue;
-    heaviest = {name, kept.*amount};
+    if (!IsOverTcp(name)) continue;
+    together += kept.*amount;
+    if (kept.*amount > heaviest.amount) heaviest = {name, kept.*amount};
   }
-  return heaviest;
+  return together > most ? heaviest : Heaviest();
 }
 
 void CallCensus::Add(const grpc::CallbackServerContext& context) {
   Heaviest heaviest;
   {
     MutexLock lock(&mutex_);
-    auto peer = peers_.try_emplace(context.peer()).first;
+    auto peer = peers_.try_emplace(peer_of_(context)).first;
     ++peer->second.calls;
     Call& call = made_.at(&context);
     call.peer = peer;
     call.begun = clock_.Now();
-    if (++begun_ > most_.calls) heaviest = FindHeaviest(&Kept::calls, &reported_many_);
+    if (++begun_ > most_.calls) heaviest = FindHeaviest(&Kept::calls, most_.calls, &reported_many_);
   }
   if (heaviest.amount > 0) reports_.too_many(heaviest.peer, heaviest.amount);
 }
@@ -109,7 +113,7 @@ absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context,
     const int64_t added = AddedBy(kept);
     const int64_t most = most_.answer_bytes;
     if (others > 0 && added > 0 && others + added > most) {
-      heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
+      heaviest = FindHeaviest(&Kept::answer_bytes, most / 2, &reported_much_);
       const int64_t own = call.peer->second.answer_bytes + kept.most();
       // Closing connections takes a while, in which answers are made faster than those go. What is
       // in a cache was made before, and others may have it, too.
@@ -173,7 +177,7 @@ void CallCensus::Release(grpc::CallbackServerContext* context) {
     if (made == made_.end()) return;
     Call& call = made->second;
     if (const Peers::iterator peer = call.peer; peer != peers_.end()) {
-      if (WasTakenBack(call)) taken_back_by = peer->first;
+      if (IsOverTcp(peer->first) && WasTakenBack(call)) taken_back_by = peer->first;
       --begun_;
       Drop(&call);
       if (--peer->second.calls == 0) peers_.erase(peer);

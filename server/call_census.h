@@ -16,26 +16,32 @@ namespace fusion {
 
 /// Counts the calls that gRPC keeps, and the bytes of their answers, by peer: until the caller has
 /// read the answer, which may be long after ours was given. Above `most` of them the peer with the
-/// most is reported, if it is one of TCP; and so is each call that its caller took back. A call
-/// whose deadline has passed is none of those, unless that was so soon that nobody can have meant
-/// it. Thread-safe.
+/// most is reported; and so is each call that its caller took back. A call whose deadline has
+/// passed is none of those, unless that was so soon that nobody can have meant it. Callers of a
+/// socket file have one name together: none of them is reported, nor is anybody else while it is
+/// theirs that are too many. Thread-safe.
 class CallCensus final : public grpc::ContextAllocator {
  public:
   /// What the census says, by gRPC's name of a peer; on any thread.
   struct Reports {
-    /// The peer has the most calls of all, or the most bytes; each a hundred times a second at
-    /// most.
+    /// The peer has the most calls of those over TCP, which have more than the most together, or
+    /// the most bytes of answers, of which they have more than half of the most; each a hundred
+    /// times a second at most.
     std::function<void(const std::string& peer, int64_t calls)> too_many;
     std::function<void(const std::string& peer, int64_t bytes)> too_much;
     std::function<void(const std::string& peer)> taken_back;
   };
+  /// gRPC's name of who calls: "ipv4:127.0.0.1:4711", "unix:".
+  using PeerOf = std::function<std::string(const grpc::CallbackServerContext&)>;
   struct Most {
     int64_t calls = 0;
     int64_t answer_bytes = 0;
   };
   /// `clock` outlives it.
-  CallCensus(const Most& most, Reports reports, const Clock& clock = Clock::Real())
-      : most_(most), reports_(std::move(reports)), clock_(clock) {}
+  CallCensus(
+      const Most& most, Reports reports, const Clock& clock = Clock::Real(),
+      PeerOf peer_of = [](const grpc::CallbackServerContext& call) { return call.peer(); })
+      : most_(most), reports_(std::move(reports)), clock_(clock), peer_of_(std::move(peer_of)) {}
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
@@ -99,7 +105,7 @@ class CallCensus final : public grpc::ContextAllocator {
     std::string peer;
     int64_t amount = 0;
   };
-  Heaviest FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported)
+  Heaviest FindHeaviest(int64_t Kept::*amount, int64_t most, Nanoseconds* reported)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WasTakenBack(const Call& call) const;
   /// What an answer adds to answer_bytes_ if it is kept.
@@ -110,6 +116,7 @@ class CallCensus final : public grpc::ContextAllocator {
   const Most most_;
   const Reports reports_;
   const Clock& clock_;
+  const PeerOf peer_of_;
   mutable Mutex mutex_;
   Peers peers_ ABSL_GUARDED_BY(mutex_);
   int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;

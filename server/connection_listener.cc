@@ -201,6 +201,7 @@ std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(
 }
 
 bool ConnectionListener::Close(const std::string& peer) {
+  if (peer.empty()) return false;  // a caller of a socket file: which, nobody knows
   MutexLock lock(&mutex_);
   for (Connection& connection : connections_) {
     if (!connection.hung_up && connection.peer == peer && HangUpOn(&connection)) return true;

@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
       options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
   request.options = options.model.plan;
   request.allow_fused = options.model.allow_fused;
+  request.traceparent = options.model.traceparent;
   auto weights = std::make_shared<SharedWeights>(std::move(model), directory);
   return Load(std::move(client), std::move(request), std::move(bare),
               {.load = [weights](const std::string& name) { return weights->Load(name); },

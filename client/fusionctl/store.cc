@@ -197,10 +197,15 @@ absl::StatusOr<ExitCode> SetPinned(const Arguments& a, const Client& client,
   if (a.json) {
     PrintJson(Json{{"changed", now.changed()},
                    {"pinned_plans", now.pinned_plans()},
-                   {"pinned_bytes", now.pinned_bytes()}});
+                   {"pinned_bytes", now.pinned_bytes()},
+                   {"missing_kernels", now.missing_kernels()}});
   } else {
     Print(StrCat(now.changed(), pin ? " pinned" : " unpinned", "; ", now.pinned_plans(),
                  " plans are pinned, ", HumanBytes(now.pinned_bytes()), " with their kernels\n"));
+    if (now.missing_kernels() > 0) {
+      Print(StrCat(now.missing_kernels(),
+                   " of their kernels are not stored; plan the model again to have them made\n"));
+    }
   }
   return kExitOk;
 }

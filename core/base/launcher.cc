@@ -18,7 +18,8 @@ std::vector<std::string> LauncherArgv(const Launch& launch) {
                                    StrCat(launch.limits.cpu_seconds),
                                    StrCat(launch.limits.memory_bytes),
                                    StrCat(launch.limits.file_bytes),
-                                   StrCat(launch.limits.open_files)};
+                                   StrCat(launch.limits.open_files),
+                                   launch.out_of_memory == OutOfMemory::kGoesFirst ? "first" : "-"};
   argv.insert(argv.end(), launch.argv.begin(), launch.argv.end());
   return argv;
 }

@@ -21,6 +21,12 @@ enum class Orphan : uint8_t {
   kDiesWithGroup  // it is killed with everything it started; costs one small process more
 };
 
+/// Which processes the kernel ends where memory runs out.
+enum class OutOfMemory : uint8_t {
+  kAsAnyOther,
+  kGoesFirst  // the program and all that it starts, before its starter
+};
+
 /// A program as fusion-exec starts it for this process.
 struct Launch {
   std::string exec_path;          // bin/fusion-exec
@@ -28,6 +34,7 @@ struct Launch {
   ProcessLimits limits;
   Orphan orphan = Orphan::kDies;
   int last_fd = 2;  // descriptors above it are closed
+  OutOfMemory out_of_memory = OutOfMemory::kAsAnyOther;
 };
 
 /// The command line of fusion-exec (core/worker/exec_main.cc reads it); begins with its path.

@@ -108,6 +108,7 @@ class LateStore final : public Store {
     return now()->PeekPlan(key);
   }
   bool HasPlan(const Digest& key) const override { return now()->HasPlan(key); }
+  bool HasKernel(const Digest& key) const override { return now()->HasKernel(key); }
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override {
     return now()->Touch(plan, kernels);
   }

@@ -113,6 +113,14 @@ bool EvictionIndex::Unpin(const Digest& plan) {
   return true;
 }
 
+int64_t EvictionIndex::MissingOf(const Digest& plan) const {
+  auto pin = pins_.find(plan);
+  if (pin == pins_.end()) return 0;
+  return std::count_if(pin->second.begin(), pin->second.end(), [this](const Digest& kernel) {
+    return Find({EntryKind::kKernel, kernel}) == nullptr;
+  });
+}
+
 const EntryFacts* EvictionIndex::Find(const EntryId& id) const {
   auto it = entries_.find(id);
   return it == entries_.end() ? nullptr : &it->second;

@@ -59,6 +59,8 @@ class EvictionIndex {
   /// False if it was not pinned.
   bool Unpin(const Digest& plan);
   bool IsPinned(const EntryId& id) const;
+  /// Kernels of a pinned plan that are not there.
+  int64_t MissingOf(const Digest& plan) const;
   /// Pinned plans that are there; bytes of them and their kernels.
   int64_t pinned_plans() const { return pinned_plans_; }
   int64_t pinned_bytes() const { return pinned_bytes_; }

@@ -53,6 +53,11 @@ bool MemoryStore::HasPlan(const Digest& key) const {
   return entries_.Contains({EntryKind::kPlan, key});
 }
 
+bool MemoryStore::HasKernel(const Digest& key) const {
+  MutexLock lock(&mutex_);
+  return entries_.Contains({EntryKind::kKernel, key});
+}
+
 void MemoryStore::Remove(const Id& id) {
   const Entry* entry = entries_.Peek(id);
   if (entry == nullptr) return;

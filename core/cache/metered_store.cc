@@ -26,6 +26,8 @@ std::shared_ptr<const StoredPlan> MeteredStore::PeekPlan(const Digest& key) {
 
 bool MeteredStore::HasPlan(const Digest& key) const { return inner_->HasPlan(key); }
 
+bool MeteredStore::HasKernel(const Digest& key) const { return inner_->HasKernel(key); }
+
 bool MeteredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
   return inner_->Touch(plan, kernels);
 }

@@ -91,9 +91,7 @@ rocksdb::DBOptions DatabaseOptions(Logger& logger, std::shared_ptr<WriteErrors> 
 
 std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes) {
   rocksdb::BlockBasedTableOptions table;
-  // One shard: the default of 64 leaves each too small to keep anything large.
-  table.block_cache =
-      rocksdb::NewLRUCache(static_cast<size_t>(block_cache_bytes), /*num_shard_bits=*/0);
+  table.block_cache = MakeBlockCache(block_cache_bytes);
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.block_size = 16 << 10;
   rocksdb::ColumnFamilyOptions plain;
@@ -147,6 +145,10 @@ bool IsDamage(const rocksdb::Status& status) {
 }
 
 }  // namespace
+
+std::shared_ptr<rocksdb::Cache> MakeBlockCache(int64_t bytes) {
+  return rocksdb::NewLRUCache(static_cast<size_t>(bytes), /*num_shard_bits=*/0);
+}
 
 absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_view context) {
   if (status.ok()) return absl::OkStatus();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 
 #include <array>
@@ -23,6 +24,10 @@ inline constexpr size_t kFamilyCount = 6;
 
 inline rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+/// For the blocks of tables, indexes and filters among them. One shard: the default of up to 64
+/// leaves each too small to keep anything large, and what does not fit is read again with each use.
+std::shared_ptr<rocksdb::Cache> MakeBlockCache(int64_t bytes);
 
 /// An open RocksDB with the settings and families of our store, and the lock that keeps others out.
 /// Reading and writing go through db() and family(). Thread-safe after Open.

@@ -258,6 +258,7 @@ std::shared_ptr<const KernelArtifact> RocksStore::PeekKernel(const Digest& key) 
 }
 
 bool RocksStore::HasPlan(const Digest& key) const { return IsListed({EntryKind::kPlan, key}); }
+bool RocksStore::HasKernel(const Digest& key) const { return IsListed({EntryKind::kKernel, key}); }
 
 bool RocksStore::IsListed(const EntryId& id) const {
   MutexLock lock(&mutex_);
@@ -437,6 +438,11 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
   {
     MutexLock lock(&mutex_);
     std::set<EntryId> keep;
+    if (bundle.plan != nullptr) {  // also kernels that are there already and not in the bundle
+      for (const Digest& kernel : KernelsOf(bundle.plan->plan)) {
+        keep.insert({EntryKind::kKernel, kernel});
+      }
+    }
     BundleSize size;
     for (Pending& entry : entries) {
       keep.insert(entry.id);

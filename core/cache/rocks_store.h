@@ -66,6 +66,7 @@ class RocksStore final : public Store {
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
+  bool HasKernel(const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
   absl::Status PutBundle(const Bundle& bundle) override;

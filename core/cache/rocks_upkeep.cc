@@ -149,9 +149,15 @@ absl::StatusOr<PinOutcome> RocksStore::SetPinned(const std::vector<Digest>& plan
   if (!pinned) {
     for (const Digest& plan : changed) index_.Unpin(plan);
   }
-  return PinOutcome{.changed = static_cast<int64_t>(changed.size()),
-                    .pinned_plans = index_.pinned_plans(),
-                    .pinned_bytes = index_.pinned_bytes()};
+  PinOutcome outcome{.changed = static_cast<int64_t>(changed.size()),
+                     .pinned_plans = index_.pinned_plans(),
+                     .pinned_bytes = index_.pinned_bytes()};
+  if (pinned) {
+    for (const Digest& plan : WithoutDoubles(plans)) {
+      outcome.missing_kernels += index_.MissingOf(plan);
+    }
+  }
+  return outcome;
 }
 
 absl::Status RocksStore::ForgetAll(const std::vector<EntryId>& ids, bool pins) {

@@ -115,8 +115,10 @@ class Store {
   /// A plan, or null: for a look at it. That is no use: the plan is not kept longer, copied to no
   /// other tier and counted nowhere.
   virtual std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) = 0;
-  /// Whether a plan is listed; reads nothing. True also of one that turns out to be damaged.
+  /// Whether a plan or a kernel is listed; reads nothing. True also of one that turns out to be
+  /// damaged.
   virtual bool HasPlan(const Digest& key) const = 0;
+  virtual bool HasKernel(const Digest& key) const = 0;
 
   /// Notes a use of a plan and its kernels, without reading them; false if one of them is not
   /// there, and then for some none may be noted.
@@ -152,7 +154,8 @@ class Store {
   virtual std::string TenantOf(const Digest& /*plan*/) const { return {}; }
   /// Keeps plans and their kernels whatever room is needed, or no longer; survives a restart.
   /// NotFound, naming the first that is not stored: then none is changed. ResourceExhausted: more
-  /// than three quarters of the budget would be pinned.
+  /// than three quarters of the budget would be pinned. Kernels that are not there are kept from
+  /// when they are published.
   virtual absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned);
   /// Deletes entries, pinned ones too. Unavailable, ResourceExhausted: as PutBundle.
   virtual absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) = 0;

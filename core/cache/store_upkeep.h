@@ -15,6 +15,8 @@ struct PinOutcome {
   int64_t changed = 0;       // plans that were not so before
   int64_t pinned_plans = 0;  // now
   int64_t pinned_bytes = 0;  // now, with their kernels
+  // Kernels of the plans asked for that are not stored; each plan's count.
+  int64_t missing_kernels = 0;
 };
 
 /// What is to be forgotten: these, or everything.

@@ -1,10 +1,9 @@
 #include "core/cache/tiered_store.h"
 
+#include <set>
+
 namespace fusion {
 namespace {
-
-// More are not in front at a time, or hardly ever.
-constexpr size_t kMaxUnwritten = 100'000;
 
 ForgetQuery KeysIn(const Bundle& bundle) {
   ForgetQuery keys;
@@ -46,6 +45,10 @@ bool TieredStore::HasPlan(const Digest& key) const {
   return front_->HasPlan(key) || back_->HasPlan(key);
 }
 
+bool TieredStore::HasKernel(const Digest& key) const {
+  return front_->HasKernel(key) || back_->HasKernel(key);
+}
+
 // The front keeps what is used near, the back says whether it is there; what it could not write is
 // in front.
 bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
@@ -57,42 +60,25 @@ bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) 
 // tells. What is forgotten may have been in front alone.
 int64_t TieredStore::removals() const { return back_->removals() + forgets_; }
 
-// With those kernels of its plan that an earlier bundle could not write behind: whoever made the
-// plan found them in front, and the plan must not be there without them.
+// With those kernels of its plan that are in front alone, because they could not be written, or had
+// to go behind for want of room: whoever made the plan found them in front, and the plan must not
+// be behind without them.
 Bundle TieredStore::Completed(const Bundle& bundle) {
   Bundle whole = bundle;
   if (bundle.plan == nullptr) return whole;
-  std::set<Digest> unwritten;
-  {
-    MutexLock lock(&mutex_);
-    for (const PlanKernel& kernel : bundle.plan->plan.kernels) {
-      if (unwritten_.contains(kernel.key)) unwritten.insert(kernel.key);
-    }
-  }
-  for (const auto& kernel : bundle.kernels) unwritten.erase(kernel->key);
-  for (const Digest& key : unwritten) {
-    std::shared_ptr<const KernelArtifact> kernel = front_->PeekKernel(key);
-    if (kernel != nullptr) whole.kernels.push_back(std::move(kernel));
+  std::set<Digest> seen;
+  for (const auto& kernel : bundle.kernels) seen.insert(kernel->key);
+  for (const PlanKernel& kernel : bundle.plan->plan.kernels) {
+    if (!seen.insert(kernel.key).second || back_->HasKernel(kernel.key)) continue;
+    std::shared_ptr<const KernelArtifact> near = front_->PeekKernel(kernel.key);
+    if (near != nullptr) whole.kernels.push_back(std::move(near));
   }
   return whole;
 }
 
-void TieredStore::NoteWritten(const Bundle& bundle, bool written) {
-  MutexLock lock(&mutex_);
-  for (const auto& kernel : bundle.kernels) {
-    if (written) {
-      unwritten_.erase(kernel->key);
-    } else if (unwritten_.size() < kMaxUnwritten) {
-      unwritten_.insert(kernel->key);
-    }
-  }
-}
-
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   int64_t forgets = forgets_;
-  const Bundle whole = Completed(bundle);
-  absl::Status stored = back_->PutBundle(whole);
-  NoteWritten(whole, stored.ok());
+  absl::Status stored = back_->PutBundle(Completed(bundle));
   front_->PutBundle(bundle).IgnoreError();
   if (forgets != forgets_) front_->Forget(KeysIn(bundle)).IgnoreError();
   return stored;
@@ -117,6 +103,13 @@ std::shared_ptr<const KernelArtifact> TieredStore::PeekKernel(const Digest& key)
 std::string TieredStore::TenantOf(const Digest& plan) const { return back_->TenantOf(plan); }
 
 absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
+  for (const Digest& key : plans) {
+    if (!pinned) break;
+    const Bundle whole =
+        Completed({.plan = back_->PeekPlan(key), .kernels = {}, .tenant = back_->TenantOf(key)});
+    // Where there is no room for them the outcome says so.
+    if (!whole.kernels.empty()) back_->PutBundle(whole).IgnoreError();
+  }
   return back_->SetPinned(plans, pinned);
 }
 

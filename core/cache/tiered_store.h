@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <memory>
-#include <set>
 
-#include "core/base/mutex.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -19,6 +17,7 @@ class TieredStore final : public Store {
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
+  bool HasKernel(const Digest& key) const override;
   /// The status of the store behind; the front takes the bundle even if that fails.
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
@@ -28,6 +27,7 @@ class TieredStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
+  /// Kernels of what is pinned that are in front alone are written behind first.
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
@@ -38,15 +38,12 @@ class TieredStore final : public Store {
 
  private:
   Bundle Completed(const Bundle& bundle);
-  void NoteWritten(const Bundle& bundle, bool written);
 
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
   // What was read or written behind before something was forgotten there must not stay in front
   // afterwards.
   std::atomic<int64_t> forgets_{0};
-  Mutex mutex_;
-  std::set<Digest> unwritten_ ABSL_GUARDED_BY(mutex_);  // kernels that are in front alone
 };
 
 }  // namespace fusion

@@ -81,7 +81,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnRequest& request) {
                                                  .argv = request.argv,
                                                  .limits = request.limits,
                                                  .orphan = request.orphan,
-                                                 .last_fd = request.pass_fd >= 0 ? 3 : 2});
+                                                 .last_fd = request.pass_fd >= 0 ? 3 : 2,
+                                                 .out_of_memory = OutOfMemory::kGoesFirst});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

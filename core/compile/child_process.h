@@ -26,7 +26,7 @@ struct SpawnRequest {
 
 /// A program in its own process group, started by posix_spawn through fusion-exec, with nothing in
 /// its environment but PATH, LC_ALL=C, TMPDIR=. (its working directory) and
-/// SpawnRequest::environment.
+/// SpawnRequest::environment; where memory runs out it and what it starts go before the caller.
 ///
 /// The thread that called Spawn must outlive the child: the kernel takes its end for the death of
 /// the parent. Not thread-safe.

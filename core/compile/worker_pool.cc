@@ -21,8 +21,7 @@ constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
 constexpr Nanoseconds kSendLimit = std::chrono::seconds(10);
 // For a worker that hung up to die of its own signal, so that the message can name it.
 constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
-constexpr char kKilledWorker[] = "fusion.killed-its-worker";
-constexpr char kOtherReasons[] = "fusion.died-for-other-reasons";
+constexpr char kLostWorkers[] = "fusion.lost-workers";
 // What a status quotes of a log; the whole of it is in the log directory.
 constexpr size_t kQuotedLogBytes = 2000;
 
@@ -40,12 +39,18 @@ Nanoseconds RaceLimit(const KernelRace& race, const CancelToken& cancel) {
 
 }  // namespace
 
-bool DiedForOtherReasons(const absl::Status& status) {
-  return status.GetPayload(kOtherReasons).has_value();
+int WorkersLostTo(const absl::Status& status) {
+  const absl::optional<absl::Cord> lost = status.GetPayload(kLostWorkers);
+  return lost.has_value() ? static_cast<int>(lost->size()) : 0;
 }
 
-bool KilledItsWorker(const absl::Status& status) {
-  return status.GetPayload(kKilledWorker).has_value();
+// One mark for each.
+absl::Status WithLostWorkers(int count, absl::Status status) {
+  const int lost = WorkersLostTo(status) + count;
+  if (lost > 0) {
+    status.SetPayload(kLostWorkers, absl::Cord(std::string(static_cast<size_t>(lost), 'x')));
+  }
+  return status;
 }
 
 // "compiling fk_12 (MatMul)".
@@ -204,7 +209,9 @@ void WorkerPool::Execute(const Task& task, Slot* slot) {
       ++stats_.retried;
     }
     outcome = Outcome::kDone;
+    const int lost = WorkersLostTo(result.status());
     result = Run(task, slot, &outcome);
+    if (!result.ok()) result = WithLostWorkers(lost, result.status());
   }
   Finish(task, std::move(result), outcome);
   // Off the path of the job that was just answered.
@@ -323,8 +330,7 @@ absl::Status WorkerPool::WhyStop(const Task& task, std::string_view stage, Nanos
 
 absl::Status WorkerPool::WorkerKilled(const Task& task, absl::Status why) {
   SaveLog(task, Message(why), "");
-  why.SetPayload(kKilledWorker, absl::Cord());
-  return why;
+  return WithLostWorkers(1, std::move(why));
 }
 
 WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult& result,
@@ -376,14 +382,10 @@ WorkerPool::TaskResult WorkerPool::Crashed(const Task& task, std::string_view st
   logger_.Error("worker_crashed",
                 {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
   SaveLog(task, message, "");
-  absl::Status status = absl::AbortedError(message);
   // The system and operators send these; what a kernel does ends otherwise.
   const bool from_outside = end.find("killed by signal 9 ") != std::string::npos ||
                             end.find("killed by signal 15 ") != std::string::npos;
-  if (from_outside) {
-    status.SetPayload(kOtherReasons, absl::Cord());
-  }
-  return status;
+  return WithLostWorkers(from_outside ? 0 : 1, absl::AbortedError(message));
 }
 
 WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerRaceResult& result,

@@ -100,12 +100,10 @@ class RaceTicket {
   ResultCell<std::shared_ptr<const RaceTimes>> result_;
 };
 
-/// Of Aborted, as a WorkerPool says it: true if the worker was killed from outside (SIGKILL,
-/// SIGTERM: an operator, a machine without memory), so that the kernel need not be why.
-bool DiedForOtherReasons(const absl::Status& status);
-
-/// True if the pool killed the worker over the job: it hung, or started or wrote too much.
-bool KilledItsWorker(const absl::Status& status);
+/// How many workers a failed job cost, 0 to 2: those that crashed in it, and one that the pool
+/// killed because it hung, or started or wrote too much. One that was killed from outside (SIGKILL,
+/// SIGTERM: an operator, a machine without memory) does not count: the kernel need not be why.
+int WorkersLostTo(const absl::Status& status);
 
 /// Compiles kernels in a fixed number of worker processes, and times them there.
 ///

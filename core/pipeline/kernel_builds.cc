@@ -24,12 +24,20 @@ std::optional<FailureCache::Failure> KernelBuilds::Failure(const Digest& key) {
 }
 
 bool KernelBuilds::ForgetFailure(const Digest& key) {
+  {
+    MutexLock lock(&state_->mutex);
+    state_->killers.erase(key);
+  }
   const bool remembered = state_->failures.Forget(key);
   return (quarantine_ != nullptr && quarantine_->Forget(key)) || remembered;
 }
 
 int64_t KernelBuilds::ForgetFailures(const std::vector<Digest>& keys, bool all) {
   if (all) {
+    {
+      MutexLock lock(&state_->mutex);
+      state_->killers.clear();
+    }
     return state_->failures.ForgetAll() + (quarantine_ == nullptr ? 0 : quarantine_->ForgetAll());
   }
   int64_t known = 0;
@@ -102,12 +110,14 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   }
 }
 
-bool KernelBuilds::KilledTwice(const Digest& key, const absl::Status& why, State* state) {
-  if (absl::IsAborted(why)) return !DiedForOtherReasons(why);
-  if (!KilledItsWorker(why)) return false;
+bool KernelBuilds::HasKilledTwo(const Digest& key, const absl::Status& why, State* state) {
   constexpr size_t kMostKillers = 4096;
+  const int lost = WorkersLostTo(why);
+  if (lost == 0 && !why.ok()) return false;
   MutexLock lock(&state->mutex);
-  if (state->killers.erase(key) > 0) return true;
+  const bool killed_before = state->killers.erase(key) > 0;
+  if (lost == 0) return false;
+  if (lost > 1 || killed_before) return true;
   if (state->killers.size() >= kMostKillers) state->killers.erase(state->killers.begin());
   state->killers.insert(key);
   return false;
@@ -120,7 +130,7 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Begin(const CompileJob& job,
                   ttl = failure_ttl_, quarantine = quarantine_,
                   &logger = logger_](const CompileResult& result) {
     const absl::Status& why = result.status();
-    if (quarantine != nullptr && KilledTwice(key, why, state.get())) {
+    if (quarantine != nullptr && HasKilledTwo(key, why, state.get())) {
       absl::Status kept = quarantine->Add(key, Message(why), tenant);
       logger.Warning("kernel_quarantined", {{"key", key.ToHex()},
                                             {"reason", Message(why)},

@@ -109,10 +109,11 @@ class KernelBuilds {
     explicit State(const Clock& clock) : failures(/*limit=*/4096, clock) {}
     FailureCache failures;
     Mutex mutex;
-    std::set<Digest> killers ABSL_GUARDED_BY(mutex);  // whose worker had to be killed once
+    // Kernels that cost a worker when they were tried last, until they are made or forgotten.
+    std::set<Digest> killers ABSL_GUARDED_BY(mutex);
   };
-  // Whether the job killed two workers: both times that it was tried, or another time before.
-  static bool KilledTwice(const Digest& key, const absl::Status& why, State* state);
+  // Whether the kernel has cost two workers by now, since it was made last.
+  static bool HasKilledTwo(const Digest& key, const absl::Status& why, State* state);
 
   WorkerPool& workers_;
   const Nanoseconds failure_ttl_;

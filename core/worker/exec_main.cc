@@ -1,11 +1,12 @@
 // bin/fusion-exec: imposes limits on a program and starts it. posix_spawn can do neither by itself,
 // and the service must not fork.
 //
-//   fusion-exec exec|guard PARENT KEEP CPU_S MEMORY FILE_BYTES OPEN_FILES PROGRAM [ARGUMENT...]
+//   fusion-exec exec|guard PARENT KEEP CPU_S MEMORY FILE_BYTES OPEN_FILES first|- PROGRAM
+//   [ARGUMENT...]
 //
 // exec: becomes the program, which dies with the process PARENT. guard: stays as its parent in the
 // same process group, and kills the whole group when PARENT dies: a compiler driver's own children
-// would otherwise live on. Both are the first to go where memory runs out. Nothing that it starts
+// would otherwise live on. first: it goes first where memory runs out. Nothing that guard starts
 // can leave that group, as daemons do, or signal any other process, where system calls can be
 // filtered. Descriptors above KEEP are closed; a limit of 0 is no limit; core files are off. Uses
 // the C library only, to start within a millisecond.
@@ -112,7 +113,7 @@ void StayInGroup() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 9) {
+  if (argc < 10) {
     fprintf(stderr, "fusion-exec: started by fusiond, not by people\n");
     return 2;
   }
@@ -125,15 +126,15 @@ int main(int argc, char** argv) {
   if (guard) sigprocmask(SIG_BLOCK, &watched, nullptr);
   DieWith(parent, guard ? SIGTERM : SIGKILL);
   close_range(static_cast<unsigned>(strtoul(argv[3], nullptr, 10)) + 1, ~0U, 0);
-  GoFirst();
+  if (strcmp(argv[8], "first") == 0) GoFirst();
   Limit(RLIMIT_CORE, "0");
   Limit(RLIMIT_CPU, argv[4]);
   Limit(RLIMIT_AS, argv[5]);
   Limit(RLIMIT_FSIZE, argv[6]);
   Limit(RLIMIT_NOFILE, argv[7]);
   if (!guard) {
-    execv(argv[8], argv + 8);
-    Fail("starting", argv[8]);
+    execv(argv[9], argv + 9);
+    Fail("starting", argv[9]);
   }
   StayInGroup();
   posix_spawnattr_t attributes;
@@ -143,7 +144,7 @@ int main(int argc, char** argv) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child = -1;
-  errno = posix_spawn(&child, argv[8], nullptr, &attributes, argv + 8, environ);
-  if (errno != 0) Fail("starting", argv[8]);
+  errno = posix_spawn(&child, argv[9], nullptr, &attributes, argv + 9, environ);
+  if (errno != 0) Fail("starting", argv[9]);
   Guard(child, watched);
 }

@@ -115,11 +115,12 @@ def store(rows, work, options):
         return {} if options.quick else {f"FUSION_{name.upper()}_ROUNDS": str(n) for name, n in variables.items()}
 
     tests = common.test_rows(rows, "store", "store_faults_test", "*", "nothing acknowledged lost, nothing wrong served",
-                             timeout=7200, environment=rounds(crash=200, upkeep=60, full=30, flip=60))
+                             timeout=7200, environment=rounds(crash=200, upkeep=100_000, full=30, flip=60))
     for test in tests:
-        if not options.quick and test["name"].startswith("NothingThatWasAnswered"):
+        if not options.quick and "write_points" in test:
             hit, points = test["write_points_hit"], test["write_points"]
-            rows.counted("store: kill -9 at every write point of a load", hit == points, f"{hit} of {points}", "all")
+            load = "upkeep" if test["name"].startswith("Upkeep") else "a load"
+            rows.counted(f"store: kill -9 at every write point of {load}", hit == points, f"{hit} of {points}", "all")
     common.test_rows(rows, "store", "cache_test", "RocksFlips.*", "right, or a counted miss", timeout=3600,
                      environment=rounds(flip=1000))
     common.test_rows(rows, "store", "admin_test", "*", "as the test says")

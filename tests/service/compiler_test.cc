@@ -1,4 +1,5 @@
 // A server whose compiler is missing, comes and goes, or makes kernels that kill their workers.
+#include "fusion/v1/fusion_admin.pb.h"
 #include "tests/service/server_fixture.h"
 
 namespace fusion {
@@ -114,6 +115,21 @@ TEST_F(CompilerTest, AKernelOverWhichTwoWorkersHadToBeKilledGoesIntoQuarantine) 
   dir_.Write("hang", "");
   EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("killed after 6 s in stage"));
   EXPECT_THAT(Status()["quarantine"], SizeIs(0)) << "a slow moment does not decide for ever";
+  std::filesystem::remove(dir_.path("hang"));
+  EXPECT_TRUE(Compile(LinearReluModel()).ok());
+  std::string gone;
+  v1::InvalidateRequest all;
+  all.set_all(true);
+  auto forget = [&] {
+    return caller_->CallBytes("/fusion.v1.FusionAdmin/Invalidate", all.SerializeAsString(), &gone);
+  };
+  ASSERT_TRUE(forget().ok());
+  dir_.Write("hang", "");
+  EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("killed after 6 s in stage"));
+  EXPECT_THAT(Status()["quarantine"], SizeIs(0)) << "it was made in between";
+  ASSERT_TRUE(forget().ok());
+  EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("killed after 6 s in stage"));
+  EXPECT_THAT(Status()["quarantine"], SizeIs(0)) << "an operator let it be tried again";
   EXPECT_THAT(Compile(LinearReluModel()).error_message(), HasSubstr("killed after 6 s in stage"));
   EXPECT_THAT(Status()["quarantine"], Not(SizeIs(0)));
   std::filesystem::remove(dir_.path("hang"));

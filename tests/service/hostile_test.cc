@@ -713,6 +713,7 @@ TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
   RecordProperty("answer_bytes", StrCat(answer));
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(Metric("fusion_connections_closed_total"), 0);
+  EXPECT_GT(Metric("fusion_admission_rejected_total{reason=\"unread\"}"), 0);
   unread_.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }

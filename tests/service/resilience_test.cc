@@ -172,6 +172,34 @@ TEST_F(ResilienceTest, AServiceThatIsThereGivesThePlan) {
   EXPECT_EQ(second->stats().cache.stored, 0);
 }
 
+TEST_F(ResilienceTest, EachLoadHasItsTrace) {
+  StartDaemon({"--log-usual", "-1"});
+  auto client = ClientOf({daemon_->address()}, Quick());
+  // The ids of the calls that a load makes.
+  auto traces = [&](const ResilientModelOptions& options) {
+    const size_t before = daemon_->output().size();
+    Load(client, options);
+    EXPECT_TRUE(daemon_->WaitForOutput("\"method\":\"GetKernels\""));
+    const std::string log = daemon_->output().substr(before);
+    std::set<std::string> ids;
+    for (size_t at = 0; (at = log.find("\"event\":\"rpc\"", at)) != std::string::npos; ++at) {
+      constexpr std::string_view kId = "\"trace_id\":\"";
+      ids.insert(log.substr(log.find(kId, at) + kId.size(), 32));
+    }
+    return ids;
+  };
+  const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  ResilientModelOptions options;
+  options.model.reports.enabled = false;
+  const std::set<std::string> first = traces(options);
+  const std::set<std::string> second = traces(options);
+  EXPECT_EQ(first.size(), 1u) << "one for its plan and its kernels";
+  EXPECT_EQ(second.size(), 1u);
+  EXPECT_NE(first, second);
+  options.model.traceparent = StrCat("00-", id, "-00f067aa0ba902b7-01");
+  EXPECT_EQ(traces(options), std::set<std::string>{id});
+}
+
 TEST_F(ResilienceTest, AKilledServiceLeavesWhatIsCached) {
   StartDaemon();
   ASSERT_NE(Load(ClientOf({daemon_->address()}, Quick(Cache()))), nullptr);

@@ -115,6 +115,28 @@ TEST_F(WorkerTest, ACompilerThatHangsIsKilledAtItsLimit) {
   EXPECT_EQ(pool_->Stats().restarts, 0) << "the worker itself was fine";
 }
 
+TEST_F(WorkerTest, WhereMemoryRunsOutWorkersGoBeforeTheirStarter) {
+  auto score = [](pid_t pid) {
+    int value = 0;
+    std::ifstream(StrCat("/proc/", pid, "/oom_score_adj")) >> value;
+    return value;
+  };
+  const int own = score(getpid());
+  Start();
+  auto ticket = pool_->Submit(GoodJob("// MARK_HANG")).value();
+  std::vector<pid_t> started;
+  ASSERT_TRUE(Eventually([&] {
+    started = ChildrenOf(getpid());
+    if (started.size() != 1) return false;
+    for (size_t i = 0; i < started.size(); ++i) {
+      for (pid_t child : ChildrenOf(started[i])) started.push_back(child);
+    }
+    return started.size() >= 3;  // worker, guard, compiler
+  }));
+  for (pid_t pid : started) EXPECT_EQ(score(pid), 1000) << pid;
+  EXPECT_EQ(score(getpid()), own);
+}
+
 TEST_F(WorkerTest, AFloodOfOutputIsCut) {
   Start();
   CompileJob job = GoodJob("// MARK_FLOOD");
@@ -173,7 +195,7 @@ TEST_F(WorkerTest, AJobWhoseWorkerIsKilledIsTriedOnceMoreAndItsCompilerDies) {
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(status)),
               HasSubstr("worker failed in stage 'compile': killed by signal 9 (Killed)"));
-  EXPECT_TRUE(DiedForOtherReasons(status)) << "that is no reason to keep the kernel away for ever";
+  EXPECT_EQ(WorkersLostTo(status), 0) << "that is no reason to keep the kernel away for ever";
   EXPECT_TRUE(Run(GoodJob()).ok());
   EXPECT_EQ(pool_->Stats().restarts, 2);
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0")) << "cleared for the new worker";

@@ -21,7 +21,12 @@ TEST(Launcher, NamesStarterLimitsAndProgram) {
            .orphan = Orphan::kDiesWithGroup,
            .last_fd = 3}),
       testing::ElementsAre("/bin/fusion-exec", "guard", StrCat(getpid()), "3", "1", "2", "3", "4",
-                           "/bin/cc", "-c"));
+                           "-", "/bin/cc", "-c"));
+  EXPECT_EQ(LauncherArgv({.exec_path = "/bin/fusion-exec",
+                          .argv = {"/bin/cc"},
+                          .limits = {},
+                          .out_of_memory = OutOfMemory::kGoesFirst})[8],
+            "first");
 }
 
 TEST(Launcher, ASiblingIsBesideThisProgram) {

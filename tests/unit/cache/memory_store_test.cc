@@ -245,6 +245,14 @@ class FullStore final : public Store {
   Found<KernelArtifact> GetKernel(const EntryKey& /*key*/) override { return {}; }
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& /*key*/) override { return nullptr; }
   bool HasPlan(const Digest& /*key*/) const override { return false; }
+  bool HasKernel(const Digest& key) const override {
+    for (const Bundle& bundle : taken) {
+      for (const auto& kernel : bundle.kernels) {
+        if (kernel->key == key) return true;
+      }
+    }
+    return false;
+  }
   bool Touch(const Digest& /*plan*/, const std::vector<Digest>& /*kernels*/) override {
     return false;
   }

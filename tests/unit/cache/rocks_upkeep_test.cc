@@ -9,9 +9,11 @@
 
 #include "core/base/file.h"
 #include "core/cache/memory_store.h"
+#include "core/cache/rocks_database.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/rocks_store.h"
 #include "core/cache/store_archive.h"
+#include "core/cache/tiered_store.h"
 #include "core/wire/kernel.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
@@ -184,6 +186,65 @@ TEST_F(RocksUpkeepTest, PinnedPlansAndTheirKernelsOutliveEverythingElse) {
     ASSERT_TRUE(store->PutBundle(MakeBundle(i)).ok());
   }
   EXPECT_FALSE(store->GetKernel({pinned.kernels[0]->key})) << "it went like any other";
+}
+
+// A bundle whose plan also has a kernel of `other`, which its maker found stored.
+Bundle Sharing(const Bundle& other, Bundle bundle) {
+  Plan plan = bundle.plan->plan;
+  plan.variants.clear();
+  plan.kernels[1].key = other.kernels[0]->key;
+  bundle.kernels.pop_back();
+  bundle.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", plan, 1));
+  return bundle;
+}
+
+TEST_F(RocksUpkeepTest, WhatAPlanSharesDoesNotGoForIt) {
+  options_.budget_bytes = 100 << 10;
+  auto store = Open();
+  const Bundle first = MakeBundle(0);
+  ASSERT_TRUE(store->PutBundle(first).ok());
+  clock_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(store->PutBundle(MakeBundle(1)).ok());
+  ASSERT_EQ(store->Stats()[0].evicted, 0);
+  clock_.Advance(std::chrono::seconds(1));
+  const Bundle sharing = Sharing(first, MakeBundle(2, 40000));
+  ASSERT_TRUE(store->PutBundle(sharing).ok());
+  EXPECT_GT(store->Stats()[0].evicted, 0);
+  EXPECT_TRUE(store->HasPlan(sharing.plan->key));
+  EXPECT_TRUE(store->HasKernel(first.kernels[0]->key)) << "it was used longest ago";
+}
+
+TEST_F(RocksUpkeepTest, WhatIsPinnedIsWrittenWithKernelsThatAreInMemoryAlone) {
+  std::unique_ptr<Store> disk = Open();
+  Store* behind = disk.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(disk));
+  const Bundle bundle = MakeBundle(1);
+  ASSERT_TRUE(store.PutBundle(bundle).ok());
+  const Digest gone = bundle.kernels[0]->key;
+  ASSERT_TRUE(behind->Forget({.kernels = {gone}}).ok());  // as for want of room
+  EXPECT_EQ(store.SetPinned({bundle.plan->key}, true)->missing_kernels, 0);
+  EXPECT_TRUE(behind->HasKernel(gone));
+  // Where it is nowhere that is said, and it stays once it is made again.
+  ASSERT_TRUE(store.Forget({.kernels = {gone}}).ok());
+  absl::StatusOr<PinOutcome> now = store.SetPinned({bundle.plan->key}, true);
+  EXPECT_EQ(now->missing_kernels, 1);
+  const int64_t lacking = now->pinned_bytes;
+  ASSERT_TRUE(store.PutBundle(bundle).ok());
+  now = store.SetPinned({bundle.plan->key}, true);
+  EXPECT_EQ(now->missing_kernels, 0);
+  EXPECT_GT(now->pinned_bytes, lacking);
+}
+
+TEST_F(RocksUpkeepTest, TheCacheOfBlocksKeepsALargeOne) {
+  // Half of it, for instance the index of a large table: in shards there is no room for that.
+  constexpr int64_t kBytes = 64 << 20;
+  std::shared_ptr<rocksdb::Cache> cache = MakeBlockCache(kBytes);
+  static int block = 0;
+  ASSERT_TRUE(cache->Insert("index", &block, kBytes / 2, [](const rocksdb::Slice&, void*) {}).ok());
+  rocksdb::Cache::Handle* found = cache->Lookup("index");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(cache->Value(found), &block);
+  cache->Release(found);
 }
 
 TEST_F(RocksUpkeepTest, PinsAreBoundedAndAllOrNothing) {

@@ -150,7 +150,7 @@ TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
   EXPECT_EQ(result.status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(result.status())),
               HasSubstr("worker failed in stage 'taking the job': killed by signal 11"));
-  EXPECT_FALSE(DiedForOtherReasons(result.status()));
+  EXPECT_EQ(WorkersLostTo(result.status()), 2);
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
   WorkerPoolStats stats = pool->Stats();
   EXPECT_EQ(stats.crashed, 1);
@@ -158,6 +158,35 @@ TEST_F(WorkerPoolTest, ACrashFailsOneJobAndTheWorkerIsReplaced) {
   EXPECT_EQ(stats.restarts, 2);
   EXPECT_EQ(stats.done, 1);
   EXPECT_EQ(logger_.LinesWith("worker_crashed").size(), 2u);
+}
+
+TEST_F(WorkerPoolTest, OnlyWorkersThatTheJobItselfKilledCount) {
+  options_.job_limit = seconds(100);
+  // Who answers nonsense ends with SIGKILL, as if an operator had sent it.
+  for (const auto& [acts, lost] : std::vector<std::pair<std::vector<FakeAct>, int>>{
+           {{FakeAct::kDie, FakeAct::kDie}, 2},
+           {{FakeAct::kDie, FakeAct::kGarbage}, 1},
+           {{FakeAct::kGarbage, FakeAct::kDie}, 1},
+           {{FakeAct::kGarbage, FakeAct::kGarbage}, 0},
+           {{FakeAct::kDie, FakeAct::kHang}, 2},
+           {{FakeAct::kHang}, 1},
+           {{FakeAct::kDie, FakeAct::kError}, 1},
+           {{FakeAct::kError}, 0}}) {
+    std::atomic<size_t> tries = 0;
+    auto act = [&tries, acts = acts](const CompileJob&) { return acts[tries++]; };
+    WorkerPool pool(options_, toolchain_, std::make_unique<FakeStarter>(act, &talk_), logger_,
+                    clock_);
+    auto ticket = pool.Submit(Job("ok")).value();
+    if (acts.back() == FakeAct::kHang) {
+      const int hanging = talk_.hanging;
+      ASSERT_TRUE(Eventually([&] { return talk_.hanging > hanging; }));
+      clock_.Advance(seconds(101));
+    }
+    const absl::Status status = ticket->Wait(CancelToken()).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(WorkersLostTo(status), lost) << status;
+    EXPECT_EQ(tries, acts.size());
+  }
 }
 
 TEST_F(WorkerPoolTest, GarbageFromAWorkerFailsOneJob) {

@@ -14,7 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Calls without a network are all of one peer, "".
 class CallCensusTest : public testing::Test {
  protected:
   CallCensusTest() { clock_.Advance(std::chrono::hours(1)); }
@@ -25,8 +24,9 @@ class CallCensusTest : public testing::Test {
     EXPECT_EQ(census_.answer_bytes(), 0) << "of calls that are over";
   }
 
-  grpc::CallbackServerContext& Begin() {
+  grpc::CallbackServerContext& Begin(const std::string& peer = "ipv4:127.0.0.1:1") {
     calls_.push_back(census_.NewCallbackServerContext());
+    peer_ = peer;
     census_.Add(*calls_.back());
     return *calls_.back();
   }
@@ -37,12 +37,14 @@ class CallCensusTest : public testing::Test {
   }
 
   FakeClock clock_;
+  std::string peer_;  // of the call that begins
   std::vector<int64_t> too_many_, too_much_;
   CallCensus census_{{.calls = 4, .answer_bytes = 1000},
                      {.too_many = [this](const std::string&, int64_t n) { too_many_.push_back(n); },
                       .too_much = [this](const std::string&, int64_t n) { too_much_.push_back(n); },
                       .taken_back = [](const std::string&) {}},
-                     clock_};
+                     clock_,
+                     [this](const grpc::CallbackServerContext&) { return peer_; }};
   std::vector<grpc::CallbackServerContext*> calls_;
 };
 
@@ -91,6 +93,32 @@ TEST_F(CallCensusTest, WhatACacheHasIsGivenAlsoBeyondTheMostUnlessACallAddsMuch)
   AnswerMemory large = {.own = kSmallAnswerBytes + 1, .shared = {{&first, 2000}}, .cached = true};
   EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin(), large)));
   EXPECT_EQ(census_.answer_bytes(), 7100);
+}
+
+TEST_F(CallCensusTest, NobodyPaysForCallersOfASocketFile) {
+  auto& one = Begin("ipv4:10.0.0.1:1");
+  for (int i = 0; i < 6; ++i) Begin("unix:");
+  EXPECT_THAT(too_many_, IsEmpty());
+  ASSERT_TRUE(census_.SetAnswer(one, {.own = 100}).ok());
+  ASSERT_TRUE(census_.SetAnswer(Begin("unix:"), {.own = 890}).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin("unix:"), {.own = 100})));
+  EXPECT_THAT(too_much_, IsEmpty());
+  for (int i = 0; i < 4; ++i) Begin("ipv4:10.0.0.1:1");
+  EXPECT_THAT(too_many_, ElementsAre(5));
+}
+
+TEST_F(CallCensusTest, WhoHasLittleIsLetInBesideOneWhoHasMuchUpToHalfAsMuchAgain) {
+  ASSERT_TRUE(census_.SetAnswer(Begin("ipv4:10.0.0.1:1"), {.own = 950}).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin("ipv4:10.0.0.2:1"), {.own = 126})))
+      << "more than an eighth";
+  EXPECT_THAT(too_much_, ElementsAre(950));
+  for (int n = 2; n < 6; ++n) {
+    auto& call = Begin(StrCat("ipv4:10.0.0.", n, ":1"));
+    ASSERT_TRUE(census_.SetAnswer(call, {.own = 125}).ok()) << n;
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin("ipv4:10.0.0.6:1"), {.own = 51})))
+      << "1450 and 51";
+  EXPECT_TRUE(census_.SetAnswer(Begin("ipv4:10.0.0.6:1"), {.own = 50}).ok());
 }
 
 TEST_F(CallCensusTest, WhatIsKeptAnywayIsNeverTooMuch) {

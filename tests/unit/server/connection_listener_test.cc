@@ -7,9 +7,13 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <thread>
+
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -60,7 +64,7 @@ class ConnectionListenerTest : public testing::Test {
       taken_.push_back(std::move(connection));
     });
     const std::string& real = listener_->addresses()[0];
-    port_ = std::stoi(real.substr(real.rfind(':') + 1));
+    if (!real.starts_with("unix:")) port_ = std::stoi(real.substr(real.rfind(':') + 1));
     return true;
   }
   std::unique_ptr<Caller> Call() {
@@ -106,6 +110,23 @@ TEST_F(ConnectionListenerTest, WhoSentMostForNothingIsHungUpOn) {
   closed = CloseHeaviest(20'000);
   ASSERT_TRUE(closed.has_value());
   EXPECT_EQ(closed->peer, honest->name());
+}
+
+TEST_F(ConnectionListenerTest, CallersOfASocketFileAreNotToldApart) {
+  const TempDir dir = TempDir::Create(testing::TempDir(), "listen-").value();
+  ASSERT_TRUE(Listen(StrCat("unix:", dir.path(), "/s")));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", dir.path().c_str());
+  const UniqueFd caller(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(caller.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  for (bool taken = false; !taken; std::this_thread::yield()) {
+    MutexLock lock(&mutex_);
+    taken = !taken_.empty();
+  }
+  EXPECT_FALSE(listener_->Close("")) << "of all of them one";
+  pollfd polled = {caller.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&polled, 1, /*timeout=*/100), 0);
 }
 
 TEST_F(ConnectionListenerTest, WhoIsGoneDoesNotStandForOthers) {
