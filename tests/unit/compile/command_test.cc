@@ -174,7 +174,7 @@ TEST_F(CommandTest, ChildrenDieWithTheirStarter) {
       {.exec_path = FUSION_EXEC,
        .argv = {"/bin/sh", "-c",
                 StrCat(FUSION_EXEC,
-                       " guard $$ 2 0 0 0 0 /bin/sh -c 'sleep 1000 & echo $! > inner; wait' & "
+                       " guard $$ 2 0 0 0 0 - /bin/sh -c 'sleep 1000 & echo $! > inner; wait' & "
                        "sleep 1000")},
        .dir = dir_.path()});
   ASSERT_TRUE(starter.ok());
