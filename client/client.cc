@@ -121,6 +121,13 @@ std::chrono::system_clock::time_point After(Nanoseconds timeout) {
          std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
 }
 
+std::string FirstTrace(std::initializer_list<std::string_view> said) {
+  for (std::string_view traceparent : said) {
+    if (!TraceIdOf(traceparent).empty()) return std::string(traceparent);
+  }
+  return {};
+}
+
 // Metadata rather than credentials of a call: gRPC gives those away over TLS only, and a token is
 // good on a unix socket too.
 void Introduce(const ClientOptions& options, grpc::ClientContext* context,
@@ -171,14 +178,11 @@ struct Client::Connection {
 
   // Of a call that begins now.
   Deadline deadline() const { return After(options.deadline); }
+  Terms TermsOf(const CallLimits& limits) const {
+    return {deadline(), nullptr, limits.traceparent};
+  }
 
   // One unary call.
-  template <typename Request, typename Response>
-  absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
-                                                                    const Request&, Response*),
-                    const Request& request, Response* response) const {
-    return Call(method, request, Terms{deadline()}, response);
-  }
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::FusionService::Stub::*method)(grpc::ClientContext*,
                                                                     const Request&, Response*),
@@ -347,10 +351,9 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   v1::PlanFusionResponse response;
-  const std::string& trace =
-      request.traceparent.empty() ? limits_.traceparent : request.traceparent;
-  RETURN_IF_ERROR(
-      connection_->CallForPlan(wire, {After(TimeLeft()), limits_.stop, trace}, &response, answer));
+  const Connection::Terms terms{After(TimeLeft()), limits_.stop,
+                                FirstTrace({request.traceparent, limits_.traceparent})};
+  RETURN_IF_ERROR(connection_->CallForPlan(wire, terms, &response, answer));
   return connection_->Sound(DecodeReply(response));
 }
 
@@ -373,7 +376,8 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   grpc::ClientContext context;
-  const Connection::Terms terms{connection_->deadline(), nullptr, request.traceparent};
+  const Connection::Terms terms{connection_->deadline(), nullptr,
+                                FirstTrace({request.traceparent, limits_.traceparent})};
   context.set_deadline(terms.until);
   Introduce(options_, &context, terms.traceparent);
   // As the stub does it, but that the events stay bytes: a signature is over them.
@@ -416,7 +420,7 @@ absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
   grpc::ClientContext context;
   context.set_deadline(
       After(std::min(until.Remaining().value_or(options_.deadline), options_.deadline)));
-  Introduce(options_, &context);
+  Introduce(options_, &context, limits_.traceparent);
   std::promise<grpc::Status> done;
   connection_->stub->async()->ReportLatency(
       &context, &wire, &response,
@@ -439,7 +443,8 @@ absl::StatusOr<std::vector<PlanReport>> Client::GetReport(std::optional<Digest> 
   v1::GetReportRequest wire;
   EncodeReportQuery({.plan = plan, .limit = limit}, &wire);
   v1::GetReportResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetReport, wire, &response));
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetReport, wire,
+                                    connection_->TermsOf(limits_), &response));
   std::vector<PlanReport> out;
   for (const v1::PlanReport& report : response.plans()) {
     ASSIGN_OR_RETURN(PlanReport decoded, connection_->Sound(DecodePlanReport(report)));
@@ -466,12 +471,13 @@ absl::StatusOr<PlanExplanation> Client::ExplainPlan(const FusionRequest& request
 
 absl::StatusOr<PlanExplanation> Client::AskToExplain(const v1::ExplainPlanRequest& request) const {
   v1::ExplainPlanResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ExplainPlan, request, &response));
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ExplainPlan, request,
+                                    connection_->TermsOf(limits_), &response));
   return connection_->Sound(DecodeExplanation(response));
 }
 
 absl::StatusOr<std::vector<PlanSummary>> Client::ListPlans(int64_t limit) const {
-  const Connection::Terms terms{connection_->deadline()};
+  const Connection::Terms terms = connection_->TermsOf(limits_);
   std::vector<PlanSummary> out;
   std::set<std::string> seen;  // tokens
   v1::ListPlansRequest wire;
@@ -499,7 +505,8 @@ absl::StatusOr<StoredPlanTexts> Client::GetStoredPlan(const Digest& plan) const 
   v1::GetStoredRequest wire;
   wire.set_plan(DigestToWire(plan));
   v1::GetStoredResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetStored, wire, &response));
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetStored, wire,
+                                    connection_->TermsOf(limits_), &response));
   return connection_->Sound(DecodeStoredTexts(response));
 }
 
@@ -507,14 +514,16 @@ absl::StatusOr<KernelTexts> Client::GetKernelTexts(const Digest& kernel) const {
   v1::GetStoredRequest wire;
   wire.set_kernel(DigestToWire(kernel));
   v1::GetStoredResponse response;
-  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetStored, wire, &response));
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetStored, wire,
+                                    connection_->TermsOf(limits_), &response));
   return connection_->Sound(DecodeKernelTexts(response.kernel()));
 }
 
 absl::StatusOr<Capabilities> Client::GetCapabilities() const {
   v1::GetCapabilitiesResponse response;
   RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetCapabilities,
-                                    v1::GetCapabilitiesRequest(), &response));
+                                    v1::GetCapabilitiesRequest(), connection_->TermsOf(limits_),
+                                    &response));
   return DecodeCapabilities(response);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/fusion_request.h"
+#include "client/rpc_context.h"
 #include "core/base/text.h"
 #include "core/base/trace.h"
 #include "core/wire/error_details.h"
@@ -166,9 +167,9 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchFromService(const FusionRequ
   const Clock& clock = Clock::Real();
   const Nanoseconds until = clock.Now() + deadline.value_or(options_.load_deadline);
   ASSIGN_OR_RETURN(Digest digest, RequestDigest(request));
-  const std::string& trace =
-      request.traceparent.empty() ? options_.client.traceparent : request.traceparent;
-  const Call call{request, digest, until, stop, TraceparentOrNew(trace)};
+  const std::string trace =
+      TraceparentOrNew(FirstTrace({request.traceparent, options_.client.traceparent}));
+  const Call call{request, digest, until, stop, trace};
   const RetryTime time{.clock = clock,
                        .until = until - LookOf(until - clock.Now()),
                        .wait =

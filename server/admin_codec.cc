@@ -152,6 +152,7 @@ std::string EncodePinOutcome(const PinOutcome& outcome) {
   wire.set_pinned_plans(outcome.pinned_plans);
   wire.set_pinned_bytes(outcome.pinned_bytes);
   wire.set_missing_kernels(outcome.missing_kernels);
+  wire.set_not_written(TextToWire(outcome.not_written));
   return wire.SerializeAsString();
 }
 

@@ -232,8 +232,7 @@ void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox
 void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
   app->add_option("--log-level", *level,
                   "Least level that is logged: debug, info, warning, error, off. Calls of "
-                  "administrators are "
-                  "logged at any")
+                  "administrators are logged at any")
       ->check([](const std::string& name) -> std::string {
         absl::StatusOr<LogLevel> parsed = ParseLogLevel(name);
         return parsed.ok() ? "" : std::string(Message(parsed.status()));

@@ -209,6 +209,13 @@ bool ConnectionListener::Close(const std::string& peer) {
   return false;
 }
 
+int64_t ConnectionListener::CloseLocal() {
+  MutexLock lock(&mutex_);
+  return std::count_if(connections_.begin(), connections_.end(), [this](Connection& connection) {
+    return connection.peer.empty() && !connection.hung_up && HangUpOn(&connection);
+  });
+}
+
 // False if it is gone. Through the descriptor that is kept for this: the connection's may be
 // another file's any moment, and there may be no further one.
 bool ConnectionListener::HangUpOn(Connection* connection) {

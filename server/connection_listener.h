@@ -57,6 +57,8 @@ class ConnectionListener {
   std::optional<Closed> CloseHeaviest(int64_t bytes, const BytesByPeer& known = {});
   /// Hangs up on a TCP connection, by its peer as above. False if there is none.
   bool Close(const std::string& peer);
+  /// Hangs up on all connections of socket files, which nobody can tell apart: how many.
+  int64_t CloseLocal();
 
   /// Of those handed on, how many are open. Looks at each of them.
   int64_t open() const;

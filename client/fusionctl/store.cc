@@ -198,13 +198,17 @@ absl::StatusOr<ExitCode> SetPinned(const Arguments& a, const Client& client,
     PrintJson(Json{{"changed", now.changed()},
                    {"pinned_plans", now.pinned_plans()},
                    {"pinned_bytes", now.pinned_bytes()},
-                   {"missing_kernels", now.missing_kernels()}});
+                   {"missing_kernels", now.missing_kernels()},
+                   {"not_written", now.not_written()}});
   } else {
     Print(StrCat(now.changed(), pin ? " pinned" : " unpinned", "; ", now.pinned_plans(),
                  " plans are pinned, ", HumanBytes(now.pinned_bytes()), " with their kernels\n"));
     if (now.missing_kernels() > 0) {
-      Print(StrCat(now.missing_kernels(),
-                   " of their kernels are not stored; plan the model again to have them made\n"));
+      Print(StrCat(now.missing_kernels(), " of their kernels are not stored; ",
+                   now.not_written().empty()
+                       ? std::string("plan the model again to have them made")
+                       : StrCat("those in memory could not be written: ", now.not_written()),
+                   "\n"));
     }
   }
   return kExitOk;

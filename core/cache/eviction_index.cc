@@ -1,6 +1,7 @@
 #include "core/cache/eviction_index.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace fusion {
 namespace {
@@ -157,15 +158,17 @@ std::vector<EvictionIndex::Entry> EvictionIndex::Evict(int64_t wanted_bytes, int
   std::vector<Entry> victims;
   if (wanted_bytes <= budget_bytes) return victims;
   int64_t excess_bytes = wanted_bytes - budget_bytes;
+  std::optional<Age> first;  // that may go; before it are only those to keep
   while (excess_bytes + SpareOf(budget_bytes) > 0) {
     if (excess_bytes <= 0 && victims.size() >= kAtOnce) break;
     const Age* cheapest = nullptr;
     double lowest = 0;
     int seen = 0;
     const std::set<Age>& ages = Ages(tenant);  // anew: removing its last entry ends a set
-    for (auto it = ages.begin(); it != ages.end() && seen < kCandidates; ++it) {
+    auto it = first.has_value() ? ages.lower_bound(*first) : ages.begin();
+    for (; it != ages.end() && seen < kCandidates; ++it) {
       if (keep.contains(it->second)) continue;
-      ++seen;
+      if (seen++ == 0) first = *it;
       const EntryFacts& facts = entries_.at(it->second);
       const double worth =
           CostPerByte(facts) / static_cast<double>(newest_use_ms_ - facts.last_use_ms + 1);

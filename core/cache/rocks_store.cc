@@ -403,6 +403,12 @@ absl::Status RocksStore::MakeRoom(const BundleSize& size, const std::string& ten
     return ResourceExhausted("store: bundle of ", HumanBytes(size.bytes), " exceeds the budget of ",
                              HumanBytes(options_.budget_bytes));
   }
+  if (size.pinned > 0 && index_.pinned_bytes() + size.pinned > MostPinned()) {
+    return ResourceExhausted("store: no room for a bundle of ", HumanBytes(size.bytes),
+                             " that is pinned: pinned plans and their kernels would take ",
+                             HumanBytes(index_.pinned_bytes() + size.pinned), "; at most ",
+                             HumanBytes(MostPinned()), " may be pinned");
+  }
   if (own > 0 && size.charged > own) {
     return ResourceExhausted("store: bundle of ", HumanBytes(size.charged), " exceeds the ",
                              HumanBytes(own), " of tenant ", QuoteShort(tenant));
@@ -444,6 +450,11 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
       }
     }
     BundleSize size;
+    pinned = bundle.plan != nullptr && index_.IsPinned({EntryKind::kPlan, bundle.plan->key});
+    for (const EntryId& id : keep) {
+      const EntryFacts* shared = index_.Find(id);
+      if (pinned && shared != nullptr && !index_.IsPinned(id)) size.pinned += shared->bytes;
+    }
     for (Pending& entry : entries) {
       keep.insert(entry.id);
       const EntryFacts* old = index_.Find(entry.id);
@@ -453,9 +464,9 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
       const int64_t more = entry.facts.bytes - (old != nullptr ? old->bytes : 0);
       size.bytes += more;
       if (entry.facts.tenant == bundle.tenant) size.charged += more;
+      if (pinned || index_.IsPinned(entry.id)) size.pinned += more;
     }
     RETURN_IF_ERROR(MakeRoom(size, bundle.tenant, keep, &victims));
-    pinned = bundle.plan != nullptr && index_.IsPinned({EntryKind::kPlan, bundle.plan->key});
     for (const auto& [id, facts] : index_.TakeTouched(kUseTimesPerBatch)) {
       batch.Put(database_->family(Family::kMeta), FactsKey(id), FactsValue(facts));
     }

@@ -91,10 +91,16 @@ class RocksStore final : public Store {
   bool started_empty_after_damage() const;
 
  private:
-  // Bytes that a bundle adds: all of them, and those that its tenant is charged for.
+  // Of the budget, so that there is always room for what is asked for now.
+  static constexpr int64_t kPinnedQuarters = 3;
+  int64_t MostPinned() const { return options_.budget_bytes / 4 * kPinnedQuarters; }
+
+  // Bytes that a bundle adds: all of them, those that its tenant is charged for, and those that
+  // are pinned then and were not before.
   struct BundleSize {
     int64_t bytes = 0;
     int64_t charged = 0;
+    int64_t pinned = 0;
   };
 
   RocksStore(RocksStoreOptions options, std::shared_ptr<RocksDatabase> database, Logger& logger,

@@ -21,9 +21,6 @@
 namespace fusion {
 namespace {
 
-// Of the budget, so that there is always room for what is asked for now.
-constexpr int64_t kPinnedQuarters = 3;
-
 std::vector<Digest> WithoutDoubles(const std::vector<Digest>& keys) {
   std::set<Digest> seen;
   std::vector<Digest> out;
@@ -114,10 +111,9 @@ absl::Status RocksStore::PinAll(const std::vector<Digest>& plans, rocksdb::Write
     const EntryFacts* facts = index_.Find(id);
     if (facts != nullptr && !index_.IsPinned(id)) bytes += facts->bytes;
   }
-  int64_t most = options_.budget_bytes / 4 * kPinnedQuarters;
-  if (bytes <= most) return absl::OkStatus();
+  if (bytes <= MostPinned()) return absl::OkStatus();
   return ResourceExhausted("pinned plans and their kernels would take ", HumanBytes(bytes),
-                           "; at most ", HumanBytes(most), ", ", kPinnedQuarters,
+                           "; at most ", HumanBytes(MostPinned()), ", ", kPinnedQuarters,
                            " quarters of --store-limit, can be pinned; nothing was changed");
 }
 

@@ -17,6 +17,8 @@ struct PinOutcome {
   int64_t pinned_bytes = 0;  // now, with their kernels
   // Kernels of the plans asked for that are not stored; each plan's count.
   int64_t missing_kernels = 0;
+  // Why some of those that are in memory could not be written now; empty: none.
+  std::string not_written = {};
 };
 
 /// What is to be forgotten: these, or everything.

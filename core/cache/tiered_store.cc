@@ -3,16 +3,6 @@
 #include <set>
 
 namespace fusion {
-namespace {
-
-ForgetQuery KeysIn(const Bundle& bundle) {
-  ForgetQuery keys;
-  if (bundle.plan != nullptr) keys.plans.push_back(bundle.plan->key);
-  for (const auto& kernel : bundle.kernels) keys.kernels.push_back(kernel->key);
-  return keys;
-}
-
-}  // namespace
 
 TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back)
     : front_(std::move(front)), back_(std::move(back)) {}
@@ -21,9 +11,7 @@ Found<StoredPlan> TieredStore::GetPlan(const EntryKey& key) {
   if (Found<StoredPlan> hit = front_->GetPlan(key)) return hit;
   int64_t forgets = forgets_;
   Found<StoredPlan> hit = back_->GetPlan(key);
-  // The front counts its own refusals; a plan that is not copied is read from behind again.
-  if (hit) front_->PutBundle({hit.value, {}}).IgnoreError();
-  if (hit && forgets != forgets_) front_->Forget({.plans = {key.digest}}).IgnoreError();
+  if (hit) PutInFront({hit.value, {}}, forgets);
   return hit;
 }
 
@@ -31,9 +19,14 @@ Found<KernelArtifact> TieredStore::GetKernel(const EntryKey& key) {
   if (Found<KernelArtifact> hit = front_->GetKernel(key)) return hit;
   int64_t forgets = forgets_;
   Found<KernelArtifact> hit = back_->GetKernel(key);
-  if (hit) front_->PutBundle({nullptr, {hit.value}}).IgnoreError();
-  if (hit && forgets != forgets_) front_->Forget({.kernels = {key.digest}}).IgnoreError();
+  if (hit) PutInFront({nullptr, {hit.value}}, forgets);
   return hit;
+}
+
+// The front counts its own refusals; what is not copied is read from behind again.
+void TieredStore::PutInFront(const Bundle& bundle, int64_t forgets) {
+  MutexLock lock(&mutex_);
+  if (forgets == forgets_) front_->PutBundle(bundle).IgnoreError();
 }
 
 std::shared_ptr<const StoredPlan> TieredStore::PeekPlan(const Digest& key) {
@@ -60,27 +53,34 @@ bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) 
 // tells. What is forgotten may have been in front alone.
 int64_t TieredStore::removals() const { return back_->removals() + forgets_; }
 
-// With those kernels of its plan that are in front alone, because they could not be written, or had
-// to go behind for want of room: whoever made the plan found them in front, and the plan must not
-// be behind without them.
-Bundle TieredStore::Completed(const Bundle& bundle) {
-  Bundle whole = bundle;
-  if (bundle.plan == nullptr) return whole;
+// Those kernels of its plan that are in front alone, because they could not be written, or had to
+// go behind for want of room: whoever made the plan found them in front, and the plan must not be
+// behind without them.
+std::vector<std::shared_ptr<const KernelArtifact>> TieredStore::InFrontAlone(const Bundle& bundle) {
+  std::vector<std::shared_ptr<const KernelArtifact>> kernels;
+  if (bundle.plan == nullptr) return kernels;
   std::set<Digest> seen;
   for (const auto& kernel : bundle.kernels) seen.insert(kernel->key);
   for (const PlanKernel& kernel : bundle.plan->plan.kernels) {
     if (!seen.insert(kernel.key).second || back_->HasKernel(kernel.key)) continue;
     std::shared_ptr<const KernelArtifact> near = front_->PeekKernel(kernel.key);
-    if (near != nullptr) whole.kernels.push_back(std::move(near));
+    if (near != nullptr) kernels.push_back(std::move(near));
   }
-  return whole;
+  return kernels;
+}
+
+absl::Status TieredStore::PutBehind(const Bundle& bundle) {
+  if (InFrontAlone(bundle).empty()) return back_->PutBundle(bundle);
+  MutexLock lock(&completing_);
+  Bundle whole = bundle;
+  for (auto& kernel : InFrontAlone(bundle)) whole.kernels.push_back(std::move(kernel));
+  return back_->PutBundle(whole);
 }
 
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   int64_t forgets = forgets_;
-  absl::Status stored = back_->PutBundle(Completed(bundle));
-  front_->PutBundle(bundle).IgnoreError();
-  if (forgets != forgets_) front_->Forget(KeysIn(bundle)).IgnoreError();
+  absl::Status stored = PutBehind(bundle);
+  PutInFront(bundle, forgets);
   return stored;
 }
 
@@ -103,18 +103,27 @@ std::shared_ptr<const KernelArtifact> TieredStore::PeekKernel(const Digest& key)
 std::string TieredStore::TenantOf(const Digest& plan) const { return back_->TenantOf(plan); }
 
 absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
+  absl::StatusOr<PinOutcome> outcome = back_->SetPinned(plans, pinned);
+  if (!pinned || !outcome.ok() || outcome->missing_kernels == 0) return outcome;
+  // None of what is pinned goes for them any more.
+  std::string not_written;
   for (const Digest& key : plans) {
-    if (!pinned) break;
-    const Bundle whole =
-        Completed({.plan = back_->PeekPlan(key), .kernels = {}, .tenant = back_->TenantOf(key)});
-    // Where there is no room for them the outcome says so.
-    if (!whole.kernels.empty()) back_->PutBundle(whole).IgnoreError();
+    const Bundle plan = {
+        .plan = back_->PeekPlan(key), .kernels = {}, .tenant = back_->TenantOf(key)};
+    if (InFrontAlone(plan).empty()) continue;
+    if (absl::Status stored = PutBehind(plan); !stored.ok()) not_written = Message(stored);
   }
-  return back_->SetPinned(plans, pinned);
+  absl::StatusOr<PinOutcome> now = back_->SetPinned(plans, true);
+  if (!now.ok()) return outcome;  // somebody has forgotten one since
+  now->changed = outcome->changed;
+  now->not_written = std::move(not_written);
+  return now;
 }
 
 absl::StatusOr<Forgotten> TieredStore::Forget(const ForgetQuery& query) {
+  MutexLock completing(&completing_);
   absl::StatusOr<Forgotten> gone = back_->Forget(query);
+  MutexLock lock(&mutex_);
   ++forgets_;
   front_->Forget(query).IgnoreError();
   return gone;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "core/base/mutex.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -18,16 +19,16 @@ class TieredStore final : public Store {
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
   bool HasKernel(const Digest& key) const override;
-  /// The status of the store behind; the front takes the bundle even if that fails.
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
+  /// The status of the store behind; the front takes the bundle even if that fails.
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                        size_t limit) override;
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
-  /// Kernels of what is pinned that are in front alone are written behind first.
+  /// Kernels of what is pinned that are in front alone are written behind.
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
@@ -37,12 +38,20 @@ class TieredStore final : public Store {
   int64_t CachedBytes() const override { return front_->CachedBytes() + back_->CachedBytes(); }
 
  private:
-  Bundle Completed(const Bundle& bundle);
+  std::vector<std::shared_ptr<const KernelArtifact>> InFrontAlone(const Bundle& bundle);
+  // With them.
+  absl::Status PutBehind(const Bundle& bundle);
+  // What was read or written behind since there were so many `forgets`.
+  void PutInFront(const Bundle& bundle, int64_t forgets);
 
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
-  // What was read or written behind before something was forgotten there must not stay in front
-  // afterwards.
+  // Held while kernels go from the front behind, and while something is forgotten: it must not come
+  // back so.
+  Mutex completing_;
+  // Held for the front alone. What was read or written behind before something was forgotten there
+  // must not come into the front afterwards.
+  Mutex mutex_;
   std::atomic<int64_t> forgets_{0};
 };
 

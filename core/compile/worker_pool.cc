@@ -37,20 +37,31 @@ Nanoseconds RaceLimit(const KernelRace& race, const CancelToken& cancel) {
   return left.has_value() ? std::min(race.limit, *left - kRaceWayBack) : race.limit;
 }
 
-}  // namespace
-
-int WorkersLostTo(const absl::Status& status) {
-  const absl::optional<absl::Cord> lost = status.GetPayload(kLostWorkers);
-  return lost.has_value() ? static_cast<int>(lost->size()) : 0;
-}
-
-// One mark for each.
+// One mark for each worker lost.
 absl::Status WithLostWorkers(int count, absl::Status status) {
   const int lost = WorkersLostTo(status) + count;
   if (lost > 0) {
     status.SetPayload(kLostWorkers, absl::Cord(std::string(static_cast<size_t>(lost), 'x')));
   }
   return status;
+}
+
+// The status of a job whose try before was `first`, which may have cost a worker: also says so.
+absl::Status AfterTry(const absl::Status& first, const absl::Status& second) {
+  const int lost = WorkersLostTo(first);
+  if (lost == 0 || WorkersLostTo(second) > 0) return WithLostWorkers(lost, second);
+  absl::Status both(second.code(), StrCat(Message(second), "; the try before: ", Message(first)));
+  second.ForEachPayload([&both](absl::string_view type, const absl::Cord& payload) {
+    both.SetPayload(type, payload);
+  });
+  return WithLostWorkers(lost, both);
+}
+
+}  // namespace
+
+int WorkersLostTo(const absl::Status& status) {
+  const absl::optional<absl::Cord> lost = status.GetPayload(kLostWorkers);
+  return lost.has_value() ? static_cast<int>(lost->size()) : 0;
 }
 
 // "compiling fk_12 (MatMul)".
@@ -209,9 +220,9 @@ void WorkerPool::Execute(const Task& task, Slot* slot) {
       ++stats_.retried;
     }
     outcome = Outcome::kDone;
-    const int lost = WorkersLostTo(result.status());
+    const absl::Status first = result.status();
     result = Run(task, slot, &outcome);
-    if (!result.ok()) result = WithLostWorkers(lost, result.status());
+    if (!result.ok()) result = AfterTry(first, result.status());
   }
   Finish(task, std::move(result), outcome);
   // Off the path of the job that was just answered.

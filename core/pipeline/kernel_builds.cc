@@ -24,12 +24,12 @@ std::optional<FailureCache::Failure> KernelBuilds::Failure(const Digest& key) {
 }
 
 bool KernelBuilds::ForgetFailure(const Digest& key) {
+  bool held = state_->failures.Forget(key);
   {
     MutexLock lock(&state_->mutex);
-    state_->killers.erase(key);
+    held = state_->killers.erase(key) > 0 || held;
   }
-  const bool remembered = state_->failures.Forget(key);
-  return (quarantine_ != nullptr && quarantine_->Forget(key)) || remembered;
+  return (quarantine_ != nullptr && quarantine_->Forget(key)) || held;
 }
 
 int64_t KernelBuilds::ForgetFailures(const std::vector<Digest>& keys, bool all) {

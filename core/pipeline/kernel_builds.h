@@ -109,7 +109,7 @@ class KernelBuilds {
     explicit State(const Clock& clock) : failures(/*limit=*/4096, clock) {}
     FailureCache failures;
     Mutex mutex;
-    // Kernels that cost a worker when they were tried last, until they are made or forgotten.
+    // Kernels that have cost a worker, until they are made or forgotten.
     std::set<Digest> killers ABSL_GUARDED_BY(mutex);
   };
   // Whether the kernel has cost two workers by now, since it was made last.

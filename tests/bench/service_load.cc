@@ -112,6 +112,7 @@ double ParseMilliseconds(const std::string& request) {
 struct WarmOptions {
   std::string model = "layernorm";
   int64_t nodes = 0;
+  int64_t most_rows = 0;
   int outstanding = 8;
   int connections = 2;
   double seconds = 2;
@@ -126,8 +127,14 @@ int Warm(const std::string& self, const WarmOptions& options) {
     daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
   const std::string address = daemon == nullptr ? options.address : daemon->address();
   FusionCaller caller(address);
-  const v1::PlanFusionRequest message = options.nodes > 0 ? RequestFor(Chain(options.nodes, 8))
-                                                          : RequestFor(SentModel(options.model));
+  const std::optional<int64_t> rows = options.most_rows > 0 ? std::nullopt : std::optional(8);
+  v1::PlanFusionRequest message = options.nodes > 0 ? RequestFor(Chain(options.nodes, rows))
+                                                    : RequestFor(SentModel(options.model));
+  if (options.most_rows > 0) {
+    v1::DimRange& range = (*message.mutable_options()->mutable_dim_ranges())["rows"];
+    range.set_min(1);
+    range.set_max(options.most_rows);
+  }
   v1::PlanFusionResponse response;
   grpc::Status made = caller.Plan(message, &response, std::chrono::minutes(10));
   if (!made.ok()) {
@@ -274,6 +281,8 @@ int main(int argc, char** argv) {
   CLI::App* warm_app = app.add_subcommand("warm", "beside an echo");
   warm_app->add_option("--model", warm.model, "generated model")->capture_default_str();
   warm_app->add_option("--nodes", warm.nodes, "a chain of so many nodes instead");
+  warm_app->add_option("--most-rows", warm.most_rows,
+                       "of such a chain, of which one plan is for all numbers of rows up to this");
   warm_app->add_option("--outstanding", warm.outstanding)->capture_default_str();
   warm_app->add_option("--connections", warm.connections)->capture_default_str();
   warm_app->add_option("--seconds", warm.seconds, "of each side, each round")

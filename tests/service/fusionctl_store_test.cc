@@ -108,6 +108,23 @@ TEST_F(FusionctlStoreTest, PinsAreNamedByTheBeginningOfAKey) {
   EXPECT_EQ(Json::parse(unpinned.out)["changed"], 1);
 }
 
+TEST_F(FusionctlStoreTest, PinSaysWhichKernelsAreNotThere) {
+  const std::string key = PlanOf(3);
+  EXPECT_EQ(StoreJson({"pin", key})["missing_kernels"], 0);
+  const std::unique_ptr<Client> client = Client::Connect(own_->address()).value();
+  const std::vector<PlanSummary> plans = client->ListPlans(1).value();
+  const StoredPlanTexts stored = client->GetStoredPlan(plans[0].plan_key).value();
+  ASSERT_FALSE(stored.plan.kernels.empty());
+  ASSERT_TRUE(AdminClient(*client).Invalidate({}, {stored.plan.kernels[0].key}, "a test").ok());
+  const Json pinned = StoreJson({"pin", key});
+  EXPECT_EQ(pinned["missing_kernels"], 1);
+  EXPECT_EQ(pinned["not_written"], "");
+  EXPECT_THAT(Store({"pin", key}).out,
+              HasSubstr("1 of their kernels are not stored; plan the model again"));
+  EXPECT_EQ(PlanOf(3), key);
+  EXPECT_EQ(StoreJson({"pin", key})["missing_kernels"], 0) << "made again, and kept";
+}
+
 TEST_F(FusionctlStoreTest, WhatIsInvalidatedIsMadeAgain) {
   const std::string key = PlanOf(3);
   Json gone = StoreJson({"invalidate", key.substr(0, 8), "--reason", "a wrong\nresult"});

@@ -306,6 +306,20 @@ class HostileTest : public ServerTest {
     return daemon_->output().find("\"answer_bytes_not_read\":", since) != std::string::npos;
   }
 
+  // Some dozen bytes to ask for it, and of each answer a copy of its own.
+  v1::GetStoredRequest LargeStored() const {
+    TestModel chain;
+    chain.Input("0", {8, 64});
+    constexpr int kNodes = 3000;
+    for (int i = 0; i < kNodes; ++i) {
+      chain.Node(i % 2 == 0 ? "Softmax" : "Relu", {StrCat(i)}, {StrCat(i + 1)});
+    }
+    chain.Output(StrCat(kNodes));
+    v1::GetStoredRequest wanted;
+    wanted.set_plan(caller_->Plan(RequestFor(chain.proto(), v1::PLAN_MODE_PLAN_ONLY)).plan_key());
+    return wanted;
+  }
+
   // Each request is refused, in words, by each attacker again and again.
   void Refused(const std::vector<v1::PlanFusionRequest>& requests, StatusCode code) {
     std::atomic<int64_t> calls{0};
@@ -680,16 +694,7 @@ TEST_F(HostileTest, AnswersThatNobodyReads) {
 }
 
 TEST_F(HostileTest, LargeAnswersThatNobodyReadsEndTheConnection) {
-  // Some dozen bytes to ask for it, and of each answer a copy of its own.
-  TestModel chain;
-  chain.Input("0", {8, 64});
-  constexpr int kNodes = 3000;
-  for (int i = 0; i < kNodes; ++i) {
-    chain.Node(i % 2 == 0 ? "Softmax" : "Relu", {StrCat(i)}, {StrCat(i + 1)});
-  }
-  chain.Output(StrCat(kNodes));
-  v1::GetStoredRequest wanted;
-  wanted.set_plan(caller_->Plan(RequestFor(chain.proto(), v1::PLAN_MODE_PLAN_ONLY)).plan_key());
+  const v1::GetStoredRequest wanted = LargeStored();
   v1::GetStoredResponse stored;
   grpc::ClientContext context;
   ASSERT_TRUE(caller_->stub().GetStored(&context, wanted, &stored).ok());
@@ -749,6 +754,83 @@ TEST_F(HostileTest, DistinctAnswersThatNobodyReadsCountAlsoOnceCachesHaveForgott
   RecordProperty("unread_plans", StrCat(rows.load()));
   unread_.clear();
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+}
+
+TEST_F(HostileTest, AnswersThatAreReadSlowlyArriveAndCostTheOthersNothing) {
+  constexpr int kConnections = 64;
+  constexpr size_t kAtOnce = 8 << 10;  // a few hundred KB/s each
+  const std::string request = LargeStored().SerializeAsString();
+  std::atomic<int64_t> read{0}, ended{0};
+  const Attack attack = [&](const Attacked& attacked) {
+    struct Reader {
+      std::unique_ptr<RawHttp2> connection;
+      uint32_t stream = 1;
+      bool calls = false;
+    };
+    std::vector<Reader> all(kConnections);
+    for (Reader& reader : all) {
+      reader.connection = std::make_unique<RawHttp2>(attacked.address);
+      reader.connection->Hello(/*answer_window=*/64 << 10);
+    }
+    Together([&](int i) {
+      const auto attacker = static_cast<size_t>(i);
+      for (size_t own = attacker; own < all.size(); own += kAttackers) {
+        Reader& reader = all[own];
+        const int64_t over = reader.connection->ended();
+        if (!reader.calls) {
+          reader.connection->Call(reader.stream, kStored);
+          reader.calls = reader.connection->Message(reader.stream, request, milliseconds(20)) > 0;
+        }
+        EXPECT_TRUE(reader.connection->ReadSlowly(reader.stream, kAtOnce)) << "it does read";
+        if (reader.connection->ended() > over) {
+          reader.stream += 2;
+          reader.calls = false;
+        }
+      }
+    });
+    for (const Reader& reader : all) {
+      read += reader.connection->answered_bytes();
+      ended += reader.connection->ended();
+    }
+  };
+  Under(attack, /*comparable=*/false);
+  RecordProperty("read_mib", StrCat(read >> 20));
+  RecordProperty("answers", StrCat(ended.load()));
+  EXPECT_GT(ended, 0) << "answers arrive whole";
+  EXPECT_EQ(Metric("fusion_connections_closed_total"), 0) << "whoever reads stays";
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+}
+
+TEST_F(HostileTest, CallersOfASocketFilePayForThemselves) {
+  const std::string file = StrCat("unix:", dir_.path("s"));
+  Begin({"--listen", "127.0.0.1:0", "--listen", file});
+  std::atomic<int64_t> calls{0};
+  const Attack attack = [&](const Attacked&) {
+    unread_ = std::vector<std::list<RawHttp2>>(kAttackers);
+    const Nanoseconds end = Now() + kTime;
+    Each([&](int attacker) {
+      auto& own = unread_[static_cast<size_t>(attacker)];
+      while (Now() < end) {
+        RawHttp2& one = own.emplace_back(file);
+        one.Hello(/*answer_window=*/0);
+        for (uint32_t stream = 1; stream < 2000; stream += 2) {
+          if (!one.Call(stream, kCapabilities) || !one.Unasked(stream, "")) break;
+          ++calls;
+        }
+        std::this_thread::sleep_for(kPace);
+      }
+    });
+  };
+  Under(attack, /*comparable=*/false);
+  RecordProperty("unread_calls", StrCat(calls.load()));
+  EXPECT_GT(calls, 4096) << "or nothing was tried";
+  EXPECT_GT(Metric("fusion_admission_rejected_total{reason=\"calls\"}"), 0);
+  EXPECT_THAT(daemon_->output(),
+              testing::ContainsRegex("\"event\":\"connection_closed\",\"peer\":\"unix:\""));
+  EXPECT_EQ(neighbour_->retries(), 0) << "who comes over TCP does not notice";
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+  v1::PlanFusionResponse response;
+  EXPECT_TRUE(FusionCaller(file).Plan(KnownRequest(), &response, seconds(30)).ok());
 }
 
 TEST_F(HostileTest, CallsThatNobodyReadsEndAtTheLimitOfEveryCall) {

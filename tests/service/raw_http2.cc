@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 
 namespace fusion {
 namespace {
@@ -70,15 +72,27 @@ std::string GrpcMessage(std::string_view message) {
 
 RawHttp2::RawHttp2(const std::string& address) {
   const size_t colon = address.rfind(':');
-  sockaddr_in peer{};
-  peer.sin_family = AF_INET;
-  peer.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(colon + 1))));
-  inet_pton(AF_INET, address.substr(0, colon).c_str(), &peer.sin_addr);
-  fd_ = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  union {
+    sockaddr any;
+    sockaddr_in v4;
+    sockaddr_un local;
+  } peer{};
+  socklen_t length = sizeof(peer.v4);
+  if (address.starts_with("unix:")) {
+    peer.local.sun_family = AF_UNIX;
+    std::snprintf(peer.local.sun_path, sizeof(peer.local.sun_path), "%s",
+                  address.c_str() + colon + 1);
+    length = sizeof(peer.local);
+  } else {
+    peer.v4.sin_family = AF_INET;
+    peer.v4.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(colon + 1))));
+    inet_pton(AF_INET, address.substr(0, colon).c_str(), &peer.v4.sin_addr);
+  }
+  fd_ = UniqueFd(socket(peer.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd_.valid()) return;
   timeval limit{.tv_sec = kSendLimit / std::chrono::seconds(1), .tv_usec = 0};
   setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-  if (connect(fd_.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)) != 0) fd_.Reset();
+  if (connect(fd_.get(), &peer.any, length) != 0) fd_.Reset();
 }
 
 bool RawHttp2::Send(std::string_view bytes) {
@@ -153,13 +167,26 @@ size_t RawHttp2::Message(uint32_t stream, std::string_view message, Nanoseconds 
   return Data(stream, GrpcMessage(message), /*last=*/true, limit);
 }
 
-bool RawHttp2::Read() {
+bool RawHttp2::Unasked(uint32_t stream, std::string_view message) {
+  return Frame(kData, kEndStream, stream, GrpcMessage(message));
+}
+
+bool RawHttp2::ReadSlowly(uint32_t stream, size_t bytes) {
+  const int64_t before = answered_bytes_;
+  if (!ReadPart(bytes)) return false;
+  const auto read = static_cast<uint64_t>(answered_bytes_ - before);
+  return read == 0 || (Frame(kWindowUpdate, 0, stream, BigEndian(read, 4)) &&
+                       Frame(kWindowUpdate, 0, 0, BigEndian(read, 4)));
+}
+
+bool RawHttp2::ReadPart(size_t bytes) {
   char buffer[1 << 16];
-  for (;;) {
-    const ssize_t got = recv(fd_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+  while (bytes > 0) {
+    const ssize_t got = recv(fd_.get(), buffer, std::min(sizeof(buffer), bytes), MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) break;
     if (got <= 0) return false;
     unread_.append(buffer, static_cast<size_t>(got));
+    bytes -= static_cast<size_t>(got);
   }
   size_t at = 0;
   while (unread_.size() - at >= kFrameHead) {
@@ -180,6 +207,10 @@ void RawHttp2::Handle(uint8_t type, uint8_t flags, uint32_t stream, std::string_
     Frame(kSettings, kAck, 0, "");
   } else if (type == kPing && (flags & kAck) == 0) {
     Frame(kPing, kAck, 0, payload);
+  } else if (type == kData) {
+    answered_bytes_ += static_cast<int64_t>(payload.size());
+  } else if (type == kHeaders && (flags & kEndStream) != 0) {
+    ++ended_;  // its trailers
   } else if (type == kWindowUpdate) {
     (stream == 0 ? window_ : more_[stream]) += Number(payload);
   }

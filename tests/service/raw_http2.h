@@ -18,7 +18,7 @@ class RawHttp2 {
  public:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  /// Connects to "host:port" of numbers.
+  /// Connects to "host:port" of numbers, or to "unix:/path".
   explicit RawHttp2(const std::string& address);
 
   bool connected() const { return fd_.valid(); }
@@ -36,6 +36,8 @@ class RawHttp2 {
   size_t Data(uint32_t stream, std::string_view bytes, bool last, Nanoseconds limit);
   /// A request: gRPC's head of a message, and the message.
   size_t Message(uint32_t stream, std::string_view message, Nanoseconds limit);
+  /// The same, whatever the server takes: nothing is read before.
+  bool Unasked(uint32_t stream, std::string_view message);
   bool Reset(uint32_t stream);
 
   /// As they are. False once the server has hung up, or does not read for two seconds.
@@ -43,15 +45,23 @@ class RawHttp2 {
 
   /// Looks at what has come: windows, questions whether somebody is here. False once the server has
   /// hung up.
-  bool Read();
+  bool Read() { return ReadPart(SIZE_MAX); }
+  /// The same of so many bytes at most, and lets the server send as many more of that call's answer.
+  bool ReadSlowly(uint32_t stream, size_t bytes);
+  /// Bytes of answers that were read; calls that the server has ended.
+  int64_t answered_bytes() const { return answered_bytes_; }
+  int64_t ended() const { return ended_; }
 
  private:
+  bool ReadPart(size_t bytes);
   bool Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
   void Handle(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
   void HandleSettings(std::string_view payload);
 
   UniqueFd fd_;
   std::string unread_;
+  int64_t answered_bytes_ = 0;
+  int64_t ended_ = 0;
   int64_t window_ = 65535;  // of the connection
   int64_t stream_window_ = 65535;
   std::map<uint32_t, int64_t> more_;  // of each stream, beyond stream_window_

@@ -198,6 +198,8 @@ TEST_F(ResilienceTest, EachLoadHasItsTrace) {
   EXPECT_NE(first, second);
   options.model.traceparent = StrCat("00-", id, "-00f067aa0ba902b7-01");
   EXPECT_EQ(traces(options), std::set<std::string>{id});
+  options.model.traceparent = "no traceparent at all";
+  EXPECT_EQ(traces(options).size(), 1u) << "a new one, for both calls";
 }
 
 TEST_F(ResilienceTest, AKilledServiceLeavesWhatIsCached) {

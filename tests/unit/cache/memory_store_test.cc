@@ -271,7 +271,10 @@ class FullStore final : public Store {
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& /*key*/) override {
     return nullptr;
   }
-  absl::StatusOr<Forgotten> Forget(const ForgetQuery& /*query*/) override { return Forgotten{}; }
+  absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override {
+    if (query.all) taken.clear();
+    return Forgotten{};
+  }
   int64_t CachedBytes() const override { return 0; }
 
   std::function<void()> on_put;
@@ -305,6 +308,31 @@ TEST(TieredStore, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
     ASSERT_EQ(disk->taken.back().kernels.size(), kernels);
   }
   EXPECT_EQ(disk->taken.front().kernels[1], first.kernels[0]);
+}
+
+// The first's kernel, which is in front alone, and is forgotten while it goes behind with a plan
+// that shares it.
+TEST(TieredStore, WhatIsForgottenDoesNotComeBackWithAPlanThatSharesIt) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back));
+  const Bundle first = SampleBundle(1);
+  EXPECT_FALSE(store.PutBundle(first).ok());
+  disk->full = false;
+  Bundle second = SampleBundle(2, 1);
+  Plan plan = second.plan->plan;
+  plan.kernels[0].key = second.kernels[0]->key;
+  plan.kernels[1].key = first.kernels[0]->key;
+  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", plan, 1));
+  std::thread forgets;
+  disk->on_put = [&] {
+    forgets = std::thread([&] { EXPECT_TRUE(store.Forget({.all = true}).ok()); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits, or would be done
+  };
+  ASSERT_TRUE(store.PutBundle(second).ok());
+  forgets.join();
+  EXPECT_FALSE(disk->HasKernel(first.kernels[0]->key));
+  EXPECT_FALSE(store.HasPlan(second.plan->key));
 }
 
 TEST(TieredStore, WhatIsForgottenInFrontAloneCountsAsRemoved) {

@@ -235,6 +235,62 @@ TEST_F(RocksUpkeepTest, WhatIsPinnedIsWrittenWithKernelsThatAreInMemoryAlone) {
   EXPECT_GT(now->pinned_bytes, lacking);
 }
 
+TEST_F(RocksUpkeepTest, WhatIsPinnedTogetherDoesNotGoForOneAnother) {
+  options_.budget_bytes = 150 << 10;
+  std::unique_ptr<Store> disk = Open();
+  Store* behind = disk.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(disk));
+  const Bundle oldest = MakeBundle(1), second = MakeBundle(2);
+  ASSERT_TRUE(store.PutBundle(oldest).ok());
+  clock_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(store.PutBundle(second).ok());
+  for (const auto& kernel : second.kernels) {
+    ASSERT_TRUE(behind->Forget({.kernels = {kernel->key}}).ok());
+  }
+  // Full, so that something must go for them.
+  clock_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(store.PutBundle(MakeBundle(3, 45000)).ok());
+  ASSERT_TRUE(behind->HasPlan(oldest.plan->key));
+
+  absl::Status absent =
+      store.SetPinned({second.plan->key, oldest.plan->key, Sha256("absent")}, true).status();
+  EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+  EXPECT_FALSE(behind->HasKernel(second.kernels[0]->key)) << "nothing was changed";
+  absl::StatusOr<PinOutcome> both = store.SetPinned({second.plan->key, oldest.plan->key}, true);
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->changed, 2);
+  EXPECT_EQ(both->missing_kernels, 0);
+  EXPECT_EQ(both->not_written, "");
+  for (const Bundle* bundle : {&oldest, &second}) {
+    EXPECT_TRUE(behind->HasPlan(bundle->plan->key));
+    for (const auto& kernel : bundle->kernels) EXPECT_TRUE(behind->HasKernel(kernel->key));
+  }
+}
+
+TEST_F(RocksUpkeepTest, WhatIsMadeOfAPinnedPlanIsBoundedToo) {
+  options_.budget_bytes = 100 << 10;
+  std::unique_ptr<Store> disk = Open();
+  Store* behind = disk.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(disk));
+  std::vector<Bundle> bundles;
+  for (int i = 0; i < 2; ++i) {
+    bundles.push_back(MakeBundle(i));
+    ASSERT_TRUE(store.PutBundle(bundles[static_cast<size_t>(i)]).ok());
+    for (const auto& kernel : bundles.back().kernels) {
+      ASSERT_TRUE(behind->Forget({.kernels = {kernel->key}}).ok());
+    }
+  }
+  absl::StatusOr<PinOutcome> now =
+      store.SetPinned({bundles[0].plan->key, bundles[1].plan->key}, true);
+  ASSERT_TRUE(now.ok()) << now.status();
+  EXPECT_EQ(now->missing_kernels, 2) << "those of one fit into three quarters";
+  EXPECT_THAT(now->not_written, HasSubstr("at most 75.00 KiB may be pinned"));
+  EXPECT_LE(behind->Stats()[0].pinned_bytes, options_.budget_bytes / 4 * 3);
+  const Bundle& lacking = behind->HasKernel(bundles[0].kernels[0]->key) ? bundles[1] : bundles[0];
+  EXPECT_TRUE(absl::IsResourceExhausted(store.PutBundle(lacking))) << "when it is made again";
+  EXPECT_TRUE(store.PutBundle(MakeBundle(7, 5000)).ok()) << "there is room for what is new";
+}
+
 TEST_F(RocksUpkeepTest, TheCacheOfBlocksKeepsALargeOne) {
   // Half of it, for instance the index of a large table: in shards there is no room for that.
   constexpr int64_t kBytes = 64 << 20;

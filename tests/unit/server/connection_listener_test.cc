@@ -69,11 +69,19 @@ class ConnectionListenerTest : public testing::Test {
   }
   std::unique_ptr<Caller> Call() {
     auto caller = std::make_unique<Caller>(port_);
-    const size_t before = callers_++;
-    for (;; std::this_thread::yield()) {
-      MutexLock lock(&mutex_);
-      if (taken_.size() > before) return caller;
+    EXPECT_TRUE(AwaitTaken(++callers_));
+    return caller;
+  }
+  // Until so many connections were handed on, for some seconds at most.
+  bool AwaitTaken(size_t count) {
+    for (int i = 0; i < 5000; ++i) {
+      {
+        MutexLock lock(&mutex_);
+        if (taken_.size() >= count) return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    return false;
   }
   // The next look at who sent most, which may be before all has come.
   std::optional<ConnectionListener::Closed> CloseHeaviest(
@@ -118,15 +126,30 @@ TEST_F(ConnectionListenerTest, CallersOfASocketFileAreNotToldApart) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", dir.path().c_str());
-  const UniqueFd caller(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(connect(caller.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  for (bool taken = false; !taken; std::this_thread::yield()) {
-    MutexLock lock(&mutex_);
-    taken = !taken_.empty();
+  std::vector<UniqueFd> callers;
+  for (size_t i = 0; i < 2; ++i) {
+    callers.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(callers[i].get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_TRUE(AwaitTaken(i + 1));
   }
   EXPECT_FALSE(listener_->Close("")) << "of all of them one";
-  pollfd polled = {caller.get(), POLLIN, 0};
-  EXPECT_EQ(poll(&polled, 1, /*timeout=*/100), 0);
+  for (const UniqueFd& caller : callers) {
+    pollfd polled = {caller.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, /*timeout=*/100), 0);
+  }
+  EXPECT_EQ(listener_->CloseLocal(), 2);
+  for (const UniqueFd& caller : callers) {
+    pollfd polled = {caller.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, /*timeout=*/5000), 1);
+  }
+  EXPECT_EQ(listener_->CloseLocal(), 0) << "once is enough";
+}
+
+TEST_F(ConnectionListenerTest, CallersOverTcpDoNotPayForThoseOfASocketFile) {
+  ASSERT_TRUE(Listen("127.0.0.1:0"));
+  auto caller = Call();
+  EXPECT_EQ(listener_->CloseLocal(), 0);
+  EXPECT_TRUE(caller->IsLeftAlone());
 }
 
 TEST_F(ConnectionListenerTest, WhoIsGoneDoesNotStandForOthers) {
