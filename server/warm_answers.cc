@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "core/base/secret_hash.h"
 #include "core/bundle/tile_search.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -109,7 +110,7 @@ std::optional<RequestName> NameRequest(const std::vector<std::string_view>& piec
   }
   if (!in.ConsumedEntireMessage()) return std::nullopt;
   AppendRange(pieces, done, SIZE_MAX, &hashed);
-  name.digest = Sha256(hashed);
+  name.digest = SecretHash(hashed);
   return name;
 }
 

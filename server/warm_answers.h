@@ -18,7 +18,7 @@ namespace fusion {
 /// What a serialised PlanFusionRequest says, without reading it: equal names, equal answers. Two
 /// that differ may still mean the same; who needs to know must decode them.
 struct RequestName {
-  /// SHA-256 of the bytes, without the field that is for logs only.
+  /// SecretHash of the bytes, without the field that is for logs only.
   Digest digest;
   /// That field: PlanFusionRequest.request_id, at most 128 bytes of it.
   std::string request_id;

@@ -805,23 +805,26 @@ TEST_F(HostileTest, CallersOfASocketFilePayForThemselves) {
   const std::string file = StrCat("unix:", dir_.path("s"));
   Begin({"--listen", "127.0.0.1:0", "--listen", file});
   std::atomic<int64_t> calls{0};
-  const Attack attack = [&](const Attacked&) {
+  // To a server of which only PlanFusion answers, and over TCP: as many small calls.
+  Under([&](const Attacked& attacked) {
     unread_ = std::vector<std::list<RawHttp2>>(kAttackers);
     const Nanoseconds end = Now() + kTime;
     Each([&](int attacker) {
       auto& own = unread_[static_cast<size_t>(attacker)];
       while (Now() < end) {
-        RawHttp2& one = own.emplace_back(file);
+        RawHttp2& one = own.emplace_back(attacked.bare ? attacked.address : file);
         one.Hello(/*answer_window=*/0);
         for (uint32_t stream = 1; stream < 2000; stream += 2) {
-          if (!one.Call(stream, kCapabilities) || !one.Unasked(stream, "")) break;
-          ++calls;
+          if (!one.Call(stream, attacked.bare ? kPlan : kCapabilities) ||
+              !one.Unasked(stream, "")) {
+            break;
+          }
+          if (!attacked.bare) ++calls;
         }
         std::this_thread::sleep_for(kPace);
       }
     });
-  };
-  Under(attack, /*comparable=*/false);
+  });
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(calls, 4096) << "or nothing was tried";
   EXPECT_GT(Metric("fusion_admission_rejected_total{reason=\"calls\"}"), 0);
