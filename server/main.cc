@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "server/check_config.h"
 #include "server/daemon.h"
 #include "server/grpc_server.h"
@@ -47,6 +48,8 @@ void PrepareProcess(const ServerConfig& config) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
+  // Debian's Abseil looks for deadlocks at each lock of gRPC's, under one lock for the process.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (config.exit_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
