@@ -229,10 +229,13 @@ absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
                             std::function<void(const absl::Status&)> refused,
                             std::function<absl::Status()> over) {
   auto still_wanted = [over = std::move(over)] { return over ? over() : absl::OkStatus(); };
-  auto timed = [this, task = std::move(task)] {
+  // What nobody waits for any more is over at once, and says nothing of how long others take: with
+  // it in the mean ever more would be let in that come too late.
+  auto timed = [this, task = std::move(task), still_wanted] {
+    const bool wanted = still_wanted().ok();
     const Nanoseconds start = clock_.Now();
     task();
-    NoteTask(clock_.Now() - start);
+    if (wanted) NoteTask(clock_.Now() - start);
   };
   auto displaced = [this, owner = pass.owner_, refused = std::move(refused), still_wanted] {
     if (absl::Status wanted = still_wanted(); !wanted.ok()) return refused(wanted);

@@ -307,6 +307,50 @@ TEST(AdmissionTest, TheWaitOfATenantIsNotThatOfTheLongestQueue) {
   admission.Stop();
 }
 
+TEST(AdmissionTest, WhatComesTooLateDoesNotMakeTheWaitLookShorter) {
+  FakeClock clock;
+  Admission admission({.threads = 1, .queue = 1000}, clock);
+  auto run = [&](Nanoseconds takes, bool is_late) {
+    std::promise<void> ran;
+    Admission::Pass pass = Enter(admission, 1).value();
+    ASSERT_TRUE(
+        admission
+            .Run(
+                pass,
+                [&] {
+                  clock.Advance(takes);
+                  ran.set_value();
+                },
+                NotDisplaced,
+                [is_late] { return is_late ? DeadlineExceeded("too late") : absl::OkStatus(); })
+            .ok());
+    ran.get_future().wait();
+  };
+  run(seconds(1), /*is_late=*/false);
+  for (int i = 0; i < 200; ++i) run(Nanoseconds(0), /*is_late=*/true);
+  std::promise<void> open, taken;
+  std::vector<Admission::Pass> passes;
+  for (int i = 0; i < 11; ++i) {
+    passes.push_back(Enter(admission, 1).value());
+    ASSERT_TRUE(admission
+                    .Run(
+                        passes.back(),
+                        [&, i] {
+                          if (i > 0) return;
+                          taken.set_value();
+                          open.get_future().wait();
+                        },
+                        NotDisplaced)
+                    .ok());
+  }
+  taken.get_future().wait();
+  const absl::Status refused = Enter(admission, 1, {"default"}, seconds(20)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "ten of a second each are ahead: " << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("would take some 11000 ms"));
+  open.set_value();
+  admission.Stop();
+}
+
 TEST(AdmissionTest, SpareThreadsKeepATenantsSlowCallsFromOthers) {
   Admission admission({.threads = 1, .spare_threads = 1, .queue = 10});
   std::promise<void> open;
