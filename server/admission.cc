@@ -121,9 +121,9 @@ std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant*
 
 // Of what waits, as much as goes before a call of `owner`: others may have queued a lot.
 Nanoseconds Admission::EstimatedWait(const WorkOwner& owner) const {
-  const auto ahead =
-      static_cast<int64_t>(threads_.Ahead(owner)) / std::max<int64_t>(limits_.threads, 1);
-  return Nanoseconds(ahead * mean_task_ns_.load(std::memory_order_relaxed));
+  const auto ahead = static_cast<int64_t>(threads_.Ahead(owner));
+  return Nanoseconds(ahead * mean_task_ns_.load(std::memory_order_relaxed) /
+                     std::max<int64_t>(limits_.threads, 1));
 }
 
 void Admission::NoteTask(Nanoseconds took) {

@@ -307,6 +307,42 @@ TEST(AdmissionTest, TheWaitOfATenantIsNotThatOfTheLongestQueue) {
   admission.Stop();
 }
 
+TEST(AdmissionTest, FewerAheadThanThreadsIsAWaitToo) {
+  FakeClock clock;
+  Admission admission({.threads = 4, .queue = 100}, clock);
+  std::promise<void> known, open;
+  std::shared_future<void> gate = open.get_future().share();
+  Admission::Pass first = Enter(admission, 1).value();
+  ASSERT_TRUE(admission
+                  .Run(
+                      first, [&] { clock.Advance(seconds(1)); }, NotDisplaced)
+                  .ok());
+  std::atomic<int> at_work{0};
+  std::vector<Admission::Pass> passes;
+  auto add = [&] {
+    passes.push_back(Enter(admission, 1).value());
+    ASSERT_TRUE(admission
+                    .Run(
+                        passes.back(),
+                        [&] {
+                          if (++at_work == 4) known.set_value();
+                          gate.wait();
+                        },
+                        NotDisplaced)
+                    .ok());
+  };
+  for (int i = 0; i < 4; ++i) add();
+  known.get_future().wait();  // also how long the first took, by one of the four threads
+  EXPECT_TRUE(Enter(admission, 1, {"default"}, seconds(1)).ok()) << "nothing waits";
+  add();
+  const absl::Status refused = Enter(admission, 1, {"default"}, seconds(2)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("would take some 1250 ms"));
+  EXPECT_TRUE(Enter(admission, 1, {"default"}, seconds(3)).ok());
+  open.set_value();
+  admission.Stop();
+}
+
 TEST(AdmissionTest, WhatComesTooLateDoesNotMakeTheWaitLookShorter) {
   FakeClock clock;
   Admission admission({.threads = 1, .queue = 1000}, clock);
