@@ -211,9 +211,11 @@ bool ConnectionListener::Close(const std::string& peer) {
 
 int64_t ConnectionListener::CloseLocal() {
   MutexLock lock(&mutex_);
-  return std::count_if(connections_.begin(), connections_.end(), [this](Connection& connection) {
-    return connection.peer.empty() && !connection.hung_up && HangUpOn(&connection);
-  });
+  int64_t closed = 0;
+  for (Connection& connection : connections_) {
+    if (connection.peer.empty() && !connection.hung_up && HangUpOn(&connection)) ++closed;
+  }
+  return closed;
 }
 
 // False if it is gone. Through the descriptor that is kept for this: the connection's may be
